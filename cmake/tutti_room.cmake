@@ -1,0 +1,45 @@
+# tutti_room(NAME [DEPS target…] [TEST_DEPS target…] [PCH target])
+#
+# A folder under src/ is a room: the library target tutti_NAME made of every .cc below the folder,
+# the test program tutti_NAME_test made of every *_test.cc, and one fuzz program per *_fuzz.cc.
+# Files that other rooms' tests need (fakes) are named *_fake.cc and are part of the library.
+# PCH names a target whose precompiled header this room reuses.
+function(tutti_room name)
+  cmake_parse_arguments(ARG "" "PCH" "DEPS;TEST_DEPS" ${ARGN})
+  file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  set(sources ${all})
+  list(FILTER sources EXCLUDE REGEX "_(test|fuzz|benchmark)\\.cc$")
+  set(tests ${all})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  set(fuzzers ${all})
+  list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
+
+  set(target tutti_${name})
+  add_library(${target} STATIC ${sources})
+  target_link_libraries(${target} PUBLIC tutti_flags ${ARG_DEPS})
+  if(ARG_PCH)
+    target_precompile_headers(${target} REUSE_FROM ${ARG_PCH})
+  endif()
+
+  if(TUTTI_TESTS AND tests)
+    add_executable(${target}_test ${tests})
+    target_link_libraries(${target}_test PRIVATE ${target} ${ARG_TEST_DEPS} GTest::gmock
+                          GTest::gtest_main)
+    if(ARG_PCH)
+      target_precompile_headers(${target}_test REUSE_FROM ${ARG_PCH})
+    endif()
+    add_test(NAME ${name} COMMAND ${target}_test
+             --gtest_output=json:${CMAKE_BINARY_DIR}/test-results/${name}.json)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  endif()
+
+  if(TUTTI_FUZZERS)
+    foreach(source ${fuzzers})
+      get_filename_component(fuzzer ${source} NAME_WE)
+      add_executable(${fuzzer} ${source})
+      target_link_libraries(${fuzzer} PRIVATE ${target})
+      target_compile_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
+      target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
+    endforeach()
+  endif()
+endfunction()

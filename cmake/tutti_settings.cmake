@@ -1,0 +1,39 @@
+# Language, warnings, optimisation, sanitizers, compiler cache and linker: the same for every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
+find_package(Threads REQUIRED)
+
+find_program(TUTTI_CCACHE ccache)
+if(TUTTI_CCACHE)
+  # GCC's precompiled headers need these to be cached correctly (ccache manual, "Precompiled headers").
+  set(tutti_launcher ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${TUTTI_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${tutti_launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${tutti_launcher})
+endif()
+
+add_library(tutti_flags INTERFACE)
+target_include_directories(tutti_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_compile_options(tutti_flags INTERFACE -Wall -Wextra -Wno-unused-parameter
+                       -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(tutti_flags INTERFACE -fpch-preprocess)
+endif()
+find_program(TUTTI_MOLD mold)
+if(TUTTI_MOLD)
+  target_link_options(tutti_flags INTERFACE -fuse-ld=mold)
+endif()
+if(TUTTI_SANITIZE)
+  target_compile_options(tutti_flags INTERFACE -fsanitize=${TUTTI_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(tutti_flags INTERFACE -fsanitize=${TUTTI_SANITIZE})
+endif()

@@ -1,0 +1,218 @@
+#include "base/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "base/status.h"
+
+extern char** environ;
+
+namespace tutti::base {
+namespace {
+
+std::vector<char*> Pointers(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& s : strings) pointers.push_back(s.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// Where execvp would find it, looked up in the child's own PATH before the fork.
+absl::StatusOr<std::string> FindProgram(const ChildOptions& options) {
+  const std::string& name = options.arguments.at(0);
+  if (name.find('/') != std::string::npos) return name;
+  const auto path = options.environment.find("PATH");
+  const std::string folders =
+      path == options.environment.end() ? "/usr/local/bin:/usr/bin:/bin" : path->second;
+  for (const absl::string_view folder : absl::StrSplit(folders, ':')) {
+    std::string candidate = absl::StrCat(folder.empty() ? "." : folder, "/", name);
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return absl::NotFoundError(absl::StrCat(name, ": not found in PATH=", folders));
+}
+
+struct ChildPlan {
+  const char* program;
+  char** arguments;
+  char** environment;
+  const ChildOptions* options;
+  int error_fd;
+  pid_t parent;
+};
+
+// 0, or the errno of the first step that failed. Runs between fork and exec.
+int SetUpChild(const ChildPlan& plan) {
+  const ChildOptions& options = *plan.options;
+  if (options.new_session ? ::setsid() < 0 : ::setpgid(0, 0) != 0) return errno;
+  if (options.die_with_parent) {
+    if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
+    if (::getppid() != plan.parent) return ESRCH;  // the parent ended before the prctl
+  }
+  const int null_fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (::dup2(options.stdin_fd >= 0 ? options.stdin_fd : null_fd, 0) < 0) return errno;
+  if (options.stdout_fd >= 0 && ::dup2(options.stdout_fd, 1) < 0) return errno;
+  if (options.stderr_fd >= 0 && ::dup2(options.stderr_fd, 2) < 0) return errno;
+  if (!options.directory.empty() && ::chdir(options.directory.c_str()) != 0) return errno;
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::signal(number, SIG_DFL);
+  return options.before_exec ? options.before_exec() : 0;
+}
+
+[[noreturn]] void RunChild(const ChildPlan& plan) {
+  int error = SetUpChild(plan);
+  if (error == 0) {
+    ::execve(plan.program, plan.arguments, plan.environment);
+    error = errno;
+  }
+  [[maybe_unused]] const ssize_t written = ::write(plan.error_fd, &error, sizeof error);
+  ::_exit(127);
+}
+
+}  // namespace
+
+std::string ExitStatus::ToString() const {
+  if (signal == 0) return absl::StrCat("exit code ", code);
+  const char* name = ::sigabbrev_np(signal);
+  return name == nullptr ? absl::StrCat("signal ", signal)
+                         : absl::StrCat("signal ", signal, " (SIG", name, ")");
+}
+
+absl::StatusOr<ChildProcess> ChildProcess::Start(const ChildOptions& options) {
+  if (options.arguments.empty()) return absl::InvalidArgumentError("no program to start");
+  TUTTI_ASSIGN_OR_RETURN(const std::string program, FindProgram(options));
+  std::vector<std::string> arguments = options.arguments;
+  std::vector<std::string> variables;
+  for (const auto& [key, value] : options.environment) {
+    variables.push_back(absl::StrCat(key, "=", value));
+  }
+  const std::vector<char*> argv = Pointers(arguments);
+  const std::vector<char*> envp = Pointers(variables);
+
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return ErrnoStatus("pipe");
+  UniqueFd error_out(ends[0]);
+  UniqueFd error_in(ends[1]);
+  const ChildPlan plan{program.c_str(),
+                       const_cast<char**>(argv.data()),
+                       const_cast<char**>(envp.data()),
+                       &options,
+                       error_in.get(),
+                       ::getpid()};
+  const pid_t pid = ::fork();
+  if (pid < 0) return ErrnoStatus(absl::StrCat("fork for ", program));
+  if (pid == 0) RunChild(plan);
+
+  error_in.reset();
+  int error = 0;
+  ssize_t n;
+  do {
+    n = ::read(error_out.get(), &error, sizeof error);
+  } while (n < 0 && errno == EINTR);
+  if (n == sizeof error) {  // exec closes the pipe; a number in it is a failure before that
+    ::waitpid(pid, nullptr, 0);
+    return ErrnoStatus(absl::StrCat("start ", program), error);
+  }
+  UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd.valid()) return ErrnoStatus(absl::StrCat("pidfd_open for ", program));
+  return ChildProcess(pid, std::move(pidfd));
+}
+
+absl::StatusOr<ExitStatus> ChildProcess::Wait(Deadline deadline) {
+  while (!ended_.has_value()) {
+    pollfd waiting{pidfd_.get(), POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, deadline.RemainingMillis());
+    if (ready < 0 && errno != EINTR) return ErrnoStatus("poll");
+    if (ready > 0) {
+      int status = 0;
+      if (::waitpid(pid_, &status, 0) < 0) return ErrnoStatus(absl::StrCat("waitpid ", pid_));
+      ended_ = ExitStatus{WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                          WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+    } else if (deadline.Expired()) {
+      return absl::DeadlineExceededError(absl::StrCat("process ", pid_, " still runs"));
+    }
+  }
+  return *ended_;
+}
+
+absl::Status ChildProcess::SignalGroup(int signal) {
+  if (ended_.has_value()) return absl::OkStatus();
+  if (::kill(-pid_, signal) != 0 && errno != ESRCH) {
+    return ErrnoStatus(absl::StrCat("kill process group ", pid_));
+  }
+  return absl::OkStatus();
+}
+
+std::map<std::string, std::string> CurrentEnvironment() {
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::pair<std::string, std::string> pair =
+        absl::StrSplit(*entry, absl::MaxSplits('=', 1));
+    variables.insert(pair);
+  }
+  return variables;
+}
+
+namespace {
+
+// The fields of /proc/PID/stat from the third on; the second, the name, may hold spaces.
+absl::StatusOr<std::vector<std::string>> StatFields(pid_t pid) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, ReadFile(absl::StrCat("/proc/", pid, "/stat")));
+  const size_t after_name = text.rfind(')');
+  if (after_name == std::string::npos) return absl::InternalError("unreadable /proc stat");
+  return absl::StrSplit(text.substr(after_name + 2), ' ');
+}
+
+}  // namespace
+
+absl::StatusOr<uint64_t> ProcessStartTime(pid_t pid) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> fields, StatFields(pid));
+  uint64_t ticks = 0;
+  if (fields.size() < 20 || !absl::SimpleAtoi(fields[19], &ticks)) {
+    return absl::InternalError("unreadable /proc stat");
+  }
+  return ticks;
+}
+
+std::vector<pid_t> Descendants(pid_t root) {
+  std::vector<std::pair<pid_t, pid_t>> parent_of;  // (child, parent)
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    pid_t pid = 0;
+    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid)) continue;
+    const auto fields = StatFields(pid);
+    pid_t parent = 0;
+    // A zombie (state Z) has ended; it only waits to be reaped.
+    if (!fields.ok() || fields->size() < 2 || (*fields)[0] == "Z") continue;
+    if (absl::SimpleAtoi((*fields)[1], &parent)) parent_of.emplace_back(pid, parent);
+  }
+  std::vector<pid_t> found;
+  std::vector<pid_t> frontier = {root};
+  while (!frontier.empty()) {
+    const pid_t parent = frontier.back();
+    frontier.pop_back();
+    for (const auto& [child, its_parent] : parent_of) {
+      if (its_parent != parent) continue;
+      found.push_back(child);
+      frontier.push_back(child);
+    }
+  }
+  return found;
+}
+
+}  // namespace tutti::base

@@ -1,0 +1,40 @@
+// Wall-clock time as a parameter, so that decisions that depend on it can be tested.
+#pragma once
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace tutti::base {
+
+// Thread-safe.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual absl::Time Now() const = 0;
+};
+
+class SystemClock final : public Clock {
+ public:
+  absl::Time Now() const override { return absl::Now(); }
+};
+
+// Stands still until the test moves it.
+class ManualClock final : public Clock {
+ public:
+  explicit ManualClock(absl::Time start = absl::UnixEpoch()) : now_(start) {}
+  absl::Time Now() const override {
+    absl::MutexLock lock(&mutex_);
+    return now_;
+  }
+  void Advance(absl::Duration by) {
+    absl::MutexLock lock(&mutex_);
+    now_ += by;
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  absl::Time now_;
+};
+
+}  // namespace tutti::base

@@ -1,0 +1,30 @@
+// A point on the monotonic clock at which a wait gives up. Every function of tutti that can wait
+// takes one; there is no wait without an end. Copyable, immutable, safe to share between threads.
+#pragma once
+
+#include <chrono>
+
+#include "absl/time/time.h"
+
+namespace tutti::base {
+
+class Deadline {
+ public:
+  // The deadline `duration` from now; a negative duration has expired already.
+  static Deadline After(absl::Duration duration);
+  // The earlier of the two.
+  static Deadline Sooner(Deadline a, Deadline b);
+
+  bool Expired() const;
+  // Never negative.
+  absl::Duration Remaining() const;
+  // For poll(2) and epoll_wait(2): whole milliseconds, rounded up, so that a wait never spins.
+  int RemainingMillis() const;
+  std::chrono::steady_clock::time_point time_point() const { return at_; }
+
+ private:
+  explicit Deadline(std::chrono::steady_clock::time_point at) : at_(at) {}
+  std::chrono::steady_clock::time_point at_;
+};
+
+}  // namespace tutti::base

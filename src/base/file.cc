@@ -1,0 +1,107 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::base {
+namespace fs = std::filesystem;
+
+absl::StatusOr<UniqueFd> Open(const fs::path& path, int flags, int mode) {
+  UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC, mode));
+  if (!fd.valid()) return ErrnoStatus(absl::StrCat("open ", path.string()));
+  return fd;
+}
+
+absl::StatusOr<std::string> ReadFile(const fs::path& path, uint64_t max_bytes) {
+  TUTTI_ASSIGN_OR_RETURN(UniqueFd fd, Open(path, O_RDONLY));
+  struct stat info;
+  if (::fstat(fd.get(), &info) != 0) return ErrnoStatus(absl::StrCat("stat ", path.string()));
+  if (S_ISDIR(info.st_mode)) return ErrnoStatus(absl::StrCat("read ", path.string()), EISDIR);
+  std::string content;
+  content.reserve(info.st_size > 0 ? static_cast<size_t>(info.st_size) : 0);
+  char block[1 << 16];
+  while (true) {
+    const ssize_t n = ::read(fd.get(), block, sizeof block);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(absl::StrCat("read ", path.string()));
+    if (n == 0) return content;
+    content.append(block, static_cast<size_t>(n));
+    if (content.size() > max_bytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(path.string(), ": larger than ", max_bytes, " bytes"));
+    }
+  }
+}
+
+absl::Status WriteAll(int fd, absl::string_view content, absl::string_view name) {
+  while (!content.empty()) {
+    const ssize_t n = ::write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(absl::StrCat("write ", name));
+    content.remove_prefix(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteFileAtomic(const fs::path& path, absl::string_view content, int mode) {
+  const fs::path temporary = absl::StrCat(path.string(), ".tmp.", ::getpid(), ".", ::gettid());
+  TUTTI_ASSIGN_OR_RETURN(UniqueFd fd, Open(temporary, O_WRONLY | O_CREAT | O_TRUNC, mode));
+  absl::Cleanup remove = [&] { ::unlink(temporary.c_str()); };
+  TUTTI_RETURN_IF_ERROR(WriteAll(fd.get(), content, path.string()));
+  if (::fsync(fd.get()) != 0) return ErrnoStatus(absl::StrCat("fsync ", path.string()));
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    return ErrnoStatus(absl::StrCat("rename to ", path.string()));
+  }
+  std::move(remove).Cancel();
+  return SyncDirectory(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+absl::Status MakeDirectories(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return ErrnoStatus(absl::StrCat("mkdir ", path.string()), error.value());
+  return absl::OkStatus();
+}
+
+absl::Status SyncDirectory(const fs::path& path) {
+  TUTTI_ASSIGN_OR_RETURN(UniqueFd fd, Open(path, O_RDONLY | O_DIRECTORY));
+  if (::fsync(fd.get()) != 0) return ErrnoStatus(absl::StrCat("fsync ", path.string()));
+  return absl::OkStatus();
+}
+
+absl::Status RemoveTree(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) return ErrnoStatus(absl::StrCat("remove ", path.string()), error.value());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> FreeBytes(const fs::path& path) {
+  struct statvfs info;
+  if (::statvfs(path.c_str(), &info) != 0)
+    return ErrnoStatus(absl::StrCat("statvfs ", path.string()));
+  return uint64_t{info.f_bavail} * info.f_frsize;
+}
+
+TemporaryDirectory::TemporaryDirectory(absl::string_view prefix) {
+  const char* root = std::getenv("TMPDIR");
+  std::string pattern = absl::StrCat(root != nullptr ? root : "/tmp", "/", prefix, ".XXXXXX");
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    throw std::runtime_error(ErrnoStatus(absl::StrCat("mkdtemp ", pattern)).ToString());
+  }
+  path_ = pattern;
+}
+
+TemporaryDirectory::~TemporaryDirectory() { RemoveTree(path_).IgnoreError(); }
+
+}  // namespace tutti::base

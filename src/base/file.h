@@ -1,0 +1,53 @@
+// Files as the rest of tutti needs them: whole reads, atomic writes, durable appends. All errors
+// name the path. Functions are thread-safe; two writers of one path are the caller's to order.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/unique_fd.h"
+
+namespace tutti::base {
+
+// The whole file. NotFound if there is none; ResourceExhausted if it is larger than `max_bytes`.
+absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
+                                     uint64_t max_bytes = uint64_t{1} << 31);
+
+// Readers see the old content or the new, never a part, also after a crash: temporary file in the
+// same folder, fsync, rename, fsync of the folder.
+absl::Status WriteFileAtomic(const std::filesystem::path& path, absl::string_view content,
+                             int mode = 0644);
+
+// All of `content` at the descriptor's position; continues after short writes and EINTR.
+absl::Status WriteAll(int fd, absl::string_view content, absl::string_view name);
+
+// open(2) with O_CLOEXEC.
+absl::StatusOr<UniqueFd> Open(const std::filesystem::path& path, int flags, int mode = 0644);
+
+absl::Status MakeDirectories(const std::filesystem::path& path);
+absl::Status SyncDirectory(const std::filesystem::path& path);
+// Removes a tree; OK if there is none.
+absl::Status RemoveTree(const std::filesystem::path& path);
+
+// Bytes that an unprivileged process can still write on the file system of `path`.
+absl::StatusOr<uint64_t> FreeBytes(const std::filesystem::path& path);
+
+// A fresh folder under $TMPDIR (or /tmp), removed with all it holds when the object goes.
+class TemporaryDirectory {
+ public:
+  explicit TemporaryDirectory(absl::string_view prefix = "tutti");
+  ~TemporaryDirectory();
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace tutti::base

@@ -1,0 +1,52 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+namespace tutti::base {
+namespace {
+
+TEST(File, ReadsBackWhatWasWrittenAtomically) {
+  TemporaryDirectory directory;
+  const auto path = directory.path() / "a";
+  ASSERT_TRUE(WriteFileAtomic(path, "one").ok());
+  ASSERT_TRUE(WriteFileAtomic(path, absl::string_view("t\0wo", 4)).ok());
+  EXPECT_EQ(*ReadFile(path), std::string("t\0wo", 4));
+  // Nothing but the file itself is left behind.
+  const auto entries = std::filesystem::directory_iterator(directory.path());
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
+}
+
+TEST(File, ErrorsNameThePath) {
+  const auto missing = ReadFile("/nowhere/at/all");
+  EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_NE(missing.status().message().find("/nowhere/at/all"), absl::string_view::npos);
+  EXPECT_FALSE(WriteFileAtomic("/nowhere/at/all", "x").ok());
+}
+
+TEST(File, RefusesAFileLargerThanAsked) {
+  TemporaryDirectory directory;
+  ASSERT_TRUE(WriteFileAtomic(directory.path() / "big", std::string(100, 'x')).ok());
+  EXPECT_EQ(ReadFile(directory.path() / "big", 99).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(ReadFile(directory.path() / "big", 100).ok());
+}
+
+TEST(File, ReadingAFolderIsAnError) {
+  TemporaryDirectory directory;
+  EXPECT_FALSE(ReadFile(directory.path()).ok());
+}
+
+TEST(File, TemporaryDirectoryGoesWithWhatItHolds) {
+  std::filesystem::path kept;
+  {
+    TemporaryDirectory directory;
+    kept = directory.path();
+    ASSERT_TRUE(MakeDirectories(kept / "x/y").ok());
+    ASSERT_TRUE(WriteFileAtomic(kept / "x/y/z", "1").ok());
+  }
+  EXPECT_FALSE(std::filesystem::exists(kept));
+}
+
+}  // namespace
+}  // namespace tutti::base

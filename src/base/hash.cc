@@ -1,0 +1,94 @@
+#include "base/hash.h"
+
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <stdexcept>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace tutti::base {
+
+struct Sha256::State {
+  EVP_MD_CTX* context = EVP_MD_CTX_new();
+  ~State() { EVP_MD_CTX_free(context); }
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  if (EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1) {
+    throw std::runtime_error("OpenSSL has no SHA-256");
+  }
+}
+
+Sha256::~Sha256() = default;
+
+void Sha256::Update(absl::string_view bytes) {
+  EVP_DigestUpdate(state_->context, bytes.data(), bytes.size());
+}
+
+Sha256Digest Sha256::Finish() {
+  Sha256Digest digest;
+  EVP_DigestFinal_ex(state_->context, digest.data(), nullptr);
+  return digest;
+}
+
+Sha256Digest Sha256Of(absl::string_view bytes) {
+  Sha256 hash;
+  hash.Update(bytes);
+  return hash.Finish();
+}
+
+absl::StatusOr<Sha256Digest> Sha256OfFile(const std::filesystem::path& path) {
+  TUTTI_ASSIGN_OR_RETURN(UniqueFd fd, Open(path, O_RDONLY));
+  Sha256 hash;
+  std::vector<char> block(1 << 20);
+  while (true) {
+    const ssize_t n = ::read(fd.get(), block.data(), block.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return ErrnoStatus(absl::StrCat("read ", path.string()));
+    if (n == 0) return hash.Finish();
+    hash.Update({block.data(), static_cast<size_t>(n)});
+  }
+}
+
+Sha256Digest HmacSha256(absl::string_view key, absl::string_view message) {
+  Sha256Digest digest;
+  unsigned int length = digest.size();
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+       reinterpret_cast<const unsigned char*>(message.data()), message.size(), digest.data(),
+       &length);
+  return digest;
+}
+
+bool EqualInConstantTime(absl::string_view a, absl::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+std::string Hex(std::span<const uint8_t> bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(bytes.size() * 2);
+  for (const uint8_t byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+std::string RandomHex(size_t count) {
+  std::vector<uint8_t> bytes(count);
+  if (RAND_bytes(bytes.data(), static_cast<int>(count)) != 1) {
+    throw std::runtime_error("the system gives no random bytes");
+  }
+  return Hex(bytes);
+}
+
+}  // namespace tutti::base

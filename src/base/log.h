@@ -1,0 +1,13 @@
+// The programs' own log: one line a record on standard error, as "2026-11-20T08:00:00.123Z I text".
+// Rooms log through spdlog's default logger (spdlog::info("...")); a library call never logs what
+// it returns as an error.
+#pragma once
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::base {
+
+// Call once at the start of main. `level`: trace, debug, info, warn, error, off.
+void StartLogging(absl::string_view level = "info");
+
+}  // namespace tutti::base

@@ -1,0 +1,25 @@
+#include "base/status.h"
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::base {
+
+absl::Status ErrnoStatus(absl::string_view what, int error_number) {
+  return absl::ErrnoToStatus(error_number, what);
+}
+
+absl::Status ErrnoStatus(absl::string_view what) { return ErrnoStatus(what, errno); }
+
+absl::Status Annotate(const absl::Status& status, absl::string_view prefix) {
+  if (status.ok()) return status;
+  absl::Status annotated(status.code(), absl::StrCat(prefix, ": ", status.message()));
+  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
+    annotated.SetPayload(url, payload);
+  });
+  return annotated;
+}
+
+}  // namespace tutti::base

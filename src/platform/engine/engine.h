@@ -1,0 +1,65 @@
+// Where jobs run: all that differs between this machine's virtual nodes and a cluster. One instance
+// per compute; calls may come from any thread. An engine starts launchers and says what is true of
+// them; it knows nothing of job states, output or results, which launchers report to the service.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "spec/launch_plan.h"
+
+namespace tutti::engine {
+
+struct EngineTraits {
+  bool schedules_itself =
+      false;  // true: the queue is the engine's (Slurm); false: tutti's scheduler
+  bool has_gpus = false;
+};
+
+struct Node {
+  std::string name;
+  std::string address;     // numeric
+  std::vector<int> cores;  // processor numbers of its share; may overlap on a small machine
+  int64_t memory_bytes = 0;
+  std::string directory;  // its scratch folder, absolute
+};
+
+// The nodes of one gang, one plan per node, in node_index order; plan.nodes names the nodes.
+struct Allocation {
+  std::string id;
+  std::vector<spec::LaunchPlan> plans;
+};
+
+struct AllocationState {
+  std::string id;
+  // One per node that was ever started here: false once its launcher process has ended.
+  std::vector<bool> launcher_alive;
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+  virtual EngineTraits traits() const = 0;
+  virtual absl::StatusOr<std::vector<Node>> ListNodes() = 0;
+
+  // Starts one launcher per node: all nodes or none. Idempotent on allocation.id: for a node whose
+  // launcher lives it does nothing; for one whose launcher died it starts a launcher that finds the
+  // first one's traces, runs nothing, delivers what is left in the spool and reports the loss.
+  virtual absl::Status Start(const Allocation& allocation) = 0;
+
+  // Asks every launcher to end its processes: SIGTERM, after `grace` SIGKILL. Returns at once; OK
+  // if nothing runs. Launchers still deliver output and results before they end.
+  virtual absl::Status Stop(const std::string& allocation_id, absl::Duration grace) = 0;
+
+  // What is true now, including of allocations that were started before this process was.
+  virtual absl::StatusOr<std::vector<AllocationState>> Observe() = 0;
+
+  // Forgets an allocation whose launchers have all ended and removes its folders. OK if unknown.
+  virtual absl::Status Release(const std::string& allocation_id) = 0;
+};
+
+}  // namespace tutti::engine

@@ -1,0 +1,54 @@
+// Decisions, as a pure function: (queue, running gangs, nodes, now) -> which jobs start where, and
+// why each other job waits. No clock, no effect, no state. Gangs take whole nodes: all at once or
+// none.
+//
+// Order: priority, then first come first served. The first job that does not fit reserves the
+// earliest time at which it will (EASY backfill: Lifka 1995, "The ANL/IBM SP scheduling system"); a
+// later job may start now if it leaves that reservation untouched, because it ends before it by its
+// own wall-time limit or because it uses nodes that the reservation does not need.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "spec/job.h"
+
+namespace tutti::scheduler {
+
+struct PendingJob {
+  std::string id;
+  spec::Priority priority = spec::Priority::kNormal;
+  int64_t sequence = 0;  // order of submission
+  int node_count = 1;
+  absl::Duration time_limit = absl::InfiniteDuration();
+};
+
+struct RunningJob {
+  std::string id;
+  std::vector<std::string> nodes;
+  absl::Time expected_end = absl::InfiniteFuture();  // start + wall-time limit
+};
+
+struct Start {
+  std::string job_id;
+  std::vector<std::string> nodes;
+};
+
+struct Wait {
+  std::string job_id;
+  std::string reason;  // "waits for 2 nodes, 1 is free; runs next" in plain words
+  std::optional<absl::Time> expected_start;
+};
+
+struct Decision {
+  std::vector<Start> starts;
+  std::vector<Wait> waits;  // every pending job that does not start, in queue order
+};
+
+Decision Schedule(const std::vector<PendingJob>& pending, const std::vector<RunningJob>& running,
+                  const std::vector<std::string>& nodes, absl::Time now);
+
+}  // namespace tutti::scheduler

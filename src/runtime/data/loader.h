@@ -1,0 +1,71 @@
+// From shards to batches. Which samples a rank sees at a step is a pure function of
+// (seed, epoch, step, rank, world size); how they are augmented is one of (seed, epoch, sample)
+// alone, so that the mini-batch over all ranks is the same for every number of ranks.
+//
+// No libtorch here: a batch is plain memory, channels-last, ready to be viewed as a tensor.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/deadline.h"
+#include "runtime/data/dataset.h"
+
+namespace tutti::data {
+
+struct Augmentation {
+  int height = 32;  // of the images in a batch
+  int width = 32;
+  int pad_crop = 0;  // > 0: pad by this on every side with zeros, crop at random (CIFAR recipe)
+  bool random_resized_crop = false;  // Inception-style crop (scale 0.08-1, ratio 3/4-4/3)
+  int resize = 0;             // > 0: shorter side to this first, then centre crop (evaluation)
+  bool flip = false;          // mirror with probability 1/2
+  float mean[3] = {0, 0, 0};  // of pixels in 0..1, RGB
+  float stddev[3] = {1, 1, 1};
+};
+
+enum class PixelType { kFloat32, kBFloat16 };
+
+struct LoaderOptions {
+  int global_batch = 128;  // samples per step over all ranks; rank r takes its r-th contiguous part
+  int rank = 0;
+  int world_size = 1;
+  uint64_t seed = 1;
+  bool shuffle = true;    // a new permutation every epoch; else the dataset's order
+  bool drop_last = true;  // else the last step of an epoch is short (and may be empty on a rank)
+  int threads = 1;        // decoding threads beside the caller's
+  int prefetch = 3;       // batches kept ready
+  PixelType pixels = PixelType::kFloat32;
+  Augmentation augmentation;
+};
+
+// One rank's part of one mini-batch. `pixels` is [count, height, width, 3] in memory
+// (channels-last: a [count, 3, height, width] tensor of strides {H*W*3, 1, W*3, 3}).
+struct Batch {
+  int64_t epoch = 0;
+  int64_t step = 0;  // within the epoch
+  int64_t count = 0;
+  const void* pixels = nullptr;
+  const int64_t* labels = nullptr;
+  const int64_t* samples = nullptr;  // indices in the dataset
+};
+
+// Thread-compatible: one consumer.
+class Loader {
+ public:
+  virtual ~Loader() = default;
+  virtual int64_t steps_per_epoch() const = 0;
+  // Begins at any point of the sequence of batches; drops what was prefetched.
+  virtual void Seek(int64_t epoch, int64_t step) = 0;
+  // The next batch; runs on into the next epoch by itself. Its memory is valid until the next call.
+  // An unreadable sample is an error that names shard and member.
+  virtual absl::StatusOr<Batch> Next(base::Deadline deadline) = 0;
+};
+
+absl::StatusOr<std::unique_ptr<Loader>> MakeLoader(std::shared_ptr<const Dataset> dataset,
+                                                   const LoaderOptions& options);
+
+}  // namespace tutti::data
