@@ -1,0 +1,81 @@
+// A blocking HTTP/1.1 client for one server: keeps its connection, adds the bearer token, ends every
+// exchange by a deadline. No TLS.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/deadline.h"
+
+namespace tutti::http {
+
+using ChunkCallback = std::function<absl::Status(absl::string_view)>;
+
+struct ClientRequest {
+  std::string method = "GET";
+  std::string target;  // "/v1/jobs?limit=5"; see PercentEncode
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string content_type = "application/json";  // of the body, if there is one
+  std::string body;
+  std::filesystem::path body_file;  // when not empty, its bytes are the body
+  // Of the whole exchange. Followers that run for hours set `stall_timeout` instead.
+  absl::Duration timeout = absl::Seconds(30);
+  // When finite, `timeout` covers the exchange up to the answer's header only, and after that the
+  // exchange fails when no byte has moved for this long. For large bodies and followers.
+  absl::Duration stall_timeout = absl::InfiniteDuration();
+  // When set, the body of a 2xx answer goes here piece by piece, as it comes; an error ends the
+  // exchange and is returned. Other answers' bodies are in ClientResponse::body.
+  ChunkCallback on_chunk;
+};
+
+struct ClientResponse {
+  int status = 0;
+  std::map<std::string, std::string> headers;  // names in lower case
+  std::string body;
+  bool ok() const { return status >= 200 && status < 300; }
+};
+
+// The error that a non-2xx answer stands for, with the service's own message; OK for 2xx. 410 is
+// Aborted.
+absl::Status ToStatus(const ClientResponse& response);
+
+// Splits chunks into lines for on_chunk: `on_line` gets each without its newline. A last line
+// without one is dropped, since its end may have been lost.
+ChunkCallback ByLine(ChunkCallback on_line);
+
+// One exchange at a time; Cancel may come from another thread.
+class Client {
+ public:
+  // `base_url`: "http://127.0.0.1:6280" or "127.0.0.1:6280".
+  Client(std::string base_url, std::string token);
+  ~Client();
+
+  // Unavailable: no connection, or it broke (a broken one that was kept from an earlier exchange is
+  // made anew first, unless the request may already have been acted on). DeadlineExceeded;
+  // Cancelled. An answer of any status is OK here: see ToStatus.
+  absl::StatusOr<ClientResponse> Send(const ClientRequest& request);
+
+  // The body of a 2xx answer into a file, by way of a temporary name. Other answers: ToStatus.
+  absl::Status Download(const std::string& target, const std::filesystem::path& file);
+
+  // Breaks the exchange in progress off and makes all later ones fail with Cancelled.
+  void Cancel();
+
+  const std::string& base_url() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tutti::http

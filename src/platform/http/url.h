@@ -1,0 +1,33 @@
+// Percent encoding and the parts of a request target (RFC 3986, the subset that HTTP/1.1 uses).
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::http {
+
+// Everything but letters, digits and "-._~" becomes %XX; with `keep_slash` also "/" stays, for paths.
+std::string PercentEncode(absl::string_view text, bool keep_slash = false);
+// InvalidArgument for a broken escape or an escaped NUL.
+absl::StatusOr<std::string> PercentDecode(absl::string_view text);
+
+// "/a/b?x=1&y=2" taken apart and decoded.
+struct Target {
+  std::string path;                          // starts with "/"
+  std::map<std::string, std::string> query;  // a repeated key keeps its last value
+};
+
+// InvalidArgument for a target that is not a path or whose path has a "." or ".." segment.
+absl::StatusOr<Target> ParseTarget(absl::string_view target);
+
+// "http://127.0.0.1:6280/", "127.0.0.1:6280" or "http://host" (port 80).
+struct Authority {
+  std::string host;
+  int port = 80;
+};
+absl::StatusOr<Authority> ParseBaseUrl(absl::string_view url);
+
+}  // namespace tutti::http

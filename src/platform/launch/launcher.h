@@ -1,0 +1,21 @@
+// What runs on each node: takes the launch plan, puts code and inputs in place, waits for the gang,
+// runs the node's processes with the whole environment contract, spools their output and events,
+// delivers everything to the service, and leaves no process behind. docs/formats/launch-plan.md is
+// the contract; docs/formats/environment.md what the processes see.
+#pragma once
+
+#include <filesystem>
+
+#include "absl/status/status.h"
+
+namespace tutti::launch {
+
+// The body of `tutti launch --plan FILE`. Call it first thing in main of a process of its own: it
+// makes the process a subreaper, blocks signals and starts threads. SIGTERM or SIGINT ends the
+// node's processes (SIGTERM, after the plan's grace SIGKILL); output and results are still
+// delivered. Returns when the service has acknowledged everything (or has answered 410). OK also
+// when the job failed: that is in the events. FailedPrecondition if another launcher of this
+// allocation lives.
+absl::Status RunLauncher(const std::filesystem::path& plan_file);
+
+}  // namespace tutti::launch
