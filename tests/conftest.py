@@ -1,0 +1,196 @@
+"""The user stories drive the real programs in build/bin (or $TUTTI_BUILD/bin), each on a state folder of its own."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import textwrap
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BIN = pathlib.Path(os.environ.get("TUTTI_BUILD", ROOT / "build")) / "bin"
+TERMINAL = {"Completed", "Failed", "Canceled"}
+
+
+def wait_until(condition, seconds, what):
+    """Polls `condition` until it gives something true, and returns that; fails the test at the deadline."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    pytest.fail(f"after {seconds} s still not: {what}")
+
+
+class Service:
+    """`tutti serve` on a free port, its home folder, and the command line against it."""
+
+    def __init__(self, home, nodes=2, environment=None):
+        self.home = pathlib.Path(home)
+        self.nodes = nodes
+        self.environment = {**os.environ, **(environment or {})}
+        for name in ("TUTTI_ADDRESS", "TUTTI_TOKEN"):
+            self.environment.pop(name, None)
+        self.environment["TUTTI_HOME"] = str(self.home)
+        self.environment["NO_COLOR"] = "1"
+        self.process = None
+        self.log = self.home.with_name(self.home.name + ".log")
+
+    def start(self, *arguments):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [BIN / "tutti", "serve", "--nodes", str(self.nodes), "--port", "0", *arguments],
+                env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        wait_until(self.answers, 20, f"the service answers; its log: {self.log.read_text()[-2000:]}")
+        return self
+
+    def answers(self):
+        if self.process.poll() is not None:
+            pytest.fail(f"tutti serve ended with {self.process.returncode}: {self.log.read_text()[-2000:]}")
+        try:
+            return self.get("/v1/health")["status"] == "ok"
+        except (OSError, KeyError, ValueError):
+            return False
+
+    def kill(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+        self.process.wait(timeout=20)
+
+    def stop(self):
+        """Ends what still runs, then the service."""
+        if self.process is not None and self.process.poll() is None:
+            for job in self.get("/v1/jobs")["jobs"]:
+                if job["state"] not in TERMINAL:
+                    self.cli("job", "cancel", job["id"])
+                    self.wait(job["id"], 30)
+            self.kill(signal.SIGTERM)
+
+    def endpoint(self):
+        return json.loads((self.home / "service.json").read_text())
+
+    def request(self, path, method="GET", body=None, token=None):
+        endpoint = self.endpoint()
+        address = endpoint["address"]
+        base = address if address.startswith("http") else f"http://{address}"
+        headers = {"Authorization": f"Bearer {token if token is not None else self.user_token()}"}
+        request = urllib.request.Request(base + path, method=method, data=body, headers=headers)
+        return urllib.request.urlopen(request, timeout=30)
+
+    def user_token(self):
+        return json.loads((self.home / "service.json").read_text())["token"]
+
+    def get(self, path):
+        with self.request(path) as response:
+            return json.load(response)
+
+    def cli(self, *arguments, timeout=120, **options):
+        return subprocess.run([BIN / "tutti", *map(str, arguments)], env=self.environment, text=True, timeout=timeout,
+                              stdin=subprocess.DEVNULL, capture_output=True, **options)
+
+    def submit(self, file):
+        """Creates the job and returns its id."""
+        result = self.cli("job", "create", file, "-o", "json")
+        assert result.returncode == 0, result.stderr
+        return json.loads(result.stdout)["id"]
+
+    def job(self, name):
+        return self.get(f"/v1/jobs/{name}")
+
+    def wait(self, name, seconds=60):
+        return wait_until(lambda: (job := self.job(name))["state"] in TERMINAL and job, seconds,
+                          f"job {name} has ended: {self.job(name)}")
+
+    def wait_for_state(self, name, states, seconds=30):
+        states = {states} if isinstance(states, str) else set(states)
+        return wait_until(lambda: (job := self.job(name))["state"] in states and job, seconds,
+                          f"job {name} is {states}: {self.job(name)}")
+
+    def log_text(self, name, rank, stream="stdout"):
+        try:
+            with self.request(f"/v1/jobs/{name}/files/logs/rank-{rank}.{stream}") as response:
+                return response.read().decode()
+        except urllib.error.HTTPError as error:
+            if error.code == 404:
+                return ""
+            raise
+
+    def stream(self, name, cursor=None, follow=True):
+        query = f"?follow={'true' if follow else 'false'}" + (f"&cursor={cursor}" if cursor else "")
+        with self.request(f"/v1/jobs/{name}/stream{query}") as response:
+            for line in response:
+                yield json.loads(line)
+
+
+@pytest.fixture
+def start_service(tmp_path):
+    """A function that starts services for one test; all are stopped at its end."""
+    services = []
+
+    def start(nodes=2, home=None, arguments=(), environment=None):
+        service = Service(home or tmp_path / "home", nodes, environment)
+        services.append(service)
+        return service.start(*arguments)
+
+    yield start
+    for service in services:
+        service.stop()
+
+
+@pytest.fixture
+def service(start_service):
+    return start_service()
+
+
+@pytest.fixture
+def write_job(tmp_path):
+    """write_job(command, files={name: text}, **yaml keys) -> path of a job file with a code folder beside it."""
+    count = 0
+
+    def write(command, files=None, nodes=1, distribution=None, processes=1, **keys):
+        nonlocal count
+        count += 1
+        folder = tmp_path / f"job-{count}"
+        (folder / "code").mkdir(parents=True)
+        for name, text in (files or {}).items():
+            (folder / "code" / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "code" / name).write_text(textwrap.dedent(text))
+        job = {"$schema": "https://azuremlschemas.azureedge.net/latest/commandJob.schema.json", "type": "command",
+               "command": textwrap.dedent(command).strip(), "compute": "local", "environment": "host",
+               "resources": {"instance_count": nodes}}
+        if files:
+            job["code"] = "./code"
+        if distribution:
+            job["distribution"] = {"type": distribution}
+            if distribution != "tensorflow":
+                job["distribution"]["process_count_per_instance"] = processes
+        for key, value in keys.items():
+            if isinstance(value, dict) and isinstance(job.get(key), dict):
+                job[key].update(value)
+            else:
+                job[key] = value
+        path = folder / "job.yml"
+        path.write_text(json.dumps(job, indent=1))  # JSON is YAML
+        return path
+
+    return write
+
+
+def processes_with(variable, value):
+    """The live processes whose environment has VARIABLE=VALUE."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            variables = (entry / "environ").read_bytes().split(b"\0")
+            zombie = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+        except OSError:
+            continue
+        if f"{variable}={value}".encode() in variables and not zombie:
+            found.append(int(entry.name))
+    return found

@@ -1,0 +1,89 @@
+"""Story: scripts and people use the command line: exit codes, formats, completion, following (SPEC J14)."""
+import json
+import subprocess
+
+import pytest
+import yaml
+
+from conftest import BIN
+
+
+def test_run_follows_a_job_to_its_end(service, write_job):
+    result = service.cli("run", write_job("echo hello from $RANK", nodes=2, distribution="mpi"))
+    assert result.returncode == 0, result.stderr
+    for text in ("hello from 0", "hello from 1", "Queued", "Running", "Completed"):
+        assert text in result.stdout
+    assert result.stdout.count("hello from 0") == 1
+
+
+def test_run_exits_with_1_and_the_reason_when_the_job_fails(service, write_job):
+    result = service.cli("run", write_job("echo to-stderr >&2; exit 3"))
+    assert result.returncode == 1
+    assert "exit code 3" in result.stdout + result.stderr and "to-stderr" in result.stdout + result.stderr
+
+
+def test_exit_codes_tell_apart_what_went_wrong(service, write_job, tmp_path):
+    assert service.cli("job", "show", "no-such-job").returncode == 4
+    assert service.cli("job", "frobnicate").returncode == 2
+    assert service.cli("--home", tmp_path / "nothing-here", "job", "list").returncode == 3
+    name = service.submit(write_job("sleep 600"))
+    assert service.cli("job", "wait", name, "--timeout", "0.3").returncode == 6
+    service.cli("job", "cancel", name)
+    assert service.cli("job", "wait", name).returncode == 5
+
+
+@pytest.mark.parametrize("form", ["json", "yaml", "table"])
+def test_every_form_shows_the_job(service, write_job, form):
+    name = service.submit(write_job("true", display_name="the display name"))
+    service.wait(name)
+    for command in (["job", "list"], ["job", "show", name], ["node", "list"]):
+        result = service.cli(*command, "-o", form)
+        assert result.returncode == 0, result.stderr
+        if form != "table":
+            value = (json.loads if form == "json" else yaml.safe_load)(result.stdout)
+            assert value
+        if command[0] == "job":
+            assert name in result.stdout
+        else:
+            assert "n1" in result.stdout and "n2" in result.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_the_commands(service, shell):
+    result = service.cli("completion", shell)
+    assert result.returncode == 0
+    for word in ("job", "stream", "node", "doctor", "completion"):
+        assert word in result.stdout
+
+
+def test_bash_completes_a_command(service):
+    script = service.cli("completion", "bash").stdout
+    probe = script + '\nCOMP_WORDS=(tutti job str); COMP_CWORD=2; COMP_LINE="tutti job str"; COMP_POINT=13\n' \
+        '"$(complete -p tutti | sed -E "s/.*-F ([^ ]+).*/\\1/")" tutti str job; printf "%s\\n" "${COMPREPLY[@]}"'
+    result = subprocess.run(["bash", "-c", probe], capture_output=True, text=True, timeout=20,
+                            env={**service.environment, "PATH": f"{BIN}:/usr/bin:/bin"})
+    assert result.stdout.split() == ["stream"], (result.stdout, result.stderr)
+
+
+def test_doctor_finds_a_working_service(service):
+    result = service.cli("doctor")
+    assert result.returncode == 0, result.stdout
+
+
+def test_help_names_every_command():
+    text = subprocess.run([BIN / "tutti", "--help"], capture_output=True, text=True, timeout=20).stdout
+    for command in ("serve", "run", "job", "node", "doctor", "score", "completion"):
+        assert command in text
+
+
+def test_output_of_one_rank(service, write_job):
+    name = service.submit(write_job("echo I am $RANK", nodes=2, distribution="mpi", processes=2))
+    service.wait(name)
+    result = service.cli("job", "stream", name, "--rank", "2")
+    assert "I am 2" in result.stdout and "I am 1" not in result.stdout
+
+
+def test_large_output_arrives_whole(service, write_job):
+    name = service.submit(write_job("seq 1 300000"))
+    service.wait(name)
+    assert service.log_text(name, 0) == "".join(f"{i}\n" for i in range(1, 300001))

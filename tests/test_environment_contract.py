@@ -1,0 +1,88 @@
+"""Story: a script finds its place among the others in the variables that its framework reads (SPEC J6)."""
+import json
+
+import pytest
+
+PRINT = """
+    import json, os, socket, sys
+    print(json.dumps({"environment": dict(os.environ), "arguments": sys.argv[1:], "host": socket.gethostname(),
+                      "own_address": socket.gethostbyname(socket.gethostname())}))
+"""
+
+
+def contracts(service, job_file, world_size):
+    name = service.submit(job_file)
+    job = service.wait(name)
+    assert job["state"] == "Completed", job
+    return name, [json.loads(service.log_text(name, rank)) for rank in range(world_size)]
+
+
+@pytest.mark.parametrize("distribution", ["mpi", "pytorch"])
+def test_two_nodes_by_two_processes_value_by_value(service, write_job, distribution):
+    job_file = write_job("python3 show.py --rank $RANK --local-rank $LOCAL_RANK --node $NODE_RANK", {"show.py": PRINT},
+                         nodes=2, distribution=distribution, processes=2, environment_variables={"MINE": "a b"})
+    name, shown = contracts(service, job_file, 4)
+    nodes = service.get("/v1/nodes")["nodes"]
+    master = shown[0]["environment"]["MASTER_ADDR"]
+    port = shown[0]["environment"]["MASTER_PORT"]
+    assert master == nodes[0]["address"]
+    assert 1024 <= int(port) < 65536
+    for rank, process in enumerate(shown):
+        node, local = divmod(rank, 2)
+        expected = {
+            "MASTER_ADDR": master, "MASTER_PORT": port, "WORLD_SIZE": "4", "RANK": str(rank), "LOCAL_RANK": str(local),
+            "LOCAL_WORLD_SIZE": "2", "NODE_RANK": str(node), "GROUP_RANK": str(node),
+            "PET_NNODES": "2", "PET_NPROC_PER_NODE": "2", "PET_NODE_RANK": str(node), "PET_MASTER_ADDR": master,
+            "PET_MASTER_PORT": port,
+            "OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": str(local),
+            "OMPI_COMM_WORLD_LOCAL_SIZE": "2", "OMPI_COMM_WORLD_NODE_RANK": str(local),
+            "HOROVOD_RANK": str(rank), "HOROVOD_SIZE": "4", "HOROVOD_LOCAL_RANK": str(local), "HOROVOD_LOCAL_SIZE": "2",
+            "HOROVOD_CROSS_RANK": str(node), "HOROVOD_CROSS_SIZE": "2",
+            "AZ_BATCH_MASTER_NODE": f"{master}:{port}", "AZUREML_RUN_ID": name, "TUTTI_JOB_ID": name,
+            "AZ_BATCHAI_PYTORCH_INIT_METHOD": f"tcp://{master}:{port}", "AZ_BATCHAI_TASK_INDEX": str(rank),
+            "MINE": "a b",
+        }
+        environment = process["environment"]
+        assert {key: environment.get(key) for key in expected} == expected
+        for folder in ("AZ_BATCHAI_MOUNT_ROOT", "AZ_BATCHAI_JOB_TEMP", "AZ_BATCHAI_STDOUTERR_DIR", "AZ_BATCHAI_MPI_HOST_FILE"):
+            assert environment[folder].startswith("/"), folder
+        assert process["arguments"] == ["--rank", str(rank), "--local-rank", str(local), "--node", str(node)]
+        assert "TF_CONFIG" not in environment
+    assert len({process["environment"]["TUTTI_NODE_ADDRESS"] for process in shown}) == 2
+
+
+def test_tensorflow_workers_and_a_parameter_server(service, write_job):
+    job_file = write_job("python3 show.py", {"show.py": PRINT}, nodes=2, distribution="tensorflow")
+    job = json.loads(job_file.read_text())
+    job["distribution"].update(worker_count=2, parameter_server_count=1)
+    job_file.write_text(json.dumps(job))
+    _, shown = contracts(service, job_file, 3)
+    tasks = []
+    for process in shown:
+        config = json.loads(process["environment"]["TF_CONFIG"])
+        assert config["environment"] == "cloud"
+        assert len(config["cluster"]["worker"]) == 2 and len(config["cluster"]["ps"]) == 1
+        addresses = config["cluster"]["worker"] + config["cluster"]["ps"]
+        assert len(set(addresses)) == 3 and all(":" in a for a in addresses)
+        tasks.append((config["task"]["type"], config["task"]["index"]))
+        assert process["environment"]["AZ_BATCHAI_WORKER_HOSTS"] == ",".join(config["cluster"]["worker"])
+        assert process["environment"]["AZ_BATCHAI_PS_HOSTS"] == ",".join(config["cluster"]["ps"])
+    assert sorted(tasks) == [("ps", 0), ("worker", 0), ("worker", 1)]
+
+
+def test_nodes_look_like_machines_of_their_own(service, write_job):
+    if service.get("/v1/nodes")["nodes"][0]["address"] == service.get("/v1/nodes")["nodes"][1]["address"]:
+        pytest.fail("virtual nodes share one address")
+    job_file = write_job("python3 show.py && python3 -c 'import os; print(sorted(os.sched_getaffinity(0)))'",
+                         {"show.py": PRINT}, nodes=2, distribution="mpi")
+    name = service.submit(job_file)
+    assert service.wait(name)["state"] == "Completed"
+    first, second = (service.log_text(name, rank).splitlines() for rank in (0, 1))
+    nodes = service.get("/v1/nodes")["nodes"]
+    assert json.loads(first[1]) == nodes[0]["cores"] and json.loads(second[1]) == nodes[1]["cores"]
+    one, two = json.loads(first[0]), json.loads(second[0])
+    import os
+    if os.geteuid() != 0:
+        pytest.skip("host names of their own need root")
+    assert [one["host"], two["host"]] == [nodes[0]["name"], nodes[1]["name"]]
+    assert [one["own_address"], two["own_address"]] == [nodes[0]["address"], nodes[1]["address"]]

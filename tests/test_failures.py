@@ -1,0 +1,172 @@
+"""Story: whatever dies, nothing is lost, nothing hangs, and one line says why (SPEC J9, J10)."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import BIN, ROOT, Service, processes_with, wait_until
+
+NUMBERED = """
+    import os, pathlib, sys, time
+    rank, count = os.environ["RANK"], int(sys.argv[1])
+    gate = pathlib.Path(sys.argv[2])
+    for i in range(count):
+        print(f"rank {rank} line {i}", flush=True)
+        if i == count // 2:
+            gate.with_suffix("." + rank).touch()
+            while not gate.exists():
+                time.sleep(0.01)
+"""
+
+
+def test_a_killed_service_comes_back_and_no_line_is_lost_or_doubled(start_service, write_job, tmp_path):
+    service = start_service()
+    gate = tmp_path / "gate"
+    name = service.submit(write_job(f"python3 lines.py 4000 {gate}", {"lines.py": NUMBERED}, nodes=2, distribution="mpi"))
+    wait_until(lambda: all(gate.with_suffix(f".{rank}").exists() for rank in (0, 1)), 30, "both ranks are half way")
+    service.kill(signal.SIGKILL)
+    gate.touch()  # the rest of the lines is written while there is no service
+    wait_until(lambda: not processes_with("RANK", "0") or True, 1, "")
+    service.start()
+    job = service.wait(name)
+    assert job["state"] == "Completed", job
+    for rank in (0, 1):
+        assert service.log_text(name, rank).splitlines() == [f"rank {rank} line {i}" for i in range(4000)]
+
+
+def test_followers_continue_where_they_were_over_a_restart(start_service, write_job, tmp_path):
+    service = start_service()
+    gate = tmp_path / "gate"
+    name = service.submit(write_job(f"python3 lines.py 1000 {gate}", {"lines.py": NUMBERED}, distribution="mpi"))
+    wait_until(lambda: gate.with_suffix(".0").exists(), 30, "half way")
+    seen, cursor = [], None
+    try:
+        for item in service.stream(name):
+            cursor = item["cursor"]
+            if item["type"] == "output":
+                seen.append(item["text"])
+                if len(seen) == 400:
+                    service.kill(signal.SIGKILL)
+                    break
+    except (OSError, ValueError):
+        pass
+    gate.touch()
+    service.start()
+    seen += [item["text"] for item in service.stream(name, cursor) if item["type"] == "output"]
+    assert seen == [f"rank 0 line {i}" for i in range(1000)]
+
+
+def train_arguments(*more):
+    return ("tutti-train --model resnet20 --data ${{inputs.data}} --epochs 50 --batch 64 --output outputs " + " ".join(more))
+
+
+def example_data():
+    return {"data": {"type": "uri_folder", "path": str(ROOT / "examples/cifar10/data")}}
+
+
+def steps_done(service, name):
+    return [json.loads(line) for line in service.log_text(name, 0, "metrics").splitlines() if '"step"' in line]
+
+
+def test_kill_9_of_one_rank_ends_the_job_within_5_seconds_and_names_it(service, write_job):
+    name = service.submit(write_job(train_arguments(), nodes=2, distribution="mpi", inputs=example_data()))
+    wait_until(lambda: any(m["event"] == "step" for m in steps_done(service, name)), 60, "training has begun")
+    allocation = set(processes_with("TUTTI_JOB_ID", name))
+    victim = [pid for pid in processes_with("RANK", "1") if pid in allocation
+              and pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "tutti-train"]
+    assert len(victim) == 1
+    began = time.monotonic()
+    os.kill(victim[0], signal.SIGKILL)
+    job = service.wait(name, 20)
+    took = time.monotonic() - began
+    assert job["state"] == "Failed"
+    assert "rank 1" in job["reason"] and "SIGKILL" in job["reason"] and "\n" not in job["reason"]
+    assert took < 5, f"took {took:.1f} s"
+    shown = service.cli("job", "show", name).stdout
+    assert "consequence" in shown and "rank 0" in shown
+    assert processes_with("TUTTI_JOB_ID", name) == []
+
+
+def test_a_rank_that_leaves_early_with_exit_0_is_caught(service, write_job):
+    early = "if [ $RANK = 1 ]; then exec " + train_arguments("--max-steps 3") + "; else exec " + train_arguments() + "; fi"
+    name = service.submit(write_job(early, nodes=2, distribution="mpi", inputs=example_data()))
+    wait_until(lambda: not processes_with("RANK", "1") or service.job(name)["state"] == "Failed", 60, "rank 1 has left")
+    job = service.wait(name, 30)
+    assert job["state"] == "Failed"
+    assert "rank 1" in job["reason"] and "early" in job["reason"], job["reason"]
+
+
+def test_the_last_exception_is_the_reason(service, write_job):
+    files = {"boom.py": """
+        import os, time
+        if os.environ["RANK"] == "1":
+            raise ValueError("no such label: 17")
+        time.sleep(600)
+    """}
+    name = service.submit(write_job("python3 boom.py", files, nodes=2, distribution="mpi"))
+    job = service.wait(name, 20)
+    assert job["state"] == "Failed"
+    assert "rank 1" in job["reason"] and "ValueError: no such label: 17" in job["reason"]
+
+
+def test_a_killed_launcher_is_named_and_its_output_is_kept(service, write_job, tmp_path):
+    gate = tmp_path / "never"
+    name = service.submit(write_job(f"python3 lines.py 200 {gate}", {"lines.py": NUMBERED}, nodes=2, distribution="mpi"))
+    wait_until(lambda: all(gate.with_suffix(f".{rank}").exists() for rank in (0, 1)), 30, "both ranks are half way")
+    # The launcher of n2 is the parent of rank 1's process group leader.
+    rank_1 = [pid for pid in processes_with("RANK", "1") if pid in processes_with("TUTTI_JOB_ID", name)]
+    parents = {int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]) for pid in rank_1}
+    launcher = (parents - set(rank_1)).pop()
+    assert b"launch" in pathlib.Path(f"/proc/{launcher}/cmdline").read_bytes()
+    os.kill(launcher, signal.SIGKILL)
+    job = service.wait(name, 30)
+    assert job["state"] == "Failed" and "launcher" in job["reason"] and "n2" in job["reason"], job["reason"]
+    for rank in (0, 1):
+        assert service.log_text(name, rank).splitlines() == [f"rank {rank} line {i}" for i in range(101)]
+    assert processes_with("TUTTI_JOB_ID", name) == []
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_a_cancelled_job_leaves_no_process(service, write_job, stubborn):
+    files = {"nest.py": f"""
+        import os, signal, subprocess, sys, time
+        if {stubborn}:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        subprocess.Popen(["sleep", "600"], start_new_session=True)
+        subprocess.Popen(["sh", "-c", "sleep 600 & sleep 600"])
+        print("nested", flush=True)
+        time.sleep(600)
+    """}
+    name = service.submit(write_job("python3 nest.py", files, nodes=2, distribution="mpi", processes=2))
+    wait_until(lambda: all(service.log_text(name, rank) == "nested\n" for rank in range(4)), 30, "all have started")
+    assert len(processes_with("TUTTI_JOB_ID", name)) >= 16
+    result = service.cli("job", "cancel", name)
+    assert result.returncode == 0, result.stderr
+    assert service.wait(name, 30)["state"] == "Canceled"
+    assert processes_with("TUTTI_JOB_ID", name) == []
+
+
+def test_the_wall_time_limit_ends_a_job(service, write_job):
+    name = service.submit(write_job("sleep 600", limits={"timeout": 1}))
+    job = service.wait(name, 30)
+    assert job["state"] == "Failed" and "limit" in job["reason"] and "1 s" in job["reason"], job["reason"]
+
+
+def test_every_job_outlives_services_killed_at_any_moment(start_service, write_job):
+    """Ten kills at moments spread over the life of a job; each time it ends as it should, run once."""
+    service = start_service()
+    for moment in range(10):
+        job_file = write_job("echo ran; sleep 0.3; echo done", nodes=2, distribution="mpi")
+        name = service.submit(job_file)
+        deadline = time.monotonic() + 0.08 * moment
+        wait_until(lambda: time.monotonic() >= deadline, 5, "the moment has come")
+        service.kill(signal.SIGKILL)
+        service.start()
+        job = service.wait(name, 30)
+        assert job["state"] == "Completed", job
+        for rank in (0, 1):
+            assert service.log_text(name, rank) == "ran\ndone\n"

@@ -1,0 +1,57 @@
+"""Story: jobs share the nodes: gangs, priorities, backfill, and a waiting job says what it waits for (SPEC J7, J8)."""
+import json
+
+from conftest import wait_until
+
+
+def test_a_gang_waits_for_all_its_nodes_and_says_so(service, write_job, tmp_path):
+    gate = tmp_path / "gate"
+    hold = f"while [ ! -e {gate} ]; do sleep 0.02; done"
+    first = service.submit(write_job(hold))
+    service.wait_for_state(first, "Running")
+    pair = service.submit(write_job("echo pair", nodes=2, distribution="mpi"))
+    waiting = wait_until(lambda: (job := service.job(pair))["reason"].startswith("waits") and job, 10, "it says why it waits")
+    assert waiting["state"] == "Queued" and "2 nodes" in waiting["reason"], waiting["reason"]
+    gate.touch()
+    assert service.wait(first)["state"] == "Completed"
+    assert service.wait(pair)["state"] == "Completed"
+
+
+def test_high_priority_goes_first_and_short_jobs_fill_gaps(service, write_job, tmp_path):
+    gate = tmp_path / "gate"
+    hold = f"while [ ! -e {gate} ]; do sleep 0.02; done"
+    first = service.submit(write_job(hold, limits={"timeout": 300}))
+    service.wait_for_state(first, "Running")
+    low = service.submit(write_job("echo low", nodes=2, distribution="mpi", queue_settings={"priority": "low"}))
+    high = service.submit(write_job("echo high", nodes=2, distribution="mpi", queue_settings={"priority": "high"}))
+    short = service.submit(write_job("echo short", limits={"timeout": 5}))
+    assert service.wait(short)["state"] == "Completed"  # fits before the gangs can start
+    assert service.job(high)["state"] == "Queued" and service.job(low)["state"] == "Queued"
+    gate.touch()
+    for name in (high, low):
+        assert service.wait(name)["state"] == "Completed"
+    assert service.job(high)["started"] <= service.job(low)["started"]
+
+
+def test_events_tell_the_life_of_a_job(service, write_job):
+    name = service.submit(write_job("echo hello", nodes=2, distribution="mpi"))
+    job = service.wait(name)
+    states = [event["state"] for event in job["events"]]
+    assert states == sorted(states, key=["Queued", "Provisioning", "Preparing", "Starting", "Running", "Finalizing", "Completed"].index)
+    assert states[0] == "Queued" and states[-1] == "Completed" and "Running" in states
+    assert all(event["reason"] for event in job["events"])
+    assert [e["time"] for e in job["events"]] == sorted(e["time"] for e in job["events"])
+
+
+def test_outputs_are_kept_and_downloaded(service, write_job, tmp_path):
+    command = "mkdir -p outputs/deep && echo $RANK > outputs/deep/rank-$RANK.txt && echo m > ${{outputs.model}}/weights.bin"
+    name = service.submit(write_job(command, nodes=2, distribution="mpi", outputs={"model": {"type": "uri_folder"}}))
+    assert service.wait(name)["state"] == "Completed"
+    target = tmp_path / "results"
+    result = service.cli("job", "download", name, "--directory", target)
+    assert result.returncode == 0, result.stderr
+    assert (target / "outputs/deep/rank-0.txt").read_text() == "0\n"
+    assert (target / "outputs/deep/rank-1.txt").read_text() == "1\n"
+    assert (target / "outputs/model/weights.bin").read_text() == "m\n"
+    assert service.cli("job", "delete", name).returncode == 0
+    assert service.cli("job", "show", name).returncode == 4

@@ -1,0 +1,126 @@
+"""Story: a model is trained over nodes, stopped and resumed, and scored (SPEC T1-T9, S2)."""
+import hashlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+from conftest import BIN, ROOT, wait_until
+
+DATA = ROOT / "examples/cifar10/data"
+
+
+def train_job(write_job, *arguments, nodes=2, processes=1):
+    command = "tutti-train --model resnet20 --data ${{inputs.data}} --batch 128 --output outputs " + " ".join(map(str, arguments))
+    return write_job(command, nodes=nodes, distribution="mpi", processes=processes,
+                     inputs={"data": {"type": "uri_folder", "path": str(DATA)}})
+
+
+def weights(service, name):
+    with service.request(f"/v1/jobs/{name}/files/outputs/model/model.safetensors") as response:
+        return hashlib.sha256(response.read()).hexdigest()
+
+
+def train(service, write_job, *arguments, **options):
+    name = service.submit(train_job(write_job, *arguments, **options))
+    job = service.wait(name, 180)
+    assert job["state"] == "Completed", (job["reason"], service.log_text(name, 0, "stderr"))
+    return name
+
+
+def test_the_same_seed_gives_the_same_model(service, write_job):
+    first, second = (train(service, write_job, "--epochs 1 --seed 7") for _ in range(2))
+    assert weights(service, first) == weights(service, second)
+    other = train(service, write_job, "--epochs 1 --seed 8")
+    assert weights(service, other) != weights(service, first)
+
+
+def test_metrics_and_summary_are_kept(service, write_job):
+    name = train(service, write_job, "--epochs 2")
+    lines = [json.loads(line) for line in service.log_text(name, 0, "metrics").splitlines()]
+    events = [line["event"] for line in lines]
+    assert events[0] == "start" and events[-1] == "result" and "step" in events and "evaluation" in events
+    assert lines[0]["world_size"] == 2 and lines[0]["train_images"] == 5000 and lines[0]["test_images"] == 1000
+    for step in (line for line in lines if line["event"] == "step"):
+        parts = [step[part] for part in ("data", "forward", "backward", "communication", "optimizer")]
+        assert all(part >= 0 for part in parts) and step["images_per_second"] > 0
+    assert 0 < lines[-1]["top1"] <= 1 and lines[-1]["images"] == 1000
+
+
+def run_alone(output, *arguments, timeout=180):
+    return subprocess.run([BIN / "tutti-train", "--model", "resnet20", "--data", DATA, "--batch", "128", "--output", output,
+                           *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
+                          env={k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")})
+
+
+def model_bytes(output):
+    return (pathlib.Path(output) / "model/model.safetensors").read_bytes()
+
+
+def test_terminate_and_resume_gives_the_same_bytes_as_no_interruption(tmp_path):
+    common = ("--epochs", 2, "--seed", 3, "--evaluate-every", 0)
+    whole = run_alone(tmp_path / "whole", *common)
+    assert whole.returncode == 0, whole.stderr
+    metrics = tmp_path / "metrics.jsonl"
+    stopped = subprocess.Popen([BIN / "tutti-train", "--model", "resnet20", "--data", DATA, "--batch", "128", "--output",
+                                tmp_path / "parts", *map(str, common)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               env={**os.environ, "TUTTI_METRICS_FILE": str(metrics)}, text=True)
+    wait_until(lambda: metrics.exists() and '"step"' in metrics.read_text(), 60, "training has begun")
+    stopped.send_signal(signal.SIGTERM)
+    _, errors = stopped.communicate(timeout=60)
+    assert stopped.returncode not in (0, None) and "--resume" in errors, errors
+    assert not (tmp_path / "parts/model").exists()
+    resumed = run_alone(tmp_path / "parts", *common, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert model_bytes(tmp_path / "parts") == model_bytes(tmp_path / "whole")
+
+
+def test_a_killed_training_resumes_from_its_last_checkpoint_with_the_same_bytes(tmp_path):
+    common = ("--epochs", 2, "--seed", 4, "--evaluate-every", 0, "--checkpoint-every", 10)
+    assert run_alone(tmp_path / "whole", *common).returncode == 0
+    output = tmp_path / "parts"
+    killed = subprocess.Popen([BIN / "tutti-train", "--model", "resnet20", "--data", DATA, "--batch", "128", "--output", output,
+                               *map(str, common)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: list(output.glob("checkpoints/step-*/manifest.json")), 60, "a checkpoint is there")
+    killed.kill()
+    killed.wait(timeout=20)
+    resumed = run_alone(output, *common, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert model_bytes(output) == model_bytes(tmp_path / "whole")
+
+
+def test_a_trained_model_scores_pictures(tmp_path):
+    assert run_alone(tmp_path / "out", "--epochs", 1).returncode == 0
+    pictures = sorted((ROOT / "examples/cifar10/pictures").glob("*.jpg"))
+    assert pictures
+    result = subprocess.run([BIN / "tutti", "score", *pictures, "--model", tmp_path / "out/model", "-o", "json"],
+                            capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    classes = (DATA / "classes.txt").read_text().split()
+    for row in json.loads(result.stdout) if isinstance(json.loads(result.stdout), list) else json.loads(result.stdout)["images"]:
+        assert row["predictions"][0]["class"] in classes
+        assert 0 < row["predictions"][0]["probability"] <= 1
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["--model", "resnet21"], ["resnet21", "resnet20"]),
+    (["--data", "/no/such/folder"], ["/no/such/folder"]),
+    (["--config", "/no/such/file.yml"], ["/no/such/file.yml"]),
+    (["--batch", "0"], ["batch"]),
+    (["--precision", "fp99"], ["precision"]),
+])
+def test_wrong_options_are_named(tmp_path, arguments, words):
+    result = run_alone(tmp_path / "out", *arguments)
+    assert result.returncode not in (0, -signal.SIGSEGV, -signal.SIGABRT)
+    for word in words:
+        assert word in result.stderr, result.stderr
+
+
+def test_a_recipe_with_an_unknown_key_is_refused_with_its_line(tmp_path):
+    recipe = tmp_path / "recipe.yml"
+    recipe.write_text("model: resnet20\nepoch: 3\n")
+    result = run_alone(tmp_path / "out", "--config", recipe)
+    assert result.returncode != 0 and 'recipe.yml:2' in result.stderr and '"epochs"' in result.stderr, result.stderr

@@ -1,0 +1,159 @@
+"""Story: wrong input gives a clear message that names the place and the mend, and leaves no half-made state."""
+import json
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tarfile
+
+import pytest
+
+from conftest import BIN, ROOT, Service
+
+
+def refused(service, file, *words):
+    """`tutti run FILE` is refused with exit code 2, each word in its message, and no job is left."""
+    result = service.cli("run", file)
+    assert result.returncode == 2, (result.returncode, result.stdout, result.stderr)
+    for word in words:
+        assert word in result.stderr, result.stderr
+    assert service.get("/v1/jobs")["jobs"] == []
+    return result.stderr
+
+
+def test_an_unknown_key_is_named_with_its_line_and_the_key_that_was_meant(service, tmp_path):
+    file = tmp_path / "job.yml"
+    file.write_text("type: command\ncompute: local\nenvironment: host\ncomand: echo hello\n")
+    refused(service, file, 'job.yml:4: unknown key "comand" (did you mean "command"?)')
+
+
+def test_bad_yaml_is_named_with_its_line(service, tmp_path):
+    file = tmp_path / "job.yml"
+    file.write_text("type: command\ncommand: [1, 2\nfoo: }\n")
+    refused(service, file, "job.yml:3")
+
+
+def test_a_missing_script_is_named(service, write_job):
+    refused(service, write_job("python3 train.py", {"other.py": "print()"}), "train.py")
+
+
+def test_a_missing_input_path_is_named(service, write_job):
+    file = write_job("ls ${{inputs.data}}", inputs={"data": {"type": "uri_folder", "path": "./no-such-folder"}})
+    refused(service, file, "no-such-folder", "data")
+
+
+def test_a_missing_job_file_is_named(service):
+    refused(service, "/no/such/job.yml", "/no/such/job.yml")
+
+
+def test_more_nodes_than_there_are(service, write_job):
+    refused(service, write_job("true", nodes=3, distribution="mpi"), "3", "2")
+
+
+def test_a_taken_port_is_named_with_the_mend(start_service, tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        result = subprocess.run([BIN / "tutti", "serve", "--home", tmp_path / "other", "--port", str(port)], text=True,
+                                capture_output=True, timeout=20)
+        assert result.returncode != 0
+        assert str(port) in result.stderr and "--port" in result.stderr
+    assert not (tmp_path / "other/service.json").exists()
+
+
+def test_a_second_service_on_the_same_home_is_refused(service):
+    result = service.cli("serve", "--port", "0", timeout=20)
+    assert result.returncode != 0 and str(service.home) in result.stderr
+
+
+@pytest.fixture
+def data(tmp_path):
+    folder = tmp_path / "data"
+    shutil.copytree(ROOT / "examples/cifar10/data", folder)
+    return folder
+
+
+def train(service, write_job, data, *more):
+    command = "tutti-train --model resnet20 --data ${{inputs.data}} --epochs 1 --batch 128 --output outputs " + " ".join(more)
+    name = service.submit(write_job(command, inputs={"data": {"type": "uri_folder", "path": str(data)}}))
+    return name, service.wait(name, 120)
+
+
+def test_a_truncated_shard_is_named(service, write_job, data):
+    shard = sorted(data.glob("train-*"))[1]
+    shard.write_bytes(shard.read_bytes()[:-shard.stat().st_size // 3])
+    _, job = train(service, write_job, data)
+    assert job["state"] == "Failed" and shard.name in job["reason"], job["reason"]
+
+
+def test_a_file_that_is_no_jpeg_is_named(service, write_job, data):
+    for shard in data.glob("t*-*"):
+        shard.unlink()
+    (data / "classes.txt").write_text("cat\ndog\n")
+    for split in ("train", "test"):
+        with tarfile.open(data / f"{split}-000000.tar", "w") as tar:
+            picture = data / "picture"
+            picture.write_text("this is a text file")
+            for index in range(256):
+                tar.add(picture, f"{'cat' if index % 2 else 'dog'}/{index:04}.jpg")
+    (data / "picture").unlink()
+    _, job = train(service, write_job, data)
+    assert job["state"] == "Failed" and "train-000000.tar" in job["reason"] and ".jpg" in job["reason"], job["reason"]
+    assert "JPEG" in job["reason"]
+
+
+def test_a_checkpoint_with_one_flipped_byte_is_refused(service, write_job, data, tmp_path):
+    output = tmp_path / "output"
+    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
+    arguments = ["tutti-train", "--model", "resnet20", "--data", str(data), "--batch", "128", "--output", str(output),
+                 "--max-steps", "3", "--evaluate-every", "0"]
+    first = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=120)
+    assert first.returncode == 0, first.stderr
+    for checkpoint in (output / "checkpoints").glob("step-*"):
+        weights = checkpoint / "model.safetensors"
+        content = bytearray(weights.read_bytes())
+        content[len(content) // 2] ^= 1
+        weights.write_bytes(content)
+    second = subprocess.run([*arguments, "--resume"], env=environment, capture_output=True, text=True, timeout=120)
+    assert second.returncode != 0
+    assert "model.safetensors" in second.stderr and "SHA-256" in second.stderr
+
+
+def test_a_picture_that_is_none_is_named_and_the_others_are_scored(tmp_path):
+    bad = tmp_path / "bad.jpg"
+    bad.write_text("nothing")
+    environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
+    missing = subprocess.run([BIN / "tutti", "score", bad, "--model", tmp_path / "no-model"], env=environment,
+                             capture_output=True, text=True, timeout=60)
+    assert missing.returncode != 0 and "no-model" in missing.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
+def test_a_full_disk_is_said_and_nothing_accepted_is_lost(start_service, write_job, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", disk], check=True)
+    try:
+        service = start_service(home=disk / "home")
+        kept = service.submit(write_job("echo kept"))
+        assert service.wait(kept)["state"] == "Completed"
+        filler = disk / "filler"
+        with open(filler, "wb") as file:
+            try:
+                while True:
+                    file.write(b"\0" * 65536)
+                    file.flush()
+            except OSError:
+                pass
+        result = service.cli("run", write_job("echo refused", {"big.bin": "x" * 100000}))
+        assert result.returncode != 0
+        assert "space" in result.stderr.lower() or "full" in result.stderr.lower(), result.stderr
+        filler.unlink()
+        assert service.job(kept)["state"] == "Completed" and service.log_text(kept, 0) == "kept\n"
+        again = service.submit(write_job("echo again"))
+        assert service.wait(again)["state"] == "Completed" and service.log_text(again, 0) == "again\n"
+        service.stop()
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
