@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""From submission to the first instruction of a job's process, on one virtual node.
+
+The clock starts before the HTTP request that submits the job leaves, and stops when the job's shell, as its first
+act, reads the time. Both are the machine's realtime clock. One job at a time; prints p50, p90, p99 and the extremes,
+and beside them, interleaved in the same run, what it costs to start the same shell directly.
+
+    benchmarks/submit_latency/measure.py [--jobs 200] [--build build] [--json FILE]
+"""
+import argparse
+import http.client
+import json
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PRINT_TIME = "echo $EPOCHREALTIME"
+JOB = f"type: command\ncommand: {PRINT_TIME}\ncompute: local\nenvironment: host\n"
+
+
+class Service:
+    def __init__(self, program, home):
+        self.home = pathlib.Path(home)
+        self.process = subprocess.Popen([program, "serve", "--home", home, "--port", "0", "--nodes", "1"],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 20
+        while not (self.home / "service.json").exists():
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                raise SystemExit("tutti serve did not start")
+            time.sleep(0.01)
+        endpoint = json.loads((self.home / "service.json").read_text())
+        self.token = endpoint["token"]
+        self.connection = http.client.HTTPConnection(endpoint["address"].removeprefix("http://"), timeout=30)
+
+    def call(self, method, path, body=None):
+        self.connection.request(method, path, body, {"Authorization": f"Bearer {self.token}"})
+        response = self.connection.getresponse()
+        content = response.read()
+        if response.status >= 300:
+            raise SystemExit(f"{method} {path}: {response.status} {content.decode()}")
+        return content
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(timeout=20)
+
+
+def one_job(service):
+    body = json.dumps({"file": "job.yml", "text": JOB, "base_directory": "/", "snapshot": None})
+    began = time.time()
+    name = json.loads(service.call("POST", "/v1/jobs", body))["id"]
+    accepted = time.time()
+    for line in service.call("GET", f"/v1/jobs/{name}/stream?follow=true").splitlines():
+        item = json.loads(line)
+        if item["type"] == "output" and item["stream"] == "stdout":
+            return float(item["text"]) - began, accepted - began, time.time() - began
+    raise SystemExit(f"job {name} printed nothing: {service.call('GET', f'/v1/jobs/{name}').decode()}")
+
+
+def one_shell():
+    began = time.time()
+    printed = subprocess.run(["bash", "-c", PRINT_TIME], capture_output=True, text=True, check=True).stdout
+    return float(printed) - began
+
+
+def quantiles(values):
+    milliseconds = sorted(1000 * v for v in values)
+    cuts = statistics.quantiles(milliseconds, n=100, method="inclusive")
+    return {"min": milliseconds[0], "p50": cuts[49], "p90": cuts[89], "p99": cuts[98], "max": milliseconds[-1]}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=200)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tutti-latency.") as home:
+        service = Service(options.build / "bin/tutti", home)
+        try:
+            jobs, shells = [], []
+            for number in range(options.jobs + 5):
+                job, shell = one_job(service), one_shell()
+                if number >= 5:  # the first few warm caches
+                    jobs.append(job)
+                    shells.append(shell)
+        finally:
+            service.stop()
+    table = {"submit to first instruction": quantiles([j[0] for j in jobs]),
+             "submit to accepted (durable)": quantiles([j[1] for j in jobs]),
+             "submit to ended and all output seen": quantiles([j[2] for j in jobs]),
+             "the same shell started directly": quantiles(shells)}
+    print(f"{options.jobs} jobs, one at a time; milliseconds\n")
+    print("| | min | p50 | p90 | p99 | max |\n| --- | --- | --- | --- | --- | --- |")
+    for name, row in table.items():
+        print(f"| {name} | " + " | ".join(f"{row[k]:.1f}" for k in ("min", "p50", "p90", "p99", "max")) + " |")
+    if options.json:
+        options.json.write_text(json.dumps(table, indent=1))
+
+
+if __name__ == "__main__":
+    main()
