@@ -1,5 +1,5 @@
 // What a job is: the types that every reader of a job file fills and every other room works with.
-// Plain values; a JobSpec that came out of ValidateJob has passed every check that needs no
+// Plain values; a JobSpec that came out of ReadJobFile has passed every check that needs no
 // machine.
 #pragma once
 
@@ -39,16 +39,19 @@ struct Output {
 enum class Priority { kLow, kNormal, kHigh };
 
 struct JobSpec {
-  std::string name;  // empty: the service gives one
+  std::string file_name;  // of the job file, as errors name it
+  std::string name;       // letters, digits, "-" and "_"; empty: the service gives one
   std::string display_name;
   std::string experiment_name;
   std::string description;
   std::map<std::string, std::string> tags;
-  std::string command;  // with ${{…}} expressions unexpanded
-  std::string code;     // folder or file, absolute; empty: no code
-  std::string environment;
+  std::string command;   // with ${{…}} expressions unexpanded; never empty
+  int command_line = 0;  // where "command" is in the job file
+  std::string code;      // folder or file, absolute; empty: no code
+  int code_line = 0;
+  std::string environment;  // "host"
   std::map<std::string, std::string> environment_variables;
-  std::string compute;
+  std::string compute;  // "local"
   std::map<std::string, Input> inputs;
   std::map<std::string, Output> outputs;
   Distribution distribution;

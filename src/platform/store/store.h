@@ -1,0 +1,113 @@
+// Durable state: jobs, their events, and what launchers reported. One SQLite file in WAL mode.
+//
+// The events are the truth: a job's state is what its last event says; the jobs table holds only
+// what never changes. What a call has returned OK for is on the disk and survives kill -9 and power
+// loss (synchronous=FULL); a call that failed changed nothing. An event is appended only after the
+// one that its writer saw last, so that two writers cannot both move a job.
+//
+// Thread-safe. Errors: NotFound, AlreadyExists, Aborted (someone else was faster: read again),
+// FailedPrecondition (not a step that a job can take), ResourceExhausted (disk full: nothing was
+// changed; works again once there is space), DataLoss (file is damaged), Unavailable (locked by
+// another program for longer than the busy timeout, or the device fails).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "platform/store/job_state.h"
+#include "spec/job.h"
+
+namespace tutti::store {
+
+// What is fixed when a job is accepted.
+struct Job {
+  std::string id;
+  int64_t sequence = 0;  // order of submission, from 1, never reused; given by InsertJob
+  absl::Time created;    // microseconds are kept
+  spec::JobSpec spec;
+  std::string file_text;  // the job file as it came
+  std::string snapshot;   // "sha256:…" of the code archive; empty: none
+  std::string job_token;  // secret
+  std::vector<std::string> warnings;
+};
+
+struct Event {
+  int64_t sequence = 0;  // over all jobs, ascending; given by the store
+  absl::Time time;       // microseconds are kept
+  JobState state = JobState::kQueued;
+  std::string reason;         // one line, in plain words
+  std::string detail = "{}";  // a JSON object for programs: allocation, nodes, exit codes, …
+};
+
+struct JobRecord {
+  Job job;
+  Event last;                         // its state says how the job is now
+  std::optional<absl::Time> started;  // first Running event since it was last Queued
+  std::optional<absl::Time> ended() const {
+    return IsEnd(last.state) ? std::optional(last.time) : std::nullopt;
+  }
+};
+
+struct JobFilter {
+  std::vector<JobState> states;  // empty: all
+  int limit = 100;               // at least 1
+  int64_t before = 0;            // only jobs with a smaller sequence; 0: from the newest on
+};
+
+struct StoreOptions {
+  absl::Duration busy_timeout = absl::Seconds(5);
+  // For crash tests: called under the store's lock before (1, 3, …) and after (2, 4, …) each
+  // commit; the number counts all calls since Open.
+  std::function<void(int64_t)> on_commit;
+};
+
+class Store {
+ public:
+  // Opens the file, creates it if there is none, and brings an older layout up to date.
+  // FailedPrecondition for one that a newer tutti or another program wrote.
+  static absl::StatusOr<std::unique_ptr<Store>> Open(const std::filesystem::path& path,
+                                                     StoreOptions options = {});
+  virtual ~Store() = default;
+
+  // The job and its first event (Queued), both or none. `job.sequence` and `event.sequence` are
+  // given by the store. AlreadyExists if there is a job of that id.
+  virtual absl::StatusOr<JobRecord> InsertJob(const Job& job, const Event& event) = 0;
+
+  // Returns the event with its sequence. Aborted if the job's last event is another one than
+  // `expected_last`; FailedPrecondition if the state cannot follow.
+  virtual absl::StatusOr<Event> AppendEvent(absl::string_view job_id, int64_t expected_last,
+                                            const Event& event) = 0;
+
+  virtual absl::StatusOr<JobRecord> GetJob(absl::string_view id) = 0;
+  virtual absl::StatusOr<std::vector<JobRecord>> ListJobs(const JobFilter& filter) = 0;
+  // Jobs that have not ended, oldest first.
+  virtual absl::StatusOr<std::vector<JobRecord>> NonTerminalJobs() = 0;
+  // Oldest first, those after `after`. NotFound if there is no such job.
+  virtual absl::StatusOr<std::vector<Event>> EventsOf(absl::string_view job_id,
+                                                      int64_t after = 0) = 0;
+  // With its events and launcher events. FailedPrecondition if it has not ended.
+  virtual absl::Status DeleteJob(absl::string_view id) = 0;
+
+  // Keeps the launcher events `first`, `first`+1, … of a node of an allocation; those that are
+  // there already are skipped. Returns the number up to which all are there: what to acknowledge.
+  // If there is a gap before `first` nothing is kept, and the number says where to go on. NotFound
+  // if there is no such job.
+  virtual absl::StatusOr<int64_t> AddLauncherEvents(absl::string_view job_id,
+                                                    absl::string_view allocation, int node,
+                                                    int64_t first,
+                                                    const std::vector<std::string>& lines) = 0;
+  // The lines of a node after number `after`, in order; empty if nothing is known of it.
+  virtual absl::StatusOr<std::vector<std::string>> LauncherEvents(absl::string_view allocation,
+                                                                  int node, int64_t after = 0) = 0;
+};
+
+}  // namespace tutti::store

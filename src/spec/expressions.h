@@ -1,0 +1,38 @@
+// The ${{inputs.x}} and ${{outputs.x}} of a command. Expanded on the node, which alone knows its
+// paths; checked at submission. Pure functions, safe on hostile text.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "spec/job.h"
+
+namespace tutti::spec {
+
+struct ExpressionValues {
+  std::map<std::string, std::string> inputs;   // name -> path or literal
+  std::map<std::string, std::string> outputs;  // name -> path
+};
+
+// `text` with every expression replaced by its value, in one pass: what a value contains is not
+// expanded again. InvalidArgument names the expression that is unknown (with the nearest name that
+// exists), malformed, or of another kind of job (search_space, parent).
+absl::StatusOr<std::string> ExpandExpressions(absl::string_view text,
+                                              const ExpressionValues& values);
+
+// What is wrong with one expression of a text, and where it begins in it, in bytes.
+struct ExpressionError {
+  size_t offset = 0;
+  std::string expression;  // as written
+  std::string message;
+};
+
+// Every expression of `text` that names no input or output of the job.
+std::vector<ExpressionError> CheckExpressions(absl::string_view text,
+                                              const std::map<std::string, Input>& inputs,
+                                              const std::map<std::string, Output>& outputs);
+
+}  // namespace tutti::spec
