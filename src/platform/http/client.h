@@ -1,5 +1,5 @@
-// A blocking HTTP/1.1 client for one server: keeps its connection, adds the bearer token, ends every
-// exchange by a deadline. No TLS.
+// A blocking HTTP/1.1 client for one server: keeps its connection, adds the bearer token, ends
+// every exchange by a deadline. No TLS.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,9 @@ struct ClientRequest {
   std::filesystem::path body_file;  // when not empty, its bytes are the body
   // Of the whole exchange. Followers that run for hours set `stall_timeout` instead.
   absl::Duration timeout = absl::Seconds(30);
-  // When finite, `timeout` covers the exchange up to the answer's header only, and after that the
-  // exchange fails when no byte has moved for this long. For large bodies and followers.
+  // When finite, the bodies take as long as they need and the exchange fails only when no byte has
+  // moved for this long; `timeout` then limits the connecting and the wait for the answer's header.
+  // For large bodies and followers.
   absl::Duration stall_timeout = absl::InfiniteDuration();
   // When set, the body of a 2xx answer goes here piece by piece, as it comes; an error ends the
   // exchange and is returned. Other answers' bodies are in ClientResponse::body.

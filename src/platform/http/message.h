@@ -59,7 +59,8 @@ Response ErrorResponse(int status, absl::string_view code, absl::string_view mes
 
 // By code: InvalidArgument 400, Unauthenticated 401, PermissionDenied 403, NotFound 404,
 // FailedPrecondition and AlreadyExists 409, OutOfRange 413, ResourceExhausted 507, Unimplemented
-// 501, Unavailable 503, DeadlineExceeded 504, others 500. For "gone" say ErrorResponse(410, "gone", …).
+// 501, Unavailable 503, DeadlineExceeded 504, others 500. For "gone" say ErrorResponse(410, "gone",
+// …).
 Response ErrorResponse(const absl::Status& status);
 
 }  // namespace tutti::http

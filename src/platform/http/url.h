@@ -9,7 +9,8 @@
 
 namespace tutti::http {
 
-// Everything but letters, digits and "-._~" becomes %XX; with `keep_slash` also "/" stays, for paths.
+// Everything but letters, digits and "-._~" becomes %XX; with `keep_slash` also "/" stays, for
+// paths.
 std::string PercentEncode(absl::string_view text, bool keep_slash = false);
 // InvalidArgument for a broken escape or an escaped NUL.
 absl::StatusOr<std::string> PercentDecode(absl::string_view text);

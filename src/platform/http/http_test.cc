@@ -1,0 +1,382 @@
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "base/file.h"
+#include "base/unique_fd.h"
+#include "platform/http/client.h"
+#include "platform/http/server.h"
+#include "platform/http/url.h"
+
+namespace tutti::http {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::unique_ptr<Server> StartServer(Handler handler, ServerOptions options = {}) {
+  auto server = Server::Start(options, std::move(handler));
+  EXPECT_TRUE(server.ok()) << server.status();
+  return *std::move(server);
+}
+
+// Echoes what it understood of the request.
+Response Echo(const Request& request, Connection& connection) {
+  const auto body = connection.ReadBody();
+  if (!body.ok()) return ErrorResponse(body.status());
+  std::string text = absl::StrCat(request.method, " ", request.path, "\n");
+  for (const auto& [key, value] : request.query) absl::StrAppend(&text, key, "=", value, "\n");
+  return JsonResponse(absl::StrCat(text, "token=", request.BearerToken(), "\n", *body));
+}
+
+base::UniqueFd ConnectTo(int port) {
+  base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(static_cast<uint16_t>(port));
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&name), sizeof name), 0);
+  return fd;
+}
+
+// What the server answers to these bytes until it closes the connection.
+std::string Raw(int port, absl::string_view bytes) {
+  const base::UniqueFd fd = ConnectTo(port);
+  ::send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  std::string answer;
+  char block[4096];
+  for (ssize_t n; (n = ::recv(fd.get(), block, sizeof block, 0)) > 0;) answer.append(block, n);
+  return answer;
+}
+
+TEST(Http, CarriesMethodPathQueryTokenAndBodyOverOneKeptConnection) {
+  std::set<std::string> peers;
+  auto server = StartServer([&](const Request& request, Connection& connection) {
+    peers.insert(request.peer);
+    return Echo(request, connection);
+  });
+  Client client(server->url(), "secret");
+  for (int i = 0; i < 3; ++i) {
+    ClientRequest request;
+    request.method = "POST";
+    request.target = "/v1/a%20b?x=1%26&y=a+b";
+    request.body = "hello";
+    const auto response = client.Send(request);
+    ASSERT_TRUE(response.ok()) << response.status();
+    EXPECT_EQ(response->status, 200);
+    EXPECT_EQ(response->body, "POST /v1/a b\nx=1&\ny=a b\ntoken=secret\nhello");
+    EXPECT_EQ(response->headers.at("content-type"), "application/json");
+  }
+  EXPECT_EQ(peers.size(), 1u);
+}
+
+TEST(Http, LargeBodiesPassThroughFilesInPieces) {
+  const base::TemporaryDirectory folder;
+  std::string content(20 << 20, '\0');
+  for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 2654435761u >> 13);
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "in", content).ok());
+  size_t largest = 0;
+  auto server = StartServer([&](const Request& request, Connection& connection) {
+    if (request.method == "PUT") {
+      std::string got;
+      const auto status = connection.ReadBodyTo(
+          [&](absl::string_view piece) {
+            largest = std::max(largest, piece.size());
+            got.append(piece.data(), piece.size());
+            return absl::OkStatus();
+          },
+          uint64_t{1} << 40);
+      if (!status.ok()) return ErrorResponse(status);
+      EXPECT_TRUE(base::WriteFileAtomic(folder.path() / "stored", got).ok());
+      return JsonResponse("{}");
+    }
+    Response response;
+    response.file = folder.path() / "stored";
+    return response;
+  });
+  Client client(server->url(), "");
+  ClientRequest put;
+  put.method = "PUT";
+  put.target = "/file";
+  put.body_file = folder.path() / "in";
+  const auto answer = client.Send(put);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->body, "{}");
+  EXPECT_LE(largest, size_t{64} << 10);
+  ASSERT_TRUE(client.Download("/file", folder.path() / "out").ok());
+  EXPECT_TRUE(*base::ReadFile(folder.path() / "out") == content);
+}
+
+TEST(Http, AnswersTooLargeABodyWithoutReadingIt) {
+  auto server = StartServer([](const Request&, Connection& connection) {
+    const auto body = connection.ReadBody(1000);
+    return body.ok() ? JsonResponse("{}") : ErrorResponse(body.status());
+  });
+  Client client(server->url(), "");
+  ClientRequest request;
+  request.method = "POST";
+  request.target = "/";
+  request.body = std::string(8 << 20, 'x');
+  const auto response = client.Send(request);
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->status, 413);
+  EXPECT_EQ(ToStatus(*response).code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(std::string(ToStatus(*response).message()), HasSubstr("at most 1000 are taken"));
+  request.body = "small";
+  EXPECT_EQ(client.Send(request)->status, 200);
+}
+
+TEST(Http, FollowersGetEachLineAtOnceAndDoNotHoldUpOthers) {
+  constexpr int kFollowers = 200;
+  std::atomic<int> round = 0;
+  auto server = StartServer([&](const Request& request, Connection&) {
+    if (request.path != "/follow") return JsonResponse("{}");
+    Response response;
+    response.stream = [&](Writer& writer) {
+      int sent = 0;
+      while (!writer.Closed()) {
+        if (sent < round) {
+          if (auto s = writer.Write(absl::StrCat("line ", ++sent, "\n")); !s.ok()) return s;
+        }
+        if (sent == 2) break;
+        absl::SleepFor(absl::Milliseconds(1));  // stands for the wait on a condition
+      }
+      return absl::OkStatus();
+    };
+    return response;
+  });
+  std::atomic<int> lines = 0;
+  std::vector<std::thread> followers;
+  for (int i = 0; i < kFollowers; ++i) {
+    followers.emplace_back([&] {
+      Client client(server->url(), "");
+      ClientRequest request;
+      request.target = "/follow";
+      request.stall_timeout = absl::Seconds(30);
+      request.on_chunk = ByLine([&](absl::string_view line) {
+        EXPECT_THAT(std::string(line), StartsWith("line "));
+        ++lines;
+        return absl::OkStatus();
+      });
+      const auto response = client.Send(request);
+      EXPECT_TRUE(response.ok()) << response.status();
+    });
+  }
+  Client client(server->url(), "");
+  const auto wait_for = [&](int count) {
+    const auto deadline = base::Deadline::After(absl::Seconds(30));
+    while (lines < count && !deadline.Expired()) {
+      EXPECT_EQ(client.Send({.target = "/"})->status, 200);
+    }
+    EXPECT_EQ(lines, count);
+  };
+  round = 1;
+  wait_for(kFollowers);
+  round = 2;
+  wait_for(2 * kFollowers);
+  for (std::thread& follower : followers) follower.join();
+}
+
+TEST(Http, StreamNoticesAClientThatLeavesAndAServerThatStops) {
+  absl::Notification left, stopped;
+  auto server = StartServer([&](const Request& request, Connection&) {
+    Response response;
+    response.stream = [&, path = request.path](Writer& writer) {
+      EXPECT_TRUE(writer.Write("begun\n").ok());
+      while (!writer.Closed()) absl::SleepFor(absl::Milliseconds(1));
+      EXPECT_FALSE(writer.Write("more").ok());
+      (path == "/left" ? left : stopped).Notify();
+      return absl::CancelledError("closed");
+    };
+    return response;
+  });
+  {
+    Client client(server->url(), "");
+    ClientRequest request{.target = "/left"};
+    request.on_chunk = [](absl::string_view) { return absl::AbortedError("enough"); };
+    EXPECT_EQ(client.Send(request).status().code(), absl::StatusCode::kAborted);
+  }
+  EXPECT_TRUE(left.WaitForNotificationWithTimeout(absl::Seconds(10)));
+
+  absl::Notification begun;
+  std::thread follower([&] {
+    Client client(server->url(), "");
+    ClientRequest request{.target = "/stopped"};
+    request.on_chunk = [&](absl::string_view) {
+      begun.Notify();
+      return absl::OkStatus();
+    };
+    const auto response = client.Send(request);
+    EXPECT_EQ(response.status().code(), absl::StatusCode::kUnavailable) << response.status();
+  });
+  EXPECT_TRUE(begun.WaitForNotificationWithTimeout(absl::Seconds(10)));
+  server->Stop(absl::Seconds(10));
+  EXPECT_TRUE(stopped.HasBeenNotified());
+  follower.join();
+}
+
+TEST(Http, ClientCanBeCancelledFromAnotherThread) {
+  absl::Notification begun;
+  auto server = StartServer([&](const Request&, Connection& connection) {
+    begun.Notify();
+    while (!connection.Closed()) absl::SleepFor(absl::Milliseconds(1));
+    return JsonResponse("{}");
+  });
+  Client client(server->url(), "");
+  std::thread canceller([&] {
+    begun.WaitForNotification();
+    client.Cancel();
+  });
+  EXPECT_EQ(client.Send({.target = "/"}).status().code(), absl::StatusCode::kCancelled);
+  canceller.join();
+}
+
+TEST(Http, ClientEndsAtItsDeadlineAndSaysWhenNothingListens) {
+  auto server = StartServer([&](const Request&, Connection& connection) {
+    while (!connection.Closed()) absl::SleepFor(absl::Milliseconds(1));
+    return JsonResponse("{}");
+  });
+  Client client(server->url(), "");
+  const auto late = client.Send({.target = "/", .timeout = absl::Milliseconds(30)});
+  EXPECT_EQ(late.status().code(), absl::StatusCode::kDeadlineExceeded) << late.status();
+  const std::string url = server->url();
+  server.reset();
+  Client lonely(url, "");
+  const auto refused = lonely.Send({.target = "/"});
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("Connection refused"));
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("tutti serve"));
+}
+
+TEST(Http, KeptConnectionThatTheServerClosedIsMadeAnew) {
+  ServerOptions options;
+  options.idle_timeout = absl::Milliseconds(1);
+  auto server = StartServer(Echo, options);
+  Client client(server->url(), "");
+  for (int i = 0; i < 20; ++i) {
+    const auto response = client.Send({.target = "/"});
+    ASSERT_TRUE(response.ok()) << response.status();
+    absl::SleepFor(absl::Milliseconds(i % 3));  // around the idle limit, to hit both sides of it
+  }
+}
+
+TEST(Http, SaysWhichPortIsTakenAndWhatToDo) {
+  auto server = StartServer(Echo);
+  ServerOptions options;
+  options.port = server->port();
+  const auto second = Server::Start(options, Echo);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(second.status().message()),
+              StartsWith(absl::StrCat("127.0.0.1:", server->port(), " is taken")));
+}
+
+TEST(Http, HostileRequestsGetFourHundredsAndNeverReachTheHandler) {
+  std::atomic<int> handled = 0;
+  ServerOptions options;
+  options.header_timeout = absl::Milliseconds(100);
+  auto server = StartServer(
+      [&](const Request&, Connection&) {
+        ++handled;
+        return JsonResponse("{}");
+      },
+      options);
+  const int port = server->port();
+  EXPECT_THAT(Raw(port, "nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Raw(port, "GET / HTTP/1.1\r\nHost: a\r\nBad Header: x\r\n\r\n"),
+              StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Raw(port, "GET /../etc/passwd HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Raw(port, "GET /%2e%2e/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Raw(port, "GET /%00 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Raw(port, "GET / HTTP/1.1\r\nConnection: close\r\n\r\n"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Raw(port, absl::StrCat("GET / HTTP/1.1\r\nX: ", std::string(40000, 'x'))),
+              StartsWith("HTTP/1.1 431"));
+  EXPECT_THAT(Raw(port,
+                  "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n"
+                  "Transfer-Encoding: chunked\r\n\r\n"),
+              StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Raw(port, "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1x\r\n\r\n"),
+              StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Raw(port, "GET / HTTP/1.1\r\nHos"), StartsWith("HTTP/1.1 408"));
+  EXPECT_EQ(handled, 0);
+}
+
+TEST(Http, BrokenChunksAndStalledBodiesAreErrorsOfTheBody) {
+  ServerOptions options;
+  options.stall_timeout = absl::Milliseconds(100);
+  auto server = StartServer(Echo, options);
+  EXPECT_THAT(
+      Raw(server->port(), "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+      StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Raw(server->port(), "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc"),
+              StartsWith("HTTP/1.1 504"));
+}
+
+TEST(Http, RefusesConnectionsAboveItsLimitWith503) {
+  ServerOptions options;
+  options.max_connections = 1;
+  auto server = StartServer(Echo, options);
+  Client first(server->url(), "");
+  ASSERT_TRUE(first.Send({.target = "/"}).ok());  // stays connected
+  EXPECT_THAT(Raw(server->port(), ""), StartsWith("HTTP/1.1 503"));
+}
+
+TEST(Http, AHandlerThatThrowsIsAnsweredWith500AndAHeaderCannotBeSplit) {
+  auto server = StartServer([](const Request& request, Connection&) -> Response {
+    if (request.path == "/throw") throw std::runtime_error("secret detail");
+    Response response = JsonResponse("{}");
+    response.headers.emplace_back("X-Name", "a\r\nSet-Cookie: b");
+    return response;
+  });
+  Client client(server->url(), "");
+  const auto thrown = client.Send({.target = "/throw"});
+  EXPECT_EQ(thrown->status, 500);
+  EXPECT_THAT(thrown->body, testing::Not(HasSubstr("secret")));
+  const auto split = client.Send({.target = "/"});
+  EXPECT_EQ(split->headers.count("set-cookie"), 0u);
+}
+
+TEST(Http, AnswersHeadWithTheLengthOnlyAndSends100ContinueWhenTheBodyIsWanted) {
+  auto server = StartServer(Echo);
+  Client client(server->url(), "");
+  const auto head = client.Send({.method = "HEAD", .target = "/"});
+  ASSERT_TRUE(head.ok()) << head.status();
+  EXPECT_EQ(head->headers.at("content-length"), "14");
+  EXPECT_TRUE(head->body.empty());
+  EXPECT_EQ(client.Send({.target = "/"})->body, "GET /\ntoken=\n");
+  EXPECT_THAT(Raw(server->port(),
+                  "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 2\r\n"
+                  "Expect: 100-continue\r\n\r\nhi"),
+              StartsWith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK"));
+}
+
+TEST(Url, EncodesAndDecodesEveryByteButNul) {
+  std::string all;
+  for (int c = 1; c < 256; ++c) all += static_cast<char>(c);
+  EXPECT_EQ(*PercentDecode(PercentEncode(all)), all);
+  EXPECT_EQ(PercentEncode("a/b c", true), "a/b%20c");
+  for (const char* broken : {"%", "%1", "%zz", "a%0", "%00"}) {
+    EXPECT_FALSE(PercentDecode(broken).ok()) << broken;
+  }
+}
+
+TEST(Url, ReadsTheFormsOfABaseUrl) {
+  EXPECT_EQ(ParseBaseUrl("http://127.0.0.1:6280/")->port, 6280);
+  EXPECT_EQ(ParseBaseUrl("host:99")->host, "host");
+  EXPECT_EQ(ParseBaseUrl("http://host")->port, 80);
+  EXPECT_EQ(ParseBaseUrl("[::1]:5")->host, "::1");
+  for (const char* wrong : {"", "http://", "host:0", "host:x", "host:70000", "https://a", "a/b"}) {
+    EXPECT_FALSE(ParseBaseUrl(wrong).ok()) << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace tutti::http

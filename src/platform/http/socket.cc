@@ -1,0 +1,98 @@
+#include "platform/http/socket.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+namespace tutti::http {
+namespace {
+
+using boost::system::error_code;
+
+error_code Errno() { return {errno, boost::system::system_category()}; }
+
+}  // namespace
+
+Socket::Socket(base::UniqueFd fd, int stop_fd) : fd_(std::move(fd)), stop_fd_(stop_fd) {
+  ::fcntl(fd_.get(), F_SETFL, ::fcntl(fd_.get(), F_GETFL) | O_NONBLOCK);
+  const int on = 1;
+  ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+void Socket::Limit(std::optional<base::Deadline> whole, absl::Duration stall) {
+  whole_ = whole;
+  stall_ = stall;
+}
+
+error_code Socket::Await(short events) const {
+  std::optional<base::Deadline> until = whole_;
+  if (stall_ < absl::InfiniteDuration()) {
+    const base::Deadline stall = base::Deadline::After(stall_);
+    until = until ? base::Deadline::Sooner(*until, stall) : stall;
+  }
+  while (true) {
+    pollfd waiting[2] = {{fd_.get(), events, 0}, {heed_stop_ ? stop_fd_ : -1, POLLIN, 0}};
+    const int ready = ::poll(waiting, 2, until ? until->RemainingMillis() : -1);
+    if (ready < 0 && errno != EINTR) return Errno();
+    if (waiting[1].revents != 0 && ready > 0) return boost::asio::error::operation_aborted;
+    if (ready > 0) return {};
+    if (until && until->Expired()) return boost::asio::error::timed_out;
+  }
+}
+
+bool Socket::PeerHasGone() const {
+  pollfd waiting{fd_.get(), POLLRDHUP, 0};
+  return ::poll(&waiting, 1, 0) > 0 &&
+         (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
+size_t Socket::Read(void* data, size_t size, error_code& error) {
+  while (true) {
+    const ssize_t n = ::recv(fd_.get(), data, size, 0);
+    if (n > 0) {
+      error = {};
+      return static_cast<size_t>(n);
+    }
+    if (n == 0) {
+      error = boost::asio::error::eof;
+      return 0;
+    }
+    if (errno == EINTR) continue;
+    error = errno == EAGAIN ? Await(POLLIN) : Errno();
+    if (error) return 0;
+  }
+}
+
+size_t Socket::Write(const void* data, size_t size, error_code& error) {
+  while (true) {
+    const ssize_t n = ::send(fd_.get(), data, size, MSG_NOSIGNAL);
+    if (n >= 0) {
+      error = {};
+      return static_cast<size_t>(n);
+    }
+    if (errno == EINTR) continue;
+    error = errno == EAGAIN ? Await(POLLOUT) : Errno();
+    if (error) return 0;
+  }
+}
+
+size_t Socket::WriteFrom(int file, size_t size, error_code& error) {
+  while (true) {
+    const ssize_t n = ::sendfile(fd_.get(), file, nullptr, size);
+    if (n >= 0) {
+      error = {};
+      return static_cast<size_t>(n);
+    }
+    if (errno == EINTR) continue;
+    error = errno == EAGAIN ? Await(POLLOUT) : Errno();
+    if (error) return 0;
+  }
+}
+
+}  // namespace tutti::http

@@ -1,0 +1,85 @@
+// A connected TCP socket whose every read and write ends: by a deadline of the whole, by a limit on
+// how long nothing may move, or because a second descriptor (an eventfd) says stop. It satisfies
+// Beast's SyncReadStream and SyncWriteStream. Internal to this room. Used by one thread at a time.
+#pragma once
+
+#include <poll.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/system/system_error.hpp>
+#include <optional>
+
+#include "absl/time/time.h"
+#include "base/deadline.h"
+#include "base/unique_fd.h"
+
+namespace tutti::http {
+
+class Socket {
+ public:
+  // `stop_fd`: readable means stop; -1: none. Makes the descriptor non-blocking and without delay.
+  Socket(base::UniqueFd fd, int stop_fd);
+
+  // Holds for all reads and writes until it is called again.
+  void Limit(std::optional<base::Deadline> whole, absl::Duration stall);
+  // Whether `stop_fd` is looked at; on from the start.
+  void HeedStop(bool heed) { heed_stop_ = heed; }
+
+  // Waits for POLLIN or POLLOUT: no error, timed_out, or operation_aborted when told to stop.
+  boost::system::error_code Await(short events) const;
+  // The other side has closed or broken the connection.
+  bool PeerHasGone() const;
+  int fd() const { return fd_.get(); }
+  // Gives the descriptor back, open.
+  int Release() { return fd_.release(); }
+
+  size_t Read(void* data, size_t size, boost::system::error_code& error);
+  size_t Write(const void* data, size_t size, boost::system::error_code& error);
+  // sendfile(2) of up to `size` bytes; 0 with no error is the end of the file.
+  size_t WriteFrom(int file, size_t size, boost::system::error_code& error);
+
+  template <class Buffers>
+  size_t read_some(const Buffers& buffers, boost::system::error_code& error) {
+    for (auto b = boost::asio::buffer_sequence_begin(buffers);
+         b != boost::asio::buffer_sequence_end(buffers); ++b) {
+      const boost::asio::mutable_buffer buffer(*b);
+      if (buffer.size() > 0) return Read(buffer.data(), buffer.size(), error);
+    }
+    error = {};
+    return 0;
+  }
+  template <class Buffers>
+  size_t write_some(const Buffers& buffers, boost::system::error_code& error) {
+    for (auto b = boost::asio::buffer_sequence_begin(buffers);
+         b != boost::asio::buffer_sequence_end(buffers); ++b) {
+      const boost::asio::const_buffer buffer(*b);
+      if (buffer.size() > 0) return Write(buffer.data(), buffer.size(), error);
+    }
+    error = {};
+    return 0;
+  }
+  template <class Buffers>
+  size_t read_some(const Buffers& buffers) {
+    boost::system::error_code error;
+    const size_t n = read_some(buffers, error);
+    if (error) throw boost::system::system_error(error);
+    return n;
+  }
+  template <class Buffers>
+  size_t write_some(const Buffers& buffers) {
+    boost::system::error_code error;
+    const size_t n = write_some(buffers, error);
+    if (error) throw boost::system::system_error(error);
+    return n;
+  }
+
+ private:
+  base::UniqueFd fd_;
+  int stop_fd_;
+  bool heed_stop_ = true;
+  std::optional<base::Deadline> whole_;
+  absl::Duration stall_ = absl::InfiniteDuration();
+};
+
+}  // namespace tutti::http
