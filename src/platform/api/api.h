@@ -1,0 +1,46 @@
+// HTTP in: the native REST interface (docs/formats/rest.md, openapi.json) and the calls of
+// launchers (docs/formats/launch-plan.md), onto the service. Serve is the whole of `tutti serve`.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "platform/engine/engine.h"
+#include "platform/service/service.h"
+
+namespace tutti::api {
+
+struct ServeOptions {
+  std::filesystem::path directory;    // the state folder, absolute; made if it is not there
+  std::string address = "127.0.0.1";  // numeric
+  int port = 6280;                    // 0: any free one
+  // Called once the state folder is held, so that two services never share an engine.
+  std::function<absl::StatusOr<std::unique_ptr<engine::Engine>>()> make_engine;
+  // Called once requests are answered, with "http://127.0.0.1:6280" and the token file's path.
+  std::function<void(const std::string& url, const std::filesystem::path& token_file)> on_ready;
+  service::ServiceOptions service;  // its folders are set by Serve
+};
+
+// A service that answers requests. Thread-safe.
+class Platform {
+ public:
+  // FailedPrecondition: another service holds the folder. AlreadyExists: the port is taken.
+  // Jobs of an earlier service go on.
+  static absl::StatusOr<std::unique_ptr<Platform>> Start(const ServeOptions& options);
+  // Requests in work get a second; jobs go on without the service.
+  virtual ~Platform() = default;
+  virtual const std::string& url() const = 0;
+  virtual const std::string& user_token() const = 0;
+  virtual service::Service& service() = 0;
+};
+
+// Platform::Start, then waits for SIGTERM or SIGINT (which it blocks in the calling thread, so call
+// it before starting other threads).
+absl::Status Serve(const ServeOptions& options);
+
+}  // namespace tutti::api

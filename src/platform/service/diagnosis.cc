@@ -1,0 +1,256 @@
+#include "platform/service/diagnosis.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <tuple>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "base/child_process.h"
+
+namespace tutti::service {
+namespace {
+
+// A launcher's death is seen up to this long after it happened: what its peers reported meanwhile
+// came from it, not before it.
+constexpr absl::Duration kNoticing = absl::Seconds(1);
+
+constexpr std::array<absl::string_view, 20> kLostPeer = {
+    "connection closed by peer",
+    "connection reset",
+    "connection refused",
+    "broken pipe",
+    "socket closed",
+    "socket has timed out",
+    "failed to recv, got 0 bytes",
+    "remote process exited",  // NCCL: "… or there was a network error"
+    "ncclremoteerror",
+    "collective operation timeout",  // the watchdog of c10d
+    "timed out waiting",             // Gloo
+    "distnetworkerror",
+    "horovodinternalerror",
+    "mpi_err_proc_failed",
+    "lost connection to",
+    "peer has left",
+    "did not answer within",
+    "lost rank",
+    "rendezvous timed out",
+    "heartbeat timeout",
+};
+
+std::string OneLine(absl::string_view text) {
+  return absl::StrReplaceAll(absl::StripAsciiWhitespace(text), {{"\r\n", " "}, {"\n", " "}});
+}
+
+std::string How(const RankExit& exit) {
+  return base::ExitStatus{.code = exit.code, .signal = exit.signal}.ToString();
+}
+
+// ": ValueError: boom", where the last words can belong to the end.
+std::string LastWords(const RankExit& exit) {
+  const bool from_outside = exit.signal == 9 || exit.signal == 15;
+  if (exit.last_error.empty() || from_outside) return "";
+  return absl::StrCat(": ", OneLine(exit.last_error));
+}
+
+std::string MemoryShare(int64_t bytes) {
+  if (bytes <= 0) return "";
+  return absl::StrFormat(" (the node's share is %.1f GiB)", static_cast<double>(bytes) / (1 << 30));
+}
+
+// A shell that ran the command reports its signal as 128 + n.
+std::string ShellSignal(const RankExit& exit) {
+  if (exit.signal != 0 || exit.code <= 128 || exit.code > 128 + 31) return "";
+  const base::ExitStatus inner{.signal = exit.code - 128};
+  return absl::StrCat(" (its shell's word for ", inner.ToString(), ")");
+}
+
+// What follows "rank 1 on n2 ".
+std::string Predicate(const RankExit& exit, int64_t memory_bytes) {
+  if (exit.out_of_memory) {
+    return absl::StrCat("ran out of memory", MemoryShare(memory_bytes),
+                        exit.signal != 0 ? " and was killed by " : " and ended with ", How(exit));
+  }
+  if (exit.stopped) return absl::StrCat("was stopped (", How(exit), ")");
+  if (exit.signal != 0) return absl::StrCat("was killed by ", How(exit), LastWords(exit));
+  return absl::StrCat("failed with ", How(exit), ShellSignal(exit), LastWords(exit));
+}
+
+std::string Name(const RankExit& exit) {
+  return absl::StrCat("rank ", exit.rank, " on ", exit.node);
+}
+
+// Whether this failure can be explained by another one.
+bool Secondary(const RankExit& exit) {
+  if (exit.stopped) return true;
+  if (exit.signal == 9 || exit.out_of_memory) return false;
+  return SpeaksOfALostPeer(exit.last_error);
+}
+
+class Examination {
+ public:
+  explicit Examination(const GangEnd& end) : end_(end) {
+    for (const RankExit& exit : end.exits) (exit.ok() ? good_ : bad_).push_back(&exit);
+    const auto earlier = [](const RankExit* a, const RankExit* b) {
+      return std::tie(a->time, a->rank) < std::tie(b->time, b->rank);
+    };
+    std::sort(bad_.begin(), bad_.end(), earlier);
+    std::sort(good_.begin(), good_.end(), earlier);
+  }
+
+  Diagnosis Conclude() {
+    const RankExit* first = FirstPrimary();
+    const NodeEnd* lost = FirstLost();
+    if (lost != nullptr && (first == nullptr || lost->time - kNoticing <= first->time)) {
+      return Lost(*lost);
+    }
+    if (first != nullptr) return OfRank(*first);
+    if (TimedOut()) return TimeLimit();
+    for (const NodeEnd& node : end_.nodes) {
+      if (!node.ok) return OfNode(node);
+    }
+    if (const RankExit* waiting = FirstNotStopped(); waiting != nullptr) {
+      const RankExit* early = EarlyExit(*waiting);
+      return early != nullptr ? LeftEarly(*early, *waiting) : OfRank(*waiting);
+    }
+    if (!bad_.empty()) return OfRank(*bad_.front());
+    return {};
+  }
+
+ private:
+  const RankExit* FirstPrimary() const {
+    for (const RankExit* exit : bad_) {
+      if (!Secondary(*exit)) return exit;
+    }
+    return nullptr;
+  }
+
+  const RankExit* FirstNotStopped() const {
+    for (const RankExit* exit : bad_) {
+      if (!exit->stopped) return exit;
+    }
+    return nullptr;
+  }
+
+  const NodeEnd* FirstLost() const {
+    const NodeEnd* first = nullptr;
+    for (const NodeEnd& node : end_.nodes) {
+      if (node.lost && (first == nullptr || node.time < first->time)) first = &node;
+    }
+    return first;
+  }
+
+  bool TimedOut() const {
+    return end_.timed_out || std::any_of(end_.nodes.begin(), end_.nodes.end(), [](const auto& n) {
+             return !n.ok && absl::StrContains(n.reason, "time limit");
+           });
+  }
+
+  // The rank that had left with 0 when `waiting` failed for want of a peer: the one it blames, else
+  // the first to leave.
+  const RankExit* EarlyExit(const RankExit& waiting) const {
+    const int blamed = BlamedRank(waiting.last_error);
+    for (const RankExit* exit : good_) {
+      if (exit->rank == blamed) return exit;
+    }
+    if (blamed >= 0 || good_.empty() || good_.front()->time > waiting.time) return nullptr;
+    return good_.front();
+  }
+
+  int64_t MemoryOf(const std::string& node) const {
+    for (const NodeEnd& end : end_.nodes) {
+      if (end.node == node) return end.memory_bytes;
+    }
+    return 0;
+  }
+
+  std::string What(const RankExit& exit) const { return Predicate(exit, MemoryOf(exit.node)); }
+
+  // `line`, the cause, and every failed rank but `cause`.
+  Diagnosis With(std::string line, Failure cause, const RankExit* cause_rank) const {
+    Diagnosis diagnosis{.line = std::move(line), .failures = {std::move(cause)}};
+    for (const RankExit* exit : bad_) {
+      if (exit == cause_rank) continue;
+      diagnosis.failures.push_back({.rank = exit->rank,
+                                    .node = exit->node,
+                                    .what = What(*exit),
+                                    .consequence = Secondary(*exit)});
+    }
+    return diagnosis;
+  }
+
+  Diagnosis OfRank(const RankExit& exit) const {
+    return With(absl::StrCat(Name(exit), " ", What(exit)),
+                {.rank = exit.rank, .node = exit.node, .what = What(exit)}, &exit);
+  }
+
+  Diagnosis LeftEarly(const RankExit& early, const RankExit& waiting) const {
+    const std::string what = "exited early (exit code 0) while others waited for it";
+    return With(absl::StrCat(Name(early), " ", what, ": ", Name(waiting), " ", What(waiting)),
+                {.rank = early.rank, .node = early.node, .what = what}, nullptr);
+  }
+
+  Diagnosis Lost(const NodeEnd& node) const {
+    const std::string what = node.reason.empty()
+                                 ? "the launcher died"
+                                 : absl::StrCat("the launcher died (", node.reason, ")");
+    return With(absl::StrCat("launcher on node ", node.node, " died",
+                             node.reason.empty() ? "" : absl::StrCat(" (", node.reason, ")")),
+                {.node = node.node, .what = what}, nullptr);
+  }
+
+  Diagnosis OfNode(const NodeEnd& node) const {
+    return With(absl::StrCat("node ", node.node, ": ", OneLine(node.reason)),
+                {.node = node.node, .what = OneLine(node.reason)}, nullptr);
+  }
+
+  Diagnosis TimeLimit() const {
+    const std::string limit = end_.time_limit == absl::InfiniteDuration()
+                                  ? ""
+                                  : absl::StrCat(" of ", absl::FormatDuration(end_.time_limit));
+    const std::string line =
+        absl::StrCat("the job reached its time limit", limit, " (limits.timeout) and was ended");
+    return With(line, {.what = line}, nullptr);
+  }
+
+  const GangEnd& end_;
+  std::vector<const RankExit*> good_, bad_;  // each by time, then rank
+};
+
+}  // namespace
+
+int BlamedRank(absl::string_view last_error) {
+  const std::string text = absl::AsciiStrToLower(last_error);
+  constexpr std::array<absl::string_view, 8> kVerdicts = {
+      " left", " lost", " is gone", " died", " closed", " did not", " has gone", " disconnected"};
+  for (size_t at = text.find("rank "); at != std::string::npos; at = text.find("rank ", at + 1)) {
+    size_t end = at + 5;
+    while (end < text.size() && absl::ascii_isdigit(text[end])) ++end;
+    int rank = -1;
+    if (!absl::SimpleAtoi(text.substr(at + 5, end - at - 5), &rank)) continue;
+    const absl::string_view before = absl::string_view(text).substr(0, at);
+    const absl::string_view after = absl::string_view(text).substr(end, 40);
+    if (absl::EndsWith(before, "lost ")) return rank;
+    for (const absl::string_view verdict : kVerdicts) {
+      if (absl::StrContains(after, verdict)) return rank;
+    }
+  }
+  return -1;
+}
+
+bool SpeaksOfALostPeer(absl::string_view last_error) {
+  if (BlamedRank(last_error) >= 0) return true;
+  const std::string text = absl::AsciiStrToLower(last_error);
+  return std::any_of(kLostPeer.begin(), kLostPeer.end(),
+                     [&](absl::string_view pattern) { return absl::StrContains(text, pattern); });
+}
+
+Diagnosis Diagnose(const GangEnd& end) { return Examination(end).Conclude(); }
+
+}  // namespace tutti::service

@@ -1,0 +1,71 @@
+// Why a job failed, in one line (SPEC J10): a pure function of how its processes and launchers
+// ended. Among many ranks that failed it finds the first cause and marks the rest as what followed
+// from it.
+//
+// A rank's failure is a consequence if we stopped it ourselves, or if its own last words speak of a
+// lost peer ("rank 2 left", "Connection reset by peer", a NCCL, Gloo or MPI timeout) and something
+// else can have been that loss: a failure that is no consequence, a launcher that died, or a rank
+// that exited 0 while the others still needed it. The earliest failure that is no consequence is
+// the cause; ties go to the lower rank.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace tutti::service {
+
+struct RankExit {
+  int rank = 0;
+  std::string node;
+  absl::Time time;
+  int code = 0;
+  int signal = 0;  // 0: exited by itself
+  bool out_of_memory = false;
+  bool stopped = false;  // by our own stop, after something else
+  std::string last_error;
+  bool ok() const { return code == 0 && signal == 0; }
+};
+
+// What one launcher said last, or that it said nothing.
+struct NodeEnd {
+  std::string node;
+  bool ok = true;
+  std::string reason;  // what went wrong outside of the processes: staging, time limit, upload
+  bool lost = false;   // the launcher died; `reason` says what is known
+  absl::Time time;     // when that was noticed
+  int64_t memory_bytes = 0;  // the node's share, for out of memory; 0: unlimited
+};
+
+struct GangEnd {
+  std::vector<RankExit> exits;  // any order; a rank whose end nobody saw is absent
+  std::vector<NodeEnd> nodes;
+  absl::Duration time_limit = absl::InfiniteDuration();
+  bool timed_out = false;  // the service itself ended the job at its time limit
+};
+
+struct Failure {
+  int rank = -1;  // -1: of the node, not of a process
+  std::string node;
+  std::string what;  // "killed by signal 9 (SIGKILL)", "exit code 1: ValueError: boom"
+  bool consequence = false;
+};
+
+struct Diagnosis {
+  std::string line;               // "" if nothing failed
+  std::vector<Failure> failures;  // the cause first, then in order of time
+  bool failed() const { return !line.empty(); }
+};
+
+Diagnosis Diagnose(const GangEnd& end);
+
+// Whether `last_error` speaks of a peer that went away rather than of a fault of its own.
+bool SpeaksOfALostPeer(absl::string_view last_error);
+
+// The rank that `last_error` blames ("rank 3 left the group"), or -1.
+int BlamedRank(absl::string_view last_error);
+
+}  // namespace tutti::service

@@ -1,0 +1,225 @@
+#include "platform/service/diagnosis.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace tutti::service {
+namespace {
+
+using ::testing::HasSubstr;
+
+RankExit Ended(int rank, int at, int code = 0, int signal = 0, std::string last_error = "") {
+  return {.rank = rank,
+          .node = rank == 0 ? "n1" : "n2",
+          .time = absl::FromUnixSeconds(at),
+          .code = code,
+          .signal = signal,
+          .last_error = std::move(last_error)};
+}
+
+RankExit Stopped(int rank, int at) {
+  RankExit exit = Ended(rank, at, 0, 15);
+  exit.stopped = true;
+  return exit;
+}
+
+GangEnd Gang(std::vector<RankExit> exits) {
+  return {.exits = std::move(exits), .nodes = {{.node = "n1"}, {.node = "n2"}}};
+}
+
+TEST(Diagnosis, IsEmptyWhenEveryRankEndedWell) {
+  const Diagnosis d = Diagnose(Gang({Ended(0, 1), Ended(1, 2)}));
+  EXPECT_FALSE(d.failed());
+  EXPECT_TRUE(d.failures.empty());
+}
+
+TEST(Diagnosis, NamesRankNodeAndSignal) {
+  const Diagnosis d = Diagnose(Gang({Stopped(0, 6), Ended(1, 5, 0, 9, "epoch 3")}));
+  EXPECT_EQ(d.line, "rank 1 on n2 was killed by signal 9 (SIGKILL)");
+  ASSERT_EQ(d.failures.size(), 2u);
+  EXPECT_EQ(d.failures[0].rank, 1);
+  EXPECT_FALSE(d.failures[0].consequence);
+  EXPECT_EQ(d.failures[1].rank, 0);
+  EXPECT_TRUE(d.failures[1].consequence);
+  EXPECT_EQ(d.failures[1].what, "was stopped (signal 15 (SIGTERM))");
+}
+
+TEST(Diagnosis, QuotesTheLastException) {
+  const Diagnosis d = Diagnose(Gang({Ended(0, 5, 1, 0, "ValueError: boom"), Stopped(1, 6)}));
+  EXPECT_EQ(d.line, "rank 0 on n1 failed with exit code 1: ValueError: boom");
+}
+
+TEST(Diagnosis, PutsTheLastExceptionOnOneLine) {
+  const Diagnosis d = Diagnose(Gang({Ended(0, 5, 1, 0, "Error: a\nb\r\nc\n")}));
+  EXPECT_EQ(d.line, "rank 0 on n1 failed with exit code 1: Error: a b c");
+}
+
+TEST(Diagnosis, PrefersTheCauseOverAnEarlierReportOfALostPeer) {
+  // Clocks of two nodes: the consequence may carry the earlier time.
+  const Diagnosis d =
+      Diagnose(Gang({Ended(0, 4, 1, 0, "UNAVAILABLE: rank 1 left the group"), Ended(1, 5, 0, 11)}));
+  EXPECT_EQ(d.line, "rank 1 on n2 was killed by signal 11 (SIGSEGV)");
+  ASSERT_EQ(d.failures.size(), 2u);
+  EXPECT_TRUE(d.failures[1].consequence);
+}
+
+TEST(Diagnosis, KeepsTwoIndependentFailuresApart) {
+  const Diagnosis d = Diagnose(Gang({Ended(0, 6, 1, 0, "KeyError: 'a'"),
+                                     Ended(1, 5, 2, 0, "error: unrecognized arguments: --lr")}));
+  EXPECT_EQ(d.line, "rank 1 on n2 failed with exit code 2: error: unrecognized arguments: --lr");
+  ASSERT_EQ(d.failures.size(), 2u);
+  EXPECT_FALSE(d.failures[1].consequence);
+}
+
+TEST(Diagnosis, CatchesARankThatLeftEarlyWithSuccess) {
+  const Diagnosis d = Diagnose(
+      Gang({Ended(0, 9, 1, 0, "DistBackendError: Connection closed by peer"), Ended(1, 5)}));
+  EXPECT_EQ(d.line,
+            "rank 1 on n2 exited early (exit code 0) while others waited for it: rank 0 on n1 "
+            "failed with exit code 1: DistBackendError: Connection closed by peer");
+  ASSERT_EQ(d.failures.size(), 2u);
+  EXPECT_EQ(d.failures[0].rank, 1);
+  EXPECT_FALSE(d.failures[0].consequence);
+  EXPECT_TRUE(d.failures[1].consequence);
+}
+
+TEST(Diagnosis, BelievesTheBlameAmongSeveralThatLeftEarly) {
+  const Diagnosis d = Diagnose(
+      Gang({Ended(0, 9, 1, 0, "rank 2 left the group"), Ended(1, 3), Ended(2, 5), Stopped(3, 10)}));
+  EXPECT_THAT(d.line, HasSubstr("rank 2 on n2 exited early"));
+}
+
+TEST(Diagnosis, TakesTheFirstWhenEveryRankBlamesAnother) {
+  const Diagnosis d = Diagnose(Gang({Ended(0, 6, 1, 0, "rank 1 did not answer within 5s"),
+                                     Ended(1, 7, 1, 0, "rank 0 left the group")}));
+  EXPECT_EQ(d.line, "rank 0 on n1 failed with exit code 1: rank 1 did not answer within 5s");
+  EXPECT_FALSE(d.failures[0].consequence);
+  EXPECT_TRUE(d.failures[1].consequence);
+}
+
+TEST(Diagnosis, SaysOutOfMemoryWithTheShare) {
+  RankExit exit = Ended(1, 5, 0, 9);
+  exit.out_of_memory = true;
+  GangEnd end = Gang({Stopped(0, 6), exit});
+  end.nodes[1].memory_bytes = int64_t{3} << 29;
+  EXPECT_EQ(Diagnose(end).line,
+            "rank 1 on n2 ran out of memory (the node's share is 1.5 GiB) and was killed by "
+            "signal 9 (SIGKILL)");
+}
+
+TEST(Diagnosis, TranslatesTheShellsCodeForASignal) {
+  const Diagnosis d = Diagnose(Gang({Ended(0, 5, 139)}));
+  EXPECT_EQ(d.line,
+            "rank 0 on n1 failed with exit code 139 (its shell's word for signal 11 (SIGSEGV))");
+}
+
+TEST(Diagnosis, QuotesWhatAnAbortedProcessSaid) {
+  EXPECT_EQ(Diagnose(Gang({Ended(0, 5, 0, 6, "terminate called: std::bad_alloc")})).line,
+            "rank 0 on n1 was killed by signal 6 (SIGABRT): terminate called: std::bad_alloc");
+}
+
+TEST(Diagnosis, NamesTheTimeLimit) {
+  GangEnd end = Gang({Stopped(0, 6), Ended(1, 7, 1, 0, "Connection reset by peer")});
+  end.time_limit = absl::Minutes(90);
+  end.nodes[0] = {.node = "n1", .ok = false, .reason = "time limit of 5400 s reached"};
+  const Diagnosis d = Diagnose(end);
+  EXPECT_EQ(d.line, "the job reached its time limit of 1h30m (limits.timeout) and was ended");
+  ASSERT_EQ(d.failures.size(), 3u);
+  EXPECT_EQ(d.failures[0].rank, -1);
+  EXPECT_TRUE(d.failures[1].consequence);
+  EXPECT_TRUE(d.failures[2].consequence);
+}
+
+TEST(Diagnosis, NamesTheTimeLimitThatTheServiceEnforced) {
+  GangEnd end = Gang({Stopped(0, 6), Stopped(1, 6)});
+  end.timed_out = true;
+  end.time_limit = absl::Seconds(60);
+  EXPECT_EQ(Diagnose(end).line,
+            "the job reached its time limit of 1m (limits.timeout) and was ended");
+}
+
+TEST(Diagnosis, NamesTheNodeWhoseStagingFailed) {
+  GangEnd end = Gang({});
+  end.nodes[1] = {
+      .node = "n2", .ok = false, .reason = "input data: /data: No such file or directory"};
+  EXPECT_EQ(Diagnose(end).line, "node n2: input data: /data: No such file or directory");
+}
+
+TEST(Diagnosis, PutsALostLauncherBeforeTheRanksThatMissedIt) {
+  GangEnd end = Gang({Ended(0, 10, 1, 0, "RuntimeError: something unheard of")});
+  end.nodes[1] = {.node = "n2",
+                  .ok = false,
+                  .reason = "killed",
+                  .lost = true,
+                  .time = absl::FromUnixSeconds(10) + absl::Milliseconds(200)};
+  const Diagnosis d = Diagnose(end);
+  EXPECT_EQ(d.line, "launcher on node n2 died (killed)");
+  EXPECT_EQ(d.failures[0].node, "n2");
+}
+
+TEST(Diagnosis, PutsARankThatFailedLongBeforeALauncherDiedFirst) {
+  GangEnd end = Gang({Ended(0, 10, 3, 0, "OSError: full")});
+  end.nodes[1] = {.node = "n2", .ok = false, .lost = true, .time = absl::FromUnixSeconds(20)};
+  EXPECT_EQ(Diagnose(end).line, "rank 0 on n1 failed with exit code 3: OSError: full");
+}
+
+TEST(Diagnosis, ReportsAStopWithoutAKnownCause) {
+  EXPECT_EQ(Diagnose(Gang({Stopped(0, 6), Ended(1, 7)})).line,
+            "rank 0 on n1 was stopped (signal 15 (SIGTERM))");
+}
+
+TEST(Diagnosis, BelievesThatSigkillIsACauseWhateverWasSaidBefore) {
+  const Diagnosis d = Diagnose(Gang({Ended(0, 9, 1, 0, "rank 1 left the group"),
+                                     Ended(1, 10, 0, 9, "warning: connection reset, retrying")}));
+  EXPECT_EQ(d.line, "rank 1 on n2 was killed by signal 9 (SIGKILL)");
+}
+
+TEST(Diagnosis, DoesNotDependOnTheOrderOfTheReports) {
+  GangEnd end = Gang({Ended(0, 4, 1, 0, "rank 2 left"), Ended(1, 7), Ended(2, 5, 1, 0, "KeyError"),
+                      Stopped(3, 8), Ended(4, 5, 1, 0, "KeyError")});
+  const Diagnosis expected = Diagnose(end);
+  EXPECT_THAT(expected.line, HasSubstr("rank 2 on n2 failed"));
+  std::mt19937 random(7);
+  for (int i = 0; i < 50; ++i) {
+    std::shuffle(end.exits.begin(), end.exits.end(), random);
+    const Diagnosis d = Diagnose(end);
+    EXPECT_EQ(d.line, expected.line);
+    ASSERT_EQ(d.failures.size(), expected.failures.size());
+    for (size_t k = 0; k < d.failures.size(); ++k) {
+      EXPECT_EQ(d.failures[k].rank, expected.failures[k].rank);
+    }
+  }
+}
+
+TEST(SpeaksOfALostPeer, KnowsTheWordsOfTheCommonBackends) {
+  for (const char* words :
+       {"RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.2]:4711",
+        "gloo::IoException: Timed out waiting 1800000ms for recv operation to complete",
+        "torch.distributed.DistBackendError: NCCL error: remote process exited or there was a "
+        "network error",
+        "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7)",
+        "OSError: [Errno 32] Broken pipe",
+        "ConnectionResetError: [Errno 104] Connection reset by peer",
+        "horovod.common.exceptions.HorovodInternalError: ", "UNAVAILABLE: lost rank 3: closed",
+        "ABORTED: rank 12 left the group while others waited for it"}) {
+    EXPECT_TRUE(SpeaksOfALostPeer(words)) << words;
+  }
+  for (const char* words : {"", "ValueError: rank 3 must be below 2", "KeyError: 'peer'",
+                            "RuntimeError: CUDA out of memory"}) {
+    EXPECT_FALSE(SpeaksOfALostPeer(words)) << words;
+  }
+}
+
+TEST(BlamedRank, FindsTheRank) {
+  EXPECT_EQ(BlamedRank("UNAVAILABLE: rank 12 left the group"), 12);
+  EXPECT_EQ(BlamedRank("on rank 0: lost rank 3"), 3);
+  EXPECT_EQ(BlamedRank("rank x left, rank 1 died"), 1);
+  EXPECT_EQ(BlamedRank("rank 99999999999999 left"), -1);
+  EXPECT_EQ(BlamedRank("frank 5"), -1);
+}
+
+}  // namespace
+}  // namespace tutti::service

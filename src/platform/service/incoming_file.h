@@ -1,0 +1,39 @@
+// A file that arrives in pieces: hidden under a temporary name until it is whole, then renamed to
+// its place. Not thread-safe. Destroying it without Commit leaves nothing behind.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/hash.h"
+#include "base/unique_fd.h"
+
+namespace tutti::service {
+
+class IncomingFile {
+ public:
+  // Makes the folders above `path`. ResourceExhausted if the disk is full, here and below.
+  static absl::StatusOr<std::unique_ptr<IncomingFile>> Create(const std::filesystem::path& path);
+  ~IncomingFile();
+  IncomingFile(const IncomingFile&) = delete;
+  IncomingFile& operator=(const IncomingFile&) = delete;
+
+  absl::Status Write(absl::string_view bytes);
+  // fsync, rename. With `sha256` (hexadecimal) first compares: InvalidArgument if the content has
+  // another hash. Call once.
+  absl::Status Commit(absl::string_view sha256 = "");
+
+ private:
+  IncomingFile(std::filesystem::path path, std::filesystem::path temporary, base::UniqueFd fd);
+  const std::filesystem::path path_, temporary_;
+  base::UniqueFd fd_;
+  base::Sha256 hash_;
+  bool committed_ = false;
+};
+
+}  // namespace tutti::service

@@ -1,0 +1,96 @@
+// The output of a job's processes, as plain files: rank-R.stdout, rank-R.stderr, rank-R.metrics,
+// and `arrivals`, an index of fixed-size records (when which lines of which file came), so that a
+// follower sees all ranks merged in the order of arrival and a position in it is one number.
+//
+//   Append: bytes -> file -> record in the index -> acknowledged
+//
+// Invariant: the index covers a prefix of each file, and a record covers whole lines, save for the
+// last line of a closed log and for lines longer than kMaxLine, which come in pieces. The file's
+// size is the acknowledgement, so a repeated Append changes nothing. After a crash Open indexes the
+// whole lines that had reached a file and not yet the index. No fsync until Close: the death of the
+// process loses nothing; after a power failure the last seconds before it may be missing.
+//
+// Thread-safe; one object for writing per folder.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/unique_fd.h"
+
+namespace tutti::service {
+
+enum class Stream : uint8_t { kStdout = 0, kStderr = 1, kMetrics = 2 };
+absl::string_view Name(Stream stream);
+absl::StatusOr<Stream> StreamFromName(absl::string_view name);
+
+// Between two lines: `record` whole records and `offset` bytes of the next one have been read.
+struct LogPosition {
+  uint64_t record = 0;
+  uint64_t offset = 0;
+};
+
+struct LogLine {
+  LogPosition next;  // the position after it
+  absl::Time time;   // of arrival
+  int rank = 0;
+  Stream stream = Stream::kStdout;
+  std::string text;
+  bool partial = false;  // without a newline
+};
+
+class JobLogs {
+ public:
+  static constexpr size_t kMaxLine = 64 << 10;
+
+  // For writing, with recovery. Makes the folder at the first Append.
+  static absl::StatusOr<std::shared_ptr<JobLogs>> Open(std::filesystem::path directory,
+                                                       const base::Clock* clock);
+  // Of a job that has ended.
+  static absl::StatusOr<std::shared_ptr<JobLogs>> OpenToRead(std::filesystem::path directory);
+  ~JobLogs();
+
+  // `bytes` of the stream from `offset` on. What is there already is skipped; if bytes before
+  // `offset` are missing nothing is kept. Returns how many bytes are kept now: where to go on.
+  // ResourceExhausted if the disk is full; a part may have been kept then.
+  absl::StatusOr<uint64_t> Append(int rank, Stream stream, uint64_t offset,
+                                  absl::string_view bytes);
+  // How many bytes of the stream are kept.
+  uint64_t SizeOf(int rank, Stream stream) const;
+  // Nothing more comes: last lines without a newline are indexed, everything is on the disk.
+  absl::Status Close();
+
+  // The lines after `position`, up to about `max_bytes` (at least one line if there is one).
+  // InvalidArgument for a position that is none of this log.
+  absl::StatusOr<std::vector<LogLine>> Read(LogPosition position, size_t max_bytes) const;
+
+ private:
+  struct Record;
+  struct File;
+  JobLogs(std::filesystem::path directory, const base::Clock* clock);
+  absl::Status Recover();
+  absl::Status OpenIndex(bool to_write);
+  absl::StatusOr<File*> FileOf(int rank, Stream stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status IndexLines(int rank, Stream stream, File& file, bool all)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status AppendRecord(const Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::filesystem::path directory_;
+  const base::Clock* const clock_;
+  mutable absl::Mutex mutex_;
+  base::UniqueFd index_;
+  uint64_t records_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::pair<int, Stream>, std::unique_ptr<File>> files_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tutti::service

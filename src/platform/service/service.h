@@ -1,0 +1,154 @@
+// Moves jobs through their states (SPEC J7): takes them in, has the scheduler decide, has the
+// engine start and stop launchers, listens to what launchers report, and tells every watcher.
+//
+// Invariant: what is not in the store has not happened. A transition is written before its effect
+// (Provisioning, with nodes, port and allocation id, before Engine::Start) and every effect can be
+// repeated; so kill -9 at any instant loses nothing and runs nothing twice. What the service keeps
+// in memory is rebuilt by Open from the store, the log folders and Engine::Observe.
+//
+//   Queued -> Provisioning -> Preparing -> Starting -> Running -> Finalizing -> Completed
+//             nodes chosen    a launcher   all         all        all processes ended, or one
+//                             has taken    prepared,   processes  failed, or cancel: the rest are
+//                             the plan     "go" given  run        being stopped, results sent
+//
+// Thread-safe. One loop thread (Run) makes all decisions and alone calls the engine, never under
+// the lock; calls from outside change state only through the store and wake the loop.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/deadline.h"
+#include "platform/engine/engine.h"
+#include "platform/service/diagnosis.h"
+#include "platform/service/job_files.h"
+#include "platform/service/job_logs.h"
+#include "platform/service/snapshots.h"
+#include "platform/store/store.h"
+
+namespace tutti::service {
+
+struct ServiceOptions {
+  std::filesystem::path directory;      // logs, outputs and snapshots lie below it
+  std::filesystem::path launcher_file;  // spec::LaunchPlan::service_file of every plan
+  absl::Duration observe_interval = absl::Milliseconds(200);
+  absl::Duration stop_grace = absl::Seconds(10);    // from SIGTERM to SIGKILL
+  absl::Duration report_limit = absl::Minutes(2);   // for the first word of a launcher
+  absl::Duration silence_limit = absl::Minutes(2);  // of a launcher that was told to stop
+  int drain_attempts = 3;                           // to recover the spool of a launcher that died
+  // A port that is free on that numeric address, `preferred` if it can be.
+  std::function<int(const std::string& address, int preferred)> find_port;  // empty: by binding
+  std::function<std::string(size_t bytes)> random_hex;  // empty: base::RandomHex
+};
+
+struct Submission {
+  std::string file = "job.yml";  // name of the job file, for messages
+  std::string text;              // its content
+  std::filesystem::path base_directory;
+  std::string snapshot;  // "sha256:…" or empty
+};
+
+// A job as users see it.
+struct JobStatus {
+  store::JobRecord record;
+  std::string reason;  // why it is in its state; of a queued one, what it waits for now
+  std::optional<absl::Time> expected_start;
+  std::vector<std::string> nodes;
+  std::vector<Failure> failures;
+};
+
+struct NodeStatus {
+  engine::Node node;
+  std::string job;  // that holds it; empty: idle
+};
+
+// One thing that a follower is told.
+struct FollowItem {
+  std::string cursor;  // what to send to get what comes after this item
+  absl::Time time;
+  std::optional<store::Event> event;  // a state change; else output:
+  int rank = 0;
+  Stream stream = Stream::kStdout;
+  std::string text;      // without its newline
+  bool partial = false;  // no newline came: the end of the output, or a piece of a very long line
+};
+
+struct FollowResult {
+  std::vector<FollowItem> items;
+  bool ended = false;  // the job has ended and these items are the last
+};
+
+class Service {
+ public:
+  // Rebuilds everything; starts and stops nothing yet. `store`, `engine` and `clock` outlive it.
+  static absl::StatusOr<std::unique_ptr<Service>> Open(ServiceOptions options, store::Store* store,
+                                                       engine::Engine* engine,
+                                                       const base::Clock* clock);
+  // Jobs go on without the service.
+  virtual ~Service() = default;
+
+  // Starts the loop thread. Without it, Tick is the caller's to call.
+  virtual void Run() = 0;
+  // Observes the engine, takes every step that can be taken now, and carries out its effects.
+  virtual void Tick() = 0;
+  // Ends the loop thread and every wait. Called by the destructor as well.
+  virtual void Stop() = 0;
+
+  // --- For users. NotFound if there is no such job.
+
+  // InvalidArgument names every fault of the job file; AlreadyExists if the name is taken. What has
+  // been answered OK survives everything.
+  virtual absl::StatusOr<JobStatus> Submit(const Submission& submission) = 0;
+  virtual absl::StatusOr<JobStatus> GetJob(absl::string_view id) = 0;
+  virtual absl::StatusOr<std::vector<store::Event>> EventsOf(absl::string_view id) = 0;
+  virtual absl::StatusOr<std::vector<JobStatus>> ListJobs(const store::JobFilter& filter) = 0;
+  // In any state; returns once the request is on disk. A job that has ended, or that is ending by
+  // its own failure, keeps that end.
+  virtual absl::StatusOr<JobStatus> Cancel(absl::string_view id) = 0;
+  // With logs and outputs. FailedPrecondition if it has not ended.
+  virtual absl::Status Delete(absl::string_view id) = 0;
+  // What comes after `cursor` ("" for the beginning), in the order in which it arrived; waits for
+  // the first item until the deadline, then returns none. At most about a megabyte at a time.
+  // InvalidArgument for a cursor that no item of this job carried.
+  virtual absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
+                                              base::Deadline deadline) = 0;
+  virtual absl::StatusOr<std::vector<NodeStatus>> ListNodes() = 0;
+
+  // --- For launchers (docs/formats/launch-plan.md). Aborted if the allocation is not known or is
+  // over: the launcher is to end. InvalidArgument for a node, rank or stream that it does not have.
+
+  struct Acknowledgement {
+    int64_t acknowledged = 0;
+    bool go = false;
+  };
+  virtual absl::StatusOr<Acknowledgement> ReportEvents(absl::string_view allocation, int node,
+                                                       int64_t first,
+                                                       const std::vector<std::string>& lines) = 0;
+  // Waits until the processes may start, or the deadline. False also once the job is being stopped.
+  virtual absl::StatusOr<bool> WaitForGo(absl::string_view allocation, int node,
+                                         base::Deadline deadline) = 0;
+  // Returns the number of bytes that are kept now; see JobLogs::Append.
+  virtual absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
+                                                Stream stream, uint64_t offset,
+                                                absl::string_view bytes) = 0;
+  // Where a result file of this allocation goes; commit it with IncomingFile::Commit.
+  virtual absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation,
+                                                                    int node,
+                                                                    absl::string_view path) = 0;
+
+  // --- Folders that hold no state of their own; thread-safe.
+  virtual Snapshots& snapshots() = 0;
+  virtual const JobFiles& files() const = 0;
+};
+
+}  // namespace tutti::service

@@ -1,0 +1,46 @@
+// The folder that a service owns: one service at a time (flock), its tokens, and the files that
+// tell clients and launchers where it listens.
+//
+//   lock            held while a service lives; its pid
+//   token           the user's bearer token, mode 0600
+//   launcher_token  the launchers' bearer token, mode 0600: opens /internal/ and nothing else
+//   service.json    {"address": "http://127.0.0.1:6280", "token": …} for clients, mode 0600
+//   launcher.json   the same for launchers, with their token
+//   tutti.db, jobs/, snapshots/
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/unique_fd.h"
+
+namespace tutti::service {
+
+class StateFolder {
+ public:
+  // Makes the folder (mode 0700) and the tokens if they are not there. FailedPrecondition if
+  // another service holds it (names its pid and address).
+  static absl::StatusOr<StateFolder> Open(const std::filesystem::path& directory);
+
+  const std::filesystem::path& directory() const { return directory_; }
+  const std::string& user_token() const { return user_token_; }
+  const std::string& launcher_token() const { return launcher_token_; }
+  std::filesystem::path database() const { return directory_ / "tutti.db"; }
+  std::filesystem::path launcher_file() const { return directory_ / "launcher.json"; }
+  std::filesystem::path service_file() const { return directory_ / "service.json"; }
+
+  // Once the port is bound. `url`: "http://127.0.0.1:6280".
+  absl::Status Announce(absl::string_view url) const;
+  // At an orderly end: clients then say "no service runs" at once. Launchers' file stays.
+  absl::Status Withdraw() const;
+
+ private:
+  std::filesystem::path directory_;
+  std::string user_token_, launcher_token_;
+  base::UniqueFd lock_;
+};
+
+}  // namespace tutti::service
