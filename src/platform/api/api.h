@@ -10,7 +10,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
-#include "platform/engine/engine.h"
 #include "platform/service/service.h"
 
 namespace tutti::api {
