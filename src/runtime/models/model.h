@@ -1,38 +1,61 @@
-// Networks by name. Parameter names and initialisation are torchvision's where it has the network.
+// Networks by name. Parameter names, shapes and initialisation are torchvision's where it has the
+// network, so that state dicts go either way. Functions are thread-safe; a model is
+// thread-compatible.
 #pragma once
 
 #include <torch/torch.h>
 
+#include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace tutti::models {
 
 struct ModelSpec {
-  std::string name;  // "resnet20", "resnet32", "resnet56" (CIFAR), "resnet18", "resnet50"
+  std::string name;  // one of ModelNames()
   int64_t classes = 10;
 };
 
 // [N, 3, H, W] -> logits [N, classes].
+//
+// Takes images in any memory format (channels-last is the fast one) and in fp32, fp64 or bf16, if
+// its weights are of that type: to(torch::kBFloat16) converts all but the batch-norms, which stay
+// in fp32 whatever the type around them (see batch_norm.h).
 class ModelImpl : public torch::nn::Module {
  public:
   virtual torch::Tensor forward(torch::Tensor images) = 0;
 };
 using Model = std::shared_ptr<ModelImpl>;
 
-// fp32, on the CPU, in train mode, initialised from `seed`. NotFound lists the names there are.
+// fp32, on the CPU, in train mode, initialised from `seed` alone (libtorch's global generator has
+// no part in it). NotFound lists the names there are; InvalidArgument: fewer than one class.
 absl::StatusOr<Model> MakeModel(const ModelSpec& spec, uint64_t seed);
+// "resnet20", "resnet32", ... (CIFAR), "resnet18", "resnet50", ... (ImageNet).
 std::vector<std::string> ModelNames();
-// Height and width that the network is meant for: 32 or 224.
+// Height and width that the network is meant for: 32 or 224; 0 for a name there is not.
 int64_t InputSize(absl::string_view name);
 
-// Every batch-norm of the model takes its statistics through this from now on (parallel/ implements
-// it by all-reduce): sums [2 * channels + 1] -> the sums over all ranks, in place.
+// Replaces `sums`, a contiguous fp64 vector on the model's device, by its sum over all ranks.
+// Called once a batch-norm in forward (2 * channels + 1 elements: sums, sums of squares, count) and
+// once in backward (2 * channels), in the same order on every rank; from the thread that calls
+// forward() and backward().
 using SumOverRanks = std::function<absl::Status(torch::Tensor& sums)>;
+
+// Every batch-norm of the model takes its statistics through `sum` from now on, so that n ranks
+// normalise as one process would with the whole mini-batch. An error of `sum` leaves forward() or
+// backward() as SumFailed.
 void UseSynchronizedBatchNorm(const Model& model, SumOverRanks sum);
+
+// Thrown through libtorch, which knows exceptions only; the caller takes the status out again.
+struct SumFailed : std::runtime_error {
+  explicit SumFailed(absl::Status why) : std::runtime_error(why.ToString()), status(why) {}
+  absl::Status status;
+};
 
 }  // namespace tutti::models

@@ -1,0 +1,45 @@
+#include "runtime/models/batch_norm.h"
+
+#include "runtime/models/synchronized_batch_norm.h"
+
+namespace tutti::models {
+
+BatchNormImpl::BatchNormImpl(int64_t channels)
+    : weight(register_parameter("weight", torch::ones(channels))),
+      bias(register_parameter("bias", torch::zeros(channels))),
+      running_mean(register_buffer("running_mean", torch::zeros(channels))),
+      running_var(register_buffer("running_var", torch::ones(channels))),
+      num_batches_tracked(register_buffer("num_batches_tracked", torch::zeros({}, torch::kInt64))) {
+}
+
+torch::Tensor BatchNormImpl::forward(torch::Tensor images) {
+  if (is_training()) num_batches_tracked.add_(1);
+  if (is_training() && sum_) {
+    return SynchronizedBatchNorm(images, {weight, bias, running_mean, running_var}, sum_);
+  }
+  return torch::batch_norm(images, weight, bias, running_mean, running_var, is_training(),
+                           kMomentum, kEpsilon, /*cudnn_enabled=*/true);
+}
+
+void BatchNormImpl::to(torch::Dtype type, bool non_blocking) {
+  if (type != torch::kFloat32 && type != torch::kFloat64) return;
+  torch::nn::Module::to(type, non_blocking);
+  num_batches_tracked.set_data(num_batches_tracked.to(torch::kInt64));
+}
+
+void BatchNormImpl::to(torch::Device device, bool non_blocking) {
+  torch::nn::Module::to(device, non_blocking);
+}
+
+void BatchNormImpl::to(torch::Device device, torch::Dtype type, bool non_blocking) {
+  to(device, non_blocking);
+  to(type, non_blocking);
+}
+
+void UseSynchronizedBatchNorm(const Model& model, SumOverRanks sum) {
+  for (const auto& module : model->modules()) {
+    if (auto* norm = module->as<BatchNormImpl>()) norm->set_sum_over_ranks(sum);
+  }
+}
+
+}  // namespace tutti::models

@@ -1,0 +1,40 @@
+// Batch normalisation (Ioffe and Szegedy 2015) over the channels of [N, C, H, W], with torch's
+// names, defaults and arithmetic, and a switch to statistics over all ranks.
+//
+// Invariant: weights and statistics are in at least fp32. A running mean in bf16 would stop moving,
+// so to(bf16) and to(half) pass this module by; its output has the input's type all the same.
+// Thread-compatible.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "runtime/models/model.h"
+
+namespace tutti::models {
+
+class BatchNormImpl : public torch::nn::Module {
+ public:
+  explicit BatchNormImpl(int64_t channels);
+
+  torch::Tensor forward(torch::Tensor images);
+
+  // Null: statistics of this rank's batch alone.
+  void set_sum_over_ranks(SumOverRanks sum) { sum_ = std::move(sum); }
+
+  // num_batches_tracked stays int64, and reduced types change nothing.
+  void to(torch::Device device, torch::Dtype type, bool non_blocking = false) override;
+  void to(torch::Dtype type, bool non_blocking = false) override;
+  void to(torch::Device device, bool non_blocking = false) override;
+
+  torch::Tensor weight, bias;  // [C]
+  torch::Tensor running_mean, running_var, num_batches_tracked;
+
+  static constexpr double kMomentum = 0.1;
+  static constexpr double kEpsilon = 1e-5;
+
+ private:
+  SumOverRanks sum_;
+};
+TORCH_MODULE(BatchNorm);
+
+}  // namespace tutti::models

@@ -1,0 +1,61 @@
+// Deep residual networks (He, Zhang, Ren, Sun 2015, "Deep Residual Learning for Image
+// Recognition"): one core for every depth, for CIFAR (section 4.2) and ImageNet (table 1, with the
+// stride on the 3x3 convolution of a bottleneck, known as v1.5). Names as torchvision's:
+// conv1, bn1, layer1.0.conv1, ..., layer2.0.downsample.0, fc.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <vector>
+
+#include "runtime/models/batch_norm.h"
+#include "runtime/models/model.h"
+
+namespace tutti::models {
+
+struct ResidualOptions {
+  // kPlain: 3x3. kDownsampling: 7x7 with stride 2, then 3x3 max-pooling with stride 2.
+  enum class Stem { kPlain, kDownsampling } stem = Stem::kPlain;
+  // kBasic: 3x3, 3x3. kBottleneck: 1x1, 3x3, 1x1 with four times the channels.
+  enum class Block { kBasic, kBottleneck } block = Block::kBasic;
+  // Where the shape changes. kZeroPadding: subsampling and channels of zeros, no parameters (the
+  // paper's option A). kProjection: 1x1 convolution and batch-norm (option B).
+  enum class Shortcut { kZeroPadding, kProjection } shortcut = Shortcut::kZeroPadding;
+  int64_t width = 16;                // channels of the first stage; each next one doubles them
+  std::vector<int64_t> blocks = {};  // in each stage
+  int64_t classes = 10;
+};
+
+// y = relu(F(x) + shortcut(x)), F = conv-bn(-relu-conv-bn)*.
+class ResidualBlockImpl : public torch::nn::Module {
+ public:
+  ResidualBlockImpl(const ResidualOptions& options, int64_t inputs, int64_t width, int64_t stride);
+
+  torch::Tensor forward(
+      torch::Tensor x);  // [N, inputs, H, W] -> [N, outputs(), H/stride, W/stride]
+  int64_t outputs() const { return outputs_; }
+
+ private:
+  torch::Tensor Shortcut(torch::Tensor x);
+
+  int64_t inputs_, outputs_ = 0, stride_;
+  std::vector<torch::nn::Conv2d> convolutions_;
+  std::vector<BatchNorm> norms_;
+  torch::nn::Sequential projection_{nullptr};
+};
+TORCH_MODULE(ResidualBlock);
+
+class ResidualNetwork : public ModelImpl {
+ public:
+  explicit ResidualNetwork(const ResidualOptions& options);
+  torch::Tensor forward(torch::Tensor images) override;
+
+ private:
+  bool max_pool_;
+  torch::nn::Conv2d stem_{nullptr};
+  BatchNorm stem_norm_{nullptr};
+  std::vector<ResidualBlock> blocks_;
+  torch::nn::Linear classifier_{nullptr};
+};
+
+}  // namespace tutti::models

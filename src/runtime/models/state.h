@@ -1,0 +1,21 @@
+// A module's parameters and buffers by name: what is saved, loaded and compared.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace tutti::models {
+
+// Parameters and buffers ("layer1.0.bn1.running_mean"), detached, sharing the module's memory.
+std::map<std::string, torch::Tensor> StateOf(const torch::nn::Module& module);
+
+// Copies `state` into the module, converting types. InvalidArgument, with what is missing, what is
+// too much and which shapes differ, when it is another network's; then nothing has been changed.
+absl::Status LoadState(const std::map<std::string, torch::Tensor>& state,
+                       torch::nn::Module& module);
+
+}  // namespace tutti::models
