@@ -26,7 +26,7 @@ function(tutti_room name)
     target_link_libraries(${target}_test PRIVATE ${target} ${ARG_TEST_DEPS} GTest::gmock
                           GTest::gtest_main)
     if(ARG_PCH)
-      target_precompile_headers(${target}_test REUSE_FROM ${ARG_PCH})
+      tutti_reuse_pch(${target}_test ${ARG_PCH})
     endif()
     add_test(NAME ${name} COMMAND ${target}_test
              --gtest_output=json:${CMAKE_BINARY_DIR}/test-results/${name}.json)
@@ -42,4 +42,12 @@ function(tutti_room name)
       target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
     endforeach()
   endif()
+endfunction()
+
+# A program that reuses a library's precompiled header: GCC takes it only if both are compiled with
+# -fPIC, where CMake would give a program -fPIE.
+function(tutti_reuse_pch target pch)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+  target_precompile_headers(${target} REUSE_FROM ${pch})
 endfunction()
