@@ -37,6 +37,8 @@ class JsonFields {
   // The value of a field for the caller to read; nullptr if it is missing. Must be an array.
   const nlohmann::json* Array(const char* name);
 
+  // The caller has read this field itself.
+  void Ignore(const char* name) { read_.insert(name); }
   void Fail(const std::string& message);
   // Takes over an error of a part.
   void Update(const absl::Status& status);

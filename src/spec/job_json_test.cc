@@ -1,0 +1,65 @@
+#include "spec/job_json.h"
+
+#include <gmock/gmock.h>
+
+namespace tutti::spec {
+namespace {
+
+JobSpec AJob() {
+  JobSpec spec;
+  spec.file_name = "job.yml";
+  spec.name = "n";
+  spec.command = "true \xc3\xa9 \"";
+  spec.command_line = 3;
+  spec.code = "/code";
+  spec.tags = {{"a", "b"}};
+  spec.inputs["lr"] = {"number", "", "ro_mount", "0.1", 7};
+  spec.outputs["model"] = {"uri_folder", "upload"};
+  spec.distribution = {DistributionKind::kTensorFlow, 1, 2, 1};
+  spec.instance_count = 3;
+  spec.timeout = absl::Milliseconds(1500);
+  spec.priority = Priority::kHigh;
+  return spec;
+}
+
+TEST(JobJson, ReadsBackEveryFieldThatItWrote) {
+  const auto back = JobSpecFromJson(ToJson(AJob()));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ToJson(*back), ToJson(AJob()));
+  EXPECT_EQ(back->timeout, absl::Milliseconds(1500));
+  EXPECT_EQ(back->inputs.at("lr").literal, "0.1");
+  EXPECT_EQ(back->distribution.parameter_server_count, 1);
+  EXPECT_EQ(back->priority, Priority::kHigh);
+}
+
+TEST(JobJson, NoTimeLimitStaysNoTimeLimit) {
+  JobSpec spec = AJob();
+  spec.timeout = absl::InfiniteDuration();
+  const auto back = JobSpecFromJson(ToJson(spec));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->timeout, absl::InfiniteDuration());
+}
+
+TEST(JobJson, AMissingFieldKeepsItsDefault) {
+  const auto spec = JobSpecFromJson(R"({"command": "true"})");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->instance_count, 1);
+  EXPECT_EQ(spec->timeout, absl::InfiniteDuration());
+}
+
+TEST(JobJson, NamesAFieldThatIsUnknownOrOfTheWrongType) {
+  EXPECT_EQ(JobSpecFromJson(R"({"x": 1})").status().message(), "job: unknown field x");
+  EXPECT_EQ(JobSpecFromJson(R"({"priority": "urgent"})").status().message(),
+            "job: priority is unknown: \"urgent\"");
+  EXPECT_EQ(JobSpecFromJson(R"({"tags": {"a": 1}})").status().message(),
+            "job: tags.a must be a string");
+}
+
+TEST(JobJson, BytesThatAreNoUtf8DoNotStopTheWriter) {
+  JobSpec spec;
+  spec.command = "\xff";
+  EXPECT_TRUE(JobSpecFromJson(ToJson(spec)).ok());
+}
+
+}  // namespace
+}  // namespace tutti::spec
