@@ -1,11 +1,18 @@
 // How one step runs on many ranks. The training loop calls this alone and does not know how many
 // ranks there are or how they share the work.
+//
+// Invariant between two calls: every rank holds the same bits in parameters, gradients and buffers,
+// so that any one of them can be evaluated or saved for all.
+//
+// Every rank makes the same calls in the same order. Thread-compatible, save for RequestStop. After
+// an error (which names the rank that caused it) only the destructor may be called.
 #pragma once
 
 #include <torch/torch.h>
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,29 +27,43 @@ namespace tutti::parallel {
 struct StepTimes {
   double forward = 0;
   double backward = 0;
-  double communication = 0;  // waiting for it after backward has ended: what overlap did not hide
+  double communication = 0;  // waiting for it outside of backward: what overlap did not hide
 };
 
+// Of the whole mini-batch, over all ranks; the same on every rank.
 struct StepResult {
-  double loss = 0;      // this rank's mean over its part of the mini-batch
-  int64_t correct = 0;  // of this rank's part, top-1
+  double loss = 0;      // mean
+  int64_t correct = 0;  // top-1
   int64_t count = 0;
-  StepTimes times;
+  bool stop = false;  // some rank had called RequestStop before this step's backward
+  StepTimes times;    // of this rank
 };
 
-// A contiguous run of parameters with their gradients, reduced and updated as one: flat fp32 (or
-// bf16 gradients), of which the model's parameters and their .grad are views. See bucket.h.
+// A contiguous run of parameters with their gradients, reduced and updated as one: flat memory of
+// which the model's parameters and their .grad are views. See bucket.h.
 class Bucket;
 
 class Strategy {
  public:
   virtual ~Strategy() = default;
+  virtual int rank() const = 0;
+  virtual int world_size() const = 0;
   // Makes every rank's parameters and buffers equal to rank 0's.
   virtual absl::Status Synchronize(base::Deadline deadline) = 0;
-  // Forward, backward and the mean of the gradients over the whole mini-batch. When it returns,
-  // every rank's buckets hold the same bits. `images` [n, 3, H, W], `labels` [n].
+  // Forward, backward and the mean of the gradients over the whole mini-batch, of which each rank
+  // brings a part (the parts may differ in size). `images` [n, 3, H, W], `labels` [n] int64.
+  // OutOfRange names the rank whose loss is not finite; the parameters are as before.
   virtual absl::StatusOr<StepResult> Step(const torch::Tensor& images, const torch::Tensor& labels,
                                           base::Deadline deadline) = 0;
+  // Logits [n, classes] in fp32 with the model in evaluation mode; no communication.
+  virtual absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images) = 0;
+  // In place; exact for integers below 2^53.
+  virtual absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline) = 0;
+  // Rank 0's content into every rank's `tensor` (dense, of the same size and type everywhere).
+  virtual absl::Status Broadcast(torch::Tensor tensor, base::Deadline deadline) = 0;
+  // Asks every rank to stop after the same step: see StepResult::stop. Thread-safe.
+  virtual void RequestStop() = 0;
+  // The optimizer reads the gradients and writes the parameters through these.
   virtual const std::vector<std::unique_ptr<Bucket>>& buckets() = 0;
 };
 

@@ -1,0 +1,266 @@
+#include "runtime/parallel/data_parallel.h"
+
+#include <ATen/autocast_mode.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::parallel {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int64_t kTailPerRank = 3;  // loss, correct, wish to stop
+
+// Seconds since `since`, which becomes now: parts measured in a row add up to the whole.
+double Lap(Clock::time_point& since) {
+  const auto now = Clock::now();
+  const double seconds = std::chrono::duration<double>(now - since).count();
+  since = now;
+  return seconds;
+}
+
+// bf16 where autocast sees fit, while it lives; nothing when `enabled` is false.
+class Autocast {
+ public:
+  explicit Autocast(bool enabled) : enabled_(enabled) {
+    if (!enabled_) return;
+    at::autocast::set_autocast_enabled(at::kCPU, true);
+    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+  }
+  ~Autocast() {
+    if (!enabled_) return;
+    at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  const bool enabled_;
+};
+
+// libtorch and the models report by exceptions; this is the edge where they become a status.
+template <typename Result>
+absl::StatusOr<Result> Caught(const CollectiveLane& lane,
+                              const std::function<absl::StatusOr<Result>()>& body) {
+  try {
+    return body();
+  } catch (const models::SumFailed& error) {
+    return error.status;
+  } catch (const c10::Error& error) {
+    TUTTI_RETURN_IF_ERROR(lane.status());
+    return absl::InternalError(error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    TUTTI_RETURN_IF_ERROR(lane.status());
+    return absl::InternalError(error.what());
+  }
+}
+
+CollectiveLane::Collective BroadcastOf(torch::Tensor tensor, base::Deadline deadline) {
+  return [tensor, deadline](comm::Communicator& communicator) {
+    return communicator.Broadcast(tensor.mutable_data_ptr(), tensor.nbytes(), 0, deadline);
+  };
+}
+
+CollectiveLane::Collective SumOf(void* data, size_t count, comm::DataType type,
+                                 base::Deadline deadline) {
+  return [=](comm::Communicator& communicator) {
+    return communicator.AllReduce(data, count, type, comm::ReduceOp::kSum, deadline);
+  };
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Create(
+    models::Model model, std::unique_ptr<comm::Communicator> communicator,
+    const DataParallelOptions& options) {
+  const auto parameters = model->parameters();
+  if (parameters.empty()) return absl::InvalidArgumentError("the model has no parameters");
+  const auto type = parameters[0].scalar_type();
+  bool any = false;
+  for (const torch::Tensor& parameter : parameters) {
+    any |= parameter.requires_grad();
+    if (parameter.scalar_type() != type || (type != torch::kFloat32 && type != torch::kFloat64)) {
+      return absl::InvalidArgumentError("the model's parameters must all be fp32, or all fp64");
+    }
+  }
+  if (!any) return absl::InvalidArgumentError("every parameter of the model is frozen");
+  return std::unique_ptr<DataParallel>(
+      new DataParallel(std::move(model), std::move(communicator), options));
+}
+
+DataParallel::DataParallel(models::Model model, std::unique_ptr<comm::Communicator> communicator,
+                           const DataParallelOptions& options)
+    : model_(std::move(model)), options_(options), lane_(std::move(communicator)) {
+  torch::NoGradGuard no_grad;
+  FlattenBuffers();
+  MakeBuckets();
+  reducer_ = std::make_unique<GradientReducer>(buckets_, lane_);
+  if (options_.synchronized_batch_norm && world_size() > 1) {
+    models::UseSynchronizedBatchNorm(model_, [this](torch::Tensor& sums) {
+      return lane_.Run(SumOf(sums.mutable_data_ptr(), static_cast<size_t>(sums.numel()),
+                             comm::DataType::kFloat64, deadline_),
+                       deadline_);
+    });
+  }
+}
+
+DataParallel::~DataParallel() {
+  if (options_.synchronized_batch_norm) models::UseSynchronizedBatchNorm(model_, nullptr);
+}
+
+void DataParallel::FlattenBuffers() {
+  std::vector<torch::Tensor> floating;
+  int64_t size = 0;
+  const auto type = model_->parameters()[0].scalar_type();
+  for (const auto& buffer : model_->buffers()) {
+    if (buffer.scalar_type() != type) {
+      unreduced_.push_back(buffer);
+    } else {
+      floating.push_back(buffer);
+      size += buffer.numel();
+    }
+  }
+  buffers_ = torch::zeros({size}, type);
+  int64_t offset = 0;
+  for (torch::Tensor& buffer : floating) {
+    torch::Tensor view = buffers_.narrow(0, offset, buffer.numel()).view(buffer.sizes());
+    view.copy_(buffer);
+    buffer.set_data(view);
+    offset += buffer.numel();
+  }
+}
+
+void DataParallel::MakeBuckets() {
+  std::vector<NamedParameter> parameters;
+  std::vector<size_t> bytes;
+  size_t total = 0;
+  for (const auto& entry : model_->named_parameters()) {
+    if (!entry.value().requires_grad()) {
+      unreduced_.push_back(entry.value());
+      continue;
+    }
+    parameters.push_back({entry.key(), entry.value()});
+    bytes.push_back(entry.value().nbytes());
+    total += bytes.back();
+  }
+  size_t cap = options_.bucket_bytes;
+  if (cap == 0) cap = std::clamp<size_t>(total / 8, size_t{64} << 10, size_t{25} << 20);
+  for (const auto& members : PlanBuckets(bytes, std::min(cap, size_t{1} << 20), cap)) {
+    std::vector<NamedParameter> chosen;
+    for (size_t i : members) chosen.push_back(parameters[i]);
+    const int64_t tail = buckets_.empty() ? buffers_.numel() + kTailPerRank * world_size() : 0;
+    buckets_.push_back(std::make_unique<Bucket>(chosen, tail));
+  }
+}
+
+absl::Status DataParallel::Synchronize(base::Deadline deadline) {
+  for (const auto& bucket : buckets_) lane_.Issue(BroadcastOf(bucket->values(), deadline));
+  for (const torch::Tensor& tensor : unreduced_) lane_.Issue(BroadcastOf(tensor, deadline));
+  return Broadcast(buffers_, deadline);
+}
+
+absl::Status DataParallel::Broadcast(torch::Tensor tensor, base::Deadline deadline) {
+  return lane_.Run(BroadcastOf(std::move(tensor), deadline), deadline);
+}
+
+absl::Status DataParallel::SumOverRanks(std::span<double> values, base::Deadline deadline) {
+  return lane_.Run(SumOf(values.data(), values.size(), comm::DataType::kFloat64, deadline),
+                   deadline);
+}
+
+torch::Tensor DataParallel::Logits(const torch::Tensor& images) {
+  const Autocast autocast(options_.bf16);
+  const torch::Tensor logits = model_->forward(images);
+  return logits.scalar_type() == torch::kFloat64 ? logits : logits.to(torch::kFloat32);
+}
+
+absl::StatusOr<torch::Tensor> DataParallel::Predict(const torch::Tensor& images) {
+  return Caught<torch::Tensor>(lane_, [&]() -> absl::StatusOr<torch::Tensor> {
+    torch::NoGradGuard no_grad;
+    model_->eval();
+    return Logits(images);
+  });
+}
+
+absl::StatusOr<StepResult> DataParallel::Step(const torch::Tensor& images,
+                                              const torch::Tensor& labels,
+                                              base::Deadline deadline) {
+  deadline_ = deadline;
+  return Caught<StepResult>(lane_, [&] { return TryStep(images, labels); });
+}
+
+absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
+                                                 const torch::Tensor& labels) {
+  StepResult result;
+  auto clock = Clock::now();
+  total_count_ = labels.size(0);
+  const int64_t counted = lane_.Issue(SumOf(&total_count_, 1, comm::DataType::kInt64, deadline_));
+  reducer_->Begin(deadline_);
+  int64_t correct = 0;
+  const torch::Tensor loss = Forward(images, labels, correct);
+  FillTail(loss.defined() ? loss.item<double>() : 0, correct);
+  result.times.forward = Lap(clock);
+
+  TUTTI_RETURN_IF_ERROR(lane_.Wait(counted, deadline_));
+  result.times.communication = Lap(clock);
+  if (loss.defined()) (loss / static_cast<double>(total_count_)).backward();
+  result.times.backward = Lap(clock);
+
+  TUTTI_RETURN_IF_ERROR(reducer_->Finish());
+  TUTTI_RETURN_IF_ERROR(ReadTail(result));
+  result.times.communication += Lap(clock);
+  return result;
+}
+
+torch::Tensor DataParallel::Forward(const torch::Tensor& images, const torch::Tensor& labels,
+                                    int64_t& correct) {
+  model_->train();
+  // An empty part has nothing to normalise, but batch-norms that the ranks share need its zero.
+  if (labels.size(0) == 0 && !options_.synchronized_batch_norm) return {};
+  const torch::Tensor logits = Logits(images);
+  if (labels.size(0) > 0) correct = logits.detach().argmax(1).eq(labels).sum().item<int64_t>();
+  return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -100,
+                                options_.label_smoothing);
+}
+
+// [buffers / world size][loss, correct, stop of rank 0][of rank 1]...: summed, the means of the
+// buffers and what every rank said.
+void DataParallel::FillTail(double loss, int64_t correct) {
+  torch::NoGradGuard no_grad;
+  torch::Tensor tail = buckets_[0]->tail().zero_();
+  const int64_t at = buffers_.numel();
+  tail.narrow(0, 0, at).copy_(buffers_).div_(world_size());
+  const std::array<double, kTailPerRank> own = {loss, static_cast<double>(correct),
+                                                stop_requested_ ? 1.0 : 0.0};
+  tail.narrow(0, at + kTailPerRank * rank(), kTailPerRank)
+      .copy_(torch::tensor(at::ArrayRef<double>(own.data(), own.size()), torch::kFloat64));
+}
+
+absl::Status DataParallel::ReadTail(StepResult& result) {
+  const torch::Tensor tail = buckets_[0]->tail();
+  const torch::Tensor said =
+      tail.narrow(0, buffers_.numel(), kTailPerRank * world_size()).to(torch::kFloat64);
+  const double* values = said.const_data_ptr<double>();
+  for (int rank = 0; rank < world_size(); ++rank, values += kTailPerRank) {
+    if (!std::isfinite(values[0])) {
+      return absl::OutOfRangeError(absl::StrCat("the loss of rank ", rank, " is ", values[0]));
+    }
+    result.loss += values[0] / static_cast<double>(total_count_);
+    result.correct += std::llround(values[1]);
+    result.stop |= values[2] != 0;
+  }
+  result.count = total_count_;
+  if (world_size() > 1 && !options_.synchronized_batch_norm) {
+    torch::NoGradGuard no_grad;
+    buffers_.copy_(tail.narrow(0, 0, buffers_.numel()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tutti::parallel

@@ -1,0 +1,84 @@
+// Synchronous data parallelism: every rank has the whole model and a part of the mini-batch. The
+// step equals that of one process with the whole mini-batch: exactly in the arithmetic of the
+// gradients' mean, whatever the sizes of the parts; for batch-norm too where it is synchronized.
+//
+// Without synchronized batch-norm each rank normalises with its own part, and the running
+// statistics are the mean of the ranks'. They, the loss and the ranks' wish to stop travel in the
+// tail of the first bucket: a step has no message beside the buckets' and one of eight bytes (the
+// size of the mini-batch) that hides behind forward.
+//
+// bf16 is autocast: convolutions and linear layers run in bf16, parameters, gradients, batch-norm
+// parameters and the loss stay in fp32 (docs/decisions/005-training-precision.md).
+#pragma once
+
+#include <torch/torch.h>
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/models/model.h"
+#include "runtime/parallel/bucket.h"
+#include "runtime/parallel/collective_lane.h"
+#include "runtime/parallel/gradient_reducer.h"
+#include "runtime/parallel/strategy.h"
+
+namespace tutti::parallel {
+
+struct DataParallelOptions {
+  double label_smoothing = 0;  // Szegedy et al. 2016, section 7
+  bool bf16 = false;
+  bool synchronized_batch_norm = false;
+  // 0: an eighth of the model, so that at most an eighth of the communication is left to do when
+  // backward ends; between 64 KiB and 25 MiB.
+  size_t bucket_bytes = 0;
+};
+
+class DataParallel final : public Strategy {
+ public:
+  // Moves the model's parameters into buckets. Takes the communicator, whose group may be of one.
+  // InvalidArgument: a model without parameters to train, or not all fp32 or all fp64.
+  static absl::StatusOr<std::unique_ptr<DataParallel>> Create(
+      models::Model model, std::unique_ptr<comm::Communicator> communicator,
+      const DataParallelOptions& options);
+  ~DataParallel() override;
+
+  int rank() const override { return lane_.rank(); }
+  int world_size() const override { return lane_.size(); }
+  absl::Status Synchronize(base::Deadline deadline) override;
+  absl::StatusOr<StepResult> Step(const torch::Tensor& images, const torch::Tensor& labels,
+                                  base::Deadline deadline) override;
+  absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images) override;
+  absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline) override;
+  absl::Status Broadcast(torch::Tensor tensor, base::Deadline deadline) override;
+  void RequestStop() override { stop_requested_ = true; }
+  const std::vector<std::unique_ptr<Bucket>>& buckets() override { return buckets_; }
+
+ private:
+  DataParallel(models::Model model, std::unique_ptr<comm::Communicator> communicator,
+               const DataParallelOptions& options);
+  void MakeBuckets();
+  void FlattenBuffers();
+  absl::StatusOr<StepResult> TryStep(const torch::Tensor& images, const torch::Tensor& labels);
+  // The sum of the part's losses, with its graph; counts the hits into `correct`.
+  torch::Tensor Forward(const torch::Tensor& images, const torch::Tensor& labels, int64_t& correct);
+  torch::Tensor Logits(const torch::Tensor& images);
+  void FillTail(double loss, int64_t correct);
+  absl::Status ReadTail(StepResult& result);
+
+  const models::Model model_;
+  const DataParallelOptions options_;
+  std::atomic<bool> stop_requested_ = false;
+  base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());  // of the current step
+  int64_t total_count_ = 0;               // samples in the mini-batch
+  torch::Tensor buffers_;                 // every floating buffer of the model is a view of it
+  std::vector<torch::Tensor> unreduced_;  // other buffers (counters) and frozen parameters
+  std::vector<std::unique_ptr<Bucket>> buckets_;
+  CollectiveLane lane_;  // its thread works on all above
+  std::unique_ptr<GradientReducer> reducer_;
+};
+
+}  // namespace tutti::parallel

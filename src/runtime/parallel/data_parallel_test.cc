@@ -1,0 +1,281 @@
+#include "runtime/parallel/data_parallel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "absl/synchronization/notification.h"
+#include "runtime/parallel/thread_group_fake.h"
+
+namespace tutti::parallel {
+namespace {
+
+using testing::HasSubstr;
+
+base::Deadline Soon() { return base::Deadline::After(absl::Seconds(20)); }
+
+// A network of convolution, batch-norm and linear layer, small enough for fp64.
+struct SmallNet : models::ModelImpl {
+  SmallNet() {
+    torch::manual_seed(1);
+    first = register_module("first", torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 4, 3)));
+    norm = register_module("norm", torch::nn::BatchNorm2d(4));
+    last = register_module("last", torch::nn::Linear(4, 5));
+    unused = register_module("unused", torch::nn::Linear(2, 2));
+  }
+  torch::Tensor forward(torch::Tensor images) override {
+    auto x = norm_first ? norm(first(images)) : first(images);
+    return last(torch::relu(x).mean({2, 3}));
+  }
+  bool norm_first = false;  // batch-norm makes the result depend on how the batch is split
+  torch::nn::Conv2d first = nullptr;
+  torch::nn::BatchNorm2d norm = nullptr;
+  torch::nn::Linear last = nullptr, unused = nullptr;
+};
+
+struct Samples {
+  explicit Samples(int64_t count) {
+    torch::manual_seed(2);
+    images = torch::randn({count, 3, 6, 6}, torch::kFloat64);
+    labels = torch::randint(5, {count}, torch::kInt64);
+  }
+  torch::Tensor images, labels;
+};
+
+std::unique_ptr<DataParallel> Parallel(models::Model model,
+                                       std::unique_ptr<comm::Communicator> communicator,
+                                       DataParallelOptions options = {}) {
+  auto strategy = DataParallel::Create(std::move(model), std::move(communicator), options);
+  EXPECT_TRUE(strategy.ok()) << strategy.status();
+  return *std::move(strategy);
+}
+
+std::unique_ptr<comm::Communicator> Alone() { return std::move(MakeThreadGroup(1)[0]); }
+
+torch::Tensor GradientsOf(const models::Model& model) {
+  std::vector<torch::Tensor> all;
+  for (const auto& p : model->parameters()) all.push_back(p.grad().flatten());
+  return torch::cat(all);
+}
+
+// The gradient of one mini-batch that is cut into parts of these sizes, one per rank.
+std::vector<torch::Tensor> GradientsOverRanks(const Samples& samples, std::vector<int64_t> parts,
+                                              std::vector<StepResult>& results) {
+  const int size = static_cast<int>(parts.size());
+  std::vector<torch::Tensor> gradients(parts.size());
+  results.resize(parts.size());
+  OnEveryRank(size, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+    const size_t r = static_cast<size_t>(rank);
+    auto model = std::make_shared<SmallNet>();
+    model->to(torch::kFloat64);
+    auto strategy = Parallel(model, std::move(communicator), {.bucket_bytes = 256});
+    int64_t first = 0;
+    for (size_t i = 0; i < r; ++i) first += parts[i];
+    const auto result = strategy->Step(samples.images.narrow(0, first, parts[r]),
+                                       samples.labels.narrow(0, first, parts[r]), Soon());
+    ASSERT_TRUE(result.ok()) << result.status();
+    results[r] = *result;
+    gradients[r] = GradientsOf(model);
+  });
+  return gradients;
+}
+
+TEST(DataParallel, UnequalPartsGiveTheMeanOverTheWholeMiniBatch) {
+  const Samples samples(12);
+  std::vector<StepResult> whole, result;
+  const auto expected = GradientsOverRanks(samples, {12}, whole);
+  for (const std::vector<int64_t>& parts :
+       {std::vector<int64_t>{6, 6}, {1, 11}, {4, 3, 5}, {12, 0}, {0, 5, 7, 0}}) {
+    const auto gradients = GradientsOverRanks(samples, parts, result);
+    for (size_t rank = 0; rank < parts.size(); ++rank) {
+      EXPECT_LT((gradients[rank] - expected[0]).abs().max().item<double>(), 1e-15);
+      EXPECT_TRUE(torch::equal(gradients[rank], gradients[0]));
+      EXPECT_NEAR(result[rank].loss, whole[0].loss, 1e-14);
+      EXPECT_EQ(result[rank].correct, whole[0].correct);
+      EXPECT_EQ(result[rank].count, 12);
+    }
+  }
+}
+
+TEST(DataParallel, OneProcessHasTheGradientsOfPlainAutograd) {
+  const Samples samples(8);
+  auto plain = std::make_shared<SmallNet>(), model = std::make_shared<SmallNet>();
+  plain->to(torch::kFloat64);
+  model->to(torch::kFloat64);
+  const auto loss = torch::cross_entropy_loss(plain->forward(samples.images), samples.labels);
+  loss.backward();
+  auto strategy = Parallel(model, Alone());
+  const auto result = strategy->Step(samples.images, samples.labels, Soon());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_DOUBLE_EQ(result->loss, loss.item<double>());
+  for (const auto& entry : plain->named_parameters()) {
+    const auto& gradient = model->named_parameters()[entry.key()].grad();
+    const auto expected =
+        entry.value().grad().defined() ? entry.value().grad() : torch::zeros_like(gradient);
+    EXPECT_TRUE(torch::allclose(gradient, expected, 1e-12, 1e-16)) << entry.key();
+  }
+}
+
+TEST(DataParallel, SynchronizeGivesEveryRankTheStateOfRankZero) {
+  OnEveryRank(3, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+    auto model = std::make_shared<SmallNet>();
+    auto strategy = Parallel(model, std::move(communicator));
+    torch::NoGradGuard no_grad;
+    for (auto& p : model->parameters()) p.fill_(rank + 1);
+    for (auto& b : model->buffers()) b.fill_(rank + 1);
+    ASSERT_TRUE(strategy->Synchronize(Soon()).ok());
+    for (auto& p : model->parameters()) EXPECT_TRUE(p.eq(1).all().item<bool>());
+    for (auto& b : model->buffers()) EXPECT_TRUE(b.eq(1).all().item<bool>());
+  });
+}
+
+TEST(DataParallel, RunningStatisticsAreTheMeanOverTheRanks) {
+  const Samples samples(8);
+  std::vector<torch::Tensor> means(2);
+  OnEveryRank(2, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+    auto model = std::make_shared<SmallNet>();
+    model->norm_first = true;
+    model->to(torch::kFloat64);
+    auto strategy = Parallel(model, std::move(communicator));
+    ASSERT_TRUE(strategy
+                    ->Step(samples.images.narrow(0, 4 * rank, 4),
+                           samples.labels.narrow(0, 4 * rank, 4), Soon())
+                    .ok());
+    means[static_cast<size_t>(rank)] = model->norm->running_mean.clone();
+  });
+  auto model = std::make_shared<SmallNet>();
+  model->to(torch::kFloat64);
+  const auto expected = 0.1 * model->first(samples.images).mean({0, 2, 3});
+  EXPECT_TRUE(torch::equal(means[0], means[1]));
+  EXPECT_TRUE(torch::allclose(means[0], expected, 1e-12, 1e-15));
+}
+
+// The first layer of a network; its backward (the last to run) waits until the test lets it.
+struct Gate : torch::autograd::Function<Gate> {
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, torch::Tensor x,
+                               absl::Notification* open) {
+    context->saved_data["open"] = reinterpret_cast<int64_t>(open);
+    return x.clone();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    auto* open = reinterpret_cast<absl::Notification*>(context->saved_data["open"].toInt());
+    EXPECT_TRUE(open->WaitForNotificationWithTimeout(absl::Seconds(20)))
+        << "backward went on to its end before any bucket's all-reduce began";
+    return {gradients[0], torch::Tensor()};
+  }
+};
+
+struct GatedNet : models::ModelImpl {
+  explicit GatedNet(absl::Notification* open) : open(open) {
+    first = register_module("first", torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 4, 3)));
+    last = register_module("last", torch::nn::Linear(4, 5));
+  }
+  torch::Tensor forward(torch::Tensor images) override {
+    return last(torch::relu(Gate::apply(first(images), open)).mean({2, 3}));
+  }
+  absl::Notification* open;
+  torch::nn::Conv2d first = nullptr;
+  torch::nn::Linear last = nullptr;
+};
+
+TEST(DataParallel, CommunicationOfTheFirstBucketBeginsBeforeBackwardEnds) {
+  const Samples samples(4);
+  absl::Notification begun[2];
+  ThreadGroupWatch watch;
+  watch.on_all_reduce = [&](int rank, size_t count) {
+    if (count > 1 && !begun[rank].HasBeenNotified()) begun[rank].Notify();
+    return absl::OkStatus();
+  };
+  OnEveryRank(
+      2,
+      [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+        auto model = std::make_shared<GatedNet>(&begun[rank]);
+        model->to(torch::kFloat64);
+        auto strategy = Parallel(model, std::move(communicator), {.bucket_bytes = 128});
+        EXPECT_GE(strategy->buckets().size(), 2u);
+        (void)strategy->Step(samples.images, samples.labels, Soon());
+      },
+      watch);
+}
+
+TEST(DataParallel, NamesTheRankWhoseLossIsNotFinite) {
+  const Samples samples(4);
+  OnEveryRank(3, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+    auto model = std::make_shared<SmallNet>();
+    model->to(torch::kFloat64);
+    auto strategy = Parallel(model, std::move(communicator));
+    auto images = samples.images.clone();
+    if (rank == 1) images[0][0][0][0] = std::numeric_limits<double>::quiet_NaN();
+    const auto result = strategy->Step(images, samples.labels, Soon());
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kOutOfRange);
+    EXPECT_THAT(std::string(result.status().message()), HasSubstr("the loss of rank 1 is nan"));
+  });
+}
+
+TEST(DataParallel, AnErrorOfACollectiveIsTheStepsError) {
+  const Samples samples(4);
+  ThreadGroupWatch watch;
+  watch.on_all_reduce = [&](int rank, size_t count) {
+    return rank == 2 && count > 1 ? absl::UnavailableError("rank 2 died") : absl::OkStatus();
+  };
+  OnEveryRank(
+      3,
+      [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+        auto model = std::make_shared<SmallNet>();
+        model->to(torch::kFloat64);
+        auto strategy = Parallel(model, std::move(communicator));
+        const auto result = strategy->Step(samples.images, samples.labels, Soon());
+        EXPECT_EQ(result.status().code(), absl::StatusCode::kUnavailable);
+        EXPECT_THAT(std::string(result.status().message()), HasSubstr("rank 2"));
+      },
+      watch);
+}
+
+TEST(DataParallel, AWishToStopReachesEveryRankInTheSameStep) {
+  const Samples samples(4);
+  OnEveryRank(3, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+    auto model = std::make_shared<SmallNet>();
+    model->to(torch::kFloat64);
+    auto strategy = Parallel(model, std::move(communicator));
+    EXPECT_FALSE(strategy->Step(samples.images, samples.labels, Soon())->stop);
+    if (rank == 1) strategy->RequestStop();
+    EXPECT_TRUE(strategy->Step(samples.images, samples.labels, Soon())->stop);
+  });
+}
+
+TEST(DataParallel, FrozenParametersAreNeitherReducedNorUpdated) {
+  auto model = std::make_shared<SmallNet>();
+  model->unused->weight.set_requires_grad(false);
+  auto strategy = Parallel(model, Alone());
+  for (const auto& bucket : strategy->buckets()) {
+    for (const auto& slot : bucket->slots()) EXPECT_NE(slot.name, "unused.weight");
+  }
+}
+
+TEST(DataParallel, ALabelOutOfRangeIsAnError) {
+  const Samples samples(4);
+  auto model = std::make_shared<SmallNet>();
+  model->to(torch::kFloat64);
+  auto strategy = Parallel(model, Alone());
+  const auto result = strategy->Step(samples.images, samples.labels + 7, Soon());
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("out of bounds"));
+}
+
+TEST(DataParallel, Bf16KeepsParametersAndGradientsInFp32) {
+  Samples samples(16);
+  const auto images = samples.images.to(torch::kFloat32);
+  auto exact = std::make_shared<SmallNet>(), model = std::make_shared<SmallNet>();
+  auto reference = Parallel(exact, Alone());
+  auto strategy = Parallel(model, Alone(), {.bf16 = true});
+  ASSERT_TRUE(reference->Step(images, samples.labels, Soon()).ok());
+  ASSERT_TRUE(strategy->Step(images, samples.labels, Soon()).ok());
+  const auto a = GradientsOf(model), b = GradientsOf(exact);
+  EXPECT_EQ(a.scalar_type(), torch::kFloat32);
+  EXPECT_FALSE(torch::equal(a, b));
+  EXPECT_LT(((a - b).norm() / b.norm()).item<double>(), 0.1);
+}
+
+}  // namespace
+}  // namespace tutti::parallel

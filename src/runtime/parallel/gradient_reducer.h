@@ -1,0 +1,46 @@
+// Begins each bucket's all-reduce as soon as its last gradient is there, while backward goes on.
+//
+//   backward  | fc | layer3 ....... | layer2 ....... | layer1 ....... |
+//   lane           ^bucket 0: ======   ^bucket 1: ======   ^bucket 2: =====
+//
+// Buckets begin in the order of their index on every rank, whatever order gradients come in, so
+// that ranks never meet in different buckets. Parameters that backward does not reach count as
+// ready at its end, with a gradient of zero.
+//
+// Thread-compatible. Hooks stay on the parameters until destruction.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/deadline.h"
+#include "runtime/parallel/bucket.h"
+#include "runtime/parallel/collective_lane.h"
+
+namespace tutti::parallel {
+
+class GradientReducer {
+ public:
+  // Both must outlive the reducer.
+  GradientReducer(const std::vector<std::unique_ptr<Bucket>>& buckets, CollectiveLane& lane);
+  ~GradientReducer();
+
+  // Zeroes the gradients; call before backward. `deadline` is the one of the step's collectives.
+  void Begin(base::Deadline deadline);
+  // Call after backward: begins what has not begun and waits until every bucket holds the sums.
+  absl::Status Finish();
+
+ private:
+  void Ready(size_t bucket);
+  void Launch(size_t bucket);
+
+  const std::vector<std::unique_ptr<Bucket>>& buckets_;
+  CollectiveLane& lane_;
+  std::vector<size_t> missing_;  // gradients, per bucket
+  size_t launched_ = 0;
+  int64_t last_ticket_ = 0;
+  base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());
+};
+
+}  // namespace tutti::parallel
