@@ -1,0 +1,169 @@
+#include "platform/store/database.h"
+
+#include <SQLiteCpp/Transaction.h>
+#include <sqlite3.h>
+
+#include <cerrno>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::store {
+namespace {
+
+constexpr int kApplicationId = 0x74757474;  // "tutt", in the file's header
+
+// Exceptions of SQLiteCpp end here.
+template <typename Body, typename OnError>
+absl::Status Guard(const Body& body, const OnError& on_error) {
+  try {
+    return body();
+  } catch (const SQLite::Exception& error) {
+    return on_error(error);
+  }
+}
+
+int Pragma(SQLite::Database& sqlite, const char* name) {
+  return sqlite.execAndGet(absl::StrCat("PRAGMA ", name)).getInt();
+}
+
+bool IsOutOfSpace(const SQLite::Exception& error, int system_error) {
+  if (error.getErrorCode() == SQLITE_FULL) return true;
+  if (error.getErrorCode() != SQLITE_IOERR) return false;
+  return system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG ||
+         error.getExtendedErrorCode() == SQLITE_IOERR_SHMSIZE;
+}
+
+absl::Status OpenError(const std::filesystem::path& path, const SQLite::Exception& error) {
+  return absl::FailedPreconditionError(absl::StrCat(path.string(), ": cannot be opened (",
+                                                    error.what(),
+                                                    "); check that its folder exists and that you "
+                                                    "may write there"));
+}
+
+}  // namespace
+
+Database::Database(const std::filesystem::path& path, DatabaseOptions options)
+    : path_(path),
+      options_(std::move(options)),
+      sqlite_(path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
+              static_cast<int>(absl::ToInt64Milliseconds(options_.busy_timeout))) {}
+
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::filesystem::path& path,
+                                                         const Migrations& migrations,
+                                                         DatabaseOptions options) {
+  std::unique_ptr<Database> database;
+  try {
+    database.reset(new Database(path, std::move(options)));
+  } catch (const SQLite::Exception& error) {
+    return OpenError(path, error);
+  }
+  // Whose file it is comes first: another program's is left as it was found.
+  TUTTI_RETURN_IF_ERROR(database->CheckOwner());
+  TUTTI_RETURN_IF_ERROR(database->Configure());
+  TUTTI_RETURN_IF_ERROR(database->Migrate(migrations));
+  return database;
+}
+
+absl::Status Database::CheckOwner() {
+  return Read([&](SQLite::Database& sqlite) -> absl::Status {
+    const int owner = Pragma(sqlite, "application_id");
+    const int tables = sqlite.execAndGet("SELECT count(*) FROM sqlite_schema").getInt();
+    if (owner == kApplicationId || (owner == 0 && tables == 0)) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        path_.string(), ": is a database of another program; choose another place for tutti's"));
+  });
+}
+
+absl::Status Database::Configure() {
+  return Read([&](SQLite::Database& sqlite) -> absl::Status {
+    const std::string mode = sqlite.execAndGet("PRAGMA journal_mode = WAL").getString();
+    if (mode != "wal") {
+      return absl::FailedPreconditionError(
+          absl::StrCat(path_.string(), ": its file system does not allow SQLite's WAL mode (it is ",
+                       mode, "); put it on a local disk"));
+    }
+    sqlite.exec("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
+    const std::string verdict = sqlite.execAndGet("PRAGMA quick_check(1)").getString();
+    if (verdict == "ok") return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat(path_.string(), ": is damaged (", verdict,
+                                            "); restore it from a backup or move it away"));
+  });
+}
+
+absl::Status Database::Migrate(const Migrations& migrations) {
+  const int newest = static_cast<int>(migrations.size());
+  int layout = 0;
+  TUTTI_RETURN_IF_ERROR(Read([&](SQLite::Database& sqlite) {
+    layout = Pragma(sqlite, "user_version");
+    return absl::OkStatus();
+  }));
+  if (layout > newest) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path_.string(), ": was written by a newer tutti (layout ", layout,
+                     ", this one knows up to ", newest,
+                     "); install that version, or choose another place for the data"));
+  }
+  while (layout < newest) {
+    TUTTI_RETURN_IF_ERROR(Write([&](SQLite::Database& sqlite) {
+      layout = Pragma(sqlite, "user_version");  // another process may have been faster
+      if (layout < newest) {
+        sqlite.exec(migrations[layout++]);
+        sqlite.exec(absl::StrCat("PRAGMA user_version = ", layout));
+        sqlite.exec(absl::StrCat("PRAGMA application_id = ", kApplicationId));
+      }
+      return absl::OkStatus();
+    }));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Database::Write(const std::function<absl::Status(SQLite::Database&)>& body) {
+  return Guard(
+      [&]() -> absl::Status {
+        // Takes the write lock at once: a read that becomes a write can fail with no way to wait.
+        SQLite::Transaction transaction(sqlite_, SQLite::TransactionBehavior::IMMEDIATE);
+        TUTTI_RETURN_IF_ERROR(body(sqlite_));  // undone when `transaction` goes
+        if (options_.on_commit) options_.on_commit(++commit_calls_);
+        transaction.commit();
+        if (options_.on_commit) options_.on_commit(++commit_calls_);
+        return absl::OkStatus();
+      },
+      [&](const SQLite::Exception& error) { return StatusOf(error); });
+}
+
+absl::Status Database::Read(const std::function<absl::Status(SQLite::Database&)>& body) {
+  return Guard([&] { return body(sqlite_); },
+               [&](const SQLite::Exception& error) { return StatusOf(error); });
+}
+
+absl::Status Database::StatusOf(const SQLite::Exception& error) {
+  const std::string place = absl::StrCat(path_.string(), ": ");
+  if (IsOutOfSpace(error, sqlite3_system_errno(sqlite_.getHandle()))) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        place, "the disk is full and nothing was changed; free some space on the file system of ",
+        path_.parent_path().string(), " and try again"));
+  }
+  switch (error.getErrorCode()) {
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return absl::DataLossError(absl::StrCat(place, "is damaged (", error.what(),
+                                              "); restore it from a backup or move it away"));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return absl::UnavailableError(absl::StrCat(place, "another program holds it for longer than ",
+                                                 absl::FormatDuration(options_.busy_timeout),
+                                                 "; stop it and try again"));
+    case SQLITE_IOERR:
+      return absl::UnavailableError(
+          absl::StrCat(place, "the device fails (", error.what(), "); see the system's log"));
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_CANTOPEN:
+      return OpenError(path_, error);
+    default:
+      return absl::InternalError(absl::StrCat(place, error.what()));
+  }
+}
+
+}  // namespace tutti::store

@@ -1,0 +1,141 @@
+#include "platform/store/rows.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "spec/job_json.h"
+
+namespace tutti::store {
+
+// A job with its last event and the time of its first Running event since it was last Queued. Both
+// are one seek in the index events_of_job, whatever the number of jobs.
+const char kSelectRecord[] = R"sql(
+  SELECT j.id, j.sequence, j.created_us, j.spec, j.file_text, j.snapshot, j.job_token, j.warnings,
+         e.sequence, e.time_us, e.state, e.reason, e.detail,
+         (SELECT r.time_us FROM events r WHERE r.job_id = j.id AND r.state = 'Running'
+             AND r.sequence > (SELECT max(q.sequence) FROM events q
+                               WHERE q.job_id = j.id AND q.state = 'Queued')
+          ORDER BY r.sequence LIMIT 1)
+  FROM jobs j JOIN events e
+    ON e.sequence = (SELECT max(l.sequence) FROM events l WHERE l.job_id = j.id)
+)sql";
+
+const char kSelectEvent[] = "SELECT sequence, time_us, state, reason, detail FROM events";
+
+namespace {
+
+absl::StatusOr<Event> EventAt(SQLite::Statement& row, int column) {
+  Event event;
+  event.sequence = row.getColumn(column).getInt64();
+  event.time = absl::FromUnixMicros(row.getColumn(column + 1).getInt64());
+  TUTTI_ASSIGN_OR_RETURN(event.state, JobStateFromName(row.getColumn(column + 2).getString()));
+  event.reason = row.getColumn(column + 3).getString();
+  event.detail = row.getColumn(column + 4).getString();
+  return event;
+}
+
+absl::StatusOr<std::vector<std::string>> WarningsFromJson(const std::string& text) {
+  const auto document = nlohmann::json::parse(text, nullptr, false);
+  std::vector<std::string> warnings;
+  for (const auto& warning : document) {
+    if (!warning.is_string()) return absl::InvalidArgumentError("warnings are not strings");
+    warnings.push_back(warning.get<std::string>());
+  }
+  return warnings;
+}
+
+absl::StatusOr<JobRecord> ReadRecord(SQLite::Statement& row) {
+  JobRecord record;
+  record.job.id = row.getColumn(0).getString();
+  record.job.sequence = row.getColumn(1).getInt64();
+  record.job.created = absl::FromUnixMicros(row.getColumn(2).getInt64());
+  TUTTI_ASSIGN_OR_RETURN(record.job.spec, spec::JobSpecFromJson(row.getColumn(3).getString()));
+  record.job.file_text = row.getColumn(4).getString();
+  record.job.snapshot = row.getColumn(5).getString();
+  record.job.job_token = row.getColumn(6).getString();
+  TUTTI_ASSIGN_OR_RETURN(record.job.warnings, WarningsFromJson(row.getColumn(7).getString()));
+  TUTTI_ASSIGN_OR_RETURN(record.last, EventAt(row, 8));
+  if (!row.getColumn(13).isNull()) {
+    record.started = absl::FromUnixMicros(row.getColumn(13).getInt64());
+  }
+  return record;
+}
+
+// What the database holds was checked when it was written.
+absl::StatusOr<JobRecord> RecordAt(SQLite::Statement& row) {
+  auto record = ReadRecord(row);
+  if (record.ok()) return record;
+  return absl::DataLossError(absl::StrCat("job ", row.getColumn(0).getString(),
+                                          " is damaged in the store: ", record.status().message()));
+}
+
+}  // namespace
+
+absl::Status NoJob(absl::string_view id) {
+  return absl::NotFoundError(absl::StrCat("there is no job \"", id, "\""));
+}
+
+absl::StatusOr<Event> ReadEvent(SQLite::Statement& row) { return EventAt(row, 0); }
+
+absl::StatusOr<JobRecord> SelectJob(SQLite::Database& sqlite, absl::string_view id) {
+  SQLite::Statement row(sqlite, absl::StrCat(kSelectRecord, " WHERE j.id = ?"));
+  row.bind(1, std::string(id));
+  if (!row.executeStep()) return NoJob(id);
+  return RecordAt(row);
+}
+
+absl::Status ReadRecords(SQLite::Statement& rows, std::vector<JobRecord>& records) {
+  while (rows.executeStep()) {
+    TUTTI_ASSIGN_OR_RETURN(JobRecord record, RecordAt(rows));
+    records.push_back(std::move(record));
+  }
+  return absl::OkStatus();
+}
+
+int64_t InsertEvent(SQLite::Database& sqlite, absl::string_view job_id, const Event& event) {
+  SQLite::Statement insert(sqlite,
+                           "INSERT INTO events (job_id, time_us, state, reason, detail) "
+                           "VALUES (?, ?, ?, ?, ?)");
+  insert.bind(1, std::string(job_id));
+  insert.bind(2, absl::ToUnixMicros(event.time));
+  insert.bind(3, std::string(Name(event.state)));
+  insert.bind(4, event.reason);
+  insert.bind(5, event.detail);
+  insert.exec();
+  return sqlite.getLastInsertRowid();
+}
+
+void InsertRow(SQLite::Database& sqlite, const Job& job) {
+  SQLite::Statement insert(sqlite,
+                           "INSERT INTO jobs (id, created_us, spec, file_text, snapshot, "
+                           "job_token, warnings) VALUES (?, ?, ?, ?, ?, ?, ?)");
+  insert.bind(1, job.id);
+  insert.bind(2, absl::ToUnixMicros(job.created));
+  insert.bind(3, spec::ToJson(job.spec));
+  insert.bind(4, job.file_text);
+  insert.bind(5, job.snapshot);
+  insert.bind(6, job.job_token);
+  insert.bind(
+      7,
+      nlohmann::json(job.warnings).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  insert.exec();
+}
+
+bool HasJob(SQLite::Database& sqlite, absl::string_view id) {
+  SQLite::Statement found(sqlite, "SELECT 1 FROM jobs WHERE id = ?");
+  found.bind(1, std::string(id));
+  return found.executeStep();
+}
+
+int64_t LastLauncherEvent(SQLite::Database& sqlite, absl::string_view allocation, int node) {
+  SQLite::Statement last(sqlite,
+                         "SELECT coalesce(max(sequence), 0) FROM launcher_events "
+                         "WHERE allocation = ? AND node = ?");
+  last.bind(1, std::string(allocation));
+  last.bind(2, node);
+  last.executeStep();
+  return last.getColumn(0).getInt64();
+}
+
+}  // namespace tutti::store

@@ -1,0 +1,36 @@
+// The values of store.h as rows of the database and back. Inside the room store only; every
+// function runs within the caller's transaction and throws SQLite::Exception when SQLite fails.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "platform/store/database.h"
+#include "platform/store/store.h"
+
+namespace tutti::store {
+
+// SELECT … FROM jobs j JOIN events e: every job with its last event `e`; WHERE is the caller's.
+extern const char kSelectRecord[];
+
+// The rows of a statement that begins with kSelectRecord. DataLoss names a job that is damaged.
+absl::Status ReadRecords(SQLite::Statement& rows, std::vector<JobRecord>& records);
+absl::StatusOr<JobRecord> SelectJob(SQLite::Database& sqlite, absl::string_view id);
+bool HasJob(SQLite::Database& sqlite, absl::string_view id);
+absl::Status NoJob(absl::string_view id);
+void InsertRow(SQLite::Database& sqlite, const Job& job);
+
+// SELECT … FROM events; WHERE is the caller's.
+extern const char kSelectEvent[];
+
+// The current row of a statement that begins with kSelectEvent.
+absl::StatusOr<Event> ReadEvent(SQLite::Statement& row);
+// Returns the sequence that the event got.
+int64_t InsertEvent(SQLite::Database& sqlite, absl::string_view job_id, const Event& event);
+
+// The highest number that is there, 0 if none.
+int64_t LastLauncherEvent(SQLite::Database& sqlite, absl::string_view allocation, int node);
+
+}  // namespace tutti::store

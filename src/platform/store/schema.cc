@@ -1,0 +1,39 @@
+#include "platform/store/schema.h"
+
+namespace tutti::store {
+
+const Migrations& AllMigrations() {
+  static const auto* migrations = new Migrations{R"sql(
+    CREATE TABLE jobs (
+      sequence   INTEGER PRIMARY KEY AUTOINCREMENT,
+      id         TEXT NOT NULL UNIQUE,
+      created_us INTEGER NOT NULL,
+      spec       TEXT NOT NULL,
+      file_text  TEXT NOT NULL,
+      snapshot   TEXT NOT NULL,
+      job_token  TEXT NOT NULL,
+      warnings   TEXT NOT NULL
+    );
+    CREATE TABLE events (
+      sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+      job_id   TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+      time_us  INTEGER NOT NULL,
+      state    TEXT NOT NULL,
+      reason   TEXT NOT NULL,
+      detail   TEXT NOT NULL
+    );
+    CREATE INDEX events_of_job ON events (job_id, sequence);
+    CREATE TABLE launcher_events (
+      allocation TEXT NOT NULL,
+      node       INTEGER NOT NULL,
+      sequence   INTEGER NOT NULL,
+      job_id     TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+      line       TEXT NOT NULL,
+      PRIMARY KEY (allocation, node, sequence)
+    ) WITHOUT ROWID;
+    CREATE INDEX launcher_events_of_job ON launcher_events (job_id);
+  )sql"};
+  return *migrations;
+}
+
+}  // namespace tutti::store

@@ -1,0 +1,216 @@
+#include "platform/store/store.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/store/database.h"
+#include "platform/store/rows.h"
+#include "platform/store/schema.h"
+
+namespace tutti::store {
+namespace {
+
+// The end of a list query: its conditions on the current state and on where the page begins.
+std::string ListQuery(const JobFilter& filter) {
+  std::string query = absl::StrCat(kSelectRecord, " WHERE (?1 = 0 OR j.sequence < ?1)");
+  if (!filter.states.empty()) {
+    absl::StrAppend(
+        &query, " AND e.state IN ('",
+        absl::StrJoin(filter.states, "', '",
+                      [](std::string* out, JobState state) { absl::StrAppend(out, Name(state)); }),
+        "')");
+  }
+  absl::StrAppend(&query, " ORDER BY j.sequence DESC LIMIT ?2");
+  return query;
+}
+
+class SqliteStore final : public Store {
+ public:
+  explicit SqliteStore(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+
+  absl::StatusOr<JobRecord> InsertJob(const Job& job, const Event& event) override {
+    if (job.id.empty()) return absl::InvalidArgumentError("a job needs an id");
+    if (event.state != JobState::kQueued) {
+      return absl::FailedPreconditionError("a job's first event is Queued");
+    }
+    absl::MutexLock lock(&mutex_);
+    absl::StatusOr<JobRecord> record;
+    TUTTI_RETURN_IF_ERROR(database_->Write([&](SQLite::Database& sqlite) -> absl::Status {
+      if (HasJob(sqlite, job.id)) {
+        return absl::AlreadyExistsError(absl::StrCat("there is a job \"", job.id, "\" already"));
+      }
+      InsertRow(sqlite, job);
+      InsertEvent(sqlite, job.id, event);
+      record = SelectJob(sqlite, job.id);
+      return record.status();
+    }));
+    return record;
+  }
+
+  absl::StatusOr<Event> AppendEvent(absl::string_view job_id, int64_t expected_last,
+                                    const Event& event) override {
+    absl::MutexLock lock(&mutex_);
+    Event appended = event;
+    TUTTI_RETURN_IF_ERROR(database_->Write([&](SQLite::Database& sqlite) -> absl::Status {
+      TUTTI_RETURN_IF_ERROR(CheckStep(sqlite, job_id, expected_last, event.state));
+      appended.sequence = InsertEvent(sqlite, job_id, event);
+      return absl::OkStatus();
+    }));
+    return appended;
+  }
+
+  absl::StatusOr<JobRecord> GetJob(absl::string_view id) override {
+    absl::MutexLock lock(&mutex_);
+    absl::StatusOr<JobRecord> record;
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+      record = SelectJob(sqlite, id);
+      return record.status();
+    }));
+    return record;
+  }
+
+  absl::StatusOr<std::vector<JobRecord>> ListJobs(const JobFilter& filter) override {
+    absl::MutexLock lock(&mutex_);
+    std::vector<JobRecord> records;
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+      SQLite::Statement rows(sqlite, ListQuery(filter));
+      rows.bind(1, filter.before);
+      rows.bind(2, std::max(filter.limit, 1));
+      return ReadRecords(rows, records);
+    }));
+    return records;
+  }
+
+  absl::StatusOr<std::vector<JobRecord>> NonTerminalJobs() override {
+    absl::MutexLock lock(&mutex_);
+    std::vector<JobRecord> records;
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+      SQLite::Statement rows(
+          sqlite, absl::StrCat(kSelectRecord,
+                               " WHERE e.state NOT IN ('Completed', 'Failed', 'Canceled') "
+                               "ORDER BY j.sequence"));
+      return ReadRecords(rows, records);
+    }));
+    return records;
+  }
+
+  absl::StatusOr<std::vector<Event>> EventsOf(absl::string_view job_id, int64_t after) override {
+    absl::MutexLock lock(&mutex_);
+    std::vector<Event> events;
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) -> absl::Status {
+      if (!HasJob(sqlite, job_id)) return NoJob(job_id);
+      SQLite::Statement rows(sqlite, absl::StrCat(kSelectEvent,
+                                                  " WHERE job_id = ? AND sequence > ? "
+                                                  "ORDER BY sequence"));
+      rows.bind(1, std::string(job_id));
+      rows.bind(2, after);
+      while (rows.executeStep()) {
+        TUTTI_ASSIGN_OR_RETURN(Event event, ReadEvent(rows));
+        events.push_back(std::move(event));
+      }
+      return absl::OkStatus();
+    }));
+    return events;
+  }
+
+  absl::Status DeleteJob(absl::string_view id) override {
+    absl::MutexLock lock(&mutex_);
+    return database_->Write([&](SQLite::Database& sqlite) -> absl::Status {
+      TUTTI_ASSIGN_OR_RETURN(const JobRecord record, SelectJob(sqlite, id));
+      if (!IsEnd(record.last.state)) {
+        return absl::FailedPreconditionError(absl::StrCat(
+            "job ", id, " is ", Name(record.last.state), "; cancel it before it is deleted"));
+      }
+      SQLite::Statement remove(sqlite, "DELETE FROM jobs WHERE id = ?");  // the rest cascades
+      remove.bind(1, std::string(id));
+      remove.exec();
+      return absl::OkStatus();
+    });
+  }
+
+  absl::StatusOr<int64_t> AddLauncherEvents(absl::string_view job_id, absl::string_view allocation,
+                                            int node, int64_t first,
+                                            const std::vector<std::string>& lines) override {
+    if (first < 1) return absl::InvalidArgumentError("launcher events are numbered from 1");
+    absl::MutexLock lock(&mutex_);
+    int64_t last = 0;
+    TUTTI_RETURN_IF_ERROR(database_->Write([&](SQLite::Database& sqlite) -> absl::Status {
+      if (!HasJob(sqlite, job_id)) return NoJob(job_id);
+      last = LastLauncherEvent(sqlite, allocation, node);
+      if (first > last + 1) return absl::OkStatus();
+      SQLite::Statement insert(sqlite, "INSERT INTO launcher_events VALUES (?, ?, ?, ?, ?)");
+      for (size_t skip = static_cast<size_t>(last + 1 - first); skip < lines.size(); ++skip) {
+        insert.reset();
+        insert.bind(1, std::string(allocation));
+        insert.bind(2, node);
+        insert.bind(3, ++last);
+        insert.bind(4, std::string(job_id));
+        insert.bind(5, lines[skip]);
+        insert.exec();
+      }
+      return absl::OkStatus();
+    }));
+    return last;
+  }
+
+  absl::StatusOr<std::vector<std::string>> LauncherEvents(absl::string_view allocation, int node,
+                                                          int64_t after) override {
+    absl::MutexLock lock(&mutex_);
+    std::vector<std::string> lines;
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+      SQLite::Statement rows(sqlite,
+                             "SELECT line FROM launcher_events WHERE allocation = ? AND node = ? "
+                             "AND sequence > ? ORDER BY sequence");
+      rows.bind(1, std::string(allocation));
+      rows.bind(2, node);
+      rows.bind(3, after);
+      while (rows.executeStep()) lines.push_back(rows.getColumn(0).getString());
+      return absl::OkStatus();
+    }));
+    return lines;
+  }
+
+ private:
+  // Whether a job whose last event is `expected_last` may take the step to `next`.
+  static absl::Status CheckStep(SQLite::Database& sqlite, absl::string_view job_id,
+                                int64_t expected_last, JobState next) {
+    SQLite::Statement last(sqlite, absl::StrCat(kSelectEvent,
+                                                " WHERE job_id = ? "
+                                                "ORDER BY sequence DESC LIMIT 1"));
+    last.bind(1, std::string(job_id));
+    if (!last.executeStep()) return NoJob(job_id);
+    TUTTI_ASSIGN_OR_RETURN(const Event event, ReadEvent(last));
+    if (event.sequence != expected_last) {
+      return absl::AbortedError(absl::StrCat("job ", job_id, " has moved on to ", Name(event.state),
+                                             " (event ", event.sequence, ", expected ",
+                                             expected_last, ")"));
+    }
+    if (CanFollow(event.state, next)) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", job_id, " is ", Name(event.state), " and cannot become ", Name(next)));
+  }
+
+  absl::Mutex mutex_;
+  const std::unique_ptr<Database> database_ ABSL_PT_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::filesystem::path& path,
+                                                   StoreOptions options) {
+  // SQLite would make it readable for all, and it holds the jobs' tokens. Its -wal and -shm files
+  // get the same mode.
+  TUTTI_RETURN_IF_ERROR(base::Open(path, O_RDWR | O_CREAT, 0600).status());
+  TUTTI_ASSIGN_OR_RETURN(
+      std::unique_ptr<Database> database,
+      Database::Open(path, AllMigrations(), {options.busy_timeout, std::move(options.on_commit)}));
+  return std::make_unique<SqliteStore>(std::move(database));
+}
+
+}  // namespace tutti::store

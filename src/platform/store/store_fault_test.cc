@@ -1,0 +1,256 @@
+// What the store keeps when processes are killed, disks fill up and files are damaged.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "platform/store/database.h"
+#include "platform/store/store.h"
+
+namespace tutti::store {
+namespace {
+using ::testing::HasSubstr;
+using enum JobState;
+
+Job AJob() {
+  Job job;
+  job.id = "one";
+  job.spec.command = "true";
+  return job;
+}
+
+Event AnEvent(JobState state, std::string detail = "{}") {
+  return {0, absl::UnixEpoch(), state, "", std::move(detail)};
+}
+
+class StoreFaultTest : public ::testing::Test {
+ protected:
+  // Runs `body` in a process of its own; returns wait(2)'s status.
+  static int InChild(const std::function<void()>& body) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      body();
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    return status;
+  }
+
+  std::unique_ptr<Store> Open(StoreOptions options = {}) {
+    auto store = Store::Open(path_, std::move(options));
+    EXPECT_TRUE(store.ok()) << store.status();
+    return store.ok() ? *std::move(store) : nullptr;
+  }
+
+  absl::Status ErrorOfOpening() { return Store::Open(path_).status(); }
+
+  void Damage(off_t offset, size_t count) {
+    auto fd = base::Open(path_, O_RDWR);
+    ASSERT_TRUE(fd.ok());
+    const std::string junk(count, '\x5a');
+    ASSERT_EQ(::pwrite(fd->get(), junk.data(), count, offset), static_cast<ssize_t>(count));
+  }
+
+  base::TemporaryDirectory directory_;
+  std::filesystem::path path_ = directory_.path() / "store.db";
+};
+
+TEST_F(StoreFaultTest, WhatWasAnsweredSurvivesKill9) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    auto store = Store::Open(path_);
+    auto record = (*store)->InsertJob(AJob(), AnEvent(kQueued));
+    int64_t last = record->last.sequence;
+    while (true) {
+      last = (*store)->AppendEvent("one", last, AnEvent(kQueued))->sequence;
+      if (::write(ends[1], &last, sizeof last) != sizeof last) ::_exit(1);
+    }
+  }
+  int64_t answered = 0;
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_EQ(::read(ends[0], &answered, sizeof answered), ssize_t{sizeof answered});
+  }
+  ASSERT_EQ(::kill(pid, SIGKILL), 0);
+  ::waitpid(pid, nullptr, 0);
+  ::close(ends[1]);
+  while (::read(ends[0], &answered, sizeof answered) == sizeof answered) {
+  }
+  ::close(ends[0]);
+
+  const auto events = Open()->EventsOf("one");
+  ASSERT_TRUE(events.ok()) << events.status();
+  ASSERT_GE(events->back().sequence, answered);
+  for (size_t i = 0; i < events->size(); ++i) {
+    EXPECT_EQ((*events)[i].sequence, static_cast<int64_t>(i) + 1);
+  }
+}
+
+TEST_F(StoreFaultTest, ACrashAtAnyCommitLeavesAllOfAWriteOrNothing) {
+  constexpr JobState kSteps[] = {kPreparing, kRunning, kFinalizing, kCompleted};
+  Open().reset();  // migrations are not what is tested here
+  for (int64_t crash_at = 1; crash_at <= 10; ++crash_at) {
+    std::filesystem::remove(path_);
+    Open().reset();
+    const int status = InChild([&] {
+      StoreOptions options;
+      options.on_commit = [&](int64_t call) {
+        if (call == crash_at) ::_exit(42);
+      };
+      auto store = Store::Open(path_, options);
+      int64_t last = (*store)->InsertJob(AJob(), AnEvent(kQueued))->last.sequence;
+      for (const JobState state : kSteps) {
+        last = (*store)->AppendEvent("one", last, AnEvent(state))->sequence;
+      }
+    });
+    ASSERT_EQ(WEXITSTATUS(status), 42) << crash_at;
+    const size_t committed = static_cast<size_t>(crash_at) / 2;  // odd calls come before a commit
+    auto store = Open();
+    ASSERT_EQ(store->GetJob("one").ok(), committed > 0) << crash_at;
+    if (committed == 0) continue;
+    EXPECT_EQ(store->EventsOf("one")->size(), committed) << crash_at;
+    if (committed > 1) {
+      EXPECT_EQ(store->GetJob("one")->last.state, kSteps[committed - 2]);
+    }
+  }
+}
+
+TEST_F(StoreFaultTest, ACrashWhileTheFileIsMadeLeavesOneThatOpens) {
+  for (int64_t crash_at = 1; crash_at <= 2; ++crash_at) {
+    std::filesystem::remove(path_);
+    const int status = InChild([&] {
+      StoreOptions options;
+      options.on_commit = [&](int64_t call) {
+        if (call == crash_at) ::_exit(42);
+      };
+      Store::Open(path_, options).status().IgnoreError();
+    });
+    ASSERT_EQ(WEXITSTATUS(status), 42);
+    EXPECT_TRUE(Open()->InsertJob(AJob(), AnEvent(kQueued)).ok());
+  }
+}
+
+TEST_F(StoreFaultTest, AFullDiskChangesNothingAndTheStoreWorksOnOnceThereIsSpace) {
+  const auto small = directory_.path() / "small";
+  ASSERT_TRUE(base::MakeDirectories(small).ok());
+  if (::mount("tmpfs", small.c_str(), "tmpfs", 0, "size=1m") != 0) {
+    GTEST_SKIP() << "may not mount a small tmpfs";
+  }
+  absl::Cleanup unmount = [&] { ::umount2(small.c_str(), MNT_DETACH); };
+  path_ = small / "store.db";
+  auto store = Open();
+  ASSERT_NE(store, nullptr);
+  int64_t last = store->InsertJob(AJob(), AnEvent(kQueued))->last.sequence;
+  ASSERT_TRUE(base::WriteFileAtomic(small / "filler", std::string(300'000, 'f')).ok());
+
+  size_t written = 1;
+  absl::Status failure;
+  while (failure.ok()) {
+    const auto event = store->AppendEvent("one", last, AnEvent(kQueued, std::string(20'000, 'x')));
+    failure = event.status();
+    if (event.ok()) {
+      last = event->sequence;
+      ++written;
+    }
+    ASSERT_LT(written, 1000u);
+  }
+  EXPECT_EQ(failure.code(), absl::StatusCode::kResourceExhausted) << failure;
+  EXPECT_THAT(std::string(failure.message()), HasSubstr(path_.string()));
+  EXPECT_THAT(std::string(failure.message()), HasSubstr("free some space"));
+  const auto kept = store->EventsOf("one");  // reading goes on
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_EQ(kept->size(), written);
+  EXPECT_FALSE(store->AppendEvent("one", last, AnEvent(kQueued, std::string(20'000, 'x'))).ok());
+
+  std::filesystem::remove(small / "filler");
+  const auto after = store->AppendEvent("one", last, AnEvent(kQueued, std::string(20'000, 'y')));
+  ASSERT_TRUE(after.ok()) << after.status();
+  store.reset();
+  store = Open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->EventsOf("one")->size(), written + 1);
+}
+
+TEST_F(StoreFaultTest, ADamagedFileIsDataLossAndSaysWhatToDo) {
+  Open()->InsertJob(AJob(), AnEvent(kQueued, std::string(50'000, 'x'))).status().IgnoreError();
+  Damage(4096, 8192);  // closing has moved everything from the log to the file
+  const absl::Status status = ErrorOfOpening();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("restore it from a backup"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr(path_.string()));
+}
+
+TEST_F(StoreFaultTest, AFileThatIsNoDatabaseIsDataLossAndStaysAsItIs) {
+  const std::string text(5000, 'q');
+  ASSERT_TRUE(base::WriteFileAtomic(path_, text).ok());
+  EXPECT_EQ(ErrorOfOpening().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(*base::ReadFile(path_), text);
+}
+
+TEST_F(StoreFaultTest, RefusesTheDatabaseOfAnotherProgram) {
+  SQLite::Database(path_.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
+      .exec("CREATE TABLE theirs (x)");
+  EXPECT_EQ(ErrorOfOpening().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(ErrorOfOpening().message()), HasSubstr("another program"));
+}
+
+TEST_F(StoreFaultTest, RefusesALayoutThatANewerTuttiWrote) {
+  Open().reset();
+  SQLite::Database(path_.string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
+  const absl::Status status = ErrorOfOpening();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("newer tutti (layout 99"));
+}
+
+TEST_F(StoreFaultTest, SaysThatAnotherProgramHoldsTheLock) {
+  Open().reset();
+  SQLite::Database holder(path_.string(), SQLite::OPEN_READWRITE);
+  holder.exec("BEGIN IMMEDIATE");
+  StoreOptions options;
+  options.busy_timeout = absl::Milliseconds(20);
+  const auto inserted = Open(options)->InsertJob(AJob(), AnEvent(kQueued));
+  EXPECT_EQ(inserted.status().code(), absl::StatusCode::kUnavailable) << inserted.status();
+  EXPECT_THAT(std::string(inserted.status().message()), HasSubstr("another program holds it"));
+}
+
+TEST_F(StoreFaultTest, AFolderThatIsNotThereIsNamed) {
+  const auto store = Store::Open(directory_.path() / "no" / "store.db");
+  EXPECT_EQ(store.status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(store.status().message()), HasSubstr("no/store.db"));
+}
+
+TEST_F(StoreFaultTest, AMigrationThatFailsLeavesTheLayoutItBeganWith) {
+  const auto open = [&](const Migrations& migrations) {
+    return Database::Open(path_, migrations, {absl::Seconds(1), nullptr});
+  };
+  const auto names = [](Database& database) {
+    std::string joined;
+    EXPECT_TRUE(database
+                    .Read([&](SQLite::Database& sqlite) {
+                      joined = sqlite
+                                   .execAndGet(
+                                       "SELECT group_concat(name || (SELECT user_version "
+                                       "FROM pragma_user_version)) FROM sqlite_schema")
+                                   .getString();
+                      return absl::OkStatus();
+                    })
+                    .ok());
+    return joined;
+  };
+  ASSERT_TRUE(open({"CREATE TABLE a (x)"}).ok());
+  EXPECT_FALSE(open({"", "CREATE TABLE b (x); CREATE TABLE oops oops"}).ok());
+  EXPECT_EQ(names(**open({""})), "a1");
+  EXPECT_EQ(names(**open({"", "CREATE TABLE b (x)"})), "a2,b2");
+}
+
+}  // namespace
+}  // namespace tutti::store

@@ -1,0 +1,276 @@
+#include "platform/store/store.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+
+namespace tutti::store {
+namespace {
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using enum JobState;
+
+Job AJob(absl::string_view id) {
+  Job job;
+  job.id = std::string(id);
+  job.created = absl::FromUnixMicros(1'700'000'000'123'456);
+  job.spec.command = "python train.py";
+  job.spec.timeout = absl::Hours(2);
+  job.spec.tags = {{"a", "b"}};
+  job.file_text = "command: python train.py\n";
+  job.snapshot = "sha256:00";
+  job.job_token = "secret";
+  job.warnings = {"job.yml:3: \"services\" has no effect"};
+  return job;
+}
+
+Event AnEvent(JobState state, absl::string_view reason = "", int64_t micros = 1) {
+  return {0, absl::FromUnixMicros(micros), state, std::string(reason), R"({"a":1})"};
+}
+
+class StoreTest : public ::testing::Test {
+ protected:
+  StoreTest() { Reopen(); }
+
+  void Reopen() {
+    store_.reset();
+    auto store = Store::Open(path_);
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+  }
+
+  JobRecord Insert(absl::string_view id) {
+    auto record = store_->InsertJob(AJob(id), AnEvent(kQueued));
+    EXPECT_TRUE(record.ok()) << record.status();
+    return *record;
+  }
+
+  // Moves a job on from its last event.
+  absl::StatusOr<Event> Move(absl::string_view id, JobState state, int64_t micros = 1) {
+    return store_->AppendEvent(id, store_->GetJob(id)->last.sequence, AnEvent(state, "", micros));
+  }
+
+  std::vector<std::string> Ids(const JobFilter& filter) {
+    std::vector<std::string> ids;
+    const auto records = store_->ListJobs(filter);
+    for (const JobRecord& record : *records) ids.push_back(record.job.id);
+    return ids;
+  }
+
+  base::TemporaryDirectory directory_;
+  const std::filesystem::path path_ = directory_.path() / "store.db";
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(StoreTest, GivesBackWhatItWasGivenAlsoAfterItWasOpenedAgain) {
+  Insert("one");
+  Reopen();
+  const auto record = store_->GetJob("one");
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(record->job.sequence, 1);
+  EXPECT_EQ(record->job.created, AJob("one").created);
+  EXPECT_EQ(record->job.spec.command, "python train.py");
+  EXPECT_EQ(record->job.spec.timeout, absl::Hours(2));
+  EXPECT_EQ(record->job.file_text, AJob("one").file_text);
+  EXPECT_EQ(record->job.snapshot, "sha256:00");
+  EXPECT_EQ(record->job.job_token, "secret");
+  EXPECT_EQ(record->job.warnings, AJob("one").warnings);
+  EXPECT_EQ(record->last.state, kQueued);
+  EXPECT_EQ(record->last.detail, R"({"a":1})");
+  EXPECT_EQ(record->started, std::nullopt);
+}
+
+TEST_F(StoreTest, AJobsStateIsWhatItsLastEventSays) {
+  Insert("one");
+  Insert("two");
+  ASSERT_TRUE(Move("one", kProvisioning).ok());
+  ASSERT_TRUE(Move("one", kRunning, 20).ok());
+  ASSERT_TRUE(Move("one", kRunning, 30).ok());
+  EXPECT_EQ(store_->GetJob("one")->last.state, kRunning);
+  EXPECT_EQ(store_->GetJob("one")->started, absl::FromUnixMicros(20));
+  EXPECT_EQ(store_->GetJob("one")->ended(), std::nullopt);
+  EXPECT_EQ(store_->GetJob("two")->last.state, kQueued);
+  ASSERT_TRUE(Move("one", kFailed, 40).ok());
+  EXPECT_EQ(store_->GetJob("one")->ended(), absl::FromUnixMicros(40));
+}
+
+TEST_F(StoreTest, AJobThatGoesBackToTheQueueHasNotStarted) {
+  Insert("one");
+  ASSERT_TRUE(Move("one", kRunning, 20).ok());
+  ASSERT_TRUE(Move("one", kQueued, 30).ok());
+  EXPECT_EQ(store_->GetJob("one")->started, std::nullopt);
+  ASSERT_TRUE(Move("one", kRunning, 40).ok());
+  EXPECT_EQ(store_->GetJob("one")->started, absl::FromUnixMicros(40));
+}
+
+TEST_F(StoreTest, RefusesASecondJobOfTheSameId) {
+  Insert("one");
+  const auto again = store_->InsertJob(AJob("one"), AnEvent(kQueued));
+  EXPECT_EQ(again.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(again.status().message()), HasSubstr("\"one\""));
+  EXPECT_EQ(store_->EventsOf("one")->size(), 1u);
+}
+
+TEST_F(StoreTest, AFirstEventThatIsNotQueuedLeavesNoJob) {
+  EXPECT_FALSE(store_->InsertJob(AJob("one"), AnEvent(kRunning)).ok());
+  EXPECT_EQ(store_->GetJob("one").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(StoreTest, OfTwoWritersThatSawTheSameEventOneIsTurnedAway) {
+  const JobRecord seen = Insert("one");
+  auto other = Store::Open(path_);  // another process, as far as SQLite can tell
+  ASSERT_TRUE(other.ok()) << other.status();
+  ASSERT_TRUE(store_->AppendEvent("one", seen.last.sequence, AnEvent(kRunning)).ok());
+  const auto late = (*other)->AppendEvent("one", seen.last.sequence, AnEvent(kCanceled));
+  EXPECT_EQ(late.status().code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(std::string(late.status().message()), HasSubstr("moved on to Running"));
+  EXPECT_EQ(store_->GetJob("one")->last.state, kRunning);
+}
+
+TEST_F(StoreTest, RefusesAStepThatAJobCannotTake) {
+  Insert("one");
+  ASSERT_TRUE(Move("one", kCanceled).ok());
+  const auto after_the_end = Move("one", kRunning);
+  EXPECT_EQ(after_the_end.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(after_the_end.status().message(), "job one is Canceled and cannot become Running");
+  EXPECT_EQ(store_->AppendEvent("none", 1, AnEvent(kRunning)).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(StoreTest, ThreadsThatRetryLoseNoEvent) {
+  Insert("one");
+  constexpr int kThreads = 4;
+  constexpr int kEach = 20;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int done = 0; done < kEach;) {
+        const auto appended = Move("one", kQueued);
+        if (appended.ok()) ++done;
+        ASSERT_TRUE(appended.ok() || absl::IsAborted(appended.status())) << appended.status();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(store_->EventsOf("one")->size(), 1u + kThreads * kEach);
+}
+
+TEST_F(StoreTest, ListsNewestFirstByPageAndState) {
+  for (int i = 1; i <= 5; ++i) Insert(absl::StrCat("j", i));
+  ASSERT_TRUE(Move("j2", kRunning).ok());
+  ASSERT_TRUE(Move("j4", kFailed).ok());
+  EXPECT_THAT(Ids({}), ElementsAre("j5", "j4", "j3", "j2", "j1"));
+  EXPECT_THAT(Ids({{}, 2, 0}), ElementsAre("j5", "j4"));
+  EXPECT_THAT(Ids({{}, 2, 4}), ElementsAre("j3", "j2"));
+  EXPECT_THAT(Ids({{kRunning, kFailed}, 10, 0}), ElementsAre("j4", "j2"));
+  EXPECT_THAT(Ids({{kCompleted}, 10, 0}), IsEmpty());
+}
+
+TEST_F(StoreTest, NamesTheJobsThatHaveNotEndedOldestFirst) {
+  for (int i = 1; i <= 4; ++i) Insert(absl::StrCat("j", i));
+  ASSERT_TRUE(Move("j1", kRunning).ok());
+  ASSERT_TRUE(Move("j2", kCanceled).ok());
+  std::vector<std::string> ids;
+  const auto records = store_->NonTerminalJobs();
+  for (const JobRecord& record : *records) ids.push_back(record.job.id);
+  EXPECT_THAT(ids, ElementsAre("j1", "j3", "j4"));
+}
+
+TEST_F(StoreTest, EventsAreReadFromAnyPointOn) {
+  const int64_t first = Insert("one").last.sequence;
+  Insert("two");
+  const int64_t second = Move("one", kRunning)->sequence;
+  ASSERT_GT(second, first);
+  EXPECT_EQ(store_->EventsOf("one")->size(), 2u);
+  const auto after = store_->EventsOf("one", first);
+  ASSERT_EQ(after->size(), 1u);
+  EXPECT_EQ((*after)[0].state, kRunning);
+  EXPECT_EQ(store_->EventsOf("none").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(StoreTest, DeletesAnEndedJobWithAllThatBelongsToIt) {
+  Insert("one");
+  ASSERT_TRUE(store_->AddLauncherEvents("one", "a", 0, 1, {"x"}).ok());
+  EXPECT_EQ(store_->DeleteJob("one").code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(Move("one", kCanceled).ok());
+  ASSERT_TRUE(store_->DeleteJob("one").ok());
+  EXPECT_EQ(store_->GetJob("one").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(*store_->LauncherEvents("a", 0), IsEmpty());
+  EXPECT_EQ(store_->DeleteJob("one").code(), absl::StatusCode::kNotFound);
+  // A new job of that name is another job, later in the order of submission.
+  EXPECT_EQ(Insert("one").job.sequence, 2);
+  EXPECT_EQ(store_->EventsOf("one")->size(), 1u);
+}
+
+TEST_F(StoreTest, KeepsEachLauncherEventOnceWhateverIsSentAgain) {
+  Insert("one");
+  EXPECT_EQ(*store_->AddLauncherEvents("one", "a", 0, 1, {"e1", "e2"}), 2);
+  EXPECT_EQ(*store_->AddLauncherEvents("one", "a", 0, 1, {"e1", "e2", "e3"}), 3);
+  EXPECT_EQ(*store_->AddLauncherEvents("one", "a", 0, 2, {"e2"}), 3);
+  EXPECT_EQ(*store_->AddLauncherEvents("one", "a", 0, 4, {"e4"}), 4);
+  EXPECT_EQ(*store_->AddLauncherEvents("one", "a", 1, 1, {"f1"}), 1);
+  EXPECT_EQ(*store_->AddLauncherEvents("one", "a", 0, 1, {}), 4);
+  EXPECT_THAT(*store_->LauncherEvents("a", 0), ElementsAre("e1", "e2", "e3", "e4"));
+  EXPECT_THAT(*store_->LauncherEvents("a", 0, 3), ElementsAre("e4"));
+  EXPECT_THAT(*store_->LauncherEvents("a", 1), ElementsAre("f1"));
+}
+
+TEST_F(StoreTest, AGapInLauncherEventsIsAnsweredWithWhereToGoOn) {
+  Insert("one");
+  EXPECT_EQ(*store_->AddLauncherEvents("one", "a", 0, 5, {"e5"}), 0);
+  EXPECT_EQ(*store_->AddLauncherEvents("one", "a", 0, 1, {"e1"}), 1);
+  EXPECT_EQ(*store_->AddLauncherEvents("one", "a", 0, 3, {"e3"}), 1);
+  EXPECT_THAT(*store_->LauncherEvents("a", 0), ElementsAre("e1"));
+  EXPECT_FALSE(store_->AddLauncherEvents("one", "a", 0, 0, {"x"}).ok());
+  EXPECT_EQ(store_->AddLauncherEvents("none", "a", 0, 1, {"x"}).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(StoreTest, TextIsDataAndNeverSql) {
+  Insert("x'; DROP TABLE jobs; --");
+  EXPECT_EQ(store_->GetJob("x'; DROP TABLE jobs; --")->job.sequence, 1);
+}
+
+TEST_F(StoreTest, OnlyItsOwnerMayReadTheFile) {
+  Insert("one");
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    struct stat info;
+    ASSERT_EQ(::stat(absl::StrCat(path_.string(), suffix).c_str(), &info), 0) << suffix;
+    EXPECT_EQ(info.st_mode & 0777, 0600u) << suffix;
+  }
+}
+
+TEST(StoreAtScale, TenThousandJobsAreListedInNoTime) {
+  // In memory-backed storage, so that writing them does not wait for ten thousand fsyncs.
+  const std::filesystem::path memory = "/dev/shm";
+  if (!std::filesystem::exists(memory)) GTEST_SKIP() << "no /dev/shm";
+  const auto path = memory / absl::StrCat("tutti-store-test-", ::getpid(), ".db");
+  auto store = Store::Open(path);
+  ASSERT_TRUE(store.ok()) << store.status();
+  for (int i = 0; i < 10'000; ++i) {
+    auto record = (*store)->InsertJob(AJob(absl::StrCat("j", i)), AnEvent(kQueued));
+    ASSERT_TRUE(record.ok());
+    if (i % 1000 != 0) {
+      ASSERT_TRUE(
+          (*store)->AppendEvent(record->job.id, record->last.sequence, AnEvent(kCanceled)).ok());
+    }
+  }
+  const absl::Time begin = absl::Now();
+  EXPECT_EQ((*store)->ListJobs({{}, 100, 0})->size(), 100u);
+  EXPECT_EQ((*store)->NonTerminalJobs()->size(), 10u);
+  EXPECT_EQ((*store)->ListJobs({{kQueued}, 100, 0})->size(), 10u);
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(1));  // takes some tens of milliseconds
+  store->reset();
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    std::filesystem::remove(absl::StrCat(path.string(), suffix));
+  }
+}
+
+}  // namespace
+}  // namespace tutti::store
