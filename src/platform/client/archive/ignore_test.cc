@@ -1,0 +1,55 @@
+#include "platform/client/archive/ignore.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti::client {
+namespace {
+
+TEST(MatchesPath, KnowsStarsWithinAndOverFolders) {
+  EXPECT_TRUE(MatchesPath("*.log", "a.log"));
+  EXPECT_FALSE(MatchesPath("*.log", "d/a.log"));
+  EXPECT_TRUE(MatchesPath("a?c", "abc"));
+  EXPECT_FALSE(MatchesPath("a?c", "a/c"));
+  EXPECT_TRUE(MatchesPath("[a-c]x", "bx"));
+  EXPECT_FALSE(MatchesPath("[!a-c]x", "bx"));
+  EXPECT_TRUE(MatchesPath("**/x", "x"));
+  EXPECT_TRUE(MatchesPath("**/x", "a/b/x"));
+  EXPECT_FALSE(MatchesPath("**/x", "a/bx"));
+  EXPECT_TRUE(MatchesPath("a/**/b", "a/b"));
+  EXPECT_TRUE(MatchesPath("a/**/b", "a/x/y/b"));
+  EXPECT_TRUE(MatchesPath("a/**", "a/x/y"));
+  EXPECT_TRUE(MatchesPath("\\*", "*"));
+  EXPECT_FALSE(MatchesPath("", "a"));
+}
+
+TEST(MatchesPath, IsQuickOnPatternsMadeToBeSlow) {
+  std::string pattern;
+  for (int i = 0; i < 60; ++i) pattern += "*a";
+  EXPECT_FALSE(MatchesPath(pattern + "b", std::string(3000, 'a')));
+}
+
+TEST(IgnoreRules, NamesWithoutASlashMatchAtAnyDepth) {
+  const IgnoreRules rules("*.pyc\n# comment\n\n__pycache__/\n");
+  EXPECT_TRUE(rules.Ignores("a.pyc", false));
+  EXPECT_TRUE(rules.Ignores("d/e/a.pyc", false));
+  EXPECT_TRUE(rules.Ignores("d/__pycache__", true));
+  EXPECT_FALSE(rules.Ignores("d/__pycache__", false));
+  EXPECT_FALSE(rules.Ignores("a.py", false));
+}
+
+TEST(IgnoreRules, PathsCountFromTheFolder) {
+  const IgnoreRules rules("/top\ndata/raw\r\n");
+  EXPECT_TRUE(rules.Ignores("top", false));
+  EXPECT_FALSE(rules.Ignores("d/top", false));
+  EXPECT_TRUE(rules.Ignores("data/raw", true));
+  EXPECT_FALSE(rules.Ignores("x/data/raw", true));
+}
+
+TEST(IgnoreRules, TheLastMatchDecides) {
+  const IgnoreRules rules("*.log\n!keep.log\n");
+  EXPECT_TRUE(rules.Ignores("a.log", false));
+  EXPECT_FALSE(rules.Ignores("keep.log", false));
+}
+
+}  // namespace
+}  // namespace tutti::client

@@ -1,0 +1,190 @@
+#include "platform/client/archive/snapshot.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "platform/client/archive/ignore.h"
+
+namespace tutti::client {
+namespace fs = std::filesystem;
+namespace {
+
+// One entry to be written; `name` is relative to the code folder.
+struct Item {
+  std::string name;
+  fs::path path;
+  fs::file_type type;
+};
+
+absl::StatusOr<IgnoreRules> RulesOf(const fs::path& folder) {
+  for (const char* name : {".amlignore", ".gitignore"}) {
+    auto text = base::ReadFile(folder / name, 1 << 20);
+    if (text.ok()) return IgnoreRules(*text);
+    if (!absl::IsNotFound(text.status())) return text.status();
+  }
+  return IgnoreRules("");
+}
+
+absl::Status CheckLink(const fs::path& link, const fs::path& folder) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(link, error);
+  if (error) return base::ErrnoStatus(absl::StrCat("read link ", link.string()), error.value());
+  const fs::path place = (link.parent_path() / target).lexically_normal();
+  const fs::path from_folder = place.lexically_relative(folder);
+  if (target.is_absolute() || from_folder.empty() || *from_folder.begin() == "..") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        link.string(), " is a link to ", target.string(),
+        ", outside of the code folder: copy what it points to, or leave it out in .amlignore"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Collect(const fs::path& folder, const fs::path& below, const IgnoreRules& rules,
+                     std::vector<Item>& items) {
+  std::error_code error;
+  for (fs::directory_iterator at(below, error), end; !error && at != end; at.increment(error)) {
+    const fs::path& path = at->path();
+    const fs::file_type type = at->symlink_status().type();
+    const bool is_directory = type == fs::file_type::directory;
+    const std::string name = path.lexically_relative(folder).string();
+    if (path.filename() == ".git" || rules.Ignores(name, is_directory)) continue;
+    if (type == fs::file_type::symlink) {
+      TUTTI_RETURN_IF_ERROR(CheckLink(path, folder));
+    } else if (type != fs::file_type::regular && !is_directory) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path.string(), " is no file, folder or link: leave it out in .amlignore"));
+    }
+    items.push_back({name, path, type});
+    if (is_directory) TUTTI_RETURN_IF_ERROR(Collect(folder, path, rules, items));
+  }
+  if (error) return base::ErrnoStatus(absl::StrCat("read ", below.string()), error.value());
+  return absl::OkStatus();
+}
+
+// Writes entries by libarchive. Not thread-safe.
+class Packer {
+ public:
+  explicit Packer(const fs::path& file) : file_(file), archive_(archive_write_new()) {}
+  ~Packer() { archive_write_free(archive_); }
+
+  absl::Status Open() {
+    archive_write_add_filter_zstd(archive_);
+    archive_write_set_format_pax_restricted(archive_);
+    // The size of the padding at the end; fixed, since the bytes are hashed.
+    archive_write_set_bytes_in_last_block(archive_, 1);
+    return Check(archive_write_open_filename(archive_, file_.c_str()));
+  }
+
+  absl::Status Add(const Item& item, Snapshot& snapshot) {
+    const std::unique_ptr<archive_entry, decltype(&archive_entry_free)> entry(archive_entry_new(),
+                                                                              &archive_entry_free);
+    archive_entry_set_pathname(entry.get(), item.name.c_str());
+    archive_entry_set_mtime(entry.get(), 0, 0);
+    if (item.type == fs::file_type::symlink) {
+      archive_entry_set_filetype(entry.get(), AE_IFLNK);
+      archive_entry_set_symlink(entry.get(), fs::read_symlink(item.path).c_str());
+      archive_entry_set_perm(entry.get(), 0777);
+      return Check(archive_write_header(archive_, entry.get()));
+    }
+    if (item.type == fs::file_type::directory) {
+      archive_entry_set_filetype(entry.get(), AE_IFDIR);
+      archive_entry_set_perm(entry.get(), 0755);
+      return Check(archive_write_header(archive_, entry.get()));
+    }
+    return AddFile(item, entry.get(), snapshot);
+  }
+
+  absl::Status Close() { return Check(archive_write_close(archive_)); }
+
+ private:
+  absl::Status AddFile(const Item& item, archive_entry* entry, Snapshot& snapshot) {
+    TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, base::Open(item.path, O_RDONLY | O_NOFOLLOW));
+    struct stat info;
+    if (::fstat(fd.get(), &info) != 0) return base::ErrnoStatus(item.path.string());
+    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_entry_set_perm(entry, (info.st_mode & S_IXUSR) != 0 ? 0755 : 0644);
+    archive_entry_set_size(entry, info.st_size);
+    TUTTI_RETURN_IF_ERROR(Check(archive_write_header(archive_, entry)));
+
+    int64_t copied = 0;
+    std::vector<char> block(1 << 18);
+    while (true) {
+      const ssize_t n = ::read(fd.get(), block.data(), block.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return base::ErrnoStatus(absl::StrCat("read ", item.path.string()));
+      if (n == 0) break;
+      copied += n;
+      if (copied > info.st_size) break;
+      if (archive_write_data(archive_, block.data(), static_cast<size_t>(n)) != n) {
+        return Check(ARCHIVE_FATAL);
+      }
+    }
+    if (copied != info.st_size) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          item.path.string(), " changed while it was packed: leave it out in .amlignore"));
+    }
+    ++snapshot.files;
+    snapshot.content_bytes += static_cast<uint64_t>(copied);
+    return absl::OkStatus();
+  }
+
+  absl::Status Check(int code) {
+    if (code == ARCHIVE_OK) return absl::OkStatus();
+    const int error = archive_errno(archive_);
+    const char* text = archive_error_string(archive_);
+    const std::string what =
+        absl::StrCat("pack code into ", file_.string(), ": ", text == nullptr ? "failed" : text);
+    return error > 0 ? absl::ErrnoToStatus(error, what) : absl::InternalError(what);
+  }
+
+  const fs::path file_;
+  archive* const archive_;
+};
+
+absl::StatusOr<std::vector<Item>> ItemsOf(const fs::path& code) {
+  std::error_code error;
+  const fs::file_type type = fs::status(code, error).type();
+  std::vector<Item> items;
+  if (type == fs::file_type::regular) {
+    items.push_back({code.filename().string(), fs::canonical(code, error), type});
+  } else if (type == fs::file_type::directory) {
+    const fs::path folder = fs::canonical(code, error);
+    TUTTI_ASSIGN_OR_RETURN(const IgnoreRules rules, RulesOf(folder));
+    TUTTI_RETURN_IF_ERROR(Collect(folder, folder, rules, items));
+  } else {
+    return absl::NotFoundError(absl::StrCat("code: ", code.string(), " does not exist"));
+  }
+  std::sort(items.begin(), items.end(),
+            [](const Item& a, const Item& b) { return a.name < b.name; });
+  return items;
+}
+
+}  // namespace
+
+absl::StatusOr<Snapshot> PackCode(const fs::path& code, const fs::path& archive) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Item> items, ItemsOf(code));
+  Snapshot snapshot;
+  Packer packer(archive);
+  TUTTI_RETURN_IF_ERROR(packer.Open());
+  for (const Item& item : items) TUTTI_RETURN_IF_ERROR(packer.Add(item, snapshot));
+  TUTTI_RETURN_IF_ERROR(packer.Close());
+  TUTTI_ASSIGN_OR_RETURN(const base::Sha256Digest digest, base::Sha256OfFile(archive));
+  snapshot.hash = absl::StrCat("sha256:", base::Hex(digest));
+  std::error_code error;
+  snapshot.archive_bytes = fs::file_size(archive, error);
+  return snapshot;
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,28 @@
+// The code that a job runs, as one archive: tar, compressed by zstd. Equal content gives equal
+// bytes and so the same hash, whoever packs it and when: entries are sorted, without times and
+// owners, with one of two modes (0644, or 0755 for what its owner may execute and for folders).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace tutti::client {
+
+struct Snapshot {
+  std::string hash;  // "sha256:…" of the archive's bytes
+  int files = 0;
+  uint64_t content_bytes = 0;
+  uint64_t archive_bytes = 0;
+};
+
+// Packs `code`, a folder's content or a single file, into the file `archive`. Leaves out .git and
+// what the folder's ignore file names (ignore.h). Symbolic links are kept when they lead to a place
+// in the folder. InvalidArgument, naming the file: a link that leaves the folder, something that is
+// neither file, folder nor link, a file that changed while it was read.
+absl::StatusOr<Snapshot> PackCode(const std::filesystem::path& code,
+                                  const std::filesystem::path& archive);
+
+}  // namespace tutti::client

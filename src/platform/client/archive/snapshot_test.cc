@@ -1,0 +1,123 @@
+#include "platform/client/archive/snapshot.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+
+namespace tutti::client {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class SnapshotTest : public testing::Test {
+ protected:
+  fs::path Code(const std::string& name) { return folder_.path() / name; }
+  void Write(const std::string& name, const std::string& text) {
+    ASSERT_TRUE(base::MakeDirectories((folder_.path() / name).parent_path()).ok());
+    ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / name, text).ok());
+  }
+  fs::path Archive(const std::string& name = "a") { return out_.path() / name; }
+
+  // "name" of folders, "name=content" of files, "name->target" of links, in the archive's order.
+  std::vector<std::string> List(const fs::path& file) {
+    archive* reader = archive_read_new();
+    archive_read_support_filter_zstd(reader);
+    archive_read_support_format_tar(reader);
+    EXPECT_EQ(archive_read_open_filename(reader, file.c_str(), 1 << 16), ARCHIVE_OK);
+    std::vector<std::string> entries;
+    archive_entry* entry;
+    while (archive_read_next_header(reader, &entry) == ARCHIVE_OK) {
+      std::string text = archive_entry_pathname(entry);
+      if (archive_entry_filetype(entry) == AE_IFREG) {
+        std::string content(static_cast<size_t>(archive_entry_size(entry)), '\0');
+        archive_read_data(reader, content.data(), content.size());
+        absl::StrAppend(&text, "=", content);
+      } else if (archive_entry_filetype(entry) == AE_IFLNK) {
+        absl::StrAppend(&text, "->", archive_entry_symlink(entry));
+      }
+      entries.push_back(text);
+    }
+    archive_read_free(reader);
+    return entries;
+  }
+
+  base::TemporaryDirectory folder_, out_;
+};
+
+TEST_F(SnapshotTest, EqualContentHasAnEqualHash) {
+  Write("b/train.py", "print(1)");
+  Write("a.txt", "x");
+  const auto first = PackCode(folder_.path(), Archive("1"));
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->files, 2);
+  EXPECT_EQ(first->content_bytes, 9u);
+
+  base::TemporaryDirectory copy;
+  ASSERT_TRUE(base::WriteFileAtomic(copy.path() / "a.txt", "x", 0600).ok());
+  ASSERT_TRUE(base::MakeDirectories(copy.path() / "b").ok());
+  ASSERT_TRUE(base::WriteFileAtomic(copy.path() / "b/train.py", "print(1)").ok());
+  EXPECT_EQ(PackCode(copy.path(), Archive("2"))->hash, first->hash);
+
+  Write("a.txt", "y");
+  EXPECT_NE(PackCode(folder_.path(), Archive("3"))->hash, first->hash);
+}
+
+TEST_F(SnapshotTest, HoldsTheFolderSorted) {
+  Write("z", "1");
+  Write("b/c", "2");
+  fs::create_symlink("../z", Code("b/link"));
+  ASSERT_TRUE(PackCode(folder_.path(), Archive()).ok());
+  const auto entries = List(Archive());
+  EXPECT_THAT(entries, ElementsAre("b/", "b/c=2", "b/link->../z", "z=1"));
+}
+
+TEST_F(SnapshotTest, LeavesOutWhatTheIgnoreFileNames) {
+  Write(".gitignore", "*.txt\n");
+  Write("a.log", "");
+  Write("a.txt", "");
+  Write(".git/config", "");
+  Write("data/big", "");
+  ASSERT_TRUE(PackCode(folder_.path(), Archive()).ok());
+  EXPECT_THAT(List(Archive()), ElementsAre(".gitignore=*.txt\n", "a.log=", "data/", "data/big="));
+  // .amlignore stands instead of .gitignore, not beside it.
+  Write(".amlignore", "data/\n.*\n*.log\n");
+  ASSERT_TRUE(PackCode(folder_.path(), Archive()).ok());
+  EXPECT_THAT(List(Archive()), ElementsAre("a.txt="));
+}
+
+TEST_F(SnapshotTest, ASingleFileIsAnArchiveOfOne) {
+  Write("train.py", "p");
+  ASSERT_TRUE(PackCode(Code("train.py"), Archive()).ok());
+  EXPECT_THAT(List(Archive()), ElementsAre("train.py=p"));
+}
+
+TEST_F(SnapshotTest, RefusesALinkThatLeavesTheFolder) {
+  for (const char* target : {"/etc/passwd", "../outside", "a/../../outside"}) {
+    fs::remove(Code("link"));
+    fs::create_symlink(target, Code("link"));
+    const absl::Status status = PackCode(folder_.path(), Archive()).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << target;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("link"));
+  }
+}
+
+TEST_F(SnapshotTest, RefusesWhatIsNoFile) {
+  ASSERT_EQ(::mkfifo(Code("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(std::string(PackCode(folder_.path(), Archive()).status().message()),
+              HasSubstr("pipe"));
+}
+
+TEST_F(SnapshotTest, SaysWhatIsMissing) {
+  EXPECT_EQ(PackCode(Code("nothing"), Archive()).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(PackCode(folder_.path(), "/no/such/folder/a").ok());
+}
+
+}  // namespace
+}  // namespace tutti::client

@@ -1,0 +1,26 @@
+// The client's edge of the world: requests to the service. The real one speaks HTTP
+// (http_connection.h); tests script one.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "platform/http/client.h"
+
+namespace tutti::client {
+
+// One exchange at a time; Cancel may come from another thread.
+class ServiceConnection {
+ public:
+  virtual ~ServiceConnection() = default;
+  // As http::Client::Send. Unavailable also when no service is known, with what to do about it.
+  virtual absl::StatusOr<http::ClientResponse> Send(const http::ClientRequest& request) = 0;
+  virtual void Cancel() = 0;
+};
+
+// Makes connections to the same service; each finds it anew, so that a service that came back at
+// another address is found. Thread-safe.
+using Connect = std::function<std::unique_ptr<ServiceConnection>()>;
+
+}  // namespace tutti::client

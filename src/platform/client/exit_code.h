@@ -1,0 +1,32 @@
+// What the program `tutti` tells the script that started it (docs/formats/exit-codes.md).
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::client {
+
+enum class ExitCode : int {
+  kOk = 0,
+  kJobFailed = 1,     // also: a check of `tutti doctor` failed
+  kUsage = 2,         // wrong options, wrong job file, missing input
+  kUnreachable = 3,   // no service, or it went away and did not come back
+  kNotFound = 4,      // no such job or file
+  kCanceled = 5,      // the job was cancelled
+  kDeadline = 6,      // --timeout passed
+  kRefused = 7,       // not possible in the present state: name taken, job still runs
+  kDenied = 8,        // token missing or wrong
+  kTrouble = 9,       // this machine or the service could not: disk full, internal error
+  kInterrupted = 130  // Ctrl-C ended the command; the job goes on
+};
+
+// The code for a call that ended with `status`.
+ExitCode ExitCodeOf(const absl::Status& status);
+
+// The code for a job that ended in `state`: Completed, Failed or Canceled.
+ExitCode ExitCodeOfJobState(absl::string_view state);
+
+// The table that `--help` prints.
+absl::string_view ExitCodeHelp();
+
+}  // namespace tutti::client

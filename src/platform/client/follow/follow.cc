@@ -1,0 +1,119 @@
+#include "platform/client/follow/follow.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace tutti::client {
+namespace {
+
+// How long Ctrl-C waits at most, and how often the bar's clock moves.
+constexpr absl::Duration kTick = absl::Milliseconds(100);
+// Lines that are shown at once, so that a flood of output cannot delay Ctrl-C or the bar.
+constexpr int kBatch = 500;
+
+class Following {
+ public:
+  Following(const Connect& connect, const std::string& job, const FollowOptions& options,
+            JobDisplay& display, Interrupts& interrupts)
+      : connect_(connect),
+        job_(job),
+        options_(options),
+        display_(display),
+        interrupts_(interrupts),
+        pump_(connect, job, options.pump) {
+    end_.cursor = options.pump.cursor;
+  }
+
+  absl::StatusOr<FollowEnd> Run() {
+    while (!done_) {
+      if (interrupts_.Take()) OnInterrupt();
+      ShowBatch();
+      display_.Refresh(absl::Now());
+    }
+    display_.End();
+    if (!failure_.ok()) return failure_;
+    return end_;
+  }
+
+ private:
+  void ShowBatch() {
+    base::Deadline deadline = base::Deadline::After(kTick);
+    for (int i = 0; i < kBatch && !done_; ++i) {
+      const auto item = pump_.Next(deadline);
+      if (!item.has_value()) return;
+      Show(*item);
+      deadline = base::Deadline::After(absl::ZeroDuration());  // what is there already
+    }
+  }
+
+  void Show(const PumpItem& item) {
+    switch (item.kind) {
+      case PumpItem::Kind::kLine:
+        display_.Line(item.line, absl::Now());
+        end_.cursor = item.line.cursor;
+        break;
+      case PumpItem::Kind::kLost:
+        display_.Remark("The service went away; the job goes on. Waiting for it to come back …");
+        break;
+      case PumpItem::Kind::kBack:
+        display_.Remark("The service is back.");
+        break;
+      case PumpItem::Kind::kEnded:
+        end_.job = item.job;
+        done_ = true;
+        break;
+      case PumpItem::Kind::kFailed:
+        failure_ = item.status;
+        done_ = true;
+        break;
+    }
+  }
+
+  void OnInterrupt() {
+    if (cancelling_ || !options_.offer_cancel) return Detach(FollowEnd::Kind::kInterrupted);
+    if (options_.cancel_on_interrupt) return Cancel();
+    display_.Refresh(absl::Now());
+    switch (interrupts_.Ask()) {
+      case Answer::kCancel:
+        return Cancel();
+      case Answer::kGoOn:
+        return;
+      case Answer::kDetach:
+        return Detach(FollowEnd::Kind::kDetached);
+    }
+  }
+
+  void Detach(FollowEnd::Kind kind) {
+    end_.kind = kind;
+    done_ = true;
+  }
+
+  void Cancel() {
+    Service service(connect_());
+    const absl::Status status = service.Cancel(job_).status();
+    cancelling_ = status.ok();
+    display_.Remark(status.ok() ? "Cancelling; Ctrl-C again leaves at once."
+                                : absl::StrCat("Could not cancel: ", status.message()));
+  }
+
+  const Connect& connect_;
+  const std::string& job_;
+  const FollowOptions& options_;
+  JobDisplay& display_;
+  Interrupts& interrupts_;
+  StreamPump pump_;
+  FollowEnd end_;
+  absl::Status failure_;
+  bool cancelling_ = false;
+  bool done_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<FollowEnd> FollowJob(const Connect& connect, const std::string& job,
+                                    const FollowOptions& options, JobDisplay& display,
+                                    Interrupts& interrupts) {
+  return Following(connect, job, options, display, interrupts).Run();
+}
+
+}  // namespace tutti::client

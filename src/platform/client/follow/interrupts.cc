@@ -1,0 +1,80 @@
+#include "platform/client/follow/interrupts.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <iostream>
+
+namespace tutti::client {
+namespace {
+
+// Written by the signal handlers; std::atomic<int> is lock-free and so allowed there.
+std::atomic<int> interrupt_count = 0;
+std::atomic<bool> terminated = false;
+struct sigaction old_interrupt, old_terminate;
+
+void OnSignal(int number) {
+  ++interrupt_count;
+  if (number == SIGTERM) terminated = true;
+}
+
+// The next key line from the terminal; 0 at its end or when a signal came first.
+char ReadKey() {
+  pollfd waiting{STDIN_FILENO, POLLIN, 0};
+  if (::poll(&waiting, 1, -1) < 0) return 0;  // EINTR: the second Ctrl-C
+  char line[256];
+  const ssize_t n = ::read(STDIN_FILENO, line, sizeof line);
+  return n > 0 ? line[0] : 0;
+}
+
+}  // namespace
+
+SignalInterrupts::SignalInterrupts() {
+  interrupt_count = 0;
+  terminated = false;
+  struct sigaction action {};
+  action.sa_handler = &OnSignal;  // no SA_RESTART: a question is broken off
+  ::sigaction(SIGINT, &action, &old_interrupt);
+  ::sigaction(SIGTERM, &action, &old_terminate);
+}
+
+SignalInterrupts::~SignalInterrupts() {
+  ::sigaction(SIGINT, &old_interrupt, nullptr);
+  ::sigaction(SIGTERM, &old_terminate, nullptr);
+}
+
+bool SignalInterrupts::Pending() const { return interrupt_count > 0; }
+
+bool SignalInterrupts::Take() { return interrupt_count.exchange(0) > 0; }
+
+Answer SignalInterrupts::Ask() {
+  if (terminated || ::isatty(STDIN_FILENO) != 1 || ::isatty(STDERR_FILENO) != 1) {
+    return Answer::kDetach;
+  }
+  while (!Pending()) {
+    std::cerr << "\nCancel the job? [y = cancel, n = go on, d = detach] " << std::flush;
+    switch (ReadKey()) {
+      case 'y':
+      case 'Y':
+        return Answer::kCancel;
+      case 'n':
+      case 'N':
+        return Answer::kGoOn;
+      case 'd':
+      case 'D':
+      case 0:
+        std::cerr << "\n";
+        return Answer::kDetach;
+      default:
+        break;
+    }
+  }
+  Take();
+  std::cerr << "\n";
+  return Answer::kDetach;
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,31 @@
+// Ctrl-C while a command follows a job: a question to the user instead of an end.
+#pragma once
+
+namespace tutti::client {
+
+enum class Answer { kCancel, kGoOn, kDetach };
+
+// Where interrupts come from and who answers; tests script both.
+class Interrupts {
+ public:
+  virtual ~Interrupts() = default;
+  // Whether one has come since the last call.
+  virtual bool Take() = 0;
+  // Asks the user what to do about it. Another interrupt during the question is kDetach.
+  virtual Answer Ask() = 0;
+};
+
+// SIGINT and SIGTERM of this process. Ask reads the terminal; where standard input or standard
+// error is none, it answers kDetach. SIGTERM never asks. One at a time; restores the handlers.
+class SignalInterrupts final : public Interrupts {
+ public:
+  SignalInterrupts();
+  ~SignalInterrupts() override;
+  bool Take() override;
+  Answer Ask() override;
+
+ private:
+  bool Pending() const;
+};
+
+}  // namespace tutti::client

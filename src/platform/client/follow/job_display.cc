@@ -1,0 +1,88 @@
+#include "platform/client/follow/job_display.h"
+
+#include "absl/strings/str_cat.h"
+#include "platform/client/follow/progress_bar.h"
+#include "platform/client/text/amounts.h"
+#include "platform/client/text/columns.h"
+
+namespace tutti::client {
+
+void JobDisplay::Line(const StreamLine& line, absl::Time now) {
+  if (line.kind == StreamLine::Kind::kState) {
+    State(line);
+  } else if (line.stream == "metrics") {
+    if (!options_.metrics) return;
+    if (const auto metric = ParseMetric(line.text); metric.has_value()) OnMetric(*metric, now);
+  } else {
+    Output(line);
+  }
+}
+
+void JobDisplay::State(const StreamLine& line) {
+  if (!options_.states) return;
+  const absl::Time time = ParseTime(line.time);
+  const bool colour = text_.screen().colour;
+  const std::string clock =
+      time == absl::InfinitePast() ? "" : absl::FormatTime("%H:%M:%S ", time, options_.time_zone);
+  // The same state with a new reason: the reader knows the state.
+  const bool repeated = line.state == last_state_;
+  last_state_ = line.state;
+  const std::string state = PadRight(repeated ? "" : Printable(line.state), 12);
+  text_.Print(absl::StrCat(Styled(clock, Tint::kDim, colour),
+                           Styled(state, repeated ? Tint::kNone : TintOfState(line.state), colour),
+                           " ", Printable(line.reason)));
+}
+
+void JobDisplay::Output(const StreamLine& line) {
+  const bool is_error = line.stream == "stderr";
+  if (options_.only_rank >= 0 && line.rank != options_.only_rank) return;
+  if (options_.only_stderr && !is_error) return;
+  const bool colour = text_.screen().colour;
+  std::string prefix;
+  if (options_.prefix) {
+    const std::string rank = absl::StrCat("[", line.rank, is_error ? "!" : "", "]");
+    prefix = absl::StrCat(Styled(rank, is_error ? Tint::kRed : TintOfRank(line.rank), colour), " ");
+  }
+  // A file keeps every byte; a terminal gets what cannot steer it.
+  const bool terminal = text_.screen().is_terminal;
+  text_.Print(absl::StrCat(prefix, terminal ? TerminalLine(line.text) : line.text));
+}
+
+void JobDisplay::OnMetric(const Metric& metric, absl::Time now) {
+  if (metric.event == Metric::Event::kResult) {
+    result_ = metric;
+    return;
+  }
+  if (metric.event != Metric::Event::kStep) {
+    if (metric.event == Metric::Event::kCheckpoint && text_.screen().is_terminal) return;
+    text_.Print(absl::StrCat("    ", MetricLine(metric)));
+    return;
+  }
+  step_ = metric;
+  step_at_ = now;
+  const bool last = metric.step.has_value() && metric.step == metric.steps;
+  if (!text_.screen().is_terminal && (last || now - plain_at_ >= options_.plain_interval)) {
+    plain_at_ = now;
+    text_.Print(absl::StrCat("    ", PlainProgressLine(metric)));
+  }
+}
+
+void JobDisplay::Refresh(absl::Time now) {
+  if (step_.has_value()) {
+    text_.SetStatus(ProgressLine(*step_, now - step_at_, text_.screen().width - 1));
+  }
+  text_.Flush();
+}
+
+void JobDisplay::Remark(absl::string_view remark) {
+  text_.Print(Styled(remark, Tint::kYellow, text_.screen().colour));
+  text_.Flush();
+}
+
+void JobDisplay::End() {
+  step_.reset();
+  text_.SetStatus("");
+  text_.Flush();
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,54 @@
+// What a reader sees of a running job: its states with reasons, its output by rank, its progress.
+// Fed with the lines of the job's stream, in order; knows nothing of the network. Not thread-safe.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "platform/client/follow/metric.h"
+#include "platform/client/text/live_text.h"
+#include "platform/client/views.h"
+
+namespace tutti::client {
+
+struct DisplayOptions {
+  int only_rank = -1;        // output of this rank only; -1: of all
+  bool only_stderr = false;  // output written to standard error only
+  bool states = true;
+  bool prefix = true;   // "[1] " before output; "[1!] " where it is standard error
+  bool metrics = true;  // progress, evaluations; else metrics are left out
+  absl::TimeZone time_zone = absl::LocalTimeZone();
+  absl::Duration plain_interval = absl::Seconds(5);  // between progress lines where there is no bar
+};
+
+class JobDisplay {
+ public:
+  JobDisplay(LiveText* text, DisplayOptions options) : text_(*text), options_(options) {}
+
+  // `now` drives the bar's countdown and the interval of plain progress lines.
+  void Line(const StreamLine& line, absl::Time now);
+  // Redraws what changes with time, and writes everything out.
+  void Refresh(absl::Time now);
+  // A remark of the client itself, between the job's lines.
+  void Remark(absl::string_view remark);
+  // Takes the bar away for good.
+  void End();
+
+  const std::optional<Metric>& result() const { return result_; }
+
+ private:
+  void State(const StreamLine& line);
+  void Output(const StreamLine& line);
+  void OnMetric(const Metric& metric, absl::Time now);
+
+  LiveText& text_;
+  const DisplayOptions options_;
+  std::string last_state_;
+  std::optional<Metric> step_;  // the last one
+  absl::Time step_at_ = absl::InfinitePast();
+  absl::Time plain_at_ = absl::InfinitePast();  // of the last plain progress line
+  std::optional<Metric> result_;
+};
+
+}  // namespace tutti::client

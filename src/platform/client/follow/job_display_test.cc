@@ -1,0 +1,109 @@
+#include "platform/client/follow/job_display.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+
+namespace tutti::client {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+const absl::Time kNow = absl::FromUnixSeconds(1000);
+
+// Shows recorded stream lines, one every `apart`.
+std::string Show(const std::vector<std::string>& lines, Screen screen = {},
+                 DisplayOptions options = {}, absl::Duration apart = absl::Seconds(1)) {
+  std::ostringstream out;
+  LiveText text(out, screen);
+  options.time_zone = absl::UTCTimeZone();
+  JobDisplay display(&text, options);
+  absl::Time now = kNow;
+  for (const std::string& line : lines) {
+    const auto parsed = ParseStreamLine(line);
+    EXPECT_TRUE(parsed.ok() && parsed->has_value()) << line;
+    display.Line(**parsed, now);
+    display.Refresh(now);
+    now += apart;
+  }
+  display.End();
+  return out.str();
+}
+
+std::string State(const std::string& state, const std::string& reason) {
+  return absl::StrCat(R"({"type": "state", "cursor": "1", "time": "1970-01-01T01:02:03Z", )",
+                      R"("state": ")", state, R"(", "reason": ")", reason, R"("})");
+}
+
+std::string Output(int rank, const std::string& stream, const std::string& text) {
+  return absl::StrCat(R"({"type": "output", "cursor": "1", "rank": )", rank, R"(, "stream": ")",
+                      stream, R"(", "text": ")", text, R"("})");
+}
+
+std::string Step(int step) {
+  return Output(0, "metrics",
+                absl::StrCat(R"({\"event\": \"step\", \"step\": )", step,
+                             R"(, \"steps\": 100, \"seconds_left\": 60})"));
+}
+
+TEST(JobDisplay, ShowsStatesAndOutputByRank) {
+  EXPECT_EQ(Show({State("Queued", "waits for 2 nodes"), State("Queued", "waits for 1 node"),
+                  State("Running", ""), Output(1, "stdout", "hello"), Output(0, "stderr", "oh")}),
+            "01:02:03 Queued       waits for 2 nodes\n"
+            "01:02:03              waits for 1 node\n"
+            "01:02:03 Running      \n"
+            "[1] hello\n"
+            "[0!] oh\n");
+}
+
+TEST(JobDisplay, AFileGetsAProgressLineEveryFewSeconds) {
+  const std::string shown =
+      Show({Step(1), Step(2), Step(3), Step(4), Step(5), Step(6), Step(7), Step(100)});
+  EXPECT_THAT(shown, HasSubstr("    step 1/100"));
+  EXPECT_THAT(shown, Not(HasSubstr("step 2/100")));
+  EXPECT_THAT(shown, HasSubstr("step 6/100"));
+  EXPECT_THAT(shown, Not(HasSubstr("step 7/100")));
+  EXPECT_THAT(shown, HasSubstr("step 100/100"));
+  EXPECT_THAT(shown, Not(HasSubstr("\x1b")));
+}
+
+TEST(JobDisplay, ATerminalGetsABarThatIsTakenAwayAtTheEnd) {
+  const std::string shown =
+      Show({Step(1), Output(0, "stdout", "line")}, {.is_terminal = true, .width = 80});
+  EXPECT_THAT(shown, HasSubstr("step 1/100"));
+  EXPECT_THAT(shown, HasSubstr("\r\x1b[K[0] line\n"));
+  EXPECT_THAT(shown, HasSubstr("0:59 left"));
+  EXPECT_TRUE(shown.ends_with("\r\x1b[K"));
+}
+
+TEST(JobDisplay, KeepsTheResult) {
+  std::ostringstream out;
+  LiveText text(out, {});
+  JobDisplay display(&text, {});
+  EXPECT_FALSE(display.result().has_value());
+  const auto line =
+      ParseStreamLine(Output(0, "metrics", R"({\"event\": \"result\", \"top1\": 0.5})"));
+  display.Line(**line, kNow);
+  ASSERT_TRUE(display.result().has_value());
+  EXPECT_EQ(display.result()->top1, 0.5);
+}
+
+TEST(JobDisplay, ShowsOneRankOrOnlyErrors) {
+  const std::vector<std::string> lines = {Output(0, "stdout", "a"), Output(1, "stdout", "b"),
+                                          Output(1, "stderr", "c")};
+  EXPECT_EQ(Show(lines, {}, {.only_rank = 1}), "[1] b\n[1!] c\n");
+  EXPECT_EQ(Show(lines, {}, {.only_rank = 1, .only_stderr = true, .prefix = false}), "c\n");
+}
+
+TEST(JobDisplay, OutputCannotSteerTheTerminal) {
+  const std::string shown =
+      Show({Output(0, "stdout", "50%\\r\\u001b[2Jdone")}, {.is_terminal = true, .width = 80});
+  EXPECT_EQ(shown, "[0] done\n");
+}
+
+}  // namespace
+}  // namespace tutti::client

@@ -1,0 +1,157 @@
+#include "platform/client/follow/stream_pump.h"
+
+#include <algorithm>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+
+namespace tutti::client {
+namespace {
+
+constexpr size_t kMostItems = 10'000;
+
+// Whether the same call can succeed later: the service was gone, busy, or being restarted. A token
+// is refused for a moment when a service restarts on another home's port.
+bool MayMend(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kResourceExhausted:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+StreamPump::StreamPump(Connect connect, std::string job, PumpOptions options)
+    : connect_(std::move(connect)),
+      job_(std::move(job)),
+      options_(std::move(options)),
+      cursor_(options_.cursor),
+      thread_([this] { Run(); }) {}
+
+StreamPump::~StreamPump() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    if (calling_ != nullptr) calling_->Interrupt();
+  }
+  thread_.join();
+}
+
+std::optional<PumpItem> StreamPump::Next(base::Deadline deadline) {
+  absl::MutexLock lock(&mutex_);
+  const auto has_item = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !items_.empty(); };
+  if (!mutex_.AwaitWithTimeout(absl::Condition(&has_item), deadline.Remaining())) {
+    return std::nullopt;
+  }
+  PumpItem item = std::move(items_.front());
+  items_.pop_front();
+  return item;
+}
+
+bool StreamPump::Push(PumpItem item) {
+  absl::MutexLock lock(&mutex_);
+  const auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopping_ || items_.size() < kMostItems;
+  };
+  mutex_.Await(absl::Condition(&has_room));
+  if (!stopping_) items_.push_back(std::move(item));
+  return !stopping_;
+}
+
+bool StreamPump::Pause(absl::Duration pause) {
+  absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(absl::Condition(&stopping_), pause);
+  return !stopping_;
+}
+
+void StreamPump::Run() {
+  absl::Duration pause = options_.first_pause;
+  base::Deadline give_up = base::Deadline::After(options_.give_up_after);
+  while (true) {
+    got_line_ = false;
+    absl::Status trouble;
+    if (Once(trouble) != Attempt::kAgain) return;
+    if (got_line_ || trouble.ok()) {
+      pause = options_.first_pause;
+      give_up = base::Deadline::After(options_.give_up_after);
+    }
+    if (give_up.Expired()) {
+      Push({.kind = PumpItem::Kind::kFailed,
+            .status = base::Annotate(trouble, "the service did not come back")});
+      return;
+    }
+    // Silence alone is no loss: the reader need not know that the connection was made anew.
+    if (!lost_ && !trouble.ok() && !absl::IsDeadlineExceeded(trouble)) {
+      lost_ = true;
+      if (!Push({.kind = PumpItem::Kind::kLost, .status = trouble})) return;
+    }
+    if (!Pause(pause)) return;
+    pause = std::min(pause * 2, options_.longest_pause);
+  }
+}
+
+StreamPump::Attempt StreamPump::Once(absl::Status& trouble) {
+  Service service(connect_());
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopping_) return Attempt::kOver;
+    calling_ = &service;
+  }
+  absl::Cleanup forget = [this] {
+    absl::MutexLock lock(&mutex_);
+    calling_ = nullptr;
+  };
+  trouble = service.Stream(job_, cursor_, options_.follow,
+                           [this](absl::string_view text) { return OnLine(text); });
+  if (absl::IsCancelled(trouble)) return Attempt::kOver;
+  if (trouble.ok()) return AfterTheStream(service, trouble);
+  if (MayMend(trouble)) return Attempt::kAgain;
+  Push({.kind = PumpItem::Kind::kFailed, .status = trouble});
+  return Attempt::kOver;
+}
+
+absl::Status StreamPump::OnLine(absl::string_view text) {
+  if (text.empty()) return absl::OkStatus();  // the service says that it still lives
+  TUTTI_ASSIGN_OR_RETURN(std::optional<StreamLine> line, ParseStreamLine(text));
+  if (!line.has_value()) return absl::OkStatus();
+  if (lost_) {
+    lost_ = false;
+    if (!Push({.kind = PumpItem::Kind::kBack})) return absl::CancelledError("stopped");
+  }
+  got_line_ = true;
+  std::string cursor = line->cursor;
+  if (!Push({.kind = PumpItem::Kind::kLine, .line = *std::move(line)})) {
+    return absl::CancelledError("stopped");
+  }
+  cursor_ = std::move(cursor);
+  return absl::OkStatus();
+}
+
+// A stream that ended in good order has been sent whole if the job has ended; else the service is
+// shutting down and the rest comes from its successor.
+StreamPump::Attempt StreamPump::AfterTheStream(Service& service, absl::Status& trouble) {
+  if (!options_.follow) {
+    Push({.kind = PumpItem::Kind::kEnded});
+    return Attempt::kEnded;
+  }
+  const auto text = service.Job(job_);
+  const auto job = text.ok() ? ParseJob(*text) : text.status();
+  if (!job.ok()) {
+    trouble = job.status();
+    if (MayMend(trouble)) return Attempt::kAgain;
+    Push({.kind = PumpItem::Kind::kFailed, .status = trouble});
+    return Attempt::kOver;
+  }
+  if (!job->ended_already()) return Attempt::kAgain;
+  Push({.kind = PumpItem::Kind::kEnded, .job = *job});
+  return Attempt::kEnded;
+}
+
+}  // namespace tutti::client

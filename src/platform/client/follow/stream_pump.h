@@ -1,0 +1,75 @@
+// Brings a job's stream in over the network, in a thread of its own, and keeps at it: when the
+// service goes away it connects again and goes on after the last line that it handed out, so that
+// the reader sees no gap and no repeat. Only what a job has ended with ends it, or an error that no
+// new attempt can mend.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "base/deadline.h"
+#include "platform/client/connection.h"
+#include "platform/client/service.h"
+#include "platform/client/views.h"
+
+namespace tutti::client {
+
+struct PumpOptions {
+  std::string cursor;  // start after this; "": from the first line
+  bool follow = true;  // false: what there is now
+  absl::Duration first_pause = absl::Milliseconds(100);  // before a new attempt; doubles ...
+  absl::Duration longest_pause = absl::Seconds(2);       // ... up to this
+  absl::Duration give_up_after = absl::Minutes(10);      // without the service
+};
+
+// What the reader gets: exactly one of these.
+struct PumpItem {
+  enum class Kind { kLine, kLost, kBack, kEnded, kFailed } kind = Kind::kLine;
+  StreamLine line;             // kLine
+  absl::Status status;         // kLost: why; kFailed: the error that ends it
+  std::optional<JobView> job;  // kEnded of a followed job: how it ended
+};
+
+// Next is for one thread.
+class StreamPump {
+ public:
+  StreamPump(Connect connect, std::string job, PumpOptions options);
+  // Breaks the exchange off and joins.
+  ~StreamPump();
+  StreamPump(const StreamPump&) = delete;
+  StreamPump& operator=(const StreamPump&) = delete;
+
+  // The next item, or nullopt at the deadline. After kEnded or kFailed there is none.
+  std::optional<PumpItem> Next(base::Deadline deadline);
+
+ private:
+  enum class Attempt { kEnded, kAgain, kOver };
+  void Run();
+  Attempt Once(absl::Status& trouble);
+  absl::Status OnLine(absl::string_view text);
+  Attempt AfterTheStream(Service& service, absl::Status& trouble);
+  bool Pause(absl::Duration pause);
+  // False once the reader has gone. Blocks while the reader is far behind.
+  bool Push(PumpItem item);
+
+  const Connect connect_;
+  const std::string job_;
+  const PumpOptions options_;
+  std::string cursor_;     // of the last line that was pushed; the thread's own
+  bool got_line_ = false;  // in the present attempt; the thread's own
+  bool lost_ = false;      // kLost was pushed and kBack was not; the thread's own
+
+  absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<PumpItem> items_ ABSL_GUARDED_BY(mutex_);
+  Service* calling_ ABSL_GUARDED_BY(mutex_) = nullptr;  // to be broken off at the end
+  std::thread thread_;
+};
+
+}  // namespace tutti::client

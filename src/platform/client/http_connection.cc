@@ -1,0 +1,56 @@
+#include "platform/client/http_connection.h"
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/status.h"
+#include "platform/client/endpoint.h"
+
+namespace tutti::client {
+namespace {
+
+class HttpConnection final : public ServiceConnection {
+ public:
+  explicit HttpConnection(std::filesystem::path home) : home_(std::move(home)) {}
+
+  absl::StatusOr<http::ClientResponse> Send(const http::ClientRequest& request) override {
+    TUTTI_ASSIGN_OR_RETURN(http::Client* const client, Open());
+    auto response = client->Send(request);
+    if (absl::IsUnavailable(response.status())) {
+      return absl::UnavailableError(
+          absl::StrCat("the service at ", client->base_url(),
+                       " is not reachable: ", response.status().message()));
+    }
+    return response;
+  }
+
+  void Cancel() override {
+    absl::MutexLock lock(&mutex_);
+    cancelled_ = true;
+    if (client_ != nullptr) client_->Cancel();
+  }
+
+ private:
+  absl::StatusOr<http::Client*> Open() {
+    absl::MutexLock lock(&mutex_);
+    if (cancelled_) return absl::CancelledError("cancelled");
+    if (client_ == nullptr) {
+      TUTTI_ASSIGN_OR_RETURN(const Endpoint endpoint, FindService(home_));
+      client_ = std::make_unique<http::Client>(endpoint.address, endpoint.token);
+    }
+    return client_.get();
+  }
+
+  const std::filesystem::path home_;
+  absl::Mutex mutex_;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<http::Client> client_ ABSL_GUARDED_BY(mutex_);  // never replaced once made
+};
+
+}  // namespace
+
+Connect ConnectTo(const std::filesystem::path& home) {
+  return [home] { return std::make_unique<HttpConnection>(home); };
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,30 @@
+// UTF-8 text in the columns of a terminal.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::client {
+
+// Columns that `text` takes: 0 for combining marks, 2 for wide East Asian characters and emoji, 1
+// for all else, also for each byte that is not UTF-8. Escape sequences are not understood: style
+// text after it was measured.
+int Columns(absl::string_view text);
+
+// The longest beginning of `text` that fits, with "…" as its last column when something was cut.
+std::string Shorten(absl::string_view text, int columns);
+
+// `text` with spaces after it up to `columns`.
+std::string PadRight(absl::string_view text, int columns);
+// ... and before it.
+std::string PadLeft(absl::string_view text, int columns);
+
+// Foreign text that is safe on a terminal: control characters (but not tab) become "?".
+std::string Printable(absl::string_view text);
+
+// A line of a job's output as a terminal shows it: of text that was overwritten by carriage returns
+// the last state, colours (SGR sequences) kept, other control and escape sequences left out.
+std::string TerminalLine(absl::string_view text);
+
+}  // namespace tutti::client

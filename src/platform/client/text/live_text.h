@@ -1,0 +1,38 @@
+// Lines that stay, and below them one that changes: the terminal shows the changing line at its
+// end, redrawn in place; on a pipe there is none. Not thread-safe.
+#pragma once
+
+#include <ostream>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "platform/client/text/style.h"
+
+namespace tutti::client {
+
+class LiveText {
+ public:
+  LiveText(std::ostream& out, Screen screen) : out_(out), screen_(screen) {}
+  // Takes the changing line away.
+  ~LiveText();
+  LiveText(const LiveText&) = delete;
+  LiveText& operator=(const LiveText&) = delete;
+
+  const Screen& screen() const { return screen_; }
+
+  // A line that stays; shown at the next Flush.
+  void Print(absl::string_view line);
+  // What the changing line says, at most width - 1 columns; "" takes it away. Nothing on a pipe.
+  void SetStatus(absl::string_view status);
+  // Writes what changed since the last Flush, at once, so that the terminal does not flicker.
+  void Flush();
+
+ private:
+  std::ostream& out_;
+  const Screen screen_;
+  std::string lines_;   // printed since the last Flush
+  std::string status_;  // as it shall be
+  std::string drawn_;   // as it is on the terminal
+};
+
+}  // namespace tutti::client

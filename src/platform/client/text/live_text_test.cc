@@ -1,0 +1,38 @@
+#include "platform/client/text/live_text.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace tutti::client {
+namespace {
+
+TEST(LiveText, RedrawsTheChangingLineBelowTheLinesThatStay) {
+  std::ostringstream out;
+  {
+    LiveText text(out, {.is_terminal = true, .width = 80});
+    text.SetStatus("10 %");
+    text.Flush();
+    EXPECT_EQ(out.str(), "10 %");
+    text.Flush();
+    EXPECT_EQ(out.str(), "10 %");
+    text.Print("hello");
+    text.SetStatus("20 %");
+    text.Flush();
+    EXPECT_EQ(out.str(), "10 %\r\x1b[Khello\n20 %");
+  }
+  EXPECT_EQ(out.str(), "10 %\r\x1b[Khello\n20 %\r\x1b[K");
+}
+
+TEST(LiveText, APipeGetsOnlyTheLinesThatStay) {
+  std::ostringstream out;
+  {
+    LiveText text(out, {});
+    text.SetStatus("10 %");
+    text.Print("hello");
+  }
+  EXPECT_EQ(out.str(), "hello\n");
+}
+
+}  // namespace
+}  // namespace tutti::client

@@ -1,0 +1,45 @@
+#include "platform/client/text/table.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti::client {
+namespace {
+
+Table Jobs() {
+  Table table({{"NAME"}, {"AGE", Table::Align::kRight}, {"REASON", Table::Align::kLeft, true}});
+  table.Add({{"a"}, {"3 min"}, {"waits for 2 nodes; the job before it ends soon"}});
+  table.Add({{"größer"}, {"1 s"}, {"done", Tint::kGreen}});
+  return table;
+}
+
+TEST(Table, AlignsColumns) {
+  EXPECT_EQ(Jobs().Render(0, false),
+            "NAME      AGE  REASON\n"
+            "a       3 min  waits for 2 nodes; the job before it ends soon\n"
+            "größer    1 s  done\n");
+}
+
+TEST(Table, ShortensWhatMayShrinkUntilItFits) {
+  EXPECT_EQ(Jobs().Render(30, false),
+            "NAME      AGE  REASON\n"
+            "a       3 min  waits for 2 no…\n"
+            "größer    1 s  done\n");
+}
+
+TEST(Table, NeverShrinksBelowEightColumns) {
+  EXPECT_NE(Jobs().Render(5, false).find("waits f…"), std::string::npos);
+}
+
+TEST(Table, ColoursOnlyWhenAsked) {
+  EXPECT_EQ(Jobs().Render(0, false).find('\x1b'), std::string::npos);
+  EXPECT_NE(Jobs().Render(0, true).find("\x1b[32mdone\x1b[0m"), std::string::npos);
+}
+
+TEST(Table, ForeignTextCannotBreakItsLine) {
+  Table table({{"A"}});
+  table.Add({{"x\ny\x1b[2J"}});
+  EXPECT_EQ(table.Render(0, false), "A\nx?y?[2J\n");
+}
+
+}  // namespace
+}  // namespace tutti::client

@@ -1,0 +1,186 @@
+#include "platform/client/views.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::client {
+namespace {
+
+using nlohmann::json;
+
+std::string Text(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+int64_t Number(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<int64_t>() : 0;
+}
+
+std::vector<std::string> Texts(const json& object, const char* key) {
+  std::vector<std::string> texts;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_array()) return texts;
+  for (const json& item : *found) {
+    if (item.is_string()) texts.push_back(item.get<std::string>());
+  }
+  return texts;
+}
+
+absl::StatusOr<json> Object(absl::string_view text, absl::string_view what) {
+  json object = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) {
+    return absl::InternalError(
+        absl::StrCat("the service's ", what, " is not readable: ", text.substr(0, 80)));
+  }
+  return object;
+}
+
+bool Flag(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
+// The objects in the array `key`, if there is one.
+std::vector<json> ObjectsIn(const json& object, const char* key) {
+  std::vector<json> objects;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_array()) return objects;
+  for (const json& item : *found) {
+    if (item.is_object()) objects.push_back(item);
+  }
+  return objects;
+}
+
+FailureView FailureOf(const json& object) {
+  const auto rank = object.find("rank");
+  const bool has_rank = rank != object.end() && rank->is_number_integer();
+  return {has_rank ? rank->get<int>() : -1, Text(object, "node"), Text(object, "what"),
+          Flag(object, "consequence")};
+}
+
+// The objects of the array `key`.
+absl::StatusOr<std::vector<json>> Objects(absl::string_view text, const char* key) {
+  TUTTI_ASSIGN_OR_RETURN(const json object, Object(text, key));
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_array()) {
+    return absl::InternalError(absl::StrCat("the service's answer has no \"", key, "\""));
+  }
+  return ObjectsIn(object, key);
+}
+
+JobView JobOf(const json& object) {
+  JobView job;
+  job.id = Text(object, "id");
+  job.sequence = Number(object, "sequence");
+  job.display_name = Text(object, "display_name");
+  job.experiment_name = Text(object, "experiment_name");
+  job.state = Text(object, "state");
+  job.reason = Text(object, "reason");
+  job.created = Text(object, "created");
+  job.started = Text(object, "started");
+  job.ended = Text(object, "ended");
+  job.compute = Text(object, "compute");
+  job.priority = Text(object, "priority");
+  job.node_count = static_cast<int>(Number(object, "node_count"));
+  job.world_size = static_cast<int>(Number(object, "world_size"));
+  job.expected_start = Text(object, "expected_start");
+  job.nodes = Texts(object, "nodes");
+  job.warnings = Texts(object, "warnings");
+  for (const json& failure : ObjectsIn(object, "failures")) {
+    job.failures.push_back(FailureOf(failure));
+  }
+  for (const json& event : ObjectsIn(object, "events")) {
+    job.events.push_back({Text(event, "time"), Text(event, "state"), Text(event, "reason")});
+  }
+  return job;
+}
+
+NodeView NodeOf(const json& object) {
+  NodeView node{Text(object, "name"), Text(object, "address"), Text(object, "state"),
+                Text(object, "job")};
+  node.memory_bytes = static_cast<uint64_t>(std::max<int64_t>(0, Number(object, "memory_bytes")));
+  const auto cores = object.find("cores");
+  if (cores != object.end() && cores->is_array()) {
+    for (const json& core : *cores) {
+      if (core.is_number_integer()) node.cores.push_back(core.get<int>());
+    }
+  }
+  return node;
+}
+
+}  // namespace
+
+bool JobView::ended_already() const {
+  return state == "Completed" || state == "Failed" || state == "Canceled";
+}
+
+absl::StatusOr<JobView> ParseJob(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const json object, Object(text, "job"));
+  return JobOf(object);
+}
+
+absl::StatusOr<std::vector<JobView>> ParseJobs(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<json> objects, Objects(text, "jobs"));
+  std::vector<JobView> jobs;
+  for (const json& object : objects) jobs.push_back(JobOf(object));
+  return jobs;
+}
+
+absl::StatusOr<std::vector<NodeView>> ParseNodes(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<json> objects, Objects(text, "nodes"));
+  std::vector<NodeView> nodes;
+  for (const json& object : objects) nodes.push_back(NodeOf(object));
+  return nodes;
+}
+
+absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<json> objects, Objects(text, "files"));
+  std::vector<FileView> files;
+  for (const json& object : objects) {
+    const int64_t bytes = Number(object, "bytes");
+    files.push_back({Text(object, "path"), static_cast<uint64_t>(std::max<int64_t>(0, bytes))});
+  }
+  return files;
+}
+
+absl::StatusOr<std::optional<StreamLine>> ParseStreamLine(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const json object, Object(text, "stream"));
+  StreamLine line;
+  const std::string type = Text(object, "type");
+  line.cursor = Text(object, "cursor");
+  line.time = Text(object, "time");
+  if (type == "state") {
+    line.kind = StreamLine::Kind::kState;
+    line.state = Text(object, "state");
+    line.reason = Text(object, "reason");
+  } else if (type == "output") {
+    line.rank = static_cast<int>(Number(object, "rank"));
+    line.stream = Text(object, "stream");
+    line.text = Text(object, "text");
+    line.partial = Flag(object, "partial");
+  } else {
+    return std::nullopt;
+  }
+  return line;
+}
+
+std::string ParseVersion(absl::string_view text) {
+  const auto object = Object(text, "health");
+  return object.ok() ? Text(*object, "version") : "";
+}
+
+std::string CreateJobBody(absl::string_view file, absl::string_view text,
+                          absl::string_view base_directory, absl::string_view snapshot) {
+  json body;
+  body["file"] = std::string(file);
+  body["text"] = std::string(text);
+  body["base_directory"] = std::string(base_directory);
+  body["snapshot"] = snapshot.empty() ? json(nullptr) : json(std::string(snapshot));
+  return body.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace tutti::client

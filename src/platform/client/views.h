@@ -1,0 +1,80 @@
+// What the service says, as values. The readers take any text: what is missing or of another type
+// becomes empty or zero, so that a newer service's answers still show; only a text that is not the
+// document at all is an error (Internal).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::client {
+
+struct EventView {
+  std::string time;  // RFC 3339
+  std::string state;
+  std::string reason;
+};
+
+// One thing that went wrong in a failed job.
+struct FailureView {
+  int rank = -1;  // -1: the node's own
+  std::string node, what;
+  bool consequence = false;  // it followed from the first
+};
+
+struct JobView {
+  std::string id;
+  int64_t sequence = 0;
+  std::string display_name, experiment_name;
+  std::string state, reason;
+  std::string created, started, ended;  // RFC 3339, or empty
+  std::string compute, priority;
+  int node_count = 0, world_size = 0;
+  std::string expected_start;  // RFC 3339, or empty
+  std::vector<std::string> nodes, warnings;
+  std::vector<FailureView> failures;  // of a failed job, the cause first
+  std::vector<EventView> events;      // only of a single job
+
+  bool ended_already() const;  // Completed, Failed or Canceled
+};
+
+struct NodeView {
+  std::string name, address, state, job;
+  std::vector<int> cores;
+  uint64_t memory_bytes = 0;
+};
+
+struct FileView {
+  std::string path;
+  uint64_t bytes = 0;
+};
+
+// One line of a job's stream (docs/formats/rest.md).
+struct StreamLine {
+  enum class Kind { kState, kOutput } kind = Kind::kOutput;
+  std::string cursor;
+  std::string time;
+  std::string state, reason;  // kState
+  int rank = 0;               // kOutput
+  std::string stream, text;
+  bool partial = false;  // kOutput: no newline came, or a piece of a very long line
+};
+
+absl::StatusOr<JobView> ParseJob(absl::string_view json);
+absl::StatusOr<std::vector<JobView>> ParseJobs(absl::string_view json);
+absl::StatusOr<std::vector<NodeView>> ParseNodes(absl::string_view json);
+absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view json);
+// nullopt for a kind of line that this client does not know.
+absl::StatusOr<std::optional<StreamLine>> ParseStreamLine(absl::string_view json);
+// The version in the answer to GET /v1/health; "" if there is none.
+std::string ParseVersion(absl::string_view json);
+
+// The body of POST /v1/jobs. `snapshot` empty: null.
+std::string CreateJobBody(absl::string_view file, absl::string_view text,
+                          absl::string_view base_directory, absl::string_view snapshot);
+
+}  // namespace tutti::client

@@ -1,0 +1,62 @@
+#include "platform/client/views.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti::client {
+namespace {
+
+TEST(Views, ReadsAJob) {
+  const auto job = ParseJob(R"({"id": "brave_ant_1", "sequence": 4, "state": "Running",
+    "reason": "2 nodes", "created": "2026-01-01T00:00:00Z", "started": null, "node_count": 2,
+    "world_size": 4, "expected_start": null, "nodes": ["node-0", "node-1"], "warnings": ["w"],
+    "events": [{"sequence": 1, "time": "t", "state": "Queued", "reason": "r"}], "new": {}})");
+  ASSERT_TRUE(job.ok());
+  EXPECT_EQ(job->id, "brave_ant_1");
+  EXPECT_EQ(job->world_size, 4);
+  EXPECT_EQ(job->started, "");
+  EXPECT_EQ(job->nodes.size(), 2u);
+  EXPECT_EQ(job->events.at(0).state, "Queued");
+  EXPECT_FALSE(job->ended_already());
+}
+
+TEST(Views, WrongTypesAreEmptyNotFatal) {
+  const auto job = ParseJob(R"({"id": 7, "nodes": {}, "events": [3], "node_count": "two"})");
+  ASSERT_TRUE(job.ok());
+  EXPECT_EQ(job->id, "");
+  EXPECT_TRUE(job->nodes.empty());
+  EXPECT_TRUE(job->events.empty());
+}
+
+TEST(Views, WhatIsNoDocumentIsAnError) {
+  EXPECT_FALSE(ParseJob("<html>").ok());
+  EXPECT_FALSE(ParseJobs("{}").ok());
+  EXPECT_FALSE(ParseNodes(R"({"nodes": 3})").ok());
+  EXPECT_FALSE(ParseFiles("").ok());
+  EXPECT_FALSE(ParseStreamLine("{").ok());
+}
+
+TEST(Views, ReadsStreamLinesAndSkipsUnknownKinds) {
+  const auto line = ParseStreamLine(
+      R"({"type": "output", "cursor": "c5", "rank": 1, "stream": "stderr", "text": "hi"})");
+  ASSERT_TRUE(line.ok() && line->has_value());
+  EXPECT_EQ((*line)->rank, 1);
+  EXPECT_EQ((*line)->cursor, "c5");
+  EXPECT_FALSE(ParseStreamLine(R"({"type": "heartbeat"})")->has_value());
+}
+
+TEST(Views, ReadsNodesAndFiles) {
+  const auto nodes = ParseNodes(
+      R"({"nodes": [{"name": "node-0", "cores": [0, 1], "memory_bytes": 5, "job": null}]})");
+  ASSERT_TRUE(nodes.ok());
+  EXPECT_EQ(nodes->at(0).cores.size(), 2u);
+  EXPECT_EQ(nodes->at(0).job, "");
+  EXPECT_EQ(ParseFiles(R"({"files": [{"path": "a", "bytes": -3}]})")->at(0).bytes, 0u);
+}
+
+TEST(Views, AJobWithoutCodeHasNoSnapshot) {
+  EXPECT_EQ(CreateJobBody("job.yml", "a: \"b\"", "/x", ""),
+            R"({"base_directory":"/x","file":"job.yml","snapshot":null,"text":"a: \"b\""})");
+}
+
+}  // namespace
+}  // namespace tutti::client
