@@ -205,8 +205,10 @@ class SqliteStore final : public Store {
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::filesystem::path& path,
                                                    StoreOptions options) {
   // SQLite would make it readable for all, and it holds the jobs' tokens. Its -wal and -shm files
-  // get the same mode.
-  TUTTI_RETURN_IF_ERROR(base::Open(path, O_RDWR | O_CREAT, 0600).status());
+  // get the same mode. A file that is there is not opened: to close it would drop this process's
+  // locks on it.
+  const absl::Status created = base::Open(path, O_RDWR | O_CREAT | O_EXCL, 0600).status();
+  if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
   TUTTI_ASSIGN_OR_RETURN(
       std::unique_ptr<Database> database,
       Database::Open(path, AllMigrations(), {options.busy_timeout, std::move(options.on_commit)}));

@@ -1,0 +1,33 @@
+// Why a job waits, in plain words for the person who waits. Inside the room scheduler only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "platform/scheduler/scheduler.h"
+
+namespace tutti::scheduler {
+
+// What runs once this decision is carried out, as far as it holds nodes of the cluster.
+struct Occupant {
+  std::string id;
+  int node_count;
+  absl::Time end;
+};
+
+struct Situation {
+  absl::Time now;
+  int free;   // after this decision's starts
+  int total;  // nodes of the cluster
+  std::vector<Occupant> occupants;
+};
+
+std::string TooLarge(int node_count, int total);
+// Of the first in the queue that waits.
+std::string WaitsForNodes(const PendingJob& job, const Situation& situation);
+// Of one behind it: `head` waits, `ahead` jobs in all are before this one.
+std::string WaitsBehind(const PendingJob& job, const PendingJob& head, absl::Time head_start,
+                        int ahead, const Situation& situation);
+
+}  // namespace tutti::scheduler

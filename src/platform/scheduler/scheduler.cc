@@ -1,0 +1,145 @@
+#include "platform/scheduler/scheduler.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "platform/scheduler/profile.h"
+#include "platform/scheduler/reasons.h"
+
+namespace tutti::scheduler {
+namespace {
+
+// Expected starts are worked out for this many waiting jobs; further back they would be guesses.
+constexpr size_t kMostForecasts = 200;
+
+std::vector<PendingJob> InQueueOrder(std::vector<PendingJob> jobs) {
+  std::stable_sort(jobs.begin(), jobs.end(), [](const PendingJob& a, const PendingJob& b) {
+    return std::make_tuple(-static_cast<int>(a.priority), a.sequence, a.id) <
+           std::make_tuple(-static_cast<int>(b.priority), b.sequence, b.id);
+  });
+  for (PendingJob& job : jobs) job.node_count = std::max(job.node_count, 1);
+  return jobs;
+}
+
+// One pass over the queue. `profile_` knows what runs, what this pass starts, and the reservation
+// of the head: the first job that does not fit.
+class Pass {
+ public:
+  Pass(const std::vector<RunningJob>& running, const std::vector<std::string>& nodes,
+       absl::Time now)
+      : now_(now), profile_(now, 0) {
+    const std::set<std::string> cluster(nodes.begin(), nodes.end());
+    std::set<std::string> used;
+    situation_ = {now, 0, static_cast<int>(cluster.size()), {}};
+    profile_ = Profile(now, situation_.total);
+    for (const RunningJob& job : running) {
+      int count = 0;  // of its nodes, those that are still part of the cluster
+      for (const std::string& node : job.nodes) {
+        if (cluster.contains(node) && used.insert(node).second) ++count;
+      }
+      if (count > 0) Occupy(job.id, count, job.expected_end);
+    }
+    for (const std::string& node : nodes) {
+      if (used.insert(node).second) free_.push_back(node);
+    }
+  }
+
+  Decision Run(const std::vector<PendingJob>& queue) {
+    for (const PendingJob& job : queue) {
+      if (job.node_count <= situation_.total && MayStartNow(job)) {
+        StartNow(job);
+      } else {
+        waiting_.push_back(&job);
+        if (head_ == nullptr && job.node_count <= situation_.total) Reserve(job);
+      }
+    }
+    situation_.free = static_cast<int>(free_.size());
+    Explain();
+    return std::move(decision_);
+  }
+
+ private:
+  void Occupy(const std::string& id, int count, absl::Time end) {
+    situation_.occupants.push_back({id, count, end});
+    // A job past its end still holds its nodes.
+    profile_.Take(count, now_, std::max(end, now_ + absl::Seconds(1)));
+  }
+
+  bool MayStartNow(const PendingJob& job) const {
+    if (free_.size() < static_cast<size_t>(job.node_count)) return false;
+    if (head_ == nullptr) return true;
+    // A head that waits for a job without a time limit has no time to reserve. What ends by itself
+    // may go first; what may never end takes only nodes that the head does not need.
+    if (head_start_ == absl::InfiniteFuture() && job.time_limit == absl::InfiniteDuration()) {
+      return job.node_count <= never_needed_;
+    }
+    return profile_.Earliest(job.node_count, job.time_limit) == now_;
+  }
+
+  void StartNow(const PendingJob& job) {
+    Start start{job.id, {free_.begin(), free_.begin() + job.node_count}};
+    free_.erase(free_.begin(), free_.begin() + job.node_count);
+    Occupy(job.id, job.node_count, now_ + job.time_limit);
+    if (job.time_limit == absl::InfiniteDuration()) never_needed_ -= job.node_count;
+    decision_.starts.push_back(std::move(start));
+  }
+
+  void Reserve(const PendingJob& head) {
+    head_ = &head;
+    head_start_ = profile_.Earliest(head.node_count, head.time_limit);
+    never_needed_ = situation_.total - head.node_count;
+    profile_.Take(head.node_count, head_start_, head_start_ + head.time_limit);
+  }
+
+  void Explain() {
+    int ahead = 0;
+    size_t forecasts = 0;
+    bool known = true;  // behind a job whose start is not known, no other is
+    for (const PendingJob* job : waiting_) {
+      Wait wait{job->id, "", std::nullopt};
+      if (job->node_count > situation_.total) {
+        wait.reason = TooLarge(job->node_count, situation_.total);
+        decision_.waits.push_back(std::move(wait));
+        continue;
+      }
+      wait.reason = job == head_ ? WaitsForNodes(*job, situation_)
+                                 : WaitsBehind(*job, *head_, head_start_, ahead, situation_);
+      if (known && forecasts++ < kMostForecasts) wait.expected_start = Forecast(*job);
+      known = wait.expected_start.has_value();
+      decision_.waits.push_back(std::move(wait));
+      ++ahead;
+    }
+  }
+
+  // When the job starts if all before it keep to their limits; takes its place in the profile.
+  std::optional<absl::Time> Forecast(const PendingJob& job) {
+    absl::Time start = head_start_;
+    if (&job != head_) {
+      start = profile_.Earliest(job.node_count, job.time_limit);
+      profile_.Take(job.node_count, start, start + job.time_limit);
+    }
+    if (start == absl::InfiniteFuture()) return std::nullopt;
+    return start;
+  }
+
+  const absl::Time now_;
+  Profile profile_;
+  Situation situation_;
+  std::vector<std::string> free_;
+  const PendingJob* head_ = nullptr;
+  absl::Time head_start_ = absl::InfiniteFuture();
+  int never_needed_ = 0;  // nodes beyond those of the head that no endless job has taken
+  std::vector<const PendingJob*> waiting_;
+  Decision decision_;
+};
+
+}  // namespace
+
+Decision Schedule(const std::vector<PendingJob>& pending, const std::vector<RunningJob>& running,
+                  const std::vector<std::string>& nodes, absl::Time now) {
+  const std::vector<PendingJob> queue = InQueueOrder(pending);
+  return Pass(running, nodes, now).Run(queue);
+}
+
+}  // namespace tutti::scheduler
