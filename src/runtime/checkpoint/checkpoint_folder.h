@@ -1,0 +1,69 @@
+// The checkpoints of one training run: step-00001200/ and so on below one folder
+// (docs/formats/checkpoint.md).
+//
+// Invariant: a step that List names was written whole and synced; an older one goes only after a
+// newer one has become durable. One process saves; any number read meanwhile. Thread-compatible.
+//
+// Save is given tensors that nobody changes until it returns. A writer in the background is a
+// thread that calls it with a snapshot; shards of several ranks are further files of the manifest.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/checkpoint/safetensors.h"
+
+namespace tutti::checkpoint {
+
+struct Checkpoint {
+  int64_t step = 0;
+  TensorMap model;       // parameters and buffers
+  TensorMap optimizer;   // "momentum.<parameter>" and the like
+  nlohmann::json state;  // epoch, seed, world size, recipe, ...
+};
+
+struct SavedCheckpoint {
+  std::filesystem::path path;
+  uint64_t bytes = 0;
+};
+
+struct NewestCheckpoint {
+  Checkpoint checkpoint;
+  std::filesystem::path path;
+  // One for each newer checkpoint that was passed over because it is damaged: what is wrong with
+  // which file. To be shown to the user.
+  std::vector<std::string> warnings;
+};
+
+class CheckpointFolder {
+ public:
+  // `keep`, at least 1: how many of the newest checkpoints Save leaves.
+  CheckpointFolder(std::filesystem::path root, int keep);
+
+  // Durable when it returns. On an error, such as a full disk (ResourceExhausted), the checkpoints
+  // there were before are untouched and nothing of this one stays. Replaces one of the same step.
+  absl::StatusOr<SavedCheckpoint> Save(const Checkpoint& checkpoint);
+
+  // The steps that there are, ascending; empty when the folder does not exist.
+  absl::StatusOr<std::vector<int64_t>> List() const;
+
+  // Every byte is verified. NotFound: there is no such step; DataLoss names the file that is
+  // missing, cut short or changed.
+  absl::StatusOr<Checkpoint> Load(int64_t step) const;
+
+  // The newest that verifies. A damaged one costs the steps since the one before it, not the run;
+  // but it is told. NotFound: there is no checkpoint; DataLoss: all are damaged, and how.
+  absl::StatusOr<NewestCheckpoint> LoadNewest() const;
+
+ private:
+  std::filesystem::path PathOf(int64_t step) const;
+  absl::Status Release(int64_t newest) const;
+
+  std::filesystem::path root_;
+  int keep_;
+};
+
+}  // namespace tutti::checkpoint

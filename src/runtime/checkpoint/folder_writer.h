@@ -1,0 +1,45 @@
+// A folder that appears under its name whole and on disk, or not at all
+// (docs/formats/checkpoint.md).
+//
+// Files are written into FOLDER.tmp and synced, the manifest that names them all comes last, and a
+// rename gives the folder its name: at no instant is there a folder with a manifest and a file less
+// than it says. One writer per folder; thread-compatible.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::checkpoint {
+
+class FolderWriter {
+ public:
+  // Removes what a writer that was killed left in FOLDER.tmp. FailedPrecondition when FOLDER exists
+  // and is not the work of a FolderWriter.
+  static absl::StatusOr<FolderWriter> Create(std::filesystem::path folder);
+  FolderWriter(FolderWriter&& other) noexcept;
+  // Without Commit, nothing of the folder stays.
+  ~FolderWriter();
+
+  // Writes a file of the pieces, one after the other, and syncs it.
+  absl::Status Add(absl::string_view name, std::span<const absl::string_view> pieces);
+  absl::Status Add(absl::string_view name, absl::string_view content);
+
+  // Writes the manifest, `head` plus the files, and renames; takes the place of an older folder of
+  // the same name in one step. Returns the bytes of all files but the manifest.
+  absl::StatusOr<uint64_t> Commit(nlohmann::json head);
+
+ private:
+  explicit FolderWriter(std::filesystem::path folder);
+
+  std::filesystem::path folder_, temporary_;
+  nlohmann::json files_ = nlohmann::json::object();
+  uint64_t bytes_ = 0;
+  bool open_ = true;
+};
+
+}  // namespace tutti::checkpoint

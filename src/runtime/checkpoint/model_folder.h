@@ -1,0 +1,38 @@
+// A trained model as a folder: weights, architecture, classes and how an image becomes its input
+// (docs/formats/checkpoint.md). Functions are thread-safe.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/checkpoint/safetensors.h"
+
+namespace tutti::checkpoint {
+
+struct ModelInput {
+  int64_t height = 32, width = 32;  // pixels
+  int64_t resize = 0;  // > 0: shorter side to this first, then the centre of height x width
+  std::array<double, 3> mean = {0, 0, 0};  // of pixels in 0..1, RGB
+  std::array<double, 3> stddev = {1, 1, 1};
+};
+
+struct ModelFolder {
+  std::string architecture;          // models::ModelSpec::name
+  std::vector<std::string> classes;  // by label
+  ModelInput input;
+  TensorMap tensors;  // parameters and buffers
+};
+
+// Atomic and durable, as a checkpoint. Replaces a model folder of the same name.
+absl::Status WriteModelFolder(const std::filesystem::path& path, const ModelFolder& model);
+
+// Every byte is verified. Errors name the file and the key: NotFound when the folder has no
+// manifest; DataLoss when a file is damaged; InvalidArgument when model.json does not say what it
+// must.
+absl::StatusOr<ModelFolder> ReadModelFolder(const std::filesystem::path& path);
+
+}  // namespace tutti::checkpoint
