@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -43,6 +43,19 @@ constexpr std::array<absl::string_view, 20> kLostPeer = {
     "rendezvous timed out",
     "heartbeat timeout",
 };
+
+// What a message says after the number of the rank that it blames.
+constexpr std::array<absl::string_view, 8> kVerdicts = {
+    " left", " lost", " is gone", " died", " closed", " did not", " has gone", " disconnected"};
+
+// The number that begins at `at`, and where it ends.
+std::optional<std::pair<int, size_t>> NumberAt(absl::string_view text, size_t at) {
+  size_t end = at;
+  while (end < text.size() && absl::ascii_isdigit(text[end])) ++end;
+  int number = 0;
+  if (!absl::SimpleAtoi(text.substr(at, end - at), &number)) return std::nullopt;
+  return std::pair(number, end);
+}
 
 std::string OneLine(absl::string_view text) {
   return absl::StrReplaceAll(absl::StripAsciiWhitespace(text), {{"\r\n", " "}, {"\n", " "}});
@@ -227,18 +240,16 @@ class Examination {
 
 int BlamedRank(absl::string_view last_error) {
   const std::string text = absl::AsciiStrToLower(last_error);
-  constexpr std::array<absl::string_view, 8> kVerdicts = {
-      " left", " lost", " is gone", " died", " closed", " did not", " has gone", " disconnected"};
+  if (const size_t at = text.find("lost rank "); at != std::string::npos) {
+    if (const auto rank = NumberAt(text, at + 10)) return rank->first;
+  }
   for (size_t at = text.find("rank "); at != std::string::npos; at = text.find("rank ", at + 1)) {
-    size_t end = at + 5;
-    while (end < text.size() && absl::ascii_isdigit(text[end])) ++end;
-    int rank = -1;
-    if (!absl::SimpleAtoi(text.substr(at + 5, end - at - 5), &rank)) continue;
-    const absl::string_view before = absl::string_view(text).substr(0, at);
-    const absl::string_view after = absl::string_view(text).substr(end, 40);
-    if (absl::EndsWith(before, "lost ")) return rank;
-    for (const absl::string_view verdict : kVerdicts) {
-      if (absl::StrContains(after, verdict)) return rank;
+    const auto rank = NumberAt(text, at + 5);
+    if (!rank) continue;
+    const absl::string_view after = absl::string_view(text).substr(rank->second, 40);
+    if (std::any_of(kVerdicts.begin(), kVerdicts.end(),
+                    [&](absl::string_view verdict) { return absl::StrContains(after, verdict); })) {
+      return rank->first;
     }
   }
   return -1;

@@ -1,5 +1,6 @@
 // A file that arrives in pieces: hidden under a temporary name until it is whole, then renamed to
-// its place. Not thread-safe. Destroying it without Commit leaves nothing behind.
+// its place. Not thread-safe. Destroying it without Commit leaves nothing behind; what a killed
+// process left is in the staging folder, which the next one empties.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,10 @@ namespace tutti::service {
 
 class IncomingFile {
  public:
-  // Makes the folders above `path`. ResourceExhausted if the disk is full, here and below.
-  static absl::StatusOr<std::unique_ptr<IncomingFile>> Create(const std::filesystem::path& path);
+  // `staging` is a folder on the file system of `path`; both are made if they are not there.
+  // ResourceExhausted if the disk is full, here and below.
+  static absl::StatusOr<std::unique_ptr<IncomingFile>> Create(const std::filesystem::path& path,
+                                                              const std::filesystem::path& staging);
   ~IncomingFile();
   IncomingFile(const IncomingFile&) = delete;
   IncomingFile& operator=(const IncomingFile&) = delete;

@@ -23,7 +23,8 @@ struct JobFile {
 
 class JobFiles {
  public:
-  explicit JobFiles(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  JobFiles(std::filesystem::path directory, std::filesystem::path staging)
+      : directory_(std::move(directory)), staging_(std::move(staging)) {}
 
   // The folder of a job; the job exists and its id is safe as a file name.
   std::filesystem::path FolderOf(absl::string_view job) const;
@@ -44,7 +45,7 @@ class JobFiles {
   std::vector<std::string> Hidden() const;
 
  private:
-  std::filesystem::path directory_;
+  std::filesystem::path directory_, staging_;
 };
 
 // "a/b.txt" if that is a relative path that stays below its folder; else InvalidArgument.

@@ -18,8 +18,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -53,20 +55,20 @@ class JobLogs {
  public:
   static constexpr size_t kMaxLine = 64 << 10;
 
-  // For writing, with recovery. Makes the folder at the first Append.
-  static absl::StatusOr<std::shared_ptr<JobLogs>> Open(std::filesystem::path directory,
+  // For writing, after recovery. The folder is made if it is not there.
+  static absl::StatusOr<std::shared_ptr<JobLogs>> Open(const std::filesystem::path& directory,
                                                        const base::Clock* clock);
-  // Of a job that has ended.
-  static absl::StatusOr<std::shared_ptr<JobLogs>> OpenToRead(std::filesystem::path directory);
+  // Of a job that has ended. A folder that is not there is an empty log.
+  static absl::StatusOr<std::shared_ptr<JobLogs>> OpenToRead(
+      const std::filesystem::path& directory);
   ~JobLogs();
 
   // `bytes` of the stream from `offset` on. What is there already is skipped; if bytes before
   // `offset` are missing nothing is kept. Returns how many bytes are kept now: where to go on.
-  // ResourceExhausted if the disk is full; a part may have been kept then.
+  // ResourceExhausted if the disk is full; a part may have been kept then. FailedPrecondition after
+  // Close.
   absl::StatusOr<uint64_t> Append(int rank, Stream stream, uint64_t offset,
                                   absl::string_view bytes);
-  // How many bytes of the stream are kept.
-  uint64_t SizeOf(int rank, Stream stream) const;
   // Nothing more comes: last lines without a newline are indexed, everything is on the disk.
   absl::Status Close();
 
@@ -78,19 +80,24 @@ class JobLogs {
   struct Record;
   struct File;
   JobLogs(std::filesystem::path directory, const base::Clock* clock);
+  absl::Status OpenIndex(int flags);
   absl::Status Recover();
-  absl::Status OpenIndex(bool to_write);
-  absl::StatusOr<File*> FileOf(int rank, Stream stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status IndexLines(int rank, Stream stream, File& file, bool all)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status AppendRecord(const Record& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status FindFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status ReadIndex() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<File*> FileOf(int rank, Stream stream) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status IndexLines(File& file, bool all) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<Record> RecordAt(uint64_t number) const;
+  absl::Status ReadRecord(const Record& record, uint64_t number, uint64_t offset, size_t max_bytes,
+                          std::vector<LogLine>& lines) const;
 
   const std::filesystem::path directory_;
-  const base::Clock* const clock_;
+  const base::Clock* const clock_;  // null: only for reading
+  base::UniqueFd index_;            // not valid: an empty log
   mutable absl::Mutex mutex_;
-  base::UniqueFd index_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t records_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<std::pair<int, Stream>, std::unique_ptr<File>> files_ ABSL_GUARDED_BY(mutex_);
+  // Never shrinks; a File stays where it is.
+  mutable std::map<std::pair<int, Stream>, std::unique_ptr<File>> files_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tutti::service

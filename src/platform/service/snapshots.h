@@ -15,7 +15,8 @@ namespace tutti::service {
 
 class Snapshots {
  public:
-  explicit Snapshots(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  Snapshots(std::filesystem::path directory, std::filesystem::path staging)
+      : directory_(std::move(directory)), staging_(std::move(staging)) {}
 
   // The file of "sha256:HEX". InvalidArgument if that is no such name; NotFound if it is not here.
   absl::StatusOr<std::filesystem::path> Find(absl::string_view name) const;
@@ -32,10 +33,10 @@ class Snapshots {
     std::unique_ptr<IncomingFile> file_;
     std::string hex_;
   };
-  absl::StatusOr<Upload> Begin(absl::string_view name);
+  absl::StatusOr<Upload> Begin(absl::string_view name) const;
 
  private:
-  std::filesystem::path directory_;
+  std::filesystem::path directory_, staging_;
 };
 
 }  // namespace tutti::service

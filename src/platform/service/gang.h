@@ -1,0 +1,63 @@
+// What the launchers of one allocation have reported, as facts: which nodes are prepared, which
+// processes run, how they ended. Fed with the events of docs/formats/launch-plan.md, each once and
+// in the order of its node; rebuilt from the store after a restart. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "platform/service/diagnosis.h"
+#include "platform/service/placement.h"
+
+namespace tutti::service {
+
+class Gang {
+ public:
+  explicit Gang(const Placement& placement);
+
+  // InvalidArgument if the line is no event of that node. Kinds that are not known are fine.
+  absl::Status Check(int node, absl::string_view line) const;
+  // The next event of the node; it has passed Check. What follows a node's `finished` is counted
+  // and changes nothing: a second launcher may repeat it.
+  void Apply(int node, absl::string_view line);
+  // How many events of the node were applied.
+  int size() const { return static_cast<int>(nodes_.size()); }
+  int64_t count(int node) const { return nodes_.at(node).events; }
+
+  // The engine says that the launcher is dead and it had not finished; it may yet be replaced by
+  // one that delivers what is left.
+  void NoteDeath(int node, absl::Time now);
+  // Nothing more will come from the node.
+  void GiveUp(int node, absl::string_view reason, absl::Time now);
+
+  bool AnyPreparing() const;
+  bool AllPrepared() const;
+  bool AllStarted() const;  // every process has been started, and may have ended
+  bool AllExited() const;   // every process has ended, or its node is done
+  bool AllDone() const;     // every node has finished or was given up
+  bool done(int node) const { return nodes_.at(node).done; }
+  // How everything has ended so far, for Diagnose.
+  GangEnd End() const;
+
+ private:
+  struct Node {
+    PlacedNode place;
+    int64_t events = 0;
+    bool preparing = false, prepared = false, done = false;
+    std::set<int> started, exited;  // ranks
+    NodeEnd end;
+  };
+  bool Every(bool (*holds)(const Node&)) const;
+  void ApplyExit(Node& node, const nlohmann::json& event);
+
+  std::vector<Node> nodes_;
+  std::vector<RankExit> exits_;
+};
+
+}  // namespace tutti::service

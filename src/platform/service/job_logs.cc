@@ -1,0 +1,302 @@
+#include "platform/service/job_logs.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace tutti::service {
+namespace {
+
+constexpr std::array<absl::string_view, 3> kStreamNames = {"stdout", "stderr", "metrics"};
+constexpr size_t kBlock = 256 << 10;
+
+// Reads exactly `size` bytes at `offset`.
+absl::Status ReadAt(int fd, uint64_t offset, char* to, size_t size) {
+  while (size > 0) {
+    const ssize_t n = ::pread(fd, to, size, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return base::ErrnoStatus("read a job's log");
+    if (n == 0) return absl::DataLossError("a job's log is shorter than its index");
+    to += n;
+    offset += n;
+    size -= n;
+  }
+  return absl::OkStatus();
+}
+
+// Writes at `offset` and advances it by what was written, also on failure.
+absl::Status WriteAt(int fd, uint64_t& offset, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return base::ErrnoStatus("write a job's log");
+    bytes.remove_prefix(n);
+    offset += n;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> SizeOf(int fd) {
+  struct stat status;
+  if (::fstat(fd, &status) != 0) return base::ErrnoStatus("fstat of a job's log");
+  return static_cast<uint64_t>(status.st_size);
+}
+
+}  // namespace
+
+absl::string_view Name(Stream stream) { return kStreamNames[static_cast<int>(stream)]; }
+
+absl::StatusOr<Stream> StreamFromName(absl::string_view name) {
+  for (size_t i = 0; i < kStreamNames.size(); ++i) {
+    if (kStreamNames[i] == name) return static_cast<Stream>(i);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("stream must be stdout, stderr or metrics, but is \"", name, "\""));
+}
+
+// As it lies in the index, in the machine's byte order.
+struct JobLogs::Record {
+  int64_t micros = 0;   // of arrival, since 1970
+  uint64_t offset = 0;  // in the stream's file
+  uint32_t length = 0;
+  int32_t rank = 0;
+  uint8_t stream = 0;
+  std::array<uint8_t, 7> zero = {};
+};
+
+struct JobLogs::File {
+  int rank = 0;
+  Stream stream = Stream::kStdout;
+  base::UniqueFd fd;
+  uint64_t size = 0;
+  uint64_t whole = 0;    // bytes up to and with the last newline
+  uint64_t indexed = 0;  // bytes that records cover
+};
+
+JobLogs::JobLogs(std::filesystem::path directory, const base::Clock* clock)
+    : directory_(std::move(directory)), clock_(clock) {}
+JobLogs::~JobLogs() = default;
+
+absl::StatusOr<std::shared_ptr<JobLogs>> JobLogs::Open(const std::filesystem::path& directory,
+                                                       const base::Clock* clock) {
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory));
+  std::shared_ptr<JobLogs> logs(new JobLogs(directory, clock));
+  TUTTI_RETURN_IF_ERROR(logs->OpenIndex(O_RDWR | O_CREAT));
+  TUTTI_RETURN_IF_ERROR(logs->Recover());
+  return logs;
+}
+
+absl::StatusOr<std::shared_ptr<JobLogs>> JobLogs::OpenToRead(
+    const std::filesystem::path& directory) {
+  std::shared_ptr<JobLogs> logs(new JobLogs(directory, nullptr));
+  const absl::Status opened = logs->OpenIndex(O_RDONLY);
+  if (!opened.ok() && !absl::IsNotFound(opened)) return opened;
+  return logs;
+}
+
+absl::Status JobLogs::OpenIndex(int flags) {
+  static_assert(sizeof(Record) == 32);
+  absl::MutexLock lock(&mutex_);
+  TUTTI_ASSIGN_OR_RETURN(index_, base::Open(directory_ / "arrivals", flags));
+  TUTTI_ASSIGN_OR_RETURN(const uint64_t bytes, service::SizeOf(index_.get()));
+  records_ = bytes / sizeof(Record);
+  return absl::OkStatus();
+}
+
+absl::Status JobLogs::Recover() {
+  absl::MutexLock lock(&mutex_);
+  TUTTI_RETURN_IF_ERROR(FindFiles());
+  TUTTI_RETURN_IF_ERROR(ReadIndex());
+  if (::ftruncate(index_.get(), static_cast<off_t>(records_ * sizeof(Record))) != 0) {
+    return base::ErrnoStatus("shorten the index of a job's logs");
+  }
+  std::string block;
+  for (auto& [key, file] : files_) {
+    file->whole = file->indexed;
+    for (uint64_t at = file->indexed; at < file->size; at += block.size()) {
+      block.resize(std::min<uint64_t>(kBlock, file->size - at));
+      TUTTI_RETURN_IF_ERROR(ReadAt(file->fd.get(), at, block.data(), block.size()));
+      const size_t newline = block.rfind('\n');
+      if (newline != std::string::npos) file->whole = at + newline + 1;
+    }
+    TUTTI_RETURN_IF_ERROR(IndexLines(*file, /*all=*/false));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobLogs::FindFiles() {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_, error)) {
+    const std::string name = entry.path().filename().native();
+    absl::string_view rest = name;
+    if (!absl::ConsumePrefix(&rest, "rank-")) continue;
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(rest, absl::MaxSplits('.', 1));
+    int rank = 0;
+    const auto stream = StreamFromName(parts.second);
+    if (!absl::SimpleAtoi(parts.first, &rank) || !stream.ok()) continue;
+    TUTTI_RETURN_IF_ERROR(FileOf(rank, *stream).status());
+  }
+  if (error) return base::ErrnoStatus(directory_.native(), error.value());
+  return absl::OkStatus();
+}
+
+// How far the index covers each file. Ends at the first record that speaks of bytes which are not
+// there: a power failure kept the index and lost the file's end.
+absl::Status JobLogs::ReadIndex() {
+  std::vector<Record> block;
+  for (uint64_t at = 0; at < records_; at += block.size()) {
+    block.resize(std::min<uint64_t>(kBlock / sizeof(Record), records_ - at));
+    TUTTI_RETURN_IF_ERROR(ReadAt(index_.get(), at * sizeof(Record),
+                                 reinterpret_cast<char*>(block.data()),
+                                 block.size() * sizeof(Record)));
+    for (size_t i = 0; i < block.size(); ++i) {
+      const Record& record = block[i];
+      const auto found = files_.find({record.rank, static_cast<Stream>(record.stream)});
+      const bool fits = found != files_.end() && record.offset == found->second->indexed &&
+                        record.offset + record.length <= found->second->size;
+      if (!fits) {
+        records_ = at + i;
+        return absl::OkStatus();
+      }
+      found->second->indexed += record.length;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<JobLogs::File*> JobLogs::FileOf(int rank, Stream stream) const {
+  if (const auto found = files_.find({rank, stream}); found != files_.end()) {
+    return found->second.get();
+  }
+  auto fresh = std::make_unique<File>();
+  fresh->rank = rank;
+  fresh->stream = stream;
+  const std::filesystem::path path = directory_ / absl::StrCat("rank-", rank, ".", Name(stream));
+  TUTTI_ASSIGN_OR_RETURN(fresh->fd,
+                         base::Open(path, clock_ == nullptr ? O_RDONLY : O_RDWR | O_CREAT));
+  TUTTI_ASSIGN_OR_RETURN(fresh->size, service::SizeOf(fresh->fd.get()));
+  return (files_[{rank, stream}] = std::move(fresh)).get();
+}
+
+absl::StatusOr<uint64_t> JobLogs::Append(int rank, Stream stream, uint64_t offset,
+                                         absl::string_view bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (closed_) return absl::FailedPreconditionError("the job's logs are closed");
+  TUTTI_ASSIGN_OR_RETURN(File* const file, FileOf(rank, stream));
+  if (offset > file->size) return file->size;
+  const absl::string_view fresh =
+      bytes.substr(std::min<uint64_t>(bytes.size(), file->size - offset));
+  const uint64_t before = file->size;
+  const absl::Status written = WriteAt(file->fd.get(), file->size, fresh);
+  const size_t newline = fresh.substr(0, file->size - before).rfind('\n');
+  if (newline != absl::string_view::npos) file->whole = before + newline + 1;
+  TUTTI_RETURN_IF_ERROR(IndexLines(*file, /*all=*/false));
+  TUTTI_RETURN_IF_ERROR(written);
+  return file->size;
+}
+
+absl::Status JobLogs::IndexLines(File& file, bool all) {
+  const bool long_line = file.size - std::max(file.whole, file.indexed) >= kMaxLine;
+  const uint64_t end = all || long_line ? file.size : std::max(file.whole, file.indexed);
+  while (file.indexed < end) {
+    const uint64_t length = std::min<uint64_t>(end - file.indexed, uint64_t{1} << 30);
+    const Record record{.micros = absl::ToUnixMicros(clock_->Now()),
+                        .offset = file.indexed,
+                        .length = static_cast<uint32_t>(length),
+                        .rank = file.rank,
+                        .stream = static_cast<uint8_t>(file.stream)};
+    uint64_t at = records_ * sizeof(Record);
+    TUTTI_RETURN_IF_ERROR(
+        WriteAt(index_.get(), at, {reinterpret_cast<const char*>(&record), sizeof(record)}));
+    ++records_;
+    file.indexed += length;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status JobLogs::Close() {
+  absl::MutexLock lock(&mutex_);
+  closed_ = true;
+  for (auto& [key, file] : files_) {
+    TUTTI_RETURN_IF_ERROR(IndexLines(*file, /*all=*/true));
+    if (::fsync(file->fd.get()) != 0) return base::ErrnoStatus("fsync a job's log");
+  }
+  if (::fsync(index_.get()) != 0) return base::ErrnoStatus("fsync the index of a job's logs");
+  return base::SyncDirectory(directory_);
+}
+
+absl::StatusOr<std::vector<LogLine>> JobLogs::Read(LogPosition position, size_t max_bytes) const {
+  uint64_t records = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    records = records_;
+  }
+  const auto wrong = absl::InvalidArgumentError("the cursor is none of this job");
+  if (position.record > records || (position.record == records && position.offset > 0)) {
+    return wrong;
+  }
+  std::vector<LogLine> lines;
+  size_t bytes = 0;
+  for (uint64_t number = position.record; number < records && bytes < max_bytes; ++number) {
+    TUTTI_ASSIGN_OR_RETURN(const Record record, RecordAt(number));
+    const uint64_t offset = number == position.record ? position.offset : 0;
+    if (offset >= record.length) return wrong;
+    const size_t had = lines.size();
+    TUTTI_RETURN_IF_ERROR(ReadRecord(record, number, offset, max_bytes - bytes, lines));
+    for (size_t i = had; i < lines.size(); ++i) bytes += lines[i].text.size() + 1;
+  }
+  return lines;
+}
+
+absl::StatusOr<JobLogs::Record> JobLogs::RecordAt(uint64_t number) const {
+  Record record;
+  TUTTI_RETURN_IF_ERROR(ReadAt(index_.get(), number * sizeof(Record),
+                               reinterpret_cast<char*>(&record), sizeof(record)));
+  return record;
+}
+
+// The lines of one record from `offset` in it on, until about `max_bytes` are reached.
+absl::Status JobLogs::ReadRecord(const Record& record, uint64_t number, uint64_t offset,
+                                 size_t max_bytes, std::vector<LogLine>& lines) const {
+  int fd = -1;
+  {
+    absl::MutexLock lock(&mutex_);
+    TUTTI_ASSIGN_OR_RETURN(const File* const file,
+                           FileOf(record.rank, static_cast<Stream>(record.stream)));
+    fd = file->fd.get();
+  }
+  // One byte past the longest piece, to see whether its newline follows.
+  std::string block(std::min<uint64_t>(record.length - offset, max_bytes + kMaxLine + 1), '\0');
+  TUTTI_RETURN_IF_ERROR(ReadAt(fd, record.offset + offset, block.data(), block.size()));
+  const bool to_the_end = offset + block.size() == record.length;
+  absl::string_view rest = block;
+  while (!rest.empty() && block.size() - rest.size() < max_bytes) {
+    const size_t newline = rest.substr(0, kMaxLine + 1).find('\n');
+    const bool partial = newline == absl::string_view::npos;
+    if (partial && rest.size() <= kMaxLine && !to_the_end) break;
+    const size_t length = partial ? std::min(rest.size(), kMaxLine) : newline;
+    LogLine line{.time = absl::FromUnixMicros(record.micros),
+                 .rank = record.rank,
+                 .stream = static_cast<Stream>(record.stream),
+                 .text = std::string(rest.substr(0, length)),
+                 .partial = partial};
+    rest.remove_prefix(length + (partial ? 0 : 1));
+    const uint64_t at = offset + (block.size() - rest.size());
+    line.next = at == record.length ? LogPosition{number + 1, 0} : LogPosition{number, at};
+    lines.push_back(std::move(line));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tutti::service

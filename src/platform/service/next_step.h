@@ -1,0 +1,44 @@
+// Which step a placed job can take now: a pure function of its state and of what its launchers have
+// reported. One step at a time, so that no state is left out when reports come in a bunch.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "platform/service/diagnosis.h"
+#include "platform/service/gang.h"
+#include "platform/store/job_state.h"
+
+namespace tutti::service {
+
+// Why a job is Finalizing. All but kEnded: its processes are to be stopped.
+enum class Cause { kNone, kEnded, kFailure, kCanceled, kTimedOut };
+
+absl::string_view Name(Cause cause);
+Cause CauseFromName(absl::string_view name);  // kNone for what is no cause
+inline bool MustStop(Cause cause) { return cause != Cause::kNone && cause != Cause::kEnded; }
+
+struct JobNow {
+  store::JobState state = store::JobState::kProvisioning;
+  Cause cause = Cause::kNone;
+  int world_size = 1;
+  int node_count = 1;
+  absl::Duration time_limit = absl::InfiniteDuration();
+  // When the service ends the job itself, should its launchers fail to.
+  absl::Time overdue = absl::InfiniteFuture();
+};
+
+struct Step {
+  store::JobState state;
+  std::string reason;
+  Cause cause = Cause::kNone;
+  std::vector<Failure> failures;
+};
+
+std::optional<Step> NextStep(const JobNow& job, const Gang& gang, absl::Time now);
+
+}  // namespace tutti::service

@@ -1,0 +1,80 @@
+#include "platform/service/state_folder.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/status.h"
+
+namespace tutti::service {
+namespace {
+
+constexpr size_t kTokenBytes = 24;
+
+absl::StatusOr<std::string> ReadOrMakeToken(const std::filesystem::path& path) {
+  const auto existing = base::ReadFile(path, 4096);
+  if (existing.ok()) {
+    std::string token(absl::StripAsciiWhitespace(*existing));
+    if (token.size() >= 16) return token;
+    return absl::FailedPreconditionError(
+        absl::StrCat(path.native(), " holds no token of at least 16 characters: remove it"));
+  }
+  if (!absl::IsNotFound(existing.status())) return existing.status();
+  std::string token = base::RandomHex(kTokenBytes);
+  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(path, token + "\n", 0600));
+  return token;
+}
+
+// One holder at a time; the kernel lets go when the process ends, however it ends.
+absl::StatusOr<base::UniqueFd> Hold(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / "lock";
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, base::Open(path, O_RDWR | O_CREAT, 0600));
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
+    const std::string pid = absl::StrCat(::getpid(), "\n");
+    if (::ftruncate(fd.get(), 0) != 0) return base::ErrnoStatus(path.native());
+    TUTTI_RETURN_IF_ERROR(base::WriteAll(fd.get(), pid, path.native()));
+    return fd;
+  }
+  if (errno != EWOULDBLOCK) return base::ErrnoStatus(absl::StrCat("flock ", path.native()));
+  const auto pid = base::ReadFile(path, 64);
+  return absl::FailedPreconditionError(absl::StrCat(
+      "another service (process ", pid.ok() ? absl::StripAsciiWhitespace(*pid) : "?", ") holds ",
+      directory.native(), ": stop it first, or give this one another folder"));
+}
+
+}  // namespace
+
+absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& directory) {
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory));
+  std::error_code error;
+  std::filesystem::permissions(directory, std::filesystem::perms::owner_all, error);
+  if (error) return base::ErrnoStatus(absl::StrCat("chmod ", directory.native()), error.value());
+  StateFolder folder;
+  folder.directory_ = directory;
+  TUTTI_ASSIGN_OR_RETURN(folder.lock_, Hold(directory));
+  TUTTI_ASSIGN_OR_RETURN(folder.user_token_, ReadOrMakeToken(directory / "token"));
+  TUTTI_ASSIGN_OR_RETURN(folder.launcher_token_, ReadOrMakeToken(directory / "launcher_token"));
+  return folder;
+}
+
+absl::Status StateFolder::Announce(absl::string_view url) const {
+  const auto text = [&](const std::string& token) {
+    return nlohmann::json{{"address", std::string(url)}, {"token", token}}.dump() + "\n";
+  };
+  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(launcher_file(), text(launcher_token_), 0600));
+  return base::WriteFileAtomic(service_file(), text(user_token_), 0600);
+}
+
+absl::Status StateFolder::Withdraw() const {
+  std::error_code error;
+  std::filesystem::remove(service_file(), error);
+  return error ? base::ErrnoStatus(service_file().native(), error.value()) : absl::OkStatus();
+}
+
+}  // namespace tutti::service

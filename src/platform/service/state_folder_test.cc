@@ -1,0 +1,90 @@
+#include "platform/service/state_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "platform/service/snapshots.h"
+
+namespace tutti::service {
+namespace {
+
+using ::testing::HasSubstr;
+
+int ModeOf(const std::filesystem::path& path) {
+  struct stat status = {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+  return status.st_mode & 0777;
+}
+
+TEST(StateFolder, KeepsItsTokensAndShowsThemToNobodyElse) {
+  base::TemporaryDirectory parent;
+  std::string user, launcher;
+  {
+    const auto folder = StateFolder::Open(parent.path() / "state");
+    ASSERT_TRUE(folder.ok()) << folder.status();
+    user = folder->user_token();
+    launcher = folder->launcher_token();
+    ASSERT_TRUE(folder->Announce("http://127.0.0.1:1").ok());
+    EXPECT_EQ(ModeOf(folder->directory()), 0700);
+    for (const char* name : {"token", "launcher_token", "service.json", "launcher.json"}) {
+      EXPECT_EQ(ModeOf(folder->directory() / name), 0600) << name;
+    }
+    const auto json = nlohmann::json::parse(base::ReadFile(folder->launcher_file()).value());
+    EXPECT_EQ(json.at("address"), "http://127.0.0.1:1");
+    EXPECT_EQ(json.at("token"), launcher);
+    ASSERT_TRUE(folder->Withdraw().ok());
+    EXPECT_FALSE(std::filesystem::exists(folder->service_file()));
+  }
+  EXPECT_NE(user, launcher);
+  EXPECT_EQ(user.size(), 48u);
+  const auto again = StateFolder::Open(parent.path() / "state");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->user_token(), user);
+}
+
+TEST(StateFolder, IsHeldByOneServiceAtATime) {
+  base::TemporaryDirectory parent;
+  const auto first = StateFolder::Open(parent.path());
+  ASSERT_TRUE(first.ok());
+  const auto second = StateFolder::Open(parent.path());
+  ASSERT_TRUE(absl::IsFailedPrecondition(second.status())) << second.status();
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr(std::to_string(::getpid())));
+}
+
+TEST(Snapshots, KeepWhatHasTheHashOfItsName) {
+  base::TemporaryDirectory folder;
+  const Snapshots snapshots(folder.path() / "snapshots", folder.path() / "incoming");
+  const std::string name = "sha256:" + base::Hex(base::Sha256Of("code"));
+  EXPECT_TRUE(absl::IsNotFound(snapshots.Find(name).status()));
+  {
+    auto upload = snapshots.Begin(name);
+    ASSERT_TRUE(upload.ok()) << upload.status();
+    ASSERT_TRUE(upload->Write("co").ok());
+    ASSERT_TRUE(upload->Write("dX").ok());
+    EXPECT_TRUE(absl::IsInvalidArgument(upload->Commit()));
+  }
+  EXPECT_TRUE(absl::IsNotFound(snapshots.Find(name).status()));
+  auto upload = snapshots.Begin(name);
+  ASSERT_TRUE(upload->Write("code").ok());
+  ASSERT_TRUE(upload->Commit().ok());
+  EXPECT_EQ(base::ReadFile(*snapshots.Find(name)).value(), "code");
+}
+
+TEST(Snapshots, RefuseOtherNames) {
+  base::TemporaryDirectory folder;
+  const Snapshots snapshots(folder.path(), folder.path());
+  for (const std::string& name :
+       {std::string(""), std::string("sha256:"), std::string("sha256:../x"),
+        "sha256:" + std::string(64, 'A'), "md5:" + std::string(64, 'a')}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(snapshots.Find(name).status())) << name;
+    EXPECT_TRUE(absl::IsInvalidArgument(snapshots.Begin(name).status())) << name;
+  }
+}
+
+}  // namespace
+}  // namespace tutti::service
