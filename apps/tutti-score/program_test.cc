@@ -1,0 +1,101 @@
+// The program as a user runs it.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "base/child_process.h"
+#include "base/file.h"
+#include "runtime/checkpoint/model_folder.h"
+#include "runtime/data/decode/jpeg_fake.h"
+#include "runtime/models/model.h"
+#include "runtime/models/state.h"
+
+namespace tutti {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+class ScoreProgramTest : public testing::Test {
+ protected:
+  ScoreProgramTest() {
+    const models::Model network = *models::MakeModel({"resnet20", 2}, /*seed=*/1);
+    checkpoint::ModelFolder folder;
+    folder.architecture = "resnet20";
+    folder.classes = {"cat", "dog"};
+    folder.tensors = models::StateOf(*network);
+    EXPECT_TRUE(checkpoint::WriteModelFolder(directory_.path() / "model", folder).ok());
+    Write("cat.jpg", data::EncodePattern({}, 1));
+    Write("notes.txt", "no picture");
+  }
+
+  void Write(const char* name, const std::string& content) {
+    EXPECT_TRUE(base::WriteFileAtomic(directory_.path() / name, content).ok());
+  }
+  std::string Read(const char* name) { return *base::ReadFile(directory_.path() / name); }
+
+  Outcome Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), TUTTI_SCORE);
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
+    const auto out = base::Open(directory_.path() / "out", kFlags);
+    const auto err = base::Open(directory_.path() / "err", kFlags);
+    auto child = base::ChildProcess::Start({.arguments = arguments,
+                                            .environment = base::CurrentEnvironment(),
+                                            .directory = directory_.path(),
+                                            .stdout_fd = out->get(),
+                                            .stderr_fd = err->get()});
+    EXPECT_TRUE(child.ok()) << child.status();
+    const auto ended = child->Wait(base::Deadline::After(absl::Seconds(60)));
+    EXPECT_TRUE(ended.ok()) << ended.status();
+    return {ended->code, Read("out"), Read("err")};
+  }
+
+  base::TemporaryDirectory directory_;
+};
+
+TEST_F(ScoreProgramTest, PrintsTheClassesOfAPicture) {
+  const Outcome outcome = Run({"cat.jpg", "--model", "model"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(absl::StartsWith(outcome.out, "FILE     CLASS  PROBABILITY\ncat.jpg  "))
+      << outcome.out;
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(ScoreProgramTest, ScoresTheOthersAndExitsWithOneWhenAFileIsNoPicture) {
+  const Outcome outcome =
+      Run({"notes.txt", "cat.jpg", "none.jpg", "--model", "model", "--top", "1", "-o", "json"});
+  EXPECT_EQ(outcome.code, 1);
+  const auto json = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(json.size(), 3u);
+  EXPECT_TRUE(json[0].contains("error"));
+  EXPECT_EQ(json[1]["predictions"].size(), 1u);
+  EXPECT_TRUE(absl::StrContains(outcome.err, "tutti-score: notes.txt: ")) << outcome.err;
+  EXPECT_TRUE(absl::StrContains(outcome.err, "none.jpg: No such file")) << outcome.err;
+}
+
+TEST_F(ScoreProgramTest, ExitsWithTwoWhenItCannotStart) {
+  const Outcome model = Run({"cat.jpg", "--model", "."});
+  EXPECT_EQ(model.code, 2);
+  EXPECT_TRUE(absl::StrContains(model.err, "is no model folder")) << model.err;
+  EXPECT_EQ(Run({"cat.jpg"}).code, 2);
+  EXPECT_EQ(Run({"cat.jpg", "--model", "model", "-o", "xml"}).code, 2);
+  EXPECT_EQ(Run({"cat.jpg", "--model", "model", "--top", "0"}).code, 2);
+}
+
+TEST_F(ScoreProgramTest, HelpNamesEveryOptionAndTheExitCodes) {
+  const Outcome help = Run({"--help"});
+  EXPECT_EQ(help.code, 0);
+  for (const char* text : {"FILE", "--model DIR", "--top N", "--output FORMAT", "Exit code"}) {
+    EXPECT_TRUE(absl::StrContains(help.out, text)) << text << "\n" << help.out;
+  }
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,112 @@
+#include "runtime/scoring/scorer.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "runtime/checkpoint/model_folder.h"
+#include "runtime/data/picture.h"
+#include "runtime/models/model.h"
+#include "runtime/models/state.h"
+
+namespace tutti::scoring {
+namespace {
+
+constexpr int64_t kBatch = 32;  // pictures that go through the network together
+constexpr uint64_t kMaxPictureBytes = uint64_t{256} << 20;
+
+data::Augmentation AugmentationOf(const checkpoint::ModelInput& input) {
+  data::Augmentation augmentation;
+  augmentation.height = static_cast<int>(input.height);
+  augmentation.width = static_cast<int>(input.width);
+  augmentation.resize = static_cast<int>(input.resize);
+  std::copy(input.mean.begin(), input.mean.end(), augmentation.mean);
+  std::copy(input.stddev.begin(), input.stddev.end(), augmentation.stddev);
+  return augmentation;
+}
+
+absl::Status LoadInto(const std::string& file, const data::Augmentation& augmentation,
+                      torch::Tensor pixels) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string encoded, base::ReadFile(file, kMaxPictureBytes));
+  return base::Annotate(data::LoadPicture(encoded, augmentation, data::PixelType::kFloat32,
+                                          pixels.mutable_data_ptr()),
+                        file);
+}
+
+}  // namespace
+
+struct Scorer::Loaded {
+  models::Model network;
+  std::vector<std::string> classes;
+  data::Augmentation augmentation;
+
+  // Probabilities [n, classes] of the pictures [n, H, W, 3].
+  torch::Tensor Probabilities(const torch::Tensor& pictures) {
+    return torch::softmax(network->forward(pictures.permute({0, 3, 1, 2})), 1, torch::kFloat32);
+  }
+
+  void Fill(const torch::Tensor& probabilities, int64_t top, FileScore& score) {
+    if (!probabilities.isfinite().all().item<bool>()) {
+      score.status = absl::InternalError(absl::StrCat(
+          score.file, ": the model's output is not finite: its training must have diverged"));
+      return;
+    }
+    const auto [values, indices] = probabilities.topk(std::min<int64_t>(top, classes.size()));
+    for (int64_t i = 0; i < values.size(0); ++i) {
+      score.predictions.push_back({classes[indices[i].item<int64_t>()], values[i].item<double>()});
+    }
+  }
+
+  void ScoreBatch(std::span<FileScore> scores, int64_t top) {
+    const torch::Tensor pictures = torch::empty(
+        {static_cast<int64_t>(scores.size()), augmentation.height, augmentation.width, 3});
+    std::vector<FileScore*> readable;
+    for (FileScore& score : scores) {
+      const auto row = static_cast<int64_t>(readable.size());
+      score.status = LoadInto(score.file, augmentation, pictures[row]);
+      if (score.status.ok()) readable.push_back(&score);
+    }
+    if (readable.empty()) return;
+    const auto count = static_cast<int64_t>(readable.size());
+    const torch::Tensor probabilities = Probabilities(pictures.narrow(0, 0, count));
+    for (int64_t i = 0; i < count; ++i) Fill(probabilities[i], top, *readable[i]);
+  }
+};
+
+Scorer::Scorer(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
+Scorer::Scorer(Scorer&&) noexcept = default;
+Scorer::~Scorer() = default;
+
+absl::StatusOr<Scorer> Scorer::Open(const std::filesystem::path& model_folder) {
+  TUTTI_ASSIGN_OR_RETURN(const checkpoint::ModelFolder folder,
+                         checkpoint::ReadModelFolder(model_folder));
+  const auto count = static_cast<int64_t>(folder.classes.size());
+  auto network = models::MakeModel({folder.architecture, count}, /*seed=*/0);
+  if (!network.ok()) {
+    return base::Annotate(network.status(), (model_folder / "model.json").string());
+  }
+  if (absl::Status status = models::LoadState(folder.tensors, **network); !status.ok()) {
+    return base::Annotate(status, absl::StrCat((model_folder / "model.safetensors").string(),
+                                               " does not fit model.json (", folder.architecture,
+                                               ", ", count, " classes)"));
+  }
+  (*network)->eval();
+  return Scorer(std::make_unique<Loaded>(
+      Loaded{*std::move(network), folder.classes, AugmentationOf(folder.input)}));
+}
+
+std::vector<FileScore> Scorer::Score(std::span<const std::string> files, int top) {
+  const torch::InferenceMode inference;
+  std::vector<FileScore> scores(files.size());
+  for (size_t i = 0; i < files.size(); ++i) scores[i].file = files[i];
+  for (size_t i = 0; i < scores.size(); i += kBatch) {
+    const size_t count = std::min<size_t>(kBatch, scores.size() - i);
+    loaded_->ScoreBatch(std::span(scores).subspan(i, count), top);
+  }
+  return scores;
+}
+
+}  // namespace tutti::scoring

@@ -1,0 +1,45 @@
+// A trained model that says which class a picture shows. No libtorch in this header.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace tutti::scoring {
+
+struct Prediction {
+  std::string label;
+  double probability = 0;  // softmax over all classes
+};
+
+struct FileScore {
+  std::string file;  // as given
+  absl::Status status;
+  std::vector<Prediction> predictions;  // most probable first; empty unless status is OK
+};
+
+// Thread-compatible.
+class Scorer {
+ public:
+  // Loads a model folder (docs/formats/checkpoint.md) and verifies every byte of it. Errors name
+  // the file that is wrong, and the mend where there is one.
+  static absl::StatusOr<Scorer> Open(const std::filesystem::path& model_folder);
+  Scorer(Scorer&&) noexcept;
+  ~Scorer();
+
+  // The `top` most probable classes (all, if there are fewer) of every file, in the files' order.
+  // A file that cannot be read or is no JPEG has its own error; the others are scored all the same.
+  std::vector<FileScore> Score(std::span<const std::string> files, int top);
+
+ private:
+  struct Loaded;
+  explicit Scorer(std::unique_ptr<Loaded> loaded);
+  std::unique_ptr<Loaded> loaded_;
+};
+
+}  // namespace tutti::scoring

@@ -1,0 +1,130 @@
+#include "runtime/scoring/scorer.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "runtime/checkpoint/model_folder.h"
+#include "runtime/data/decode/jpeg_fake.h"
+#include "runtime/data/picture.h"
+#include "runtime/models/model.h"
+#include "runtime/models/state.h"
+
+namespace tutti::scoring {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ScorerTest : public testing::Test {
+ protected:
+  ScorerTest() : network_(*models::MakeModel({"resnet20", 3}, /*seed=*/5)) {
+    network_->forward(torch::randn({16, 3, 32, 32}));  // running statistics of its own
+    network_->eval();
+    folder_.architecture = "resnet20";
+    folder_.classes = {"cat", "dog", "frog"};
+    folder_.input.mean = {0.4914, 0.4822, 0.4465};
+    folder_.input.stddev = {0.247, 0.2435, 0.2616};
+    folder_.tensors = models::StateOf(*network_);
+  }
+  fs::path model() const { return directory_.path() / "model"; }
+
+  std::string Picture(int seed, int size = 32) {
+    const std::string file = (directory_.path() / absl::StrCat(seed, "-", size, ".jpg")).string();
+    const std::string encoded = data::EncodePattern({.width = size, .height = size}, seed);
+    EXPECT_TRUE(base::WriteFileAtomic(file, encoded).ok());
+    return file;
+  }
+  // By the network alone, without batches.
+  torch::Tensor Expected(const std::string& file) {
+    data::Augmentation augmentation;
+    std::copy_n(folder_.input.mean.begin(), 3, augmentation.mean);
+    std::copy_n(folder_.input.stddev.begin(), 3, augmentation.stddev);
+    const torch::Tensor pixels = torch::empty({1, 32, 32, 3});
+    EXPECT_TRUE(data::LoadPicture(*base::ReadFile(file), augmentation, data::PixelType::kFloat32,
+                                  pixels.mutable_data_ptr())
+                    .ok());
+    return torch::softmax(network_->forward(pixels.permute({0, 3, 1, 2})), 1)[0];
+  }
+  absl::Status OpenError() {
+    EXPECT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
+    return Scorer::Open(model()).status();
+  }
+
+  base::TemporaryDirectory directory_;
+  models::Model network_;
+  checkpoint::ModelFolder folder_;
+};
+
+TEST_F(ScorerTest, GivesTheNetworksProbabilitiesOverSeveralBatches) {
+  ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
+  auto scorer = Scorer::Open(model());
+  ASSERT_TRUE(scorer.ok()) << scorer.status();
+  std::vector<std::string> files;
+  for (int i = 0; i < 70; ++i) files.push_back(Picture(i));
+  const auto scores = scorer->Score(files, /*top=*/5);
+  ASSERT_EQ(scores.size(), files.size());
+  for (size_t i = 0; i < files.size(); ++i) {
+    EXPECT_EQ(scores[i].file, files[i]);
+    ASSERT_TRUE(scores[i].status.ok()) << scores[i].status;
+    ASSERT_EQ(scores[i].predictions.size(), 3u);  // all classes there are
+    const auto [values, indices] = Expected(files[i]).topk(3);
+    for (int64_t k = 0; k < 3; ++k) {
+      EXPECT_EQ(scores[i].predictions[k].label, folder_.classes[indices[k].item<int64_t>()]);
+      EXPECT_NEAR(scores[i].predictions[k].probability, values[k].item<double>(), 1e-4);
+    }
+  }
+}
+
+TEST_F(ScorerTest, ScoresPicturesOfAnotherSize) {
+  ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
+  const auto scores = Scorer::Open(model())->Score(std::vector{Picture(1, /*size=*/100)}, 1);
+  ASSERT_TRUE(scores[0].status.ok()) << scores[0].status;
+  EXPECT_EQ(scores[0].predictions.size(), 1u);
+}
+
+TEST_F(ScorerTest, NamesAFileThatItCannotReadAndScoresTheOthers) {
+  ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
+  const std::string text = (directory_.path() / "notes.txt").string();
+  ASSERT_TRUE(base::WriteFileAtomic(text, "no picture").ok());
+  const std::vector<std::string> files = {"/no/such.jpg", Picture(1), text,
+                                          directory_.path().string(), Picture(2)};
+  const auto scores = Scorer::Open(model())->Score(files, 1);
+  for (int bad : {0, 2, 3}) {
+    EXPECT_FALSE(scores[bad].status.ok());
+    EXPECT_TRUE(absl::StrContains(scores[bad].status.message(), files[bad])) << scores[bad].status;
+    EXPECT_TRUE(scores[bad].predictions.empty());
+  }
+  for (int good : {1, 4}) {
+    ASSERT_TRUE(scores[good].status.ok()) << scores[good].status;
+    EXPECT_NEAR(scores[good].predictions[0].probability, Expected(files[good]).max().item<double>(),
+                1e-4);
+  }
+}
+
+TEST_F(ScorerTest, SaysWhatIsWrongWithTheModel) {
+  EXPECT_TRUE(absl::StrContains(Scorer::Open(directory_.path()).status().message(),
+                                "give the folder that tutti-train wrote"));
+  folder_.classes.push_back("bird");
+  const absl::Status classes = OpenError();
+  EXPECT_TRUE(absl::StrContains(classes.message(),
+                                "model.safetensors does not fit model.json (resnet20, 4 classes)"))
+      << classes;
+  folder_.architecture = "resnet21";
+  const absl::Status name = OpenError();
+  EXPECT_TRUE(absl::StrContains(name.message(), "model.json: no model \"resnet21\"")) << name;
+}
+
+TEST_F(ScorerTest, RefusesScoresThatAreNotFinite) {
+  {
+    torch::NoGradGuard no_grad;
+    folder_.tensors["fc.bias"].fill_(std::numeric_limits<float>::quiet_NaN());
+  }
+  ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
+  const auto scores = Scorer::Open(model())->Score(std::vector{Picture(1)}, 1);
+  EXPECT_TRUE(absl::StrContains(scores[0].status.message(), "not finite")) << scores[0].status;
+}
+
+}  // namespace
+}  // namespace tutti::scoring
