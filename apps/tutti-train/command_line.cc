@@ -1,0 +1,134 @@
+#include "command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "base/closest.h"
+#include "base/status.h"
+
+namespace tutti {
+namespace {
+
+using train::Field;
+using train::Recipe;
+
+constexpr char kAbout[] =
+    "Trains an image classifier, alone or as one rank of many.\n\n"
+    "Under `tutti run` or any launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, "
+    "the\n"
+    "ranks share every batch; the result is that of one process with the whole batch.\n";
+
+constexpr char kMore[] =
+    "Every flag but --config and --resume is also a key of the file that --config names; flags "
+    "win.\n"
+    "\nExit codes: 0 trained; 1 failed; 2 wrong flags, recipe or data; 3 another rank was lost;\n"
+    "4 the loss is not finite; 143 stopped by SIGTERM or SIGINT after writing a checkpoint.\n\n"
+    "Example: tutti-train --config recipe.yml --data data --output outputs --epochs 30\n";
+
+std::string TypeName(const Field& field) {
+  if (!field.choices.empty()) return absl::StrJoin(field.choices, "|");
+  if (field.name == "data" || field.name == "output") return "FOLDER";
+  if (field.name == "model") return "NAME";
+  if (field.name == "resume") return "[FOLDER]";
+  return std::visit(
+      [](auto* value) -> std::string {
+        using T = std::remove_pointer_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, int64_t>) return "N";
+        if constexpr (std::is_same_v<T, double>) return "X";
+        return "X,X,X";
+      },
+      field.value);
+}
+
+// Collects texts by field name; they are set after the file's.
+using Given = std::map<std::string, std::string>;
+
+void AddFlag(CLI::App& app, const Field& field, Given& given) {
+  const std::string name(field.name), flag = "--" + name, help(field.help);
+  CLI::Option* option = nullptr;
+  if (std::holds_alternative<bool*>(field.value)) {
+    option = app.add_flag_callback(
+        flag, [&given, name] { given[name] = "true"; }, help);
+    app.add_flag_callback("--no-" + name, [&given, name] { given[name] = "false"; })->group("");
+  } else if (name == "resume") {
+    option = app.add_option_function<std::vector<std::string>>(
+                    flag,
+                    [&given](const std::vector<std::string>& values) {
+                      const bool none = values.empty() || values[0].empty();
+                      given["resume"] = none ? "latest" : values[0];
+                    },
+                    help)
+                 ->expected(0, 1)
+                 ->type_name(TypeName(field));
+  } else {
+    option = app.add_option_function<std::string>(
+                    flag, [&given, name](const std::string& value) { given[name] = value; }, help)
+                 ->type_name(TypeName(field));
+    const std::string usual = train::FieldText(field);
+    if (!usual.empty() && usual != "[]") option->default_str(usual);
+  }
+  option->group(std::string(field.group));
+}
+
+absl::Status WrongFlag(const CLI::ParseError& error, const std::vector<std::string>& unknown,
+                       const std::vector<Field>& fields) {
+  if (unknown.empty()) return absl::InvalidArgumentError(error.what());
+  std::vector<absl::string_view> names = {"config", "help", "version"};
+  for (const Field& field : fields) names.push_back(field.name);
+  const std::string word = unknown[0].substr(0, unknown[0].find('='));
+  absl::string_view bare = word;
+  while (absl::ConsumePrefix(&bare, "-")) {
+  }
+  const std::string closest = base::Closest(bare, names);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown flag \"", word, "\"",
+      closest.empty() ? "; --help lists them" : absl::StrCat(" (did you mean --", closest, "?)")));
+}
+
+absl::StatusOr<Recipe> Assemble(const std::string& config, const Given& given) {
+  Recipe recipe;
+  if (!config.empty()) TUTTI_RETURN_IF_ERROR(train::ReadRecipe(config, recipe));
+  for (const Field& field : train::FieldsOf(recipe)) {
+    const auto found = given.find(std::string(field.name));
+    if (found == given.end()) continue;
+    TUTTI_RETURN_IF_ERROR(
+        base::Annotate(train::SetField(field, found->second), absl::StrCat("--", field.name)));
+  }
+  TUTTI_RETURN_IF_ERROR(train::Validate(recipe));
+  return recipe;
+}
+
+}  // namespace
+
+absl::StatusOr<std::variant<Recipe, ShowAndExit>> ReadCommandLine(int argc, char** argv) {
+  CLI::App app(kAbout, "tutti-train");
+  app.footer(kMore);
+  app.get_formatter()->column_width(34);
+  app.set_version_flag("--version", TUTTI_VERSION);
+  std::string config;
+  app.add_option("--config", config, "YAML file with a recipe")->type_name("FILE")->group("Recipe");
+  Recipe defaults;
+  const std::vector<Field> fields = train::FieldsOf(defaults);
+  Given given;
+  for (const Field& field : fields) AddFlag(app, field, given);
+  app.allow_extras();
+  try {
+    app.parse(argc, argv);
+    const auto unknown = app.remaining();
+    if (!unknown.empty()) return WrongFlag(CLI::ExtrasError(unknown), unknown, fields);
+  } catch (const CLI::CallForHelp&) {
+    return ShowAndExit{app.help()};
+  } catch (const CLI::CallForVersion&) {
+    return ShowAndExit{"tutti-train " TUTTI_VERSION "\n"};
+  } catch (const CLI::ParseError& error) {
+    return WrongFlag(error, {}, fields);
+  }
+  TUTTI_ASSIGN_OR_RETURN(Recipe recipe, Assemble(config, given));
+  return recipe;
+}
+
+}  // namespace tutti

@@ -1,0 +1,20 @@
+// What the user asks of tutti-train: the recipe's fields as flags, and a file of them.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "runtime/train/recipe/recipe.h"
+
+namespace tutti {
+
+struct ShowAndExit {
+  std::string text;  // help or version
+};
+
+// Defaults, then --config's file, then the other flags. InvalidArgument names the flag, or the file
+// and line.
+absl::StatusOr<std::variant<train::Recipe, ShowAndExit>> ReadCommandLine(int argc, char** argv);
+
+}  // namespace tutti

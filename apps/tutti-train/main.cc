@@ -1,0 +1,87 @@
+// tutti-train: trains an image classifier, alone or as one rank of many.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "command_line.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/train/trainer.h"
+
+namespace tutti {
+namespace {
+
+enum ExitCode { kTrained = 0, kFailed = 1, kWrongInput = 2, kRankLost = 3, kDiverged = 4 };
+constexpr int kStopped = 128 + SIGTERM;
+
+volatile sig_atomic_t stop_wanted = 0;
+
+// The first signal asks for a checkpoint and an orderly end; the second ends at once.
+void StopAtTheNextStep() {
+  struct sigaction action = {};
+  action.sa_handler = [](int) { stop_wanted = 1; };
+  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  sigaction(SIGTERM, &action, nullptr);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+int ExitCodeOf(const absl::Status& status) {
+  if (comm::LostRank(status)) return kRankLost;
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kDataLoss:
+      return kWrongInput;
+    case absl::StatusCode::kOutOfRange:
+      return kDiverged;
+    default:
+      return kFailed;
+  }
+}
+
+absl::StatusOr<train::Outcome> TrainAsRank(const train::Recipe& recipe) {
+  TUTTI_ASSIGN_OR_RETURN(const comm::GroupOptions group, comm::GroupOptionsFromEnvironment());
+  TUTTI_ASSIGN_OR_RETURN(auto communicator, comm::JoinGroup(group));
+  train::Surroundings surroundings;
+  surroundings.out = stdout;
+  surroundings.terminal = isatty(STDOUT_FILENO) == 1;
+  if (const char* file = std::getenv("TUTTI_METRICS_FILE")) surroundings.metrics_file = file;
+  surroundings.stop_wanted = [] { return stop_wanted != 0; };
+  return train::Train(recipe, std::move(communicator), surroundings);
+}
+
+int Report(const absl::Status& status) {
+  std::fprintf(stderr, "tutti-train: %s\n", std::string(status.message()).c_str());
+  return ExitCodeOf(status);
+}
+
+int Main(int argc, char** argv) {
+  base::StartLogging();
+  const auto asked = ReadCommandLine(argc, argv);
+  if (!asked.ok()) return Report(asked.status());
+  if (const auto* show = std::get_if<ShowAndExit>(&*asked)) {
+    std::fputs(show->text.c_str(), stdout);
+    return kTrained;
+  }
+  StopAtTheNextStep();
+  const auto& recipe = std::get<train::Recipe>(*asked);
+  const auto outcome = TrainAsRank(recipe);
+  if (!outcome.ok()) return Report(outcome.status());
+  if (!outcome->stopped) return kTrained;
+  std::fprintf(stderr,
+               "tutti-train: stopped on request after step %lld; a checkpoint is in "
+               "%s/checkpoints, go on with --resume\n",
+               static_cast<long long>(outcome->step), recipe.output.c_str());
+  return kStopped;
+}
+
+}  // namespace
+}  // namespace tutti
+
+int main(int argc, char** argv) { return tutti::Main(argc, argv); }

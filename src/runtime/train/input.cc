@@ -1,0 +1,95 @@
+#include "runtime/train/input.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::train {
+namespace {
+
+constexpr int64_t kSmallInput = 64;  // below it CIFAR's ways are usual, above it ImageNet's
+constexpr int kEvaluationBatchPerRank = 100;  // no gradients, so memory sets no lower limit
+
+struct Statistics {
+  std::array<double, 3> mean, stddev;
+};
+// Of the training images of CIFAR-10 and ImageNet, as is customary.
+constexpr Statistics kCifar = {{0.4914, 0.4822, 0.4465}, {0.2470, 0.2435, 0.2616}};
+constexpr Statistics kImageNet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+
+data::Augmentation EvaluationOf(const Recipe& recipe, int64_t size) {
+  const Statistics& usual = size <= kSmallInput ? kCifar : kImageNet;
+  data::Augmentation result;
+  result.height = result.width = static_cast<int>(size);
+  // 256 for 224, as is usual.
+  result.resize = size <= kSmallInput ? 0 : static_cast<int>(size * 8 / 7);
+  for (size_t c = 0; c < 3; ++c) {
+    result.mean[c] = static_cast<float>(recipe.mean.empty() ? usual.mean[c] : recipe.mean[c]);
+    result.stddev[c] =
+        static_cast<float>(recipe.stddev.empty() ? usual.stddev[c] : recipe.stddev[c]);
+  }
+  return result;
+}
+
+data::Augmentation TrainingOf(const Recipe& recipe, data::Augmentation augmentation) {
+  augmentation.flip = recipe.augment != "none";
+  if (recipe.augment != "standard") return augmentation;
+  if (augmentation.height <= kSmallInput) {
+    augmentation.pad_crop = augmentation.height / 8;
+  } else {
+    augmentation.random_resized_crop = true;
+    augmentation.resize = 0;
+  }
+  return augmentation;
+}
+
+absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size) {
+  if (recipe.batch < world_size) {
+    return absl::InvalidArgumentError(absl::StrCat("a batch of ", recipe.batch,
+                                                   " is smaller than the number of ranks, ",
+                                                   world_size, ": raise --batch"));
+  }
+  if (input.train_images->size() < recipe.batch) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch of ", recipe.batch, " is larger than the ",
+                     input.train_images->size(), " training images: lower --batch"));
+  }
+  if (input.test_images->size() == 0) {
+    return absl::InvalidArgumentError("there are no test images");
+  }
+  if (input.train_images->classes() != input.test_images->classes()) {
+    return absl::InvalidArgumentError("training and test images have different classes");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Input> OpenInput(const Recipe& recipe, int64_t size, int rank, int world_size) {
+  Input input;
+  TUTTI_ASSIGN_OR_RETURN(input.train_images, data::OpenTarShards(recipe.data, "train"));
+  TUTTI_ASSIGN_OR_RETURN(input.test_images, data::OpenTarShards(recipe.data, "test"));
+  TUTTI_RETURN_IF_ERROR(CheckSizes(recipe, input, world_size));
+  input.evaluation = EvaluationOf(recipe, size);
+
+  data::LoaderOptions options;
+  options.global_batch = static_cast<int>(recipe.batch);
+  options.rank = rank;
+  options.world_size = world_size;
+  options.seed = static_cast<uint64_t>(recipe.seed);
+  options.threads = static_cast<int>(recipe.workers);
+  options.augmentation = TrainingOf(recipe, input.evaluation);
+  if (recipe.precision == "bf16") options.pixels = data::PixelType::kBFloat16;
+  TUTTI_ASSIGN_OR_RETURN(input.train, data::MakeLoader(input.train_images, options));
+
+  options.global_batch = kEvaluationBatchPerRank * world_size;
+  options.shuffle = false;
+  options.drop_last = false;
+  options.augmentation = input.evaluation;
+  TUTTI_ASSIGN_OR_RETURN(input.test, data::MakeLoader(input.test_images, options));
+  return input;
+}
+
+}  // namespace tutti::train

@@ -1,0 +1,23 @@
+// The images that a recipe names, as loaders for one rank. No torch here.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "runtime/data/loader.h"
+#include "runtime/train/recipe/recipe.h"
+
+namespace tutti::train {
+
+struct Input {
+  std::shared_ptr<const data::Dataset> train_images, test_images;
+  std::unique_ptr<data::Loader> train, test;
+  data::Augmentation evaluation;  // how a picture becomes an input of the finished model
+};
+
+// Opens <data>/train-*.tar and <data>/test-*.tar for a model whose inputs have `size` pixels a
+// side. InvalidArgument: the batch does not fit the ranks or the images; the classes of the two
+// splits differ.
+absl::StatusOr<Input> OpenInput(const Recipe& recipe, int64_t size, int rank, int world_size);
+
+}  // namespace tutti::train

@@ -1,0 +1,34 @@
+#include "runtime/train/machine.h"
+
+#include <sched.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
+
+namespace tutti::train {
+namespace {
+
+int64_t CoresPerRank() {
+  cpu_set_t cores;
+  int64_t count = 1;
+  if (sched_getaffinity(0, sizeof(cores), &cores) == 0) count = CPU_COUNT(&cores);
+  const char* ranks_text = std::getenv("LOCAL_WORLD_SIZE");
+  int64_t ranks = 1;
+  if (ranks_text == nullptr || !absl::SimpleAtoi(ranks_text, &ranks)) ranks = 1;
+  return std::max<int64_t>(1, count / std::max<int64_t>(1, ranks));
+}
+
+}  // namespace
+
+void PrepareMachine(int64_t threads) {
+  at::set_num_threads(static_cast<int>(threads > 0 ? threads : CoresPerRank()));
+  at::globalContext().setDeterministicMkldnn(true);
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+  // Gradients that have all but vanished cost a hundred times more as denormals.
+  at::globalContext().setFlushDenormal(true);
+}
+
+}  // namespace tutti::train

@@ -1,0 +1,12 @@
+// How libtorch uses this machine: for speed, and for the same bits at every run.
+#pragma once
+
+#include <cstdint>
+
+namespace tutti::train {
+
+// `threads` per rank; 0: the cores that this process may run on, shared by the ranks of the node
+// (LOCAL_WORLD_SIZE). Call before the first tensor is computed.
+void PrepareMachine(int64_t threads);
+
+}  // namespace tutti::train

@@ -1,0 +1,48 @@
+#include "runtime/train/optimizer/sgd_kernel.h"
+
+// One machine-code version per vector width, chosen when the program starts. Sanitizers do not bear
+// the resolvers that this takes.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define TUTTI_FOR_EACH_VECTOR_WIDTH \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define TUTTI_FOR_EACH_VECTOR_WIDTH
+#endif
+
+namespace tutti::train {
+namespace {
+
+template <typename T>
+[[gnu::always_inline]] inline void Update(T* __restrict values, T* __restrict velocities,
+                                          const T* __restrict gradients, size_t count,
+                                          const SgdCoefficients& c) {
+  const T learning_rate = static_cast<T>(c.learning_rate);
+  const T momentum = static_cast<T>(c.momentum);
+  const T decay = static_cast<T>(c.weight_decay);
+  // Plain momentum is Nesterov's with the look-ahead taken out: one loop without a branch.
+  const T of_gradient = c.nesterov ? T{1} : T{0};
+  const T of_velocity = c.nesterov ? momentum : T{1};
+  for (size_t i = 0; i < count; ++i) {
+    const T gradient = gradients[i] + decay * values[i];
+    const T velocity = momentum * velocities[i] + gradient;
+    velocities[i] = velocity;
+    values[i] -= learning_rate * (of_gradient * gradient + of_velocity * velocity);
+  }
+}
+
+}  // namespace
+
+TUTTI_FOR_EACH_VECTOR_WIDTH
+void SgdUpdate(float* values, float* velocities, const float* gradients, size_t count,
+               const SgdCoefficients& coefficients) {
+  Update(values, velocities, gradients, count, coefficients);
+}
+
+TUTTI_FOR_EACH_VECTOR_WIDTH
+void SgdUpdate(double* values, double* velocities, const double* gradients, size_t count,
+               const SgdCoefficients& coefficients) {
+  Update(values, velocities, gradients, count, coefficients);
+}
+
+}  // namespace tutti::train

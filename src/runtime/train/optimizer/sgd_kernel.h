@@ -1,0 +1,25 @@
+// The arithmetic of stochastic gradient descent over flat memory, in one vectorised pass: each
+// element is read once and written once. No torch here.
+#pragma once
+
+#include <cstddef>
+
+namespace tutti::train {
+
+struct SgdCoefficients {
+  double learning_rate = 0.1;
+  double momentum = 0.9;
+  double weight_decay = 0;  // L2: added to the gradient
+  bool nesterov = false;
+};
+
+// With g the gradient, p the value and v the velocity (torch's "momentum buffer", zero at first):
+//   d = g + weight_decay p;  v = momentum v + d;  p -= learning_rate (nesterov ? d + momentum v :
+//   v)
+// The three arrays have `count` elements and do not overlap.
+void SgdUpdate(float* values, float* velocities, const float* gradients, size_t count,
+               const SgdCoefficients& coefficients);
+void SgdUpdate(double* values, double* velocities, const double* gradients, size_t count,
+               const SgdCoefficients& coefficients);
+
+}  // namespace tutti::train

@@ -1,0 +1,170 @@
+#include "runtime/train/recipe/recipe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/closest.h"
+#include "base/status.h"
+
+namespace tutti::train {
+namespace {
+
+constexpr absl::string_view kData = "Data", kModel = "Model and training", kOptimizer = "Optimizer",
+                            kOutput = "Evaluation, checkpoints and output", kMachine = "Machine";
+
+absl::Status Parse(const Field& field, absl::string_view text, int64_t& value) {
+  if (!absl::SimpleAtoi(text, &value)) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not a whole number"));
+  }
+  if (static_cast<double>(value) < field.least) {
+    return absl::InvalidArgumentError(absl::StrCat(value, " is below ", field.least));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Parse(const Field& field, absl::string_view text, double& value) {
+  if (!absl::SimpleAtod(text, &value) || !std::isfinite(value)) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not a number"));
+  }
+  if (value < field.least) {
+    return absl::InvalidArgumentError(absl::StrCat(value, " is below ", field.least));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Parse(const Field& field, absl::string_view text, bool& value) {
+  if (absl::SimpleAtob(text, &value)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is neither true nor false"));
+}
+
+absl::Status Parse(const Field& field, absl::string_view text, std::string& value) {
+  const auto& choices = field.choices;
+  if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not one of ",
+                                                   absl::StrJoin(choices, ", "),
+                                                   base::DidYouMean(text, choices)));
+  }
+  value = std::string(text);
+  return absl::OkStatus();
+}
+
+absl::Status Parse(const Field& field, absl::string_view text, std::vector<double>& value) {
+  text = absl::StripSuffix(absl::StripPrefix(text, "["), "]");
+  value.clear();
+  for (absl::string_view part : absl::StrSplit(text, ',', absl::SkipWhitespace())) {
+    double number = 0;
+    TUTTI_RETURN_IF_ERROR(Parse(field, absl::StripAsciiWhitespace(part), number));
+    value.push_back(number);
+  }
+  return absl::OkStatus();
+}
+
+std::string Text(int64_t value) { return absl::StrCat(value); }
+std::string Text(double value) { return absl::StrCat(value); }
+std::string Text(bool value) { return value ? "true" : "false"; }
+std::string Text(const std::string& value) { return value; }
+std::string Text(const std::vector<double>& value) {
+  return absl::StrCat("[", absl::StrJoin(value, ", "), "]");
+}
+
+}  // namespace
+
+std::vector<Field> FieldsOf(Recipe& r) {
+  return {
+      {"data", kData, "folder of tar shards, train-*.tar and test-*.tar, with classes.txt",
+       &r.data},
+      {"augment",
+       kData,
+       "standard: random crop and flip, in the way usual for the input size; flip; none",
+       &r.augment,
+       {"standard", "flip", "none"}},
+      {"mean", kData, "of the pixels in 0..1, R,G,B (default: CIFAR's or ImageNet's)", &r.mean},
+      {"stddev", kData, "of the pixels, likewise", &r.stddev, {}, 1e-6},
+      {"workers", kData, "decoding threads per rank", &r.workers, {}, 1},
+
+      {"model", kModel, "resnet20, resnet32, resnet56, resnet18, resnet50, ...", &r.model},
+      {"epochs", kModel, "times through the training images", &r.epochs, {}, 1},
+      {"batch", kModel, "images per step over all ranks", &r.batch, {}, 1},
+      {"precision",
+       kModel,
+       "bf16: convolutions in bfloat16, the rest in fp32",
+       &r.precision,
+       {"fp32", "bf16"}},
+      {"sync-bn", kModel, "batch-norm over the images of all ranks", &r.sync_bn},
+      {"label-smoothing", kModel, "share of the target spread over all classes",
+       &r.label_smoothing},
+      {"seed", kModel, "of weights, order and augmentation", &r.seed},
+
+      {"lr", kOptimizer, "peak learning rate", &r.lr},
+      {"scale-lr", kOptimizer, "--lr is per 256 images of a batch (linear scaling rule)",
+       &r.scale_lr},
+      {"momentum", kOptimizer, "of stochastic gradient descent", &r.momentum},
+      {"weight-decay", kOptimizer, "L2", &r.weight_decay},
+      {"nesterov", kOptimizer, "Nesterov's momentum", &r.nesterov},
+      {"schedule",
+       kOptimizer,
+       "of the learning rate after warm-up",
+       &r.schedule,
+       {"cosine", "step", "constant"}},
+      {"warmup-epochs", kOptimizer, "linear warm-up; may be a fraction", &r.warmup_epochs},
+      {"milestones", kOptimizer, "epochs at which \"step\" multiplies by --gamma, as 30,60,80",
+       &r.milestones},
+      {"gamma", kOptimizer, "factor of \"step\"", &r.gamma},
+      {"final-lr", kOptimizer, "where \"cosine\" ends", &r.final_lr},
+
+      {"output", kOutput, "folder for checkpoints/, model/ and metrics.jsonl", &r.output},
+      {"evaluate-every", kOutput, "epochs; the last one always is; 0: only that",
+       &r.evaluate_every},
+      {"checkpoint-every", kOutput, "epochs; 0: none", &r.checkpoint_every},
+      {"checkpoint-every-steps", kOutput, "steps, in addition; 0: none", &r.checkpoint_every_steps},
+      {"keep-checkpoints", kOutput, "newest ones that stay", &r.keep_checkpoints, {}, 1},
+      {"resume", kOutput,
+       "go on from the newest checkpoint of --output (\"latest\", or no value; from the start if "
+       "there is none) or from a checkpoint's FOLDER",
+       &r.resume},
+
+      {"threads", kMachine, "of computation per rank; 0: this node's cores shared by its ranks",
+       &r.threads},
+      {"step-timeout",
+       kMachine,
+       "seconds after which a step that waits for a rank is an error",
+       &r.step_timeout,
+       {},
+       1},
+  };
+}
+
+absl::Status SetField(const Field& field, absl::string_view text) {
+  return std::visit([&](auto* value) { return Parse(field, text, *value); }, field.value);
+}
+
+std::string FieldText(const Field& field) {
+  return std::visit([](const auto* value) { return Text(*value); }, field.value);
+}
+
+absl::Status Validate(const Recipe& recipe) {
+  const auto wrong = [](absl::string_view what) { return absl::InvalidArgumentError(what); };
+  if (recipe.data.empty()) return wrong("--data is missing: the folder that holds the images");
+  if (recipe.label_smoothing >= 1) return wrong("--label-smoothing must be below 1");
+  if (recipe.momentum >= 1) return wrong("--momentum must be below 1");
+  for (const auto* channels : {&recipe.mean, &recipe.stddev}) {
+    if (!channels->empty() && channels->size() != 3) {
+      return wrong("--mean and --stddev take three numbers: red, green, blue");
+    }
+  }
+  if ((recipe.schedule == "step") == recipe.milestones.empty()) {
+    return wrong("--milestones goes with --schedule step, and the other way round");
+  }
+  if (!std::is_sorted(recipe.milestones.begin(), recipe.milestones.end())) {
+    return wrong("--milestones must ascend");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tutti::train

@@ -1,0 +1,76 @@
+// How to train, in full: what a recipe file and the command line say. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::train {
+
+struct Recipe {
+  std::string data;
+  std::string augment = "standard";
+  std::vector<double> mean, stddev;  // empty: by the model's input size
+  int64_t workers = 1;
+
+  std::string model = "resnet20";
+  int64_t epochs = 90;
+  int64_t batch = 128;  // over all ranks
+  std::string precision = "fp32";
+  bool sync_bn = false;
+  double label_smoothing = 0;
+  int64_t seed = 1;
+
+  double lr = 0.1;
+  bool scale_lr = false;
+  double momentum = 0.9;
+  double weight_decay = 1e-4;
+  bool nesterov = false;
+  std::string schedule = "cosine";
+  double warmup_epochs = 0;
+  std::vector<double> milestones;
+  double gamma = 0.1;
+  double final_lr = 0;
+
+  std::string output = "outputs";
+  int64_t evaluate_every = 1;
+  int64_t checkpoint_every = 1;
+  int64_t checkpoint_every_steps = 0;
+  int64_t keep_checkpoints = 2;
+  std::string resume = "no";
+
+  int64_t threads = 0;
+  double step_timeout = 300;
+};
+
+// One entry of a recipe: a flag "--NAME" and a key "NAME" of the file. Everything that knows the
+// entries (flags, help, files, checkpoints) goes by this list alone.
+struct Field {
+  absl::string_view name, group, help;
+  std::variant<int64_t*, double*, bool*, std::string*, std::vector<double>*> value;
+  std::vector<absl::string_view> choices;  // of a string; empty: any
+  double least = 0;                        // of numbers
+};
+
+// Points into `recipe`.
+std::vector<Field> FieldsOf(Recipe& recipe);
+
+// Sets it from text ("0.1", "true", "[30, 60, 80]"). InvalidArgument says what was expected,
+// without the field's name.
+absl::Status SetField(const Field& field, absl::string_view text);
+// What SetField would take.
+std::string FieldText(const Field& field);
+
+// What no single field can tell: data is given, milestones go with "step", ...
+absl::Status Validate(const Recipe& recipe);
+
+// Overwrites what the YAML file at `path` sets. Errors begin with "FILE:LINE: ".
+absl::Status ReadRecipe(const std::filesystem::path& path, Recipe& recipe);
+
+}  // namespace tutti::train

@@ -1,0 +1,92 @@
+#include "runtime/train/recipe/recipe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+
+namespace tutti::train {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// The error of reading this text as recipe.yml, without the folder; "" if there is none.
+std::string ErrorOf(const std::string& text, Recipe* recipe = nullptr) {
+  const base::TemporaryDirectory folder;
+  const auto path = folder.path() / "recipe.yml";
+  EXPECT_TRUE(base::WriteFileAtomic(path, text).ok());
+  Recipe unused;
+  const auto status = ReadRecipe(path, recipe == nullptr ? unused : *recipe);
+  if (status.ok()) return "";
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  const std::string message(status.message());
+  EXPECT_EQ(message.find(path.string()), 0u) << message;
+  return message.substr(folder.path().string().size() + 1);
+}
+
+TEST(Recipe, ReadsEveryKindOfValue) {
+  Recipe recipe;
+  EXPECT_EQ(ErrorOf("# comment\nmodel: resnet56\nepochs: 12\nlr: 5e-2\nsync-bn: true\n"
+                    "schedule: step\nmilestones: [3, 6.5]\n",
+                    &recipe),
+            "");
+  EXPECT_EQ(recipe.model, "resnet56");
+  EXPECT_EQ(recipe.epochs, 12);
+  EXPECT_DOUBLE_EQ(recipe.lr, 0.05);
+  EXPECT_TRUE(recipe.sync_bn);
+  EXPECT_THAT(recipe.milestones, ElementsAre(3, 6.5));
+  EXPECT_EQ(recipe.batch, Recipe().batch) << "what the file does not name stays";
+}
+
+TEST(Recipe, AnEmptyFileChangesNothing) { EXPECT_EQ(ErrorOf("# nothing\n"), ""); }
+
+TEST(Recipe, AnUnknownKeyIsNamedWithItsLineAndTheNearestKey) {
+  EXPECT_EQ(ErrorOf("model: resnet20\nepoch: 3\n"),
+            "recipe.yml:2: unknown key \"epoch\" (did you mean \"epochs\"?)");
+  EXPECT_EQ(ErrorOf("zzzzzzzz: 3\n"), "recipe.yml:1: unknown key \"zzzzzzzz\"");
+}
+
+TEST(Recipe, AWrongValueIsNamedWithItsLine) {
+  EXPECT_EQ(ErrorOf("\n\nlr: fast\n"), "recipe.yml:3: lr: \"fast\" is not a number");
+  EXPECT_EQ(ErrorOf("epochs: 1.5\n"), "recipe.yml:1: epochs: \"1.5\" is not a whole number");
+  EXPECT_EQ(ErrorOf("epochs: 0\n"), "recipe.yml:1: epochs: 0 is below 1");
+  EXPECT_EQ(ErrorOf("nesterov: maybe\n"),
+            "recipe.yml:1: nesterov: \"maybe\" is neither true nor false");
+  EXPECT_EQ(ErrorOf("precision: bf61\n"),
+            "recipe.yml:1: precision: \"bf61\" is not one of fp32, bf16 (did you mean \"bf16\"?)");
+  EXPECT_EQ(ErrorOf("mean: {a: 1}\n"), "recipe.yml:1: mean has no value");
+  EXPECT_EQ(ErrorOf("lr: nan\n"), "recipe.yml:1: lr: \"nan\" is not a number");
+}
+
+TEST(Recipe, AKeySetTwiceIsAnError) {
+  EXPECT_EQ(ErrorOf("lr: 1\nlr: 2\n"), "recipe.yml:2: \"lr\" is set twice");
+}
+
+TEST(Recipe, BadYamlIsNamedWithItsLine) {
+  EXPECT_THAT(ErrorOf("model: resnet20\nlr: [1, 2\n"), HasSubstr("recipe.yml:"));
+  EXPECT_THAT(ErrorOf("- a\n- b\n"), HasSubstr("recipe.yml:1: a recipe is a mapping"));
+}
+
+TEST(Recipe, EveryFieldTakesItsOwnText) {
+  Recipe recipe;
+  recipe.milestones = {1, 2.5};
+  for (const Field& field : FieldsOf(recipe)) {
+    EXPECT_TRUE(SetField(field, FieldText(field)).ok()) << field.name;
+  }
+  EXPECT_THAT(recipe.milestones, ElementsAre(1, 2.5));
+}
+
+TEST(Recipe, ValidationSaysWhatDoesNotFit) {
+  Recipe recipe;
+  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--data is missing"));
+  recipe.data = "x";
+  EXPECT_TRUE(Validate(recipe).ok());
+  recipe.schedule = "step";
+  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--milestones"));
+  recipe.milestones = {60, 30};
+  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("ascend"));
+}
+
+}  // namespace
+}  // namespace tutti::train

@@ -1,0 +1,112 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "runtime/train/report/meter.h"
+#include "runtime/train/report/metrics_file.h"
+#include "runtime/train/report/progress.h"
+
+namespace tutti::train {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Meter, AveragesOverTheStepsSinceTheLastTake) {
+  Meter meter;
+  meter.Add({.data = 1, .forward = 2, .backward = 3}, 4.0, 10);
+  meter.Add({.data = 3, .optimizer = 1}, 1.0, 30);
+  const Interval interval = meter.Take();
+  EXPECT_EQ(interval.steps, 2);
+  EXPECT_DOUBLE_EQ(interval.parts.data, 2);
+  EXPECT_DOUBLE_EQ(interval.parts.Sum(), 5);
+  EXPECT_DOUBLE_EQ(interval.loss, (4.0 * 10 + 1.0 * 30) / 40);
+  EXPECT_DOUBLE_EQ(interval.images_per_second, 4);
+  EXPECT_EQ(meter.Take().steps, 0);
+  EXPECT_DOUBLE_EQ(meter.total_seconds(), 10);
+}
+
+TEST(MetricsFile, WritesOneJsonObjectALineToEveryPath) {
+  const base::TemporaryDirectory folder;
+  const base::ManualClock clock(absl::FromUnixSeconds(100));
+  const auto a = folder.path() / "a", b = folder.path() / "b";
+  for (int run = 0; run < 2; ++run) {  // the second appends
+    auto metrics = MetricsFile::Open({a, b}, clock);
+    ASSERT_TRUE(metrics.ok());
+    ASSERT_TRUE(metrics->Write("step", {{"loss", 1.5}}).ok());
+  }
+  const std::string text = *base::ReadFile(a);
+  EXPECT_EQ(text, *base::ReadFile(b));
+  const auto line = nlohmann::json::parse(text.substr(0, text.find('\n')));
+  EXPECT_EQ(line, nlohmann::json({{"event", "step"}, {"time", 100.0}, {"loss", 1.5}}));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+}
+
+TEST(MetricsFile, NamesThePathThatCannotBeOpened) {
+  const base::SystemClock clock;
+  const auto metrics = MetricsFile::Open({"/nowhere/at/all"}, clock);
+  EXPECT_THAT(std::string(metrics.status().message()), HasSubstr("/nowhere/at/all"));
+}
+
+// What a Progress wrote to a file.
+class ProgressText : public testing::Test {
+ protected:
+  std::string Text() const { return *base::ReadFile(path_); }
+
+  const base::TemporaryDirectory folder_;
+  const std::filesystem::path path_ = folder_.path() / "out";
+  std::FILE* const out_ = std::fopen(path_.c_str(), "w");
+  base::ManualClock clock_;
+  const Position position_{.epoch = 3,
+                           .epochs = 18,
+                           .step = 120,
+                           .steps = 702,
+                           .learning_rate = 0.0875,
+                           .seconds_left = 95};
+  const Interval interval_{.loss = 1.43214, .images_per_second = 1502.2};
+
+  ~ProgressText() override { std::fclose(out_); }
+};
+
+TEST_F(ProgressText, IsAPlainLineEveryFiveSecondsInALog) {
+  Progress progress(out_, false, clock_);
+  progress.Step(position_, interval_);
+  EXPECT_EQ(Text(),
+            "epoch  3/18  step 120/702  loss 1.4321  lr 0.0875  1502 images/s  1 min 35 s left\n");
+  progress.Step(position_, interval_);
+  clock_.Advance(absl::Seconds(4));
+  progress.Step(position_, interval_);
+  const std::string early = Text();
+  EXPECT_EQ(std::count(early.begin(), early.end(), '\n'), 1);
+  clock_.Advance(absl::Seconds(1));
+  progress.Step(position_, interval_);
+  const std::string text = Text();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+}
+
+TEST_F(ProgressText, IsABarOnATerminalAndLinesStayAboveIt) {
+  {
+    Progress progress(out_, true, clock_);
+    progress.Step(position_, interval_);
+    EXPECT_THAT(Text(), Not(HasSubstr("\n")));
+    EXPECT_THAT(Text(), HasSubstr("━"));
+    progress.Line("top-1 50 %");
+  }
+  EXPECT_THAT(Text(), HasSubstr("\r\x1b[Ktop-1 50 %\n"));
+}
+
+TEST_F(ProgressText, SaysNothingWithoutAnOutput) {
+  Progress progress(nullptr, false, clock_);
+  progress.Step(position_, interval_);
+  progress.Line("nothing");
+  EXPECT_EQ(Text(), "");
+}
+
+TEST(DescribeSeconds, UsesTheUnitsThatMatter) {
+  EXPECT_EQ(DescribeSeconds(0.4), "0 s");
+  EXPECT_EQ(DescribeSeconds(200), "3 min 20 s");
+  EXPECT_EQ(DescribeSeconds(7500), "2 h 5 min");
+}
+
+}  // namespace
+}  // namespace tutti::train

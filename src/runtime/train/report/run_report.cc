@@ -1,0 +1,146 @@
+#include "runtime/train/report/run_report.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status.h"
+
+namespace tutti::train {
+namespace {
+
+constexpr absl::Duration kReportEvery = absl::Seconds(1);
+
+// "12 % data, 30 % forward, ..."
+std::string DescribeShares(const StepParts& parts) {
+  const double whole = std::max(parts.Sum(), 1e-9) / 100;
+  return absl::StrFormat(
+      "data %.1f %%, forward %.1f %%, backward %.1f %%, communication %.1f %%, optimizer %.1f %%",
+      parts.data / whole, parts.forward / whole, parts.backward / whole,
+      parts.communication / whole, parts.optimizer / whole);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RunReport>> RunReport::Open(
+    const Recipe& recipe, const std::vector<std::filesystem::path>& metrics, std::FILE* out,
+    bool terminal, const base::Clock& clock) {
+  TUTTI_ASSIGN_OR_RETURN(MetricsFile file, MetricsFile::Open(metrics, clock));
+  return std::unique_ptr<RunReport>(new RunReport(recipe, std::move(file), out, terminal, clock));
+}
+
+RunReport::RunReport(const Recipe& recipe, MetricsFile metrics, std::FILE* out, bool terminal,
+                     const base::Clock& clock)
+    : recipe_(recipe),
+      clock_(clock),
+      metrics_(std::move(metrics)),
+      progress_(out, terminal, clock),
+      silent_(out == nullptr && !metrics_.writes()) {}
+
+absl::Status RunReport::Started(const RunFacts& facts, int64_t first_step) {
+  facts_ = facts;
+  first_step_ = first_step;
+  began_ = last_ = clock_.Now();
+  if (silent_) return absl::OkStatus();
+  progress_.Line(
+      absl::StrFormat("%s: %d parameters, %d classes; %d training and %d test images\n"
+                      "%d rank%s x %d thread%s, batch %d, %s, %d epochs of %d steps",
+                      recipe_.model, facts.parameters, facts.classes, facts.train_images,
+                      facts.test_images, facts.world_size, facts.world_size == 1 ? "" : "s",
+                      facts.threads, facts.threads == 1 ? "" : "s", recipe_.batch,
+                      recipe_.precision, recipe_.epochs, facts.steps_per_epoch));
+  return metrics_.Write("start", {{"model", recipe_.model},
+                                  {"parameters", facts.parameters},
+                                  {"classes", facts.classes},
+                                  {"train_images", facts.train_images},
+                                  {"test_images", facts.test_images},
+                                  {"world_size", facts.world_size},
+                                  {"global_batch", recipe_.batch},
+                                  {"epochs", recipe_.epochs},
+                                  {"steps", facts.steps},
+                                  {"precision", recipe_.precision},
+                                  {"seed", recipe_.seed}});
+}
+
+absl::Status RunReport::Note(absl::string_view text) {
+  progress_.Line(text);
+  return absl::OkStatus();
+}
+
+int64_t RunReport::EpochOf(int64_t step) const { return (step - 1) / facts_.steps_per_epoch + 1; }
+
+double RunReport::SecondsLeft(int64_t step) const {
+  const double seconds = absl::ToDoubleSeconds(clock_.Now() - began_);
+  return seconds * static_cast<double>(facts_.steps - step) /
+         static_cast<double>(std::max<int64_t>(step - first_step_, 1));
+}
+
+absl::Status RunReport::Stepped(Meter& meter, int64_t step, double learning_rate,
+                                bool last_of_epoch) {
+  if (silent_ || (!last_of_epoch && clock_.Now() < last_ + kReportEvery)) return absl::OkStatus();
+  last_ = clock_.Now();
+  const Interval interval = meter.Take();
+  const Position position{EpochOf(step), recipe_.epochs, step,
+                          facts_.steps,  learning_rate,  SecondsLeft(step)};
+  progress_.Step(position, interval);
+  return metrics_.Write("step", {{"epoch", position.epoch},
+                                 {"epochs", position.epochs},
+                                 {"step", step},
+                                 {"steps", position.steps},
+                                 {"loss", interval.loss},
+                                 {"learning_rate", learning_rate},
+                                 {"images_per_second", interval.images_per_second},
+                                 {"seconds_left", position.seconds_left},
+                                 {"data", interval.parts.data},
+                                 {"forward", interval.parts.forward},
+                                 {"backward", interval.parts.backward},
+                                 {"communication", interval.parts.communication},
+                                 {"optimizer", interval.parts.optimizer}});
+}
+
+absl::Status RunReport::Evaluated(int64_t step, double top1, double top5, double loss,
+                                  int64_t images) {
+  if (silent_) return absl::OkStatus();
+  const int64_t epoch = EpochOf(step);
+  progress_.Line(
+      absl::StrFormat("epoch %*d/%d  top-1 %.1f %%  top-5 %.1f %%  loss %.4f on %d test images",
+                      static_cast<int>(absl::StrCat(recipe_.epochs).size()), epoch, recipe_.epochs,
+                      100 * top1, 100 * top5, loss, images));
+  return metrics_.Write("evaluation", {{"epoch", epoch},
+                                       {"step", step},
+                                       {"top1", top1},
+                                       {"top5", top5},
+                                       {"images", images},
+                                       {"loss", loss}});
+}
+
+absl::Status RunReport::Checkpointed(int64_t step, const std::string& path, uint64_t bytes,
+                                     double seconds) {
+  return metrics_.Write("checkpoint",
+                        {{"step", step}, {"path", path}, {"bytes", bytes}, {"seconds", seconds}});
+}
+
+absl::Status RunReport::Finished(const Meter& meter, double top1, double top5, int64_t images,
+                                 const std::string& model) {
+  if (silent_) return absl::OkStatus();
+  const double seconds = meter.total_seconds();
+  const double rate = seconds > 0 ? static_cast<double>(meter.total_images()) / seconds : 0;
+  if (meter.total_steps() > 0) {
+    const double steps = static_cast<double>(meter.total_steps());
+    progress_.Line(absl::StrFormat("%s of training steps, %.0f images/s; a step takes %.1f ms: %s",
+                                   DescribeSeconds(seconds), rate, 1e3 * seconds / steps,
+                                   DescribeShares(meter.total())));
+  }
+  progress_.Line(
+      absl::StrFormat("top-1 %.1f %%, top-5 %.1f %% on %d test images; the model is in %s",
+                      100 * top1, 100 * top5, images, model));
+  return metrics_.Write("result", {{"top1", top1},
+                                   {"top5", top5},
+                                   {"images", images},
+                                   {"model", model},
+                                   {"seconds", seconds},
+                                   {"images_per_second", rate}});
+}
+
+}  // namespace tutti::train

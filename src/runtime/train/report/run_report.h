@@ -1,0 +1,57 @@
+// Tells of a run: to the user by a Progress, to programs by a MetricsFile. Rank 0 has one that
+// speaks, the others one that is silent. Thread-compatible.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "runtime/train/recipe/recipe.h"
+#include "runtime/train/report/meter.h"
+#include "runtime/train/report/metrics_file.h"
+#include "runtime/train/report/progress.h"
+
+namespace tutti::train {
+
+struct RunFacts {
+  int64_t parameters = 0, classes = 0, train_images = 0, test_images = 0;
+  int64_t steps = 0, steps_per_epoch = 0;
+  int world_size = 1;
+  int threads = 1;
+};
+
+class RunReport {
+ public:
+  // `metrics` empty and `out` null: silent. `clock` must outlive it.
+  static absl::StatusOr<std::unique_ptr<RunReport>> Open(
+      const Recipe& recipe, const std::vector<std::filesystem::path>& metrics, std::FILE* out,
+      bool terminal, const base::Clock& clock);
+
+  absl::Status Started(const RunFacts& facts, int64_t first_step);
+  absl::Status Note(absl::string_view text);
+  // Reports when a second has passed or `last_of_epoch`.
+  absl::Status Stepped(Meter& meter, int64_t step, double learning_rate, bool last_of_epoch);
+  absl::Status Evaluated(int64_t step, double top1, double top5, double loss, int64_t images);
+  absl::Status Checkpointed(int64_t step, const std::string& path, uint64_t bytes, double seconds);
+  absl::Status Finished(const Meter& meter, double top1, double top5, int64_t images,
+                        const std::string& model);
+
+ private:
+  RunReport(const Recipe& recipe, MetricsFile metrics, std::FILE* out, bool terminal,
+            const base::Clock& clock);
+  int64_t EpochOf(int64_t step) const;  // from 1; the one that the step is in
+  double SecondsLeft(int64_t step) const;
+
+  const Recipe recipe_;
+  const base::Clock& clock_;
+  MetricsFile metrics_;
+  Progress progress_;
+  const bool silent_;
+  RunFacts facts_;
+  int64_t first_step_ = 0;
+  absl::Time began_, last_;
+};
+
+}  // namespace tutti::train

@@ -1,0 +1,125 @@
+#include "runtime/train/run_state.h"
+
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/status.h"
+#include "runtime/models/state.h"
+
+namespace tutti::train {
+namespace {
+
+nlohmann::json RecipeJson(const Recipe& recipe) {
+  Recipe copy = recipe;
+  nlohmann::json json;
+  for (const Field& field : FieldsOf(copy)) json[std::string(field.name)] = FieldText(field);
+  return json;
+}
+
+// What must be the same for the steps to go on as they would have.
+nlohmann::json IdentityOf(const RunState& run, const Recipe& recipe) {
+  return {{"model", recipe.model},
+          {"seed", recipe.seed},
+          {"global_batch", recipe.batch},
+          {"train_images", run.train_images}};
+}
+
+absl::Status CheckOptimizer(const checkpoint::TensorMap& from, const checkpoint::TensorMap& to) {
+  for (const auto& [name, tensor] : to) {
+    const auto found = from.find(name);
+    if (found == from.end() || found->second.sizes() != tensor.sizes()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("the checkpoint has no fitting optimizer state \"", name, "\""));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<checkpoint::NewestCheckpoint> Find(const Recipe& recipe) {
+  const int keep = static_cast<int>(recipe.keep_checkpoints);
+  if (recipe.resume == "latest") {
+    return checkpoint::CheckpointFolder(std::filesystem::path(recipe.output) / "checkpoints", keep)
+        .LoadNewest();
+  }
+  const std::filesystem::path folder =
+      (std::filesystem::path(recipe.resume) / "").parent_path();  // without a slash at the end
+  absl::string_view name = folder.filename().native();
+  int64_t step = 0;
+  if (!absl::ConsumePrefix(&name, "step-") || !absl::SimpleAtoi(name, &step)) {
+    return checkpoint::CheckpointFolder(folder, keep).LoadNewest();
+  }
+  checkpoint::NewestCheckpoint found;
+  TUTTI_ASSIGN_OR_RETURN(found.checkpoint,
+                         checkpoint::CheckpointFolder(folder.parent_path(), keep).Load(step));
+  found.path = folder;
+  return found;
+}
+
+absl::StatusOr<Resumed> ReadOnRankZero(const Recipe& recipe, RunState& run) {
+  if (recipe.resume == "no") return Resumed{};
+  auto found = Find(recipe);
+  if (absl::IsNotFound(found.status()) && recipe.resume == "latest") return Resumed{};
+  TUTTI_RETURN_IF_ERROR(found.status());
+  const absl::Status restored = Restore(found->checkpoint, recipe, run);
+  if (!restored.ok()) return base::Annotate(restored, found->path.string());
+  return Resumed{true, found->path.string(), std::move(found->warnings)};
+}
+
+}  // namespace
+
+checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe) {
+  checkpoint::Checkpoint taken;
+  taken.step = run.step;
+  taken.model = models::StateOf(*run.model);
+  taken.optimizer = run.optimizer.State();
+  taken.state = IdentityOf(run, recipe);
+  taken.state["step"] = run.step;
+  taken.state["epoch"] = run.step / (run.train_images / recipe.batch);
+  taken.state["world_size"] = run.world_size;
+  taken.state["recipe"] = RecipeJson(recipe);
+  return taken;
+}
+
+absl::Status Restore(const checkpoint::Checkpoint& from, const Recipe& recipe, RunState& run) {
+  const nlohmann::json identity = IdentityOf(run, recipe);
+  for (const auto& [key, value] : identity.items()) {
+    const nlohmann::json theirs = from.state.value(key, nlohmann::json());
+    if (theirs != value) {
+      return absl::FailedPreconditionError(absl::StrCat("the checkpoint is of another run: its ",
+                                                        key, " is ", theirs.dump(),
+                                                        ", this run's is ", value.dump()));
+    }
+  }
+  checkpoint::TensorMap state = run.optimizer.State();
+  TUTTI_RETURN_IF_ERROR(CheckOptimizer(from.optimizer, state));
+  TUTTI_RETURN_IF_ERROR(models::LoadState(from.model, *run.model));
+  torch::NoGradGuard no_grad;
+  for (auto& [name, tensor] : state) tensor.copy_(from.optimizer.at(name));
+  run.step = from.step;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Resumed> BeginOrResume(const Recipe& recipe, parallel::Strategy& strategy,
+                                      RunState& run, absl::Duration timeout) {
+  const auto deadline = base::Deadline::After(timeout);
+  absl::StatusOr<Resumed> resumed = Resumed{};
+  if (strategy.rank() == 0) resumed = ReadOnRankZero(recipe, run);
+  torch::Tensor said = torch::tensor({int64_t{resumed.ok()}, run.step}, torch::kInt64);
+  TUTTI_RETURN_IF_ERROR(strategy.Broadcast(said, deadline));
+  if (!resumed.ok()) return resumed;
+  if (said[0].item<int64_t>() == 0) {
+    return absl::AbortedError("rank 0 could not resume; its own error says why");
+  }
+  run.step = said[1].item<int64_t>();
+  TUTTI_RETURN_IF_ERROR(strategy.Synchronize(deadline));
+  for (const torch::Tensor& flat : run.optimizer.FlatState()) {
+    TUTTI_RETURN_IF_ERROR(strategy.Broadcast(flat, deadline));
+  }
+  return resumed;
+}
+
+}  // namespace tutti::train

@@ -1,0 +1,47 @@
+// All that a run is, besides its recipe and data: what a checkpoint keeps and a resumed run takes
+// up. Nothing else carries over from one step to the next; random numbers are functions of
+// (seed, step), so that a resumed run is the same as one that was never interrupted, bit for bit.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/models/model.h"
+#include "runtime/parallel/strategy.h"
+#include "runtime/train/optimizer/optimizer.h"
+#include "runtime/train/recipe/recipe.h"
+
+namespace tutti::train {
+
+struct RunState {
+  models::Model model;
+  Optimizer& optimizer;
+  int64_t& step;  // steps done
+  int64_t train_images;
+  int64_t world_size;
+};
+
+// Shares the tensors' memory: save it before the next step.
+checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe);
+
+// FailedPrecondition says what differs when the checkpoint is not of this run: other network, seed,
+// batch or number of images. Then nothing has been changed.
+absl::Status Restore(const checkpoint::Checkpoint& from, const Recipe& recipe, RunState& run);
+
+struct Resumed {
+  bool resumed = false;  // false: there is nothing to resume from, begin at the start
+  std::string path;      // on rank 0
+  std::vector<std::string> warnings;
+};
+
+// Rank 0 reads what recipe.resume names and every rank gets its state: other nodes may not see the
+// folder. Where there is no resume, every rank gets rank 0's initial state.
+absl::StatusOr<Resumed> BeginOrResume(const Recipe& recipe, parallel::Strategy& strategy,
+                                      RunState& run, absl::Duration timeout);
+
+}  // namespace tutti::train

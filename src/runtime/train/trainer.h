@@ -1,0 +1,46 @@
+// The training loop: data, step, optimizer; evaluation, checkpoints and reports in between. Each
+// rank runs one. Rank 0 alone writes files and talks to the user.
+//
+// The run's result is a function of (recipe, data, world size, threads): same bytes every time,
+// also when it was stopped and resumed. Thread-compatible.
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/train/recipe/recipe.h"
+#include "runtime/train/report/meter.h"
+
+namespace tutti::train {
+
+// What surrounds a run; everything may be left out.
+struct Surroundings {
+  std::FILE* out = nullptr;                // progress and results, on rank 0
+  bool terminal = false;                   // of `out`
+  std::filesystem::path metrics_file;      // beside <output>/metrics.jsonl
+  std::function<bool()> stop_wanted;       // asked after every step, by this rank for all
+  std::function<void(int64_t)> step_done;  // with the number of steps done
+};
+
+struct Outcome {
+  bool stopped = false;  // on request, before the end; a checkpoint was written
+  int64_t step = 0;
+  double top1 = 0, top5 = 0;  // of the finished model, 0..1
+  Meter meter;                // of this rank
+};
+
+// Joins in with `communicator` and trains to the end, or to a request to stop.
+//
+// NotFound: no such model, folder or checkpoint. InvalidArgument: the recipe does not fit the data
+// or the ranks. OutOfRange: the loss is not finite; names step and rank. Errors of collectives name
+// the rank that was lost (comm::LostRank).
+absl::StatusOr<Outcome> Train(const Recipe& recipe,
+                              std::unique_ptr<comm::Communicator> communicator,
+                              const Surroundings& surroundings);
+
+}  // namespace tutti::train

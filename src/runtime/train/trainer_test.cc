@@ -1,0 +1,249 @@
+#include "runtime/train/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/file.h"
+#include "runtime/checkpoint/model_folder.h"
+#include "runtime/parallel/thread_group_fake.h"
+#include "runtime/train/image_folder_fake.h"
+
+namespace tutti::train {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class TrainerTest : public testing::Test {
+ protected:
+  static constexpr int64_t kStepsPerEpoch = 4;
+
+  static void SetUpTestSuite() {
+    folder_ = new base::TemporaryDirectory();
+    WriteImageFolder(folder_->path() / "data", 70, 30, 3);
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  Recipe RecipeFor(const std::string& output) const {
+    Recipe recipe;
+    recipe.data = folder_->path() / "data";
+    recipe.output = outputs_.path() / output;
+    recipe.batch = 16;
+    recipe.epochs = 2;
+    recipe.lr = 0.05;
+    recipe.weight_decay = 1e-3;
+    recipe.nesterov = true;
+    recipe.threads = 1;
+    recipe.step_timeout = 30;
+    return recipe;
+  }
+
+  // Every rank's outcome must be the same; returns rank 0's.
+  static absl::StatusOr<Outcome> TrainOver(int ranks, const Recipe& recipe,
+                                           const Surroundings& surroundings = {}) {
+    absl::StatusOr<Outcome> first = absl::UnknownError("did not run");
+    parallel::OnEveryRank(ranks, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+      auto outcome = Train(recipe, std::move(communicator), surroundings);
+      if (rank == 0) first = std::move(outcome);
+    });
+    return first;
+  }
+
+  static std::string Weights(const Recipe& recipe) {
+    const auto bytes = base::ReadFile(fs::path(recipe.output) / "model" / "model.safetensors");
+    EXPECT_TRUE(bytes.ok()) << bytes.status();
+    return bytes.value_or("");
+  }
+
+  static std::vector<nlohmann::json> Events(const fs::path& path, const std::string& kind) {
+    std::istringstream lines(*base::ReadFile(path));
+    std::vector<nlohmann::json> events;
+    for (std::string line; std::getline(lines, line);) {
+      auto event = nlohmann::json::parse(line);
+      if (event["event"] == kind) events.push_back(std::move(event));
+    }
+    return events;
+  }
+
+  inline static base::TemporaryDirectory* folder_ = nullptr;
+  const base::TemporaryDirectory outputs_;
+};
+
+TEST_F(TrainerTest, SameSeedAndRanksGiveTheSameBytes) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    Recipe a = RecipeFor(std::string("a-") + precision),
+           b = RecipeFor(std::string("b-") + precision);
+    a.precision = b.precision = precision;
+    a.workers = 1, b.workers = 2;  // must not matter
+    ASSERT_TRUE(TrainOver(2, a).ok());
+    ASSERT_TRUE(TrainOver(2, b).ok());
+    EXPECT_EQ(Weights(a), Weights(b)) << precision;
+    Recipe c = RecipeFor(std::string("c-") + precision);
+    c.precision = precision;
+    c.seed = 2;
+    ASSERT_TRUE(TrainOver(2, c).ok());
+    EXPECT_NE(Weights(a), Weights(c));
+  }
+}
+
+struct StopCase {
+  int ranks;
+  int64_t step;
+  bool sync_bn;
+};
+
+class Resume : public TrainerTest, public testing::WithParamInterface<StopCase> {};
+
+TEST_P(Resume, GivesTheBytesOfARunWithoutInterruption) {
+  const auto [ranks, step, sync_bn] = GetParam();
+  Recipe whole = RecipeFor("whole"), parts = RecipeFor("parts");
+  whole.sync_bn = parts.sync_bn = sync_bn;
+  ASSERT_TRUE(TrainOver(ranks, whole).ok());
+
+  Surroundings surroundings;
+  std::atomic<int64_t> done = 0;
+  surroundings.step_done = [&](int64_t steps) { done = steps; };
+  surroundings.stop_wanted = [&] { return done + 1 >= step; };
+  const auto stopped = TrainOver(ranks, parts, surroundings);
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  EXPECT_TRUE(stopped->stopped);
+  EXPECT_EQ(stopped->step, step);
+  EXPECT_FALSE(fs::exists(fs::path(parts.output) / "model"));
+
+  parts.resume = "latest";
+  const auto finished = TrainOver(ranks, parts);
+  ASSERT_TRUE(finished.ok()) << finished.status();
+  EXPECT_FALSE(finished->stopped);
+  EXPECT_EQ(finished->meter.total_steps(), 2 * kStepsPerEpoch - step);
+  EXPECT_EQ(Weights(parts), Weights(whole));
+}
+
+INSTANTIATE_TEST_SUITE_P(Stops, Resume,
+                         testing::Values(StopCase{1, 4, false},  // at the end of an epoch
+                                         StopCase{1, 3, false}, StopCase{2, 5, false},
+                                         StopCase{2, 6, true}, StopCase{3, 1, false}));
+
+TEST_F(TrainerTest, ResumesFromANamedCheckpointAndRefusesAnotherRuns) {
+  Recipe recipe = RecipeFor("first");
+  ASSERT_TRUE(TrainOver(1, recipe).ok());
+  const fs::path checkpoints = fs::path(recipe.output) / "checkpoints";
+  Recipe again = RecipeFor("again");
+  again.resume = checkpoints / "step-00000004";
+  ASSERT_TRUE(TrainOver(2, again).ok()) << "on another number of ranks";
+
+  for (const auto& [change, expected] :
+       std::vector<std::pair<std::function<void(Recipe&)>, std::string>>{
+           {[](Recipe& r) { r.seed = 9; }, "its seed is 1, this run's is 9"},
+           {[](Recipe& r) { r.batch = 8; }, "its global_batch is 16"},
+           {[](Recipe& r) { r.model = "resnet32"; }, "its model is \"resnet20\""}}) {
+    Recipe other = RecipeFor("other");
+    other.resume = checkpoints;
+    change(other);
+    const auto outcome = TrainOver(2, other);
+    EXPECT_EQ(outcome.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(outcome.status().message()), HasSubstr(expected));
+  }
+}
+
+TEST_F(TrainerTest, ResumeWithoutACheckpointBeginsAtTheStartOnlyForLatest) {
+  Recipe recipe = RecipeFor("fresh");
+  recipe.epochs = 1;
+  recipe.resume = "latest";
+  EXPECT_TRUE(TrainOver(1, recipe).ok());
+  recipe.resume = outputs_.path() / "nowhere";
+  EXPECT_EQ(TrainOver(1, recipe).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(TrainerTest, MetricsTellTheRunAndTheStepsPartsAddUp) {
+  Recipe recipe = RecipeFor("metrics");
+  Surroundings surroundings;
+  surroundings.metrics_file = outputs_.path() / "job-metrics.jsonl";
+  const auto outcome = TrainOver(2, recipe, surroundings);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  const fs::path own = fs::path(recipe.output) / "metrics.jsonl";
+  EXPECT_EQ(*base::ReadFile(own), *base::ReadFile(surroundings.metrics_file));
+
+  const auto start = Events(own, "start");
+  ASSERT_EQ(start.size(), 1u);
+  EXPECT_EQ(start[0]["world_size"], 2);
+  EXPECT_EQ(start[0]["steps"], 2 * kStepsPerEpoch);
+  const auto steps = Events(own, "step");
+  ASSERT_FALSE(steps.empty());
+  EXPECT_EQ(steps.back()["step"], 2 * kStepsPerEpoch);
+  for (const auto& step : steps) {
+    double sum = 0;
+    for (const char* part : {"data", "forward", "backward", "communication", "optimizer"}) {
+      EXPECT_GE(step[part].get<double>(), 0) << part;
+      sum += step[part].get<double>();
+    }
+    EXPECT_NEAR(16 / sum, step["images_per_second"].get<double>(), 1e-6 / sum);
+  }
+  EXPECT_EQ(Events(own, "evaluation").size(), 2u);
+  EXPECT_EQ(Events(own, "checkpoint").size(), 2u);
+  const auto result = Events(own, "result");
+  ASSERT_EQ(result.size(), 1u);
+  EXPECT_EQ(result[0]["images"], 30);
+  EXPECT_EQ(result[0]["top1"], outcome->top1);
+  EXPECT_EQ(result[0]["model"], (fs::path(recipe.output) / "model").string());
+}
+
+TEST_F(TrainerTest, TheModelFolderHoldsWhatScoringNeeds) {
+  Recipe recipe = RecipeFor("model");
+  recipe.epochs = 1;
+  ASSERT_TRUE(TrainOver(1, recipe).ok());
+  const auto model = checkpoint::ReadModelFolder(fs::path(recipe.output) / "model");
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->architecture, "resnet20");
+  EXPECT_EQ(model->classes, (std::vector<std::string>{"class-0", "class-1", "class-2"}));
+  EXPECT_EQ(model->input.height, 32);
+  EXPECT_NEAR(model->input.mean[0], 0.4914, 1e-6);
+}
+
+TEST_F(TrainerTest, EvaluationIsTheSameForEveryNumberOfRanks) {
+  Recipe recipe = RecipeFor("trained");
+  const auto trained = TrainOver(1, recipe);
+  ASSERT_TRUE(trained.ok());
+  for (int ranks : {2, 3}) {  // nothing left to train: only the evaluation
+    recipe.resume = "latest";
+    const auto evaluated = TrainOver(ranks, recipe);
+    ASSERT_TRUE(evaluated.ok()) << evaluated.status();
+    EXPECT_EQ(evaluated->meter.total_steps(), 0);
+    EXPECT_EQ(evaluated->top1, trained->top1);
+    EXPECT_EQ(evaluated->top5, trained->top5);
+  }
+}
+
+TEST_F(TrainerTest, ALossThatIsNotFiniteNamesStepAndRankAndKeepsTheLastCheckpoint) {
+  Recipe recipe = RecipeFor("diverged");
+  recipe.lr = 1e30;
+  recipe.checkpoint_every_steps = 1;
+  const auto outcome = TrainOver(2, recipe);
+  EXPECT_EQ(outcome.status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(
+      std::string(outcome.status().message()),
+      testing::MatchesRegex("step [2-4] \\(epoch 1\\): the loss of rank [01] is -?(nan|inf)"));
+}
+
+TEST_F(TrainerTest, WrongInputIsAClearErrorBeforeAnythingIsWritten) {
+  const auto error_of = [&](int ranks, const std::function<void(Recipe&)>& change) {
+    Recipe recipe = RecipeFor("wrong");
+    change(recipe);
+    const auto outcome = TrainOver(ranks, recipe);
+    EXPECT_FALSE(outcome.ok());
+    EXPECT_FALSE(fs::exists(recipe.output));
+    return std::string(outcome.status().message());
+  };
+  EXPECT_THAT(error_of(1, [](Recipe& r) { r.data = "/nowhere/data"; }), HasSubstr("/nowhere/data"));
+  EXPECT_THAT(error_of(1, [](Recipe& r) { r.model = "resnet21"; }),
+              HasSubstr("no model \"resnet21\" (did you mean \"resnet20\"?)"));
+  EXPECT_THAT(error_of(2, [](Recipe& r) { r.batch = 1; }),
+              HasSubstr("smaller than the number of ranks"));
+  EXPECT_THAT(error_of(1, [](Recipe& r) { r.batch = 71; }),
+              HasSubstr("larger than the 70 training"));
+}
+
+}  // namespace
+}  // namespace tutti::train
