@@ -1,0 +1,23 @@
+// Any bytes as a job file: an error or a spec that survives its own JSON and expansion.
+#include <cstdint>
+#include <cstdlib>
+
+#include "spec/expressions.h"
+#include "spec/job_file.h"
+#include "spec/job_json.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto result = tutti::spec::ReadJobFile(text, "job.yml", "/base");
+  if (!result.ok()) {
+    if (result.status().message().empty()) std::abort();
+    return 0;
+  }
+  const auto back = tutti::spec::JobSpecFromJson(tutti::spec::ToJson(result->spec));
+  if (!back.ok() || back->command != result->spec.command) std::abort();
+  tutti::spec::ExpressionValues values;
+  for (const auto& [name, input] : back->inputs) values.inputs[name] = input.literal;
+  for (const auto& [name, output] : back->outputs) values.outputs[name] = "/out";
+  if (!tutti::spec::ExpandExpressions(back->command, values).ok()) std::abort();
+  return 0;
+}

@@ -1,0 +1,327 @@
+#include "spec/job_file.h"
+
+#include <gmock/gmock.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+
+namespace tutti::spec {
+namespace {
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+absl::StatusOr<ReadResult> Read(absl::string_view text) {
+  return ReadJobFile(text, "job.yml", "/home/me/project");
+}
+
+JobSpec SpecOf(absl::string_view text) {
+  const auto result = Read(text);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? result->spec : JobSpec();
+}
+
+// The lines of the error; those of a file that should be refused.
+std::vector<std::string> Errors(absl::string_view text) {
+  const auto result = Read(text);
+  EXPECT_FALSE(result.ok());
+  return absl::StrSplit(std::string(result.status().message()), '\n');
+}
+
+TEST(JobFile, ReadsACompleteFile) {
+  const auto result = Read(R"(
+$schema: https://azuremlschemas.azureedge.net/latest/commandJob.schema.json
+type: command
+name: cifar-1
+display_name: CIFAR on two nodes
+experiment_name: cifar
+description: A test.
+tags: {owner: me, round: 3}
+code: ./src
+command: >-
+  python train.py --data ${{inputs.data}} --lr ${{inputs.lr}}
+  --out ${{outputs.model}}
+environment: azureml:host@latest
+environment_variables:
+  OMP_NUM_THREADS: 1
+  EMPTY:
+compute: azureml:local
+inputs:
+  data:
+    type: uri_folder
+    path: ../data/
+    mode: download
+  file: {type: uri_file, path: file:///abs/x.bin}
+  lr: 0.10
+  n: 3
+  flag: true
+  text: "3"
+outputs:
+  model: {type: uri_folder, mode: upload}
+  logs:
+distribution:
+  type: PyTorch
+  process_count_per_instance: 4
+resources: {instance_count: 2}
+limits: {timeout: 3600}
+queue_settings: {priority: high}
+)");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->warnings, IsEmpty());
+  const JobSpec& spec = result->spec;
+  EXPECT_EQ(spec.file_name, "job.yml");
+  EXPECT_EQ(spec.name, "cifar-1");
+  EXPECT_EQ(spec.display_name, "CIFAR on two nodes");
+  EXPECT_EQ(spec.experiment_name, "cifar");
+  EXPECT_EQ(spec.tags.at("round"), "3");
+  EXPECT_EQ(spec.code, "/home/me/project/src");
+  EXPECT_EQ(spec.command,
+            "python train.py --data ${{inputs.data}} --lr ${{inputs.lr}} --out ${{outputs.model}}");
+  EXPECT_EQ(spec.command_line, 10);
+  EXPECT_EQ(spec.environment, "host");
+  EXPECT_EQ(spec.environment_variables.at("OMP_NUM_THREADS"), "1");
+  EXPECT_EQ(spec.environment_variables.at("EMPTY"), "");
+  EXPECT_EQ(spec.compute, "local");
+  EXPECT_EQ(spec.inputs.at("data").path, "/home/me/data");
+  EXPECT_EQ(spec.inputs.at("data").mode, "download");
+  EXPECT_EQ(spec.inputs.at("data").line, 21);
+  EXPECT_EQ(spec.inputs.at("file").path, "/abs/x.bin");
+  EXPECT_EQ(spec.outputs.at("model").mode, "upload");
+  EXPECT_EQ(spec.outputs.at("logs").mode, "rw_mount");
+  EXPECT_EQ(spec.distribution.kind, DistributionKind::kPyTorch);
+  EXPECT_EQ(spec.WorldSize(), 8);
+  EXPECT_EQ(spec.timeout, absl::Hours(1));
+  EXPECT_EQ(spec.priority, Priority::kHigh);
+}
+
+TEST(JobFile, PlainValuesAreInputsAsAzureWritesThem) {
+  const JobSpec spec =
+      SpecOf("command: x\ninputs: {lr: 0.10, n: 3, flag: true, text: '3', word: abc}\n");
+  const auto is = [&](const char* name, const char* type, const char* literal) {
+    EXPECT_EQ(spec.inputs.at(name).type, type);
+    EXPECT_EQ(spec.inputs.at(name).literal, literal);
+    EXPECT_EQ(spec.inputs.at(name).path, "");
+  };
+  is("lr", "number", "0.10");
+  is("n", "integer", "3");
+  is("flag", "boolean", "True");
+  is("text", "string", "3");
+  is("word", "string", "abc");
+}
+
+TEST(JobFile, TheShortestFileTakesTheDefaults) {
+  const JobSpec spec = SpecOf("command: ./run.sh");
+  EXPECT_EQ(spec.WorldSize(), 1);
+  EXPECT_EQ(spec.timeout, absl::InfiniteDuration());
+  EXPECT_EQ(spec.priority, Priority::kNormal);
+  EXPECT_EQ(spec.environment, "host");
+  EXPECT_EQ(spec.compute, "local");
+  EXPECT_EQ(spec.experiment_name, "project");
+  EXPECT_EQ(spec.code, "");
+}
+
+TEST(JobFile, ReadsEveryDistribution) {
+  EXPECT_EQ(SpecOf("command: x\nresources: {instance_count: 3}\n"
+                   "distribution: {type: mpi, process_count_per_instance: 2}\n")
+                .WorldSize(),
+            6);
+  const JobSpec spec = SpecOf(
+      "command: x\ndistribution: {type: tensorflow, parameter_server_count: 1}\n"
+      "resources: {instance_count: 2}\n");
+  EXPECT_EQ(spec.distribution.worker_count, 2);
+  EXPECT_EQ(spec.WorldSize(), 3);
+  EXPECT_THAT(Errors("command: x\nresources: {instance_count: 3}\n"
+                     "distribution: {type: tensorflow, worker_count: 1}\n"),
+              ElementsAre(HasSubstr("job.yml:3: worker_count and parameter_server_count make 1 "
+                                    "processes for 3 nodes")));
+}
+
+TEST(JobFile, AnUnknownKeyIsAnsweredWithTheNearestAtEveryLevel) {
+  EXPECT_THAT(Errors("comand: x\ncommand: x\n"),
+              ElementsAre("job.yml:1: unknown key \"comand\" (did you mean \"command\"?)"));
+  EXPECT_THAT(
+      Errors("command: x\nresources:\n  instance_cout: 2\ninputs:\n  d:\n    pth: x\n    path: x\n"
+             "limits:\n  timeoutt: 3\n"),
+      ElementsAre("job.yml:3: unknown key \"instance_cout\" (did you mean \"instance_count\"?)",
+                  "job.yml:6: unknown key \"pth\" (did you mean \"path\"?)",
+                  "job.yml:9: unknown key \"timeoutt\" (did you mean \"timeout\"?)"));
+  EXPECT_THAT(Errors("command: x\nzebra: 1\n"), ElementsAre("job.yml:2: unknown key \"zebra\""));
+}
+
+TEST(JobFile, AllErrorsComeAtOnceInTheOrderOfTheFile) {
+  EXPECT_THAT(
+      Errors("type: sweep\nname: ../x\ncommand: ''\ncompute: gpu\n"
+             "resources: {instance_count: 0}\nlimits: {timeout: soon}\n"
+             "queue_settings: {priority: hgh}\n"),
+      ElementsAre(HasSubstr("job.yml:1: job type \"sweep\" is not supported"),
+                  HasSubstr("job.yml:2: name must be"), HasSubstr("job.yml:3: command is empty"),
+                  HasSubstr("job.yml:4: compute \"gpu\" does not exist"),
+                  "job.yml:5: instance_count must be a whole number from 1 to 100000, but "
+                  "is \"0\"",
+                  HasSubstr("job.yml:6: timeout must be a whole number"),
+                  HasSubstr("job.yml:7: priority must be one of low, medium, normal, high, "
+                            "but is \"hgh\" (did you mean \"high\"?)")));
+}
+
+TEST(JobFile, ShowsTwentyErrorsAndCountsTheRest) {
+  std::string text = "command: x\n";
+  for (int i = 0; i < 30; ++i) absl::StrAppend(&text, "zzzzzz", i, ": 1\n");
+  const auto errors = Errors(text);
+  ASSERT_EQ(errors.size(), 21u);
+  EXPECT_EQ(errors.back(), "and 10 more errors");
+}
+
+TEST(JobFile, WrongTypesAreNamed) {
+  EXPECT_THAT(Errors("command: [a]\ncode: {}\ntags: 3\ninputs: []\ndistribution: mpi\n"
+                     "environment_variables: {A: [1]}\n"),
+              ElementsAre("job.yml:1: command must be text, but is a list",
+                          "job.yml:2: code must be text, but is a mapping",
+                          "job.yml:3: tags must be a mapping, but is \"3\"",
+                          "job.yml:4: inputs must be a mapping, but is a list",
+                          "job.yml:5: distribution must be a mapping, but is \"mpi\"",
+                          "job.yml:6: environment_variables.A must be text, but is a list"));
+  EXPECT_THAT(Errors("- a\n"), ElementsAre("job.yml:1: a job file must be a mapping, but is a list",
+                                           HasSubstr("\"command\" is missing")));
+}
+
+TEST(JobFile, BadYamlAndKeysThatComeTwiceNameTheLine) {
+  EXPECT_THAT(Errors("command: x\ntags: {a: 1\nname: y\n"), ElementsAre(HasSubstr("job.yml:")));
+  EXPECT_THAT(Errors("command: x\ncommand: y\n"),
+              ElementsAre("job.yml:2: key \"command\" is there already, in line 1"));
+  EXPECT_THAT(Errors(""), ElementsAre("job.yml:1: is empty"));
+}
+
+TEST(JobFile, AMissingCommandIsNamed) {
+  EXPECT_THAT(Errors("name: x\n"), ElementsAre(HasSubstr("the key \"command\" is missing")));
+  EXPECT_THAT(Errors("name: x\ncommand:\n"), ElementsAre(HasSubstr("job.yml:2: command is empty")));
+}
+
+TEST(JobFile, ExpressionsAreCheckedWithTheirOwnLine) {
+  EXPECT_THAT(Errors("inputs: {data: 1}\ncommand: |\n  echo\n  run ${{inputs.dat}}\n"
+                     "  ${{search_space.lr}}\n"),
+              ElementsAre("job.yml:4: ${{inputs.dat}}: the job has no input \"dat\" (did you mean "
+                          "\"data\"?)",
+                          HasSubstr("job.yml:5: ${{search_space.lr}}: belongs to sweep jobs")));
+}
+
+TEST(JobFile, KeysWithoutEffectAreNamedInWarnings) {
+  const auto result = Read(
+      "command: x\nproperties: {a: 1}\nidentity: {type: managed}\nservices:\n  tb: {}\n"
+      "resources:\n  instance_count: 2\n  instance_type: Standard_NC6\n  shm_size: 2g\n"
+      "  docker_args: --x\nqueue_settings: {job_tier: spot}\n"
+      "environment_variables: {A: '${{inputs.x}}'}\ninputs: {d: ./data}\n"
+      "outputs: {m: {path: azureml://x}}\n");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(
+      result->warnings,
+      ElementsAre(HasSubstr("job.yml:2: \"properties\" has no effect"),
+                  HasSubstr("job.yml:3: \"identity\" has no effect"),
+                  HasSubstr("job.yml:4: \"services\" has no effect"),
+                  HasSubstr("job.yml:8: \"instance_type\" has no effect"),
+                  HasSubstr("job.yml:9: \"shm_size\" has no effect"),
+                  HasSubstr("job.yml:10: \"docker_args\" has no effect"),
+                  HasSubstr("job.yml:11: \"job_tier\" has no effect"),
+                  HasSubstr("job.yml:12: environment variable \"A\" contains ${{…}}"),
+                  HasSubstr("job.yml:13: input \"d\" is the plain text \"./data\""),
+                  HasSubstr("job.yml:14: \"path\" has no effect: outputs are kept with the job")));
+}
+
+TEST(JobFile, RefusesEnvironmentsItCannotMake) {
+  for (const char* environment : {"azureml:AzureML-sklearn@latest", "{image: ubuntu}"}) {
+    EXPECT_THAT(Errors(absl::StrCat("command: x\nenvironment: ", environment, "\n")),
+                ElementsAre(HasSubstr("write \"environment: host\"")));
+  }
+  EXPECT_EQ(SpecOf("command: x\nenvironment: azureml:host:1\n").environment, "host");
+}
+
+TEST(JobFile, RefusesDataThatIsNotOnThisMachine) {
+  for (const char* path : {"azureml://datastores/d/paths/x", "https://e.org/x", "azureml:data:1",
+                           "wasbs://c@a.blob.core.windows.net/x"}) {
+    EXPECT_THAT(Errors(absl::StrCat("command: x\ninputs:\n  d:\n    path: ", path, "\n")),
+                ElementsAre(HasSubstr("job.yml:4: input \"d\": path")));
+  }
+  EXPECT_THAT(Errors("command: x\ninputs: {d: {type: uri_file}}\n"),
+              ElementsAre("job.yml:2: input \"d\" has no path"));
+  EXPECT_THAT(Errors("command: x\ninputs: {d: {type: number, path: x}}\n"),
+              ElementsAre(HasSubstr("written as a plain value, as in \"d: 3\"")));
+}
+
+TEST(JobFile, NamesThatBecomeFoldersAndVariablesArePlain) {
+  EXPECT_THAT(Errors("command: x\ninputs: {../a: 1}\noutputs: {1b: {}}\n"
+                     "environment_variables: {A-B: 1}\nname: .hidden\n"),
+              ElementsAre(HasSubstr("job.yml:2: input name \"../a\" must be"),
+                          HasSubstr("job.yml:3: output name \"1b\" must be"),
+                          HasSubstr("job.yml:4: environment variable \"A-B\""),
+                          HasSubstr("job.yml:5: name must be")));
+}
+
+class CheckPathsTest : public ::testing::Test {
+ protected:
+  CheckPathsTest() {
+    EXPECT_TRUE(base::MakeDirectories(directory_.path() / "src/lib").ok());
+    EXPECT_TRUE(base::WriteFileAtomic(directory_.path() / "src/train.py", "").ok());
+    EXPECT_TRUE(base::WriteFileAtomic(directory_.path() / "file", "").ok());
+  }
+
+  std::string Check(absl::string_view text) {
+    const auto result = ReadJobFile(text, "job.yml", directory_.path());
+    if (!result.ok()) return std::string(result.status().message());
+    const absl::Status status = CheckPaths(result->spec);
+    return std::string(status.message());
+  }
+
+  base::TemporaryDirectory directory_;
+};
+
+TEST_F(CheckPathsTest, NamesWhatDoesNotExist) {
+  const std::string root = directory_.path().string();
+  EXPECT_EQ(Check("command: x\ncode: ./nope\ninputs:\n  data:\n    path: gone\n"),
+            absl::StrCat("job.yml:2: code: ", root,
+                         "/nope does not exist\njob.yml:5: input "
+                         "\"data\": ",
+                         root, "/gone does not exist"));
+  EXPECT_EQ(Check("command: x\ncode: src\ninputs: {d: {path: src}, f: {type: uri_file, path: "
+                  "file}}\n"),
+            "");
+}
+
+TEST_F(CheckPathsTest, TellsAFileFromAFolder) {
+  EXPECT_THAT(Check("command: x\ninputs: {f: {path: file}}\n"),
+              HasSubstr("is a file; its type is uri_file"));
+  EXPECT_THAT(Check("command: x\ninputs: {f: {type: uri_file, path: src}}\n"),
+              HasSubstr("is a folder; its type is uri_folder"));
+}
+
+TEST_F(CheckPathsTest, AScriptThatIsNotInTheCodeIsNamed) {
+  EXPECT_EQ(Check("code: src\ncommand: python trian.py --lr 1\n"),
+            absl::StrCat("job.yml:2: the command runs \"trian.py\", which is not in the code ",
+                         directory_.path().string(), "/src (did you mean \"train.py\"?)"));
+  for (const char* command :
+       {"pip install -r r.txt && python3 -u x.py", "A=1 bash x.sh | tee log", "./x.sh",
+        "\"python \\\n  x.py\"", "python -m pip install a; python x.py"}) {
+    EXPECT_THAT(Check(absl::StrCat("code: src\ncommand: ", command, "\n")),
+                HasSubstr("which is not in the code"))
+        << command;
+  }
+  EXPECT_THAT(Check("command: python train.py\n"), HasSubstr("the job has no code"));
+}
+
+TEST_F(CheckPathsTest, SaysNothingWhereItCannotBeSure) {
+  for (const char* command :
+       {"python train.py", "python ./train.py", "python lib/../train.py", "cd lib && python x.py",
+        "curl -O http://e/x.py && python x.py", "python -m mod x.py", "python -c 'x.py'",
+        "python /abs/x.py", "python $SCRIPT.py", "echo 'python x.py'", "torchrun x.py",
+        "cat x.py > y.py; python y.py", "if true; then python x.py; fi"}) {
+    EXPECT_EQ(Check(absl::StrCat("code: src\ncommand: ", command, "\n")), "") << command;
+  }
+}
+
+TEST_F(CheckPathsTest, CodeMayBeOneFile) {
+  EXPECT_EQ(Check("code: src/train.py\ncommand: python train.py\n"), "");
+  EXPECT_THAT(Check("code: src/train.py\ncommand: python other.py\n"),
+              HasSubstr("which is not in the code"));
+}
+
+}  // namespace
+}  // namespace tutti::spec

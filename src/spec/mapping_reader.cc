@@ -1,0 +1,121 @@
+#include "spec/mapping_reader.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/closest.h"
+
+namespace tutti::spec {
+namespace {
+
+constexpr size_t kMostShown = 80;  // of a word from the file, in a message
+
+std::string Quoted(absl::string_view word) {
+  return absl::StrCat("\"", word.substr(0, kMostShown), word.size() > kMostShown ? "…" : "", "\"");
+}
+
+std::string Shown(const YamlNode& node) {
+  return node.kind == YamlNode::Kind::kScalar ? Quoted(node.scalar) : std::string(KindName(node));
+}
+
+}  // namespace
+
+MappingReader::MappingReader(const YamlNode& node, absl::string_view what, Diagnostics& diagnostics)
+    : node_(node), diagnostics_(diagnostics) {
+  if (node.kind != YamlNode::Kind::kMapping) {
+    diagnostics.Error(node.line, absl::StrCat(what, " must be a mapping, but is ", Shown(node)));
+  }
+}
+
+const YamlNode::Entry* MappingReader::Take(absl::string_view key) {
+  known_.push_back(key);
+  const auto found = std::find_if(node_.entries.begin(), node_.entries.end(),
+                                  [&](const YamlNode::Entry& entry) { return entry.key == key; });
+  if (found == node_.entries.end() || found->value->kind == YamlNode::Kind::kNull) return nullptr;
+  return &*found;
+}
+
+const YamlNode::Entry* MappingReader::Text(absl::string_view key, std::string& value) {
+  const YamlNode::Entry* entry = Take(key);
+  if (entry == nullptr) return nullptr;
+  if (entry->value->kind != YamlNode::Kind::kScalar) {
+    diagnostics_.Error(entry->line,
+                       absl::StrCat(key, " must be text, but is ", KindName(*entry->value)));
+    return nullptr;
+  }
+  value = entry->value->scalar;
+  return entry;
+}
+
+const YamlNode::Entry* MappingReader::Choice(absl::string_view key,
+                                             std::span<const absl::string_view> choices,
+                                             std::string& value) {
+  std::string text;
+  const YamlNode::Entry* entry = Text(key, text);
+  if (entry == nullptr) return nullptr;
+  const std::string lower = absl::AsciiStrToLower(text);
+  if (std::find(choices.begin(), choices.end(), lower) == choices.end()) {
+    diagnostics_.Error(
+        entry->line,
+        absl::StrCat(key, " must be one of ", absl::StrJoin(choices, ", "), ", but is ",
+                     Quoted(text), base::DidYouMean(lower.substr(0, kMostShown), choices)));
+    return nullptr;
+  }
+  value = lower;
+  return entry;
+}
+
+const YamlNode::Entry* MappingReader::Count(absl::string_view key, int most, int& value) {
+  const YamlNode::Entry* entry = Take(key);
+  if (entry == nullptr) return nullptr;
+  int64_t number = 0;
+  const bool is_count = entry->value->kind == YamlNode::Kind::kScalar &&
+                        absl::SimpleAtoi(entry->value->scalar, &number) && number >= 1 &&
+                        number <= most;
+  if (!is_count) {
+    diagnostics_.Error(entry->line, absl::StrCat(key, " must be a whole number from 1 to ", most,
+                                                 ", but is ", Shown(*entry->value)));
+    return nullptr;
+  }
+  value = static_cast<int>(number);
+  return entry;
+}
+
+void MappingReader::TextMap(absl::string_view key, std::map<std::string, std::string>& value) {
+  const YamlNode::Entry* entry = Take(key);
+  if (entry == nullptr) return;
+  if (entry->value->kind != YamlNode::Kind::kMapping) {
+    diagnostics_.Error(entry->line,
+                       absl::StrCat(key, " must be a mapping, but is ", Shown(*entry->value)));
+    return;
+  }
+  for (const YamlNode::Entry& item : entry->value->entries) {
+    const YamlNode::Kind kind = item.value->kind;
+    if (kind != YamlNode::Kind::kScalar && kind != YamlNode::Kind::kNull) {
+      diagnostics_.Error(item.line, absl::StrCat(key, ".", item.key.substr(0, kMostShown),
+                                                 " must be text, but is ", KindName(*item.value)));
+    } else {
+      value[item.key] = item.value->scalar;
+    }
+  }
+}
+
+void MappingReader::WarnOf(absl::string_view key, absl::string_view why) {
+  if (const YamlNode::Entry* entry = Take(key)) {
+    diagnostics_.Warning(entry->line, absl::StrCat("\"", key, "\" has no effect: ", why));
+  }
+}
+
+void MappingReader::Finish() {
+  for (const YamlNode::Entry& entry : node_.entries) {
+    if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
+    const absl::string_view shown = absl::string_view(entry.key).substr(0, kMostShown);
+    diagnostics_.Error(entry.line, absl::StrCat("unknown key ", Quoted(entry.key),
+                                                base::DidYouMean(shown, known_)));
+  }
+}
+
+}  // namespace tutti::spec

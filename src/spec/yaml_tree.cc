@@ -1,0 +1,215 @@
+#include "spec/yaml_tree.h"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <map>
+#include <sstream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace tutti::spec {
+namespace {
+
+using Shared = std::shared_ptr<const YamlNode>;
+
+[[noreturn]] void Fail(int line, const std::string& message) {
+  YAML::Mark mark;
+  mark.line = line - 1;
+  throw YAML::ParserException(mark, message);
+}
+
+// Builds the tree from yaml-cpp's events. An exception from a handler ends the parse, so limits
+// hold before yaml-cpp recurses deeper. (YAML::Load would keep aliases shared as well, but loses
+// the lines of keys and says nothing of keys that come twice.)
+class TreeBuilder final : public YAML::EventHandler {
+ public:
+  explicit TreeBuilder(const YamlLimits& limits) : limits_(limits) {}
+
+  Shared root() const { return root_; }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    Finish(New(YamlNode::Kind::kNull, mark), anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchored_.find(anchor);
+    if (found == anchored_.end()) Fail(mark.line + 1, "an alias stands inside of its own anchor");
+    Place(found->second, mark.line + 1);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    auto node = New(YamlNode::Kind::kScalar, mark);
+    if (value.find('\0') != std::string::npos) Fail(node->line, "a text contains a zero byte");
+    node->quoted = tag == "!";
+    node->scalar = value;
+    Finish(std::move(node), anchor);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    Begin(YamlNode::Kind::kSequence, mark, anchor);
+  }
+  void OnSequenceEnd() override { End(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    Begin(YamlNode::Kind::kMapping, mark, anchor);
+  }
+  void OnMapEnd() override { End(); }
+
+ private:
+  // A sequence or mapping whose end has not come yet.
+  struct Open {
+    std::shared_ptr<YamlNode> node;
+    YAML::anchor_t anchor;
+    bool has_key = false;  // a mapping: its key has come, its value has not
+    std::map<std::string, int> lines_of_keys;
+  };
+
+  std::shared_ptr<YamlNode> New(YamlNode::Kind kind, const YAML::Mark& mark) {
+    auto node = std::make_shared<YamlNode>();
+    node->kind = kind;
+    node->line = mark.line + 1;
+    return node;
+  }
+
+  void Begin(YamlNode::Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (open_.size() >= limits_.depth) {
+      Fail(mark.line + 1, absl::StrCat("is nested deeper than ", limits_.depth, " levels"));
+    }
+    open_.push_back({New(kind, mark), anchor, false, {}});
+  }
+
+  void End() {
+    Open done = std::move(open_.back());
+    open_.pop_back();
+    Finish(std::move(done.node), done.anchor);
+  }
+
+  // From here on the node does not change.
+  void Finish(Shared node, YAML::anchor_t anchor) {
+    if (anchor != 0) anchored_[anchor] = node;
+    const int line = node->line;
+    Place(std::move(node), line);
+  }
+
+  void Place(Shared node, int line) {
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Open& parent = open_.back();
+    parent.node->expanded_size += node->expanded_size;
+    if (parent.node->expanded_size > limits_.nodes) {
+      Fail(line,
+           absl::StrCat("has more than ", limits_.nodes, " values, with aliases written out"));
+    }
+    if (parent.node->kind == YamlNode::Kind::kSequence) {
+      parent.node->items.push_back(std::move(node));
+    } else if (parent.has_key) {
+      parent.node->entries.back().value = std::move(node);
+      parent.has_key = false;
+    } else {
+      AddKey(parent, *node, line);
+    }
+  }
+
+  void AddKey(Open& mapping, const YamlNode& key, int line) {
+    if (key.kind != YamlNode::Kind::kScalar) {
+      Fail(line, absl::StrCat("a key must be text, but is ", KindName(key)));
+    }
+    const auto [first, is_new] = mapping.lines_of_keys.emplace(key.scalar, line);
+    if (!is_new) {
+      Fail(line, absl::StrCat("key \"", key.scalar.substr(0, 80), "\" is there already, in line ",
+                              first->second));
+    }
+    mapping.node->entries.push_back({key.scalar, line, nullptr});
+    mapping.has_key = true;
+  }
+
+  const YamlLimits limits_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Shared> anchored_;
+  Shared root_;
+};
+
+absl::Status ErrorAt(absl::string_view file_name, int line, absl::string_view message) {
+  return absl::InvalidArgumentError(absl::StrCat(file_name, ":", line, ": ", message));
+}
+
+// The line of the first byte that is not part of valid UTF-8 (Unicode 15, table 3-7); 0 if all is.
+int LineOfBadUtf8(absl::string_view text) {
+  int line = 1;
+  for (size_t i = 0; i < text.size();) {
+    const auto at = [&](size_t k) {
+      return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u;
+    };
+    const unsigned lead = at(0);
+    if (lead == '\n') ++line;
+    const size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4) return line;
+    for (size_t k = 1; k < length; ++k) {
+      if ((at(k) & 0xc0) != 0x80) return line;
+    }
+    const bool overlong = (lead == 0xe0 && at(1) < 0xa0) || (lead == 0xf0 && at(1) < 0x90);
+    const bool out_of_range = (lead == 0xed && at(1) > 0x9f) || (lead == 0xf4 && at(1) > 0x8f);
+    if (overlong || out_of_range) return line;
+    i += length;
+  }
+  return 0;
+}
+
+}  // namespace
+
+absl::string_view KindName(const YamlNode& node) {
+  switch (node.kind) {
+    case YamlNode::Kind::kNull:
+      return "nothing";
+    case YamlNode::Kind::kScalar:
+      return "text";
+    case YamlNode::Kind::kSequence:
+      return "a list";
+    case YamlNode::Kind::kMapping:
+      return "a mapping";
+  }
+  return "";
+}
+
+absl::StatusOr<std::shared_ptr<const YamlNode>> ParseYaml(absl::string_view text,
+                                                          absl::string_view file_name,
+                                                          const YamlLimits& limits) {
+  if (text.size() > limits.bytes) {
+    return ErrorAt(file_name, 1, absl::StrCat("is larger than ", limits.bytes / 1024, " KiB"));
+  }
+  if (const int line = LineOfBadUtf8(text); line > 0) {
+    return ErrorAt(file_name, line, "is not UTF-8 text");
+  }
+  // Without its last line end: yaml-cpp 0.7 takes a quoted text that is never closed as complete
+  // if the file ends in one.
+  std::istringstream stream{std::string(absl::StripTrailingAsciiWhitespace(text))};
+  TreeBuilder builder(limits);
+  try {
+    YAML::Parser parser(stream);
+    if (!parser.HandleNextDocument(builder) || builder.root() == nullptr) {
+      return ErrorAt(file_name, 1, "is empty");
+    }
+    const Shared root = builder.root();
+    if (parser.HandleNextDocument(builder)) {
+      return ErrorAt(file_name, builder.root()->line, "holds more than one document");
+    }
+    return root;
+  } catch (const YAML::Exception& error) {
+    return ErrorAt(file_name, std::max(error.mark.line, 0) + 1, error.msg);
+  } catch (const std::exception& error) {  // yaml-cpp's own limits and conversions
+    return ErrorAt(file_name, 1, absl::StrCat("cannot be read as YAML: ", error.what()));
+  }
+}
+
+}  // namespace tutti::spec

@@ -1,0 +1,79 @@
+#include "spec/yaml_tree.h"
+
+#include <gmock/gmock.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace tutti::spec {
+namespace {
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string ErrorOf(absl::string_view text) {
+  return std::string(ParseYaml(text, "f.yml").status().message());
+}
+
+TEST(YamlTree, KeepsOrderAndLines) {
+  const auto root = ParseYaml("a: 1\nb:\n  - x\n  - 'y'\n\nc: {d: }\n", "f.yml");
+  ASSERT_TRUE(root.ok()) << root.status();
+  ASSERT_EQ((*root)->entries.size(), 3u);
+  EXPECT_EQ((*root)->entries[1].key, "b");
+  EXPECT_EQ((*root)->entries[1].line, 2);
+  EXPECT_EQ((*root)->entries[1].value->items[1]->scalar, "y");
+  EXPECT_EQ((*root)->entries[1].value->items[1]->line, 4);
+  EXPECT_TRUE((*root)->entries[1].value->items[1]->quoted);
+  EXPECT_EQ((*root)->entries[2].line, 6);
+  EXPECT_EQ((*root)->entries[2].value->entries[0].value->kind, YamlNode::Kind::kNull);
+}
+
+TEST(YamlTree, BadYamlNamesTheLine) {
+  EXPECT_THAT(ErrorOf("a: 1\nb: [1, 2\nc: 3\n"), StartsWith("f.yml:"));
+  EXPECT_THAT(ErrorOf("a: 1\n\tb: 2\n"), StartsWith("f.yml:2: "));
+  EXPECT_THAT(ErrorOf("a: 'x\n"), StartsWith("f.yml:"));
+  EXPECT_THAT(ErrorOf("a: \"x\nb: 2\n\n"), StartsWith("f.yml:"));
+  EXPECT_EQ(ErrorOf(""), "f.yml:1: is empty");
+  EXPECT_EQ(ErrorOf("# nothing\n"), "f.yml:1: is empty");
+}
+
+TEST(YamlTree, AKeyThatComesTwiceIsAnError) {
+  EXPECT_EQ(ErrorOf("a:\n  x: 1\n  y: 2\n  x: 3\n"),
+            "f.yml:4: key \"x\" is there already, in line 2");
+}
+
+TEST(YamlTree, AnAliasStandsForItsAnchor) {
+  const auto root = ParseYaml("a: &x [1, 2]\nb: *x\n", "f.yml");
+  ASSERT_TRUE(root.ok()) << root.status();
+  EXPECT_EQ((*root)->entries[1].value->items[1]->scalar, "2");
+}
+
+TEST(YamlTree, AliasesThatMultiplyAreStopped) {
+  std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 12; ++i) {
+    absl::StrAppend(&text, "a", i, ": &a", i, " [");
+    for (int k = 0; k < 10; ++k) absl::StrAppend(&text, k > 0 ? "," : "", "*a", i - 1);
+    absl::StrAppend(&text, "]\n");
+  }
+  EXPECT_THAT(ErrorOf(text), HasSubstr("more than 20000 values"));
+  EXPECT_THAT(ErrorOf("a: &a [*a]\n"), HasSubstr("inside of its own anchor"));
+}
+
+TEST(YamlTree, DepthSizeAndEncodingAreBounded) {
+  EXPECT_THAT(ErrorOf(std::string(100'000, '[')), HasSubstr("deeper than 32 levels"));
+  EXPECT_THAT(ErrorOf(std::string(1 << 20, 'a')), HasSubstr("larger than 256 KiB"));
+  EXPECT_EQ(ErrorOf("a: 1\nb: \xff\n"), "f.yml:2: is not UTF-8 text");
+  EXPECT_EQ(ErrorOf("a: \xc3"), "f.yml:1: is not UTF-8 text");
+  EXPECT_EQ(ErrorOf("a: \xed\xa0\x80"), "f.yml:1: is not UTF-8 text");
+  EXPECT_TRUE(ParseYaml("a: \xc3\xa9 \xf0\x9f\x8e\xb6\n", "f.yml").ok());
+  EXPECT_EQ(ErrorOf("a: \"x\\0\"\n"), "f.yml:1: a text contains a zero byte");
+}
+
+TEST(YamlTree, OneDocumentOnly) {
+  EXPECT_EQ(ErrorOf("a: 1\n---\nb: 2\n"), "f.yml:3: holds more than one document");
+}
+
+TEST(YamlTree, KeysAreText) {
+  EXPECT_THAT(ErrorOf("? [a]\n: 1\n"), HasSubstr("a key must be text, but is a list"));
+}
+
+}  // namespace
+}  // namespace tutti::spec
