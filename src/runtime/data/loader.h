@@ -16,10 +16,13 @@
 
 namespace tutti::data {
 
+// At most one of pad_crop, random_resized_crop and resize; with none, images must have the batch's
+// size. Resizing is bilinear with antialiasing (augment/resample.h says what it equals). Pixels
+// become (p / 255 - mean) / stddev.
 struct Augmentation {
   int height = 32;  // of the images in a batch
   int width = 32;
-  int pad_crop = 0;  // > 0: pad by this on every side with zeros, crop at random (CIFAR recipe)
+  int pad_crop = 0;  // > 0: pad by this on every side with black, crop at random (CIFAR recipe)
   bool random_resized_crop = false;  // Inception-style crop (scale 0.08-1, ratio 3/4-4/3)
   int resize = 0;             // > 0: shorter side to this first, then centre crop (evaluation)
   bool flip = false;          // mirror with probability 1/2
@@ -36,9 +39,12 @@ struct LoaderOptions {
   uint64_t seed = 1;
   bool shuffle = true;    // a new permutation every epoch; else the dataset's order
   bool drop_last = true;  // else the last step of an epoch is short (and may be empty on a rank)
-  int threads = 1;        // decoding threads beside the caller's
+  int threads = 1;        // decoding threads beside the caller's; 0: Next decodes
   int prefetch = 3;       // batches kept ready
-  PixelType pixels = PixelType::kFloat32;
+  PixelType pixels = PixelType::kFloat32;  // bf16 rounds to nearest, halves to even
+  // Decoded images are kept up to this, for recipes that do not resize (32x32: 4 KB each, so that
+  // this holds all of CIFAR-10). It changes the speed, never a batch.
+  int64_t cache_bytes = int64_t{256} << 20;
   Augmentation augmentation;
 };
 
@@ -58,13 +64,17 @@ class Loader {
  public:
   virtual ~Loader() = default;
   virtual int64_t steps_per_epoch() const = 0;
-  // Begins at any point of the sequence of batches; drops what was prefetched.
+  // Begins at any point of the sequence of batches (epoch and step from 0); drops what was
+  // prefetched. Does not wait.
   virtual void Seek(int64_t epoch, int64_t step) = 0;
-  // The next batch; runs on into the next epoch by itself. Its memory is valid until the next call.
-  // An unreadable sample is an error that names shard and member.
+  // The next batch; runs on into the next epoch by itself. Its memory is valid until the next call,
+  // aligned to 64 bytes. A batch with an unreadable sample is an error that names epoch, step,
+  // shard and member; the call after it gives the batch after it. DeadlineExceeded: the next call
+  // goes on with the same batch.
   virtual absl::StatusOr<Batch> Next(base::Deadline deadline) = 0;
 };
 
+// Starts the threads. InvalidArgument names the option that cannot be.
 absl::StatusOr<std::unique_ptr<Loader>> MakeLoader(std::shared_ptr<const Dataset> dataset,
                                                    const LoaderOptions& options);
 

@@ -1,0 +1,50 @@
+// The last step of a sample: 8-bit or resized pixels become normalised values in the batch's type,
+// packed as [height, width, 3].
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "runtime/data/decode/image.h"
+#include "runtime/data/loader.h"
+
+namespace tutti::data {
+
+// The nearest bfloat16, halves to even. Values are finite here.
+inline uint16_t ToBFloat16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+inline size_t BytesOf(PixelType type) { return type == PixelType::kFloat32 ? 4 : 2; }
+
+// Immutable; thread-safe. Computes (p / 255 - mean) / stddev in fp32, in this order, as
+// torchvision's ToTensor and Normalize do: an unresized image has the same bits as theirs.
+class Normalizer {
+ public:
+  Normalizer(const Augmentation& augmentation, PixelType type);
+
+  PixelType type() const { return type_; }
+
+  // Copies a width x height window of `source`, whose top left pixel is (left, top) of it; black
+  // outside of it; mirrored if `flip`. `out` takes height * width * 3 values.
+  void CopyWindow(const ImageView& source, int left, int top, ImageSize window, bool flip,
+                  void* out) const;
+
+  // One row of `width` resized pixels, 4 floats each (0 to 255), to `out`.
+  void StoreRow(const float* pixels, int width, void* out) const;
+
+ private:
+  template <typename Value>
+  void CopyRow(const ImageView& source, int left, int y, int width, bool flip, Value* out) const;
+
+  PixelType type_;
+  alignas(16) float scale_[4];  // of resized pixels
+  alignas(16) float bias_[4];
+  std::array<std::array<float, 256>, 3> float_table_;
+  std::array<std::array<uint16_t, 256>, 3> bfloat16_table_;
+};
+
+}  // namespace tutti::data

@@ -1,0 +1,137 @@
+#include "runtime/data/augment/resample.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace tutti::data {
+namespace {
+
+struct Source {
+  std::vector<uint8_t> bytes;
+  ImageView view;
+  // The picture that the values of torch below were computed from.
+  Source(int width, int height) {
+    for (int y = 0; y < height; ++y) {
+      for (int x = 0; x < width; ++x) {
+        for (int c = 0; c < 3; ++c) {
+          bytes.push_back(static_cast<uint8_t>(37 * x + 91 * y + 53 * c + 7 * x * y));
+        }
+        bytes.push_back(0xAA);
+      }
+    }
+    view = {bytes.data(), width, height};
+  }
+};
+
+// In 0 … 255: mean 0 and stddev 1/255 undo the scaling.
+const Augmentation kIdentity{.stddev = {1 / 255.0f, 1 / 255.0f, 1 / 255.0f}};
+
+std::vector<float> Resize(const ImageView& source, const Axis& x, const Axis& y,
+                          bool flip = false) {
+  const Normalizer normalizer(kIdentity, PixelType::kFloat32);
+  std::vector<float> out(static_cast<size_t>(x.count) * static_cast<size_t>(y.count) * 3);
+  Resampler resampler;
+  resampler.Prepare(x, y, {source.width, source.height});
+  resampler.Run(source, 0, 0, flip, normalizer, out.data());
+  return out;
+}
+
+Axis Whole(int size, int out) { return {0, double(size), out, 0, out}; }
+
+void ExpectNear(const std::vector<float>& actual, const std::vector<float>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 2e-3) << i;
+}
+
+// torch 2.11: _upsample_bilinear2d_aa(image, {3, 4}, align_corners=False), as [H, W, C].
+TEST(Resample, ShrinksAsTorchDoes) {
+  ExpectNear(
+      Resize(Source(11, 9).view, Whole(11, 4), Whole(9, 3)),
+      {112.9444f, 132.1667f, 141.3148f, 125.5375f, 133.7375f, 139.8042f, 123.7292f, 128.1958f,
+       134.2625f, 118.7222f, 126.6852f, 135.8333f, 121.5267f, 142.9218f, 121.6502f, 139.0278f,
+       135.6130f, 124.6130f, 139.1204f, 132.3871f, 121.3870f, 130.8107f, 135.3498f, 114.0782f,
+       123.7222f, 115.6852f, 141.4259f, 129.7625f, 119.2958f, 130.1625f, 127.3708f, 125.4375f,
+       126.7042f, 127.4259f, 119.9815f, 130.3148f});
+}
+
+// The same function, {4, 5}.
+TEST(Resample, EnlargesAsTorchDoes) {
+  ExpectNear(
+      Resize(Source(3, 2).view, Whole(3, 5), Whole(2, 4)),
+      {0,       53,      106,     14.8f,   67.8f,   120.8f,  37,      90,      143,     59.2f,
+       112.2f,  165.2f,  74,      127,     180,     22.75f,  75.75f,  128.75f, 38.25f,  91.25f,
+       144.25f, 61.5f,   114.5f,  167.5f,  84.75f,  137.75f, 152.35f, 100.25f, 153.25f, 142.25f,
+       68.25f,  121.25f, 174.25f, 85.15f,  138.15f, 191.15f, 110.5f,  163.5f,  216.5f,  135.85f,
+       188.85f, 126.65f, 152.75f, 205.75f, 66.75f,  91,      144,     197,     108.6f,  161.6f,
+       214.6f,  135,     188,     241,     161.4f,  214.4f,  113.8f,  179,     232,     29});
+}
+
+TEST(Resample, TheSameSizeIsTheImageItself) {
+  const Source source(6, 5);
+  const std::vector<float> out = Resize(source.view, Whole(6, 6), Whole(5, 5));
+  for (int y = 0; y < 5; ++y) {
+    for (int x = 0; x < 6; ++x) {
+      for (int c = 0; c < 3; ++c) {
+        EXPECT_NEAR(out[static_cast<size_t>((y * 6 + x) * 3 + c)], source.view.row(y)[4 * x + c],
+                    1e-4);
+      }
+    }
+  }
+}
+
+TEST(Resample, AWindowIsAPartOfTheWhole) {
+  const Source source(40, 30);
+  const std::vector<float> whole = Resize(source.view, Whole(40, 16), Whole(30, 12));
+  const std::vector<float> part = Resize(source.view, {0, 40, 16, 5, 7}, {0, 30, 12, 2, 6});
+  for (size_t y = 0; y < 6; ++y) {
+    for (size_t i = 0; i < 7 * 3; ++i) {
+      EXPECT_EQ(part[y * 21 + i], whole[(y + 2) * 48 + 15 + i]);
+    }
+  }
+}
+
+// A crop before the resize sees nothing of its surroundings.
+TEST(Resample, ACropIsResizedAsAnImageOfItsOwn) {
+  const Source source(40, 30);
+  std::vector<uint8_t> cut;
+  for (int y = 7; y < 7 + 15; ++y) {
+    cut.insert(cut.end(), source.view.row(y) + 9 * 4, source.view.row(y) + (9 + 21) * 4);
+  }
+  const ImageView crop{cut.data(), 21, 15};
+  ExpectNear(Resize(source.view, {9, 21, 8, 0, 8}, {7, 15, 6, 0, 6}),
+             Resize(crop, Whole(21, 8), Whole(15, 6)));
+}
+
+TEST(Resample, FlipMirrorsTheRows) {
+  const Source source(20, 10);
+  const std::vector<float> plain = Resize(source.view, Whole(20, 8), Whole(10, 4));
+  const std::vector<float> mirrored = Resize(source.view, Whole(20, 8), Whole(10, 4), true);
+  for (size_t y = 0; y < 4; ++y) {
+    for (size_t x = 0; x < 8; ++x) {
+      for (size_t c = 0; c < 3; ++c) {
+        EXPECT_EQ(mirrored[(y * 8 + x) * 3 + c], plain[(y * 8 + 7 - x) * 3 + c]);
+      }
+    }
+  }
+}
+
+TEST(Resample, WeightsAddUpToOneForOddSizes) {
+  AxisTaps taps;
+  for (const Axis& axis : {Axis{0, 1, 5, 0, 5}, Axis{3.5, 0.25, 2, 0, 2},
+                           Axis{0.125, 99.75, 7, 2, 3}, Axis{10, 3, 224, 0, 224}}) {
+    taps.Compute(axis, 100);
+    ASSERT_EQ(taps.taps.size(), static_cast<size_t>(axis.count));
+    for (const Taps& tap : taps.taps) {
+      ASSERT_GE(tap.first, static_cast<int>(std::floor(axis.begin)));
+      ASSERT_LE(tap.first + tap.count, static_cast<int>(std::ceil(axis.begin + axis.extent)));
+      float sum = 0;
+      for (int k = 0; k < tap.count; ++k) sum += taps.weights[tap.offset + static_cast<size_t>(k)];
+      EXPECT_NEAR(sum, 1, 1e-5);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tutti::data

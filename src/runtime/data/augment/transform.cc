@@ -1,0 +1,75 @@
+#include "runtime/data/augment/transform.h"
+
+#include <algorithm>
+
+#include "base/status.h"
+
+namespace tutti::data {
+namespace {
+
+Axis Scaled(Axis axis, int denominator) {
+  axis.begin /= denominator;
+  axis.extent /= denominator;
+  return axis;
+}
+
+// The smallest decode that still has at least as many pixels as the output, so that the resize only
+// ever makes it smaller.
+int ChooseDenominator(const Geometry& geometry) {
+  for (const int denominator : {8, 4, 2}) {
+    if (geometry.x.extent >= double(denominator) * geometry.x.full &&
+        geometry.y.extent >= double(denominator) * geometry.y.full) {
+      return denominator;
+    }
+  }
+  return 1;
+}
+
+// `scaled` in pixels of the full image, cut at its edge.
+Region Unscaled(const Region& scaled, int denominator, ImageSize full) {
+  const int left = scaled.left * denominator, top = scaled.top * denominator;
+  return {left, top, std::min(scaled.width * denominator, full.width - left),
+          std::min(scaled.height * denominator, full.height - top)};
+}
+
+}  // namespace
+
+absl::StatusOr<ImageView> Transform::DecodeWhole(absl::string_view encoded) {
+  TUTTI_ASSIGN_OR_RETURN(const ImageSize size, decoder_.Open(encoded));
+  TUTTI_ASSIGN_OR_RETURN(const DecodedRegion decoded,
+                         decoder_.Decode({0, 0, size.width, size.height}));
+  return decoded.view;
+}
+
+absl::Status Transform::ApplyToPixels(const ImageView& image, const RandomStream& random,
+                                      void* out) {
+  TUTTI_ASSIGN_OR_RETURN(const Geometry geometry,
+                         PlanGeometry(augmentation_, {image.width, image.height}, random));
+  normalizer_.CopyWindow(image, geometry.left, geometry.top,
+                         {augmentation_.width, augmentation_.height}, geometry.flip, out);
+  return absl::OkStatus();
+}
+
+absl::Status Transform::Apply(absl::string_view encoded, const RandomStream& random, void* out) {
+  if (CopiesPixels(augmentation_)) {
+    TUTTI_ASSIGN_OR_RETURN(const ImageView image, DecodeWhole(encoded));
+    return ApplyToPixels(image, random, out);
+  }
+  TUTTI_ASSIGN_OR_RETURN(const ImageSize source, decoder_.Open(encoded));
+  TUTTI_ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(augmentation_, source, random));
+  return Resize(geometry, source, out);
+}
+
+absl::Status Transform::Resize(const Geometry& geometry, ImageSize source, void* out) {
+  const int denominator = ChooseDenominator(geometry);
+  const ImageSize scaled{(source.width + denominator - 1) / denominator,
+                         (source.height + denominator - 1) / denominator};
+  resampler_.Prepare(Scaled(geometry.x, denominator), Scaled(geometry.y, denominator), scaled);
+  TUTTI_ASSIGN_OR_RETURN(
+      const DecodedRegion decoded,
+      decoder_.Decode(Unscaled(resampler_.needed(), denominator, source), denominator));
+  resampler_.Run(decoded.view, decoded.left, decoded.top, geometry.flip, normalizer_, out);
+  return absl::OkStatus();
+}
+
+}  // namespace tutti::data

@@ -1,0 +1,42 @@
+// From an encoded image to its place in a batch: decode what the geometry needs, resize or crop,
+// flip, normalise.
+#pragma once
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "runtime/data/augment/geometry.h"
+#include "runtime/data/augment/normalize.h"
+#include "runtime/data/augment/resample.h"
+#include "runtime/data/decode/jpeg.h"
+#include "runtime/data/loader.h"
+#include "runtime/data/sampling/random_stream.h"
+
+namespace tutti::data {
+
+// Keeps its scratch memory from image to image. Not thread-safe: one for each thread.
+class Transform {
+ public:
+  // `normalizer` must outlive it; `augmentation` has passed Validate.
+  Transform(const Augmentation& augmentation, const Normalizer& normalizer)
+      : augmentation_(augmentation), normalizer_(normalizer) {}
+
+  // `out` takes height * width * 3 values of the normalizer's type, channels-last.
+  absl::Status Apply(absl::string_view encoded, const RandomStream& random, void* out);
+
+  // The two halves of Apply for a recipe that CopiesPixels: a decoded image may be kept and used
+  // again.
+  absl::StatusOr<ImageView> DecodeWhole(absl::string_view encoded);
+  absl::Status ApplyToPixels(const ImageView& image, const RandomStream& random, void* out);
+
+ private:
+  absl::Status Resize(const Geometry& geometry, ImageSize source, void* out);
+
+  Augmentation augmentation_;
+  const Normalizer& normalizer_;
+  JpegDecoder decoder_;
+  Resampler resampler_;
+};
+
+}  // namespace tutti::data

@@ -1,0 +1,201 @@
+#include "runtime/data/decode/jpeg.h"
+
+#include <csetjmp>
+#include <cstdio>
+// jpeglib.h needs <cstdio> before it.
+#include <jerror.h>
+#include <jpeglib.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace tutti::data {
+namespace {
+
+constexpr int kMaxScans = 100;  // of a progressive file; each costs a pass over the whole image
+
+// What a file is that is no JPEG, by its first bytes.
+absl::string_view KindOfFile(absl::string_view bytes) {
+  if (absl::StartsWith(bytes, "\x89PNG")) return ", a PNG image";
+  if (absl::StartsWith(bytes, "GIF8")) return ", a GIF image";
+  if (bytes.size() >= 12 && absl::StartsWith(bytes, "RIFF") && bytes.substr(8, 4) == "WEBP")
+    return ", a WebP image";
+  if (absl::StartsWith(bytes, "BM")) return ", a BMP image";
+  return "";
+}
+
+absl::Status NotAJpeg(absl::string_view bytes) {
+  if (bytes.empty()) return absl::InvalidArgumentError("not a JPEG (empty)");
+  std::string start;
+  for (const char c : bytes.substr(0, 8)) {
+    absl::StrAppendFormat(&start, " %02x", static_cast<unsigned char>(c));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("not a JPEG (starts with", start, KindOfFile(bytes), ")"));
+}
+
+// Adobe writes CMYK inverted; ink absorbs light in proportion.
+void CmykToRgb(uint8_t* pixels, size_t count, bool inverted) {
+  for (uint8_t* p = pixels; p != pixels + count * kBytesPerPixel; p += kBytesPerPixel) {
+    const unsigned flip = inverted ? 0 : 255, k = p[3] ^ flip;
+    for (int c = 0; c < 3; ++c) p[c] = static_cast<uint8_t>(((p[c] ^ flip) * k + 127) / 255);
+  }
+}
+
+}  // namespace
+
+// libjpeg calls back with the address of its own structs, which are the first members of ours.
+struct JpegDecoder::State {
+  jpeg_error_mgr errors;
+  std::jmp_buf jump;
+  char message[JMSG_LENGTH_MAX];
+  jpeg_progress_mgr progress;
+  jpeg_decompress_struct info;
+  bool created = false;
+  int64_t max_pixels;
+  std::vector<uint8_t> pixels;
+
+  [[noreturn]] static void Fail(jpeg_common_struct* info) {
+    State& state = *reinterpret_cast<State*>(info->err);
+    info->err->format_message(info, state.message);
+    std::longjmp(state.jump, 1);
+  }
+  // Level -1 is a warning of corrupt data. Two of them are about headers that nobody needs.
+  static void Message(jpeg_common_struct* info, int level) {
+    const int code = info->err->msg_code;
+    if (level < 0 && code != JWRN_JFIF_MAJOR && code != JWRN_ADOBE_XFORM) Fail(info);
+  }
+  static void Progress(jpeg_common_struct* info) {
+    const auto* decompress = reinterpret_cast<jpeg_decompress_struct*>(info);
+    if (decompress->input_scan_number <= kMaxScans) return;
+    State& state = *reinterpret_cast<State*>(info->err);
+    std::snprintf(state.message, sizeof state.message, "more than %d scans", kMaxScans);
+    std::longjmp(state.jump, 1);
+  }
+
+  // Runs calls into libjpeg; false if one of them failed, with its text in `message`. `calls` must
+  // own nothing that needs a destructor: longjmp runs none.
+  template <typename Calls>
+  [[gnu::noinline]] bool Run(const Calls& calls) {
+    if (setjmp(jump) != 0) return false;
+    calls();
+    return true;
+  }
+};
+
+JpegDecoder::JpegDecoder(int64_t max_pixels) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.max_pixels = max_pixels;
+  s.info.err = jpeg_std_error(&s.errors);
+  s.errors.error_exit = &State::Fail;
+  s.errors.emit_message = &State::Message;
+  s.created = s.Run([&s] { jpeg_create_decompress(&s.info); });
+  s.progress.progress_monitor = &State::Progress;
+  s.info.progress = &s.progress;
+}
+
+JpegDecoder::~JpegDecoder() {
+  if (state_->created) jpeg_destroy_decompress(&state_->info);
+}
+
+absl::Status JpegDecoder::Failure() const {
+  State& s = *state_;
+  absl::Status status = absl::DataLossError(absl::StrCat("damaged JPEG: ", s.message));
+  jpeg_abort_decompress(&s.info);
+  return status;
+}
+
+absl::StatusOr<ImageSize> JpegDecoder::Open(absl::string_view encoded) {
+  State& s = *state_;
+  if (!s.created) return absl::ResourceExhaustedError("no memory for a JPEG decoder");
+  if (!absl::StartsWith(encoded, "\xff\xd8\xff")) return NotAJpeg(encoded);
+  jpeg_abort_decompress(&s.info);
+  const bool read = s.Run([&] {
+    jpeg_mem_src(&s.info, reinterpret_cast<const unsigned char*>(encoded.data()), encoded.size());
+    jpeg_read_header(&s.info, TRUE);
+  });
+  if (!read) return Failure();
+  const ImageSize size{static_cast<int>(s.info.image_width), static_cast<int>(s.info.image_height)};
+  if (int64_t{size.width} * size.height > s.max_pixels) {
+    return absl::InvalidArgumentError(absl::StrCat("a JPEG of ", size.width, "x", size.height,
+                                                   " pixels; the most is ", s.max_pixels));
+  }
+  if (s.info.jpeg_color_space == JCS_UNKNOWN) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a JPEG of ", s.info.num_components,
+                     " components; supported: grey, RGB, YCbCr, CMYK, YCCK"));
+  }
+  return size;
+}
+
+void JpegDecoder::StartDecoding(int denominator) {
+  jpeg_decompress_struct& info = state_->info;
+  const bool cmyk = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+  info.out_color_space = cmyk ? JCS_CMYK : JCS_EXT_RGBX;
+  info.scale_num = 1;
+  info.scale_denom = static_cast<unsigned>(denominator);
+  jpeg_start_decompress(&info);
+}
+
+// Whole blocks, and one more on either side: upsampling the chroma of a block's edge looks at its
+// neighbour, so with the margin the asked columns have the bits of a full decode.
+void JpegDecoder::CropColumns(int left, int right, DecodedRegion& decoded) {
+  jpeg_decompress_struct& info = state_->info;
+  const int width = static_cast<int>(info.output_width);
+  const int block = info.max_h_samp_factor * info.min_DCT_scaled_size;
+  left = std::max(0, left - block);
+  right = std::min(width, right + block);
+  JDIMENSION offset = static_cast<JDIMENSION>(left);
+  JDIMENSION count = static_cast<JDIMENSION>(right - left);
+  if (right - left < width) jpeg_crop_scanline(&info, &offset, &count);
+  decoded.left = static_cast<int>(offset);
+  decoded.view.width = static_cast<int>(count);
+}
+
+void JpegDecoder::ReadRows(int top, int bottom, DecodedRegion& decoded) {
+  jpeg_decompress_struct& info = state_->info;
+  if (top > 0) jpeg_skip_scanlines(&info, static_cast<JDIMENSION>(top));
+  const size_t stride = static_cast<size_t>(decoded.view.width) * kBytesPerPixel;
+  for (int y = top; y < bottom;) {
+    JSAMPROW rows[16];
+    const int wanted = std::min(16, bottom - y);
+    for (int i = 0; i < wanted; ++i) {
+      rows[i] = state_->pixels.data() + static_cast<size_t>(y - top + i) * stride;
+    }
+    y += static_cast<int>(jpeg_read_scanlines(&info, rows, static_cast<JDIMENSION>(wanted)));
+  }
+  if (info.output_scanline == info.output_height) {
+    jpeg_finish_decompress(&info);
+  } else {
+    jpeg_abort_decompress(&info);
+  }
+}
+
+absl::StatusOr<DecodedRegion> JpegDecoder::Decode(const Region& region, int denominator) {
+  State& s = *state_;
+  const int left = region.left / denominator, top = region.top / denominator;
+  const int right = (region.left + region.width + denominator - 1) / denominator;
+  const int bottom = (region.top + region.height + denominator - 1) / denominator;
+  DecodedRegion decoded{.top = top};
+  const bool started = s.Run([&] {
+    StartDecoding(denominator);
+    CropColumns(left, right, decoded);
+  });
+  if (!started) return Failure();
+  decoded.full = {static_cast<int>((s.info.image_width + denominator - 1) / denominator),
+                  static_cast<int>(s.info.output_height)};
+  decoded.view.height = bottom - top;
+  const size_t pixels = static_cast<size_t>(decoded.view.width) * (bottom - top);
+  if (s.pixels.size() < pixels * kBytesPerPixel) s.pixels.resize(pixels * kBytesPerPixel);
+  const bool cmyk = s.info.out_color_space == JCS_CMYK, inverted = s.info.saw_Adobe_marker;
+  if (!s.Run([&] { ReadRows(top, bottom, decoded); })) return Failure();
+  if (cmyk) CmykToRgb(s.pixels.data(), pixels, inverted);
+  decoded.view.pixels = s.pixels.data();
+  return decoded;
+}
+
+}  // namespace tutti::data

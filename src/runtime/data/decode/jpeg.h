@@ -1,0 +1,58 @@
+// JPEG to pixels by libjpeg-turbo, decoding no more than is asked for: a region of the image (rows
+// above and columns beside it skip the inverse transform, rows below are not read at all), at 1,
+// 1/2, 1/4 or 1/8 of its size (the inverse transform computes fewer pixels).
+//
+// A decoder is used for one image after the other and keeps its memory. Not thread-safe: one for
+// each thread. libjpeg's way out of an error, longjmp, never leaves decode/jpeg.cc.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "runtime/data/decode/image.h"
+
+namespace tutti::data {
+
+struct DecodedRegion {
+  ImageView view;  // the decoder's memory, valid until its next call
+  int left = 0;    // where the view's first pixel lies in the (scaled) image
+  int top = 0;
+  ImageSize full;  // of the whole (scaled) image: ceil(size / denominator)
+};
+
+class JpegDecoder {
+ public:
+  // Larger images are refused: 64 Mi pixels is beyond ImageNet's largest, and bounds what a hostile
+  // file can make the decoder allocate (about 6 bytes a pixel for a progressive one).
+  static constexpr int64_t kMaxPixels = int64_t{1} << 26;
+
+  explicit JpegDecoder(int64_t max_pixels = kMaxPixels);
+  ~JpegDecoder();
+  JpegDecoder(const JpegDecoder&) = delete;
+  JpegDecoder& operator=(const JpegDecoder&) = delete;
+
+  // Reads the headers. InvalidArgument: no JPEG, too large, a colour space that is none of grey,
+  // RGB, YCbCr, CMYK and YCCK; DataLoss: damaged. `encoded` must live until Decode returns.
+  absl::StatusOr<ImageSize> Open(absl::string_view encoded);
+
+  // The part of the opened image that covers `region` (in pixels of the full size, inside of it,
+  // not empty), as RGB; it may be a little larger than asked, since the compression's blocks are
+  // whole. At denominator 1 its pixels have the same bits as those of a full decode. Grey and CMYK
+  // images become RGB. DataLoss: damaged or cut short in the part that was read; what libjpeg takes
+  // for a corrupt-data warning is an error here. Once after each Open.
+  absl::StatusOr<DecodedRegion> Decode(const Region& region, int denominator = 1);
+
+ private:
+  struct State;
+  absl::Status Failure() const;
+  void StartDecoding(int denominator);
+  void CropColumns(int left, int right, DecodedRegion& decoded);
+  void ReadRows(int top, int bottom, DecodedRegion& decoded);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tutti::data

@@ -1,0 +1,26 @@
+// Makes JPEG files in memory for tests.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace tutti::data {
+
+struct JpegOptions {
+  int width = 32;
+  int height = 32;
+  int quality = 95;
+  int components = 3;     // 1 grey, 3 RGB in, 4 CMYK
+  bool subsample = true;  // chroma at half the resolution both ways (4:2:0)
+  bool progressive = false;
+};
+
+// `pixel(x, y, c)` is the value of component c.
+std::string EncodeJpeg(const JpegOptions& options,
+                       const std::function<uint8_t(int x, int y, int c)>& pixel);
+
+// A smooth picture with structure in both directions and in all components, different by `seed`.
+std::string EncodePattern(const JpegOptions& options, int seed = 0);
+
+}  // namespace tutti::data

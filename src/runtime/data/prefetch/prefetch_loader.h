@@ -1,0 +1,81 @@
+// The loader: threads fill batches ahead of the consumer, image by image.
+//
+//   free slots ──Begin──> queue (in the order of steps) ──complete──> held by the consumer ──> free
+//                           │ threads claim positions,
+//                           └ the oldest batch first
+//
+// Invariant: the queue's slots hold consecutive steps, its head the one that Next gives next. A
+// thread is at work on claimed positions only, outside of the mutex. The consumer works too, on the
+// head, when it would have to wait; so 0 threads is the same machine. Seek abandons the queue: a
+// slot that threads are still at work on joins the free ones when its last position is finished.
+//
+// After construction nothing is allocated for a step, save for an error's text, libjpeg's own
+// memory and images that enter the cache.
+#pragma once
+
+// std::mutex, not absl::Mutex: Debian's Abseil is not built for ThreadSanitizer, which would take
+// every pair of accesses under it for a race.
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/data/augment/normalize.h"
+#include "runtime/data/augment/transform.h"
+#include "runtime/data/loader.h"
+#include "runtime/data/prefetch/decoded_cache.h"
+#include "runtime/data/prefetch/slot.h"
+#include "runtime/data/sampling/sampler.h"
+
+namespace tutti::data {
+
+class PrefetchLoader final : public Loader {
+ public:
+  // `options` have been checked by MakeLoader.
+  PrefetchLoader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options);
+  // Waits for the threads; each ends after the image that it is at.
+  ~PrefetchLoader() override;
+
+  int64_t steps_per_epoch() const override { return steps_per_epoch_; }
+  void Seek(int64_t epoch, int64_t step) override;
+  absl::StatusOr<Batch> Next(base::Deadline deadline) override;
+
+ private:
+  struct Work {
+    Slot* slot = nullptr;
+    int64_t position = 0;
+  };
+
+  void RunThread();
+  // Below: with the mutex held.
+  Work ClaimAny();
+  Work ClaimFromHead();
+  void BeginStep();
+  void Finish(const Work& work, const absl::Status& status);
+  void Free(Slot* slot);
+  absl::StatusOr<Batch> TakeHead();
+  absl::Status Late() const;
+  // Below: without it.
+  absl::Status Fill(const Work& work, Transform& transform);
+  absl::Status Decode(int64_t epoch, int64_t sample, Transform& transform, void* out);
+
+  const std::shared_ptr<const Dataset> dataset_;
+  const LoaderOptions options_;
+  const Normalizer normalizer_;
+  DecodedCache cache_;
+  Transform own_transform_;  // the consumer's
+  int64_t steps_per_epoch_;
+
+  std::mutex mutex_;
+  std::condition_variable work_available_, batch_complete_;
+  bool stopping_ = false;
+  Sampler sampler_;
+  int64_t epoch_ = 0, step_ = 0;  // of the next slot to begin
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<Slot*> free_, queue_;
+  Slot* held_ = nullptr;  // the consumer's
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace tutti::data

@@ -1,0 +1,68 @@
+// One batch in the making: its memory, allocated once, and how far it is. The pixels of different
+// positions are written by different threads at the same time; everything else belongs to the
+// loader's mutex.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "runtime/data/loader.h"
+
+namespace tutti::data {
+
+class Slot {
+ public:
+  // For up to `max_count` images of `image_bytes` each; pixels are aligned to 64 bytes.
+  Slot(int64_t max_count, size_t image_bytes);
+
+  // Takes the samples of a step; nothing of them is claimed yet.
+  void Begin(int64_t epoch, int64_t step, std::span<const int64_t> samples);
+
+  bool HasUnclaimed() const { return next_ < batch_.count && error_position_ < 0; }
+  // The position that the caller is to fill now. HasUnclaimed().
+  int64_t Claim();
+  // The claimed position is filled, or cannot be. The batch's status is that of its first bad
+  // position: positions are claimed in order, so it does not depend on how threads interleave.
+  void Finish(int64_t position, const absl::Status& status);
+
+  // Nothing is left to do: every position is filled, or one failed and no thread is at work on it.
+  bool Complete() const { return in_flight_ == 0 && !HasUnclaimed(); }
+  // Nobody wants this batch any more; true if no thread is at work on it.
+  bool Abandon() {
+    abandoned_ = true;
+    return in_flight_ == 0;
+  }
+  bool abandoned() const { return abandoned_; }
+  bool idle() const { return in_flight_ == 0; }
+
+  const Batch& batch() const { return batch_; }
+  const absl::Status& status() const { return status_; }
+  int64_t filled() const { return next_ - in_flight_; }
+  int64_t sample(int64_t position) const { return samples_[static_cast<size_t>(position)]; }
+  void set_label(int64_t position, int64_t label) {
+    labels_[static_cast<size_t>(position)] = label;
+  }
+  void* pixels(int64_t position) {
+    return pixels_.get() + static_cast<size_t>(position) * image_bytes_;
+  }
+
+ private:
+  struct FreeAligned {
+    void operator()(std::byte* bytes) const;
+  };
+  const size_t image_bytes_;
+  std::unique_ptr<std::byte, FreeAligned> pixels_;
+  std::vector<int64_t> labels_, samples_;
+  Batch batch_;
+  int64_t next_ = 0;       // the first position that nobody has claimed
+  int64_t in_flight_ = 0;  // claimed and not finished
+  int64_t error_position_ = -1;
+  absl::Status status_;
+  bool abandoned_ = false;
+};
+
+}  // namespace tutti::data

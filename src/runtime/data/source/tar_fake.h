@@ -1,0 +1,32 @@
+// Builds tar archives in memory for tests, right ones and wrong ones.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::data {
+
+class TarBuilder {
+ public:
+  TarBuilder& Add(absl::string_view name, absl::string_view content, char type = '0');
+  // The member's name in a GNU 'L' member or a pax header before it.
+  TarBuilder& AddWithGnuName(absl::string_view name, absl::string_view content);
+  TarBuilder& AddWithPaxPath(absl::string_view name, absl::string_view content);
+  // A header whose size field says `size`, with a right checksum and no content.
+  TarBuilder& AddHeader(absl::string_view name, uint64_t size, char type = '0');
+  // With the two zero blocks at the end.
+  std::string Finish() const;
+
+ private:
+  std::string bytes_;
+};
+
+// "17 path=a\n": a pax record, its length included.
+std::string PaxRecord(absl::string_view key, absl::string_view value);
+
+// Writes the checksum that belongs to the header block at `offset`.
+void FixTarChecksum(std::string& archive, size_t offset);
+
+}  // namespace tutti::data
