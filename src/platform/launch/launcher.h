@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "absl/status/status.h"
+#include "platform/launch/launcher_options.h"
 
 namespace tutti::launch {
 
@@ -17,5 +18,6 @@ namespace tutti::launch {
 // when the job failed: that is in the events. FailedPrecondition if another launcher of this
 // allocation lives.
 absl::Status RunLauncher(const std::filesystem::path& plan_file);
+absl::Status RunLauncher(const std::filesystem::path& plan_file, const LauncherOptions& options);
 
 }  // namespace tutti::launch

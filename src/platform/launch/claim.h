@@ -1,0 +1,20 @@
+// Which launcher may run an allocation's processes: the first that takes the folder's lock and
+// finds no marker. Every later one only clears up.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+#include "platform/launch/node_folders.h"
+
+namespace tutti::launch {
+
+struct Claim {
+  base::UniqueFd lock;  // held as long as it is open
+  bool first = false;
+};
+
+// Takes the lock, writes {"pid", "start_time"} into it, then makes the marker (O_EXCL, durable).
+// FailedPrecondition if a live launcher holds the lock.
+absl::StatusOr<Claim> ClaimAllocation(const NodeFolders& folders);
+
+}  // namespace tutti::launch

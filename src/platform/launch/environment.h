@@ -1,0 +1,37 @@
+// The environment contract (SPEC J6, docs/formats/environment.md) as a pure function of the plan.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "spec/launch_plan.h"
+
+namespace tutti::launch {
+
+using Variables = std::map<std::string, std::string>;
+
+// What only the node knows.
+struct NodeFacts {
+  std::string program_folder;     // the tutti programs' folder, first in PATH
+  Variables own;                  // the launcher's environment; a fixed list of it is handed on
+  Variables inputs;               // name -> path or literal, as staged
+  Variables outputs;              // name -> folder
+  std::vector<std::string> gpus;  // this node's devices, as CUDA_VISIBLE_DEVICES names them
+  int cores = 1;                  // processors of the node's share
+};
+
+// The whole environment of the process with `local_rank` on the plan's own node. Three layers: what
+// is handed on and defaulted; over it the user's environment_variables; over them the contract,
+// which says who a process is and where its files are, and which a user cannot break.
+Variables EnvironmentOf(const spec::LaunchPlan& plan, int local_rank, const NodeFacts& facts);
+
+// The names in environment_variables that the contract overrides, for a warning.
+std::vector<std::string> OverriddenNames(const spec::LaunchPlan& plan);
+
+// An MPI host file that Open MPI, MPICH and Intel MPI read alike: an address a line, once for each
+// process.
+std::string HostFile(const spec::LaunchPlan& plan);
+
+}  // namespace tutti::launch

@@ -1,0 +1,42 @@
+// The events of this node: numbered from 1, appended to spool/events.jsonl, kept until the service
+// has acknowledged them. Also in memory, so that a full disk does not silence the launcher.
+// Thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/unique_fd.h"
+
+namespace tutti::launch {
+
+class EventLog {
+ public:
+  // Goes on after the events that the file holds; a last line that a crash cut off is removed.
+  static absl::StatusOr<std::unique_ptr<EventLog>> Open(const std::filesystem::path& file);
+
+  // Adds "kind" and "time" to `fields` (an object) and appends it.
+  void Append(const std::string& kind, nlohmann::json fields);
+
+  int64_t size() const;
+  // The lines of the events from number `first` (from 1) on, each with its newline.
+  std::string From(int64_t first) const;
+  // Waits until there are more than `count` events, or Interrupt. False: interrupted.
+  bool AwaitMoreThan(int64_t count) const;
+  void Interrupt();
+
+ private:
+  EventLog(base::UniqueFd fd, std::vector<std::string> lines)
+      : fd_(std::move(fd)), lines_(std::move(lines)) {}
+  const base::UniqueFd fd_;
+  mutable absl::Mutex mutex_;
+  std::vector<std::string> lines_ ABSL_GUARDED_BY(mutex_);
+  bool interrupted_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace tutti::launch

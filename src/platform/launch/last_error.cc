@@ -1,0 +1,134 @@
+#include "platform/launch/last_error.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr size_t kMostCharacters = 300;
+
+// Without terminal colours, and only the last state of a line that was drawn over (progress bars).
+std::string Plain(absl::string_view line) {
+  line = absl::StripTrailingAsciiWhitespace(line);
+  if (const size_t redrawn = line.rfind('\r'); redrawn != absl::string_view::npos) {
+    line = line.substr(redrawn + 1);
+  }
+  std::string plain;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\x1b' && i + 1 < line.size() && line[i + 1] == '[') {
+      for (i += 2; i < line.size() && !absl::ascii_isalpha(static_cast<unsigned char>(line[i]));)
+        ++i;
+    } else if (static_cast<unsigned char>(line[i]) >= ' ' || line[i] == '\t') {
+      plain += line[i];
+    }
+  }
+  return plain;
+}
+
+// How many bytes a UTF-8 character that begins here has; 0 if it is none.
+size_t CharacterAt(absl::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const size_t length = byte(0) < 0x80                       ? 1
+                        : byte(0) >= 0xC2 && byte(0) < 0xE0  ? 2
+                        : byte(0) >= 0xE0 && byte(0) < 0xF0  ? 3
+                        : byte(0) >= 0xF0 && byte(0) <= 0xF4 ? 4
+                                                             : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  if ((byte(0) == 0xE0 && byte(1) < 0xA0) || (byte(0) == 0xED && byte(1) >= 0xA0) ||
+      (byte(0) == 0xF0 && byte(1) < 0x90) || (byte(0) == 0xF4 && byte(1) >= 0x90)) {
+    return 0;
+  }
+  return length;
+}
+
+std::string Bounded(absl::string_view text) {
+  std::string result;
+  for (size_t characters = 0; !text.empty(); ++characters) {
+    if (characters == kMostCharacters - 1 && text.size() > 4) return result + "…";
+    const size_t length = CharacterAt(text);
+    result += length == 0 ? "?" : std::string(text.substr(0, length));
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return result;
+}
+
+// "ValueError: text", "torch.cuda.OutOfMemoryError: …", "KeyboardInterrupt".
+bool LooksLikeException(absl::string_view line) {
+  const absl::string_view name = line.substr(0, line.find(':'));
+  if (name.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(name[0]))) return false;
+  const bool is_name = std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '_' || c == '.';
+  });
+  const absl::string_view last = name.substr(name.rfind('.') + 1);
+  return is_name && absl::ascii_isupper(static_cast<unsigned char>(last.empty() ? 'x' : last[0]));
+}
+
+// The exception under the last "Traceback (most recent call last):".
+std::string PythonException(const std::vector<std::string>& lines) {
+  const auto traceback = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& line) {
+    return absl::StrContains(line, "Traceback (most recent call last):");
+  });
+  for (auto line = traceback.base(); line != lines.end() && traceback != lines.rend(); ++line) {
+    if (absl::StartsWith(*line, " ") || !LooksLikeException(*line)) continue;
+    // A message may go on over lines; the first says most.
+    return *line;
+  }
+  return "";
+}
+
+std::string CppException(const std::vector<std::string>& lines) {
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    absl::string_view text = absl::StripLeadingAsciiWhitespace(*line);
+    if (absl::ConsumePrefix(&text, "what():")) {
+      return std::string(absl::StripAsciiWhitespace(text));
+    }
+    if (absl::StartsWith(text, "terminate called")) return std::string(text);
+  }
+  return "";
+}
+
+bool SaysError(const std::string& line) {
+  static constexpr absl::string_view kMarks[] = {"error:",
+                                                 "error ",
+                                                 "fatal",
+                                                 "command not found",
+                                                 "no such file",
+                                                 "assertion",
+                                                 "permission denied",
+                                                 "out of memory",
+                                                 "segmentation fault",
+                                                 "killed"};
+  const std::string lower = absl::AsciiStrToLower(line);
+  return std::any_of(std::begin(kMarks), std::end(kMarks),
+                     [&](absl::string_view mark) { return absl::StrContains(lower, mark); });
+}
+
+}  // namespace
+
+std::string LastError(absl::string_view stderr_tail) {
+  std::vector<std::string> lines;
+  for (const absl::string_view raw : absl::StrSplit(stderr_tail, '\n')) {
+    std::string line = Plain(raw);
+    if (!absl::StripAsciiWhitespace(line).empty()) lines.push_back(std::move(line));
+  }
+  if (lines.empty()) return "";
+  std::string best = PythonException(lines);
+  if (best.empty()) best = CppException(lines);
+  if (best.empty()) {
+    const auto error = std::find_if(lines.rbegin(), lines.rend(), SaysError);
+    best = error == lines.rend() ? lines.back() : *error;
+  }
+  return Bounded(absl::StripAsciiWhitespace(best));
+}
+
+}  // namespace tutti::launch

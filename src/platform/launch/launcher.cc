@@ -1,0 +1,191 @@
+#include "platform/launch/launcher.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/child_process.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/launch/claim.h"
+#include "platform/launch/delivery.h"
+#include "platform/launch/node_folders.h"
+#include "platform/launch/node_processes.h"
+#include "platform/launch/process_tree.h"
+#include "platform/launch/signals.h"
+#include "platform/launch/staging.h"
+#include "platform/launch/upload.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+int OwnCores() {
+  cpu_set_t set;
+  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+// This node's devices: what whoever started the launcher gave it (the engine, Slurm), else all.
+std::vector<std::string> OwnGpus(const Variables& environment) {
+  if (const auto given = environment.find("CUDA_VISIBLE_DEVICES"); given != environment.end()) {
+    return absl::StrSplit(given->second, ',', absl::SkipEmpty());
+  }
+  std::vector<std::string> gpus;
+  while (fs::exists(absl::StrCat("/dev/nvidia", gpus.size()))) {
+    gpus.push_back(absl::StrCat(gpus.size()));
+  }
+  return gpus;
+}
+
+NodeFacts FactsOf(const Staged& staged) {
+  NodeFacts facts;
+  std::error_code error;
+  facts.program_folder = fs::read_symlink("/proc/self/exe", error).parent_path().string();
+  facts.own = base::CurrentEnvironment();
+  facts.inputs = staged.inputs;
+  facts.outputs = staged.outputs;
+  facts.gpus = OwnGpus(facts.own);
+  facts.cores = OwnCores();
+  return facts;
+}
+
+// One launcher's life, told in Run.
+class Launcher {
+ public:
+  Launcher(spec::LaunchPlan plan, const LauncherOptions& options, Signals signals,
+           std::unique_ptr<EventLog> events, std::unique_ptr<Spool> spool)
+      : plan_(std::move(plan)),
+        options_(options),
+        signals_(std::move(signals)),
+        events_(std::move(events)),
+        spool_(std::move(spool)),
+        delivery_(plan_, events_.get(), spool_.get(), &news_) {}
+
+  absl::Status Run() {
+    events_->Append("preparing", nlohmann::json::object());
+    return Finish(PrepareAndRun());
+  }
+
+  // For the second launcher of an allocation.
+  absl::Status ClearUp() {
+    const absl::Status ended =
+        EndProcessesOf(plan_.allocation_id, base::Deadline::After(absl::Seconds(30)));
+    const std::string reason = absl::StrCat("the launcher of node ", plan_.node().name, " died");
+    events_->Append("lost", {{"reason", reason}});
+    return Finish(ended.ok() ? absl::InternalError(reason) : ended);
+  }
+
+ private:
+  absl::Status PrepareAndRun() {
+    for (const std::string& name : OverriddenNames(plan_)) {
+      spdlog::warn("environment_variables: {} is set by tutti, the job's value is not used", name);
+    }
+    TUTTI_ASSIGN_OR_RETURN(const Staged staged, Prepare());
+    events_->Append("prepared", nlohmann::json::object());
+    TUTTI_RETURN_IF_ERROR(AwaitGo());
+    NodeProcesses processes(plan_, options_, events_.get(), spool_.get(), &delivery_, &signals_,
+                            &news_);
+    const absl::Status status = processes.Run(staged.command, FactsOf(staged));
+    if (absl::IsAborted(status)) return status;
+    events_->Append("finalizing", nlohmann::json::object());
+    ServiceLink link(plan_);
+    const absl::Status uploaded =
+        UploadOutputs(plan_, &link, base::Deadline::After(options_.delivery_limit));
+    return status.ok() ? uploaded : status;
+  }
+
+  // On a thread of its own, so that this one can be told to stop meanwhile.
+  absl::StatusOr<Staged> Prepare() {
+    ServiceLink link(plan_);
+    std::atomic<bool> cancelled = false, done = false;
+    absl::StatusOr<Staged> staged = absl::UnknownError("");
+    std::thread thread([&] {
+      staged = Stage(plan_, &link, cancelled);
+      done = true;
+      news_.Notify();
+    });
+    const absl::Status waited = AwaitOrStop([&done] { return done.load(); },
+                                            base::Deadline::After(options_.delivery_limit));
+    if (!waited.ok()) {
+      cancelled = true;
+      link.Abandon();
+    }
+    thread.join();
+    TUTTI_RETURN_IF_ERROR(waited);
+    return staged;
+  }
+
+  absl::Status AwaitGo() {
+    return AwaitOrStop([this] { return delivery_.go(); }, base::Deadline::After(options_.go_limit));
+  }
+
+  // Until `ready` holds, which is looked at whenever there is news. Cancelled on a signal, Aborted
+  // when the service does not know the allocation, DeadlineExceeded.
+  absl::Status AwaitOrStop(const std::function<bool()>& ready, base::Deadline deadline) {
+    while (true) {
+      if (signals_.Take()) return absl::CancelledError("stopped before its processes began");
+      if (delivery_.gone()) return absl::AbortedError("the service does not know this allocation");
+      if (ready()) return absl::OkStatus();
+      if (deadline.Expired()) {
+        return absl::DeadlineExceededError("the other nodes of the job did not get ready in time");
+      }
+      pollfd waiting[2] = {{signals_.fd(), POLLIN, 0}, {news_.fd(), POLLIN, 0}};
+      ::poll(waiting, 2, deadline.RemainingMillis());
+      news_.Clear();
+    }
+  }
+
+  // Reports the end and stays until everything has been acknowledged.
+  absl::Status Finish(const absl::Status& status) {
+    if (!status.ok()) spdlog::warn("{}", status.ToString());
+    const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
+    TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_.AwaitOutput(deadline)));
+    events_->Append("finished", {{"ok", status.ok()}, {"reason", std::string(status.message())}});
+    TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_.AwaitEvents(deadline)));
+    spool_->SaveAcknowledged(events_->size());
+    return absl::OkStatus();
+  }
+
+  static absl::Status OkIfGone(const absl::Status& status) {
+    return absl::IsAborted(status) ? absl::OkStatus() : status;
+  }
+
+  const spec::LaunchPlan plan_;
+  const LauncherOptions options_;
+  Signals signals_;
+  Wakeup news_;
+  const std::unique_ptr<EventLog> events_;
+  const std::unique_ptr<Spool> spool_;
+  Delivery delivery_;
+};
+
+}  // namespace
+
+absl::Status RunLauncher(const fs::path& plan_file, const LauncherOptions& options) {
+  TUTTI_ASSIGN_OR_RETURN(Signals signals, Signals::Block());
+  TUTTI_RETURN_IF_ERROR(BecomeSubreaper());
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(plan_file, 64 << 20));
+  TUTTI_ASSIGN_OR_RETURN(spec::LaunchPlan plan, spec::LaunchPlanFromJson(text));
+  const NodeFolders folders(plan.directory);
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folders.spool()));
+  TUTTI_ASSIGN_OR_RETURN(const Claim claim, ClaimAllocation(folders));
+  TUTTI_ASSIGN_OR_RETURN(auto events, EventLog::Open(folders.events()));
+  TUTTI_ASSIGN_OR_RETURN(
+      auto spool, Spool::Open(folders.spool(), plan.node().first_rank, plan.node().process_count));
+  Launcher launcher(std::move(plan), options, std::move(signals), std::move(events),
+                    std::move(spool));
+  return claim.first ? launcher.Run() : launcher.ClearUp();
+}
+
+absl::Status RunLauncher(const fs::path& plan_file) { return RunLauncher(plan_file, {}); }
+
+}  // namespace tutti::launch

@@ -1,0 +1,24 @@
+// The limits of a launcher that no plan sets; tests make them short.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/time/time.h"
+
+namespace tutti::launch {
+
+struct LauncherOptions {
+  // Undelivered output of the node. At the limit the processes wait in their writes until the
+  // service has taken some.
+  uint64_t spool_limit = uint64_t{2} << 30;
+  // How long they wait, with nothing taken, before the job is ended for it. Also for a full disk.
+  absl::Duration spool_patience = absl::Minutes(10);
+  // Nodes of the gang that do not get ready.
+  absl::Duration go_limit = absl::Hours(2);
+  // What is left to deliver once the processes have ended.
+  absl::Duration delivery_limit = absl::Hours(24);
+  // Processes that a rank has left behind when all ranks have ended.
+  absl::Duration leftover_grace = absl::Seconds(2);
+};
+
+}  // namespace tutti::launch

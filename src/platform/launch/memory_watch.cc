@@ -1,0 +1,117 @@
+#include "platform/launch/memory_watch.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/child_process.h"
+#include "base/file.h"
+#include "platform/launch/process_tree.h"
+
+namespace tutti::launch {
+namespace {
+
+std::string Gibibytes(int64_t bytes) {
+  return bytes < (int64_t{1} << 30)
+             ? absl::StrFormat("%.0f MiB", static_cast<double>(bytes) / (1 << 20))
+             : absl::StrFormat("%.1f GiB", static_cast<double>(bytes) / (1 << 30));
+}
+
+// Private resident bytes; 0 for a process that has ended.
+int64_t PrivateBytes(pid_t pid) {
+  const auto text = base::ReadFile(absl::StrCat("/proc/", pid, "/statm"));
+  if (!text.ok()) return 0;
+  const std::vector<absl::string_view> fields = absl::StrSplit(*text, ' ');
+  int64_t resident = 0, shared = 0;
+  if (fields.size() < 3 || !absl::SimpleAtoi(fields[1], &resident) ||
+      !absl::SimpleAtoi(fields[2], &shared)) {
+    return 0;
+  }
+  return (resident - shared) * ::sysconf(_SC_PAGESIZE);
+}
+
+// Anonymous and shared-memory pages by share; without the files that are mapped, which the kernel
+// can drop.
+int64_t ProportionalBytes(pid_t pid) {
+  const auto text = base::ReadFile(absl::StrCat("/proc/", pid, "/smaps_rollup"));
+  if (!text.ok()) return PrivateBytes(pid);
+  int64_t kilobytes = 0;
+  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+    if (!absl::ConsumePrefix(&line, "Pss_Anon:") && !absl::ConsumePrefix(&line, "Pss_Shmem:")) {
+      continue;
+    }
+    int64_t value = 0;
+    absl::ConsumeSuffix(&line, "kB");
+    if (absl::SimpleAtoi(absl::StripAsciiWhitespace(line), &value)) kilobytes += value;
+  }
+  return kilobytes * 1024;
+}
+
+std::map<int, std::vector<pid_t>> ByRank(const std::vector<RankLeader>& leaders,
+                                         const std::vector<pid_t>& all) {
+  std::map<int, std::vector<pid_t>> processes;
+  std::set<pid_t> placed;
+  for (const RankLeader& leader : leaders) {
+    std::vector<pid_t>& own = processes[leader.rank];
+    own = base::Descendants(leader.pid);
+    own.push_back(leader.pid);
+    placed.insert(own.begin(), own.end());
+  }
+  for (const pid_t pid : all) {
+    int rank = -1;
+    if (placed.count(pid) > 0) continue;
+    if (absl::SimpleAtoi(EnvironmentVariableOf(pid, "RANK"), &rank)) processes[rank].push_back(pid);
+  }
+  return processes;
+}
+
+}  // namespace
+
+std::optional<MemoryBreach> MemoryWatch::Look(const std::vector<RankLeader>& leaders) {
+  if (share_ <= 0) {
+    interval_ = absl::InfiniteDuration();
+    return std::nullopt;
+  }
+  const std::vector<pid_t> all = base::Descendants(::getpid());
+  int64_t quick = 0;
+  for (const pid_t pid : all) quick += PrivateBytes(pid);
+  interval_ = quick < share_ / 2 ? absl::Milliseconds(500) : absl::Milliseconds(100);
+  if (quick <= share_) return std::nullopt;
+
+  MemoryBreach breach{-1, {}, ""};
+  int64_t total = 0, most = -1;
+  for (auto& [rank, processes] : ByRank(leaders, all)) {
+    int64_t sum = 0;
+    for (const pid_t pid : processes) sum += ProportionalBytes(pid);
+    total += sum;
+    if (sum > most) {
+      most = sum;
+      breach.rank = rank;
+      breach.processes = std::move(processes);
+    }
+  }
+  if (total <= share_) return std::nullopt;
+  breach.reason =
+      absl::StrCat("out of memory: rank ", breach.rank, " used ", Gibibytes(most),
+                   "; the node's processes used ", Gibibytes(total), " of its ", Gibibytes(share_));
+  return breach;
+}
+
+int64_t KernelOutOfMemoryKills() {
+  const auto text = base::ReadFile("/proc/vmstat");
+  if (!text.ok()) return 0;
+  for (absl::string_view line : absl::StrSplit(*text, '\n')) {
+    int64_t count = 0;
+    if (absl::ConsumePrefix(&line, "oom_kill ") && absl::SimpleAtoi(line, &count)) return count;
+  }
+  return 0;
+}
+
+}  // namespace tutti::launch

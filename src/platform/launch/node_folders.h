@@ -1,0 +1,31 @@
+// The allocation's folder on the node, by name (docs/formats/launch-plan.md).
+#pragma once
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::launch {
+
+struct NodeFolders {
+  explicit NodeFolders(std::filesystem::path directory) : root(std::move(directory)) {}
+  std::filesystem::path root;
+
+  std::filesystem::path started() const { return root / "started"; }
+  std::filesystem::path lock() const { return root / "lock"; }
+  std::filesystem::path spool() const { return root / "spool"; }
+  std::filesystem::path events() const { return spool() / "events.jsonl"; }
+  std::filesystem::path acknowledged() const { return spool() / "acknowledged.json"; }
+  std::filesystem::path stream(int rank, absl::string_view name) const {
+    return spool() / absl::StrCat("rank-", rank, ".", name);
+  }
+  std::filesystem::path work() const { return root / "work"; }
+  std::filesystem::path work_outputs() const { return work() / "outputs"; }
+  std::filesystem::path inputs() const { return root / "inputs"; }
+  std::filesystem::path outputs() const { return root / "outputs"; }
+  std::filesystem::path scratch() const { return root / "scratch"; }
+  std::filesystem::path host_file() const { return root / "hostfile"; }
+};
+
+}  // namespace tutti::launch

@@ -1,0 +1,65 @@
+#include "platform/launch/process_tree.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/child_process.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace tutti::launch {
+namespace {
+
+std::vector<pid_t> ProcessesWith(absl::string_view name, absl::string_view value) {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    pid_t pid = 0;
+    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid) || pid == ::getpid()) continue;
+    if (EnvironmentVariableOf(pid, name) == value) found.push_back(pid);
+  }
+  return found;
+}
+
+}  // namespace
+
+absl::Status BecomeSubreaper() {
+  return ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 ? absl::OkStatus()
+                                                 : base::ErrnoStatus("PR_SET_CHILD_SUBREAPER");
+}
+
+std::string EnvironmentVariableOf(pid_t pid, absl::string_view name) {
+  // A zombie's is empty, so it counts as ended.
+  const auto text = base::ReadFile(absl::StrCat("/proc/", pid, "/environ"), 4 << 20);
+  if (!text.ok()) return "";
+  for (const absl::string_view entry : absl::StrSplit(*text, '\0')) {
+    if (absl::StartsWith(entry, name) && entry.size() > name.size() && entry[name.size()] == '=') {
+      return std::string(entry.substr(name.size() + 1));
+    }
+  }
+  return "";
+}
+
+absl::Status EndProcessesOf(absl::string_view allocation_id, base::Deadline deadline) {
+  while (true) {
+    const std::vector<pid_t> left = ProcessesWith("TUTTI_ALLOCATION_ID", allocation_id);
+    if (left.empty()) return absl::OkStatus();
+    if (deadline.Expired()) {
+      return absl::DeadlineExceededError(
+          absl::StrCat(left.size(), " processes of the allocation could not be ended"));
+    }
+    for (const pid_t pid : left) ::kill(pid, SIGKILL);
+    ::poll(nullptr, 0, 5);  // they are not our children: nothing tells when they have gone
+  }
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,109 @@
+#include "platform/launch/service_link.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/http/url.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
+constexpr absl::Duration kLongestPause = absl::Seconds(1);
+
+bool IsPassing(int status) {
+  return status == 401 || status == 408 || status == 429 || (status >= 500 && status != 507);
+}
+
+}  // namespace
+
+ServiceLink::ServiceLink(const spec::LaunchPlan& plan)
+    : service_file_(plan.service_file),
+      prefix_(absl::StrCat("/internal/v1/allocations/", http::PercentEncode(plan.allocation_id),
+                           "/nodes/", plan.node_index)),
+      pause_(kFirstPause) {}
+
+std::string ServiceLink::Target(absl::string_view rest) const {
+  return absl::StrCat(prefix_, rest);
+}
+
+absl::Status ServiceLink::Connect() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (abandoned_) return absl::CancelledError("the launcher has given the service up");
+    if (client_ != nullptr) return absl::OkStatus();
+  }
+  const absl::StatusOr<std::string> text = base::ReadFile(service_file_, 1 << 20);
+  if (!text.ok()) return absl::UnavailableError(text.status().message());
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
+  if (!json.is_object() || !json.contains("address") || !json["address"].is_string()) {
+    return absl::UnavailableError(
+        absl::StrCat(service_file_.string(), ": no service address in it"));
+  }
+  const auto token = json.find("token");
+  auto client = std::make_shared<http::Client>(
+      json["address"].get<std::string>(),
+      token != json.end() && token->is_string() ? token->get<std::string>() : "");
+  absl::MutexLock lock(&mutex_);
+  if (abandoned_) return absl::CancelledError("the launcher has given the service up");
+  client_ = std::move(client);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<http::ClientResponse> ServiceLink::TryCall(const http::ClientRequest& request) {
+  TUTTI_RETURN_IF_ERROR(Connect());
+  std::shared_ptr<http::Client> client;
+  {
+    absl::MutexLock lock(&mutex_);
+    client = client_;
+    if (abandoned_) return absl::CancelledError("the launcher has given the service up");
+  }
+  absl::StatusOr<http::ClientResponse> response = client->Send(request);
+  const bool passing = response.ok() ? IsPassing(response->status)
+                                     : absl::IsUnavailable(response.status()) ||
+                                           absl::IsDeadlineExceeded(response.status());
+  if (passing) {
+    const std::string why(response.ok() ? http::ToStatus(*response).message()
+                                        : response.status().message());
+    absl::MutexLock lock(&mutex_);
+    client_.reset();
+    return absl::UnavailableError(why);
+  }
+  if (!response.ok()) return response.status();
+  pause_ = kFirstPause;
+  if (outage_said_) spdlog::info("the service is back");
+  outage_said_ = false;
+  TUTTI_RETURN_IF_ERROR(http::ToStatus(*response));
+  return response;
+}
+
+absl::StatusOr<http::ClientResponse> ServiceLink::Call(const http::ClientRequest& request,
+                                                       base::Deadline deadline) {
+  while (true) {
+    absl::StatusOr<http::ClientResponse> response = TryCall(request);
+    if (response.ok() || !absl::IsUnavailable(response.status())) return response;
+    if (!outage_said_) spdlog::warn("{}; trying on", std::string(response.status().message()));
+    outage_said_ = true;
+    if (deadline.Expired()) return absl::DeadlineExceededError(response.status().message());
+    PauseAfterFailure();
+  }
+}
+
+void ServiceLink::PauseAfterFailure() {
+  absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(absl::Condition(&abandoned_), pause_);
+  pause_ = std::min(pause_ * 2, kLongestPause);
+}
+
+void ServiceLink::Abandon() {
+  absl::MutexLock lock(&mutex_);
+  abandoned_ = true;
+  if (client_ != nullptr) client_->Cancel();
+}
+
+}  // namespace tutti::launch

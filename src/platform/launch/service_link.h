@@ -1,0 +1,54 @@
+// The launcher's way to the service. A call is repeated until the service has answered it: over an
+// outage, with the address and token read anew each time, since a service that comes back may have
+// another port. Used by one thread; Abandon may come from any.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/deadline.h"
+#include "platform/http/client.h"
+#include "spec/launch_plan.h"
+
+namespace tutti::launch {
+
+class ServiceLink {
+ public:
+  explicit ServiceLink(const spec::LaunchPlan& plan);
+
+  // "/internal/v1/allocations/A/nodes/I" + `rest`.
+  std::string Target(absl::string_view rest) const;
+
+  // The first 2xx answer. Aborted: the service does not know the allocation (410). Other 4xx are
+  // returned as what they stand for; 401, 408, 429 and 5xx are repeated. 507 is ResourceExhausted
+  // and returned. Cancelled after Abandon; DeadlineExceeded.
+  absl::StatusOr<http::ClientResponse> Call(const http::ClientRequest& request,
+                                            base::Deadline deadline);
+  // One attempt: Unavailable during an outage.
+  absl::StatusOr<http::ClientResponse> TryCall(const http::ClientRequest& request);
+
+  // Waits before the next attempt, longer each time since the last success; Abandon ends it.
+  void PauseAfterFailure();
+
+  // Ends the call in progress and fails all later ones with Cancelled.
+  void Abandon();
+
+ private:
+  absl::Status Connect();
+
+  const std::filesystem::path service_file_;
+  const std::string prefix_;
+  absl::Duration pause_;
+  bool outage_said_ = false;
+
+  absl::Mutex mutex_;
+  bool abandoned_ ABSL_GUARDED_BY(mutex_) = false;
+  // Shared, so that Abandon can cancel it while a call runs on it.
+  std::shared_ptr<http::Client> client_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tutti::launch

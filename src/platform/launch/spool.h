@@ -1,0 +1,82 @@
+// The output of this node's processes on this node's disk: one append-only file per process and
+// stream. The number of a byte is its offset. What the service has acknowledged is given back to
+// the disk (a hole is punched, offsets stay), all but the last part of it, so that the spool is as
+// large as what is still to be delivered and not as large as all that was ever written.
+//
+// One thread appends, one other delivers. The metrics file is written by the process itself.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/unique_fd.h"
+
+namespace tutti::launch {
+
+class SpoolFile {
+ public:
+  // Made if it is not there; goes on at its end.
+  static absl::StatusOr<std::unique_ptr<SpoolFile>> Open(const std::filesystem::path& path,
+                                                         int rank, std::string stream);
+  const std::filesystem::path& path() const { return path_; }
+  int rank() const { return rank_; }
+  const std::string& stream() const { return stream_; }
+
+  // ResourceExhausted if the disk is full: then nothing of `bytes` counts as written.
+  absl::Status Append(absl::string_view bytes);
+  // How many bytes there are; asks the disk for the metrics file, which grows by itself.
+  uint64_t Size() const;
+  // Up to `most` bytes from `offset` on.
+  absl::StatusOr<std::string> Read(uint64_t offset, size_t most) const;
+
+  uint64_t acknowledged() const { return acknowledged_; }
+  // May also go back: the service then asks for bytes anew.
+  void Acknowledge(uint64_t offset);
+  uint64_t Backlog() const;
+
+ private:
+  SpoolFile(base::UniqueFd fd, std::filesystem::path path, int rank, std::string stream,
+            uint64_t size)
+      : fd_(std::move(fd)),
+        path_(std::move(path)),
+        rank_(rank),
+        stream_(std::move(stream)),
+        size_(size) {}
+  const base::UniqueFd fd_;
+  const std::filesystem::path path_;
+  const int rank_;
+  const std::string stream_;
+  std::atomic<uint64_t> size_;
+  std::atomic<uint64_t> acknowledged_ = 0;
+  uint64_t given_back_ = 0;
+};
+
+// rank-R.stdout, .stderr and .metrics of every rank of a node, and acknowledged.json.
+class Spool {
+ public:
+  static absl::StatusOr<std::unique_ptr<Spool>> Open(const std::filesystem::path& folder,
+                                                     int first_rank, int process_count);
+
+  SpoolFile& Stdout(int local_rank) { return *files_[3 * local_rank]; }
+  SpoolFile& Stderr(int local_rank) { return *files_[3 * local_rank + 1]; }
+  const std::vector<std::unique_ptr<SpoolFile>>& files() const { return files_; }
+
+  uint64_t Backlog() const;
+  // Where a former launcher had got to is read at Open; a hint, the service knows better.
+  void SaveAcknowledged(int64_t events) const;
+
+ private:
+  explicit Spool(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  void LoadAcknowledged();
+  const std::filesystem::path folder_;
+  std::vector<std::unique_ptr<SpoolFile>> files_;
+};
+
+}  // namespace tutti::launch

@@ -1,0 +1,138 @@
+#include "platform/launch/staging.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "platform/http/url.h"
+#include "platform/launch/node_folders.h"
+#include "platform/launch/unpack.h"
+#include "spec/expressions.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status MakeFolders(const spec::LaunchPlan& plan) {
+  const NodeFolders folders(plan.directory);
+  for (const fs::path& folder :
+       {folders.work(), folders.inputs(), folders.outputs(), folders.scratch()}) {
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
+  }
+  return base::WriteFileAtomic(folders.host_file(), HostFile(plan));
+}
+
+// The archive's bytes into `file`; their hash must be the one that names the snapshot.
+absl::Status Download(const std::string& snapshot, const fs::path& file, ServiceLink* link) {
+  while (true) {
+    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd fd,
+                           base::Open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600));
+    base::Sha256 hash;
+    http::ClientRequest request;
+    request.target = absl::StrCat("/internal/v1/snapshots/", http::PercentEncode(snapshot));
+    request.stall_timeout = absl::Seconds(60);
+    request.on_chunk = [&](absl::string_view piece) {
+      hash.Update(piece);
+      return base::WriteAll(fd.get(), piece, file.string());
+    };
+    // One attempt a time, since a broken one has left its bytes in the file.
+    const auto response = link->TryCall(request);
+    if (absl::IsUnavailable(response.status())) {
+      link->PauseAfterFailure();
+      continue;
+    }
+    TUTTI_RETURN_IF_ERROR(response.status());
+    if (absl::StrCat("sha256:", base::Hex(hash.Finish())) == snapshot) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("the service sent other bytes than ", snapshot));
+  }
+}
+
+absl::Status StageCode(const spec::LaunchPlan& plan, ServiceLink* link) {
+  const NodeFolders folders(plan.directory);
+  if (!plan.snapshot.empty()) {
+    const fs::path archive = folders.scratch() / "snapshot.tar.zst";
+    TUTTI_RETURN_IF_ERROR(Download(plan.snapshot, archive, link));
+    const absl::Status unpacked = UnpackArchive(archive, folders.work());
+    ::unlink(archive.c_str());
+    TUTTI_RETURN_IF_ERROR(unpacked);
+  }
+  return base::MakeDirectories(folders.work_outputs());
+}
+
+// Copies a file or a folder with all it holds; links are followed.
+absl::Status Copy(const fs::path& from, const fs::path& to, const std::atomic<bool>& cancelled) {
+  if (cancelled) return absl::CancelledError("stopped while inputs were copied");
+  std::error_code error;
+  if (!fs::is_directory(from, error)) {
+    fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+    if (error) return base::ErrnoStatus(absl::StrCat("copy ", from.string()), error.value());
+    return absl::OkStatus();
+  }
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(to));
+  for (fs::directory_iterator entry(from, error), end; !error && entry != end;
+       entry.increment(error)) {
+    TUTTI_RETURN_IF_ERROR(Copy(entry->path(), to / entry->path().filename(), cancelled));
+  }
+  if (error) return base::ErrnoStatus(absl::StrCat("read ", from.string()), error.value());
+  return absl::OkStatus();
+}
+
+// Where the input lies on this node. Under inputs/NAME there is a copy, or a link to it.
+absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::string& name,
+                                       const spec::Input& input,
+                                       const std::atomic<bool>& cancelled) {
+  if (!absl::StartsWith(input.type, "uri_")) return input.literal;
+  const fs::path path(std::string(absl::StripPrefix(input.path, "file://")));
+  const fs::path place = NodeFolders(plan.directory).inputs() / name;
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    return absl::NotFoundError(absl::StrCat("input \"", name, "\": ", path.string(),
+                                            " does not exist on node ", plan.node().name));
+  }
+  const bool is_folder = fs::is_directory(path, error);
+  if (is_folder != (input.type == "uri_folder")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input \"", name, "\": ", path.string(), " is a ",
+                     is_folder ? "folder, so its type must be uri_folder"
+                               : "file, so its type must be uri_file"));
+  }
+  if (input.mode != "download") {
+    fs::create_symlink(path, place, error);  // for those who look below AZ_BATCHAI_MOUNT_ROOT
+    return path.string();
+  }
+  const fs::path copy = is_folder ? place : place / path.filename();
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(place));
+  TUTTI_RETURN_IF_ERROR(
+      base::Annotate(Copy(path, copy, cancelled), absl::StrCat("input \"", name, "\"")));
+  return copy.string();
+}
+
+}  // namespace
+
+absl::StatusOr<Staged> Stage(const spec::LaunchPlan& plan, ServiceLink* link,
+                             const std::atomic<bool>& cancelled) {
+  TUTTI_RETURN_IF_ERROR(MakeFolders(plan));
+  TUTTI_RETURN_IF_ERROR(base::Annotate(StageCode(plan, link), "code"));
+  Staged staged;
+  for (const auto& [name, input] : plan.inputs) {
+    TUTTI_ASSIGN_OR_RETURN(staged.inputs[name], StageInput(plan, name, input, cancelled));
+  }
+  for (const auto& [name, output] : plan.outputs) {
+    const fs::path folder = NodeFolders(plan.directory).outputs() / name;
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
+    staged.outputs[name] = folder.string();
+  }
+  TUTTI_ASSIGN_OR_RETURN(staged.command,
+                         spec::ExpandExpressions(plan.command, {staged.inputs, staged.outputs}));
+  return staged;
+}
+
+}  // namespace tutti::launch

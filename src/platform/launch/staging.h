@@ -1,0 +1,26 @@
+// Puts in place what the processes need: folders, the code snapshot, the inputs, the MPI host file;
+// and works out the command, now that the paths are known.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "platform/launch/environment.h"
+#include "platform/launch/service_link.h"
+#include "spec/launch_plan.h"
+
+namespace tutti::launch {
+
+struct Staged {
+  Variables inputs;     // name -> path or literal
+  Variables outputs;    // name -> folder
+  std::string command;  // expanded
+};
+
+// An error says what is missing and, where it is the job's, how to mend it. `cancelled` is looked
+// at between files and ends the work with Cancelled; so does link->Abandon().
+absl::StatusOr<Staged> Stage(const spec::LaunchPlan& plan, ServiceLink* link,
+                             const std::atomic<bool>& cancelled);
+
+}  // namespace tutti::launch

@@ -1,0 +1,18 @@
+// Sends the job's results from this node to the service: everything under work/outputs as
+// outputs/…, each declared output as outputs/NAME/….
+#pragma once
+
+#include "absl/status/status.h"
+#include "base/deadline.h"
+#include "platform/launch/service_link.h"
+#include "spec/launch_plan.h"
+
+namespace tutti::launch {
+
+// Goes on after a file that cannot be sent and returns the first such error with the file's name.
+// Links to files are followed, links to folders, pipes and sockets are left out. Aborted when the
+// service does not know the allocation.
+absl::Status UploadOutputs(const spec::LaunchPlan& plan, ServiceLink* link,
+                           base::Deadline deadline);
+
+}  // namespace tutti::launch
