@@ -1,0 +1,79 @@
+// What a collective stands on: this rank's channels to others, and the one loop that drives them.
+//
+// A collective describes what it moves as a Flow: a stream of bytes to one rank and another from
+// one rank, at once. The loop never waits for one direction alone: it sends what may leave and
+// takes what has come, and sleeps only when neither is possible. So a rank that cannot send still
+// takes, and no cycle of ranks that all wait to send can stand still.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/deadline.h"
+#include "runtime/comm/rendezvous/membership.h"
+#include "runtime/comm/transport/transport.h"
+
+namespace tutti::comm {
+
+class Flow {
+ public:
+  virtual ~Flow() = default;
+  // The bytes that may leave now; none when there are none at all or they are not ready yet.
+  virtual std::span<const std::byte> Outgoing() = 0;
+  virtual void Sent(size_t bytes) = 0;
+  // How many bytes must have come before Take can do something; 0: nothing is expected.
+  virtual size_t Wanted() = 0;
+  // Takes what has come; how many bytes that was.
+  virtual absl::StatusOr<size_t> Take(Channel& from) = 0;
+  virtual bool Done() const = 0;
+};
+
+// Not thread-safe.
+class Links {
+ public:
+  // `channels[r]` leads to rank r, or is null where no collective needs it (see NeedsLink).
+  // `spins`: how often to look again before sleeping.
+  Links(int rank, int size, std::vector<std::unique_ptr<Channel>> channels,
+        std::unique_ptr<Membership> membership, int spins);
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  Membership& membership() { return *membership_; }
+  int Right(int distance = 1) const { return (rank_ + distance) % size_; }
+  int Left(int distance = 1) const { return (rank_ + size_ - distance % size_) % size_; }
+
+  // Until the flow is done. `to` or `from` is -1 when the flow has no such side. Errors name a rank
+  // and end the group.
+  absl::Status Move(Flow& flow, int to, int from, base::Deadline deadline);
+
+  // `outgoing` to one rank and `incoming` from another, at once; either may be empty (with rank
+  // -1).
+  absl::Status Exchange(int to, std::span<const std::byte> outgoing, int from,
+                        std::span<std::byte> incoming, base::Deadline deadline);
+  absl::Status Send(int to, std::span<const std::byte> bytes, base::Deadline deadline) {
+    return Exchange(to, bytes, -1, {}, deadline);
+  }
+  absl::Status Receive(int from, std::span<std::byte> bytes, base::Deadline deadline) {
+    return Exchange(-1, {}, from, bytes, deadline);
+  }
+
+ private:
+  absl::StatusOr<bool> Step(Flow& flow, int to, int from);
+  absl::Status Sleep(Flow& flow, int to, int from, base::Deadline deadline);
+  absl::Status CheckStillGoing(Flow& flow, int to, int from, base::Deadline deadline);
+  bool IsCheapToWatch(int to, int from) const;
+  Channel* channel(int peer) const { return peer < 0 ? nullptr : channels_[peer].get(); }
+
+  const int rank_;
+  const int size_;
+  const int spins_;
+  std::vector<std::unique_ptr<Channel>> channels_;
+  std::unique_ptr<Membership> membership_;
+};
+
+// The collectives talk over distances that are powers of two alone (the ring: one), so that a rank
+// of a group of n has at most 2 log2(n) channels.
+bool NeedsLink(int a, int b, int size);
+
+}  // namespace tutti::comm

@@ -1,0 +1,141 @@
+#include "runtime/comm/collective/ring.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/status.h"
+
+namespace tutti::comm {
+namespace {
+
+constexpr size_t kBlock = 64 << 10;  // reduced at once: from the cache into the cache
+
+// `count` elements of `width` bytes cut into `chunks`, all but the last ones of equal length and
+// starting at multiples of a cache line.
+class Chunks {
+ public:
+  Chunks(std::byte* data, size_t count, size_t width, int chunks)
+      : data_(data), bytes_(count * width) {
+    const size_t line = std::max<size_t>(64, width);
+    const size_t lines = (bytes_ + line - 1) / line;
+    stride_ = (lines + chunks - 1) / chunks * line;
+  }
+  static Chunks OfEqualSize(std::byte* data, size_t bytes, int chunks) {
+    Chunks result(data, bytes * chunks, 1, chunks);
+    result.stride_ = bytes;
+    return result;
+  }
+  std::span<std::byte> operator[](int chunk) const {
+    const size_t begin = std::min(bytes_, chunk * stride_);
+    return {data_ + begin, std::min(bytes_, begin + stride_) - begin};
+  }
+
+ private:
+  std::byte* data_;
+  size_t bytes_;
+  size_t stride_;
+};
+
+// A place in the stream of pieces of one direction. Piece k is chunk rank - k - shift.
+struct Cursor {
+  int shift;
+  int piece = 0;
+  size_t offset = 0;
+};
+
+class RingFlow final : public Flow {
+ public:
+  // The first `reduced` of `pieces` are added by `reduction`.
+  RingFlow(int rank, int size, Chunks chunks, int pieces, int reduced, const Reduction* reduction)
+      : rank_(rank),
+        size_(size),
+        chunks_(chunks),
+        pieces_(pieces),
+        reduced_(reduced),
+        reduction_(reduction),
+        width_(reduction == nullptr ? 1 : SizeOf(reduction->type)) {
+    Advance(sent_, 0);
+    Advance(taken_, 0);
+  }
+
+  std::span<const std::byte> Outgoing() override {
+    if (sent_.piece == pieces_) return {};
+    const std::span<std::byte> piece = Piece(sent_);
+    size_t ready = piece.size();
+    if (sent_.piece > taken_.piece) ready = sent_.piece - 1 == taken_.piece ? taken_.offset : 0;
+    return piece.first(ready).subspan(sent_.offset);
+  }
+
+  void Sent(size_t bytes) override { Advance(sent_, bytes); }
+
+  size_t Wanted() override {
+    if (taken_.piece == pieces_) return 0;
+    return taken_.piece < reduced_ ? width_ : 1;
+  }
+
+  absl::StatusOr<size_t> Take(Channel& from) override {
+    const std::span<std::byte> rest = Piece(taken_).subspan(taken_.offset);
+    const std::span<std::byte> block = rest.first(std::min(rest.size(), kBlock));
+    size_t n = 0;
+    if (taken_.piece < reduced_) {
+      TUTTI_ASSIGN_OR_RETURN(n, Add(from, block));
+    } else {
+      TUTTI_ASSIGN_OR_RETURN(n, from.TryReceive(block));
+    }
+    Advance(taken_, n);
+    return n;
+  }
+
+  bool Done() const override { return sent_.piece == pieces_ && taken_.piece == pieces_; }
+
+ private:
+  std::span<std::byte> Piece(const Cursor& cursor) const {
+    return chunks_[(rank_ + 2 * size_ - cursor.piece - cursor.shift) % size_];
+  }
+
+  // Whole elements, straight from where they lie.
+  absl::StatusOr<size_t> Add(Channel& from, std::span<std::byte> block) {
+    TUTTI_ASSIGN_OR_RETURN(const std::span<const std::byte> come, from.Peek(width_, block.size()));
+    const size_t elements = come.size() / width_;
+    reduction_->Apply(block.data(), come.data(), elements, taken_.piece == reduced_ - 1);
+    from.Release(elements * width_);
+    return elements * width_;
+  }
+
+  // Past `bytes`, and past pieces that are complete (or empty: more ranks than cache lines).
+  void Advance(Cursor& cursor, size_t bytes) const {
+    cursor.offset += bytes;
+    while (cursor.piece < pieces_ && cursor.offset == Piece(cursor).size()) {
+      ++cursor.piece;
+      cursor.offset = 0;
+    }
+  }
+
+  const int rank_;
+  const int size_;
+  const Chunks chunks_;
+  const int pieces_;
+  const int reduced_;
+  const Reduction* const reduction_;
+  const size_t width_;
+  Cursor sent_ = {.shift = 0};
+  Cursor taken_ = {.shift = 1};
+};
+
+}  // namespace
+
+absl::Status RingAllReduce(Links& links, std::byte* data, size_t count, const Reduction& reduction,
+                           base::Deadline deadline) {
+  const int n = links.size();
+  const Chunks chunks(data, count, SizeOf(reduction.type), n);
+  RingFlow flow(links.rank(), n, chunks, 2 * n - 2, n - 1, &reduction);
+  return links.Move(flow, links.Right(), links.Left(), deadline);
+}
+
+absl::Status RingAllGather(Links& links, std::byte* output, size_t bytes, base::Deadline deadline) {
+  const int n = links.size();
+  RingFlow flow(links.rank(), n, Chunks::OfEqualSize(output, bytes, n), n - 1, 0, nullptr);
+  return links.Move(flow, links.Right(), links.Left(), deadline);
+}
+
+}  // namespace tutti::comm

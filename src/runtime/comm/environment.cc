@@ -1,0 +1,57 @@
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "runtime/comm/communicator.h"
+
+namespace tutti::comm {
+namespace {
+
+std::string Text(const char* name, absl::string_view otherwise) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string(otherwise) : std::string(value);
+}
+
+absl::StatusOr<int> Number(const char* name, int otherwise, int least, int most) {
+  const char* const text = std::getenv(name);
+  if (text == nullptr) return otherwise;
+  int value = 0;
+  if (!absl::SimpleAtoi(text, &value) || value < least || value > most) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, "=\"", text, "\": not a number from ", least, " to ", most));
+  }
+  return value;
+}
+
+absl::StatusOr<GroupOptions::Transport> TransportFromEnvironment() {
+  const std::string text = Text("TUTTI_TRANSPORT", "auto");
+  if (text == "auto") return GroupOptions::Transport::kAuto;
+  if (text == "tcp") return GroupOptions::Transport::kTcp;
+  if (text == "shm") return GroupOptions::Transport::kSharedMemory;
+  return absl::InvalidArgumentError(
+      absl::StrCat("TUTTI_TRANSPORT=\"", text, "\": not one of auto, tcp, shm"));
+}
+
+constexpr int kMostRanks = 1 << 16;
+
+}  // namespace
+
+absl::StatusOr<GroupOptions> GroupOptionsFromEnvironment() {
+  GroupOptions options;
+  if (std::getenv("RANK") == nullptr) return options;
+  if (std::getenv("WORLD_SIZE") == nullptr) {
+    return absl::InvalidArgumentError("RANK is set, but WORLD_SIZE is not");
+  }
+  TUTTI_ASSIGN_OR_RETURN(options.size, Number("WORLD_SIZE", 1, 1, kMostRanks));
+  TUTTI_ASSIGN_OR_RETURN(options.rank, Number("RANK", 0, 0, options.size - 1));
+  TUTTI_ASSIGN_OR_RETURN(options.node, Number("NODE_RANK", 0, 0, kMostRanks - 1));
+  TUTTI_ASSIGN_OR_RETURN(options.master_port, Number("MASTER_PORT", options.master_port, 1, 65535));
+  options.master_address = Text("MASTER_ADDR", options.master_address);
+  options.address = Text("TUTTI_NODE_ADDRESS", options.address);
+  options.token = Text("TUTTI_JOB_TOKEN", "");
+  TUTTI_ASSIGN_OR_RETURN(options.transport, TransportFromEnvironment());
+  return options;
+}
+
+}  // namespace tutti::comm

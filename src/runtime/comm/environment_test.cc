@@ -1,0 +1,93 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "runtime/comm/communicator.h"
+
+namespace tutti::comm {
+namespace {
+
+constexpr const char* kVariables[] = {
+    "RANK",        "WORLD_SIZE",         "NODE_RANK",       "MASTER_ADDR",
+    "MASTER_PORT", "TUTTI_NODE_ADDRESS", "TUTTI_JOB_TOKEN", "TUTTI_TRANSPORT"};
+
+// The variables as given while it lives, the others unset.
+using Values = std::map<std::string, std::string>;
+class Environment {
+ public:
+  explicit Environment(const Values& values) {
+    Clear();
+    for (const auto& [name, value] : values) ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~Environment() { Clear(); }
+  Environment(const Environment&) = delete;
+
+ private:
+  static void Clear() {
+    for (const char* name : kVariables) ::unsetenv(name);
+  }
+};
+
+std::string Fault(const Values& values) {
+  const Environment environment(values);
+  const auto options = GroupOptionsFromEnvironment();
+  EXPECT_TRUE(absl::IsInvalidArgument(options.status()));
+  return std::string(options.status().message());
+}
+
+TEST(GroupOptionsFromEnvironment, IsOneRankWithoutRANK) {
+  const Environment environment(Values{{"WORLD_SIZE", "7"}});
+  const auto options = GroupOptionsFromEnvironment();
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->rank, 0);
+  EXPECT_EQ(options->size, 1);
+}
+
+TEST(GroupOptionsFromEnvironment, TakesEveryVariable) {
+  const Environment environment({{"RANK", "5"},
+                                 {"WORLD_SIZE", "8"},
+                                 {"NODE_RANK", "2"},
+                                 {"MASTER_ADDR", "127.77.0.1"},
+                                 {"MASTER_PORT", "6107"},
+                                 {"TUTTI_NODE_ADDRESS", "127.77.0.3"},
+                                 {"TUTTI_JOB_TOKEN", "secret"},
+                                 {"TUTTI_TRANSPORT", "tcp"}});
+  const auto options = GroupOptionsFromEnvironment();
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->rank, 5);
+  EXPECT_EQ(options->size, 8);
+  EXPECT_EQ(options->node, 2);
+  EXPECT_EQ(options->master_address, "127.77.0.1");
+  EXPECT_EQ(options->master_port, 6107);
+  EXPECT_EQ(options->address, "127.77.0.3");
+  EXPECT_EQ(options->token, "secret");
+  EXPECT_EQ(options->transport, GroupOptions::Transport::kTcp);
+}
+
+TEST(GroupOptionsFromEnvironment, HasDefaultsForAllButRankAndSize) {
+  const Environment environment({{"RANK", "1"}, {"WORLD_SIZE", "2"}});
+  const auto options = GroupOptionsFromEnvironment();
+  ASSERT_TRUE(options.ok());
+  EXPECT_EQ(options->master_address, "127.0.0.1");
+  EXPECT_EQ(options->master_port, 6105);
+  EXPECT_EQ(options->address, "127.0.0.1");
+  EXPECT_EQ(options->transport, GroupOptions::Transport::kAuto);
+}
+
+TEST(GroupOptionsFromEnvironment, NamesTheVariableThatIsWrong) {
+  EXPECT_EQ(Fault({{"RANK", "0"}}), "RANK is set, but WORLD_SIZE is not");
+  EXPECT_EQ(Fault({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), "RANK=\"2\": not a number from 0 to 1");
+  EXPECT_EQ(Fault({{"RANK", "one"}, {"WORLD_SIZE", "2"}}),
+            "RANK=\"one\": not a number from 0 to 1");
+  EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", ""}}),
+            "WORLD_SIZE=\"\": not a number from 1 to 65536");
+  EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "0"}}),
+            "MASTER_PORT=\"0\": not a number from 1 to 65535");
+  EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TUTTI_TRANSPORT", "rdma"}}),
+            "TUTTI_TRANSPORT=\"rdma\": not one of auto, tcp, shm");
+}
+
+}  // namespace
+}  // namespace tutti::comm

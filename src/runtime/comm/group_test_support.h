@@ -1,0 +1,49 @@
+// For this room's tests: groups of ranks as threads of one process.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "runtime/comm/communicator.h"
+#include "runtime/comm/rendezvous/socket.h"
+
+namespace tutti::comm {
+
+inline base::Deadline Soon() { return base::Deadline::After(absl::Seconds(60)); }
+
+// A port that is free now.
+inline int FreePort() { return PortOf(Listen({"127.0.0.1", 0})->get()).value(); }
+
+inline std::vector<GroupOptions> OptionsFor(int size, GroupOptions::Transport transport,
+                                            int ranks_per_node = 1 << 16) {
+  const int port = FreePort();
+  std::vector<GroupOptions> all(size);
+  for (int rank = 0; rank < size; ++rank) {
+    GroupOptions& options = all[rank];
+    options.rank = rank;
+    options.size = size;
+    options.node = rank / ranks_per_node;
+    options.address = "127.77.0." + std::to_string(options.node + 1);
+    options.master_address = "127.77.0.1";
+    options.master_port = port;
+    options.token = "a token";
+    options.transport = transport;
+  }
+  return all;
+}
+
+// Runs `body` on a thread for every rank, with the group that it joined (or why it could not).
+inline void OnEveryRank(
+    const std::vector<GroupOptions>& options,
+    const std::function<void(int rank, absl::StatusOr<std::unique_ptr<Communicator>> group)>&
+        body) {
+  std::vector<std::thread> threads;
+  for (const GroupOptions& one : options) {
+    threads.emplace_back([&body, &one] { body(one.rank, JoinGroup(one)); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,28 @@
+#include "runtime/comm/lost_rank.h"
+
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/comm/communicator.h"
+
+namespace tutti::comm {
+namespace {
+constexpr char kPayload[] = "tutti.comm/lost_rank";
+}  // namespace
+
+absl::Status ErrorAboutRank(int rank, absl::StatusCode code, absl::string_view text) {
+  absl::Status status(code, text);
+  status.SetPayload(kPayload, absl::Cord(absl::StrCat(rank)));
+  return status;
+}
+
+std::optional<int> LostRank(const absl::Status& status) {
+  const absl::optional<absl::Cord> payload = status.GetPayload(kPayload);
+  int rank = 0;
+  if (!payload.has_value() || !absl::SimpleAtoi(std::string(*payload), &rank)) {
+    return std::nullopt;
+  }
+  return rank;
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,84 @@
+#include "runtime/comm/rendezvous/rendezvous.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "runtime/comm/rendezvous/authenticate.h"
+#include "runtime/comm/rendezvous/reception.h"
+#include "runtime/comm/rendezvous/socket.h"
+
+namespace tutti::comm {
+namespace {
+
+// An old process on the port, a listener that is just going away: worth another attempt. A proof
+// that failed or another version will not become right by waiting.
+bool WorthRetrying(const absl::Status& status) {
+  return !absl::IsPermissionDenied(status) && !absl::IsFailedPrecondition(status);
+}
+
+absl::StatusOr<base::UniqueFd> ComeOnce(const GroupOptions& options, const Patience& patience) {
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, Connect({options.master_address, options.master_port},
+                                                    options.address, patience));
+  TUTTI_RETURN_IF_ERROR(
+      Authenticate(fd.get(), Side::kOpener, options.token, kRendezvousPurpose, patience));
+  return fd;
+}
+
+absl::StatusOr<base::UniqueFd> ComeToMaster(const GroupOptions& options) {
+  const auto deadline = base::Deadline::After(options.connect_timeout);
+  absl::Duration pause = absl::Milliseconds(5);
+  while (true) {
+    const auto attempt = base::Deadline::Sooner(deadline, base::Deadline::After(kHandshakeTimeout));
+    absl::StatusOr<base::UniqueFd> fd = ComeOnce(options, {attempt});
+    if (fd.ok()) return fd;
+    const std::string place = absl::StrCat(
+        "rank 0 at ", Endpoint{options.master_address, options.master_port}.ToString());
+    if (!WorthRetrying(fd.status())) return base::Annotate(fd.status(), place);
+    if (deadline.Expired()) {
+      return absl::DeadlineExceededError(absl::StrCat(place, " was not there within ",
+                                                      absl::FormatDuration(options.connect_timeout),
+                                                      ": ", std::string(fd.status().message())));
+    }
+    absl::SleepFor(std::min(pause, deadline.Remaining()));
+    pause = std::min(pause * 2, absl::Milliseconds(200));
+  }
+}
+
+absl::Status CheckTable(const Table& table, const Hello& self) {
+  bool good = table.ranks.size() == static_cast<size_t>(self.size);
+  for (size_t i = 0; good && i < table.ranks.size(); ++i) {
+    good = table.ranks[i].rank == static_cast<int>(i) && table.ranks[i].size == self.size;
+  }
+  return good ? absl::OkStatus() : absl::InternalError("rank 0 sent a table that is not whole");
+}
+
+absl::StatusOr<Meeting> Attend(const GroupOptions& options, const Hello& self) {
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, ComeToMaster(options));
+  // Rank 0 may have begun to wait only now: its own patience ends before this one.
+  const Patience patience{base::Deadline::After(options.connect_timeout + kHandshakeTimeout)};
+  TUTTI_RETURN_IF_ERROR(SendMessage(fd.get(), self, patience));
+  absl::StatusOr<Message> answer = ReceiveMessage(fd.get(), kLongestMessage, patience);
+  if (!answer.ok()) return base::Annotate(answer.status(), "rank 0 left the rendezvous");
+  if (const Refusal* refusal = std::get_if<Refusal>(&*answer)) {
+    const bool is_error = refusal->code != absl::StatusCode::kOk;
+    return absl::Status(is_error ? refusal->code : absl::StatusCode::kInternal, refusal->text);
+  }
+  Table* table = std::get_if<Table>(&*answer);
+  if (table == nullptr) return absl::InternalError("rank 0 answered with something else");
+  TUTTI_RETURN_IF_ERROR(CheckTable(*table, self));
+  Meeting meeting{std::move(*table), {}};
+  meeting.controls.push_back(std::move(fd));
+  return meeting;
+}
+
+}  // namespace
+
+absl::StatusOr<Meeting> Meet(const GroupOptions& options, const Hello& self) {
+  if (self.rank != 0) return Attend(options, self);
+  return Reception(options, self).Receive();
+}
+
+}  // namespace tutti::comm

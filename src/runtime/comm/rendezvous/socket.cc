@@ -1,0 +1,277 @@
+#include "runtime/comm/rendezvous/socket.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::comm {
+namespace {
+
+using base::ErrnoStatus;
+using base::UniqueFd;
+
+using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+absl::StatusOr<AddressList> Resolve(const Endpoint& endpoint, int flags) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* list = nullptr;
+  const int error =
+      getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &list);
+  if (error != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("address \"", endpoint.host, "\": ", gai_strerror(error)));
+  }
+  return AddressList(list, &freeaddrinfo);
+}
+
+UniqueFd NewSocket(int family) {
+  return UniqueFd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+void SetOption(int fd, int level, int option, int value) {
+  ::setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+struct LocalAddress {
+  sockaddr_un address = {};
+  socklen_t length = 0;
+};
+
+LocalAddress Abstract(absl::string_view name) {
+  LocalAddress local;
+  local.address.sun_family = AF_UNIX;
+  const size_t length = std::min(name.size(), sizeof(local.address.sun_path) - 1);
+  std::memcpy(local.address.sun_path + 1, name.data(), length);  // a leading 0: no file
+  local.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+  return local;
+}
+
+absl::Status BindSource(int fd, const std::string& source) {
+  if (source.empty()) return absl::OkStatus();
+  TUTTI_ASSIGN_OR_RETURN(const AddressList from, Resolve({source, 0}, AI_NUMERICHOST));
+  SetOption(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+  if (::bind(fd, from->ai_addr, from->ai_addrlen) != 0) {
+    return ErrnoStatus(absl::StrCat("bind to this node's address ", source));
+  }
+  return absl::OkStatus();
+}
+
+// Retrying a connection to a port of the ephemeral range that nobody listens on can meet itself.
+bool IsConnectedToItself(int fd) {
+  sockaddr_storage own = {}, peer = {};
+  socklen_t own_length = sizeof(own), peer_length = sizeof(peer);
+  return ::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &own_length) == 0 &&
+         ::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &peer_length) == 0 &&
+         own_length == peer_length && std::memcmp(&own, &peer, own_length) == 0;
+}
+
+absl::Status FinishConnect(int fd, const sockaddr* address, socklen_t length,
+                           const Patience& patience) {
+  if (::connect(fd, address, length) == 0) return absl::OkStatus();
+  // EAGAIN: a Unix listener's queue is full; the caller tries again.
+  if (errno != EINPROGRESS) return absl::UnavailableError(std::strerror(errno));
+  TUTTI_RETURN_IF_ERROR(WaitFor(fd, POLLOUT, patience));
+  int error = 0;
+  socklen_t size = sizeof(error);
+  ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error != 0) return absl::UnavailableError(std::strerror(error));
+  return absl::OkStatus();
+}
+
+absl::Status Closed() { return absl::UnavailableError("connection closed"); }
+
+bool WouldBlock() { return errno == EAGAIN || errno == EWOULDBLOCK; }
+
+}  // namespace
+
+std::string Endpoint::ToString() const {
+  const bool v6 = host.find(':') != std::string::npos;
+  return v6 ? absl::StrCat("[", host, "]:", port) : absl::StrCat(host, ":", port);
+}
+
+absl::Status WaitFor(int fd, short events, const Patience& patience) {
+  while (true) {
+    pollfd polled[2] = {{fd, events, 0}, {patience.interrupt, POLLIN, 0}};
+    const int ready = ::poll(polled, 2, patience.deadline.RemainingMillis());
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0) return ErrnoStatus("poll");
+    if (polled[1].revents != 0) return absl::CancelledError("interrupted");
+    if (polled[0].revents != 0) return absl::OkStatus();
+    if (patience.deadline.Expired()) return absl::DeadlineExceededError("no answer in time");
+  }
+}
+
+absl::StatusOr<UniqueFd> Listen(const Endpoint& at) {
+  TUTTI_ASSIGN_OR_RETURN(const AddressList addresses, Resolve(at, AI_PASSIVE));
+  UniqueFd fd = NewSocket(addresses->ai_family);
+  if (!fd.valid()) return ErrnoStatus("socket");
+  SetOption(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (::bind(fd.get(), addresses->ai_addr, addresses->ai_addrlen) != 0 ||
+      ::listen(fd.get(), SOMAXCONN) != 0) {
+    return ErrnoStatus(absl::StrCat("listen on ", at.ToString()));
+  }
+  return fd;
+}
+
+absl::StatusOr<UniqueFd> ListenLocal(absl::string_view name) {
+  UniqueFd fd = NewSocket(AF_UNIX);
+  if (!fd.valid()) return ErrnoStatus("socket");
+  const LocalAddress local = Abstract(name);
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&local.address), local.length) != 0 ||
+      ::listen(fd.get(), SOMAXCONN) != 0) {
+    return ErrnoStatus(absl::StrCat("listen on unix socket @", name));
+  }
+  return fd;
+}
+
+absl::StatusOr<int> PortOf(int socket) {
+  sockaddr_storage address = {};
+  socklen_t length = sizeof(address);
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    return ErrnoStatus("getsockname");
+  }
+  if (address.ss_family == AF_INET6) {
+    return ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port);
+  }
+  return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+}
+
+absl::StatusOr<UniqueFd> Accept(int listener, const Patience& patience) {
+  while (true) {
+    UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (fd.valid()) {
+      SetOption(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);  // fails harmlessly on a Unix socket
+      return fd;
+    }
+    // A connection that ended while it was in the queue is no fault of the listener.
+    if (errno != EINTR && errno != ECONNABORTED && !WouldBlock()) return ErrnoStatus("accept");
+    TUTTI_RETURN_IF_ERROR(WaitFor(listener, POLLIN, patience));
+  }
+}
+
+absl::StatusOr<UniqueFd> Connect(const Endpoint& to, const std::string& source,
+                                 const Patience& patience) {
+  TUTTI_ASSIGN_OR_RETURN(const AddressList addresses, Resolve(to, 0));
+  UniqueFd fd = NewSocket(addresses->ai_family);
+  if (!fd.valid()) return ErrnoStatus("socket");
+  TUTTI_RETURN_IF_ERROR(BindSource(fd.get(), source));
+  SetOption(fd.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+  TUTTI_RETURN_IF_ERROR(
+      FinishConnect(fd.get(), addresses->ai_addr, addresses->ai_addrlen, patience));
+  if (IsConnectedToItself(fd.get())) return absl::UnavailableError(std::strerror(ECONNREFUSED));
+  return fd;
+}
+
+absl::StatusOr<UniqueFd> ConnectLocal(absl::string_view name, const Patience& patience) {
+  UniqueFd fd = NewSocket(AF_UNIX);
+  if (!fd.valid()) return ErrnoStatus("socket");
+  const LocalAddress local = Abstract(name);
+  TUTTI_RETURN_IF_ERROR(FinishConnect(fd.get(), reinterpret_cast<const sockaddr*>(&local.address),
+                                      local.length, patience));
+  return fd;
+}
+
+absl::Status Send(int fd, absl::string_view bytes, const Patience& patience) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(n));
+    } else if (WouldBlock()) {
+      TUTTI_RETURN_IF_ERROR(WaitFor(fd, POLLOUT, patience));
+    } else if (errno != EINTR) {
+      return Closed();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Receive(int fd, size_t bytes, const Patience& patience) {
+  std::string received(bytes, '\0');
+  size_t have = 0;
+  while (have < bytes) {
+    const ssize_t n = ::recv(fd, received.data() + have, bytes - have, 0);
+    if (n == 0) return Closed();
+    if (n > 0) {
+      have += static_cast<size_t>(n);
+    } else if (WouldBlock()) {
+      TUTTI_RETURN_IF_ERROR(WaitFor(fd, POLLIN, patience));
+    } else if (errno != EINTR) {
+      return Closed();
+    }
+  }
+  return received;
+}
+
+absl::Status SendMessage(int fd, const Message& message, const Patience& patience) {
+  return Send(fd, Frame(message), patience);
+}
+
+absl::StatusOr<Message> ReceiveMessage(int fd, size_t longest, const Patience& patience) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string prefix, Receive(fd, 4, patience));
+  size_t length = 0;
+  for (int i = 3; i >= 0; --i) length = length << 8 | static_cast<uint8_t>(prefix[i]);
+  if (length > longest) {
+    return absl::InvalidArgumentError(absl::StrCat("a message of ", length, " bytes"));
+  }
+  TUTTI_ASSIGN_OR_RETURN(const std::string body, Receive(fd, length, patience));
+  return Read(body);
+}
+
+absl::Status SendDescriptor(int socket, int descriptor) {
+  char byte = 0;
+  iovec data = {&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message = {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+  if (::sendmsg(socket, &message, MSG_NOSIGNAL) != 1) return ErrnoStatus("send a descriptor");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<UniqueFd> ReceiveDescriptor(int socket, const Patience& patience) {
+  TUTTI_RETURN_IF_ERROR(WaitFor(socket, POLLIN, patience));
+  char byte = 0;
+  iovec data = {&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message = {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) return Closed();
+  const cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS ||
+      header->cmsg_len != CMSG_LEN(sizeof(int))) {
+    return absl::InvalidArgumentError("no descriptor came with the message");
+  }
+  int descriptor = -1;
+  std::memcpy(&descriptor, CMSG_DATA(header), sizeof(int));
+  return UniqueFd(descriptor);
+}
+
+bool IsClosed(int fd) {
+  char byte;
+  const ssize_t n = ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n == 0 || (n < 0 && !WouldBlock() && errno != EINTR);
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,47 @@
+// Bytes between two ranks. A Channel is a duplex, ordered, reliable stream without message
+// boundaries; its two directions are independent. Nothing in it blocks: whoever drives several
+// channels at once (collective/conveyor.h) sleeps on their descriptors. TCP and shared memory pass
+// one contract test, channel_test.cc.
+//
+// Thread-compatible. Errors: Unavailable when the other side has closed; what it had sent before
+// can still be received.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace tutti::comm {
+
+class Channel {
+ public:
+  virtual ~Channel() = default;
+
+  // Takes as many of the bytes as there is room for now; 0 if there is none. The bytes may be
+  // changed again at once.
+  virtual absl::StatusOr<size_t> TrySend(std::span<const std::byte> bytes) = 0;
+
+  // Fills as much of `bytes` as has come; 0 if nothing has.
+  virtual absl::StatusOr<size_t> TryReceive(std::span<std::byte> bytes) = 0;
+
+  // The next bytes where they lie, without a copy: at least `least`, at most `most`, or none if
+  // `least` have not come yet. Valid until Release takes the first of them off the stream.
+  // `least` is at most 4096.
+  virtual absl::StatusOr<std::span<const std::byte>> Peek(size_t least, size_t most) = 0;
+  virtual void Release(size_t bytes) = 0;
+
+  // What to sleep on until something can be sent (`to_send`) or `to_receive` bytes can be received
+  // (0: not waited for): poll(2)'s events for fd(), or 0 if that is possible already. Every
+  // PrepareToSleep is followed by a Wake, whatever happened in between.
+  virtual int fd() const = 0;
+  virtual short PrepareToSleep(bool to_send, size_t to_receive) = 0;
+  virtual void Wake() = 0;
+
+  // Whether a look at the channel costs no system call, so that looking again a few times is
+  // cheaper than sleeping.
+  virtual bool IsCheapToWatch() const = 0;
+};
+
+}  // namespace tutti::comm
