@@ -127,7 +127,7 @@ absl::Status StreamPump::OnLine(absl::string_view text) {
   }
   got_line_ = true;
   std::string cursor = line->cursor;
-  if (!Push({.kind = PumpItem::Kind::kLine, .line = *std::move(line)})) {
+  if (!Push({.kind = PumpItem::Kind::kLine, .line = *std::move(line), .raw = std::string(text)})) {
     return absl::CancelledError("stopped");
   }
   cursor_ = std::move(cursor);

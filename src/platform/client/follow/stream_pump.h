@@ -32,6 +32,7 @@ struct PumpOptions {
 struct PumpItem {
   enum class Kind { kLine, kLost, kBack, kEnded, kFailed } kind = Kind::kLine;
   StreamLine line;             // kLine
+  std::string raw;             // kLine: as it came
   absl::Status status;         // kLost: why; kFailed: the error that ends it
   std::optional<JobView> job;  // kEnded of a followed job: how it ended
 };

@@ -1,0 +1,32 @@
+// The program `tutti`: its command line, and which function each command is. Talking to a service
+// is this room's own; what else the program can do is handed in by apps/tutti.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace tutti::client {
+
+struct ServeOptions {
+  std::filesystem::path home;  // absolute
+  int nodes = 2;               // this machine as so many virtual nodes
+  int port = 6280;             // 0: any free one
+  std::string bind = "127.0.0.1";
+  std::string log_level = "info";
+};
+
+struct Wiring {
+  std::string version;
+  std::function<absl::Status(const ServeOptions&)> serve;  // until it is stopped
+  std::function<absl::Status(const std::filesystem::path& plan)>
+      launch;  // on a node, for the engine
+};
+
+// Parses, runs, reports errors on standard error; the program's exit code. Starts no thread before
+// it calls `serve` or `launch`.
+int RunCommandLine(int argc, const char* const* argv, const Wiring& wiring);
+
+}  // namespace tutti::client

@@ -1,0 +1,224 @@
+#include "platform/client/command_parser.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "platform/client/connection_fake.h"
+
+namespace tutti::client {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+class CommandParserTest : public testing::Test {
+ protected:
+  CommandParserTest() {
+    wiring_.version = "0.1.0";
+    wiring_.serve = [this](const ServeOptions& options) {
+      served_ = options;
+      return absl::OkStatus();
+    };
+    wiring_.launch = [this](const std::filesystem::path& plan) {
+      launched_ = plan;
+      return absl::OkStatus();
+    };
+  }
+
+  absl::StatusOr<ParsedCommand> Parse(const std::vector<std::string>& arguments) {
+    parser_ = std::make_unique<CommandParser>(wiring_);
+    return parser_->Parse(arguments);
+  }
+
+  // Runs the command against the fake service; what it wrote is in out_ and err_.
+  absl::StatusOr<ExitCode> Do(const std::vector<std::string>& arguments) {
+    out_.str("");
+    err_.str("");
+    const auto command = Parse(arguments);
+    if (!command.ok()) return command.status();
+    Context context{fake_.connect(), "/home", "/programs", "0.1.0", out_, err_, {}, {}};
+    return command->run(context);
+  }
+
+  std::string Wrong(const std::vector<std::string>& arguments) {
+    const auto command = Parse(arguments);
+    EXPECT_EQ(command.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(command.status().message());
+  }
+
+  FakeService::Answer Handle(const http::ClientRequest& request) {
+    const std::string call = absl::StrCat(request.method, " ", request.target);
+    const auto found = answers_.find(call);
+    if (found == answers_.end()) return {.status = 404, .chunks = {"{}"}};
+    return found->second;
+  }
+
+  std::map<std::string, FakeService::Answer> answers_;
+  FakeService fake_{[this](const http::ClientRequest& request) { return Handle(request); }};
+  Wiring wiring_;
+  std::unique_ptr<CommandParser> parser_;
+  std::ostringstream out_, err_;
+  ServeOptions served_;
+  std::filesystem::path launched_;
+};
+
+constexpr char kJob[] = R"({"id": "brave_ant", "state": "Failed", "reason": "rank 1: exit code 3",
+  "compute": "local", "node_count": 2, "world_size": 2, "created": "2026-01-01T00:00:00Z",
+  "started": "2026-01-01T00:00:01Z", "ended": "2026-01-01T00:00:05Z",
+  "failures": [{"rank": 1, "node": "n2", "what": "exit code 3", "consequence": false},
+               {"rank": 0, "node": "n1", "what": "lost rank 1", "consequence": true}],
+  "events": [{"time": "2026-01-01T00:00:00Z", "state": "Queued", "reason": "waits"}]})";
+
+TEST_F(CommandParserTest, HelpNamesEveryCommandAndTheExitCodes) {
+  const auto help = Parse({"--help"});
+  ASSERT_TRUE(help.ok());
+  for (const char* word : {"serve", "run", "job", "node", "doctor", "score", "completion",
+                           "Exit codes", "TUTTI_HOME", "--home"}) {
+    EXPECT_THAT(help->text, HasSubstr(word));
+  }
+  EXPECT_THAT(help->text, Not(HasSubstr("launch")));
+  EXPECT_THAT(help->text, Not(HasSubstr("__complete")));
+  EXPECT_EQ(Parse({"--version"})->text, "tutti 0.1.0\n");
+  EXPECT_THAT(Parse({"job", "stream", "--help"})->text, HasSubstr("--rank"));
+}
+
+TEST_F(CommandParserTest, SaysWhatIsWrongAndWhatWasMeant) {
+  EXPECT_EQ(Wrong({"jobs"}), "unknown command \"jobs\" (did you mean \"job\"?); see `tutti --help`");
+  EXPECT_THAT(Wrong({"job", "frobnicate"}), HasSubstr("unknown command \"frobnicate\""));
+  EXPECT_THAT(Wrong({"job", "list", "--limt", "3"}), HasSubstr("did you mean \"--limit\"?"));
+  EXPECT_THAT(Wrong({"job", "list", "-o", "xml"}), HasSubstr("table, json and yaml"));
+  EXPECT_THAT(Wrong({"job", "show"}), HasSubstr("tutti job show --help"));
+  EXPECT_THAT(Wrong({"job", "wait", "x", "--timeout", "soon"}), HasSubstr("90s"));
+  EXPECT_THAT(Wrong({"serve", "--nodes", "0"}), HasSubstr("--nodes"));
+  EXPECT_THAT(Wrong({}), HasSubstr("tutti --help"));
+}
+
+TEST_F(CommandParserTest, ServesAndLaunchesByWhatItWasGiven) {
+  ASSERT_TRUE(Do({"serve", "--nodes", "3", "--port", "0", "--home", "/x"}).ok());
+  EXPECT_EQ(served_.nodes, 3);
+  EXPECT_EQ(served_.port, 0);
+  EXPECT_EQ(served_.home, "/home");  // the context's
+  EXPECT_EQ(Parse({"serve", "--home", "/x"})->home, "/x");
+  EXPECT_EQ(Parse({"--home", "/x", "job", "list"})->home, "/x");
+  ASSERT_TRUE(Do({"launch", "--plan", "/p"}).ok());
+  EXPECT_EQ(launched_, "/p");
+}
+
+TEST_F(CommandParserTest, ShowsAJobWithItsFailures) {
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  ASSERT_TRUE(Do({"job", "show", "brave_ant"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("Failed: rank 1: exit code 3"));
+  EXPECT_THAT(out_.str(), HasSubstr("rank 0 on n1: lost rank 1 (a consequence)"));
+  EXPECT_THAT(out_.str(), HasSubstr("Queued       waits"));
+  ASSERT_TRUE(Do({"job", "show", "brave_ant", "-o", "yaml"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("id: brave_ant\n"));
+}
+
+TEST_F(CommandParserTest, ListsJobsAndNodes) {
+  answers_["GET /v1/jobs?limit=20&state=Failed"] = {
+      .chunks = {absl::StrCat(R"({"jobs": [)", kJob, "]}")}};
+  ASSERT_TRUE(Do({"job", "list", "--state", "Failed"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("brave_ant  Failed"));
+  EXPECT_THAT(out_.str(), HasSubstr("0:04  rank 1: exit code 3"));
+  answers_["GET /v1/nodes"] = {
+      .chunks = {R"({"nodes": [{"name": "n1", "address": "127.77.0.1", "cores": [0],
+                     "memory_bytes": 2000000000, "state": "idle", "job": null}]})"}};
+  ASSERT_TRUE(Do({"node", "list"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("n1    127.77.0.1  idle   0      2.00 GB"));
+}
+
+TEST_F(CommandParserTest, TheExitCodeOfWaitIsTheJobs) {
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  EXPECT_EQ(*Do({"job", "wait", "brave_ant"}), ExitCode::kJobFailed);
+  EXPECT_EQ(out_.str(), "Failed after 0:04: rank 1: exit code 3\n");
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {R"({"id": "brave_ant", "state": "Running"})"}};
+  EXPECT_EQ(ExitCodeOf(Do({"job", "wait", "brave_ant", "--timeout", "0.01"}).status()),
+            ExitCode::kDeadline);
+  EXPECT_EQ(ExitCodeOf(Do({"job", "wait", "calm_bee"}).status()), ExitCode::kNotFound);
+}
+
+TEST_F(CommandParserTest, RunFollowsAJobAndEndsWithItsResult) {
+  const base::TemporaryDirectory folder;
+  const std::string file = (folder.path() / "job.yml").string();
+  ASSERT_TRUE(base::WriteFileAtomic(file,
+                                    "type: command\ncommand: echo hi\ncompute: local\n"
+                                    "environment: host\n")
+                  .ok());
+  answers_["POST /v1/jobs"] = {.status = 201, .chunks = {R"({"id": "brave_ant"})"}};
+  answers_["GET /v1/jobs/brave_ant/stream?follow=true"] = {
+      .chunks = {R"({"type": "output", "cursor": "1", "rank": 0, "stream": "stdout", "text": "hi"})"
+                 "\n"}};
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  EXPECT_EQ(*Do({"run", file}), ExitCode::kJobFailed);
+  EXPECT_THAT(out_.str(), HasSubstr("[0] hi\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("Failed after 0:04: rank 1: exit code 3\n"));
+
+  EXPECT_EQ(*Do({"run", file, "-o", "json"}), ExitCode::kJobFailed);
+  EXPECT_THAT(err_.str(), HasSubstr("[0] hi\n"));
+  EXPECT_TRUE(absl::StartsWith(out_.str(), "{")) << out_.str();
+
+  EXPECT_EQ(*Do({"job", "create", file}), ExitCode::kOk);
+  EXPECT_EQ(out_.str(), "brave_ant\n");
+}
+
+TEST_F(CommandParserTest, AFaultyJobFileIsNotSent) {
+  const base::TemporaryDirectory folder;
+  const std::string file = (folder.path() / "job.yml").string();
+  ASSERT_TRUE(base::WriteFileAtomic(file, "type: command\ncomand: echo hi\n").ok());
+  const absl::Status status = Do({"run", file}).status();
+  EXPECT_EQ(ExitCodeOf(status), ExitCode::kUsage);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("job.yml:2: unknown key \"comand\""));
+  EXPECT_EQ(ExitCodeOf(Do({"run", "/no/such/job.yml"}).status()), ExitCode::kUsage);
+  EXPECT_TRUE(fake_.requests().empty());
+}
+
+TEST_F(CommandParserTest, DeletesOnlyWhatIsNamedInFull) {
+  answers_["GET /v1/jobs?limit=1000"] = {.chunks = {R"({"jobs": [{"id": "brave_ant"}]})"}};
+  EXPECT_EQ(ExitCodeOf(Do({"job", "delete", "brave"}).status()), ExitCode::kUsage);
+  EXPECT_THAT(fake_.requests(), Not(Contains(HasSubstr("DELETE"))));
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["DELETE /v1/jobs/brave_ant"] = {.chunks = {"{}"}};
+  EXPECT_EQ(*Do({"job", "delete", "brave_ant"}), ExitCode::kOk);
+}
+
+TEST_F(CommandParserTest, StreamsWhatWasAskedFor) {
+  const std::string lines =
+      R"({"type": "state", "cursor": "1", "state": "Running", "reason": ""})"
+      "\n"
+      R"({"type": "output", "cursor": "2", "rank": 0, "stream": "stdout", "text": "a"})"
+      "\n"
+      R"({"type": "output", "cursor": "3", "rank": 1, "stream": "stderr", "text": "b"})"
+      "\n";
+  answers_["GET /v1/jobs/brave_ant"] = {.chunks = {kJob}};
+  answers_["GET /v1/jobs/brave_ant/stream?follow=true"] = {.chunks = {lines}};
+  ASSERT_TRUE(Do({"job", "stream", "brave_ant", "--no-prefix"}).ok());
+  EXPECT_EQ(out_.str(), "a\nb\n");
+  ASSERT_TRUE(Do({"job", "stream", "brave_ant", "--rank", "1"}).ok());
+  EXPECT_EQ(out_.str(), "[1!] b\n");
+  ASSERT_TRUE(Do({"job", "stream", "brave_ant", "-o", "json"}).ok());
+  EXPECT_EQ(out_.str(), lines);
+}
+
+TEST_F(CommandParserTest, TheTreeForTheShellsIsTheOneThatIsParsed) {
+  ASSERT_TRUE(Do({"completion", "bash"}).ok());
+  for (const char* word :
+       {"'job/stream'", "table json yaml", "--cancel-on-interrupt", "bash zsh"}) {
+    EXPECT_THAT(out_.str(), HasSubstr(word));
+  }
+  EXPECT_THAT(out_.str(), Not(HasSubstr("launch")));
+}
+
+TEST_F(CommandParserTest, ScoreSaysWhenItsProgramIsMissing) {
+  const absl::Status status = Do({"score", "cat.jpg", "--model", "m"}).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("tutti-score"));
+}
+
+}  // namespace
+}  // namespace tutti::client

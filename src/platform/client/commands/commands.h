@@ -1,0 +1,96 @@
+// The commands of the program `tutti`, one function each, one file each. A command talks to the
+// service through Context, writes what it shows, and returns the program's exit code; an error that
+// it returns is shown by the caller, as "tutti: …", and gives the code of ExitCodeOf.
+#pragma once
+
+#include <filesystem>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "platform/client/connection.h"
+#include "platform/client/exit_code.h"
+#include "platform/client/structured_output.h"
+#include "platform/client/text/style.h"
+
+namespace tutti::client {
+
+struct Context {
+  Connect connect;
+  std::filesystem::path home;            // the service's state folder
+  std::filesystem::path program_folder;  // where tutti itself lies
+  std::string version;
+  std::ostream& out;
+  std::ostream& err;
+  Screen out_screen, err_screen;
+};
+
+struct RunOptions {
+  std::string file;
+  std::vector<std::string> settings;  // "inputs.x=5"
+  bool detach = false;                // submit and return
+  bool cancel_on_interrupt = false;
+  int only_rank = -1;
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options);
+
+struct JobListOptions {
+  std::string state;  // one or several, with commas
+  int limit = 20;
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> JobList(Context& context, const JobListOptions& options);
+
+// Of one job: an id, or a beginning of one that no other job shares.
+struct JobOptions {
+  std::string job;
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options);
+
+struct JobStreamOptions {
+  std::string job;
+  int only_rank = -1;
+  bool only_stderr = false;
+  bool no_follow = false;
+  bool no_prefix = false;
+  std::string since;  // cursor
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> JobStream(Context& context, const JobStreamOptions& options);
+
+struct JobWaitOptions {
+  std::string job;
+  absl::Duration timeout = absl::InfiniteDuration();
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> JobWait(Context& context, const JobWaitOptions& options);
+
+struct JobCancelOptions {
+  std::string job;
+  bool wait = false;
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> JobCancel(Context& context, const JobCancelOptions& options);
+
+struct JobDownloadOptions {
+  std::string job;
+  std::string directory;  // empty: the job's id, here
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> JobDownload(Context& context, const JobDownloadOptions& options);
+
+absl::StatusOr<ExitCode> JobDelete(Context& context, const std::vector<std::string>& jobs);
+absl::StatusOr<ExitCode> NodeList(Context& context, Format format);
+absl::StatusOr<ExitCode> RunDoctor(Context& context, Format format);
+
+// Runs tutti-score, found beside the program, in place of this process.
+absl::StatusOr<ExitCode> Score(Context& context, const std::vector<std::string>& arguments);
+
+// For the completion scripts: the newest jobs' ids, one a line; nothing when there is no service.
+absl::StatusOr<ExitCode> CompleteJobs(Context& context);
+
+}  // namespace tutti::client

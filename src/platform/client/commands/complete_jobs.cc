@@ -1,0 +1,15 @@
+#include "platform/client/commands/commands.h"
+#include "platform/client/service.h"
+
+namespace tutti::client {
+
+absl::StatusOr<ExitCode> CompleteJobs(Context& context) {
+  Service service(context.connect());
+  const auto text = service.Jobs("", 50);
+  const auto jobs = text.ok() ? ParseJobs(*text) : text.status();
+  if (!jobs.ok()) return ExitCode::kOk;  // a shell's prompt is no place for errors
+  for (const JobView& job : *jobs) context.out << job.id << "\n";
+  return ExitCode::kOk;
+}
+
+}  // namespace tutti::client

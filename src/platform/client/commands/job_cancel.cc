@@ -1,0 +1,30 @@
+#include "base/deadline.h"
+#include "base/status.h"
+#include "platform/client/commands/commands.h"
+#include "platform/client/job_name.h"
+#include "platform/client/wait.h"
+
+namespace tutti::client {
+
+absl::StatusOr<ExitCode> JobCancel(Context& context, const JobCancelOptions& options) {
+  Service service(context.connect());
+  TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
+  TUTTI_ASSIGN_OR_RETURN(std::string text, service.Cancel(id));
+  if (options.wait) {
+    TUTTI_ASSIGN_OR_RETURN(
+        text, WaitForEnd(service, id, base::Deadline::After(absl::InfiniteDuration())));
+  }
+  if (options.format != Format::kTable) {
+    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
+    return ExitCode::kOk;
+  }
+  TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
+  context.out << id << ": "
+              << (job.state == "Canceled" ? "cancelled"
+                  : job.ended_already()   ? "has ended already, " + job.state
+                                          : "is being cancelled")
+              << "\n";
+  return ExitCode::kOk;
+}
+
+}  // namespace tutti::client

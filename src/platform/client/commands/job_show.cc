@@ -1,0 +1,84 @@
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "platform/client/commands/commands.h"
+#include "platform/client/job_name.h"
+#include "platform/client/summary.h"
+#include "platform/client/text/amounts.h"
+#include "platform/client/text/columns.h"
+
+namespace tutti::client {
+namespace {
+
+std::string LocalTime(const std::string& text) {
+  const absl::Time time = ParseTime(text);
+  if (time == absl::InfinitePast()) return "";
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S", time, absl::LocalTimeZone());
+}
+
+// "name  value", unless there is no value.
+void Fact(Context& context, absl::string_view name, absl::string_view value) {
+  if (value.empty()) return;
+  context.out << Styled(PadRight(name, 12), Tint::kBold, context.out_screen.colour) << " "
+              << Printable(value) << "\n";
+}
+
+void ShowFacts(Context& context, const JobView& job) {
+  Fact(context, "Job", job.id);
+  if (job.display_name != job.id) Fact(context, "Title", job.display_name);
+  Fact(context, "Experiment", job.experiment_name);
+  Fact(context, "State", absl::StrCat(job.state, job.reason.empty() ? "" : ": ", job.reason));
+  if (!job.expected_start.empty()) {
+    const absl::Duration wait = ParseTime(job.expected_start) - absl::Now();
+    Fact(context, "Starts",
+         absl::StrCat("expected in ", Age(wait), ", at ", LocalTime(job.expected_start)));
+  }
+  Fact(context, "Created", LocalTime(job.created));
+  Fact(context, "Started", LocalTime(job.started));
+  Fact(context, "Ended", LocalTime(job.ended));
+  if (!job.started.empty() && !job.ended.empty()) {
+    Fact(context, "Ran", Clock(ParseTime(job.ended) - ParseTime(job.started)));
+  }
+  Fact(context, "Compute",
+       absl::StrCat(job.compute, job.compute.empty() ? "" : ", ", job.node_count, " nodes, ",
+                    job.world_size, " processes"));
+  Fact(context, "Nodes", absl::StrJoin(job.nodes, " "));
+  Fact(context, "Priority", job.priority);
+}
+
+void ShowHistory(Context& context, const JobView& job) {
+  const bool colour = context.out_screen.colour;
+  for (const std::string& warning : job.warnings) Fact(context, "Warning", warning);
+  if (!job.failures.empty()) {
+    context.out << Styled("Failures", Tint::kBold, colour) << "\n";
+    for (const FailureView& failure : job.failures) {
+      context.out << "  " << FailureLine(failure) << "\n";
+    }
+  }
+  if (job.events.empty()) return;
+  context.out << Styled("Events", Tint::kBold, colour) << "\n";
+  for (const EventView& event : job.events) {
+    context.out << "  " << LocalTime(event.time) << "  "
+                << Styled(PadRight(Printable(event.state), 12), TintOfState(event.state), colour)
+                << (event.reason.empty() ? "" : " ") << Printable(event.reason) << "\n";
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
+  Service service(context.connect());
+  TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Job(id));
+  if (options.format != Format::kTable) {
+    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
+    return ExitCode::kOk;
+  }
+  TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
+  ShowFacts(context, job);
+  ShowHistory(context, job);
+  return ExitCode::kOk;
+}
+
+}  // namespace tutti::client

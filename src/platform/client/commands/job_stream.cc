@@ -1,0 +1,61 @@
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/client/commands/commands.h"
+#include "platform/client/follow/follow.h"
+#include "platform/client/job_name.h"
+
+namespace tutti::client {
+namespace {
+
+// The stream's own lines, with their cursors, for programs.
+absl::StatusOr<ExitCode> WriteLines(Context& context, const std::string& id,
+                                    const PumpOptions& options, Format format) {
+  StreamPump pump(context.connect, id, options);
+  while (true) {
+    const auto item = pump.Next(base::Deadline::After(absl::Hours(1)));
+    if (!item.has_value()) continue;
+    if (item->kind == PumpItem::Kind::kFailed) return item->status;
+    if (item->kind == PumpItem::Kind::kEnded) return ExitCode::kOk;
+    if (item->kind != PumpItem::Kind::kLine) continue;
+    if (format == Format::kJson) {
+      context.out << item->raw << "\n" << std::flush;
+    } else {
+      context.out << "---\n";
+      TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, item->raw, format));
+    }
+  }
+}
+
+DisplayOptions LookOf(const JobStreamOptions& options) {
+  const bool all = options.only_rank < 0 && !options.only_stderr;
+  DisplayOptions look;
+  look.only_rank = options.only_rank;
+  look.only_stderr = options.only_stderr;
+  look.prefix = !options.no_prefix;
+  // Who asks for a part of the output gets that part and nothing else.
+  look.states = all && !options.no_prefix;
+  look.metrics = look.states;
+  return look;
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> JobStream(Context& context, const JobStreamOptions& options) {
+  Service service(context.connect());
+  TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
+  FollowOptions follow;
+  follow.offer_cancel = false;
+  follow.pump.cursor = options.since;
+  follow.pump.follow = !options.no_follow;
+  if (options.format != Format::kTable) {
+    return WriteLines(context, id, follow.pump, options.format);
+  }
+  LiveText text(context.out, context.out_screen);
+  JobDisplay display(&text, LookOf(options));
+  SignalInterrupts interrupts;
+  TUTTI_ASSIGN_OR_RETURN(const FollowEnd end,
+                         FollowJob(context.connect, id, follow, display, interrupts));
+  return end.kind == FollowEnd::Kind::kEnded ? ExitCode::kOk : ExitCode::kInterrupted;
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,81 @@
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/client/commands/commands.h"
+#include "platform/client/follow/follow.h"
+#include "platform/client/submit.h"
+#include "platform/client/summary.h"
+#include "platform/client/views.h"
+
+namespace tutti::client {
+namespace {
+
+void ShowSummary(LiveText& text, const JobView& job, const std::optional<Metric>& result) {
+  const std::vector<std::string> lines = Summary(job, result);
+  const bool colour = text.screen().colour;
+  text.Print("");
+  for (size_t i = 0; i < lines.size(); ++i) {
+    text.Print(Styled(lines[i], i == 0 ? TintOfState(job.state) : Tint::kNone, colour));
+  }
+  text.Flush();
+}
+
+void ShowHowToGoOn(LiveText& text, const std::string& id) {
+  text.Print(absl::StrCat("The job goes on. Follow it: tutti job stream ", id,
+                          "   cancel it: tutti job cancel ", id));
+  text.Flush();
+}
+
+absl::StatusOr<ExitCode> Follow(Context& context, const RunOptions& options, LiveText& text,
+                                const std::string& id) {
+  DisplayOptions look;
+  look.only_rank = options.only_rank;
+  JobDisplay display(&text, look);
+  FollowOptions follow;
+  follow.cancel_on_interrupt = options.cancel_on_interrupt;
+  SignalInterrupts interrupts;
+  const auto end = FollowJob(context.connect, id, follow, display, interrupts);
+  if (!end.ok()) {
+    ShowHowToGoOn(text, id);
+    return end.status();
+  }
+  if (end->kind != FollowEnd::Kind::kEnded) {
+    ShowHowToGoOn(text, id);
+    return end->kind == FollowEnd::Kind::kDetached ? ExitCode::kOk : ExitCode::kInterrupted;
+  }
+  ShowSummary(text, *end->job, display.result());
+  return ExitCodeOfJobState(end->job->state);
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options) {
+  // Data for a program goes to standard output alone; what a person reads then goes beside it.
+  const bool table = options.format == Format::kTable;
+  std::ostream& shown = table ? context.out : context.err;
+  LiveText text(shown, table ? context.out_screen : context.err_screen);
+
+  Service service(context.connect());
+  TUTTI_ASSIGN_OR_RETURN(const std::string created,
+                         SubmitJob(service, {options.file, options.settings}, context.err));
+  TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(created));
+  if (options.detach) {
+    if (!table) {
+      TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, created, options.format));
+      return ExitCode::kOk;
+    }
+    context.out << job.id << "\n";
+    return ExitCode::kOk;
+  }
+  text.Print(absl::StrCat("job ", Styled(job.id, Tint::kBold, text.screen().colour), " · ",
+                          job.node_count, job.node_count == 1 ? " node" : " nodes", " · ",
+                          job.world_size, job.world_size == 1 ? " process" : " processes"));
+  text.Flush();
+  TUTTI_ASSIGN_OR_RETURN(const ExitCode code, Follow(context, options, text, job.id));
+  if (!table) {
+    TUTTI_ASSIGN_OR_RETURN(const std::string ended, service.Job(job.id));
+    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, ended, options.format));
+  }
+  return code;
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,26 @@
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/client/commands/commands.h"
+
+namespace tutti::client {
+
+absl::StatusOr<ExitCode> Score(Context& context, const std::vector<std::string>& arguments) {
+  const std::string program = (context.program_folder / "tutti-score").string();
+  if (::access(program.c_str(), X_OK) != 0) {
+    return absl::NotFoundError(absl::StrCat("tutti-score is not beside this program, in ",
+                                            context.program_folder.string(),
+                                            ": build it with `tools/build tutti-score`"));
+  }
+  std::vector<std::string> words = {program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  context.out.flush();
+  ::execv(program.c_str(), pointers.data());
+  return base::ErrnoStatus(absl::StrCat("run ", program));
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,94 @@
+#include "platform/client/doctor/checks.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/client/endpoint.h"
+#include "platform/client/service.h"
+
+namespace tutti::client {
+namespace {
+
+absl::string_view Word(Check::Outcome outcome) {
+  switch (outcome) {
+    case Check::Outcome::kOk:
+      return "ok";
+    case Check::Outcome::kWarning:
+      return "warning";
+    case Check::Outcome::kFailed:
+      return "failed";
+  }
+  return "";
+}
+
+}  // namespace
+
+Check CheckService(const DoctorSubject& subject) {
+  Check check{"service"};
+  Service service(subject.connect());
+  const auto health = service.Health();
+  if (!health.ok()) {
+    return {check.name, Check::Outcome::kFailed, std::string(health.status().message()),
+            absl::StrCat("tutti serve --home ", subject.home.string())};
+  }
+  const std::string version = ParseVersion(*health);
+  check.detail = absl::StrCat("answers, version ", version);
+  if (version != subject.version) {
+    check.outcome = Check::Outcome::kWarning;
+    absl::StrAppend(&check.detail, "; this program is ", subject.version);
+    check.mend = "restart the service with this program";
+  }
+  return check;
+}
+
+Check CheckToken(const DoctorSubject& subject) {
+  Service service(subject.connect());
+  const auto text = service.Nodes();
+  const auto nodes = text.ok() ? ParseNodes(*text) : text.status();
+  if (!nodes.ok()) {
+    return {"nodes", Check::Outcome::kFailed, std::string(nodes.status().message()),
+            absl::StrCat("see that TUTTI_TOKEN or ", (subject.home / "service.json").string(),
+                         " is the running service's")};
+  }
+  Check check{"nodes", Check::Outcome::kOk, absl::StrCat(nodes->size(), " nodes")};
+  if (nodes->empty()) {
+    check.outcome = Check::Outcome::kFailed;
+    check.mend = "tutti serve --nodes 2";
+  }
+  return check;
+}
+
+std::vector<Check> AllChecks(const DoctorSubject& subject) {
+  return {CheckService(subject),
+          CheckToken(subject),
+          CheckHome(subject),
+          CheckDisk(subject),
+          CheckMemory(subject),
+          CheckCores(),
+          CheckProgram(subject, "tutti-train"),
+          CheckProgram(subject, "tutti-score"),
+          CheckLoopback(),
+          CheckNamespaces(),
+          CheckMasterPort()};
+}
+
+bool AllWell(const std::vector<Check>& checks) {
+  return std::none_of(checks.begin(), checks.end(),
+                      [](const Check& check) { return check.outcome == Check::Outcome::kFailed; });
+}
+
+std::string ChecksAsJson(const std::vector<Check>& checks) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Check& check : checks) {
+    list.push_back({{"name", check.name},
+                    {"outcome", std::string(Word(check.outcome))},
+                    {"detail", check.detail},
+                    {"mend", check.mend}});
+  }
+  return nlohmann::ordered_json{{"checks", list}}.dump(
+      -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,50 @@
+// Whether this machine and its service can run jobs; each check that fails names its mend. Checks
+// touch nothing but what they say, and end by themselves within seconds.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "platform/client/connection.h"
+
+namespace tutti::client {
+
+struct Check {
+  enum class Outcome { kOk, kWarning, kFailed };
+  std::string name;
+  Outcome outcome = Outcome::kOk;
+  std::string detail;  // what was found
+  std::string mend;    // what to do; empty when nothing is to be done
+};
+
+// What is looked at; a test says it is something else.
+struct DoctorSubject {
+  Connect connect;
+  std::string version;                   // of this program
+  std::filesystem::path home;            // the service's state folder
+  std::filesystem::path program_folder;  // where tutti-train and tutti-score are expected
+  uint64_t least_disk_bytes = 1'000'000'000;
+  uint64_t least_memory_bytes = 1'000'000'000;
+};
+
+Check CheckService(const DoctorSubject& subject);  // answers, and with which version
+Check CheckToken(const DoctorSubject& subject);    // lets us in; how many nodes
+Check CheckHome(const DoctorSubject& subject);     // a file can be written there
+Check CheckDisk(const DoctorSubject& subject);
+Check CheckMemory(const DoctorSubject& subject);
+Check CheckCores();
+// Is there, and starts (finds its libraries).
+Check CheckProgram(const DoctorSubject& subject, const std::string& name);
+Check CheckLoopback();    // 127.77.0.x, the virtual nodes' addresses, can be bound
+Check CheckNamespaces();  // a process can get a host name of its own
+Check CheckMasterPort();  // 6105 is free
+
+std::vector<Check> AllChecks(const DoctorSubject& subject);
+// False if one has failed.
+bool AllWell(const std::vector<Check>& checks);
+// {"checks": [{"name", "outcome": "ok"/"warning"/"failed", "detail", "mend"}]}
+std::string ChecksAsJson(const std::vector<Check>& checks);
+
+}  // namespace tutti::client

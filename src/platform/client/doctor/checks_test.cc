@@ -1,0 +1,104 @@
+#include "platform/client/doctor/checks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "platform/client/connection_fake.h"
+
+namespace tutti::client {
+namespace {
+
+using testing::HasSubstr;
+using Outcome = Check::Outcome;
+
+class ChecksTest : public testing::Test {
+ protected:
+  DoctorSubject Subject(FakeService* service = nullptr) {
+    DoctorSubject subject;
+    if (service != nullptr) subject.connect = service->connect();
+    subject.version = "0.1.0";
+    subject.home = folder_.path() / "home";
+    subject.program_folder = folder_.path();
+    return subject;
+  }
+  void Program(const std::string& name, const std::string& script) {
+    ASSERT_TRUE(
+        base::WriteFileAtomic(folder_.path() / name, "#!/bin/sh\n" + script + "\n", 0755).ok());
+  }
+  base::TemporaryDirectory folder_;
+};
+
+TEST_F(ChecksTest, AServiceThatAnswersIsWell) {
+  FakeService service([](const http::ClientRequest& request) -> FakeService::Answer {
+    if (request.target == "/v1/health") return {.chunks = {R"({"version": "0.1.0"})"}};
+    return {.chunks = {R"({"nodes": [{"name": "n1"}, {"name": "n2"}]})"}};
+  });
+  EXPECT_EQ(CheckService(Subject(&service)).outcome, Outcome::kOk);
+  EXPECT_EQ(CheckToken(Subject(&service)).detail, "2 nodes");
+  DoctorSubject newer = Subject(&service);
+  newer.version = "0.2.0";
+  EXPECT_EQ(CheckService(newer).outcome, Outcome::kWarning);
+}
+
+TEST_F(ChecksTest, AMissingServiceNamesTheMend) {
+  FakeService service([](const http::ClientRequest&) -> FakeService::Answer {
+    return {.then = absl::UnavailableError("refused")};
+  });
+  const Check check = CheckService(Subject(&service));
+  EXPECT_EQ(check.outcome, Outcome::kFailed);
+  EXPECT_THAT(check.mend, HasSubstr("tutti serve"));
+}
+
+TEST_F(ChecksTest, AWrongTokenNamesTheMend) {
+  FakeService service(
+      [](const http::ClientRequest&) -> FakeService::Answer { return {.status = 401}; });
+  const Check check = CheckToken(Subject(&service));
+  EXPECT_EQ(check.outcome, Outcome::kFailed);
+  EXPECT_THAT(check.mend, HasSubstr("service.json"));
+}
+
+TEST_F(ChecksTest, TheHomeNeedNotExistButMustBeWritable) {
+  EXPECT_EQ(CheckHome(Subject()).outcome, Outcome::kOk);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "home"));
+  DoctorSubject nowhere = Subject();
+  nowhere.home = "/proc/1/nothing";
+  EXPECT_EQ(CheckHome(nowhere).outcome, Outcome::kFailed);
+}
+
+TEST_F(ChecksTest, TooLittleDiskOrMemoryFails) {
+  DoctorSubject subject = Subject();
+  EXPECT_EQ(CheckDisk(subject).outcome, Outcome::kOk);
+  EXPECT_EQ(CheckMemory(subject).outcome, Outcome::kOk);
+  subject.least_disk_bytes = subject.least_memory_bytes = UINT64_MAX;
+  EXPECT_EQ(CheckDisk(subject).outcome, Outcome::kFailed);
+  EXPECT_EQ(CheckMemory(subject).outcome, Outcome::kFailed);
+}
+
+TEST_F(ChecksTest, AProgramMustStart) {
+  EXPECT_EQ(CheckProgram(Subject(), "tutti-train").outcome, Outcome::kWarning);
+  Program("tutti-train", "exit 0");
+  EXPECT_EQ(CheckProgram(Subject(), "tutti-train").outcome, Outcome::kOk);
+  Program("tutti-train", "exit 127");
+  const Check check = CheckProgram(Subject(), "tutti-train");
+  EXPECT_EQ(check.outcome, Outcome::kFailed);
+  EXPECT_THAT(check.detail, HasSubstr("exit code 127"));
+}
+
+TEST_F(ChecksTest, ThisMachineCanHoldVirtualNodes) {
+  EXPECT_EQ(CheckLoopback().outcome, Outcome::kOk);
+  EXPECT_NE(CheckCores().outcome, Outcome::kFailed);
+  EXPECT_NE(CheckNamespaces().outcome, Outcome::kFailed);
+  EXPECT_NE(CheckMasterPort().outcome, Outcome::kFailed);
+}
+
+TEST_F(ChecksTest, OneFailureIsEnough) {
+  EXPECT_TRUE(AllWell({{"a"}, {"b", Outcome::kWarning}}));
+  EXPECT_FALSE(AllWell({{"a"}, {"b", Outcome::kFailed}}));
+  EXPECT_EQ(ChecksAsJson({{"a", Outcome::kWarning, "d", "m"}}),
+            R"({"checks":[{"name":"a","outcome":"warning","detail":"d","mend":"m"}]})");
+}
+
+}  // namespace
+}  // namespace tutti::client

@@ -1,0 +1,24 @@
+// From a job file to a job: read and check it here, where its lines are, then send it with its
+// code.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "platform/client/service.h"
+
+namespace tutti::client {
+
+struct JobFile {
+  std::string path;                   // as the user wrote it
+  std::vector<std::string> settings;  // see ApplySettings
+};
+
+// The created job, as JSON. What is worth knowing on the way (warnings, the size of the code) goes
+// to `remarks`, one a line. InvalidArgument for every fault of the file, of the paths in it and of
+// the code folder; then nothing has been sent.
+absl::StatusOr<std::string> SubmitJob(Service& service, const JobFile& file, std::ostream& remarks);
+
+}  // namespace tutti::client

@@ -1,0 +1,20 @@
+// The last words on a job: how it ended, how good it is, where its results lie.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "platform/client/follow/metric.h"
+#include "platform/client/views.h"
+
+namespace tutti::client {
+
+// One line each, the first the result in one line. `result`: the job's `result` metric, if it wrote
+// one.
+std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>& result);
+
+// "rank 1 on n2: killed by signal 9 (SIGKILL)", marked when it followed from another.
+std::string FailureLine(const FailureView& failure);
+
+}  // namespace tutti::client
