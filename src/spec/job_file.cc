@@ -10,17 +10,12 @@
 #include "base/status.h"
 #include "spec/expressions.h"
 #include "spec/job_data.h"
+#include "spec/job_scale.h"
 #include "spec/mapping_reader.h"
-#include "spec/names.h"
 
 namespace tutti::spec {
 namespace {
 
-constexpr int kMostNodes = 100'000;
-constexpr int kMostProcesses = 10'000;           // of one kind on one node
-constexpr int kMostSeconds = 10 * 365 * 86'400;  // ten years
-constexpr std::array<absl::string_view, 4> kPriorities = {"low", "medium", "normal", "high"};
-constexpr std::array<absl::string_view, 3> kDistributions = {"mpi", "pytorch", "tensorflow"};
 constexpr std::array<absl::string_view, 1> kJobTypes = {"command"};
 
 // The name becomes an id, part of addresses and a folder.
@@ -57,10 +52,7 @@ class JobFileReader {
     spec_.inputs = ReadInputs(job_, base_, diagnostics_);
     spec_.outputs = ReadOutputs(job_, diagnostics_);
     CheckReferences();
-    ReadResources();
-    ReadDistribution();
-    ReadLimits();
-    ReadQueueSettings();
+    ReadScale(job_, spec_, diagnostics_);
     job_.WarnOf("properties", "no one reads them here");
     job_.WarnOf("services", "ports of a job are not published here");
     job_.WarnOf("identity", "jobs run as the user of the service");
@@ -171,79 +163,6 @@ class JobFileReader {
          CheckExpressions(spec_.command, spec_.inputs, spec_.outputs)) {
       diagnostics_.Error(LineOfText(error.expression), error.message);
     }
-  }
-
-  void ReadResources() {
-    const YamlNode::Entry* entry = job_.Take("resources");
-    if (entry == nullptr) return;
-    MappingReader reader(*entry->value, "resources", diagnostics_);
-    reader.Count("instance_count", kMostNodes, spec_.instance_count);
-    reader.WarnOf("instance_type", "the nodes are those of the compute");
-    reader.WarnOf("shm_size", "jobs share the host's /dev/shm");
-    reader.WarnOf("docker_args", "jobs do not run in containers here");
-    reader.WarnOf("properties", "no one reads them here");
-    reader.Finish();
-  }
-
-  void ReadDistribution() {
-    const YamlNode::Entry* entry = job_.Take("distribution");
-    if (entry == nullptr) return;
-    MappingReader reader(*entry->value, "distribution", diagnostics_);
-    if (entry->value->kind != YamlNode::Kind::kMapping) return;
-    std::string type;
-    if (reader.Choice("type", kDistributions, type) == nullptr) {
-      if (reader.Take("type") == nullptr) {
-        diagnostics_.Error(entry->line, "distribution has no type: mpi, pytorch or tensorflow");
-      }
-      return;  // which keys are right depends on the type
-    }
-    Distribution& distribution = spec_.distribution;
-    distribution.kind = *DistributionKindFromName(type);
-    if (distribution.kind == DistributionKind::kTensorFlow) {
-      ReadTensorFlow(*entry, reader);
-    } else {
-      reader.Count("process_count_per_instance", kMostProcesses,
-                   distribution.process_count_per_instance);
-    }
-    reader.Finish();
-  }
-
-  void ReadTensorFlow(const YamlNode::Entry& entry, MappingReader& reader) {
-    Distribution& distribution = spec_.distribution;
-    distribution.worker_count = spec_.instance_count;
-    reader.Count("worker_count", kMostNodes, distribution.worker_count);
-    const YamlNode::Entry* servers = reader.Take("parameter_server_count");
-    if (servers != nullptr && servers->value->scalar != "0") {
-      reader.Count("parameter_server_count", kMostNodes, distribution.parameter_server_count);
-    }
-    if (spec_.WorldSize() < spec_.instance_count) {
-      diagnostics_.Error(entry.line,
-                         absl::StrCat("worker_count and parameter_server_count make ",
-                                      spec_.WorldSize(), " processes for ", spec_.instance_count,
-                                      " nodes: each node needs at least one"));
-    }
-  }
-
-  void ReadLimits() {
-    const YamlNode::Entry* entry = job_.Take("limits");
-    if (entry == nullptr) return;
-    MappingReader reader(*entry->value, "limits", diagnostics_);
-    int seconds = 0;
-    if (reader.Count("timeout", kMostSeconds, seconds) != nullptr) {
-      spec_.timeout = absl::Seconds(seconds);
-    }
-    reader.Finish();
-  }
-
-  void ReadQueueSettings() {
-    const YamlNode::Entry* entry = job_.Take("queue_settings");
-    if (entry == nullptr) return;
-    MappingReader reader(*entry->value, "queue_settings", diagnostics_);
-    std::string priority = "medium";  // Azure ML's word for normal
-    reader.Choice("priority", kPriorities, priority);
-    spec_.priority = *PriorityFromName(priority == "medium" ? "normal" : priority);
-    reader.WarnOf("job_tier", "there is one tier of nodes here");
-    reader.Finish();
   }
 
   const YamlNode::Entry* Find(absl::string_view key) const {

@@ -1,0 +1,100 @@
+#include "spec/job_scale.h"
+
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "spec/names.h"
+
+namespace tutti::spec {
+namespace {
+
+constexpr int kMostNodes = 100'000;
+constexpr int kMostProcesses = 10'000;           // of one kind on one node
+constexpr int kMostSeconds = 10 * 365 * 86'400;  // ten years
+constexpr std::array<absl::string_view, 4> kPriorities = {"low", "medium", "normal", "high"};
+constexpr std::array<absl::string_view, 3> kDistributions = {"mpi", "pytorch", "tensorflow"};
+
+void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+  const YamlNode::Entry* entry = job.Take("resources");
+  if (entry == nullptr) return;
+  MappingReader reader(*entry->value, "resources", diagnostics);
+  reader.Count("instance_count", kMostNodes, spec.instance_count);
+  reader.WarnOf("instance_type", "the nodes are those of the compute");
+  reader.WarnOf("shm_size", "jobs share the host's /dev/shm");
+  reader.WarnOf("docker_args", "jobs do not run in containers here");
+  reader.WarnOf("properties", "no one reads them here");
+  reader.Finish();
+}
+
+void ReadTensorFlow(const YamlNode::Entry& entry, MappingReader& reader, JobSpec& spec,
+                    Diagnostics& diagnostics) {
+  Distribution& distribution = spec.distribution;
+  distribution.worker_count = spec.instance_count;
+  reader.Count("worker_count", kMostNodes, distribution.worker_count);
+  const YamlNode::Entry* servers = reader.Take("parameter_server_count");
+  if (servers != nullptr && servers->value->scalar != "0") {
+    reader.Count("parameter_server_count", kMostNodes, distribution.parameter_server_count);
+  }
+  if (spec.WorldSize() < spec.instance_count) {
+    diagnostics.Error(
+        entry.line, absl::StrCat("worker_count and parameter_server_count make ", spec.WorldSize(),
+                                 " processes for ", spec.instance_count,
+                                 " nodes: each node needs at least one"));
+  }
+}
+
+void ReadDistribution(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+  const YamlNode::Entry* entry = job.Take("distribution");
+  if (entry == nullptr) return;
+  MappingReader reader(*entry->value, "distribution", diagnostics);
+  if (entry->value->kind != YamlNode::Kind::kMapping) return;
+  std::string type;
+  if (reader.Choice("type", kDistributions, type) == nullptr) {
+    if (reader.Take("type") == nullptr) {
+      diagnostics.Error(entry->line, "distribution has no type: mpi, pytorch or tensorflow");
+    }
+    return;  // which keys are right depends on the type
+  }
+  Distribution& distribution = spec.distribution;
+  distribution.kind = *DistributionKindFromName(type);
+  if (distribution.kind == DistributionKind::kTensorFlow) {
+    ReadTensorFlow(*entry, reader, spec, diagnostics);
+  } else {
+    reader.Count("process_count_per_instance", kMostProcesses,
+                 distribution.process_count_per_instance);
+  }
+  reader.Finish();
+}
+
+void ReadLimits(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+  const YamlNode::Entry* entry = job.Take("limits");
+  if (entry == nullptr) return;
+  MappingReader reader(*entry->value, "limits", diagnostics);
+  int seconds = 0;
+  if (reader.Count("timeout", kMostSeconds, seconds) != nullptr) {
+    spec.timeout = absl::Seconds(seconds);
+  }
+  reader.Finish();
+}
+
+void ReadQueueSettings(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+  const YamlNode::Entry* entry = job.Take("queue_settings");
+  if (entry == nullptr) return;
+  MappingReader reader(*entry->value, "queue_settings", diagnostics);
+  std::string priority = "medium";  // Azure ML's word for normal
+  reader.Choice("priority", kPriorities, priority);
+  spec.priority = *PriorityFromName(priority == "medium" ? "normal" : priority);
+  reader.WarnOf("job_tier", "there is one tier of nodes here");
+  reader.Finish();
+}
+
+}  // namespace
+
+void ReadScale(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+  ReadResources(job, spec, diagnostics);
+  ReadDistribution(job, spec, diagnostics);  // after the nodes, which give it a default
+  ReadLimits(job, spec, diagnostics);
+  ReadQueueSettings(job, spec, diagnostics);
+}
+
+}  // namespace tutti::spec
