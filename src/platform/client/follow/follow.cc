@@ -80,6 +80,8 @@ class Following {
         return;
       case Answer::kDetach:
         return Detach(FollowEnd::Kind::kDetached);
+      case Answer::kLeave:
+        return Detach(FollowEnd::Kind::kInterrupted);
     }
   }
 

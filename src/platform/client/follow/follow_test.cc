@@ -19,20 +19,22 @@ constexpr char kLine[] =
     R"({"type": "output", "cursor": "c1", "rank": 0, "stream": "stdout", "text": "hello"})"
     "\n";
 
-// Interrupts after the first line was shown, then gives its answers in turn.
+// After the first line was shown, as many interrupts as there are answers.
 class ScriptedInterrupts final : public Interrupts {
  public:
   ScriptedInterrupts(std::ostringstream* shown, std::vector<Answer> answers)
       : shown_(*shown), answers_(std::move(answers)) {}
   bool Take() override {
-    return asked_ < answers_.size() && shown_.str().find("hello") != std::string::npos;
+    if (taken_ == answers_.size() || shown_.str().find("hello") == std::string::npos) return false;
+    ++taken_;
+    return true;
   }
-  Answer Ask() override { return answers_.at(asked_++); }
+  Answer Ask() override { return answers_.at(taken_ - 1); }
 
  private:
   std::ostringstream& shown_;
   std::vector<Answer> answers_;
-  size_t asked_ = 0;
+  size_t taken_ = 0;
 };
 
 class FollowTest : public testing::Test {
@@ -91,6 +93,23 @@ TEST_F(FollowTest, AfterDetachTheJobGoesOn) {
   ASSERT_TRUE(end.ok());
   EXPECT_EQ(end->kind, FollowEnd::Kind::kDetached);
   EXPECT_THAT(service.requests(), Not(Contains("POST /v1/jobs/j/cancel")));
+}
+
+TEST_F(FollowTest, WhereNobodyCanBeAskedTheJobGoesOn) {
+  FakeService service([this](const auto& request) { return LongJob(request); });
+  const auto end = Follow(service, {Answer::kLeave});
+  ASSERT_TRUE(end.ok());
+  EXPECT_EQ(end->kind, FollowEnd::Kind::kInterrupted);
+}
+
+TEST_F(FollowTest, CancelsWithoutAQuestionWhenToldSo) {
+  FakeService service([this](const auto& request) { return LongJob(request); });
+  FollowOptions options;
+  options.cancel_on_interrupt = true;
+  const auto end = Follow(service, {Answer::kGoOn}, options);
+  ASSERT_TRUE(end.ok());
+  EXPECT_EQ(end->job->state, "Canceled");
+  EXPECT_THAT(service.requests(), Contains("POST /v1/jobs/j/cancel"));
 }
 
 TEST_F(FollowTest, SaysOnceThatTheServiceWentAway) {

@@ -21,13 +21,18 @@ void OnSignal(int number) {
   if (number == SIGTERM) terminated = true;
 }
 
-// The next key line from the terminal; 0 at its end or when a signal came first.
+// The first character of the next line from the terminal; 0 at its end, or when another signal
+// comes first. Looks for that ten times a second: a signal just before poll would not wake it.
 char ReadKey() {
-  pollfd waiting{STDIN_FILENO, POLLIN, 0};
-  if (::poll(&waiting, 1, -1) < 0) return 0;  // EINTR: the second Ctrl-C
-  char line[256];
-  const ssize_t n = ::read(STDIN_FILENO, line, sizeof line);
-  return n > 0 ? line[0] : 0;
+  while (interrupt_count == 0) {
+    pollfd waiting{STDIN_FILENO, POLLIN, 0};
+    if (::poll(&waiting, 1, 100) <= 0) continue;
+    char line[256];
+    const ssize_t n = ::read(STDIN_FILENO, line, sizeof line);
+    if (n < 0 && errno == EINTR) continue;
+    return n > 0 ? line[0] : '\0';
+  }
+  return '\0';
 }
 
 }  // namespace
@@ -46,15 +51,13 @@ SignalInterrupts::~SignalInterrupts() {
   ::sigaction(SIGTERM, &old_terminate, nullptr);
 }
 
-bool SignalInterrupts::Pending() const { return interrupt_count > 0; }
-
 bool SignalInterrupts::Take() { return interrupt_count.exchange(0) > 0; }
 
 Answer SignalInterrupts::Ask() {
   if (terminated || ::isatty(STDIN_FILENO) != 1 || ::isatty(STDERR_FILENO) != 1) {
-    return Answer::kDetach;
+    return Answer::kLeave;
   }
-  while (!Pending()) {
+  while (true) {
     std::cerr << "\nCancel the job? [y = cancel, n = go on, d = detach] " << std::flush;
     switch (ReadKey()) {
       case 'y':
@@ -65,16 +68,15 @@ Answer SignalInterrupts::Ask() {
         return Answer::kGoOn;
       case 'd':
       case 'D':
-      case 0:
-        std::cerr << "\n";
         return Answer::kDetach;
+      case '\0':
+        Take();
+        std::cerr << "\n";
+        return Answer::kLeave;
       default:
         break;
     }
   }
-  Take();
-  std::cerr << "\n";
-  return Answer::kDetach;
 }
 
 }  // namespace tutti::client

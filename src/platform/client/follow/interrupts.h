@@ -3,7 +3,8 @@
 
 namespace tutti::client {
 
-enum class Answer { kCancel, kGoOn, kDetach };
+// kLeave: nobody could be asked, or a second interrupt was the answer.
+enum class Answer { kCancel, kGoOn, kDetach, kLeave };
 
 // Where interrupts come from and who answers; tests script both.
 class Interrupts {
@@ -11,21 +12,18 @@ class Interrupts {
   virtual ~Interrupts() = default;
   // Whether one has come since the last call.
   virtual bool Take() = 0;
-  // Asks the user what to do about it. Another interrupt during the question is kDetach.
+  // Asks the user what to do about it.
   virtual Answer Ask() = 0;
 };
 
 // SIGINT and SIGTERM of this process. Ask reads the terminal; where standard input or standard
-// error is none, it answers kDetach. SIGTERM never asks. One at a time; restores the handlers.
+// error is none, it answers kLeave. SIGTERM never asks. One at a time; restores the handlers.
 class SignalInterrupts final : public Interrupts {
  public:
   SignalInterrupts();
   ~SignalInterrupts() override;
   bool Take() override;
   Answer Ask() override;
-
- private:
-  bool Pending() const;
 };
 
 }  // namespace tutti::client
