@@ -25,7 +25,7 @@ struct PlacedNode {
 };
 
 struct Placement {
-  std::string allocation;  // "JOB.1"
+  std::string allocation;  // "JOB.SEQUENCE": never used twice, also if the name is
   std::vector<PlacedNode> nodes;
   int master_port = 0;
 };
@@ -35,7 +35,7 @@ struct Placement {
 Placement Place(const spec::JobSpec& spec, std::string allocation,
                 const std::vector<engine::Node>& nodes, int master_port);
 
-// The allocation's id says whose it is: "JOB.1" is of JOB. "" if it is no such id.
+// The allocation's id says whose it is: "JOB.17" is of JOB. "" if it is no such id.
 std::string JobOfAllocation(absl::string_view allocation);
 
 // As JSON text, for an event's detail.

@@ -1,0 +1,44 @@
+#include "platform/service/live_job.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tutti::service {
+
+using nlohmann::json;
+
+std::string ToJson(const Detail& detail) {
+  json value = json::object();
+  if (detail.placement) value["allocation"] = json::parse(ToJson(*detail.placement));
+  if (detail.cause != Cause::kNone) value["cause"] = std::string(Name(detail.cause));
+  for (const Failure& failure : detail.failures) {
+    value["failures"].push_back({{"rank", failure.rank},
+                                 {"node", failure.node},
+                                 {"what", failure.what},
+                                 {"consequence", failure.consequence}});
+  }
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Detail DetailFromJson(absl::string_view text) {
+  const json value = json::parse(text.begin(), text.end(), nullptr, false);
+  Detail detail;
+  if (!value.is_object()) return detail;
+  if (value.contains("allocation")) {
+    auto placement = PlacementFromJson(value["allocation"].dump());
+    if (placement.ok()) detail.placement = *std::move(placement);
+  }
+  try {
+    detail.cause = CauseFromName(value.value("cause", ""));
+    for (const json& failure : value.value("failures", json::array())) {
+      detail.failures.push_back({.rank = failure.at("rank").get<int>(),
+                                 .node = failure.at("node").get<std::string>(),
+                                 .what = failure.at("what").get<std::string>(),
+                                 .consequence = failure.at("consequence").get<bool>()});
+    }
+  } catch (const json::exception&) {
+    // The rest of the detail is not needed to go on.
+  }
+  return detail;
+}
+
+}  // namespace tutti::service

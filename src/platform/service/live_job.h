@@ -1,0 +1,82 @@
+// A job that has not ended, as the service holds it in memory. What the store does not know of it
+// may be forgotten: Open rebuilds the rest, and doing it again is safe.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/deadline.h"
+#include "platform/service/gang.h"
+#include "platform/service/job_logs.h"
+#include "platform/service/next_step.h"
+#include "platform/service/placement.h"
+#include "platform/store/store.h"
+
+namespace tutti::service {
+
+// Wakes a job's followers. Thread-safe.
+class Bell {
+ public:
+  void Ring() {
+    absl::MutexLock lock(&mutex_);
+    ++rings_;
+    changed_.SignalAll();
+  }
+  int64_t rings() const {
+    absl::MutexLock lock(&mutex_);
+    return rings_;
+  }
+  // Waits until it has rung more than `seen` times, or the deadline.
+  void WaitPast(int64_t seen, base::Deadline deadline) {
+    absl::MutexLock lock(&mutex_);
+    while (rings_ <= seen && !deadline.Expired()) {
+      changed_.WaitWithTimeout(&mutex_, deadline.Remaining());
+    }
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  absl::CondVar changed_;
+  int64_t rings_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+struct LiveNode {
+  absl::Time last_word;   // of its launcher
+  absl::Time last_drain;  // when a launcher was started to deliver a dead one's spool
+  int drains = 0;
+};
+
+struct LiveJob {
+  store::JobRecord record;
+  std::shared_ptr<Bell> bell = std::make_shared<Bell>();
+  // From Provisioning on.
+  std::optional<Placement> placement;
+  std::optional<Gang> gang;
+  std::shared_ptr<JobLogs> logs;
+  std::vector<LiveNode> nodes;
+  Cause cause = Cause::kNone;
+
+  // Not in the store.
+  bool started = false;  // Engine::Start has answered OK, to this service or to the one before
+  absl::Time started_at;
+  bool stopped = false;  // Engine::Stop has answered OK, to this service
+  absl::Time stopped_at;
+  std::string waits_for;  // of a queued job, by the scheduler
+  std::optional<absl::Time> expected_start;
+};
+
+// The detail of a job's events, for programs: {"allocation": …, "cause": …, "failures": […]}.
+struct Detail {
+  std::optional<Placement> placement;
+  Cause cause = Cause::kNone;
+  std::vector<Failure> failures;
+};
+std::string ToJson(const Detail& detail);
+// What is missing or damaged is left out.
+Detail DetailFromJson(absl::string_view text);
+
+}  // namespace tutti::service

@@ -1,0 +1,287 @@
+#include "platform/service/service.h"
+
+#include <spdlog/spdlog.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "platform/service/free_port.h"
+#include "platform/service/service_core.h"
+#include "spec/job_file.h"
+
+namespace tutti::service {
+namespace {
+
+constexpr int kNameAttempts = 8;
+constexpr size_t kTokenBytes = 32;
+
+// "Hello World" -> "hello-world": what people recognise a job by, safe as a file name.
+std::string Slug(absl::string_view text) {
+  std::string slug;
+  for (const char c : text.substr(0, 40)) {
+    if (absl::ascii_isalnum(c)) {
+      slug += absl::ascii_tolower(c);
+    } else if (!slug.empty() && slug.back() != '-') {
+      slug += '-';
+    }
+  }
+  while (!slug.empty() && slug.back() == '-') slug.pop_back();
+  return slug.empty() ? "job" : slug;
+}
+
+ServiceOptions WithDefaults(ServiceOptions options) {
+  if (!options.find_port) options.find_port = FindFreePort;
+  if (!options.random_hex) options.random_hex = base::RandomHex;
+  return options;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Service>> Service::Open(ServiceOptions options, store::Store* store,
+                                                       engine::Engine* engine,
+                                                       const base::Clock* clock) {
+  auto service = std::make_unique<ServiceCore>(std::move(options), store, engine, clock);
+  TUTTI_RETURN_IF_ERROR(service->Rebuild());
+  return service;
+}
+
+ServiceCore::ServiceCore(ServiceOptions options, store::Store* store, engine::Engine* engine,
+                         const base::Clock* clock)
+    : options_(WithDefaults(std::move(options))),
+      store_(store),
+      engine_(engine),
+      clock_(clock),
+      snapshots_(options_.directory / "snapshots", options_.directory / "incoming"),
+      files_(options_.directory / "jobs", options_.directory / "incoming") {}
+
+ServiceCore::~ServiceCore() { Stop(); }
+
+absl::Status ServiceCore::Rebuild() {
+  TUTTI_RETURN_IF_ERROR(base::RemoveTree(options_.directory / "incoming"));
+  TUTTI_RETURN_IF_ERROR(RestoreInterruptedDeletes());
+  TUTTI_ASSIGN_OR_RETURN(std::vector<store::JobRecord> records, store_->NonTerminalJobs());
+  absl::MutexLock lock(&mutex_);
+  for (store::JobRecord& record : records) TUTTI_RETURN_IF_ERROR(RebuildJob(std::move(record)));
+  TUTTI_ASSIGN_OR_RETURN(nodes_, engine_->ListNodes());
+  return absl::OkStatus();
+}
+
+absl::Status ServiceCore::RestoreInterruptedDeletes() {
+  for (const std::string& job : files_.Hidden()) {
+    const bool kept = store_->GetJob(job).ok();
+    TUTTI_RETURN_IF_ERROR(kept ? files_.Restore(job) : files_.Remove(job));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ServiceCore::RebuildJob(store::JobRecord record) {
+  auto job = std::make_unique<LiveJob>();
+  Detail detail = DetailFromJson(record.last.detail);
+  job->record = std::move(record);
+  job->cause = detail.cause;
+  job->placement = std::move(detail.placement);
+  if (job->placement) {
+    job->started = job->record.last.state != store::JobState::kProvisioning;
+    TUTTI_RETURN_IF_ERROR(RebuildGang(*job));
+  }
+  const std::string id = job->record.job.id;
+  live_[id] = std::move(job);
+  return absl::OkStatus();
+}
+
+absl::Status ServiceCore::RebuildGang(LiveJob& job) {
+  const Placement& placement = *job.placement;
+  const absl::Time now = clock_->Now();
+  job.gang.emplace(placement);
+  job.nodes.assign(placement.nodes.size(), LiveNode{.last_word = now});
+  job.started_at = now;
+  for (int node = 0; node < job.gang->size(); ++node) {
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
+                           store_->LauncherEvents(placement.allocation, node));
+    for (const std::string& line : lines) job.gang->Apply(node, line);
+  }
+  TUTTI_ASSIGN_OR_RETURN(job.logs,
+                         JobLogs::Open(files_.FolderOf(job.record.job.id) / "logs", clock_));
+  return absl::OkStatus();
+}
+
+void ServiceCore::Wake() {
+  dirty_ = true;
+  wake_.Signal();
+}
+
+absl::Status ServiceCore::Append(LiveJob& job, const Step& step) {
+  const Detail detail{.placement = job.placement, .cause = step.cause, .failures = step.failures};
+  TUTTI_ASSIGN_OR_RETURN(store::Event event,
+                         store_->AppendEvent(job.record.job.id, job.record.last.sequence,
+                                             {.time = clock_->Now(),
+                                              .state = step.state,
+                                              .reason = step.reason,
+                                              .detail = ToJson(detail)}));
+  spdlog::info("job {}: {}: {}", job.record.job.id, std::string(Name(step.state)), step.reason);
+  if (step.state == store::JobState::kRunning && !job.record.started) {
+    job.record.started = event.time;
+  }
+  job.record.last = std::move(event);
+  job.cause = step.cause;
+  job.bell->Ring();
+  changed_.SignalAll();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<store::Job> ServiceCore::ToJob(const Submission& submission) {
+  if (!submission.base_directory.is_absolute()) {
+    return absl::InvalidArgumentError("base_directory must be an absolute path");
+  }
+  TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, spec::ReadJobFile(submission.text, submission.file,
+                                                                  submission.base_directory));
+  if (const absl::Status paths = spec::CheckPaths(file.spec); !paths.ok()) {
+    return absl::InvalidArgumentError(paths.message());
+  }
+  if (!submission.snapshot.empty()) {
+    TUTTI_RETURN_IF_ERROR(snapshots_.Find(submission.snapshot).status());
+  } else if (!file.spec.code.empty()) {
+    return absl::InvalidArgumentError(
+        "the job has code, but its snapshot was not sent: PUT /v1/snapshots/… first");
+  }
+  return store::Job{.created = clock_->Now(),
+                    .spec = std::move(file.spec),
+                    .file_text = submission.text,
+                    .snapshot = submission.snapshot,
+                    .job_token = options_.random_hex(kTokenBytes),
+                    .warnings = std::move(file.warnings)};
+}
+
+absl::StatusOr<JobStatus> ServiceCore::Submit(const Submission& submission) {
+  TUTTI_ASSIGN_OR_RETURN(store::Job job, ToJob(submission));
+  const bool named = !job.spec.name.empty();
+  const std::string slug =
+      Slug(job.spec.display_name.empty() ? job.spec.experiment_name : job.spec.display_name);
+  for (int attempt = 0;; ++attempt) {
+    job.id = named ? job.spec.name : absl::StrCat(slug, "-", options_.random_hex(3));
+    auto status = Insert(job, named);
+    if (named || !absl::IsAlreadyExists(status.status()) || attempt == kNameAttempts) {
+      return status;
+    }
+  }
+}
+
+absl::StatusOr<JobStatus> ServiceCore::Insert(const store::Job& job, bool named) {
+  absl::MutexLock lock(&mutex_);
+  const int free = static_cast<int>(nodes_.size());
+  if (job.spec.instance_count > free) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(job.spec.file_name, ": instance_count is ", job.spec.instance_count,
+                     ", but the cluster has ", free, free == 1 ? " node" : " nodes",
+                     ": the job could never start"));
+  }
+  auto record = store_->InsertJob(
+      job, {.time = job.created, .state = store::JobState::kQueued, .reason = "submitted"});
+  if (named && absl::IsAlreadyExists(record.status())) {
+    return absl::AlreadyExistsError(absl::StrCat("there is a job named \"", job.id,
+                                                 "\" already: change \"name\", or leave it out"));
+  }
+  TUTTI_RETURN_IF_ERROR(record.status());
+  auto live = std::make_unique<LiveJob>();
+  live->record = *record;
+  live_[job.id] = std::move(live);
+  spdlog::info("job {}: Queued: submitted", job.id);
+  Wake();
+  return StatusOf(*record);
+}
+
+JobStatus ServiceCore::StatusOf(const store::JobRecord& record) const {
+  JobStatus status{.record = record, .reason = record.last.reason};
+  Detail detail = DetailFromJson(record.last.detail);
+  status.failures = std::move(detail.failures);
+  if (detail.placement) {
+    for (const PlacedNode& node : detail.placement->nodes) status.nodes.push_back(node.name);
+  }
+  const auto live = live_.find(record.job.id);
+  if (live != live_.end() && record.last.state == store::JobState::kQueued) {
+    if (!live->second->waits_for.empty()) status.reason = live->second->waits_for;
+    status.expected_start = live->second->expected_start;
+  }
+  return status;
+}
+
+absl::StatusOr<JobStatus> ServiceCore::GetJob(absl::string_view id) {
+  absl::MutexLock lock(&mutex_);
+  if (const auto live = live_.find(id); live != live_.end()) return StatusOf(live->second->record);
+  TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, store_->GetJob(id));
+  return StatusOf(record);
+}
+
+absl::StatusOr<std::vector<store::Event>> ServiceCore::EventsOf(absl::string_view id) {
+  return store_->EventsOf(id);
+}
+
+absl::StatusOr<std::vector<JobStatus>> ServiceCore::ListJobs(const store::JobFilter& filter) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> records, store_->ListJobs(filter));
+  absl::MutexLock lock(&mutex_);
+  std::vector<JobStatus> jobs;
+  for (const store::JobRecord& record : records) jobs.push_back(StatusOf(record));
+  return jobs;
+}
+
+absl::StatusOr<JobStatus> ServiceCore::Cancel(absl::string_view id) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = live_.find(id);
+  if (found == live_.end()) {
+    TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, store_->GetJob(id));
+    return StatusOf(record);
+  }
+  LiveJob& job = *found->second;
+  if (!job.placement) {
+    TUTTI_RETURN_IF_ERROR(
+        Append(job, {store::JobState::kCanceled, "canceled before it started", Cause::kCanceled}));
+    const store::JobRecord record = job.record;
+    live_.erase(found);
+    Wake();
+    return StatusOf(record);
+  }
+  if (!MustStop(job.cause)) {
+    TUTTI_RETURN_IF_ERROR(
+        Append(job, {store::JobState::kFinalizing, "cancel was asked for; ending its processes",
+                     Cause::kCanceled}));
+    Wake();
+  }
+  return StatusOf(job.record);
+}
+
+absl::Status ServiceCore::Delete(absl::string_view id) {
+  absl::MutexLock lock(&mutex_);
+  if (live_.contains(id)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", id, " has not ended: cancel it first"));
+  }
+  TUTTI_RETURN_IF_ERROR(store_->GetJob(id).status());
+  TUTTI_RETURN_IF_ERROR(files_.Hide(id));
+  if (const absl::Status deleted = store_->DeleteJob(id); !deleted.ok()) {
+    const absl::Status restored = files_.Restore(id);
+    if (!restored.ok()) spdlog::error("job {}: {}", std::string(id), restored.ToString());
+    return deleted;
+  }
+  return files_.Remove(id);
+}
+
+absl::StatusOr<std::vector<NodeStatus>> ServiceCore::ListNodes() {
+  absl::MutexLock lock(&mutex_);
+  std::map<std::string, std::string> holders;
+  for (const auto& [allocation, leaving] : leaving_) {
+    for (const std::string& node : leaving.nodes) holders[node] = JobOfAllocation(allocation);
+  }
+  for (const auto& [id, job] : live_) {
+    if (!job->placement) continue;
+    for (const PlacedNode& node : job->placement->nodes) holders[node.name] = id;
+  }
+  std::vector<NodeStatus> nodes;
+  for (const engine::Node& node : nodes_) nodes.push_back({node, holders[node.name]});
+  return nodes;
+}
+
+}  // namespace tutti::service

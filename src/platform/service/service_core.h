@@ -1,0 +1,132 @@
+// The service itself; service.h says what it does. Its functions are in four files by who calls
+// them: service.cc (users), service_follow.cc (followers), service_launchers.cc (launchers),
+// service_loop.cc (the loop thread).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "platform/service/live_job.h"
+#include "platform/service/service.h"
+
+namespace tutti::service {
+
+class ServiceCore final : public Service {
+ public:
+  ServiceCore(ServiceOptions options, store::Store* store, engine::Engine* engine,
+              const base::Clock* clock);
+  ~ServiceCore() override;
+  absl::Status Rebuild();
+
+  void Run() override;
+  void Tick() override;
+  void Stop() override;
+
+  absl::StatusOr<JobStatus> Submit(const Submission& submission) override;
+  absl::StatusOr<JobStatus> GetJob(absl::string_view id) override;
+  absl::StatusOr<std::vector<store::Event>> EventsOf(absl::string_view id) override;
+  absl::StatusOr<std::vector<JobStatus>> ListJobs(const store::JobFilter& filter) override;
+  absl::StatusOr<JobStatus> Cancel(absl::string_view id) override;
+  absl::Status Delete(absl::string_view id) override;
+  absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
+                                      base::Deadline deadline) override;
+  absl::StatusOr<std::vector<NodeStatus>> ListNodes() override;
+
+  absl::StatusOr<Acknowledgement> ReportEvents(absl::string_view allocation, int node,
+                                               int64_t first,
+                                               const std::vector<std::string>& lines) override;
+  absl::StatusOr<bool> WaitForGo(absl::string_view allocation, int node,
+                                 base::Deadline deadline) override;
+  absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
+                                        Stream stream, uint64_t offset,
+                                        absl::string_view bytes) override;
+  absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation, int node,
+                                                            absl::string_view path) override;
+  Snapshots& snapshots() override { return snapshots_; }
+  const JobFiles& files() const override { return files_; }
+
+ private:
+  // What is to be done to the engine once the lock is released. Jobs by id.
+  struct Effects {
+    std::vector<std::pair<std::string, engine::Allocation>> starts;
+    std::vector<std::string> stops;     // allocations
+    std::vector<std::string> releases;  // allocations
+    bool empty() const { return starts.empty() && stops.empty() && releases.empty(); }
+  };
+  // An allocation that is over and still holds its nodes.
+  struct Leaving {
+    std::vector<std::string> nodes;
+    absl::Time since;
+    absl::Time last_stop;
+  };
+
+  // service.cc
+  absl::Status RebuildJob(store::JobRecord record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RebuildGang(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RestoreInterruptedDeletes();
+  absl::StatusOr<store::Job> ToJob(const Submission& submission);
+  absl::StatusOr<JobStatus> Insert(const store::Job& job, bool named);
+  JobStatus StatusOf(const store::JobRecord& record) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Appends an event to the store and, if that was possible, to what is in memory.
+  absl::Status Append(LiveJob& job, const Step& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // service_launchers.cc
+  // Aborted if the allocation is not that of a live job.
+  absl::StatusOr<LiveJob*> Placed(absl::string_view allocation, int node)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<Acknowledgement> AnswerForEndedJob(absl::string_view allocation, int node,
+                                                    int64_t last);
+
+  // service_loop.cc
+  void Loop();
+  bool ObservationDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Observed(const std::vector<engine::AllocationState>& states, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ObservedJob(LiveJob& job, const engine::AllocationState* state)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ObservedLeaving(const engine::AllocationState& state, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AdvanceAll(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes every step that is possible. True if the job has ended.
+  absl::StatusOr<bool> Advance(LiveJob& job, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveUpOnTheSilent(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ScheduleQueued(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status StartOn(LiveJob& job, const std::vector<std::string>& nodes, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Perform(const Effects& effects) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Started(const std::string& job_id, const absl::Status& status);
+  // Logs a failure once, not at every tick.
+  void Complain(const std::string& about, const absl::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const ServiceOptions options_;
+  store::Store* const store_;
+  engine::Engine* const engine_;
+  const base::Clock* const clock_;
+  Snapshots snapshots_;
+  const JobFiles files_;
+
+  mutable absl::Mutex mutex_;
+  absl::CondVar wake_;     // the loop
+  absl::CondVar changed_;  // a job's state, for WaitForGo
+  bool dirty_ ABSL_GUARDED_BY(mutex_) = true;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, std::unique_ptr<LiveJob>, std::less<>> live_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Leaving> leaving_ ABSL_GUARDED_BY(mutex_);
+  std::vector<engine::Node> nodes_ ABSL_GUARDED_BY(mutex_);
+  bool observed_once_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time last_observation_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  std::map<std::string, std::string> complaints_ ABSL_GUARDED_BY(mutex_);
+  absl::Mutex tick_mutex_;  // one Tick at a time; taken before mutex_
+  std::thread loop_;
+};
+
+}  // namespace tutti::service

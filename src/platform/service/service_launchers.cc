@@ -1,0 +1,114 @@
+// What launchers ask for and report.
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/service/service_core.h"
+
+namespace tutti::service {
+namespace {
+
+absl::Status Over(absl::string_view allocation) {
+  return absl::AbortedError(absl::StrCat("allocation ", allocation, " is over: end"));
+}
+
+absl::Status NoSuchNode(absl::string_view allocation, int node) {
+  return absl::InvalidArgumentError(absl::StrCat(allocation, " has no node ", node));
+}
+
+bool MayGo(const LiveJob& job) {
+  return job.record.last.state == store::JobState::kStarting ||
+         job.record.last.state == store::JobState::kRunning;
+}
+
+}  // namespace
+
+absl::StatusOr<LiveJob*> ServiceCore::Placed(absl::string_view allocation, int node) {
+  const auto live = live_.find(JobOfAllocation(allocation));
+  if (live == live_.end() || !live->second->placement ||
+      live->second->placement->allocation != allocation) {
+    return Over(allocation);
+  }
+  LiveJob& job = *live->second;
+  if (node < 0 || node >= job.gang->size()) return NoSuchNode(allocation, node);
+  job.nodes[node].last_word = clock_->Now();
+  return &job;
+}
+
+absl::StatusOr<Service::Acknowledgement> ServiceCore::ReportEvents(
+    absl::string_view allocation, int node, int64_t first, const std::vector<std::string>& lines) {
+  if (first < 1) return absl::InvalidArgumentError("events are numbered from 1");
+  absl::MutexLock lock(&mutex_);
+  const absl::StatusOr<LiveJob*> placed = Placed(allocation, node);
+  if (absl::IsAborted(placed.status())) {
+    return AnswerForEndedJob(allocation, node, first + static_cast<int64_t>(lines.size()) - 1);
+  }
+  TUTTI_RETURN_IF_ERROR(placed.status());
+  LiveJob& job = **placed;
+  for (const std::string& line : lines) TUTTI_RETURN_IF_ERROR(job.gang->Check(node, line));
+  TUTTI_ASSIGN_OR_RETURN(
+      const int64_t kept,
+      store_->AddLauncherEvents(job.record.job.id, allocation, node, first, lines));
+  while (job.gang->count(node) < kept) {
+    const int64_t next = job.gang->count(node) + 1 - first;
+    job.gang->Apply(node, lines.at(next));
+  }
+  Wake();
+  return Acknowledgement{.acknowledged = kept, .go = MayGo(job)};
+}
+
+// A launcher whose last acknowledgement was lost asks again after its job has ended. What was kept
+// is acknowledged; what comes after the end is nobody's.
+absl::StatusOr<Service::Acknowledgement> ServiceCore::AnswerForEndedJob(
+    absl::string_view allocation, int node, int64_t last) {
+  const auto kept = store_->LauncherEvents(allocation, node);
+  if (!kept.ok() || kept->empty() || last > static_cast<int64_t>(kept->size())) {
+    return Over(allocation);
+  }
+  return Acknowledgement{.acknowledged = static_cast<int64_t>(kept->size())};
+}
+
+absl::StatusOr<bool> ServiceCore::WaitForGo(absl::string_view allocation, int node,
+                                            base::Deadline deadline) {
+  absl::MutexLock lock(&mutex_);
+  while (true) {
+    TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node));
+    const bool decided = job->record.last.state >= store::JobState::kStarting;
+    if (MayGo(*job) || decided || stopping_ || deadline.Expired()) return MayGo(*job);
+    changed_.WaitWithTimeout(&mutex_, deadline.Remaining());
+  }
+}
+
+absl::StatusOr<uint64_t> ServiceCore::AppendOutput(absl::string_view allocation, int node, int rank,
+                                                   Stream stream, uint64_t offset,
+                                                   absl::string_view bytes) {
+  std::shared_ptr<JobLogs> logs;
+  std::shared_ptr<Bell> bell;
+  {
+    absl::MutexLock lock(&mutex_);
+    TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node));
+    const PlacedNode& place = job->placement->nodes[node];
+    if (rank < place.first_rank || rank >= place.first_rank + place.process_count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("rank ", rank, " does not run on ", place.name));
+    }
+    logs = job->logs;
+    bell = job->bell;
+  }
+  const auto kept = logs->Append(rank, stream, offset, bytes);
+  if (absl::IsFailedPrecondition(kept.status())) return Over(allocation);
+  bell->Ring();
+  return kept;
+}
+
+absl::StatusOr<std::unique_ptr<IncomingFile>> ServiceCore::ReceiveFile(absl::string_view allocation,
+                                                                       int node,
+                                                                       absl::string_view path) {
+  std::string job_id;
+  {
+    absl::MutexLock lock(&mutex_);
+    TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node));
+    job_id = job->record.job.id;
+  }
+  return files_.Receive(job_id, path);
+}
+
+}  // namespace tutti::service

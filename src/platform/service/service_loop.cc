@@ -1,0 +1,323 @@
+// The loop: look at the engine, take every step that can be taken, then act on the engine. A step
+// is on disk before its effect begins; an effect that a crash cut short is begun again.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "platform/scheduler/scheduler.h"
+#include "platform/service/service_core.h"
+
+namespace tutti::service {
+namespace {
+
+using store::JobState;
+
+constexpr int kMasterPort = 6105;
+constexpr absl::Duration kIdle = absl::Seconds(5);
+constexpr absl::Duration kBetweenDrains = absl::Seconds(1);
+constexpr absl::Duration kBetweenStops = absl::Seconds(30);
+// Launchers end a job at its time limit; this much later the service does.
+constexpr absl::Duration kTimeLimitSlack = absl::Seconds(30);
+
+}  // namespace
+
+void ServiceCore::Run() {
+  loop_ = std::thread([this] { Loop(); });
+}
+
+void ServiceCore::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    wake_.SignalAll();
+    changed_.SignalAll();
+    for (const auto& [id, job] : live_) job->bell->Ring();
+  }
+  if (loop_.joinable()) loop_.join();
+}
+
+void ServiceCore::Loop() {
+  while (true) {
+    Tick();
+    absl::MutexLock lock(&mutex_);
+    const bool busy = !live_.empty() || !leaving_.empty() || !observed_once_;
+    if (!dirty_ && !stopping_) {
+      wake_.WaitWithTimeout(&mutex_, busy ? options_.observe_interval : kIdle);
+    }
+    if (stopping_) return;
+  }
+}
+
+bool ServiceCore::ObservationDue() {
+  return clock_->Now() - last_observation_ >= options_.observe_interval;
+}
+
+void ServiceCore::Tick() {
+  absl::MutexLock one_at_a_time(&tick_mutex_);
+  bool observe = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    dirty_ = false;
+    observe = ObservationDue();
+  }
+  absl::StatusOr<std::vector<engine::AllocationState>> states;
+  if (observe) states = engine_->Observe();
+  Effects effects;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (observe) {
+      last_observation_ = clock_->Now();
+      Complain("the engine cannot be observed", states.status());
+      if (states.ok()) Observed(*states, effects);
+    }
+    AdvanceAll(effects);
+    if (observed_once_) ScheduleQueued(effects);
+  }
+  Perform(effects);
+}
+
+void ServiceCore::Complain(const std::string& about, const absl::Status& status) {
+  std::string& last = complaints_[about];
+  if (status.ok()) {
+    complaints_.erase(about);
+  } else if (last != status.ToString()) {
+    last = status.ToString();
+    spdlog::error("{}: {}", about, last);
+  }
+}
+
+void ServiceCore::Observed(const std::vector<engine::AllocationState>& states, Effects& effects) {
+  observed_once_ = true;
+  std::map<absl::string_view, const engine::AllocationState*> by_id;
+  for (const engine::AllocationState& state : states) by_id[state.id] = &state;
+  for (const auto& [id, job] : live_) {
+    if (!job->placement) continue;
+    const auto found = by_id.find(job->placement->allocation);
+    ObservedJob(*job, found == by_id.end() ? nullptr : found->second);
+  }
+  std::erase_if(leaving_, [&](const auto& entry) { return !by_id.contains(entry.first); });
+  for (const engine::AllocationState& state : states) {
+    const auto live = live_.find(JobOfAllocation(state.id));
+    const bool lives = live != live_.end() && live->second->placement &&
+                       live->second->placement->allocation == state.id;
+    if (!lives) ObservedLeaving(state, effects);
+  }
+}
+
+// `state` is null if the engine knows nothing of the allocation.
+void ServiceCore::ObservedJob(LiveJob& job, const engine::AllocationState* state) {
+  if (job.record.last.state == JobState::kProvisioning && !job.started) return;
+  const absl::Time now = clock_->Now();
+  for (int node = 0; node < job.gang->size(); ++node) {
+    if (job.gang->done(node)) continue;
+    if (state == nullptr) {
+      job.gang->GiveUp(node, "the engine has no trace of the allocation", now);
+      continue;
+    }
+    const bool alive =
+        node < static_cast<int>(state->launcher_alive.size()) && state->launcher_alive[node];
+    if (alive) continue;
+    LiveNode& live = job.nodes[node];
+    job.gang->NoteDeath(node, now);
+    if (now - live.last_drain < kBetweenDrains) continue;
+    if (live.drains >= options_.drain_attempts) {
+      job.gang->GiveUp(node, "what it had not yet sent is lost", now);
+      continue;
+    }
+    live.last_drain = now;
+    ++live.drains;
+    job.started = false;  // Start again: it delivers what the dead launcher left
+  }
+}
+
+void ServiceCore::ObservedLeaving(const engine::AllocationState& state, Effects& effects) {
+  const absl::Time now = clock_->Now();
+  const bool alive = std::find(state.launcher_alive.begin(), state.launcher_alive.end(), true) !=
+                     state.launcher_alive.end();
+  if (!alive) {
+    effects.releases.push_back(state.id);
+    return;
+  }
+  Leaving& leaving = leaving_.try_emplace(state.id, Leaving{.since = now}).first->second;
+  if (now - std::max(leaving.since, leaving.last_stop) < kBetweenStops) return;
+  leaving.last_stop = now;
+  effects.stops.push_back(state.id);
+}
+
+void ServiceCore::AdvanceAll(Effects& effects) {
+  for (auto entry = live_.begin(); entry != live_.end();) {
+    LiveJob& job = *entry->second;
+    const absl::StatusOr<bool> ended = Advance(job, effects);
+    Complain(absl::StrCat("job ", entry->first, " cannot go on"), ended.status());
+    if (!ended.ok() || !*ended) {
+      ++entry;
+      continue;
+    }
+    Leaving leaving{.since = clock_->Now()};
+    for (const PlacedNode& node : job.placement->nodes) leaving.nodes.push_back(node.name);
+    leaving_[job.placement->allocation] = std::move(leaving);
+    entry = live_.erase(entry);
+  }
+}
+
+absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
+  if (!job.placement) return false;
+  GiveUpOnTheSilent(job);
+  const store::Job& fixed = job.record.job;
+  while (true) {
+    JobNow now{.state = job.record.last.state,
+               .cause = job.cause,
+               .world_size = fixed.spec.WorldSize(),
+               .node_count = job.gang->size(),
+               .time_limit = fixed.spec.timeout};
+    if (job.record.started) {
+      now.overdue =
+          *job.record.started + fixed.spec.timeout + options_.stop_grace + kTimeLimitSlack;
+    }
+    const std::optional<Step> step = NextStep(now, *job.gang, clock_->Now());
+    if (!step) break;
+    if (IsEnd(step->state)) TUTTI_RETURN_IF_ERROR(job.logs->Close());
+    TUTTI_RETURN_IF_ERROR(Append(job, *step));
+    if (IsEnd(step->state)) return true;
+  }
+  const bool begins = job.record.last.state == JobState::kProvisioning;
+  const bool drains = std::any_of(job.nodes.begin(), job.nodes.end(),
+                                  [](const LiveNode& node) { return node.drains > 0; });
+  if (!job.started && (begins || drains)) {
+    effects.starts.emplace_back(
+        fixed.id, engine::Allocation{.id = job.placement->allocation,
+                                     .plans = PlansOf(fixed, *job.placement, options_.launcher_file,
+                                                      options_.stop_grace)});
+  }
+  if (MustStop(job.cause) && !job.stopped) effects.stops.push_back(job.placement->allocation);
+  return false;
+}
+
+void ServiceCore::GiveUpOnTheSilent(LiveJob& job) {
+  const absl::Time now = clock_->Now();
+  for (int node = 0; node < job.gang->size(); ++node) {
+    if (job.gang->done(node)) continue;
+    const absl::Time last_word = std::max(job.nodes[node].last_word, job.started_at);
+    if (job.stopped &&
+        now - std::max(last_word, job.stopped_at) > options_.stop_grace + options_.silence_limit) {
+      job.gang->GiveUp(node, "it was told to stop and has not been heard of since", now);
+    } else if (job.started && job.gang->count(node) == 0 &&
+               now - last_word > options_.report_limit) {
+      job.gang->GiveUp(node,
+                       absl::StrCat("its launcher has not reported within ",
+                                    absl::FormatDuration(options_.report_limit)),
+                       now);
+    }
+  }
+}
+
+void ServiceCore::ScheduleQueued(Effects& effects) {
+  const absl::Time now = clock_->Now();
+  std::vector<scheduler::PendingJob> pending;
+  std::vector<scheduler::RunningJob> running;
+  for (const auto& [id, job] : live_) {
+    const spec::JobSpec& spec = job->record.job.spec;
+    if (!job->placement) {
+      pending.push_back({.id = id,
+                         .priority = spec.priority,
+                         .sequence = job->record.job.sequence,
+                         .node_count = spec.instance_count,
+                         .time_limit = spec.timeout});
+      continue;
+    }
+    scheduler::RunningJob entry{.id = id};
+    for (const PlacedNode& node : job->placement->nodes) entry.nodes.push_back(node.name);
+    entry.expected_end = job->record.started.value_or(now) + spec.timeout + options_.stop_grace;
+    running.push_back(std::move(entry));
+  }
+  if (pending.empty()) return;
+  for (const auto& [allocation, leaving] : leaving_) {
+    running.push_back({.id = JobOfAllocation(allocation),
+                       .nodes = leaving.nodes,
+                       .expected_end = now + options_.stop_grace});
+  }
+  std::vector<std::string> names;
+  for (const engine::Node& node : nodes_) names.push_back(node.name);
+  const scheduler::Decision decision = scheduler::Schedule(pending, running, names, now);
+  for (const scheduler::Start& start : decision.starts) {
+    const absl::Status status = StartOn(*live_.at(start.job_id), start.nodes, effects);
+    Complain(absl::StrCat("job ", start.job_id, " cannot be started"), status);
+  }
+  for (const scheduler::Wait& wait : decision.waits) {
+    LiveJob& job = *live_.at(wait.job_id);
+    job.waits_for = wait.reason;
+    job.expected_start = wait.expected_start;
+  }
+}
+
+absl::Status ServiceCore::StartOn(LiveJob& job, const std::vector<std::string>& names,
+                                  Effects& effects) {
+  std::vector<engine::Node> nodes;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(nodes_.begin(), nodes_.end(),
+                                    [&](const engine::Node& node) { return node.name == name; });
+    if (found == nodes_.end()) return absl::InternalError(absl::StrCat("no node ", name));
+    nodes.push_back(*found);
+  }
+  const std::string& id = job.record.job.id;
+  job.placement = Place(job.record.job.spec, absl::StrCat(id, ".", job.record.job.sequence), nodes,
+                        options_.find_port(nodes.front().address, kMasterPort));
+  absl::Status status = RebuildGang(job);
+  if (status.ok()) {
+    status = Append(
+        job, {JobState::kProvisioning, absl::StrCat("starting on ", absl::StrJoin(names, ", "))});
+  }
+  if (!status.ok()) {
+    job.placement.reset();
+    return status;
+  }
+  Effects more;
+  TUTTI_RETURN_IF_ERROR(Advance(job, more).status());
+  effects.starts.insert(effects.starts.end(), more.starts.begin(), more.starts.end());
+  return absl::OkStatus();
+}
+
+void ServiceCore::Perform(const Effects& effects) {
+  for (const auto& [job_id, allocation] : effects.starts) {
+    Started(job_id, engine_->Start(allocation));
+  }
+  for (const std::string& allocation : effects.stops) {
+    const absl::Status status = engine_->Stop(allocation, options_.stop_grace);
+    absl::MutexLock lock(&mutex_);
+    Complain(absl::StrCat("allocation ", allocation, " cannot be stopped"), status);
+    const auto live = live_.find(JobOfAllocation(allocation));
+    if (live == live_.end() || !status.ok()) continue;
+    live->second->stopped = true;
+    live->second->stopped_at = clock_->Now();
+  }
+  for (const std::string& allocation : effects.releases) {
+    const absl::Status status = engine_->Release(allocation);
+    absl::MutexLock lock(&mutex_);
+    Complain(absl::StrCat("allocation ", allocation, " cannot be released"), status);
+    if (!status.ok()) continue;
+    leaving_.erase(allocation);
+    Wake();
+  }
+}
+
+void ServiceCore::Started(const std::string& job_id, const absl::Status& status) {
+  absl::MutexLock lock(&mutex_);
+  const auto live = live_.find(job_id);
+  if (live == live_.end()) return;
+  LiveJob& job = *live->second;
+  job.started = true;
+  job.started_at = clock_->Now();
+  if (status.ok()) return;
+  spdlog::error("job {} cannot be started: {}", job_id, status.ToString());
+  const bool begins = job.record.last.state == JobState::kProvisioning;
+  for (int node = 0; begins && node < job.gang->size(); ++node) {
+    job.gang->GiveUp(node, absl::StrCat("it could not be started: ", status.message()),
+                     job.started_at);
+  }
+  Wake();
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,521 @@
+#include "platform/service/service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "base/hash.h"
+#include "platform/service/world_for_tests.h"
+
+namespace tutti::service {
+namespace {
+
+using store::JobState;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+class ServiceTest : public ::testing::Test {
+ protected:
+  base::TemporaryDirectory folder_;
+  World world_{folder_.path()};
+  Service& service() { return world_.service(); }
+  static base::Deadline Now() { return base::Deadline::After(absl::ZeroDuration()); }
+};
+
+std::string Named(const std::string& name, int nodes = 2, const std::string& priority = "medium") {
+  return absl::StrCat("type: command\nname: ", name, "\ncommand: echo hi\nresources:\n",
+                      "  instance_count: ", nodes,
+                      "\ndistribution:\n  type: mpi\n  process_count_per_instance: 1\n",
+                      "limits:\n  timeout: 60\n");
+}
+
+TEST_F(ServiceTest, LeadsAJobThroughEveryStateToItsEnd) {
+  const auto submitted = world_.Submit();
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  EXPECT_EQ(submitted->record.job.id, "j");
+  EXPECT_EQ(submitted->record.last.state, JobState::kQueued);
+  ASSERT_TRUE(world_.StepUntilOver("j")) << world_.Reason("j");
+  EXPECT_EQ(world_.History("j"),
+            "Queued Provisioning Preparing Starting Running Finalizing Completed");
+  EXPECT_EQ(world_.Reason("j"), "all 2 processes ended with exit code 0");
+  EXPECT_EQ(world_.engine().Starts().size(), 2u);
+  EXPECT_EQ(world_.engine().stop_calls, 0);
+  const auto job = *service().GetJob("j");
+  EXPECT_THAT(job.nodes, ElementsAre("n1", "n2"));
+  EXPECT_TRUE(job.record.started.has_value());
+  EXPECT_TRUE(job.record.ended().has_value());
+  std::vector<std::string> paths;
+  const auto files = service().files().List("j");
+  for (const JobFile& file : *files) paths.push_back(file.path);
+  EXPECT_THAT(paths, ElementsAre("logs/rank-0.stdout", "logs/rank-1.stdout", "outputs/from-n1",
+                                 "outputs/from-n2"));
+}
+
+TEST_F(ServiceTest, PlansTheSameGangForEveryNode) {
+  ASSERT_TRUE(world_.Submit().ok());
+  service().Tick();
+  const std::string id = world_.engine().Allocations().at(0);
+  for (int node = 0; node < 2; ++node) {
+    const auto plan = spec::LaunchPlanFromJson(
+        base::ReadFile(world_.engine().root() / id / absl::StrCat("plan-", node)).value());
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->node_index, node);
+    EXPECT_EQ(plan->allocation_id, id);
+    EXPECT_EQ(plan->job_id, "j");
+    EXPECT_EQ(plan->master_port, 6105);
+    EXPECT_EQ(plan->timeout_seconds, 60);
+    EXPECT_EQ(plan->memory_bytes, int64_t{1} << 30);
+    EXPECT_EQ(plan->job_token.size(), 64u);
+    ASSERT_EQ(plan->nodes.size(), 2u);
+    EXPECT_EQ(plan->nodes[1].address, "127.0.0.3");
+    EXPECT_EQ(plan->nodes[1].first_rank, 1);
+  }
+}
+
+TEST_F(ServiceTest, TellsFollowersEverythingInOrderAndTheEndLast) {
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  const std::vector<std::string> told = world_.Told("j");
+  ASSERT_EQ(told.size(), 13u);
+  EXPECT_EQ(told.front(), "=Queued");
+  EXPECT_EQ(told.back(), "=Completed");
+  std::vector<std::string> lines;
+  for (const std::string& item : told) {
+    if (item[0] == '0') lines.push_back(item);
+  }
+  EXPECT_THAT(lines, ElementsAre("0:rank 0 begins", "0:rank 0 ends", "0:rank 0 last"));
+}
+
+TEST_F(ServiceTest, RefusesWhatCanNeverRunAndKeepsNothingOfIt) {
+  for (const std::string& text :
+       {std::string("comand: echo\n"), Named("big", 3), std::string("type: command\n"),
+        std::string("type: command\ncommand: python none.py\ncode: /does/not/exist\n")}) {
+    const auto refused = world_.Submit(text);
+    EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
+  }
+  EXPECT_THAT(std::string(world_.Submit(Named("big", 3)).status().message()),
+              HasSubstr("the cluster has 2 nodes"));
+  EXPECT_THAT(*service().ListJobs({}), IsEmpty());
+  EXPECT_FALSE(service().Submit({.text = kJobFile, .base_directory = "relative"}).ok());
+  EXPECT_TRUE(absl::IsNotFound(service()
+                                   .Submit({.text = kJobFile,
+                                            .base_directory = "/",
+                                            .snapshot = "sha256:" + base::Hex(base::Sha256Of("x"))})
+                                   .status()));
+}
+
+TEST_F(ServiceTest, RefusesANameThatIsTaken) {
+  ASSERT_TRUE(world_.Submit().ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(world_.Submit().status()));
+}
+
+TEST_F(ServiceTest, NamesAJobAfterWhatItsUserCalledIt) {
+  const auto job =
+      world_.Submit("type: command\ndisplay_name: 'CIFAR: ResNet 20!'\ncommand: 'true'\n");
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_THAT(job->record.job.id, ::testing::MatchesRegex("cifar-resnet-20-[0-9a-f]{6}"));
+}
+
+TEST_F(ServiceTest, SaysWhatAJobWaitsForAndWhenItIsExpectedToStart) {
+  ASSERT_TRUE(world_.Submit(Named("first")).ok());
+  ASSERT_TRUE(world_.Submit(Named("second")).ok());
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.StepUntilState("first", JobState::kRunning));
+  const auto waiting = *service().GetJob("second");
+  EXPECT_EQ(waiting.record.last.state, JobState::kQueued);
+  EXPECT_NE(waiting.reason, "submitted");
+  ASSERT_TRUE(waiting.expected_start.has_value());
+  EXPECT_GT(*waiting.expected_start, world_.clock().Now());
+  const auto nodes = *service().ListNodes();
+  EXPECT_EQ(nodes.at(0).job, "first");
+  EXPECT_EQ(world_.History("second"), "Queued");  // waiting writes no events
+  world_.launchers().script() = {};
+  ASSERT_TRUE(world_.StepUntilOver("second"));
+  EXPECT_EQ(world_.State("first"), JobState::kCompleted);
+  EXPECT_EQ(service().ListNodes()->at(0).job, "");
+}
+
+TEST_F(ServiceTest, StopsTheWholeGangWhenARankIsKilledAndSaysWhich) {
+  world_.launchers().script() = {{0, nullptr}, {1, {{"signal", 9}}}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kFailed);
+  EXPECT_EQ(world_.Reason("j"), "rank 1 on n2 was killed by signal 9 (SIGKILL)");
+  EXPECT_GE(world_.engine().stop_calls, 1);
+  const auto failures = service().GetJob("j")->failures;
+  ASSERT_EQ(failures.size(), 2u);
+  EXPECT_EQ(failures[0].rank, 1);
+  EXPECT_FALSE(failures[0].consequence);
+  EXPECT_TRUE(failures[1].consequence);
+}
+
+TEST_F(ServiceTest, NamesTheFirstOfTwoRanksThatFail) {
+  world_.launchers().script() = {
+      {0, {{"code", 1}, {"last_error", "UNAVAILABLE: rank 1 left the group"}}},
+      {1, {{"code", 3}, {"last_error", "ValueError: boom"}}}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.Reason("j"), "rank 1 on n2 failed with exit code 3: ValueError: boom");
+  EXPECT_TRUE(service().GetJob("j")->failures.at(1).consequence);
+}
+
+TEST_F(ServiceTest, CatchesARankThatLeavesEarly) {
+  world_.launchers().script() = {{0, nullptr}, {1, nlohmann::json::object()}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  for (int i = 0; i < 5; ++i) world_.Step();
+  EXPECT_EQ(world_.State("j"), JobState::kRunning);
+  world_.launchers().script()[0] = {{"code", 1}, {"last_error", "rank 1 left the group"}};
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kFailed);
+  EXPECT_THAT(world_.Reason("j"), HasSubstr("rank 1 on n2 exited early (exit code 0)"));
+}
+
+TEST_F(ServiceTest, FailsAJobThatCannotBeStarted) {
+  world_.engine().fail_start = absl::ResourceExhaustedError("no space left on n1");
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kFailed);
+  EXPECT_THAT(world_.Reason("j"), HasSubstr("no space left on n1"));
+}
+
+TEST_F(ServiceTest, RecoversTheSpoolOfALauncherThatDiedAndFailsTheJob) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  world_.launchers().Kill(world_.engine().Allocations().at(0), 1);
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kFailed);
+  EXPECT_EQ(world_.Reason("j"), "launcher on node n2 died (it was killed)");
+  EXPECT_EQ(world_.engine().Starts().size(), 2u);  // the second launcher ran nothing
+}
+
+TEST_F(ServiceTest, GivesUpOnANodeWhoseLaunchersDieAgainAndAgain) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  const std::string id = world_.engine().Allocations().at(0);
+  for (int i = 0; i < 200 && !IsEnd(world_.State("j")); ++i) {
+    service().Tick();
+    world_.launchers().Kill(id, 1);  // before it has said a word
+    world_.launchers().Step(service(), world_.clock().Now());
+    world_.clock().Advance(absl::Milliseconds(200));
+  }
+  EXPECT_EQ(world_.Reason("j"), "launcher on node n2 died (what it had not yet sent is lost)");
+  EXPECT_TRUE(world_.StepUntilOver("j"));
+}
+
+TEST_F(ServiceTest, FailsAJobThatTheEngineHasLost) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  ASSERT_TRUE(world_.engine().Release(world_.engine().Allocations().at(0)).ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_THAT(world_.Reason("j"), HasSubstr("the engine has no trace of the allocation"));
+}
+
+TEST_F(ServiceTest, EndsAJobAtItsTimeLimitIfItsLaunchersDoNot) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  world_.clock().Advance(absl::Seconds(60));
+  world_.Step();
+  EXPECT_EQ(world_.State("j"), JobState::kRunning);
+  world_.clock().Advance(absl::Seconds(45));
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.Reason("j"),
+            "the job reached its time limit of 1m (limits.timeout) and was ended");
+}
+
+TEST_F(ServiceTest, GivesUpOnLaunchersThatNeverReport) {
+  world_.launchers().silent = true;
+  ASSERT_TRUE(world_.Submit().ok());
+  world_.Step();
+  world_.Step();
+  EXPECT_EQ(world_.State("j"), JobState::kProvisioning);
+  world_.clock().Advance(absl::Minutes(3));
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kFailed));
+  EXPECT_THAT(world_.Reason("j"), HasSubstr("has not reported within 2m"));
+  EXPECT_EQ(service().ListNodes()->at(0).job, "j");  // its launchers still hold the nodes
+  world_.launchers().silent = false;
+  ASSERT_TRUE(world_.StepUntilOver("j"));  // they are told 410 and end
+  EXPECT_EQ(service().ListNodes()->at(0).job, "");
+}
+
+TEST_F(ServiceTest, GivesUpOnLaunchersThatDoNotStop) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  world_.launchers().silent = true;
+  ASSERT_TRUE(service().Cancel("j").ok());
+  world_.Step();
+  world_.Step();
+  EXPECT_EQ(world_.State("j"), JobState::kFinalizing);
+  world_.clock().Advance(absl::Minutes(3));
+  EXPECT_TRUE(world_.StepUntilState("j", JobState::kCanceled));
+}
+
+TEST_F(ServiceTest, WaitsOutAnEngineThatCannotBeObserved) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  world_.engine().fail_observe = absl::UnavailableError("slurmctld does not answer");
+  for (int i = 0; i < 5; ++i) world_.Step();
+  EXPECT_EQ(world_.State("j"), JobState::kRunning);
+  world_.engine().fail_observe = absl::OkStatus();
+  world_.launchers().script() = {};
+  EXPECT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kCompleted);
+}
+
+TEST_F(ServiceTest, CancelsAQueuedJobAtOnce) {
+  ASSERT_TRUE(world_.Submit().ok());
+  const auto canceled = service().Cancel("j");
+  ASSERT_TRUE(canceled.ok());
+  EXPECT_EQ(canceled->record.last.state, JobState::kCanceled);
+  for (int i = 0; i < 3; ++i) world_.Step();
+  EXPECT_TRUE(world_.engine().Starts().empty());
+  EXPECT_TRUE(absl::IsNotFound(service().Cancel("none").status()));
+}
+
+class CancelIn : public ServiceTest, public ::testing::WithParamInterface<JobState> {};
+
+TEST_P(CancelIn, EndsTheJobAsCanceledAlsoAcrossARestart) {
+  for (const bool restart : {false, true}) {
+    const std::string name = restart ? "again" : "once";
+    world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+    ASSERT_TRUE(world_.Submit(Named(name)).ok());
+    if (GetParam() == JobState::kFinalizing) world_.launchers().script() = {};
+    ASSERT_TRUE(world_.StepUntilState(name, GetParam()));
+    ASSERT_TRUE(service().Cancel(name).ok());
+    if (restart) world_.Open();
+    ASSERT_TRUE(service().Cancel(name).ok());  // twice is once
+    ASSERT_TRUE(world_.StepUntilOver(name)) << world_.Reason(name);
+    EXPECT_EQ(world_.State(name), JobState::kCanceled);
+    EXPECT_TRUE(service().Cancel(name).ok());
+    EXPECT_EQ(world_.State(name), JobState::kCanceled);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(States, CancelIn,
+                         ::testing::Values(JobState::kProvisioning, JobState::kPreparing,
+                                           JobState::kStarting, JobState::kRunning,
+                                           JobState::kFinalizing),
+                         [](const auto& info) { return std::string(Name(info.param)); });
+
+TEST_F(ServiceTest, KeepsTheDiagnosisOfAJobThatIsCanceledWhileItFails) {
+  world_.launchers().script() = {{0, nullptr}, {1, {{"code", 7}}}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kFinalizing));
+  ASSERT_TRUE(service().Cancel("j").ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.Reason("j"), "rank 1 on n2 failed with exit code 7");
+}
+
+TEST_F(ServiceTest, GoesOnAfterARestartInEveryState) {
+  int restarts = 0;
+  ASSERT_TRUE(world_.Submit().ok());
+  for (int i = 0; i < 100 && !IsEnd(world_.State("j")); ++i) {
+    world_.Step();
+    world_.Open();
+    ++restarts;
+  }
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_GT(restarts, 5);
+  EXPECT_EQ(world_.History("j"),
+            "Queued Provisioning Preparing Starting Running Finalizing Completed");
+  EXPECT_EQ(world_.engine().Starts().size(), 2u);
+  EXPECT_EQ(world_.Told("j").size(), 13u);
+}
+
+TEST_F(ServiceTest, DeletesAnEndedJobWithAllItHas) {
+  ASSERT_TRUE(world_.Submit().ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(service().Delete("j")));
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  ASSERT_TRUE(service().Delete("j").ok());
+  EXPECT_TRUE(absl::IsNotFound(service().GetJob("j").status()));
+  EXPECT_TRUE(absl::IsNotFound(service().Follow("j", "", Now()).status()));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "jobs" / "j"));
+  EXPECT_TRUE(absl::IsNotFound(service().Delete("j")));
+  ASSERT_TRUE(world_.Submit().ok());  // the name is free again
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.Told("j").size(), 13u);
+}
+
+TEST_F(ServiceTest, FinishesADeleteThatWasInterrupted) {
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  ASSERT_TRUE(service().files().Hide("j").ok());  // died before the store forgot the job
+  world_.Open();
+  EXPECT_EQ(world_.Told("j").size(), 13u);
+  ASSERT_TRUE(service().files().Hide("j").ok());
+  ASSERT_TRUE(world_.store().DeleteJob("j").ok());  // died before the folder was removed
+  world_.Open();
+  EXPECT_THAT(service().files().Hidden(), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "jobs" / "j"));
+}
+
+TEST_F(ServiceTest, AnswersRepeatedAndWrongReportsOfLaunchers) {
+  ASSERT_TRUE(world_.Submit().ok());
+  world_.launchers().silent = true;
+  world_.Step();
+  const std::string id = world_.engine().Allocations().at(0);
+  const std::vector<std::string> two = {R"({"kind":"preparing","time":1})",
+                                        R"({"kind":"prepared","time":2})"};
+  EXPECT_EQ(service().ReportEvents(id, 0, 1, two)->acknowledged, 2);
+  EXPECT_EQ(service().ReportEvents(id, 0, 1, two)->acknowledged, 2);
+  EXPECT_EQ(service().ReportEvents(id, 0, 5, two)->acknowledged, 2);  // a gap
+  EXPECT_EQ(service().ReportEvents(id, 0, 2, {two[1], R"({"kind":"new kind"})"})->acknowledged, 3);
+  for (const char* line : {"", "no json", "[]", "{}", R"({"kind":1})", R"({"kind":"x","time":"y"})",
+                           R"({"kind":"exited","rank":1})", R"({"kind":"started"})"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(service().ReportEvents(id, 0, 4, {line}).status())) << line;
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(service().ReportEvents(id, 2, 1, two).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(service().ReportEvents(id, -1, 1, two).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(service().ReportEvents(id, 0, 0, two).status()));
+  for (const char* unknown : {"j.999", "j", "", ".1", "nobody.1"}) {
+    EXPECT_TRUE(absl::IsAborted(service().ReportEvents(unknown, 0, 1, two).status())) << unknown;
+    EXPECT_TRUE(absl::IsAborted(service().WaitForGo(unknown, 0, Now()).status())) << unknown;
+    EXPECT_TRUE(
+        absl::IsAborted(service().AppendOutput(unknown, 0, 0, Stream::kStdout, 0, "x").status()));
+    EXPECT_TRUE(absl::IsAborted(service().ReceiveFile(unknown, 0, "outputs/x").status()));
+  }
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(service().AppendOutput(id, 0, 1, Stream::kStdout, 0, "x").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(service().ReceiveFile(id, 0, "../x").status()));
+}
+
+TEST_F(ServiceTest, AcknowledgesAgainWhatAnEndedJobHas) {
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  const std::string id = world_.engine().Allocations().at(0);
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  const auto lines = *world_.store().LauncherEvents(id, 0);
+  EXPECT_EQ(service().ReportEvents(id, 0, 1, lines)->acknowledged,
+            static_cast<int64_t>(lines.size()));
+  EXPECT_TRUE(absl::IsAborted(
+      service().ReportEvents(id, 0, lines.size() + 1, {R"({"kind":"x"})"}).status()));
+}
+
+TEST_F(ServiceTest, LetsTheGangGoWhenEveryNodeIsPrepared) {
+  ASSERT_TRUE(world_.Submit().ok());
+  world_.launchers().silent = true;
+  world_.Step();
+  const std::string id = world_.engine().Allocations().at(0);
+  const std::string prepared = R"({"kind":"prepared","time":2})";
+  EXPECT_FALSE(service().ReportEvents(id, 0, 1, {prepared})->go);
+  service().Tick();
+  EXPECT_FALSE(*service().WaitForGo(id, 0, Now()));
+  std::thread waiter(
+      [&] { EXPECT_TRUE(*service().WaitForGo(id, 0, base::Deadline::After(absl::Seconds(20)))); });
+  ASSERT_TRUE(service().ReportEvents(id, 1, 1, {prepared}).ok());
+  service().Tick();
+  waiter.join();
+  EXPECT_EQ(world_.State("j"), JobState::kStarting);
+  ASSERT_TRUE(service().Cancel("j").ok());
+  EXPECT_FALSE(*service().WaitForGo(id, 0, Now()));
+}
+
+TEST_F(ServiceTest, RunsByItselfAndWakesFollowers) {
+  service().Run();
+  std::atomic<bool> over = false;
+  std::thread launchers([&] {
+    while (!over) {
+      world_.launchers().Step(service(), world_.clock().Now());
+      std::this_thread::yield();
+    }
+  });
+  ASSERT_TRUE(world_.Submit().ok());
+  std::vector<std::thread> followers;
+  std::vector<std::vector<std::string>> told(8);
+  for (auto& mine : told) {
+    followers.emplace_back([&] {
+      std::string cursor;
+      const auto deadline = base::Deadline::After(absl::Seconds(30));
+      while (!deadline.Expired()) {
+        auto result = service().Follow("j", cursor, deadline);
+        ASSERT_TRUE(result.ok()) << result.status();
+        for (const FollowItem& item : result->items) {
+          mine.push_back(item.event ? std::string(Name(item.event->state)) : item.text);
+          cursor = item.cursor;
+        }
+        if (result->ended) return;
+      }
+    });
+  }
+  for (std::thread& follower : followers) follower.join();
+  over = true;
+  launchers.join();
+  for (const auto& mine : told) {
+    ASSERT_EQ(mine.size(), 13u);
+    EXPECT_EQ(mine.back(), "Completed");
+  }
+}
+
+TEST_F(ServiceTest, EndsEveryWaitWhenItStops) {
+  world_.launchers().silent = true;
+  ASSERT_TRUE(world_.Submit().ok());
+  world_.Step();
+  const std::string cursor = service().Follow("j", "", Now())->items.back().cursor;
+  std::thread follower([&] {
+    const auto result = service().Follow("j", cursor, base::Deadline::After(absl::Seconds(60)));
+    EXPECT_TRUE(result.ok());
+  });
+  service().Stop();
+  follower.join();
+}
+
+TEST_F(ServiceTest, RefusesCursorsThatItNeverGave) {
+  ASSERT_TRUE(world_.Submit().ok());
+  for (const char* cursor : {"x", "1", "1-2", "1-0-0-0", "-1-0-0", "01-0-0", "99-0-0", " 1-0-0",
+                             "99999999999999999999-0-0"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(service().Follow("j", cursor, Now()).status())) << cursor;
+  }
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_TRUE(absl::IsInvalidArgument(service().Follow("j", "1-77-0", Now()).status()));
+}
+
+// A follower that reconnects at any item, also across restarts of the service, is told everything
+// once and in one order.
+TEST_F(ServiceTest, TellsEachFollowerEverythingOnceWhereverItReconnects) {
+  ASSERT_TRUE(world_.Submit().ok());
+  std::mt19937 random(3);
+  struct Follower {
+    std::string cursor;
+    std::vector<std::string> told;
+    bool ended = false;
+  };
+  std::vector<Follower> followers(6);
+  const auto follow = [&](Follower& follower) {
+    const auto result = service().Follow("j", follower.cursor, Now());
+    ASSERT_TRUE(result.ok()) << result.status();
+    // The connection breaks after some of the items.
+    const size_t seen = result->items.empty() ? 0 : random() % (result->items.size() + 1);
+    for (size_t i = 0; i < seen; ++i) {
+      const FollowItem& item = result->items[i];
+      follower.told.push_back(item.event ? std::string(Name(item.event->state))
+                                         : absl::StrCat(item.rank, item.text));
+      follower.cursor = item.cursor;
+    }
+    follower.ended = result->ended && seen == result->items.size();
+  };
+  bool all_ended = false;
+  for (int i = 0; i < 2000 && !all_ended; ++i) {
+    world_.Step();
+    if (random() % 4 == 0) world_.Open();
+    follow(followers[random() % followers.size()]);
+    all_ended = std::all_of(followers.begin(), followers.end(), [](auto& f) { return f.ended; });
+  }
+  ASSERT_TRUE(all_ended);
+  for (const Follower& follower : followers) {
+    EXPECT_EQ(follower.told, followers[0].told);
+    EXPECT_EQ(follower.told.size(), 13u);
+  }
+}
+
+}  // namespace
+}  // namespace tutti::service
