@@ -1,0 +1,17 @@
+// The program `tutti`: command line, service and launcher in one file to install. Only programs
+// wire rooms together; what a command does is in platform/client, platform/api and platform/launch.
+#include "base/log.h"
+#include "platform/client/command_line.h"
+#include "platform/launch/launcher.h"
+#include "serve.h"
+
+int main(int argc, char** argv) {
+  tutti::client::Wiring wiring;
+  wiring.version = TUTTI_VERSION;
+  wiring.serve = &tutti::Serve;
+  wiring.launch = [](const std::filesystem::path& plan) {
+    tutti::base::StartLogging("info");
+    return tutti::launch::RunLauncher(plan);
+  };
+  return tutti::client::RunCommandLine(argc, argv, wiring);
+}

@@ -1,0 +1,56 @@
+#include "serve.h"
+
+#include <signal.h>
+
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "platform/api/api.h"
+#include "platform/engine/local/local_engine.h"
+#include "spdlog/spdlog.h"
+
+namespace tutti {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Launchers are this same program, by its path as it is now: a build may replace the file
+// meanwhile.
+absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(const client::ServeOptions& options) {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return base::ErrnoStatus("read /proc/self/exe", error.value());
+  engine::LocalEngineOptions local;
+  local.root = options.home / "nodes";
+  local.node_count = options.nodes;
+  local.launcher = {program.string(), "launch", "--plan"};
+  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<engine::LocalEngine> engine,
+                         engine::LocalEngine::Open(local));
+  return engine;
+}
+
+}  // namespace
+
+absl::Status Serve(const client::ServeOptions& options) {
+  base::StartLogging(options.log_level);
+  ::signal(SIGPIPE, SIG_IGN);
+  api::ServeOptions serve;
+  serve.directory = options.home;
+  serve.address = options.bind;
+  serve.port = options.port;
+  serve.make_engine = [&options] { return MakeEngine(options); };
+  serve.on_ready = [&options](const std::string& url, const fs::path& token_file) {
+    spdlog::info("tutti serves {} virtual nodes at {} (state in {}, token in {})", options.nodes,
+                 url, options.home.string(), token_file.string());
+  };
+  const absl::Status status = api::Serve(serve);
+  if (absl::IsAlreadyExists(status)) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(status.message(), "; choose another with --port, 0 for any free one"));
+  }
+  return status;
+}
+
+}  // namespace tutti

@@ -1,0 +1,13 @@
+// `tutti serve`: store, engine, service and HTTP interface, put together.
+#pragma once
+
+#include "absl/status/status.h"
+#include "platform/client/command_line.h"
+
+namespace tutti {
+
+// Until SIGTERM or SIGINT; jobs that run go on. FailedPrecondition when another service has this
+// home, AlreadyExists when the port is taken, with the mend.
+absl::Status Serve(const client::ServeOptions& options);
+
+}  // namespace tutti

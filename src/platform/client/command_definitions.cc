@@ -1,0 +1,268 @@
+#include "platform/client/command_definitions.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "absl/strings/numbers.h"
+
+namespace tutti::client {
+namespace {
+
+constexpr char kFormats[] = "table|json|yaml";
+
+// "90", "90s", "1h30m".
+absl::Duration ReadDuration(const std::string& text) {
+  double seconds = 0;
+  absl::Duration duration;
+  if (absl::SimpleAtod(text, &seconds) && seconds >= 0) return absl::Seconds(seconds);
+  if (absl::ParseDuration(text, &duration) && duration >= absl::ZeroDuration()) return duration;
+  throw CLI::ValidationError("--timeout",
+                             "\"" + text + "\" is no duration: write 90, 90s or 1h30m");
+}
+
+Format ReadFormat(const std::string& text) {
+  if (text == "table") return Format::kTable;
+  if (text == "json") return Format::kJson;
+  if (text == "yaml") return Format::kYaml;
+  throw CLI::ValidationError("--output", "\"" + text + "\" is none of table, json and yaml");
+}
+
+void AddFormat(CLI::App* command, Format* format) {
+  command
+      ->add_option_function<std::string>(
+          "-o,--output", [format](const std::string& text) { *format = ReadFormat(text); },
+          "How to show it")
+      ->type_name(kFormats);
+}
+
+CLI::Option* AddJob(CLI::App* command, std::string* job) {
+  return command->add_option("job", *job, "The job's name, or the beginning of it")
+      ->required()
+      ->type_name(kJobValue);
+}
+
+}  // namespace
+
+CommandDefinitions::CommandDefinitions(const Wiring& wiring, std::function<CommandTree()> tree)
+    : wiring_(wiring), tree_(std::move(tree)) {}
+
+void CommandDefinitions::AddTo(CLI::App* app) {
+  app->name("tutti");
+  app->set_version_flag("--version", "tutti " + wiring_.version);
+  app->add_option("--home", home_, "The service's folder (default: $TUTTI_HOME)")
+      ->type_name(kFolderValue);
+  app->require_subcommand(1);
+  app->footer(
+      "\nThe service is found by HOME/service.json; TUTTI_ADDRESS and TUTTI_TOKEN name "
+      "another.\n\n" +
+      std::string(ExitCodeHelp()));
+  AddServe(app);
+  AddRun(app);
+  CLI::App* job = app->add_subcommand("job", "Create, show, follow and end jobs");
+  job->require_subcommand(1)->fallthrough();
+  AddCreate(job);
+  AddViews(job);
+  AddStream(job);
+  AddEnds(job);
+  AddFiles(job);
+  AddNode(app);
+  AddDoctor(app);
+  AddScore(app);
+  AddCompletion(app);
+  AddHidden(app);
+}
+
+CLI::App* CommandDefinitions::Add(CLI::App* parent, const std::string& name,
+                                  const std::string& description, Action action) {
+  CLI::App* command = parent->add_subcommand(name, description);
+  command->fallthrough();  // --home may also stand after the command
+  command->parse_complete_callback([this, action] { chosen_ = action; });
+  return command;
+}
+
+void CommandDefinitions::AddServe(CLI::App* app) {
+  CLI::App* command = Add(app, "serve", "Run the service and its virtual nodes",
+                          [this](Context& context) -> absl::StatusOr<ExitCode> {
+                            serve_.home = context.home;
+                            const absl::Status status = wiring_.serve(serve_);
+                            if (!status.ok()) return status;
+                            return ExitCode::kOk;
+                          });
+  command->add_option("--nodes", serve_.nodes, "Make this machine so many virtual nodes")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 64))
+      ->type_name("N");
+  command->add_option("--port", serve_.port, "Port to listen on; 0: any free one")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 65535))
+      ->type_name("PORT");
+  command->add_option("--bind", serve_.bind, "Numeric address to listen on")
+      ->capture_default_str()
+      ->type_name("ADDRESS");
+  command->add_option("--log-level", serve_.log_level, "How much to log")
+      ->capture_default_str()
+      ->type_name("trace|debug|info|warn|error|off");
+  command->footer(
+      "Ctrl-C or SIGTERM ends the service; jobs that run go on, and the next service "
+      "takes them up.");
+}
+
+void CommandDefinitions::AddSubmission(CLI::App* command, RunOptions* options) {
+  command->add_option("file", options->file, "The job file (Azure ML v2 command-job YAML)")
+      ->required()
+      ->type_name(kFileValue);
+  command
+      ->add_option("--set", options->settings,
+                   "Change a key of the job file, as in --set inputs.epochs=5; repeatable")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  AddFormat(command, &options->format);
+}
+
+void CommandDefinitions::AddRun(CLI::App* app) {
+  CLI::App* command = Add(app, "run", "Submit a job and follow it to its end",
+                          [this](Context& context) { return Run(context, submit_); });
+  AddSubmission(command, &submit_);
+  command->add_flag("-d,--detach,--no-follow", submit_.detach,
+                    "Submit, print the job's name and return");
+  command->add_flag("--cancel-on-interrupt", submit_.cancel_on_interrupt,
+                    "Ctrl-C cancels the job without asking");
+  command->add_option("--rank", submit_.only_rank, "Show the output of this rank only")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("R");
+  command->footer(
+      "Output lines begin with their rank, as in \"[1] text\"; \"[1!]\" is standard error.\n"
+      "Ctrl-C asks whether to cancel; without a terminal it leaves the job running.\n"
+      "The folder `code:` is sent without .git and what .amlignore or, if there is none, "
+      ".gitignore names.\n\n" +
+      std::string(ExitCodeHelp()));
+}
+
+void CommandDefinitions::AddCreate(CLI::App* job) {
+  CLI::App* create =
+      Add(job, "create", "Submit a job and print its name", [this](Context& context) {
+        submit_.detach = true;
+        return Run(context, submit_);
+      });
+  AddSubmission(create, &submit_);
+}
+
+void CommandDefinitions::AddViews(CLI::App* job) {
+  CLI::App* list = Add(job, "list", "Show the newest jobs",
+                       [this](Context& context) { return JobList(context, list_); });
+  list->add_option("--state", list_.state, "Only those in these states, with commas between")
+      ->type_name("STATE");
+  list->add_option("--limit", list_.limit, "At most so many")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000))
+      ->type_name("N");
+  AddFormat(list, &list_.format);
+
+  CLI::App* show = Add(job, "show", "Show one job: facts, failures, events",
+                       [this](Context& context) { return JobShow(context, show_); });
+  AddJob(show, &show_.job);
+  AddFormat(show, &show_.format);
+}
+
+void CommandDefinitions::AddStream(CLI::App* job) {
+  CLI::App* stream = Add(job, "stream", "Show a job's states and output, live to its end",
+                         [this](Context& context) { return JobStream(context, stream_); });
+  AddJob(stream, &stream_.job);
+  stream->add_option("--rank", stream_.only_rank, "The output of this rank only")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("R");
+  stream->add_flag("--stderr", stream_.only_stderr, "Standard error only");
+  stream->add_flag("--no-prefix", stream_.no_prefix, "The output alone, without ranks and states");
+  stream->add_flag("--no-follow", stream_.no_follow, "End with what there is now");
+  stream
+      ->add_option("--since", stream_.since,
+                   "Only what comes after this cursor (`-o json` shows each line's)")
+      ->type_name("CURSOR");
+  AddFormat(stream, &stream_.format);
+}
+
+void CommandDefinitions::AddEnds(CLI::App* job) {
+  CLI::App* wait = Add(job, "wait", "Wait for a job's end; the exit code is the job's",
+                       [this](Context& context) { return JobWait(context, wait_); });
+  AddJob(wait, &wait_.job);
+  wait->add_option_function<std::string>(
+          "--timeout", [this](const std::string& text) { wait_.timeout = ReadDuration(text); },
+          "Give up after this time (90, 90s, 1h30m)")
+      ->type_name("TIME");
+  AddFormat(wait, &wait_.format);
+
+  CLI::App* cancel = Add(job, "cancel", "End a job, whatever its state",
+                         [this](Context& context) { return JobCancel(context, cancel_); });
+  AddJob(cancel, &cancel_.job);
+  cancel->add_flag("--wait", cancel_.wait, "Return when it has ended");
+  AddFormat(cancel, &cancel_.format);
+}
+
+void CommandDefinitions::AddFiles(CLI::App* job) {
+  CLI::App* download = Add(job, "download", "Bring a job's outputs and logs here",
+                           [this](Context& context) { return JobDownload(context, download_); });
+  AddJob(download, &download_.job);
+  download->add_option("-d,--directory", download_.directory, "Where to (default: ./JOB)")
+      ->type_name(kFolderValue);
+  AddFormat(download, &download_.format);
+
+  CLI::App* remove = Add(job, "delete", "Remove ended jobs with their logs and outputs",
+                         [this](Context& context) { return JobDelete(context, delete_); });
+  remove->add_option("job", delete_, "The jobs' names, in full")->required()->type_name(kJobValue);
+}
+
+void CommandDefinitions::AddNode(CLI::App* app) {
+  CLI::App* node = app->add_subcommand("node", "Show the nodes that jobs run on");
+  node->require_subcommand(1)->fallthrough();
+  CLI::App* list = Add(node, "list", "Show every node and what runs on it",
+                       [this](Context& context) { return NodeList(context, format_); });
+  AddFormat(list, &format_);
+}
+
+void CommandDefinitions::AddDoctor(CLI::App* app) {
+  CLI::App* doctor = Add(app, "doctor", "Check this machine and the service",
+                         [this](Context& context) { return RunDoctor(context, format_); });
+  AddFormat(doctor, &format_);
+}
+
+void CommandDefinitions::AddScore(CLI::App* app) {
+  CLI::App* score =
+      app->add_subcommand("score", "Classify pictures with a trained model (tutti-score)");
+  // What follows is for tutti-score, --help too.
+  score->prefix_command()->set_help_flag();
+  score->parse_complete_callback([this, score] {
+    chosen_ = [score](Context& context) { return Score(context, score->remaining()); };
+  });
+}
+
+void CommandDefinitions::AddCompletion(CLI::App* app) {
+  CLI::App* completion = Add(app, "completion", "Print a shell's completion script",
+                             [this](Context& context) -> absl::StatusOr<ExitCode> {
+                               const auto script = CompletionScript(tree_(), shell_);
+                               if (!script.ok()) return script.status();
+                               context.out << *script;
+                               return ExitCode::kOk;
+                             });
+  completion->add_option("shell", shell_, "The shell")->required()->type_name("bash|zsh|fish");
+  completion->footer(
+      "bash: source <(tutti completion bash)\n"
+      "zsh:  source <(tutti completion zsh)\n"
+      "fish: tutti completion fish | source");
+}
+
+void CommandDefinitions::AddHidden(CLI::App* app) {
+  CLI::App* launch = Add(app, "launch", "Run one node's part of a job",
+                         [this](Context&) -> absl::StatusOr<ExitCode> {
+                           const absl::Status status = wiring_.launch(plan_);
+                           if (!status.ok()) return status;
+                           return ExitCode::kOk;
+                         });
+  launch->group("")->add_option("--plan", plan_)->required();
+  CLI::App* complete =
+      Add(app, "__complete", "", [](Context& context) { return CompleteJobs(context); });
+  complete->group("")->add_option("what", complete_)->required();
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,75 @@
+// What the commands and their options are called, what they take and what --help says of them.
+// Behind CommandParser; only it includes this.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "platform/client/command_line.h"
+#include "platform/client/commands/commands.h"
+#include "platform/client/completion.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tutti::client {
+
+// The names of what a value is, as --help shows them; shells complete by them, and by a list of
+// words with "|" between.
+inline constexpr char kJobValue[] = "JOB";
+inline constexpr char kFileValue[] = "FILE";
+inline constexpr char kFolderValue[] = "FOLDER";
+
+// Parsing fills the options and sets the action of the command that was chosen. Stays where it is.
+class CommandDefinitions {
+ public:
+  using Action = std::function<absl::StatusOr<ExitCode>(Context&)>;
+
+  // `tree`: of the app that AddTo fills, for `tutti completion`.
+  CommandDefinitions(const Wiring& wiring, std::function<CommandTree()> tree);
+  CommandDefinitions(const CommandDefinitions&) = delete;
+  CommandDefinitions& operator=(const CommandDefinitions&) = delete;
+
+  void AddTo(CLI::App* app);
+
+  const std::string& home() const { return home_; }
+  const Action& chosen() const { return chosen_; }
+
+ private:
+  CLI::App* Add(CLI::App* parent, const std::string& name, const std::string& description,
+                Action action);
+  void AddServe(CLI::App* app);
+  void AddSubmission(CLI::App* command, RunOptions* options);
+  void AddRun(CLI::App* app);
+  void AddCreate(CLI::App* job);
+  void AddViews(CLI::App* job);
+  void AddStream(CLI::App* job);
+  void AddEnds(CLI::App* job);
+  void AddFiles(CLI::App* job);
+  void AddNode(CLI::App* app);
+  void AddDoctor(CLI::App* app);
+  void AddScore(CLI::App* app);
+  void AddCompletion(CLI::App* app);
+  void AddHidden(CLI::App* app);
+
+  const Wiring& wiring_;
+  const std::function<CommandTree()> tree_;
+  std::string home_, plan_, shell_, complete_;
+  ServeOptions serve_;
+  RunOptions submit_;
+  JobListOptions list_;
+  JobOptions show_;
+  JobStreamOptions stream_;
+  JobWaitOptions wait_;
+  JobCancelOptions cancel_;
+  JobDownloadOptions download_;
+  std::vector<std::string> delete_;
+  Format format_ = Format::kTable;
+  Action chosen_;
+};
+
+}  // namespace tutti::client
