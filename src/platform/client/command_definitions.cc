@@ -54,12 +54,13 @@ void CommandDefinitions::AddTo(CLI::App* app) {
       ->type_name(kFolderValue);
   app->require_subcommand(1);
   app->footer(
-      "\nThe service is found by HOME/service.json; TUTTI_ADDRESS and TUTTI_TOKEN name "
+      "The service is found by HOME/service.json; TUTTI_ADDRESS and TUTTI_TOKEN name "
       "another.\n\n" +
       std::string(ExitCodeHelp()));
   AddServe(app);
   AddRun(app);
-  CLI::App* job = app->add_subcommand("job", "Create, show, follow and end jobs");
+  CLI::App* job = app->add_subcommand(
+      "job", "Jobs: create, list, show, stream, wait, cancel, download, delete");
   job->require_subcommand(1)->fallthrough();
   AddCreate(job);
   AddViews(job);
@@ -91,11 +92,11 @@ void CommandDefinitions::AddServe(CLI::App* app) {
                           });
   command->add_option("--nodes", serve_.nodes, "Make this machine so many virtual nodes")
       ->capture_default_str()
-      ->check(CLI::Range(1, 64))
+      ->check(CLI::Range(1, 64).description(""))
       ->type_name("N");
   command->add_option("--port", serve_.port, "Port to listen on; 0: any free one")
       ->capture_default_str()
-      ->check(CLI::Range(0, 65535))
+      ->check(CLI::Range(0, 65535).description(""))
       ->type_name("PORT");
   command->add_option("--bind", serve_.bind, "Numeric address to listen on")
       ->capture_default_str()
@@ -130,7 +131,7 @@ void CommandDefinitions::AddRun(CLI::App* app) {
   command->add_flag("--cancel-on-interrupt", submit_.cancel_on_interrupt,
                     "Ctrl-C cancels the job without asking");
   command->add_option("--rank", submit_.only_rank, "Show the output of this rank only")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1 << 20).description(""))
       ->type_name("R");
   command->footer(
       "Output lines begin with their rank, as in \"[1] text\"; \"[1!]\" is standard error.\n"
@@ -156,7 +157,7 @@ void CommandDefinitions::AddViews(CLI::App* job) {
       ->type_name("STATE");
   list->add_option("--limit", list_.limit, "At most so many")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1000))
+      ->check(CLI::Range(1, 1000).description(""))
       ->type_name("N");
   AddFormat(list, &list_.format);
 
@@ -171,7 +172,7 @@ void CommandDefinitions::AddStream(CLI::App* job) {
                          [this](Context& context) { return JobStream(context, stream_); });
   AddJob(stream, &stream_.job);
   stream->add_option("--rank", stream_.only_rank, "The output of this rank only")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1 << 20).description(""))
       ->type_name("R");
   stream->add_flag("--stderr", stream_.only_stderr, "Standard error only");
   stream->add_flag("--no-prefix", stream_.no_prefix, "The output alone, without ranks and states");
@@ -214,7 +215,7 @@ void CommandDefinitions::AddFiles(CLI::App* job) {
 }
 
 void CommandDefinitions::AddNode(CLI::App* app) {
-  CLI::App* node = app->add_subcommand("node", "Show the nodes that jobs run on");
+  CLI::App* node = app->add_subcommand("node", "Nodes that jobs run on: list");
   node->require_subcommand(1)->fallthrough();
   CLI::App* list = Add(node, "list", "Show every node and what runs on it",
                        [this](Context& context) { return NodeList(context, format_); });

@@ -61,17 +61,16 @@ Check CheckToken(const DoctorSubject& subject) {
 }
 
 std::vector<Check> AllChecks(const DoctorSubject& subject) {
-  return {CheckService(subject),
-          CheckToken(subject),
-          CheckHome(subject),
-          CheckDisk(subject),
-          CheckMemory(subject),
-          CheckCores(),
-          CheckProgram(subject, "tutti-train"),
-          CheckProgram(subject, "tutti-score"),
-          CheckLoopback(),
-          CheckNamespaces(),
-          CheckMasterPort()};
+  std::vector<Check> checks = {CheckService(subject)};
+  // A service that does not answer need not be reported twice.
+  if (AllWell(checks)) checks.push_back(CheckToken(subject));
+  for (Check& check : std::vector<Check>{
+           CheckHome(subject), CheckDisk(subject), CheckMemory(subject), CheckCores(),
+           CheckProgram(subject, "tutti-train"), CheckProgram(subject, "tutti-score"),
+           CheckLoopback(), CheckNamespaces(), CheckMasterPort()}) {
+    checks.push_back(std::move(check));
+  }
+  return checks;
 }
 
 bool AllWell(const std::vector<Check>& checks) {
