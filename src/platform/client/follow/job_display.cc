@@ -27,10 +27,11 @@ void JobDisplay::State(const StreamLine& line) {
   // The same state with a new reason: the reader knows the state.
   const bool repeated = line.state == last_state_;
   last_state_ = line.state;
-  const std::string state = PadRight(repeated ? "" : Printable(line.state), 12);
+  std::string state = repeated ? "" : Printable(line.state);
+  if (!line.reason.empty()) state = PadRight(state, 12);
   text_.Print(absl::StrCat(Styled(clock, Tint::kDim, colour),
                            Styled(state, repeated ? Tint::kNone : TintOfState(line.state), colour),
-                           " ", Printable(line.reason)));
+                           line.reason.empty() ? "" : " ", Printable(line.reason)));
 }
 
 void JobDisplay::Output(const StreamLine& line) {

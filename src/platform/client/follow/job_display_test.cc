@@ -55,7 +55,7 @@ TEST(JobDisplay, ShowsStatesAndOutputByRank) {
                   State("Running", ""), Output(1, "stdout", "hello"), Output(0, "stderr", "oh")}),
             "01:02:03 Queued       waits for 2 nodes\n"
             "01:02:03              waits for 1 node\n"
-            "01:02:03 Running      \n"
+            "01:02:03 Running\n"
             "[1] hello\n"
             "[0!] oh\n");
 }
