@@ -12,19 +12,6 @@
 namespace tutti::checkpoint {
 namespace {
 
-// Nothing is there, or what an earlier writer of this kind left: never a folder of something else.
-absl::Status CheckMayReplace(const std::filesystem::path& folder) {
-  std::error_code error;
-  if (!std::filesystem::exists(folder, error) || std::filesystem::is_empty(folder, error) ||
-      std::filesystem::exists(folder / "manifest.json", error)) {
-    return absl::OkStatus();
-  }
-  return absl::FailedPreconditionError(
-      absl::StrCat(folder.string(),
-                   " exists and has no manifest.json: it is not for tutti to "
-                   "replace; remove it or choose another place"));
-}
-
 // `from` becomes `to`. An older `to` changes names with it and is then removed, so that one of the
 // two is under the name at every instant; where the file system cannot swap (NFS), a crash between
 // the two renames leaves the older one as FOLDER.old.
@@ -57,6 +44,19 @@ FolderWriter::FolderWriter(FolderWriter&& other) noexcept
 FolderWriter::~FolderWriter() {
   // What cannot be removed now is removed by the next Create.
   if (open_) base::RemoveTree(temporary_).IgnoreError();
+}
+
+// Nothing is there, or what an earlier writer of this kind left: never a folder of something else.
+absl::Status FolderWriter::CheckMayReplace(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (!std::filesystem::exists(folder, error) || std::filesystem::is_empty(folder, error) ||
+      std::filesystem::exists(folder / "manifest.json", error)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat(folder.string(),
+                   " exists and has no manifest.json: it is not for tutti to "
+                   "replace; remove it or choose another place"));
 }
 
 absl::StatusOr<FolderWriter> FolderWriter::Create(std::filesystem::path folder) {

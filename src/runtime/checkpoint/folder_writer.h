@@ -18,8 +18,11 @@ namespace tutti::checkpoint {
 
 class FolderWriter {
  public:
-  // Removes what a writer that was killed left in FOLDER.tmp. FailedPrecondition when FOLDER exists
-  // and is not the work of a FolderWriter.
+  // FailedPrecondition when `folder` exists and is not the work of a FolderWriter: it would not be
+  // replaced. Create says the same; ask before hours of work whose result goes there.
+  static absl::Status CheckMayReplace(const std::filesystem::path& folder);
+
+  // Removes what a writer that was killed left in FOLDER.tmp.
   static absl::StatusOr<FolderWriter> Create(std::filesystem::path folder);
   FolderWriter(FolderWriter&& other) noexcept;
   // Without Commit, nothing of the folder stays.

@@ -91,9 +91,10 @@ absl::Status WriteModelFolder(const std::filesystem::path& path, const ModelFold
 absl::StatusOr<ModelFolder> ReadModelFolder(const std::filesystem::path& path) {
   const auto manifest = Manifest::Read(path, kFormat);
   if (absl::IsNotFound(manifest.status())) {
-    return absl::NotFoundError(absl::StrCat(path.string(),
-                                            " is no model folder: it has no manifest.json; give "
-                                            "the folder that tutti-train wrote"));
+    const bool there = std::filesystem::exists(path);
+    return absl::NotFoundError(absl::StrCat(
+        path.string(), there ? " is no model folder, it has no manifest.json" : " does not exist",
+        "; give the folder that tutti-train wrote"));
   }
   if (!manifest.ok()) return manifest.status();
   ModelFolder model;

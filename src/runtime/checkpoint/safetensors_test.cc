@@ -115,6 +115,9 @@ TEST_F(ModelFolderTest, SaysWhatIsWrongWithTheFolder) {
   EXPECT_TRUE(absl::IsNotFound(none));
   EXPECT_TRUE(absl::StrContains(none.message(), "is no model folder")) << none;
 
+  EXPECT_EQ(ReadModelFolder("/no/such").status().message(),
+            "/no/such does not exist; give the folder that tutti-train wrote");
+
   fs::resize_file(path_ / "model.safetensors", 5);
   EXPECT_TRUE(absl::IsDataLoss(ReadModelFolder(path_).status()));
 
