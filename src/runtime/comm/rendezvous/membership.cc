@@ -142,16 +142,17 @@ absl::Status Membership::Accuse(int accused, Reason reason) {
 }
 
 absl::Status Membership::Error(const Departure& departure) const {
-  const absl::string_view when = roll_.InCollective() ? " during " : " before ";
-  std::string text = absl::StrCat("rank ", departure.rank);
+  const std::string when = absl::StrCat(roll_.InCollective() ? "during " : "before ", what_);
+  std::string text;
   if (departure.clean) {
-    absl::StrAppend(&text, " left the group before the others were done");
+    text = absl::StrCat("left the group before the others were done (", when, ")");
   } else if (departure.code == absl::StatusCode::kDeadlineExceeded) {
-    absl::StrAppend(&text, " is late: it ", departure.text);
+    text = absl::StrCat("is late: it ", departure.text, " (", when, ")");
   } else {
-    absl::StrAppend(&text, " left the group (", departure.text, ")");
+    text = absl::StrCat("left the group (", departure.text, ") ", when);
   }
-  return ErrorAboutRank(departure.rank, departure.code, absl::StrCat(text, when, what_));
+  return ErrorAboutRank(departure.rank, departure.code,
+                        absl::StrCat("rank ", departure.rank, " ", text));
 }
 
 // After every change of the roll: what it wants to say goes out, and an end is made known.
