@@ -1,0 +1,379 @@
+#include "platform/api/api.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
+#include "base/hash.h"
+#include "platform/api/launcher_calls.h"
+#include "platform/api/openapi.h"
+#include "platform/api/rest.h"
+#include "platform/api/schema_check_for_tests.h"
+#include "platform/http/client.h"
+#include "platform/service/world_for_tests.h"
+
+namespace tutti::api {
+namespace {
+
+using nlohmann::json;
+using service::DiskEngine;
+using ::testing::HasSubstr;
+
+// A real server on loopback, on an engine of this test whose launchers are played by a thread.
+class ApiTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Start(); }
+  void TearDown() override { End(); }
+
+  void Start() {
+    ServeOptions options{.directory = folder_.path() / "state", .port = 0};
+    options.make_engine = [this]() -> absl::StatusOr<std::unique_ptr<engine::Engine>> {
+      auto engine = std::make_unique<DiskEngine>(folder_.path() / "engine");
+      engine_ = engine.get();
+      return engine;
+    };
+    options.service.observe_interval = absl::Milliseconds(20);
+    auto platform = Platform::Start(options);
+    ASSERT_TRUE(platform.ok()) << platform.status();
+    platform_ = *std::move(platform);
+    over_ = false;
+    launchers_ = std::thread([this] {
+      service::Launchers launchers(engine_, {});
+      while (!over_) {
+        if (!play_ || !launchers.Step(platform_->service(), absl::Now())) {
+          absl::SleepFor(absl::Milliseconds(2));
+        }
+      }
+    });
+  }
+  void End() {
+    over_ = true;
+    if (launchers_.joinable()) launchers_.join();
+    platform_.reset();
+  }
+
+  http::ClientResponse Send(http::ClientRequest request, absl::optional<std::string> token = {}) {
+    http::Client client(platform_->url(), token.value_or(platform_->user_token()));
+    auto response = client.Send(request);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? *std::move(response) : http::ClientResponse{};
+  }
+  http::ClientResponse Get(const std::string& target) { return Send({.target = target}); }
+  // The body, which must fit the schema that the document gives for that answer.
+  json Fits(const std::string& method, const std::string& pattern,
+            const http::ClientResponse& response) {
+    const json body = json::parse(response.body, nullptr, false);
+    EXPECT_FALSE(body.is_discarded()) << response.body;
+    const json& operation = document_.at("paths").at(pattern).at(method);
+    const std::string status = std::to_string(response.status);
+    EXPECT_TRUE(operation.at("responses").contains(status))
+        << method << " " << pattern << " answered an undocumented " << status << ": "
+        << response.body;
+    if (!operation["responses"].contains(status)) return body;
+    json answer = operation["responses"][status];
+    if (answer.contains("$ref")) {
+      answer = document_.at(json::json_pointer(answer["$ref"].get<std::string>().substr(1)));
+    }
+    EXPECT_EQ(check_.Check(answer.at("content").at("application/json").at("schema"), body), "");
+    return body;
+  }
+  json CreateJob(const std::string& text = service::kJobFile) {
+    return Fits("post", "/v1/jobs",
+                Send({.method = "POST",
+                      .target = "/v1/jobs",
+                      .body = json{{"text", text}, {"base_directory", "/"}}.dump()}));
+  }
+  std::string LauncherToken() {
+    return json::parse(base::ReadFile(folder_.path() / "state" / "launcher.json").value())
+        .at("token");
+  }
+  void ExpectError(const http::ClientResponse& response, int status, const std::string& code) {
+    EXPECT_EQ(response.status, status) << response.body;
+    const json body = json::parse(response.body, nullptr, false);
+    ASSERT_TRUE(body.is_object()) << response.body;
+    EXPECT_EQ(check_.Check(document_["components"]["schemas"]["Error"], body), "");
+    EXPECT_EQ(body["error"]["code"], code);
+  }
+
+  base::TemporaryDirectory folder_;
+  const json document_ = json::parse(OpenApiText().begin(), OpenApiText().end());
+  const SchemaCheck check_{document_};
+  DiskEngine* engine_ = nullptr;
+  std::unique_ptr<Platform> platform_;
+  std::thread launchers_;
+  std::atomic<bool> over_ = false, play_ = true;
+};
+
+TEST_F(ApiTest, DocumentsTheRoutesThatThereAreAndNoOthers) {
+  std::set<std::string> there;
+  auto routes = UserRoutes(&platform_->service());
+  for (auto& route : LauncherRoutes(&platform_->service())) routes.push_back(route);
+  for (const Route& route : routes) {
+    there.insert(absl::AsciiStrToLower(route.method) + " " +
+                 absl::StrReplaceAll(route.pattern, {{"...}", "}"}}));
+  }
+  std::set<std::string> documented;
+  for (const auto& [path, operations] : document_.at("paths").items()) {
+    for (const auto& [method, operation] : operations.items()) {
+      if (method != "parameters") documented.insert(method + " " + path);
+    }
+  }
+  EXPECT_EQ(there, documented);
+  EXPECT_EQ(json::parse(Send({.target = "/openapi.json"}, "").body), document_);
+}
+
+TEST_F(ApiTest, DocumentsWhoMayCallWhat) {
+  for (const Route& route : LauncherRoutes(&platform_->service())) {
+    EXPECT_EQ(route.access, Access::kLauncher) << route.pattern;
+    EXPECT_TRUE(absl::StartsWith(route.pattern, "/internal/")) << route.pattern;
+  }
+  for (const Route& route : UserRoutes(&platform_->service())) {
+    const json& operation = document_["paths"][absl::StrReplaceAll(route.pattern, {{"...}", "}"}})]
+                                     [absl::AsciiStrToLower(route.method)];
+    EXPECT_EQ(route.access == Access::kAnyone, operation.contains("security")) << route.pattern;
+  }
+}
+
+TEST_F(ApiTest, LeadsAJobFromSubmissionToItsDeletion) {
+  const json created = CreateJob();
+  EXPECT_EQ(created["id"], "j");
+  EXPECT_EQ(created["name"], "j");
+  EXPECT_EQ(created["display_name"], "j");
+  EXPECT_EQ(created["state"], "Queued");
+  EXPECT_EQ(created["world_size"], 2);
+
+  std::vector<json> lines;
+  std::string cursor_in_the_middle;
+  const http::ClientResponse stream =
+      Send({.target = "/v1/jobs/j/stream",
+            .stall_timeout = absl::Seconds(30),
+            .on_chunk = http::ByLine([&](absl::string_view line) {
+              lines.push_back(json::parse(line.begin(), line.end()));
+              return absl::OkStatus();
+            })});
+  EXPECT_EQ(stream.status, 200);
+  ASSERT_EQ(lines.size(), 13u);
+  for (const json& line : lines) {
+    EXPECT_EQ(check_.Check(document_["components"]["schemas"]["StreamLine"], line), "");
+  }
+  EXPECT_EQ(lines.back()["state"], "Completed");
+  const http::ClientResponse rest =
+      Get(absl::StrCat("/v1/jobs/j/stream?cursor=", lines[9]["cursor"].get<std::string>()));
+  EXPECT_EQ(std::count(rest.body.begin(), rest.body.end(), '\n'), 3);
+
+  const json job = Fits("get", "/v1/jobs/{job}", Get("/v1/jobs/j"));
+  EXPECT_EQ(job["state"], "Completed");
+  EXPECT_EQ(job["events"].size(), 7u);
+  EXPECT_EQ(job["nodes"], json({"n1", "n2"}));
+  EXPECT_THAT(job["ended"].get<std::string>(),
+              ::testing::MatchesRegex("20..-..-..T..:..:..\\.......Z"));
+  const json jobs = Fits("get", "/v1/jobs", Get("/v1/jobs?state=completed,failed&limit=5"));
+  EXPECT_EQ(jobs["jobs"].size(), 1u);
+  EXPECT_EQ(Fits("get", "/v1/jobs", Get("/v1/jobs?before=1"))["jobs"].size(), 0u);
+
+  const json files = Fits("get", "/v1/jobs/{job}/files", Get("/v1/jobs/j/files"));
+  EXPECT_EQ(files["files"].size(), 4u);
+  EXPECT_EQ(Get("/v1/jobs/j/files/outputs/from-n1").body, "result");
+  EXPECT_EQ(Get("/v1/jobs/j/files/logs/rank-0.stdout").headers.at("content-type"),
+            "text/plain; charset=utf-8");
+
+  Fits("post", "/v1/jobs/{job}/cancel", Send({.method = "POST", .target = "/v1/jobs/j/cancel"}));
+  Fits("delete", "/v1/jobs/{job}", Send({.method = "DELETE", .target = "/v1/jobs/j"}));
+  ExpectError(Get("/v1/jobs/j"), 404, "not_found");
+}
+
+TEST_F(ApiTest, ShowsNodesAndWhoHoldsThem) {
+  play_ = false;
+  CreateJob();
+  json nodes;
+  const auto deadline = base::Deadline::After(absl::Seconds(20));
+  do {
+    nodes = Fits("get", "/v1/nodes", Get("/v1/nodes"))["nodes"];
+  } while (nodes[0]["job"].is_null() && !deadline.Expired());
+  EXPECT_EQ(nodes[0]["state"], "running");
+  EXPECT_EQ(nodes[0]["job"], "j");
+  ExpectError(Send({.method = "DELETE", .target = "/v1/jobs/j"}), 409, "failed_precondition");
+  const std::string stream = Get("/v1/jobs/j/stream?follow=false").body;
+  EXPECT_THAT(stream, HasSubstr("\"Queued\""));
+}
+
+TEST_F(ApiTest, KeepsSnapshotsByTheirHash) {
+  const std::string bytes(3 << 20, 's');
+  const std::string name = "sha256:" + base::Hex(base::Sha256Of(bytes));
+  const std::string target = "/v1/snapshots/" + name;
+  EXPECT_EQ(Send({.method = "HEAD", .target = target}).status, 404);
+  const auto put = [&](const std::string& body) {
+    return Send(
+        {.method = "PUT", .target = target, .content_type = "application/zstd", .body = body});
+  };
+  ExpectError(put("something else"), 400, "invalid_argument");
+  EXPECT_EQ(Send({.method = "HEAD", .target = target}).status, 404);
+  Fits("put", "/v1/snapshots/{snapshot}", put(bytes));
+  EXPECT_EQ(put(bytes).status, 201);
+  EXPECT_EQ(Send({.method = "HEAD", .target = target}).status, 200);
+  const auto read = Send({.target = "/internal" + target}, LauncherToken());
+  EXPECT_EQ(read.status, 200);
+  EXPECT_EQ(read.body, bytes);
+  ExpectError(Send({.method = "PUT", .target = "/v1/snapshots/sha256:..", .body = "x"}), 400,
+              "invalid_argument");
+}
+
+TEST_F(ApiTest, AsksForTheRightToken) {
+  ExpectError(Send({.target = "/v1/jobs"}, ""), 401, "unauthenticated");
+  ExpectError(Send({.target = "/v1/jobs"}, "wrong"), 401, "unauthenticated");
+  ExpectError(Send({.target = "/v1/jobs"}, LauncherToken()), 401, "unauthenticated");
+  ExpectError(Get("/internal/v1/allocations/x.1/nodes/0/go"), 401, "unauthenticated");
+  EXPECT_EQ(Send({.target = "/v1/health"}, "").status, 200);
+  EXPECT_EQ(Fits("get", "/v1/health", Send({.target = "/v1/health"}, ""))["status"], "ok");
+}
+
+TEST_F(ApiTest, SaysWhatIsWrongWithARequest) {
+  const auto post = [&](const std::string& body) {
+    return Send({.method = "POST", .target = "/v1/jobs", .body = body});
+  };
+  const auto broken = post("{\"text\": \"x\",\n \"base_directory\" 3}");
+  ExpectError(broken, 400, "invalid_argument");
+  EXPECT_THAT(broken.body, HasSubstr("line 2, column"));
+  ExpectError(post("[]"), 400, "invalid_argument");
+  ExpectError(post(R"({"text": 1, "base_directory": "/"})"), 400, "invalid_argument");
+  ExpectError(post(R"({"base_directory": "/"})"), 400, "invalid_argument");
+  ExpectError(post(R"({"text": "x", "base_directory": "/", "txet": 1})"), 400, "invalid_argument");
+  ExpectError(post(R"({"text": "a\u0000b", "base_directory": "/"})"), 400, "invalid_argument");
+  ExpectError(post(std::string(100000, '[')), 400, "invalid_argument");
+  ExpectError(post(std::string((1 << 20) + 1, ' ')), 413, "too_large");
+  const auto wrong_key =
+      post(json{{"text", "comand: x\n"}, {"base_directory", "/"}, {"file", "my.yml"}}.dump());
+  ExpectError(wrong_key, 400, "invalid_argument");
+  EXPECT_THAT(wrong_key.body, HasSubstr("my.yml:1"));
+  CreateJob();
+  ExpectError(post(json{{"text", service::kJobFile}, {"base_directory", "/"}}.dump()), 409,
+              "already_exists");
+  for (const char* target :
+       {"/v1/jobs?limit=0", "/v1/jobs?limit=x", "/v1/jobs?state=Lost", "/v1/jobs?before=-1",
+        "/v1/jobs/j/stream?cursor=x", "/v1/jobs/j/stream?follow=maybe"}) {
+    ExpectError(Get(target), 400, "invalid_argument");
+  }
+  for (const char* target :
+       {"/", "/v1", "/v1/jobs/none", "/v1/jobs/none/stream", "/v1/jobs//files",
+        "/v1/jobs/none/files", "/v1/jobs/none/files/logs/x", "/v1/jobs/j/files/logs/none",
+        "/v1/jobs/j/files/tutti.db", "/v1/jobs/j/x"}) {
+    ExpectError(Get(target), 404, "not_found");
+  }
+  ExpectError(Send({.method = "PUT", .target = "/v1/jobs"}), 405, "method_not_allowed");
+}
+
+TEST_F(ApiTest, TellsALauncherOfAnUnknownAllocationToEnd) {
+  const std::string node = "/internal/v1/allocations/j.9/nodes/0";
+  const std::string token = LauncherToken();
+  const auto post = [&](const std::string& rest) {
+    return Send({.method = "POST", .target = node + rest, .body = "{\"kind\":\"x\"}"}, token);
+  };
+  ExpectError(post("/events?first=1"), 410, "gone");
+  ExpectError(post("/output?rank=0&stream=stdout&offset=0"), 410, "gone");
+  ExpectError(Send({.target = node + "/go?wait=1"}, token), 410, "gone");
+  ExpectError(Send({.method = "PUT", .target = node + "/files?path=outputs/x", .body = "x"}, token),
+              410, "gone");
+  ExpectError(post("/output?rank=0&stream=stdin&offset=0"), 400, "invalid_argument");
+  ExpectError(post("/output?stream=stdout"), 400, "invalid_argument");
+  ExpectError(post("/events?first=0"), 400, "invalid_argument");
+  ExpectError(Send({.target = "/internal/v1/allocations/j.9/nodes/x/go"}, token), 400,
+              "invalid_argument");
+}
+
+TEST_F(ApiTest, HearsALauncherOut) {
+  play_ = false;
+  CreateJob();
+  const auto deadline = base::Deadline::After(absl::Seconds(20));
+  while (engine_->Starts().size() < 2 && !deadline.Expired()) std::this_thread::yield();
+  const std::string base = "/internal/v1/allocations/j.1/nodes/";
+  const std::string pattern = "/internal/v1/allocations/{allocation}/nodes/{node}";
+  const auto post = [&](const std::string& rest, const std::string& body) {
+    return Send({.method = "POST", .target = base + rest, .body = body}, LauncherToken());
+  };
+  const std::string prepared = "{\"kind\":\"prepared\",\"time\":1}\n";
+  const json events = Fits("post", pattern + "/events", post("0/events?first=1", prepared));
+  EXPECT_EQ(events["acknowledged"], 1);
+  EXPECT_EQ(events["go"], false);
+  EXPECT_EQ(Fits("get", pattern + "/go", Send({.target = base + "0/go"}, LauncherToken()))["go"],
+            false);
+  std::thread waiter([&] {
+    const auto go = Send({.target = base + "0/go?wait=20"}, LauncherToken());
+    EXPECT_EQ(json::parse(go.body)["go"], true);
+  });
+  post("1/events?first=1", prepared);
+  waiter.join();
+  const std::string output = "0/output?rank=0&stream=stdout&offset=";
+  EXPECT_EQ(Fits("post", pattern + "/output", post(output + "0", "one\n"))["acknowledged"], 4);
+  EXPECT_EQ(json::parse(post(output + "9", "gap").body)["acknowledged"], 4);
+  EXPECT_EQ(json::parse(post(output + "0", "one\ntwo\xff\n").body)["acknowledged"], 9);
+  Fits("put", pattern + "/files",
+       Send({.method = "PUT", .target = base + "0/files?path=outputs/a/b", .body = "bytes"},
+            LauncherToken()));
+  EXPECT_EQ(Get("/v1/jobs/j/files/outputs/a/b").body, "bytes");
+  ExpectError(
+      Send({.method = "PUT", .target = base + "0/files?path=../b", .body = "x"}, LauncherToken()),
+      400, "invalid_argument");
+  EXPECT_EQ(Get("/v1/jobs/j/files/logs/rank-0.stdout").body, "one\ntwo\xff\n");
+  EXPECT_THAT(Get("/v1/jobs/j/stream?follow=false").body, HasSubstr("two\xEF\xBF\xBD"));
+}
+
+TEST_F(ApiTest, ComesBackWithItsJobsAndAFollowerGoesOn) {
+  play_ = false;
+  CreateJob();
+  const std::string before = Get("/v1/jobs/j/stream?follow=false").body;
+  const std::string last = before.substr(before.rfind("{\"type\""));
+  const std::string cursor = json::parse(last)["cursor"];
+  End();
+  play_ = true;
+  Start();
+  std::string states;
+  Send({.target = "/v1/jobs/j/stream?cursor=" + cursor,
+        .stall_timeout = absl::Seconds(30),
+        .on_chunk = http::ByLine([&](absl::string_view line) {
+          const json parsed = json::parse(line.begin(), line.end());
+          if (parsed["type"] == "state") states += parsed["state"].get<std::string>() + " ";
+          return absl::OkStatus();
+        })});
+  EXPECT_THAT(states, HasSubstr("Running Finalizing Completed"));
+  EXPECT_THAT(states, ::testing::Not(HasSubstr("Queued")));
+}
+
+TEST_F(ApiTest, RefusesASecondServiceAndATakenPort) {
+  ServeOptions options{.directory = folder_.path() / "state"};
+  options.make_engine = []() -> absl::StatusOr<std::unique_ptr<engine::Engine>> {
+    ADD_FAILURE() << "an engine was made without holding the folder";
+    return absl::InternalError("");
+  };
+  EXPECT_TRUE(absl::IsFailedPrecondition(Platform::Start(options).status()));
+  const std::string url = platform_->url();
+  options.directory = folder_.path() / "other";
+  options.port = std::stoi(url.substr(url.rfind(':') + 1));
+  options.make_engine = [&]() -> absl::StatusOr<std::unique_ptr<engine::Engine>> {
+    return std::make_unique<DiskEngine>(folder_.path() / "other-engine");
+  };
+  const auto taken = Platform::Start(options);
+  EXPECT_TRUE(absl::IsAlreadyExists(taken.status())) << taken.status();
+  EXPECT_FALSE(std::filesystem::exists(options.directory / "service.json"));
+}
+
+TEST_F(ApiTest, EndsPromptlyWhileFollowersWait) {
+  play_ = false;
+  CreateJob();
+  std::thread follower([&, url = platform_->url(), token = platform_->user_token()] {
+    http::Client client(url, token);
+    (void)client.Send({.target = "/v1/jobs/j/stream",
+                       .stall_timeout = absl::Seconds(30),
+                       .on_chunk = [](absl::string_view) { return absl::OkStatus(); }});
+  });
+  const absl::Time start = absl::Now();
+  End();
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  follower.join();
+}
+
+}  // namespace
+}  // namespace tutti::api

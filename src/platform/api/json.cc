@@ -1,0 +1,188 @@
+#include "platform/api/json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace tutti::api {
+namespace {
+
+// Keeps the fields in the order in which they are written, for people who read it.
+using json = nlohmann::ordered_json;
+
+std::string Text(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string Rfc3339(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
+}
+
+json Rfc3339OrNull(const std::optional<absl::Time>& time) {
+  return time ? json(Rfc3339(*time)) : json(nullptr);
+}
+
+json TextOrNull(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
+
+const char* Name(spec::Priority priority) {
+  switch (priority) {
+    case spec::Priority::kLow:
+      return "low";
+    case spec::Priority::kHigh:
+      return "high";
+    case spec::Priority::kNormal:
+      break;
+  }
+  return "normal";
+}
+
+std::string StateName(store::JobState state) { return std::string(store::Name(state)); }
+
+json Failures(const std::vector<service::Failure>& failures) {
+  json list = json::array();
+  for (const service::Failure& failure : failures) {
+    list.push_back({{"rank", failure.rank < 0 ? json(nullptr) : json(failure.rank)},
+                    {"node", failure.node},
+                    {"what", failure.what},
+                    {"consequence", failure.consequence}});
+  }
+  return list;
+}
+
+json Job(const service::JobStatus& status) {
+  const store::Job& job = status.record.job;
+  const spec::JobSpec& spec = job.spec;
+  return {{"id", job.id},
+          {"sequence", job.sequence},
+          {"name", TextOrNull(spec.name)},
+          {"display_name", spec.display_name.empty() ? job.id : spec.display_name},
+          {"experiment_name", spec.experiment_name},
+          {"state", StateName(status.record.last.state)},
+          {"reason", status.reason},
+          {"created", Rfc3339(job.created)},
+          {"started", Rfc3339OrNull(status.record.started)},
+          {"ended", Rfc3339OrNull(status.record.ended())},
+          {"compute", spec.compute},
+          {"node_count", spec.instance_count},
+          {"world_size", spec.WorldSize()},
+          {"priority", Name(spec.priority)},
+          {"expected_start", Rfc3339OrNull(status.expected_start)},
+          {"nodes", status.nodes},
+          {"warnings", job.warnings},
+          {"failures", Failures(status.failures)},
+          {"snapshot", TextOrNull(job.snapshot)}};
+}
+
+absl::Status Wrong(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("the body of the request: ", what));
+}
+
+// What the parser says, without its own name and number.
+std::string Place(const nlohmann::json::parse_error& error) {
+  const std::string what = error.what();
+  const size_t at = what.find("] ");
+  return at == std::string::npos ? what : what.substr(at + 2);
+}
+
+absl::Status ReadField(const nlohmann::json& value, const char* name, bool required,
+                       std::string& to) {
+  const auto field = value.find(name);
+  if (field == value.end() || (field->is_null() && !required)) {
+    return required ? Wrong(absl::StrCat("\"", name, "\" is missing")) : absl::OkStatus();
+  }
+  if (!field->is_string()) return Wrong(absl::StrCat("\"", name, "\" must be a text"));
+  to = field->get<std::string>();
+  if (absl::StrContains(to, '\0')) return Wrong(absl::StrCat("\"", name, "\" holds a NUL"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string JobJson(const service::JobStatus& status, const std::vector<store::Event>* events) {
+  json job = Job(status);
+  if (events != nullptr) {
+    job["events"] = json::array();
+    for (const store::Event& event : *events) {
+      job["events"].push_back({{"sequence", event.sequence},
+                               {"time", Rfc3339(event.time)},
+                               {"state", StateName(event.state)},
+                               {"reason", event.reason}});
+    }
+  }
+  return Text(job);
+}
+
+std::string JobsJson(const std::vector<service::JobStatus>& jobs) {
+  json list = json::array();
+  for (const service::JobStatus& job : jobs) list.push_back(Job(job));
+  return Text({{"jobs", std::move(list)}});
+}
+
+std::string NodesJson(const std::vector<service::NodeStatus>& nodes) {
+  json list = json::array();
+  for (const service::NodeStatus& node : nodes) {
+    list.push_back({{"name", node.node.name},
+                    {"address", node.node.address},
+                    {"cores", node.node.cores},
+                    {"memory_bytes", node.node.memory_bytes},
+                    {"state", node.job.empty() ? "idle" : "running"},
+                    {"job", TextOrNull(node.job)}});
+  }
+  return Text({{"nodes", std::move(list)}});
+}
+
+std::string FilesJson(const std::vector<service::JobFile>& files) {
+  json list = json::array();
+  for (const service::JobFile& file : files) {
+    list.push_back({{"path", file.path}, {"bytes", file.bytes}});
+  }
+  return Text({{"files", std::move(list)}});
+}
+
+std::string StreamLine(const service::FollowItem& item) {
+  json line;
+  if (item.event) {
+    line = {{"type", "state"},
+            {"cursor", item.cursor},
+            {"time", Rfc3339(item.time)},
+            {"state", StateName(item.event->state)},
+            {"reason", item.event->reason}};
+  } else {
+    line = {{"type", "output"},
+            {"cursor", item.cursor},
+            {"time", Rfc3339(item.time)},
+            {"rank", item.rank},
+            {"stream", std::string(service::Name(item.stream))},
+            {"text", item.text}};
+    if (item.partial) line["partial"] = true;
+  }
+  return Text(line) + "\n";
+}
+
+absl::StatusOr<service::Submission> SubmissionFromJson(absl::string_view body) {
+  nlohmann::json value;
+  try {
+    value = nlohmann::json::parse(body.begin(), body.end());
+  } catch (const nlohmann::json::parse_error& error) {
+    return Wrong(Place(error));
+  }
+  if (!value.is_object()) return Wrong("must be a JSON object");
+  for (const auto& [name, field] : value.items()) {
+    if (name != "file" && name != "text" && name != "base_directory" && name != "snapshot") {
+      return Wrong(absl::StrCat("unknown field \"", name.substr(0, 80),
+                                "\": file, text, base_directory and snapshot are known"));
+    }
+  }
+  service::Submission submission;
+  std::string directory;
+  absl::Status status = ReadField(value, "file", false, submission.file);
+  status.Update(ReadField(value, "text", true, submission.text));
+  status.Update(ReadField(value, "base_directory", true, directory));
+  status.Update(ReadField(value, "snapshot", false, submission.snapshot));
+  if (!status.ok()) return status;
+  submission.base_directory = directory;
+  return submission;
+}
+
+}  // namespace tutti::api

@@ -1,0 +1,25 @@
+// What the service says, as the JSON of docs/formats/rest.md. Pure functions. Text that is not
+// UTF-8 has U+FFFD for the bytes that are not.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "platform/service/service.h"
+
+namespace tutti::api {
+
+// `events` null: left out.
+std::string JobJson(const service::JobStatus& job, const std::vector<store::Event>* events);
+std::string JobsJson(const std::vector<service::JobStatus>& jobs);
+std::string NodesJson(const std::vector<service::NodeStatus>& nodes);
+std::string FilesJson(const std::vector<service::JobFile>& files);
+// One line of a stream, with its newline.
+std::string StreamLine(const service::FollowItem& item);
+
+// The body of POST /v1/jobs. InvalidArgument says where it is wrong.
+absl::StatusOr<service::Submission> SubmissionFromJson(absl::string_view body);
+
+}  // namespace tutti::api

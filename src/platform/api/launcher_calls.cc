@@ -1,0 +1,110 @@
+#include "platform/api/launcher_calls.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status.h"
+#include "platform/api/query.h"
+
+namespace tutti::api {
+namespace {
+
+using http::JsonResponse;
+using http::Response;
+using service::Service;
+
+constexpr uint64_t kMaxResult = uint64_t{1} << 40;
+constexpr int64_t kLongestWait = 60;
+constexpr absl::Duration kLook = absl::Milliseconds(500);  // whether the launcher is still there
+constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+
+// An allocation that is over is 410: the launcher ends.
+Response ErrorResponse(const absl::Status& status) {
+  if (absl::IsAborted(status))
+    return http::ErrorResponse(410, "gone", std::string(status.message()));
+  return http::ErrorResponse(status);
+}
+
+Response JsonOr(const absl::StatusOr<std::string>& json) {
+  return json.ok() ? JsonResponse(*json) : ErrorResponse(json.status());
+}
+
+absl::StatusOr<int> NodeOf(const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int64_t node, NumberFrom(call["node"], "node", 0, kMost));
+  return static_cast<int>(node);
+}
+
+absl::StatusOr<std::string> Events(Service* service, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t first, QueryNumber(call.request, "first", 1, 1));
+  TUTTI_ASSIGN_OR_RETURN(const std::string body, call.connection.ReadBody());
+  const std::vector<std::string> lines = absl::StrSplit(body, '\n', absl::SkipEmpty());
+  TUTTI_ASSIGN_OR_RETURN(const Service::Acknowledgement answer,
+                         service->ReportEvents(call["allocation"], node, first, lines));
+  return absl::StrCat("{\"acknowledged\": ", answer.acknowledged,
+                      ", \"go\": ", answer.go ? "true" : "false", "}");
+}
+
+absl::StatusOr<std::string> Go(Service* service, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t wait, QueryNumber(call.request, "wait", 0, 0, kMost));
+  const auto deadline = base::Deadline::After(absl::Seconds(std::min(wait, kLongestWait)));
+  bool go = false;
+  do {
+    TUTTI_ASSIGN_OR_RETURN(
+        go, service->WaitForGo(call["allocation"], node,
+                               base::Deadline::Sooner(deadline, base::Deadline::After(kLook))));
+  } while (!go && !deadline.Expired() && !call.connection.Closed());
+  return absl::StrCat("{\"go\": ", go ? "true" : "false", "}");
+}
+
+absl::StatusOr<std::string> Output(Service* service, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t rank,
+                         NumberFrom(call.request.Query("rank"), "rank", 0, kMost));
+  TUTTI_ASSIGN_OR_RETURN(const service::Stream stream,
+                         service::StreamFromName(call.request.Query("stream")));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t offset, QueryNumber(call.request, "offset", 0, 0));
+  TUTTI_ASSIGN_OR_RETURN(const std::string body, call.connection.ReadBody());
+  TUTTI_ASSIGN_OR_RETURN(const uint64_t kept,
+                         service->AppendOutput(call["allocation"], node, static_cast<int>(rank),
+                                               stream, offset, body));
+  return absl::StrCat("{\"acknowledged\": ", kept, "}");
+}
+
+absl::StatusOr<std::string> PutFile(Service* service, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(call));
+  TUTTI_ASSIGN_OR_RETURN(
+      const auto file, service->ReceiveFile(call["allocation"], node, call.request.Query("path")));
+  TUTTI_RETURN_IF_ERROR(call.connection.ReadBodyTo(
+      [&](absl::string_view bytes) { return file->Write(bytes); }, kMaxResult));
+  TUTTI_RETURN_IF_ERROR(file->Commit());
+  return "{}";
+}
+
+Response Snapshot(Service* service, const Call& call) {
+  const auto file = service->snapshots().Find(call["snapshot"]);
+  if (!file.ok()) return ErrorResponse(file.status());
+  return {.content_type = "application/zstd", .file = *file};
+}
+
+}  // namespace
+
+std::vector<Route> LauncherRoutes(Service* service) {
+  const auto with = [service](absl::StatusOr<std::string> (*answer)(Service*, const Call&)) {
+    return [service, answer](const Call& call) { return JsonOr(answer(service, call)); };
+  };
+  const std::string node = "/internal/v1/allocations/{allocation}/nodes/{node}";
+  return {
+      {"POST", node + "/events", Access::kLauncher, with(Events)},
+      {"GET", node + "/go", Access::kLauncher, with(Go)},
+      {"POST", node + "/output", Access::kLauncher, with(Output)},
+      {"PUT", node + "/files", Access::kLauncher, with(PutFile)},
+      {"GET", "/internal/v1/snapshots/{snapshot}", Access::kLauncher,
+       [service](const Call& call) { return Snapshot(service, call); }},
+  };
+}
+
+}  // namespace tutti::api

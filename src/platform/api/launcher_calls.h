@@ -1,0 +1,13 @@
+// The calls of launchers (docs/formats/launch-plan.md).
+#pragma once
+
+#include <vector>
+
+#include "platform/api/router.h"
+#include "platform/service/service.h"
+
+namespace tutti::api {
+
+std::vector<Route> LauncherRoutes(service::Service* service);
+
+}  // namespace tutti::api

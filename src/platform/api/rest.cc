@@ -1,0 +1,143 @@
+#include "platform/api/rest.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status.h"
+#include "platform/api/json.h"
+#include "platform/api/openapi.h"
+#include "platform/api/query.h"
+#include "platform/api/stream.h"
+
+namespace tutti::api {
+namespace {
+
+using http::ErrorResponse;
+using http::JsonResponse;
+using http::Response;
+using service::Service;
+
+constexpr uint64_t kMaxJobFile = 1 << 20;
+constexpr uint64_t kMaxSnapshot = uint64_t{8} << 30;
+
+Response Health(const Call&) {
+  return JsonResponse(R"({"status": "ok", "version": ")" TUTTI_VERSION R"("})");
+}
+
+Response OpenApi(const Call&) { return JsonResponse(std::string(OpenApiText())); }
+
+Response HasSnapshot(Service* service, const Call& call) {
+  const auto file = service->snapshots().Find(call["snapshot"]);
+  return file.ok() ? JsonResponse("{}") : ErrorResponse(file.status());
+}
+
+absl::Status Receive(Service* service, const Call& call) {
+  TUTTI_ASSIGN_OR_RETURN(auto upload, service->snapshots().Begin(call["snapshot"]));
+  TUTTI_RETURN_IF_ERROR(call.connection.ReadBodyTo(
+      [&](absl::string_view bytes) { return upload.Write(bytes); }, kMaxSnapshot));
+  return upload.Commit();
+}
+
+Response PutSnapshot(Service* service, const Call& call) {
+  const absl::Status status = Receive(service, call);
+  return status.ok() ? JsonResponse("{}", 201) : ErrorResponse(status);
+}
+
+Response JobResponse(const absl::StatusOr<service::JobStatus>& job, int status = 200) {
+  return job.ok() ? JsonResponse(JobJson(*job, nullptr), status) : ErrorResponse(job.status());
+}
+
+Response CreateJob(Service* service, const Call& call) {
+  const auto body = call.connection.ReadBody(kMaxJobFile);
+  if (!body.ok()) return ErrorResponse(body.status());
+  const auto submission = SubmissionFromJson(*body);
+  if (!submission.ok()) return ErrorResponse(submission.status());
+  return JobResponse(service->Submit(*submission), 201);
+}
+
+absl::StatusOr<store::JobFilter> FilterOf(const http::Request& request) {
+  store::JobFilter filter;
+  TUTTI_ASSIGN_OR_RETURN(const int64_t limit, QueryNumber(request, "limit", 100, 1, 1000));
+  TUTTI_ASSIGN_OR_RETURN(filter.before, QueryNumber(request, "before", 0, 0));
+  filter.limit = static_cast<int>(limit);
+  for (const absl::string_view name :
+       absl::StrSplit(request.Query("state"), ',', absl::SkipEmpty())) {
+    TUTTI_ASSIGN_OR_RETURN(const store::JobState state, store::JobStateFromName(name));
+    filter.states.push_back(state);
+  }
+  return filter;
+}
+
+Response ListJobs(Service* service, const Call& call) {
+  const auto filter = FilterOf(call.request);
+  if (!filter.ok()) return ErrorResponse(filter.status());
+  const auto jobs = service->ListJobs(*filter);
+  return jobs.ok() ? JsonResponse(JobsJson(*jobs)) : ErrorResponse(jobs.status());
+}
+
+Response GetJob(Service* service, const Call& call) {
+  const auto job = service->GetJob(call["job"]);
+  if (!job.ok()) return ErrorResponse(job.status());
+  const auto events = service->EventsOf(call["job"]);
+  if (!events.ok()) return ErrorResponse(events.status());
+  return JsonResponse(JobJson(*job, &*events));
+}
+
+Response DeleteJob(Service* service, const Call& call) {
+  const absl::Status status = service->Delete(call["job"]);
+  return status.ok() ? JsonResponse("{}") : ErrorResponse(status);
+}
+
+Response ListFiles(Service* service, const Call& call) {
+  if (const auto job = service->GetJob(call["job"]); !job.ok()) return ErrorResponse(job.status());
+  const auto files = service->files().List(call["job"]);
+  return files.ok() ? JsonResponse(FilesJson(*files)) : ErrorResponse(files.status());
+}
+
+std::string ContentType(absl::string_view path) {
+  if (absl::EndsWith(path, ".json")) return "application/json";
+  if (absl::StartsWith(path, "logs/") || absl::EndsWith(path, ".txt")) {
+    return "text/plain; charset=utf-8";
+  }
+  return "application/octet-stream";
+}
+
+Response GetFile(Service* service, const Call& call) {
+  if (const auto job = service->GetJob(call["job"]); !job.ok()) return ErrorResponse(job.status());
+  const auto file = service->files().Find(call["job"], call["path"]);
+  if (!file.ok()) return ErrorResponse(file.status());
+  return Response{.content_type = ContentType(call["path"]),
+                  .headers = {{"X-Content-Type-Options", "nosniff"}},
+                  .file = *file};
+}
+
+Response ListNodes(Service* service, const Call&) {
+  const auto nodes = service->ListNodes();
+  return nodes.ok() ? JsonResponse(NodesJson(*nodes)) : ErrorResponse(nodes.status());
+}
+
+}  // namespace
+
+std::vector<Route> UserRoutes(Service* service) {
+  const auto with = [service](Response (*answer)(Service*, const Call&)) {
+    return [service, answer](const Call& call) { return answer(service, call); };
+  };
+  return {
+      {"GET", "/openapi.json", Access::kAnyone, OpenApi},
+      {"GET", "/v1/health", Access::kAnyone, Health},
+      {"HEAD", "/v1/snapshots/{snapshot}", Access::kUser, with(HasSnapshot)},
+      {"PUT", "/v1/snapshots/{snapshot}", Access::kUser, with(PutSnapshot)},
+      {"POST", "/v1/jobs", Access::kUser, with(CreateJob)},
+      {"GET", "/v1/jobs", Access::kUser, with(ListJobs)},
+      {"GET", "/v1/jobs/{job}", Access::kUser, with(GetJob)},
+      {"DELETE", "/v1/jobs/{job}", Access::kUser, with(DeleteJob)},
+      {"POST", "/v1/jobs/{job}/cancel", Access::kUser,
+       [service](const Call& call) { return JobResponse(service->Cancel(call["job"])); }},
+      {"GET", "/v1/jobs/{job}/stream", Access::kUser, with(StreamJob)},
+      {"GET", "/v1/jobs/{job}/files", Access::kUser, with(ListFiles)},
+      {"GET", "/v1/jobs/{job}/files/{path...}", Access::kUser, with(GetFile)},
+      {"GET", "/v1/nodes", Access::kUser, with(ListNodes)},
+  };
+}
+
+}  // namespace tutti::api

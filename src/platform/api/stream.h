@@ -1,0 +1,12 @@
+// GET /v1/jobs/{job}/stream: a job's state changes and output as JSON lines, for as long as it
+// takes.
+#pragma once
+
+#include "platform/api/router.h"
+#include "platform/service/service.h"
+
+namespace tutti::api {
+
+http::Response StreamJob(service::Service* service, const Call& call);
+
+}  // namespace tutti::api
