@@ -33,7 +33,7 @@ TEST_F(ShardBytesTest, APlainFileIsItsBytes) {
 
 TEST_F(ShardBytesTest, ACompressedFileIsUnpacked) {
   std::string bytes;
-  for (int i = 0; i < 100000; ++i) bytes += static_cast<char>(i * i >> 3);
+  for (unsigned i = 0; i < 100000; ++i) bytes += static_cast<char>(i * i >> 3);
   EXPECT_EQ(Open("a.tar.zst", Compress(bytes))->view(), bytes);
   EXPECT_EQ(Open("frames.tar.zst", Compress(bytes) + Compress("more"))->view(), bytes + "more");
   EXPECT_EQ(Open("empty.tar.zst", Compress(""))->view(), "");
