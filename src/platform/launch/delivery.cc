@@ -103,7 +103,11 @@ void Delivery::AwaitGo() {
   while (!go_ && !gone_) {
     const auto response = go_link_.Call(request, base::Deadline::After(kNoDeadline));
     if (!Continue(response.status(), go_link_)) return;
-    if (response.ok() && SaysGo(*response)) go_ = true;
+    if (!response.ok()) continue;
+    if (SaysGo(*response)) go_ = true;
+    // A service that answers "no" at once, since the job is to be stopped, is not asked all the
+    // time.
+    if (!go_) go_link_.Pause(absl::Milliseconds(100));
   }
   news_->Notify();
 }

@@ -44,6 +44,13 @@ int64_t EventLog::size() const {
   return static_cast<int64_t>(lines_.size());
 }
 
+bool EventLog::finished() const {
+  absl::MutexLock lock(&mutex_);
+  if (lines_.empty()) return false;
+  const auto last = nlohmann::json::parse(lines_.back(), nullptr, false);
+  return last.is_object() && last.value("kind", "") == "finished";
+}
+
 std::string EventLog::From(int64_t first) const {
   absl::MutexLock lock(&mutex_);
   const auto begin = std::min<int64_t>(std::max<int64_t>(first - 1, 0), lines_.size());

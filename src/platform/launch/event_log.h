@@ -24,6 +24,8 @@ class EventLog {
   void Append(const std::string& kind, nlohmann::json fields);
 
   int64_t size() const;
+  // The last event is "finished".
+  bool finished() const;
   // The lines of the events from number `first` (from 1) on, each with its newline.
   std::string From(int64_t first) const;
   // Waits until there are more than `count` events, or Interrupt. False: interrupted.

@@ -79,8 +79,13 @@ class Launcher {
   absl::Status ClearUp() {
     const absl::Status ended =
         EndProcessesOf(plan_.allocation_id, base::Deadline::After(absl::Seconds(30)));
+    if (events_->finished()) return Deliver();
     const std::string reason = absl::StrCat("the launcher of node ", plan_.node().name, " died");
     events_->Append("lost", {{"reason", reason}});
+    ServiceLink link(plan_);  // what results there are belong to the user all the same
+    const absl::Status uploaded =
+        UploadOutputs(plan_, &link, base::Deadline::After(options_.delivery_limit));
+    if (!uploaded.ok()) spdlog::warn("{}", uploaded.ToString());
     return Finish(ended.ok() ? absl::InternalError(reason) : ended);
   }
 
@@ -150,9 +155,14 @@ class Launcher {
     const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
     TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_.AwaitOutput(deadline)));
     events_->Append("finished", {{"ok", status.ok()}, {"reason", std::string(status.message())}});
+    return Deliver();
+  }
+
+  absl::Status Deliver() {
+    const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
     TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_.AwaitEvents(deadline)));
     spool_->SaveAcknowledged(events_->size());
-    return absl::OkStatus();
+    return base::WriteFileAtomic(NodeFolders(plan_.directory).done(), "");
   }
 
   static absl::Status OkIfGone(const absl::Status& status) {

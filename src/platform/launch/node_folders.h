@@ -14,6 +14,7 @@ struct NodeFolders {
 
   std::filesystem::path started() const { return root / "started"; }
   std::filesystem::path lock() const { return root / "lock"; }
+  std::filesystem::path done() const { return root / "done"; }
   std::filesystem::path spool() const { return root / "spool"; }
   std::filesystem::path events() const { return spool() / "events.jsonl"; }
   std::filesystem::path acknowledged() const { return spool() / "acknowledged.json"; }

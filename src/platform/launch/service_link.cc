@@ -95,9 +95,13 @@ absl::StatusOr<http::ClientResponse> ServiceLink::Call(const http::ClientRequest
 }
 
 void ServiceLink::PauseAfterFailure() {
-  absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithTimeout(absl::Condition(&abandoned_), pause_);
+  Pause(pause_);
   pause_ = std::min(pause_ * 2, kLongestPause);
+}
+
+void ServiceLink::Pause(absl::Duration duration) {
+  absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(absl::Condition(&abandoned_), duration);
 }
 
 void ServiceLink::Abandon() {

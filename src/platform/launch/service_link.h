@@ -34,6 +34,9 @@ class ServiceLink {
   // Waits before the next attempt, longer each time since the last success; Abandon ends it.
   void PauseAfterFailure();
 
+  // Waits that long, or until Abandon.
+  void Pause(absl::Duration duration);
+
   // Ends the call in progress and fails all later ones with Cancelled.
   void Abandon();
 
