@@ -16,6 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int kDeepest = 100;
+
 // Whether a YAML reader takes the unquoted text for a string and not for a number, date or null.
 bool IsPlainWord(const std::string& text) {
   static constexpr std::array<absl::string_view, 9> kReserved = {"true", "false", "yes", "no", "on",
@@ -37,7 +39,7 @@ void EmitText(YAML::Emitter& yaml, const std::string& text) {
   }
 }
 
-// Depth is bounded by what the JSON parser accepted from our own service.
+// Recursive, as dump() is: kDeepest bounds both.
 void Emit(YAML::Emitter& yaml, const Json& value) {
   if (value.is_object()) {
     yaml << YAML::BeginMap;
@@ -64,8 +66,14 @@ void Emit(YAML::Emitter& yaml, const Json& value) {
 }  // namespace
 
 absl::Status WriteStructured(std::ostream& out, absl::string_view text, Format format) {
-  const Json value = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (value.is_discarded()) return absl::InternalError("the service's answer is no JSON");
+  bool too_deep = false;
+  const auto watch = [&too_deep](int depth, Json::parse_event_t, Json&) {
+    too_deep |= depth > kDeepest;
+    return !too_deep;
+  };
+  const Json value = Json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
+  if (too_deep || value.is_discarded())
+    return absl::InternalError("the service's answer is no JSON");
   if (format == Format::kJson) {
     out << value.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
     return absl::OkStatus();

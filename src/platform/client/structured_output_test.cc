@@ -32,6 +32,10 @@ TEST(StructuredOutput, YamlQuotesWhatWouldReadAsSomethingElse) {
 TEST(StructuredOutput, WhatIsNoJsonIsAnError) {
   std::ostringstream out;
   EXPECT_FALSE(WriteStructured(out, "<html>", Format::kYaml).ok());
+  EXPECT_FALSE(WriteStructured(out, std::string(1'000'000, '['), Format::kJson).ok());
+  const std::string deep = std::string(1000, '[') + std::string(1000, ']');
+  EXPECT_FALSE(WriteStructured(out, deep, Format::kJson).ok());
+  EXPECT_EQ(out.str(), "");
 }
 
 }  // namespace
