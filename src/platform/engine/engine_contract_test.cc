@@ -1,0 +1,145 @@
+// What every engine promises, over each implementation.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "platform/engine/fake/engine_fake.h"
+#include "platform/engine/local/launcher_process.h"
+#include "platform/engine/local/local_engine.h"
+
+namespace tutti::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// An engine of two nodes, and the way to end one of its launchers from outside.
+class Subject {
+ public:
+  virtual ~Subject() = default;
+  virtual Engine& engine() = 0;
+  virtual void EndLauncher(const std::string& id, int node) = 0;
+};
+
+class FakeSubject final : public Subject {
+ public:
+  Engine& engine() override { return engine_; }
+  void EndLauncher(const std::string& id, int node) override { engine_.EndLauncher(id, node); }
+
+ private:
+  FakeEngine engine_{2};
+};
+
+class LocalSubject final : public Subject {
+ public:
+  LocalSubject() {
+    LocalEngineOptions options;
+    options.root = root_.path();
+    options.node_count = 2;
+    options.launcher = {"/bin/sh", "-c", "exec sleep 600"};
+    engine_ = *LocalEngine::Open(options);
+  }
+  ~LocalSubject() override {
+    for (const AllocationState& state : *engine_->Observe()) {
+      for (size_t i = 0; i < state.launcher_alive.size(); ++i) EndLauncher(state.id, i);
+    }
+  }
+  Engine& engine() override { return *engine_; }
+  void EndLauncher(const std::string& id, int node) override {
+    const auto process =
+        ReadLauncherProcess(root_.path() / absl::StrCat("n", node + 1) / id / "launcher");
+    if (process) KillAtOnce(*process).IgnoreError();
+  }
+
+ private:
+  const base::TemporaryDirectory root_{"tutti-contract"};
+  std::unique_ptr<LocalEngine> engine_;
+};
+
+using Maker = std::unique_ptr<Subject> (*)();
+template <class T>
+std::unique_ptr<Subject> Make() {
+  return std::make_unique<T>();
+}
+
+class EngineContract : public ::testing::TestWithParam<Maker> {
+ protected:
+  Allocation Gang(const std::string& id, int size) {
+    const auto nodes = *engine.ListNodes();
+    Allocation allocation{id, {}};
+    spec::LaunchPlan plan;
+    plan.allocation_id = id;
+    for (int i = 0; i < size; ++i) plan.nodes.push_back({nodes[i].name, nodes[i].address, i, 1});
+    for (int i = 0; i < size; ++i) {
+      plan.node_index = i;
+      plan.directory = absl::StrCat(nodes[i].directory, "/", id);
+      allocation.plans.push_back(plan);
+    }
+    return allocation;
+  }
+  std::vector<bool> Alive(const std::string& id) {
+    for (const AllocationState& state : *engine.Observe()) {
+      if (state.id == id) return state.launcher_alive;
+    }
+    return {};
+  }
+  bool AwaitAlive(const std::string& id, const std::vector<bool>& expected) {
+    const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+    while (Alive(id) != expected) {
+      if (deadline.Expired()) return false;
+      ::usleep(2000);
+    }
+    return true;
+  }
+  const std::unique_ptr<Subject> subject = GetParam()();
+  Engine& engine = subject->engine();
+};
+
+TEST_P(EngineContract, ObservesWhatItStartedNodeByNode) {
+  EXPECT_THAT(*engine.Observe(), IsEmpty());
+  ASSERT_TRUE(engine.Start(Gang("a.1", 2)).ok());
+  ASSERT_TRUE(engine.Start(Gang("b.1", 1)).ok());
+  EXPECT_THAT(Alive("a.1"), ElementsAre(true, true));
+  EXPECT_THAT(Alive("b.1"), ElementsAre(true));
+  subject->EndLauncher("a.1", 1);
+  EXPECT_TRUE(AwaitAlive("a.1", {true, false}));
+}
+
+TEST_P(EngineContract, StartIsIdempotentAndReplacesADeadLauncherOnly) {
+  ASSERT_TRUE(engine.Start(Gang("a.1", 2)).ok());
+  ASSERT_TRUE(engine.Start(Gang("a.1", 2)).ok());
+  subject->EndLauncher("a.1", 0);
+  ASSERT_TRUE(AwaitAlive("a.1", {false, true}));
+  ASSERT_TRUE(engine.Start(Gang("a.1", 2)).ok());
+  EXPECT_THAT(Alive("a.1"), ElementsAre(true, true));
+}
+
+TEST_P(EngineContract, AGangForANodeThatDoesNotExistLeavesNothing) {
+  Allocation gang = Gang("a.1", 2);
+  for (spec::LaunchPlan& plan : gang.plans) plan.nodes[1].name = "n77";
+  EXPECT_EQ(engine.Start(gang).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(*engine.Observe(), IsEmpty());
+}
+
+TEST_P(EngineContract, ReleasesOnlyWhatHasEndedAndThenKnowsItNoMore) {
+  ASSERT_TRUE(engine.Start(Gang("a.1", 1)).ok());
+  EXPECT_EQ(engine.Release("a.1").code(), absl::StatusCode::kFailedPrecondition);
+  subject->EndLauncher("a.1", 0);
+  ASSERT_TRUE(AwaitAlive("a.1", {false}));
+  EXPECT_TRUE(engine.Release("a.1").ok());
+  EXPECT_THAT(*engine.Observe(), IsEmpty());
+}
+
+TEST_P(EngineContract, StopAndReleaseOfWhatItDoesNotKnowAreOk) {
+  EXPECT_TRUE(engine.Stop("no.1", absl::Seconds(1)).ok());
+  EXPECT_TRUE(engine.Release("no.1").ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, EngineContract,
+                         ::testing::Values(&Make<FakeSubject>, &Make<LocalSubject>),
+                         [](const auto& info) { return info.index == 0 ? "Fake" : "Local"; });
+
+}  // namespace
+}  // namespace tutti::engine

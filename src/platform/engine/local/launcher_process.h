@@ -1,0 +1,35 @@
+// Finding a launcher again by its process id and start time, which together name a process for
+// good, as they stand in a file: {"pid": P, "start_time": T}.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace tutti::engine {
+
+struct LauncherProcess {
+  pid_t pid = 0;
+  uint64_t start_time = 0;  // clock ticks since boot
+};
+
+// nullopt if there is no such file or nothing readable in it.
+std::optional<LauncherProcess> ReadLauncherProcess(const std::filesystem::path& file);
+absl::Status WriteLauncherProcess(const std::filesystem::path& file,
+                                  const LauncherProcess& process);
+
+// A zombie has ended.
+bool IsAlive(const LauncherProcess& process);
+
+// SIGTERM with the grace, in milliseconds, as its value. OK if it has ended.
+absl::Status AskToStop(const LauncherProcess& process, absl::Duration grace);
+
+// SIGKILL. OK if it has ended.
+absl::Status KillAtOnce(const LauncherProcess& process);
+
+}  // namespace tutti::engine

@@ -1,0 +1,80 @@
+// This machine as a small cluster: virtual nodes n1…nN, each with a loopback address (127.77.0.I),
+// a folder, a share of the processors and of the memory, and, where it is permitted, a host name.
+//
+//   ROOT/hosts                     the nodes' /etc/hosts
+//   ROOT/nI/ALLOCATION/            the allocation's folder on node I (docs/formats/launch-plan.md)
+//   ROOT/nI/ALLOCATION/plan.json   its plan; a folder without one never began and is cleared away
+//   ROOT/nI/ALLOCATION/launcher    process id and start time of the launcher started last
+//
+// Launchers run in sessions of their own and outlive the engine; one that is opened anew finds them
+// by these files. Thread-safe; one object per root.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "base/child_process.h"
+#include "platform/engine/engine.h"
+#include "platform/engine/local/node_isolation.h"
+
+namespace tutti::engine {
+
+struct LocalEngineOptions {
+  std::filesystem::path root;  // absolute
+  int node_count = 1;          // at most 16384
+  // The launcher's command line up to the plan file: {"/usr/bin/tutti", "launch", "--plan"}.
+  std::vector<std::string> launcher;
+  std::vector<int> cores;    // to share out; empty: those this process may use
+  int64_t memory_bytes = 0;  // to share out; 0: nine tenths of the machine's
+};
+
+class LocalEngine final : public Engine {
+ public:
+  static absl::StatusOr<std::unique_ptr<LocalEngine>> Open(const LocalEngineOptions& options);
+
+  EngineTraits traits() const override;
+  absl::StatusOr<std::vector<Node>> ListNodes() override;
+  // InvalidArgument for a plan that is for no node of this engine.
+  absl::Status Start(const Allocation& allocation) override;
+  absl::Status Stop(const std::string& allocation_id, absl::Duration grace) override;
+  absl::StatusOr<std::vector<AllocationState>> Observe() override;
+  absl::Status Release(const std::string& allocation_id) override;
+
+ private:
+  // One node of an allocation.
+  struct Placed {
+    std::filesystem::path folder;
+    std::optional<base::ChildProcess> child;  // when this process started it
+    bool Alive();                             // reaps it
+  };
+  using Gang = std::map<int, Placed>;  // by node_index
+
+  LocalEngine(const LocalEngineOptions& options, std::vector<Node> nodes,
+              std::vector<std::string> gpus);
+  absl::Status PrepareHosts();
+  void FindAllocations();
+  absl::StatusOr<const Node*> NodeOf(const spec::LaunchPlan& plan) const;
+  // True if it started a launcher for an allocation that had no trace on the node.
+  absl::StatusOr<bool> StartOn(const spec::LaunchPlan& plan, Gang& gang);
+  absl::Status Launch(const Node& node, Placed& placed);
+  absl::Status Undo(Placed& placed);
+
+  const LocalEngineOptions options_;
+  const std::vector<Node> nodes_;
+  const std::vector<std::string> gpus_;
+  Isolation isolation_ = Isolation::kNone;
+  absl::Mutex mutex_;
+  std::map<std::string, Gang> gangs_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The processors of node `index` of `node_count`: disjoint shares, or one each in turn when there
+// are more nodes than processors.
+std::vector<int> ShareOf(const std::vector<int>& cores, int index, int node_count);
+
+}  // namespace tutti::engine

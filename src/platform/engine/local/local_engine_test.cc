@@ -1,0 +1,191 @@
+#include "platform/engine/local/local_engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "platform/engine/local/launcher_process.h"
+
+namespace tutti::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A launcher of three lines of shell: takes the marker, says where it is, lives until SIGTERM.
+constexpr char kLauncher[] =
+    "d=$(dirname \"$0\"); [ -e $d/started ] && { echo drained >> $d/facts; exit 0; }; "
+    "touch $d/started; (hostname; grep Cpus_allowed_list /proc/self/status; getent hosts "
+    "$(hostname)"
+    ") > $d/facts; trap 'exit 0' TERM; while true; do sleep 0.01; done";
+
+class LocalEngineTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<LocalEngine> Open(int nodes = 2, std::vector<std::string> launcher = {
+                                                       "/bin/bash", "-c", kLauncher}) {
+    LocalEngineOptions options;
+    options.root = root.path();
+    options.node_count = nodes;
+    options.launcher = std::move(launcher);
+    auto engine = LocalEngine::Open(options);
+    EXPECT_TRUE(engine.ok()) << engine.status();
+    return *std::move(engine);
+  }
+  static Allocation Gang(Engine& engine, const std::string& id, int size) {
+    Allocation allocation{id, {}};
+    const auto nodes = *engine.ListNodes();
+    spec::LaunchPlan plan;
+    plan.allocation_id = id;
+    for (int i = 0; i < size; ++i) plan.nodes.push_back({nodes[i].name, nodes[i].address, i, 1});
+    for (int i = 0; i < size; ++i) {
+      plan.node_index = i;
+      plan.directory = absl::StrCat(nodes[i].directory, "/", id);
+      allocation.plans.push_back(plan);
+    }
+    return allocation;
+  }
+  template <class Condition>
+  static bool Await(Condition condition) {
+    const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+    while (!condition()) {
+      if (deadline.Expired()) return false;
+      ::usleep(2000);
+    }
+    return true;
+  }
+  std::filesystem::path Folder(int node, const std::string& id) const {
+    return root.path() / absl::StrCat("n", node) / id;
+  }
+  bool AwaitFacts(const std::string& id, int nodes) const {
+    return Await([&] {
+      for (int node = 1; node <= nodes; ++node) {
+        const auto facts = base::ReadFile(Folder(node, id) / "facts");
+        if (!facts.ok() || !absl::StrContains(*facts, "127.77")) return false;
+      }
+      return true;
+    });
+  }
+  static std::vector<bool> Alive(Engine& engine, const std::string& id) {
+    for (const AllocationState& state : *engine.Observe()) {
+      if (state.id == id) return state.launcher_alive;
+    }
+    return {};
+  }
+  void EndAll(Engine& engine, const std::string& id) {
+    EXPECT_TRUE(engine.Stop(id, absl::Seconds(1)).ok());
+    EXPECT_TRUE(Await([&] {
+      const std::vector<bool> alive = Alive(engine, id);
+      return std::find(alive.begin(), alive.end(), true) == alive.end();
+    }));
+  }
+
+  const base::TemporaryDirectory root{"tutti-engine"};
+};
+
+TEST_F(LocalEngineTest, EachNodeHasItsOwnNameAddressProcessorsAndShare) {
+  auto engine = Open();
+  const auto nodes = *engine->ListNodes();
+  ASSERT_EQ(nodes.size(), 2u);
+  EXPECT_EQ(nodes[0].name, "n1");
+  EXPECT_EQ(nodes[1].address, "127.77.0.2");
+  EXPECT_GT(nodes[0].memory_bytes, 0);
+  ASSERT_TRUE(engine->Start(Gang(*engine, "job.1", 2)).ok());
+  if (::geteuid() == 0 && ProbeIsolation(root.path() / "hosts") != Isolation::kNone) {
+    ASSERT_TRUE(AwaitFacts("job.1", 2));
+    for (int node : {1, 2}) {
+      const std::string facts = *base::ReadFile(Folder(node, "job.1") / "facts");
+      EXPECT_THAT(facts, testing::StartsWith(absl::StrCat("n", node, "\n")));
+      EXPECT_THAT(facts, HasSubstr(absl::StrCat("127.77.0.", node)));
+    }
+  }
+  EXPECT_THAT(Alive(*engine, "job.1"), ElementsAre(true, true));
+  EndAll(*engine, "job.1");
+  EXPECT_TRUE(engine->Release("job.1").ok());
+  EXPECT_FALSE(std::filesystem::exists(Folder(1, "job.1")));
+}
+
+TEST_F(LocalEngineTest, LaunchersOutliveTheEngineAndAreFoundAgain) {
+  auto engine = Open();
+  ASSERT_TRUE(engine->Start(Gang(*engine, "job.1", 2)).ok());
+  ASSERT_TRUE(Await([&] { return std::filesystem::exists(Folder(2, "job.1") / "started"); }));
+  engine = Open();
+  EXPECT_THAT(Alive(*engine, "job.1"), ElementsAre(true, true));
+  // Starting it once more changes nothing.
+  const auto before = ReadLauncherProcess(Folder(1, "job.1") / "launcher");
+  ASSERT_TRUE(engine->Start(Gang(*engine, "job.1", 2)).ok());
+  EXPECT_EQ(ReadLauncherProcess(Folder(1, "job.1") / "launcher")->pid, before->pid);
+  EXPECT_EQ(engine->Release("job.1").code(), absl::StatusCode::kFailedPrecondition);
+  EndAll(*engine, "job.1");
+}
+
+TEST_F(LocalEngineTest, AfterKill9AStartBringsASecondLauncherUnlessTheFirstWasDone) {
+  auto engine = Open();
+  const Allocation gang = Gang(*engine, "job.1", 2);
+  ASSERT_TRUE(engine->Start(gang).ok());
+  for (int node : {1, 2}) {
+    ASSERT_TRUE(Await([&] { return std::filesystem::exists(Folder(node, "job.1") / "started"); }));
+    ASSERT_TRUE(KillAtOnce(*ReadLauncherProcess(Folder(node, "job.1") / "launcher")).ok());
+  }
+  ASSERT_TRUE(Await([&] { return Alive(*engine, "job.1") == std::vector<bool>{false, false}; }));
+  ASSERT_TRUE(base::WriteFileAtomic(Folder(1, "job.1") / "done", "").ok());
+  ASSERT_TRUE(engine->Start(gang).ok());
+  EXPECT_TRUE(Await([&] {
+    const auto facts = base::ReadFile(Folder(2, "job.1") / "facts");
+    return facts.ok() && absl::StrContains(*facts, "drained");
+  }));
+  EXPECT_FALSE(
+      absl::StrContains(base::ReadFile(Folder(1, "job.1") / "facts").value_or(""), "drained"));
+  EndAll(*engine, "job.1");
+}
+
+TEST_F(LocalEngineTest, AllNodesOrNone) {
+  auto engine = Open();
+  // On the second node the allocation's folder cannot be made.
+  ASSERT_TRUE(base::WriteFileAtomic(root.path() / "n2" / "job.1", "a file").ok());
+  const Allocation gang = Gang(*engine, "job.1", 2);
+  const absl::Status status = engine->Start(gang);
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr("starting on n2"));
+  EXPECT_TRUE(engine->Observe()->empty());
+  EXPECT_FALSE(std::filesystem::exists(Folder(1, "job.1")));
+  // And it can be tried again.
+  std::filesystem::remove(root.path() / "n2" / "job.1");
+  EXPECT_TRUE(engine->Start(gang).ok());
+  EndAll(*engine, "job.1");
+}
+
+TEST_F(LocalEngineTest, ALauncherThatCannotBeExecutedIsAnErrorThatNamesIt) {
+  auto engine = Open(1, {"/no/such/launcher"});
+  const absl::Status status = engine->Start(Gang(*engine, "job.1", 1));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/no/such/launcher"));
+  EXPECT_FALSE(std::filesystem::exists(Folder(1, "job.1")));
+}
+
+TEST_F(LocalEngineTest, RefusesPlansForOtherFoldersAndNamesThatLeaveTheRoot) {
+  auto engine = Open();
+  Allocation gang = Gang(*engine, "job.1", 1);
+  gang.plans[0].directory = "/tmp/elsewhere";
+  EXPECT_EQ(engine->Start(gang).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(engine->Start({"../x", {}}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(engine->Observe()->empty());
+}
+
+TEST(ShareOfTest, SharesAreDisjointAndCoverAllUntilThereAreMoreNodesThanProcessors) {
+  EXPECT_THAT(ShareOf({0, 1, 2, 3, 4}, 0, 2), ElementsAre(0, 1));
+  EXPECT_THAT(ShareOf({0, 1, 2, 3, 4}, 1, 2), ElementsAre(2, 3, 4));
+  EXPECT_THAT(ShareOf({4, 5}, 2, 3), ElementsAre(4));
+  EXPECT_THAT(ShareOf({4, 5}, 1, 3), ElementsAre(5));
+}
+
+TEST(HostsFileTest, NodesComeFirstAndOnlyOnce) {
+  EXPECT_EQ(
+      HostsFile("127.0.0.1 localhost\n10.0.0.1 n1 other\n10.0.0.2 n10\n", {{"n1", "127.77.0.1"}}),
+      "127.77.0.1 n1\n127.0.0.1 localhost\n10.0.0.2 n10\n");
+}
+
+}  // namespace
+}  // namespace tutti::engine

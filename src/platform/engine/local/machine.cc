@@ -1,0 +1,52 @@
+#include "platform/engine/local/machine.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+
+namespace tutti::engine {
+
+std::vector<int> UsableCores() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return {0};
+  std::vector<int> cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  }
+  return cores;
+}
+
+int64_t UsableMemory() {
+  int64_t bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  for (const char* file :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    const auto text = base::ReadFile(file, 4096);
+    int64_t limit = 0;
+    if (text.ok() && absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &limit) && limit > 0) {
+      bytes = std::min(bytes, limit);
+    }
+  }
+  return bytes;
+}
+
+std::vector<std::string> UsableGpus() {
+  if (const char* given = std::getenv("CUDA_VISIBLE_DEVICES")) {
+    return absl::StrSplit(given, ',', absl::SkipEmpty());
+  }
+  std::vector<std::string> gpus;
+  while (std::filesystem::exists(absl::StrCat("/dev/nvidia", gpus.size()))) {
+    gpus.push_back(absl::StrCat(gpus.size()));
+  }
+  return gpus;
+}
+
+}  // namespace tutti::engine

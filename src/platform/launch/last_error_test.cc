@@ -1,0 +1,50 @@
+#include "platform/launch/last_error.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti::launch {
+namespace {
+
+TEST(LastErrorTest, FindsTheExceptionOfAPythonTraceback) {
+  EXPECT_EQ(
+      LastError(
+          "start\nTraceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n"
+          "    raise ValueError('no such label: 17')\n    ^^^^^\nValueError: no such label: 17\n"
+          "[W] destructor noise\n"),
+      "ValueError: no such label: 17");
+  EXPECT_EQ(
+      LastError("Traceback (most recent call last):\n  File \"a\"\nKeyError: 'x'\n\nDuring handling"
+                " of the above exception, another exception occurred:\n\n"
+                "Traceback (most recent call last):\n  File \"b\"\n"
+                "torch.cuda.OutOfMemoryError: CUDA out of memory.\nTried to allocate\n"),
+      "torch.cuda.OutOfMemoryError: CUDA out of memory.");
+  EXPECT_EQ(LastError("Traceback (most recent call last):\n  File \"a\"\nKeyboardInterrupt\n"),
+            "KeyboardInterrupt");
+}
+
+TEST(LastErrorTest, FindsWhatOfACppException) {
+  EXPECT_EQ(LastError("terminate called after throwing an instance of 'std::runtime_error'\n"
+                      "  what():  cannot open shard 3\n"),
+            "cannot open shard 3");
+  EXPECT_EQ(LastError("terminate called without an active exception\n"),
+            "terminate called without an active exception");
+}
+
+TEST(LastErrorTest, PrefersALineThatSaysErrorToTheLastOne) {
+  EXPECT_EQ(LastError("error: no data in /x\nbye\n"), "error: no data in /x");
+  EXPECT_EQ(LastError("/bin/bash: line 1: trian: command not found\n"),
+            "/bin/bash: line 1: trian: command not found");
+  EXPECT_EQ(LastError("one\ntwo\n\n"), "two");
+  EXPECT_EQ(LastError(""), "");
+  EXPECT_EQ(LastError("\n \n"), "");
+}
+
+TEST(LastErrorTest, IsShortPlainAndValidUtf8) {
+  EXPECT_EQ(LastError("10%\r50%\r\x1b[31mfatal: red\x1b[0m\n"), "fatal: red");
+  EXPECT_EQ(LastError("bad \xff\xfe byte"), "bad ?? byte");
+  EXPECT_EQ(LastError("h\xc3\xa9"), "h\xc3\xa9");
+  EXPECT_LE(LastError(std::string(100000, 'x')).size(), 303u);
+}
+
+}  // namespace
+}  // namespace tutti::launch

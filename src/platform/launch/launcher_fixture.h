@@ -1,0 +1,93 @@
+// For tests: runs real launchers, each as a process of its own (this test program again, told by an
+// environment variable to be a launcher; see launcher_test.cc), against a ServiceDouble.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/child_process.h"
+#include "base/file.h"
+#include "platform/launch/node_folders.h"
+#include "platform/launch/process_tree.h"
+#include "platform/launch/service_double.h"
+#include "spec/launch_plan.h"
+
+namespace tutti::launch {
+
+inline constexpr char kPlanVariable[] = "TUTTI_TEST_LAUNCHER_PLAN";
+inline constexpr char kSpoolLimitVariable[] = "TUTTI_TEST_SPOOL_LIMIT";
+
+class LauncherFixture : public ::testing::Test {
+ protected:
+  LauncherFixture() : service(folder.path() / "service.json") {}
+  ~LauncherFixture() override {
+    // A test that failed half-way must not leave its processes behind.
+    EndProcessesOf("job.1", base::Deadline::After(absl::Seconds(10))).IgnoreError();
+  }
+
+  spec::LaunchPlan Plan(std::string command, int processes = 1) const {
+    spec::LaunchPlan plan;
+    plan.allocation_id = "job.1";
+    plan.job_id = "job";
+    plan.nodes = {{"n1", "127.77.0.1", 0, processes}};
+    plan.command = std::move(command);
+    plan.directory = (folder.path() / "allocation").string();
+    plan.grace_seconds = 5;
+    plan.service_file = (folder.path() / "service.json").string();
+    plan.job_token = "abcd";
+    return plan;
+  }
+
+  base::ChildProcess Launch(const spec::LaunchPlan& plan, uint64_t spool_limit = 0) {
+    const std::filesystem::path file = folder.path() / "plan.json";
+    EXPECT_TRUE(base::WriteFileAtomic(file, spec::ToJson(plan)).ok());
+    base::ChildOptions options;
+    options.arguments = {"/proc/self/exe"};
+    options.environment = base::CurrentEnvironment();
+    options.environment[kPlanVariable] = file.string();
+    if (spool_limit > 0) options.environment[kSpoolLimitVariable] = absl::StrCat(spool_limit);
+    options.new_session = true;
+    auto child = base::ChildProcess::Start(options);
+    EXPECT_TRUE(child.ok()) << child.status();
+    return *std::move(child);
+  }
+
+  // Runs the plan to its end.
+  base::ExitStatus Run(const spec::LaunchPlan& plan) {
+    base::ChildProcess launcher = Launch(plan);
+    return WaitFor(launcher);
+  }
+  static base::ExitStatus WaitFor(base::ChildProcess& launcher) {
+    const auto status = launcher.Wait(base::Deadline::After(absl::Seconds(60)));
+    EXPECT_TRUE(status.ok()) << "the launcher does not end";
+    return status.value_or(base::ExitStatus{});
+  }
+
+  // True once every process of the allocation has ended.
+  static bool NoProcessLeft() {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      int pid = 0;
+      if (absl::SimpleAtoi(entry.path().filename().string(), &pid) &&
+          EnvironmentVariableOf(pid, "TUTTI_ALLOCATION_ID") == "job.1") {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool AwaitOutput(const std::string& text, int rank = 0, const std::string& stream = "stdout") {
+    return service.Await(
+        [&] { return service.Output(rank, stream).find(text) != std::string::npos; });
+  }
+
+  const base::TemporaryDirectory folder;
+  ServiceDouble service;
+};
+
+}  // namespace tutti::launch

@@ -1,0 +1,246 @@
+#include "platform/launch/launcher.h"
+
+#include <cstdlib>
+
+#include "platform/launch/launcher_fixture.h"
+#include "platform/launch/unpack_archive_for_test.h"
+
+namespace tutti::launch {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// When the test program is told to be a launcher it is one, and runs no test.
+class BeLauncher : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    const char* plan = std::getenv(kPlanVariable);
+    if (plan == nullptr) return;
+    LauncherOptions options;
+    options.spool_patience = absl::Milliseconds(300);
+    options.leftover_grace = absl::Milliseconds(200);
+    uint64_t limit = 0;
+    const char* text = std::getenv(kSpoolLimitVariable);
+    if (text != nullptr && absl::SimpleAtoi(text, &limit)) options.spool_limit = limit;
+    const absl::Status status = RunLauncher(plan, options);
+    ::_exit(status.ok() ? 0 : absl::IsFailedPrecondition(status) ? 7 : 1);
+  }
+};
+const ::testing::Environment* const be_launcher =
+    ::testing::AddGlobalTestEnvironment(new BeLauncher);
+
+class Launcher : public LauncherFixture {
+ protected:
+  std::vector<std::string> Kinds() const {
+    std::vector<std::string> kinds;
+    for (const auto& event : service.Events()) kinds.push_back(event["kind"]);
+    return kinds;
+  }
+};
+
+TEST_F(Launcher, RunsTheCommandAndReportsEveryStepInOrder) {
+  EXPECT_TRUE(Run(Plan("echo hello; echo oops >&2")).ok());
+  EXPECT_THAT(Kinds(),
+              ElementsAre("preparing", "prepared", "started", "exited", "finalizing", "finished"));
+  EXPECT_EQ(service.Output(0, "stdout"), "hello\n");
+  EXPECT_EQ(service.Output(0, "stderr"), "oops\n");
+  const auto exited = service.Events("exited").at(0);
+  EXPECT_EQ(exited["code"], 0);
+  EXPECT_EQ(exited["signal"], 0);
+  EXPECT_EQ(exited["stopped"], false);
+  EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "allocation/done"));
+}
+
+TEST_F(Launcher, VariablesExpandPerProcessAndFoldersAreInPlace) {
+  spec::LaunchPlan plan = Plan(
+      "echo $RANK/$WORLD_SIZE/$LOCAL_RANK; pwd; ls -d outputs $TMPDIR $AZ_BATCHAI_MOUNT_ROOT "
+      "$AZ_BATCHAI_STDOUTERR_DIR; cat $AZ_BATCHAI_MPI_HOST_FILE",
+      2);
+  EXPECT_TRUE(Run(plan).ok());
+  for (int rank : {0, 1}) {
+    const std::string root = plan.directory;
+    EXPECT_EQ(service.Output(rank, "stdout"),
+              absl::StrCat(rank, "/2/", rank, "\n", root, "/work\n", root, "/inputs\n", root,
+                           "/scratch\n", root, "/spool\noutputs\n127.77.0.1\n127.77.0.1\n"));
+    EXPECT_EQ(service.Output(rank, "stderr"), "");
+  }
+}
+
+TEST_F(Launcher, StagesCodeInputsAndOutputsAndSendsResults) {
+  ASSERT_TRUE(base::MakeDirectories(folder.path() / "in").ok());
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "in/data.txt", "data\n").ok());
+  const std::vector<TestEntry> code = {{"sub/run.sh",
+                                        "cat \"$1/data.txt\" \"$2\"; echo model > $3/m.bin\n"
+                                        "mkdir -p outputs/deep; echo r$RANK > outputs/deep/r\n"
+                                        "ln -s deep/r outputs/latest\n"}};
+  const TestArchive archive(code);
+  service.SetSnapshot(archive.bytes());
+  spec::LaunchPlan plan = Plan(
+      "bash sub/run.sh ${{inputs.folder}} ${{inputs.file}} ${{outputs.model}} && echo "
+      "${{inputs.n}}");
+  plan.snapshot = archive.hash();
+  plan.inputs["folder"] = {.path = (folder.path() / "in").string()};
+  plan.inputs["file"] = {
+      .type = "uri_file", .path = (folder.path() / "in/data.txt").string(), .mode = "download"};
+  plan.inputs["n"] = {.type = "integer", .literal = "17"};
+  plan.outputs["model"] = {};
+  EXPECT_TRUE(Run(plan).ok());
+  EXPECT_EQ(service.Output(0, "stderr"), "");
+  EXPECT_EQ(service.Output(0, "stdout"), "data\ndata\n17\n");
+  const auto files = service.Files();
+  EXPECT_EQ(files.at("outputs/model/m.bin"), "model\n");
+  EXPECT_EQ(files.at("outputs/deep/r"), "r0\n");
+  EXPECT_EQ(files.at("outputs/latest"), "r0\n");
+}
+
+TEST_F(Launcher, SaysWhichInputIsMissingAndStartsNothing) {
+  spec::LaunchPlan plan = Plan("echo never");
+  plan.inputs["data"] = {.path = "/no/such/folder"};
+  Run(plan);
+  EXPECT_THAT(Kinds(), ElementsAre("preparing", "finished"));
+  const auto finished = service.Events("finished").at(0);
+  EXPECT_EQ(finished["ok"], false);
+  EXPECT_THAT(finished["reason"], HasSubstr("input \"data\": /no/such/folder does not exist"));
+}
+
+TEST_F(Launcher, RefusesASnapshotWithOtherBytesThanItsHash) {
+  service.SetSnapshot("not what was asked for");
+  spec::LaunchPlan plan = Plan("echo never");
+  plan.snapshot = TestArchive(std::vector<TestEntry>(1, {"a", "b"})).hash();
+  Run(plan);
+  EXPECT_THAT(service.Events("finished").at(0)["reason"], HasSubstr("other bytes"));
+}
+
+TEST_F(Launcher, WaitsForTheGangBeforeItStartsAProcess) {
+  service.HoldGo(true);
+  base::ChildProcess launcher = Launch(Plan("echo begun"));
+  ASSERT_TRUE(service.AwaitEvent("prepared"));
+  EXPECT_TRUE(service.Events("started").empty());
+  service.HoldGo(false);
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "begun\n");
+}
+
+TEST_F(Launcher, StoppedWhileItWaitsItEndsWithoutStartingAnything) {
+  service.HoldGo(true);
+  base::ChildProcess launcher = Launch(Plan("echo begun"));
+  ASSERT_TRUE(service.AwaitEvent("prepared"));
+  ::kill(launcher.pid(), SIGTERM);
+  WaitFor(launcher);
+  EXPECT_THAT(Kinds(), ElementsAre("preparing", "prepared", "finished"));
+  EXPECT_THAT(service.Events("finished").at(0)["reason"], HasSubstr("stopped"));
+}
+
+TEST_F(Launcher, AFailureIsReportedAtOnceWithItsReasonWhileOthersRun) {
+  base::ChildProcess launcher =
+      Launch(Plan("if [ $RANK = 1 ]; then echo 'Traceback (most recent call last):' >&2; "
+                  "echo 'ValueError: no such label: 17' >&2; exit 3; else sleep 600; fi",
+                  2));
+  ASSERT_TRUE(service.AwaitEvent("exited"));
+  const auto first = service.Events("exited").at(0);
+  EXPECT_EQ(first["rank"], 1);
+  EXPECT_EQ(first["code"], 3);
+  EXPECT_EQ(first["last_error"], "ValueError: no such label: 17");
+  ::kill(launcher.pid(), SIGTERM);
+  WaitFor(launcher);
+  const auto second = service.Events("exited").at(1);
+  EXPECT_EQ(second["rank"], 0);
+  EXPECT_EQ(second["stopped"], true);
+  EXPECT_EQ(second["signal"], SIGTERM);
+  EXPECT_TRUE(NoProcessLeft());
+}
+
+TEST_F(Launcher, EndsProcessesThatIgnoreSigtermAndThoseWithSessionsOfTheirOwn) {
+  spec::LaunchPlan plan = Plan(
+      "trap '' TERM; setsid sleep 600 & (setsid sh -c 'trap \"\" TERM; sleep 600; sleep 600' &) ; "
+      "echo nested; sleep 600; sleep 600",
+      2);
+  plan.grace_seconds = 0.2;
+  base::ChildProcess launcher = Launch(plan);
+  ASSERT_TRUE(AwaitOutput("nested", 0) && AwaitOutput("nested", 1));
+  ::kill(launcher.pid(), SIGTERM);
+  WaitFor(launcher);
+  EXPECT_EQ(service.Events("exited").size(), 2u);
+  EXPECT_TRUE(NoProcessLeft());
+}
+
+TEST_F(Launcher, EndsWhatASuccessfulJobLeavesBehindAndAChainOfForks) {
+  // Each link of the chain starts the next in a session of its own and ends.
+  spec::LaunchPlan plan = Plan(
+      "setsid sleep 600 & cat > chain.sh <<'END'\nsleep 0.01\nsetsid sh chain.sh &\nEND\n"
+      "setsid sh chain.sh & echo done");
+  EXPECT_TRUE(Run(plan).ok());
+  EXPECT_EQ(service.Events("exited").at(0)["code"], 0);
+  EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
+  EXPECT_TRUE(NoProcessLeft());
+}
+
+TEST_F(Launcher, TheGraceComesWithTheSignal) {
+  spec::LaunchPlan plan = Plan("trap '' TERM; echo ready; sleep 600; sleep 600");
+  plan.grace_seconds = 600;
+  base::ChildProcess launcher = Launch(plan);
+  ASSERT_TRUE(AwaitOutput("ready"));
+  sigval value{};
+  value.sival_int = 100;
+  ::sigqueue(launcher.pid(), SIGTERM, value);
+  WaitFor(launcher);
+  EXPECT_EQ(service.Events("exited").at(0)["signal"], SIGKILL);
+}
+
+TEST_F(Launcher, HoldsTheWallTimeLimit) {
+  spec::LaunchPlan plan = Plan("sleep 600");
+  plan.timeout_seconds = 0.3;
+  Run(plan);
+  const auto finished = service.Events("finished").at(0);
+  EXPECT_EQ(finished["ok"], false);
+  EXPECT_EQ(finished["reason"], "wall time limit of 0.3 s reached");
+  EXPECT_EQ(service.Events("exited").at(0)["stopped"], true);
+}
+
+TEST_F(Launcher, KillsTheLargestRankWhenTheNodesMemoryShareIsUsedUp) {
+  spec::LaunchPlan plan = Plan(
+      "if [ $RANK = 1 ]; then exec python3 -c 'import time; b = bytearray(200 << 20); "
+      "time.sleep(600)'; else exec sleep 1; fi",
+      2);
+  plan.memory_bytes = 100 << 20;
+  Run(plan);
+  for (const auto& exited : service.Events("exited")) {
+    EXPECT_EQ(exited["out_of_memory"], exited["rank"] == 1) << exited;
+    if (exited["rank"] != 1) continue;
+    EXPECT_EQ(exited["signal"], SIGKILL);
+    EXPECT_THAT(exited["last_error"], StartsWith("out of memory: rank 1 used 2"));
+    EXPECT_THAT(exited["last_error"], HasSubstr("of its 100 MiB"));
+  }
+}
+
+TEST_F(Launcher, MemoryThatForkedWorkersShareCountsOnce) {
+  spec::LaunchPlan plan = Plan(
+      "python3 -c 'import os, time; b = bytearray(os.urandom(1 << 20)) * 60\n"
+      "pids = [os.fork() for _ in range(1)]\n"
+      "if pids[0]: pids.append(os.fork())\n"
+      "time.sleep(1)'");
+  plan.memory_bytes = 130 << 20;
+  Run(plan);
+  EXPECT_EQ(service.Events("exited").at(0)["out_of_memory"], false);
+}
+
+TEST_F(Launcher, MetricsAreDeliveredAsTheyAreWritten) {
+  base::ChildProcess launcher =
+      Launch(Plan("echo '{\"event\": \"start\"}' >> $TUTTI_METRICS_FILE; sleep 600"));
+  ASSERT_TRUE(AwaitOutput("{\"event\": \"start\"}\n", 0, "metrics"));
+  ::kill(launcher.pid(), SIGTERM);
+  WaitFor(launcher);
+}
+
+TEST_F(Launcher, ACommandThatIsNotThereIsNamed) {
+  Run(Plan("no-such-program --flag"));
+  const auto exited = service.Events("exited").at(0);
+  EXPECT_EQ(exited["code"], 127);
+  EXPECT_THAT(exited["last_error"], HasSubstr("no-such-program: command not found"));
+}
+
+}  // namespace
+}  // namespace tutti::launch

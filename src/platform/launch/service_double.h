@@ -1,0 +1,190 @@
+// For tests: the service's side of docs/formats/launch-plan.md over real HTTP, which can go away,
+// come back on another port, lose its answers, and forget an allocation. Thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
+#include "base/deadline.h"
+#include "base/file.h"
+#include "platform/http/server.h"
+
+namespace tutti::launch {
+
+class ServiceDouble {
+ public:
+  // `file` is rewritten with the address at every Start.
+  explicit ServiceDouble(std::filesystem::path file) : file_(std::move(file)) { Start(); }
+  ~ServiceDouble() { Stop(); }
+
+  void Start() {
+    http::ServerOptions options;
+    server_ = *http::Server::Start(
+        options, [this](const http::Request& r, http::Connection& c) { return Handle(r, c); });
+    const nlohmann::json json = {{"address", server_->url()}, {"token", "launcher-token"}};
+    base::WriteFileAtomic(file_, json.dump()).IgnoreError();
+  }
+  void Stop() { server_.reset(); }
+
+  // Every n-th answer is lost after the request has been acted on; 0: none.
+  void LoseEvery(int n) {
+    Set([&] { lose_every_ = n; });
+  }
+  void Forget() {
+    Set([&] { gone_ = true; });
+  }
+  void HoldGo(bool hold) {
+    Set([&] { hold_go_ = hold; });
+  }
+  void RefuseOutput(bool refuse) {
+    Set([&] { refuse_output_ = refuse; });
+  }
+  void SetSnapshot(std::string bytes) {
+    Set([&] { snapshot_ = std::move(bytes); });
+  }
+
+  std::vector<nlohmann::json> Events(const std::string& kind = "") const {
+    absl::MutexLock lock(&mutex_);
+    std::vector<nlohmann::json> found;
+    for (const nlohmann::json& event : events_) {
+      if (kind.empty() || event["kind"] == kind) found.push_back(event);
+    }
+    return found;
+  }
+  std::string Output(int rank, const std::string& stream) const {
+    absl::MutexLock lock(&mutex_);
+    const auto found = output_.find({rank, stream});
+    return found == output_.end() ? "" : found->second;
+  }
+  std::map<std::string, std::string> Files() const {
+    absl::MutexLock lock(&mutex_);
+    return files_;
+  }
+  int duplicates() const {
+    absl::MutexLock lock(&mutex_);
+    return duplicates_;
+  }
+
+  // Until `condition` holds; it is looked at after every request and may call the functions above.
+  template <class Condition>
+  bool Await(Condition condition, absl::Duration limit = absl::Seconds(30)) const {
+    const base::Deadline deadline = base::Deadline::After(limit);
+    while (!condition()) {
+      if (deadline.Expired()) return false;
+      absl::MutexLock lock(&mutex_);
+      const int seen = requests_;
+      const auto another = [&] { return requests_ != seen; };
+      mutex_.AwaitWithTimeout(absl::Condition(&another), absl::Milliseconds(20));
+    }
+    return true;
+  }
+  bool AwaitEvent(const std::string& kind, size_t count = 1) const {
+    return Await([&] { return Events(kind).size() >= count; });
+  }
+
+ private:
+  template <class Change>
+  void Set(Change change) {
+    absl::MutexLock lock(&mutex_);
+    change();
+  }
+
+  http::Response Handle(const http::Request& request, http::Connection& connection) {
+    if (request.BearerToken() != "launcher-token") return http::ErrorResponse(401, "who", "who?");
+    const auto body = connection.ReadBody(uint64_t{1} << 30);
+    if (!body.ok()) return http::ErrorResponse(body.status());
+    absl::MutexLock lock(&mutex_);
+    ++requests_;
+    if (gone_) return http::ErrorResponse(410, "gone", "unknown allocation");
+    if (absl::StrContains(request.path, "/snapshots/")) return Bytes(snapshot_);
+    absl::string_view rest = request.path;
+    if (!absl::ConsumePrefix(&rest, "/internal/v1/allocations/job.1/nodes/")) {
+      return http::ErrorResponse(404, "not_found", request.path);
+    }
+    http::Response response = Act(rest.substr(rest.find('/')), request, *body, connection);
+    if (lose_every_ > 0 && requests_ % lose_every_ == 0) {
+      return http::ErrorResponse(503, "lost", "the answer is lost");
+    }
+    return response;
+  }
+
+  static http::Response Bytes(std::string bytes) { return http::JsonResponse(std::move(bytes)); }
+
+  http::Response Act(absl::string_view what, const http::Request& request, const std::string& body,
+                     http::Connection& connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (what == "/events") return TakeEvents(request, body);
+    if (what == "/output") return TakeOutput(request, body);
+    if (what == "/go") {
+      const auto ready = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !hold_go_ && prepared_; };
+      const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+      while (!ready() && !connection.Closed() && !deadline.Expired()) {
+        mutex_.AwaitWithTimeout(absl::Condition(&ready), absl::Milliseconds(50));
+      }
+      return http::JsonResponse(ready() ? R"({"go": true})" : R"({"go": false})");
+    }
+    if (what == "/files") {
+      files_[std::string(request.Query("path"))] = body;
+      return http::JsonResponse("{}");
+    }
+    return http::ErrorResponse(404, "not_found", request.path);
+  }
+
+  http::Response TakeEvents(const http::Request& request, const std::string& body)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    size_t number = 0;
+    if (!absl::SimpleAtoi(request.Query("first"), &number)) return http::ErrorResponse(400, "", "");
+    for (const auto line : absl::StrSplit(body, '\n', absl::SkipEmpty())) {
+      if (number == events_.size() + 1) {
+        events_.push_back(nlohmann::json::parse(line.begin(), line.end()));
+        prepared_ |= events_.back()["kind"] == "prepared";
+      }
+      ++number;
+    }
+    return http::JsonResponse(absl::StrCat(R"({"acknowledged": )", events_.size(), "}"));
+  }
+
+  http::Response TakeOutput(const http::Request& request, const std::string& body)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    int rank = 0;
+    size_t offset = 0;
+    if (!absl::SimpleAtoi(request.Query("rank"), &rank) ||
+        !absl::SimpleAtoi(request.Query("offset"), &offset)) {
+      return http::ErrorResponse(400, "", "");
+    }
+    std::string& kept = output_[{rank, std::string(request.Query("stream"))}];
+    if (!refuse_output_ && offset <= kept.size() && offset + body.size() > kept.size()) {
+      duplicates_ += offset < kept.size() ? 1 : 0;
+      kept.append(body, kept.size() - offset);
+    } else {
+      ++duplicates_;
+    }
+    return http::JsonResponse(absl::StrCat(R"({"acknowledged": )", kept.size(), "}"));
+  }
+
+  const std::filesystem::path file_;
+  mutable absl::Mutex mutex_;
+  std::vector<nlohmann::json> events_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<int, std::string>, std::string> output_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::string> files_ ABSL_GUARDED_BY(mutex_);
+  std::string snapshot_ ABSL_GUARDED_BY(mutex_);
+  int requests_ ABSL_GUARDED_BY(mutex_) = 0;
+  int duplicates_ ABSL_GUARDED_BY(mutex_) = 0;
+  int lose_every_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool gone_ ABSL_GUARDED_BY(mutex_) = false;
+  bool hold_go_ ABSL_GUARDED_BY(mutex_) = false;
+  bool prepared_ ABSL_GUARDED_BY(mutex_) = false;
+  bool refuse_output_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<http::Server> server_;
+};
+
+}  // namespace tutti::launch
