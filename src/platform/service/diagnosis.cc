@@ -90,7 +90,9 @@ std::string Predicate(const RankExit& exit, int64_t memory_bytes) {
     return absl::StrCat("ran out of memory", MemoryShare(memory_bytes),
                         exit.signal != 0 ? " and was killed by " : " and ended with ", How(exit));
   }
-  if (exit.stopped) return absl::StrCat("was stopped (", How(exit), ")");
+  if (exit.stopped) {
+    return absl::StrCat("was stopped", exit.signal != 0 ? " by " : " and ended with ", How(exit));
+  }
   if (exit.signal != 0) return absl::StrCat("was killed by ", How(exit), LastWords(exit));
   return absl::StrCat("failed with ", How(exit), ShellSignal(exit), LastWords(exit));
 }
@@ -210,12 +212,11 @@ class Examination {
   }
 
   Diagnosis Lost(const NodeEnd& node) const {
-    const std::string what = node.reason.empty()
-                                 ? "the launcher died"
-                                 : absl::StrCat("the launcher died (", node.reason, ")");
-    return With(absl::StrCat("launcher on node ", node.node, " died",
-                             node.reason.empty() ? "" : absl::StrCat(" (", node.reason, ")")),
-                {.node = node.node, .what = what}, nullptr);
+    // A second launcher that knows no more says that the first one died.
+    const bool known = !node.reason.empty() && !absl::StrContains(node.reason, "launcher");
+    const std::string why = known ? absl::StrCat(" (", OneLine(node.reason), ")") : "";
+    return With(absl::StrCat("launcher on node ", node.node, " died", why),
+                {.node = node.node, .what = absl::StrCat("the launcher died", why)}, nullptr);
   }
 
   Diagnosis OfNode(const NodeEnd& node) const {

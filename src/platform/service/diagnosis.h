@@ -50,7 +50,7 @@ struct GangEnd {
 struct Failure {
   int rank = -1;  // -1: of the node, not of a process
   std::string node;
-  std::string what;  // "killed by signal 9 (SIGKILL)", "exit code 1: ValueError: boom"
+  std::string what;  // "was killed by signal 9 (SIGKILL)", "failed with exit code 1: KeyError"
   bool consequence = false;
 };
 

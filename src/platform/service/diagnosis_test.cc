@@ -44,7 +44,7 @@ TEST(Diagnosis, NamesRankNodeAndSignal) {
   EXPECT_FALSE(d.failures[0].consequence);
   EXPECT_EQ(d.failures[1].rank, 0);
   EXPECT_TRUE(d.failures[1].consequence);
-  EXPECT_EQ(d.failures[1].what, "was stopped (signal 15 (SIGTERM))");
+  EXPECT_EQ(d.failures[1].what, "was stopped by signal 15 (SIGTERM)");
 }
 
 TEST(Diagnosis, QuotesTheLastException) {
@@ -160,6 +160,13 @@ TEST(Diagnosis, PutsALostLauncherBeforeTheRanksThatMissedIt) {
   EXPECT_EQ(d.failures[0].node, "n2");
 }
 
+TEST(Diagnosis, DoesNotSayTwiceThatALauncherDied) {
+  GangEnd end = Gang({});
+  end.nodes[1] = {
+      .node = "n2", .ok = false, .reason = "the launcher of node n2 died", .lost = true};
+  EXPECT_EQ(Diagnose(end).line, "launcher on node n2 died");
+}
+
 TEST(Diagnosis, PutsARankThatFailedLongBeforeALauncherDiedFirst) {
   GangEnd end = Gang({Ended(0, 10, 3, 0, "OSError: full")});
   end.nodes[1] = {.node = "n2", .ok = false, .lost = true, .time = absl::FromUnixSeconds(20)};
@@ -168,7 +175,7 @@ TEST(Diagnosis, PutsARankThatFailedLongBeforeALauncherDiedFirst) {
 
 TEST(Diagnosis, ReportsAStopWithoutAKnownCause) {
   EXPECT_EQ(Diagnose(Gang({Stopped(0, 6), Ended(1, 7)})).line,
-            "rank 0 on n1 was stopped (signal 15 (SIGTERM))");
+            "rank 0 on n1 was stopped by signal 15 (SIGTERM)");
 }
 
 TEST(Diagnosis, BelievesThatSigkillIsACauseWhateverWasSaidBefore) {

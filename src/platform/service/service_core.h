@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/synchronization/mutex.h"
+#include "platform/scheduler/scheduler.h"
+#include "platform/service/cursor.h"
 #include "platform/service/live_job.h"
 #include "platform/service/service.h"
 
@@ -77,6 +78,19 @@ class ServiceCore final : public Service {
   absl::Status Append(LiveJob& job, const Step& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // service_follow.cc
+  // What a follower of a job looks at. `bell` is null once the job has ended.
+  struct Watched {
+    std::shared_ptr<Bell> bell;
+    int64_t rings = 0;
+    std::shared_ptr<JobLogs> logs;  // null before the job has any
+    store::Event last;
+    bool stopping = false;
+  };
+  absl::StatusOr<Watched> Watch(absl::string_view id);
+  absl::StatusOr<FollowResult> WhatFollows(absl::string_view id, const Watched& job,
+                                           const Cursor& from);
+
   // service_launchers.cc
   // Aborted if the allocation is not that of a live job.
   absl::StatusOr<LiveJob*> Placed(absl::string_view allocation, int node)
@@ -97,8 +111,14 @@ class ServiceCore final : public Service {
   // Takes every step that is possible. True if the job has ended.
   absl::StatusOr<bool> Advance(LiveJob& job, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What the engine has yet to be told of the job.
+  void AddEffects(const LiveJob& job, Effects& effects) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void GiveUpOnTheSilent(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ScheduleQueued(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<scheduler::PendingJob> Pending() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // With those that are over and whose nodes are not free yet.
+  std::vector<scheduler::RunningJob> Running(absl::Time now) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   absl::Status StartOn(LiveJob& job, const std::vector<std::string>& nodes, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Perform(const Effects& effects) ABSL_LOCKS_EXCLUDED(mutex_);

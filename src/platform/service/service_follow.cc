@@ -1,7 +1,6 @@
 // How a follower is told what happened: state changes from the store, lines from the logs, merged
 // by time. The cursor says what it has been told; nothing is kept for it in between.
 #include "base/status.h"
-#include "platform/service/cursor.h"
 #include "platform/service/service_core.h"
 
 namespace tutti::service {
@@ -60,50 +59,57 @@ FollowResult MergeByTime(const Cursor& from, const std::vector<store::Event>& ev
 
 }  // namespace
 
+absl::StatusOr<ServiceCore::Watched> ServiceCore::Watch(absl::string_view id) {
+  Watched job;
+  {
+    absl::MutexLock lock(&mutex_);
+    job.stopping = stopping_;
+    if (const auto live = live_.find(id); live != live_.end()) {
+      job.bell = live->second->bell;
+      job.rings = job.bell->rings();
+      job.logs = live->second->logs;
+      job.last = live->second->record.last;
+      return job;
+    }
+  }
+  TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, store_->GetJob(id));
+  job.last = record.last;
+  if (IsEnd(job.last.state)) {
+    TUTTI_ASSIGN_OR_RETURN(job.logs, JobLogs::OpenToRead(files_.FolderOf(id) / "logs"));
+  }
+  return job;
+}
+
+absl::StatusOr<FollowResult> ServiceCore::WhatFollows(absl::string_view id, const Watched& job,
+                                                      const Cursor& from) {
+  if (job.last.sequence < from.event) {
+    return absl::InvalidArgumentError("the cursor is none of this job");
+  }
+  // Events before lines: the log is closed before the end is written, so an end that is read here
+  // has all of its lines behind it.
+  std::vector<store::Event> events;
+  if (job.last.sequence > from.event) {
+    TUTTI_ASSIGN_OR_RETURN(events, store_->EventsOf(id, from.event));
+  }
+  std::vector<LogLine> lines;
+  if (job.logs != nullptr) {
+    TUTTI_ASSIGN_OR_RETURN(lines, job.logs->Read(from.position, kBatchBytes));
+  }
+  size_t bytes = 0;
+  for (const LogLine& line : lines) bytes += line.text.size() + 1;
+  FollowResult result = MergeByTime(from, events, std::move(lines), bytes >= kBatchBytes);
+  if (result.items.empty() && IsEnd(job.last.state)) result.ended = true;
+  return result;
+}
+
 absl::StatusOr<FollowResult> ServiceCore::Follow(absl::string_view id, absl::string_view cursor,
                                                  base::Deadline deadline) {
   TUTTI_ASSIGN_OR_RETURN(const Cursor from, CursorFromString(cursor));
   while (true) {
-    std::shared_ptr<Bell> bell;
-    std::shared_ptr<JobLogs> logs;
-    store::Event last;
-    int64_t rings = 0;
-    bool stopping = false;
-    {
-      absl::MutexLock lock(&mutex_);
-      stopping = stopping_;
-      if (const auto live = live_.find(id); live != live_.end()) {
-        bell = live->second->bell;
-        rings = bell->rings();
-        logs = live->second->logs;
-        last = live->second->record.last;
-      }
-    }
-    if (bell == nullptr) {
-      TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, store_->GetJob(id));
-      last = record.last;
-      if (IsEnd(last.state)) {
-        TUTTI_ASSIGN_OR_RETURN(logs, JobLogs::OpenToRead(files_.FolderOf(id) / "logs"));
-      }
-    }
-    // Events before lines: the log is closed before the end is written, so an end that is read here
-    // has all of its lines behind it.
-    std::vector<store::Event> events;
-    if (last.sequence > from.event) {
-      TUTTI_ASSIGN_OR_RETURN(events, store_->EventsOf(id, from.event));
-    } else if (last.sequence < from.event) {
-      return absl::InvalidArgumentError("the cursor is none of this job");
-    }
-    std::vector<LogLine> lines;
-    if (logs != nullptr) {
-      TUTTI_ASSIGN_OR_RETURN(lines, logs->Read(from.position, kBatchBytes));
-    }
-    size_t bytes = 0;
-    for (const LogLine& line : lines) bytes += line.text.size() + 1;
-    FollowResult result = MergeByTime(from, events, std::move(lines), bytes >= kBatchBytes);
-    if (result.items.empty() && IsEnd(last.state)) result.ended = true;
-    if (!result.items.empty() || result.ended || stopping || deadline.Expired()) return result;
-    if (bell != nullptr) bell->WaitPast(rings, deadline);
+    TUTTI_ASSIGN_OR_RETURN(const Watched job, Watch(id));
+    TUTTI_ASSIGN_OR_RETURN(FollowResult result, WhatFollows(id, job, from));
+    if (!result.items.empty() || result.ended || job.stopping || deadline.Expired()) return result;
+    if (job.bell != nullptr) job.bell->WaitPast(job.rings, deadline);
   }
 }
 

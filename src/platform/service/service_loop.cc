@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
-#include "platform/scheduler/scheduler.h"
 #include "platform/service/service_core.h"
 
 namespace tutti::service {
@@ -183,17 +182,23 @@ absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
     TUTTI_RETURN_IF_ERROR(Append(job, *step));
     if (IsEnd(step->state)) return true;
   }
+  AddEffects(job, effects);
+  return false;
+}
+
+void ServiceCore::AddEffects(const LiveJob& job, Effects& effects) const {
   const bool begins = job.record.last.state == JobState::kProvisioning;
   const bool drains = std::any_of(job.nodes.begin(), job.nodes.end(),
                                   [](const LiveNode& node) { return node.drains > 0; });
+  const Placement& placement = *job.placement;
   if (!job.started && (begins || drains)) {
     effects.starts.emplace_back(
-        fixed.id, engine::Allocation{.id = job.placement->allocation,
-                                     .plans = PlansOf(fixed, *job.placement, options_.launcher_file,
-                                                      options_.stop_grace)});
+        job.record.job.id,
+        engine::Allocation{.id = placement.allocation,
+                           .plans = PlansOf(job.record.job, placement, options_.launcher_file,
+                                            options_.stop_grace)});
   }
-  if (MustStop(job.cause) && !job.stopped) effects.stops.push_back(job.placement->allocation);
-  return false;
+  if (MustStop(job.cause) && !job.stopped) effects.stops.push_back(placement.allocation);
 }
 
 void ServiceCore::GiveUpOnTheSilent(LiveJob& job) {
@@ -214,34 +219,45 @@ void ServiceCore::GiveUpOnTheSilent(LiveJob& job) {
   }
 }
 
-void ServiceCore::ScheduleQueued(Effects& effects) {
-  const absl::Time now = clock_->Now();
+std::vector<scheduler::PendingJob> ServiceCore::Pending() const {
   std::vector<scheduler::PendingJob> pending;
+  for (const auto& [id, job] : live_) {
+    if (job->placement) continue;
+    const spec::JobSpec& spec = job->record.job.spec;
+    pending.push_back({.id = id,
+                       .priority = spec.priority,
+                       .sequence = job->record.job.sequence,
+                       .node_count = spec.instance_count,
+                       .time_limit = spec.timeout});
+  }
+  return pending;
+}
+
+std::vector<scheduler::RunningJob> ServiceCore::Running(absl::Time now) const {
   std::vector<scheduler::RunningJob> running;
   for (const auto& [id, job] : live_) {
-    const spec::JobSpec& spec = job->record.job.spec;
-    if (!job->placement) {
-      pending.push_back({.id = id,
-                         .priority = spec.priority,
-                         .sequence = job->record.job.sequence,
-                         .node_count = spec.instance_count,
-                         .time_limit = spec.timeout});
-      continue;
-    }
+    if (!job->placement) continue;
     scheduler::RunningJob entry{.id = id};
     for (const PlacedNode& node : job->placement->nodes) entry.nodes.push_back(node.name);
-    entry.expected_end = job->record.started.value_or(now) + spec.timeout + options_.stop_grace;
+    entry.expected_end =
+        job->record.started.value_or(now) + job->record.job.spec.timeout + options_.stop_grace;
     running.push_back(std::move(entry));
   }
-  if (pending.empty()) return;
   for (const auto& [allocation, leaving] : leaving_) {
     running.push_back({.id = JobOfAllocation(allocation),
                        .nodes = leaving.nodes,
                        .expected_end = now + options_.stop_grace});
   }
+  return running;
+}
+
+void ServiceCore::ScheduleQueued(Effects& effects) {
+  const absl::Time now = clock_->Now();
+  const std::vector<scheduler::PendingJob> pending = Pending();
+  if (pending.empty()) return;
   std::vector<std::string> names;
   for (const engine::Node& node : nodes_) names.push_back(node.name);
-  const scheduler::Decision decision = scheduler::Schedule(pending, running, names, now);
+  const scheduler::Decision decision = scheduler::Schedule(pending, Running(now), names, now);
   for (const scheduler::Start& start : decision.starts) {
     const absl::Status status = StartOn(*live_.at(start.job_id), start.nodes, effects);
     Complain(absl::StrCat("job ", start.job_id, " cannot be started"), status);
