@@ -8,7 +8,7 @@
 // size of the mini-batch) that hides behind forward.
 //
 // bf16 is autocast: convolutions and linear layers run in bf16, parameters, gradients, batch-norm
-// parameters and the loss stay in fp32 (docs/decisions/005-training-precision.md).
+// parameters and the loss stay in fp32 (docs/decisions/005-training.md).
 #pragma once
 
 #include <torch/torch.h>

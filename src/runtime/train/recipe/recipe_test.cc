@@ -53,8 +53,9 @@ TEST(Recipe, AWrongValueIsNamedWithItsLine) {
   EXPECT_EQ(ErrorOf("epochs: 0\n"), "recipe.yml:1: epochs: 0 is below 1");
   EXPECT_EQ(ErrorOf("nesterov: maybe\n"),
             "recipe.yml:1: nesterov: \"maybe\" is neither true nor false");
-  EXPECT_EQ(ErrorOf("precision: bf61\n"),
-            "recipe.yml:1: precision: \"bf61\" is not one of fp32, bf16 (did you mean \"bf16\"?)");
+  EXPECT_EQ(ErrorOf("schedule: cosin\n"),
+            "recipe.yml:1: schedule: \"cosin\" is not one of cosine, step, constant (did you mean "
+            "\"cosine\"?)");
   EXPECT_EQ(ErrorOf("mean: {a: 1}\n"), "recipe.yml:1: mean has no value");
   EXPECT_EQ(ErrorOf("lr: nan\n"), "recipe.yml:1: lr: \"nan\" is not a number");
 }
