@@ -42,7 +42,8 @@ class LocalSubject final : public Subject {
     engine_ = *LocalEngine::Open(options);
   }
   ~LocalSubject() override {
-    for (const AllocationState& state : *engine_->Observe()) {
+    const std::vector<AllocationState> states = *engine_->Observe();
+    for (const AllocationState& state : states) {
       for (size_t i = 0; i < state.launcher_alive.size(); ++i) EndLauncher(state.id, i);
     }
   }
@@ -80,7 +81,8 @@ class EngineContract : public ::testing::TestWithParam<Maker> {
     return allocation;
   }
   std::vector<bool> Alive(const std::string& id) {
-    for (const AllocationState& state : *engine.Observe()) {
+    const std::vector<AllocationState> states = *engine.Observe();
+    for (const AllocationState& state : states) {
       if (state.id == id) return state.launcher_alive;
     }
     return {};

@@ -70,7 +70,8 @@ class LocalEngineTest : public ::testing::Test {
     });
   }
   static std::vector<bool> Alive(Engine& engine, const std::string& id) {
-    for (const AllocationState& state : *engine.Observe()) {
+    const std::vector<AllocationState> states = *engine.Observe();
+    for (const AllocationState& state : states) {
       if (state.id == id) return state.launcher_alive;
     }
     return {};
