@@ -9,6 +9,8 @@ namespace {
 
 // One pixel of four floats; compilers know it as one register.
 typedef float FloatPixel __attribute__((vector_size(16)));
+typedef uint32_t WordPixel __attribute__((vector_size(16)));
+typedef uint16_t HalfPixel __attribute__((vector_size(8)));
 
 FloatPixel Load(const float* four) {
   FloatPixel pixel;
@@ -86,10 +88,12 @@ void Normalizer::StoreRow(const float* pixels, int width, void* out) const {
   } else {
     for (int x = 0; x < width; ++x, pixels += 4, to += 6) {
       const FloatPixel value = Load(pixels) * scale + bias;
-      for (int c = 0; c < 3; ++c) {
-        const uint16_t half = ToBFloat16(value[c]);
-        std::memcpy(to + 2 * c, &half, 2);
-      }
+      // ToBFloat16 of four at once.
+      WordPixel bits;
+      std::memcpy(&bits, &value, sizeof bits);
+      const auto halves =
+          __builtin_convertvector((bits + 0x7FFF + (bits >> 16 & 1)) >> 16, HalfPixel);
+      std::memcpy(to, &halves, 6);
     }
   }
 }

@@ -1,0 +1,60 @@
+// Counts what the whole program takes from operator new, to show that a step takes nothing.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "runtime/data/dataset_fake.h"
+#include "runtime/data/loader.h"
+
+namespace {
+std::atomic<int64_t> allocations{0};
+}
+
+void* operator new(size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  void* memory = std::malloc(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+
+namespace tutti::data {
+namespace {
+
+// What 60 steps of 16 samples allocate after the 12 steps of three epochs.
+int64_t AllocationsOf(const LoaderOptions& options) {
+  auto loader = MakeLoader(MakeFakeDataset(64, 10), options);
+  EXPECT_TRUE(loader.ok()) << loader.status();
+  const auto run = [&](int steps) {
+    for (int i = 0; i < steps; ++i) {
+      EXPECT_TRUE((*loader)->Next(base::Deadline::After(absl::Seconds(30))).ok());
+    }
+  };
+  run(12);
+  const int64_t before = allocations.load();
+  run(60);
+  return allocations.load() - before;
+}
+
+TEST(Loader, AllocatesNothingForAStepOnceTheCacheIsFull) {
+  EXPECT_EQ(AllocationsOf({.global_batch = 16, .threads = 2}), 0);
+}
+
+TEST(Loader, AllocatesNothingForAStepWhenTheCallerDecodes) {
+  EXPECT_EQ(AllocationsOf({.global_batch = 16, .threads = 0, .cache_bytes = 0}), 0);
+}
+
+// Each of three transforms (two threads and the caller) has five buffers that may still grow, each
+// time by half at least: that does not depend on the number of samples, 960 here.
+TEST(Loader, AllocatesOnlyWhatItsScratchBuffersGrowBy) {
+  LoaderOptions options{.global_batch = 16, .threads = 2, .cache_bytes = 0};
+  EXPECT_LE(AllocationsOf(options), 3);
+  options.augmentation.random_resized_crop = true;
+  EXPECT_LE(AllocationsOf(options), 3 * 5 * 10);
+}
+
+}  // namespace
+}  // namespace tutti::data
