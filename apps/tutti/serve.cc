@@ -4,7 +4,6 @@
 
 #include <system_error>
 
-#include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "platform/api/api.h"
@@ -45,12 +44,7 @@ absl::Status Serve(const client::ServeOptions& options) {
     spdlog::info("tutti serves {} virtual nodes at {} (state in {}, token in {})", options.nodes,
                  url, options.home.string(), token_file.string());
   };
-  const absl::Status status = api::Serve(serve);
-  if (absl::IsAlreadyExists(status)) {
-    return absl::AlreadyExistsError(
-        absl::StrCat(status.message(), "; choose another with --port, 0 for any free one"));
-  }
-  return status;
+  return api::Serve(serve);
 }
 
 }  // namespace tutti

@@ -90,7 +90,8 @@ TEST_F(CommandParserTest, HelpNamesEveryCommandAndTheExitCodes) {
 }
 
 TEST_F(CommandParserTest, SaysWhatIsWrongAndWhatWasMeant) {
-  EXPECT_EQ(Wrong({"jobs"}), "unknown command \"jobs\" (did you mean \"job\"?); see `tutti --help`");
+  EXPECT_EQ(Wrong({"jobs"}),
+            "unknown command \"jobs\" (did you mean \"job\"?); see `tutti --help`");
   EXPECT_THAT(Wrong({"job", "frobnicate"}), HasSubstr("unknown command \"frobnicate\""));
   EXPECT_THAT(Wrong({"job", "list", "--limt", "3"}), HasSubstr("did you mean \"--limit\"?"));
   EXPECT_THAT(Wrong({"job", "list", "-o", "xml"}), HasSubstr("table, json and yaml"));

@@ -54,8 +54,8 @@ absl::StatusOr<std::string> Service::Jobs(const std::string& state, int limit, i
   return Call({.target = target});
 }
 
-absl::StatusOr<std::string> Service::Job(const std::string& id) {
-  return Call({.target = JobTarget(id)});
+absl::StatusOr<std::string> Service::Job(const std::string& id, absl::Duration timeout) {
+  return Call({.target = JobTarget(id), .timeout = timeout});
 }
 
 absl::StatusOr<std::string> Service::Cancel(const std::string& id) {

@@ -26,7 +26,8 @@ class Service {
   absl::StatusOr<std::string> CreateJob(const std::string& body);
   // Newest first. `state` empty: all; `before` 0: from the newest on.
   absl::StatusOr<std::string> Jobs(const std::string& state, int limit, int64_t before = 0);
-  absl::StatusOr<std::string> Job(const std::string& id);
+  absl::StatusOr<std::string> Job(const std::string& id,
+                                  absl::Duration timeout = absl::Seconds(30));
   absl::StatusOr<std::string> Cancel(const std::string& id);
   absl::Status Delete(const std::string& id);
   absl::StatusOr<std::string> Files(const std::string& id);

@@ -1,5 +1,6 @@
 #include "platform/client/summary.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/columns.h"
@@ -35,12 +36,17 @@ std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>
     if (result.has_value()) absl::StrAppend(&first, ", ", MetricLine(*result));
     lines = {first, absl::StrCat("Outputs and logs: tutti job download ", job.id)};
   } else {
-    if (!job.reason.empty()) absl::StrAppend(&first, ": ", Printable(job.reason));
+    // "Canceled: canceled" says nothing.
+    if (!job.reason.empty() && !absl::EqualsIgnoreCase(job.reason, job.state)) {
+      absl::StrAppend(&first, ": ", Printable(job.reason));
+    }
     lines = {first};
     for (size_t i = 1; i < job.failures.size(); ++i) {
       lines.push_back(absl::StrCat("  ", FailureLine(job.failures[i])));
     }
-    if (!duration.empty()) lines.push_back(absl::StrCat("Logs: tutti job download ", job.id));
+    // A job that failed while it started has logs, too.
+    if (!duration.empty() || !job.failures.empty())
+      lines.push_back(absl::StrCat("Logs: tutti job download ", job.id));
   }
   return lines;
 }

@@ -10,6 +10,8 @@ namespace {
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 // Lines that are shown at once, so that a flood of output cannot delay Ctrl-C or the bar.
 constexpr int kBatch = 500;
+// How often a queued job is asked what it waits for; the first time after as long.
+constexpr absl::Duration kAskInterval = absl::Seconds(1);
 
 class Following {
  public:
@@ -28,6 +30,7 @@ class Following {
     while (!done_) {
       if (interrupts_.Take()) OnInterrupt();
       ShowBatch();
+      ShowWhatItWaitsFor();
       display_.Refresh(absl::Now());
     }
     display_.End();
@@ -53,9 +56,11 @@ class Following {
         end_.cursor = item.line.cursor;
         break;
       case PumpItem::Kind::kLost:
+        away_ = true;
         display_.Remark("The service went away; the job goes on. Waiting for it to come back …");
         break;
       case PumpItem::Kind::kBack:
+        away_ = false;
         display_.Remark("The service is back.");
         break;
       case PumpItem::Kind::kEnded:
@@ -67,6 +72,20 @@ class Following {
         done_ = true;
         break;
     }
+  }
+
+  // The reasons for waiting change all the time and so are no events of the stream.
+  void ShowWhatItWaitsFor() {
+    const absl::Time now = absl::Now();
+    if (done_ || away_ || !display_.queued() || now < ask_at_) return;
+    if (ask_at_ != absl::InfinitePast()) {
+      Service service(connect_());
+      const auto text = service.Job(job_, absl::Seconds(2));
+      const auto job = text.ok() ? ParseJob(*text) : text.status();
+      if (job.ok() && job->state == "Queued")
+        display_.Waiting(job->reason, job->expected_start, now);
+    }
+    ask_at_ = now + kAskInterval;
   }
 
   void OnInterrupt() {
@@ -106,6 +125,8 @@ class Following {
   StreamPump pump_;
   FollowEnd end_;
   absl::Status failure_;
+  absl::Time ask_at_ = absl::InfinitePast();
+  bool away_ = false;  // the service, as far as the pump has said
   bool cancelling_ = false;
   bool done_ = false;
 };

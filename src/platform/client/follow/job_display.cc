@@ -19,7 +19,13 @@ void JobDisplay::Line(const StreamLine& line, absl::Time now) {
 }
 
 void JobDisplay::State(const StreamLine& line) {
-  if (!options_.states) return;
+  waiting_.clear();
+  if (!waiting_status_.empty()) text_.SetStatus("");
+  waiting_status_.clear();
+  if (!options_.states) {
+    last_state_ = line.state;
+    return;
+  }
   const absl::Time time = ParseTime(line.time);
   const bool colour = text_.screen().colour;
   const std::string clock =
@@ -68,7 +74,24 @@ void JobDisplay::OnMetric(const Metric& metric, absl::Time now) {
   }
 }
 
+void JobDisplay::Waiting(const std::string& reason, const std::string& expected_start,
+                         absl::Time now) {
+  if (!options_.states || reason.empty()) return;
+  const absl::Time start = ParseTime(expected_start);
+  waiting_status_ = Printable(reason);
+  if (start != absl::InfinitePast()) {
+    absl::StrAppend(&waiting_status_, " · starts in about ", Age(start - now));
+  }
+  if (!text_.screen().is_terminal && reason != waiting_) {
+    text_.Print(absl::StrCat("    ", waiting_status_));
+  }
+  waiting_ = reason;
+}
+
 void JobDisplay::Refresh(absl::Time now) {
+  if (!waiting_status_.empty()) {
+    text_.SetStatus(Shorten(waiting_status_, text_.screen().width - 1));
+  }
   if (step_.has_value()) {
     text_.SetStatus(ProgressLine(*step_, now - step_at_, text_.screen().width - 1));
   }

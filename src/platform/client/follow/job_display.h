@@ -28,6 +28,11 @@ class JobDisplay {
 
   // `now` drives the bar's countdown and the interval of plain progress lines.
   void Line(const StreamLine& line, absl::Time now);
+  // Whether the job waits, as far as its lines have said.
+  bool queued() const { return last_state_ == "Queued"; }
+  // What a queued job waits for just now, and when it may start ("" : unknown). Shown in place on a
+  // terminal, elsewhere as a line when the reason is a new one.
+  void Waiting(const std::string& reason, const std::string& expected_start, absl::Time now);
   // Redraws what changes with time, and writes everything out.
   void Refresh(absl::Time now);
   // A remark of the client itself, between the job's lines.
@@ -45,6 +50,8 @@ class JobDisplay {
   LiveText& text_;
   const DisplayOptions options_;
   std::string last_state_;
+  std::string waiting_;         // the last reason; "" once it does not wait
+  std::string waiting_status_;  // with the time to the expected start
   std::optional<Metric> step_;  // the last one
   absl::Time step_at_ = absl::InfinitePast();
   absl::Time plain_at_ = absl::InfinitePast();  // of the last plain progress line

@@ -80,6 +80,28 @@ TEST(JobDisplay, ATerminalGetsABarThatIsTakenAwayAtTheEnd) {
   EXPECT_TRUE(shown.ends_with("\r\x1b[K"));
 }
 
+TEST(JobDisplay, SaysWhatAQueuedJobWaitsForUntilItStarts) {
+  for (const bool terminal : {false, true}) {
+    std::ostringstream out;
+    LiveText text(out, {.is_terminal = terminal, .width = 80});
+    JobDisplay display(&text, {});
+    display.Line(**ParseStreamLine(State("Queued", "submitted")), kNow);
+    EXPECT_TRUE(display.queued());
+    display.Waiting("waits for 2 nodes", "1970-01-01T00:20:00Z", kNow);
+    display.Refresh(kNow);
+    display.Waiting("waits for 2 nodes", "1970-01-01T00:20:00Z", kNow + absl::Minutes(2));
+    display.Refresh(kNow + absl::Minutes(2));
+    const std::string shown = out.str();
+    EXPECT_THAT(shown, HasSubstr("waits for 2 nodes · starts in about 3 min"));
+    // In place on a terminal; a log hears of it once.
+    EXPECT_EQ(shown.find("starts in about 1 min") != std::string::npos, terminal);
+    display.Line(**ParseStreamLine(State("Running", "")), kNow);
+    EXPECT_FALSE(display.queued());
+    display.Refresh(kNow);
+    EXPECT_TRUE(out.str().ends_with("Running\n")) << out.str();
+  }
+}
+
 TEST(JobDisplay, KeepsTheResult) {
   std::ostringstream out;
   LiveText text(out, {});
