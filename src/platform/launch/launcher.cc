@@ -1,5 +1,6 @@
 #include "platform/launch/launcher.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <spdlog/spdlog.h>
@@ -162,7 +163,7 @@ class Launcher {
     const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
     TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_.AwaitEvents(deadline)));
     spool_->SaveAcknowledged(events_->size());
-    return base::WriteFileAtomic(NodeFolders(plan_.directory).done(), "");
+    return base::Open(NodeFolders(plan_.directory).done(), O_WRONLY | O_CREAT).status();
   }
 
   static absl::Status OkIfGone(const absl::Status& status) {

@@ -27,7 +27,9 @@ absl::Status MakeFolders(const spec::LaunchPlan& plan) {
        {folders.work(), folders.inputs(), folders.outputs(), folders.scratch()}) {
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
   }
-  return base::WriteFileAtomic(folders.host_file(), HostFile(plan));
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd host_file,
+                         base::Open(folders.host_file(), O_WRONLY | O_CREAT | O_TRUNC));
+  return base::WriteAll(host_file.get(), HostFile(plan), folders.host_file().string());
 }
 
 // The archive's bytes into `file`; their hash must be the one that names the snapshot.

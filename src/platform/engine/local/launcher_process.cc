@@ -1,5 +1,6 @@
 #include "platform/engine/local/launcher_process.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -59,8 +60,12 @@ std::optional<LauncherProcess> ReadLauncherProcess(const std::filesystem::path& 
 
 absl::Status WriteLauncherProcess(const std::filesystem::path& file,
                                   const LauncherProcess& process) {
-  return base::WriteFileAtomic(file, absl::StrCat("{\"pid\": ", process.pid,
-                                                  ", \"start_time\": ", process.start_time, "}\n"));
+  // Not durable: after a power failure there is no process to find. A torn file reads as none.
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd fd, base::Open(file, O_WRONLY | O_CREAT | O_TRUNC));
+  return base::WriteAll(
+      fd.get(),
+      absl::StrCat("{\"pid\": ", process.pid, ", \"start_time\": ", process.start_time, "}\n"),
+      file.string());
 }
 
 bool IsAlive(const LauncherProcess& process) {
