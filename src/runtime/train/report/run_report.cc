@@ -45,7 +45,7 @@ absl::Status RunReport::Started(const RunFacts& facts, int64_t first_step) {
   if (silent_) return absl::OkStatus();
   progress_.Line(
       absl::StrFormat("%s: %d parameters, %d classes; %d training and %d test images\n"
-                      "%d rank%s x %d thread%s, batch %d, %s, %d epochs of %d steps",
+                      "%d rank%s x %d thread%s, batch %d, %s, %d epoch%s of %d steps",
                       recipe_.model, facts.parameters, facts.classes, facts.train_images,
                       facts.test_images, facts.world_size, facts.world_size == 1 ? "" : "s",
                       facts.threads, facts.threads == 1 ? "" : "s", recipe_.batch,

@@ -1,0 +1,185 @@
+// The program as its users meet it: flags, files, exit codes, signals, lost ranks.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <fstream>
+#include <thread>
+
+#include "base/child_process.h"
+#include "base/file.h"
+#include "runtime/train/image_folder_fake.h"
+
+namespace tutti {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+constexpr absl::Duration kPatience = absl::Seconds(120);
+
+class ProgramTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new base::TemporaryDirectory();
+    train::WriteImageFolder(folder_->path() / "data", 64, 16, 2);
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  std::string Data() const { return folder_->path() / "data"; }
+  fs::path Out() const { return own_.path() / "outputs"; }
+  fs::path Said(const std::string& name) const { return own_.path() / name; }
+  std::string Read(const fs::path& path) const {
+    const auto text = base::ReadFile(path);
+    return text.ok() ? *text : "";
+  }
+
+  // Starts the program; what it says goes to Said(name).
+  base::ChildProcess Start(std::vector<std::string> arguments, const std::string& name = "said",
+                           const std::map<std::string, std::string>& environment = {}) {
+    base::ChildOptions options;
+    options.arguments = {TUTTI_TRAIN};
+    options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+    options.environment = base::CurrentEnvironment();
+    for (const auto& [key, value] : environment) options.environment[key] = value;
+    const auto fd = base::Open(Said(name), O_WRONLY | O_CREAT | O_TRUNC);
+    options.stdout_fd = options.stderr_fd = fd->get();
+    options.die_with_parent = true;
+    return *base::ChildProcess::Start(options);
+  }
+
+  int ExitCode(base::ChildProcess& child) {
+    const auto exit = child.Wait(base::Deadline::After(kPatience));
+    EXPECT_TRUE(exit.ok()) << exit.status();
+    return exit.ok() ? (exit->signal != 0 ? -exit->signal : exit->code) : -1;
+  }
+
+  int Run(std::vector<std::string> arguments) {
+    auto child = Start(std::move(arguments));
+    return ExitCode(child);
+  }
+
+  // Waits until the run has reported a step after `step`.
+  bool AwaitStep(const fs::path& metrics) {
+    const auto deadline = base::Deadline::After(kPatience);
+    while (!deadline.Expired()) {
+      if (Read(metrics).find("\"event\":\"step\"") != std::string::npos) return true;
+      std::this_thread::yield();
+    }
+    return false;
+  }
+
+  std::vector<std::string> Endless() const {
+    return {"--data",           Data(), "--output",           Out(),
+            "--batch",          "16",   "--epochs",           "100000",
+            "--evaluate-every", "0",    "--checkpoint-every", "0",
+            "--threads",        "1"};
+  }
+
+  inline static base::TemporaryDirectory* folder_ = nullptr;
+  const base::TemporaryDirectory own_;
+};
+
+TEST_F(ProgramTest, HelpIsGroupedAndNamesTheExitCodes) {
+  EXPECT_EQ(Run({"--help"}), 0);
+  EXPECT_THAT(Read(Said("said")), AllOf(HasSubstr("Optimizer:"), HasSubstr("--warmup-epochs"),
+                                        HasSubstr("Exit codes:")));
+}
+
+TEST_F(ProgramTest, WrongFlagsAreNamedWithTheMend) {
+  EXPECT_EQ(Run({"--data", Data(), "--epoch", "3"}), 2);
+  EXPECT_THAT(Read(Said("said")), HasSubstr("unknown flag \"--epoch\" (did you mean --epochs?)"));
+  EXPECT_EQ(Run({"--data", Data(), "--lr", "fast"}), 2);
+  EXPECT_THAT(Read(Said("said")), HasSubstr("--lr: \"fast\" is not a number"));
+  EXPECT_EQ(Run({}), 2);
+  EXPECT_THAT(Read(Said("said")), HasSubstr("--data is missing"));
+}
+
+TEST_F(ProgramTest, WrongInputIsAnErrorThatNamesIt) {
+  EXPECT_EQ(Run({"--data", "/nowhere/data"}), 2);
+  EXPECT_THAT(Read(Said("said")), HasSubstr("/nowhere/data"));
+  EXPECT_EQ(Run({"--data", Data(), "--model", "resnet2"}), 2);
+  EXPECT_THAT(Read(Said("said")), HasSubstr("did you mean \"resnet20\"?"));
+  std::ofstream(Said("recipe.yml")) << "model: resnet20\nepoch: 3\n";
+  EXPECT_EQ(Run({"--config", Said("recipe.yml"), "--data", Data()}), 2);
+  EXPECT_THAT(Read(Said("said")), HasSubstr("recipe.yml:2: unknown key \"epoch\""));
+}
+
+TEST_F(ProgramTest, FlagsWinOverTheFileAndTheModelIsWritten) {
+  std::ofstream(Said("recipe.yml")) << "epochs: 7\nbatch: 16\nsync-bn: true\nthreads: 1\n";
+  EXPECT_EQ(Run({"--config", Said("recipe.yml"), "--data", Data(), "--output", Out(), "--epochs",
+                 "1", "--no-sync-bn"}),
+            0)
+      << Read(Said("said"));
+  EXPECT_THAT(Read(Said("said")), AllOf(HasSubstr("1 epoch of 4 steps"), HasSubstr("top-1 ")));
+  EXPECT_TRUE(fs::exists(Out() / "model" / "manifest.json"));
+}
+
+TEST_F(ProgramTest, TheExamplesRecipeIsAccepted) {
+  const std::string recipe = TUTTI_CIFAR10 "/code/recipe.yml";
+  EXPECT_EQ(Run({"--config", recipe, "--data", "/nowhere"}), 2);
+  EXPECT_THAT(Read(Said("said")),
+              AllOf(HasSubstr("/nowhere"), testing::Not(HasSubstr("recipe.yml"))));
+}
+
+TEST_F(ProgramTest, SigtermWritesACheckpointThatResumeTakesUp) {
+  auto child = Start(Endless());
+  ASSERT_TRUE(AwaitStep(Out() / "metrics.jsonl")) << Read(Said("said"));
+  ASSERT_EQ(kill(child.pid(), SIGTERM), 0);
+  EXPECT_EQ(ExitCode(child), 143);
+  EXPECT_THAT(Read(Said("said")), HasSubstr("go on with --resume"));
+
+  auto again = Start([&] {
+    auto arguments = Endless();
+    arguments.push_back("--resume");
+    return arguments;
+  }());
+  const auto deadline = base::Deadline::After(kPatience);
+  while (!deadline.Expired() &&
+         Read(Said("said")).find("resumed after step") == std::string::npos) {
+    std::this_thread::yield();
+  }
+  EXPECT_THAT(Read(Said("said")), HasSubstr("resumed after step"));
+  kill(again.pid(), SIGTERM);
+  EXPECT_EQ(ExitCode(again), 143);
+}
+
+TEST_F(ProgramTest, ADivergingRunSaysWhere) {
+  EXPECT_EQ(Run({"--data", Data(), "--output", Out(), "--batch", "16", "--epochs", "9", "--lr",
+                 "1e30", "--threads", "1"}),
+            4);
+  EXPECT_THAT(Read(Said("said")), AllOf(HasSubstr("step "), HasSubstr("the loss of rank 0 is")));
+}
+
+int FreePort() {
+  const base::UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof(address);
+  bind(fd.get(), reinterpret_cast<sockaddr*>(&address), size);
+  getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
+}
+
+TEST_F(ProgramTest, AKilledRankIsNamedByTheOther) {
+  std::map<std::string, std::string> environment = {{"WORLD_SIZE", "2"},
+                                                    {"MASTER_ADDR", "127.0.0.1"},
+                                                    {"MASTER_PORT", std::to_string(FreePort())},
+                                                    {"TUTTI_JOB_TOKEN", "a token"}};
+  std::vector<base::ChildProcess> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    environment["RANK"] = environment["NODE_RANK"] = std::to_string(rank);
+    ranks.push_back(Start(Endless(), "rank-" + std::to_string(rank), environment));
+  }
+  ASSERT_TRUE(AwaitStep(Out() / "metrics.jsonl")) << Read(Said("rank-0"));
+  ASSERT_EQ(kill(ranks[1].pid(), SIGKILL), 0);
+  EXPECT_EQ(ExitCode(ranks[1]), -SIGKILL);
+  EXPECT_EQ(ExitCode(ranks[0]), 3);
+  EXPECT_THAT(Read(Said("rank-0")), HasSubstr("rank 1"));
+}
+
+}  // namespace
+}  // namespace tutti

@@ -1,0 +1,145 @@
+// n ranks equal one process with the whole mini-batch: over a full epoch of the real sample in
+// fp32, and in fp64 to the last digits.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "runtime/checkpoint/safetensors.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/comm/rendezvous/socket.h"
+#include "runtime/models/model.h"
+#include "runtime/models/state.h"
+#include "runtime/parallel/data_parallel.h"
+#include "runtime/train/evaluation.h"
+#include "runtime/train/input.h"
+#include "runtime/train/optimizer/optimizer.h"
+
+namespace tutti::train {
+namespace {
+
+constexpr double kLearningRate = 0.001;
+
+// Calls `body` on a thread per rank with a communicator over shared memory or TCP.
+void OnEveryRank(int size,
+                 const std::function<void(int, std::unique_ptr<comm::Communicator>)>& body) {
+  const int port = comm::PortOf(comm::Listen({"127.0.0.1", 0})->get()).value();
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&body, rank, size, port] {
+      auto communicator = comm::JoinGroup(
+          {.rank = rank, .size = size, .node = rank % 2, .master_port = port, .token = "test"});
+      ASSERT_TRUE(communicator.ok()) << communicator.status();
+      body(rank, *std::move(communicator));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+checkpoint::TensorMap SnapshotOf(const torch::nn::Module& model) {
+  checkpoint::TensorMap state;
+  for (const auto& [name, tensor] : models::StateOf(model)) state[name] = tensor.clone();
+  return state;
+}
+
+struct Trained {
+  std::vector<double> losses;     // by step
+  checkpoint::TensorMap tensors;  // after the last
+};
+
+// One epoch of the CIFAR-10 sample with real batches and augmentation. `perturbation` scales the
+// initial weights by 1 + perturbation.
+Trained TrainAnEpoch(int ranks, double perturbation = 0) {
+  Recipe recipe;
+  recipe.data = TUTTI_CIFAR10_SAMPLE;
+  recipe.batch = 125;  // unequal parts for 2 and 3 ranks
+  Trained trained;
+  OnEveryRank(ranks, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+    auto input = *OpenInput(recipe, 32, rank, ranks);
+    auto model = *models::MakeModel({"resnet20", 10}, 1);
+    auto strategy = *parallel::DataParallel::Create(model, std::move(communicator),
+                                                    {.synchronized_batch_norm = true});
+    Sgd sgd(strategy->buckets(), {.momentum = 0.9, .weight_decay = 5e-4, .nesterov = true});
+    for (const auto& bucket : strategy->buckets()) bucket->values().mul_(1 + perturbation);
+    for (int64_t step = 0; step < input.train->steps_per_epoch(); ++step) {
+      const auto soon = base::Deadline::After(absl::Seconds(120));
+      const auto batch = input.train->Next(soon);
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      const auto result =
+          strategy->Step(ImagesOf(*batch, input.evaluation, false), LabelsOf(*batch), soon);
+      ASSERT_TRUE(result.ok()) << result.status();
+      sgd.Step(kLearningRate);
+      if (rank == 0) trained.losses.push_back(result->loss);
+    }
+    if (rank == 0) trained.tensors = SnapshotOf(*model);
+  });
+  return trained;
+}
+
+// ||a - b|| / ||b|| over all floating tensors.
+double RelativeDistance(const checkpoint::TensorMap& a, const checkpoint::TensorMap& b) {
+  double difference = 0, norm = 0;
+  for (const auto& [name, tensor] : b) {
+    if (!tensor.is_floating_point()) continue;
+    difference += (a.at(name) - tensor).to(torch::kFloat64).square().sum().item<double>();
+    norm += tensor.to(torch::kFloat64).square().sum().item<double>();
+  }
+  return std::sqrt(difference / norm);
+}
+
+// Training amplifies rounding, about tenfold in ten steps here. So the measure is a run of one
+// process whose weights begin one rounding (1.2e-7) away: n ranks end no farther from one process
+// than it does, times four. The first loss, which nothing amplifies yet, agrees to 5e-6.
+TEST(Equivalence, AnEpochOfTheSampleOverRanksEqualsOneProcessWithinRoundingInFp32) {
+  at::set_num_threads(1);
+  Trained one, rounded, two, three;
+  std::vector<std::thread> runs;
+  runs.emplace_back([&] { one = TrainAnEpoch(1); });
+  runs.emplace_back([&] { rounded = TrainAnEpoch(1, 1.2e-7); });
+  runs.emplace_back([&] { two = TrainAnEpoch(2); });
+  runs.emplace_back([&] { three = TrainAnEpoch(3); });
+  for (std::thread& run : runs) run.join();
+  ASSERT_EQ(one.losses.size(), 40u);
+  const double unit = RelativeDistance(rounded.tensors, one.tensors);
+  std::printf("one rounding away: %.2e after an epoch\n", unit);
+  for (const Trained* many : {&two, &three}) {
+    const double distance = RelativeDistance(many->tensors, one.tensors);
+    std::printf("%d ranks: %.2e\n", many == &two ? 2 : 3, distance);
+    EXPECT_LT(distance, 4 * unit);
+    EXPECT_LT(distance, 2e-3);
+    EXPECT_NEAR(many->losses[0], one.losses[0], 5e-6);
+    EXPECT_NEAR(many->losses[39], one.losses[39], 5e-3);
+  }
+}
+
+// Some steps of ResNet-20 in fp64 on random images with plain gradient descent.
+checkpoint::TensorMap TrainInFp64(int ranks) {
+  torch::manual_seed(3);
+  const auto images = torch::randn({4, 26, 3, 32, 32}, torch::kFloat64);
+  const auto labels = torch::randint(10, {4, 26}, torch::kInt64);
+  checkpoint::TensorMap result;
+  OnEveryRank(ranks, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+    auto model = *models::MakeModel({"resnet20", 10}, 1);
+    model->to(torch::kFloat64);
+    auto strategy = *parallel::DataParallel::Create(
+        model, std::move(communicator), {.label_smoothing = 0.1, .synchronized_batch_norm = true});
+    Sgd sgd(strategy->buckets(), {.momentum = 0.9, .weight_decay = 1e-3, .nesterov = true});
+    for (int64_t step = 0; step < 4; ++step) {
+      const auto x = images[step].tensor_split(ranks)[rank],
+                 y = labels[step].tensor_split(ranks)[rank];
+      const auto stepped = strategy->Step(x, y, base::Deadline::After(absl::Seconds(60)));
+      ASSERT_TRUE(stepped.ok()) << stepped.status();
+      sgd.Step(0.1);
+    }
+    if (rank == 0) result = SnapshotOf(*model);
+  });
+  return result;
+}
+
+TEST(Equivalence, RanksEqualOneProcessInFp64ToTheLastDigits) {
+  at::set_num_threads(1);
+  const auto one = TrainInFp64(1);
+  for (int ranks : {2, 3, 4}) EXPECT_LT(RelativeDistance(TrainInFp64(ranks), one), 1e-11) << ranks;
+}
+
+}  // namespace
+}  // namespace tutti::train
