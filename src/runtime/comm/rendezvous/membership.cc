@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/deadline.h"
 #include "runtime/comm/lost_rank.h"
 
 namespace tutti::comm {
@@ -86,10 +87,10 @@ Membership::Membership(int rank, int size, std::vector<base::UniqueFd> controls,
 
 Membership::~Membership() {
   {
-    absl::MutexLock lock(&mutex_);
+    Lock lock(mutex_);
     roll_.AnnounceLeaving(Now());
     Settle();
-    mutex_.AwaitWithTimeout(absl::Condition(this, &Membership::MayLeave), peer_timeout_);
+    Await(lock, peer_timeout_, [this] { return roll_.MayLeave() || ended(); });
     roll_.Leave();
     Settle();
     stopping_ = true;
@@ -98,8 +99,13 @@ Membership::~Membership() {
   thread_.join();
 }
 
+template <typename Condition>
+void Membership::Await(Lock& lock, absl::Duration patience, const Condition& condition) {
+  changed_.wait_until(lock, base::Deadline::After(patience).time_point(), condition);
+}
+
 absl::Status Membership::Begin(const char* what) {
-  absl::MutexLock lock(&mutex_);
+  Lock lock(mutex_);
   what_ = what;
   if (const auto ending = roll_.Ending()) {
     Settle();
@@ -110,21 +116,21 @@ absl::Status Membership::Begin(const char* what) {
 }
 
 void Membership::End() {
-  absl::MutexLock lock(&mutex_);
+  Lock lock(mutex_);
   roll_.End();
   Flush();
 }
 
 absl::Status Membership::CheckWithin(absl::Duration patience) {
-  absl::MutexLock lock(&mutex_);
-  mutex_.AwaitWithTimeout(absl::Condition(this, &Membership::HasEnding), patience);
+  Lock lock(mutex_);
+  Await(lock, patience, [this] { return roll_.Ending().has_value(); });
   const auto ending = roll_.Ending();
   return ending.has_value() ? Error(*ending) : absl::OkStatus();
 }
 
 absl::Status Membership::Accuse(int accused, Reason reason) {
-  absl::MutexLock lock(&mutex_);
-  if (!HasEnding()) {
+  Lock lock(mutex_);
+  if (!roll_.Ending().has_value()) {
     if (rank_ != 0 && roll_.gone(0)) {
       roll_.Declare(accused, absl::StatusCode::kUnavailable, "connection closed");
     } else {
@@ -132,9 +138,9 @@ absl::Status Membership::Accuse(int accused, Reason reason) {
     }
     Settle();
     Ring(wake_fd_);  // the thread's next tick may have become earlier
-    mutex_.AwaitWithTimeout(absl::Condition(this, &Membership::HasEnding), peer_timeout_ / 4);
+    Await(lock, peer_timeout_ / 4, [this] { return roll_.Ending().has_value(); });
   }
-  if (!HasEnding()) {
+  if (!roll_.Ending().has_value()) {
     roll_.Declare(rank_ == 0 ? accused : 0, absl::StatusCode::kDeadlineExceeded, "does not answer");
     Settle();
   }
@@ -158,6 +164,7 @@ absl::Status Membership::Error(const Departure& departure) const {
 // After every change of the roll: what it wants to say goes out, and an end is made known.
 void Membership::Settle() {
   Flush();
+  changed_.notify_all();
   const auto ending = roll_.Ending();
   // Outside a collective a clean departure is not yet an end: there may be no further collective.
   if (!ending.has_value() || (ending->clean && !roll_.InCollective())) return;
@@ -193,7 +200,7 @@ void Membership::Hear(int from) {
 }
 
 // One wait for the others, the caller and the clock.
-void Membership::Listen() {
+void Membership::Listen(Lock& lock) {
   std::vector<pollfd> polled = {{wake_fd_.get(), POLLIN, 0}};
   std::vector<int> ranks = {-1};
   for (size_t r = 0; r < links_.size(); ++r) {
@@ -204,9 +211,9 @@ void Membership::Listen() {
     ranks.push_back(static_cast<int>(r));
   }
   const absl::Duration wait = std::max(absl::ZeroDuration(), roll_.NextTick() - Now());
-  mutex_.Unlock();
+  lock.unlock();
   ::poll(polled.data(), polled.size(), static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1);
-  mutex_.Lock();
+  lock.lock();
   uint64_t drained;
   if (polled[0].revents != 0 && ::read(wake_fd_.get(), &drained, sizeof(drained)) < 0) return;
   for (size_t i = 1; i < polled.size(); ++i) {
@@ -215,9 +222,9 @@ void Membership::Listen() {
 }
 
 void Membership::Run() {
-  absl::MutexLock lock(&mutex_);
+  Lock lock(mutex_);
   while (!stopping_) {
-    Listen();
+    Listen(lock);
     roll_.OnTick(Now());
     Settle();
   }

@@ -1,16 +1,19 @@
 // Keeps a rank's Roll true: a thread of its own beats, listens to the other ranks over the
 // connections of the rendezvous, and wakes this rank's caller when the group has ended for it.
 //
-// Thread-safe. The caller's thread brackets every collective with Begin and End.
+// Thread-safe. The caller's thread brackets every collective with Begin and End. The mutex is the
+// standard library's and not Abseil's, because ThreadSanitizer does not see into Debian's build of
+// Abseil and this is a room that must be run under it.
 #pragma once
 
+#include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "base/unique_fd.h"
 #include "runtime/comm/rendezvous/roll.h"
 
@@ -40,15 +43,17 @@ class Membership {
 
  private:
   struct Link;
+  using Lock = std::unique_lock<std::mutex>;
 
   void Run();
-  void Listen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Hear(int from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Settle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Error(const Departure& departure) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool HasEnding() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return roll_.Ending().has_value(); }
-  bool MayLeave() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return roll_.MayLeave() || ended(); }
+  // All of these with the mutex held.
+  void Listen(Lock& lock);
+  void Hear(int from);
+  void Flush();
+  void Settle();
+  absl::Status Error(const Departure& departure) const;
+  template <typename Condition>
+  void Await(Lock& lock, absl::Duration patience, const Condition& condition);
 
   const int rank_;
   const absl::Duration peer_timeout_;
@@ -56,11 +61,12 @@ class Membership {
   base::UniqueFd wake_fd_;
   std::atomic<bool> ended_ = false;
 
-  absl::Mutex mutex_;
-  Roll roll_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<Link>> links_ ABSL_GUARDED_BY(mutex_);
-  const char* what_ ABSL_GUARDED_BY(mutex_) = "the first collective";
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::mutex mutex_;  // guards all that follows, save the thread
+  std::condition_variable changed_;
+  Roll roll_;
+  std::vector<std::unique_ptr<Link>> links_;
+  const char* what_ = "the first collective";
+  bool stopping_ = false;
   std::thread thread_;
 };
 

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/hash.h"
@@ -37,7 +36,7 @@ absl::StatusOr<Meeting> Reception::Receive() {
                      "; choose another address or port (MASTER_ADDR, MASTER_PORT)"));
   }
   const absl::Status all_came = AwaitAll(listener->get());
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   if (!all_came.ok()) {
     Dismiss(all_came);
     return all_came;
@@ -48,7 +47,7 @@ absl::StatusOr<Meeting> Reception::Receive() {
 absl::Status Reception::AwaitAll(int listener) {
   while (true) {
     absl::StatusOr<base::UniqueFd> fd = Accept(listener, {deadline_, done_.get()});
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     if (!fault_.ok()) return fault_;
     if (guests_.size() + 1 == static_cast<size_t>(options_.size)) return absl::OkStatus();
     if (absl::IsDeadlineExceeded(fd.status())) return Absent();
@@ -62,7 +61,7 @@ absl::Status Reception::AwaitAll(int listener) {
 void Reception::Hear(base::UniqueFd fd) {
   absl::StatusOr<Hello> hello = Introduce(fd.get());
   if (hello.ok()) Admit(*std::move(hello), std::move(fd));
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   --hearing_;
   if (hello.ok() || absl::IsCancelled(hello.status())) return;
   ++refusals_;
@@ -83,7 +82,7 @@ absl::StatusOr<Hello> Reception::Introduce(int fd) const {
 // One who knows the token and is wrong all the same belongs to this job: the job is set up wrongly,
 // and everybody shall hear it now rather than at the end of the time.
 void Reception::Admit(Hello hello, base::UniqueFd fd) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   const absl::Status checked = CheckGuest(hello);
   if (checked.ok()) {
     const int rank = hello.rank;

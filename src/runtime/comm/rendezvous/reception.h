@@ -4,12 +4,11 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "base/unique_fd.h"
 #include "runtime/comm/rendezvous/rendezvous.h"
 #include "runtime/comm/rendezvous/socket.h"
@@ -36,22 +35,23 @@ class Reception {
   void Hear(base::UniqueFd fd);
   absl::StatusOr<Hello> Introduce(int fd) const;
   void Admit(Hello hello, base::UniqueFd fd);
-  absl::Status CheckGuest(const Hello& hello) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status AwaitAll(int listener);
-  absl::Status Absent() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Dismiss(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<Meeting> Conclude() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // These with the mutex held.
+  absl::Status CheckGuest(const Hello& hello);
+  absl::Status Absent();
+  void Dismiss(const absl::Status& why);
+  absl::StatusOr<Meeting> Conclude();
 
   const GroupOptions& options_;
   const Hello& self_;
   const base::Deadline deadline_;
   base::UniqueFd done_;  // readable when all have come or one came that must not be
-  absl::Mutex mutex_;
-  std::map<int, Guest> guests_ ABSL_GUARDED_BY(mutex_);
-  absl::Status fault_ ABSL_GUARDED_BY(mutex_);
-  std::string refused_ ABSL_GUARDED_BY(mutex_);  // the last stranger's fault
-  int refusals_ ABSL_GUARDED_BY(mutex_) = 0;
-  int hearing_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::mutex mutex_;     // guards what follows, save the threads
+  std::map<int, Guest> guests_;
+  absl::Status fault_;
+  std::string refused_;  // the last stranger's fault
+  int refusals_ = 0;
+  int hearing_ = 0;
   std::vector<std::thread> threads_;
 };
 
