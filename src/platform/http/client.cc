@@ -1,9 +1,7 @@
 #include "platform/http/client.h"
 
 #include <fcntl.h>
-#include <netdb.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <atomic>
@@ -16,7 +14,6 @@
 #include <boost/beast/http/serializer.hpp>
 #include <boost/beast/http/write.hpp>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "absl/cleanup/cleanup.h"
@@ -24,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/http/connect.h"
 #include "platform/http/socket.h"
 #include "platform/http/url.h"
 
@@ -41,27 +39,6 @@ std::string Text(beast::string_view text) { return std::string(text.data(), text
 
 bool MayBeRepeated(const std::string& method) {
   return method == "GET" || method == "HEAD" || method == "PUT" || method == "DELETE";
-}
-
-// A connected descriptor, or the errno of the attempt.
-absl::StatusOr<base::UniqueFd> ConnectTo(const addrinfo& to, int cancel_fd,
-                                         base::Deadline deadline) {
-  base::UniqueFd fd(::socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.valid()) return base::ErrnoStatus("socket");
-  if (::connect(fd.get(), to.ai_addr, to.ai_addrlen) == 0) return fd;
-  if (errno != EINPROGRESS) return base::ErrnoStatus("connect");
-  pollfd waiting[2] = {{fd.get(), POLLOUT, 0}, {cancel_fd, POLLIN, 0}};
-  int ready;
-  do {
-    ready = ::poll(waiting, 2, deadline.RemainingMillis());
-  } while (ready < 0 && errno == EINTR);
-  if (ready == 0) return absl::DeadlineExceededError("no answer to the connection in time");
-  if (waiting[1].revents != 0) return absl::CancelledError("cancelled");
-  int error = 0;
-  socklen_t size = sizeof error;
-  ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
-  if (error != 0) return base::ErrnoStatus("connect", error);
-  return fd;
 }
 
 }  // namespace
@@ -125,29 +102,10 @@ class Client::Impl {
   }
 
   absl::Status Connect(base::Deadline deadline) {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* found = nullptr;
-    const int failure = ::getaddrinfo(authority_->host.c_str(),
-                                      std::to_string(authority_->port).c_str(), &hints, &found);
-    if (failure != 0) {
-      return absl::UnavailableError(
-          absl::StrCat("cannot find host ", authority_->host, ": ", ::gai_strerror(failure)));
-    }
-    const absl::Cleanup release = [found] { ::freeaddrinfo(found); };
-    absl::Status last = absl::UnavailableError("no address");
-    for (const addrinfo* to = found; to != nullptr; to = to->ai_next) {
-      absl::StatusOr<base::UniqueFd> fd = ConnectTo(*to, cancel_event_.get(), deadline);
-      if (fd.ok()) {
-        socket_.emplace(*std::move(fd), cancel_event_.get());
-        return absl::OkStatus();
-      }
-      last = fd.status();
-      if (absl::IsCancelled(last)) return last;
-    }
-    return absl::UnavailableError(absl::StrCat("cannot reach the service at ", base_url_, " (",
-                                               last.message(),
-                                               "): is it running? start it with: tutti serve"));
+    TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd,
+                           ConnectTo(*authority_, cancel_event_.get(), deadline));
+    socket_.emplace(std::move(fd), cancel_event_.get());
+    return absl::OkStatus();
   }
 
   absl::Status SendRequest(const ClientRequest& request) {
@@ -268,83 +226,5 @@ absl::StatusOr<ClientResponse> Client::Send(const ClientRequest& request) {
 
 void Client::Cancel() { impl_->Cancel(); }
 const std::string& Client::base_url() const { return impl_->base_url_; }
-
-absl::Status Client::Download(const std::string& target, const std::filesystem::path& file) {
-  const std::filesystem::path temporary = file.string() + ".part";
-  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd fd,
-                         base::Open(temporary, O_WRONLY | O_CREAT | O_TRUNC));
-  absl::Cleanup remove = [&] { ::unlink(temporary.c_str()); };
-  ClientRequest request;
-  request.target = target;
-  request.stall_timeout = absl::Seconds(60);
-  request.on_chunk = [&](absl::string_view piece) {
-    return base::WriteAll(fd.get(), piece, file.string());
-  };
-  TUTTI_ASSIGN_OR_RETURN(const ClientResponse response, Send(request));
-  TUTTI_RETURN_IF_ERROR(ToStatus(response));
-  if (::rename(temporary.c_str(), file.c_str()) != 0) {
-    return base::ErrnoStatus(absl::StrCat("rename to ", file.string()));
-  }
-  std::move(remove).Cancel();
-  return absl::OkStatus();
-}
-
-ChunkCallback ByLine(ChunkCallback on_line) {
-  return [on_line = std::move(on_line), rest = std::string()](absl::string_view chunk) mutable {
-    while (!chunk.empty()) {
-      const size_t end = chunk.find('\n');
-      if (end == absl::string_view::npos) {
-        rest.append(chunk.data(), chunk.size());
-        break;
-      }
-      rest.append(chunk.data(), end);
-      const std::string line = std::move(rest);
-      rest.clear();
-      TUTTI_RETURN_IF_ERROR(on_line(line));
-      chunk.remove_prefix(end + 1);
-    }
-    return absl::OkStatus();
-  };
-}
-
-absl::Status ToStatus(const ClientResponse& response) {
-  if (response.ok()) return absl::OkStatus();
-  std::string message;
-  std::string code;
-  const auto json = nlohmann::json::parse(response.body, nullptr, false);
-  if (json.is_object() && json.contains("error") && json["error"].is_object()) {
-    message = json["error"].value("message", "");
-    code = json["error"].value("code", "");
-  }
-  if (message.empty()) message = absl::StrCat("the service answered ", response.status);
-  switch (response.status) {
-    case 400:
-      return absl::InvalidArgumentError(message);
-    case 401:
-      return absl::UnauthenticatedError(message);
-    case 403:
-      return absl::PermissionDeniedError(message);
-    case 404:
-      return absl::NotFoundError(message);
-    case 409:
-      return code == "already_exists" ? absl::AlreadyExistsError(message)
-                                      : absl::FailedPreconditionError(message);
-    case 410:
-      return absl::AbortedError(message);
-    case 413:
-      return absl::OutOfRangeError(message);
-    case 501:
-      return absl::UnimplementedError(message);
-    case 503:
-      return absl::UnavailableError(message);
-    case 408:
-    case 504:
-      return absl::DeadlineExceededError(message);
-    case 507:
-      return absl::ResourceExhaustedError(message);
-    default:
-      return absl::InternalError(message);
-  }
-}
 
 }  // namespace tutti::http

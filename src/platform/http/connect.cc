@@ -1,0 +1,61 @@
+#include "platform/http/connect.h"
+
+#include <netdb.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::http {
+namespace {
+
+// A connected descriptor, or the errno of the attempt.
+absl::StatusOr<base::UniqueFd> ConnectOnce(const addrinfo& to, int cancel_fd,
+                                           base::Deadline deadline) {
+  base::UniqueFd fd(::socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.valid()) return base::ErrnoStatus("socket");
+  if (::connect(fd.get(), to.ai_addr, to.ai_addrlen) == 0) return fd;
+  if (errno != EINPROGRESS) return base::ErrnoStatus("connect");
+  pollfd waiting[2] = {{fd.get(), POLLOUT, 0}, {cancel_fd, POLLIN, 0}};
+  int ready;
+  do {
+    ready = ::poll(waiting, 2, deadline.RemainingMillis());
+  } while (ready < 0 && errno == EINTR);
+  if (ready == 0) return absl::DeadlineExceededError("no answer to the connection in time");
+  if (waiting[1].revents != 0) return absl::CancelledError("cancelled");
+  int error = 0;
+  socklen_t size = sizeof error;
+  ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+  if (error != 0) return base::ErrnoStatus("connect", error);
+  return fd;
+}
+
+}  // namespace
+
+absl::StatusOr<base::UniqueFd> ConnectTo(const Authority& to, int cancel_fd,
+                                         base::Deadline deadline) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int failure = ::getaddrinfo(to.host.c_str(), absl::StrCat(to.port).c_str(), &hints, &found);
+  if (failure != 0) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot find host ", to.host, ": ", ::gai_strerror(failure)));
+  }
+  const absl::Cleanup release = [found] { ::freeaddrinfo(found); };
+  absl::Status last = absl::UnavailableError("no address");
+  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+    absl::StatusOr<base::UniqueFd> fd = ConnectOnce(*address, cancel_fd, deadline);
+    if (fd.ok() || absl::IsCancelled(fd.status())) return fd;
+    last = fd.status();
+  }
+  return absl::UnavailableError(absl::StrCat("cannot reach the service at ", to.host, ":", to.port,
+                                             " (", last.message(),
+                                             "): is it running? start it with: tutti serve"));
+}
+
+}  // namespace tutti::http

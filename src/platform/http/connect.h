@@ -1,0 +1,16 @@
+// Makes a TCP connection by a deadline. Internal to this room.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "base/deadline.h"
+#include "base/unique_fd.h"
+#include "platform/http/url.h"
+
+namespace tutti::http {
+
+// Tries each address that the host's name has. Unavailable says how to start a service that is not
+// there; Cancelled when `cancel_fd` becomes readable.
+absl::StatusOr<base::UniqueFd> ConnectTo(const Authority& to, int cancel_fd,
+                                         base::Deadline deadline);
+
+}  // namespace tutti::http

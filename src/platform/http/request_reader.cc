@@ -1,0 +1,175 @@
+#include "platform/http/request_reader.h"
+
+#include <poll.h>
+
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <limits>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/http/url.h"
+
+namespace tutti::http {
+namespace {
+
+namespace beast = boost::beast;
+using beast::http::error;
+using boost::system::error_code;
+using Parser = beast::http::request_parser<beast::http::buffer_body>;
+
+constexpr size_t kBlock = 64 << 10;
+constexpr uint64_t kSkippedBody = 256 << 10;
+
+std::string Text(beast::string_view text) { return std::string(text.data(), text.size()); }
+
+bool IsOfProtocol(const error_code& code) {
+  return code.category() == make_error_code(error::bad_method).category();
+}
+
+absl::Status StatusOf(const error_code& code) {
+  if (code == boost::asio::error::timed_out) {
+    return absl::DeadlineExceededError("the body stalled");
+  }
+  if (code == error::end_of_stream || code == error::partial_message ||
+      code == boost::asio::error::eof) {
+    return absl::CancelledError("the client closed the connection");
+  }
+  if (IsOfProtocol(code)) {
+    return absl::InvalidArgumentError(absl::StrCat("broken body: ", code.message()));
+  }
+  return absl::CancelledError(absl::StrCat("connection lost: ", code.message()));
+}
+
+std::optional<Response> AnswerToBrokenHeader(const error_code& code, bool began) {
+  if (code == error::header_limit) {
+    return ErrorResponse(431, "header_too_large", "the request's header is too large");
+  }
+  if (code == boost::asio::error::timed_out && began) {
+    return ErrorResponse(408, "timeout", "the request's header did not come in time");
+  }
+  if (code == error::end_of_stream || code == error::partial_message || !IsOfProtocol(code)) {
+    return std::nullopt;
+  }
+  return ErrorResponse(400, "invalid_argument", absl::StrCat("not HTTP/1.1: ", code.message()));
+}
+
+absl::StatusOr<Request> RequestOf(const Parser& parser, const std::string& peer) {
+  const auto& header = parser.get();
+  Request request;
+  request.method = Text(header.method_string());
+  request.peer = peer;
+  for (const auto& field : header) {
+    std::string& value = request.headers[absl::AsciiStrToLower(Text(field.name_string()))];
+    absl::StrAppend(&value, value.empty() ? "" : ", ", Text(field.value()));
+  }
+  if (header.version() >= 11 && request.headers.count("host") == 0) {
+    return absl::InvalidArgumentError("the Host header is missing");
+  }
+  TUTTI_ASSIGN_OR_RETURN(Target target, ParseTarget(Text(header.target())));
+  request.path = std::move(target.path);
+  request.query = std::move(target.query);
+  return request;
+}
+
+}  // namespace
+
+struct RequestReader::State {
+  explicit State(size_t most) : buffer(most) {}
+  beast::flat_buffer buffer;
+  std::optional<Parser> parser;
+  bool continue_due = false;  // the client waits for "100 Continue" before it sends the body
+  bool broken = false;
+};
+
+RequestReader::RequestReader(Socket* socket, const ServerOptions& options, std::string peer)
+    : socket_(socket),
+      options_(options),
+      peer_(std::move(peer)),
+      state_(std::make_unique<State>(options.max_header_bytes + kBlock)) {}
+
+RequestReader::~RequestReader() = default;
+
+std::optional<Incoming> RequestReader::ReadHeader(std::optional<Response>& refusal) {
+  Parser& parser = state_->parser.emplace();
+  parser.header_limit(options_.max_header_bytes);
+  parser.body_limit(std::numeric_limits<uint64_t>::max());
+  if (state_->buffer.size() == 0) {
+    socket_->Limit(std::nullopt, options_.idle_timeout);
+    if (socket_->Await(POLLIN)) return std::nullopt;
+  }
+  socket_->Limit(base::Deadline::After(options_.header_timeout), absl::InfiniteDuration());
+  error_code code;
+  beast::http::read_header(*socket_, state_->buffer, parser, code);
+  if (code) {
+    refusal = AnswerToBrokenHeader(code, parser.got_some() || state_->buffer.size() > 0);
+    return std::nullopt;
+  }
+  state_->continue_due =
+      absl::EqualsIgnoreCase(Text(parser.get()[beast::http::field::expect]), "100-continue");
+  return Incoming{RequestOf(parser, peer_),
+                  {parser.get().keep_alive(), parser.get().method() == beast::http::verb::head,
+                   parser.get().version() == 10}};
+}
+
+int64_t RequestReader::ContentLength() const {
+  if (state_->parser->chunked()) return -1;
+  const auto length = state_->parser->content_length();
+  return length ? static_cast<int64_t>(*length) : 0;
+}
+
+absl::Status RequestReader::ReadBodyTo(const std::function<absl::Status(absl::string_view)>& sink,
+                                       uint64_t max_bytes) {
+  if (ContentLength() >= 0 && static_cast<uint64_t>(ContentLength()) > max_bytes) {
+    return absl::OutOfRangeError(absl::StrCat("the body has ", ContentLength(), " bytes, at most ",
+                                              max_bytes, " are taken"));
+  }
+  TUTTI_RETURN_IF_ERROR(SendContinue());
+  std::string block(kBlock, '\0');
+  uint64_t total = 0;
+  while (!state_->parser->is_done()) {
+    TUTTI_ASSIGN_OR_RETURN(const size_t n, ReadPiece(block));
+    total += n;
+    if (total > max_bytes) {
+      return absl::OutOfRangeError(absl::StrCat("the body has more than ", max_bytes, " bytes"));
+    }
+    if (n > 0) TUTTI_RETURN_IF_ERROR(sink(absl::string_view(block.data(), n)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RequestReader::SendContinue() {
+  if (!state_->continue_due) return absl::OkStatus();
+  state_->continue_due = false;
+  static constexpr absl::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+  error_code code;
+  boost::asio::write(*socket_, boost::asio::buffer(kContinue.data(), kContinue.size()), code);
+  return code ? StatusOf(code) : absl::OkStatus();
+}
+
+// Up to a block of the body as soon as there is some; may be 0 bytes at a chunk's edge.
+absl::StatusOr<size_t> RequestReader::ReadPiece(std::string& block) {
+  auto& body = state_->parser->get().body();
+  body.data = block.data();
+  body.size = block.size();
+  body.more = true;
+  error_code code;
+  beast::http::read_some(*socket_, state_->buffer, *state_->parser, code);
+  if (!code || code == error::need_buffer) return block.size() - body.size;
+  state_->broken = true;
+  return StatusOf(code);
+}
+
+bool RequestReader::SkipBody() {
+  if (state_->broken) return false;
+  if (state_->parser->is_done()) return true;
+  if (state_->continue_due || ContentLength() > static_cast<int64_t>(kSkippedBody)) return false;
+  return ReadBodyTo([](absl::string_view) { return absl::OkStatus(); }, kSkippedBody).ok();
+}
+
+}  // namespace tutti::http
