@@ -1,17 +1,16 @@
 #include "platform/engine/local/local_engine.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "platform/engine/local/launcher_process.h"
 #include "platform/engine/local/machine.h"
 
 namespace tutti::engine {
@@ -19,14 +18,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr absl::string_view kReleased = ".released-";  // a folder that is being removed
-
 // Names of allocations become names of folders.
 absl::Status CheckId(const std::string& id) {
   if (id.empty() || id.front() == '.' || id.size() > 200 || absl::StrContains(id, '/')) {
     return absl::InvalidArgumentError(absl::StrCat("\"", id, "\" cannot name an allocation"));
   }
   return absl::OkStatus();
+}
+
+bool IsNodeName(absl::string_view name) {
+  int number = 0;
+  return absl::ConsumePrefix(&name, "n") && absl::SimpleAtoi(name, &number);
 }
 
 std::vector<Node> MakeNodes(const LocalEngineOptions& options) {
@@ -99,19 +101,24 @@ void LocalEngine::FindAllocations() {
   absl::MutexLock lock(&mutex_);
   std::error_code error;
   for (const auto& node : fs::directory_iterator(options_.root, error)) {
-    if (!node.is_directory(error)) continue;
-    for (const auto& entry : fs::directory_iterator(node.path(), error)) {
-      const std::string id = entry.path().filename().string();
-      const auto text = base::ReadFile(entry.path() / "plan.json");
-      const auto plan = spec::LaunchPlanFromJson(text.ok() ? *text : "");
-      if (absl::StartsWith(id, kReleased) || absl::IsNotFound(text.status())) {
-        base::RemoveTree(entry.path()).IgnoreError();
-      } else if (!plan.ok()) {
-        spdlog::error("{}: {}", entry.path().string(), plan.status().ToString());
-      } else {
-        gangs_[id][plan->node_index].folder = entry.path();
-      }
-    }
+    if (!IsNodeName(node.path().filename().string())) continue;
+    for (const auto& entry : fs::directory_iterator(node.path(), error))
+      FindAllocation(entry.path());
+  }
+}
+
+void LocalEngine::FindAllocation(const fs::path& folder) {
+  if (PlacedLauncher::IsBeingRemoved(folder)) {
+    base::RemoveTree(folder).IgnoreError();
+    return;
+  }
+  const auto text = base::ReadFile(folder / "plan.json");
+  if (absl::IsNotFound(text.status())) return;  // never began
+  const auto plan = spec::LaunchPlanFromJson(text.ok() ? *text : "");
+  if (plan.ok()) {
+    gangs_[folder.filename().string()].try_emplace(plan->node_index, folder);
+  } else {
+    spdlog::error("{}: {}", folder.string(), plan.status().ToString());
   }
 }
 
@@ -120,15 +127,6 @@ EngineTraits LocalEngine::traits() const {
 }
 
 absl::StatusOr<std::vector<Node>> LocalEngine::ListNodes() { return nodes_; }
-
-bool LocalEngine::Placed::Alive() {
-  if (child && child->Wait(base::Deadline::After(absl::ZeroDuration())).ok()) child.reset();
-  for (const char* file : {"launcher", "lock"}) {
-    const auto process = ReadLauncherProcess(folder / file);
-    if (process && IsAlive(*process)) return true;
-  }
-  return false;
-}
 
 absl::StatusOr<const Node*> LocalEngine::NodeOf(const spec::LaunchPlan& plan) const {
   const auto node = std::find_if(nodes_.begin(), nodes_.end(),
@@ -143,55 +141,29 @@ absl::StatusOr<const Node*> LocalEngine::NodeOf(const spec::LaunchPlan& plan) co
   return &*node;
 }
 
-absl::Status LocalEngine::Launch(const Node& node, Placed& placed) {
-  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd log,
-                         base::Open(placed.folder / "launcher.log", O_WRONLY | O_CREAT | O_APPEND));
+base::ChildOptions LocalEngine::LauncherOn(const Node& node, const PlacedLauncher& placed) const {
   base::ChildOptions options;
   options.arguments = options_.launcher;
-  options.arguments.push_back((placed.folder / "plan.json").string());
+  options.arguments.push_back((placed.folder() / "plan.json").string());
   options.environment = base::CurrentEnvironment();
   if (!gpus_.empty()) {
     const int index = static_cast<int>(&node - nodes_.data());
     options.environment["CUDA_VISIBLE_DEVICES"] =
         absl::StrJoin(Share(gpus_, index, options_.node_count), ",");
   }
-  options.directory = "/";
-  options.stdout_fd = log.get();
-  options.stderr_fd = log.get();
-  options.new_session = true;
   options.before_exec = EnterNode({node.name, node.cores, options_.root / "hosts"}, isolation_);
-  TUTTI_ASSIGN_OR_RETURN(base::ChildProcess child, base::ChildProcess::Start(options));
-  const auto start_time = base::ProcessStartTime(child.pid());
-  const LauncherProcess process{child.pid(), start_time.value_or(0)};
-  placed.child = std::move(child);
-  // Should this not get onto the disk, the launcher's own lock file still tells of it.
-  return WriteLauncherProcess(placed.folder / "launcher", process);
+  return options;
 }
 
-absl::StatusOr<bool> LocalEngine::StartOn(const spec::LaunchPlan& plan, Gang& gang) {
+absl::Status LocalEngine::StartOn(const spec::LaunchPlan& plan, PlacedLauncher& placed) {
   TUTTI_ASSIGN_OR_RETURN(const Node* const node, NodeOf(plan));
-  Placed& placed = gang[plan.node_index];
-  placed.folder = plan.directory;
-  std::error_code error;
-  if (placed.Alive() || fs::exists(placed.folder / "done", error)) return false;
-  const bool fresh = !fs::exists(placed.folder / "started", error);
-  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(placed.folder));
-  if (fresh) {
+  if (placed.Alive() || placed.IsDone()) return absl::OkStatus();
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(placed.folder()));
+  if (!placed.HasBegun()) {
     TUTTI_RETURN_IF_ERROR(
-        base::WriteFileAtomic(placed.folder / "plan.json", spec::ToJson(plan), 0600));
+        base::WriteFileAtomic(placed.folder() / "plan.json", spec::ToJson(plan), 0600));
   }
-  TUTTI_RETURN_IF_ERROR(Launch(*node, placed));
-  return fresh;
-}
-
-// Takes a start back. No process of the job can run yet: the gang is not complete.
-absl::Status LocalEngine::Undo(Placed& placed) {
-  if (placed.child) {
-    TUTTI_RETURN_IF_ERROR(placed.child->SignalGroup(SIGKILL));
-    TUTTI_RETURN_IF_ERROR(placed.child->Wait(base::Deadline::After(absl::Seconds(10))).status());
-    placed.child.reset();
-  }
-  return base::RemoveTree(placed.folder);
+  return placed.Launch(LauncherOn(*node, placed));
 }
 
 absl::Status LocalEngine::Start(const Allocation& allocation) {
@@ -201,23 +173,25 @@ absl::Status LocalEngine::Start(const Allocation& allocation) {
   }
   absl::MutexLock lock(&mutex_);
   Gang& gang = gangs_[allocation.id];
-  std::vector<int> begun;
-  absl::Status failure;
+  std::vector<int> fresh;  // have no trace of the allocation yet: what is taken back on an error
+  absl::Status status;
   for (const spec::LaunchPlan& plan : allocation.plans) {
-    const absl::StatusOr<bool> fresh = StartOn(plan, gang);
-    if (!fresh.ok() || *fresh) begun.push_back(plan.node_index);
-    if (fresh.ok()) continue;
-    failure = base::Annotate(fresh.status(), absl::StrCat("starting on ", plan.node().name));
-    break;
+    PlacedLauncher& placed = gang.try_emplace(plan.node_index, plan.directory).first->second;
+    if (!placed.HasBegun() && !placed.Alive()) fresh.push_back(plan.node_index);
+    status = base::Annotate(StartOn(plan, placed), absl::StrCat("starting on ", plan.node().name));
+    if (!status.ok()) break;
   }
-  if (failure.ok()) return failure;
-  for (const int node : begun) {
-    const absl::Status undone = Undo(gang[node]);
-    if (!undone.ok()) spdlog::error("{}: {}", allocation.id, undone.ToString());
+  if (!status.ok()) TakeBack(gang, fresh);
+  if (gang.empty()) gangs_.erase(allocation.id);
+  return status;
+}
+
+void LocalEngine::TakeBack(Gang& gang, const std::vector<int>& nodes) {
+  for (const int node : nodes) {
+    const absl::Status undone = gang.at(node).Undo();
+    if (!undone.ok()) spdlog::error("{}", undone.ToString());
     gang.erase(node);
   }
-  if (gang.empty()) gangs_.erase(allocation.id);
-  return failure;
 }
 
 absl::Status LocalEngine::Stop(const std::string& allocation_id, absl::Duration grace) {
@@ -225,15 +199,7 @@ absl::Status LocalEngine::Stop(const std::string& allocation_id, absl::Duration 
   const auto gang = gangs_.find(allocation_id);
   if (gang == gangs_.end()) return absl::OkStatus();
   absl::Status first;
-  for (auto& [index, placed] : gang->second) {
-    // The one in `lock` if there are two: it is the one at work.
-    for (const char* file : {"lock", "launcher"}) {
-      const auto process = ReadLauncherProcess(placed.folder / file);
-      if (!process || !IsAlive(*process)) continue;
-      first.Update(AskToStop(*process, grace));
-      break;
-    }
-  }
+  for (const auto& [index, placed] : gang->second) first.Update(placed.Stop(grace));
   return first;
 }
 
@@ -258,13 +224,7 @@ absl::Status LocalEngine::Release(const std::string& allocation_id) {
           absl::StrCat("a launcher of allocation ", allocation_id, " still runs"));
     }
   }
-  for (auto& [index, placed] : gang->second) {
-    // Renamed first: a folder that a crash leaves half removed must not look like an allocation.
-    const fs::path away = placed.folder.parent_path() / absl::StrCat(kReleased, allocation_id);
-    std::error_code error;
-    fs::rename(placed.folder, away, error);
-    TUTTI_RETURN_IF_ERROR(base::RemoveTree(error ? placed.folder : away));
-  }
+  for (const auto& [index, placed] : gang->second) TUTTI_RETURN_IF_ERROR(placed.Remove());
   gangs_.erase(gang);
   return absl::OkStatus();
 }

@@ -3,7 +3,7 @@
 //
 //   ROOT/hosts                     the nodes' /etc/hosts
 //   ROOT/nI/ALLOCATION/            the allocation's folder on node I (docs/formats/launch-plan.md)
-//   ROOT/nI/ALLOCATION/plan.json   its plan; a folder without one never began and is cleared away
+//   ROOT/nI/ALLOCATION/plan.json   its plan; a folder without one never began
 //   ROOT/nI/ALLOCATION/launcher    process id and start time of the launcher started last
 //
 // Launchers run in sessions of their own and outlive the engine; one that is opened anew finds them
@@ -14,14 +14,13 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
-#include "base/child_process.h"
 #include "platform/engine/engine.h"
 #include "platform/engine/local/node_isolation.h"
+#include "platform/engine/local/placed_launcher.h"
 
 namespace tutti::engine {
 
@@ -47,23 +46,17 @@ class LocalEngine final : public Engine {
   absl::Status Release(const std::string& allocation_id) override;
 
  private:
-  // One node of an allocation.
-  struct Placed {
-    std::filesystem::path folder;
-    std::optional<base::ChildProcess> child;  // when this process started it
-    bool Alive();                             // reaps it
-  };
-  using Gang = std::map<int, Placed>;  // by node_index
+  using Gang = std::map<int, PlacedLauncher>;  // by node_index
 
   LocalEngine(const LocalEngineOptions& options, std::vector<Node> nodes,
               std::vector<std::string> gpus);
   absl::Status PrepareHosts();
   void FindAllocations();
+  void FindAllocation(const std::filesystem::path& folder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<const Node*> NodeOf(const spec::LaunchPlan& plan) const;
-  // True if it started a launcher for an allocation that had no trace on the node.
-  absl::StatusOr<bool> StartOn(const spec::LaunchPlan& plan, Gang& gang);
-  absl::Status Launch(const Node& node, Placed& placed);
-  absl::Status Undo(Placed& placed);
+  absl::Status StartOn(const spec::LaunchPlan& plan, PlacedLauncher& placed);
+  void TakeBack(Gang& gang, const std::vector<int>& nodes);
+  base::ChildOptions LauncherOn(const Node& node, const PlacedLauncher& placed) const;
 
   const LocalEngineOptions options_;
   const std::vector<Node> nodes_;

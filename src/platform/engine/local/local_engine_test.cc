@@ -159,6 +159,19 @@ TEST_F(LocalEngineTest, AllNodesOrNone) {
   EndAll(*engine, "job.1");
 }
 
+TEST_F(LocalEngineTest, AFailedSecondStartKeepsWhatTheFirstLauncherLeft) {
+  auto engine = Open(1);
+  const Allocation gang = Gang(*engine, "job.1", 1);
+  ASSERT_TRUE(engine->Start(gang).ok());
+  ASSERT_TRUE(Await([&] { return std::filesystem::exists(Folder(1, "job.1") / "started"); }));
+  ASSERT_TRUE(KillAtOnce(*ReadLauncherProcess(Folder(1, "job.1") / "launcher")).ok());
+  ASSERT_TRUE(Await([&] { return Alive(*engine, "job.1") == std::vector<bool>{false}; }));
+  engine = Open(1, {"/no/such/launcher"});
+  EXPECT_FALSE(engine->Start(gang).ok());
+  EXPECT_TRUE(std::filesystem::exists(Folder(1, "job.1") / "started"));
+  EXPECT_THAT(Alive(*engine, "job.1"), ElementsAre(false));
+}
+
 TEST_F(LocalEngineTest, ALauncherThatCannotBeExecutedIsAnErrorThatNamesIt) {
   auto engine = Open(1, {"/no/such/launcher"});
   const absl::Status status = engine->Start(Gang(*engine, "job.1", 1));

@@ -1,0 +1,82 @@
+#include "platform/engine/local/placed_launcher.h"
+
+#include <fcntl.h>
+#include <signal.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/engine/local/launcher_process.h"
+
+namespace tutti::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::string_view kBeingRemoved = ".released-";
+
+bool Exists(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+}  // namespace
+
+bool PlacedLauncher::HasBegun() const { return Exists(folder_ / "started"); }
+
+bool PlacedLauncher::IsDone() const { return Exists(folder_ / "done"); }
+
+bool PlacedLauncher::Alive() {
+  if (child_ && child_->Wait(base::Deadline::After(absl::ZeroDuration())).ok()) child_.reset();
+  for (const char* file : {"launcher", "lock"}) {
+    const auto process = ReadLauncherProcess(folder_ / file);
+    if (process && IsAlive(*process)) return true;
+  }
+  return false;
+}
+
+absl::Status PlacedLauncher::Launch(base::ChildOptions options) {
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd log,
+                         base::Open(folder_ / "launcher.log", O_WRONLY | O_CREAT | O_APPEND));
+  options.directory = "/";
+  options.stdout_fd = log.get();
+  options.stderr_fd = log.get();
+  options.new_session = true;
+  TUTTI_ASSIGN_OR_RETURN(child_, base::ChildProcess::Start(options));
+  const auto start_time = base::ProcessStartTime(child_->pid());
+  // Should this not get onto the disk, the launcher's own lock file still tells of it.
+  return WriteLauncherProcess(folder_ / "launcher", {child_->pid(), start_time.value_or(0)});
+}
+
+absl::Status PlacedLauncher::Stop(absl::Duration grace) const {
+  // If there are two, the one that holds the lock is at work.
+  for (const char* file : {"lock", "launcher"}) {
+    const auto process = ReadLauncherProcess(folder_ / file);
+    if (process && IsAlive(*process)) return AskToStop(*process, grace);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PlacedLauncher::Undo() {
+  if (child_) {
+    TUTTI_RETURN_IF_ERROR(child_->SignalGroup(SIGKILL));
+    TUTTI_RETURN_IF_ERROR(child_->Wait(base::Deadline::After(absl::Seconds(10))).status());
+    child_.reset();
+  }
+  return base::RemoveTree(folder_);
+}
+
+absl::Status PlacedLauncher::Remove() const {
+  const fs::path away =
+      folder_.parent_path() / absl::StrCat(kBeingRemoved, folder_.filename().string());
+  std::error_code error;
+  fs::rename(folder_, away, error);
+  return base::RemoveTree(error ? folder_ : away);
+}
+
+bool PlacedLauncher::IsBeingRemoved(const fs::path& folder) {
+  return absl::StartsWith(folder.filename().string(), kBeingRemoved);
+}
+
+}  // namespace tutti::engine

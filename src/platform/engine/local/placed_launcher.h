@@ -1,0 +1,41 @@
+// The launcher of one node of an allocation: starting it, finding it again, ending it. All that is
+// known of it lies in the allocation's folder. Not thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/child_process.h"
+
+namespace tutti::engine {
+
+class PlacedLauncher {
+ public:
+  // `folder`: the allocation's on that node; need not exist.
+  explicit PlacedLauncher(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  const std::filesystem::path& folder() const { return folder_; }
+  bool HasBegun() const;  // a launcher has taken the plan
+  bool IsDone() const;    // and has delivered everything
+  bool Alive();
+
+  // Starts the program of `options` (arguments, environment, before_exec), with its log in the
+  // folder, in a session of its own.
+  absl::Status Launch(base::ChildOptions options);
+  // OK if it has ended.
+  absl::Status Stop(absl::Duration grace) const;
+  // Takes Launch back, with the folder. Only while no process of the job can run yet.
+  absl::Status Undo();
+  // Removes the folder of a launcher that has ended. A crash leaves either all of it or something
+  // that IsBeingRemoved knows.
+  absl::Status Remove() const;
+  static bool IsBeingRemoved(const std::filesystem::path& folder);
+
+ private:
+  std::filesystem::path folder_;
+  std::optional<base::ChildProcess> child_;  // when this process started it: to be reaped
+};
+
+}  // namespace tutti::engine
