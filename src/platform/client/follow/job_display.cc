@@ -14,7 +14,7 @@ void JobDisplay::Line(const StreamLine& line, absl::Time now) {
     if (!options_.metrics) return;
     if (const auto metric = ParseMetric(line.text); metric.has_value()) OnMetric(*metric, now);
   } else {
-    Output(line);
+    Output(line, now);
   }
 }
 
@@ -40,7 +40,8 @@ void JobDisplay::State(const StreamLine& line) {
                            line.reason.empty() ? "" : " ", Printable(line.reason)));
 }
 
-void JobDisplay::Output(const StreamLine& line) {
+void JobDisplay::Output(const StreamLine& line, absl::Time now) {
+  output_at_ = now;
   const bool is_error = line.stream == "stderr";
   if (options_.only_rank >= 0 && line.rank != options_.only_rank) return;
   if (options_.only_stderr && !is_error) return;
@@ -56,19 +57,17 @@ void JobDisplay::Output(const StreamLine& line) {
 }
 
 void JobDisplay::OnMetric(const Metric& metric, absl::Time now) {
+  const bool silent = now - output_at_ >= options_.plain_interval;
   if (metric.event == Metric::Event::kResult) {
     result_ = metric;
-    return;
-  }
-  if (metric.event != Metric::Event::kStep) {
-    if (metric.event == Metric::Event::kCheckpoint && text_.screen().is_terminal) return;
-    text_.Print(absl::StrCat("    ", MetricLine(metric)));
-    return;
-  }
-  step_ = metric;
-  step_at_ = now;
-  const bool last = metric.step.has_value() && metric.step == metric.steps;
-  if (!text_.screen().is_terminal && (last || now - plain_at_ >= options_.plain_interval)) {
+  } else if (metric.event != Metric::Event::kStep) {
+    if (silent) text_.Print(absl::StrCat("    ", MetricLine(metric)));
+  } else {
+    step_ = metric;
+    step_at_ = now;
+    if (text_.screen().is_terminal || !silent) return;
+    const bool last = metric.step.has_value() && metric.step == metric.steps;
+    if (!last && now - plain_at_ < options_.plain_interval) return;
     plain_at_ = now;
     text_.Print(absl::StrCat("    ", PlainProgressLine(metric)));
   }

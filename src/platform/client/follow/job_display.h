@@ -19,7 +19,9 @@ struct DisplayOptions {
   bool prefix = true;   // "[1] " before output; "[1!] " where it is standard error
   bool metrics = true;  // progress, evaluations; else metrics are left out
   absl::TimeZone time_zone = absl::LocalTimeZone();
-  absl::Duration plain_interval = absl::Seconds(5);  // between progress lines where there is no bar
+  // Between progress lines where there is no bar. For as long after a line of output metrics are
+  // not put into words either: most programs that write them print the same themselves.
+  absl::Duration plain_interval = absl::Seconds(5);
 };
 
 class JobDisplay {
@@ -44,7 +46,7 @@ class JobDisplay {
 
  private:
   void State(const StreamLine& line);
-  void Output(const StreamLine& line);
+  void Output(const StreamLine& line, absl::Time now);
   void OnMetric(const Metric& metric, absl::Time now);
 
   LiveText& text_;
@@ -54,7 +56,8 @@ class JobDisplay {
   std::string waiting_status_;  // with the time to the expected start
   std::optional<Metric> step_;  // the last one
   absl::Time step_at_ = absl::InfinitePast();
-  absl::Time plain_at_ = absl::InfinitePast();  // of the last plain progress line
+  absl::Time output_at_ = absl::InfinitePast();  // of the last line of output
+  absl::Time plain_at_ = absl::InfinitePast();   // of the last plain progress line
   std::optional<Metric> result_;
 };
 

@@ -71,6 +71,14 @@ TEST(JobDisplay, AFileGetsAProgressLineEveryFewSeconds) {
   EXPECT_THAT(shown, Not(HasSubstr("\x1b")));
 }
 
+TEST(JobDisplay, MetricsAreNotPutIntoWordsWhileTheJobSpeaksForItself) {
+  const std::string evaluation =
+      Output(0, "metrics", R"({\"event\": \"evaluation\", \"epoch\": 1, \"top1\": 0.5})");
+  EXPECT_EQ(Show({Output(0, "stdout", "my own words"), Step(1), evaluation}), "[0] my own words\n");
+  EXPECT_EQ(Show({Output(0, "stdout", "my own words"), evaluation}, {}, {}, absl::Seconds(5)),
+            "[0] my own words\n    epoch 1: top-1 50.00 %\n");
+}
+
 TEST(JobDisplay, ATerminalGetsABarThatIsTakenAwayAtTheEnd) {
   const std::string shown =
       Show({Step(1), Output(0, "stdout", "line")}, {.is_terminal = true, .width = 80});
