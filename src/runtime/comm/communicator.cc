@@ -137,8 +137,10 @@ absl::StatusOr<std::unique_ptr<Communicator>> JoinGroup(const GroupOptions& opti
       ConnectChannels(meeting.table, options.rank, options.token, listeners,
                       {base::Deadline::After(options.connect_timeout), membership->ended_fd()});
   if (!channels.ok()) {
-    // A rank that died is the cause, whatever the connection to it says; it is heard of soon.
-    TUTTI_RETURN_IF_ERROR(membership->CheckWithin(options.peer_timeout / 8));
+    // A rank that died is the cause of a connection that failed; it is heard of soon.
+    if (!absl::IsInvalidArgument(channels.status())) {
+      TUTTI_RETURN_IF_ERROR(membership->CheckWithin(options.peer_timeout / 8));
+    }
     return channels.status();
   }
   membership->End();
