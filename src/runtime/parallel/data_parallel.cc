@@ -1,7 +1,5 @@
 #include "runtime/parallel/data_parallel.h"
 
-#include <ATen/autocast_mode.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -9,12 +7,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "runtime/parallel/autocast.h"
 
 namespace tutti::parallel {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr int64_t kTailPerRank = 3;  // loss, correct, wish to stop
 
 // Seconds since `since`, which becomes now: parts measured in a row add up to the whole.
 double Lap(Clock::time_point& since) {
@@ -23,26 +21,6 @@ double Lap(Clock::time_point& since) {
   since = now;
   return seconds;
 }
-
-// bf16 where autocast sees fit, while it lives; nothing when `enabled` is false.
-class Autocast {
- public:
-  explicit Autocast(bool enabled) : enabled_(enabled) {
-    if (!enabled_) return;
-    at::autocast::set_autocast_enabled(at::kCPU, true);
-    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
-  }
-  ~Autocast() {
-    if (!enabled_) return;
-    at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(at::kCPU, false);
-  }
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
-
- private:
-  const bool enabled_;
-};
 
 // libtorch and the models report by exceptions; this is the edge where they become a status.
 template <typename Result>
@@ -99,6 +77,7 @@ DataParallel::DataParallel(models::Model model, std::unique_ptr<comm::Communicat
     : model_(std::move(model)), options_(options), lane_(std::move(communicator)) {
   torch::NoGradGuard no_grad;
   FlattenBuffers();
+  tail_ = StepTail(buffers_.numel(), world_size());
   MakeBuckets();
   reducer_ = std::make_unique<GradientReducer>(buckets_, lane_);
   if (options_.synchronized_batch_norm && world_size() > 1) {
@@ -154,7 +133,7 @@ void DataParallel::MakeBuckets() {
   for (const auto& members : PlanBuckets(bytes, std::min(cap, size_t{1} << 20), cap)) {
     std::vector<NamedParameter> chosen;
     for (size_t i : members) chosen.push_back(parameters[i]);
-    const int64_t tail = buckets_.empty() ? buffers_.numel() + kTailPerRank * world_size() : 0;
+    const int64_t tail = buckets_.empty() ? tail_.size() : 0;
     buckets_.push_back(std::make_unique<Bucket>(chosen, tail));
   }
 }
@@ -204,7 +183,8 @@ absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
   reducer_->Begin(deadline_);
   int64_t correct = 0;
   const torch::Tensor loss = Forward(images, labels, correct);
-  FillTail(loss.defined() ? loss.item<double>() : 0, correct);
+  tail_.Fill(buckets_[0]->tail(), buffers_, rank(),
+             {loss.defined() ? loss.item<double>() : 0, correct, stop_requested_});
   result.times.forward = Lap(clock);
 
   TUTTI_RETURN_IF_ERROR(lane_.Wait(counted, deadline_));
@@ -229,36 +209,21 @@ torch::Tensor DataParallel::Forward(const torch::Tensor& images, const torch::Te
                                 options_.label_smoothing);
 }
 
-// [buffers / world size][loss, correct, stop of rank 0][of rank 1]...: summed, the means of the
-// buffers and what every rank said.
-void DataParallel::FillTail(double loss, int64_t correct) {
-  torch::NoGradGuard no_grad;
-  torch::Tensor tail = buckets_[0]->tail().zero_();
-  const int64_t at = buffers_.numel();
-  tail.narrow(0, 0, at).copy_(buffers_).div_(world_size());
-  const std::array<double, kTailPerRank> own = {loss, static_cast<double>(correct),
-                                                stop_requested_ ? 1.0 : 0.0};
-  tail.narrow(0, at + kTailPerRank * rank(), kTailPerRank)
-      .copy_(torch::tensor(at::ArrayRef<double>(own.data(), own.size()), torch::kFloat64));
-}
-
 absl::Status DataParallel::ReadTail(StepResult& result) {
   const torch::Tensor tail = buckets_[0]->tail();
-  const torch::Tensor said =
-      tail.narrow(0, buffers_.numel(), kTailPerRank * world_size()).to(torch::kFloat64);
-  const double* values = said.const_data_ptr<double>();
-  for (int rank = 0; rank < world_size(); ++rank, values += kTailPerRank) {
-    if (!std::isfinite(values[0])) {
-      return absl::OutOfRangeError(absl::StrCat("the loss of rank ", rank, " is ", values[0]));
+  for (int rank = 0; rank < world_size(); ++rank) {
+    const RankSays said = tail_.Of(tail, rank);
+    if (!std::isfinite(said.loss)) {
+      return absl::OutOfRangeError(absl::StrCat("the loss of rank ", rank, " is ", said.loss));
     }
-    result.loss += values[0] / static_cast<double>(total_count_);
-    result.correct += std::llround(values[1]);
-    result.stop |= values[2] != 0;
+    result.loss += said.loss / static_cast<double>(total_count_);
+    result.correct += said.correct;
+    result.stop |= said.stop;
   }
   result.count = total_count_;
   if (world_size() > 1 && !options_.synchronized_batch_norm) {
     torch::NoGradGuard no_grad;
-    buffers_.copy_(tail.narrow(0, 0, buffers_.numel()));
+    buffers_.copy_(tail_.MeanBuffers(tail));
   }
   return absl::OkStatus();
 }

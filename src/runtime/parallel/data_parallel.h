@@ -24,6 +24,7 @@
 #include "runtime/parallel/bucket.h"
 #include "runtime/parallel/collective_lane.h"
 #include "runtime/parallel/gradient_reducer.h"
+#include "runtime/parallel/step_tail.h"
 #include "runtime/parallel/strategy.h"
 
 namespace tutti::parallel {
@@ -66,7 +67,6 @@ class DataParallel final : public Strategy {
   // The sum of the part's losses, with its graph; counts the hits into `correct`.
   torch::Tensor Forward(const torch::Tensor& images, const torch::Tensor& labels, int64_t& correct);
   torch::Tensor Logits(const torch::Tensor& images);
-  void FillTail(double loss, int64_t correct);
   absl::Status ReadTail(StepResult& result);
 
   const models::Model model_;
@@ -75,6 +75,7 @@ class DataParallel final : public Strategy {
   base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());  // of the current step
   int64_t total_count_ = 0;               // samples in the mini-batch
   torch::Tensor buffers_;                 // every floating buffer of the model is a view of it
+  StepTail tail_{0, 1};                   // of the first bucket
   std::vector<torch::Tensor> unreduced_;  // other buffers (counters) and frozen parameters
   std::vector<std::unique_ptr<Bucket>> buckets_;
   CollectiveLane lane_;  // its thread works on all above

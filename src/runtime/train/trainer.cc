@@ -2,7 +2,6 @@
 
 #include <torch/torch.h>
 
-#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -12,12 +11,10 @@
 #include "base/status.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/models/model.h"
-#include "runtime/models/state.h"
-#include "runtime/parallel/data_parallel.h"
 #include "runtime/train/evaluation.h"
 #include "runtime/train/input.h"
 #include "runtime/train/machine.h"
-#include "runtime/train/optimizer/schedule.h"
+#include "runtime/train/parts.h"
 #include "runtime/train/report/run_report.h"
 #include "runtime/train/run_state.h"
 
@@ -31,23 +28,6 @@ double Lap(SteadyClock::time_point& since) {
   const double seconds = std::chrono::duration<double>(now - since).count();
   since = now;
   return seconds;
-}
-
-Schedule ScheduleOf(const Recipe& recipe, int64_t steps_per_epoch) {
-  const auto in_steps = [&](double epochs) {
-    return static_cast<int64_t>(epochs * static_cast<double>(steps_per_epoch) + 0.5);
-  };
-  Schedule schedule;
-  schedule.kind = recipe.schedule == "step"       ? Schedule::Kind::kStep
-                  : recipe.schedule == "constant" ? Schedule::Kind::kConstant
-                                                  : Schedule::Kind::kCosine;
-  schedule.peak = recipe.scale_lr ? ScaledToBatch(recipe.lr, recipe.batch) : recipe.lr;
-  schedule.last = recipe.final_lr;
-  schedule.gamma = recipe.gamma;
-  schedule.warmup_steps = in_steps(recipe.warmup_epochs);
-  schedule.total_steps = recipe.epochs * steps_per_epoch;
-  for (double epoch : recipe.milestones) schedule.milestones.push_back(in_steps(epoch));
-  return schedule;
 }
 
 class Run {
@@ -64,6 +44,7 @@ class Run {
  private:
   absl::Status OpenReport();
   absl::Status Begin();
+  RunFacts Facts() const;
   absl::StatusOr<bool> Step();  // true: stop
   absl::Status AfterStep();
   absl::Status EvaluateNow();
@@ -101,16 +82,9 @@ absl::Status Run::Prepare(std::unique_ptr<comm::Communicator> communicator) {
   const auto classes = static_cast<int64_t>(input_.train_images->classes().size());
   TUTTI_ASSIGN_OR_RETURN(
       model_, models::MakeModel({recipe_.model, classes}, static_cast<uint64_t>(recipe_.seed)));
-  TUTTI_ASSIGN_OR_RETURN(
-      strategy_, parallel::DataParallel::Create(model_, std::move(communicator),
-                                                {.label_smoothing = recipe_.label_smoothing,
-                                                 .bf16 = bf16_,
-                                                 .synchronized_batch_norm = recipe_.sync_bn}));
-  const SgdCoefficients coefficients{.momentum = recipe_.momentum,
-                                     .weight_decay = recipe_.weight_decay,
-                                     .nesterov = recipe_.nesterov};
-  optimizer_ = std::make_unique<Sgd>(strategy_->buckets(), coefficients);
-  schedule_ = ScheduleOf(recipe_, steps_per_epoch());
+  TUTTI_ASSIGN_OR_RETURN(strategy_, MakeStrategy(recipe_, model_, std::move(communicator)));
+  optimizer_ = MakeOptimizer(recipe_, *strategy_);
+  schedule_ = MakeSchedule(recipe_, steps_per_epoch());
   TUTTI_RETURN_IF_ERROR(OpenReport());
   return Begin();
 }
@@ -134,6 +108,20 @@ absl::Status Run::Begin() {
   TUTTI_ASSIGN_OR_RETURN(const Resumed resumed,
                          BeginOrResume(recipe_, *strategy_, state, timeout_));
   const int64_t step = outcome_.step;
+  TUTTI_RETURN_IF_ERROR(report_->Started(Facts(), step));
+  for (const std::string& warning : resumed.warnings) {
+    report_->Note(absl::StrCat("warning: ", warning));
+  }
+  if (resumed.resumed) {
+    report_->Note(absl::StrCat("resumed after step ", step, " from ", resumed.path));
+  } else if (recipe_.resume != "no") {
+    report_->Note("no checkpoint to resume from: from the start");
+  }
+  input_.train->Seek(step / steps_per_epoch(), step % steps_per_epoch());
+  return absl::OkStatus();
+}
+
+RunFacts Run::Facts() const {
   RunFacts facts;
   for (const torch::Tensor& parameter : model_->parameters()) facts.parameters += parameter.numel();
   facts.classes = static_cast<int64_t>(input_.train_images->classes().size());
@@ -143,18 +131,7 @@ absl::Status Run::Begin() {
   facts.steps_per_epoch = steps_per_epoch();
   facts.world_size = strategy_->world_size();
   facts.threads = at::get_num_threads();
-  TUTTI_RETURN_IF_ERROR(report_->Started(facts, step));
-  for (const std::string& warning : resumed.warnings) {
-    TUTTI_RETURN_IF_ERROR(report_->Note(absl::StrCat("warning: ", warning)));
-  }
-  if (resumed.resumed) {
-    TUTTI_RETURN_IF_ERROR(
-        report_->Note(absl::StrCat("resumed after step ", step, " from ", resumed.path)));
-  } else if (recipe_.resume != "no") {
-    TUTTI_RETURN_IF_ERROR(report_->Note("no checkpoint to resume from: from the start"));
-  }
-  input_.train->Seek(step / steps_per_epoch(), step % steps_per_epoch());
-  return absl::OkStatus();
+  return facts;
 }
 
 absl::StatusOr<Outcome> Run::ToTheEnd() {
@@ -243,14 +220,8 @@ absl::Status Run::SaveCheckpoint() {
 
 absl::Status Run::SaveModel() {
   if (!leads()) return absl::OkStatus();
-  const data::Augmentation& input = input_.evaluation;
-  checkpoint::ModelFolder folder{.architecture = recipe_.model,
-                                 .classes = input_.train_images->classes(),
-                                 .input = {input.height, input.width, input.resize},
-                                 .tensors = models::StateOf(*model_)};
-  std::copy_n(input.mean, 3, folder.input.mean.begin());
-  std::copy_n(input.stddev, 3, folder.input.stddev.begin());
-  return checkpoint::WriteModelFolder(std::filesystem::path(recipe_.output) / "model", folder);
+  return checkpoint::WriteModelFolder(std::filesystem::path(recipe_.output) / "model",
+                                      MakeModelFolder(recipe_, model_, input_));
 }
 
 }  // namespace

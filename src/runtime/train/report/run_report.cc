@@ -43,13 +43,13 @@ absl::Status RunReport::Started(const RunFacts& facts, int64_t first_step) {
   first_step_ = first_step;
   began_ = last_ = clock_.Now();
   if (silent_) return absl::OkStatus();
-  progress_.Line(
-      absl::StrFormat("%s: %d parameters, %d classes; %d training and %d test images\n"
-                      "%d rank%s x %d thread%s, batch %d, %s, %d epoch%s of %d steps",
-                      recipe_.model, facts.parameters, facts.classes, facts.train_images,
-                      facts.test_images, facts.world_size, facts.world_size == 1 ? "" : "s",
-                      facts.threads, facts.threads == 1 ? "" : "s", recipe_.batch,
-                      recipe_.precision, recipe_.epochs, facts.steps_per_epoch));
+  progress_.Line(absl::StrFormat(
+      "%s: %d parameters, %d classes; %d training and %d test images\n"
+      "%d rank%s x %d thread%s, batch %d, %s, %d epoch%s of %d steps",
+      recipe_.model, facts.parameters, facts.classes, facts.train_images, facts.test_images,
+      facts.world_size, facts.world_size == 1 ? "" : "s", facts.threads,
+      facts.threads == 1 ? "" : "s", recipe_.batch, recipe_.precision, recipe_.epochs,
+      recipe_.epochs == 1 ? "" : "s", facts.steps_per_epoch));
   return metrics_.Write("start", {{"model", recipe_.model},
                                   {"parameters", facts.parameters},
                                   {"classes", facts.classes},
@@ -61,11 +61,6 @@ absl::Status RunReport::Started(const RunFacts& facts, int64_t first_step) {
                                   {"steps", facts.steps},
                                   {"precision", recipe_.precision},
                                   {"seed", recipe_.seed}});
-}
-
-absl::Status RunReport::Note(absl::string_view text) {
-  progress_.Line(text);
-  return absl::OkStatus();
 }
 
 int64_t RunReport::EpochOf(int64_t step) const { return (step - 1) / facts_.steps_per_epoch + 1; }

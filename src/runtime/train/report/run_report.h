@@ -30,7 +30,7 @@ class RunReport {
       bool terminal, const base::Clock& clock);
 
   absl::Status Started(const RunFacts& facts, int64_t first_step);
-  absl::Status Note(absl::string_view text);
+  void Note(absl::string_view text) { progress_.Line(text); }
   // Reports when a second has passed or `last_of_epoch`.
   absl::Status Stepped(Meter& meter, int64_t step, double learning_rate, bool last_of_epoch);
   absl::Status Evaluated(int64_t step, double top1, double top5, double loss, int64_t images);

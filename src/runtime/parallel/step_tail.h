@@ -1,0 +1,42 @@
+// What ranks tell each other behind the gradients of a step's first bucket, at no further message:
+//
+//   | buffers / world size | loss, correct, stop of rank 0 | of rank 1 | ...
+//
+// Each rank fills its own slot and leaves the others zero; the bucket's sum over the ranks is then
+// the mean of the buffers and everybody's say. Thread-compatible.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+
+namespace tutti::parallel {
+
+struct RankSays {
+  double loss = 0;  // sum over the rank's part
+  int64_t correct = 0;
+  bool stop = false;
+};
+
+class StepTail {
+ public:
+  StepTail(int64_t buffer_elements, int world_size)
+      : buffer_elements_(buffer_elements), world_size_(world_size) {}
+
+  int64_t size() const { return buffer_elements_ + kPerRank * world_size_; }
+
+  // Before the all-reduce. `tail` [size()], `buffers` [buffer_elements].
+  void Fill(torch::Tensor tail, const torch::Tensor& buffers, int rank, const RankSays& own) const;
+  // After it.
+  RankSays Of(const torch::Tensor& tail, int rank) const;
+  torch::Tensor MeanBuffers(const torch::Tensor& tail) const {
+    return tail.narrow(0, 0, buffer_elements_);
+  }
+
+ private:
+  static constexpr int64_t kPerRank = 3;
+  int64_t buffer_elements_;
+  int world_size_;
+};
+
+}  // namespace tutti::parallel

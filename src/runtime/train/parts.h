@@ -1,0 +1,31 @@
+// The parts of a run, made as its recipe describes them.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "runtime/checkpoint/model_folder.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/models/model.h"
+#include "runtime/parallel/strategy.h"
+#include "runtime/train/input.h"
+#include "runtime/train/optimizer/optimizer.h"
+#include "runtime/train/optimizer/schedule.h"
+#include "runtime/train/recipe/recipe.h"
+
+namespace tutti::train {
+
+absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
+    const Recipe& recipe, const models::Model& model,
+    std::unique_ptr<comm::Communicator> communicator);
+
+// `strategy` must outlive it.
+std::unique_ptr<Optimizer> MakeOptimizer(const Recipe& recipe, parallel::Strategy& strategy);
+
+Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch);
+
+// What scoring needs of the finished model; shares its memory.
+checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const models::Model& model,
+                                        const Input& input);
+
+}  // namespace tutti::train
