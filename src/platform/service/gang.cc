@@ -76,7 +76,7 @@ void Gang::Apply(int number, absl::string_view line) {
     node.end.lost = true;
     node.end.ok = false;
     node.end.reason = Field<std::string>(event, "reason", "");
-    if (node.end.time == absl::Time()) node.end.time = TimeOf(event);
+    node.end.time = std::min(node.death, TimeOf(event));
   }
   if (kind == "finished") {
     node.done = true;
@@ -103,10 +103,7 @@ void Gang::ApplyExit(Node& node, const json& event) {
 
 void Gang::NoteDeath(int number, absl::Time now) {
   Node& node = nodes_.at(number);
-  if (node.done || node.end.lost) return;
-  node.end.lost = true;
-  node.end.ok = false;
-  node.end.time = now;
+  node.death = std::min(node.death, now);
 }
 
 void Gang::GiveUp(int number, absl::string_view reason, absl::Time now) {
@@ -114,7 +111,8 @@ void Gang::GiveUp(int number, absl::string_view reason, absl::Time now) {
   if (node.done) return;
   node.done = true;
   node.end.ok = false;
-  if (node.end.time == absl::Time()) node.end.time = now;
+  node.end.lost = node.end.lost || node.death < absl::InfiniteFuture();
+  if (node.end.time == absl::Time()) node.end.time = std::min(node.death, now);
   if (node.end.reason.empty()) node.end.reason = std::string(reason);
 }
 

@@ -30,8 +30,8 @@ class Gang {
   int size() const { return static_cast<int>(nodes_.size()); }
   int64_t count(int node) const { return nodes_.at(node).events; }
 
-  // The engine says that the launcher is dead and it had not finished; it may yet be replaced by
-  // one that delivers what is left.
+  // The engine says that the launcher is dead and it had not finished. Nothing follows from that
+  // yet: a second launcher tells whether the first had done its work (`finished`) or not (`lost`).
   void NoteDeath(int node, absl::Time now);
   // Nothing more will come from the node.
   void GiveUp(int node, absl::string_view reason, absl::Time now);
@@ -50,7 +50,8 @@ class Gang {
     PlacedNode place;
     int64_t events = 0;
     bool preparing = false, prepared = false, done = false;
-    std::set<int> started, exited;  // ranks
+    absl::Time death = absl::InfiniteFuture();  // when it was noticed
+    std::set<int> started, exited;              // ranks
     NodeEnd end;
   };
   bool Every(bool (*holds)(const Node&)) const;

@@ -194,6 +194,21 @@ TEST_F(ServiceTest, RecoversTheSpoolOfALauncherThatDiedAndFailsTheJob) {
   EXPECT_EQ(world_.engine().Starts().size(), 2u);  // the second launcher ran nothing
 }
 
+TEST_F(ServiceTest, CompletesAJobWhoseLauncherDiedWhenItsWorkWasDone) {
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kFinalizing));
+  const std::string id = world_.engine().Allocations().at(0);
+  const auto spool = world_.engine().root() / id / "spool-1";
+  const auto finished = [&] {
+    return base::ReadFile(spool).value().find("finished") != std::string::npos;
+  };
+  // It has written `finished` and dies before it can deliver it.
+  while (!finished()) world_.launchers().Step(service(), world_.clock().Now());
+  world_.launchers().Kill(id, 1);
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kCompleted) << world_.Reason("j");
+}
+
 TEST_F(ServiceTest, GivesUpOnANodeWhoseLaunchersDieAgainAndAgain) {
   world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
   ASSERT_TRUE(world_.Submit().ok());

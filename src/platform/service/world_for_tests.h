@@ -180,7 +180,7 @@ class Launchers {
     EXPECT_EQ(answer->acknowledged, static_cast<int64_t>(lines.size()));
     const bool stop = std::filesystem::exists(folder / "stop");
     if (has("finished")) {
-      Kill(id, node);
+      Kill(id, node);  // also a second launcher: the first had done its work
     } else if (second) {
       if (!has("lost"))
         say({{"kind", "lost"}, {"reason", "it was killed"}});

@@ -1,0 +1,144 @@
+#include "platform/service/gang.h"
+
+#include <gtest/gtest.h>
+
+#include "platform/service/next_step.h"
+
+namespace tutti::service {
+namespace {
+
+using store::JobState;
+
+class GangTest : public ::testing::Test {
+ protected:
+  static Placement TwoByTwo() {
+    return {.allocation = "j.1",
+            .nodes = {{.name = "n1", .first_rank = 0, .process_count = 2},
+                      {.name = "n2", .first_rank = 2, .process_count = 2}}};
+  }
+  void Say(int node, const char* line) {
+    ASSERT_TRUE(gang_.Check(node, line).ok()) << gang_.Check(node, line);
+    gang_.Apply(node, line);
+  }
+  std::optional<Step> Next(JobState state, Cause cause = Cause::kNone) const {
+    return NextStep({.state = state, .cause = cause, .world_size = 4, .node_count = 2}, gang_,
+                    absl::FromUnixSeconds(100));
+  }
+
+  Gang gang_{TwoByTwo()};
+};
+
+TEST_F(GangTest, TakesOneStepAtATimeHoweverManyReportsCame) {
+  EXPECT_FALSE(Next(JobState::kProvisioning).has_value());
+  for (int node = 0; node < 2; ++node) {
+    Say(node, R"({"kind":"preparing","time":1})");
+    Say(node, R"({"kind":"prepared","time":2})");
+    Say(node, node == 0 ? R"({"kind":"started","rank":0,"time":3})"
+                        : R"({"kind":"started","rank":2,"time":3})");
+  }
+  EXPECT_EQ(Next(JobState::kProvisioning)->state, JobState::kPreparing);
+  EXPECT_EQ(Next(JobState::kPreparing)->state, JobState::kStarting);
+  EXPECT_FALSE(Next(JobState::kStarting).has_value());
+  Say(0, R"({"kind":"exited","rank":1,"time":4})");  // an exit without a start is both
+  Say(1, R"({"kind":"started","rank":3,"time":4})");
+  EXPECT_EQ(Next(JobState::kStarting)->state, JobState::kRunning);
+  EXPECT_FALSE(Next(JobState::kRunning).has_value());
+  Say(0, R"({"kind":"exited","rank":0,"time":5})");
+  Say(1, R"({"kind":"exited","rank":2,"time":5})");
+  Say(1, R"({"kind":"exited","rank":3,"time":5})");
+  EXPECT_EQ(Next(JobState::kRunning)->cause, Cause::kEnded);
+  EXPECT_FALSE(Next(JobState::kFinalizing, Cause::kEnded).has_value());
+  Say(0, R"({"kind":"finished","ok":true,"time":6})");
+  Say(1, R"({"kind":"finished","ok":true,"time":6})");
+  EXPECT_EQ(Next(JobState::kFinalizing, Cause::kEnded)->state, JobState::kCompleted);
+  EXPECT_EQ(Next(JobState::kFinalizing, Cause::kCanceled)->state, JobState::kCanceled);
+  EXPECT_EQ(Next(JobState::kFinalizing, Cause::kTimedOut)->state, JobState::kFailed);
+}
+
+TEST_F(GangTest, WaitsForTheSlowestNode) {
+  Say(0, R"({"kind":"prepared","time":2})");
+  EXPECT_FALSE(gang_.AllPrepared());
+  EXPECT_TRUE(gang_.AnyPreparing());
+  Say(1, R"({"kind":"prepared","time":2})");
+  EXPECT_TRUE(gang_.AllPrepared());
+}
+
+TEST_F(GangTest, FailsInAnyStateWhenANodeFails) {
+  Say(1, R"({"kind":"finished","ok":false,"reason":"input data: no such file","time":2})");
+  for (const JobState state :
+       {JobState::kProvisioning, JobState::kPreparing, JobState::kStarting, JobState::kRunning}) {
+    const auto step = Next(state);
+    ASSERT_TRUE(step.has_value());
+    EXPECT_EQ(step->state, JobState::kFinalizing);
+    EXPECT_EQ(step->cause, Cause::kFailure);
+    EXPECT_EQ(step->reason, "node n2: input data: no such file; ending the other processes");
+  }
+}
+
+TEST_F(GangTest, BlamesTheFirstNodeThatFailedNotTheOneThatWasStoppedForIt) {
+  Say(1, R"({"kind":"finished","ok":false,"reason":"no space left","time":2})");
+  Say(0, R"({"kind":"finished","ok":false,"reason":"stopped before its start","time":3})");
+  EXPECT_EQ(Next(JobState::kFinalizing, Cause::kFailure)->reason, "node n2: no space left");
+}
+
+TEST_F(GangTest, CountsWhatComesAfterTheEndAndBelievesNoneOfIt) {
+  Say(0, R"({"kind":"exited","rank":0,"time":1})");
+  Say(0, R"({"kind":"exited","rank":0,"signal":9,"time":2})");
+  Say(0, R"({"kind":"finished","ok":true,"time":3})");
+  Say(0, R"({"kind":"lost","reason":"x","time":4})");
+  Say(0, R"({"kind":"unheard of","time":4})");
+  EXPECT_EQ(gang_.count(0), 5);
+  EXPECT_FALSE(Diagnose(gang_.End()).failed());
+}
+
+TEST_F(GangTest, TakesADeathForALossOnlyWhenTheSecondLauncherSaysSo) {
+  gang_.NoteDeath(0, absl::FromUnixSeconds(5));
+  EXPECT_FALSE(Diagnose(gang_.End()).failed());
+  Say(0, R"({"kind":"lost","reason":"killed","time":9})");
+  EXPECT_EQ(gang_.End().nodes.back().time, absl::FromUnixSeconds(5));
+  EXPECT_EQ(Diagnose(gang_.End()).line, "launcher on node n1 died (killed)");
+}
+
+TEST_F(GangTest, EndsAJobThatIsOverdue) {
+  const JobNow now{.state = JobState::kRunning, .overdue = absl::FromUnixSeconds(50)};
+  EXPECT_FALSE(NextStep(now, gang_, absl::FromUnixSeconds(50)).has_value());
+  EXPECT_EQ(NextStep(now, gang_, absl::FromUnixSeconds(51))->cause, Cause::kTimedOut);
+}
+
+TEST(Place, SpreadsTensorFlowsTasksEvenly) {
+  spec::JobSpec spec;
+  spec.distribution = {
+      .kind = spec::DistributionKind::kTensorFlow, .worker_count = 2, .parameter_server_count = 1};
+  spec.instance_count = 2;
+  const std::vector<engine::Node> nodes = {{.name = "a", .address = "127.0.0.2"},
+                                           {.name = "b", .address = "127.0.0.3"}};
+  const Placement placement = Place(spec, "j.1", nodes, 6105);
+  EXPECT_EQ(placement.nodes[0].process_count, 2);
+  EXPECT_EQ(placement.nodes[1].process_count, 1);
+  EXPECT_EQ(placement.nodes[1].first_rank, 2);
+}
+
+TEST(Place, ComesBackFromItsJson) {
+  Placement placement{.allocation = "a-b.7",
+                      .nodes = {{.name = "n\"1",
+                                 .address = "127.0.0.2",
+                                 .directory = "/x y",
+                                 .memory_bytes = int64_t{5} << 32,
+                                 .first_rank = 3,
+                                 .process_count = 2}},
+                      .master_port = 6105};
+  const auto back = PlacementFromJson(ToJson(placement));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ToJson(*back), ToJson(placement));
+  for (const char* damaged : {"", "{}", "[]", "{\"id\": 1}", "{\"id\": \"x\", \"nodes\": 1}"}) {
+    EXPECT_FALSE(PlacementFromJson(damaged).ok()) << damaged;
+  }
+}
+
+TEST(JobOfAllocation, IsWhatStandsBeforeTheNumber) {
+  EXPECT_EQ(JobOfAllocation("hello-1a2b.17"), "hello-1a2b");
+  for (const char* id : {"", "x", ".1", "x.", "x.y", "x.1y"}) EXPECT_EQ(JobOfAllocation(id), "");
+}
+
+}  // namespace
+}  // namespace tutti::service
