@@ -2,22 +2,17 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <spdlog/spdlog.h>
 
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "absl/cleanup/cleanup.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "base/child_process.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/launch/claim.h"
 #include "platform/launch/delivery.h"
+#include "platform/launch/node_facts.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/node_processes.h"
 #include "platform/launch/process_tree.h"
@@ -29,35 +24,6 @@ namespace tutti::launch {
 namespace {
 
 namespace fs = std::filesystem;
-
-int OwnCores() {
-  cpu_set_t set;
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
-// This node's devices: what whoever started the launcher gave it (the engine, Slurm), else all.
-std::vector<std::string> OwnGpus(const Variables& environment) {
-  if (const auto given = environment.find("CUDA_VISIBLE_DEVICES"); given != environment.end()) {
-    return absl::StrSplit(given->second, ',', absl::SkipEmpty());
-  }
-  std::vector<std::string> gpus;
-  while (fs::exists(absl::StrCat("/dev/nvidia", gpus.size()))) {
-    gpus.push_back(absl::StrCat(gpus.size()));
-  }
-  return gpus;
-}
-
-NodeFacts FactsOf(const Staged& staged) {
-  NodeFacts facts;
-  std::error_code error;
-  facts.program_folder = fs::read_symlink("/proc/self/exe", error).parent_path().string();
-  facts.own = base::CurrentEnvironment();
-  facts.inputs = staged.inputs;
-  facts.outputs = staged.outputs;
-  facts.gpus = OwnGpus(facts.own);
-  facts.cores = OwnCores();
-  return facts;
-}
 
 // One launcher's life, told in Run.
 class Launcher {
@@ -100,7 +66,7 @@ class Launcher {
     TUTTI_RETURN_IF_ERROR(AwaitGo());
     NodeProcesses processes(plan_, options_, events_.get(), spool_.get(), &delivery_, &signals_,
                             &news_);
-    const absl::Status status = processes.Run(staged.command, FactsOf(staged));
+    const absl::Status status = processes.Run(staged.command, FactsOfThisNode(staged));
     if (absl::IsAborted(status)) return status;
     events_->Append("finalizing", nlohmann::json::object());
     ServiceLink link(plan_);

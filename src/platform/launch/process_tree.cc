@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -35,6 +36,19 @@ std::vector<pid_t> ProcessesWith(absl::string_view name, absl::string_view value
 absl::Status BecomeSubreaper() {
   return ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 ? absl::OkStatus()
                                                  : base::ErrnoStatus("PR_SET_CHILD_SUBREAPER");
+}
+
+bool EndingDescendants::Continue() {
+  const std::vector<pid_t> descendants = base::Descendants(::getpid());
+  for (const pid_t pid : descendants) {
+    if (kill_at_.Expired()) {
+      ::kill(pid, SIGKILL);
+    } else if (told_.insert(pid).second) {
+      ::kill(pid, SIGTERM);
+      ::kill(pid, SIGCONT);  // a stopped process could not act on it
+    }
+  }
+  return descendants.empty();
 }
 
 std::string EnvironmentVariableOf(pid_t pid, absl::string_view name) {

@@ -4,17 +4,31 @@
 
 #include <sys/types.h>
 
+#include <set>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "base/deadline.h"
 
 namespace tutti::launch {
 
 // Makes this process the subreaper of what it starts.
 absl::Status BecomeSubreaper();
+
+// Brings every descendant of this process to an end: SIGTERM once to each, also to those that come
+// meanwhile; after the grace SIGKILL until none is left.
+class EndingDescendants {
+ public:
+  explicit EndingDescendants(absl::Duration grace) : kill_at_(base::Deadline::After(grace)) {}
+  // Sends the signals that are due now. True when no descendant is left. Call again soon.
+  bool Continue();
+
+ private:
+  base::Deadline kill_at_;
+  std::set<pid_t> told_;
+};
 
 // The value of a variable in the environment a process was started with, or "".
 std::string EnvironmentVariableOf(pid_t pid, absl::string_view name);

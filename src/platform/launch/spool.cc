@@ -114,6 +114,12 @@ uint64_t Spool::Backlog() const {
   return sum;
 }
 
+uint64_t Spool::Acknowledged() const {
+  uint64_t sum = 0;
+  for (const auto& file : files_) sum += file->acknowledged();
+  return sum;
+}
+
 void Spool::LoadAcknowledged() {
   const auto text = base::ReadFile(folder_ / "acknowledged.json");
   const auto json = nlohmann::json::parse(text.ok() ? *text : "", nullptr, false);

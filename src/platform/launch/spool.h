@@ -69,6 +69,7 @@ class Spool {
   const std::vector<std::unique_ptr<SpoolFile>>& files() const { return files_; }
 
   uint64_t Backlog() const;
+  uint64_t Acknowledged() const;  // over all files
   // Where a former launcher had got to is read at Open; a hint, the service knows better.
   void SaveAcknowledged(int64_t events) const;
 

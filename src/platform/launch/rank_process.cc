@@ -1,0 +1,79 @@
+#include "platform/launch/rank_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/launch/last_error.h"
+#include "platform/launch/node_folders.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr size_t kLastOutput = 1 << 20;  // at most what a pipe can hold, whatever its size
+
+// When memory runs out the kernel shall take the job before the service and the launcher.
+int PreferAsOutOfMemoryVictim() {
+  const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  [[maybe_unused]] const ssize_t n = ::write(fd, "500", 3);
+  ::close(fd);
+  return 0;
+}
+
+std::string Shell() { return ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh"; }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RankProcess>> RankProcess::Start(const spec::LaunchPlan& plan,
+                                                                int local_rank,
+                                                                const std::string& command,
+                                                                const NodeFacts& facts,
+                                                                Spool* spool) {
+  TUTTI_ASSIGN_OR_RETURN(OutputPipe out, OutputPipe::Open(&spool->Stdout(local_rank)));
+  TUTTI_ASSIGN_OR_RETURN(OutputPipe err, OutputPipe::Open(&spool->Stderr(local_rank)));
+  base::ChildOptions options;
+  options.arguments = {Shell(), "-c", command};
+  options.environment = EnvironmentOf(plan, local_rank, facts);
+  options.directory = NodeFolders(plan.directory).work();
+  options.stdout_fd = out.write_fd();
+  options.stderr_fd = err.write_fd();
+  options.die_with_parent = true;
+  options.before_exec = PreferAsOutOfMemoryVictim;
+  const int rank = plan.node().first_rank + local_rank;
+  absl::StatusOr<base::ChildProcess> child = base::ChildProcess::Start(options);
+  if (!child.ok()) {
+    return base::Annotate(child.status(), absl::StrCat("rank ", rank, " could not be started"));
+  }
+  out.CloseWriteEnd();
+  err.CloseWriteEnd();
+  return std::unique_ptr<RankProcess>(
+      new RankProcess(rank, std::move(out), std::move(err), *std::move(child)));
+}
+
+std::string RankProcess::OutOfMemory(base::ExitStatus status, bool stopped,
+                                     bool kernel_kills) const {
+  if (!memory_reason_.empty()) return memory_reason_;
+  return status.signal == SIGKILL && !stopped && kernel_kills
+             ? "out of memory: the kernel killed the process"
+             : "";
+}
+
+nlohmann::json RankProcess::Reap(bool stopped, bool kernel_kills) {
+  const base::ExitStatus status =
+      child_.Wait(base::Deadline::After(absl::Seconds(1))).value_or(base::ExitStatus{});
+  ended_ = true;
+  for (OutputPipe* pipe : {&out_, &err_}) pipe->Pump(kLastOutput).IgnoreError();
+  std::string why = OutOfMemory(status, stopped, kernel_kills);
+  const bool out_of_memory = !why.empty();
+  if (!out_of_memory && !status.ok()) why = LastError(err_.tail());
+  return {{"rank", rank_},           {"code", status.code},
+          {"signal", status.signal}, {"out_of_memory", out_of_memory},
+          {"stopped", stopped},      {"last_error", why}};
+}
+
+}  // namespace tutti::launch
