@@ -3,7 +3,8 @@
 # A folder under src/ is a room: the library target tutti_NAME made of every .cc below the folder,
 # the test program tutti_NAME_test made of every *_test.cc, and one fuzz program per *_fuzz.cc.
 # Files that other rooms' tests need (fakes) are named *_fake.cc and are part of the library.
-# PCH names a target whose precompiled header this room reuses.
+# PCH names a target whose precompiled header this room reuses; without it, library and tests take
+# the plain ones of cmake/precompiled.cmake.
 function(tutti_room name)
   cmake_parse_arguments(ARG "" "PCH" "DEPS;TEST_DEPS" ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
@@ -17,17 +18,19 @@ function(tutti_room name)
   set(target tutti_${name})
   add_library(${target} STATIC ${sources})
   target_link_libraries(${target} PUBLIC tutti_flags ${ARG_DEPS})
+  set(test_pch tutti_test_pch)
   if(ARG_PCH)
-    target_precompile_headers(${target} REUSE_FROM ${ARG_PCH})
+    set(test_pch ${ARG_PCH})
+  else()
+    set(ARG_PCH tutti_plain_pch)
   endif()
+  target_precompile_headers(${target} REUSE_FROM ${ARG_PCH})
 
   if(TUTTI_TESTS AND tests)
     add_executable(${target}_test ${tests})
     target_link_libraries(${target}_test PRIVATE ${target} ${ARG_TEST_DEPS} GTest::gmock
                           GTest::gtest_main)
-    if(ARG_PCH)
-      tutti_reuse_pch(${target}_test ${ARG_PCH})
-    endif()
+    tutti_reuse_pch(${target}_test ${test_pch})
     add_test(NAME ${name} COMMAND ${target}_test
              --gtest_output=json:${CMAKE_BINARY_DIR}/test-results/${name}.json)
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)
