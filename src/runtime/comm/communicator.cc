@@ -114,28 +114,29 @@ absl::Status Validate(const GroupOptions& options) {
 }
 
 // Ranks that all have a core to themselves look again for some ten microseconds before they sleep;
-// where they share cores, looking would take the core from the one that is waited for.
+// where they share cores for certain, looking only takes the core from the one that is waited for.
 int Spins(const Table& table, int rank) {
   unsigned ranks_here = 0;
   for (const Hello& hello : table.ranks) ranks_here += hello.host == table.ranks[rank].host;
-  return ranks_here <= std::thread::hardware_concurrency() ? 2000 : 20;
+  return ranks_here <= std::thread::hardware_concurrency() ? 2000 : 0;
 }
 
-}  // namespace
+std::vector<bool> Peers(int rank, int size) {
+  std::vector<bool> peers(size);
+  for (int other = 0; other < size; ++other) peers[other] = NeedsLink(rank, other, size);
+  return peers;
+}
 
-absl::StatusOr<std::unique_ptr<Communicator>> JoinGroup(const GroupOptions& options) {
-  TUTTI_RETURN_IF_ERROR(Validate(options));
-  if (options.size == 1) return std::make_unique<GroupOfOne>();
-  Hello self{options.rank, options.size, options.node, options.transport, "", "", 0, ""};
-  TUTTI_ASSIGN_OR_RETURN(const Listeners listeners, OpenListeners(options, self));
-  TUTTI_ASSIGN_OR_RETURN(Meeting meeting, Meet(options, self));
+absl::StatusOr<std::unique_ptr<Communicator>> ConnectAll(const GroupOptions& options,
+                                                         Meeting meeting,
+                                                         const Listeners& listeners) {
   auto membership = std::make_unique<Membership>(options.rank, options.size,
                                                  std::move(meeting.controls), options.peer_timeout);
   // Connecting counts as the first collective: who fails in it ends it for all.
   TUTTI_RETURN_IF_ERROR(membership->Begin("connecting"));
-  auto channels =
-      ConnectChannels(meeting.table, options.rank, options.token, listeners,
-                      {base::Deadline::After(options.connect_timeout), membership->ended_fd()});
+  auto channels = ConnectChannels(
+      meeting.table, options.rank, Peers(options.rank, options.size), options.token, listeners,
+      {base::Deadline::After(options.connect_timeout), membership->ended_fd()});
   if (!channels.ok()) {
     // A rank that died is the cause of a connection that failed; it is heard of soon.
     if (!absl::IsInvalidArgument(channels.status())) {
@@ -146,6 +147,22 @@ absl::StatusOr<std::unique_ptr<Communicator>> JoinGroup(const GroupOptions& opti
   membership->End();
   return std::make_unique<Group>(Links(options.rank, options.size, *std::move(channels),
                                        std::move(membership), Spins(meeting.table, options.rank)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Communicator>> JoinGroup(const GroupOptions& given) {
+  TUTTI_RETURN_IF_ERROR(Validate(given));
+  if (given.size == 1) return std::make_unique<GroupOfOne>();
+  GroupOptions options = given;
+  if (options.address.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(options.address,
+                           AddressToward({options.master_address, options.master_port}));
+  }
+  Hello self{options.rank, options.size, options.node, options.transport, "", "", 0, ""};
+  TUTTI_ASSIGN_OR_RETURN(const Listeners listeners, OpenListeners(options, self));
+  TUTTI_ASSIGN_OR_RETURN(Meeting meeting, Meet(options, self));
+  return ConnectAll(options, std::move(meeting), listeners);
 }
 
 }  // namespace tutti::comm

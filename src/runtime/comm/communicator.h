@@ -29,13 +29,16 @@ size_t SizeOf(DataType type);
 struct GroupOptions {
   int rank = 0;
   int size = 1;
-  int node = 0;                       // ranks of one node share memory, others talk over TCP
-  std::string address = "127.0.0.1";  // this node's own numeric address: what its listeners bind to
+  int node = 0;  // ranks of one node share memory, others talk over TCP
+  // This node's own numeric address, from which it connects and on which it listens. "": the one
+  // from which the master is reached.
+  std::string address = "127.0.0.1";
   std::string master_address = "127.0.0.1";  // rank 0 listens here for the rendezvous
   int master_port = 6105;
   std::string token;  // the job's secret; a peer that does not prove it is refused
   absl::Duration connect_timeout = absl::Seconds(60);
-  // How long a silent peer is believed to live. Bounds the time from a rank's loss to the error.
+  // How long a silent peer is believed to live. Bounds the time from a rank's loss to the error. A
+  // rank that computes is not silent (a thread of its own beats for it); a stopped process is.
   absl::Duration peer_timeout = absl::Seconds(4);
   enum class Transport { kAuto, kTcp, kSharedMemory } transport = Transport::kAuto;
 };
@@ -45,14 +48,20 @@ struct GroupOptions {
 // wrong.
 absl::StatusOr<GroupOptions> GroupOptionsFromEnvironment();
 
+// A deadline that runs out is an error about the rank that was missed (asked of all, so it comes up
+// to peer_timeout / 4 late when one does not answer), on every rank.
 class Communicator {
  public:
+  // Leaves the group. Others that still need this rank get an error that names it; the tail of a
+  // collective that this rank has finished still reaches them (rank 0 waits for that, at most
+  // peer_timeout).
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
   // In place over `count` elements: every rank ends with the same bytes. The order of the additions
-  // depends on the sizes alone, so that equal inputs give equal bits at every run.
+  // depends on the sizes alone, so that equal inputs give equal bits at every run. 16-bit floating
+  // point is added in 32 bits; integers wrap around, and their mean is the sum divided toward zero.
   virtual absl::Status AllReduce(void* data, size_t count, DataType type, ReduceOp op,
                                  base::Deadline deadline) = 0;
   virtual absl::Status Broadcast(void* data, size_t bytes, int root, base::Deadline deadline) = 0;

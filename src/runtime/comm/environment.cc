@@ -48,7 +48,9 @@ absl::StatusOr<GroupOptions> GroupOptionsFromEnvironment() {
   TUTTI_ASSIGN_OR_RETURN(options.node, Number("NODE_RANK", 0, 0, kMostRanks - 1));
   TUTTI_ASSIGN_OR_RETURN(options.master_port, Number("MASTER_PORT", options.master_port, 1, 65535));
   options.master_address = Text("MASTER_ADDR", options.master_address);
-  options.address = Text("TUTTI_NODE_ADDRESS", options.address);
+  // Other launchers say where the master is and not who this node is.
+  const bool knows_master = std::getenv("MASTER_ADDR") != nullptr;
+  options.address = Text("TUTTI_NODE_ADDRESS", knows_master ? "" : options.address);
   options.token = Text("TUTTI_JOB_TOKEN", "");
   TUTTI_ASSIGN_OR_RETURN(options.transport, TransportFromEnvironment());
   return options;

@@ -76,6 +76,12 @@ TEST(GroupOptionsFromEnvironment, HasDefaultsForAllButRankAndSize) {
   EXPECT_EQ(options->transport, GroupOptions::Transport::kAuto);
 }
 
+TEST(GroupOptionsFromEnvironment, LeavesTheAddressToTheRoutesWhenOnlyTheMasterIsSaid) {
+  const Environment environment(
+      Values{{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "node-0"}});
+  EXPECT_EQ(GroupOptionsFromEnvironment()->address, "");
+}
+
 TEST(GroupOptionsFromEnvironment, NamesTheVariableThatIsWrong) {
   EXPECT_EQ(Fault({{"RANK", "0"}}), "RANK is set, but WORLD_SIZE is not");
   EXPECT_EQ(Fault({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), "RANK=\"2\": not a number from 0 to 1");

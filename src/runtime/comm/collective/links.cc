@@ -47,7 +47,7 @@ Links::Links(int rank, int size, std::vector<std::unique_ptr<Channel>> channels,
              std::unique_ptr<Membership> membership, int spins)
     : rank_(rank),
       size_(size),
-      spins_(spins),
+      patience_(spins),
       channels_(std::move(channels)),
       membership_(std::move(membership)) {}
 
@@ -76,16 +76,19 @@ bool Links::IsCheapToWatch(int to, int from) const {
 }
 
 absl::Status Links::Move(Flow& flow, int to, int from, base::Deadline deadline) {
-  const int spins = IsCheapToWatch(to, from) ? spins_ : 0;
+  const bool may_spin = IsCheapToWatch(to, from);
   int idle = 0;
   for (unsigned steps = 1; !flow.Done(); ++steps) {
     TUTTI_ASSIGN_OR_RETURN(const bool moved, Step(flow, to, from));
     if (steps % 64 == 0) TUTTI_RETURN_IF_ERROR(CheckStillGoing(flow, to, from, deadline));
     if (moved) {
+      if (idle > 0) patience_.Succeeded(idle);
       idle = 0;
-    } else if (++idle <= spins) {
+    } else if (may_spin && idle < patience_.limit()) {
+      ++idle;
       Relax();
     } else {
+      patience_.Failed();
       TUTTI_RETURN_IF_ERROR(Sleep(flow, to, from, deadline));
       idle = 0;
     }

@@ -6,6 +6,7 @@
 // takes, and no cycle of ranks that all wait to send can stand still.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -29,11 +30,34 @@ class Flow {
   virtual bool Done() const = 0;
 };
 
+// How often to look at shared memory again before going to sleep. Looking pays when the other side
+// runs at the same time, by a factor of ten and more, and costs dearly when it needs this core to
+// run. So it is learned: a success doubles the limit, a vain wait halves it, and now and then the
+// most is tried again.
+class SpinLimit {
+ public:
+  explicit SpinLimit(int most) : most_(most), limit_(most) {}
+  int limit() const { return waits_ % 64 == 0 ? most_ : limit_; }
+  void Succeeded(int after) {
+    ++waits_;
+    limit_ = std::min(most_, std::max(2 * limit_, 2 * after));
+  }
+  void Failed() {
+    ++waits_;
+    limit_ /= 2;
+  }
+
+ private:
+  const int most_;
+  int limit_;
+  unsigned waits_ = 0;
+};
+
 // Not thread-safe.
 class Links {
  public:
   // `channels[r]` leads to rank r, or is null where no collective needs it (see NeedsLink).
-  // `spins`: how often to look again before sleeping.
+  // `spins`: how often to look again before sleeping, at most.
   Links(int rank, int size, std::vector<std::unique_ptr<Channel>> channels,
         std::unique_ptr<Membership> membership, int spins);
 
@@ -67,7 +91,7 @@ class Links {
 
   const int rank_;
   const int size_;
-  const int spins_;
+  SpinLimit patience_;
   std::vector<std::unique_ptr<Channel>> channels_;
   std::unique_ptr<Membership> membership_;
 };

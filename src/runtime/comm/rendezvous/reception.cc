@@ -29,7 +29,7 @@ Reception::~Reception() {
 
 absl::StatusOr<Meeting> Reception::Receive() {
   const Endpoint place{options_.master_address, options_.master_port};
-  absl::StatusOr<base::UniqueFd> listener = Listen(place);
+  absl::StatusOr<base::UniqueFd> listener = Listen(place, options_.address);
   if (!listener.ok()) {
     return absl::FailedPreconditionError(
         absl::StrCat("rank 0 cannot ", std::string(listener.status().message()),

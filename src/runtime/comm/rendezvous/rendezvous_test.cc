@@ -144,6 +144,20 @@ TEST(RendezvousTest, EveryRankConnectsFromItsNodesOwnAddress) {
   EXPECT_FALSE(one.get().ok());
 }
 
+TEST(RendezvousTest, TheMasterMayBeANameAndTheOwnAddressFollowsFromIt) {
+  auto options = OptionsFor(3, Transport::kTcp);
+  for (auto& one : options) {
+    one.master_address = "localhost";
+    one.address = one.rank == 1 ? "127.0.0.1" : "";
+  }
+  // Of both families only where rank 1, which insists on IPv4, can follow.
+  if (*AddressToward({"localhost", 1}) != "127.0.0.1") options[0].address = "127.0.0.1";
+  OnEveryRank(options, [](int, absl::StatusOr<std::unique_ptr<Communicator>> group) {
+    ASSERT_TRUE(group.ok()) << group.status();
+    EXPECT_TRUE((*group)->Barrier(Soon()).ok());
+  });
+}
+
 TEST(RendezvousTest, AnAddressThatIsNotThisNodesIsSaid) {
   auto options = OptionsFor(2, Transport::kAuto);
   options[1].address = "192.0.2.1";

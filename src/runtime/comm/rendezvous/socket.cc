@@ -22,8 +22,10 @@ using base::UniqueFd;
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-absl::StatusOr<AddressList> Resolve(const Endpoint& endpoint, int flags) {
+// Of the family of the numeric address `like`, if there is one.
+absl::StatusOr<AddressList> Resolve(const Endpoint& endpoint, int flags, const std::string& like) {
   addrinfo hints = {};
+  if (!like.empty()) hints.ai_family = like.find(':') == std::string::npos ? AF_INET : AF_INET6;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags | AI_NUMERICSERV;
   addrinfo* list = nullptr;
@@ -60,7 +62,7 @@ LocalAddress Abstract(absl::string_view name) {
 
 absl::Status BindSource(int fd, const std::string& source) {
   if (source.empty()) return absl::OkStatus();
-  TUTTI_ASSIGN_OR_RETURN(const AddressList from, Resolve({source, 0}, AI_NUMERICHOST));
+  TUTTI_ASSIGN_OR_RETURN(const AddressList from, Resolve({source, 0}, AI_NUMERICHOST, source));
   SetOption(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
   if (::bind(fd, from->ai_addr, from->ai_addrlen) != 0) {
     return ErrnoStatus(absl::StrCat("bind to this node's address ", source));
@@ -113,8 +115,8 @@ absl::Status WaitFor(int fd, short events, const Patience& patience) {
   }
 }
 
-absl::StatusOr<UniqueFd> Listen(const Endpoint& at) {
-  TUTTI_ASSIGN_OR_RETURN(const AddressList addresses, Resolve(at, AI_PASSIVE));
+absl::StatusOr<UniqueFd> Listen(const Endpoint& at, const std::string& like) {
+  TUTTI_ASSIGN_OR_RETURN(const AddressList addresses, Resolve(at, AI_PASSIVE, like));
   UniqueFd fd = NewSocket(addresses->ai_family);
   if (!fd.valid()) return ErrnoStatus("socket");
   SetOption(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
@@ -148,6 +150,22 @@ absl::StatusOr<int> PortOf(int socket) {
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
+absl::StatusOr<std::string> AddressToward(const Endpoint& to) {
+  TUTTI_ASSIGN_OR_RETURN(const AddressList addresses, Resolve(to, 0, ""));
+  // Connecting a datagram socket sends nothing and asks the routing table.
+  const UniqueFd fd(::socket(addresses->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage own = {};
+  socklen_t length = sizeof(own);
+  char text[NI_MAXHOST];
+  if (!fd.valid() || ::connect(fd.get(), addresses->ai_addr, addresses->ai_addrlen) != 0 ||
+      ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &length) != 0 ||
+      ::getnameinfo(reinterpret_cast<sockaddr*>(&own), length, text, sizeof(text), nullptr, 0,
+                    NI_NUMERICHOST) != 0) {
+    return ErrnoStatus(absl::StrCat("find the way to ", to.ToString()));
+  }
+  return std::string(text);
+}
+
 absl::StatusOr<UniqueFd> Accept(int listener, const Patience& patience) {
   while (true) {
     UniqueFd fd(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
@@ -163,7 +181,7 @@ absl::StatusOr<UniqueFd> Accept(int listener, const Patience& patience) {
 
 absl::StatusOr<UniqueFd> Connect(const Endpoint& to, const std::string& source,
                                  const Patience& patience) {
-  TUTTI_ASSIGN_OR_RETURN(const AddressList addresses, Resolve(to, 0));
+  TUTTI_ASSIGN_OR_RETURN(const AddressList addresses, Resolve(to, 0, source));
   UniqueFd fd = NewSocket(addresses->ai_family);
   if (!fd.valid()) return ErrnoStatus("socket");
   TUTTI_RETURN_IF_ERROR(BindSource(fd.get(), source));

@@ -29,10 +29,14 @@ struct Patience {
 // Waits until one of `events` (POLLIN, POLLOUT) or an error can be had from `fd`.
 absl::Status WaitFor(int fd, short events, const Patience& patience);
 
-// Port 0 picks a free one.
-absl::StatusOr<base::UniqueFd> Listen(const Endpoint& at);
+// Port 0 picks a free one. Of a name with addresses of both families the one of `like`'s is taken.
+absl::StatusOr<base::UniqueFd> Listen(const Endpoint& at, const std::string& like = "");
 absl::StatusOr<base::UniqueFd> ListenLocal(absl::string_view name);
 absl::StatusOr<int> PortOf(int socket);
+
+// The own address from which packets to `to` leave.
+absl::StatusOr<std::string> AddressToward(const Endpoint& to);
+
 absl::StatusOr<base::UniqueFd> Accept(int listener, const Patience& patience);
 
 // One attempt, from the address `source` ("": any). Unavailable when nobody listens there.

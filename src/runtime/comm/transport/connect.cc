@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
-#include "runtime/comm/collective/links.h"
 #include "runtime/comm/lost_rank.h"
 #include "runtime/comm/rendezvous/authenticate.h"
 #include "runtime/comm/transport/shm_channel.h"
@@ -79,44 +78,54 @@ absl::StatusOr<std::pair<base::UniqueFd, bool>> AcceptAny(const Listeners& liste
   }
 }
 
-// One connection heard to its end. A stranger's is an error that the caller overlooks.
-absl::Status AcceptOne(const Table& table, int rank, absl::string_view token, base::UniqueFd socket,
-                       bool local, const Patience& patience, Channels& channels) {
-  TUTTI_RETURN_IF_ERROR(Authenticate(socket.get(), Side::kListener, token, kPurpose, patience));
-  TUTTI_ASSIGN_OR_RETURN(const Message message,
-                         ReceiveMessage(socket.get(), kLongestSmallMessage, patience));
-  const Link* link = std::get_if<Link>(&message);
-  const int size = static_cast<int>(table.ranks.size());
-  if (link == nullptr || link->group != table.group || link->to != rank || link->from <= rank ||
-      link->from >= size || !NeedsLink(rank, link->from, size)) {
-    return absl::InvalidArgumentError("a connection of another group");
-  }
-  TUTTI_ASSIGN_OR_RETURN(const bool shares,
-                         SharesMemory(table.ranks[rank], table.ranks[link->from]));
-  if (shares != local) return absl::InvalidArgumentError("it came over the wrong transport");
-  TUTTI_ASSIGN_OR_RETURN(channels[link->from],
-                         MakeChannel(std::move(socket), shares, Side::kListener, patience));
-  return absl::OkStatus();
-}
+// Waits for the ranks of higher number.
+class Acceptor {
+ public:
+  Acceptor(const Table& table, int rank, const std::vector<bool>& peers, absl::string_view token,
+           Channels& channels)
+      : table_(table), rank_(rank), peers_(peers), token_(token), channels_(channels) {}
 
-absl::Status AcceptHigher(const Table& table, int rank, absl::string_view token,
-                          const Listeners& listeners, const Patience& patience,
-                          Channels& channels) {
-  const int size = static_cast<int>(table.ranks.size());
-  for (int peer = rank + 1; peer < size; ++peer) {
-    while (NeedsLink(rank, peer, size) && channels[peer] == nullptr) {
-      auto next = AcceptAny(listeners, patience);
-      if (absl::IsDeadlineExceeded(next.status())) {
-        return ErrorAboutRank(peer, absl::StatusCode::kDeadlineExceeded,
-                              absl::StrCat("rank ", peer, " did not connect to rank ", rank));
+  absl::Status AcceptAll(const Listeners& listeners, const Patience& patience) {
+    for (size_t peer = rank_ + 1; peer < peers_.size(); ++peer) {
+      while (peers_[peer] && channels_[peer] == nullptr) {
+        auto next = AcceptAny(listeners, patience);
+        if (absl::IsDeadlineExceeded(next.status())) {
+          return ErrorAboutRank(static_cast<int>(peer), absl::StatusCode::kDeadlineExceeded,
+                                absl::StrCat("rank ", peer, " did not connect to rank ", rank_));
+        }
+        TUTTI_RETURN_IF_ERROR(next.status());
+        // Strangers are overlooked.
+        AcceptOne(std::move(next->first), next->second, Brief(patience)).IgnoreError();
       }
-      TUTTI_RETURN_IF_ERROR(next.status());
-      AcceptOne(table, rank, token, std::move(next->first), next->second, Brief(patience), channels)
-          .IgnoreError();
     }
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
-}
+
+ private:
+  absl::Status AcceptOne(base::UniqueFd socket, bool local, const Patience& patience) {
+    TUTTI_RETURN_IF_ERROR(Authenticate(socket.get(), Side::kListener, token_, kPurpose, patience));
+    TUTTI_ASSIGN_OR_RETURN(const Message message,
+                           ReceiveMessage(socket.get(), kLongestSmallMessage, patience));
+    const Link* link = std::get_if<Link>(&message);
+    if (link == nullptr || link->group != table_.group || link->to != rank_ ||
+        link->from <= rank_ || link->from >= static_cast<int>(peers_.size()) ||
+        !peers_[link->from]) {
+      return absl::InvalidArgumentError("a connection of another group");
+    }
+    TUTTI_ASSIGN_OR_RETURN(const bool shares,
+                           SharesMemory(table_.ranks[rank_], table_.ranks[link->from]));
+    if (shares != local) return absl::InvalidArgumentError("it came over the wrong transport");
+    TUTTI_ASSIGN_OR_RETURN(channels_[link->from],
+                           MakeChannel(std::move(socket), shares, Side::kListener, patience));
+    return absl::OkStatus();
+  }
+
+  const Table& table_;
+  const int rank_;
+  const std::vector<bool>& peers_;
+  const absl::string_view token_;
+  Channels& channels_;
+};
 
 }  // namespace
 
@@ -145,16 +154,16 @@ absl::StatusOr<bool> SharesMemory(const Hello& a, const Hello& b) {
   return can;
 }
 
-absl::StatusOr<Channels> ConnectChannels(const Table& table, int rank, absl::string_view token,
+absl::StatusOr<Channels> ConnectChannels(const Table& table, int rank,
+                                         const std::vector<bool>& peers, absl::string_view token,
                                          const Listeners& listeners, const Patience& patience) {
-  const int size = static_cast<int>(table.ranks.size());
   // Every rank finds the same fault at once, before anybody waits for a connection.
   for (const Hello& hello : table.ranks) {
     TUTTI_RETURN_IF_ERROR(SharesMemory(table.ranks[0], hello).status());
   }
-  Channels channels(size);
+  Channels channels(peers.size());
   for (int peer = 0; peer < rank; ++peer) {
-    if (!NeedsLink(rank, peer, size)) continue;
+    if (!peers[peer]) continue;
     auto channel = OpenTo(table, rank, peer, token, patience);
     if (!channel.ok()) {
       return ErrorAboutRank(
@@ -163,7 +172,8 @@ absl::StatusOr<Channels> ConnectChannels(const Table& table, int rank, absl::str
     }
     channels[peer] = *std::move(channel);
   }
-  TUTTI_RETURN_IF_ERROR(AcceptHigher(table, rank, token, listeners, patience, channels));
+  TUTTI_RETURN_IF_ERROR(
+      Acceptor(table, rank, peers, token, channels).AcceptAll(listeners, patience));
   return channels;
 }
 

@@ -27,12 +27,12 @@ absl::StatusOr<Listeners> OpenListeners(const GroupOptions& options, Hello& hell
 // insists and they cannot.
 absl::StatusOr<bool> SharesMemory(const Hello& a, const Hello& b);
 
-// The channels of `rank`, null to itself and where NeedsLink says so. A rank connects to the lower
-// ones, in order, and then waits for the higher ones; by induction over the rank every connection
-// is accepted. Cancelled when `patience.interrupt` says that the group has ended meanwhile.
-absl::StatusOr<std::vector<std::unique_ptr<Channel>>> ConnectChannels(const Table& table, int rank,
-                                                                      absl::string_view token,
-                                                                      const Listeners& listeners,
-                                                                      const Patience& patience);
+// The channels of `rank`, one for each rank that `peers` says, else null; who is a peer is mutual.
+// A rank connects to the lower ones, in order, and then waits for the higher ones; by induction
+// over the rank every connection is accepted. Cancelled when `patience.interrupt` says that the
+// group has ended meanwhile.
+absl::StatusOr<std::vector<std::unique_ptr<Channel>>> ConnectChannels(
+    const Table& table, int rank, const std::vector<bool>& peers, absl::string_view token,
+    const Listeners& listeners, const Patience& patience);
 
 }  // namespace tutti::comm
