@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <mutex>
 
 #include "absl/synchronization/notification.h"
 #include "runtime/parallel/thread_group_fake.h"
@@ -18,6 +19,9 @@ base::Deadline Soon() { return base::Deadline::After(absl::Seconds(20)); }
 // A network of convolution, batch-norm and linear layer, small enough for fp64.
 struct SmallNet : models::ModelImpl {
   SmallNet() {
+    // Ranks are threads here and libtorch has one generator.
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
     torch::manual_seed(1);
     first = register_module("first", torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 4, 3)));
     norm = register_module("norm", torch::nn::BatchNorm2d(4));
