@@ -31,7 +31,9 @@ IncomingFile::~IncomingFile() {
 
 absl::Status IncomingFile::Write(absl::string_view bytes) {
   hash_.Update(bytes);
-  return base::WriteAll(fd_.get(), bytes, path_.native());
+  TUTTI_RETURN_IF_ERROR(base::WriteAll(fd_.get(), bytes, path_.native()));
+  if (on_write_) on_write_();
+  return absl::OkStatus();
 }
 
 absl::Status IncomingFile::Commit(absl::string_view sha256) {

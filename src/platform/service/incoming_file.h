@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,6 +28,8 @@ class IncomingFile {
   IncomingFile(const IncomingFile&) = delete;
   IncomingFile& operator=(const IncomingFile&) = delete;
 
+  // Called after each Write: that the sender lives.
+  void OnWrite(std::function<void()> callback) { on_write_ = std::move(callback); }
   absl::Status Write(absl::string_view bytes);
   // fsync, rename. With `sha256` (hexadecimal) first compares: InvalidArgument if the content has
   // another hash. Call once.
@@ -36,6 +40,7 @@ class IncomingFile {
   const std::filesystem::path path_, temporary_;
   base::UniqueFd fd_;
   base::Sha256 hash_;
+  std::function<void()> on_write_;
   bool committed_ = false;
 };
 

@@ -141,7 +141,8 @@ class Service {
   virtual absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
                                                 Stream stream, uint64_t offset,
                                                 absl::string_view bytes) = 0;
-  // Where a result file of this allocation goes; commit it with IncomingFile::Commit.
+  // Where a result file of this allocation goes; commit it with IncomingFile::Commit. It must not
+  // outlive the service.
   virtual absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation,
                                                                     int node,
                                                                     absl::string_view path) = 0;

@@ -21,6 +21,7 @@ bool MayGo(const LiveJob& job) {
 
 }  // namespace
 
+// Every call of a launcher comes by here: a sign of life.
 absl::StatusOr<LiveJob*> ServiceCore::Placed(absl::string_view allocation, int node) {
   const auto live = live_.find(JobOfAllocation(allocation));
   if (live == live_.end() || !live->second->placement ||
@@ -108,7 +109,13 @@ absl::StatusOr<std::unique_ptr<IncomingFile>> ServiceCore::ReceiveFile(absl::str
     TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node));
     job_id = job->record.job.id;
   }
-  return files_.Receive(job_id, path);
+  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<IncomingFile> file, files_.Receive(job_id, path));
+  // A large file can take longer than a launcher may be silent.
+  file->OnWrite([this, allocation = std::string(allocation), node] {
+    absl::MutexLock lock(&mutex_);
+    (void)Placed(allocation, node);
+  });
+  return file;
 }
 
 }  // namespace tutti::service

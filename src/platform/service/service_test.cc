@@ -274,6 +274,54 @@ TEST_F(ServiceTest, GivesUpOnLaunchersThatDoNotStop) {
   EXPECT_TRUE(world_.StepUntilState("j", JobState::kCanceled));
 }
 
+TEST_F(ServiceTest, WaitsForALauncherThatSendsALargeFile) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  world_.launchers().silent = true;
+  ASSERT_TRUE(service().Cancel("j").ok());
+  world_.Step();
+  const std::string id = world_.engine().Allocations().at(0);
+  auto slow = service().ReceiveFile(id, 0, "outputs/large");
+  auto other = service().ReceiveFile(id, 1, "outputs/large");
+  for (int minute = 0; minute < 10; ++minute) {
+    world_.clock().Advance(absl::Minutes(1));
+    ASSERT_TRUE((*slow)->Write("piece").ok());
+    ASSERT_TRUE((*other)->Write("piece").ok());
+    service().Tick();
+    ASSERT_EQ(world_.State("j"), JobState::kFinalizing);
+  }
+  world_.launchers().silent = false;
+  EXPECT_TRUE(world_.StepUntilOver("j"));
+}
+
+// The folder of a whole service on a disk of a few megabytes, which fills up.
+TEST(ServiceOnASmallDisk, RefusesWhatItCannotKeepAndGoesOnOnceThereIsSpace) {
+  base::TemporaryDirectory parent;
+  const std::string mount = (parent.path() / "small").native();
+  std::filesystem::create_directory(mount);
+  if (std::system(absl::StrCat("mount -t tmpfs -o size=8m none ", mount, " 2>/dev/null").c_str())) {
+    GTEST_SKIP() << "cannot mount a tmpfs";
+  }
+  {
+    World world(mount);
+    ASSERT_TRUE(world.Submit(Named("first")).ok());
+    ASSERT_TRUE(world.StepUntilState("first", JobState::kRunning));
+    const std::string ballast = absl::StrCat(mount, "/ballast");
+    std::ofstream(ballast) << std::string(size_t{9} << 20, 'x');
+    EXPECT_TRUE(absl::IsResourceExhausted(world.Submit(Named("second")).status()));
+    EXPECT_TRUE(absl::IsNotFound(world.service().GetJob("second").status()));
+    world.service().Tick();
+    EXPECT_EQ(world.State("first"), JobState::kRunning);
+    std::filesystem::remove(ballast);
+    EXPECT_TRUE(world.StepUntilOver("first"));
+    EXPECT_EQ(world.State("first"), JobState::kCompleted);
+    EXPECT_EQ(world.Told("first").size(), 13u);
+    EXPECT_TRUE(world.Submit(Named("second")).ok());
+  }
+  EXPECT_EQ(std::system(absl::StrCat("umount ", mount).c_str()), 0);
+}
+
 TEST_F(ServiceTest, WaitsOutAnEngineThatCannotBeObserved) {
   world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
   ASSERT_TRUE(world_.Submit().ok());

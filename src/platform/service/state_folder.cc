@@ -27,7 +27,7 @@ absl::StatusOr<std::string> ReadOrMakeToken(const std::filesystem::path& path) {
   }
   if (!absl::IsNotFound(existing.status())) return existing.status();
   std::string token = base::RandomHex(kTokenBytes);
-  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(path, token + "\n", 0600));
+  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(path, absl::StrCat(token, "\n"), 0600));
   return token;
 }
 
