@@ -1,7 +1,6 @@
 #include "platform/launch/delivery.h"
 
 #include <poll.h>
-#include <spdlog/spdlog.h>
 #include <sys/inotify.h>
 
 #include <nlohmann/json.hpp>
@@ -62,7 +61,7 @@ bool Delivery::Continue(const absl::Status& status, ServiceLink& link) {
     return false;
   }
   if (!status.ok()) {
-    spdlog::warn("{}; trying on", status.ToString());
+    link.SayOnce(status);
     link.PauseAfterFailure();
   }
   return true;

@@ -49,7 +49,8 @@ Variables Defaults(const LaunchPlan& plan, const NodeFacts& facts) {
     if (IsHandedOn(name)) variables[name] = value;
   }
   variables["PYTHONUNBUFFERED"] = "1";
-  variables["TMPDIR"] = NodeFolders(plan.directory).scratch().string();
+  variables["TMPDIR"] =
+      facts.temporary.empty() ? NodeFolders(plan.directory).scratch().string() : facts.temporary;
   const int processes = std::max(1, plan.node().process_count);
   variables["OMP_NUM_THREADS"] = absl::StrCat(std::max(1, facts.cores / processes));
   // All of the node's devices in every process, since scripts choose theirs by LOCAL_RANK.

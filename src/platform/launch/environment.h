@@ -20,6 +20,7 @@ struct NodeFacts {
   Variables outputs;              // name -> folder
   std::vector<std::string> gpus;  // this node's devices, as CUDA_VISIBLE_DEVICES names them
   int cores = 1;                  // processors of the node's share
+  std::string temporary;          // for TMPDIR; empty: the scratch folder
 };
 
 // The whole environment of the process with `local_rank` on the plan's own node. Three layers: what

@@ -129,7 +129,12 @@ class Launcher {
     const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
     TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_.AwaitEvents(deadline)));
     spool_->SaveAcknowledged(events_->size());
-    return base::Open(NodeFolders(plan_.directory).done(), O_WRONLY | O_CREAT).status();
+    const NodeFolders folders(plan_.directory);
+    if (const fs::path link = ShortScratch(folders); link != folders.scratch()) {
+      std::error_code error;
+      fs::remove(link, error);
+    }
+    return base::Open(folders.done(), O_WRONLY | O_CREAT).status();
   }
 
   static absl::Status OkIfGone(const absl::Status& status) {

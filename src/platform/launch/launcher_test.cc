@@ -235,6 +235,19 @@ TEST_F(Launcher, MetricsAreDeliveredAsTheyAreWritten) {
   WaitFor(launcher);
 }
 
+TEST_F(Launcher, UnixSocketsCanBeBoundInTheTemporaryFolderHoweverDeepTheNodesFolderLies) {
+  spec::LaunchPlan plan = Plan(
+      "python3 -c 'import os, socket; socket.socket(socket.AF_UNIX).bind(os.environ[\"TMPDIR\"] + "
+      "\"/pymp-12345678/listener-12345678\"[14:])' && echo $TMPDIR && ls $TMPDIR");
+  plan.directory = absl::StrCat(plan.directory, "/", std::string(90, 'x'));
+  EXPECT_TRUE(Run(plan).ok());
+  EXPECT_EQ(service.Output(0, "stderr"), "");
+  const std::string link = service.Output(0, "stdout").substr(0, 27);
+  EXPECT_THAT(link, StartsWith("/tmp/tutti-"));
+  EXPECT_FALSE(std::filesystem::is_symlink(link));
+  EXPECT_THAT(service.Output(0, "stdout"), testing::EndsWith("listener-12345678\n"));
+}
+
 TEST_F(Launcher, ACommandThatIsNotThereIsNamed) {
   Run(Plan("no-such-program --flag"));
   const auto exited = service.Events("exited").at(0);

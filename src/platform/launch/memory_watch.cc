@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "base/child_process.h"
 #include "base/file.h"
 #include "platform/launch/process_tree.h"
@@ -79,10 +80,12 @@ std::optional<MemoryBreach> MemoryWatch::Look(const std::vector<RankLeader>& lea
     interval_ = absl::InfiniteDuration();
     return std::nullopt;
   }
+  const absl::Time began = absl::Now();
   const std::vector<pid_t> all = base::Descendants(::getpid());
   int64_t quick = 0;
   for (const pid_t pid : all) quick += PrivateBytes(pid);
-  interval_ = quick < share_ / 2 ? absl::Milliseconds(500) : absl::Milliseconds(100);
+  const absl::Duration cost = absl::Now() - began;  // grows with the processes of the machine
+  interval_ = std::max(20 * cost, absl::Milliseconds(quick < share_ / 2 ? 500 : 100));
   if (quick <= share_) return std::nullopt;
 
   MemoryBreach breach{-1, {}, ""};

@@ -41,6 +41,7 @@ NodeFacts FactsOfThisNode(const Staged& staged) {
   facts.outputs = staged.outputs;
   facts.gpus = OwnGpus(facts.own);
   facts.cores = OwnCores();
+  facts.temporary = staged.temporary;
   return facts;
 }
 

@@ -75,10 +75,10 @@ absl::StatusOr<http::ClientResponse> ServiceLink::TryCall(const http::ClientRequ
     return absl::UnavailableError(why);
   }
   if (!response.ok()) return response.status();
-  pause_ = kFirstPause;
-  if (outage_said_) spdlog::info("the service is back");
-  outage_said_ = false;
   TUTTI_RETURN_IF_ERROR(http::ToStatus(*response));
+  pause_ = kFirstPause;
+  if (!said_.empty()) spdlog::info("the service answers again");
+  said_.clear();
   return response;
 }
 
@@ -87,11 +87,16 @@ absl::StatusOr<http::ClientResponse> ServiceLink::Call(const http::ClientRequest
   while (true) {
     absl::StatusOr<http::ClientResponse> response = TryCall(request);
     if (response.ok() || !absl::IsUnavailable(response.status())) return response;
-    if (!outage_said_) spdlog::warn("{}; trying on", std::string(response.status().message()));
-    outage_said_ = true;
+    SayOnce(response.status());
     if (deadline.Expired()) return absl::DeadlineExceededError(response.status().message());
     PauseAfterFailure();
   }
+}
+
+void ServiceLink::SayOnce(const absl::Status& status) {
+  if (said_ == status.message()) return;
+  said_ = std::string(status.message());
+  spdlog::warn("{}; trying on", said_);
 }
 
 void ServiceLink::PauseAfterFailure() {

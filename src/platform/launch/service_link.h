@@ -31,6 +31,8 @@ class ServiceLink {
   // One attempt: Unavailable during an outage.
   absl::StatusOr<http::ClientResponse> TryCall(const http::ClientRequest& request);
 
+  // Logs a failure that will be tried again, unless it is the one that was logged last.
+  void SayOnce(const absl::Status& status);
   // Waits before the next attempt, longer each time since the last success; Abandon ends it.
   void PauseAfterFailure();
 
@@ -46,7 +48,7 @@ class ServiceLink {
   const std::filesystem::path service_file_;
   const std::string prefix_;
   absl::Duration pause_;
-  bool outage_said_ = false;
+  std::string said_;  // the complaint that is in the log already
 
   absl::Mutex mutex_;
   bool abandoned_ ABSL_GUARDED_BY(mutex_) = false;

@@ -21,6 +21,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr size_t kLongestScratch = 64;
+
+absl::Status LinkShortScratch(const NodeFolders& folders) {
+  const fs::path link = ShortScratch(folders);
+  if (link == folders.scratch()) return absl::OkStatus();
+  std::error_code error;
+  fs::remove(link, error);
+  fs::create_symlink(folders.scratch(), link, error);
+  if (error) return base::ErrnoStatus(absl::StrCat("link ", link.string()), error.value());
+  return absl::OkStatus();
+}
+
 absl::Status MakeFolders(const spec::LaunchPlan& plan) {
   const NodeFolders folders(plan.directory);
   for (const fs::path& folder :
@@ -29,7 +41,9 @@ absl::Status MakeFolders(const spec::LaunchPlan& plan) {
   }
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd host_file,
                          base::Open(folders.host_file(), O_WRONLY | O_CREAT | O_TRUNC));
-  return base::WriteAll(host_file.get(), HostFile(plan), folders.host_file().string());
+  TUTTI_RETURN_IF_ERROR(
+      base::WriteAll(host_file.get(), HostFile(plan), folders.host_file().string()));
+  return LinkShortScratch(folders);
 }
 
 // The archive's bytes into `file`; their hash must be the one that names the snapshot.
@@ -119,11 +133,18 @@ absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::
 
 }  // namespace
 
+fs::path ShortScratch(const NodeFolders& folders) {
+  const std::string path = folders.scratch().string();
+  if (path.size() <= kLongestScratch) return path;
+  return absl::StrCat("/tmp/tutti-", base::Hex(base::Sha256Of(path)).substr(0, 16));
+}
+
 absl::StatusOr<Staged> Stage(const spec::LaunchPlan& plan, ServiceLink* link,
                              const std::atomic<bool>& cancelled) {
   TUTTI_RETURN_IF_ERROR(MakeFolders(plan));
   TUTTI_RETURN_IF_ERROR(base::Annotate(StageCode(plan, link), "code"));
   Staged staged;
+  staged.temporary = ShortScratch(NodeFolders(plan.directory)).string();
   for (const auto& [name, input] : plan.inputs) {
     TUTTI_ASSIGN_OR_RETURN(staged.inputs[name], StageInput(plan, name, input, cancelled));
   }

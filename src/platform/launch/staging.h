@@ -3,20 +3,27 @@
 #pragma once
 
 #include <atomic>
+#include <filesystem>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "platform/launch/environment.h"
+#include "platform/launch/node_folders.h"
 #include "platform/launch/service_link.h"
 #include "spec/launch_plan.h"
 
 namespace tutti::launch {
 
 struct Staged {
-  Variables inputs;     // name -> path or literal
-  Variables outputs;    // name -> folder
-  std::string command;  // expanded
+  Variables inputs;       // name -> path or literal
+  Variables outputs;      // name -> folder
+  std::string command;    // expanded
+  std::string temporary;  // the scratch folder, by a path that is short enough for Unix sockets
 };
+
+// The scratch folder's path, or, if that leaves too little of the 108 characters of a Unix socket's
+// address, as Python's multiprocessing makes them there, the name that a short link to it has.
+std::filesystem::path ShortScratch(const NodeFolders& folders);
 
 // An error says what is missing and, where it is the job's, how to mend it. `cancelled` is looked
 // at between files and ends the work with Cancelled; so does link->Abandon().

@@ -85,9 +85,11 @@ TEST(SafeRelativePathTest, CleansGoodNamesAndRefusesOthers) {
   EXPECT_EQ(*SafeRelativePath("./a//b/./c/"), "a/b/c");
   EXPECT_EQ(*SafeRelativePath("."), "");
   EXPECT_EQ(*SafeRelativePath("..a/b.."), "..a/b..");
-  for (const std::string& name :
-       {std::string(""), std::string("/"), std::string("a/../b"), std::string(".."),
-        std::string("a\0b", 3), std::string(300, 'x'), std::string(5000, '/') + "x"}) {
+  std::vector<std::string> refused = {"", "/", "a/../b", ".."};
+  refused.push_back(std::string("a\0b", 3));
+  refused.push_back(std::string(300, 'x'));
+  refused.push_back(std::string(5000, '/') + "x");
+  for (const std::string& name : refused) {
     EXPECT_FALSE(SafeRelativePath(name).ok()) << name;
   }
 }
