@@ -88,7 +88,8 @@ TEST(SafeRelativePathTest, CleansGoodNamesAndRefusesOthers) {
   std::vector<std::string> refused = {"", "/", "a/../b", ".."};
   refused.push_back(std::string("a\0b", 3));
   refused.push_back(std::string(300, 'x'));
-  refused.push_back(std::string(5000, '/') + "x");
+  refused.push_back(std::string(5000, '/'));
+  refused.back().push_back('x');
   for (const std::string& name : refused) {
     EXPECT_FALSE(SafeRelativePath(name).ok()) << name;
   }
