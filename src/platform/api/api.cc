@@ -4,8 +4,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
-#include <optional>
-
 #include "base/status.h"
 #include "platform/api/launcher_calls.h"
 #include "platform/api/rest.h"
@@ -28,7 +26,9 @@ std::vector<Route> AllRoutes(service::Service* service) {
 class RunningPlatform final : public Platform {
  public:
   absl::Status Open(const ServeOptions& options) {
-    TUTTI_ASSIGN_OR_RETURN(folder_, service::StateFolder::Open(options.directory));
+    TUTTI_ASSIGN_OR_RETURN(service::StateFolder folder,
+                           service::StateFolder::Open(options.directory));
+    folder_ = std::make_unique<service::StateFolder>(std::move(folder));
     TUTTI_ASSIGN_OR_RETURN(store_, store::Store::Open(folder_->database()));
     TUTTI_ASSIGN_OR_RETURN(engine_, options.make_engine());
     service::ServiceOptions service = options.service;
@@ -36,8 +36,9 @@ class RunningPlatform final : public Platform {
     service.launcher_file = folder_->launcher_file();
     TUTTI_ASSIGN_OR_RETURN(
         service_, service::Service::Open(std::move(service), store_.get(), engine_.get(), &clock_));
-    router_.emplace(AllRoutes(service_.get()),
-                    Tokens{.user = folder_->user_token(), .launcher = folder_->launcher_token()});
+    router_ = std::make_unique<Router>(
+        AllRoutes(service_.get()),
+        Tokens{.user = folder_->user_token(), .launcher = folder_->launcher_token()});
     http::ServerOptions listen{.address = options.address, .port = options.port};
     TUTTI_ASSIGN_OR_RETURN(
         server_, http::Server::Start(
@@ -65,11 +66,11 @@ class RunningPlatform final : public Platform {
 
  private:
   const base::SystemClock clock_;
-  std::optional<service::StateFolder> folder_;
+  std::unique_ptr<service::StateFolder> folder_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<service::Service> service_;
-  std::optional<Router> router_;
+  std::unique_ptr<Router> router_;
   std::unique_ptr<http::Server> server_;
   std::string url_;
 };

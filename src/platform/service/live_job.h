@@ -50,22 +50,26 @@ struct LiveNode {
   int drains = 0;
 };
 
-struct LiveJob {
-  store::JobRecord record;
-  std::shared_ptr<Bell> bell = std::make_shared<Bell>();
-  // From Provisioning on.
-  std::optional<Placement> placement;
-  std::optional<Gang> gang;
-  std::shared_ptr<JobLogs> logs;
-  std::vector<LiveNode> nodes;
-  Cause cause = Cause::kNone;
+// A job from its Provisioning event on.
+struct PlacedJob {
+  explicit PlacedJob(Placement where) : placement(std::move(where)), gang(placement) {}
 
-  // Not in the store.
+  const Placement placement;
+  Gang gang;
+  std::vector<LiveNode> nodes;  // as many as placement has
+  std::shared_ptr<JobLogs> logs;
   bool started = false;  // Engine::Start has answered OK, to this service or to the one before
   absl::Time started_at;
   bool stopped = false;  // Engine::Stop has answered OK, to this service
   absl::Time stopped_at;
-  std::string waits_for;  // of a queued job, by the scheduler
+};
+
+struct LiveJob {
+  store::JobRecord record;
+  std::shared_ptr<Bell> bell = std::make_shared<Bell>();
+  Cause cause = Cause::kNone;
+  std::unique_ptr<PlacedJob> placed;  // null while it is queued
+  std::string waits_for;              // of a queued job, by the scheduler
   std::optional<absl::Time> expected_start;
 };
 

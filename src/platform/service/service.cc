@@ -83,30 +83,29 @@ absl::Status ServiceCore::RebuildJob(store::JobRecord record) {
   Detail detail = DetailFromJson(record.last.detail);
   job->record = std::move(record);
   job->cause = detail.cause;
-  job->placement = std::move(detail.placement);
-  if (job->placement) {
-    job->started = job->record.last.state != store::JobState::kProvisioning;
-    TUTTI_RETURN_IF_ERROR(RebuildGang(*job));
+  if (detail.placement) {
+    TUTTI_ASSIGN_OR_RETURN(job->placed,
+                           RebuildGang(job->record.job.id, *std::move(detail.placement)));
+    job->placed->started = job->record.last.state != store::JobState::kProvisioning;
   }
   const std::string id = job->record.job.id;
   live_[id] = std::move(job);
   return absl::OkStatus();
 }
 
-absl::Status ServiceCore::RebuildGang(LiveJob& job) {
-  const Placement& placement = *job.placement;
+absl::StatusOr<std::unique_ptr<PlacedJob>> ServiceCore::RebuildGang(const std::string& job_id,
+                                                                    Placement placement) {
   const absl::Time now = clock_->Now();
-  job.gang.emplace(placement);
-  job.nodes.assign(placement.nodes.size(), LiveNode{.last_word = now});
-  job.started_at = now;
-  for (int node = 0; node < job.gang->size(); ++node) {
+  auto job = std::make_unique<PlacedJob>(std::move(placement));
+  job->nodes.assign(job->placement.nodes.size(), LiveNode{.last_word = now});
+  job->started_at = now;
+  for (int node = 0; node < job->gang.size(); ++node) {
     TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
-                           store_->LauncherEvents(placement.allocation, node));
-    for (const std::string& line : lines) job.gang->Apply(node, line);
+                           store_->LauncherEvents(job->placement.allocation, node));
+    for (const std::string& line : lines) job->gang.Apply(node, line);
   }
-  TUTTI_ASSIGN_OR_RETURN(job.logs,
-                         JobLogs::Open(files_.FolderOf(job.record.job.id) / "logs", clock_));
-  return absl::OkStatus();
+  TUTTI_ASSIGN_OR_RETURN(job->logs, JobLogs::Open(files_.FolderOf(job_id) / "logs", clock_));
+  return job;
 }
 
 void ServiceCore::Wake() {
@@ -115,7 +114,8 @@ void ServiceCore::Wake() {
 }
 
 absl::Status ServiceCore::Append(LiveJob& job, const Step& step) {
-  const Detail detail{.placement = job.placement, .cause = step.cause, .failures = step.failures};
+  Detail detail{.cause = step.cause, .failures = step.failures};
+  if (job.placed != nullptr) detail.placement = job.placed->placement;
   TUTTI_ASSIGN_OR_RETURN(store::Event event,
                          store_->AppendEvent(job.record.job.id, job.record.last.sequence,
                                              {.time = clock_->Now(),
@@ -236,7 +236,7 @@ absl::StatusOr<JobStatus> ServiceCore::Cancel(absl::string_view id) {
     return StatusOf(record);
   }
   LiveJob& job = *found->second;
-  if (!job.placement) {
+  if (job.placed == nullptr) {
     TUTTI_RETURN_IF_ERROR(
         Append(job, {store::JobState::kCanceled, "canceled before it started", Cause::kCanceled}));
     const store::JobRecord record = job.record;
@@ -276,8 +276,8 @@ absl::StatusOr<std::vector<NodeStatus>> ServiceCore::ListNodes() {
     for (const std::string& node : leaving.nodes) holders[node] = JobOfAllocation(allocation);
   }
   for (const auto& [id, job] : live_) {
-    if (!job->placement) continue;
-    for (const PlacedNode& node : job->placement->nodes) holders[node.name] = id;
+    if (job->placed == nullptr) continue;
+    for (const PlacedNode& node : job->placed->placement.nodes) holders[node.name] = id;
   }
   std::vector<NodeStatus> nodes;
   for (const engine::Node& node : nodes_) nodes.push_back({node, holders[node.name]});

@@ -69,7 +69,9 @@ class ServiceCore final : public Service {
 
   // service.cc
   absl::Status RebuildJob(store::JobRecord record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status RebuildGang(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What is known of an allocation: what its launchers have reported, and its logs.
+  absl::StatusOr<std::unique_ptr<PlacedJob>> RebuildGang(const std::string& job_id,
+                                                         Placement placement);
   absl::Status RestoreInterruptedDeletes();
   absl::StatusOr<store::Job> ToJob(const Submission& submission);
   absl::StatusOr<JobStatus> Insert(const store::Job& job, bool named);
@@ -92,7 +94,9 @@ class ServiceCore final : public Service {
                                            const Cursor& from);
 
   // service_launchers.cc
-  // Aborted if the allocation is not that of a live job.
+  // The live job of that allocation, or null.
+  LiveJob* JobOn(absl::string_view allocation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same, by a launcher's own call. Aborted if there is none.
   absl::StatusOr<LiveJob*> Placed(absl::string_view allocation, int node)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Acknowledgement> AnswerForEndedJob(absl::string_view allocation, int node,
@@ -103,7 +107,7 @@ class ServiceCore final : public Service {
   bool ObservationDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Observed(const std::vector<engine::AllocationState>& states, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ObservedJob(LiveJob& job, const engine::AllocationState* state)
+  void ObservedJob(PlacedJob& job, const engine::AllocationState* state)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ObservedLeaving(const engine::AllocationState& state, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -113,7 +117,7 @@ class ServiceCore final : public Service {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What the engine has yet to be told of the job.
   void AddEffects(const LiveJob& job, Effects& effects) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  void GiveUpOnTheSilent(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveUpOnTheSilent(PlacedJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ScheduleQueued(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<scheduler::PendingJob> Pending() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // With those that are over and whose nodes are not free yet.

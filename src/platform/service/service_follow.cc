@@ -52,8 +52,10 @@ FollowResult MergeByTime(const Cursor& from, const std::vector<store::Event>& ev
   FollowResult result;
   if (!any_lines && next < events.size()) merge.Event(events[next++]);
   result.items = merge.Take();
-  result.ended = !result.items.empty() && result.items.back().event.has_value() &&
-                 IsEnd(result.items.back().event->state);
+  if (!result.items.empty()) {
+    const std::optional<store::Event>& last = result.items.back().event;
+    result.ended = last.has_value() && IsEnd(last->state);
+  }
   return result;
 }
 
@@ -67,7 +69,7 @@ absl::StatusOr<ServiceCore::Watched> ServiceCore::Watch(absl::string_view id) {
     if (const auto live = live_.find(id); live != live_.end()) {
       job.bell = live->second->bell;
       job.rings = job.bell->rings();
-      job.logs = live->second->logs;
+      if (live->second->placed != nullptr) job.logs = live->second->placed->logs;
       job.last = live->second->record.last;
       return job;
     }

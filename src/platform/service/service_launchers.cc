@@ -21,17 +21,19 @@ bool MayGo(const LiveJob& job) {
 
 }  // namespace
 
+LiveJob* ServiceCore::JobOn(absl::string_view allocation) {
+  const auto live = live_.find(JobOfAllocation(allocation));
+  if (live == live_.end() || live->second->placed == nullptr) return nullptr;
+  return live->second->placed->placement.allocation == allocation ? live->second.get() : nullptr;
+}
+
 // Every call of a launcher comes by here: a sign of life.
 absl::StatusOr<LiveJob*> ServiceCore::Placed(absl::string_view allocation, int node) {
-  const auto live = live_.find(JobOfAllocation(allocation));
-  if (live == live_.end() || !live->second->placement ||
-      live->second->placement->allocation != allocation) {
-    return Over(allocation);
-  }
-  LiveJob& job = *live->second;
-  if (node < 0 || node >= job.gang->size()) return NoSuchNode(allocation, node);
-  job.nodes[node].last_word = clock_->Now();
-  return &job;
+  LiveJob* const job = JobOn(allocation);
+  if (job == nullptr) return Over(allocation);
+  if (node < 0 || node >= job->placed->gang.size()) return NoSuchNode(allocation, node);
+  job->placed->nodes[node].last_word = clock_->Now();
+  return job;
 }
 
 absl::StatusOr<Service::Acknowledgement> ServiceCore::ReportEvents(
@@ -43,15 +45,13 @@ absl::StatusOr<Service::Acknowledgement> ServiceCore::ReportEvents(
     return AnswerForEndedJob(allocation, node, first + static_cast<int64_t>(lines.size()) - 1);
   }
   TUTTI_RETURN_IF_ERROR(placed.status());
-  LiveJob& job = **placed;
-  for (const std::string& line : lines) TUTTI_RETURN_IF_ERROR(job.gang->Check(node, line));
+  const LiveJob& job = **placed;
+  Gang& gang = job.placed->gang;
+  for (const std::string& line : lines) TUTTI_RETURN_IF_ERROR(gang.Check(node, line));
   TUTTI_ASSIGN_OR_RETURN(
       const int64_t kept,
       store_->AddLauncherEvents(job.record.job.id, allocation, node, first, lines));
-  while (job.gang->count(node) < kept) {
-    const int64_t next = job.gang->count(node) + 1 - first;
-    job.gang->Apply(node, lines.at(next));
-  }
+  while (gang.count(node) < kept) gang.Apply(node, lines.at(gang.count(node) + 1 - first));
   Wake();
   return Acknowledgement{.acknowledged = kept, .go = MayGo(job)};
 }
@@ -86,15 +86,15 @@ absl::StatusOr<uint64_t> ServiceCore::AppendOutput(absl::string_view allocation,
   {
     absl::MutexLock lock(&mutex_);
     TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node));
-    const PlacedNode& place = job->placement->nodes[node];
+    const PlacedNode& place = job->placed->placement.nodes[node];
     if (rank < place.first_rank || rank >= place.first_rank + place.process_count) {
       return absl::InvalidArgumentError(
           absl::StrCat("rank ", rank, " does not run on ", place.name));
     }
-    logs = job->logs;
+    logs = job->placed->logs;
     bell = job->bell;
   }
-  const auto kept = logs->Append(rank, stream, offset, bytes);
+  auto kept = logs->Append(rank, stream, offset, bytes);
   if (absl::IsFailedPrecondition(kept.status())) return Over(allocation);
   bell->Ring();
   return kept;

@@ -93,37 +93,35 @@ void ServiceCore::Observed(const std::vector<engine::AllocationState>& states, E
   std::map<absl::string_view, const engine::AllocationState*> by_id;
   for (const engine::AllocationState& state : states) by_id[state.id] = &state;
   for (const auto& [id, job] : live_) {
-    if (!job->placement) continue;
-    const auto found = by_id.find(job->placement->allocation);
-    ObservedJob(*job, found == by_id.end() ? nullptr : found->second);
+    if (job->placed == nullptr) continue;
+    const bool begins = job->record.last.state == JobState::kProvisioning && !job->placed->started;
+    if (begins) continue;  // Start is still to come
+    const auto found = by_id.find(job->placed->placement.allocation);
+    ObservedJob(*job->placed, found == by_id.end() ? nullptr : found->second);
   }
   std::erase_if(leaving_, [&](const auto& entry) { return !by_id.contains(entry.first); });
   for (const engine::AllocationState& state : states) {
-    const auto live = live_.find(JobOfAllocation(state.id));
-    const bool lives = live != live_.end() && live->second->placement &&
-                       live->second->placement->allocation == state.id;
-    if (!lives) ObservedLeaving(state, effects);
+    if (JobOn(state.id) == nullptr) ObservedLeaving(state, effects);
   }
 }
 
 // `state` is null if the engine knows nothing of the allocation.
-void ServiceCore::ObservedJob(LiveJob& job, const engine::AllocationState* state) {
-  if (job.record.last.state == JobState::kProvisioning && !job.started) return;
+void ServiceCore::ObservedJob(PlacedJob& job, const engine::AllocationState* state) {
   const absl::Time now = clock_->Now();
-  for (int node = 0; node < job.gang->size(); ++node) {
-    if (job.gang->done(node)) continue;
+  for (int node = 0; node < job.gang.size(); ++node) {
+    if (job.gang.done(node)) continue;
     if (state == nullptr) {
-      job.gang->GiveUp(node, "the engine has no trace of the allocation", now);
+      job.gang.GiveUp(node, "the engine has no trace of the allocation", now);
       continue;
     }
     const bool alive =
         node < static_cast<int>(state->launcher_alive.size()) && state->launcher_alive[node];
     if (alive) continue;
     LiveNode& live = job.nodes[node];
-    job.gang->NoteDeath(node, now);
+    job.gang.NoteDeath(node, now);
     if (now - live.last_drain < kBetweenDrains) continue;
     if (live.drains >= options_.drain_attempts) {
-      job.gang->GiveUp(node, "what it had not yet sent is lost", now);
+      job.gang.GiveUp(node, "what it had not yet sent is lost", now);
       continue;
     }
     live.last_drain = now;
@@ -156,29 +154,31 @@ void ServiceCore::AdvanceAll(Effects& effects) {
       continue;
     }
     Leaving leaving{.since = clock_->Now()};
-    for (const PlacedNode& node : job.placement->nodes) leaving.nodes.push_back(node.name);
-    leaving_[job.placement->allocation] = std::move(leaving);
+    const Placement& placement = job.placed->placement;
+    for (const PlacedNode& node : placement.nodes) leaving.nodes.push_back(node.name);
+    leaving_[placement.allocation] = std::move(leaving);
     entry = live_.erase(entry);
   }
 }
 
 absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
-  if (!job.placement) return false;
-  GiveUpOnTheSilent(job);
+  if (job.placed == nullptr) return false;
+  PlacedJob& placed = *job.placed;
+  GiveUpOnTheSilent(placed);
   const store::Job& fixed = job.record.job;
   while (true) {
     JobNow now{.state = job.record.last.state,
                .cause = job.cause,
                .world_size = fixed.spec.WorldSize(),
-               .node_count = job.gang->size(),
+               .node_count = placed.gang.size(),
                .time_limit = fixed.spec.timeout};
     if (job.record.started) {
       now.overdue =
           *job.record.started + fixed.spec.timeout + options_.stop_grace + kTimeLimitSlack;
     }
-    const std::optional<Step> step = NextStep(now, *job.gang, clock_->Now());
+    const std::optional<Step> step = NextStep(now, placed.gang, clock_->Now());
     if (!step) break;
-    if (IsEnd(step->state)) TUTTI_RETURN_IF_ERROR(job.logs->Close());
+    if (IsEnd(step->state)) TUTTI_RETURN_IF_ERROR(placed.logs->Close());
     TUTTI_RETURN_IF_ERROR(Append(job, *step));
     if (IsEnd(step->state)) return true;
   }
@@ -188,33 +188,34 @@ absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
 
 void ServiceCore::AddEffects(const LiveJob& job, Effects& effects) const {
   const bool begins = job.record.last.state == JobState::kProvisioning;
-  const bool drains = std::any_of(job.nodes.begin(), job.nodes.end(),
+  const PlacedJob& placed = *job.placed;
+  const bool drains = std::any_of(placed.nodes.begin(), placed.nodes.end(),
                                   [](const LiveNode& node) { return node.drains > 0; });
-  const Placement& placement = *job.placement;
-  if (!job.started && (begins || drains)) {
+  const Placement& placement = placed.placement;
+  if (!placed.started && (begins || drains)) {
     effects.starts.emplace_back(
         job.record.job.id,
         engine::Allocation{.id = placement.allocation,
                            .plans = PlansOf(job.record.job, placement, options_.launcher_file,
                                             options_.stop_grace)});
   }
-  if (MustStop(job.cause) && !job.stopped) effects.stops.push_back(placement.allocation);
+  if (MustStop(job.cause) && !placed.stopped) effects.stops.push_back(placement.allocation);
 }
 
-void ServiceCore::GiveUpOnTheSilent(LiveJob& job) {
+void ServiceCore::GiveUpOnTheSilent(PlacedJob& job) {
   const absl::Time now = clock_->Now();
-  for (int node = 0; node < job.gang->size(); ++node) {
-    if (job.gang->done(node)) continue;
+  for (int node = 0; node < job.gang.size(); ++node) {
+    if (job.gang.done(node)) continue;
     const absl::Time last_word = std::max(job.nodes[node].last_word, job.started_at);
     if (job.stopped &&
         now - std::max(last_word, job.stopped_at) > options_.stop_grace + options_.silence_limit) {
-      job.gang->GiveUp(node, "it was told to stop and has not been heard of since", now);
-    } else if (job.started && job.gang->count(node) == 0 &&
+      job.gang.GiveUp(node, "it was told to stop and has not been heard of since", now);
+    } else if (job.started && job.gang.count(node) == 0 &&
                now - last_word > options_.report_limit) {
-      job.gang->GiveUp(node,
-                       absl::StrCat("its launcher has not reported within ",
-                                    absl::FormatDuration(options_.report_limit)),
-                       now);
+      job.gang.GiveUp(node,
+                      absl::StrCat("its launcher has not reported within ",
+                                   absl::FormatDuration(options_.report_limit)),
+                      now);
     }
   }
 }
@@ -222,7 +223,7 @@ void ServiceCore::GiveUpOnTheSilent(LiveJob& job) {
 std::vector<scheduler::PendingJob> ServiceCore::Pending() const {
   std::vector<scheduler::PendingJob> pending;
   for (const auto& [id, job] : live_) {
-    if (job->placement) continue;
+    if (job->placed != nullptr) continue;
     const spec::JobSpec& spec = job->record.job.spec;
     pending.push_back({.id = id,
                        .priority = spec.priority,
@@ -236,9 +237,9 @@ std::vector<scheduler::PendingJob> ServiceCore::Pending() const {
 std::vector<scheduler::RunningJob> ServiceCore::Running(absl::Time now) const {
   std::vector<scheduler::RunningJob> running;
   for (const auto& [id, job] : live_) {
-    if (!job->placement) continue;
+    if (job->placed == nullptr) continue;
     scheduler::RunningJob entry{.id = id};
-    for (const PlacedNode& node : job->placement->nodes) entry.nodes.push_back(node.name);
+    for (const PlacedNode& node : job->placed->placement.nodes) entry.nodes.push_back(node.name);
     entry.expected_end =
         job->record.started.value_or(now) + job->record.job.spec.timeout + options_.stop_grace;
     running.push_back(std::move(entry));
@@ -256,6 +257,7 @@ void ServiceCore::ScheduleQueued(Effects& effects) {
   const std::vector<scheduler::PendingJob> pending = Pending();
   if (pending.empty()) return;
   std::vector<std::string> names;
+  names.reserve(nodes_.size());
   for (const engine::Node& node : nodes_) names.push_back(node.name);
   const scheduler::Decision decision = scheduler::Schedule(pending, Running(now), names, now);
   for (const scheduler::Start& start : decision.starts) {
@@ -279,16 +281,14 @@ absl::Status ServiceCore::StartOn(LiveJob& job, const std::vector<std::string>& 
     nodes.push_back(*found);
   }
   const std::string& id = job.record.job.id;
-  job.placement = Place(job.record.job.spec, absl::StrCat(id, ".", job.record.job.sequence), nodes,
-                        options_.find_port(nodes.front().address, kMasterPort));
-  absl::Status status = RebuildGang(job);
-  if (status.ok()) {
-    status = Append(
-        job, {JobState::kProvisioning, absl::StrCat("starting on ", absl::StrJoin(names, ", "))});
-  }
-  if (!status.ok()) {
-    job.placement.reset();
-    return status;
+  Placement placement = Place(job.record.job.spec, absl::StrCat(id, ".", job.record.job.sequence),
+                              nodes, options_.find_port(nodes.front().address, kMasterPort));
+  TUTTI_ASSIGN_OR_RETURN(job.placed, RebuildGang(id, std::move(placement)));
+  const absl::Status written = Append(
+      job, {JobState::kProvisioning, absl::StrCat("starting on ", absl::StrJoin(names, ", "))});
+  if (!written.ok()) {
+    job.placed.reset();
+    return written;
   }
   Effects more;
   TUTTI_RETURN_IF_ERROR(Advance(job, more).status());
@@ -304,10 +304,10 @@ void ServiceCore::Perform(const Effects& effects) {
     const absl::Status status = engine_->Stop(allocation, options_.stop_grace);
     absl::MutexLock lock(&mutex_);
     Complain(absl::StrCat("allocation ", allocation, " cannot be stopped"), status);
-    const auto live = live_.find(JobOfAllocation(allocation));
-    if (live == live_.end() || !status.ok()) continue;
-    live->second->stopped = true;
-    live->second->stopped_at = clock_->Now();
+    const LiveJob* const job = JobOn(allocation);
+    if (job == nullptr || !status.ok()) continue;
+    job->placed->stopped = true;
+    job->placed->stopped_at = clock_->Now();
   }
   for (const std::string& allocation : effects.releases) {
     const absl::Status status = engine_->Release(allocation);
@@ -324,14 +324,15 @@ void ServiceCore::Started(const std::string& job_id, const absl::Status& status)
   const auto live = live_.find(job_id);
   if (live == live_.end()) return;
   LiveJob& job = *live->second;
-  job.started = true;
-  job.started_at = clock_->Now();
+  PlacedJob& placed = *job.placed;
+  placed.started = true;
+  placed.started_at = clock_->Now();
   if (status.ok()) return;
   spdlog::error("job {} cannot be started: {}", job_id, status.ToString());
   const bool begins = job.record.last.state == JobState::kProvisioning;
-  for (int node = 0; begins && node < job.gang->size(); ++node) {
-    job.gang->GiveUp(node, absl::StrCat("it could not be started: ", status.message()),
-                     job.started_at);
+  for (int node = 0; begins && node < placed.gang.size(); ++node) {
+    placed.gang.GiveUp(node, absl::StrCat("it could not be started: ", status.message()),
+                       placed.started_at);
   }
   Wake();
 }

@@ -261,6 +261,26 @@ TEST_F(ServiceTest, GivesUpOnLaunchersThatNeverReport) {
   EXPECT_EQ(service().ListNodes()->at(0).job, "");
 }
 
+// The old allocation's launchers linger on while a new job has taken the name.
+TEST_F(ServiceTest, KeepsAnEndedJobsLaunchersApartFromANewJobOfThatName) {
+  world_.launchers().silent = true;
+  ASSERT_TRUE(world_.Submit().ok());
+  world_.Step();
+  world_.clock().Advance(absl::Minutes(3));
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kFailed));
+  ASSERT_TRUE(service().Delete("j").ok());
+  ASSERT_TRUE(world_.Submit().ok());
+  for (int i = 0; i < 3; ++i) {
+    world_.clock().Advance(absl::Minutes(1));  // the old ones are told to stop again
+    service().Tick();
+  }
+  EXPECT_EQ(world_.State("j"), JobState::kQueued);
+  world_.launchers().silent = false;
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kCompleted);
+  EXPECT_EQ(world_.engine().Starts().size(), 4u);
+}
+
 TEST_F(ServiceTest, GivesUpOnLaunchersThatDoNotStop) {
   world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
   ASSERT_TRUE(world_.Submit().ok());

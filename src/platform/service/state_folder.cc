@@ -20,8 +20,8 @@ constexpr size_t kTokenBytes = 24;
 absl::StatusOr<std::string> ReadOrMakeToken(const std::filesystem::path& path) {
   const auto existing = base::ReadFile(path, 4096);
   if (existing.ok()) {
-    std::string token(absl::StripAsciiWhitespace(*existing));
-    if (token.size() >= 16) return token;
+    const absl::string_view token = absl::StripAsciiWhitespace(*existing);
+    if (token.size() >= 16) return std::string(token);
     return absl::FailedPreconditionError(
         absl::StrCat(path.native(), " holds no token of at least 16 characters: remove it"));
   }
