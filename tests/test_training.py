@@ -79,7 +79,7 @@ def test_terminate_and_resume_gives_the_same_bytes_as_no_interruption(tmp_path):
 
 
 def test_a_killed_training_resumes_from_its_last_checkpoint_with_the_same_bytes(tmp_path):
-    common = ("--epochs", 2, "--seed", 4, "--evaluate-every", 0, "--checkpoint-every", 10)
+    common = ("--epochs", 2, "--seed", 4, "--evaluate-every", 0, "--checkpoint-every-steps", 10)
     assert run_alone(tmp_path / "whole", *common).returncode == 0
     output = tmp_path / "parts"
     killed = subprocess.Popen([BIN / "tutti-train", "--model", "resnet20", "--data", DATA, "--batch", "128", "--output", output,
