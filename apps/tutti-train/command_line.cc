@@ -67,7 +67,8 @@ void AddFlag(CLI::App& app, const Field& field, Given& given) {
   } else {
     option = app.add_option_function<std::string>(
                     flag, [&given, name](const std::string& value) { given[name] = value; }, help)
-                 ->type_name(TypeName(field));
+                 ->type_name(TypeName(field))
+                 ->take_last();
     const std::string usual = train::FieldText(field);
     if (!usual.empty() && usual != "[]") option->default_str(usual);
   }

@@ -38,6 +38,9 @@ Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch) {
   schedule.gamma = recipe.gamma;
   schedule.warmup_steps = in_steps(recipe.warmup_epochs);
   schedule.total_steps = recipe.epochs * steps_per_epoch;
+  if (recipe.max_steps > 0) {
+    schedule.total_steps = std::min(schedule.total_steps, recipe.max_steps);
+  }
   for (double epoch : recipe.milestones) schedule.milestones.push_back(in_steps(epoch));
   return schedule;
 }

@@ -90,6 +90,8 @@ std::vector<Field> FieldsOf(Recipe& r) {
 
       {"model", kModel, "resnet20, resnet32, resnet56, resnet18, resnet50, ...", &r.model},
       {"epochs", kModel, "times through the training images", &r.epochs, {}, 1},
+      {"max-steps", kModel, "end after this many steps, schedule and all; 0: after --epochs",
+       &r.max_steps},
       {"batch", kModel, "images per step over all ranks", &r.batch, {}, 1},
       {"precision",
        kModel,
