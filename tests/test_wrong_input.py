@@ -111,7 +111,7 @@ def test_a_checkpoint_with_one_flipped_byte_is_refused(service, write_job, data,
     output = tmp_path / "output"
     environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
     arguments = ["tutti-train", "--model", "resnet20", "--data", str(data), "--batch", "128", "--output", str(output),
-                 "--max-steps", "3", "--evaluate-every", "0"]
+                 "--max-steps", "4", "--checkpoint-every-steps", "2", "--evaluate-every", "0"]
     first = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=120)
     assert first.returncode == 0, first.stderr
     for checkpoint in (output / "checkpoints").glob("step-*"):
