@@ -224,6 +224,7 @@ absl::StatusOr<std::vector<JobStatus>> ServiceCore::ListJobs(const store::JobFil
   TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> records, store_->ListJobs(filter));
   absl::MutexLock lock(&mutex_);
   std::vector<JobStatus> jobs;
+  jobs.reserve(records.size());
   for (const store::JobRecord& record : records) jobs.push_back(StatusOf(record));
   return jobs;
 }
@@ -261,7 +262,7 @@ absl::Status ServiceCore::Delete(absl::string_view id) {
   }
   TUTTI_RETURN_IF_ERROR(store_->GetJob(id).status());
   TUTTI_RETURN_IF_ERROR(files_.Hide(id));
-  if (const absl::Status deleted = store_->DeleteJob(id); !deleted.ok()) {
+  if (absl::Status deleted = store_->DeleteJob(id); !deleted.ok()) {
     const absl::Status restored = files_.Restore(id);
     if (!restored.ok()) spdlog::error("job {}: {}", std::string(id), restored.ToString());
     return deleted;
@@ -280,6 +281,7 @@ absl::StatusOr<std::vector<NodeStatus>> ServiceCore::ListNodes() {
     for (const PlacedNode& node : job->placed->placement.nodes) holders[node.name] = id;
   }
   std::vector<NodeStatus> nodes;
+  nodes.reserve(nodes_.size());
   for (const engine::Node& node : nodes_) nodes.push_back({node, holders[node.name]});
   return nodes;
 }

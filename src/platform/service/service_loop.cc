@@ -127,6 +127,7 @@ void ServiceCore::ObservedJob(PlacedJob& job, const engine::AllocationState* sta
     live.last_drain = now;
     ++live.drains;
     job.started = false;  // Start again: it delivers what the dead launcher left
+    job.stopped = false;  // and one that had never begun must not begin now
   }
 }
 
@@ -284,7 +285,7 @@ absl::Status ServiceCore::StartOn(LiveJob& job, const std::vector<std::string>& 
   Placement placement = Place(job.record.job.spec, absl::StrCat(id, ".", job.record.job.sequence),
                               nodes, options_.find_port(nodes.front().address, kMasterPort));
   TUTTI_ASSIGN_OR_RETURN(job.placed, RebuildGang(id, std::move(placement)));
-  const absl::Status written = Append(
+  absl::Status written = Append(
       job, {JobState::kProvisioning, absl::StrCat("starting on ", absl::StrJoin(names, ", "))});
   if (!written.ok()) {
     job.placed.reset();

@@ -224,6 +224,22 @@ TEST_F(ServiceTest, GivesUpOnANodeWhoseLaunchersDieAgainAndAgain) {
   EXPECT_TRUE(world_.StepUntilOver("j"));
 }
 
+TEST_F(ServiceTest, StopsALauncherThatIsStartedForAJobThatIsEnding) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  world_.launchers().silent = true;
+  ASSERT_TRUE(service().Cancel("j").ok());
+  service().Tick();
+  const int stops = world_.engine().stop_calls;
+  ASSERT_GT(stops, 0);
+  service().Tick();
+  EXPECT_EQ(world_.engine().stop_calls, stops);
+  world_.launchers().Kill(world_.engine().Allocations().at(0), 1);
+  service().Tick();
+  EXPECT_GT(world_.engine().stop_calls, stops);
+}
+
 TEST_F(ServiceTest, FailsAJobThatTheEngineHasLost) {
   world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
   ASSERT_TRUE(world_.Submit().ok());
