@@ -137,14 +137,16 @@ class Client::Impl {
     if (!token_.empty()) {
       header.set(beast::http::field::authorization, absl::StrCat("Bearer ", token_));
     }
-    const bool has_body = request.method != "GET" && request.method != "HEAD";
+    const bool has_body = length > 0 || (request.method != "GET" && request.method != "HEAD");
     if (has_body) header.content_length(length);
     if (has_body && length > 0) {
       header.set(beast::http::field::content_type, request.content_type);
     }
     for (const auto& [name, value] : request.headers) header.set(name, value);
     beast::http::request_serializer<beast::http::empty_body> serializer(header);
+    socket_->ExpectMore(length > 0);
     beast::http::write_header(*socket_, serializer, code);
+    socket_->ExpectMore(false);
   }
 
   absl::Status SendFile(int file, uint64_t left, const std::filesystem::path& name) {

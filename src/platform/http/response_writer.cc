@@ -59,7 +59,9 @@ bool ResponseWriter::SendHeader(const Response& response, std::optional<uint64_t
   if (chunked_) header.chunked(true);
   beast::http::response_serializer<beast::http::empty_body> serializer(header);
   error_code code;
+  socket_->ExpectMore(length.value_or(0) > 0 && !form_.only_header);
   beast::http::write_header(*socket_, serializer, code);
+  socket_->ExpectMore(false);
   return !code;
 }
 
@@ -100,8 +102,9 @@ bool ResponseWriter::SendStream(const Response& response) {
 }
 
 absl::Status ResponseWriter::Write(absl::string_view bytes) {
-  if (*stopping_) return Gone();
-  if (bytes.empty()) return Closed() ? Gone() : absl::OkStatus();
+  // Looked at each time: the kernel would take some bytes for a client that has gone.
+  if (Closed()) return Gone();
+  if (bytes.empty()) return absl::OkStatus();  // an empty chunk would end the body
   error_code code;
   const boost::asio::const_buffer piece(bytes.data(), bytes.size());
   if (chunked_) {

@@ -69,9 +69,14 @@ size_t Socket::Read(void* data, size_t size, error_code& error) {
   }
 }
 
-size_t Socket::Write(const void* data, size_t size, error_code& error) {
+size_t Socket::Write(iovec* pieces, size_t count, error_code& error) {
+  error = {};
+  if (count == 0) return 0;
+  msghdr message{};
+  message.msg_iov = pieces;
+  message.msg_iovlen = count;
   while (true) {
-    const ssize_t n = ::send(fd_.get(), data, size, MSG_NOSIGNAL);
+    const ssize_t n = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL | (more_ ? MSG_MORE : 0));
     if (n >= 0) {
       error = {};
       return static_cast<size_t>(n);

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/uio.h>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
+#include <iterator>
 #include <optional>
 
 #include "absl/time/time.h"
@@ -26,6 +28,10 @@ class Socket {
   // Whether `stop_fd` is looked at; on from the start.
   void HeedStop(bool heed) { heed_stop_ = heed; }
 
+  // While on, what is written may wait in the kernel for what comes next (MSG_MORE), so that a
+  // header and a small body leave in one packet.
+  void ExpectMore(bool more) { more_ = more; }
+
   // Waits for POLLIN or POLLOUT: no error, timed_out, or operation_aborted when told to stop.
   boost::system::error_code Await(short events) const;
   // The other side has closed or broken the connection.
@@ -35,7 +41,7 @@ class Socket {
   int Release() { return fd_.release(); }
 
   size_t Read(void* data, size_t size, boost::system::error_code& error);
-  size_t Write(const void* data, size_t size, boost::system::error_code& error);
+  size_t Write(iovec* pieces, size_t count, boost::system::error_code& error);
   // sendfile(2) of up to `size` bytes; 0 with no error is the end of the file.
   size_t WriteFrom(int file, size_t size, boost::system::error_code& error);
 
@@ -49,15 +55,17 @@ class Socket {
     error = {};
     return 0;
   }
+  // A header comes as many small buffers: they go out with one call.
   template <class Buffers>
   size_t write_some(const Buffers& buffers, boost::system::error_code& error) {
+    iovec pieces[64];
+    size_t count = 0;
     for (auto b = boost::asio::buffer_sequence_begin(buffers);
-         b != boost::asio::buffer_sequence_end(buffers); ++b) {
+         b != boost::asio::buffer_sequence_end(buffers) && count < std::size(pieces); ++b) {
       const boost::asio::const_buffer buffer(*b);
-      if (buffer.size() > 0) return Write(buffer.data(), buffer.size(), error);
+      if (buffer.size() > 0) pieces[count++] = {const_cast<void*>(buffer.data()), buffer.size()};
     }
-    error = {};
-    return 0;
+    return Write(pieces, count, error);
   }
   template <class Buffers>
   size_t read_some(const Buffers& buffers) {
@@ -78,6 +86,7 @@ class Socket {
   base::UniqueFd fd_;
   int stop_fd_;
   bool heed_stop_ = true;
+  bool more_ = false;
   std::optional<base::Deadline> whole_;
   absl::Duration stall_ = absl::InfiniteDuration();
 };

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -150,6 +152,13 @@ class Launcher {
   Delivery delivery_;
 };
 
+// An engine that ends the allocation leaves the file and signals who has the lock. Whoever blocks
+// the signal, takes the lock and then looks here misses neither.
+void HeedEarlyStop(const NodeFolders& folders) {
+  std::error_code error;
+  if (fs::exists(folders.stop(), error)) ::kill(::getpid(), SIGTERM);  // for Signals::Take
+}
+
 }  // namespace
 
 absl::Status RunLauncher(const fs::path& plan_file, const LauncherOptions& options) {
@@ -160,6 +169,7 @@ absl::Status RunLauncher(const fs::path& plan_file, const LauncherOptions& optio
   const NodeFolders folders(plan.directory);
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folders.spool()));
   TUTTI_ASSIGN_OR_RETURN(const Claim claim, ClaimAllocation(folders));
+  HeedEarlyStop(folders);
   TUTTI_ASSIGN_OR_RETURN(auto events, EventLog::Open(folders.events()));
   TUTTI_ASSIGN_OR_RETURN(
       auto spool, Spool::Open(folders.spool(), plan.node().first_rank, plan.node().process_count));

@@ -134,6 +134,15 @@ TEST_F(Launcher, StoppedWhileItWaitsItEndsWithoutStartingAnything) {
   EXPECT_THAT(service.Events("finished").at(0)["reason"], HasSubstr("stopped"));
 }
 
+TEST_F(Launcher, StoppedBeforeItListensItEndsWithoutStartingAnything) {
+  const spec::LaunchPlan plan = Plan("echo begun");
+  ASSERT_TRUE(base::MakeDirectories(plan.directory).ok());
+  ASSERT_TRUE(base::WriteFileAtomic(std::filesystem::path(plan.directory) / "stop", "").ok());
+  Run(plan);
+  EXPECT_TRUE(service.Events("started").empty());
+  EXPECT_THAT(service.Events("finished").at(0)["reason"], HasSubstr("stopped"));
+}
+
 TEST_F(Launcher, AFailureIsReportedAtOnceWithItsReasonWhileOthersRun) {
   base::ChildProcess launcher =
       Launch(Plan("if [ $RANK = 1 ]; then echo 'Traceback (most recent call last):' >&2; "

@@ -1,7 +1,10 @@
 // Whatever the archive, nothing appears outside of the folder it is unpacked to.
+#include <fcntl.h>
+
 #include <cstdlib>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "base/file.h"
 #include "platform/launch/unpack.h"
 
@@ -15,7 +18,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto room = top.path() / "room";
   const auto folder = room / "a" / "b" / "work";
-  tutti::base::WriteFileAtomic(top.path() / "archive", bytes).IgnoreError();
+  {
+    const auto archive = tutti::base::Open(top.path() / "archive", O_WRONLY | O_CREAT | O_TRUNC);
+    if (!archive.ok() || !tutti::base::WriteAll(archive->get(), bytes, "archive").ok()) return 0;
+  }
   tutti::launch::UnpackArchive(top.path() / "archive", folder).IgnoreError();
   // room/a/b/work is all that may be there.
   size_t entries = 0;
