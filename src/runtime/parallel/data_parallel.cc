@@ -1,6 +1,5 @@
 #include "runtime/parallel/data_parallel.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <utility>
@@ -8,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/parallel/autocast.h"
+#include "runtime/parallel/caught.h"
+#include "runtime/parallel/flat_model.h"
 
 namespace tutti::parallel {
 namespace {
@@ -20,23 +21,6 @@ double Lap(Clock::time_point& since) {
   const double seconds = std::chrono::duration<double>(now - since).count();
   since = now;
   return seconds;
-}
-
-// libtorch and the models report by exceptions; this is the edge where they become a status.
-template <typename Result>
-absl::StatusOr<Result> Caught(const CollectiveLane& lane,
-                              const std::function<absl::StatusOr<Result>()>& body) {
-  try {
-    return body();
-  } catch (const models::SumFailed& error) {
-    return error.status;
-  } catch (const c10::Error& error) {
-    TUTTI_RETURN_IF_ERROR(lane.status());
-    return absl::InternalError(error.what_without_backtrace());
-  } catch (const std::exception& error) {
-    TUTTI_RETURN_IF_ERROR(lane.status());
-    return absl::InternalError(error.what());
-  }
 }
 
 CollectiveLane::Collective BroadcastOf(torch::Tensor tensor, base::Deadline deadline) {
@@ -74,11 +58,13 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Create(
 
 DataParallel::DataParallel(models::Model model, std::unique_ptr<comm::Communicator> communicator,
                            const DataParallelOptions& options)
-    : model_(std::move(model)), options_(options), lane_(std::move(communicator)) {
-  torch::NoGradGuard no_grad;
-  FlattenBuffers();
-  tail_ = StepTail(buffers_.numel(), world_size());
-  MakeBuckets();
+    : model_(std::move(model)),
+      options_(options),
+      buffers_(FlattenBuffers(model_)),
+      not_reduced_(NotFlattened(model_)),
+      tail_(buffers_.numel(), communicator->size()),
+      buckets_(FlattenParameters(model_, options.bucket_bytes, tail_.size())),
+      lane_(std::move(communicator)) {
   reducer_ = std::make_unique<GradientReducer>(buckets_, lane_);
   if (options_.synchronized_batch_norm && world_size() > 1) {
     models::UseSynchronizedBatchNorm(model_, [this](torch::Tensor& sums) {
@@ -93,54 +79,9 @@ DataParallel::~DataParallel() {
   if (options_.synchronized_batch_norm) models::UseSynchronizedBatchNorm(model_, nullptr);
 }
 
-void DataParallel::FlattenBuffers() {
-  std::vector<torch::Tensor> floating;
-  int64_t size = 0;
-  const auto type = model_->parameters()[0].scalar_type();
-  for (const auto& buffer : model_->buffers()) {
-    if (buffer.scalar_type() != type) {
-      unreduced_.push_back(buffer);
-    } else {
-      floating.push_back(buffer);
-      size += buffer.numel();
-    }
-  }
-  buffers_ = torch::zeros({size}, type);
-  int64_t offset = 0;
-  for (torch::Tensor& buffer : floating) {
-    torch::Tensor view = buffers_.narrow(0, offset, buffer.numel()).view(buffer.sizes());
-    view.copy_(buffer);
-    buffer.set_data(view);
-    offset += buffer.numel();
-  }
-}
-
-void DataParallel::MakeBuckets() {
-  std::vector<NamedParameter> parameters;
-  std::vector<size_t> bytes;
-  size_t total = 0;
-  for (const auto& entry : model_->named_parameters()) {
-    if (!entry.value().requires_grad()) {
-      unreduced_.push_back(entry.value());
-      continue;
-    }
-    parameters.push_back({entry.key(), entry.value()});
-    bytes.push_back(entry.value().nbytes());
-    total += bytes.back();
-  }
-  size_t cap = options_.bucket_bytes;
-  if (cap == 0) cap = std::clamp<size_t>(total / 8, size_t{64} << 10, size_t{25} << 20);
-  for (const auto& members : PlanBuckets(bytes, std::min(cap, size_t{1} << 20), cap)) {
-    std::vector<NamedParameter> chosen;
-    for (size_t i : members) chosen.push_back(parameters[i]);
-    const int64_t tail = buckets_.empty() ? tail_.size() : 0;
-    buckets_.push_back(std::make_unique<Bucket>(chosen, tail));
-  }
-}
-
 absl::Status DataParallel::Synchronize(base::Deadline deadline) {
   for (const auto& bucket : buckets_) lane_.Issue(BroadcastOf(bucket->values(), deadline));
-  for (const torch::Tensor& tensor : unreduced_) lane_.Issue(BroadcastOf(tensor, deadline));
+  for (const torch::Tensor& tensor : not_reduced_) lane_.Issue(BroadcastOf(tensor, deadline));
   return Broadcast(buffers_, deadline);
 }
 
@@ -194,6 +135,7 @@ absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
 
   TUTTI_RETURN_IF_ERROR(reducer_->Finish());
   TUTTI_RETURN_IF_ERROR(ReadTail(result));
+  TUTTI_RETURN_IF_ERROR(CheckGradients());
   result.times.communication += Lap(clock);
   return result;
 }
@@ -207,6 +149,14 @@ torch::Tensor DataParallel::Forward(const torch::Tensor& images, const torch::Te
   if (labels.size(0) > 0) correct = logits.detach().argmax(1).eq(labels).sum().item<int64_t>();
   return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -100,
                                 options_.label_smoothing);
+}
+
+// The sums are the same on every rank, so all find the same.
+absl::Status DataParallel::CheckGradients() const {
+  const std::string name = FirstNotFinite(buckets_);
+  if (name.empty()) return absl::OkStatus();
+  return absl::OutOfRangeError(
+      absl::StrCat("the gradient of ", name, " is not finite, though the loss is"));
 }
 
 absl::Status DataParallel::ReadTail(StepResult& result) {

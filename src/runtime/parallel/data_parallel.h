@@ -61,22 +61,21 @@ class DataParallel final : public Strategy {
  private:
   DataParallel(models::Model model, std::unique_ptr<comm::Communicator> communicator,
                const DataParallelOptions& options);
-  void MakeBuckets();
-  void FlattenBuffers();
   absl::StatusOr<StepResult> TryStep(const torch::Tensor& images, const torch::Tensor& labels);
   // The sum of the part's losses, with its graph; counts the hits into `correct`.
   torch::Tensor Forward(const torch::Tensor& images, const torch::Tensor& labels, int64_t& correct);
   torch::Tensor Logits(const torch::Tensor& images);
   absl::Status ReadTail(StepResult& result);
+  absl::Status CheckGradients() const;
 
   const models::Model model_;
   const DataParallelOptions options_;
   std::atomic<bool> stop_requested_ = false;
   base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());  // of the current step
-  int64_t total_count_ = 0;               // samples in the mini-batch
-  torch::Tensor buffers_;                 // every floating buffer of the model is a view of it
-  StepTail tail_{0, 1};                   // of the first bucket
-  std::vector<torch::Tensor> unreduced_;  // other buffers (counters) and frozen parameters
+  int64_t total_count_ = 0;                 // samples in the mini-batch
+  torch::Tensor buffers_;                   // every floating buffer of the model is a view of it
+  std::vector<torch::Tensor> not_reduced_;  // other buffers (counters) and frozen parameters
+  StepTail tail_;                           // of the first bucket
   std::vector<std::unique_ptr<Bucket>> buckets_;
   CollectiveLane lane_;  // its thread works on all above
   std::unique_ptr<GradientReducer> reducer_;

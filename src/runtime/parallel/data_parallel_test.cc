@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "absl/synchronization/notification.h"
+#include "runtime/parallel/flat_model.h"
 #include "runtime/parallel/thread_group_fake.h"
 
 namespace tutti::parallel {
@@ -216,6 +217,41 @@ TEST(DataParallel, NamesTheRankWhoseLossIsNotFinite) {
     EXPECT_EQ(result.status().code(), absl::StatusCode::kOutOfRange);
     EXPECT_THAT(std::string(result.status().message()), HasSubstr("the loss of rank 1 is nan"));
   });
+}
+
+// The root of zero: a finite value with an infinite slope.
+struct RootNet : models::ModelImpl {
+  RootNet() { last = register_module("last", torch::nn::Linear(3, 5)); }
+  torch::Tensor forward(torch::Tensor images) override {
+    return last(images.mean({2, 3})) + (0 * last->bias.sum()).sqrt();
+  }
+  torch::nn::Linear last = nullptr;
+};
+
+TEST(DataParallel, NamesTheParameterWhoseGradientIsNotFiniteUnderAFiniteLoss) {
+  const Samples samples(4);
+  OnEveryRank(2, [&](int, std::unique_ptr<comm::Communicator> communicator) {
+    auto model = std::make_shared<RootNet>();
+    model->to(torch::kFloat64);
+    auto strategy = Parallel(model, std::move(communicator));
+    const auto result = strategy->Step(samples.images, samples.labels, Soon());
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kOutOfRange);
+    EXPECT_THAT(std::string(result.status().message()),
+                HasSubstr("the gradient of last.bias is not finite"));
+  });
+}
+
+TEST(FirstNotFinite, IsNotMisledBySumsThatOverflow) {
+  auto weight = torch::zeros({4}).set_requires_grad(true);
+  std::vector<std::unique_ptr<Bucket>> buckets;
+  buckets.push_back(std::make_unique<Bucket>(std::vector<NamedParameter>{{"weight", weight}}, 1));
+  weight.mutable_grad().fill_(3e38);
+  EXPECT_EQ(FirstNotFinite(buckets), "");
+  weight.mutable_grad()[2] = -std::numeric_limits<float>::infinity();
+  EXPECT_EQ(FirstNotFinite(buckets), "weight");
+  buckets[0]->tail().fill_(std::numeric_limits<float>::quiet_NaN());
+  weight.mutable_grad().zero_();
+  EXPECT_EQ(FirstNotFinite(buckets), "") << "the tail is no gradient";
 }
 
 TEST(DataParallel, AnErrorOfACollectiveIsTheStepsError) {

@@ -52,7 +52,8 @@ class Strategy {
   virtual absl::Status Synchronize(base::Deadline deadline) = 0;
   // Forward, backward and the mean of the gradients over the whole mini-batch, of which each rank
   // brings a part (the parts may differ in size). `images` [n, 3, H, W], `labels` [n] int64.
-  // OutOfRange names the rank whose loss is not finite; the parameters are as before.
+  // OutOfRange names the rank whose loss is not finite, or the parameter whose gradient is not; the
+  // parameters are as before.
   virtual absl::StatusOr<StepResult> Step(const torch::Tensor& images, const torch::Tensor& labels,
                                           base::Deadline deadline) = 0;
   // Logits [n, classes] in fp32 with the model in evaluation mode; no communication.

@@ -1,0 +1,80 @@
+#include "runtime/parallel/flat_model.h"
+
+#include <algorithm>
+
+namespace tutti::parallel {
+namespace {
+
+torch::Dtype TypeOf(const models::Model& model) { return model->parameters()[0].scalar_type(); }
+
+std::vector<torch::Tensor> FloatingBuffers(const models::Model& model) {
+  std::vector<torch::Tensor> floating;
+  for (const torch::Tensor& buffer : model->buffers()) {
+    if (buffer.scalar_type() == TypeOf(model)) floating.push_back(buffer);
+  }
+  return floating;
+}
+
+}  // namespace
+
+torch::Tensor FlattenBuffers(const models::Model& model) {
+  torch::NoGradGuard no_grad;
+  int64_t size = 0;
+  for (const torch::Tensor& buffer : FloatingBuffers(model)) size += buffer.numel();
+  torch::Tensor flat = torch::zeros({size}, TypeOf(model));
+  int64_t offset = 0;
+  for (torch::Tensor& buffer : FloatingBuffers(model)) {
+    torch::Tensor view = flat.narrow(0, offset, buffer.numel()).view(buffer.sizes());
+    view.copy_(buffer);
+    buffer.set_data(view);
+    offset += buffer.numel();
+  }
+  return flat;
+}
+
+std::vector<std::unique_ptr<Bucket>> FlattenParameters(const models::Model& model,
+                                                       size_t bucket_bytes, int64_t tail_elements) {
+  std::vector<NamedParameter> parameters;
+  std::vector<size_t> bytes;
+  size_t total = 0;
+  for (const auto& entry : model->named_parameters()) {
+    if (!entry.value().requires_grad()) continue;
+    parameters.push_back({entry.key(), entry.value()});
+    bytes.push_back(entry.value().nbytes());
+    total += bytes.back();
+  }
+  size_t cap = bucket_bytes;
+  if (cap == 0) cap = std::clamp<size_t>(total / 8, size_t{64} << 10, size_t{25} << 20);
+  std::vector<std::unique_ptr<Bucket>> buckets;
+  for (const auto& members : PlanBuckets(bytes, std::min(cap, size_t{1} << 20), cap)) {
+    std::vector<NamedParameter> chosen;
+    for (size_t i : members) chosen.push_back(parameters[i]);
+    buckets.push_back(std::make_unique<Bucket>(chosen, buckets.empty() ? tail_elements : 0));
+  }
+  return buckets;
+}
+
+std::vector<torch::Tensor> NotFlattened(const models::Model& model) {
+  std::vector<torch::Tensor> others;
+  for (const torch::Tensor& buffer : model->buffers()) {
+    if (buffer.scalar_type() != TypeOf(model)) others.push_back(buffer);
+  }
+  for (const torch::Tensor& parameter : model->parameters()) {
+    if (!parameter.requires_grad()) others.push_back(parameter);
+  }
+  return others;
+}
+
+std::string FirstNotFinite(const std::vector<std::unique_ptr<Bucket>>& buckets) {
+  torch::NoGradGuard no_grad;
+  for (const auto& bucket : buckets) {
+    // An infinity or NaN always shows in the sum; the sum of finite numbers may overflow.
+    if (bucket->gradients().sum().isfinite().item<bool>()) continue;
+    for (const Bucket::Slot& slot : bucket->slots()) {
+      if (!slot.parameter.grad().isfinite().all().item<bool>()) return slot.name;
+    }
+  }
+  return "";
+}
+
+}  // namespace tutti::parallel

@@ -1,0 +1,36 @@
+// A model's memory, moved into few flat runs: what is reduced, updated and sent as a whole.
+//
+//   trained parameters, with gradients   -> buckets (bucket.h)
+//   floating buffers (running statistics)-> one tensor of which they become views
+//   frozen parameters, integer buffers   -> stay as they are; only broadcast
+//
+// Not thread-safe; the model must not be replaced or converted afterwards.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/models/model.h"
+#include "runtime/parallel/bucket.h"
+
+namespace tutti::parallel {
+
+// All floating buffers as views of the tensor that is returned ([elements], of the parameters'
+// type).
+torch::Tensor FlattenBuffers(const models::Model& model);
+
+// `bucket_bytes` 0: an eighth of the model, between 64 KiB and 25 MiB. The first bucket gets a tail
+// of `tail_elements`.
+std::vector<std::unique_ptr<Bucket>> FlattenParameters(const models::Model& model,
+                                                       size_t bucket_bytes, int64_t tail_elements);
+
+// What the two above leave.
+std::vector<torch::Tensor> NotFlattened(const models::Model& model);
+
+// The first parameter whose gradient holds an infinity or NaN; "" when all are finite. One pass.
+std::string FirstNotFinite(const std::vector<std::unique_ptr<Bucket>>& buckets);
+
+}  // namespace tutti::parallel
