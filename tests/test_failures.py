@@ -30,7 +30,6 @@ def test_a_killed_service_comes_back_and_no_line_is_lost_or_doubled(start_servic
     wait_until(lambda: all(gate.with_suffix(f".{rank}").exists() for rank in (0, 1)), 30, "both ranks are half way")
     service.kill(signal.SIGKILL)
     gate.touch()  # the rest of the lines is written while there is no service
-    wait_until(lambda: not processes_with("RANK", "0") or True, 1, "")
     service.start()
     job = service.wait(name)
     assert job["state"] == "Completed", job
@@ -149,6 +148,25 @@ def test_a_cancelled_job_leaves_no_process(service, write_job, stubborn):
     assert result.returncode == 0, result.stderr
     assert service.wait(name, 30)["state"] == "Canceled"
     assert processes_with("TUTTI_JOB_ID", name) == []
+
+
+def test_a_job_is_cancelled_at_any_moment(service, write_job):
+    """Twelve cancels at moments spread over the start of a job, the first ones before its launchers listen."""
+    for moment in range(12):
+        name = service.submit(write_job("sleep 600", nodes=2, distribution="mpi"))
+        deadline = time.monotonic() + 0.02 * moment
+        wait_until(lambda: time.monotonic() >= deadline, 5, "the moment has come")
+        assert service.cli("job", "cancel", name).returncode == 0
+        assert service.wait(name, 20)["state"] == "Canceled"
+        assert processes_with("TUTTI_JOB_ID", name) == []
+
+
+def test_a_job_that_removes_its_own_folder_runs_once(service, write_job, tmp_path):
+    name = service.submit(write_job(f"rm -rf $(dirname $PWD); echo ran >> {tmp_path}/runs; sleep 1.5; echo still here"))
+    job = service.wait(name)
+    assert job["state"] == "Completed", job
+    assert service.log_text(name, 0) == "still here\n"
+    assert (tmp_path / "runs").read_text() == "ran\n"
 
 
 def test_the_wall_time_limit_ends_a_job(service, write_job):

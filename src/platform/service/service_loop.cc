@@ -21,6 +21,11 @@ constexpr absl::Duration kBetweenStops = absl::Seconds(30);
 // Launchers end a job at its time limit; this much later the service does.
 constexpr absl::Duration kTimeLimitSlack = absl::Seconds(30);
 
+// A clock that was set back ends the wait.
+bool IsWithin(absl::Duration span, absl::Time since, absl::Time now) {
+  return now >= since && now - since < span;
+}
+
 }  // namespace
 
 void ServiceCore::Run() {
@@ -51,7 +56,7 @@ void ServiceCore::Loop() {
 }
 
 bool ServiceCore::ObservationDue() {
-  return clock_->Now() - last_observation_ >= options_.observe_interval;
+  return !IsWithin(options_.observe_interval, last_observation_, clock_->Now());
 }
 
 void ServiceCore::Tick() {
@@ -119,7 +124,7 @@ void ServiceCore::ObservedJob(PlacedJob& job, const engine::AllocationState* sta
     if (alive) continue;
     LiveNode& live = job.nodes[node];
     job.gang.NoteDeath(node, now);
-    if (now - live.last_drain < kBetweenDrains) continue;
+    if (IsWithin(kBetweenDrains, live.last_drain, now)) continue;
     if (live.drains >= options_.drain_attempts) {
       job.gang.GiveUp(node, "what it had not yet sent is lost", now);
       continue;
@@ -140,7 +145,7 @@ void ServiceCore::ObservedLeaving(const engine::AllocationState& state, Effects&
     return;
   }
   Leaving& leaving = leaving_.try_emplace(state.id, Leaving{.since = now}).first->second;
-  if (now - std::max(leaving.since, leaving.last_stop) < kBetweenStops) return;
+  if (IsWithin(kBetweenStops, std::max(leaving.since, leaving.last_stop), now)) return;
   leaving.last_stop = now;
   effects.stops.push_back(state.id);
 }

@@ -240,6 +240,16 @@ TEST_F(ServiceTest, StopsALauncherThatIsStartedForAJobThatIsEnding) {
   EXPECT_GT(world_.engine().stop_calls, stops);
 }
 
+TEST_F(ServiceTest, NoticesADeadLauncherAlsoWhenTheClockIsSetBack) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  world_.launchers().Kill(world_.engine().Allocations().at(0), 1);
+  world_.clock().Advance(-absl::Hours(2));
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kFailed);
+}
+
 TEST_F(ServiceTest, FailsAJobThatTheEngineHasLost) {
   world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
   ASSERT_TRUE(world_.Submit().ok());

@@ -158,6 +158,9 @@ base::ChildOptions LocalEngine::LauncherOn(const Node& node, const PlacedLaunche
 absl::Status LocalEngine::StartOn(const spec::LaunchPlan& plan, PlacedLauncher& placed) {
   TUTTI_ASSIGN_OR_RETURN(const Node* const node, NodeOf(plan));
   if (placed.Alive() || placed.IsDone()) return absl::OkStatus();
+  if (placed.Launched() && !placed.HasPlan()) {  // without its traces it would run once more
+    return absl::DataLossError(absl::StrCat(placed.folder().string(), " was removed while it ran"));
+  }
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(placed.folder()));
   if (!placed.HasBegun()) {
     TUTTI_RETURN_IF_ERROR(
@@ -177,7 +180,9 @@ absl::Status LocalEngine::Start(const Allocation& allocation) {
   absl::Status status;
   for (const spec::LaunchPlan& plan : allocation.plans) {
     PlacedLauncher& placed = gang.try_emplace(plan.node_index, plan.directory).first->second;
-    if (!placed.HasBegun() && !placed.Alive()) fresh.push_back(plan.node_index);
+    if (!placed.HasBegun() && !placed.Launched() && !placed.Alive()) {
+      fresh.push_back(plan.node_index);
+    }
     status = base::Annotate(StartOn(plan, placed), absl::StrCat("starting on ", plan.node().name));
     if (!status.ok()) break;
   }

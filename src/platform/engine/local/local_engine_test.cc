@@ -16,12 +16,15 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A launcher of three lines of shell: takes the marker, says where it is, lives until SIGTERM.
+// A launcher of a few lines of shell: takes the lock and the marker, says where it is, lives until
+// SIGTERM.
 constexpr char kLauncher[] =
     "d=$(dirname \"$0\"); [ -e $d/started ] && { echo drained >> $d/facts; exit 0; }; "
+    "trap 'exit 0' TERM; read -r stat < /proc/$$/stat; set -- ${stat##*) }; "
+    "echo \"{\\\"pid\\\": $$, \\\"start_time\\\": ${20}}\" > $d/lock; [ -e $d/stop ] && exit 0; "
     "touch $d/started; (hostname; grep Cpus_allowed_list /proc/self/status; getent hosts "
     "$(hostname)"
-    ") > $d/facts; trap 'exit 0' TERM; while true; do sleep 0.01; done";
+    ") > $d/facts; while true; do sleep 0.01; done";
 
 class LocalEngineTest : public ::testing::Test {
  protected:
@@ -170,6 +173,33 @@ TEST_F(LocalEngineTest, AFailedSecondStartKeepsWhatTheFirstLauncherLeft) {
   EXPECT_FALSE(engine->Start(gang).ok());
   EXPECT_TRUE(std::filesystem::exists(Folder(1, "job.1") / "started"));
   EXPECT_THAT(Alive(*engine, "job.1"), ElementsAre(false));
+}
+
+TEST_F(LocalEngineTest, AStopReachesALauncherThatDoesNotListenYetAndTheOneThatFollowsIt) {
+  auto engine = Open(1);
+  const Allocation gang = Gang(*engine, "job.1", 1);
+  ASSERT_TRUE(engine->Start(gang).ok());
+  ASSERT_TRUE(engine->Stop("job.1", absl::Seconds(1)).ok());  // bash has hardly begun
+  EXPECT_TRUE(Await([&] { return Alive(*engine, "job.1") == std::vector<bool>{false}; }));
+  std::filesystem::remove(Folder(1, "job.1") / "started");
+  std::filesystem::remove(Folder(1, "job.1") / "facts");
+  ASSERT_TRUE(engine->Start(gang).ok());
+  EXPECT_TRUE(Await([&] { return Alive(*engine, "job.1") == std::vector<bool>{false}; }));
+  EXPECT_FALSE(std::filesystem::exists(Folder(1, "job.1") / "facts"));
+}
+
+TEST_F(LocalEngineTest, AJobThatRemovesItsFolderIsNeitherTakenForDeadNorRunAgain) {
+  auto engine = Open(1);
+  const Allocation gang = Gang(*engine, "job.1", 1);
+  ASSERT_TRUE(engine->Start(gang).ok());
+  ASSERT_TRUE(AwaitFacts("job.1", 1) || ::geteuid() != 0);
+  ASSERT_TRUE(base::RemoveTree(Folder(1, "job.1")).ok());
+  EXPECT_THAT(Alive(*engine, "job.1"), ElementsAre(true));
+  EndAll(*engine, "job.1");
+  EXPECT_EQ(engine->Start(gang).code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(engine->Start(gang).code(), absl::StatusCode::kDataLoss);
+  EXPECT_FALSE(std::filesystem::exists(Folder(1, "job.1")));
+  EXPECT_TRUE(engine->Release("job.1").ok());
 }
 
 TEST_F(LocalEngineTest, ALauncherThatCannotBeExecutedIsAnErrorThatNamesIt) {

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "platform/engine/local/launcher_process.h"
 
 namespace tutti::engine {
 namespace {
@@ -27,8 +26,11 @@ bool PlacedLauncher::HasBegun() const { return Exists(folder_ / "started"); }
 
 bool PlacedLauncher::IsDone() const { return Exists(folder_ / "done"); }
 
+bool PlacedLauncher::HasPlan() const { return Exists(folder_ / "plan.json"); }
+
 bool PlacedLauncher::Alive() {
   if (child_ && child_->Wait(base::Deadline::After(absl::ZeroDuration())).ok()) child_.reset();
+  if (child_) return true;
   for (const char* file : {"launcher", "lock"}) {
     const auto process = ReadLauncherProcess(folder_ / file);
     if (process && IsAlive(*process)) return true;
@@ -44,18 +46,23 @@ absl::Status PlacedLauncher::Launch(base::ChildOptions options) {
   options.stderr_fd = log.get();
   options.new_session = true;
   TUTTI_ASSIGN_OR_RETURN(child_, base::ChildProcess::Start(options));
-  const auto start_time = base::ProcessStartTime(child_->pid());
+  launched_ = true;
   // Should this not get onto the disk, the launcher's own lock file still tells of it.
-  return WriteLauncherProcess(folder_ / "launcher", {child_->pid(), start_time.value_or(0)});
+  return WriteLauncherProcess(folder_ / "launcher", Own());
 }
 
+// A launcher blocks the signal, then takes the lock, then looks for the file. So one that has the
+// lock gets the signal, every other finds the file, and none is hit by a signal it cannot take yet.
 absl::Status PlacedLauncher::Stop(absl::Duration grace) const {
-  // If there are two, the one that holds the lock is at work.
-  for (const char* file : {"lock", "launcher"}) {
-    const auto process = ReadLauncherProcess(folder_ / file);
-    if (process && IsAlive(*process)) return AskToStop(*process, grace);
-  }
-  return absl::OkStatus();
+  const absl::Status marked = base::Open(folder_ / "stop", O_WRONLY | O_CREAT).status();
+  const auto process = ReadLauncherProcess(folder_ / "lock");
+  if (process && IsAlive(*process)) return AskToStop(*process, grace);
+  if (!absl::IsNotFound(marked)) return marked;
+  return child_ ? AskToStop(Own(), grace) : absl::OkStatus();  // its job has removed the folder
+}
+
+LauncherProcess PlacedLauncher::Own() const {
+  return {child_->pid(), base::ProcessStartTime(child_->pid()).value_or(0)};
 }
 
 absl::Status PlacedLauncher::Undo() {

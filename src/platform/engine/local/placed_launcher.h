@@ -1,5 +1,6 @@
 // The launcher of one node of an allocation: starting it, finding it again, ending it. All that is
-// known of it lies in the allocation's folder. Not thread-safe.
+// known of it lies in the allocation's folder; a job that removes that loses its files, but is
+// neither taken for dead nor run again while this process lives. Not thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/child_process.h"
+#include "platform/engine/local/launcher_process.h"
 
 namespace tutti::engine {
 
@@ -17,8 +19,10 @@ class PlacedLauncher {
   explicit PlacedLauncher(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   const std::filesystem::path& folder() const { return folder_; }
-  bool HasBegun() const;  // a launcher has taken the plan
-  bool IsDone() const;    // and has delivered everything
+  bool HasBegun() const;                       // a launcher has taken the plan
+  bool IsDone() const;                         // and has delivered everything
+  bool Launched() const { return launched_; }  // by this process
+  bool HasPlan() const;
   bool Alive();
 
   // Starts the program of `options` (arguments, environment, before_exec), with its log in the
@@ -34,8 +38,11 @@ class PlacedLauncher {
   static bool IsBeingRemoved(const std::filesystem::path& folder);
 
  private:
+  LauncherProcess Own() const;  // needs child_
+
   std::filesystem::path folder_;
-  std::optional<base::ChildProcess> child_;  // when this process started it: to be reaped
+  std::optional<base::ChildProcess> child_;  // when this process started it, until it has ended
+  bool launched_ = false;
 };
 
 }  // namespace tutti::engine
