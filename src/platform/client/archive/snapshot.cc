@@ -82,6 +82,8 @@ class Packer {
   absl::Status Open() {
     archive_write_add_filter_zstd(archive_);
     archive_write_set_format_pax_restricted(archive_);
+    // Names are the file system's bytes, whatever the locale of either side.
+    archive_write_set_options(archive_, "hdrcharset=BINARY");
     // The size of the padding at the end; fixed, since the bytes are hashed.
     archive_write_set_bytes_in_last_block(archive_, 1);
     return Check(archive_write_open_filename(archive_, file_.c_str()));

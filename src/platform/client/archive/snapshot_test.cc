@@ -92,6 +92,16 @@ TEST_F(SnapshotTest, LeavesOutWhatTheIgnoreFileNames) {
   EXPECT_THAT(List(Archive()), ElementsAre("a.txt="));
 }
 
+TEST_F(SnapshotTest, KeepsNamesInEveryLanguageByteByByte) {
+  Write("ünï cödé/日本", "1");
+  Write("latin-\xe9", "2");
+  fs::create_symlink("ünï cödé/日本", Code("link"));
+  const auto packed = PackCode(folder_.path(), Archive());
+  ASSERT_TRUE(packed.ok()) << packed.status();
+  EXPECT_THAT(List(Archive()),
+              ElementsAre("latin-\xe9=2", "link->ünï cödé/日本", "ünï cödé/", "ünï cödé/日本=1"));
+}
+
 TEST_F(SnapshotTest, ASingleFileIsAnArchiveOfOne) {
   Write("train.py", "p");
   ASSERT_TRUE(PackCode(Code("train.py"), Archive()).ok());
