@@ -1,5 +1,7 @@
 """Story: jobs share the nodes: gangs, priorities, backfill, and a waiting job says what it waits for (SPEC J7, J8)."""
+import datetime
 import json
+import statistics
 
 from conftest import wait_until
 
@@ -31,6 +33,15 @@ def test_high_priority_goes_first_and_short_jobs_fill_gaps(service, write_job, t
     for name in (high, low):
         assert service.wait(name)["state"] == "Completed"
     assert service.job(high)["started"] <= service.job(low)["started"]
+
+
+def test_the_next_job_starts_as_soon_as_its_node_is_free(start_service, write_job):
+    service = start_service(nodes=1)
+    names = [service.submit(write_job("true")) for _ in range(8)]
+    jobs = [service.wait(name) for name in names]
+    at = [{event["state"]: datetime.datetime.fromisoformat(event["time"]) for event in job["events"]} for job in jobs]
+    gaps = [(after["Provisioning"] - before["Completed"]).total_seconds() for before, after in zip(at, at[1:])]
+    assert min(gaps) >= 0 and statistics.median(gaps) < 0.15, gaps
 
 
 def test_events_tell_the_life_of_a_job(service, write_job):

@@ -104,7 +104,8 @@ class ServiceCore final : public Service {
 
   // service_loop.cc
   void Loop();
-  bool ObservationDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Duration ObserveInterval() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  bool ObservationDue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void Observed(const std::vector<engine::AllocationState>& states, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ObservedJob(PlacedJob& job, const engine::AllocationState* state)

@@ -16,6 +16,9 @@ using store::JobState;
 
 constexpr int kMasterPort = 6105;
 constexpr absl::Duration kIdle = absl::Seconds(5);
+// A launcher ends milliseconds after its job; the next job may wait for just that node.
+constexpr absl::Duration kEndsSoon = absl::Seconds(1);
+constexpr absl::Duration kSoon = absl::Milliseconds(4);
 constexpr absl::Duration kBetweenDrains = absl::Seconds(1);
 constexpr absl::Duration kBetweenStops = absl::Seconds(30);
 // Launchers end a job at its time limit; this much later the service does.
@@ -49,14 +52,22 @@ void ServiceCore::Loop() {
     absl::MutexLock lock(&mutex_);
     const bool busy = !live_.empty() || !leaving_.empty() || !observed_once_;
     if (!dirty_ && !stopping_) {
-      wake_.WaitWithTimeout(&mutex_, busy ? options_.observe_interval : kIdle);
+      wake_.WaitWithTimeout(&mutex_, busy ? ObserveInterval() : kIdle);
     }
     if (stopping_) return;
   }
 }
 
-bool ServiceCore::ObservationDue() {
-  return !IsWithin(options_.observe_interval, last_observation_, clock_->Now());
+absl::Duration ServiceCore::ObserveInterval() const {
+  const absl::Time now = clock_->Now();
+  const bool ends_soon = std::any_of(leaving_.begin(), leaving_.end(), [now](const auto& entry) {
+    return IsWithin(kEndsSoon, entry.second.since, now);
+  });
+  return ends_soon ? std::min(kSoon, options_.observe_interval) : options_.observe_interval;
+}
+
+bool ServiceCore::ObservationDue() const {
+  return !IsWithin(ObserveInterval(), last_observation_, clock_->Now());
 }
 
 void ServiceCore::Tick() {
