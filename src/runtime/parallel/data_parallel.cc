@@ -1,6 +1,5 @@
 #include "runtime/parallel/data_parallel.h"
 
-#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -9,19 +8,10 @@
 #include "runtime/parallel/autocast.h"
 #include "runtime/parallel/caught.h"
 #include "runtime/parallel/flat_model.h"
+#include "runtime/parallel/lap.h"
 
 namespace tutti::parallel {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// Seconds since `since`, which becomes now: parts measured in a row add up to the whole.
-double Lap(Clock::time_point& since) {
-  const auto now = Clock::now();
-  const double seconds = std::chrono::duration<double>(now - since).count();
-  since = now;
-  return seconds;
-}
 
 CollectiveLane::Collective BroadcastOf(torch::Tensor tensor, base::Deadline deadline) {
   return [tensor, deadline](comm::Communicator& communicator) {
@@ -118,7 +108,7 @@ absl::StatusOr<StepResult> DataParallel::Step(const torch::Tensor& images,
 absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
                                                  const torch::Tensor& labels) {
   StepResult result;
-  auto clock = Clock::now();
+  LapTimer timer;
   total_count_ = labels.size(0);
   const int64_t counted = lane_.Issue(SumOf(&total_count_, 1, comm::DataType::kInt64, deadline_));
   reducer_->Begin(deadline_);
@@ -126,17 +116,17 @@ absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
   const torch::Tensor loss = Forward(images, labels, correct);
   tail_.Fill(buckets_[0]->tail(), buffers_, rank(),
              {loss.defined() ? loss.item<double>() : 0, correct, stop_requested_});
-  result.times.forward = Lap(clock);
+  result.times.forward = timer.Lap();
 
   TUTTI_RETURN_IF_ERROR(lane_.Wait(counted, deadline_));
-  result.times.communication = Lap(clock);
+  result.times.communication = timer.Lap();
   if (loss.defined()) (loss / static_cast<double>(total_count_)).backward();
-  result.times.backward = Lap(clock);
+  result.times.backward = timer.Lap();
 
   TUTTI_RETURN_IF_ERROR(reducer_->Finish());
   TUTTI_RETURN_IF_ERROR(ReadTail(result));
   TUTTI_RETURN_IF_ERROR(CheckGradients());
-  result.times.communication += Lap(clock);
+  result.times.communication += timer.Lap();
   return result;
 }
 

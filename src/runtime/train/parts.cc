@@ -9,6 +9,40 @@
 
 namespace tutti::train {
 
+absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
+                                std::unique_ptr<comm::Communicator> communicator) {
+  const int rank = communicator->rank(), size = communicator->size();
+  const models::ModelSpec unknown_classes{recipe.model};
+  TUTTI_RETURN_IF_ERROR(models::MakeModel(unknown_classes, 1).status());
+  Parts parts;
+  TUTTI_ASSIGN_OR_RETURN(parts.input,
+                         OpenInput(recipe, models::InputSize(recipe.model), rank, size));
+  const auto classes = static_cast<int64_t>(parts.input.train_images->classes().size());
+  TUTTI_ASSIGN_OR_RETURN(
+      parts.model, models::MakeModel({recipe.model, classes}, static_cast<uint64_t>(recipe.seed)));
+  TUTTI_ASSIGN_OR_RETURN(parts.strategy,
+                         MakeStrategy(recipe, parts.model, std::move(communicator)));
+  parts.optimizer = MakeOptimizer(recipe, *parts.strategy);
+  parts.schedule = MakeSchedule(recipe, parts.input.train->steps_per_epoch());
+  return parts;
+}
+
+RunFacts FactsOf(const Parts& parts) {
+  const Input& input = parts.input;
+  RunFacts facts;
+  for (const torch::Tensor& parameter : parts.model->parameters()) {
+    facts.parameters += parameter.numel();
+  }
+  facts.classes = static_cast<int64_t>(input.train_images->classes().size());
+  facts.train_images = input.train_images->size();
+  facts.test_images = input.test_images->size();
+  facts.steps = parts.schedule.total_steps;
+  facts.steps_per_epoch = input.train->steps_per_epoch();
+  facts.world_size = parts.strategy->world_size();
+  facts.threads = at::get_num_threads();
+  return facts;
+}
+
 absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     const Recipe& recipe, const models::Model& model,
     std::unique_ptr<comm::Communicator> communicator) {

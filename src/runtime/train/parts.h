@@ -12,8 +12,25 @@
 #include "runtime/train/optimizer/optimizer.h"
 #include "runtime/train/optimizer/schedule.h"
 #include "runtime/train/recipe/recipe.h"
+#include "runtime/train/report/run_report.h"
 
 namespace tutti::train {
+
+struct Parts {
+  Input input;
+  models::Model model;
+  std::unique_ptr<parallel::Strategy> strategy;
+  std::unique_ptr<Optimizer> optimizer;
+  Schedule schedule;
+};
+
+// NotFound: no such model or folder. InvalidArgument: the recipe does not fit the data or the
+// ranks. Does not communicate.
+absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
+                                std::unique_ptr<comm::Communicator> communicator);
+
+// What a report tells of them.
+RunFacts FactsOf(const Parts& parts);
 
 absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     const Recipe& recipe, const models::Model& model,

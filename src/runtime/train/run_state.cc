@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
+#include "runtime/checkpoint/folder_writer.h"
 #include "runtime/models/state.h"
 
 namespace tutti::train {
@@ -59,7 +60,26 @@ absl::StatusOr<checkpoint::NewestCheckpoint> Find(const Recipe& recipe) {
   return found;
 }
 
+bool LiesIn(const std::filesystem::path& path, const std::filesystem::path& folder) {
+  std::error_code error;
+  return std::filesystem::equivalent(path, folder, error) ||
+         std::filesystem::equivalent((path / "").parent_path().parent_path(), folder, error);
+}
+
+absl::Status CheckOutput(const Recipe& recipe) {
+  const std::filesystem::path output = recipe.output, checkpoints = output / "checkpoints";
+  TUTTI_RETURN_IF_ERROR(checkpoint::FolderWriter::CheckMayReplace(output / "model"));
+  if (recipe.resume == "latest" || LiesIn(recipe.resume, checkpoints)) return absl::OkStatus();
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
+                         checkpoint::CheckpointFolder(checkpoints, 1).List());
+  if (steps.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      checkpoints.string(), " holds checkpoints of an earlier run, up to step ", steps.back(),
+      ": go on from there with --resume, or choose another --output, ", "or remove the folder"));
+}
+
 absl::StatusOr<Resumed> ReadOnRankZero(const Recipe& recipe, RunState& run) {
+  TUTTI_RETURN_IF_ERROR(CheckOutput(recipe));
   if (recipe.resume == "no") return Resumed{};
   auto found = Find(recipe);
   if (absl::IsNotFound(found.status()) && recipe.resume == "latest") return Resumed{};
@@ -78,6 +98,7 @@ checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe) {
   taken.optimizer = run.optimizer.State();
   taken.state = IdentityOf(run, recipe);
   taken.state["step"] = run.step;
+  taken.state["evaluated"] = run.evaluated;
   taken.state["epoch"] = run.step / (run.train_images / recipe.batch);
   taken.state["world_size"] = run.world_size;
   taken.state["recipe"] = RecipeJson(recipe);
@@ -100,6 +121,7 @@ absl::Status Restore(const checkpoint::Checkpoint& from, const Recipe& recipe, R
   torch::NoGradGuard no_grad;
   for (auto& [name, tensor] : state) tensor.copy_(from.optimizer.at(name));
   run.step = from.step;
+  run.evaluated = from.state.value("evaluated", nlohmann::json(true)) == true;
   return absl::OkStatus();
 }
 
@@ -108,13 +130,15 @@ absl::StatusOr<Resumed> BeginOrResume(const Recipe& recipe, parallel::Strategy& 
   const auto deadline = base::Deadline::After(timeout);
   absl::StatusOr<Resumed> resumed = Resumed{};
   if (strategy.rank() == 0) resumed = ReadOnRankZero(recipe, run);
-  torch::Tensor said = torch::tensor({int64_t{resumed.ok()}, run.step}, torch::kInt64);
+  torch::Tensor said =
+      torch::tensor({int64_t{resumed.ok()}, run.step, int64_t{run.evaluated}}, torch::kInt64);
   TUTTI_RETURN_IF_ERROR(strategy.Broadcast(said, deadline));
   if (!resumed.ok()) return resumed;
   if (said[0].item<int64_t>() == 0) {
-    return absl::AbortedError("rank 0 could not resume; its own error says why");
+    return absl::AbortedError("rank 0 could not begin; its own error says why");
   }
   run.step = said[1].item<int64_t>();
+  run.evaluated = said[2].item<int64_t>() != 0;
   TUTTI_RETURN_IF_ERROR(strategy.Synchronize(deadline));
   for (const torch::Tensor& flat : run.optimizer.FlatState()) {
     TUTTI_RETURN_IF_ERROR(strategy.Broadcast(flat, deadline));

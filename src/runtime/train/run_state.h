@@ -21,7 +21,8 @@ namespace tutti::train {
 struct RunState {
   models::Model model;
   Optimizer& optimizer;
-  int64_t& step;  // steps done
+  int64_t& step;    // steps done
+  bool& evaluated;  // the state after that step
   int64_t train_images;
   int64_t world_size;
 };
@@ -41,6 +42,9 @@ struct Resumed {
 
 // Rank 0 reads what recipe.resume names and every rank gets its state: other nodes may not see the
 // folder. Where there is no resume, every rank gets rank 0's initial state.
+//
+// FailedPrecondition: what lies in recipe.output is not for this run to go on from or to replace.
+// With another run's checkpoints beside its own, a later resume would take up the wrong one.
 absl::StatusOr<Resumed> BeginOrResume(const Recipe& recipe, parallel::Strategy& strategy,
                                       RunState& run, absl::Duration timeout);
 

@@ -2,7 +2,6 @@
 
 #include <torch/torch.h>
 
-#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -10,9 +9,9 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "runtime/checkpoint/model_folder.h"
-#include "runtime/models/model.h"
+#include "runtime/parallel/lap.h"
+#include "runtime/train/agreement.h"
 #include "runtime/train/evaluation.h"
-#include "runtime/train/input.h"
 #include "runtime/train/machine.h"
 #include "runtime/train/parts.h"
 #include "runtime/train/report/run_report.h"
@@ -21,14 +20,10 @@
 namespace tutti::train {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
+// Between lines about steps in a job, whose followers draw a bar from the metrics.
+constexpr absl::Duration kLineEveryInAJob = absl::Seconds(20);
 
-double Lap(SteadyClock::time_point& since) {
-  const auto now = SteadyClock::now();
-  const double seconds = std::chrono::duration<double>(now - since).count();
-  since = now;
-  return seconds;
-}
+bool Every(int64_t steps, int64_t step) { return steps > 0 && step % steps == 0; }
 
 class Run {
  public:
@@ -42,21 +37,24 @@ class Run {
   absl::StatusOr<Outcome> ToTheEnd();
 
  private:
-  absl::Status OpenReport();
-  absl::Status Begin();
-  RunFacts Facts() const;
+  absl::Status OpenReport(const Resumed& resumed);
   absl::StatusOr<bool> Step();  // true: stop
   absl::Status AfterStep();
+  bool EvaluationIsDue() const;
   absl::Status EvaluateNow();
   absl::Status SaveCheckpoint();
   absl::Status SaveModel();
   absl::Status Annotated(const absl::Status& status) const;
 
-  bool leads() const { return strategy_->rank() == 0; }
-  int64_t steps_per_epoch() const { return input_.train->steps_per_epoch(); }
+  bool leads() const { return parts_.strategy->rank() == 0; }
+  int64_t steps_per_epoch() const { return parts_.input.train->steps_per_epoch(); }
   RunState State() {
-    return {model_, *optimizer_, outcome_.step, input_.train_images->size(),
-            strategy_->world_size()};
+    return {parts_.model,
+            *parts_.optimizer,
+            outcome_.step,
+            evaluated_,
+            parts_.input.train_images->size(),
+            parts_.strategy->world_size()};
   }
 
   const Recipe& recipe_;
@@ -64,81 +62,55 @@ class Run {
   const bool bf16_;
   const absl::Duration timeout_;
   const base::SystemClock clock_;
-  Input input_;
-  models::Model model_;
-  std::unique_ptr<parallel::Strategy> strategy_;
-  std::unique_ptr<Optimizer> optimizer_;
+  Parts parts_;
   std::unique_ptr<RunReport> report_;
-  Schedule schedule_;
   Outcome outcome_;
-  std::optional<Evaluation> evaluation_;  // of the state after the last step, if made
+  bool evaluated_ = false;  // the state after the last step was, maybe before a resume
+  std::optional<Evaluation> evaluation_;  // if so by this process
 };
 
 absl::Status Run::Prepare(std::unique_ptr<comm::Communicator> communicator) {
-  const int rank = communicator->rank(), size = communicator->size();
-  const models::ModelSpec unknown_classes{recipe_.model};
-  TUTTI_RETURN_IF_ERROR(models::MakeModel(unknown_classes, 1).status());
-  TUTTI_ASSIGN_OR_RETURN(input_, OpenInput(recipe_, models::InputSize(recipe_.model), rank, size));
-  const auto classes = static_cast<int64_t>(input_.train_images->classes().size());
-  TUTTI_ASSIGN_OR_RETURN(
-      model_, models::MakeModel({recipe_.model, classes}, static_cast<uint64_t>(recipe_.seed)));
-  TUTTI_ASSIGN_OR_RETURN(strategy_, MakeStrategy(recipe_, model_, std::move(communicator)));
-  optimizer_ = MakeOptimizer(recipe_, *strategy_);
-  schedule_ = MakeSchedule(recipe_, steps_per_epoch());
-  TUTTI_RETURN_IF_ERROR(OpenReport());
-  return Begin();
+  TUTTI_ASSIGN_OR_RETURN(parts_, MakeParts(recipe_, std::move(communicator)));
+  TUTTI_RETURN_IF_ERROR(CheckAgreement(recipe_, parts_.input, *parts_.strategy, timeout_));
+  RunState state = State();
+  TUTTI_ASSIGN_OR_RETURN(const Resumed resumed,
+                         BeginOrResume(recipe_, *parts_.strategy, state, timeout_));
+  TUTTI_RETURN_IF_ERROR(OpenReport(resumed));
+  const int64_t step = outcome_.step;
+  parts_.input.train->Seek(step / steps_per_epoch(), step % steps_per_epoch());
+  // Whoever stopped the run after an epoch's last step did not wait for its evaluation.
+  return step > 0 && !evaluated_ && EvaluationIsDue() ? EvaluateNow() : absl::OkStatus();
 }
 
-absl::Status Run::OpenReport() {
-  std::vector<std::filesystem::path> metrics;
+absl::Status Run::OpenReport(const Resumed& resumed) {
+  Readers readers;
   if (leads()) {
     const std::filesystem::path output = recipe_.output;
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(output));
-    metrics.push_back(output / "metrics.jsonl");
-    if (!surroundings_.metrics_file.empty()) metrics.push_back(surroundings_.metrics_file);
+    readers = {{output / "metrics.jsonl"}, surroundings_.out, surroundings_.terminal};
+    if (!surroundings_.metrics_file.empty()) {
+      readers.metrics.push_back(surroundings_.metrics_file);
+      readers.line_every = kLineEveryInAJob;
+    }
   }
-  TUTTI_ASSIGN_OR_RETURN(report_,
-                         RunReport::Open(recipe_, metrics, leads() ? surroundings_.out : nullptr,
-                                         surroundings_.terminal, clock_));
-  return absl::OkStatus();
-}
-
-absl::Status Run::Begin() {
-  RunState state = State();
-  TUTTI_ASSIGN_OR_RETURN(const Resumed resumed,
-                         BeginOrResume(recipe_, *strategy_, state, timeout_));
-  const int64_t step = outcome_.step;
-  TUTTI_RETURN_IF_ERROR(report_->Started(Facts(), step));
+  TUTTI_ASSIGN_OR_RETURN(report_, RunReport::Open(recipe_, readers, clock_));
+  TUTTI_RETURN_IF_ERROR(report_->Started(FactsOf(parts_), outcome_.step));
   for (const std::string& warning : resumed.warnings) {
     report_->Note(absl::StrCat("warning: ", warning));
   }
   if (resumed.resumed) {
-    report_->Note(absl::StrCat("resumed after step ", step, " from ", resumed.path));
+    report_->Note(absl::StrCat("resumed after step ", outcome_.step, " from ", resumed.path));
   } else if (recipe_.resume != "no") {
     report_->Note("no checkpoint to resume from: from the start");
   }
-  input_.train->Seek(step / steps_per_epoch(), step % steps_per_epoch());
   return absl::OkStatus();
 }
 
-RunFacts Run::Facts() const {
-  RunFacts facts;
-  for (const torch::Tensor& parameter : model_->parameters()) facts.parameters += parameter.numel();
-  facts.classes = static_cast<int64_t>(input_.train_images->classes().size());
-  facts.train_images = input_.train_images->size();
-  facts.test_images = input_.test_images->size();
-  facts.steps = schedule_.total_steps;
-  facts.steps_per_epoch = steps_per_epoch();
-  facts.world_size = strategy_->world_size();
-  facts.threads = at::get_num_threads();
-  return facts;
-}
-
 absl::StatusOr<Outcome> Run::ToTheEnd() {
-  while (outcome_.step < schedule_.total_steps) {
+  while (outcome_.step < parts_.schedule.total_steps) {
     TUTTI_ASSIGN_OR_RETURN(const bool stop, Step());
     if (surroundings_.step_done) surroundings_.step_done(outcome_.step);
-    if (stop && outcome_.step < schedule_.total_steps) {
+    if (stop && outcome_.step < parts_.schedule.total_steps) {
       outcome_.stopped = true;
       TUTTI_RETURN_IF_ERROR(SaveCheckpoint());
       return std::move(outcome_);
@@ -157,26 +129,27 @@ absl::StatusOr<Outcome> Run::ToTheEnd() {
 
 absl::StatusOr<bool> Run::Step() {
   evaluation_.reset();
-  if (surroundings_.stop_wanted && surroundings_.stop_wanted()) strategy_->RequestStop();
-  auto clock = SteadyClock::now();
-  StepParts parts;
-  const auto batch = input_.train->Next(base::Deadline::After(timeout_));
+  evaluated_ = false;
+  if (surroundings_.stop_wanted && surroundings_.stop_wanted()) parts_.strategy->RequestStop();
+  parallel::LapTimer timer;
+  StepParts times;
+  const auto batch = parts_.input.train->Next(base::Deadline::After(timeout_));
   if (!batch.ok()) return Annotated(batch.status());
-  parts.data = Lap(clock);
+  times.data = timer.Lap();
 
   torch::manual_seed(static_cast<uint64_t>(recipe_.seed) + static_cast<uint64_t>(outcome_.step));
-  const auto result = strategy_->Step(ImagesOf(*batch, input_.evaluation, bf16_), LabelsOf(*batch),
-                                      base::Deadline::After(timeout_));
+  const auto result = parts_.strategy->Step(ImagesOf(*batch, parts_.input.evaluation, bf16_),
+                                            LabelsOf(*batch), base::Deadline::After(timeout_));
   if (!result.ok()) return Annotated(result.status());
-  parts.backward = result->times.backward;
-  parts.communication = result->times.communication;
-  parts.forward = Lap(clock) - parts.backward - parts.communication;
+  times.backward = result->times.backward;
+  times.communication = result->times.communication;
+  times.forward = timer.Lap() - times.backward - times.communication;
 
-  const double learning_rate = schedule_.LearningRate(outcome_.step);
-  optimizer_->Step(learning_rate);
-  parts.optimizer = Lap(clock);
+  const double learning_rate = parts_.schedule.LearningRate(outcome_.step);
+  parts_.optimizer->Step(learning_rate);
+  times.optimizer = timer.Lap();
   ++outcome_.step;
-  outcome_.meter.Add(parts, result->loss, result->count);
+  outcome_.meter.Add(times, result->loss, result->count);
   TUTTI_RETURN_IF_ERROR(report_->Stepped(outcome_.meter, outcome_.step, learning_rate,
                                          outcome_.step % steps_per_epoch() == 0));
   return result->stop;
@@ -188,40 +161,37 @@ absl::Status Run::Annotated(const absl::Status& status) const {
 }
 
 absl::Status Run::AfterStep() {
-  const int64_t step = outcome_.step;
-  const bool epoch_ends = step % steps_per_epoch() == 0;
-  const int64_t epoch = step / steps_per_epoch();
-  const auto due = [](int64_t count, int64_t every) { return every > 0 && count % every == 0; };
-  if (epoch_ends && (due(epoch, recipe_.evaluate_every) || step == schedule_.total_steps)) {
-    TUTTI_RETURN_IF_ERROR(EvaluateNow());
-  }
-  if ((epoch_ends && due(epoch, recipe_.checkpoint_every)) ||
-      due(step, recipe_.checkpoint_every_steps)) {
-    return SaveCheckpoint();
-  }
-  return absl::OkStatus();
+  if (EvaluationIsDue()) TUTTI_RETURN_IF_ERROR(EvaluateNow());
+  const bool due = Every(recipe_.checkpoint_every * steps_per_epoch(), outcome_.step) ||
+                   Every(recipe_.checkpoint_every_steps, outcome_.step);
+  return due ? SaveCheckpoint() : absl::OkStatus();
+}
+
+bool Run::EvaluationIsDue() const {
+  return Every(recipe_.evaluate_every * steps_per_epoch(), outcome_.step);
 }
 
 absl::Status Run::EvaluateNow() {
-  TUTTI_ASSIGN_OR_RETURN(evaluation_,
-                         Evaluate(*strategy_, *input_.test, input_.evaluation, bf16_, timeout_));
+  TUTTI_ASSIGN_OR_RETURN(evaluation_, Evaluate(*parts_.strategy, *parts_.input.test,
+                                               parts_.input.evaluation, bf16_, timeout_));
+  evaluated_ = true;
   return report_->Evaluated(outcome_.step, evaluation_->top1, evaluation_->top5, evaluation_->loss,
                             evaluation_->images);
 }
 
 absl::Status Run::SaveCheckpoint() {
   if (!leads()) return absl::OkStatus();
-  auto clock = SteadyClock::now();
+  parallel::LapTimer timer;
   checkpoint::CheckpointFolder folder(std::filesystem::path(recipe_.output) / "checkpoints",
                                       static_cast<int>(recipe_.keep_checkpoints));
   TUTTI_ASSIGN_OR_RETURN(const auto saved, folder.Save(Capture(State(), recipe_)));
-  return report_->Checkpointed(outcome_.step, saved.path, saved.bytes, Lap(clock));
+  return report_->Checkpointed(outcome_.step, saved.path, saved.bytes, timer.Lap());
 }
 
 absl::Status Run::SaveModel() {
   if (!leads()) return absl::OkStatus();
   return checkpoint::WriteModelFolder(std::filesystem::path(recipe_.output) / "model",
-                                      MakeModelFolder(recipe_, model_, input_));
+                                      MakeModelFolder(recipe_, parts_.model, parts_.input));
 }
 
 }  // namespace

@@ -37,8 +37,9 @@ struct Outcome {
 // Joins in with `communicator` and trains to the end, or to a request to stop.
 //
 // NotFound: no such model, folder or checkpoint. InvalidArgument: the recipe does not fit the data
-// or the ranks. OutOfRange: the loss is not finite; names step and rank. Errors of collectives name
-// the rank that was lost (comm::LostRank).
+// or the ranks, or the ranks train different runs. FailedPrecondition: the output folder or the
+// checkpoint is another run's. OutOfRange: the loss or a gradient is not finite; names step and
+// rank or parameter. Errors of collectives name the rank that was lost (comm::LostRank).
 absl::StatusOr<Outcome> Train(const Recipe& recipe,
                               std::unique_ptr<comm::Communicator> communicator,
                               const Surroundings& surroundings);

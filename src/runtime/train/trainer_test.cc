@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -14,6 +15,7 @@
 namespace tutti::train {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
@@ -119,6 +121,11 @@ TEST_P(Resume, GivesTheBytesOfARunWithoutInterruption) {
   EXPECT_FALSE(finished->stopped);
   EXPECT_EQ(finished->meter.total_steps(), 2 * kStepsPerEpoch - step);
   EXPECT_EQ(Weights(parts), Weights(whole));
+  // A stop after an epoch's last step costs no evaluation, and none is made twice.
+  const auto evaluated = Events(fs::path(parts.output) / "metrics.jsonl", "evaluation");
+  ASSERT_EQ(evaluated.size(), 2u);
+  EXPECT_EQ(evaluated[0]["step"], kStepsPerEpoch);
+  EXPECT_EQ(evaluated[1]["step"], 2 * kStepsPerEpoch);
 }
 
 INSTANTIATE_TEST_SUITE_P(Stops, Resume,
@@ -153,8 +160,55 @@ TEST_F(TrainerTest, ResumeWithoutACheckpointBeginsAtTheStartOnlyForLatest) {
   recipe.epochs = 1;
   recipe.resume = "latest";
   EXPECT_TRUE(TrainOver(1, recipe).ok());
+  recipe = RecipeFor("elsewhere");
   recipe.resume = outputs_.path() / "nowhere";
   EXPECT_EQ(TrainOver(1, recipe).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(TrainerTest, DoesNotMixWithAnEarlierRunInTheSameFolder) {
+  Recipe recipe = RecipeFor("twice");
+  recipe.epochs = 1;
+  ASSERT_TRUE(TrainOver(1, recipe).ok());
+  const std::string weights = Weights(recipe);
+  const auto refused = TrainOver(2, recipe);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.status().message()),
+              AllOf(HasSubstr("checkpoints of an earlier run, up to step 4"), HasSubstr("--resume"),
+                    HasSubstr("--output")));
+  EXPECT_EQ(Weights(recipe), weights);
+  recipe.resume = fs::path(recipe.output) / "checkpoints" / "step-00000004";
+  EXPECT_TRUE(TrainOver(2, recipe).ok()) << "its own checkpoint, by name";
+}
+
+TEST_F(TrainerTest, AModelFolderThatIsNotItsOwnIsRefusedBeforeTheFirstStep) {
+  Recipe recipe = RecipeFor("mine");
+  const fs::path precious = fs::path(recipe.output) / "model" / "precious";
+  ASSERT_TRUE(base::MakeDirectories(precious).ok());
+  Surroundings surroundings;
+  surroundings.step_done = [](int64_t) { ADD_FAILURE() << "trained"; };
+  const auto refused = TrainOver(1, recipe, surroundings);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("not for tutti to replace"));
+  EXPECT_TRUE(fs::exists(precious));
+}
+
+TEST_F(TrainerTest, ARankWithAnotherRecipeOrOtherDataIsNamedByAll) {
+  WriteImageFolder(outputs_.path() / "other", 70, 31, 3);
+  const auto errors = [&](const std::function<void(Recipe&)>& change) {
+    std::array<std::string, 3> messages;
+    parallel::OnEveryRank(3, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+      Recipe recipe = RecipeFor("agreement");
+      if (rank == 1) change(recipe);
+      const auto outcome = Train(recipe, std::move(communicator), {});
+      EXPECT_EQ(outcome.status().code(), absl::StatusCode::kInvalidArgument);
+      messages[static_cast<size_t>(rank)] = std::string(outcome.status().message());
+    });
+    return messages;
+  };
+  EXPECT_THAT(errors([](Recipe& r) { r.epochs = 3; }),
+              testing::Each("rank 1 has another recipe than rank 0"));
+  EXPECT_THAT(errors([&](Recipe& r) { r.data = outputs_.path() / "other"; }),
+              testing::Each("rank 1 has other test images than rank 0"));
 }
 
 TEST_F(TrainerTest, MetricsTellTheRunAndTheStepsPartsAddUp) {

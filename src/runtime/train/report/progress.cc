@@ -10,7 +10,6 @@ namespace tutti::train {
 namespace {
 
 constexpr int kBarColumns = 24;
-constexpr absl::Duration kLineEvery = absl::Seconds(5);
 
 int DigitsOf(int64_t number) { return static_cast<int>(absl::StrCat(number).size()); }
 
@@ -38,8 +37,13 @@ std::string DescribeStep(const Position& position, const Interval& interval) {
                          DescribeSeconds(position.seconds_left));
 }
 
-Progress::Progress(std::FILE* out, bool terminal, const base::Clock& clock)
-    : out_(out), terminal_(terminal), clock_(clock), next_line_(clock.Now()) {}
+Progress::Progress(std::FILE* out, bool terminal, absl::Duration line_every,
+                   const base::Clock& clock)
+    : out_(out),
+      terminal_(terminal),
+      line_every_(line_every),
+      clock_(clock),
+      next_line_(clock.Now()) {}
 
 Progress::~Progress() { ClearBar(); }
 
@@ -51,7 +55,7 @@ void Progress::Step(const Position& position, const Interval& interval) {
     std::fprintf(out_, "\r\x1b[K%s %s", DrawBar(part).c_str(), text.c_str());
     bar_shown_ = true;
   } else if (clock_.Now() >= next_line_) {
-    next_line_ = clock_.Now() + kLineEvery;
+    next_line_ = clock_.Now() + line_every_;
     std::fprintf(out_, "%s\n", text.c_str());
   }
   std::fflush(out_);

@@ -28,8 +28,8 @@ std::string DrawBar(double part);
 
 class Progress {
  public:
-  // `out` null: says nothing (ranks other than 0). A line every 5 seconds when it is no terminal.
-  Progress(std::FILE* out, bool terminal, const base::Clock& clock);
+  // `out` null: says nothing (ranks other than 0). When it is no terminal, a line `line_every`.
+  Progress(std::FILE* out, bool terminal, absl::Duration line_every, const base::Clock& clock);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -43,6 +43,7 @@ class Progress {
 
   std::FILE* const out_;
   const bool terminal_;
+  const absl::Duration line_every_;
   const base::Clock& clock_;
   absl::Time next_line_;
   bool bar_shown_ = false;

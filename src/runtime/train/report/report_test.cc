@@ -68,8 +68,8 @@ class ProgressText : public testing::Test {
   ~ProgressText() override { std::fclose(out_); }
 };
 
-TEST_F(ProgressText, IsAPlainLineEveryFiveSecondsInALog) {
-  Progress progress(out_, false, clock_);
+TEST_F(ProgressText, IsAPlainLineNowAndThenInALog) {
+  Progress progress(out_, false, absl::Seconds(5), clock_);
   progress.Step(position_, interval_);
   EXPECT_EQ(Text(),
             "epoch  3/18  step 120/702  loss 1.4321  lr 0.0875  1502 images/s  1 min 35 s left\n");
@@ -86,7 +86,7 @@ TEST_F(ProgressText, IsAPlainLineEveryFiveSecondsInALog) {
 
 TEST_F(ProgressText, IsABarOnATerminalAndLinesStayAboveIt) {
   {
-    Progress progress(out_, true, clock_);
+    Progress progress(out_, true, absl::Seconds(5), clock_);
     progress.Step(position_, interval_);
     EXPECT_THAT(Text(), Not(HasSubstr("\n")));
     EXPECT_THAT(Text(), HasSubstr("━"));
@@ -96,7 +96,7 @@ TEST_F(ProgressText, IsABarOnATerminalAndLinesStayAboveIt) {
 }
 
 TEST_F(ProgressText, SaysNothingWithoutAnOutput) {
-  Progress progress(nullptr, false, clock_);
+  Progress progress(nullptr, false, absl::Seconds(5), clock_);
   progress.Step(position_, interval_);
   progress.Line("nothing");
   EXPECT_EQ(Text(), "");

@@ -23,20 +23,20 @@ std::string DescribeShares(const StepParts& parts) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RunReport>> RunReport::Open(
-    const Recipe& recipe, const std::vector<std::filesystem::path>& metrics, std::FILE* out,
-    bool terminal, const base::Clock& clock) {
-  TUTTI_ASSIGN_OR_RETURN(MetricsFile file, MetricsFile::Open(metrics, clock));
-  return std::unique_ptr<RunReport>(new RunReport(recipe, std::move(file), out, terminal, clock));
+absl::StatusOr<std::unique_ptr<RunReport>> RunReport::Open(const Recipe& recipe,
+                                                           const Readers& readers,
+                                                           const base::Clock& clock) {
+  TUTTI_ASSIGN_OR_RETURN(MetricsFile file, MetricsFile::Open(readers.metrics, clock));
+  return std::unique_ptr<RunReport>(new RunReport(recipe, std::move(file), readers, clock));
 }
 
-RunReport::RunReport(const Recipe& recipe, MetricsFile metrics, std::FILE* out, bool terminal,
+RunReport::RunReport(const Recipe& recipe, MetricsFile metrics, const Readers& readers,
                      const base::Clock& clock)
     : recipe_(recipe),
       clock_(clock),
       metrics_(std::move(metrics)),
-      progress_(out, terminal, clock),
-      silent_(out == nullptr && !metrics_.writes()) {}
+      progress_(readers.out, readers.terminal, readers.line_every, clock),
+      silent_(readers.out == nullptr && !metrics_.writes()) {}
 
 absl::Status RunReport::Started(const RunFacts& facts, int64_t first_step) {
   facts_ = facts;

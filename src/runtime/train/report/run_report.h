@@ -22,12 +22,20 @@ struct RunFacts {
   int threads = 1;
 };
 
+// Where a report goes: nowhere unless something is named.
+struct Readers {
+  std::vector<std::filesystem::path> metrics;
+  std::FILE* out = nullptr;
+  bool terminal = false;                         // of `out`
+  absl::Duration line_every = absl::Seconds(5);  // between lines about steps, without a terminal
+};
+
 class RunReport {
  public:
-  // `metrics` empty and `out` null: silent. `clock` must outlive it.
-  static absl::StatusOr<std::unique_ptr<RunReport>> Open(
-      const Recipe& recipe, const std::vector<std::filesystem::path>& metrics, std::FILE* out,
-      bool terminal, const base::Clock& clock);
+  // `clock` must outlive it.
+  static absl::StatusOr<std::unique_ptr<RunReport>> Open(const Recipe& recipe,
+                                                         const Readers& readers,
+                                                         const base::Clock& clock);
 
   absl::Status Started(const RunFacts& facts, int64_t first_step);
   void Note(absl::string_view text) { progress_.Line(text); }
@@ -39,7 +47,7 @@ class RunReport {
                         const std::string& model);
 
  private:
-  RunReport(const Recipe& recipe, MetricsFile metrics, std::FILE* out, bool terminal,
+  RunReport(const Recipe& recipe, MetricsFile metrics, const Readers& readers,
             const base::Clock& clock);
   int64_t EpochOf(int64_t step) const;  // from 1; the one that the step is in
   double SecondsLeft(int64_t step) const;

@@ -1,0 +1,68 @@
+#include "runtime/train/agreement.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/hash.h"
+#include "base/status.h"
+
+namespace tutti::train {
+namespace {
+
+constexpr std::array<absl::string_view, 6> kMayDiffer = {"data",    "output",  "resume",
+                                                         "threads", "workers", "step-timeout"};
+enum Subject { kRecipe, kTraining, kTest, kSubjects };
+constexpr std::array<absl::string_view, kSubjects> kWhat = {
+    "another recipe", "other training images", "other test images"};
+
+// 48 bits: a sum in which all others are zero keeps them.
+double Fingerprint(absl::string_view text) {
+  const base::Sha256Digest digest = base::Sha256Of(text);
+  uint64_t bits = 0;
+  for (size_t i = 0; i < 6; ++i) bits = bits << 8 | digest[i];
+  return static_cast<double>(bits);
+}
+
+std::string Describe(const Recipe& recipe) {
+  Recipe copy = recipe;
+  std::string text;
+  for (const Field& field : FieldsOf(copy)) {
+    if (std::find(kMayDiffer.begin(), kMayDiffer.end(), field.name) != kMayDiffer.end()) continue;
+    absl::StrAppend(&text, field.name, "=", FieldText(field), "\n");
+  }
+  return text;
+}
+
+// Classes and every label; not the pixels, which would have to be read.
+std::string Describe(const data::Dataset& images) {
+  std::string text = absl::StrCat(absl::StrJoin(images.classes(), "\n"), "\n\n");
+  for (int64_t i = 0; i < images.size(); ++i) absl::StrAppend(&text, images.label(i), " ");
+  return text;
+}
+
+}  // namespace
+
+absl::Status CheckAgreement(const Recipe& recipe, const Input& input, parallel::Strategy& strategy,
+                            absl::Duration timeout) {
+  const auto ranks = static_cast<size_t>(strategy.world_size());
+  if (ranks == 1) return absl::OkStatus();
+  std::vector<double> said(kSubjects * ranks);
+  double* const own = &said[kSubjects * static_cast<size_t>(strategy.rank())];
+  own[kRecipe] = Fingerprint(Describe(recipe));
+  own[kTraining] = Fingerprint(Describe(*input.train_images));
+  own[kTest] = Fingerprint(Describe(*input.test_images));
+  TUTTI_RETURN_IF_ERROR(strategy.SumOverRanks(said, base::Deadline::After(timeout)));
+  for (size_t i = kSubjects; i < said.size(); ++i) {
+    const size_t subject = i % kSubjects;
+    if (said[i] == said[subject]) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", i / kSubjects, " has ", kWhat[subject], " than rank 0"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tutti::train
