@@ -25,6 +25,10 @@ function(tutti_room name)
     set(ARG_PCH tutti_plain_pch)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${ARG_PCH})
+  if(ARG_PCH STREQUAL tutti_torch_pch)
+    # Even precompiled, libtorch's headers cost seconds a file: several files are compiled as one.
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  endif()
 
   if(TUTTI_TESTS AND tests)
     add_executable(${target}_test ${tests})

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kFormat[] = "tutti-checkpoint";
+constexpr char kCheckpointFormat[] = "tutti-checkpoint";
 constexpr char kModel[] = "model.safetensors";
 constexpr char kOptimizer[] = "optimizer.safetensors";
 constexpr char kState[] = "state.json";
@@ -48,7 +48,7 @@ absl::StatusOr<SavedCheckpoint> Write(const Checkpoint& checkpoint, const fs::pa
   TUTTI_RETURN_IF_ERROR(folder.Add(kState, checkpoint.state.dump(/*indent=*/2) + "\n"));
   TUTTI_ASSIGN_OR_RETURN(
       const uint64_t bytes,
-      folder.Commit({{"format", kFormat}, {"version", 1}, {"step", checkpoint.step}}));
+      folder.Commit({{"format", kCheckpointFormat}, {"version", 1}, {"step", checkpoint.step}}));
   return SavedCheckpoint{path, bytes};
 }
 
@@ -108,7 +108,7 @@ absl::StatusOr<Checkpoint> CheckpointFolder::Load(int64_t step) const {
     return absl::NotFoundError(
         absl::StrCat("no checkpoint of step ", step, " in ", root_.string()));
   }
-  TUTTI_ASSIGN_OR_RETURN(const Manifest manifest, Manifest::Read(path, kFormat));
+  TUTTI_ASSIGN_OR_RETURN(const Manifest manifest, Manifest::Read(path, kCheckpointFormat));
   Checkpoint checkpoint;
   checkpoint.step = step;
   if (manifest.head().value("step", nlohmann::json()) != nlohmann::json(step)) {

@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kFormat[] = "tutti-model";
+constexpr char kModelFormat[] = "tutti-model";
 constexpr char kTensors[] = "model.safetensors";
 constexpr char kDescription[] = "model.json";
 constexpr int64_t kMaxPixels = 1 << 14;  // a side; bounds what an image is blown up to
@@ -85,11 +85,11 @@ absl::Status WriteModelFolder(const std::filesystem::path& path, const ModelFold
   TUTTI_ASSIGN_OR_RETURN(FolderWriter folder, FolderWriter::Create(path));
   TUTTI_RETURN_IF_ERROR(AddTensors(folder, kTensors, model.tensors));
   TUTTI_RETURN_IF_ERROR(folder.Add(kDescription, ToJson(model).dump(/*indent=*/2) + "\n"));
-  return folder.Commit({{"format", kFormat}, {"version", 1}}).status();
+  return folder.Commit({{"format", kModelFormat}, {"version", 1}}).status();
 }
 
 absl::StatusOr<ModelFolder> ReadModelFolder(const std::filesystem::path& path) {
-  const auto manifest = Manifest::Read(path, kFormat);
+  const auto manifest = Manifest::Read(path, kModelFormat);
   if (absl::IsNotFound(manifest.status())) {
     const bool there = std::filesystem::exists(path);
     return absl::NotFoundError(absl::StrCat(

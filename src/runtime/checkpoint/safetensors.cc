@@ -11,7 +11,7 @@
 namespace tutti::checkpoint {
 namespace {
 
-constexpr std::pair<TensorType, torch::Dtype> kTypes[] = {
+constexpr std::pair<TensorType, torch::Dtype> kTorchTypes[] = {
     {TensorType::kBool, torch::kBool},       {TensorType::kUint8, torch::kUInt8},
     {TensorType::kInt8, torch::kInt8},       {TensorType::kInt16, torch::kInt16},
     {TensorType::kInt32, torch::kInt32},     {TensorType::kInt64, torch::kInt64},
@@ -20,14 +20,14 @@ constexpr std::pair<TensorType, torch::Dtype> kTypes[] = {
 };
 
 torch::Dtype ToTorch(TensorType type) {
-  for (const auto& [ours, torchs] : kTypes) {
+  for (const auto& [ours, torchs] : kTorchTypes) {
     if (ours == type) return torchs;
   }
   std::abort();  // the table has every TensorType
 }
 
 std::optional<TensorType> FromTorch(torch::Dtype type) {
-  for (const auto& [ours, torchs] : kTypes) {
+  for (const auto& [ours, torchs] : kTorchTypes) {
     if (torchs == type) return ours;
   }
   return std::nullopt;

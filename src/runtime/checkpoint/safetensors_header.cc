@@ -23,16 +23,16 @@ struct TypeRow {
   absl::string_view name;
   int64_t bytes;
 };
-constexpr std::array<TypeRow, 10> kTypes = {{{TensorType::kBool, "BOOL", 1},
-                                             {TensorType::kUint8, "U8", 1},
-                                             {TensorType::kInt8, "I8", 1},
-                                             {TensorType::kInt16, "I16", 2},
-                                             {TensorType::kInt32, "I32", 4},
-                                             {TensorType::kInt64, "I64", 8},
-                                             {TensorType::kFloat16, "F16", 2},
-                                             {TensorType::kBFloat16, "BF16", 2},
-                                             {TensorType::kFloat32, "F32", 4},
-                                             {TensorType::kFloat64, "F64", 8}}};
+constexpr std::array<TypeRow, 10> kTypeRows = {{{TensorType::kBool, "BOOL", 1},
+                                                {TensorType::kUint8, "U8", 1},
+                                                {TensorType::kInt8, "I8", 1},
+                                                {TensorType::kInt16, "I16", 2},
+                                                {TensorType::kInt32, "I32", 4},
+                                                {TensorType::kInt64, "I64", 8},
+                                                {TensorType::kFloat16, "F16", 2},
+                                                {TensorType::kBFloat16, "BF16", 2},
+                                                {TensorType::kFloat32, "F32", 4},
+                                                {TensorType::kFloat64, "F64", 8}}};
 
 uint64_t LoadLittleEndian(absl::string_view bytes) {
   uint64_t value = 0;
@@ -49,7 +49,7 @@ std::string StoreLittleEndian(uint64_t value) {
 }
 
 const TypeRow& RowOf(TensorType type) {
-  return *std::find_if(kTypes.begin(), kTypes.end(),
+  return *std::find_if(kTypeRows.begin(), kTypeRows.end(),
                        [&](const TypeRow& row) { return row.type == type; });
 }
 
@@ -97,7 +97,7 @@ absl::StatusOr<TensorType> ParseType(const std::string& tensor, const json& entr
   const auto it = entry.find("dtype");
   if (it == entry.end() || !it->is_string()) return BadTensor(tensor, "has no dtype");
   const auto& name = it->get_ref<const std::string&>();
-  for (const TypeRow& row : kTypes) {
+  for (const TypeRow& row : kTypeRows) {
     if (row.name == name) return row.type;
   }
   return BadTensor(tensor, absl::StrCat("unknown dtype \"", name, "\""));
