@@ -81,6 +81,14 @@ def test_output_of_one_rank(service, write_job):
     service.wait(name)
     result = service.cli("job", "stream", name, "--rank", "2")
     assert "I am 2" in result.stdout and "I am 1" not in result.stdout
+    result = service.cli("job", "stream", name, "--rank", "4")
+    assert result.returncode == 2 and "no rank 4: its last is 3" in result.stderr, result.stderr
+
+
+def test_code_with_file_names_in_any_language_arrives(service, write_job):
+    name = service.submit(write_job("cat 'ünï cödé/日本.txt'", {"ünï cödé/日本.txt": "hei\n"}))
+    assert service.wait(name)["state"] == "Completed"
+    assert service.log_text(name, 0) == "hei\n"
 
 
 def test_large_output_arrives_whole(service, write_job):

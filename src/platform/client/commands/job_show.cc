@@ -41,8 +41,9 @@ void ShowFacts(Context& context, const JobView& job) {
     Fact(context, "Ran", Clock(ParseTime(job.ended) - ParseTime(job.started)));
   }
   Fact(context, "Compute",
-       absl::StrCat(job.compute, job.compute.empty() ? "" : ", ", job.node_count, " nodes, ",
-                    job.world_size, " processes"));
+       absl::StrCat(job.compute, job.compute.empty() ? "" : ", ", job.node_count,
+                    job.node_count == 1 ? " node, " : " nodes, ", job.world_size,
+                    job.world_size == 1 ? " process" : " processes"));
   Fact(context, "Nodes", absl::StrJoin(job.nodes, " "));
   Fact(context, "Priority", job.priority);
 }

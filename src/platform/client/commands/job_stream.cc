@@ -38,11 +38,22 @@ DisplayOptions LookOf(const JobStreamOptions& options) {
   return look;
 }
 
+// A rank that the job does not have would be waited for in silence.
+absl::Status CheckRank(Service& service, const std::string& id, int rank) {
+  if (rank < 0) return absl::OkStatus();
+  TUTTI_ASSIGN_OR_RETURN(const std::string json, service.Job(id));
+  TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(json));
+  if (rank < job.world_size) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("job ", id, " has no rank ", rank, ": its last is ", job.world_size - 1));
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> JobStream(Context& context, const JobStreamOptions& options) {
   Service service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
+  TUTTI_RETURN_IF_ERROR(CheckRank(service, id, options.only_rank));
   FollowOptions follow;
   follow.offer_cancel = false;
   follow.pump.cursor = options.since;
