@@ -6,7 +6,8 @@ import pytest
 PRINT = """
     import json, os, socket, sys
     print(json.dumps({"environment": dict(os.environ), "arguments": sys.argv[1:], "host": socket.gethostname(),
-                      "own_address": socket.gethostbyname(socket.gethostname())}))
+                      "own_address": socket.gethostbyname(socket.gethostname()),
+                      "hosts": open(os.environ["AZ_BATCHAI_MPI_HOST_FILE"]).read().split()}))
 """
 
 
@@ -18,15 +19,20 @@ def contracts(service, job_file, world_size):
 
 
 @pytest.mark.parametrize("distribution", ["mpi", "pytorch"])
-def test_two_nodes_by_two_processes_value_by_value(service, write_job, distribution):
+def test_two_nodes_by_two_processes_value_by_value(service, write_job, tmp_path, distribution):
+    (tmp_path / "in").mkdir()
     job_file = write_job("python3 show.py --rank $RANK --local-rank $LOCAL_RANK --node $NODE_RANK", {"show.py": PRINT},
-                         nodes=2, distribution=distribution, processes=2, environment_variables={"MINE": "a b"})
+                         nodes=2, distribution=distribution, processes=2,
+                         environment_variables={"MINE": "a b", "RANK": "77", "OMP_NUM_THREADS": "3"},
+                         inputs={"my_data": {"type": "uri_folder", "path": str(tmp_path / "in")}, "lr": 0.5},
+                         outputs={"model": {"type": "uri_folder"}})
     name, shown = contracts(service, job_file, 4)
     nodes = service.get("/v1/nodes")["nodes"]
     master = shown[0]["environment"]["MASTER_ADDR"]
     port = shown[0]["environment"]["MASTER_PORT"]
     assert master == nodes[0]["address"]
     assert 1024 <= int(port) < 65536
+    addresses = [node["address"] for node in nodes]
     for rank, process in enumerate(shown):
         node, local = divmod(rank, 2)
         expected = {
@@ -40,12 +46,25 @@ def test_two_nodes_by_two_processes_value_by_value(service, write_job, distribut
             "HOROVOD_CROSS_RANK": str(node), "HOROVOD_CROSS_SIZE": "2",
             "AZ_BATCH_MASTER_NODE": f"{master}:{port}", "AZUREML_RUN_ID": name, "TUTTI_JOB_ID": name,
             "AZ_BATCHAI_PYTORCH_INIT_METHOD": f"tcp://{master}:{port}", "AZ_BATCHAI_TASK_INDEX": str(rank),
-            "MINE": "a b",
+            "ROLE_RANK": str(rank), "ROLE_WORLD_SIZE": "4", "GROUP_WORLD_SIZE": "2", "AZUREML_NODE_COUNT": "2",
+            "PET_RDZV_ENDPOINT": f"{master}:{port}", "PET_RDZV_BACKEND": "static", "PET_RDZV_ID": name,
+            "AZ_BATCH_HOST_LIST": ",".join(addresses), "AZ_BATCH_NODE_LIST": ";".join(addresses),
+            "AZ_BATCH_IS_CURRENT_NODE_MASTER": "true" if node == 0 else "false",
+            "AZ_BATCHAI_WORKER_HOSTS": ",".join(addresses), "AZ_BATCHAI_PS_HOSTS": "",
+            "AZUREML_PROCESS_NAME": f"rank_{rank}", "TUTTI_NODE_NAME": nodes[node]["name"],
+            "TUTTI_NODE_ADDRESS": addresses[node], "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "3", "MINE": "a b",
+            "AZ_BATCHAI_INPUT_my_data": str(tmp_path / "in"), "AZURE_ML_INPUT_my_data": str(tmp_path / "in"),
+            "AZUREML_DATAREFERENCE_my_data": str(tmp_path / "in"), "AZ_BATCHAI_INPUT_lr": "0.5",
         }
         environment = process["environment"]
         assert {key: environment.get(key) for key in expected} == expected
         for folder in ("AZ_BATCHAI_MOUNT_ROOT", "AZ_BATCHAI_JOB_TEMP", "AZ_BATCHAI_STDOUTERR_DIR", "AZ_BATCHAI_MPI_HOST_FILE"):
             assert environment[folder].startswith("/"), folder
+        assert environment["AZ_BATCHAI_OUTPUT_model"] == environment["AZURE_ML_OUTPUT_model"]
+        assert environment["AZ_BATCHAI_OUTPUT_model"].endswith("/outputs/model")
+        assert process["hosts"] == [address for address in addresses for _ in range(2)]
+        assert len(bytes.fromhex(environment["TUTTI_JOB_TOKEN"])) >= 16 and environment["TMPDIR"].startswith("/")
+        assert "HOME" in environment and not any(key.startswith("TUTTI_HOME") for key in environment)
         assert process["arguments"] == ["--rank", str(rank), "--local-rank", str(local), "--node", str(node)]
         assert "TF_CONFIG" not in environment
     assert len({process["environment"]["TUTTI_NODE_ADDRESS"] for process in shown}) == 2
