@@ -26,7 +26,8 @@ constexpr char kMore[] =
     "Every flag but --config and --resume is also a key of the file that --config names; flags "
     "win.\n"
     "\nExit codes: 0 trained; 1 failed; 2 wrong flags, recipe or data; 3 another rank was lost;\n"
-    "4 the loss or a gradient is not finite; 143 stopped by SIGTERM or SIGINT after writing a checkpoint.\n\n"
+    "4 the loss or a gradient is not finite; 143 stopped by SIGTERM or SIGINT after writing a "
+    "checkpoint.\n\n"
     "Example: tutti-train --config recipe.yml --data data --output outputs --epochs 30\n";
 
 std::string TypeName(const Field& field) {

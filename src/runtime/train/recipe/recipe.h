@@ -22,7 +22,7 @@ struct Recipe {
   std::string model = "resnet20";
   int64_t epochs = 90;
   int64_t max_steps = 0;  // 0: epochs alone decide
-  int64_t batch = 128;  // over all ranks
+  int64_t batch = 128;    // over all ranks
   std::string precision = "fp32";
   bool sync_bn = false;
   double label_smoothing = 0;
