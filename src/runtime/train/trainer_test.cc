@@ -4,13 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/file.h"
 #include "runtime/checkpoint/model_folder.h"
+#include "runtime/models/model.h"
 #include "runtime/parallel/thread_group_fake.h"
+#include "runtime/train/evaluation.h"
 #include "runtime/train/image_folder_fake.h"
+#include "runtime/train/input.h"
 
 namespace tutti::train {
 namespace {
@@ -260,6 +264,8 @@ TEST_F(TrainerTest, EvaluationIsTheSameForEveryNumberOfRanks) {
   Recipe recipe = RecipeFor("trained");
   const auto trained = TrainOver(1, recipe);
   ASSERT_TRUE(trained.ok());
+  EXPECT_EQ(trained->top5, 1) << "of three classes";
+  EXPECT_LT(trained->top1, 1);
   for (int ranks : {2, 3}) {  // nothing left to train: only the evaluation
     recipe.resume = "latest";
     const auto evaluated = TrainOver(ranks, recipe);
@@ -268,6 +274,46 @@ TEST_F(TrainerTest, EvaluationIsTheSameForEveryNumberOfRanks) {
     EXPECT_EQ(evaluated->top1, trained->top1);
     EXPECT_EQ(evaluated->top5, trained->top5);
   }
+}
+
+// Against libtorch's own optimizer and a schedule written out: what no comparison of two runs of
+// the trainer would show.
+TEST_F(TrainerTest, ARunIsThePlainLoopOfForwardBackwardAndDescent) {
+  Recipe recipe = RecipeFor("plain");
+  recipe.max_steps = 6;
+  recipe.lr = 0.001;           // at a higher one training amplifies rounding
+  recipe.warmup_epochs = 0.5;  // 2 steps
+  ASSERT_TRUE(TrainOver(1, recipe).ok());
+
+  auto input = *OpenInput(recipe, 32, 0, 1);
+  auto model = *models::MakeModel({recipe.model, 3}, 1);
+  const auto initial = *models::MakeModel({recipe.model, 3}, 1);
+  torch::optim::SGD descent(model->parameters(), torch::optim::SGDOptions(0.001)
+                                                     .momentum(recipe.momentum)
+                                                     .weight_decay(recipe.weight_decay)
+                                                     .nesterov(true));
+  for (int step = 0; step < 6; ++step) {
+    const double rate =
+        step < 2 ? 0.001 * (step + 1) / 3 : 0.001 * (1 + std::cos(M_PI * (step - 2) / 4)) / 2;
+    static_cast<torch::optim::SGDOptions&>(descent.param_groups()[0].options()).lr(rate);
+    const auto batch = *input.train->Next(base::Deadline::After(absl::Seconds(30)));
+    descent.zero_grad();
+    torch::cross_entropy_loss(model->forward(ImagesOf(batch, input.evaluation, false)),
+                              LabelsOf(batch))
+        .backward();
+    descent.step();
+  }
+  const auto trained = checkpoint::ReadModelFolder(fs::path(recipe.output) / "model");
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  double difference = 0, way = 0;
+  for (const auto& parameter : model->named_parameters()) {
+    const auto ours = trained->tensors.at(parameter.key());
+    difference += (ours - parameter.value()).square().sum().item<double>();
+    const auto& start = initial->named_parameters()[parameter.key()];
+    way += (start - parameter.value()).square().sum().item<double>();
+  }
+  EXPECT_GT(way, 0);
+  EXPECT_LT(std::sqrt(difference / way), 1e-3) << "of the way that the parameters went";
 }
 
 TEST_F(TrainerTest, ALossThatIsNotFiniteNamesStepAndRankAndKeepsTheLastCheckpoint) {
