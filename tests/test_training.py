@@ -96,11 +96,15 @@ def test_a_trained_model_scores_pictures(tmp_path):
     assert run_alone(tmp_path / "out", "--epochs", 1).returncode == 0
     pictures = sorted((ROOT / "examples/cifar10/pictures").glob("*.jpg"))
     assert pictures
-    result = subprocess.run([BIN / "tutti", "score", *pictures, "--model", tmp_path / "out/model", "-o", "json"],
+    no_picture = tmp_path / "notes.jpg"
+    no_picture.write_text("not a picture")
+    result = subprocess.run([BIN / "tutti", "score", *pictures, no_picture, "--model", tmp_path / "out/model", "-o", "json"],
                             capture_output=True, text=True, timeout=60)
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 1 and "notes.jpg" in result.stderr, result.stderr
     classes = (DATA / "classes.txt").read_text().split()
-    for row in json.loads(result.stdout) if isinstance(json.loads(result.stdout), list) else json.loads(result.stdout)["images"]:
+    scored = [row for row in json.loads(result.stdout) if "predictions" in row]
+    assert len(scored) == len(pictures)
+    for row in scored:
         assert row["predictions"][0]["class"] in classes
         assert 0 < row["predictions"][0]["probability"] <= 1
 
