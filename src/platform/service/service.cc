@@ -17,6 +17,8 @@ namespace tutti::service {
 namespace {
 
 constexpr int kNameAttempts = 8;
+// Kept free for what accepted jobs have yet to write: their events and the ends of their logs.
+constexpr std::uintmax_t kReservedBytes = 4 << 20;
 constexpr size_t kTokenBytes = 32;
 
 // "Hello World" -> "hello-world": what people recognise a job by, safe as a file name.
@@ -31,6 +33,16 @@ std::string Slug(absl::string_view text) {
   }
   while (!slug.empty() && slug.back() == '-') slug.pop_back();
   return slug.empty() ? "job" : slug;
+}
+
+absl::Status CheckSpace(const std::filesystem::path& directory) {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(directory, error);
+  if (error || space.available >= kReservedBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the disk of ", directory.native(), " is full: ", space.available >> 10,
+                   " kB of space are left, and no job is taken below ", kReservedBytes >> 10,
+                   " kB; delete files or jobs that have ended"));
 }
 
 ServiceOptions WithDefaults(ServiceOptions options) {
@@ -157,6 +169,7 @@ absl::StatusOr<store::Job> ServiceCore::ToJob(const Submission& submission) {
 }
 
 absl::StatusOr<JobStatus> ServiceCore::Submit(const Submission& submission) {
+  TUTTI_RETURN_IF_ERROR(CheckSpace(options_.directory));
   TUTTI_ASSIGN_OR_RETURN(store::Job job, ToJob(submission));
   const bool named = !job.spec.name.empty();
   const std::string slug =

@@ -106,7 +106,8 @@ class Service {
 
   // --- For users. NotFound if there is no such job.
 
-  // InvalidArgument names every fault of the job file; AlreadyExists if the name is taken. What has
+  // InvalidArgument names every fault of the job file; AlreadyExists if the name is taken;
+  // ResourceExhausted if the disk has no room for what the job will have to write down. What has
   // been answered OK survives everything.
   virtual absl::StatusOr<JobStatus> Submit(const Submission& submission) = 0;
   virtual absl::StatusOr<JobStatus> GetJob(absl::string_view id) = 0;
