@@ -1,0 +1,136 @@
+// What memory itself allows an all-reduce between ranks of one node, for
+// benchmarks/collectives/compare: the ranks (processes forked here) move the bytes that any
+// algorithm has to move, at once, and do nothing else.
+//
+//   memory_rank CONTROL_SOCKET RANKS LARGEST_BYTES copy|stream
+//
+// copy: every rank copies its buffer with memcpy. stream: what the best all-reduce must do at
+// least, since each of the n buffers has to be read and written once: rank r reads its n-th of all
+// the n buffers, adds, and writes the sum into all of them past the cache.
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <csignal>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "rank_program.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace {
+
+using tutti::benchmark::Fail;
+
+void StoreUncached(float* to, const float* from) {  // 16 values
+#if defined(__AVX512F__)
+  _mm512_stream_ps(to, _mm512_load_ps(from));
+#elif defined(__x86_64__)
+  for (int i = 0; i < 16; i += 4) _mm_stream_ps(to + i, _mm_load_ps(from + i));
+#else
+  std::memcpy(to, from, 64);
+#endif
+}
+
+void Fence() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+// Lies before the buffers, in memory that the ranks share.
+struct Meeting {
+  std::atomic<int> arrived{0};
+  std::atomic<int> round{0};
+};
+
+class Memory final : public tutti::benchmark::Contender {
+ public:
+  Memory(int rank, int size, std::byte* shared, size_t stride, bool stream)
+      : rank_(rank), size_(size), shared_(shared), stride_(stride), stream_(stream) {}
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  float Tolerance() const override { return INFINITY; }  // a copy is no sum
+  float* Buffer(size_t count) override {
+    if (4 * count > stride_) Fail("more than LARGEST_BYTES");
+    if (target_.size() != count) {
+      target_ = std::vector<float>(count);
+      std::fill_n(BufferOf(rank_), count, 0.0f);
+    }
+    return BufferOf(rank_);
+  }
+  void Barrier() override {
+    auto* const meeting = reinterpret_cast<Meeting*>(shared_);
+    const int round = meeting->round.load();
+    if (meeting->arrived.fetch_add(1) + 1 == size_) {
+      meeting->arrived = 0;
+      meeting->round = round + 1;
+    }
+    while (meeting->round.load() == round) std::this_thread::yield();
+  }
+  void AllReduce(size_t count) override {
+    if (!stream_) {
+      std::memcpy(target_.data(), BufferOf(rank_), 4 * count);
+      asm volatile("" : : "g"(target_.data()) : "memory");
+      return;
+    }
+    const size_t lines = count / 16, first = lines * rank_ / size_,
+                 end = lines * (rank_ + 1) / size_;
+    for (size_t line = first; line < end; ++line) AddLine(line);
+    Fence();
+  }
+
+ private:
+  float* BufferOf(int rank) const {
+    return reinterpret_cast<float*>(shared_ + 4096 + rank * stride_);
+  }
+  void AddLine(size_t line) const {
+    alignas(64) float sum[16];
+    std::memcpy(sum, BufferOf(0) + 16 * line, 64);
+    for (int other = 1; other < size_; ++other) {
+      const float* const values = BufferOf(other) + 16 * line;
+      for (int i = 0; i < 16; ++i) sum[i] += values[i];
+    }
+    for (int other = 0; other < size_; ++other) StoreUncached(BufferOf(other) + 16 * line, sum);
+  }
+
+  const int rank_, size_;
+  std::byte* const shared_;
+  const size_t stride_;
+  const bool stream_;
+  std::vector<float> target_;
+};
+
+std::byte* ShareMemory(size_t bytes) {
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) Fail("no memory");
+  ::madvise(memory, bytes, MADV_HUGEPAGE);
+  new (memory) Meeting;
+  return static_cast<std::byte*>(memory);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 5) Fail("usage: memory_rank CONTROL_SOCKET RANKS LARGEST_BYTES copy|stream");
+  const int ranks = std::atoi(argv[2]);
+  const size_t stride = (std::strtoull(argv[3], nullptr, 10) + 4095) / 4096 * 4096;
+  std::byte* const shared = ShareMemory(4096 + ranks * stride);
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (::fork() != 0) continue;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    Memory contender(rank, ranks, shared, stride, std::string(argv[4]) == "stream");
+    tutti::benchmark::RankProgram(argv[1], contender).ServeUntilQuit();
+    return 0;
+  }
+  int status = 0;
+  while (::wait(&status) > 0) {
+    if (status != 0) return 1;
+  }
+  return 0;
+}

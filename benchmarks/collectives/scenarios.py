@@ -1,0 +1,71 @@
+"""What is compared: which nodes and ranks, who takes part, which sizes."""
+import dataclasses
+
+from contenders import Factory
+from iperf import Iperf
+from network import Network, OneNode
+
+KIB, MIB = 1 << 10, 1 << 20
+MEMORY_BOUND_FROM = 4 * MIB   # below, buffers stay in the caches and no bound of memory applies
+NETWORK_BOUND_FROM = MIB      # below, the number of messages counts and not the bytes
+
+
+@dataclasses.dataclass
+class Scenario:
+    about: str
+    all_sizes: list
+    nodes: int = 1
+    per_node: int = 1
+    rate: str | None = None  # of the nodes' links
+    reference: str = "tutti"
+
+    def network(self):
+        return OneNode() if self.nodes == 1 else Network(self.nodes, self.rate)
+
+    def sizes(self, quick):
+        return [KIB, 64 * KIB, MIB, 16 * MIB] if quick else self.all_sizes
+
+    def takes_part(self, contender, size):
+        least = {"memory copy": MEMORY_BOUND_FROM, "memory stream": MEMORY_BOUND_FROM,
+                 "iperf3 alone": NETWORK_BOUND_FROM, "ring bound": NETWORK_BOUND_FROM}
+        return size >= least.get(contender.name, 0)
+
+    def starts(self, build, network, folder, without):
+        """One function for each contender, which starts it."""
+        factory = Factory(build, network, self.per_node, folder)
+        yield factory.tutti
+        if "open-mpi" not in without:
+            yield factory.open_mpi
+            yield lambda: factory.open_mpi(tuned=True)
+        if "gloo" not in without:
+            yield factory.gloo
+        if self.nodes == 1:
+            for kind in ("copy", "stream"):
+                yield lambda: factory.memory(kind, max(self.all_sizes))
+        elif "iperf3" not in without:
+            yield lambda: Iperf(network, ring=False)
+            yield lambda: Iperf(network, ring=True)
+
+
+def powers(first, last, step=4):
+    sizes = []
+    while first <= last:
+        sizes.append(first)
+        first *= step
+    return sizes
+
+
+NODE_SIZES = [*powers(KIB, 64 * MIB), 100_000_000]
+LINK_SIZES = [*powers(KIB, 64 * MIB)]
+TWO_LEVEL_SIZES = powers(KIB, 256 * MIB)
+
+ALL = {
+    "one-node": Scenario("2 ranks on one node", NODE_SIZES, per_node=2),
+    "two-nodes-1gbit": Scenario("2 nodes, 1 rank each, links of 1 Gbit/s", LINK_SIZES, nodes=2, rate="1gbit"),
+    "two-nodes": Scenario("2 nodes, 1 rank each, links as fast as this machine makes them", LINK_SIZES, nodes=2),
+    "four-nodes-1gbit": Scenario("4 nodes, 1 rank each, links of 1 Gbit/s", LINK_SIZES, nodes=4, rate="1gbit"),
+    "four-nodes": Scenario("4 nodes, 1 rank each, unshaped links", LINK_SIZES, nodes=4),
+    "two-by-two": Scenario("2 nodes, 2 ranks each, unshaped links", TWO_LEVEL_SIZES, nodes=2, per_node=2),
+    "two-by-two-1gbit": Scenario("2 nodes, 2 ranks each, links of 1 Gbit/s", TWO_LEVEL_SIZES, nodes=2, per_node=2,
+                                 rate="1gbit"),
+}
