@@ -1,0 +1,71 @@
+// What a reduction does with two elements, and how its loops are compiled.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "runtime/comm/collective/element.h"
+#include "runtime/comm/collective/reduce.h"
+
+// One copy of the loops for each instruction set. The dynamic linker chooses, before a sanitizer's
+// runtime has started: with one there is only the plain copy.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || defined(__clang__) || \
+    !defined(__x86_64__)
+#define TUTTI_FOR_EVERY_CPU
+#else
+#define TUTTI_FOR_EVERY_CPU \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#endif
+
+namespace tutti::comm {
+
+// Unsigned arithmetic wraps around and has the same bits; in 8 bits the compiler would widen.
+template <typename T, bool = std::is_integral_v<T>>
+struct Wrapping {
+  using Type = std::make_unsigned_t<T>;
+};
+template <typename T>
+struct Wrapping<T, false> {
+  using Type = T;
+};
+
+// Products of 16 bits would be calculated in int, and could overflow.
+template <>
+struct Wrapping<int16_t, true> {
+  using Type = unsigned;
+};
+
+struct Sum {
+  template <typename T>
+  TUTTI_INLINE T operator()(T a, T b) const {
+    using U = typename Wrapping<T>::Type;
+    return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+  }
+};
+struct Product {
+  template <typename T>
+  TUTTI_INLINE T operator()(T a, T b) const {
+    using U = typename Wrapping<T>::Type;
+    return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
+  }
+};
+struct Min {
+  template <typename T>
+  TUTTI_INLINE T operator()(T a, T b) const {
+    return a < b || a != a ? a : b;
+  }
+};
+struct Max {
+  template <typename T>
+  TUTTI_INLINE T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
+  }
+};
+
+// "Or" is the maximum of 0 and 1, "and" their minimum.
+inline Reduction Logical(const Reduction& reduction) {
+  const bool either = reduction.op == ReduceOp::kSum || reduction.op == ReduceOp::kMax;
+  return {reduction.type, either ? ReduceOp::kMax : ReduceOp::kMin, reduction.ranks};
+}
+
+}  // namespace tutti::comm
