@@ -3,7 +3,9 @@
 // A collective describes what it moves as a Flow: a stream of bytes to one rank and another from
 // one rank, at once. The loop never waits for one direction alone: it sends what may leave and
 // takes what has come, and sleeps only when neither is possible. So a rank that cannot send still
-// takes, and no cycle of ranks that all wait to send can stand still.
+// takes, and no cycle of ranks that all wait to send can stand still. It ends when the flow is done
+// and nothing that was sent waits in this process any more (Channel::Flush): a rank that has left a
+// collective owes nobody a byte, so the proofs need not know what a channel does with bytes.
 #pragma once
 
 #include <algorithm>
@@ -22,6 +24,12 @@ class Flow {
   virtual ~Flow() = default;
   // The bytes that may leave now; none when there are none at all or they are not ready yet.
   virtual std::span<const std::byte> Outgoing() = 0;
+  // The same in several parts that follow each other, none of them empty, as many as fit into
+  // `parts`; how many. A flow of small pieces so needs one system call for several of them.
+  virtual size_t OutgoingParts(std::span<std::span<const std::byte>> parts) {
+    parts[0] = Outgoing();
+    return parts[0].empty() ? 0 : 1;
+  }
   virtual void Sent(size_t bytes) = 0;
   // How many bytes must have come before Take can do something; 0: nothing is expected.
   virtual size_t Wanted() = 0;
@@ -30,10 +38,10 @@ class Flow {
   virtual bool Done() const = 0;
 };
 
-// How often to look at shared memory again before going to sleep. Looking pays when the other side
-// runs at the same time, by a factor of ten and more, and costs dearly when it needs this core to
-// run. So it is learned: a success doubles the limit, a vain wait halves it, and now and then the
-// most is tried again.
+// How often to look again before going to sleep. Looking pays when the other side runs at the same
+// time, by a factor of ten and more, and costs dearly when it needs this core to run. So it is
+// learned: a success doubles the limit, a vain wait halves it, and now and then the most is tried
+// again.
 class SpinLimit {
  public:
   explicit SpinLimit(int most) : most_(most), limit_(most) {}
@@ -57,7 +65,8 @@ class SpinLimit {
 class Links {
  public:
   // `channels[r]` leads to rank r, or is null where no collective needs it (see NeedsLink).
-  // `spins`: how often to look again before sleeping, at most.
+  // `spins`: how often to look at shared memory again before sleeping, at most; a look at a socket
+  // is a system call and counts as ten.
   Links(int rank, int size, std::vector<std::unique_ptr<Channel>> channels,
         std::unique_ptr<Membership> membership, int spins);
 
@@ -84,14 +93,17 @@ class Links {
 
  private:
   absl::StatusOr<bool> Step(Flow& flow, int to, int from);
-  absl::Status Sleep(Flow& flow, int to, int from, base::Deadline deadline);
+  absl::StatusOr<size_t> SendSome(Flow& flow, int to);
+  absl::StatusOr<bool> FlushTo(int to);
+  absl::Status Sleep(Flow& flow, bool flushed, int to, int from, base::Deadline deadline);
   absl::Status CheckStillGoing(Flow& flow, int to, int from, base::Deadline deadline);
   bool IsCheapToWatch(int to, int from) const;
   Channel* channel(int peer) const { return peer < 0 ? nullptr : channels_[peer].get(); }
 
   const int rank_;
   const int size_;
-  SpinLimit patience_;
+  SpinLimit patience_;  // with shared memory
+  SpinLimit socket_patience_;
   std::vector<std::unique_ptr<Channel>> channels_;
   std::unique_ptr<Membership> membership_;
 };

@@ -1,7 +1,7 @@
 // Bytes between two ranks. A Channel is a duplex, ordered, reliable stream without message
 // boundaries; its two directions are independent. Nothing in it blocks: whoever drives several
-// channels at once (collective/conveyor.h) sleeps on their descriptors. TCP and shared memory pass
-// one contract test, channel_test.cc.
+// channels at once (collective/links.h) sleeps on their descriptors. All transports pass one
+// contract test, channel_test.cc.
 //
 // Thread-compatible. Errors: Unavailable when the other side has closed; what it had sent before
 // can still be received.
@@ -22,6 +22,17 @@ class Channel {
   // Takes as many of the bytes as there is room for now; 0 if there is none. The bytes may be
   // changed again at once.
   virtual absl::StatusOr<size_t> TrySend(std::span<const std::byte> bytes) = 0;
+
+  // The same for several parts that follow each other, none of them empty; how many bytes were
+  // taken of all together. A transport with a gathering call needs one call and no copy.
+  using Parts = std::span<const std::span<const std::byte>>;
+  virtual absl::StatusOr<size_t> TrySendParts(Parts parts);
+
+  // A transport that transforms bytes (TLS) or sends them by itself (UCX) may hold some that
+  // TrySend has taken and that are not on their way yet. Pushes them; whether none is left. Whoever
+  // sends calls it until it says so before turning to anything else, else the other side may wait
+  // for them for ever. PrepareToSleep waits for it without being asked.
+  virtual absl::StatusOr<bool> Flush() { return true; }
 
   // Fills as much of `bytes` as has come; 0 if nothing has.
   virtual absl::StatusOr<size_t> TryReceive(std::span<std::byte> bytes) = 0;
