@@ -13,9 +13,12 @@
 #include <thread>
 #include <vector>
 
+#include "base/status.h"
 #include "runtime/comm/rendezvous/socket.h"
 #include "runtime/comm/transport/shm_channel.h"
+#include "runtime/comm/transport/striped_channel.h"
 #include "runtime/comm/transport/tcp_channel.h"
+#include "runtime/comm/transport/tls_channel.h"
 
 namespace tutti::comm {
 namespace {
@@ -31,7 +34,7 @@ Bytes Pattern(size_t size, int seed) {
   return bytes;
 }
 
-// Two connected sockets.
+// Connected sockets, of each pair the opener's first.
 std::pair<base::UniqueFd, base::UniqueFd> Sockets(bool tcp) {
   const std::string name = "tutti-test-" + std::to_string(::getpid());
   base::UniqueFd listener = tcp ? *Listen({"127.0.0.1", 0}) : *ListenLocal(name);
@@ -40,18 +43,47 @@ std::pair<base::UniqueFd, base::UniqueFd> Sockets(bool tcp) {
   return {std::move(opener), *Accept(listener.get(), Patient())};
 }
 
-class ChannelTest : public testing::TestWithParam<bool> {
- protected:
-  bool tcp() const { return GetParam(); }
+enum class Kind { kTcp, kShm, kTls, kThreeStreams, kThreeTlsStreams };
 
-  absl::StatusOr<ChannelPointer> Make(base::UniqueFd socket, Side side) {
-    if (tcp()) return std::make_unique<TcpChannel>(std::move(socket));
-    return ShmChannel::Make(std::move(socket), side, Patient());
+absl::StatusOr<ChannelPointer> MakeOne(Kind kind, base::UniqueFd socket, Side side) {
+  if (kind == Kind::kShm) return ShmChannel::Make(std::move(socket), side, Patient());
+  if (kind == Kind::kTls || kind == Kind::kThreeTlsStreams) {
+    return TlsChannel::Make(std::move(socket), side, "a token", Patient());
   }
+  return std::make_unique<TcpChannel>(std::move(socket));
+}
+
+absl::StatusOr<ChannelPointer> Make(Kind kind, std::vector<base::UniqueFd> sockets, Side side) {
+  std::vector<ChannelPointer> streams;
+  for (base::UniqueFd& socket : sockets) {
+    TUTTI_ASSIGN_OR_RETURN(auto stream, MakeOne(kind, std::move(socket), side));
+    streams.push_back(std::move(stream));
+  }
+  if (streams.size() == 1) return std::move(streams[0]);
+  return StripedChannel::Make(std::move(streams));
+}
+
+class ChannelTest : public testing::TestWithParam<Kind> {
+ protected:
+  // What one channel stands on: the opener's sockets and the listener's.
+  std::pair<std::vector<base::UniqueFd>, std::vector<base::UniqueFd>> SocketsOfOne() {
+    const bool several = GetParam() == Kind::kThreeStreams || GetParam() == Kind::kThreeTlsStreams;
+    std::vector<base::UniqueFd> openers, listeners;
+    for (int i = 0; i < (several ? 3 : 1); ++i) {
+      auto [opener, listener] = Sockets(GetParam() != Kind::kShm);
+      openers.push_back(std::move(opener));
+      listeners.push_back(std::move(listener));
+    }
+    return {std::move(openers), std::move(listeners)};
+  }
+  // The opener's end and the listener's.
   std::pair<ChannelPointer, ChannelPointer> Pair() {
-    auto [opener, listener] = Sockets(tcp());
-    auto first = Make(std::move(opener), Side::kOpener);
-    return {*std::move(first), *Make(std::move(listener), Side::kListener)};
+    auto [openers, listeners] = SocketsOfOne();
+    auto first = std::async(std::launch::async, [kind = GetParam(), &openers = openers] {
+      return *Make(kind, std::move(openers), Side::kOpener);
+    });
+    auto second = *Make(GetParam(), std::move(listeners), Side::kListener);
+    return {first.get(), std::move(second)};
   }
 };
 
@@ -67,7 +99,7 @@ bool Sleep(Channel& channel, bool to_send, size_t to_receive,
 
 // Both directions at once, as a collective does; the status of the side that failed.
 absl::Status Exchange(Channel& channel, std::span<const std::byte> out, std::span<std::byte> in) {
-  while (!out.empty() || !in.empty()) {
+  while (!out.empty() || !in.empty() || !channel.Flush().value_or(true)) {
     auto sent = channel.TrySend(out.first(std::min<size_t>(out.size(), 70000)));
     if (!out.empty() && !sent.ok()) return sent.status();
     auto received = channel.TryReceive(in);
@@ -119,7 +151,9 @@ TEST_P(ChannelTest, DoesNotBlockWhenNothingHasComeOrNothingFits) {
   }
   EXPECT_GT(sent, 0u);
   Bytes received(sent);
-  EXPECT_TRUE(Exchange(*b, {}, received).ok());
+  std::thread other([&, channel = b.get()] { EXPECT_TRUE(Exchange(*channel, {}, received).ok()); });
+  EXPECT_TRUE(Exchange(*a, {}, {}).ok()) << "what was taken leaves";
+  other.join();
   EXPECT_TRUE(Sleep(*a, true, 0)) << "there is room again";
 }
 
@@ -187,18 +221,18 @@ TEST_P(ChannelTest, WhatWasSentBeforeTheCloseIsReceivedAndThenTheCloseIsAnError)
 }
 
 TEST_P(ChannelTest, AKilledPeerWakesASleeperWithAnError) {
-  auto [opener, listener] = Sockets(tcp());
+  auto [openers, listeners] = SocketsOfOne();
   const pid_t pid = ::fork();
   ASSERT_GE(pid, 0);
   if (pid == 0) {
-    listener.reset();
-    const auto channel = Make(std::move(opener), Side::kOpener);
+    listeners.clear();
+    const auto channel = Make(GetParam(), std::move(openers), Side::kOpener);
     Bytes one(1);
     Exchange(**channel, one, one).IgnoreError();
     while (true) ::pause();
   }
-  opener.reset();
-  auto channel = *Make(std::move(listener), Side::kListener);
+  openers.clear();
+  auto channel = *Make(GetParam(), std::move(listeners), Side::kListener);
   Bytes one(1);
   ASSERT_TRUE(Exchange(*channel, one, one).ok());
   auto waiting = std::async(std::launch::async, [&] { return Exchange(*channel, {}, one); });
@@ -207,8 +241,40 @@ TEST_P(ChannelTest, AKilledPeerWakesASleeperWithAnError) {
   ::waitpid(pid, nullptr, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Transports, ChannelTest, testing::Values(true, false),
-                         [](const auto& info) { return info.param ? "Tcp" : "Shm"; });
+TEST_P(ChannelTest, PartsAreSentInTheirOrderAsIfTheyWereOne) {
+  auto [a, b] = Pair();
+  const Bytes bytes = Pattern(40000, 7);
+  std::vector<std::span<const std::byte>> parts;
+  for (size_t at = 0, size = 1; at < bytes.size(); at += parts.back().size(), size = 3 * size + 1) {
+    parts.push_back(std::span(bytes).subspan(at, std::min(size, bytes.size() - at)));
+  }
+  ASSERT_EQ(*a->TrySendParts(parts), bytes.size());
+  ASSERT_TRUE(*a->Flush());
+  Bytes received(bytes.size());
+  ASSERT_TRUE(Exchange(*b, {}, received).ok());
+  EXPECT_TRUE(received == bytes);
+}
+
+std::string NameOf(const testing::TestParamInfo<Kind>& info) {
+  switch (info.param) {
+    case Kind::kTcp:
+      return "Tcp";
+    case Kind::kShm:
+      return "Shm";
+    case Kind::kTls:
+      return "Tls";
+    case Kind::kThreeStreams:
+      return "ThreeStreams";
+    case Kind::kThreeTlsStreams:
+      return "ThreeTlsStreams";
+  }
+  return "";
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, ChannelTest,
+                         testing::Values(Kind::kTcp, Kind::kShm, Kind::kTls, Kind::kThreeStreams,
+                                         Kind::kThreeTlsStreams),
+                         NameOf);
 
 TEST(ShmChannelTest, RefusesMemoryThatIsNotAChannels) {
   auto [opener, listener] = Sockets(false);

@@ -95,10 +95,10 @@ absl::StatusOr<SslContext> TlsContext(Side side, absl::string_view token) {
       SSL_CTX_set_ex_data(context.get(), KeyIndex(), new Key(key)) != 1) {
     return TlsError(absl::StatusCode::kInternal, "set up TLS");
   }
-  // No certificate is ever good: there is no authority that could have signed one.
-  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   if (opener) {
+    // No certificate is ever good: there is no authority that could have signed one.
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_psk_use_session_callback(context.get(), UseSession);
   } else {
     SSL_CTX_set_psk_find_session_callback(context.get(), FindSession);
