@@ -1,52 +1,35 @@
 // A group of ranks and its collectives. Every rank of the group calls the same collectives in the
 // same order with the same sizes; every call takes a deadline; an error names the rank that caused
-// it (LostRank) and ends the group: later calls return the same error at once.
+// it (LostRank) and ends the group: later calls return the same error at once. Arguments that make
+// no sense by themselves are InvalidArgument before anything is sent, and end nothing. (Above this:
+// stream.h for asynchronous calls, negotiation/ for ranks whose order differs.)
 //
-// Thread-compatible: one thread at a time; parallel/ gives it a thread of its own. Buffers are the
-// caller's, are used in place, and may be touched again when the call has returned.
+// Thread-compatible: one thread at a time; different groups are independent. Buffers are the
+// caller's and may be touched again when the call has returned. Input and output of one call do not
+// overlap, save where a function says so.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "base/deadline.h"
+#include "runtime/comm/data_type.h"
+#include "runtime/comm/group_options.h"
 
 namespace tutti::comm {
 
-enum class DataType { kFloat64, kFloat32, kFloat16, kBFloat16, kInt64, kInt32, kInt8, kUint8 };
-enum class ReduceOp { kSum, kMean, kMin, kMax, kProduct };
-
-size_t SizeOf(DataType type);
-
-// Where a rank stands and how the others find it: the environment contract (SPEC J6).
-struct GroupOptions {
-  int rank = 0;
-  int size = 1;
-  int node = 0;  // ranks of one node share memory, others talk over TCP
-  // This node's own numeric address, from which it connects and on which it listens. "": the one
-  // from which the master is reached.
-  std::string address = "127.0.0.1";
-  std::string master_address = "127.0.0.1";  // rank 0 listens here for the rendezvous
-  int master_port = 6105;
-  std::string token;  // the job's secret; a peer that does not prove it is refused
-  absl::Duration connect_timeout = absl::Seconds(60);
-  // How long a silent peer is believed to live. Bounds the time from a rank's loss to the error. A
-  // rank that computes is not silent (a thread of its own beats for it); a stopped process is.
-  absl::Duration peer_timeout = absl::Seconds(4);
-  enum class Transport { kAuto, kTcp, kSharedMemory } transport = Transport::kAuto;
+// Where a rank stands among the nodes of its group.
+struct Placement {
+  int local_rank = 0;  // among the ranks of its node
+  int local_size = 1;
+  int node_rank = 0;  // of its node among the nodes, in the order of their first ranks
+  int node_count = 1;
+  bool homogeneous = true;  // every node has as many ranks
 };
-
-// From RANK, WORLD_SIZE, NODE_RANK, MASTER_ADDR, MASTER_PORT, TUTTI_NODE_ADDRESS, TUTTI_JOB_TOKEN
-// and TUTTI_TRANSPORT; one rank when RANK is not set. InvalidArgument names the variable that is
-// wrong.
-absl::StatusOr<GroupOptions> GroupOptionsFromEnvironment();
 
 // A deadline that runs out is an error about the rank that was missed (asked of all, so it comes up
 // to peer_timeout / 4 late when one does not answer), on every rank.
@@ -58,17 +41,51 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  virtual Placement placement() const = 0;
 
   // In place over `count` elements: every rank ends with the same bytes. The order of the additions
-  // depends on the sizes alone, so that equal inputs give equal bits at every run. 16-bit floating
-  // point is added in 32 bits; integers wrap around, and their mean is the sum divided toward zero.
+  // depends on the sizes and the algorithm alone, never on timing.
   virtual absl::Status AllReduce(void* data, size_t count, DataType type, ReduceOp op,
                                  base::Deadline deadline) = 0;
+
+  // `input` has as many elements as the sum of `counts`, of which counts[r], in rank order, are
+  // rank r's; `output` gets this rank's, reduced. In place when `output` is where this rank's part
+  // lies in `input`, the rest of which is unchanged.
+  virtual absl::Status ReduceScatter(const void* input, std::span<const size_t> counts,
+                                     void* output, DataType type, ReduceOp op,
+                                     base::Deadline deadline) = 0;
+
   virtual absl::Status Broadcast(void* data, size_t bytes, int root, base::Deadline deadline) = 0;
-  // `input` (bytes) of every rank, in rank order, into `output` (size() * bytes).
+
+  // `input` of every rank, in rank order, into `output`: `bytes` of each, or bytes[r] of rank r,
+  // which all ranks know. In place when `input` is where this rank's part lies in `output`.
   virtual absl::Status AllGather(const void* input, size_t bytes, void* output,
                                  base::Deadline deadline) = 0;
+  virtual absl::Status AllGatherV(const void* input, std::span<const size_t> bytes, void* output,
+                                  base::Deadline deadline) = 0;
+
+  // This rank's part for rank r has send_bytes[r] bytes, rank r's for this one receive_bytes[r];
+  // they lie in rank order, without gaps. What a rank sends to another is what that one receives.
+  virtual absl::Status AllToAllV(const void* input, std::span<const size_t> send_bytes,
+                                 void* output, std::span<const size_t> receive_bytes,
+                                 base::Deadline deadline) = 0;
+
+  // Returns when every rank has called it.
   virtual absl::Status Barrier(base::Deadline deadline) = 0;
+
+  // From one rank to another, which calls the other function with as many bytes; in order per pair.
+  // Either may wait for the other side. Both stand at the same place among the two ranks'
+  // collectives; other ranks know nothing of it.
+  virtual absl::Status Send(const void* data, size_t bytes, int to, base::Deadline deadline) = 0;
+  virtual absl::Status Receive(void* data, size_t bytes, int from, base::Deadline deadline) = 0;
+
+  // The group of these ranks of this one, numbered anew in ascending order. Called by exactly them,
+  // at the same place among their calls. It has connections and a membership of its own: another
+  // thread may use it at the same time, and its end is not this group's, nor the reverse; it may
+  // outlive this group. Its errors tell a rank by its number in the new group and in the whole one;
+  // LostRank is the new number.
+  virtual absl::StatusOr<std::unique_ptr<Communicator>> NewGroup(std::span<const int> ranks,
+                                                                 base::Deadline deadline) = 0;
 };
 
 // Meets the other ranks and connects to them. Unavailable or DeadlineExceeded name the ranks that

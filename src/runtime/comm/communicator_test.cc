@@ -6,103 +6,54 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <tuple>
 
-#include "runtime/comm/collective/half.h"
 #include "runtime/comm/group_test_support.h"
+#include "runtime/comm/reference_test_support.h"
 
 namespace tutti::comm {
 namespace {
 
-using Bytes = std::vector<std::byte>;
 using Transport = GroupOptions::Transport;
-
-constexpr DataType kTypes[] = {DataType::kFloat64,  DataType::kFloat32, DataType::kFloat16,
-                               DataType::kBFloat16, DataType::kInt64,   DataType::kInt32,
-                               DataType::kInt8,     DataType::kUint8};
-constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kMean, ReduceOp::kMin, ReduceOp::kMax,
-                             ReduceOp::kProduct};
-
-// Small whole numbers, so that every type holds every result exactly, in whatever order it adds.
-int Value(int rank, size_t i, ReduceOp op) {
-  const int value = static_cast<int>((i * 7 + rank * 13 + i / 5) % 11);
-  return op == ReduceOp::kProduct ? 1 + value % 2 : value;
-}
-
-void Put(DataType type, std::byte* at, double value) {
-  const auto put = [&](auto stored) { std::memcpy(at, &stored, sizeof(stored)); };
-  switch (type) {
-    case DataType::kFloat64:
-      return put(value);
-    case DataType::kFloat32:
-      return put(static_cast<float>(value));
-    case DataType::kFloat16:
-      return put(FloatToHalf(static_cast<float>(value)));
-    case DataType::kBFloat16:
-      return put(FloatToBFloat16(static_cast<float>(value)));
-    case DataType::kInt64:
-      return put(static_cast<int64_t>(value));
-    case DataType::kInt32:
-      return put(static_cast<int32_t>(value));
-    case DataType::kInt8:
-      return put(static_cast<int8_t>(value));
-    case DataType::kUint8:
-      return put(static_cast<uint8_t>(value));
-  }
-}
-
-Bytes Input(int rank, size_t count, DataType type, ReduceOp op) {
-  Bytes data(count * SizeOf(type));
-  for (size_t i = 0; i < count; ++i) {
-    Put(type, data.data() + i * SizeOf(type), Value(rank, i, op));
-  }
-  return data;
-}
-
-Bytes Expected(int size, size_t count, DataType type, ReduceOp op) {
-  Bytes data(count * SizeOf(type));
-  for (size_t i = 0; i < count; ++i) {
-    double result = Value(0, i, op);
-    for (int rank = 1; rank < size; ++rank) {
-      const double value = Value(rank, i, op);
-      switch (op) {
-        case ReduceOp::kSum:
-        case ReduceOp::kMean:
-          result += value;
-          break;
-        case ReduceOp::kMin:
-          result = std::min(result, value);
-          break;
-        case ReduceOp::kMax:
-          result = std::max(result, value);
-          break;
-        case ReduceOp::kProduct:
-          result *= value;
-          break;
-      }
-    }
-    if (op == ReduceOp::kMean) {
-      const bool floating = type == DataType::kFloat64 || type == DataType::kFloat32 ||
-                            type == DataType::kFloat16 || type == DataType::kBFloat16;
-      result = floating ? result / size : std::trunc(result / size);
-    }
-    Put(type, data.data() + i * SizeOf(type), result);
-  }
-  return data;
-}
 
 // Size of the group, transport, ranks per node.
 class CommunicatorTest : public testing::TestWithParam<std::tuple<int, Transport, int>> {
  protected:
   int size() const { return std::get<0>(GetParam()); }
 
+  // A part for every rank, about `count` elements in the mean, one of which has none.
+  std::vector<size_t> UnevenParts(size_t count) const {
+    std::vector<size_t> parts(size());
+    for (int r = 0; r < size(); ++r)
+      parts[r] = count * static_cast<size_t>((r + 1) % 3) + count % 7;
+    if (size() > 2) parts[size() - 2] = 0;
+    return parts;
+  }
+  static size_t Sum(std::span<const size_t> parts) {
+    return std::accumulate(parts.begin(), parts.end(), size_t{0});
+  }
+  static Bytes PartOf(const Bytes& all, std::span<const size_t> parts, int rank, size_t width) {
+    const auto begin = all.begin() + static_cast<ptrdiff_t>(width * Sum(parts.first(rank)));
+    return {begin, begin + static_cast<ptrdiff_t>(width * parts[rank])};
+  }
+  static Bytes Gathered(std::span<const size_t> sizes) {
+    Bytes all;
+    for (size_t rank = 0; rank < sizes.size(); ++rank) {
+      const Bytes part = Pattern(static_cast<int>(rank), sizes[rank]);
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }
+
   // Runs `body` on every rank, expecting that all join.
   void Run(const std::function<void(Communicator&)>& body) {
-    OnEveryRank(OptionsFor(size(), std::get<1>(GetParam()), std::get<2>(GetParam())),
-                [&](int, absl::StatusOr<std::unique_ptr<Communicator>> group) {
-                  ASSERT_TRUE(group.ok()) << group.status();
-                  body(**group);
-                });
+    auto options = OptionsFor(size(), std::get<1>(GetParam()), std::get<2>(GetParam()));
+    for (GroupOptions& one : options) one.check_calls = size() == 3;
+    OnEveryRank(options, [&](int, absl::StatusOr<std::unique_ptr<Communicator>> group) {
+      ASSERT_TRUE(group.ok()) << group.status();
+      body(**group);
+    });
   }
 };
 
@@ -111,6 +62,7 @@ TEST_P(CommunicatorTest, AllReduceEqualsTheReferenceForEveryTypeOperationAndLeng
     for (const size_t count : {0, 1, 7, 1000, 20011}) {
       for (const DataType type : kTypes) {
         for (const ReduceOp op : kOps) {
+          if (!Exists(type, op)) continue;
           Bytes data = Input(group.rank(), count, type, op);
           const absl::Status status = group.AllReduce(data.data(), count, type, op, Soon());
           ASSERT_TRUE(status.ok()) << status;
@@ -173,27 +125,156 @@ TEST_P(CommunicatorTest, BroadcastGivesEveryRankTheRootsBytes) {
   Run([&](Communicator& group) {
     for (int root = 0; root < size(); ++root) {
       for (const size_t count : {0, 1, 7, 1000, 3000017}) {
-        Bytes data = Input(group.rank(), count, DataType::kUint8, ReduceOp::kSum);
+        Bytes data = Pattern(group.rank(), count);
         ASSERT_TRUE(group.Broadcast(data.data(), count, root, Soon()).ok());
-        ASSERT_TRUE(data == Input(root, count, DataType::kUint8, ReduceOp::kSum));
+        ASSERT_TRUE(data == Pattern(root, count));
       }
+    }
+  });
+}
+
+TEST_P(CommunicatorTest, ReduceScatterGivesEveryRankItsPartOfTheReduction) {
+  Run([&](Communicator& group) {
+    for (const size_t count : {0, 1, 5, 700, 20011}) {
+      for (const DataType type : kTypes) {
+        for (const ReduceOp op : kOps) {
+          if (!Exists(type, op)) continue;
+          const auto counts = UnevenParts(count);
+          const Bytes input = Input(group.rank(), Sum(counts), type, op);
+          Bytes output(counts[group.rank()] * SizeOf(type));
+          const absl::Status status =
+              group.ReduceScatter(input.data(), counts, output.data(), type, op, Soon());
+          ASSERT_TRUE(status.ok()) << status;
+          ASSERT_TRUE(output == PartOf(Expected(size(), Sum(counts), type, op), counts,
+                                       group.rank(), SizeOf(type)))
+              << "rank " << group.rank() << " count " << count << " type " << NameOf(type) << " op "
+              << NameOf(op);
+          ASSERT_TRUE(input == Input(group.rank(), Sum(counts), type, op));
+        }
+      }
+    }
+  });
+}
+
+TEST_P(CommunicatorTest, ReduceScatterWorksWhereThePartLies) {
+  Run([&](Communicator& group) {
+    for (const size_t count : {100, 50021}) {
+      const auto counts = UnevenParts(count);
+      Bytes data = Input(group.rank(), Sum(counts), DataType::kFloat32, ReduceOp::kMean);
+      Bytes wanted = data;
+      const Bytes part = PartOf(Expected(size(), Sum(counts), DataType::kFloat32, ReduceOp::kMean),
+                                counts, group.rank(), 4);
+      const size_t offset = 4 * Sum(std::span(counts).first(group.rank()));
+      std::copy(part.begin(), part.end(), wanted.begin() + static_cast<ptrdiff_t>(offset));
+      ASSERT_TRUE(group
+                      .ReduceScatter(data.data(), counts, data.data() + offset, DataType::kFloat32,
+                                     ReduceOp::kMean, Soon())
+                      .ok());
+      ASSERT_TRUE(data == wanted);
     }
   });
 }
 
 TEST_P(CommunicatorTest, AllGatherPutsTheInputsInRankOrder) {
   Run([&](Communicator& group) {
-    for (const size_t count : {0, 1, 7, 1000, 700001}) {
-      const Bytes input = Input(group.rank(), count, DataType::kUint8, ReduceOp::kSum);
+    for (const size_t count : {0, 1, 7, 1000, 16385, 700001}) {
+      const std::vector<size_t> sizes(size(), count);
+      const Bytes input = Pattern(group.rank(), count);
       Bytes output(count * size());
       ASSERT_TRUE(group.AllGather(input.data(), count, output.data(), Soon()).ok());
-      Bytes expected;
-      for (int rank = 0; rank < size(); ++rank) {
-        const Bytes part = Input(rank, count, DataType::kUint8, ReduceOp::kSum);
-        expected.insert(expected.end(), part.begin(), part.end());
+      ASSERT_TRUE(output == Gathered(sizes));
+    }
+  });
+}
+
+TEST_P(CommunicatorTest, AllGatherVTakesPartsOfEverySizeAlsoInPlace) {
+  Run([&](Communicator& group) {
+    for (const size_t count : {0, 1, 7, 1000, 70001}) {
+      const auto sizes = UnevenParts(count);
+      const Bytes input = Pattern(group.rank(), sizes[group.rank()]);
+      Bytes output(Sum(sizes)), same(Sum(sizes));
+      ASSERT_TRUE(group.AllGatherV(input.data(), sizes, output.data(), Soon()).ok());
+      ASSERT_TRUE(output == Gathered(sizes));
+      std::byte* const own = same.data() + Sum(std::span(sizes).first(group.rank()));
+      std::copy(input.begin(), input.end(), own);
+      ASSERT_TRUE(group.AllGatherV(own, sizes, same.data(), Soon()).ok());
+      ASSERT_TRUE(same == output);
+    }
+  });
+}
+
+TEST_P(CommunicatorTest, AllToAllVBringsEveryRanksPartToEveryOther) {
+  // What `from` has for `to`, with no part for some.
+  const auto part = [](int from, int to, size_t most) {
+    return Pattern(from * 31 + to, most * static_cast<size_t>((from * 3 + to) % 4) / 3);
+  };
+  Run([&](Communicator& group) {
+    for (const size_t most : {0, 1, 1000, 300001}) {
+      std::vector<size_t> sent, received;
+      Bytes input, expected;
+      for (int other = 0; other < size(); ++other) {
+        const Bytes to = part(group.rank(), other, most), from = part(other, group.rank(), most);
+        sent.push_back(to.size());
+        received.push_back(from.size());
+        input.insert(input.end(), to.begin(), to.end());
+        expected.insert(expected.end(), from.begin(), from.end());
       }
+      Bytes output(expected.size());
+      const absl::Status status =
+          group.AllToAllV(input.data(), sent, output.data(), received, Soon());
+      ASSERT_TRUE(status.ok()) << status;
       ASSERT_TRUE(output == expected);
     }
+  });
+}
+
+TEST_P(CommunicatorTest, SentMessagesArriveInOrderBetweenEveryTwoRanks) {
+  Run([&](Communicator& group) {
+    // Every pair meets in the same order on all ranks.
+    for (int low = 0; low < size(); ++low) {
+      for (int high = low + 1; high < size(); ++high) {
+        for (const size_t bytes : {0, 1, 3, 1000, 800001}) {
+          const bool up = (low + high + bytes) % 2 == 0;
+          const int from = up ? low : high, to = up ? high : low;
+          Bytes data = Pattern(from, bytes);
+          if (group.rank() == from) {
+            ASSERT_TRUE(group.Send(data.data(), bytes, to, Soon()).ok());
+          }
+          if (group.rank() != to) continue;
+          Bytes come(bytes);
+          ASSERT_TRUE(group.Receive(come.data(), bytes, from, Soon()).ok());
+          ASSERT_TRUE(come == data);
+        }
+      }
+    }
+    ASSERT_TRUE(group.Barrier(Soon()).ok());
+  });
+}
+
+TEST_P(CommunicatorTest, MessagesRoundTheRingAndAllToAllFollowEachOtherAtOnce) {
+  Run([&](Communicator& group) {
+    if (size() == 1) return;
+    for (int distance = 1; distance < size(); ++distance) {
+      const int right = (group.rank() + distance) % size();
+      const int left = (group.rank() + size() - distance) % size();
+      int sent = group.rank(), come = -1;
+      // In a circle somebody has to receive first; of the circle of `distance` the lowest rank
+      // does.
+      int lowest = group.rank();
+      for (int next = right; next != group.rank(); next = (next + distance) % size()) {
+        lowest = std::min(lowest, next);
+      }
+      const auto receive = [&] { return group.Receive(&come, sizeof(come), left, Soon()); };
+      const auto send = [&] { return group.Send(&sent, sizeof(sent), right, Soon()); };
+      const bool first = lowest == group.rank();
+      ASSERT_TRUE((first ? receive() : send()).ok());
+      ASSERT_TRUE((first ? send() : receive()).ok());
+      ASSERT_EQ(come, left);
+    }
+    const std::vector<size_t> sizes(size(), sizeof(int));
+    std::vector<int> input(size(), group.rank()), output(size());
+    ASSERT_TRUE(group.AllToAllV(input.data(), sizes, output.data(), sizes, Soon()).ok());
+    for (int rank = 0; rank < size(); ++rank) ASSERT_EQ(output[rank], rank);
   });
 }
 
@@ -228,14 +309,14 @@ std::string NameOf(const testing::TestParamInfo<std::tuple<int, Transport, int>>
 
 constexpr int kOneNode = 1 << 16;
 INSTANTIATE_TEST_SUITE_P(OneNode, CommunicatorTest,
-                         testing::Combine(testing::Values(1, 2, 3, 4, 5),
+                         testing::Combine(testing::Values(1, 2, 3, 4, 5, 8),
                                           testing::Values(Transport::kTcp,
                                                           Transport::kSharedMemory),
                                           testing::Values(kOneNode)),
                          NameOf);
 INSTANTIATE_TEST_SUITE_P(ManyNodes, CommunicatorTest,
-                         testing::Combine(testing::Values(2, 4, 5),
-                                          testing::Values(Transport::kAuto), testing::Values(1, 2)),
+                         testing::Combine(testing::Values(2, 5, 8),
+                                          testing::Values(Transport::kAuto), testing::Values(1, 3)),
                          NameOf);
 
 TEST(Communicator, AGroupOfOneNeedsNoNetworkAndChangesNothing) {

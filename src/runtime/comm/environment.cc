@@ -3,7 +3,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "runtime/comm/communicator.h"
+#include "runtime/comm/group_options.h"
 
 namespace tutti::comm {
 namespace {
@@ -29,18 +29,27 @@ absl::StatusOr<GroupOptions::Transport> TransportFromEnvironment() {
   if (text == "auto") return GroupOptions::Transport::kAuto;
   if (text == "tcp") return GroupOptions::Transport::kTcp;
   if (text == "shm") return GroupOptions::Transport::kSharedMemory;
+  if (text == "ucx") return GroupOptions::Transport::kUcx;
   return absl::InvalidArgumentError(
-      absl::StrCat("TUTTI_TRANSPORT=\"", text, "\": not one of auto, tcp, shm"));
+      absl::StrCat("TUTTI_TRANSPORT=\"", text, "\": not one of auto, tcp, shm, ucx"));
+}
+
+absl::StatusOr<bool> Flag(const char* name) {
+  TUTTI_ASSIGN_OR_RETURN(const int value, Number(name, 0, 0, 1));
+  return value == 1;
 }
 
 constexpr int kMostRanks = 1 << 16;
+constexpr int kMostStreams = 64;
 
 }  // namespace
 
 absl::StatusOr<GroupOptions> GroupOptionsFromEnvironment() {
   GroupOptions options;
-  if (std::getenv("RANK") == nullptr) return options;
-  if (std::getenv("WORLD_SIZE") == nullptr) {
+  const bool has_rank = std::getenv("RANK") != nullptr;
+  // A newcomer to a running group has no rank yet.
+  if (!has_rank && std::getenv("TUTTI_ELASTIC") == nullptr) return options;
+  if (has_rank && std::getenv("WORLD_SIZE") == nullptr) {
     return absl::InvalidArgumentError("RANK is set, but WORLD_SIZE is not");
   }
   TUTTI_ASSIGN_OR_RETURN(options.size, Number("WORLD_SIZE", 1, 1, kMostRanks));
@@ -53,6 +62,11 @@ absl::StatusOr<GroupOptions> GroupOptionsFromEnvironment() {
   options.address = Text("TUTTI_NODE_ADDRESS", knows_master ? "" : options.address);
   options.token = Text("TUTTI_JOB_TOKEN", "");
   TUTTI_ASSIGN_OR_RETURN(options.transport, TransportFromEnvironment());
+  TUTTI_ASSIGN_OR_RETURN(options.tcp_streams,
+                         Number("TUTTI_COMM_STREAMS", options.tcp_streams, 0, kMostStreams));
+  TUTTI_ASSIGN_OR_RETURN(options.encrypt, Flag("TUTTI_COMM_TLS"));
+  TUTTI_ASSIGN_OR_RETURN(options.deterministic, Flag("TUTTI_COMM_DETERMINISTIC"));
+  TUTTI_ASSIGN_OR_RETURN(options.check_calls, Flag("TUTTI_COMM_CHECK"));
   return options;
 }
 

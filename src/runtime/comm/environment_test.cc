@@ -92,7 +92,7 @@ TEST(GroupOptionsFromEnvironment, NamesTheVariableThatIsWrong) {
   EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "0"}}),
             "MASTER_PORT=\"0\": not a number from 1 to 65535");
   EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TUTTI_TRANSPORT", "rdma"}}),
-            "TUTTI_TRANSPORT=\"rdma\": not one of auto, tcp, shm");
+            "TUTTI_TRANSPORT=\"rdma\": not one of auto, tcp, shm, ucx");
 }
 
 }  // namespace

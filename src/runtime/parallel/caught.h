@@ -7,23 +7,23 @@
 
 #include "absl/status/statusor.h"
 #include "base/status.h"
+#include "runtime/comm/stream.h"
 #include "runtime/models/synchronized_batch_norm.h"
-#include "runtime/parallel/collective_lane.h"
 
 namespace tutti::parallel {
 
 // What `body` returns or throws. A lost rank is the reason rather than what fails because of it.
 template <typename Result, typename Body>
-absl::StatusOr<Result> Caught(const CollectiveLane& lane, const Body& body) {
+absl::StatusOr<Result> Caught(const comm::Stream& stream, const Body& body) {
   try {
     return body();
   } catch (const models::SumFailed& error) {
     return error.status;
   } catch (const c10::Error& error) {
-    TUTTI_RETURN_IF_ERROR(lane.status());
+    TUTTI_RETURN_IF_ERROR(stream.status());
     return absl::InternalError(error.what_without_backtrace());
   } catch (const std::exception& error) {
-    TUTTI_RETURN_IF_ERROR(lane.status());
+    TUTTI_RETURN_IF_ERROR(stream.status());
     return absl::InternalError(error.what());
   }
 }

@@ -13,14 +13,14 @@
 namespace tutti::parallel {
 namespace {
 
-CollectiveLane::Collective BroadcastOf(torch::Tensor tensor, base::Deadline deadline) {
+comm::Stream::Collective BroadcastOf(torch::Tensor tensor, base::Deadline deadline) {
   return [tensor, deadline](comm::Communicator& communicator) {
     return communicator.Broadcast(tensor.mutable_data_ptr(), tensor.nbytes(), 0, deadline);
   };
 }
 
-CollectiveLane::Collective SumOf(void* data, size_t count, comm::DataType type,
-                                 base::Deadline deadline) {
+comm::Stream::Collective SumOf(void* data, size_t count, comm::DataType type,
+                               base::Deadline deadline) {
   return [=](comm::Communicator& communicator) {
     return communicator.AllReduce(data, count, type, comm::ReduceOp::kSum, deadline);
   };
@@ -54,13 +54,13 @@ DataParallel::DataParallel(models::Model model, std::unique_ptr<comm::Communicat
       not_reduced_(NotFlattened(model_)),
       tail_(buffers_.numel(), communicator->size()),
       buckets_(FlattenParameters(model_, options.bucket_bytes, tail_.size())),
-      lane_(std::move(communicator)) {
-  reducer_ = std::make_unique<GradientReducer>(buckets_, lane_);
+      stream_(std::move(communicator)) {
+  reducer_ = std::make_unique<GradientReducer>(buckets_, stream_);
   if (options_.synchronized_batch_norm && world_size() > 1) {
     models::UseSynchronizedBatchNorm(model_, [this](torch::Tensor& sums) {
-      return lane_.Run(SumOf(sums.mutable_data_ptr(), static_cast<size_t>(sums.numel()),
-                             comm::DataType::kFloat64, deadline_),
-                       deadline_);
+      return stream_.Run(SumOf(sums.mutable_data_ptr(), static_cast<size_t>(sums.numel()),
+                               comm::DataType::kFloat64, deadline_),
+                         deadline_);
     });
   }
 }
@@ -70,18 +70,18 @@ DataParallel::~DataParallel() {
 }
 
 absl::Status DataParallel::Synchronize(base::Deadline deadline) {
-  for (const auto& bucket : buckets_) lane_.Issue(BroadcastOf(bucket->values(), deadline));
-  for (const torch::Tensor& tensor : not_reduced_) lane_.Issue(BroadcastOf(tensor, deadline));
+  for (const auto& bucket : buckets_) stream_.Issue(BroadcastOf(bucket->values(), deadline));
+  for (const torch::Tensor& tensor : not_reduced_) stream_.Issue(BroadcastOf(tensor, deadline));
   return Broadcast(buffers_, deadline);
 }
 
 absl::Status DataParallel::Broadcast(torch::Tensor tensor, base::Deadline deadline) {
-  return lane_.Run(BroadcastOf(std::move(tensor), deadline), deadline);
+  return stream_.Run(BroadcastOf(std::move(tensor), deadline), deadline);
 }
 
 absl::Status DataParallel::SumOverRanks(std::span<double> values, base::Deadline deadline) {
-  return lane_.Run(SumOf(values.data(), values.size(), comm::DataType::kFloat64, deadline),
-                   deadline);
+  return stream_.Run(SumOf(values.data(), values.size(), comm::DataType::kFloat64, deadline),
+                     deadline);
 }
 
 torch::Tensor DataParallel::Logits(const torch::Tensor& images) {
@@ -91,7 +91,7 @@ torch::Tensor DataParallel::Logits(const torch::Tensor& images) {
 }
 
 absl::StatusOr<torch::Tensor> DataParallel::Predict(const torch::Tensor& images) {
-  return Caught<torch::Tensor>(lane_, [&]() -> absl::StatusOr<torch::Tensor> {
+  return Caught<torch::Tensor>(stream_, [&]() -> absl::StatusOr<torch::Tensor> {
     torch::NoGradGuard no_grad;
     model_->eval();
     return Logits(images);
@@ -102,7 +102,7 @@ absl::StatusOr<StepResult> DataParallel::Step(const torch::Tensor& images,
                                               const torch::Tensor& labels,
                                               base::Deadline deadline) {
   deadline_ = deadline;
-  return Caught<StepResult>(lane_, [&] { return TryStep(images, labels); });
+  return Caught<StepResult>(stream_, [&] { return TryStep(images, labels); });
 }
 
 absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
@@ -110,7 +110,7 @@ absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
   StepResult result;
   LapTimer timer;
   total_count_ = labels.size(0);
-  const int64_t counted = lane_.Issue(SumOf(&total_count_, 1, comm::DataType::kInt64, deadline_));
+  const int64_t counted = stream_.Issue(SumOf(&total_count_, 1, comm::DataType::kInt64, deadline_));
   reducer_->Begin(deadline_);
   int64_t correct = 0;
   const torch::Tensor loss = Forward(images, labels, correct);
@@ -118,7 +118,7 @@ absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
              {loss.defined() ? loss.item<double>() : 0, correct, stop_requested_});
   result.times.forward = timer.Lap();
 
-  TUTTI_RETURN_IF_ERROR(lane_.Wait(counted, deadline_));
+  TUTTI_RETURN_IF_ERROR(stream_.Wait(counted, deadline_));
   result.times.communication = timer.Lap();
   if (loss.defined()) (loss / static_cast<double>(total_count_)).backward();
   result.times.backward = timer.Lap();

@@ -20,9 +20,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/comm/stream.h"
 #include "runtime/models/model.h"
 #include "runtime/parallel/bucket.h"
-#include "runtime/parallel/collective_lane.h"
 #include "runtime/parallel/gradient_reducer.h"
 #include "runtime/parallel/step_tail.h"
 #include "runtime/parallel/strategy.h"
@@ -47,8 +47,8 @@ class DataParallel final : public Strategy {
       const DataParallelOptions& options);
   ~DataParallel() override;
 
-  int rank() const override { return lane_.rank(); }
-  int world_size() const override { return lane_.size(); }
+  int rank() const override { return stream_.rank(); }
+  int world_size() const override { return stream_.size(); }
   absl::Status Synchronize(base::Deadline deadline) override;
   absl::StatusOr<StepResult> Step(const torch::Tensor& images, const torch::Tensor& labels,
                                   base::Deadline deadline) override;
@@ -77,7 +77,7 @@ class DataParallel final : public Strategy {
   std::vector<torch::Tensor> not_reduced_;  // other buffers (counters) and frozen parameters
   StepTail tail_;                           // of the first bucket
   std::vector<std::unique_ptr<Bucket>> buckets_;
-  CollectiveLane lane_;  // its thread works on all above
+  comm::Stream stream_;  // its thread works on all above
   std::unique_ptr<GradientReducer> reducer_;
 };
 

@@ -25,8 +25,8 @@ comm::DataType DataTypeOf(const torch::Tensor& tensor) {
 }  // namespace
 
 GradientReducer::GradientReducer(const std::vector<std::unique_ptr<Bucket>>& buckets,
-                                 CollectiveLane& lane)
-    : buckets_(buckets), lane_(lane), missing_(buckets.size()) {
+                                 comm::Stream& stream)
+    : buckets_(buckets), stream_(stream), missing_(buckets.size()) {
   for (size_t i = 0; i < buckets.size(); ++i) {
     for (const Bucket::Slot& slot : buckets[i]->slots()) {
       torch::autograd::impl::set_post_acc_grad_hooks(
@@ -59,14 +59,14 @@ void GradientReducer::Ready(size_t bucket) {
 
 absl::Status GradientReducer::Finish() {
   while (launched_ < buckets_.size()) Launch(launched_++);
-  return lane_.Wait(last_ticket_, deadline_);
+  return stream_.Wait(last_ticket_, deadline_);
 }
 
 void GradientReducer::Launch(size_t bucket) {
   torch::Tensor& memory = buckets_[bucket]->reduced();
-  last_ticket_ = lane_.Issue([data = memory.mutable_data_ptr(), count = memory.numel(),
-                              type = DataTypeOf(memory),
-                              deadline = deadline_](comm::Communicator& communicator) {
+  last_ticket_ = stream_.Issue([data = memory.mutable_data_ptr(), count = memory.numel(),
+                                type = DataTypeOf(memory),
+                                deadline = deadline_](comm::Communicator& communicator) {
     return communicator.AllReduce(data, static_cast<size_t>(count), type, comm::ReduceOp::kSum,
                                   deadline);
   });

@@ -1,7 +1,7 @@
 // Begins each bucket's all-reduce as soon as its last gradient is there, while backward goes on.
 //
 //   backward  | fc | layer3 ....... | layer2 ....... | layer1 ....... |
-//   lane           ^bucket 0: ======   ^bucket 1: ======   ^bucket 2: =====
+//   stream         ^bucket 0: ======   ^bucket 1: ======   ^bucket 2: =====
 //
 // Buckets begin in the order of their index on every rank, whatever order gradients come in, so
 // that ranks never meet in different buckets. Parameters that backward does not reach count as
@@ -15,15 +15,15 @@
 
 #include "absl/status/status.h"
 #include "base/deadline.h"
+#include "runtime/comm/stream.h"
 #include "runtime/parallel/bucket.h"
-#include "runtime/parallel/collective_lane.h"
 
 namespace tutti::parallel {
 
 class GradientReducer {
  public:
   // Both must outlive the reducer.
-  GradientReducer(const std::vector<std::unique_ptr<Bucket>>& buckets, CollectiveLane& lane);
+  GradientReducer(const std::vector<std::unique_ptr<Bucket>>& buckets, comm::Stream& stream);
   ~GradientReducer();
 
   // Zeroes the gradients; call before backward. `deadline` is the one of the step's collectives.
@@ -36,7 +36,7 @@ class GradientReducer {
   void Launch(size_t bucket);
 
   const std::vector<std::unique_ptr<Bucket>>& buckets_;
-  CollectiveLane& lane_;
+  comm::Stream& stream_;
   std::vector<size_t> missing_;  // gradients, per bucket
   size_t launched_ = 0;
   int64_t last_ticket_ = 0;

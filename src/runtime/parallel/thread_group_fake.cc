@@ -1,124 +1,108 @@
 #include "runtime/parallel/thread_group_fake.h"
 
-#include <cstring>
 #include <thread>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
+#include "runtime/comm/join.h"
+#include "runtime/comm/rendezvous/socket.h"
 
 namespace tutti::parallel {
 namespace {
 
-// Where the ranks meet: the last to come does the work for all. `work` gets every rank's pointer.
-class Meeting {
+using comm::DataType;
+using comm::ReduceOp;
+
+// All but all-reduce are the group's.
+class Watched final : public comm::Communicator {
  public:
-  Meeting(int size, ThreadGroupWatch watch)
-      : watch_(std::move(watch)), pointers_(static_cast<size_t>(size)) {}
-
-  const ThreadGroupWatch& watch() const { return watch_; }
-
-  absl::Status Meet(int rank, void* data, base::Deadline deadline,
-                    const std::function<void(const std::vector<void*>&)>& work) {
-    absl::MutexLock lock(&mutex_);
-    if (!status_.ok()) return status_;
-    pointers_[static_cast<size_t>(rank)] = data;
-    const int64_t round = round_;
-    if (++arrived_ == pointers_.size()) {
-      work(pointers_);
-      arrived_ = 0;
-      ++round_;
-      return absl::OkStatus();
-    }
-    const auto over = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
-      return round_ != round || !status_.ok();
-    };
-    if (!mutex_.AwaitWithTimeout(absl::Condition(&over), deadline.Remaining())) {
-      status_ = absl::DeadlineExceededError("some rank did not come");
-    }
-    return round_ != round ? absl::OkStatus() : status_;
-  }
-
-  absl::Status Fail(absl::Status status) {
-    absl::MutexLock lock(&mutex_);
-    if (status_.ok()) status_ = std::move(status);
-    return status_;
-  }
-
- private:
-  const ThreadGroupWatch watch_;
-  absl::Mutex mutex_;
-  std::vector<void*> pointers_ ABSL_GUARDED_BY(mutex_);
-  size_t arrived_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t round_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);
-};
-
-template <typename T>
-void Sum(const std::vector<void*>& pointers, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    T sum = 0;
-    for (void* pointer : pointers) sum += static_cast<T*>(pointer)[i];
-    for (void* pointer : pointers) static_cast<T*>(pointer)[i] = sum;
-  }
-}
-
-class ThreadCommunicator final : public comm::Communicator {
- public:
-  ThreadCommunicator(int rank, int size, std::shared_ptr<Meeting> meeting)
-      : rank_(rank), size_(size), meeting_(std::move(meeting)) {}
-  ~ThreadCommunicator() override {
-    (void)meeting_->Fail(absl::UnavailableError(absl::StrCat("rank ", rank_, " left")));
-  }
+  Watched(std::unique_ptr<comm::Communicator> group, const ThreadGroupWatch& watch)
+      : group_(std::move(group)), watch_(watch), rank_(group_->rank()), size_(group_->size()) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-
-  absl::Status AllReduce(void* data, size_t count, comm::DataType type, comm::ReduceOp op,
+  comm::Placement placement() const override {
+    return group_ == nullptr ? comm::Placement() : group_->placement();
+  }
+  absl::Status AllReduce(void* data, size_t count, DataType type, ReduceOp op,
                          base::Deadline deadline) override {
-    if (op != comm::ReduceOp::kSum) return absl::UnimplementedError("sum only");
-    if (meeting_->watch().on_all_reduce) {
-      if (auto status = meeting_->watch().on_all_reduce(rank_, count); !status.ok()) {
-        return meeting_->Fail(status);
-      }
-    }
-    return meeting_->Meet(rank_, data, deadline, [&](const std::vector<void*>& pointers) {
-      if (type == comm::DataType::kFloat64) Sum<double>(pointers, count);
-      if (type == comm::DataType::kFloat32) Sum<float>(pointers, count);
-      if (type == comm::DataType::kInt64) Sum<int64_t>(pointers, count);
-    });
+    if (fault_.ok()) fault_ = watch_.on_all_reduce(rank_, count);
+    if (!fault_.ok()) group_.reset();
+    return Do([&] { return group_->AllReduce(data, count, type, op, deadline); });
   }
-
+  absl::Status ReduceScatter(const void* input, std::span<const size_t> counts, void* output,
+                             DataType type, ReduceOp op, base::Deadline deadline) override {
+    return Do([&] { return group_->ReduceScatter(input, counts, output, type, op, deadline); });
+  }
   absl::Status Broadcast(void* data, size_t bytes, int root, base::Deadline deadline) override {
-    return meeting_->Meet(rank_, data, deadline, [&](const std::vector<void*>& pointers) {
-      for (void* pointer : pointers)
-        std::memmove(pointer, pointers[static_cast<size_t>(root)], bytes);
-    });
+    return Do([&] { return group_->Broadcast(data, bytes, root, deadline); });
   }
-
-  absl::Status AllGather(const void*, size_t, void*, base::Deadline) override {
-    return absl::UnimplementedError("no all-gather between threads");
+  absl::Status AllGather(const void* input, size_t bytes, void* output,
+                         base::Deadline deadline) override {
+    return Do([&] { return group_->AllGather(input, bytes, output, deadline); });
   }
-
+  absl::Status AllGatherV(const void* input, std::span<const size_t> bytes, void* output,
+                          base::Deadline deadline) override {
+    return Do([&] { return group_->AllGatherV(input, bytes, output, deadline); });
+  }
+  absl::Status AllToAllV(const void* input, std::span<const size_t> send_bytes, void* output,
+                         std::span<const size_t> receive_bytes, base::Deadline deadline) override {
+    return Do(
+        [&] { return group_->AllToAllV(input, send_bytes, output, receive_bytes, deadline); });
+  }
   absl::Status Barrier(base::Deadline deadline) override {
-    return meeting_->Meet(rank_, nullptr, deadline, [](const std::vector<void*>&) {});
+    return Do([&] { return group_->Barrier(deadline); });
+  }
+  absl::Status Send(const void* data, size_t bytes, int to, base::Deadline deadline) override {
+    return Do([&] { return group_->Send(data, bytes, to, deadline); });
+  }
+  absl::Status Receive(void* data, size_t bytes, int from, base::Deadline deadline) override {
+    return Do([&] { return group_->Receive(data, bytes, from, deadline); });
+  }
+  absl::StatusOr<std::unique_ptr<comm::Communicator>> NewGroup(std::span<const int> ranks,
+                                                               base::Deadline deadline) override {
+    if (!fault_.ok()) return fault_;
+    return group_->NewGroup(ranks, deadline);
   }
 
  private:
+  template <typename Call>
+  absl::Status Do(const Call& call) {
+    return fault_.ok() ? call() : fault_;
+  }
+
+  std::unique_ptr<comm::Communicator> group_;  // null when the test has failed it
+  const ThreadGroupWatch watch_;
   const int rank_;
   const int size_;
-  const std::shared_ptr<Meeting> meeting_;
+  absl::Status fault_;
 };
+
+comm::GroupOptions Options(int rank, int size, int port) {
+  comm::GroupOptions options;
+  options.rank = rank;
+  options.size = size;
+  options.master_port = port;
+  options.token = "of a test";
+  return options;
+}
 
 }  // namespace
 
 std::vector<std::unique_ptr<comm::Communicator>> MakeThreadGroup(int size, ThreadGroupWatch watch) {
-  const auto meeting = std::make_shared<Meeting>(size, std::move(watch));
-  std::vector<std::unique_ptr<comm::Communicator>> group;
+  base::UniqueFd listener = comm::Listen({"127.0.0.1", 0}).value();
+  const int port = comm::PortOf(listener.get()).value();
+  std::vector<std::unique_ptr<comm::Communicator>> group(static_cast<size_t>(size));
+  std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
-    group.push_back(std::make_unique<ThreadCommunicator>(rank, size, meeting));
+    threads.emplace_back([&, rank] {
+      auto& own = group[static_cast<size_t>(rank)];
+      own = comm::Join(Options(rank, size, port),
+                       rank == 0 ? std::move(listener) : base::UniqueFd(), {})
+                .value();
+      if (watch.on_all_reduce) own = std::make_unique<Watched>(std::move(own), watch);
+    });
   }
+  for (std::thread& thread : threads) thread.join();
   return group;
 }
 

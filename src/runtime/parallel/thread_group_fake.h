@@ -1,5 +1,5 @@
-// A group whose ranks are threads of one process, for tests: collectives add in rank order through
-// shared memory, a test can watch and fail them. Each communicator is used by one thread at a time.
+// For tests: a real group whose ranks are threads of this process, which a test can watch and fail.
+// Each communicator is used by one thread at a time.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 namespace tutti::parallel {
 
 struct ThreadGroupWatch {
-  // Called by each rank as it enters an all-reduce of `count` elements; an error fails it there,
-  // and with it the group.
+  // Called by each rank as it enters an all-reduce of `count` elements; an error is that call's,
+  // and this rank leaves the group with it.
   std::function<absl::Status(int rank, size_t count)> on_all_reduce;
 };
 

@@ -48,14 +48,36 @@ class BufferFlow final : public Flow {
 
 }  // namespace
 
-Links::Links(int rank, int size, std::vector<std::unique_ptr<Channel>> channels,
-             std::unique_ptr<Membership> membership, int spins)
+Links::Links(int rank, std::vector<std::unique_ptr<Channel>> channels,
+             std::unique_ptr<Connector> connector, std::unique_ptr<Membership> membership,
+             int spins)
     : rank_(rank),
-      size_(size),
+      size_(static_cast<int>(channels.size())),
       patience_(spins),
       socket_patience_(spins / kLooksPerSystemCall),
       channels_(std::move(channels)),
+      connector_(std::move(connector)),
       membership_(std::move(membership)) {}
+
+absl::Status Links::Reach(int peer, base::Deadline deadline) {
+  if (channels_[peer] != nullptr) return absl::OkStatus();
+  auto channel = connector_->Reach(peer, {deadline, membership_->ended_fd()});
+  if (channel.ok()) {
+    channels_[peer] = *std::move(channel);
+    return absl::OkStatus();
+  }
+  if (membership_->ended()) return membership_->Check();
+  const bool late = absl::IsDeadlineExceeded(channel.status());
+  return membership_->Accuse(peer, late ? Reason::kLate : Reason::kClosed);
+}
+
+// In the order of the ranks: see Connector.
+absl::Status Links::ReachAll(base::Deadline deadline) {
+  for (int peer = 0; peer < size_; ++peer) {
+    if (peer != rank_) TUTTI_RETURN_IF_ERROR(Reach(peer, deadline));
+  }
+  return absl::OkStatus();
+}
 
 // What is ready, up to kPiece, in one call.
 absl::StatusOr<size_t> Links::SendSome(Flow& flow, int to) {

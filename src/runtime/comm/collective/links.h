@@ -6,6 +6,14 @@
 // takes, and no cycle of ranks that all wait to send can stand still. It ends when the flow is done
 // and nothing that was sent waits in this process any more (Channel::Flush): a rank that has left a
 // collective owes nobody a byte, so the proofs need not know what a channel does with bytes.
+//
+// Links that few need are made when they are first needed, by both sides, inside the call that
+// needs them. That cannot deadlock either. Suppose the program is one that would end if every send
+// waited for its receive; then its calls can be put in an order in which every rank's come in its
+// own order. Take the first of them that is not finished: all ranks that take part in it have
+// finished what they had to do before, so they are inside it or come to it, and nobody in it waits
+// for anybody outside. Those that connect are answered by those that accept (connect.h), who
+// also answer ranks that are inside later calls, and so never stand in their way.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +23,7 @@
 
 #include "base/deadline.h"
 #include "runtime/comm/rendezvous/membership.h"
+#include "runtime/comm/transport/connect.h"
 #include "runtime/comm/transport/transport.h"
 
 namespace tutti::comm {
@@ -64,17 +73,30 @@ class SpinLimit {
 // Not thread-safe.
 class Links {
  public:
-  // `channels[r]` leads to rank r, or is null where no collective needs it (see NeedsLink).
-  // `spins`: how often to look at shared memory again before sleeping, at most; a look at a socket
-  // is a system call and counts as ten.
-  Links(int rank, int size, std::vector<std::unique_ptr<Channel>> channels,
-        std::unique_ptr<Membership> membership, int spins);
+  // `channels[r]` leads to rank r, or is null until somebody reaches for it. `spins`: how often to
+  // look at shared memory again before sleeping, at most; a look at a socket is a system call and
+  // counts as ten.
+  Links(int rank, std::vector<std::unique_ptr<Channel>> channels,
+        std::unique_ptr<Connector> connector, std::unique_ptr<Membership> membership, int spins);
 
   int rank() const { return rank_; }
   int size() const { return size_; }
   Membership& membership() { return *membership_; }
+  const Connector& connector() const { return *connector_; }
   int Right(int distance = 1) const { return (rank_ + distance) % size_; }
   int Left(int distance = 1) const { return (rank_ + size_ - distance % size_) % size_; }
+
+  // Whether there is a link, or one that came by itself waits to be used.
+  bool IsConnected(int peer) const {
+    return channels_[peer] != nullptr || connector_->HasCome(peer);
+  }
+  // Makes the links that NeedsLink has not promised: to one rank, which reaches for this one, or,
+  // by all ranks at once, to all. Errors name a rank and end the group.
+  absl::Status Reach(int peer, base::Deadline deadline);
+  absl::Status ReachAll(base::Deadline deadline);
+
+  // The socket of the link with a rank that shares memory; no collective may be under way.
+  int SocketOf(int peer) const { return channels_[peer]->fd(); }
 
   // Until the flow is done. `to` or `from` is -1 when the flow has no such side. Errors name a rank
   // and end the group.
@@ -104,12 +126,14 @@ class Links {
   const int size_;
   SpinLimit patience_;  // with shared memory
   SpinLimit socket_patience_;
+  // In this order: goodbye is said before the channels close, and connections after it are refused.
   std::vector<std::unique_ptr<Channel>> channels_;
+  std::unique_ptr<Connector> connector_;
   std::unique_ptr<Membership> membership_;
 };
 
-// The collectives talk over distances that are powers of two alone (the ring: one), so that a rank
-// of a group of n has at most 2 log2(n) channels.
+// Most collectives talk over distances that are powers of two alone (the ring: one), so that a rank
+// of a group of n begins with at most 2 log2(n) channels.
 bool NeedsLink(int a, int b, int size);
 
 }  // namespace tutti::comm

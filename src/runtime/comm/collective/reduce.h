@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/comm/communicator.h"
+#include "runtime/comm/data_type.h"
 
 namespace tutti::comm {
 

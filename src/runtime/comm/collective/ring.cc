@@ -4,37 +4,12 @@
 #include <cstring>
 
 #include "base/status.h"
+#include "runtime/comm/collective/chunks.h"
 
 namespace tutti::comm {
 namespace {
 
 constexpr size_t kBlock = 128 << 10;  // taken at once: stays in the second-level cache
-
-// `count` elements of `width` bytes cut into `chunks`, all but the last ones of equal length and
-// starting at multiples of a cache line.
-class Chunks {
- public:
-  Chunks(std::byte* data, size_t count, size_t width, int chunks)
-      : data_(data), bytes_(count * width) {
-    const size_t line = std::max<size_t>(64, width);
-    const size_t lines = (bytes_ + line - 1) / line;
-    stride_ = (lines + chunks - 1) / chunks * line;
-  }
-  static Chunks OfEqualSize(std::byte* data, size_t bytes, int chunks) {
-    Chunks result(data, bytes * chunks, 1, chunks);
-    result.stride_ = bytes;
-    return result;
-  }
-  std::span<std::byte> operator[](int chunk) const {
-    const size_t begin = std::min(bytes_, chunk * stride_);
-    return {data_ + begin, std::min(bytes_, begin + stride_) - begin};
-  }
-
- private:
-  std::byte* data_;
-  size_t bytes_;
-  size_t stride_;
-};
 
 // A place in the stream of pieces of one direction. Piece k is chunk rank - k - shift.
 struct Cursor {
@@ -46,9 +21,9 @@ struct Cursor {
 class RingFlow final : public Flow {
  public:
   // The first `reduced` of `pieces` are added by `reduction`.
-  RingFlow(int rank, int size, Chunks chunks, int pieces, int reduced, const Reduction* reduction)
+  RingFlow(int rank, const Chunks& chunks, int pieces, int reduced, const Reduction* reduction)
       : rank_(rank),
-        size_(size),
+        size_(chunks.count()),
         chunks_(chunks),
         pieces_(pieces),
         reduced_(reduced),
@@ -127,7 +102,7 @@ class RingFlow final : public Flow {
 
   const int rank_;
   const int size_;
-  const Chunks chunks_;
+  const Chunks& chunks_;
   const int pieces_;
   const int reduced_;
   const Reduction* const reduction_;
@@ -141,14 +116,13 @@ class RingFlow final : public Flow {
 absl::Status RingAllReduce(Links& links, std::byte* data, size_t count, const Reduction& reduction,
                            base::Deadline deadline) {
   const int n = links.size();
-  const Chunks chunks(data, count, SizeOf(reduction.type), n);
-  RingFlow flow(links.rank(), n, chunks, 2 * n - 2, n - 1, &reduction);
+  const Chunks chunks = Chunks::Even(data, count, SizeOf(reduction.type), n);
+  RingFlow flow(links.rank(), chunks, 2 * n - 2, n - 1, &reduction);
   return links.Move(flow, links.Right(), links.Left(), deadline);
 }
 
-absl::Status RingAllGather(Links& links, std::byte* output, size_t bytes, base::Deadline deadline) {
-  const int n = links.size();
-  RingFlow flow(links.rank(), n, Chunks::OfEqualSize(output, bytes, n), n - 1, 0, nullptr);
+absl::Status RingAllGather(Links& links, const Chunks& output, base::Deadline deadline) {
+  RingFlow flow(links.rank(), output, links.size() - 1, 0, nullptr);
   return links.Move(flow, links.Right(), links.Left(), deadline);
 }
 

@@ -34,6 +34,7 @@
 
 #include <cstddef>
 
+#include "runtime/comm/collective/chunks.h"
 #include "runtime/comm/collective/links.h"
 #include "runtime/comm/collective/reduce.h"
 
@@ -42,8 +43,7 @@ namespace tutti::comm {
 absl::Status RingAllReduce(Links& links, std::byte* data, size_t count, const Reduction& reduction,
                            base::Deadline deadline);
 
-// `output` has a chunk of `bytes` for every rank, this rank's own already filled: the second half
-// of the all-reduce.
-absl::Status RingAllGather(Links& links, std::byte* output, size_t bytes, base::Deadline deadline);
+// Each rank's chunk of `output`, this one's own already filled: the second half of the all-reduce.
+absl::Status RingAllGather(Links& links, const Chunks& output, base::Deadline deadline);
 
 }  // namespace tutti::comm

@@ -36,6 +36,11 @@ std::pair<absl::Status, absl::Status> Both(absl::string_view opener_token,
   return {opener.get(), listener};
 }
 
+std::string PreambleOf(uint32_t version) {
+  return std::string("tutti-comm\n") + static_cast<char>(version) + std::string(3, '\0') +
+         std::string(32, 'n');
+}
+
 TEST(AuthenticateTest, BothSidesAgreeWhenTheyKnowTheSameToken) {
   const auto [opener, listener] = Both("secret", "secret");
   EXPECT_TRUE(opener.ok()) << opener;
@@ -60,8 +65,7 @@ TEST(AuthenticateTest, AListenersOwnProofSentBackToItIsRefused) {
     return Authenticate(ends.b.get(), Side::kListener, "secret", "p", Patient());
   });
   // An opener that knows no token answers with what it got: first the nonce, then the proof.
-  const std::string preamble =
-      std::string("tutti-comm\n") + std::string("\1\0\0\0", 4) + std::string(32, 'n');
+  const std::string preamble = PreambleOf(kProtocolVersion);
   ASSERT_TRUE(Send(ends.a.get(), preamble, Patient()).ok());
   const std::string answer = *Receive(ends.a.get(), preamble.size() + 32, Patient());
   ASSERT_TRUE(Send(ends.a.get(), answer.substr(preamble.size()), Patient()).ok());
@@ -73,12 +77,13 @@ TEST(AuthenticateTest, AnotherVersionIsToldToBothSides) {
   auto listener = std::async(std::launch::async, [&] {
     return Authenticate(ends.b.get(), Side::kListener, "secret", "p", Patient());
   });
-  const std::string preamble =
-      std::string("tutti-comm\n") + std::string("\2\0\0\0", 4) + std::string(32, 'n');
+  const std::string preamble = PreambleOf(kProtocolVersion + 1);
   ASSERT_TRUE(Send(ends.a.get(), preamble, Patient()).ok());
   const absl::Status status = listener.get();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
-  EXPECT_NE(status.message().find("version 2"), absl::string_view::npos) << status;
+  EXPECT_NE(status.message().find("version " + std::to_string(kProtocolVersion + 1)),
+            absl::string_view::npos)
+      << status;
   EXPECT_TRUE(Receive(ends.a.get(), preamble.size(), Patient()).ok());
 }
 

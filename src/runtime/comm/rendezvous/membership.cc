@@ -115,6 +115,17 @@ absl::Status Membership::Begin(const char* what) {
   return absl::OkStatus();
 }
 
+absl::Status Membership::BeginPair(const char* what, int peer, bool connected) {
+  Lock lock(mutex_);
+  what_ = what;
+  roll_.BeginPair(peer, connected);
+  const auto ending = roll_.Ending();
+  if (!ending.has_value()) return absl::OkStatus();
+  roll_.End();
+  Settle();
+  return Error(*ending);
+}
+
 void Membership::End() {
   Lock lock(mutex_);
   roll_.End();
@@ -148,7 +159,7 @@ absl::Status Membership::Accuse(int accused, Reason reason) {
 }
 
 absl::Status Membership::Error(const Departure& departure) const {
-  const std::string when = absl::StrCat(roll_.InCollective() ? "during " : "before ", what_);
+  const std::string when = absl::StrCat(roll_.Busy() ? "during " : "before ", what_);
   std::string text;
   if (departure.clean) {
     text = absl::StrCat("left the group before the others were done (", when, ")");
@@ -167,7 +178,7 @@ void Membership::Settle() {
   changed_.notify_all();
   const auto ending = roll_.Ending();
   // Outside a collective a clean departure is not yet an end: there may be no further collective.
-  if (!ending.has_value() || (ending->clean && !roll_.InCollective())) return;
+  if (!ending.has_value() || (ending->clean && !roll_.Busy())) return;
   if (!ended_.exchange(true, std::memory_order_acq_rel)) Ring(ended_fd_);
 }
 

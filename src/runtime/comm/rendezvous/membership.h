@@ -28,6 +28,8 @@ class Membership {
 
   // Starts the collective `what` ("all-reduce"). The error that has ended the group, if one has.
   absl::Status Begin(const char* what);
+  // The same for an exchange with one other rank (see Roll).
+  absl::Status BeginPair(const char* what, int peer, bool connected);
   void End();
 
   // OK, or the error that ends the collective in progress; CheckWithin waits for one for a while.

@@ -111,7 +111,7 @@ void Describe(Codec& codec, Hello& hello) {
   Rank(codec, hello.rank);
   codec.Number(hello.size, 1, kMostRanks);
   codec.Number(hello.node, 0, kMostRanks - 1);
-  codec.Choice(hello.transport, GroupOptions::Transport::kSharedMemory);
+  codec.Choice(hello.transport, GroupOptions::Transport::kUcx);
   codec.Text(hello.host);
   codec.Text(hello.address);
   codec.Number(hello.port, 0, 65535);
@@ -146,7 +146,7 @@ void Describe(Codec& codec, Query& query) {
 template <typename Codec>
 void Describe(Codec& codec, Accusation& accusation) {
   Rank(codec, accusation.rank);
-  codec.Choice(accusation.reason, Reason::kLate);
+  codec.Choice(accusation.reason, Reason::kPeerLate);
 }
 template <typename Codec>
 void Describe(Codec& codec, Departure& departure) {

@@ -16,7 +16,7 @@
 
 namespace tutti::comm {
 
-inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr uint32_t kProtocolVersion = 2;
 inline constexpr size_t kLongestText = 512;
 inline constexpr int kMostRanks = 1 << 16;
 inline constexpr size_t kLongestMessage = 16 << 20;   // a table of kMostRanks fits
@@ -65,7 +65,11 @@ struct Query {
 };
 
 // A rank misses another: to rank 0, which judges.
-enum class Reason : uint8_t { kClosed, kLate };
+enum class Reason : uint8_t {
+  kClosed,
+  kLate,
+  kPeerLate,  // in an exchange of two, of which the other ranks know nothing
+};
 struct Accusation {
   int rank = 0;
   Reason reason = Reason::kClosed;

@@ -27,21 +27,26 @@ Reception::~Reception() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-absl::StatusOr<Meeting> Reception::Receive() {
-  const Endpoint place{options_.master_address, options_.master_port};
-  absl::StatusOr<base::UniqueFd> listener = Listen(place, options_.address);
-  if (!listener.ok()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("rank 0 cannot ", std::string(listener.status().message()),
-                     "; choose another address or port (MASTER_ADDR, MASTER_PORT)"));
+absl::StatusOr<Meeting> Reception::Receive(base::UniqueFd listener) {
+  if (!listener.valid()) {
+    TUTTI_ASSIGN_OR_RETURN(listener, ListenAtMaster());
   }
-  const absl::Status all_came = AwaitAll(listener->get());
+  const absl::Status all_came = AwaitAll(listener.get());
   const std::lock_guard lock(mutex_);
   if (!all_came.ok()) {
     Dismiss(all_came);
     return all_came;
   }
   return Conclude();
+}
+
+absl::StatusOr<base::UniqueFd> Reception::ListenAtMaster() const {
+  const Endpoint place{options_.master_address, options_.master_port};
+  absl::StatusOr<base::UniqueFd> listener = Listen(place, options_.address);
+  if (listener.ok()) return listener;
+  return absl::FailedPreconditionError(
+      absl::StrCat("rank 0 cannot ", std::string(listener.status().message()),
+                   "; choose another address or port (MASTER_ADDR, MASTER_PORT)"));
 }
 
 absl::Status Reception::AwaitAll(int listener) {

@@ -23,8 +23,8 @@ class Reception {
   Reception(const GroupOptions& options, const Hello& self);
   ~Reception();
 
-  // Once.
-  absl::StatusOr<Meeting> Receive();
+  // Once. `listener`: none for one at the options' master address.
+  absl::StatusOr<Meeting> Receive(base::UniqueFd listener);
 
  private:
   struct Guest {
@@ -35,6 +35,7 @@ class Reception {
   void Hear(base::UniqueFd fd);
   absl::StatusOr<Hello> Introduce(int fd) const;
   void Admit(Hello hello, base::UniqueFd fd);
+  absl::StatusOr<base::UniqueFd> ListenAtMaster() const;
   absl::Status AwaitAll(int listener);
   // These with the mutex held.
   absl::Status CheckGuest(const Hello& hello);

@@ -76,9 +76,10 @@ absl::StatusOr<Meeting> Attend(const GroupOptions& options, const Hello& self) {
 
 }  // namespace
 
-absl::StatusOr<Meeting> Meet(const GroupOptions& options, const Hello& self) {
+absl::StatusOr<Meeting> Meet(const GroupOptions& options, const Hello& self,
+                             base::UniqueFd listener) {
   if (self.rank != 0) return Attend(options, self);
-  return Reception(options, self).Receive();
+  return Reception(options, self).Receive(std::move(listener));
 }
 
 }  // namespace tutti::comm

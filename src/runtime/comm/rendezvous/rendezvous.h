@@ -25,6 +25,9 @@ struct Meeting {
 //   PermissionDenied    rank 0 does not know this rank's token
 //   FailedPrecondition  rank 0 runs another version of the protocol; the port is taken
 //   InvalidArgument     two ranks with the same number, or with different ideas of the group's size
-absl::StatusOr<Meeting> Meet(const GroupOptions& options, const Hello& self);
+//
+// Rank 0 may have begun to listen already.
+absl::StatusOr<Meeting> Meet(const GroupOptions& options, const Hello& self,
+                             base::UniqueFd listener = base::UniqueFd());
 
 }  // namespace tutti::comm

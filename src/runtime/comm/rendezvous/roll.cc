@@ -18,6 +18,7 @@ Roll::Roll(int rank, int size, absl::Duration peer_timeout, absl::Duration now)
       last_tick_(now) {}
 
 void Roll::End() {
+  if (pair_.has_value()) return pair_.reset();
   Progress& own = progress_[rank_];
   own.finished = own.begun;
   if (owed_.has_value() && own.finished >= *owed_) {
@@ -51,8 +52,13 @@ void Roll::Declare(int lost, absl::StatusCode code, absl::string_view text) {
 }
 
 void Roll::Accuse(int accused, Reason reason, absl::Duration now) {
+  if (pair_.has_value()) {
+    pair_->missed = true;
+    if (reason == Reason::kLate) reason = Reason::kPeerLate;
+    if (judge() && gone_[accused]) return;  // in good order: its departure is the error
+  }
   if (!judge()) return Say(0, Accusation{accused, reason});
-  if (reason == Reason::kLate) return Inquire(rank_, accused, now);
+  if (reason != Reason::kClosed) return Inquire(rank_, accused, reason, now);
   Declare(accused, absl::StatusCode::kUnavailable, "connection closed");
 }
 
@@ -91,7 +97,9 @@ void Roll::OnMessageToJudge(int from, const Message& message, absl::Duration now
   if (const auto* accusation = std::get_if<Accusation>(&message)) {
     const int accused = accusation->rank;
     if (accused >= size_ || accused == from) return;
-    if (accusation->reason == Reason::kLate) return Inquire(from, accused, now);
+    if (accusation->reason != Reason::kClosed) {
+      return Inquire(from, accused, accusation->reason, now);
+    }
     // A rank that left in good order and one that is lost already have been told to all.
     if (!gone_[accused]) Declare(accused, absl::StatusCode::kUnavailable, "connection closed");
   } else if (const auto* goodbye = std::get_if<Goodbye>(&message)) {
@@ -125,9 +133,9 @@ void Roll::Hear(int from, const Progress& progress, absl::Duration now) {
   if (inquiry_->silent.empty()) Conclude();
 }
 
-void Roll::Inquire(int accuser, int accused, absl::Duration now) {
+void Roll::Inquire(int accuser, int accused, Reason reason, absl::Duration now) {
   if (inquiry_.has_value() || AnyLost()) return;
-  inquiry_ = Inquiry{accuser, accused, now + beat_, {}};
+  inquiry_ = Inquiry{accuser, accused, reason == Reason::kPeerLate, now + beat_, {}};
   for (int other = 1; other < size_; ++other) {
     if (!gone_[other]) inquiry_->silent.insert(other);
   }
@@ -137,7 +145,7 @@ void Roll::Inquire(int accuser, int accused, absl::Duration now) {
 
 // Every rank takes part in every collective, so the one to blame is the one that does not answer,
 // or else the one that is furthest behind; only when all are in the same collective is it the one
-// that the accuser waited for.
+// that the accuser waited for. (In an exchange of two it always is.)
 void Roll::Conclude() {
   const Inquiry inquiry = *std::exchange(inquiry_, std::nullopt);
   int blamed = inquiry.accused;
@@ -145,7 +153,7 @@ void Roll::Conclude() {
   if (!inquiry.silent.empty()) {
     if (inquiry.silent.count(blamed) == 0) blamed = *inquiry.silent.begin();
     what = "does not answer";
-  } else {
+  } else if (!inquiry.pair) {
     for (int other = 0; other < size_; ++other) {
       if (gone_[other] || progress_[other].begun >= progress_[inquiry.accuser].begun) continue;
       if (what == "has not begun it" && progress_[other].begun >= progress_[blamed].begun) continue;
@@ -190,7 +198,10 @@ absl::Duration Roll::NextTick() const {
 std::optional<Departure> Roll::Ending() const {
   const uint64_t current = InCollective() ? begun() : begun() + 1;
   for (const Departure& departure : departures_) {
-    if (!departure.clean || departure.finished < current) return departure;
+    if (!departure.clean) return departure;
+    const bool needed = pair_.has_value() ? pair_->missed && pair_->peer == departure.rank
+                                          : departure.finished < current;
+    if (needed) return departure;
   }
   return std::nullopt;
 }

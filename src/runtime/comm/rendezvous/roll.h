@@ -29,8 +29,11 @@ class Roll {
   // Points in time are durations since any one moment.
   Roll(int rank, int size, absl::Duration peer_timeout, absl::Duration now);
 
-  // What this rank's caller does.
+  // What this rank's caller does: a collective, or an exchange with `peer` alone, which is not
+  // counted since the other ranks do not take part. A peer that has left in good order is missed
+  // at once if it is not `connected`, else when it is accused: what it sent before can be read.
   void Begin() { ++progress_[rank_].begun; }
+  void BeginPair(int peer, bool connected) { pair_ = Pair{peer, !connected}; }
   void End();
   void Accuse(int accused, Reason reason, absl::Duration now);
   // A loss that this rank declares by itself, because the judge cannot.
@@ -53,7 +56,7 @@ class Roll {
 
   // The departure that ends the collective in progress, or the next one if there is none.
   std::optional<Departure> Ending() const;
-  bool InCollective() const { return progress_[rank_].begun > progress_[rank_].finished; }
+  bool Busy() const { return pair_.has_value() || InCollective(); }
   uint64_t begun() const { return progress_[rank_].begun; }
   bool gone(int rank) const { return gone_[rank]; }
 
@@ -61,17 +64,23 @@ class Roll {
   struct Inquiry {
     int accuser;
     int accused;
+    bool pair;
     absl::Duration until;
     std::set<int> silent;
   };
+  struct Pair {
+    int peer;
+    bool missed;
+  };
 
   bool judge() const { return rank_ == 0; }
+  bool InCollective() const { return progress_[rank_].begun > progress_[rank_].finished; }
   bool AnyLost() const;
   void Record(Departure departure);
   void Say(int to, Message message) { outgoing_.emplace_back(to, std::move(message)); }
   void SayToAll(const Message& message);  // to rank 0, or from it to every rank
   void Hear(int from, const Progress& progress, absl::Duration now);
-  void Inquire(int accuser, int accused, absl::Duration now);
+  void Inquire(int accuser, int accused, Reason reason, absl::Duration now);
   void Conclude();
   void OnMessageToJudge(int from, const Message& message, absl::Duration now);
   void OnMessageFromJudge(const Message& message);
@@ -85,6 +94,7 @@ class Roll {
   std::vector<absl::Duration> heard_;
   std::vector<bool> gone_;  // said goodbye or was lost: nothing more is expected from it
   std::vector<Departure> departures_;
+  std::optional<Pair> pair_;
   std::optional<Inquiry> inquiry_;
   std::optional<uint64_t> owed_;  // rank 0 wants to know when this many are finished
   bool confirmed_ = false;

@@ -17,8 +17,6 @@
 namespace tutti::comm {
 namespace {
 
-using Channels = std::vector<std::unique_ptr<Channel>>;
-
 constexpr absl::Duration kHandshake = absl::Seconds(5);
 constexpr char kPurpose[] = "channel";
 
@@ -45,20 +43,6 @@ absl::StatusOr<std::unique_ptr<Channel>> MakeChannel(base::UniqueFd socket, bool
   return std::make_unique<TcpChannel>(std::move(socket));
 }
 
-absl::StatusOr<std::unique_ptr<Channel>> OpenTo(const Table& table, int rank, int peer,
-                                                absl::string_view token, const Patience& patience) {
-  const Hello& self = table.ranks[rank];
-  const Hello& other = table.ranks[peer];
-  TUTTI_ASSIGN_OR_RETURN(const bool shares, SharesMemory(self, other));
-  absl::StatusOr<base::UniqueFd> socket =
-      shares ? ConnectLocal(other.local_name, patience)
-             : Connect({other.address, other.port}, self.address, patience);
-  TUTTI_RETURN_IF_ERROR(socket.status());
-  TUTTI_RETURN_IF_ERROR(Authenticate(socket->get(), Side::kOpener, token, kPurpose, patience));
-  TUTTI_RETURN_IF_ERROR(SendMessage(socket->get(), Link{table.group, rank, peer}, patience));
-  return MakeChannel(*std::move(socket), shares, Side::kOpener, patience);
-}
-
 // The next connection on either listener, and whether it came on the local one.
 absl::StatusOr<std::pair<base::UniqueFd, bool>> AcceptAny(const Listeners& listeners,
                                                           const Patience& patience) {
@@ -77,55 +61,6 @@ absl::StatusOr<std::pair<base::UniqueFd, bool>> AcceptAny(const Listeners& liste
     if (patience.deadline.Expired()) return absl::DeadlineExceededError("nobody came in time");
   }
 }
-
-// Waits for the ranks of higher number.
-class Acceptor {
- public:
-  Acceptor(const Table& table, int rank, const std::vector<bool>& peers, absl::string_view token,
-           Channels& channels)
-      : table_(table), rank_(rank), peers_(peers), token_(token), channels_(channels) {}
-
-  absl::Status AcceptAll(const Listeners& listeners, const Patience& patience) {
-    for (size_t peer = rank_ + 1; peer < peers_.size(); ++peer) {
-      while (peers_[peer] && channels_[peer] == nullptr) {
-        auto next = AcceptAny(listeners, patience);
-        if (absl::IsDeadlineExceeded(next.status())) {
-          return ErrorAboutRank(static_cast<int>(peer), absl::StatusCode::kDeadlineExceeded,
-                                absl::StrCat("rank ", peer, " did not connect to rank ", rank_));
-        }
-        TUTTI_RETURN_IF_ERROR(next.status());
-        // Strangers are overlooked.
-        AcceptOne(std::move(next->first), next->second, Brief(patience)).IgnoreError();
-      }
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  absl::Status AcceptOne(base::UniqueFd socket, bool local, const Patience& patience) {
-    TUTTI_RETURN_IF_ERROR(Authenticate(socket.get(), Side::kListener, token_, kPurpose, patience));
-    TUTTI_ASSIGN_OR_RETURN(const Message message,
-                           ReceiveMessage(socket.get(), kLongestSmallMessage, patience));
-    const Link* link = std::get_if<Link>(&message);
-    if (link == nullptr || link->group != table_.group || link->to != rank_ ||
-        link->from <= rank_ || link->from >= static_cast<int>(peers_.size()) ||
-        !peers_[link->from]) {
-      return absl::InvalidArgumentError("a connection of another group");
-    }
-    TUTTI_ASSIGN_OR_RETURN(const bool shares,
-                           SharesMemory(table_.ranks[rank_], table_.ranks[link->from]));
-    if (shares != local) return absl::InvalidArgumentError("it came over the wrong transport");
-    TUTTI_ASSIGN_OR_RETURN(channels_[link->from],
-                           MakeChannel(std::move(socket), shares, Side::kListener, patience));
-    return absl::OkStatus();
-  }
-
-  const Table& table_;
-  const int rank_;
-  const std::vector<bool>& peers_;
-  const absl::string_view token_;
-  Channels& channels_;
-};
 
 }  // namespace
 
@@ -154,27 +89,88 @@ absl::StatusOr<bool> SharesMemory(const Hello& a, const Hello& b) {
   return can;
 }
 
-absl::StatusOr<Channels> ConnectChannels(const Table& table, int rank,
-                                         const std::vector<bool>& peers, absl::string_view token,
-                                         const Listeners& listeners, const Patience& patience) {
-  // Every rank finds the same fault at once, before anybody waits for a connection.
+Connector::Connector(Table table, int rank, std::string token, Listeners listeners)
+    : table_(std::move(table)),
+      rank_(rank),
+      token_(std::move(token)),
+      listeners_(std::move(listeners)),
+      reached_(table_.ranks.size(), false),
+      kept_(table_.ranks.size()) {}
+
+absl::StatusOr<std::unique_ptr<Connector>> Connector::Make(Table table, int rank, std::string token,
+                                                           Listeners listeners) {
   for (const Hello& hello : table.ranks) {
     TUTTI_RETURN_IF_ERROR(SharesMemory(table.ranks[0], hello).status());
   }
-  Channels channels(peers.size());
-  for (int peer = 0; peer < rank; ++peer) {
-    if (!peers[peer]) continue;
-    auto channel = OpenTo(table, rank, peer, token, patience);
-    if (!channel.ok()) {
-      return ErrorAboutRank(
-          peer, channel.status().code(),
-          absl::StrCat("connecting to rank ", peer, ": ", std::string(channel.status().message())));
-    }
-    channels[peer] = *std::move(channel);
+  return std::unique_ptr<Connector>(
+      new Connector(std::move(table), rank, std::move(token), std::move(listeners)));
+}
+
+absl::StatusOr<std::unique_ptr<Channel>> Connector::Reach(int peer, const Patience& patience) {
+  if (peer > rank_) {
+    TUTTI_RETURN_IF_ERROR(Await(peer, patience));
+    return std::move(kept_[peer]);
   }
-  TUTTI_RETURN_IF_ERROR(
-      Acceptor(table, rank, peers, token, channels).AcceptAll(listeners, patience));
+  auto channel = Open(peer, patience);
+  if (channel.ok()) return channel;
+  return ErrorAboutRank(
+      peer, channel.status().code(),
+      absl::StrCat("connecting to rank ", peer, ": ", std::string(channel.status().message())));
+}
+
+absl::StatusOr<std::vector<std::unique_ptr<Channel>>> Connector::ReachAll(
+    const std::vector<bool>& peers, const Patience& patience) {
+  std::vector<std::unique_ptr<Channel>> channels(peers.size());
+  for (size_t peer = 0; peer < peers.size(); ++peer) {
+    if (!peers[peer]) continue;
+    TUTTI_ASSIGN_OR_RETURN(channels[peer], Reach(static_cast<int>(peer), patience));
+  }
   return channels;
+}
+
+absl::StatusOr<std::unique_ptr<Channel>> Connector::Open(int peer, const Patience& patience) {
+  const Hello& self = table_.ranks[rank_];
+  const Hello& other = table_.ranks[peer];
+  TUTTI_ASSIGN_OR_RETURN(const bool shares, SharesMemory(self, other));
+  absl::StatusOr<base::UniqueFd> socket =
+      shares ? ConnectLocal(other.local_name, patience)
+             : Connect({other.address, other.port}, self.address, patience);
+  TUTTI_RETURN_IF_ERROR(socket.status());
+  TUTTI_RETURN_IF_ERROR(Authenticate(socket->get(), Side::kOpener, token_, kPurpose, patience));
+  TUTTI_RETURN_IF_ERROR(SendMessage(socket->get(), Link{table_.group, rank_, peer}, patience));
+  return MakeChannel(*std::move(socket), shares, Side::kOpener, patience);
+}
+
+absl::Status Connector::Await(int peer, const Patience& patience) {
+  while (kept_[peer] == nullptr) {
+    auto next = AcceptAny(listeners_, patience);
+    if (absl::IsDeadlineExceeded(next.status())) {
+      return ErrorAboutRank(peer, absl::StatusCode::kDeadlineExceeded,
+                            absl::StrCat("rank ", peer, " did not connect to rank ", rank_));
+    }
+    TUTTI_RETURN_IF_ERROR(next.status());
+    // Strangers are overlooked.
+    Admit(std::move(next->first), next->second, Brief(patience)).IgnoreError();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Connector::Admit(base::UniqueFd socket, bool local, const Patience& patience) {
+  TUTTI_RETURN_IF_ERROR(Authenticate(socket.get(), Side::kListener, token_, kPurpose, patience));
+  TUTTI_ASSIGN_OR_RETURN(const Message message,
+                         ReceiveMessage(socket.get(), kLongestSmallMessage, patience));
+  const Link* link = std::get_if<Link>(&message);
+  if (link == nullptr || link->group != table_.group || link->to != rank_ || link->from <= rank_ ||
+      link->from >= static_cast<int>(table_.ranks.size()) || reached_[link->from]) {
+    return absl::InvalidArgumentError("a connection of another group");
+  }
+  TUTTI_ASSIGN_OR_RETURN(const bool shares,
+                         SharesMemory(table_.ranks[rank_], table_.ranks[link->from]));
+  if (shares != local) return absl::InvalidArgumentError("it came over the wrong transport");
+  TUTTI_ASSIGN_OR_RETURN(kept_[link->from],
+                         MakeChannel(std::move(socket), shares, Side::kListener, patience));
+  reached_[link->from] = true;
+  return absl::OkStatus();
 }
 
 }  // namespace tutti::comm

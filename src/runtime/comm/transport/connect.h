@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,12 +28,49 @@ absl::StatusOr<Listeners> OpenListeners(const GroupOptions& options, Hello& hell
 // insists and they cannot.
 absl::StatusOr<bool> SharesMemory(const Hello& a, const Hello& b);
 
-// The channels of `rank`, one for each rank that `peers` says, else null; who is a peer is mutual.
-// A rank connects to the lower ones, in order, and then waits for the higher ones; by induction
-// over the rank every connection is accepted. Cancelled when `patience.interrupt` says that the
-// group has ended meanwhile.
-absl::StatusOr<std::vector<std::unique_ptr<Channel>>> ConnectChannels(
-    const Table& table, int rank, const std::vector<bool>& peers, absl::string_view token,
-    const Listeners& listeners, const Patience& patience);
+// Makes this rank's channels to the others, each when it is first asked for.
+//
+// Of two ranks that want a channel the one of higher number connects and the lower one accepts.
+// While a rank waits for one connection it answers all that come, and keeps those that it has not
+// asked for yet. No two ranks can wait for each other crosswise: a rank that reaches several others
+// does so in the order of their numbers, so it connects to lower ones first, whose number falls
+// along any chain of ranks that wait for a connection to be answered; the last of such a chain
+// accepts, and so answers.
+//
+// Thread-compatible.
+class Connector {
+ public:
+  // InvalidArgument when two ranks insist on different transports: every rank finds the same fault
+  // at once, before anybody waits for a connection.
+  static absl::StatusOr<std::unique_ptr<Connector>> Make(Table table, int rank, std::string token,
+                                                         Listeners listeners);
+
+  // The channel to `peer`, which has to reach this rank too; once for every peer. Cancelled when
+  // `patience.interrupt` says that the group has ended meanwhile.
+  absl::StatusOr<std::unique_ptr<Channel>> Reach(int peer, const Patience& patience);
+
+  // The channels to those that `peers` says, else null; who is a peer is mutual.
+  absl::StatusOr<std::vector<std::unique_ptr<Channel>>> ReachAll(const std::vector<bool>& peers,
+                                                                 const Patience& patience);
+
+  // Whether a connection of `peer`'s has come and waits to be asked for.
+  bool HasCome(int peer) const { return kept_[peer] != nullptr; }
+
+  const Table& table() const { return table_; }
+  const std::string& token() const { return token_; }
+
+ private:
+  Connector(Table table, int rank, std::string token, Listeners listeners);
+  absl::StatusOr<std::unique_ptr<Channel>> Open(int peer, const Patience& patience);
+  absl::Status Await(int peer, const Patience& patience);
+  absl::Status Admit(base::UniqueFd socket, bool local, const Patience& patience);
+
+  const Table table_;
+  const int rank_;
+  const std::string token_;
+  const Listeners listeners_;
+  std::vector<bool> reached_;
+  std::vector<std::unique_ptr<Channel>> kept_;  // came before they were asked for
+};
 
 }  // namespace tutti::comm

@@ -1,0 +1,65 @@
+// A call of a collective as data: what may be asked of it before anything is sent, and what ranks
+// compare to find that they call different things (GroupOptions::check_calls).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "absl/status/status.h"
+#include "runtime/comm/collective/links.h"
+#include "runtime/comm/data_type.h"
+
+namespace tutti::comm {
+
+// Travels as it lies in memory, between builds of one version (authenticate.h): no padding.
+struct Call {
+  enum class Kind : uint32_t {
+    kAllReduce,
+    kReduceScatter,
+    kBroadcast,
+    kAllGather,
+    kAllToAll,
+    kBarrier,
+    kSend,
+    kReceive,
+  };
+  Kind kind = Kind::kBarrier;
+  DataType type = DataType::kUint8;
+  ReduceOp op = ReduceOp::kSum;
+  int32_t peer = 0;     // the root, or the other rank of a pair
+  uint64_t count = 0;   // elements of a reduction, else bytes
+  uint64_t parts = 0;   // a hash of the sizes by rank, where there are such
+  uint64_t number = 0;  // of the collectives that this rank has called before
+
+  friend bool operator==(const Call&, const Call&) = default;
+};
+static_assert(std::has_unique_object_representations_v<Call>);
+
+uint64_t HashOf(std::span<const size_t> parts);
+const char* NameOf(Call::Kind kind);
+// "all-reduce of 4 float32 (sum)".
+std::string Describe(const Call& call);
+
+// What is wrong with arguments by themselves, as InvalidArgument.
+absl::Status CheckReduction(DataType type, ReduceOp op);
+absl::Status CheckRank(const char* what, int rank, int size);
+absl::Status CheckOther(const char* what, int other, int rank,
+                        int size);  // a rank and not this one
+absl::Status CheckParts(const char* what, std::span<const size_t> parts, int size);
+absl::Status CheckAllToAll(std::span<const size_t> sent, std::span<const size_t> received, int rank,
+                           int size);
+absl::Status CheckBuffer(const char* what, const void* buffer, size_t bytes);
+
+// All ranks of the group tell each other what they call. FailedPrecondition, the same on all of
+// them, when somebody's differs from rank 0's.
+absl::Status CompareCalls(Links& links, const Call& call, base::Deadline deadline);
+// The two ranks of a Send and its Receive do.
+absl::Status ComparePair(Links& links, const Call& call, base::Deadline deadline);
+// What each rank of an all-to-all sends to each is what that one wants from it.
+absl::Status CompareParts(Links& links, std::span<const size_t> sent,
+                          std::span<const size_t> received, base::Deadline deadline);
+
+}  // namespace tutti::comm

@@ -1,0 +1,44 @@
+// Data cut into a chunk for every rank, in rank order and without gaps.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace tutti::comm {
+
+class Chunks {
+ public:
+  // Chunk r has sizes[r] elements of `width` bytes.
+  Chunks(std::byte* data, std::span<const size_t> sizes, size_t width) : data_(data) {
+    offsets_.reserve(sizes.size() + 1);
+    for (const size_t size : sizes) offsets_.push_back(offsets_.back() + size * width);
+  }
+
+  // `count` elements of `width` bytes cut for `ranks`, all but the last ones of equal length and
+  // starting at multiples of a cache line.
+  static Chunks Even(std::byte* data, size_t count, size_t width, int ranks) {
+    Chunks chunks(data, {}, width);
+    const size_t bytes = count * width;
+    const size_t line = std::max<size_t>(64, width);
+    const size_t lines = (bytes + line - 1) / line;
+    const size_t stride = (lines + ranks - 1) / ranks * line;
+    for (int r = 1; r <= ranks; ++r) chunks.offsets_.push_back(std::min(bytes, r * stride));
+    return chunks;
+  }
+
+  std::span<std::byte> operator[](int chunk) const { return Range(chunk, chunk + 1); }
+  // Chunks [first, last).
+  std::span<std::byte> Range(int first, int last) const {
+    return {data_ + offsets_[first], offsets_[last] - offsets_[first]};
+  }
+  std::span<std::byte> All() const { return {data_, offsets_.back()}; }
+  int count() const { return static_cast<int>(offsets_.size()) - 1; }
+
+ private:
+  std::byte* data_;
+  std::vector<size_t> offsets_ = {0};
+};
+
+}  // namespace tutti::comm

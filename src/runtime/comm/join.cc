@@ -1,0 +1,95 @@
+#include "runtime/comm/join.h"
+
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "runtime/comm/collective/links.h"
+#include "runtime/comm/group.h"
+#include "runtime/comm/group_of_one.h"
+#include "runtime/comm/rendezvous/rendezvous.h"
+#include "runtime/comm/transport/connect.h"
+
+namespace tutti::comm {
+namespace {
+
+absl::Status Validate(const GroupOptions& options) {
+  if (options.size < 1 || options.size > kMostRanks || options.rank < 0 ||
+      options.rank >= options.size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", options.rank, " in a group of ", options.size));
+  }
+  if (options.node < 0 || options.node >= kMostRanks) {
+    return absl::InvalidArgumentError(absl::StrCat("node ", options.node));
+  }
+  if (options.size > 1 && (options.master_port < 1 || options.master_port > 65535)) {
+    return absl::InvalidArgumentError(absl::StrCat("master port ", options.master_port));
+  }
+  if (options.transport == GroupOptions::Transport::kUcx || options.encrypt) {
+    return absl::UnimplementedError("this build has neither UCX nor TLS between nodes");
+  }
+  return absl::OkStatus();
+}
+
+// Ranks that all have a core to themselves look again for some ten microseconds before they sleep;
+// where they share cores for certain, looking only takes the core from the one that is waited for.
+int Spins(const Table& table, int rank) {
+  unsigned ranks_here = 0;
+  for (const Hello& hello : table.ranks) ranks_here += hello.host == table.ranks[rank].host;
+  return ranks_here <= std::thread::hardware_concurrency() ? 2000 : 0;
+}
+
+std::vector<bool> FirstPeers(int rank, int size) {
+  std::vector<bool> peers(size);
+  for (int other = 0; other < size; ++other) peers[other] = NeedsLink(rank, other, size);
+  return peers;
+}
+
+absl::StatusOr<Links> ConnectAll(const GroupOptions& options, Meeting meeting,
+                                 Listeners listeners) {
+  const int spins = Spins(meeting.table, options.rank);
+  auto membership = std::make_unique<Membership>(options.rank, options.size,
+                                                 std::move(meeting.controls), options.peer_timeout);
+  // Connecting counts as the first collective: who fails in it ends it for all.
+  TUTTI_RETURN_IF_ERROR(membership->Begin("connecting"));
+  TUTTI_ASSIGN_OR_RETURN(auto connector, Connector::Make(std::move(meeting.table), options.rank,
+                                                         options.token, std::move(listeners)));
+  auto channels =
+      connector->ReachAll(FirstPeers(options.rank, options.size),
+                          {base::Deadline::After(options.connect_timeout), membership->ended_fd()});
+  if (!channels.ok()) {
+    // A rank that died is the cause of a connection that failed; it is heard of soon.
+    TUTTI_RETURN_IF_ERROR(membership->CheckWithin(options.peer_timeout / 8));
+    return channels.status();
+  }
+  membership->End();
+  return Links(options.rank, *std::move(channels), std::move(connector), std::move(membership),
+               spins);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Communicator>> Join(const GroupOptions& given,
+                                                   base::UniqueFd listener,
+                                                   std::vector<int> whole) {
+  TUTTI_RETURN_IF_ERROR(Validate(given));
+  GroupOptions options = given;
+  if (options.size == 1) return std::make_unique<GroupOfOne>();
+  if (options.address.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(options.address,
+                           AddressToward({options.master_address, options.master_port}));
+  }
+  Hello self{options.rank, options.size, options.node, options.transport, "", "", 0, ""};
+  TUTTI_ASSIGN_OR_RETURN(Listeners listeners, OpenListeners(options, self));
+  TUTTI_ASSIGN_OR_RETURN(Meeting meeting, Meet(options, self, std::move(listener)));
+  TUTTI_ASSIGN_OR_RETURN(Links links,
+                         ConnectAll(options, std::move(meeting), std::move(listeners)));
+  return std::make_unique<Group>(std::move(links), std::move(options), std::move(whole));
+}
+
+absl::StatusOr<std::unique_ptr<Communicator>> JoinGroup(const GroupOptions& options) {
+  return Join(options, base::UniqueFd(), {});
+}
+
+}  // namespace tutti::comm

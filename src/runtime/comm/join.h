@@ -1,0 +1,19 @@
+// How a group comes together: the ranks meet (rendezvous/), connect (transport/) and then are a
+// Group. JoinGroup, new groups of the ranks of one that is, and groups that form anew all do so.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+#include "runtime/comm/communicator.h"
+
+namespace tutti::comm {
+
+// `listener`: on rank 0, where the others come to; none to listen at the options' master address.
+// `whole[r]`: the number of rank r in the group that this one is a part of; empty if of none.
+absl::StatusOr<std::unique_ptr<Communicator>> Join(const GroupOptions& options,
+                                                   base::UniqueFd listener, std::vector<int> whole);
+
+}  // namespace tutti::comm

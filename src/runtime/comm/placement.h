@@ -1,0 +1,14 @@
+// Where each rank of a group stands among its nodes, from the table of the rendezvous.
+#pragma once
+
+#include "runtime/comm/communicator.h"
+#include "runtime/comm/rendezvous/message.h"
+
+namespace tutti::comm {
+
+// Ranks are of one node when they say so (NODE_RANK) and can reach each other's memory.
+bool SameNode(const Hello& a, const Hello& b);
+
+Placement PlacementOf(const Table& table, int rank);
+
+}  // namespace tutti::comm

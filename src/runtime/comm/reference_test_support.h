@@ -1,0 +1,114 @@
+// For this room's tests: data for every type and operation, and what its reduction is, calculated
+// rank after rank by one thread.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "runtime/comm/collective/half.h"
+#include "runtime/comm/data_type.h"
+
+namespace tutti::comm {
+
+using Bytes = std::vector<std::byte>;
+
+inline constexpr DataType kTypes[] = {DataType::kFloat64,  DataType::kFloat32, DataType::kFloat16,
+                                      DataType::kBFloat16, DataType::kInt64,   DataType::kInt32,
+                                      DataType::kInt16,    DataType::kInt8,    DataType::kUint8,
+                                      DataType::kBool};
+// All but Adasum, which has its own test.
+inline constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kMean, ReduceOp::kMin, ReduceOp::kMax,
+                                    ReduceOp::kProduct};
+
+inline bool Exists(DataType type, ReduceOp op) {
+  return type != DataType::kBool || op != ReduceOp::kMean;
+}
+
+inline void Put(DataType type, std::byte* at, double value) {
+  const auto put = [&](auto stored) { std::memcpy(at, &stored, sizeof(stored)); };
+  switch (type) {
+    case DataType::kFloat64:
+      return put(value);
+    case DataType::kFloat32:
+      return put(static_cast<float>(value));
+    case DataType::kFloat16:
+      return put(FloatToHalf(static_cast<float>(value)));
+    case DataType::kBFloat16:
+      return put(FloatToBFloat16(static_cast<float>(value)));
+    case DataType::kInt64:
+      return put(static_cast<int64_t>(value));
+    case DataType::kInt32:
+      return put(static_cast<int32_t>(value));
+    case DataType::kInt16:
+      return put(static_cast<int16_t>(value));
+    case DataType::kInt8:
+      return put(static_cast<int8_t>(value));
+    case DataType::kUint8:
+      return put(static_cast<uint8_t>(value));
+    case DataType::kBool:
+      return put(static_cast<uint8_t>(value != 0));
+  }
+}
+
+inline double Get(DataType type, const std::byte* at) {
+  const auto get = [&](auto stored) {
+    std::memcpy(&stored, at, sizeof(stored));
+    return stored;
+  };
+  switch (type) {
+    case DataType::kFloat64:
+      return get(double());
+    case DataType::kFloat32:
+      return static_cast<double>(get(float()));
+    case DataType::kFloat16:
+      return static_cast<double>(HalfToFloat(get(uint16_t())));
+    case DataType::kBFloat16:
+      return static_cast<double>(BFloat16ToFloat(get(uint16_t())));
+    default:
+      return 0;
+  }
+}
+
+// Small whole numbers, so that every type holds every result exactly, in whatever order it adds;
+// few factors but 1.
+inline int Value(int rank, size_t i, DataType type, ReduceOp op) {
+  const int value = static_cast<int>((i * 7 + static_cast<size_t>(rank) * 13 + i / 5) % 11);
+  if (type == DataType::kBool) return value % 4;
+  return op == ReduceOp::kProduct ? (value % 4 == 0 ? 2 : 1) : value;
+}
+
+inline Bytes Input(int rank, size_t count, DataType type, ReduceOp op) {
+  Bytes data(count * SizeOf(type));
+  for (size_t i = 0; i < count; ++i) {
+    Put(type, data.data() + i * SizeOf(type), Value(rank, i, type, op));
+  }
+  return data;
+}
+
+inline Bytes Expected(int size, size_t count, DataType type, ReduceOp op) {
+  Bytes data(count * SizeOf(type));
+  for (size_t i = 0; i < count; ++i) {
+    double result = Value(0, i, type, op);
+    for (int rank = 1; rank < size; ++rank) {
+      const double value = Value(rank, i, type, op);
+      if (op == ReduceOp::kSum || op == ReduceOp::kMean) result += value;
+      if (op == ReduceOp::kMin) result = std::min(result, value);
+      if (op == ReduceOp::kMax) result = std::max(result, value);
+      if (op == ReduceOp::kProduct) result *= value;
+    }
+    if (op == ReduceOp::kMean) {
+      result = IsFloatingPoint(type) ? result / size : std::trunc(result / size);
+    }
+    Put(type, data.data() + i * SizeOf(type), result);
+  }
+  return data;
+}
+
+// Bytes that tell the rank and the place.
+inline Bytes Pattern(int rank, size_t bytes) {
+  return Input(rank, bytes, DataType::kUint8, ReduceOp::kSum);
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,76 @@
+// Collectives that run while the caller goes on: a queue with one thread of its own over one group.
+//
+//   Stream stream(std::move(group));
+//   const Stream::Ticket ticket = stream.Issue([=](Communicator& group) {
+//     return group.AllReduce(data, count, DataType::kFloat32, ReduceOp::kSum, deadline);
+//   });
+//   ...                                     // data belongs to the stream meanwhile
+//   absl::Status status = stream.Wait(ticket, deadline);
+//
+// Collectives run in the order in which they were issued, so that ranks that issue the same
+// sequence always meet in the same one. The first error ends the stream: what is issued later fails
+// with it. Streams over different groups are independent (Communicator::NewGroup).
+//
+// Thread-safe. A group of one has no thread: its collectives wait for nobody and run inside Issue.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "base/deadline.h"
+#include "runtime/comm/communicator.h"
+
+namespace tutti::comm {
+
+class Stream {
+ public:
+  using Collective = std::function<absl::Status(Communicator&)>;
+  using Ticket = int64_t;  // 1, 2, 3, ... in the order of issue
+
+  explicit Stream(std::unique_ptr<Communicator> communicator);
+  // Drops what has not begun and waits for what has (its own deadline bounds that).
+  ~Stream();
+
+  int rank() const { return communicator_->rank(); }
+  int size() const { return communicator_->size(); }
+  Placement placement() const { return communicator_->placement(); }
+
+  // Queues it. Its memory must live until Wait or Done said that it is done, or the stream is gone.
+  Ticket Issue(Collective collective);
+  // Until that collective and all before it are done. DeadlineExceeded ends only this wait: the
+  // collective goes on until its own deadline.
+  absl::Status Wait(Ticket ticket, base::Deadline deadline);
+  // Whether Wait would return at once: it is done or has failed.
+  bool Done(Ticket ticket) const;
+  absl::Status Run(Collective collective, base::Deadline deadline) {
+    return Wait(Issue(std::move(collective)), deadline);
+  }
+  // The first error, or OK.
+  absl::Status status() const;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  void Serve();
+  bool Settled(Ticket ticket) const { return done_ >= ticket || !status_.ok(); }
+  void Conclude(absl::Status status);
+
+  const std::unique_ptr<Communicator> communicator_;
+  mutable std::mutex mutex_;  // guards what follows, save the thread
+  std::condition_variable issued_something_;
+  std::condition_variable concluded_;
+  std::deque<Collective> queue_;
+  Ticket issued_ = 0;
+  Ticket done_ = 0;
+  bool closing_ = false;
+  absl::Status status_;
+  std::thread thread_;
+};
+
+}  // namespace tutti::comm
