@@ -42,6 +42,9 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Create(
     }
   }
   if (!any) return absl::InvalidArgumentError("every parameter of the model is frozen");
+  if (options.compression && type != torch::kFloat32) {
+    return absl::InvalidArgumentError("only gradients in fp32 can be compressed");
+  }
   return std::unique_ptr<DataParallel>(
       new DataParallel(std::move(model), std::move(communicator), options));
 }
@@ -55,7 +58,7 @@ DataParallel::DataParallel(models::Model model, std::unique_ptr<comm::Communicat
       tail_(buffers_.numel(), communicator->size()),
       buckets_(FlattenParameters(model_, options.bucket_bytes, tail_.size())),
       stream_(std::move(communicator)) {
-  reducer_ = std::make_unique<GradientReducer>(buckets_, stream_);
+  reducer_ = std::make_unique<GradientReducer>(buckets_, stream_, options_.compression);
   if (options_.synchronized_batch_norm && world_size() > 1) {
     models::UseSynchronizedBatchNorm(model_, [this](torch::Tensor& sums) {
       return stream_.Run(SumOf(sums.mutable_data_ptr(), static_cast<size_t>(sums.numel()),
@@ -83,6 +86,12 @@ absl::Status DataParallel::SumOverRanks(std::span<double> values, base::Deadline
   return stream_.Run(SumOf(values.data(), values.size(), comm::DataType::kFloat64, deadline),
                      deadline);
 }
+
+absl::StatusOr<std::vector<torch::Tensor>> DataParallel::SettleOwed(base::Deadline deadline) {
+  return reducer_->Settle(deadline);
+}
+
+void DataParallel::TakeUpOwed(const std::vector<torch::Tensor>& owed) { reducer_->TakeUp(owed); }
 
 torch::Tensor DataParallel::Logits(const torch::Tensor& images) {
   const Autocast autocast(options_.bf16);

@@ -15,6 +15,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,12 +37,15 @@ struct DataParallelOptions {
   // 0: an eighth of the model, so that at most an eighth of the communication is left to do when
   // backward ends; between 64 KiB and 25 MiB.
   size_t bucket_bytes = 0;
+  // Of the gradients between ranks, with error feedback; of models in fp32 alone.
+  std::optional<comm::Encoding> compression;
 };
 
 class DataParallel final : public Strategy {
  public:
   // Moves the model's parameters into buckets. Takes the communicator, whose group may be of one.
-  // InvalidArgument: a model without parameters to train, or not all fp32 or all fp64.
+  // InvalidArgument: a model without parameters to train, or not all fp32 or all fp64, or fp64 with
+  // compression.
   static absl::StatusOr<std::unique_ptr<DataParallel>> Create(
       models::Model model, std::unique_ptr<comm::Communicator> communicator,
       const DataParallelOptions& options);
@@ -55,6 +59,8 @@ class DataParallel final : public Strategy {
   absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images) override;
   absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline) override;
   absl::Status Broadcast(torch::Tensor tensor, base::Deadline deadline) override;
+  absl::StatusOr<std::vector<torch::Tensor>> SettleOwed(base::Deadline deadline) override;
+  void TakeUpOwed(const std::vector<torch::Tensor>& owed) override;
   void RequestStop() override { stop_requested_ = true; }
   const std::vector<std::unique_ptr<Bucket>>& buckets() override { return buckets_; }
 

@@ -103,6 +103,39 @@ TEST(DataParallel, UnequalPartsGiveTheMeanOverTheWholeMiniBatch) {
   }
 }
 
+// What ranks tell each other in the tail stays exact.
+TEST(DataParallel, CompressedGradientsAreNearThePlainOnesAndCountsAreEqual) {
+  const Samples samples(12);
+  std::vector<StepResult> results(2);
+  std::vector<torch::Tensor> gradients(2);
+  for (const auto compression : {std::optional<comm::Encoding>(), {comm::Encoding::kInt8}}) {
+    const size_t kind = compression ? 1 : 0;
+    OnEveryRank(3, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+      auto model = std::make_shared<SmallNet>();
+      auto strategy = Parallel(model, std::move(communicator),
+                               {.bucket_bytes = 256, .compression = compression});
+      const auto result = strategy->Step(samples.images.narrow(0, 4 * rank, 4).to(torch::kFloat32),
+                                         samples.labels.narrow(0, 4 * rank, 4), Soon());
+      ASSERT_TRUE(result.ok()) << result.status();
+      if (rank != 0) return;
+      results[kind] = *result;
+      gradients[kind] = GradientsOf(model);
+    });
+  }
+  EXPECT_EQ(results[1].loss, results[0].loss);
+  EXPECT_EQ(results[1].correct, results[0].correct);
+  EXPECT_FALSE(torch::equal(gradients[1], gradients[0]));
+  const double largest = gradients[0].abs().max().item<double>();
+  EXPECT_LT((gradients[1] - gradients[0]).abs().max().item<double>(), 0.02 * largest);
+}
+
+TEST(DataParallel, RefusesToCompressWhatIsNotInFp32) {
+  auto model = std::make_shared<SmallNet>();
+  model->to(torch::kFloat64);
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      DataParallel::Create(model, Alone(), {.compression = comm::Encoding::kInt8}).status()));
+}
+
 TEST(DataParallel, OneProcessHasTheGradientsOfPlainAutograd) {
   const Samples samples(8);
   auto plain = std::make_shared<SmallNet>(), model = std::make_shared<SmallNet>();

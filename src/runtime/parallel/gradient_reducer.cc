@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "base/status.h"
+
 namespace tutti::parallel {
 namespace {
 
@@ -22,11 +24,16 @@ comm::DataType DataTypeOf(const torch::Tensor& tensor) {
                                                  : comm::DataType::kFloat32;
 }
 
+std::span<float> ValuesOf(const torch::Tensor& tensor) {
+  return {tensor.mutable_data_ptr<float>(), static_cast<size_t>(tensor.numel())};
+}
+
 }  // namespace
 
 GradientReducer::GradientReducer(const std::vector<std::unique_ptr<Bucket>>& buckets,
-                                 comm::Stream& stream)
-    : buckets_(buckets), stream_(stream), missing_(buckets.size()) {
+                                 comm::Stream& stream, std::optional<comm::Encoding> compression)
+    : buckets_(buckets), stream_(stream), missing_(buckets.size()), feedback_(buckets.size()) {
+  if (compression) compressed_ = std::make_unique<comm::CompressedAllReduce>(*compression);
   for (size_t i = 0; i < buckets.size(); ++i) {
     for (const Bucket::Slot& slot : buckets[i]->slots()) {
       torch::autograd::impl::set_post_acc_grad_hooks(
@@ -62,8 +69,41 @@ absl::Status GradientReducer::Finish() {
   return stream_.Wait(last_ticket_, deadline_);
 }
 
+absl::StatusOr<std::vector<torch::Tensor>> GradientReducer::Settle(base::Deadline deadline) {
+  std::vector<torch::Tensor> owed;
+  if (compressed_ == nullptr) return owed;
+  for (size_t i = 0; i < buckets_.size(); ++i) {
+    owed.push_back(torch::zeros_like(buckets_[i]->values()));
+    const auto settle = [&](comm::Communicator& group) {
+      return feedback_[i].Settle(group, ValuesOf(owed[i]), deadline);
+    };
+    TUTTI_RETURN_IF_ERROR(stream_.Run(settle, deadline));
+  }
+  return owed;
+}
+
+void GradientReducer::TakeUp(const std::vector<torch::Tensor>& owed) {
+  for (size_t i = 0; i < owed.size(); ++i) {
+    feedback_[i].TakeUp(stream_.rank(), stream_.size(), ValuesOf(owed[i]));
+  }
+}
+
 void GradientReducer::Launch(size_t bucket) {
-  torch::Tensor& memory = buckets_[bucket]->reduced();
+  if (compressed_ == nullptr) return LaunchSum(buckets_[bucket]->reduced());
+  LaunchCompressed(bucket);
+  const torch::Tensor tail = buckets_[bucket]->tail();
+  if (tail.numel() > 0) LaunchSum(tail);
+}
+
+void GradientReducer::LaunchCompressed(size_t bucket) {
+  last_ticket_ = stream_.Issue([this, bucket, values = ValuesOf(buckets_[bucket]->gradients()),
+                                deadline = deadline_](comm::Communicator& communicator) {
+    return compressed_->Run(communicator, values, comm::ReduceOp::kSum, &feedback_[bucket],
+                            deadline);
+  });
+}
+
+void GradientReducer::LaunchSum(const torch::Tensor& memory) {
   last_ticket_ = stream_.Issue([data = memory.mutable_data_ptr(), count = memory.numel(),
                                 type = DataTypeOf(memory),
                                 deadline = deadline_](comm::Communicator& communicator) {

@@ -7,14 +7,21 @@
 // that ranks never meet in different buckets. Parameters that backward does not reach count as
 // ready at its end, with a gradient of zero.
 //
+// Compressed (comm/collective/compression.h), gradients take fewer bits on the wire, with an error
+// feedback for each bucket; the tails, which hold counts and statistics, are summed as they are.
+//
 // Thread-compatible. Hooks stay on the parameters until destruction.
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "base/deadline.h"
+#include "runtime/comm/collective/compression.h"
 #include "runtime/comm/stream.h"
 #include "runtime/parallel/bucket.h"
 
@@ -22,8 +29,9 @@ namespace tutti::parallel {
 
 class GradientReducer {
  public:
-  // Both must outlive the reducer.
-  GradientReducer(const std::vector<std::unique_ptr<Bucket>>& buckets, comm::Stream& stream);
+  // Both must outlive the reducer. Compression is for buckets of fp32 alone.
+  GradientReducer(const std::vector<std::unique_ptr<Bucket>>& buckets, comm::Stream& stream,
+                  std::optional<comm::Encoding> compression);
   ~GradientReducer();
 
   // Zeroes the gradients; call before backward. `deadline` is the one of the step's collectives.
@@ -31,15 +39,24 @@ class GradientReducer {
   // Call after backward: begins what has not begun and waits until every bucket holds the sums.
   absl::Status Finish();
 
+  // What compression owes the sums, per bucket [size], to be kept by a checkpoint: see
+  // comm::ErrorFeedback. None where nothing is compressed. Between steps.
+  absl::StatusOr<std::vector<torch::Tensor>> Settle(base::Deadline deadline);
+  void TakeUp(const std::vector<torch::Tensor>& owed);
+
  private:
   void Ready(size_t bucket);
   void Launch(size_t bucket);
+  void LaunchSum(const torch::Tensor& memory);
+  void LaunchCompressed(size_t bucket);
 
   const std::vector<std::unique_ptr<Bucket>>& buckets_;
   comm::Stream& stream_;
   std::vector<size_t> missing_;  // gradients, per bucket
   size_t launched_ = 0;
   int64_t last_ticket_ = 0;
+  std::unique_ptr<comm::CompressedAllReduce> compressed_;  // null: sums are exact
+  std::vector<comm::ErrorFeedback> feedback_;              // per bucket
   base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());
 };
 

@@ -62,6 +62,12 @@ class Strategy {
   virtual absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline) = 0;
   // Rank 0's content into every rank's `tensor` (dense, of the same size and type everywhere).
   virtual absl::Status Broadcast(torch::Tensor tensor, base::Deadline deadline) = 0;
+  // What compressed gradients still owe the parameters, in flat memory per bucket, the same bits on
+  // every rank; none where they are not compressed. Part of a run's state: the ranks go on from
+  // here as they would after TakeUpOwed in a new run. Every rank calls it before a checkpoint.
+  virtual absl::StatusOr<std::vector<torch::Tensor>> SettleOwed(base::Deadline deadline) = 0;
+  // No communication: give it the same on every rank.
+  virtual void TakeUpOwed(const std::vector<torch::Tensor>& owed) = 0;
   // Asks every rank to stop after the same step: see StepResult::stop. Thread-safe.
   virtual void RequestStop() = 0;
   // The optimizer reads the gradients and writes the parameters through these.

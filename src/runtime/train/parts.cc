@@ -1,6 +1,7 @@
 #include "runtime/train/parts.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/status.h"
@@ -8,6 +9,16 @@
 #include "runtime/parallel/data_parallel.h"
 
 namespace tutti::train {
+namespace {
+
+std::optional<comm::Encoding> CompressionOf(const Recipe& recipe) {
+  if (recipe.compression == "fp16") return comm::Encoding::kFloat16;
+  if (recipe.compression == "bf16") return comm::Encoding::kBFloat16;
+  if (recipe.compression == "int8") return comm::Encoding::kInt8;
+  return std::nullopt;
+}
+
+}  // namespace
 
 absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
                                 std::unique_ptr<comm::Communicator> communicator) {
@@ -48,7 +59,8 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     std::unique_ptr<comm::Communicator> communicator) {
   const parallel::DataParallelOptions options{.label_smoothing = recipe.label_smoothing,
                                               .bf16 = recipe.precision == "bf16",
-                                              .synchronized_batch_norm = recipe.sync_bn};
+                                              .synchronized_batch_norm = recipe.sync_bn,
+                                              .compression = CompressionOf(recipe)};
   return parallel::DataParallel::Create(model, std::move(communicator), options);
 }
 

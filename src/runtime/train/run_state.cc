@@ -40,6 +40,26 @@ absl::Status CheckOptimizer(const checkpoint::TensorMap& from, const checkpoint:
   return absl::OkStatus();
 }
 
+// By name ("owed.layer1.0.conv1.weight"), as views.
+checkpoint::TensorMap OwedState(const RunState& run) {
+  checkpoint::TensorMap state;
+  for (size_t i = 0; i < run.owed.size(); ++i) {
+    for (const auto& slot : run.buckets[i]->slots()) {
+      state["owed." + slot.name] = parallel::Bucket::View(run.owed[i], slot);
+    }
+  }
+  return state;
+}
+
+// Nothing is owed to a parameter where the checkpoint says nothing: it may be of a run that did not
+// compress.
+void RestoreOwed(const checkpoint::TensorMap& from, const RunState& run) {
+  for (auto& [name, tensor] : OwedState(run)) {
+    const auto found = from.find(name);
+    if (found != from.end() && found->second.sizes() == tensor.sizes()) tensor.copy_(found->second);
+  }
+}
+
 absl::StatusOr<checkpoint::NewestCheckpoint> Find(const Recipe& recipe) {
   const int keep = static_cast<int>(recipe.keep_checkpoints);
   if (recipe.resume == "latest") {
@@ -96,6 +116,7 @@ checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe) {
   taken.step = run.step;
   taken.model = models::StateOf(*run.model);
   taken.optimizer = run.optimizer.State();
+  taken.optimizer.merge(OwedState(run));
   taken.state = IdentityOf(run, recipe);
   taken.state["step"] = run.step;
   taken.state["evaluated"] = run.evaluated;
@@ -120,6 +141,7 @@ absl::Status Restore(const checkpoint::Checkpoint& from, const Recipe& recipe, R
   TUTTI_RETURN_IF_ERROR(models::LoadState(from.model, *run.model));
   torch::NoGradGuard no_grad;
   for (auto& [name, tensor] : state) tensor.copy_(from.optimizer.at(name));
+  RestoreOwed(from.optimizer, run);
   run.step = from.step;
   run.evaluated = from.state.value("evaluated", nlohmann::json(true)) == true;
   return absl::OkStatus();
@@ -143,6 +165,10 @@ absl::StatusOr<Resumed> BeginOrResume(const Recipe& recipe, parallel::Strategy& 
   for (const torch::Tensor& flat : run.optimizer.FlatState()) {
     TUTTI_RETURN_IF_ERROR(strategy.Broadcast(flat, deadline));
   }
+  for (const torch::Tensor& flat : run.owed) {
+    TUTTI_RETURN_IF_ERROR(strategy.Broadcast(flat, deadline));
+  }
+  strategy.TakeUpOwed(run.owed);
   return resumed;
 }
 

@@ -25,6 +25,8 @@ struct RunState {
   bool& evaluated;  // the state after that step
   int64_t train_images;
   int64_t world_size;
+  const Optimizer::Buckets& buckets;
+  std::vector<torch::Tensor>& owed;  // see Strategy::SettleOwed; empty: nothing is compressed
 };
 
 // Shares the tensors' memory: save it before the next step.

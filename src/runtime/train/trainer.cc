@@ -54,7 +54,9 @@ class Run {
             outcome_.step,
             evaluated_,
             parts_.input.train_images->size(),
-            parts_.strategy->world_size()};
+            parts_.strategy->world_size(),
+            parts_.strategy->buckets(),
+            owed_};
   }
 
   const Recipe& recipe_;
@@ -64,6 +66,7 @@ class Run {
   const base::SystemClock clock_;
   Parts parts_;
   std::unique_ptr<RunReport> report_;
+  std::vector<torch::Tensor> owed_;  // by compressed gradients, at the last checkpoint
   Outcome outcome_;
   bool evaluated_ = false;  // the state after the last step was, maybe before a resume
   std::optional<Evaluation> evaluation_;  // if so by this process
@@ -72,6 +75,11 @@ class Run {
 absl::Status Run::Prepare(std::unique_ptr<comm::Communicator> communicator) {
   TUTTI_ASSIGN_OR_RETURN(parts_, MakeParts(recipe_, std::move(communicator)));
   TUTTI_RETURN_IF_ERROR(CheckAgreement(recipe_, parts_.input, *parts_.strategy, timeout_));
+  if (recipe_.compression != "none") {
+    for (const auto& bucket : parts_.strategy->buckets()) {
+      owed_.push_back(torch::zeros_like(bucket->values()));
+    }
+  }
   RunState state = State();
   TUTTI_ASSIGN_OR_RETURN(const Resumed resumed,
                          BeginOrResume(recipe_, *parts_.strategy, state, timeout_));
@@ -180,6 +188,8 @@ absl::Status Run::EvaluateNow() {
 }
 
 absl::Status Run::SaveCheckpoint() {
+  const auto deadline = base::Deadline::After(timeout_);
+  TUTTI_ASSIGN_OR_RETURN(owed_, parts_.strategy->SettleOwed(deadline));
   if (!leads()) return absl::OkStatus();
   parallel::LapTimer timer;
   checkpoint::CheckpointFolder folder(std::filesystem::path(recipe_.output) / "checkpoints",

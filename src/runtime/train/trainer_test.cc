@@ -137,6 +137,40 @@ INSTANTIATE_TEST_SUITE_P(Stops, Resume,
                                          StopCase{1, 3, false}, StopCase{2, 5, false},
                                          StopCase{2, 6, true}, StopCase{3, 1, false}));
 
+// At a checkpoint that the whole run makes too: what is owed is part of both.
+TEST_F(TrainerTest, ACompressedRunResumedFromACheckpointGivesTheBytesOfOneWithoutInterruption) {
+  for (const char* compression : {"int8", "bf16"}) {
+    Recipe whole = RecipeFor(std::string("whole-") + compression),
+           parts = RecipeFor(std::string("parts-") + compression),
+           plain = RecipeFor(std::string("plain-") + compression);
+    whole.compression = parts.compression = compression;
+    ASSERT_TRUE(TrainOver(3, whole).ok());
+    ASSERT_TRUE(TrainOver(3, plain).ok());
+    EXPECT_NE(Weights(whole), Weights(plain));
+
+    Surroundings surroundings;
+    std::atomic<int64_t> done = 0;
+    surroundings.step_done = [&](int64_t steps) { done = steps; };
+    surroundings.stop_wanted = [&] { return done + 1 >= kStepsPerEpoch; };
+    ASSERT_TRUE(TrainOver(3, parts, surroundings).ok());
+    parts.resume = "latest";
+    ASSERT_TRUE(TrainOver(3, parts).ok());
+    EXPECT_EQ(Weights(parts), Weights(whole));
+  }
+}
+
+TEST_F(TrainerTest, ACompressedRunGoesOnWithAnotherNumberOfRanks) {
+  Recipe recipe = RecipeFor("grows");
+  recipe.compression = "int8";
+  Surroundings surroundings;
+  surroundings.stop_wanted = [] { return true; };
+  ASSERT_TRUE(TrainOver(2, recipe, surroundings).ok());
+  recipe.resume = "latest";
+  const auto finished = TrainOver(3, recipe);
+  ASSERT_TRUE(finished.ok()) << finished.status();
+  EXPECT_EQ(finished->meter.total_steps(), 2 * kStepsPerEpoch - 1);
+}
+
 TEST_F(TrainerTest, ResumesFromANamedCheckpointAndRefusesAnotherRuns) {
   Recipe recipe = RecipeFor("first");
   ASSERT_TRUE(TrainOver(1, recipe).ok());

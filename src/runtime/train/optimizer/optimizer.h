@@ -15,6 +15,8 @@ namespace tutti::train {
 
 class Optimizer {
  public:
+  using Buckets = std::vector<std::unique_ptr<parallel::Bucket>>;
+
   virtual ~Optimizer() = default;
   virtual void Step(double learning_rate) = 0;
   // Its memory by name ("momentum.layer1.0.conv1.weight"), as views: what a checkpoint keeps, and
@@ -27,8 +29,6 @@ class Optimizer {
 // Sutskever et al. 2013, in torch::optim::SGD's form without dampening. One pass over each bucket.
 class Sgd final : public Optimizer {
  public:
-  using Buckets = std::vector<std::unique_ptr<parallel::Bucket>>;
-
   // `buckets` must outlive the optimizer; the coefficients' learning rate is not used.
   Sgd(const Buckets& buckets, const SgdCoefficients& coefficients);
 

@@ -101,6 +101,12 @@ std::vector<Field> FieldsOf(Recipe& r) {
       {"sync-bn", kModel, "batch-norm over the images of all ranks", &r.sync_bn},
       {"label-smoothing", kModel, "share of the target spread over all classes",
        &r.label_smoothing},
+      {"compression",
+       kModel,
+       "of the gradients between ranks, with error feedback, for slow links: int8 is a quarter of "
+       "the bytes",
+       &r.compression,
+       {"none", "fp16", "bf16", "int8"}},
       {"seed", kModel, "of weights, order and augmentation", &r.seed},
 
       {"lr", kOptimizer, "peak learning rate", &r.lr},

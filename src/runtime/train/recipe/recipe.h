@@ -26,6 +26,7 @@ struct Recipe {
   std::string precision = "fp32";
   bool sync_bn = false;
   double label_smoothing = 0;
+  std::string compression = "none";
   int64_t seed = 1;
 
   double lr = 0.1;
