@@ -44,6 +44,11 @@ class Factory:
     def tutti(self, name="tutti", arguments=(), **environment):
         return self._start(name, self._ranks_with(environment, [str(self.programs / "tutti_rank")], arguments))
 
+    def tutti_step(self, compression):
+        """A training step instead of an all-reduce, see ranks/tutti_rank.cc."""
+        name = "step fp32" if compression == "none" else f"step {compression}"
+        return self.tutti(name, ["step", compression])
+
     def gloo(self):
         environment = {"GLOO_SOCKET_IFNAME": self.network.interface, "OMP_NUM_THREADS": "1"}  # the latter as torchrun
         program = [torch_python(), str(HERE / "ranks/gloo_rank.py")]

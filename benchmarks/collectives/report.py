@@ -33,7 +33,7 @@ def table(rows, reference):
     """`rows`: [(size, samples)]. "x 5.00": took five times as long as the reference, in the median over the rounds;
     ±: half the distance between the quartiles. Of a bound, "x 0.97" says that the reference reaches 0.97 of it."""
     names = [reference, *dict.fromkeys(name for _, samples in rows for name in samples if name != reference)]
-    lines = ["| all-reduce of | " + " | ".join(names) + " | rounds |", "| --- " * (len(names) + 2) + "|"]
+    lines = ["| bytes | " + " | ".join(names) + " | rounds |", "| --- " * (len(names) + 2) + "|"]
     for size, samples in rows:
         cells = [cell(samples, name, reference) for name in names]
         lines.append(f"| {text_of_size(size)} | " + " | ".join(cells) + f" | {len(samples[reference])} |")

@@ -47,6 +47,19 @@ class Scenario:
             yield lambda: Iperf(network, ring=True)
 
 
+@dataclasses.dataclass
+class CompressionScenario(Scenario):
+    """Training steps that are bound by the link, against the same in fp32."""
+
+    def sizes(self, quick):
+        return self.all_sizes[:1] if quick else self.all_sizes
+
+    def starts(self, build, network, folder, without):
+        factory = Factory(build, network, self.per_node, folder)
+        for compression in ("int8", "none", "bf16"):
+            yield lambda: factory.tutti_step(compression)
+
+
 def powers(first, last, step=4):
     sizes = []
     while first <= last:
@@ -68,4 +81,7 @@ ALL = {
     "two-by-two": Scenario("2 nodes, 2 ranks each, unshaped links", TWO_LEVEL_SIZES, nodes=2, per_node=2),
     "two-by-two-1gbit": Scenario("2 nodes, 2 ranks each, links of 1 Gbit/s", TWO_LEVEL_SIZES, nodes=2, per_node=2,
                                  rate="1gbit"),
+    "compression": CompressionScenario("steps of a model of that many bytes of fp32, 2 nodes, links of 1 Gbit/s",
+                                       [25 * MIB, 100_000_000, 256 * MIB], nodes=2, rate="1gbit",
+                                       reference="step int8"),
 }

@@ -1,17 +1,32 @@
 // A rank of tutti's all-reduce for benchmarks/collectives/compare.
 //
-//   RANK=… WORLD_SIZE=… MASTER_ADDR=… MASTER_PORT=… [NODE_RANK=…] tutti_rank CONTROL_SOCKET
+//   RANK=… WORLD_SIZE=… MASTER_ADDR=… MASTER_PORT=… [NODE_RANK=…]
+//     tutti_rank CONTROL_SOCKET [step none|fp16|bf16|int8]
+//
+// step: "all-reduce" means a training step of a model with that many bytes of parameters and hardly
+// any computation: gradients appear bucket by bucket, are reduced while the next ones are computed,
+// and an optimizer updates each bucket as it is there. fp16, bf16, int8: gradients are compressed,
+// with error feedback.
+#include <cmath>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "rank_program.h"
+#include "runtime/comm/collective/compression.h"
 #include "runtime/comm/communicator.h"
+#include "runtime/comm/stream.h"
 
 namespace {
 
 using tutti::base::Deadline;
+using tutti::benchmark::Contender;
 using tutti::benchmark::Fail;
 using tutti::comm::Communicator;
+using tutti::comm::Encoding;
+
+constexpr auto kFloat32 = tutti::comm::DataType::kFloat32;
+constexpr auto kSum = tutti::comm::ReduceOp::kSum;
 
 Deadline Soon() { return Deadline::After(absl::Seconds(120)); }
 
@@ -27,9 +42,9 @@ std::unique_ptr<Communicator> Join() {
   return *std::move(group);
 }
 
-class Tutti : public tutti::benchmark::Contender {
+class Plain final : public Contender {
  public:
-  explicit Tutti(std::unique_ptr<Communicator> group) : group_(std::move(group)) {}
+  explicit Plain(std::unique_ptr<Communicator> group) : group_(std::move(group)) {}
   int rank() const override { return group_->rank(); }
   int size() const override { return group_->size(); }
   float* Buffer(size_t count) override {
@@ -38,20 +53,95 @@ class Tutti : public tutti::benchmark::Contender {
   }
   void Barrier() override { Check(group_->Barrier(Soon())); }
   void AllReduce(size_t count) override {
-    Check(group_->AllReduce(data_.data(), count, tutti::comm::DataType::kFloat32,
-                            tutti::comm::ReduceOp::kSum, Soon()));
+    Check(group_->AllReduce(data_.data(), count, kFloat32, kSum, Soon()));
   }
 
  private:
-  std::unique_ptr<Communicator> group_;
+  const std::unique_ptr<Communicator> group_;
   std::vector<float> data_;
 };
+
+// A model without layers: the gradient of a value is a part of the value, plus a little that is
+// this rank's own.
+class Step final : public Contender {
+ public:
+  Step(std::unique_ptr<Communicator> group, std::optional<Encoding> compression)
+      : stream_(std::move(group)) {
+    if (compression) compressed_.emplace(*compression);
+  }
+  int rank() const override { return stream_.rank(); }
+  int size() const override { return stream_.size(); }
+  float Tolerance() const override { return INFINITY; }  // what it leaves is no sum
+  float* Buffer(size_t count) override {
+    if (values_.size() == count) return values_.data();
+    values_.assign(count, 1.0f);
+    gradients_.assign(count, 0.0f);
+    momenta_.assign(count, 0.0f);
+    feedback_ = std::vector<tutti::comm::ErrorFeedback>((count + kBucket - 1) / kBucket);
+    return values_.data();
+  }
+  void Barrier() override {
+    Check(stream_.Run([](Communicator& group) { return group.Barrier(Soon()); }, Soon()));
+  }
+  void AllReduce(size_t count) override {
+    std::vector<tutti::comm::Stream::Ticket> tickets;
+    for (size_t bucket = 0; bucket < feedback_.size(); ++bucket) {
+      ComputeGradients(bucket);
+      tickets.push_back(
+          stream_.Issue([this, bucket](Communicator& group) { return Reduce(group, bucket); }));
+    }
+    for (size_t bucket = 0; bucket < feedback_.size(); ++bucket) {
+      Check(stream_.Wait(tickets[bucket], Soon()));
+      Update(bucket);
+    }
+  }
+
+ private:
+  static constexpr size_t kBucket = (25 << 20) / sizeof(float);
+
+  size_t End(size_t bucket) const { return std::min(values_.size(), (bucket + 1) * kBucket); }
+
+  void ComputeGradients(size_t bucket) {
+    for (size_t i = bucket * kBucket; i < End(bucket); ++i) {
+      gradients_[i] = 0.01f * values_[i] + 1e-5f * static_cast<float>(i % 1009 + rank());
+    }
+  }
+  absl::Status Reduce(Communicator& group, size_t bucket) {
+    const size_t begin = bucket * kBucket;
+    const std::span<float> part(&gradients_[begin], End(bucket) - begin);
+    if (compressed_) return compressed_->Run(group, part, kSum, &feedback_[bucket], Soon());
+    return group.AllReduce(part.data(), part.size(), kFloat32, kSum, Soon());
+  }
+  void Update(size_t bucket) {
+    for (size_t i = bucket * kBucket; i < End(bucket); ++i) {
+      momenta_[i] = 0.9f * momenta_[i] + gradients_[i];
+      values_[i] -= 0.01f * momenta_[i];
+    }
+  }
+
+  std::vector<float> values_, gradients_, momenta_;
+  std::vector<tutti::comm::ErrorFeedback> feedback_;  // per bucket
+  std::optional<tutti::comm::CompressedAllReduce> compressed_;
+  tutti::comm::Stream stream_;  // its thread works on all above
+};
+
+std::optional<Encoding> EncodingOf(const std::string& name) {
+  if (name == "fp16") return Encoding::kFloat16;
+  if (name == "bf16") return Encoding::kBFloat16;
+  if (name == "int8") return Encoding::kInt8;
+  if (name != "none") Fail("no compression \"" + name + "\"");
+  return std::nullopt;
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) Fail("usage: tutti_rank CONTROL_SOCKET");
-  Tutti contender(Join());
-  tutti::benchmark::RankProgram(argv[1], contender).ServeUntilQuit();
+  std::unique_ptr<Contender> contender;
+  if (argc == 2) contender = std::make_unique<Plain>(Join());
+  if (argc == 4 && std::string(argv[2]) == "step") {
+    contender = std::make_unique<Step>(Join(), EncodingOf(argv[3]));
+  }
+  if (contender == nullptr) Fail("usage: tutti_rank CONTROL_SOCKET [step COMPRESSION]");
+  tutti::benchmark::RankProgram(argv[1], *contender).ServeUntilQuit();
   return 0;
 }
