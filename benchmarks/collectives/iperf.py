@@ -4,6 +4,8 @@ import json
 import subprocess
 import time
 
+from rank_set import Broken
+
 
 class Iperf:
     """A contender for scenarios of several nodes: seconds(…) is when a ring could be done at iperf3's rate.
@@ -36,7 +38,7 @@ class Iperf:
         reports = [json.loads(client.communicate(timeout=30)[0]) for client in clients]
         for report in reports:
             if "error" in report:
-                raise RuntimeError(f"iperf3: {report['error']}")
+                raise Broken(self, report["error"])
         return min(report["end"]["sum_received"]["bits_per_second"] / 8 for report in reports)
 
     def check(self, size):

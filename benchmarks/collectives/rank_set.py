@@ -10,6 +10,14 @@ START_TIMEOUT = 120  # torch alone takes seconds to import, on a busy machine ma
 ANSWER_TIMEOUT = 300
 
 
+class Broken(RuntimeError):
+    """A contender that has failed, with why."""
+
+    def __init__(self, contender, why):
+        super().__init__(f"{contender.name}: {why}")
+        self.contender = contender
+
+
 class RankSet:
     """The rank processes of one contender. They are blocked in a read unless they have been asked."""
 
@@ -39,7 +47,7 @@ class RankSet:
         while len(self.connections) < self.ranks:
             self._check_alive()
             if time.monotonic() > deadline:
-                raise RuntimeError(f"{self.name}: {len(self.connections)} of {self.ranks} ranks came{self._log()}")
+                raise Broken(self, f"{len(self.connections)} of {self.ranks} ranks came{self._log()}")
             with contextlib.suppress(TimeoutError):
                 connection, _ = self.listener.accept()
                 connection.settimeout(START_TIMEOUT)
@@ -51,7 +59,7 @@ class RankSet:
     def _check_alive(self):
         for process in self.processes:
             if process.poll() not in (None, 0):
-                raise RuntimeError(f"{self.name}: a rank ended with {process.returncode}{self._log()}")
+                raise Broken(self, f"a rank ended with {process.returncode}{self._log()}")
 
     def _log(self):
         text = self.log_path.read_text().strip()
@@ -60,16 +68,19 @@ class RankSet:
     def _ask(self, question):
         for connection, _ in self.connections.values():
             connection.sendall((question + "\n").encode())
-        answers = [lines.readline().strip() for _, lines in self.connections.values()]
+        try:
+            answers = [lines.readline().strip() for _, lines in self.connections.values()]
+        except TimeoutError:
+            answers = [""]
         if not all(answers):
-            raise RuntimeError(f"{self.name}: a rank failed at \"{question}\"{self._log()}")
+            raise Broken(self, f"a rank failed at \"{question}\"{self._log()}")
         return answers
 
     def check(self, size):
         """Has the ranks reduce known values, which also warms up what is made at the first call of a size."""
         wrong = [answer for answer in self._ask(f"check {size}") if answer != "ok"]
         if wrong:
-            raise RuntimeError(f"{self.name}: the sum of {size} bytes is wrong: {wrong[0]}")
+            raise Broken(self, f"the sum of {size} bytes is wrong: {wrong[0]}")
 
     def seconds(self, size, batch):
         """Of one call, by the slowest rank, over `batch` calls without a pause."""
