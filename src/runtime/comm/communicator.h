@@ -22,6 +22,8 @@
 
 namespace tutti::comm {
 
+class Control;
+
 // Where a rank stands among the nodes of its group.
 struct Placement {
   int local_rank = 0;  // among the ranks of its node
@@ -42,6 +44,9 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual Placement placement() const = 0;
+  // What a layer above says beside the collectives (rendezvous/control.h); it lives as long as
+  // this. Null in a group of one.
+  virtual Control* control() { return nullptr; }
 
   // In place over `count` elements: every rank ends with the same bytes. The order of the additions
   // depends on the sizes and the algorithm alone, never on timing.

@@ -23,6 +23,7 @@ class Group final : public Communicator {
   int rank() const override { return links_.rank(); }
   int size() const override { return links_.size(); }
   Placement placement() const override { return placement_; }
+  Control* control() override { return &links_.membership(); }
 
   absl::Status AllReduce(void* data, size_t count, DataType type, ReduceOp op,
                          base::Deadline deadline) override;

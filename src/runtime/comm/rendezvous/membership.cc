@@ -54,7 +54,7 @@ struct Membership::Link {
     if (incoming.size() < 4) return absl::NotFoundError("");
     uint32_t length = 0;
     for (int i = 3; i >= 0; --i) length = length << 8 | static_cast<uint8_t>(incoming[i]);
-    if (length > kLongestSmallMessage) return absl::InvalidArgumentError("message too long");
+    if (length > kLongestParcel + 8) return absl::InvalidArgumentError("message too long");
     if (incoming.size() < 4 + length) return absl::NotFoundError("");
     absl::StatusOr<Message> message = comm::Read(absl::string_view(incoming).substr(4, length));
     incoming.erase(0, 4 + length);
@@ -194,9 +194,11 @@ void Membership::Hear(int from) {
   Link& link = *links_[from];
   const bool open = link.Read();
   while (true) {
-    const absl::StatusOr<Message> message = link.Next();
+    absl::StatusOr<Message> message = link.Next();
     if (message.ok()) {
       roll_.OnMessage(from, *message, Now());
+      Parcel* const parcel = std::get_if<Parcel>(&*message);
+      if (parcel != nullptr) parcels_.emplace_back(from, std::move(parcel->payload));
     } else if (absl::IsNotFound(message.status())) {
       break;
     } else {
@@ -238,7 +240,48 @@ void Membership::Run() {
     Listen(lock);
     roll_.OnTick(Now());
     Settle();
+    Deliver(lock);
   }
+}
+
+void Membership::Post(int to, std::string payload) {
+  Lock lock(mutex_);
+  Link& link = *links_[to];
+  if (!link.fd.valid()) return;
+  link.unsent += Frame(Parcel{std::move(payload)});
+  link.Push();
+  if (!link.unsent.empty()) Ring(wake_fd_);  // the thread has to wait for room too
+}
+
+void Membership::SetListener(Listener* listener) {
+  {
+    const Lock lock(listener_mutex_);
+    listener_ = listener;
+    told_of_end_ = false;
+    listening_ = listener != nullptr;
+  }
+  Ring(wake_fd_);
+}
+
+absl::Duration Membership::SilenceOf(int rank) {
+  const Lock lock(mutex_);
+  return Now() - roll_.heard(rank);
+}
+
+void Membership::Deliver(Lock& lock) {
+  if (!listening_ || (parcels_.empty() && (!ended() || told_of_end_))) return;
+  const auto parcels = std::exchange(parcels_, {});
+  const auto ending = ended() ? roll_.Ending() : std::nullopt;
+  const absl::Status end = ending.has_value() ? Error(*ending) : absl::OkStatus();
+  lock.unlock();
+  {
+    const Lock listening(listener_mutex_);
+    if (listener_ != nullptr) {
+      for (const auto& [from, payload] : parcels) listener_->OnParcel(from, payload);
+      if (!end.ok() && !told_of_end_.exchange(true)) listener_->OnEnded(end);
+    }
+  }
+  lock.lock();
 }
 
 }  // namespace tutti::comm

@@ -1,6 +1,9 @@
 // Keeps a rank's Roll true: a thread of its own beats, listens to the other ranks over the
 // connections of the rendezvous, and wakes this rank's caller when the group has ended for it.
 //
+// It carries parcels for a layer above too (control.h), on the same connections and with the same
+// thread; they are handed over without the mutex, so that their listener may answer at once.
+//
 // Thread-safe. The caller's thread brackets every collective with Begin and End. The mutex is the
 // standard library's and not Abseil's, because ThreadSanitizer does not see into Debian's build of
 // Abseil and this is a room that must be run under it.
@@ -15,16 +18,17 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "runtime/comm/rendezvous/control.h"
 #include "runtime/comm/rendezvous/roll.h"
 
 namespace tutti::comm {
 
-class Membership {
+class Membership final : public Control {
  public:
   // `controls[r]` is the connection to rank r: all of them on rank 0, the one to rank 0 elsewhere.
   Membership(int rank, int size, std::vector<base::UniqueFd> controls, absl::Duration peer_timeout);
   // Says goodbye. Rank 0 first lets the others finish what it has finished (at most peer_timeout).
-  ~Membership();
+  ~Membership() override;
 
   // Starts the collective `what` ("all-reduce"). The error that has ended the group, if one has.
   absl::Status Begin(const char* what);
@@ -43,6 +47,11 @@ class Membership {
   // most) and returns it: never OK, and not always about `accused`.
   absl::Status Accuse(int accused, Reason reason);
 
+  void Post(int to, std::string payload) override;
+  void SetListener(Listener* listener) override;
+  absl::Duration SilenceOf(int rank) override;
+  absl::Duration peer_timeout() const override { return peer_timeout_; }
+
  private:
   struct Link;
   using Lock = std::unique_lock<std::mutex>;
@@ -53,6 +62,7 @@ class Membership {
   void Hear(int from);
   void Flush();
   void Settle();
+  void Deliver(Lock& lock);
   absl::Status Error(const Departure& departure) const;
   template <typename Condition>
   void Await(Lock& lock, absl::Duration patience, const Condition& condition);
@@ -69,6 +79,13 @@ class Membership {
   std::vector<std::unique_ptr<Link>> links_;
   const char* what_ = "the first collective";
   bool stopping_ = false;
+  std::vector<std::pair<int, std::string>> parcels_;  // came and not yet delivered
+  std::atomic<bool> listening_ = false;
+
+  std::mutex
+      listener_mutex_;  // held while the listener is called, never with mutex_ held before it
+  Listener* listener_ = nullptr;
+  std::atomic<bool> told_of_end_ = false;
   std::thread thread_;
 };
 

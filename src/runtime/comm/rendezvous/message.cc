@@ -1,102 +1,13 @@
 #include "runtime/comm/rendezvous/message.h"
 
-#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "runtime/comm/rendezvous/codec.h"
 
 namespace tutti::comm {
 namespace {
-
-// Fields go through one description (Describe below) for both directions, so that the writer and
-// the reader cannot differ.
-class Writer {
- public:
-  template <typename T>
-  void Integer(T value) {
-    for (size_t i = 0; i < sizeof(T); ++i) {
-      bytes_ += static_cast<char>(static_cast<uint64_t>(value) >> (8 * i));
-    }
-  }
-  void Number(int& value, int, int) { Integer<uint32_t>(static_cast<uint32_t>(value)); }
-  void Count(uint64_t& value) { Integer<uint64_t>(value); }
-  void Flag(bool& value) { Integer<uint8_t>(value ? 1 : 0); }
-  template <typename E>
-  void Choice(E& value, E) {
-    Integer<uint8_t>(static_cast<uint8_t>(value));
-  }
-  void Text(std::string& value) {
-    const size_t length = std::min(value.size(), kLongestText);
-    Integer<uint16_t>(static_cast<uint16_t>(length));
-    bytes_.append(value, 0, length);
-  }
-  template <typename T, typename F>
-  void List(std::vector<T>& values, F&& each) {
-    Integer<uint32_t>(static_cast<uint32_t>(values.size()));
-    for (T& value : values) each(value);
-  }
-  std::string Take() { return std::move(bytes_); }
-
- private:
-  std::string bytes_;
-};
-
-// Stops at the first fault; values read after it are zero.
-class Reader {
- public:
-  explicit Reader(absl::string_view bytes) : bytes_(bytes) {}
-
-  template <typename T>
-  T Integer() {
-    if (bytes_.size() < sizeof(T)) return Fail(), T{0};
-    uint64_t value = 0;
-    for (size_t i = 0; i < sizeof(T); ++i) {
-      value |= static_cast<uint64_t>(static_cast<uint8_t>(bytes_[i])) << (8 * i);
-    }
-    bytes_.remove_prefix(sizeof(T));
-    return static_cast<T>(value);
-  }
-  void Number(int& value, int least, int most) {
-    value = static_cast<int>(Integer<uint32_t>());
-    if (value < least || value > most) Fail();
-  }
-  void Count(uint64_t& value) { value = Integer<uint64_t>(); }
-  void Flag(bool& value) {
-    const uint8_t byte = Integer<uint8_t>();
-    if (byte > 1) Fail();
-    value = byte == 1;
-  }
-  template <typename E>
-  void Choice(E& value, E last) {
-    const uint8_t byte = Integer<uint8_t>();
-    if (byte > static_cast<uint8_t>(last)) return Fail();
-    value = static_cast<E>(byte);
-  }
-  void Text(std::string& value) {
-    const size_t length = Integer<uint16_t>();
-    if (length > kLongestText || length > bytes_.size()) return Fail();
-    value = std::string(bytes_.substr(0, length));
-    bytes_.remove_prefix(length);
-  }
-  template <typename T, typename F>
-  void List(std::vector<T>& values, F&& each) {
-    const uint32_t count = Integer<uint32_t>();
-    // Grows as elements are really there: a length alone must not make us allocate.
-    for (uint32_t i = 0; i < count && ok(); ++i) each(values.emplace_back());
-    if (count > static_cast<uint32_t>(kMostRanks)) Fail();
-  }
-  bool ok() const { return !failed_; }
-  bool at_end() const { return bytes_.empty(); }
-
- private:
-  void Fail() {
-    failed_ = true;
-    bytes_ = {};
-  }
-  absl::string_view bytes_;
-  bool failed_ = false;
-};
 
 template <typename Codec>
 void Rank(Codec& codec, int& rank) {
@@ -162,6 +73,10 @@ void Describe(Codec& codec, Goodbye& goodbye) {
 }
 template <typename Codec>
 void Describe(Codec&, Farewell&) {}
+template <typename Codec>
+void Describe(Codec& codec, Parcel& parcel) {
+  codec.Bytes(parcel.payload, kLongestParcel);
+}
 
 // The alternative number `type` of Message, read from the rest.
 template <size_t kIndex = 0>

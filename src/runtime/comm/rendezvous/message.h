@@ -13,13 +13,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime/comm/communicator.h"
+#include "runtime/comm/rendezvous/codec.h"
 
 namespace tutti::comm {
 
 inline constexpr uint32_t kProtocolVersion = 2;
-inline constexpr size_t kLongestText = 512;
-inline constexpr int kMostRanks = 1 << 16;
-inline constexpr size_t kLongestMessage = 16 << 20;   // a table of kMostRanks fits
+inline constexpr size_t kLongestMessage = 16 << 20;  // a table of kMostRanks fits
+inline constexpr size_t kLongestParcel = 1 << 20;
 inline constexpr size_t kLongestSmallMessage = 4096;  // every other message fits
 
 // A rank introduces itself.
@@ -90,8 +90,13 @@ struct Goodbye {
 };
 struct Farewell {};
 
+// What a layer above says to rank 0 or hears from it (control.h).
+struct Parcel {
+  std::string payload;
+};
+
 using Message = std::variant<Hello, Table, Refusal, Link, Progress, Query, Accusation, Departure,
-                             Goodbye, Farewell>;
+                             Goodbye, Farewell, Parcel>;
 
 // Texts longer than kLongestText are cut.
 std::string Write(const Message& message);

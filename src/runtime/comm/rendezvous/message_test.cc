@@ -19,7 +19,8 @@ TEST(MessageTest, EveryKindComesBackAsItWas) {
                               Accusation{1, Reason::kLate},
                               Departure{1, true, 12, absl::StatusCode::kUnavailable, "left"},
                               Goodbye{12},
-                              Farewell{}};
+                              Farewell{},
+                              Parcel{std::string("any\0bytes", 9)}};
   for (const Message& message : messages) {
     const std::string bytes = Write(message);
     const absl::StatusOr<Message> read = Read(bytes);

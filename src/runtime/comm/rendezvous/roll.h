@@ -59,6 +59,7 @@ class Roll {
   bool Busy() const { return pair_.has_value() || InCollective(); }
   uint64_t begun() const { return progress_[rank_].begun; }
   bool gone(int rank) const { return gone_[rank]; }
+  absl::Duration heard(int rank) const { return heard_[rank]; }
 
  private:
   struct Inquiry {

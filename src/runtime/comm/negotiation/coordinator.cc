@@ -1,0 +1,286 @@
+#include "runtime/comm/negotiation/coordinator.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/comm/negotiation/fuse.h"
+#include "runtime/comm/rendezvous/codec.h"
+
+namespace tutti::comm {
+namespace {
+
+constexpr size_t kMostRows = kMostRanks;  // what a list holds
+
+std::optional<size_t> IndexOf(const std::vector<int>& ranks, int rank) {
+  const auto found = std::lower_bound(ranks.begin(), ranks.end(), rank);
+  if (found == ranks.end() || *found != rank) return std::nullopt;
+  return static_cast<size_t>(found - ranks.begin());
+}
+
+std::string Quoted(const Request& request) {
+  return absl::StrCat(
+      "tensor \"", request.name, "\"",
+      request.set == kWorldSet ? "" : absl::StrCat(" of process set ", request.set));
+}
+
+// What no rank of ours sends.
+bool IsSane(const Announcement& announcement, const Request& request) {
+  const size_t rows = request.kind == Kind::kAllGather ? request.parts.size() : 0;
+  return announcement.rows.size() == rows &&
+         std::all_of(announcement.rows.begin(), announcement.rows.end(),
+                     [](int64_t value) { return value >= 0; });
+}
+
+}  // namespace
+
+Coordinator::Coordinator(const CoordinatorOptions& options)
+    : options_(options),
+      tensors_(options.cache_capacity),
+      told_(options.size),
+      executed_(options.size),
+      left_(options.size),
+      inspector_(options.stall, options.size) {
+  ProcessSet world;
+  world.ranks.resize(options.size);
+  std::iota(world.ranks.begin(), world.ranks.end(), 0);
+  world.joined.resize(options.size);
+  sets_[kWorldSet] = std::move(world);
+}
+
+std::vector<std::pair<int, Orders>> Coordinator::TakeOutgoing() {
+  std::vector<std::pair<int, Orders>> taken;
+  for (auto& [rank, orders] : outgoing_) taken.emplace_back(rank, std::move(orders));
+  outgoing_.clear();
+  return taken;
+}
+
+void Coordinator::Tune(size_t fusion_bytes, absl::Duration cycle_time) {
+  options_.fusion_bytes = fusion_bytes;
+  options_.cycle_time = cycle_time;
+}
+
+void Coordinator::OnReport(int from, const Report& report, absl::Duration now) {
+  OnExecuted(from, report.executed);
+  for (const Announcement& announcement : report.announcements) {
+    if (!finished_ && !left_[from]) Announce(from, announcement, now);
+  }
+  if (report.leaves && !left_[from]) OnLeft(from, now);
+  if (!finished_) ReleaseDue(now);
+}
+
+void Coordinator::OnExecuted(int from, uint64_t executed) {
+  executed_[from] = std::max(executed_[from], std::min(executed, told_[from]));
+  std::erase_if(in_flight_, [&](const Flight& flight) {
+    const auto set = sets_.find(flight.set);
+    if (set != sets_.end() && executed_[set->second.ranks[0]] < flight.number) return false;
+    executed_bytes_ += flight.bytes;
+    return true;
+  });
+}
+
+void Coordinator::Announce(int from, const Announcement& announcement, absl::Duration now) {
+  Tensor* tensor = nullptr;
+  if (announcement.id != 0) {
+    tensor = tensors_.ById(announcement.id);
+    if (tensor == nullptr) return outgoing_[from].unknown.push_back(announcement.id);
+  }
+  const Request& request = tensor != nullptr ? tensor->request : announcement.request;
+  const auto set = sets_.find(request.set);
+  if (set == sets_.end()) return Refuse(from, request, "there is no such process set");
+  const auto index = IndexOf(set->second.ranks, from);
+  if (!index.has_value()) return Refuse(from, request, "this rank is not in the process set");
+  if (!IsSane(announcement, request)) return Refuse(from, request, "it makes no sense");
+  if (tensor == nullptr) tensor = &tensors_.Named(request);
+  if (!tensor->pending()) {
+    tensors_.Begin(*tensor, set->second.ranks.size(), now);
+    tensor->first = from;
+  }
+  if (tensor->announced[*index]) return;
+  if (options_.on_announced) options_.on_announced(request.name, from);
+  Record(from, *index, announcement, *tensor);
+  if (tensor->request.kind != Kind::kJoin) return Settle(*tensor, now);
+  set->second.joined[*index] = true;
+  set->second.last_joined = from;
+  SettleAll(set->first, now);
+}
+
+void Coordinator::Record(int from, size_t index, const Announcement& announcement, Tensor& tensor) {
+  tensor.announced[index] = true;
+  ++tensor.count;
+  tensor.by_id = tensor.by_id && announcement.id != 0;
+  tensor.rows.resize(tensor.announced.size());
+  tensor.rows[index] = announcement.rows;
+  if (announcement.id != 0 || tensor.request == announcement.request || !tensor.conflict.empty()) {
+    return;
+  }
+  tensor.conflict = absl::StrCat("rank ", tensor.first, " asks for ", tensor.request.Describe(),
+                                 ", but rank ", from, " for ", announcement.request.Describe());
+}
+
+// Only this rank is told, which alone waits for it.
+void Coordinator::Refuse(int from, const Request& request, absl::string_view text) {
+  Response response;
+  response.set = request.set;
+  Unit& unit = response.units.emplace_back();
+  unit.full = true;
+  unit.request = request;
+  unit.code = absl::StatusCode::kNotFound;
+  unit.error = absl::StrCat(Quoted(request), ": ", text);
+  Tell(from, response);
+}
+
+void Coordinator::SettleAll(int set, absl::Duration now) {
+  for (const uint64_t order : tensors_.PendingOf(set)) {
+    const auto pending = tensors_.pending().find(order);
+    if (pending != tensors_.pending().end() && !pending->second->ready)
+      Settle(*pending->second, now);
+  }
+}
+
+bool Coordinator::IsComplete(const Tensor& tensor, const ProcessSet& set) const {
+  if (tensor.request.kind == Kind::kJoin) return tensor.count == set.ranks.size();
+  size_t missing = set.ranks.size() - tensor.count;
+  for (size_t i = 0; i < set.ranks.size() && missing > 0; ++i) {
+    if (!tensor.announced[i] && set.joined[i]) --missing;
+  }
+  return missing == 0;
+}
+
+// Why a tensor that all have announced cannot be run; empty if it can.
+std::string Coordinator::Objection(const Tensor& tensor, const ProcessSet& set) const {
+  const Request& request = tensor.request;
+  if (!tensor.conflict.empty()) return tensor.conflict;
+  if (tensor.count < set.ranks.size() && request.kind != Kind::kAllReduce &&
+      request.kind != Kind::kBarrier) {
+    const auto joined = std::find(set.joined.begin(), set.joined.end(), true) - set.joined.begin();
+    return absl::StrCat("rank ", set.ranks[joined], " has joined, and there is no ",
+                        NameOf(request.kind), " without it");
+  }
+  if (request.kind == Kind::kBroadcast && !IndexOf(set.ranks, request.root).has_value()) {
+    return absl::StrCat("there is no root ", request.root, " in process set ", request.set);
+  }
+  if (request.kind == Kind::kAllGather && request.parts.size() * set.ranks.size() > kMostRows) {
+    return "too many tensors in one all-gather";
+  }
+  return "";
+}
+
+void Coordinator::Settle(Tensor& tensor, absl::Duration now) {
+  ProcessSet& set = sets_.at(tensor.request.set);
+  const auto gone =
+      std::find_if(set.ranks.begin(), set.ranks.end(), [&](int r) { return left_[r]; });
+  if (gone != set.ranks.end()) {
+    return Fail(tensor, absl::StatusCode::kCancelled,
+                absl::StrCat("rank ", *gone, " has shut down"), *gone);
+  }
+  if (!IsComplete(tensor, set)) return;
+  const std::string objection = Objection(tensor, set);
+  if (!objection.empty()) return Fail(tensor, absl::StatusCode::kInvalidArgument, objection, -1);
+  if (tensor.request.kind >= Kind::kJoin) return Conclude(tensor, now);
+  MakeReady(tensor, set, now);
+}
+
+void Coordinator::OnLeft(int rank, absl::Duration now) {
+  left_[rank] = true;
+  outgoing_[rank].farewell = true;
+  if (rank == 0) Finish({absl::StatusCode::kCancelled, "rank 0 has shut down", 0});
+  if (finished_) return;
+  for (auto& [number, set] : sets_) {
+    const auto index = IndexOf(set.ranks, rank);
+    if (!index.has_value()) continue;
+    Release(number, set, now);
+    SettleAll(number, now);
+  }
+}
+
+void Coordinator::Finish(const End& end) {
+  if (std::exchange(finished_, true)) return;
+  for (int rank = 0; rank < options_.size; ++rank) {
+    outgoing_[rank].end = end;
+  }
+}
+
+void Coordinator::OnTick(absl::Duration now, std::span<const absl::Duration> silence) {
+  if (finished_) return;
+  ReleaseDue(now);
+  if (now < next_inspection_ || idle()) return;
+  next_inspection_ = now + inspector_.period();
+  Inspect(now, silence);
+}
+
+// Ready ones wait for nobody.
+std::vector<Waiting> Coordinator::WhatWaits() const {
+  std::vector<Waiting> waiting;
+  for (const auto& [order, tensor] : tensors_.pending()) {
+    if (tensor->ready) continue;
+    const ProcessSet& set = sets_.at(tensor->request.set);
+    std::vector<int> missing;
+    for (size_t i = 0; i < set.ranks.size(); ++i) {
+      if (!tensor->announced[i] && !set.joined[i]) missing.push_back(set.ranks[i]);
+    }
+    waiting.push_back({&tensor->request.name, tensor->request.set, tensor->since, &tensor->warned,
+                       std::move(missing)});
+  }
+  for (const Flight& flight : in_flight_) {
+    const auto set = sets_.find(flight.set);
+    if (set == sets_.end()) continue;
+    waiting.push_back({&flight.tensor, flight.set, flight.since, nullptr, set->second.ranks});
+  }
+  return waiting;
+}
+
+void Coordinator::Inspect(absl::Duration now, std::span<const absl::Duration> silence) {
+  const std::vector<Waiting> waiting = WhatWaits();
+  const std::vector<Stall> stalls = inspector_.Inspect(waiting, now, silence);
+  for (int rank = 0; rank < options_.size && !stalls.empty(); ++rank) {
+    if (left_[rank]) continue;
+    std::vector<Stall>& told = outgoing_[rank].stalls;
+    told.insert(told.end(), stalls.begin(), stalls.end());
+  }
+  const Waiting* const hopeless = inspector_.Hopeless(waiting, now);
+  if (hopeless == nullptr) return;
+  const Stall stall{
+      *hopeless->name, hopeless->set, now - hopeless->since, hopeless->missing, -1, {}};
+  Finish({absl::StatusCode::kDeadlineExceeded, stall.ToString(),
+          hopeless->missing.empty() ? -1 : hopeless->missing[0]});
+}
+
+absl::Duration Coordinator::NextTick() const {
+  if (finished_ || idle()) return absl::InfiniteDuration();
+  absl::Duration next = next_inspection_;
+  for (const auto& [number, set] : sets_) {
+    if (!set.ready.empty()) next = std::min(next, set.ready_since + options_.cycle_time);
+  }
+  return next;
+}
+
+void Coordinator::MakeReady(Tensor& tensor, ProcessSet& set, absl::Duration now) {
+  const size_t bytes = Bytes(tensor.request);
+  tensor.ready = true;
+  if (set.ready.empty()) set.ready_since = now;
+  set.ready.push_back(&tensor);
+  set.ready_bytes += bytes;
+  set.urgent = set.urgent || !IsFusable(tensor.request) || bytes >= kWorthAlone;
+}
+
+// Only those who wait for it are told.
+void Coordinator::Fail(Tensor& tensor, absl::StatusCode code, absl::string_view text, int blamed) {
+  const ProcessSet& set = sets_.at(tensor.request.set);
+  Response response;
+  response.set = tensor.request.set;
+  Unit& unit = response.units.emplace_back();
+  unit.full = true;
+  unit.request = tensor.request;
+  unit.code = code;
+  unit.error = absl::StrCat(Quoted(tensor.request), ": ", text);
+  unit.blamed = blamed;
+  for (size_t i = 0; i < set.ranks.size(); ++i) {
+    if (tensor.announced[i] && !left_[set.ranks[i]]) Tell(set.ranks[i], response);
+  }
+  tensors_.End(tensor, false);
+}
+
+}  // namespace tutti::comm

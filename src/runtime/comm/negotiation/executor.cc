@@ -1,0 +1,211 @@
+#include "runtime/comm/negotiation/executor.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "runtime/comm/lost_rank.h"
+
+namespace tutti::comm {
+
+absl::Status ErrorOf(const Unit& unit) {
+  if (unit.blamed >= 0) return ErrorAboutRank(unit.blamed, unit.code, unit.error);
+  return absl::Status(unit.code, unit.error);
+}
+
+absl::Status ErrorOf(const End& end) {
+  if (end.blamed >= 0) return ErrorAboutRank(end.blamed, end.code, end.text);
+  return absl::Status(end.code, end.text);
+}
+
+Executor::Executor(std::shared_ptr<Communicator> world, absl::Duration timeout,
+                   TimelineSlot* timeline, Events events)
+    : rank_(world->rank()), timeout_(timeout), timeline_(timeline), events_(std::move(events)) {
+  auto team = std::make_unique<Team>();
+  team->ranks.resize(world->size());
+  std::iota(team->ranks.begin(), team->ranks.end(), 0);
+  team->group = std::move(world);
+  teams_[kWorldSet] = std::move(team);
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void Executor::Leave() {
+  if (!thread_.joinable()) return;
+  End(absl::CancelledError("the negotiation has shut down"));
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+    changed_.notify_all();
+  }
+  thread_.join();
+  // Subgroups before the world.
+  while (!teams_.empty()) teams_.erase(std::prev(teams_.end()));
+}
+
+void Executor::Push(Job job) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  queue_.push_back(std::move(job));
+  changed_.notify_all();
+}
+
+void Executor::End(const absl::Status& status) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (end_.ok()) end_ = status;
+}
+
+bool Executor::Drain(base::Deadline deadline) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return changed_.wait_until(lock, deadline.time_point(),
+                             [this] { return queue_.empty() && !running_; });
+}
+
+uint64_t Executor::executed() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return executed_;
+}
+
+bool Executor::busy() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return running_ || !queue_.empty();
+}
+
+std::vector<int> Executor::ProcessSets() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<int> sets;
+  for (const auto& [set, team] : teams_) sets.push_back(set);
+  return sets;
+}
+
+absl::StatusOr<std::vector<int>> Executor::RanksOf(int set) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = teams_.find(set);
+  if (found == teams_.end()) {
+    return absl::NotFoundError(absl::StrCat("there is no process set ", set));
+  }
+  return found->second->ranks;
+}
+
+bool Executor::LeadsASet() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::any_of(teams_.begin(), teams_.end(),
+                     [this](const auto& entry) { return entry.second->ranks[0] == rank_; });
+}
+
+std::optional<std::pair<std::string, absl::Duration>> Executor::Running() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!running_) return std::nullopt;
+  return std::pair(running_name_, running_since_);
+}
+
+void Executor::Loop() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    Job job = std::move(queue_.front());
+    queue_.pop_front();
+    running_ = true;
+    for (const auto& task : job.tasks) {
+      if (task == nullptr) continue;
+      running_name_ = task->submission.request.name;
+      running_since_ = task->since;
+      break;
+    }
+    lock.unlock();
+    Execute(job);
+    lock.lock();
+    running_ = false;
+    ++executed_;
+    changed_.notify_all();
+    lock.unlock();
+    events_.on_executed();
+    lock.lock();
+  }
+}
+
+void Executor::Finish(Job& job, const absl::Status& status) {
+  for (const auto& task : job.tasks) {
+    if (task != nullptr && !task->operation->Done()) task->operation->Finish(status);
+  }
+}
+
+void Executor::Execute(Job& job) {
+  const Unit& first = job.response.units[0];
+  if (const auto timeline = timeline_->get()) {
+    for (const auto& task : job.tasks) {
+      if (task != nullptr) timeline->End(task->submission.request.name);  // of the queue
+    }
+  }
+  if (first.code != absl::StatusCode::kOk) return Finish(job, ErrorOf(first));
+  absl::Status status;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    status = end_;
+  }
+  if (status.ok()) status = Run(job);
+  Finish(job, status);
+}
+
+absl::Status Executor::Run(Job& job) {
+  const Request& request =
+      job.tasks[0] != nullptr ? job.tasks[0]->submission.request : job.response.units[0].request;
+  for (const auto& task : job.tasks) {
+    if (task != nullptr) task->operation->set_value(job.response.value);
+  }
+  if (request.kind == Kind::kJoin) return absl::OkStatus();
+  if (request.kind == Kind::kAddSet) return AddSet(job);
+  std::unique_ptr<Team> removed;
+  Team* team = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const int set = request.kind == Kind::kRemoveSet ? request.root : job.response.set;
+    team = teams_.at(set).get();
+    if (request.kind == Kind::kRemoveSet) {
+      removed = std::move(teams_.at(set));
+      teams_.erase(set);
+    }
+  }
+  if (removed != nullptr) return absl::OkStatus();
+  const auto timeline = timeline_->get();
+  const absl::Status status =
+      RunResponse(*team, job.response, job.tasks, timeline.get(), base::Deadline::After(timeout_));
+  return status.ok() ? status : Judge(status, *team);
+}
+
+absl::Status Executor::AddSet(const Job& job) {
+  auto team = std::make_unique<Team>();
+  team->ranks = job.response.units[0].request.ranks;
+  Team* world = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    world = teams_.at(kWorldSet).get();
+  }
+  if (std::binary_search(team->ranks.begin(), team->ranks.end(), rank_)) {
+    auto group = world->group->NewGroup(team->ranks, base::Deadline::After(timeout_));
+    if (!group.ok()) return Judge(group.status(), *world);
+    team->group = *std::move(group);
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  teams_[static_cast<int>(job.response.value)] = std::move(team);
+  return absl::OkStatus();
+}
+
+// Whoever is lost is lost to the world too, which names it for all alike; that may take a moment
+// longer. What is an argument's fault ends nothing.
+absl::Status Executor::Judge(absl::Status error, const Team& team) {
+  if (absl::IsInvalidArgument(error)) return error;
+  const absl::Status judgement = events_.await_judgement(absl::Seconds(1));
+  const auto lost = LostRank(error);
+  if (!judgement.ok()) {
+    error = judgement;
+  } else if (lost.has_value() && static_cast<size_t>(*lost) < team.ranks.size()) {
+    error = ErrorAboutRank(team.ranks[*lost], error.code(), error.message());
+  }
+  End(error);
+  events_.on_failed(error);
+  return error;
+}
+
+}  // namespace tutti::comm

@@ -1,0 +1,64 @@
+// Runs what was agreed: one response after the other as plain collectives of a Communicator. Which
+// calls a response becomes depends on the response alone, so all ranks make the same ones.
+//
+// All-reduces of small tensors are packed into one buffer, scaled on the way in and out, one
+// pass each; a tensor from kWorthAlone on, or one that is alone, is reduced in its output's memory.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/deadline.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/comm/negotiation/message.h"
+#include "runtime/comm/negotiation/operation.h"
+#include "runtime/comm/negotiation/timeline.h"
+
+namespace tutti::comm {
+
+// What a rank brings to a tensor: its request, and the memory. Owned by its owner until the
+// operation is done; inputs and outputs have one pointer a part.
+struct Submission {
+  Request request;
+  std::vector<int64_t> rows;  // kAllGather, kAllToAll: the first dimension of every part
+  std::vector<const void*> inputs;
+  std::vector<void*> outputs;  // null (or none): `allocate` gives it, or else the operation owns it
+  Allocate allocate;           // may be null
+  std::vector<int64_t> splits;  // kAllToAll: rows to every rank of the set
+};
+
+// A submission whose turn has come.
+struct Task {
+  Submission submission;
+  std::shared_ptr<Operation> operation;
+  absl::Duration since;  // when it was submitted
+};
+
+// Memory that grows, for packing. Not initialised.
+class Scratch {
+ public:
+  std::byte* Get(size_t bytes);
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+  size_t size_ = 0;
+};
+
+// A process set as its rank sees it.
+struct Team {
+  std::vector<int> ranks;               // of the world, ascending
+  std::shared_ptr<Communicator> group;  // null where this rank is not in it
+  Scratch scratch;
+};
+
+// `tasks[i]` belongs to units[i], and is null where this rank has joined. Ends the operations, save
+// where an error is returned: then the team's group is at its end. `timeline` may be null.
+absl::Status RunResponse(Team& team, const Response& response,
+                         const std::vector<std::unique_ptr<Task>>& tasks, Timeline* timeline,
+                         base::Deadline deadline);
+
+}  // namespace tutti::comm
