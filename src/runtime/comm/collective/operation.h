@@ -16,6 +16,12 @@
 #define TUTTI_FOR_EVERY_CPU \
   __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #endif
+// Before a loop whose stores are never what a later turn of it loads.
+#if defined(__GNUC__) && !defined(__clang__)
+#define TUTTI_INDEPENDENT_TURNS _Pragma("GCC ivdep")
+#else
+#define TUTTI_INDEPENDENT_TURNS
+#endif
 
 namespace tutti::comm {
 

@@ -1,0 +1,42 @@
+// Memory that several processes of one host share: an anonymous file, handed on as a descriptor,
+// without a name in the file system, so that a crash leaves nothing behind. It is sealed, so that
+// its size is what it was when it was checked and no access can fall behind its end (SIGBUS).
+#pragma once
+
+#include <cstddef>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+
+namespace tutti::comm {
+
+class Segment {
+ public:
+  Segment() = default;
+  Segment(Segment&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Segment& operator=(Segment&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Segment();
+
+  // A sealed file of zeros.
+  static absl::StatusOr<base::UniqueFd> MakeFile(const char* name, size_t size);
+  // Maps the whole of it, every page at once. InvalidArgument if it is not a sealed file of `size`
+  // bytes.
+  static absl::StatusOr<Segment> Map(int file, size_t size);
+
+  std::byte* data() const { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  Segment(std::byte* data, size_t size) : data_(data), size_(size) {}
+
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace tutti::comm

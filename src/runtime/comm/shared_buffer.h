@@ -1,0 +1,23 @@
+// Memory of this rank that the other ranks of its node can reach: a collective on it needs no copy
+// in between. Owned by the caller; may outlive its communicator, and is plain memory then.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "absl/status/statusor.h"
+
+namespace tutti::comm {
+
+class SharedBuffer {
+ public:
+  virtual ~SharedBuffer() = default;
+  // Zero at first, aligned to a page.
+  virtual void* data() = 0;
+  virtual size_t size() const = 0;
+};
+
+// What a group without neighbours on its node gives out: memory that nobody else reaches.
+absl::StatusOr<std::unique_ptr<SharedBuffer>> AllocatePlain(size_t bytes);
+
+}  // namespace tutti::comm
