@@ -198,7 +198,10 @@ absl::StatusOr<std::unique_ptr<Communicator>> Group::NewGroup(std::span<const in
     }));
     TUTTI_RETURN_IF_ERROR(plan.Accept(partner, other));
   }
-  return plan.Meet(options_, table, whole_, deadline);
+  Membership& membership = links_.membership();
+  auto group = plan.Meet(options_, table, whole_, deadline, membership.ended_fd());
+  if (absl::IsCancelled(group.status())) return End(membership.Check());
+  return group;
 }
 
 // ---- Running ----

@@ -1,6 +1,9 @@
 // For this room's tests: groups of ranks as threads of one process.
 #pragma once
 
+#include <unistd.h>
+
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -13,8 +16,16 @@ namespace tutti::comm {
 
 inline base::Deadline Soon() { return base::Deadline::After(absl::Seconds(60)); }
 
-// A port that is free now.
-inline int FreePort() { return PortOf(Listen({"127.0.0.1", 0})->get()).value(); }
+// A port that is free now, and that the system gives to nobody who does not ask for it by number:
+// below the range of ports for connections. Every call gives another.
+inline int FreePort() {
+  constexpr int kFirst = 20000, kMany = 12000;
+  static std::atomic<int> next = ::getpid() * 131;
+  while (true) {
+    const int port = kFirst + static_cast<int>(static_cast<unsigned>(next++) % kMany);
+    if (Listen({"127.77.0.1", port}).ok()) return port;
+  }
+}
 
 inline std::vector<GroupOptions> OptionsFor(int size, GroupOptions::Transport transport,
                                             int ranks_per_node = 1 << 16) {

@@ -71,8 +71,8 @@ absl::StatusOr<Links> ConnectAll(const GroupOptions& options, Meeting meeting,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Communicator>> Join(const GroupOptions& given,
-                                                   base::UniqueFd listener,
-                                                   std::vector<int> whole) {
+                                                   base::UniqueFd listener, std::vector<int> whole,
+                                                   int interrupt) {
   TUTTI_RETURN_IF_ERROR(Validate(given));
   GroupOptions options = given;
   if (options.size == 1) return std::make_unique<GroupOfOne>();
@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Join(const GroupOptions& given,
   }
   Hello self{options.rank, options.size, options.node, options.transport, "", "", 0, ""};
   TUTTI_ASSIGN_OR_RETURN(Listeners listeners, OpenListeners(options, self));
-  TUTTI_ASSIGN_OR_RETURN(Meeting meeting, Meet(options, self, std::move(listener)));
+  TUTTI_ASSIGN_OR_RETURN(Meeting meeting, Meet(options, self, std::move(listener), interrupt));
   TUTTI_ASSIGN_OR_RETURN(Links links,
                          ConnectAll(options, std::move(meeting), std::move(listeners)));
   return std::make_unique<Group>(std::move(links), std::move(options), std::move(whole));

@@ -61,7 +61,8 @@ absl::Status NewGroupPlan::Accept(int partner, const Invitation& invitation) {
 absl::StatusOr<std::unique_ptr<Communicator>> NewGroupPlan::Meet(const GroupOptions& parent,
                                                                  const Table& table,
                                                                  const std::vector<int>& whole,
-                                                                 base::Deadline deadline) {
+                                                                 base::Deadline deadline,
+                                                                 int interrupt) {
   GroupOptions options = parent;
   const auto own = std::find(members_.begin(), members_.end(), rank_);
   options.rank = static_cast<int>(own - members_.begin());
@@ -73,7 +74,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> NewGroupPlan::Meet(const GroupOpti
   std::vector<int> numbers;
   for (const int member : members_) numbers.push_back(whole.empty() ? member : whole[member]);
   const std::string name = absl::StrCat("new group of ranks ", absl::StrJoin(numbers, ", "));
-  auto group = Join(options, std::move(listener_), std::move(numbers));
+  auto group = Join(options, std::move(listener_), std::move(numbers), interrupt);
   if (!group.ok()) return base::Annotate(group.status(), name);
   return group;
 }

@@ -38,10 +38,11 @@ class NewGroupPlan {
   // FailedPrecondition when `partner` forms another group, Unavailable when it could not listen.
   absl::Status Accept(int partner, const Invitation& invitation);
 
-  // `parent`: the options of this rank in the group whose table is `table`; `whole` as in Join.
+  // `parent`: the options of this rank in the group whose table is `table`; `whole` and `interrupt`
+  // as in Join.
   absl::StatusOr<std::unique_ptr<Communicator>> Meet(const GroupOptions& parent, const Table& table,
                                                      const std::vector<int>& whole,
-                                                     base::Deadline deadline);
+                                                     base::Deadline deadline, int interrupt);
 
  private:
   const std::vector<int> members_;

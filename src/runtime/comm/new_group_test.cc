@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 
 #include "absl/strings/str_cat.h"
@@ -165,6 +166,27 @@ TEST(NewGroup, AMemberThatDoesNotComeIsMissedAtTheDeadline) {
     EXPECT_EQ(LostRank(status), 2) << status;
     EXPECT_EQ(whole.Barrier(Soon()), status);
     missed.set_value();
+  });
+}
+
+// Rank 0 waits for rank 2 over its link, rank 1 at the rendezvous.
+TEST(NewGroup, ALossInTheWholeGroupIsHeardOfByThoseThatForm) {
+  std::promise<void> heard;
+  const auto over = heard.get_future().share();
+  std::atomic<int> waiting = 2;
+  OnFourRanks([&](Communicator& whole) {
+    if (whole.rank() == 2) return over.wait();
+    if (whole.rank() == 3) {
+      int value = 0;
+      EXPECT_EQ(LostRank(whole.Receive(&value, sizeof(value), 2,
+                                       base::Deadline::After(absl::Milliseconds(200)))),
+                2);
+      return over.wait();
+    }
+    const std::vector<int> ranks = {0, 1, 2};
+    const absl::Status status = whole.NewGroup(ranks, Soon()).status();
+    EXPECT_EQ(LostRank(status), 2) << status;
+    if (--waiting == 0) heard.set_value();
   });
 }
 

@@ -141,6 +141,7 @@ absl::Status Membership::CheckWithin(absl::Duration patience) {
 
 absl::Status Membership::Accuse(int accused, Reason reason) {
   Lock lock(mutex_);
+  roll_.Miss();
   if (!roll_.Ending().has_value()) {
     if (rank_ != 0 && roll_.gone(0)) {
       roll_.Declare(accused, absl::StatusCode::kUnavailable, "connection closed");

@@ -1,5 +1,6 @@
 #include "runtime/comm/rendezvous/reception.h"
 
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 
 #include <utility>
@@ -15,11 +16,18 @@ namespace {
 constexpr int kMostAtOnce = 256;  // connections that are being heard
 }  // namespace
 
-Reception::Reception(const GroupOptions& options, const Hello& self)
+Reception::Reception(const GroupOptions& options, const Hello& self, int interrupt)
     : options_(options),
       self_(self),
       deadline_(base::Deadline::After(options.connect_timeout)),
-      done_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      interrupt_(interrupt),
+      done_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      waiting_(::epoll_create1(EPOLL_CLOEXEC)) {
+  for (const int fd : {done_.get(), interrupt_}) {
+    epoll_event readable = {.events = EPOLLIN, .data = {}};
+    if (fd >= 0) ::epoll_ctl(waiting_.get(), EPOLL_CTL_ADD, fd, &readable);
+  }
+}
 
 Reception::~Reception() {
   // Those still being heard are strangers: everybody who was to come has been admitted.
@@ -51,10 +59,11 @@ absl::StatusOr<base::UniqueFd> Reception::ListenAtMaster() const {
 
 absl::Status Reception::AwaitAll(int listener) {
   while (true) {
-    absl::StatusOr<base::UniqueFd> fd = Accept(listener, {deadline_, done_.get()});
+    absl::StatusOr<base::UniqueFd> fd = Accept(listener, {deadline_, waiting_.get()});
     const std::lock_guard lock(mutex_);
     if (!fault_.ok()) return fault_;
     if (guests_.size() + 1 == static_cast<size_t>(options_.size)) return absl::OkStatus();
+    if (absl::IsCancelled(fd.status())) return fd.status();
     if (absl::IsDeadlineExceeded(fd.status())) return Absent();
     TUTTI_RETURN_IF_ERROR(fd.status());
     if (hearing_ >= kMostAtOnce) continue;  // closes it; a rank comes again

@@ -20,7 +20,8 @@ inline constexpr char kRendezvousPurpose[] = "rendezvous";
 
 class Reception {
  public:
-  Reception(const GroupOptions& options, const Hello& self);
+  // `interrupt`: ends it with Cancelled when it becomes readable; -1 for none.
+  Reception(const GroupOptions& options, const Hello& self, int interrupt = -1);
   ~Reception();
 
   // Once. `listener`: none for one at the options' master address.
@@ -46,8 +47,10 @@ class Reception {
   const GroupOptions& options_;
   const Hello& self_;
   const base::Deadline deadline_;
-  base::UniqueFd done_;  // readable when all have come or one came that must not be
-  std::mutex mutex_;     // guards what follows, save the threads
+  const int interrupt_;
+  base::UniqueFd done_;     // readable when all have come or one came that must not be
+  base::UniqueFd waiting_;  // readable when that or the interrupt is
+  std::mutex mutex_;        // guards what follows, save the threads
   std::map<int, Guest> guests_;
   absl::Status fault_;
   std::string refused_;  // the last stranger's fault

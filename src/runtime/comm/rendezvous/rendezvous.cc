@@ -1,5 +1,7 @@
 #include "runtime/comm/rendezvous/rendezvous.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -16,7 +18,8 @@ namespace {
 // An old process on the port, a listener that is just going away: worth another attempt. A proof
 // that failed or another version will not become right by waiting.
 bool WorthRetrying(const absl::Status& status) {
-  return !absl::IsPermissionDenied(status) && !absl::IsFailedPrecondition(status);
+  return !absl::IsPermissionDenied(status) && !absl::IsFailedPrecondition(status) &&
+         !absl::IsCancelled(status);
 }
 
 absl::StatusOr<base::UniqueFd> ComeOnce(const GroupOptions& options, const Patience& patience) {
@@ -27,12 +30,12 @@ absl::StatusOr<base::UniqueFd> ComeOnce(const GroupOptions& options, const Patie
   return fd;
 }
 
-absl::StatusOr<base::UniqueFd> ComeToMaster(const GroupOptions& options) {
+absl::StatusOr<base::UniqueFd> ComeToMaster(const GroupOptions& options, int interrupt) {
   const auto deadline = base::Deadline::After(options.connect_timeout);
   absl::Duration pause = absl::Milliseconds(5);
   while (true) {
     const auto attempt = base::Deadline::Sooner(deadline, base::Deadline::After(kHandshakeTimeout));
-    absl::StatusOr<base::UniqueFd> fd = ComeOnce(options, {attempt});
+    absl::StatusOr<base::UniqueFd> fd = ComeOnce(options, {attempt, interrupt});
     if (fd.ok()) return fd;
     const std::string place = absl::StrCat(
         "rank 0 at ", Endpoint{options.master_address, options.master_port}.ToString());
@@ -42,7 +45,9 @@ absl::StatusOr<base::UniqueFd> ComeToMaster(const GroupOptions& options) {
                                                       absl::FormatDuration(options.connect_timeout),
                                                       ": ", std::string(fd.status().message())));
     }
-    absl::SleepFor(std::min(pause, deadline.Remaining()));
+    pollfd polled = {interrupt, POLLIN, 0};
+    ::poll(&polled, 1,
+           base::Deadline::After(std::min(pause, deadline.Remaining())).RemainingMillis());
     pause = std::min(pause * 2, absl::Milliseconds(200));
   }
 }
@@ -55,10 +60,11 @@ absl::Status CheckTable(const Table& table, const Hello& self) {
   return good ? absl::OkStatus() : absl::InternalError("rank 0 sent a table that is not whole");
 }
 
-absl::StatusOr<Meeting> Attend(const GroupOptions& options, const Hello& self) {
-  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, ComeToMaster(options));
+absl::StatusOr<Meeting> Attend(const GroupOptions& options, const Hello& self, int interrupt) {
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, ComeToMaster(options, interrupt));
   // Rank 0 may have begun to wait only now: its own patience ends before this one.
-  const Patience patience{base::Deadline::After(options.connect_timeout + kHandshakeTimeout)};
+  const Patience patience{base::Deadline::After(options.connect_timeout + kHandshakeTimeout),
+                          interrupt};
   TUTTI_RETURN_IF_ERROR(SendMessage(fd.get(), self, patience));
   absl::StatusOr<Message> answer = ReceiveMessage(fd.get(), kLongestMessage, patience);
   if (!answer.ok()) return base::Annotate(answer.status(), "rank 0 left the rendezvous");
@@ -77,9 +83,9 @@ absl::StatusOr<Meeting> Attend(const GroupOptions& options, const Hello& self) {
 }  // namespace
 
 absl::StatusOr<Meeting> Meet(const GroupOptions& options, const Hello& self,
-                             base::UniqueFd listener) {
-  if (self.rank != 0) return Attend(options, self);
-  return Reception(options, self).Receive(std::move(listener));
+                             base::UniqueFd listener, int interrupt) {
+  if (self.rank != 0) return Attend(options, self, interrupt);
+  return Reception(options, self, interrupt).Receive(std::move(listener));
 }
 
 }  // namespace tutti::comm

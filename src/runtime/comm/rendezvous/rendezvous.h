@@ -25,9 +25,10 @@ struct Meeting {
 //   PermissionDenied    rank 0 does not know this rank's token
 //   FailedPrecondition  rank 0 runs another version of the protocol; the port is taken
 //   InvalidArgument     two ranks with the same number, or with different ideas of the group's size
+//   Cancelled           `interrupt` has become readable
 //
 // Rank 0 may have begun to listen already.
 absl::StatusOr<Meeting> Meet(const GroupOptions& options, const Hello& self,
-                             base::UniqueFd listener = base::UniqueFd());
+                             base::UniqueFd listener = base::UniqueFd(), int interrupt = -1);
 
 }  // namespace tutti::comm

@@ -17,6 +17,10 @@ Roll::Roll(int rank, int size, absl::Duration peer_timeout, absl::Duration now)
       next_beat_(now),
       last_tick_(now) {}
 
+void Roll::Miss() {
+  if (pair_.has_value()) pair_->missed = true;
+}
+
 void Roll::End() {
   if (pair_.has_value()) return pair_.reset();
   Progress& own = progress_[rank_];
@@ -53,7 +57,6 @@ void Roll::Declare(int lost, absl::StatusCode code, absl::string_view text) {
 
 void Roll::Accuse(int accused, Reason reason, absl::Duration now) {
   if (pair_.has_value()) {
-    pair_->missed = true;
     if (reason == Reason::kLate) reason = Reason::kPeerLate;
     if (judge() && gone_[accused]) return;  // in good order: its departure is the error
   }

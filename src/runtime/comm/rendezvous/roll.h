@@ -34,6 +34,7 @@ class Roll {
   // at once if it is not `connected`, else when it is accused: what it sent before can be read.
   void Begin() { ++progress_[rank_].begun; }
   void BeginPair(int peer, bool connected) { pair_ = Pair{peer, !connected}; }
+  void Miss();  // the peer of the exchange
   void End();
   void Accuse(int accused, Reason reason, absl::Duration now);
   // A loss that this rank declares by itself, because the judge cannot.

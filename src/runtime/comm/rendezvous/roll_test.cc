@@ -188,5 +188,54 @@ TEST(RollTest, NonsenseFromARankIsIgnored) {
   EXPECT_FALSE(star[1].Ending().has_value());
 }
 
+TEST(RollTest, AnExchangeOfTwoIsNotCountedAndNotEndedByOthersThatLeave) {
+  Star star(3);
+  star[0].BeginPair(1, true);
+  star[1].BeginPair(0, true);
+  star[2].AnnounceLeaving(star.now());
+  star.Carry();
+  EXPECT_FALSE(star[0].Ending().has_value());
+  EXPECT_FALSE(star[1].Ending().has_value());
+  star[0].End();
+  EXPECT_EQ(star[0].begun(), 0u);
+  ASSERT_TRUE(star[0].Ending().has_value()) << "of the next collective";
+  EXPECT_EQ(star[0].Ending()->rank, 2);
+}
+
+TEST(RollTest, APeerThatLeftInGoodOrderIsMissedOnlyWhenNothingMoreCanBeRead) {
+  for (const int leaver : {0, 1}) {
+    Star star(2);
+    Roll& other = star[1 - leaver];
+    if (leaver == 0) {
+      star[0].Leave();
+    } else {
+      star[1].AnnounceLeaving(star.now());
+    }
+    star.Carry();
+    other.BeginPair(leaver, true);
+    EXPECT_FALSE(other.Ending().has_value());
+    other.Miss();
+    ASSERT_TRUE(other.Ending().has_value());
+    EXPECT_TRUE(other.Ending()->clean);
+    other.End();
+    other.BeginPair(leaver, false);
+    EXPECT_TRUE(other.Ending().has_value()) << "it cannot connect any more";
+  }
+}
+
+TEST(RollTest, InAnExchangeOfTwoTheLatePeerIsBlamedAndNotAThirdRankThatIsBehind) {
+  for (const int accuser : {0, 1}) {
+    Star star(3);
+    for (const int rank : {0, 1}) {
+      star[rank].Begin();
+      star[rank].End();
+    }
+    star[accuser].BeginPair(1 - accuser, true);
+    star[accuser].Accuse(1 - accuser, Reason::kLate, star.now());
+    star.Carry();
+    star.ExpectAllNamed(1 - accuser, "was too slow");
+  }
+}
+
 }  // namespace
 }  // namespace tutti::comm
