@@ -34,6 +34,8 @@ class Scenario:
         """One function for each contender, which starts it."""
         factory = Factory(build, network, self.per_node, folder)
         yield factory.tutti
+        if self.per_node > 1:
+            yield lambda: factory.tutti("tutti shared", ["shared"])
         if "open-mpi" not in without:
             yield factory.open_mpi
             yield lambda: factory.open_mpi(tuned=True)

@@ -1,8 +1,9 @@
 // A rank of tutti's all-reduce for benchmarks/collectives/compare.
 //
 //   RANK=… WORLD_SIZE=… MASTER_ADDR=… MASTER_PORT=… [NODE_RANK=…]
-//     tutti_rank CONTROL_SOCKET [step none|fp16|bf16|int8]
+//     tutti_rank CONTROL_SOCKET [shared | step none|fp16|bf16|int8]
 //
+// shared: the values lie in memory that the ranks of a node share (Communicator::AllocateShared).
 // step: "all-reduce" means a training step of a model with that many bytes of parameters and hardly
 // any computation: gradients appear bucket by bucket, are reduced while the next ones are computed,
 // and an optimizer updates each bucket as it is there. fp16, bf16, int8: gradients are compressed,
@@ -44,21 +45,37 @@ std::unique_ptr<Communicator> Join() {
 
 class Plain final : public Contender {
  public:
-  explicit Plain(std::unique_ptr<Communicator> group) : group_(std::move(group)) {}
+  Plain(std::unique_ptr<Communicator> group, bool shared)
+      : group_(std::move(group)), shared_(shared) {}
   int rank() const override { return group_->rank(); }
   int size() const override { return group_->size(); }
   float* Buffer(size_t count) override {
-    if (data_.size() != count) data_ = std::vector<float>(count);
-    return data_.data();
+    if (count_ == count) return data_;
+    count_ = count;
+    if (shared_) {
+      auto buffer = group_->AllocateShared(count * sizeof(float));
+      Check(buffer.status());
+      buffer_ = *std::move(buffer);
+      data_ = static_cast<float*>(buffer_->data());
+    } else {
+      own_ = std::vector<float>(count);
+      data_ = own_.data();
+    }
+    std::fill_n(data_, count, 0.0f);
+    return data_;
   }
   void Barrier() override { Check(group_->Barrier(Soon())); }
   void AllReduce(size_t count) override {
-    Check(group_->AllReduce(data_.data(), count, kFloat32, kSum, Soon()));
+    Check(group_->AllReduce(data_, count, kFloat32, kSum, Soon()));
   }
 
  private:
   const std::unique_ptr<Communicator> group_;
-  std::vector<float> data_;
+  const bool shared_;
+  size_t count_ = 0;
+  float* data_ = nullptr;
+  std::vector<float> own_;
+  std::unique_ptr<tutti::comm::SharedBuffer> buffer_;
 };
 
 // A model without layers: the gradient of a value is a part of the value, plus a little that is
@@ -137,11 +154,13 @@ std::optional<Encoding> EncodingOf(const std::string& name) {
 
 int main(int argc, char** argv) {
   std::unique_ptr<Contender> contender;
-  if (argc == 2) contender = std::make_unique<Plain>(Join());
-  if (argc == 4 && std::string(argv[2]) == "step") {
+  const std::string kind = argc > 2 ? argv[2] : "";
+  if (argc == 2) contender = std::make_unique<Plain>(Join(), false);
+  if (argc == 3 && kind == "shared") contender = std::make_unique<Plain>(Join(), true);
+  if (argc == 4 && kind == "step") {
     contender = std::make_unique<Step>(Join(), EncodingOf(argv[3]));
   }
-  if (contender == nullptr) Fail("usage: tutti_rank CONTROL_SOCKET [step COMPRESSION]");
+  if (contender == nullptr) Fail("usage: tutti_rank CONTROL_SOCKET [shared | step COMPRESSION]");
   tutti::benchmark::RankProgram(argv[1], *contender).ServeUntilQuit();
   return 0;
 }
