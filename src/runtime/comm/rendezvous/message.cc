@@ -27,6 +27,8 @@ void Describe(Codec& codec, Hello& hello) {
   codec.Text(hello.address);
   codec.Number(hello.port, 0, 65535);
   codec.Text(hello.local_name);
+  codec.Flag(hello.encrypt);
+  codec.Number(hello.streams, 0, kMostTcpStreams);
 }
 template <typename Codec>
 void Describe(Codec& codec, Table& table) {

@@ -18,6 +18,7 @@
 namespace tutti::comm {
 
 inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr int kMostTcpStreams = 64;
 inline constexpr size_t kLongestMessage = 16 << 20;  // a table of kMostRanks fits
 inline constexpr size_t kLongestParcel = 1 << 20;
 inline constexpr size_t kLongestSmallMessage = 4096;  // every other message fits
@@ -32,6 +33,8 @@ struct Hello {
   std::string address;  // its TCP listener
   int port = 0;
   std::string local_name;  // its listener for ranks that share memory
+  bool encrypt = false;  // TLS on the data path between nodes
+  int streams = 1;       // of TCP; 0: measured
 };
 
 // Rank 0's answer when all have come: everybody's Hello, in rank order.

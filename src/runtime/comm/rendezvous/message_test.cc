@@ -54,6 +54,9 @@ TEST(MessageTest, ValuesOutOfRangeAreRefused) {
   hello = SomeHello(1);
   hello.port = 65536;
   EXPECT_FALSE(Read(Write(hello)).ok());
+  hello = SomeHello(1);
+  hello.streams = kMostTcpStreams + 1;
+  EXPECT_FALSE(Read(Write(hello)).ok());
   EXPECT_FALSE(Read("\x7f").ok());
 }
 

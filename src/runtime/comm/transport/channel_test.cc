@@ -63,7 +63,8 @@ absl::StatusOr<ChannelPointer> Make(Kind kind, std::vector<base::UniqueFd> socke
     streams.push_back(std::move(stream));
   }
   if (streams.size() == 1) return std::move(streams[0]);
-  return StripedChannel::Make(std::move(streams));
+  TUTTI_ASSIGN_OR_RETURN(auto striped, StripedChannel::Make(std::move(streams)));
+  return ChannelPointer(std::move(striped));
 }
 
 class ChannelTest : public testing::TestWithParam<Kind> {

@@ -11,8 +11,7 @@
 #include "base/status.h"
 #include "runtime/comm/lost_rank.h"
 #include "runtime/comm/rendezvous/authenticate.h"
-#include "runtime/comm/transport/shm_channel.h"
-#include "runtime/comm/transport/tcp_channel.h"
+#include "runtime/comm/transport/ucx_channel.h"
 
 namespace tutti::comm {
 namespace {
@@ -37,12 +36,6 @@ Patience Brief(const Patience& patience) {
           patience.interrupt};
 }
 
-absl::StatusOr<std::unique_ptr<Channel>> MakeChannel(base::UniqueFd socket, bool shares, Side side,
-                                                     const Patience& patience) {
-  if (shares) return ShmChannel::Make(std::move(socket), side, patience);
-  return std::make_unique<TcpChannel>(std::move(socket));
-}
-
 // The next connection on either listener, and whether it came on the local one.
 absl::StatusOr<std::pair<base::UniqueFd, bool>> AcceptAny(const Listeners& listeners,
                                                           const Patience& patience) {
@@ -65,28 +58,19 @@ absl::StatusOr<std::pair<base::UniqueFd, bool>> AcceptAny(const Listeners& liste
 }  // namespace
 
 absl::StatusOr<Listeners> OpenListeners(const GroupOptions& options, Hello& hello) {
+  if (options.tcp_streams < 0 || options.tcp_streams > kMostTcpStreams) {
+    return absl::InvalidArgumentError(absl::StrCat(options.tcp_streams, " TCP streams"));
+  }
   Listeners listeners;
   TUTTI_ASSIGN_OR_RETURN(listeners.tcp, Listen({options.address, 0}));
   TUTTI_ASSIGN_OR_RETURN(hello.port, PortOf(listeners.tcp.get()));
   TUTTI_ASSIGN_OR_RETURN(hello.host, ThisHost());
   hello.address = options.address;
+  hello.encrypt = options.encrypt;
+  hello.streams = options.tcp_streams;
   hello.local_name = absl::StrCat("tutti-", base::RandomHex(16));
   TUTTI_ASSIGN_OR_RETURN(listeners.local, ListenLocal(hello.local_name));
   return listeners;
-}
-
-absl::StatusOr<bool> SharesMemory(const Hello& a, const Hello& b) {
-  using Transport = GroupOptions::Transport;
-  const bool can = a.node == b.node && a.host == b.host && a.transport != Transport::kTcp &&
-                   b.transport != Transport::kTcp;
-  const bool must =
-      a.transport == Transport::kSharedMemory || b.transport == Transport::kSharedMemory;
-  if (must && !can) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("ranks ", a.rank, " and ", b.rank,
-                     " cannot share memory, but TUTTI_TRANSPORT=shm asks for it"));
-  }
-  return can;
 }
 
 Connector::Connector(Table table, int rank, std::string token, Listeners listeners)
@@ -100,7 +84,11 @@ Connector::Connector(Table table, int rank, std::string token, Listeners listene
 absl::StatusOr<std::unique_ptr<Connector>> Connector::Make(Table table, int rank, std::string token,
                                                            Listeners listeners) {
   for (const Hello& hello : table.ranks) {
-    TUTTI_RETURN_IF_ERROR(SharesMemory(table.ranks[0], hello).status());
+    TUTTI_ASSIGN_OR_RETURN(const Route route, RouteBetween(table.ranks[0], hello));
+    if (route.kind == Route::Kind::kUcx) TUTTI_RETURN_IF_ERROR(CheckUcx());
+    if (route.encrypted && token.empty()) {
+      return absl::InvalidArgumentError("TUTTI_COMM_TLS=1 needs a token (TUTTI_JOB_TOKEN)");
+    }
   }
   return std::unique_ptr<Connector>(
       new Connector(std::move(table), rank, std::move(token), std::move(listeners)));
@@ -128,17 +116,28 @@ absl::StatusOr<std::vector<std::unique_ptr<Channel>>> Connector::ReachAll(
   return channels;
 }
 
-absl::StatusOr<std::unique_ptr<Channel>> Connector::Open(int peer, const Patience& patience) {
-  const Hello& self = table_.ranks[rank_];
+absl::StatusOr<base::UniqueFd> Connector::OpenOne(int peer, const Route& route,
+                                                  const Patience& patience) {
   const Hello& other = table_.ranks[peer];
-  TUTTI_ASSIGN_OR_RETURN(const bool shares, SharesMemory(self, other));
   absl::StatusOr<base::UniqueFd> socket =
-      shares ? ConnectLocal(other.local_name, patience)
-             : Connect({other.address, other.port}, self.address, patience);
+      route.kind == Route::Kind::kSharedMemory
+          ? ConnectLocal(other.local_name, patience)
+          : Connect({other.address, other.port}, table_.ranks[rank_].address, patience);
   TUTTI_RETURN_IF_ERROR(socket.status());
   TUTTI_RETURN_IF_ERROR(Authenticate(socket->get(), Side::kOpener, token_, kPurpose, patience));
   TUTTI_RETURN_IF_ERROR(SendMessage(socket->get(), Link{table_.group, rank_, peer}, patience));
-  return MakeChannel(*std::move(socket), shares, Side::kOpener, patience);
+  return socket;
+}
+
+// One connection after the other: the listener keeps them in the order in which they come.
+absl::StatusOr<std::unique_ptr<Channel>> Connector::Open(int peer, const Patience& patience) {
+  TUTTI_ASSIGN_OR_RETURN(const Route route, RouteBetween(table_.ranks[rank_], table_.ranks[peer]));
+  std::vector<base::UniqueFd> sockets;
+  for (int i = 0; i < route.Connections(); ++i) {
+    TUTTI_ASSIGN_OR_RETURN(base::UniqueFd socket, OpenOne(peer, route, patience));
+    sockets.push_back(std::move(socket));
+  }
+  return MakeChannel(route, std::move(sockets), Side::kOpener, token_, patience);
 }
 
 absl::Status Connector::Await(int peer, const Patience& patience) {
@@ -164,11 +163,17 @@ absl::Status Connector::Admit(base::UniqueFd socket, bool local, const Patience&
       link->from >= static_cast<int>(table_.ranks.size()) || reached_[link->from]) {
     return absl::InvalidArgumentError("a connection of another group");
   }
-  TUTTI_ASSIGN_OR_RETURN(const bool shares,
-                         SharesMemory(table_.ranks[rank_], table_.ranks[link->from]));
-  if (shares != local) return absl::InvalidArgumentError("it came over the wrong transport");
+  TUTTI_ASSIGN_OR_RETURN(const Route route,
+                         RouteBetween(table_.ranks[rank_], table_.ranks[link->from]));
+  if ((route.kind == Route::Kind::kSharedMemory) != local) {
+    return absl::InvalidArgumentError("it came over the wrong transport");
+  }
+  std::vector<base::UniqueFd>& sockets = some_[link->from];
+  sockets.push_back(std::move(socket));
+  if (static_cast<int>(sockets.size()) < route.Connections()) return absl::OkStatus();
+  auto all = std::move(some_.extract(link->from).mapped());
   TUTTI_ASSIGN_OR_RETURN(kept_[link->from],
-                         MakeChannel(std::move(socket), shares, Side::kListener, patience));
+                         MakeChannel(route, std::move(all), Side::kListener, token_, patience));
   reached_[link->from] = true;
   return absl::OkStatus();
 }

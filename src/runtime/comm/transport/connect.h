@@ -2,6 +2,7 @@
 // between nodes, unless the options say otherwise.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/rendezvous/message.h"
 #include "runtime/comm/rendezvous/socket.h"
+#include "runtime/comm/transport/route.h"
 #include "runtime/comm/transport/transport.h"
 
 namespace tutti::comm {
@@ -21,12 +23,8 @@ struct Listeners {
   base::UniqueFd local;
 };
 
-// Fills in `hello`'s address, port, local_name and host.
+// Fills in `hello`'s address, port, local_name, host, encrypt and streams.
 absl::StatusOr<Listeners> OpenListeners(const GroupOptions& options, Hello& hello);
-
-// Whether two ranks share memory: both may, on the same node and host. InvalidArgument if one
-// insists and they cannot.
-absl::StatusOr<bool> SharesMemory(const Hello& a, const Hello& b);
 
 // Makes this rank's channels to the others, each when it is first asked for.
 //
@@ -40,8 +38,8 @@ absl::StatusOr<bool> SharesMemory(const Hello& a, const Hello& b);
 // Thread-compatible.
 class Connector {
  public:
-  // InvalidArgument when two ranks insist on different transports: every rank finds the same fault
-  // at once, before anybody waits for a connection.
+  // InvalidArgument when two ranks insist on different transports (see RouteBetween),
+  // FailedPrecondition when this one cannot do what they agree on.
   static absl::StatusOr<std::unique_ptr<Connector>> Make(Table table, int rank, std::string token,
                                                          Listeners listeners);
 
@@ -64,13 +62,15 @@ class Connector {
   absl::StatusOr<std::unique_ptr<Channel>> Open(int peer, const Patience& patience);
   absl::Status Await(int peer, const Patience& patience);
   absl::Status Admit(base::UniqueFd socket, bool local, const Patience& patience);
+  absl::StatusOr<base::UniqueFd> OpenOne(int peer, const Route& route, const Patience& patience);
 
   const Table table_;
   const int rank_;
   const std::string token_;
   const Listeners listeners_;
   std::vector<bool> reached_;
-  std::vector<std::unique_ptr<Channel>> kept_;  // came before they were asked for
+  std::vector<std::unique_ptr<Channel>> kept_;       // came before they were asked for
+  std::map<int, std::vector<base::UniqueFd>> some_;  // not yet as many as the route takes
 };
 
 }  // namespace tutti::comm

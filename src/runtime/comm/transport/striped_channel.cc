@@ -12,7 +12,7 @@ namespace tutti::comm {
 
 static_assert(POLLIN == EPOLLIN && POLLOUT == EPOLLOUT);
 
-absl::StatusOr<std::unique_ptr<Channel>> StripedChannel::Make(
+absl::StatusOr<std::unique_ptr<StripedChannel>> StripedChannel::Make(
     std::vector<std::unique_ptr<Channel>> streams) {
   base::UniqueFd watch(::epoll_create1(EPOLL_CLOEXEC));
   if (!watch.valid()) return base::ErrnoStatus("epoll_create1");
@@ -24,13 +24,19 @@ absl::StatusOr<std::unique_ptr<Channel>> StripedChannel::Make(
     }
     striped->streams_.push_back({std::move(stream)});
   }
-  return std::unique_ptr<Channel>(std::move(striped));
+  striped->UseFirst(static_cast<int>(striped->streams_.size()));
+  return striped;
+}
+
+void StripedChannel::UseFirst(int streams) {
+  used_ = static_cast<size_t>(streams);
+  sending_ = receiving_ = Place();
 }
 
 void StripedChannel::Advance(Place& place, size_t bytes) const {
   place.left -= bytes;
   if (place.left > 0) return;
-  place = {(place.stream + 1) % streams_.size(), kStripe};
+  place = {(place.stream + 1) % used_, kStripe};
 }
 
 absl::StatusOr<size_t> StripedChannel::TrySend(std::span<const std::byte> bytes) {

@@ -22,11 +22,16 @@ namespace tutti::comm {
 class StripedChannel final : public StagedChannel {
  public:
   static constexpr size_t kStripe = 128 << 10;
-  static constexpr int kMostStreams = 16;
 
   // Both sides give their streams in the same order.
-  static absl::StatusOr<std::unique_ptr<Channel>> Make(
+  static absl::StatusOr<std::unique_ptr<StripedChannel>> Make(
       std::vector<std::unique_ptr<Channel>> streams);
+
+  size_t streams() const { return streams_.size(); }
+  // From here on the first `streams` alone carry bytes. Both sides do it at the same place of
+  // either direction, by having received all that the other had sent before (and nothing is
+  // staged).
+  void UseFirst(int streams);
 
   absl::StatusOr<size_t> TrySend(std::span<const std::byte> bytes) override;
   absl::StatusOr<bool> Flush() override;
@@ -55,6 +60,7 @@ class StripedChannel final : public StagedChannel {
 
   base::UniqueFd watch_;  // an epoll over the streams
   std::vector<Stream> streams_;
+  size_t used_ = 0;  // of them
   Place sending_;
   Place receiving_;
 };
