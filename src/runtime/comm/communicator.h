@@ -18,9 +18,12 @@
 #include "absl/status/statusor.h"
 #include "base/deadline.h"
 #include "runtime/comm/data_type.h"
+#include "runtime/comm/elastic.h"
 #include "runtime/comm/group_options.h"
 
 namespace tutti::comm {
+
+struct Lineage;  // rendezvous/lineage.h
 
 class Control;
 
@@ -91,6 +94,23 @@ class Communicator {
   // LostRank is the new number.
   virtual absl::StatusOr<std::unique_ptr<Communicator>> NewGroup(std::span<const int> ranks,
                                                                  base::Deadline deadline) = 0;
+
+  // Elastic groups (elastic.h). After a loss, or to let newcomers in: leaves this group, which is
+  // good for nothing afterwards, and forms the next generation with the members that call it too
+  // and those who came by JoinRunning. Members keep their order, newcomers follow. Errors, after
+  // which it may be called again: FailedPrecondition, fewer than terms.least, or this group is not
+  // elastic, or it has gone on without this rank; Unavailable, members that did not come could have
+  // gone on elsewhere.
+  absl::StatusOr<std::unique_ptr<Communicator>> Reform(const ReformOptions& terms = {});
+  // How many newcomers wait to be taken in; on other ranks than 0 as of the last heartbeat.
+  int WaitingNewcomers() const;
+  // How often the group has re-formed.
+  int generation() const;
+
+  void Continue(std::shared_ptr<Lineage> lineage) { lineage_ = std::move(lineage); }
+
+ private:
+  std::shared_ptr<Lineage> lineage_;  // of an elastic group
 };
 
 // Meets the other ranks and connects to them. Unavailable or DeadlineExceeded name the ranks that

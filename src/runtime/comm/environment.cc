@@ -2,6 +2,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "runtime/comm/group_options.h"
 
@@ -67,6 +68,9 @@ absl::StatusOr<GroupOptions> GroupOptionsFromEnvironment() {
   TUTTI_ASSIGN_OR_RETURN(options.encrypt, Flag("TUTTI_COMM_TLS"));
   TUTTI_ASSIGN_OR_RETURN(options.deterministic, Flag("TUTTI_COMM_DETERMINISTIC"));
   TUTTI_ASSIGN_OR_RETURN(options.check_calls, Flag("TUTTI_COMM_CHECK"));
+  TUTTI_ASSIGN_OR_RETURN(options.elastic, Flag("TUTTI_ELASTIC"));
+  options.group_file = Text("TUTTI_GROUP_FILE", "");
+  options.members = absl::StrSplit(Text("TUTTI_GROUP_MEMBERS", ""), ',', absl::SkipWhitespace());
   return options;
 }
 

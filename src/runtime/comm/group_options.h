@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -34,12 +35,19 @@ struct GroupOptions {
   // type, operation or root get FailedPrecondition, which says who called what, instead of wrong
   // bytes or a hang. Costs one small exchange per call.
   bool check_calls = false;
+  // The group can re-form (elastic.h); every rank keeps a door open for that. Newcomers find one in
+  // this file, which rank 0 writes whenever the group has formed, or else at one of these places
+  // ("address:port"), or else at the master's address.
+  bool elastic = false;
+  std::string group_file;
+  std::vector<std::string> members;
 };
 
 // From RANK, WORLD_SIZE, NODE_RANK, MASTER_ADDR, MASTER_PORT, TUTTI_NODE_ADDRESS, TUTTI_JOB_TOKEN,
 // TUTTI_TRANSPORT (auto, tcp, shm, ucx), TUTTI_COMM_STREAMS and, each 0 or 1, TUTTI_COMM_TLS,
-// TUTTI_COMM_DETERMINISTIC, TUTTI_COMM_CHECK; one rank when RANK is not set. InvalidArgument names
-// the variable that is wrong.
+// TUTTI_COMM_DETERMINISTIC, TUTTI_COMM_CHECK, TUTTI_ELASTIC; TUTTI_GROUP_FILE, TUTTI_GROUP_MEMBERS
+// (separated by commas); one rank when RANK is not set. InvalidArgument names the variable that is
+// wrong.
 absl::StatusOr<GroupOptions> GroupOptionsFromEnvironment();
 
 }  // namespace tutti::comm

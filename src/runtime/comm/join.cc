@@ -8,26 +8,10 @@
 #include "runtime/comm/collective/links.h"
 #include "runtime/comm/group.h"
 #include "runtime/comm/group_of_one.h"
-#include "runtime/comm/rendezvous/rendezvous.h"
-#include "runtime/comm/transport/connect.h"
+#include "runtime/comm/reform.h"
 
 namespace tutti::comm {
 namespace {
-
-absl::Status Validate(const GroupOptions& options) {
-  if (options.size < 1 || options.size > kMostRanks || options.rank < 0 ||
-      options.rank >= options.size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rank ", options.rank, " in a group of ", options.size));
-  }
-  if (options.node < 0 || options.node >= kMostRanks) {
-    return absl::InvalidArgumentError(absl::StrCat("node ", options.node));
-  }
-  if (options.size > 1 && (options.master_port < 1 || options.master_port > 65535)) {
-    return absl::InvalidArgumentError(absl::StrCat("master port ", options.master_port));
-  }
-  return absl::OkStatus();
-}
 
 // Ranks that all have a core to themselves look again for some ten microseconds before they sleep;
 // where they share cores for certain, looking only takes the core from the one that is waited for.
@@ -56,6 +40,7 @@ absl::StatusOr<Links> ConnectAll(const GroupOptions& options, Meeting meeting,
       connector->ReachAll(FirstPeers(options.rank, options.size),
                           {base::Deadline::After(options.connect_timeout), membership->ended_fd()});
   if (!channels.ok()) {
+    if (options.elastic) membership->Part();  // it will vote on what follows
     // A rank that died is the cause of a connection that failed; it is heard of soon.
     TUTTI_RETURN_IF_ERROR(membership->CheckWithin(options.peer_timeout / 8));
     return channels.status();
@@ -67,11 +52,37 @@ absl::StatusOr<Links> ConnectAll(const GroupOptions& options, Meeting meeting,
 
 }  // namespace
 
+absl::Status Validate(const GroupOptions& options) {
+  if (options.size < 1 || options.size > kMostRanks || options.rank < 0 ||
+      options.rank >= options.size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", options.rank, " in a group of ", options.size));
+  }
+  if (options.node < 0 || options.node >= kMostRanks) {
+    return absl::InvalidArgumentError(absl::StrCat("node ", options.node));
+  }
+  if (options.size > 1 && (options.master_port < 1 || options.master_port > 65535)) {
+    return absl::InvalidArgumentError(absl::StrCat("master port ", options.master_port));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Formed> Form(const GroupOptions& options, Meeting meeting, Listeners listeners,
+                            std::vector<int> whole) {
+  if (options.size == 1) return Formed{std::make_unique<GroupOfOne>()};
+  TUTTI_ASSIGN_OR_RETURN(Links links,
+                         ConnectAll(options, std::move(meeting), std::move(listeners)));
+  Membership* const membership = &links.membership();
+  return Formed{std::make_unique<Group>(std::move(links), options, std::move(whole)), membership};
+}
+
 absl::StatusOr<std::unique_ptr<Communicator>> Join(const GroupOptions& given,
                                                    base::UniqueFd listener, std::vector<int> whole,
                                                    int interrupt) {
   TUTTI_RETURN_IF_ERROR(Validate(given));
   GroupOptions options = given;
+  options.elastic = given.elastic && whole.empty();  // a part of a group goes with the whole
+  if (options.elastic) return JoinElastic(std::move(options));
   if (options.size == 1) return std::make_unique<GroupOfOne>();
   if (options.address.empty()) {
     TUTTI_ASSIGN_OR_RETURN(options.address,
@@ -80,9 +91,9 @@ absl::StatusOr<std::unique_ptr<Communicator>> Join(const GroupOptions& given,
   Hello self{options.rank, options.size, options.node, options.transport, "", "", 0, ""};
   TUTTI_ASSIGN_OR_RETURN(Listeners listeners, OpenListeners(options, self));
   TUTTI_ASSIGN_OR_RETURN(Meeting meeting, Meet(options, self, std::move(listener), interrupt));
-  TUTTI_ASSIGN_OR_RETURN(Links links,
-                         ConnectAll(options, std::move(meeting), std::move(listeners)));
-  return std::make_unique<Group>(std::move(links), std::move(options), std::move(whole));
+  TUTTI_ASSIGN_OR_RETURN(Formed formed,
+                         Form(options, std::move(meeting), std::move(listeners), std::move(whole)));
+  return std::move(formed.group);
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> JoinGroup(const GroupOptions& options) {

@@ -8,6 +8,9 @@
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 #include "runtime/comm/communicator.h"
+#include "runtime/comm/rendezvous/membership.h"
+#include "runtime/comm/rendezvous/rendezvous.h"
+#include "runtime/comm/transport/connect.h"
 
 namespace tutti::comm {
 
@@ -17,5 +20,15 @@ namespace tutti::comm {
 absl::StatusOr<std::unique_ptr<Communicator>> Join(const GroupOptions& options,
                                                    base::UniqueFd listener, std::vector<int> whole,
                                                    int interrupt = -1);
+
+// A group of the ranks that have met.
+struct Formed {
+  std::unique_ptr<Communicator> group;
+  Membership* membership = nullptr;  // the group's; none in a group of one
+};
+absl::StatusOr<Formed> Form(const GroupOptions& options, Meeting meeting, Listeners listeners,
+                            std::vector<int> whole);
+
+absl::Status Validate(const GroupOptions& options);
 
 }  // namespace tutti::comm

@@ -24,51 +24,22 @@ void Ring(const base::UniqueFd& event) {
   [[maybe_unused]] const ssize_t written = ::write(event.get(), &one, sizeof(one));
 }
 
+bool IsParting(const Message& message, int from) {
+  const Goodbye* const goodbye = std::get_if<Goodbye>(&message);
+  const Departure* const departure = std::get_if<Departure>(&message);
+  return (goodbye != nullptr && goodbye->reforming) ||
+         (departure != nullptr && departure->rank == from && departure->reforming);
+}
+
 constexpr size_t kMostUnsent = 64 << 10;  // what a rank that does not read is told at most
 
 }  // namespace
 
-// One connection, with what has come but is no whole message yet and what could not be sent yet.
 struct Membership::Link {
-  base::UniqueFd fd;
-  std::string incoming;
-  std::string unsent;
-
-  // False when the other side is gone.
-  bool Read() {
-    char block[4096];
-    while (true) {
-      const ssize_t n = ::recv(fd.get(), block, sizeof(block), MSG_DONTWAIT);
-      if (n > 0) {
-        incoming.append(block, static_cast<size_t>(n));
-      } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
-        return false;
-      } else if (errno == EAGAIN) {
-        return true;
-      }
-    }
-  }
-
-  // The next whole message; NotFound if there is none yet.
-  absl::StatusOr<Message> Next() {
-    if (incoming.size() < 4) return absl::NotFoundError("");
-    uint32_t length = 0;
-    for (int i = 3; i >= 0; --i) length = length << 8 | static_cast<uint8_t>(incoming[i]);
-    if (length > kLongestParcel + 8) return absl::InvalidArgumentError("message too long");
-    if (incoming.size() < 4 + length) return absl::NotFoundError("");
-    absl::StatusOr<Message> message = comm::Read(absl::string_view(incoming).substr(4, length));
-    incoming.erase(0, 4 + length);
-    return message;
-  }
-
-  void Push() {
-    while (fd.valid() && !unsent.empty()) {
-      const ssize_t n = ::send(fd.get(), unsent.data(), unsent.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return;  // full: later; gone: reading will say so
-      unsent.erase(0, static_cast<size_t>(n));
-    }
-  }
+  Line line;
+  bool heard = false;   // the other side's membership has spoken
+  bool parted = false;  // and has said that it leaves to vote
+  Line::End end = Line::End::kOpen;
 };
 
 Membership::Membership(int rank, int size, std::vector<base::UniqueFd> controls,
@@ -80,7 +51,7 @@ Membership::Membership(int rank, int size, std::vector<base::UniqueFd> controls,
       roll_(rank, size, peer_timeout, Now()) {
   for (base::UniqueFd& fd : controls) {
     links_.push_back(std::make_unique<Link>());
-    links_.back()->fd = std::move(fd);
+    links_.back()->line = Line(std::move(fd));
   }
   thread_ = std::thread([this] { Run(); });
 }
@@ -88,11 +59,13 @@ Membership::Membership(int rank, int size, std::vector<base::UniqueFd> controls,
 Membership::~Membership() {
   {
     Lock lock(mutex_);
-    roll_.AnnounceLeaving(Now());
-    Settle();
-    Await(lock, peer_timeout_, [this] { return roll_.MayLeave() || ended(); });
-    roll_.Leave();
-    Settle();
+    if (!parted_) {
+      roll_.AnnounceLeaving(Now());
+      Settle();
+      Await(lock, peer_timeout_, [this] { return roll_.MayLeave() || ended(); });
+      roll_.Leave();
+      Settle();
+    }
     stopping_ = true;
   }
   Ring(wake_fd_);
@@ -132,6 +105,36 @@ void Membership::End() {
   Flush();
 }
 
+void Membership::Part() {
+  Lock lock(mutex_);
+  if (std::exchange(parted_, true)) return;
+  roll_.Part();
+  Settle();
+  for (auto& link : links_) {
+    // What could not be handed to the system may be lost when this process ends: its end shall then
+    // not look like one in good order.
+    const linger reset = {1, 0};
+    if (link->line.valid() && link->line.unsent() > 0) {
+      ::setsockopt(link->line.fd(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    }
+  }
+}
+
+std::vector<int> Membership::Lost() {
+  const Lock lock(mutex_);
+  return roll_.Lost();
+}
+
+std::vector<Line::End> Membership::SeenToEnd() {
+  const Lock lock(mutex_);
+  std::vector<Line::End> ends(links_.size(), Line::End::kOpen);
+  for (size_t rank = 0; rank < links_.size(); ++rank) {
+    const Link& link = *links_[rank];
+    if (link.heard && !link.parted) ends[rank] = link.end;
+  }
+  return ends;
+}
+
 absl::Status Membership::CheckWithin(absl::Duration patience) {
   Lock lock(mutex_);
   Await(lock, patience, [this] { return roll_.Ending().has_value(); });
@@ -162,7 +165,9 @@ absl::Status Membership::Accuse(int accused, Reason reason) {
 absl::Status Membership::Error(const Departure& departure) const {
   const std::string when = absl::StrCat(roll_.Busy() ? "during " : "before ", what_);
   std::string text;
-  if (departure.clean) {
+  if (departure.clean && departure.reforming) {
+    text = absl::StrCat("left to re-form the group (", when, ")");
+  } else if (departure.clean) {
     text = absl::StrCat("left the group before the others were done (", when, ")");
   } else if (departure.code == absl::StatusCode::kDeadlineExceeded) {
     text = absl::StrCat("is late: it ", departure.text, " (", when, ")");
@@ -186,17 +191,19 @@ void Membership::Settle() {
 void Membership::Flush() {
   for (auto& [to, message] : roll_.TakeOutgoing()) {
     Link& link = *links_[to];
-    if (link.unsent.size() < kMostUnsent) link.unsent += Frame(message);
+    if (link.line.unsent() < kMostUnsent) link.line.Say(message);
   }
-  for (auto& link : links_) link->Push();
+  for (auto& link : links_) link->line.Push();
 }
 
 void Membership::Hear(int from) {
   Link& link = *links_[from];
-  const bool open = link.Read();
+  const Line::End end = link.line.Read();
   while (true) {
-    absl::StatusOr<Message> message = link.Next();
+    absl::StatusOr<Message> message = link.line.Next(kLongestParcel + 8);
     if (message.ok()) {
+      link.heard = true;
+      link.parted |= IsParting(*message, from);
       roll_.OnMessage(from, *message, Now());
       Parcel* const parcel = std::get_if<Parcel>(&*message);
       if (parcel != nullptr) parcels_.emplace_back(from, std::move(parcel->payload));
@@ -204,12 +211,13 @@ void Membership::Hear(int from) {
       break;
     } else {
       roll_.Declare(from, absl::StatusCode::kUnavailable, "it sent what is no message");
-      link.fd.reset();
+      link.line.Close();
       return;
     }
   }
-  if (open) return;
-  link.fd.reset();
+  if (end == Line::End::kOpen) return;
+  link.end = end;
+  link.line.Close();
   roll_.OnClosed(from);
 }
 
@@ -219,9 +227,8 @@ void Membership::Listen(Lock& lock) {
   std::vector<int> ranks = {-1};
   for (size_t r = 0; r < links_.size(); ++r) {
     const Link& link = *links_[r];
-    if (!link.fd.valid()) continue;
-    const short wanted = link.unsent.empty() ? POLLIN : POLLIN | POLLOUT;
-    polled.push_back({link.fd.get(), wanted, 0});
+    if (!link.line.valid()) continue;
+    polled.push_back({link.line.fd(), link.line.events(), 0});
     ranks.push_back(static_cast<int>(r));
   }
   const absl::Duration wait = std::max(absl::ZeroDuration(), roll_.NextTick() - Now());
@@ -239,6 +246,7 @@ void Membership::Run() {
   Lock lock(mutex_);
   while (!stopping_) {
     Listen(lock);
+    if (newcomers_ != nullptr) roll_.SetWaiting(newcomers_->load());
     roll_.OnTick(Now());
     Settle();
     Deliver(lock);
@@ -248,10 +256,10 @@ void Membership::Run() {
 void Membership::Post(int to, std::string payload) {
   Lock lock(mutex_);
   Link& link = *links_[to];
-  if (!link.fd.valid()) return;
-  link.unsent += Frame(Parcel{std::move(payload)});
-  link.Push();
-  if (!link.unsent.empty()) Ring(wake_fd_);  // the thread has to wait for room too
+  if (!link.line.valid()) return;
+  link.line.Say(Parcel{std::move(payload)});
+  link.line.Push();
+  if (link.line.unsent() > 0) Ring(wake_fd_);  // the thread has to wait for room too
 }
 
 void Membership::SetListener(Listener* listener) {
@@ -262,6 +270,16 @@ void Membership::SetListener(Listener* listener) {
     listening_ = listener != nullptr;
   }
   Ring(wake_fd_);
+}
+
+void Membership::ReportNewcomers(std::shared_ptr<const std::atomic<int>> waiting) {
+  const Lock lock(mutex_);
+  newcomers_ = std::move(waiting);
+}
+
+int Membership::waiting() {
+  const Lock lock(mutex_);
+  return roll_.waiting();
 }
 
 absl::Duration Membership::SilenceOf(int rank) {

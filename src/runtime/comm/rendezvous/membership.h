@@ -19,6 +19,7 @@
 
 #include "base/unique_fd.h"
 #include "runtime/comm/rendezvous/control.h"
+#include "runtime/comm/rendezvous/line.h"
 #include "runtime/comm/rendezvous/roll.h"
 
 namespace tutti::comm {
@@ -46,6 +47,16 @@ class Membership final : public Control {
   // The caller has missed `accused`. Waits for the judgement (about a quarter of peer_timeout at
   // most) and returns it: never OK, and not always about `accused`.
   absl::Status Accuse(int accused, Reason reason);
+
+  // Re-forming (succession.h). Part says goodbye as one that will vote: first of all, and once.
+  // Lost are the ranks that were judged lost. SeenToEnd[r] is how the connection to rank r ended,
+  // kOpen unless r was in touch on it and did not part before: whoever ended so has not voted.
+  void Part();
+  std::vector<int> Lost();
+  std::vector<Line::End> SeenToEnd();
+  // Rank 0 tells the others, with its beats, how many newcomers wait.
+  void ReportNewcomers(std::shared_ptr<const std::atomic<int>> waiting);
+  int waiting();
 
   void Post(int to, std::string payload) override;
   void SetListener(Listener* listener) override;
@@ -79,6 +90,8 @@ class Membership final : public Control {
   std::vector<std::unique_ptr<Link>> links_;
   const char* what_ = "the first collective";
   bool stopping_ = false;
+  bool parted_ = false;
+  std::shared_ptr<const std::atomic<int>> newcomers_;
   std::vector<std::pair<int, std::string>> parcels_;  // came and not yet delivered
   std::atomic<bool> listening_ = false;
 

@@ -9,6 +9,8 @@
 namespace tutti::comm {
 namespace {
 
+constexpr int kMostGenerations = 1 << 30;
+
 template <typename Codec>
 void Rank(Codec& codec, int& rank) {
   codec.Number(rank, 0, kMostRanks - 1);
@@ -27,6 +29,7 @@ void Describe(Codec& codec, Hello& hello) {
   codec.Text(hello.address);
   codec.Number(hello.port, 0, 65535);
   codec.Text(hello.local_name);
+  codec.Number(hello.door, 0, 65535);
   codec.Flag(hello.encrypt);
   codec.Number(hello.streams, 0, kMostTcpStreams);
 }
@@ -34,6 +37,7 @@ template <typename Codec>
 void Describe(Codec& codec, Table& table) {
   codec.Text(table.group);
   codec.List(table.ranks, [&](Hello& hello) { Describe(codec, hello); });
+  codec.Number(table.generation, 0, kMostGenerations);
 }
 template <typename Codec>
 void Describe(Codec& codec, Refusal& refusal) {
@@ -51,6 +55,7 @@ void Describe(Codec& codec, Progress& progress) {
   codec.Count(progress.begun);
   codec.Count(progress.finished);
   codec.Flag(progress.answer);
+  codec.Number(progress.waiting, 0, kMostRanks);
 }
 template <typename Codec>
 void Describe(Codec& codec, Query& query) {
@@ -68,16 +73,56 @@ void Describe(Codec& codec, Departure& departure) {
   codec.Count(departure.finished);
   Code(codec, departure.code);
   codec.Text(departure.text);
+  codec.Flag(departure.reforming);
 }
 template <typename Codec>
 void Describe(Codec& codec, Goodbye& goodbye) {
   codec.Count(goodbye.finished);
+  codec.Flag(goodbye.reforming);
 }
 template <typename Codec>
 void Describe(Codec&, Farewell&) {}
 template <typename Codec>
 void Describe(Codec& codec, Parcel& parcel) {
   codec.Bytes(parcel.payload, kLongestParcel);
+}
+template <typename Codec>
+void Describe(Codec& codec, Come& come) {
+  codec.Text(come.group);
+  Describe(codec, come.self);
+  codec.List(come.ended, [&](int& rank) { Rank(codec, rank); });
+  codec.Number(come.agreed_at, -1, kMostRanks - 1);
+  Describe(codec, come.agreed);
+}
+template <typename Codec>
+void Describe(Codec& codec, Propose& propose) {
+  Describe(codec, propose.table);
+}
+template <typename Codec>
+void Describe(Codec&, Accepted&) {}
+template <typename Codec>
+void Describe(Codec& codec, Decided& decided) {
+  Describe(codec, decided.table);
+  codec.Flag(decided.from_rank_zero);
+}
+template <typename Codec>
+void Describe(Codec& codec, Ask& ask) {
+  codec.Text(ask.group);
+}
+template <typename Codec>
+void Describe(Codec& codec, Standing& standing) {
+  codec.Number(standing.generation, 0, kMostGenerations);
+  codec.Number(standing.size, 0, kMostRanks);
+  codec.Number(standing.waiting, 0, kMostRanks);
+}
+template <typename Codec>
+void Describe(Codec& codec, Knock& knock) {
+  Describe(codec, knock.self);
+}
+template <typename Codec>
+void Describe(Codec& codec, Elsewhere& elsewhere) {
+  codec.Text(elsewhere.address);
+  codec.Number(elsewhere.port, 1, 65535);
 }
 
 // The alternative number `type` of Message, read from the rest.

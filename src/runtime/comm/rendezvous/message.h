@@ -33,6 +33,7 @@ struct Hello {
   std::string address;  // its TCP listener
   int port = 0;
   std::string local_name;  // its listener for ranks that share memory
+  int door = 0;            // where it is found while the group runs; 0 unless the group is elastic
   bool encrypt = false;  // TLS on the data path between nodes
   int streams = 1;       // of TCP; 0: measured
 };
@@ -41,6 +42,7 @@ struct Hello {
 struct Table {
   std::string group;  // a name drawn for this group alone
   std::vector<Hello> ranks;
+  int generation = 0;  // how often the group has re-formed
 };
 
 // Rank 0's answer when the group cannot be.
@@ -61,6 +63,7 @@ struct Progress {
   uint64_t begun = 0;
   uint64_t finished = 0;
   bool answer = false;
+  int waiting = 0;  // rank 0: newcomers at its door
 };
 // Asks for a Progress at once, and for another when `until` collectives are finished.
 struct Query {
@@ -85,11 +88,13 @@ struct Departure {
   uint64_t finished = 0;
   absl::StatusCode code = absl::StatusCode::kUnavailable;
   std::string text;  // "connection closed"
+  bool reforming = false;
 };
 
 // A rank leaves in good order, and the answer that says that this was heard.
 struct Goodbye {
   uint64_t finished = 0;
+  bool reforming = false;  // it will vote on what follows: its end is no proof that it has not
 };
 struct Farewell {};
 
@@ -98,8 +103,45 @@ struct Parcel {
   std::string payload;
 };
 
+// Re-forming; succession.h tells how these follow each other.
+//
+// A member of the group named so votes: whom it saw end, and what it has accepted, at which leader.
+struct Come {
+  std::string group;
+  Hello self;  // with its number in that group
+  std::vector<int> ended;
+  int agreed_at = -1;
+  Table agreed;
+};
+struct Propose {
+  Table table;
+};
+struct Accepted {};
+struct Decided {
+  Table table;
+  bool from_rank_zero = false;  // this connection is the one to rank 0 of the new group
+};
+// Has the group named so been followed by another? Decided, if the one who is asked knows.
+struct Ask {
+  std::string group;
+};
+struct Standing {
+  int generation = 0;
+  int size = 0;
+  int waiting = 0;
+};
+// A newcomer, and the answer of a member that does not receive newcomers.
+struct Knock {
+  Hello self;
+};
+struct Elsewhere {
+  std::string address;
+  int port = 0;
+};
+
 using Message = std::variant<Hello, Table, Refusal, Link, Progress, Query, Accusation, Departure,
-                             Goodbye, Farewell, Parcel>;
+                             Goodbye, Farewell, Parcel, Come, Propose, Accepted, Decided, Ask,
+                             Standing, Knock, Elsewhere>;
 
 // Texts longer than kLongestText are cut.
 std::string Write(const Message& message);

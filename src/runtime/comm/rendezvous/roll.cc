@@ -85,6 +85,24 @@ void Roll::Leave() {
   SayToAll(Departure{.rank = 0, .clean = true, .finished = progress_[0].finished, .text = "left"});
 }
 
+void Roll::Part() {
+  const uint64_t finished = progress_[rank_].finished;
+  if (!judge()) return Say(0, Goodbye{finished, true});
+  SayToAll(
+      Departure{.rank = 0, .clean = true, .finished = finished, .text = "left", .reforming = true});
+}
+
+std::vector<int> Roll::Lost() const {
+  std::vector<int> lost;
+  for (int rank = 0; rank < size_; ++rank) {
+    const bool left = std::any_of(
+        departures_.begin(), departures_.end(),
+        [rank](const Departure& departure) { return departure.rank == rank && departure.clean; });
+    if (gone_[rank] && !left) lost.push_back(rank);
+  }
+  return lost;
+}
+
 void Roll::OnMessage(int from, const Message& message, absl::Duration now) {
   if (gone_[from]) return;
   heard_[from] = now;
@@ -107,7 +125,11 @@ void Roll::OnMessageToJudge(int from, const Message& message, absl::Duration now
     if (!gone_[accused]) Declare(accused, absl::StatusCode::kUnavailable, "connection closed");
   } else if (const auto* goodbye = std::get_if<Goodbye>(&message)) {
     Say(from, Farewell{});
-    Record({.rank = from, .clean = true, .finished = goodbye->finished, .text = "left"});
+    Record({.rank = from,
+            .clean = true,
+            .finished = goodbye->finished,
+            .text = "left",
+            .reforming = goodbye->reforming});
   }
 }
 

@@ -44,6 +44,9 @@ class Roll {
   // Whether it may go: rank 0 when the others need nothing more of it, others when it is confirmed.
   bool MayLeave() const;
   void Leave();  // rank 0's last word
+  // Leaves to re-form the group, at once.
+  void Part();
+  void SetWaiting(int newcomers) { progress_[rank_].waiting = newcomers; }
 
   // What comes in.
   void OnMessage(int from, const Message& message, absl::Duration now);
@@ -60,6 +63,8 @@ class Roll {
   bool Busy() const { return pair_.has_value() || InCollective(); }
   uint64_t begun() const { return progress_[rank_].begun; }
   bool gone(int rank) const { return gone_[rank]; }
+  std::vector<int> Lost() const;  // all that did not leave in good order
+  int waiting() const { return progress_[0].waiting; }
   absl::Duration heard(int rank) const { return heard_[rank]; }
 
  private:

@@ -1,0 +1,281 @@
+#include "runtime/comm/rendezvous/door.h"
+
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/status.h"
+#include "runtime/comm/rendezvous/authenticate.h"
+#include "runtime/comm/rendezvous/reception.h"
+
+namespace tutti::comm {
+namespace {
+
+constexpr absl::Duration kHandshake = absl::Seconds(5);
+constexpr int kMostHandshakes = 64;
+constexpr size_t kMostUnsent = 64 << 10;  // beats are not added beyond this
+
+bool IsMember(const Table& table, const Hello& hello) {
+  return std::any_of(table.ranks.begin(), table.ranks.end(),
+                     [&](const Hello& member) { return member.local_name == hello.local_name; });
+}
+
+bool IsKept(const Message& word) {
+  return std::holds_alternative<Come>(word) || std::holds_alternative<Knock>(word);
+}
+
+}  // namespace
+
+bool IsSameProcess(const Hello& a, const Hello& b) {
+  return a.address == b.address && a.door == b.door;
+}
+
+absl::StatusOr<std::unique_ptr<Door>> Door::Open(const std::string& address, std::string token,
+                                                 absl::Duration beat) {
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd listener, Listen({address, 0}));
+  TUTTI_ASSIGN_OR_RETURN(const int port, PortOf(listener.get()));
+  return std::unique_ptr<Door>(new Door(std::move(listener), port, std::move(token), beat));
+}
+
+Door::Door(base::UniqueFd listener, int port, std::string token, absl::Duration beat)
+    : port_(port),
+      token_(std::move(token)),
+      beat_(beat),
+      wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      stop_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  listeners_.push_back(std::move(listener));
+  thread_ = std::thread([this] { Run(); });
+}
+
+Door::~Door() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  ::eventfd_write(stop_fd_.get(), 1);
+  ::eventfd_write(wake_fd_.get(), 1);
+  thread_.join();
+  for (auto& [number, thread] : hearings_) thread.join();
+}
+
+void Door::OpenAlsoAt(const Endpoint& place, const std::string& like) {
+  absl::StatusOr<base::UniqueFd> listener = Listen(place, like);
+  if (!listener.ok()) {
+    spdlog::warn("newcomers will not find the group at {}: {}", place.ToString(),
+                 std::string(listener.status().message()));
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  listeners_.push_back(*std::move(listener));
+  ::eventfd_write(wake_fd_.get(), 1);
+}
+
+void Door::Enter(const Table& table, int rank) {
+  {
+    const std::lock_guard lock(mutex_);
+    current_ = table;
+  }
+  rank == 0 ? Lead() : Follow(table.ranks[0]);
+}
+
+void Door::Lead() {
+  const std::lock_guard lock(mutex_);
+  leads_ = true;
+}
+
+void Door::Follow(const Hello& leader) {
+  const std::lock_guard lock(mutex_);
+  leads_ = false;
+  leader_ = {leader.address, leader.door};
+  for (auto& [number, visitor] : visitors_) {
+    if (std::holds_alternative<Knock>(visitor.word)) Answer(visitor, leader_);
+  }
+  Changed();
+}
+
+void Door::Decide(const std::string& group, const Table& next) {
+  const std::lock_guard lock(mutex_);
+  decided_[group] = next;
+  for (auto& [number, visitor] : visitors_) {
+    const Come* const come = std::get_if<Come>(&visitor.word);
+    const Knock* const knock = std::get_if<Knock>(&visitor.word);
+    const bool asks = (come != nullptr && come->group == group) ||
+                      (knock != nullptr && IsMember(next, knock->self));
+    if (asks) Answer(visitor, Decided{next, false});
+  }
+  Changed();
+}
+
+std::vector<Door::Guest> Door::Guests() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Guest> guests;
+  for (const auto& [number, visitor] : visitors_) {
+    if (IsKept(visitor.word)) guests.push_back({number, visitor.word, visitor.accepted});
+  }
+  return guests;
+}
+
+void Door::AwaitChange(base::Deadline deadline) {
+  Lock lock(mutex_);
+  changed_.wait_until(lock, deadline.time_point(), [this] { return news_; });
+  news_ = false;
+}
+
+void Door::Say(int guest, const Message& message) {
+  const std::lock_guard lock(mutex_);
+  const auto found = visitors_.find(guest);
+  if (found == visitors_.end()) return;
+  found->second.line.Say(message);
+  ::eventfd_write(wake_fd_.get(), 1);
+}
+
+base::UniqueFd Door::Take(int guest, const Patience& patience) {
+  Line line;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = visitors_.find(guest);
+    if (found == visitors_.end()) return base::UniqueFd();
+    line = std::move(found->second.line);
+    visitors_.erase(found);
+    Changed();
+  }
+  return line.Flush(patience).ok() ? line.Release() : base::UniqueFd();
+}
+
+void Door::Dismiss(const absl::Status& why) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [number, visitor] : visitors_) {
+    if (!std::holds_alternative<Come>(visitor.word)) continue;
+    Answer(visitor, Refusal{why.code(), std::string(why.message())});
+  }
+  Changed();
+}
+
+void Door::Changed() {
+  int knocking = 0;
+  for (const auto& [number, visitor] : visitors_) {
+    knocking += std::holds_alternative<Knock>(visitor.word);
+  }
+  waiting_->store(knocking);
+  news_ = true;
+  changed_.notify_all();
+  ::eventfd_write(wake_fd_.get(), 1);
+}
+
+const Table* Door::FollowedBy(const std::string& group) const {
+  const auto found = decided_.find(group);
+  return found == decided_.end() ? nullptr : &found->second;
+}
+
+void Door::Answer(Visitor& visitor, const Message& message) {
+  visitor.line.Say(message);
+  visitor.word = Farewell{};
+}
+
+void Door::OnKnock(Visitor& visitor, Knock knock) {
+  if (IsMember(current_, knock.self)) return Answer(visitor, Decided{current_, false});
+  if (!leads_ && leader_.port == 0) return;  // in no group itself yet
+  if (!leads_) return Answer(visitor, leader_);
+  visitor.word = std::move(knock);
+}
+
+void Door::OnMessage(Visitor& visitor, Message message) {
+  if (Come* const come = std::get_if<Come>(&message)) {
+    const Table* const next = FollowedBy(come->group);
+    if (next != nullptr) return Answer(visitor, Decided{*next, false});
+    visitor.word = std::move(*come);
+  } else if (const Ask* const ask = std::get_if<Ask>(&message)) {
+    const Table* const next = FollowedBy(ask->group);
+    if (next != nullptr) return Answer(visitor, Decided{*next, false});
+    Answer(visitor, Standing{current_.generation, static_cast<int>(current_.ranks.size()),
+                             waiting_->load()});
+  } else if (Knock* const knock = std::get_if<Knock>(&message)) {
+    OnKnock(visitor, std::move(*knock));
+  } else if (std::holds_alternative<Accepted>(message)) {
+    visitor.accepted = true;
+  } else if (std::holds_alternative<Hello>(message)) {
+    Answer(visitor, Refusal{absl::StatusCode::kFailedPrecondition,
+                            "the group runs already; newcomers come by JoinRunning"});
+  }
+}
+
+void Door::Hear(int number, Visitor& visitor) {
+  const bool open = visitor.line.Read() == Line::End::kOpen;
+  bool sense = true;
+  while (sense) {
+    absl::StatusOr<Message> message = visitor.line.Next(kLongestMessage);
+    if (absl::IsNotFound(message.status())) break;
+    sense = message.ok();
+    if (sense) OnMessage(visitor, *std::move(message));
+  }
+  if (!open || !sense) visitors_.erase(number);
+  Changed();
+}
+
+void Door::Run() {
+  Lock lock(mutex_);
+  auto next_beat = base::Deadline::After(beat_);
+  while (!stopping_) {
+    Poll(lock);
+    for (const int number : std::exchange(heard_, {})) {
+      hearings_[number].join();
+      hearings_.erase(number);
+    }
+    if (!next_beat.Expired()) continue;
+    next_beat = base::Deadline::After(beat_);
+    for (auto& [number, visitor] : visitors_) {
+      const bool keeps_up = visitor.line.unsent() < kMostUnsent;
+      if (IsKept(visitor.word) && keeps_up) visitor.line.Say(Progress{});
+    }
+  }
+}
+
+void Door::Poll(Lock& lock) {
+  std::vector<pollfd> polled = {{wake_fd_.get(), POLLIN, 0}};
+  for (const base::UniqueFd& listener : listeners_) polled.push_back({listener.get(), POLLIN, 0});
+  const size_t first = polled.size();
+  std::vector<int> numbers;
+  for (auto& [number, visitor] : visitors_) {
+    visitor.line.Push();
+    polled.push_back({visitor.line.fd(), visitor.line.events(), 0});
+    numbers.push_back(number);
+  }
+  lock.unlock();
+  ::poll(polled.data(), polled.size(), base::Deadline::After(beat_).RemainingMillis());
+  lock.lock();
+  eventfd_t drained;
+  if (polled[0].revents != 0) ::eventfd_read(wake_fd_.get(), &drained);
+  for (size_t i = 1; i < first; ++i) {
+    if (polled[i].revents != 0) Welcome(polled[i].fd);
+  }
+  for (size_t i = first; i < polled.size(); ++i) {
+    const auto found = visitors_.find(numbers[i - first]);
+    const bool here = found != visitors_.end() && found->second.line.fd() == polled[i].fd;
+    if (polled[i].revents != 0 && here) Hear(found->first, found->second);
+  }
+}
+
+void Door::Welcome(int listener) {
+  absl::StatusOr<base::UniqueFd> fd =
+      Accept(listener, {base::Deadline::After(absl::ZeroDuration())});
+  if (!fd.ok() || hearing_ >= kMostHandshakes) return;
+  ++hearing_;
+  const int number = next_number_++;
+  hearings_[number] = std::thread([this, number, descriptor = fd->release()] {
+    base::UniqueFd socket(descriptor);
+    const absl::Status known =
+        Authenticate(socket.get(), Side::kListener, token_, kRendezvousPurpose,
+                     {base::Deadline::After(kHandshake), stop_fd_.get()});
+    const std::lock_guard lock(mutex_);
+    if (known.ok()) visitors_[number].line = Line(std::move(socket));
+    --hearing_;
+    heard_.push_back(number);
+    ::eventfd_write(wake_fd_.get(), 1);
+  });
+}
+
+}  // namespace tutti::comm
