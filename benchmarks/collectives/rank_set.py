@@ -62,6 +62,7 @@ class RankSet:
                 raise Broken(self, f"a rank ended with {process.returncode}{self._log()}")
 
     def _log(self):
+        time.sleep(1)  # mpirun says why a moment after its ranks are gone
         text = self.log_path.read_text().strip()
         return f":\n{text[-2000:]}" if text else ""
 

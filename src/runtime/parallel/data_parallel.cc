@@ -91,7 +91,10 @@ absl::StatusOr<std::vector<torch::Tensor>> DataParallel::SettleOwed(base::Deadli
   return reducer_->Settle(deadline);
 }
 
-void DataParallel::TakeUpOwed(const std::vector<torch::Tensor>& owed) { reducer_->TakeUp(owed); }
+absl::Status DataParallel::TakeUpOwed(const std::vector<torch::Tensor>& owed,
+                                      base::Deadline deadline) {
+  return reducer_->TakeUp(owed, deadline);
+}
 
 torch::Tensor DataParallel::Logits(const torch::Tensor& images) {
   const Autocast autocast(options_.bf16);

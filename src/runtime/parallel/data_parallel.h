@@ -60,7 +60,7 @@ class DataParallel final : public Strategy {
   absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline) override;
   absl::Status Broadcast(torch::Tensor tensor, base::Deadline deadline) override;
   absl::StatusOr<std::vector<torch::Tensor>> SettleOwed(base::Deadline deadline) override;
-  void TakeUpOwed(const std::vector<torch::Tensor>& owed) override;
+  absl::Status TakeUpOwed(const std::vector<torch::Tensor>& owed, base::Deadline deadline) override;
   void RequestStop() override { stop_requested_ = true; }
   const std::vector<std::unique_ptr<Bucket>>& buckets() override { return buckets_; }
 

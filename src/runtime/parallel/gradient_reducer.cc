@@ -75,17 +75,22 @@ absl::StatusOr<std::vector<torch::Tensor>> GradientReducer::Settle(base::Deadlin
   for (size_t i = 0; i < buckets_.size(); ++i) {
     owed.push_back(torch::zeros_like(buckets_[i]->values()));
     const auto settle = [&](comm::Communicator& group) {
-      return feedback_[i].Settle(group, ValuesOf(owed[i]), deadline);
+      return compressed_->Settle(group, feedback_[i], ValuesOf(owed[i]), deadline);
     };
     TUTTI_RETURN_IF_ERROR(stream_.Run(settle, deadline));
   }
   return owed;
 }
 
-void GradientReducer::TakeUp(const std::vector<torch::Tensor>& owed) {
+absl::Status GradientReducer::TakeUp(const std::vector<torch::Tensor>& owed,
+                                     base::Deadline deadline) {
   for (size_t i = 0; i < owed.size(); ++i) {
-    feedback_[i].TakeUp(stream_.rank(), stream_.size(), ValuesOf(owed[i]));
+    const auto take_up = [&](comm::Communicator& group) {
+      return compressed_->TakeUp(group, feedback_[i], ValuesOf(owed[i]), deadline);
+    };
+    TUTTI_RETURN_IF_ERROR(stream_.Run(take_up, deadline));
   }
+  return absl::OkStatus();
 }
 
 void GradientReducer::Launch(size_t bucket) {

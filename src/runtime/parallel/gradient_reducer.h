@@ -40,9 +40,9 @@ class GradientReducer {
   absl::Status Finish();
 
   // What compression owes the sums, per bucket [size], to be kept by a checkpoint: see
-  // comm::ErrorFeedback. None where nothing is compressed. Between steps.
+  // comm::CompressedAllReduce. None where nothing is compressed. Between steps.
   absl::StatusOr<std::vector<torch::Tensor>> Settle(base::Deadline deadline);
-  void TakeUp(const std::vector<torch::Tensor>& owed);
+  absl::Status TakeUp(const std::vector<torch::Tensor>& owed, base::Deadline deadline);
 
  private:
   void Ready(size_t bucket);

@@ -66,8 +66,9 @@ class Strategy {
   // every rank; none where they are not compressed. Part of a run's state: the ranks go on from
   // here as they would after TakeUpOwed in a new run. Every rank calls it before a checkpoint.
   virtual absl::StatusOr<std::vector<torch::Tensor>> SettleOwed(base::Deadline deadline) = 0;
-  // No communication: give it the same on every rank.
-  virtual void TakeUpOwed(const std::vector<torch::Tensor>& owed) = 0;
+  // The same `owed` on every rank.
+  virtual absl::Status TakeUpOwed(const std::vector<torch::Tensor>& owed,
+                                  base::Deadline deadline) = 0;
   // Asks every rank to stop after the same step: see StepResult::stop. Thread-safe.
   virtual void RequestStop() = 0;
   // The optimizer reads the gradients and writes the parameters through these.

@@ -63,6 +63,9 @@ class Watched final : public comm::Communicator {
     if (!fault_.ok()) return fault_;
     return group_->NewGroup(ranks, deadline);
   }
+  absl::StatusOr<std::unique_ptr<comm::SharedBuffer>> AllocateShared(size_t bytes) override {
+    return group_->AllocateShared(bytes);
+  }
 
  private:
   template <typename Call>

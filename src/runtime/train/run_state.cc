@@ -168,7 +168,7 @@ absl::StatusOr<Resumed> BeginOrResume(const Recipe& recipe, parallel::Strategy& 
   for (const torch::Tensor& flat : run.owed) {
     TUTTI_RETURN_IF_ERROR(strategy.Broadcast(flat, deadline));
   }
-  strategy.TakeUpOwed(run.owed);
+  TUTTI_RETURN_IF_ERROR(strategy.TakeUpOwed(run.owed, deadline));
   return resumed;
 }
 

@@ -1,4 +1,4 @@
-// Compressed all-reduce over sizes, transports and encodings, against sums in fp64.
+// Compressed all-reduce over sizes, transports, nodes and encodings, against sums in fp64.
 #include "runtime/comm/collective/compression.h"
 
 #include <gtest/gtest.h>
@@ -54,12 +54,13 @@ Values SameOnAllRanks(Communicator& group, const Values& values) {
   return all;
 }
 
-class CompressionTest : public testing::TestWithParam<std::tuple<int, Transport>> {
+// Size of the group, transport, ranks per node.
+class CompressionTest : public testing::TestWithParam<std::tuple<int, Transport, int>> {
  protected:
   int size() const { return std::get<0>(GetParam()); }
 
   void Run(const std::function<void(Communicator&)>& body) {
-    OnEveryRank(OptionsFor(size(), std::get<1>(GetParam())),
+    OnEveryRank(OptionsFor(size(), std::get<1>(GetParam()), std::get<2>(GetParam())),
                 [&](int, absl::StatusOr<std::unique_ptr<Communicator>> group) {
                   ASSERT_TRUE(group.ok()) << group.status();
                   body(**group);
@@ -126,12 +127,12 @@ TEST_P(CompressionTest, SettledFeedbackGoesOnAsIfItHadBeenTakenUpByANewRun) {
       for (size_t i = 0; i < kCount; ++i) received[i] += values[i];
     }
     Values owed(kCount);
-    ASSERT_TRUE(goes_on.Settle(group, owed, Soon()).ok());
+    ASSERT_TRUE(reduce.Settle(group, goes_on, owed, Soon()).ok());
     ASSERT_EQ(SameOnAllRanks(group, owed), owed);
     ASSERT_TRUE(
         group.AllReduce(sent.data(), kCount, DataType::kFloat64, ReduceOp::kSum, Soon()).ok());
     for (size_t i = 0; i < kCount; ++i) ASSERT_NEAR(sent[i], received[i] + owed[i], 1e-6);
-    begins.TakeUp(group.rank(), group.size(), owed);
+    ASSERT_TRUE(reduce.TakeUp(group, begins, owed, Soon()).ok());
     for (unsigned step = 3; step < 5; ++step) {
       Values a = Gradient(group.rank(), kCount, step), b = a;
       ASSERT_TRUE(reduce.Run(group, a, ReduceOp::kSum, &goes_on, Soon()).ok());
@@ -187,15 +188,28 @@ TEST_P(CompressionTest, WhatIsNotFiniteAtOneRankIsSoAtAllAndGoneInTheNextStep) {
   });
 }
 
-std::string Name(const testing::TestParamInfo<std::tuple<int, Transport>>& info) {
-  return std::to_string(std::get<0>(info.param)) +
-         (std::get<1>(info.param) == Transport::kTcp ? "RanksOverTcp" : "RanksOverSharedMemory");
+std::string Name(const testing::TestParamInfo<std::tuple<int, Transport, int>>& info) {
+  const auto [size, transport, ranks_per_node] = info.param;
+  return std::to_string(size) +
+         (transport == Transport::kTcp            ? "RanksOverTcp"
+          : transport == Transport::kSharedMemory ? "RanksOverSharedMemory"
+                                                  : "RanksWith") +
+         (transport == Transport::kAuto ? std::to_string(ranks_per_node) + "PerNode" : "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Groups, CompressionTest,
                          testing::Combine(testing::Values(2, 3, 4, 8),
                                           testing::Values(Transport::kTcp,
-                                                          Transport::kSharedMemory)),
+                                                          Transport::kSharedMemory),
+                                          testing::Values(1 << 16)),
+                         Name);
+
+// 5 with 2 a node: not as many on each, so none is special.
+INSTANTIATE_TEST_SUITE_P(Nodes, CompressionTest,
+                         testing::Values(std::tuple(4, Transport::kAuto, 2),
+                                         std::tuple(6, Transport::kAuto, 3),
+                                         std::tuple(6, Transport::kAuto, 2),
+                                         std::tuple(5, Transport::kAuto, 2)),
                          Name);
 
 TEST(Compression, OtherOperationsAreRefusedAndAGroupOfOneChangesNothing) {
@@ -209,13 +223,25 @@ TEST(Compression, OtherOperationsAreRefusedAndAGroupOfOneChangesNothing) {
   EXPECT_EQ(values, (Values{0.1f, 1e20f}));
 }
 
-TEST(Compression, FeedbackBeginsAnewWhenTheGroupOrTheBufferIsAnother) {
+// Groups of levels have numbers of their own; what is told is the whole group's.
+TEST(Compression, ARankThatLeavesIsNamedByItsNumberInTheWholeGroup) {
+  OnEveryRank(OptionsFor(4, Transport::kAuto, 2),
+              [&](int rank, absl::StatusOr<std::unique_ptr<Communicator>> group) {
+                ASSERT_TRUE(group.ok()) << group.status();
+                CompressedAllReduce reduce(Encoding::kInt8);
+                Values values(100000, 1.0f);
+                ASSERT_TRUE(reduce.Run(**group, values, ReduceOp::kSum, nullptr, Soon()).ok());
+                if (rank == 3) return;
+                const auto status = reduce.Run(**group, values, ReduceOp::kSum, nullptr, Soon());
+                EXPECT_EQ(LostRank(status), 3) << status;
+              });
+}
+
+TEST(Compression, FeedbackBeginsAnewWhenTheBufferIsAnother) {
   ErrorFeedback feedback;
-  feedback.Residual(0, 2, 10)[3] = 1;
-  EXPECT_EQ(feedback.Residual(0, 2, 10)[3], 1);
-  EXPECT_EQ(feedback.Residual(0, 3, 10)[3], 0);
-  feedback.Residual(0, 3, 10)[3] = 1;
-  EXPECT_EQ(feedback.Residual(0, 3, 11)[3], 0);
+  feedback.Residual(10)[3] = 1;
+  EXPECT_EQ(feedback.Residual(10)[3], 1);
+  EXPECT_EQ(feedback.Residual(11)[3], 0);
 }
 
 }  // namespace
