@@ -1,5 +1,7 @@
 #include "runtime/comm/transport/route.h"
 
+#include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +28,12 @@ absl::StatusOr<ChannelPointer> MakeStream(const Route& route, base::UniqueFd soc
                                           absl::string_view token, const Patience& patience) {
   if (route.encrypted) return TlsChannel::Make(std::move(socket), side, token, patience);
   return std::make_unique<TcpChannel>(std::move(socket));
+}
+
+// UCX takes two network namespaces (containers) of one machine for one host and shares memory
+// between them, but cannot wake a sleeper there: its doorbell is a Unix socket of the namespace.
+std::string UcxTransports(const Route& route) {
+  return route.same_host || std::getenv("UCX_TLS") != nullptr ? "" : "^shm";
 }
 
 }  // namespace
@@ -58,7 +66,7 @@ absl::StatusOr<Route> RouteBetween(const Hello& a, const Hello& b) {
   if (ucx && a.encrypt) {
     return absl::InvalidArgumentError("TLS goes over TCP: TUTTI_TRANSPORT=ucx cannot encrypt");
   }
-  if (ucx) return Route{Route::Kind::kUcx, false, 1};
+  if (ucx) return Route{Route::Kind::kUcx, false, 1, a.host == b.host};
   TUTTI_ASSIGN_OR_RETURN(const bool shares, SharesMemory(a, b));
   if (shares) return Route{Route::Kind::kSharedMemory, false, 1};
   return Route{Route::Kind::kTcp, a.encrypt, a.streams};
@@ -70,7 +78,9 @@ absl::StatusOr<ChannelPointer> MakeChannel(const Route& route, std::vector<base:
   if (route.kind == Route::Kind::kSharedMemory) {
     return ShmChannel::Make(std::move(sockets[0]), side, patience);
   }
-  if (route.kind == Route::Kind::kUcx) return MakeUcxChannel(std::move(sockets[0]), "", patience);
+  if (route.kind == Route::Kind::kUcx) {
+    return MakeUcxChannel(std::move(sockets[0]), UcxTransports(route), patience);
+  }
   std::vector<ChannelPointer> streams;
   for (base::UniqueFd& socket : sockets) {
     TUTTI_ASSIGN_OR_RETURN(auto stream,

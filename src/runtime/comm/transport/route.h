@@ -17,7 +17,8 @@ namespace tutti::comm {
 struct Route {
   enum class Kind { kSharedMemory, kTcp, kUcx } kind = Kind::kTcp;
   bool encrypted = false;
-  int streams = 1;  // of TCP; 0: as many as a measurement says
+  int streams = 1;         // of TCP; 0: as many as a measurement says
+  bool same_host = false;  // same machine and network namespace
 
   // How many connections it takes.
   int Connections() const;
