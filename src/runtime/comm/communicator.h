@@ -20,6 +20,7 @@
 #include "runtime/comm/data_type.h"
 #include "runtime/comm/elastic.h"
 #include "runtime/comm/group_options.h"
+#include "runtime/comm/shared_buffer.h"
 
 namespace tutti::comm {
 
@@ -47,8 +48,8 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual Placement placement() const = 0;
-  // What a layer above says beside the collectives (rendezvous/control.h); it lives as long as
-  // this. Null in a group of one.
+  // What a layer above says beside the collectives (rendezvous/control.h); it lives as long as this.
+  // Null in a group of one.
   virtual Control* control() { return nullptr; }
 
   // In place over `count` elements: every rank ends with the same bytes. The order of the additions
@@ -94,6 +95,11 @@ class Communicator {
   // LostRank is the new number.
   virtual absl::StatusOr<std::unique_ptr<Communicator>> NewGroup(std::span<const int> ranks,
                                                                  base::Deadline deadline) = 0;
+
+  // Memory of this rank that the ranks of its node reach directly: an all-reduce, reduce-scatter,
+  // broadcast or all-gather of data in it needs no copy in between (where all ranks' data lie in
+  // such buffers). A call of this rank alone. It may outlive the group and is plain memory then.
+  virtual absl::StatusOr<std::unique_ptr<SharedBuffer>> AllocateShared(size_t bytes) = 0;
 
   // Elastic groups (elastic.h). After a loss, or to let newcomers in: leaves this group, which is
   // good for nothing afterwards, and forms the next generation with the members that call it too

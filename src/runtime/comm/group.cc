@@ -9,6 +9,7 @@
 #include "runtime/comm/collective/all_gather.h"
 #include "runtime/comm/collective/all_to_all.h"
 #include "runtime/comm/collective/chain.h"
+#include "runtime/comm/collective/node/node_collectives.h"
 #include "runtime/comm/collective/reduce_scatter.h"
 #include "runtime/comm/collective/ring.h"
 #include "runtime/comm/collective/small.h"
@@ -28,8 +29,11 @@ const std::byte* Bytes(const void* data) { return static_cast<const std::byte*>(
 
 }  // namespace
 
-Group::Group(Links links, GroupOptions options, std::vector<int> whole)
+Group::Group(Links links, std::unique_ptr<NodeTeam> team, GroupOptions options,
+             std::vector<int> whole)
     : links_(std::move(links)),
+      team_(std::move(team)),
+      two_level_(TwoLevel::Make(links_, team_.get())),
       options_(std::move(options)),
       whole_(std::move(whole)),
       placement_(PlacementOf(links_.connector().table(), links_.rank())) {}
@@ -42,6 +46,9 @@ absl::Status Group::MoveAllReduce(std::byte* data, size_t count, const Reduction
   if (reduction.op == ReduceOp::kAdasum) {
     return AdasumAllReduce(links_, data, count, reduction.type, deadline);
   }
+  if (IsOneNode()) return NodeAllReduce(*team_, data, count, reduction, true, deadline);
+  TUTTI_RETURN_IF_ERROR(two_level_.status());
+  if (*two_level_ != nullptr) return (*two_level_)->AllReduce(data, count, reduction, deadline);
   return bytes <= kSmall ? DoublingAllReduce(links_, {data, bytes}, reduction, deadline)
                          : RingAllReduce(links_, data, count, reduction, deadline);
 }
@@ -59,19 +66,26 @@ absl::Status Group::MoveReduceScatter(const std::byte* input, std::span<const si
     if (!own.empty()) std::memcpy(output, own.data(), own.size());
     return absl::OkStatus();
   }
+  if (IsOneNode()) return NodeReduceScatter(*team_, given, output, reduction, true, deadline);
   return all.size() <= kSmall
              ? HalvingReduceScatter(links_, input, counts, output, reduction, deadline)
              : RingReduceScatter(links_, input, counts, output, reduction, deadline);
 }
 
 absl::Status Group::MoveBroadcast(std::span<std::byte> data, int root, base::Deadline deadline) {
+  if (IsOneNode()) return NodeBroadcast(*team_, data, root, deadline);
   return data.size() <= kSmall ? TreeBroadcast(links_, data, root, deadline)
                                : ChainBroadcast(links_, data, root, deadline);
 }
 
 absl::Status Group::MoveAllGather(const Chunks& output, base::Deadline deadline) {
+  if (IsOneNode()) return NodeAllGather(*team_, output, deadline);
   return output.All().size() <= kSmall ? BruckAllGather(links_, output, deadline)
                                        : RingAllGather(links_, output, deadline);
+}
+
+absl::Status Group::MoveBarrier(base::Deadline deadline) {
+  return IsOneNode() ? NodeBarrier(*team_, deadline) : DisseminationBarrier(links_, deadline);
 }
 
 // ---- The contract ----
@@ -158,8 +172,7 @@ absl::Status Group::AllToAllV(const void* input, std::span<const size_t> send_by
 }
 
 absl::Status Group::Barrier(base::Deadline deadline) {
-  return Run({.kind = Call::Kind::kBarrier}, deadline,
-             [&] { return DisseminationBarrier(links_, deadline); });
+  return Run({.kind = Call::Kind::kBarrier}, deadline, [&] { return MoveBarrier(deadline); });
 }
 
 absl::Status Group::Send(const void* data, size_t bytes, int to, base::Deadline deadline) {
@@ -202,6 +215,10 @@ absl::StatusOr<std::unique_ptr<Communicator>> Group::NewGroup(std::span<const in
   auto group = plan.Meet(options_, table, whole_, deadline, membership.ended_fd());
   if (absl::IsCancelled(group.status())) return End(membership.Check());
   return group;
+}
+
+absl::StatusOr<std::unique_ptr<SharedBuffer>> Group::AllocateShared(size_t bytes) {
+  return team_ != nullptr ? team_->buffers().Allocate(bytes) : AllocatePlain(bytes);
 }
 
 // ---- Running ----

@@ -9,6 +9,8 @@
 #include "runtime/comm/collective/call.h"
 #include "runtime/comm/collective/chunks.h"
 #include "runtime/comm/collective/links.h"
+#include "runtime/comm/collective/node/node_team.h"
+#include "runtime/comm/collective/node/two_level.h"
 #include "runtime/comm/collective/reduce.h"
 #include "runtime/comm/communicator.h"
 
@@ -17,8 +19,8 @@ namespace tutti::comm {
 class Group final : public Communicator {
  public:
   // `options` are this rank's; `whole[r]` is rank r's number in the group that this one is a part
-  // of, empty if of none.
-  Group(Links links, GroupOptions options, std::vector<int> whole);
+  // of, empty if of none. `team`: those that share memory with this rank, null if nobody does.
+  Group(Links links, std::unique_ptr<NodeTeam> team, GroupOptions options, std::vector<int> whole);
 
   int rank() const override { return links_.rank(); }
   int size() const override { return links_.size(); }
@@ -41,6 +43,7 @@ class Group final : public Communicator {
   absl::Status Receive(void* data, size_t bytes, int from, base::Deadline deadline) override;
   absl::StatusOr<std::unique_ptr<Communicator>> NewGroup(std::span<const int> ranks,
                                                          base::Deadline deadline) override;
+  absl::StatusOr<std::unique_ptr<SharedBuffer>> AllocateShared(size_t bytes) override;
 
  private:
   // The choice of the algorithm, for arguments that have been checked.
@@ -51,6 +54,7 @@ class Group final : public Communicator {
                                  base::Deadline deadline);
   absl::Status MoveBroadcast(std::span<std::byte> data, int root, base::Deadline deadline);
   absl::Status MoveAllGather(const Chunks& output, base::Deadline deadline);
+  absl::Status MoveBarrier(base::Deadline deadline);
 
   // Runs it as the next collective of the group, or as an exchange with `peer` alone, and keeps the
   // error that ends the group.
@@ -63,7 +67,12 @@ class Group final : public Communicator {
   absl::Status GatherInto(const std::byte* input, const Chunks& output, Call call,
                           base::Deadline deadline);
 
+  // Whether all ranks share memory, so that nothing goes over links.
+  bool IsOneNode() const { return team_ != nullptr && team_->size() == size(); }
+
   Links links_;
+  const std::unique_ptr<NodeTeam> team_;
+  const absl::StatusOr<std::unique_ptr<TwoLevel>> two_level_;  // null where there is one level
   const GroupOptions options_;
   const std::vector<int> whole_;
   const Placement placement_;

@@ -27,6 +27,9 @@ class GroupOfOne final : public Communicator {
   absl::Status Receive(void* data, size_t bytes, int from, base::Deadline deadline) override;
   absl::StatusOr<std::unique_ptr<Communicator>> NewGroup(std::span<const int> ranks,
                                                          base::Deadline deadline) override;
+  absl::StatusOr<std::unique_ptr<SharedBuffer>> AllocateShared(size_t bytes) override {
+    return AllocatePlain(bytes);
+  }
 };
 
 }  // namespace tutti::comm

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/comm/collective/links.h"
+#include "runtime/comm/collective/node/form.h"
 #include "runtime/comm/group.h"
 #include "runtime/comm/group_of_one.h"
 #include "runtime/comm/reform.h"
@@ -27,8 +28,13 @@ std::vector<bool> FirstPeers(int rank, int size) {
   return peers;
 }
 
-absl::StatusOr<Links> ConnectAll(const GroupOptions& options, Meeting meeting,
-                                 Listeners listeners) {
+struct Connected {
+  Links links;
+  std::unique_ptr<NodeTeam> team;
+};
+
+absl::StatusOr<Connected> ConnectAll(const GroupOptions& options, Meeting meeting,
+                                     Listeners listeners) {
   const int spins = Spins(meeting.table, options.rank);
   auto membership = std::make_unique<Membership>(options.rank, options.size,
                                                  std::move(meeting.controls), options.peer_timeout);
@@ -36,18 +42,22 @@ absl::StatusOr<Links> ConnectAll(const GroupOptions& options, Meeting meeting,
   TUTTI_RETURN_IF_ERROR(membership->Begin("connecting"));
   TUTTI_ASSIGN_OR_RETURN(auto connector, Connector::Make(std::move(meeting.table), options.rank,
                                                          options.token, std::move(listeners)));
-  auto channels =
-      connector->ReachAll(FirstPeers(options.rank, options.size),
-                          {base::Deadline::After(options.connect_timeout), membership->ended_fd()});
-  if (!channels.ok()) {
-    if (options.elastic) membership->Part();  // it will vote on what follows
+  const base::Deadline deadline = base::Deadline::After(options.connect_timeout);
+  auto channels = connector->ReachAll(FirstPeers(options.rank, options.size),
+                                      {deadline, membership->ended_fd()});
+  const auto fail = [&options](Membership& membership, absl::Status status) {
+    if (options.elastic) membership.Part();  // it will vote on what follows
     // A rank that died is the cause of a connection that failed; it is heard of soon.
-    TUTTI_RETURN_IF_ERROR(membership->CheckWithin(options.peer_timeout / 8));
-    return channels.status();
-  }
-  membership->End();
-  return Links(options.rank, *std::move(channels), std::move(connector), std::move(membership),
-               spins);
+    TUTTI_RETURN_IF_ERROR(membership.CheckWithin(options.peer_timeout / 8));
+    return status;
+  };
+  if (!channels.ok()) return fail(*membership, channels.status());
+  Links links(options.rank, *std::move(channels), std::move(connector), std::move(membership),
+              spins);
+  auto team = FormNodeTeam(links, spins, deadline);
+  if (!team.ok()) return fail(links.membership(), team.status());
+  links.membership().End();
+  return Connected{std::move(links), *std::move(team)};
 }
 
 }  // namespace
@@ -70,10 +80,12 @@ absl::Status Validate(const GroupOptions& options) {
 absl::StatusOr<Formed> Form(const GroupOptions& options, Meeting meeting, Listeners listeners,
                             std::vector<int> whole) {
   if (options.size == 1) return Formed{std::make_unique<GroupOfOne>()};
-  TUTTI_ASSIGN_OR_RETURN(Links links,
+  TUTTI_ASSIGN_OR_RETURN(Connected connected,
                          ConnectAll(options, std::move(meeting), std::move(listeners)));
-  Membership* const membership = &links.membership();
-  return Formed{std::make_unique<Group>(std::move(links), options, std::move(whole)), membership};
+  Membership* const membership = &connected.links.membership();
+  return Formed{std::make_unique<Group>(std::move(connected.links), std::move(connected.team),
+                                        options, std::move(whole)),
+                membership};
 }
 
 absl::StatusOr<std::unique_ptr<Communicator>> Join(const GroupOptions& given,

@@ -51,24 +51,35 @@ class BufferFlow final : public Flow {
 Links::Links(int rank, std::vector<std::unique_ptr<Channel>> channels,
              std::unique_ptr<Connector> connector, std::unique_ptr<Membership> membership,
              int spins)
-    : rank_(rank),
-      size_(static_cast<int>(channels.size())),
-      patience_(spins),
-      socket_patience_(spins / kLooksPerSystemCall),
-      channels_(std::move(channels)),
-      connector_(std::move(connector)),
-      membership_(std::move(membership)) {}
+    : core_(new Core{std::move(channels), std::move(connector), std::move(membership),
+                     SpinLimit(spins), SpinLimit(spins / kLooksPerSystemCall)}),
+      rank_(rank),
+      size_(static_cast<int>(core_->channels.size())) {}
+
+Links::Links(std::shared_ptr<Core> core, int rank, std::vector<int> numbers)
+    : core_(std::move(core)),
+      rank_(rank),
+      size_(static_cast<int>(numbers.size())),
+      numbers_(std::move(numbers)) {}
+
+Links Links::Among(std::vector<int> members) const {
+  const auto self = std::find(members.begin(), members.end(), rank_);
+  const int rank = static_cast<int>(self - members.begin());
+  for (int& member : members) member = Number(member);
+  return Links(core_, rank, std::move(members));
+}
 
 absl::Status Links::Reach(int peer, base::Deadline deadline) {
-  if (channels_[peer] != nullptr) return absl::OkStatus();
-  auto channel = connector_->Reach(peer, {deadline, membership_->ended_fd()});
+  if (channel(peer) != nullptr) return absl::OkStatus();
+  Membership& group = *core_->membership;
+  auto channel = core_->connector->Reach(Number(peer), {deadline, group.ended_fd()});
   if (channel.ok()) {
-    channels_[peer] = *std::move(channel);
+    core_->channels[Number(peer)] = *std::move(channel);
     return absl::OkStatus();
   }
-  if (membership_->ended()) return membership_->Check();
+  if (group.ended()) return group.Check();
   const bool late = absl::IsDeadlineExceeded(channel.status());
-  return membership_->Accuse(peer, late ? Reason::kLate : Reason::kClosed);
+  return Accuse(peer, late ? Reason::kLate : Reason::kClosed);
 }
 
 // In the order of the ranks: see Connector.
@@ -90,7 +101,7 @@ absl::StatusOr<size_t> Links::SendSome(Flow& flow, int to) {
   }
   if (used == 0) return 0;
   const auto sent = channel(to)->TrySendParts({parts.data(), used});
-  if (!sent.ok()) return membership_->Accuse(to, Reason::kClosed);
+  if (!sent.ok()) return Accuse(to, Reason::kClosed);
   flow.Sent(*sent);
   return *sent;
 }
@@ -99,7 +110,7 @@ absl::StatusOr<size_t> Links::SendSome(Flow& flow, int to) {
 absl::StatusOr<bool> Links::FlushTo(int to) {
   if (to < 0) return true;
   const auto flushed = channel(to)->Flush();
-  if (!flushed.ok()) return membership_->Accuse(to, Reason::kClosed);
+  if (!flushed.ok()) return Accuse(to, Reason::kClosed);
   return *flushed;
 }
 
@@ -108,7 +119,7 @@ absl::StatusOr<bool> Links::Step(Flow& flow, int to, int from) {
   TUTTI_ASSIGN_OR_RETURN(size_t moved, SendSome(flow, to));
   if (flow.Wanted() > 0) {
     const auto taken = flow.Take(*channel(from));
-    if (!taken.ok()) return membership_->Accuse(from, Reason::kClosed);
+    if (!taken.ok()) return Accuse(from, Reason::kClosed);
     moved += *taken;
   }
   return moved > 0;
@@ -121,7 +132,7 @@ bool Links::IsCheapToWatch(int to, int from) const {
 }
 
 absl::Status Links::Move(Flow& flow, int to, int from, base::Deadline deadline) {
-  SpinLimit& patience = IsCheapToWatch(to, from) ? patience_ : socket_patience_;
+  SpinLimit& patience = IsCheapToWatch(to, from) ? core_->patience : core_->socket_patience;
   int idle = 0;
   for (unsigned steps = 1;; ++steps) {
     TUTTI_ASSIGN_OR_RETURN(const bool moved, Step(flow, to, from));
@@ -146,9 +157,9 @@ absl::Status Links::Move(Flow& flow, int to, int from, base::Deadline deadline) 
 }
 
 absl::Status Links::CheckStillGoing(Flow& flow, int to, int from, base::Deadline deadline) {
-  if (membership_->ended()) return membership_->Check();
+  if (membership().ended()) return membership().Check();
   if (!deadline.Expired()) return absl::OkStatus();
-  return membership_->Accuse(flow.Wanted() > 0 ? from : to, Reason::kLate);
+  return Accuse(flow.Wanted() > 0 ? from : to, Reason::kLate);
 }
 
 absl::Status Links::Sleep(Flow& flow, bool flushed, int to, int from, base::Deadline deadline) {
@@ -156,7 +167,7 @@ absl::Status Links::Sleep(Flow& flow, bool flushed, int to, int from, base::Dead
   const size_t wanted = flow.Wanted();
   Channel* const out = sends || !flushed ? channel(to) : nullptr;
   Channel* const in = wanted > 0 ? channel(from) : nullptr;
-  pollfd polled[3] = {{membership_->ended_fd(), POLLIN, 0}, {-1, 0, 0}, {-1, 0, 0}};
+  pollfd polled[3] = {{membership().ended_fd(), POLLIN, 0}, {-1, 0, 0}, {-1, 0, 0}};
   bool ready = false;
   const auto prepare = [&](pollfd& entry, Channel* channel, bool to_send, size_t to_receive) {
     entry = {channel->fd(), channel->PrepareToSleep(to_send, to_receive), 0};

@@ -79,16 +79,22 @@ class Links {
   Links(int rank, std::vector<std::unique_ptr<Channel>> channels,
         std::unique_ptr<Connector> connector, std::unique_ptr<Membership> membership, int spins);
 
+  // The links among these ranks alone, numbered anew in this order, with this rank among them: for
+  // an algorithm that runs over a part of the group. They are the same links, used in turn.
+  Links Among(std::vector<int> members) const;
+
   int rank() const { return rank_; }
   int size() const { return size_; }
-  Membership& membership() { return *membership_; }
-  const Connector& connector() const { return *connector_; }
+  // In the whole group.
+  int Number(int peer) const { return numbers_.empty() ? peer : numbers_[peer]; }
+  Membership& membership() { return *core_->membership; }
+  const Connector& connector() const { return *core_->connector; }  // of the whole group
   int Right(int distance = 1) const { return (rank_ + distance) % size_; }
   int Left(int distance = 1) const { return (rank_ + size_ - distance % size_) % size_; }
 
   // Whether there is a link, or one that came by itself waits to be used.
   bool IsConnected(int peer) const {
-    return channels_[peer] != nullptr || connector_->HasCome(peer);
+    return channel(peer) != nullptr || core_->connector->HasCome(Number(peer));
   }
   // Makes the links that NeedsLink has not promised: to one rank, which reaches for this one, or,
   // by all ranks at once, to all. Errors name a rank and end the group.
@@ -96,7 +102,7 @@ class Links {
   absl::Status ReachAll(base::Deadline deadline);
 
   // The socket of the link with a rank that shares memory; no collective may be under way.
-  int SocketOf(int peer) const { return channels_[peer]->fd(); }
+  int SocketOf(int peer) const { return channel(peer)->fd(); }
 
   // Until the flow is done. `to` or `from` is -1 when the flow has no such side. Errors name a rank
   // and end the group.
@@ -120,16 +126,27 @@ class Links {
   absl::Status Sleep(Flow& flow, bool flushed, int to, int from, base::Deadline deadline);
   absl::Status CheckStillGoing(Flow& flow, int to, int from, base::Deadline deadline);
   bool IsCheapToWatch(int to, int from) const;
-  Channel* channel(int peer) const { return peer < 0 ? nullptr : channels_[peer].get(); }
+  absl::Status Accuse(int peer, Reason reason) {
+    return core_->membership->Accuse(Number(peer), reason);
+  }
+  Channel* channel(int peer) const {
+    return peer < 0 ? nullptr : core_->channels[Number(peer)].get();
+  }
 
-  const int rank_;
-  const int size_;
-  SpinLimit patience_;  // with shared memory
-  SpinLimit socket_patience_;
   // In this order: goodbye is said before the channels close, and connections after it are refused.
-  std::vector<std::unique_ptr<Channel>> channels_;
-  std::unique_ptr<Connector> connector_;
-  std::unique_ptr<Membership> membership_;
+  struct Core {
+    std::vector<std::unique_ptr<Channel>> channels;
+    std::unique_ptr<Connector> connector;
+    std::unique_ptr<Membership> membership;
+    SpinLimit patience;  // with shared memory
+    SpinLimit socket_patience;
+  };
+  Links(std::shared_ptr<Core> core, int rank, std::vector<int> numbers);
+
+  std::shared_ptr<Core> core_;
+  int rank_;
+  int size_;
+  std::vector<int> numbers_;  // empty: all, as they are
 };
 
 // Most collectives talk over distances that are powers of two alone (the ring: one), so that a rank

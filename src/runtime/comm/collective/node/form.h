@@ -2,12 +2,16 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "runtime/comm/collective/links.h"
 #include "runtime/comm/collective/node/node_team.h"
 
 namespace tutti::comm {
+
+// Those that share memory with `rank`, and itself, in ascending order.
+absl::StatusOr<std::vector<int>> NeighboursOf(const Table& table, int rank);
 
 // Called by all ranks of the group. Null if this rank shares memory with no other. `spins`: how
 // often to look again before sleeping, at most.
