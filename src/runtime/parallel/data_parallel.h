@@ -83,8 +83,8 @@ class DataParallel final : public Strategy {
   std::vector<torch::Tensor> not_reduced_;  // other buffers (counters) and frozen parameters
   StepTail tail_;                           // of the first bucket
   std::vector<std::unique_ptr<Bucket>> buckets_;
-  comm::Stream stream_;  // its thread works on all above
   std::unique_ptr<GradientReducer> reducer_;
+  comm::Stream stream_;  // its thread works on all above
 };
 
 }  // namespace tutti::parallel

@@ -29,7 +29,8 @@ namespace tutti::parallel {
 
 class GradientReducer {
  public:
-  // Both must outlive the reducer. Compression is for buckets of fp32 alone.
+  // The buckets must outlive the reducer; the stream must end before it, since its thread works on
+  // both. Compression is for buckets of fp32 alone.
   GradientReducer(const std::vector<std::unique_ptr<Bucket>>& buckets, comm::Stream& stream,
                   std::optional<comm::Encoding> compression);
   ~GradientReducer();

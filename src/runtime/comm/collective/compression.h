@@ -42,8 +42,8 @@ class ErrorFeedback {
   std::vector<float> residual_;
 };
 
-// For one group: the one of the first call, which must outlive it. Serves many buffers, one after
-// the other. Every function is a collective of the group. Thread-compatible.
+// For one group, that of the first call. Serves many buffers, one after the other. Every function
+// is a collective of the group. Thread-compatible.
 class CompressedAllReduce {
  public:
   explicit CompressedAllReduce(Encoding encoding) : sum_(encoding) {}
