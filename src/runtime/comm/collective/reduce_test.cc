@@ -22,7 +22,24 @@ TEST(Reduction, IntegersWrapAround) {
             std::numeric_limits<int32_t>::min());
   EXPECT_EQ(Reduce<int64_t>(DataType::kInt64, ReduceOp::kProduct, int64_t{1} << 62, 4), 0);
   EXPECT_EQ(Reduce<uint8_t>(DataType::kUint8, ReduceOp::kSum, 200, 100), 44);
+  EXPECT_EQ(Reduce<int16_t>(DataType::kInt16, ReduceOp::kSum, 32767, 1), -32768);
+  EXPECT_EQ(Reduce<int16_t>(DataType::kInt16, ReduceOp::kProduct, 300, 300), 24464);
   EXPECT_EQ(Reduce<int8_t>(DataType::kInt8, ReduceOp::kSum, 127, 1), -128);
+}
+
+TEST(Reduction, ABoolIsTrueWhateverItsBits) {
+  const auto reduce = [](ReduceOp op, uint8_t a, uint8_t b) {
+    return Reduce<uint8_t>(DataType::kBool, op, a, b);
+  };
+  for (const ReduceOp either : {ReduceOp::kSum, ReduceOp::kMax}) {
+    EXPECT_EQ(reduce(either, 2, 0), 1);
+    EXPECT_EQ(reduce(either, 255, 255), 1);
+    EXPECT_EQ(reduce(either, 0, 0), 0);
+  }
+  for (const ReduceOp both : {ReduceOp::kProduct, ReduceOp::kMin}) {
+    EXPECT_EQ(reduce(both, 2, 4), 1);
+    EXPECT_EQ(reduce(both, 2, 0), 0);
+  }
 }
 
 TEST(Reduction, AMeanDividesOnceInTheLastAdditionAndIntegersTowardZero) {

@@ -37,8 +37,11 @@ std::pair<absl::Status, absl::Status> Both(absl::string_view opener_token,
 }
 
 std::string PreambleOf(uint32_t version) {
-  return std::string("tutti-comm\n") + static_cast<char>(version) + std::string(3, '\0') +
-         std::string(32, 'n');
+  std::string preamble = "tutti-comm\n";
+  preamble += static_cast<char>(version);
+  preamble.append(3, '\0');
+  preamble.append(32, 'n');
+  return preamble;
 }
 
 TEST(AuthenticateTest, BothSidesAgreeWhenTheyKnowTheSameToken) {
