@@ -9,9 +9,18 @@
 namespace tutti::comm {
 namespace {
 
-constexpr const char* kVariables[] = {
-    "RANK",        "WORLD_SIZE",         "NODE_RANK",       "MASTER_ADDR",
-    "MASTER_PORT", "TUTTI_NODE_ADDRESS", "TUTTI_JOB_TOKEN", "TUTTI_TRANSPORT"};
+constexpr const char* kVariables[] = {"RANK",
+                                      "WORLD_SIZE",
+                                      "NODE_RANK",
+                                      "MASTER_ADDR",
+                                      "MASTER_PORT",
+                                      "TUTTI_NODE_ADDRESS",
+                                      "TUTTI_JOB_TOKEN",
+                                      "TUTTI_TRANSPORT",
+                                      "TUTTI_COMM_STREAMS",
+                                      "TUTTI_COMM_TLS",
+                                      "TUTTI_COMM_DETERMINISTIC",
+                                      "TUTTI_COMM_CHECK"};
 
 // The variables as given while it lives, the others unset.
 using Values = std::map<std::string, std::string>;
@@ -76,6 +85,23 @@ TEST(GroupOptionsFromEnvironment, HasDefaultsForAllButRankAndSize) {
   EXPECT_EQ(options->transport, GroupOptions::Transport::kAuto);
 }
 
+TEST(GroupOptionsFromEnvironment, TakesWhatIsToBeDoneOnTheWayAndHowToChoose) {
+  const Environment environment({{"RANK", "0"},
+                                 {"WORLD_SIZE", "2"},
+                                 {"TUTTI_TRANSPORT", "ucx"},
+                                 {"TUTTI_COMM_STREAMS", "4"},
+                                 {"TUTTI_COMM_TLS", "1"},
+                                 {"TUTTI_COMM_DETERMINISTIC", "1"},
+                                 {"TUTTI_COMM_CHECK", "1"}});
+  const auto options = GroupOptionsFromEnvironment();
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->transport, GroupOptions::Transport::kUcx);
+  EXPECT_EQ(options->tcp_streams, 4);
+  EXPECT_TRUE(options->encrypt);
+  EXPECT_TRUE(options->deterministic);
+  EXPECT_TRUE(options->check_calls);
+}
+
 TEST(GroupOptionsFromEnvironment, LeavesTheAddressToTheRoutesWhenOnlyTheMasterIsSaid) {
   const Environment environment(
       Values{{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "node-0"}});
@@ -93,6 +119,10 @@ TEST(GroupOptionsFromEnvironment, NamesTheVariableThatIsWrong) {
             "MASTER_PORT=\"0\": not a number from 1 to 65535");
   EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TUTTI_TRANSPORT", "rdma"}}),
             "TUTTI_TRANSPORT=\"rdma\": not one of auto, tcp, shm, ucx");
+  EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TUTTI_COMM_STREAMS", "65"}}),
+            "TUTTI_COMM_STREAMS=\"65\": not a number from 0 to 64");
+  EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TUTTI_COMM_TLS", "yes"}}),
+            "TUTTI_COMM_TLS=\"yes\": not a number from 0 to 1");
 }
 
 }  // namespace
