@@ -68,7 +68,7 @@ absl::Status CompressedAllReduce::RunLevels(Communicator& group, std::span<float
     TUTTI_RETURN_IF_ERROR(sum_.Run(*across_, shard, residual, deadline));
     return node_->AllGatherV(shard.data(), bytes, data.data(), deadline);
   };
-  const absl::Status status = all();
+  absl::Status status = all();
   if (status.ok()) return status;
   // Whom a subgroup lost is known there by another number, and there alone: the group's own
   // judgement is what all ranks tell.

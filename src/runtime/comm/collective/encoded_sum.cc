@@ -151,7 +151,7 @@ absl::Status EncodedSum::RunSegments(const Call& call, size_t length, int64_t co
       return moved == nullptr ? absl::OkStatus() : move(*moved);
     }
     calculator_.Begin(work);
-    const absl::Status status = move(*moved);
+    absl::Status status = move(*moved);
     calculator_.Finish();
     return status;
   };
