@@ -2,6 +2,7 @@
 import contextlib
 import json
 import subprocess
+import tempfile
 import time
 
 from rank_set import Broken
@@ -19,10 +20,27 @@ class Iperf:
         self.name = "ring bound" if ring else "iperf3 alone"
         self.network, self.senders = network, range(network.count if ring else 1)
         self.rates = []
-        self.servers = [subprocess.Popen([*network.inside(self._next(node)), "iperf3", "-s", "-p", self._port(node)],
-                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                        for node in self.senders]
-        time.sleep(0.3)
+        self.servers = []
+        try:
+            for node in self.senders:
+                self._serve(node)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _serve(self, node):
+        command = [*self.network.inside(self._next(node)), "iperf3", "-s", "--forceflush", "-p", self._port(node)]
+        log = tempfile.TemporaryFile("w+")
+        self.servers.append(subprocess.Popen(command, stdout=log, stderr=log))
+        deadline = time.monotonic() + 10
+        while True:
+            log.seek(0)
+            text = log.read()
+            if "listening" in text:
+                return
+            if time.monotonic() > deadline or self.servers[-1].poll() is not None:
+                raise Broken(self, f"the server did not start: {text}")
+            time.sleep(0.01)
 
     def _next(self, node):
         return (node + 1) % self.network.count

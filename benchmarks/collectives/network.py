@@ -8,7 +8,7 @@ import subprocess
 class OneNode:
     """This machine as it is: all ranks on one node."""
 
-    count, interface, shaped = 1, "lo", False
+    count, interface = 1, "lo"
 
     def port(self):
         with socket.socket() as probe:
@@ -32,7 +32,7 @@ class Network:
 
     def __init__(self, count, rate=None):
         """`rate` in tc's notation, as "1gbit", for each direction of each node's link; None: unshaped."""
-        self.count, self.shaped, self.next_port = count, rate is not None, 7000
+        self.count, self.next_port = count, 7000
         self.names = [f"tutti{os.getpid()}n{node}" for node in range(count)]
         self.switch = f"tutti{os.getpid()}sw"
         try:
