@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "runtime/comm/collective/node/copy_to_slot.h"
 #include "runtime/comm/collective/node/node_collectives.h"
 
 namespace tutti::comm {
@@ -31,7 +32,7 @@ absl::Status StagedBroadcast(NodeTeam& team, std::span<std::byte> data, int root
     if (phase > 0) TUTTI_RETURN_IF_ERROR(team.NextPhase(deadline));
     if (team.rank() == root) {
       const auto block = Block(data, phase);
-      Copy(team.slot(), block.data(), block.size());
+      CopyToSlot(team.slot(), block);
     } else if (phase > 0) {
       const auto block = Block(data, phase - 1);
       Copy(block.data(), team.SlotOf(root), block.size());
@@ -79,7 +80,7 @@ absl::Status NodeAllGather(NodeTeam& team, const Chunks& output, base::Deadline 
       if (places[rank] != nullptr) continue;
       if (rank == team.rank()) {
         const auto block = Block(output[rank], phase);
-        Copy(team.slot(), block.data(), block.size());
+        CopyToSlot(team.slot(), block);
       } else if (phase > 0) {
         const auto block = Block(output[rank], phase - 1);
         Copy(block.data(), team.SlotOf(rank), block.size());

@@ -4,13 +4,16 @@
 
 #include "base/status.h"
 #include "runtime/comm/collective/combine.h"
+#include "runtime/comm/collective/node/copy_to_slot.h"
 #include "runtime/comm/collective/node/node_collectives.h"
 
 namespace tutti::comm {
 namespace {
 
-// Up to here a rank rather reads all of everybody's data than waits for another phase (in bytes
-// read; measured with benchmarks/collectives).
+// In bytes that a rank reads of the others' data (measured with benchmarks/collectives). Up to the
+// first it does not pay to ask whether the data lie in shared buffers; up to the second a rank
+// rather reads all of everybody's data than waits for another phase.
+constexpr size_t kTiny = 4 << 10;
 constexpr size_t kFlat = 64 << 10;
 
 using Places = std::vector<const std::byte*>;
@@ -36,14 +39,28 @@ class Reducer {
   Places inputs_;
 };
 
-absl::Status FlatAllReduce(NodeTeam& team, std::span<std::byte> data, Reducer& reducer,
-                           base::Deadline deadline) {
-  std::memcpy(team.slot(), data.data(), data.size());
-  TUTTI_RETURN_IF_ERROR(team.NextPhase(deadline));
+void ReduceSlots(NodeTeam& team, std::span<std::byte> data, Reducer& reducer) {
   std::byte* const output = data.data();
   reducer.Run([&](int rank) { return rank == team.rank() ? output : team.SlotOf(rank); },
               {&output, 1}, data.size());
+}
+
+absl::Status FlatAllReduce(NodeTeam& team, std::span<std::byte> data, Reducer& reducer,
+                           base::Deadline deadline) {
+  CopyToSlot(team.slot(), data);
+  TUTTI_RETURN_IF_ERROR(team.NextPhase(deadline));
+  ReduceSlots(team, data, reducer);
   return absl::OkStatus();
+}
+
+// This rank's chunk, from everybody's data into everybody's.
+absl::Status DirectAllReduce(NodeTeam& team, std::span<std::byte* const> places, const Chunks& data,
+                             Reducer& reducer, base::Deadline deadline) {
+  const std::span<std::byte> own = data[team.rank()];
+  std::vector<std::byte*> outputs;
+  for (std::byte* const place : places) outputs.push_back(place + (own.data() - data.All().data()));
+  reducer.Run([&](int rank) { return outputs[rank]; }, outputs, own.size());
+  return team.NextPhase(deadline);
 }
 
 // The part of a chunk that belongs to block `t`, of `block` bytes.
@@ -64,15 +81,16 @@ class Staging {
 
   size_t blocks() const { return blocks_; }
   std::span<std::byte> Own(size_t t) const { return Part(chunks_[team_.rank()], t, block_); }
-  std::byte* OwnPlace() const { return team_.slot() + team_.rank() * block_; }
 
   void CopyIn(size_t t) const {
     for (int rank = 0; rank < team_.size(); ++rank) {
       const auto part = Part(chunks_[rank], t, block_);
       if (rank == team_.rank() || part.empty()) continue;
-      std::memcpy(team_.slot() + rank * block_, part.data(), part.size());
+      CopyToSlot(team_.slot() + rank * block_, part);
     }
   }
+  // This rank's reduced part, to where the others will copy it from.
+  void ShowResult(size_t t) const { CopyToSlot(team_.slot() + team_.rank() * block_, Own(t)); }
   void Reduce(size_t t, Reducer& reducer, std::span<std::byte* const> outputs) const {
     const std::byte* const own = Own(t).data();
     reducer.Run(
@@ -104,8 +122,9 @@ absl::Status StagedAllReduce(NodeTeam& team, const Chunks& chunks, Reducer& redu
     if (phase > 0) TUTTI_RETURN_IF_ERROR(team.NextPhase(deadline));
     if (phase < blocks) staging.CopyIn(phase);
     if (phase >= 1 && phase <= blocks) {
-      std::byte* const outputs[] = {staging.Own(phase - 1).data(), staging.OwnPlace()};
-      staging.Reduce(phase - 1, reducer, outputs);
+      std::byte* const output = staging.Own(phase - 1).data();
+      staging.Reduce(phase - 1, reducer, {&output, 1});
+      staging.ShowResult(phase - 1);
     }
     if (phase >= 2) staging.CopyOut(phase - 2);
   }
@@ -129,25 +148,28 @@ absl::Status StagedReduceScatter(NodeTeam& team, const Chunks& input, std::byte*
 bool AllReached(std::span<std::byte* const> places) {
   return std::find(places.begin(), places.end(), nullptr) == places.end();
 }
+bool NoneReached(std::span<std::byte* const> places) {
+  return std::all_of(places.begin(), places.end(), [](auto* place) { return place == nullptr; });
+}
 
 }  // namespace
 
 absl::Status NodeAllReduce(NodeTeam& team, std::byte* data, size_t count,
                            const Reduction& reduction, bool last, base::Deadline deadline) {
-  const size_t bytes = count * SizeOf(reduction.type);
+  const std::span<std::byte> all(data, count * SizeOf(reduction.type));
+  const size_t read = all.size() * (team.size() - 1);
   Reducer reducer(team, reduction, last);
-  if (bytes * (team.size() - 1) <= kFlat) {
-    return FlatAllReduce(team, {data, bytes}, reducer, deadline);
-  }
-  const Chunks chunks = Chunks::Even(data, count, SizeOf(reduction.type), team.size());
-  const std::vector<size_t> sizes(team.size(), bytes);
+  if (read <= kTiny) return FlatAllReduce(team, all, reducer, deadline);
+  // In case that nobody's data can be reached: then they are in the slots already.
+  if (read <= kFlat && !team.buffers().Has(all)) CopyToSlot(team.slot(), all);
+  const std::vector<size_t> sizes(team.size(), all.size());
   TUTTI_ASSIGN_OR_RETURN(const auto places, team.Locate(data, sizes, deadline));
-  if (!AllReached(places)) return StagedAllReduce(team, chunks, reducer, deadline);
-  const std::span<std::byte> own = chunks[team.rank()];
-  std::vector<std::byte*> outputs;
-  for (std::byte* const place : places) outputs.push_back(place + (own.data() - data));
-  reducer.Run([&](int rank) { return outputs[rank]; }, outputs, own.size());
-  return team.NextPhase(deadline);
+  const Chunks chunks = Chunks::Even(data, count, SizeOf(reduction.type), team.size());
+  if (AllReached(places)) return DirectAllReduce(team, places, chunks, reducer, deadline);
+  if (read > kFlat) return StagedAllReduce(team, chunks, reducer, deadline);
+  if (!NoneReached(places)) return FlatAllReduce(team, all, reducer, deadline);
+  ReduceSlots(team, all, reducer);
+  return absl::OkStatus();
 }
 
 absl::Status NodeReduceScatter(NodeTeam& team, const Chunks& input, std::byte* output,

@@ -1,6 +1,7 @@
 #include "runtime/comm/collective/node/node_team.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,6 +20,9 @@ using base::ErrnoStatus;
 using base::UniqueFd;
 
 constexpr size_t kPage = 4096;
+// Ranks that share cores let each other run a few times before they sleep: that costs a tenth of a
+// sleep and a wake where it suffices.
+constexpr int kYields = 8;
 
 void Relax() {
 #if defined(__x86_64__)
@@ -115,7 +119,8 @@ NodeTeam::NodeTeam(Membership& membership, std::vector<int> members, int rank, H
       memory_(std::move(handles.memory)),
       doorbells_(std::move(handles.doorbells)),
       phases_(reinterpret_cast<PhaseMark<std::atomic>*>(memory_.data()), size(), rank),
-      patience_(spins),
+      yields_(spins == 0),
+      patience_(yields_ ? kYields : spins),
       buffers_(rank, std::move(handles.letterboxes), std::move(handles.letters)),
       reached_(members_.size()) {}
 
@@ -140,7 +145,11 @@ absl::Status NodeTeam::Await(base::Deadline deadline) {
       return absl::OkStatus();
     }
     if (idle < patience_.limit()) {
-      Relax();
+      if (yields_) {
+        ::sched_yield();
+      } else {
+        Relax();
+      }
       continue;
     }
     patience_.Failed();

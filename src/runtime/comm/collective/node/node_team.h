@@ -5,9 +5,9 @@
 // of the others' slots it reads in the phase in which the next collective begins, and the rule of
 // the slots (write those of this phase, read those of the last one) holds across collectives.
 //
-// Waiting: looking again while that pays, then asleep in poll on this rank's doorbell, the group's
-// end and the deadline. A rank that is lost or late ends the group (Membership), and the error
-// names it.
+// Waiting: looking again while that pays (or letting others run, where ranks share cores), then
+// asleep in poll on this rank's doorbell, the group's end and the deadline. A rank that is lost or
+// late ends the group (Membership), and the error names it.
 //
 // Ranks are numbered within the team; `members` gives their numbers in the group. Not thread-safe.
 #pragma once
@@ -79,6 +79,7 @@ class NodeTeam {
   const Segment memory_;
   const std::vector<base::UniqueFd> doorbells_;
   Phases<std::atomic> phases_;
+  const bool yields_;  // ranks share cores
   SpinLimit patience_;
   SharedBuffers buffers_;
   std::vector<Whereabouts> whereabouts_;

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,9 @@ class SharedBuffers {
 
   // Of this rank's own data.
   Whereabouts Find(const std::byte* data, size_t bytes) const;
+  bool Has(std::span<const std::byte> data) const {
+    return Find(data.data(), data.size()).buffer != 0;
+  }
   // All have mapped it, or somebody could not: then it is plain memory from now on.
   void SetReached(const Whereabouts& own, bool by_all);
 
