@@ -1,61 +1,18 @@
-// Every collective over sizes, transports, types, operations and lengths, against a plain
-// reference.
+// Every reduction over sizes, transports, types, operations and lengths, against a plain reference.
 #include "runtime/comm/communicator.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
-#include <numeric>
-#include <tuple>
 
-#include "runtime/comm/group_test_support.h"
-#include "runtime/comm/reference_test_support.h"
+#include "runtime/comm/contract_test_support.h"
 
 namespace tutti::comm {
 namespace {
 
 using Transport = GroupOptions::Transport;
 
-// Size of the group, transport, ranks per node.
-class CommunicatorTest : public testing::TestWithParam<std::tuple<int, Transport, int>> {
- protected:
-  int size() const { return std::get<0>(GetParam()); }
-
-  // A part for every rank, about `count` elements in the mean, one of which has none.
-  std::vector<size_t> UnevenParts(size_t count) const {
-    std::vector<size_t> parts(size());
-    for (int r = 0; r < size(); ++r)
-      parts[r] = count * static_cast<size_t>((r + 1) % 3) + count % 7;
-    if (size() > 2) parts[size() - 2] = 0;
-    return parts;
-  }
-  static size_t Sum(std::span<const size_t> parts) {
-    return std::accumulate(parts.begin(), parts.end(), size_t{0});
-  }
-  static Bytes PartOf(const Bytes& all, std::span<const size_t> parts, int rank, size_t width) {
-    const auto begin = all.begin() + static_cast<ptrdiff_t>(width * Sum(parts.first(rank)));
-    return {begin, begin + static_cast<ptrdiff_t>(width * parts[rank])};
-  }
-  static Bytes Gathered(std::span<const size_t> sizes) {
-    Bytes all;
-    for (size_t rank = 0; rank < sizes.size(); ++rank) {
-      const Bytes part = Pattern(static_cast<int>(rank), sizes[rank]);
-      all.insert(all.end(), part.begin(), part.end());
-    }
-    return all;
-  }
-
-  // Runs `body` on every rank, expecting that all join.
-  void Run(const std::function<void(Communicator&)>& body) {
-    auto options = OptionsFor(size(), std::get<1>(GetParam()), std::get<2>(GetParam()));
-    for (GroupOptions& one : options) one.check_calls = size() == 3;
-    OnEveryRank(options, [&](int, absl::StatusOr<std::unique_ptr<Communicator>> group) {
-      ASSERT_TRUE(group.ok()) << group.status();
-      body(**group);
-    });
-  }
-};
+class CommunicatorTest : public ContractTest {};
 
 TEST_P(CommunicatorTest, AllReduceEqualsTheReferenceForEveryTypeOperationAndLength) {
   Run([&](Communicator& group) {
@@ -121,18 +78,6 @@ TEST_P(CommunicatorTest, AllReduceWorksAfterATransferOfAnOddNumberOfBytes) {
   });
 }
 
-TEST_P(CommunicatorTest, BroadcastGivesEveryRankTheRootsBytes) {
-  Run([&](Communicator& group) {
-    for (int root = 0; root < size(); ++root) {
-      for (const size_t count : {0, 1, 7, 1000, 3000017}) {
-        Bytes data = Pattern(group.rank(), count);
-        ASSERT_TRUE(group.Broadcast(data.data(), count, root, Soon()).ok());
-        ASSERT_TRUE(data == Pattern(root, count));
-      }
-    }
-  });
-}
-
 TEST_P(CommunicatorTest, ReduceScatterGivesEveryRankItsPartOfTheReduction) {
   Run([&](Communicator& group) {
     for (const size_t count : {0, 1, 5, 700, 6007}) {
@@ -175,121 +120,6 @@ TEST_P(CommunicatorTest, ReduceScatterWorksWhereThePartLies) {
   });
 }
 
-TEST_P(CommunicatorTest, AllGatherPutsTheInputsInRankOrder) {
-  Run([&](Communicator& group) {
-    for (const size_t count : {0, 1, 7, 1000, 16385, 700001}) {
-      const std::vector<size_t> sizes(size(), count);
-      const Bytes input = Pattern(group.rank(), count);
-      Bytes output(count * size());
-      ASSERT_TRUE(group.AllGather(input.data(), count, output.data(), Soon()).ok());
-      ASSERT_TRUE(output == Gathered(sizes));
-    }
-  });
-}
-
-TEST_P(CommunicatorTest, AllGatherVTakesPartsOfEverySizeAlsoInPlace) {
-  Run([&](Communicator& group) {
-    for (const size_t count : {0, 1, 7, 1000, 70001}) {
-      const auto sizes = UnevenParts(count);
-      const Bytes input = Pattern(group.rank(), sizes[group.rank()]);
-      Bytes output(Sum(sizes)), same(Sum(sizes));
-      ASSERT_TRUE(group.AllGatherV(input.data(), sizes, output.data(), Soon()).ok());
-      ASSERT_TRUE(output == Gathered(sizes));
-      std::byte* const own = same.data() + Sum(std::span(sizes).first(group.rank()));
-      std::copy(input.begin(), input.end(), own);
-      ASSERT_TRUE(group.AllGatherV(own, sizes, same.data(), Soon()).ok());
-      ASSERT_TRUE(same == output);
-    }
-  });
-}
-
-TEST_P(CommunicatorTest, AllToAllVBringsEveryRanksPartToEveryOther) {
-  // What `from` has for `to`, with no part for some.
-  const auto part = [](int from, int to, size_t most) {
-    return Pattern(from * 31 + to, most * static_cast<size_t>((from * 3 + to) % 4) / 3);
-  };
-  Run([&](Communicator& group) {
-    for (const size_t most : {0, 1, 1000, 300001}) {
-      std::vector<size_t> sent, received;
-      Bytes input, expected;
-      for (int other = 0; other < size(); ++other) {
-        const Bytes to = part(group.rank(), other, most), from = part(other, group.rank(), most);
-        sent.push_back(to.size());
-        received.push_back(from.size());
-        input.insert(input.end(), to.begin(), to.end());
-        expected.insert(expected.end(), from.begin(), from.end());
-      }
-      Bytes output(expected.size());
-      const absl::Status status =
-          group.AllToAllV(input.data(), sent, output.data(), received, Soon());
-      ASSERT_TRUE(status.ok()) << status;
-      ASSERT_TRUE(output == expected);
-    }
-  });
-}
-
-TEST_P(CommunicatorTest, SentMessagesArriveInOrderBetweenEveryTwoRanks) {
-  Run([&](Communicator& group) {
-    // Every pair meets in the same order on all ranks.
-    for (int low = 0; low < size(); ++low) {
-      for (int high = low + 1; high < size(); ++high) {
-        for (const size_t bytes : {0, 1, 3, 1000, 800001}) {
-          const bool up = (low + high + bytes) % 2 == 0;
-          const int from = up ? low : high, to = up ? high : low;
-          Bytes data = Pattern(from, bytes);
-          if (group.rank() == from) {
-            ASSERT_TRUE(group.Send(data.data(), bytes, to, Soon()).ok());
-          }
-          if (group.rank() != to) continue;
-          Bytes come(bytes);
-          ASSERT_TRUE(group.Receive(come.data(), bytes, from, Soon()).ok());
-          ASSERT_TRUE(come == data);
-        }
-      }
-    }
-    ASSERT_TRUE(group.Barrier(Soon()).ok());
-  });
-}
-
-TEST_P(CommunicatorTest, MessagesRoundTheRingAndAllToAllFollowEachOtherAtOnce) {
-  Run([&](Communicator& group) {
-    if (size() == 1) return;
-    for (int distance = 1; distance < size(); ++distance) {
-      const int right = (group.rank() + distance) % size();
-      const int left = (group.rank() + size() - distance) % size();
-      int sent = group.rank(), come = -1;
-      // In a circle somebody has to receive first; of the circle of `distance` the lowest rank
-      // does.
-      int lowest = group.rank();
-      for (int next = right; next != group.rank(); next = (next + distance) % size()) {
-        lowest = std::min(lowest, next);
-      }
-      const auto receive = [&] { return group.Receive(&come, sizeof(come), left, Soon()); };
-      const auto send = [&] { return group.Send(&sent, sizeof(sent), right, Soon()); };
-      const bool first = lowest == group.rank();
-      ASSERT_TRUE((first ? receive() : send()).ok());
-      ASSERT_TRUE((first ? send() : receive()).ok());
-      ASSERT_EQ(come, left);
-    }
-    const std::vector<size_t> sizes(size(), sizeof(int));
-    std::vector<int> input(size(), group.rank()), output(size());
-    ASSERT_TRUE(group.AllToAllV(input.data(), sizes, output.data(), sizes, Soon()).ok());
-    for (int rank = 0; rank < size(); ++rank) ASSERT_EQ(output[rank], rank);
-  });
-}
-
-TEST_P(CommunicatorTest, BarrierIsPassedOnlyWhenAllHaveReachedIt) {
-  std::atomic<int> reached = 0;
-  Run([&](Communicator& group) {
-    for (int round = 1; round <= 50; ++round) {
-      ++reached;
-      ASSERT_TRUE(group.Barrier(Soon()).ok());
-      ASSERT_GE(reached.load(), round * size());
-      ASSERT_TRUE(group.Barrier(Soon()).ok());
-    }
-  });
-}
-
 TEST_P(CommunicatorTest, RefusesARootThatIsNoRankAndGoesOn) {
   Run([&](Communicator& group) {
     int value = 1;
@@ -299,25 +129,8 @@ TEST_P(CommunicatorTest, RefusesARootThatIsNoRankAndGoesOn) {
   });
 }
 
-std::string NameOf(const testing::TestParamInfo<std::tuple<int, Transport, int>>& info) {
-  constexpr const char* kNames[] = {"Auto", "Tcp", "Shm"};
-  const int per_node = std::get<2>(info.param);
-  return std::to_string(std::get<0>(info.param)) + "Ranks" +
-         kNames[static_cast<int>(std::get<1>(info.param))] +
-         (per_node < 100 ? std::to_string(per_node) + "PerNode" : "");
-}
-
-constexpr int kOneNode = 1 << 16;
-INSTANTIATE_TEST_SUITE_P(OneNode, CommunicatorTest,
-                         testing::Combine(testing::Values(1, 2, 3, 4, 5, 8),
-                                          testing::Values(Transport::kTcp,
-                                                          Transport::kSharedMemory),
-                                          testing::Values(kOneNode)),
-                         NameOf);
-INSTANTIATE_TEST_SUITE_P(ManyNodes, CommunicatorTest,
-                         testing::Combine(testing::Values(2, 5, 8),
-                                          testing::Values(Transport::kAuto), testing::Values(1, 3)),
-                         NameOf);
+INSTANTIATE_TEST_SUITE_P(OneNode, CommunicatorTest, OneNode(), CaseName);
+INSTANTIATE_TEST_SUITE_P(ManyNodes, CommunicatorTest, ManyNodes(), CaseName);
 
 TEST(Communicator, AGroupOfOneNeedsNoNetworkAndChangesNothing) {
   GroupOptions options;
