@@ -122,27 +122,5 @@ TEST_F(ByteRingTest, PassesEveryByteBetweenTwoThreadsThatSleep) {
   writer.join();
 }
 
-// The sleeping protocol as a model: every interleaving of the four steps "store flag, look at the
-// counter" against "store counter, look at the flag" ends with a sleeper that saw the bytes or a
-// writer that rings.
-TEST(ByteRingModel, NoInterleavingLosesAWake) {
-  int interleavings = 0;
-  for (int order = 0; order < 16; ++order) {
-    if (__builtin_popcount(order) != 2) continue;  // bit set: the writer's step
-    bool flag = false, bytes = false, rings = false, sleeps = false;
-    int reader = 0, writer = 0;
-    for (int step = 0; step < 4; ++step) {
-      if (order >> step & 1) {
-        writer++ == 0 ? void(bytes = true) : void(rings = flag);
-      } else {
-        reader++ == 0 ? void(flag = true) : void(sleeps = !bytes);
-      }
-    }
-    EXPECT_TRUE(!sleeps || rings) << order;
-    ++interleavings;
-  }
-  EXPECT_EQ(interleavings, 6);
-}
-
 }  // namespace
 }  // namespace tutti::comm
