@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -14,12 +13,6 @@ namespace {
 
 constexpr size_t kMostRows = kMostRanks;  // what a list holds
 
-std::optional<size_t> IndexOf(const std::vector<int>& ranks, int rank) {
-  const auto found = std::lower_bound(ranks.begin(), ranks.end(), rank);
-  if (found == ranks.end() || *found != rank) return std::nullopt;
-  return static_cast<size_t>(found - ranks.begin());
-}
-
 std::string Quoted(const Request& request) {
   return absl::StrCat(
       "tensor \"", request.name, "\"",
@@ -29,12 +22,18 @@ std::string Quoted(const Request& request) {
 // What no rank of ours sends.
 bool IsSane(const Announcement& announcement, const Request& request) {
   const size_t rows = request.kind == Kind::kAllGather ? request.parts.size() : 0;
-  return announcement.rows.size() == rows &&
+  return (announcement.id != 0 || Check(request).ok()) && announcement.rows.size() == rows &&
          std::all_of(announcement.rows.begin(), announcement.rows.end(),
                      [](int64_t value) { return value >= 0; });
 }
 
 }  // namespace
+
+std::optional<size_t> Coordinator::ProcessSet::IndexOf(int rank) const {
+  const auto found = std::lower_bound(ranks.begin(), ranks.end(), rank);
+  if (found == ranks.end() || *found != rank) return std::nullopt;
+  return static_cast<size_t>(found - ranks.begin());
+}
 
 Coordinator::Coordinator(const CoordinatorOptions& options)
     : options_(options),
@@ -90,7 +89,7 @@ void Coordinator::Announce(int from, const Announcement& announcement, absl::Dur
   const Request& request = tensor != nullptr ? tensor->request : announcement.request;
   const auto set = sets_.find(request.set);
   if (set == sets_.end()) return Refuse(from, request, "there is no such process set");
-  const auto index = IndexOf(set->second.ranks, from);
+  const auto index = set->second.IndexOf(from);
   if (!index.has_value()) return Refuse(from, request, "this rank is not in the process set");
   if (!IsSane(announcement, request)) return Refuse(from, request, "it makes no sense");
   if (tensor == nullptr) tensor = &tensors_.Named(request);
@@ -159,7 +158,7 @@ std::string Coordinator::Objection(const Tensor& tensor, const ProcessSet& set) 
     return absl::StrCat("rank ", set.ranks[joined], " has joined, and there is no ",
                         NameOf(request.kind), " without it");
   }
-  if (request.kind == Kind::kBroadcast && !IndexOf(set.ranks, request.root).has_value()) {
+  if (request.kind == Kind::kBroadcast && !set.IndexOf(request.root).has_value()) {
     return absl::StrCat("there is no root ", request.root, " in process set ", request.set);
   }
   if (request.kind == Kind::kAllGather && request.parts.size() * set.ranks.size() > kMostRows) {
@@ -181,80 +180,6 @@ void Coordinator::Settle(Tensor& tensor, absl::Duration now) {
   if (!objection.empty()) return Fail(tensor, absl::StatusCode::kInvalidArgument, objection, -1);
   if (tensor.request.kind >= Kind::kJoin) return Conclude(tensor, now);
   MakeReady(tensor, set, now);
-}
-
-void Coordinator::OnLeft(int rank, absl::Duration now) {
-  left_[rank] = true;
-  outgoing_[rank].farewell = true;
-  if (rank == 0) Finish({absl::StatusCode::kCancelled, "rank 0 has shut down", 0});
-  if (finished_) return;
-  for (auto& [number, set] : sets_) {
-    const auto index = IndexOf(set.ranks, rank);
-    if (!index.has_value()) continue;
-    Release(number, set, now);
-    SettleAll(number, now);
-  }
-}
-
-void Coordinator::Finish(const End& end) {
-  if (std::exchange(finished_, true)) return;
-  for (int rank = 0; rank < options_.size; ++rank) {
-    outgoing_[rank].end = end;
-  }
-}
-
-void Coordinator::OnTick(absl::Duration now, std::span<const absl::Duration> silence) {
-  if (finished_) return;
-  ReleaseDue(now);
-  if (now < next_inspection_ || idle()) return;
-  next_inspection_ = now + inspector_.period();
-  Inspect(now, silence);
-}
-
-// Ready ones wait for nobody.
-std::vector<Waiting> Coordinator::WhatWaits() const {
-  std::vector<Waiting> waiting;
-  for (const auto& [order, tensor] : tensors_.pending()) {
-    if (tensor->ready) continue;
-    const ProcessSet& set = sets_.at(tensor->request.set);
-    std::vector<int> missing;
-    for (size_t i = 0; i < set.ranks.size(); ++i) {
-      if (!tensor->announced[i] && !set.joined[i]) missing.push_back(set.ranks[i]);
-    }
-    waiting.push_back({&tensor->request.name, tensor->request.set, tensor->since, &tensor->warned,
-                       std::move(missing)});
-  }
-  for (const Flight& flight : in_flight_) {
-    const auto set = sets_.find(flight.set);
-    if (set == sets_.end()) continue;
-    waiting.push_back({&flight.tensor, flight.set, flight.since, nullptr, set->second.ranks});
-  }
-  return waiting;
-}
-
-void Coordinator::Inspect(absl::Duration now, std::span<const absl::Duration> silence) {
-  const std::vector<Waiting> waiting = WhatWaits();
-  const std::vector<Stall> stalls = inspector_.Inspect(waiting, now, silence);
-  for (int rank = 0; rank < options_.size && !stalls.empty(); ++rank) {
-    if (left_[rank]) continue;
-    std::vector<Stall>& told = outgoing_[rank].stalls;
-    told.insert(told.end(), stalls.begin(), stalls.end());
-  }
-  const Waiting* const hopeless = inspector_.Hopeless(waiting, now);
-  if (hopeless == nullptr) return;
-  const Stall stall{
-      *hopeless->name, hopeless->set, now - hopeless->since, hopeless->missing, -1, {}};
-  Finish({absl::StatusCode::kDeadlineExceeded, stall.ToString(),
-          hopeless->missing.empty() ? -1 : hopeless->missing[0]});
-}
-
-absl::Duration Coordinator::NextTick() const {
-  if (finished_ || idle()) return absl::InfiniteDuration();
-  absl::Duration next = next_inspection_;
-  for (const auto& [number, set] : sets_) {
-    if (!set.ready.empty()) next = std::min(next, set.ready_since + options_.cycle_time);
-  }
-  return next;
 }
 
 void Coordinator::MakeReady(Tensor& tensor, ProcessSet& set, absl::Duration now) {

@@ -25,6 +25,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -74,6 +75,8 @@ class Coordinator {
 
  private:
   struct ProcessSet {
+    std::optional<size_t> IndexOf(int rank) const;
+
     std::vector<int> ranks;  // of the world, ascending
     std::vector<bool> joined;
     int last_joined = -1;

@@ -1,6 +1,7 @@
 #include "runtime/comm/negotiation/executor.h"
 
 #include <algorithm>
+#include <new>
 #include <numeric>
 #include <utility>
 
@@ -144,8 +145,20 @@ void Executor::Execute(Job& job) {
     const std::lock_guard<std::mutex> lock(mutex_);
     status = end_;
   }
-  if (status.ok()) status = Run(job);
+  if (status.ok()) status = RunGuarded(job);
   Finish(job, status);
+}
+
+// Memory that is not there ends the negotiation of this rank, not its process.
+absl::Status Executor::RunGuarded(Job& job) {
+  try {
+    return Run(job);
+  } catch (const std::bad_alloc&) {
+    const absl::Status error = absl::ResourceExhaustedError("out of memory in a collective");
+    End(error);
+    events_.on_failed(error);
+    return error;
+  }
 }
 
 absl::Status Executor::Run(Job& job) {

@@ -61,6 +61,7 @@ class Executor {
  private:
   void Loop();
   void Execute(Job& job);
+  absl::Status RunGuarded(Job& job);
   absl::Status Run(Job& job);
   absl::Status AddSet(const Job& job);
   absl::Status Judge(absl::Status error, const Team& team);

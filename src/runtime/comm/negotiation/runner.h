@@ -17,6 +17,7 @@
 #include "runtime/comm/negotiation/message.h"
 #include "runtime/comm/negotiation/operation.h"
 #include "runtime/comm/negotiation/timeline.h"
+#include "runtime/comm/shared_buffer.h"
 
 namespace tutti::comm {
 
@@ -36,16 +37,17 @@ struct Task {
   Submission submission;
   std::shared_ptr<Operation> operation;
   absl::Duration since;  // when it was submitted
+  absl::Status fault;    // of this rank alone: the collective goes on, the operation fails
 };
 
-// Memory that grows, for packing. Not initialised.
+// Memory for packing, which the ranks of the node reach directly. It grows.
 class Scratch {
  public:
-  std::byte* Get(size_t bytes);
+  absl::StatusOr<std::byte*> Get(Communicator& group, size_t bytes);
 
  private:
-  std::unique_ptr<std::byte[]> memory_;
-  size_t size_ = 0;
+  static constexpr size_t kLeast = 1 << 20;
+  std::unique_ptr<SharedBuffer> buffer_;
 };
 
 // A process set as its rank sees it.

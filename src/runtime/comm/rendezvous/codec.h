@@ -78,7 +78,9 @@ class Reader {
   }
   void Number(int& value, int least, int most) {
     value = static_cast<int>(Integer<uint32_t>());
-    if (value < least || value > most) Fail();
+    if (value >= least && value <= most) return;
+    value = least;
+    Fail();
   }
   void Count(uint64_t& value) { value = Integer<uint64_t>(); }
   void Flag(bool& value) {
