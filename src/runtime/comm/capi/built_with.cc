@@ -1,0 +1,34 @@
+// What this build of the library can do on this machine.
+#include <cstring>
+
+#include "runtime/comm/capi/boundary.h"
+#ifdef TUTTI_HAS_UCX
+#include "runtime/comm/transport/ucx_library.h"
+#endif
+
+namespace {
+
+bool HasUcx() {
+#ifdef TUTTI_HAS_UCX
+  return tutti::comm::LoadUcx().ok();
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+int tutti_comm_built_with(const char* what) {
+  if (what == nullptr) return 0;
+  for (const char* const always : {"shm", "tcp", "tls"}) {
+    if (std::strcmp(what, always) == 0) return 1;
+  }
+  int has = 0;
+  if (std::strcmp(what, "ucx") == 0) {
+    tutti::comm::capi::Guard([&] {
+      has = HasUcx() ? 1 : 0;
+      return absl::OkStatus();
+    });
+  }
+  return has;
+}

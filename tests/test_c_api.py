@@ -1,0 +1,95 @@
+"""libtutti_comm.so as strangers use it: from C, and from Python by ctypes alone."""
+import json
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BIN, ROOT
+
+LIBRARY = BIN.parent / "lib" / "libtutti_comm.so"
+HEADER = ROOT / "src/runtime/comm/capi/tutti_comm.h"
+RANK = pathlib.Path(__file__).with_name("c_api_rank.py")
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def run_ranks(story, size, *arguments):
+    """The output of every rank of `story` in c_api_rank.py; all must end well."""
+    port = free_port()
+    ranks = [subprocess.Popen([sys.executable, RANK, LIBRARY, story, str(rank), str(size), str(port), *map(str, arguments)],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank in range(size)]
+    results = [(rank, *process.communicate(timeout=60), process.returncode) for rank, process in enumerate(ranks)]
+    for rank, output, errors, code in results:
+        assert code == 0, f"rank {rank}: {output}{errors}"
+    return [output for _, output, _, _ in results]
+
+
+def test_only_the_c_abi_leaves_the_library():
+    listing = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True, check=True).stdout
+    symbols = {line.split()[-1].split("@")[0] for line in listing.splitlines()}
+    declared = set(re.findall(r"^(?:[a-z_0-9]+\*? )+\*?(tutti_comm_[a-z_]+)\(", HEADER.read_text(), re.M))
+    declared |= set(re.findall(r"^const char\* (tutti_comm_[a-z_]+)\(", HEADER.read_text(), re.M))
+    assert symbols - {"TUTTI_COMM_1"} == declared
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_every_function_works_from_c(size):
+    result = subprocess.run([BIN / "c_ranks", str(size)], capture_output=True, text=True, timeout=90)
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.splitlines()) == [f"rank {rank} ok" for rank in range(size)]
+
+
+@pytest.mark.parametrize("victim", [0, 2])
+def test_a_killed_rank_is_named_in_c(victim):
+    result = subprocess.run([BIN / "c_ranks", "3", str(victim)], capture_output=True, text=True, timeout=90)
+    assert result.returncode == 0, result.stderr
+    survivors = [rank for rank in range(3) if rank != victim]
+    assert sorted(result.stdout.splitlines()) == [f"rank {rank} lost rank {victim}" for rank in survivors]
+
+
+def test_the_example_in_the_documentation_runs(tmp_path):
+    example = re.search(r"```c\n(.*?)```", (ROOT / "docs/c-api.md").read_text(), re.S).group(1)
+    source = tmp_path / "example.c"
+    source.write_text(example)
+    program = tmp_path / "example"
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{HEADER.parent}", source, "-o", program,
+                    f"-L{LIBRARY.parent}", f"-Wl,-rpath,{LIBRARY.parent}", "-ltutti_comm"], check=True)
+    port = str(free_port())
+    ranks = [subprocess.Popen([program], stdout=subprocess.PIPE, text=True,
+                              env={"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port})
+             for rank in range(2)]
+    assert [rank.communicate(timeout=60)[0] for rank in ranks] == ["rank 0 of 2: 3 3 3\n", "rank 1 of 2: 3 3 3\n"]
+
+
+def test_python_reduces_gathers_and_allocates_by_callback():
+    assert run_ranks("collectives", 3) == ["done\n"] * 3
+
+
+def test_python_is_told_who_said_what_when_shapes_differ():
+    for rank, text in enumerate(run_ranks("mismatch", 2)):
+        assert re.search(r'tensor "weights": rank \d asks for an all-reduce \(sum\) of float32\[\d\], but rank \d for', text), (rank, text)
+
+
+def test_the_timeline_is_a_chrome_trace_at_any_moment(tmp_path):
+    run_ranks("timeline", 2, tmp_path)
+    for name in ("stopped-0", "stopped-1", "killed-0"):
+        events = json.loads((tmp_path / name).read_text())
+        names = {event.get("name") for event in events}
+        assert {"NEGOTIATE_ALLREDUCE", "QUEUE", "ALLREDUCE"} <= names, name
+        depth = 0
+        for event in events:
+            depth += {"B": 1, "E": -1}.get(event["ph"], 0)
+        assert depth == 0 or name == "killed-0"
+
+
+def test_stalls_are_told_to_a_callback():
+    outputs = run_ranks("stall", 2)
+    assert 'tensor "late" has waited' in outputs[0] and "for rank 1" in outputs[0]
