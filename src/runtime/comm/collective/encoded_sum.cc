@@ -10,10 +10,10 @@ namespace {
 
 // Long enough that a collective of a segment is not a matter of latency, short enough that what
 // nothing overlaps with (encoding the first one, decoding the last one) does not count.
-constexpr size_t kLeastSegment = 128 << 10, kMostSegment = 2 << 20;  // values
+constexpr size_t kLeastSegment = 256 << 10, kMostSegment = 2 << 20;  // values
 
 size_t SegmentLength(size_t count) {
-  return std::clamp(count / 16, kLeastSegment, kMostSegment) / kEncodingBlock * kEncodingBlock;
+  return std::clamp(count / 8, kLeastSegment, kMostSegment) / kEncodingBlock * kEncodingBlock;
 }
 
 struct Part {
