@@ -13,8 +13,9 @@
 namespace tutti::comm {
 namespace {
 
-// Up to here the number of hops decides, beyond it the number of bytes.
-constexpr size_t kSmall = 16 << 10;
+// Up to here the number of phases and hops decides, beyond it the number of bytes (4 ranks on 2
+// nodes of one machine: 30 and 78 us at 32 KB, 160 and 170 us at 256 KB).
+constexpr size_t kSmall = 256 << 10;
 
 // The ranks of each node, in the order of the nodes' first ranks.
 absl::StatusOr<std::vector<std::vector<int>>> Nodes(const Table& table) {
