@@ -70,7 +70,8 @@ absl::StatusOr<GroupOptions> GroupOptionsFromEnvironment() {
   TUTTI_ASSIGN_OR_RETURN(options.check_calls, Flag("TUTTI_COMM_CHECK"));
   TUTTI_ASSIGN_OR_RETURN(options.elastic, Flag("TUTTI_ELASTIC"));
   options.group_file = Text("TUTTI_GROUP_FILE", "");
-  options.members = absl::StrSplit(Text("TUTTI_GROUP_MEMBERS", ""), ',', absl::SkipWhitespace());
+  options.members =
+      absl::StrSplit(Text("TUTTI_GROUP_MEMBERS", ""), absl::ByAnyChar(", "), absl::SkipEmpty());
   return options;
 }
 

@@ -17,6 +17,9 @@ constexpr const char* kVariables[] = {"RANK",
                                       "TUTTI_NODE_ADDRESS",
                                       "TUTTI_JOB_TOKEN",
                                       "TUTTI_TRANSPORT",
+                                      "TUTTI_ELASTIC",
+                                      "TUTTI_GROUP_FILE",
+                                      "TUTTI_GROUP_MEMBERS",
                                       "TUTTI_COMM_STREAMS",
                                       "TUTTI_COMM_TLS",
                                       "TUTTI_COMM_DETERMINISTIC",
@@ -119,6 +122,19 @@ TEST(GroupOptionsFromEnvironment, NamesTheVariableThatIsWrong) {
             "MASTER_PORT=\"0\": not a number from 1 to 65535");
   EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TUTTI_TRANSPORT", "rdma"}}),
             "TUTTI_TRANSPORT=\"rdma\": not one of auto, tcp, shm, ucx");
+}
+
+TEST(GroupOptionsFromEnvironment, TakesANewcomerWithoutARankAndThePlacesWhereItMayCome) {
+  const Environment environment({{"TUTTI_ELASTIC", "1"},
+                                 {"TUTTI_JOB_TOKEN", "secret"},
+                                 {"TUTTI_GROUP_FILE", "/shared/members"},
+                                 {"TUTTI_GROUP_MEMBERS", "10.0.0.1:4000, 10.0.0.2:4001"}});
+  const auto options = GroupOptionsFromEnvironment();
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_TRUE(options->elastic);
+  EXPECT_EQ(options->token, "secret");
+  EXPECT_EQ(options->group_file, "/shared/members");
+  EXPECT_EQ(options->members, (std::vector<std::string>{"10.0.0.1:4000", "10.0.0.2:4001"}));
   EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TUTTI_COMM_STREAMS", "65"}}),
             "TUTTI_COMM_STREAMS=\"65\": not a number from 0 to 64");
   EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TUTTI_COMM_TLS", "yes"}}),

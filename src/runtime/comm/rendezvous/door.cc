@@ -236,7 +236,9 @@ void Door::Run() {
 
 void Door::Poll(Lock& lock) {
   std::vector<pollfd> polled = {{wake_fd_.get(), POLLIN, 0}};
-  for (const base::UniqueFd& listener : listeners_) polled.push_back({listener.get(), POLLIN, 0});
+  // Whoever comes while so many are being heard waits in the system's queue.
+  const short wanted = hearing_ < kMostHandshakes ? POLLIN : 0;
+  for (const base::UniqueFd& listener : listeners_) polled.push_back({listener.get(), wanted, 0});
   const size_t first = polled.size();
   std::vector<int> numbers;
   for (auto& [number, visitor] : visitors_) {
@@ -262,7 +264,7 @@ void Door::Poll(Lock& lock) {
 void Door::Welcome(int listener) {
   absl::StatusOr<base::UniqueFd> fd =
       Accept(listener, {base::Deadline::After(absl::ZeroDuration())});
-  if (!fd.ok() || hearing_ >= kMostHandshakes) return;
+  if (!fd.ok()) return;
   ++hearing_;
   const int number = next_number_++;
   hearings_[number] = std::thread([this, number, descriptor = fd->release()] {

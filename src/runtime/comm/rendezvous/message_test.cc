@@ -10,17 +10,27 @@ Hello SomeHello(int rank) {
 }
 
 TEST(MessageTest, EveryKindComesBackAsItWas) {
-  const Message messages[] = {SomeHello(2),
-                              Table{"group", {SomeHello(0), SomeHello(1), SomeHello(2)}},
-                              Refusal{absl::StatusCode::kInvalidArgument, "rank 1 came twice"},
-                              Link{"group", 2, 1},
-                              Progress{7, 6, true},
-                              Query{9},
-                              Accusation{1, Reason::kLate},
-                              Departure{1, true, 12, absl::StatusCode::kUnavailable, "left"},
-                              Goodbye{12},
-                              Farewell{},
-                              Parcel{std::string("any\0bytes", 9)}};
+  const Message messages[] = {
+      SomeHello(2),
+      Table{"group", {SomeHello(0), SomeHello(1), SomeHello(2)}},
+      Refusal{absl::StatusCode::kInvalidArgument, "rank 1 came twice"},
+      Link{"group", 2, 1},
+      Progress{7, 6, true},
+      Query{9},
+      Accusation{1, Reason::kLate},
+      Departure{1, true, 12, absl::StatusCode::kUnavailable, "left"},
+      Goodbye{12},
+      Goodbye{12, true},
+      Come{"group", SomeHello(1), {0, 2}, 0, Table{"next", {SomeHello(1)}, 3}},
+      Propose{Table{"next", {SomeHello(0)}, 1}},
+      Accepted{},
+      Decided{Table{"next", {SomeHello(0)}, 1}, true},
+      Ask{"group"},
+      Standing{4, 3, 1},
+      Knock{SomeHello(0)},
+      Elsewhere{"127.77.0.2", 40001},
+      Farewell{},
+      Parcel{std::string("any\0bytes", 9)}};
   for (const Message& message : messages) {
     const std::string bytes = Write(message);
     const absl::StatusOr<Message> read = Read(bytes);
@@ -58,6 +68,16 @@ TEST(MessageTest, ValuesOutOfRangeAreRefused) {
   hello.streams = kMostTcpStreams + 1;
   EXPECT_FALSE(Read(Write(hello)).ok());
   EXPECT_FALSE(Read("\x7f").ok());
+}
+
+TEST(MessageTest, AVoteOutOfRangeIsRefused) {
+  Come come{"group", SomeHello(1), {kMostRanks}, -1, {}};
+  EXPECT_FALSE(Read(Write(come)).ok());
+  come.ended = {0};
+  EXPECT_TRUE(Read(Write(come)).ok());
+  come.agreed_at = -2;
+  EXPECT_FALSE(Read(Write(come)).ok());
+  EXPECT_FALSE(Read(Write(Elsewhere{"127.77.0.2", 0})).ok());
 }
 
 TEST(MessageTest, AListThatClaimsMoreThanItHoldsAllocatesNothingForIt) {

@@ -179,6 +179,36 @@ TEST(RollTest, WhoWasStoppedItselfDoesNotBlameTheOthersForIt) {
   EXPECT_TRUE(judge.Ending().has_value());
 }
 
+TEST(RollTest, ARankThatLeavesToReFormEndsTheOthersNextCollective) {
+  for (const int leaver : {0, 1}) {
+    Star star(3);
+    star[leaver].Part();
+    star.Carry();
+    star.CutOff(leaver);
+    star.ExpectAllNamed(leaver, "left");
+    for (const int other : {1, 2}) {
+      if (other == leaver) continue;
+      EXPECT_TRUE(star[other].Ending()->reforming);
+      EXPECT_TRUE(star[other].Lost().empty()) << "it is not lost";
+    }
+  }
+}
+
+TEST(RollTest, AllThatWereLostAreKnownWhenTheGroupReForms) {
+  Star star(4);
+  star[0].OnClosed(2);
+  star[0].OnClosed(3);
+  EXPECT_EQ(star[0].Lost(), (std::vector<int>{2, 3})) << "the first is told, both are gone";
+}
+
+TEST(RollTest, TheNewcomersThatWaitAreToldWithTheBeats) {
+  Star star(3);
+  star[0].SetWaiting(2);
+  star.Live(1);
+  EXPECT_EQ(star[1].waiting(), 2);
+  EXPECT_EQ(star[2].waiting(), 2);
+}
+
 TEST(RollTest, NonsenseFromARankIsIgnored) {
   Star star(2);
   star[0].OnMessage(1, Accusation{999, Reason::kClosed}, At(0));
