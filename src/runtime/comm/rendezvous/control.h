@@ -35,6 +35,11 @@ class Control {
   // says something each peer_timeout / 8.
   virtual absl::Duration SilenceOf(int rank) = 0;
   virtual absl::Duration peer_timeout() const = 0;
+
+  // OK, or the error that ends the collective in progress or the next one; waits for one for a
+  // while.
+  virtual absl::Status CheckWithin(absl::Duration patience) = 0;
+  absl::Status Check() { return CheckWithin(absl::ZeroDuration()); }
 };
 
 }  // namespace tutti::comm

@@ -39,8 +39,7 @@ class Membership final : public Control {
 
   // OK, or the error that ends the collective in progress; CheckWithin waits for one for a while.
   // `ended()` is the same without a lock, and `ended_fd()` becomes readable with it.
-  absl::Status Check() { return CheckWithin(absl::ZeroDuration()); }
-  absl::Status CheckWithin(absl::Duration patience);
+  absl::Status CheckWithin(absl::Duration patience) override;
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   int ended_fd() const { return ended_fd_.get(); }
 
