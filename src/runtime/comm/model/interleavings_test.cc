@@ -14,7 +14,6 @@ namespace tutti::comm {
 namespace {
 
 constexpr size_t kStack = 64 << 10;
-constexpr size_t kMostWords = 64;
 
 uint64_t Mix(uint64_t hash, uint64_t value) {
   hash ^= value + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2);
