@@ -9,6 +9,7 @@
 #include "runtime/comm/collective/all_gather.h"
 #include "runtime/comm/collective/all_to_all.h"
 #include "runtime/comm/collective/chain.h"
+#include "runtime/comm/collective/halving_doubling.h"
 #include "runtime/comm/collective/node/node_collectives.h"
 #include "runtime/comm/collective/reduce_scatter.h"
 #include "runtime/comm/collective/ring.h"
@@ -49,8 +50,15 @@ absl::Status Group::MoveAllReduce(std::byte* data, size_t count, const Reduction
   if (IsOneNode()) return NodeAllReduce(*team_, data, count, reduction, true, deadline);
   TUTTI_RETURN_IF_ERROR(two_level_.status());
   if (*two_level_ != nullptr) return (*two_level_)->AllReduce(data, count, reduction, deadline);
-  return bytes <= kSmall ? DoublingAllReduce(links_, {data, bytes}, reduction, deadline)
-                         : RingAllReduce(links_, data, count, reduction, deadline);
+  switch (ChooseAllReduce(bytes, size(), links_.cost())) {
+    case AllReduceAlgorithm::kDoubling:
+      return DoublingAllReduce(links_, {data, bytes}, reduction, deadline);
+    case AllReduceAlgorithm::kHalvingDoubling:
+      return HalvingDoublingAllReduce(links_, data, count, reduction, deadline);
+    case AllReduceAlgorithm::kRing:
+      break;
+  }
+  return RingAllReduce(links_, data, count, reduction, deadline);
 }
 
 absl::Status Group::MoveReduceScatter(const std::byte* input, std::span<const size_t> counts,

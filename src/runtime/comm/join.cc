@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/comm/collective/links.h"
+#include "runtime/comm/collective/measurement.h"
 #include "runtime/comm/collective/node/form.h"
 #include "runtime/comm/group.h"
 #include "runtime/comm/group_of_one.h"
@@ -36,12 +37,13 @@ struct Connected {
 absl::StatusOr<Connected> ConnectAll(const GroupOptions& options, Meeting meeting,
                                      Listeners listeners) {
   const int spins = Spins(meeting.table, options.rank);
+  // Before anybody can leave, so that all find the fault themselves, if the ranks differ.
+  TUTTI_ASSIGN_OR_RETURN(auto connector, Connector::Make(std::move(meeting.table), options.rank,
+                                                         options.token, std::move(listeners)));
   auto membership = std::make_unique<Membership>(options.rank, options.size,
                                                  std::move(meeting.controls), options.peer_timeout);
   // Connecting counts as the first collective: who fails in it ends it for all.
   TUTTI_RETURN_IF_ERROR(membership->Begin("connecting"));
-  TUTTI_ASSIGN_OR_RETURN(auto connector, Connector::Make(std::move(meeting.table), options.rank,
-                                                         options.token, std::move(listeners)));
   const base::Deadline deadline = base::Deadline::After(options.connect_timeout);
   auto channels = connector->ReachAll(FirstPeers(options.rank, options.size),
                                       {deadline, membership->ended_fd()});
@@ -56,6 +58,12 @@ absl::StatusOr<Connected> ConnectAll(const GroupOptions& options, Meeting meetin
               spins);
   auto team = FormNodeTeam(links, spins, deadline);
   if (!team.ok()) return fail(links.membership(), team.status());
+  const bool one_node = *team != nullptr && (*team)->size() == options.size;
+  if (!options.deterministic && !one_node) {
+    const auto cost = MeasureLinks(links, deadline);
+    if (!cost.ok()) return fail(links.membership(), cost.status());
+    links.set_cost(*cost);
+  }
   links.membership().End();
   return Connected{std::move(links), *std::move(team)};
 }

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "runtime/comm/collective/selection.h"
 #include "runtime/comm/rendezvous/membership.h"
 #include "runtime/comm/transport/connect.h"
 #include "runtime/comm/transport/transport.h"
@@ -89,6 +90,9 @@ class Links {
   int Number(int peer) const { return numbers_.empty() ? peer : numbers_[peer]; }
   Membership& membership() { return *core_->membership; }
   const Connector& connector() const { return *core_->connector; }  // of the whole group
+  // What an algorithm is chosen by: equal on all ranks.
+  const LinkCost& cost() const { return core_->cost; }
+  void set_cost(const LinkCost& cost) { core_->cost = cost; }
   int Right(int distance = 1) const { return (rank_ + distance) % size_; }
   int Left(int distance = 1) const { return (rank_ + size_ - distance % size_) % size_; }
 
@@ -140,6 +144,7 @@ class Links {
     std::unique_ptr<Membership> membership;
     SpinLimit patience;  // with shared memory
     SpinLimit socket_patience;
+    LinkCost cost = kUsualCost;
   };
   Links(std::shared_ptr<Core> core, int rank, std::vector<int> numbers);
 

@@ -1,0 +1,79 @@
+#include "runtime/comm/collective/measurement.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+#include <vector>
+
+#include "base/status.h"
+#include "runtime/comm/collective/reduce.h"
+#include "runtime/comm/collective/small.h"
+
+namespace tutti::comm {
+namespace {
+
+constexpr size_t kSome = 64 << 10;
+constexpr size_t kMany = 1 << 20;
+constexpr double kQuick = 0.25e-3;  // of kSome: then kMany take 4 ms
+constexpr int kMessages = 16;
+constexpr int kBursts = 3;
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The least of several, which is the least disturbed.
+template <typename Body>
+absl::StatusOr<double> LeastSeconds(int times, const Body& body) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < times; ++i) {
+    const double start = Now();
+    TUTTI_RETURN_IF_ERROR(body());
+    least = std::min(least, Now() - start);
+  }
+  return least;
+}
+
+// A number from rank 0.
+absl::StatusOr<double> Shared(Links& links, double value, base::Deadline deadline) {
+  const auto bytes = std::as_writable_bytes(std::span(&value, 1));
+  TUTTI_RETURN_IF_ERROR(TreeBroadcast(links, bytes, 0, deadline));
+  return value;
+}
+
+double SecondsToAdd(std::span<std::byte> a, std::span<const std::byte> b) {
+  const Reduction sum{DataType::kFloat32, ReduceOp::kSum, 2};
+  const auto seconds = LeastSeconds(kBursts, [&] {
+    sum.Apply(a.data(), b.data(), a.size() / sizeof(float), false);
+    return absl::OkStatus();
+  });
+  return seconds.value_or(0);
+}
+
+}  // namespace
+
+absl::StatusOr<LinkCost> MeasureLinks(Links& links, base::Deadline deadline) {
+  std::vector<std::byte> out(kMany), in(kMany);
+  const auto pass = [&](size_t bytes) {
+    return links.Exchange(links.Right(), std::span(out).first(bytes), links.Left(),
+                          std::span(in).first(bytes), deadline);
+  };
+  TUTTI_ASSIGN_OR_RETURN(double alpha, LeastSeconds(kMessages, [&] { return pass(1); }));
+  TUTTI_ASSIGN_OR_RETURN(double burst, LeastSeconds(kBursts, [&] { return pass(kSome); }));
+  TUTTI_ASSIGN_OR_RETURN(alpha, Shared(links, alpha, deadline));
+  TUTTI_ASSIGN_OR_RETURN(burst, Shared(links, burst, deadline));
+  size_t bytes = kSome;
+  if (burst < kQuick) {  // on every rank or on none
+    bytes = kMany;
+    TUTTI_ASSIGN_OR_RETURN(burst, LeastSeconds(kBursts, [&] { return pass(kMany); }));
+  }
+  const double beta = std::max(burst - alpha, 0.0) / static_cast<double>(bytes);
+  const double gamma = SecondsToAdd(in, out) / static_cast<double>(kMany);
+  LinkCost cost{alpha, 0, 0};
+  TUTTI_ASSIGN_OR_RETURN(cost.beta, Shared(links, beta, deadline));
+  TUTTI_ASSIGN_OR_RETURN(cost.gamma, Shared(links, gamma, deadline));
+  return cost;
+}
+
+}  // namespace tutti::comm
