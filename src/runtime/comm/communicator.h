@@ -48,8 +48,8 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual Placement placement() const = 0;
-  // What a layer above says beside the collectives (rendezvous/control.h); it lives as long as this.
-  // Null in a group of one.
+  // What a layer above says beside the collectives (rendezvous/control.h); it lives as long as
+  // this. Null in a group of one.
   virtual Control* control() { return nullptr; }
 
   // In place over `count` elements: every rank ends with the same bytes. The order of the additions

@@ -34,8 +34,8 @@ struct Hello {
   int port = 0;
   std::string local_name;  // its listener for ranks that share memory
   int door = 0;            // where it is found while the group runs; 0 unless the group is elastic
-  bool encrypt = false;  // TLS on the data path between nodes
-  int streams = 1;       // of TCP; 0: measured
+  bool encrypt = false;    // TLS on the data path between nodes
+  int streams = 1;         // of TCP; 0: measured
 };
 
 // Rank 0's answer when all have come: everybody's Hello, in rank order.
