@@ -16,7 +16,7 @@ namespace {
 // What is sent at once: small enough to alternate with taking and to stay in the cache, large
 // enough that a system call does not count, and not more than is taken at once, so that queues
 // drain. And two of the largest packets that the kernel cuts (64 KiB less headers), not two and a
-// bit: 128 KiB are slower by half (measured, docs/performance.md).
+// bit: 128 KiB are slower by half (measured, docs/decisions/012).
 constexpr size_t kPiece = 120 << 10;
 constexpr size_t kMostParts = 16;
 constexpr int kLooksPerSystemCall = 10;
