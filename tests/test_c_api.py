@@ -81,7 +81,9 @@ def test_python_is_told_who_said_what_when_shapes_differ():
 def test_the_timeline_is_a_chrome_trace_at_any_moment(tmp_path):
     run_ranks("timeline", 2, tmp_path)
     for name in ("stopped-0", "stopped-1", "killed-0"):
-        events = json.loads((tmp_path / name).read_text())
+        text = (tmp_path / name).read_text().rstrip()
+        # The format does not need the closing bracket, which a kill in the middle of a write may cost.
+        events = json.loads(text if text.endswith("]") or name != "killed-0" else text + "]")
         names = {event.get("name") for event in events}
         assert {"NEGOTIATE_ALLREDUCE", "QUEUE", "ALLREDUCE"} <= names, name
         depth = 0

@@ -209,18 +209,28 @@ static void use_session(tutti_comm_session session) {
   OK(tutti_comm_timeline_stop(session));
 }
 
-/* A rank dies while the others wait for it. */
+/* A rank dies between two operations, of which the others wait for the second at the latest. */
 static void lose(tutti_comm_session session, int victim) {
   const int64_t one = 1;
   float number = 1;
   tutti_comm_tensor tensor = {NULL, NULL, &one, 1, TUTTI_COMM_FLOAT32};
+  tutti_comm_request request;
   tutti_comm_operation operation;
+  tutti_comm_status status = TUTTI_COMM_OK;
   tensor.input = tensor.output = &number;
-  if (rank == victim) raise(SIGKILL);
-  operation = submit(session, TUTTI_COMM_ALL_REDUCE, "orphan", &tensor);
-  CHECK(tutti_comm_operation_wait(operation, 30) == TUTTI_COMM_UNAVAILABLE);
+  tutti_comm_request_init(&request);
+  request.name = "orphan";
+  request.tensors = &tensor;
+  request.tensor_count = 1;
+  while (status == TUTTI_COMM_OK) {
+    status = tutti_comm_submit(session, &request, &operation);
+    if (status != TUTTI_COMM_OK) break; /* the loss is known already */
+    status = tutti_comm_operation_wait(operation, 30);
+    if (rank == victim) raise(SIGKILL);
+    tutti_comm_operation_release(operation);
+  }
+  CHECK(status == TUTTI_COMM_UNAVAILABLE);
   CHECK(tutti_comm_last_lost_rank() == victim);
-  OK(tutti_comm_operation_release(operation));
   tutti_comm_session_shutdown(session);
   printf("rank %d lost rank %d\n", rank, victim);
   exit(0);
@@ -239,8 +249,8 @@ static void live(const int* ports, int victim) {
     tutti_comm_session_options_init(&options);
     OK(tutti_comm_session_start(group, &options, &session));
     CHECK(tutti_comm_barrier(group, 1) == TUTTI_COMM_INVALID_ARGUMENT);
-    use_session(session);
     if (victim >= 0) lose(session, victim);
+    use_session(session);
     child = fork();
     if (child == 0) {
       tutti_comm_placement placement;
@@ -251,6 +261,13 @@ static void live(const int* ports, int victim) {
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     /* No rank shuts down before all are done: that would end the others' session. */
     OK(tutti_comm_operation_wait(submit(session, TUTTI_COMM_BARRIER, NULL, NULL), 30));
+    if (round == 0) {
+      OK(tutti_comm_session_end(session, &group));
+      OK(tutti_comm_barrier(group, 30));
+      CHECK(tutti_comm_session_start(group, NULL, &session) == TUTTI_COMM_FAILED_PRECONDITION);
+      OK(tutti_comm_group_leave(group));
+      continue;
+    }
     OK(tutti_comm_session_shutdown(session));
     CHECK(tutti_comm_session_shutdown(session) == TUTTI_COMM_INVALID_ARGUMENT);
   }

@@ -59,7 +59,8 @@ absl::StatusOr<Struct> Whole(const Struct* given, void (*init)(Struct*)) {
 // A plain group. Called by one thread at a time.
 struct GroupHandle {
   std::mutex busy;
-  std::unique_ptr<Communicator> group;
+  std::shared_ptr<Communicator> group;
+  bool had_session = false;
 };
 
 // What a handle stands for, as its type.

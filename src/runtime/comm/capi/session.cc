@@ -93,6 +93,10 @@ tutti_comm_status tutti_comm_session_start(tutti_comm_group group,
     if (!lock.owns_lock() || held->group == nullptr) {
       return absl::FailedPreconditionError("another thread is calling this group, or has left it");
     }
+    if (held->had_session) {
+      return absl::FailedPreconditionError(
+          "a session has stood on this group: re-form it, or take a subgroup, for another");
+    }
     TUTTI_RETURN_IF_ERROR(Take<GroupHandle>(HandleKind::kGroup, group).status());
     const int rank = held->group->rank();
     *session = Handles::Global().Add(
@@ -106,6 +110,19 @@ tutti_comm_status tutti_comm_session_shutdown(tutti_comm_session session) {
   return Guard([&]() -> absl::Status {
     TUTTI_ASSIGN_OR_RETURN(const auto ended, Take<Negotiation>(HandleKind::kSession, session));
     return ended->Shutdown();
+  });
+}
+
+tutti_comm_status tutti_comm_session_end(tutti_comm_session session, tutti_comm_group* group) {
+  return Guard([&]() -> absl::Status {
+    TUTTI_RETURN_IF_ERROR(NotNull(group, "group"));
+    TUTTI_ASSIGN_OR_RETURN(const auto ended, Take<Negotiation>(HandleKind::kSession, session));
+    auto handle = std::make_shared<GroupHandle>();
+    handle->group = ended->GiveBack();
+    handle->had_session = true;
+    if (handle->group == nullptr) return absl::FailedPreconditionError("it has shut down");
+    *group = Handles::Global().Add(HandleKind::kGroup, std::move(handle));
+    return absl::OkStatus();
   });
 }
 

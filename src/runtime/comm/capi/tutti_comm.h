@@ -250,6 +250,10 @@ tutti_comm_status tutti_comm_session_start(tutti_comm_group group,
  * handle. Other ranks' operations that need this rank fail; rank 0 shutting down ends all of them.
  */
 tutti_comm_status tutti_comm_session_shutdown(tutti_comm_session session);
+/* The same, but gives the group back instead of leaving it: for plain collectives, or for
+ * tutti_comm_group_reform after a loss. No other session may start on it (but on what it re-forms
+ * to). */
+tutti_comm_status tutti_comm_session_end(tutti_comm_session session, tutti_comm_group* group);
 
 tutti_comm_status tutti_comm_session_placement(tutti_comm_session session,
                                                tutti_comm_placement* placement);

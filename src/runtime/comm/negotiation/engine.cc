@@ -36,7 +36,7 @@ absl::Duration PeerTimeoutOf(Control* control) {
 
 }  // namespace
 
-std::unique_ptr<Negotiation> Negotiation::Start(std::unique_ptr<Communicator> world,
+std::unique_ptr<Negotiation> Negotiation::Start(std::shared_ptr<Communicator> world,
                                                 NegotiationOptions options) {
   return std::make_unique<Engine>(std::move(world), std::move(options));
 }
@@ -176,10 +176,22 @@ void Engine::Refuse(const absl::Status& status) {
 }
 
 absl::Status Engine::Shutdown() {
+  const bool stopped = Stop();
+  world_.reset();
+  return stopped ? absl::OkStatus() : absl::DeadlineExceededError("a collective did not end");
+}
+
+std::shared_ptr<Communicator> Engine::GiveBack() {
+  Stop();
+  return std::move(world_);
+}
+
+// False when a collective did not end.
+bool Engine::Stop() {
   std::vector<std::unique_ptr<Task>> cancelled;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (std::exchange(leaving_, true)) return absl::OkStatus();
+    if (std::exchange(leaving_, true)) return true;
     cancelled = submissions_.TakeAll();
     outbox_.leaves = true;
     WakeHerald();
@@ -198,9 +210,9 @@ absl::Status Engine::Shutdown() {
   }
   herald_.join();
   if (control_ != nullptr) control_->SetListener(nullptr);
-  executor_->Leave();
+  world_ = executor_->Leave();
   StopTimeline().IgnoreError();
-  return drained ? absl::OkStatus() : absl::DeadlineExceededError("a collective did not end");
+  return drained;
 }
 
 }  // namespace tutti::comm

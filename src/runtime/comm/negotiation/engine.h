@@ -40,9 +40,12 @@ class Engine final : public Negotiation, private Control::Listener {
   absl::Status StopTimeline() override;
   Tuning tuning() const override;
   absl::Status Shutdown() override;
+  std::shared_ptr<Communicator> GiveBack() override;
 
  private:
   static absl::Duration Now();
+
+  bool Stop();
 
   void OnParcel(int from, const std::string& payload) override;
   void OnEnded(const absl::Status& error) override { End(error); }
@@ -104,6 +107,7 @@ class Engine final : public Negotiation, private Control::Listener {
   bool stopping_ = false;
 
   std::unique_ptr<Executor> executor_;
+  std::shared_ptr<Communicator> world_;  // after the end
   std::thread herald_;
 };
 

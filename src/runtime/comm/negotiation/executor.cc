@@ -32,8 +32,8 @@ Executor::Executor(std::shared_ptr<Communicator> world, absl::Duration timeout,
   thread_ = std::thread([this] { Loop(); });
 }
 
-void Executor::Leave() {
-  if (!thread_.joinable()) return;
+std::shared_ptr<Communicator> Executor::Leave() {
+  if (!thread_.joinable()) return nullptr;
   End(absl::CancelledError("the negotiation has shut down"));
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -41,8 +41,11 @@ void Executor::Leave() {
     changed_.notify_all();
   }
   thread_.join();
-  // Subgroups before the world.
+  // Their memory and the subgroups go before the world.
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<Communicator> world = teams_.at(kWorldSet)->group;
   while (!teams_.empty()) teams_.erase(std::prev(teams_.end()));
+  return world;
 }
 
 void Executor::Push(Job job) {

@@ -46,8 +46,8 @@ class Executor {
   void End(const absl::Status& status);
   // Waits until everything is run; false at the deadline.
   bool Drain(base::Deadline deadline);
-  // Ends the thread, then leaves the groups: the subgroups first.
-  void Leave();
+  // Ends the thread, then leaves the subgroups. The world (null if it was given already).
+  std::shared_ptr<Communicator> Leave();
 
   uint64_t executed() const;
   bool busy() const;

@@ -53,7 +53,7 @@ using OperationOr = absl::StatusOr<std::shared_ptr<Operation>>;
 class Negotiation {
  public:
   // Takes the group over: nobody else calls it any more. All ranks of the group start one.
-  static std::unique_ptr<Negotiation> Start(std::unique_ptr<Communicator> world,
+  static std::unique_ptr<Negotiation> Start(std::shared_ptr<Communicator> world,
                                             NegotiationOptions options);
   // Shutdown, if that was not.
   virtual ~Negotiation() = default;
@@ -88,6 +88,9 @@ class Negotiation {
   // peer_timeout, if no collective is stuck. Others' operations that need this rank fail and name
   // it.
   virtual absl::Status Shutdown() = 0;
+  // The same, but gives the group back instead of leaving it: for plain collectives, or to re-form
+  // it after a loss. No other negotiation may start on it. Null after the end.
+  virtual std::shared_ptr<Communicator> GiveBack() = 0;
 };
 
 }  // namespace tutti::comm

@@ -385,11 +385,24 @@ TEST(NegotiationTest, WhoShutsDownIsNamedToThoseWhoNeedIt) {
       EXPECT_FALSE(negotiation.Submit(SumOf("b", data)).ok());
       return;
     }
-    const auto waiting = MustSubmit(negotiation, SumOf("b", data));
-    const absl::Status status = waiting->Wait(Soon());
+    const absl::Status status = RunOne(negotiation, SumOf("b", data));
     EXPECT_TRUE(absl::IsCancelled(status)) << status;
     EXPECT_THAT(std::string(status.message()), testing::AnyOf(HasSubstr("rank 1 has shut down"),
                                                               HasSubstr("rank 0 has shut down")));
+  });
+}
+
+TEST(NegotiationTest, TheGroupIsGivenBackForPlainCollectives) {
+  OnRanks(3, [](Negotiation& negotiation) {
+    Floats data(1, 1);
+    EXPECT_TRUE(RunOne(negotiation, SumOf("a", data)).ok());
+    const std::shared_ptr<Communicator> group = negotiation.GiveBack();
+    ASSERT_NE(group, nullptr);
+    EXPECT_EQ(group->AllReduce(data.data(), 1, DataType::kFloat32, ReduceOp::kSum, Soon()),
+              absl::OkStatus());
+    EXPECT_EQ(data[0], 9);
+    EXPECT_FALSE(negotiation.Submit(SumOf("b", data)).ok());
+    EXPECT_EQ(negotiation.GiveBack(), nullptr);
   });
 }
 

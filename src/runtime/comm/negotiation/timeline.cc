@@ -15,6 +15,8 @@ namespace tutti::comm {
 namespace {
 
 constexpr auto kPeriod = std::chrono::milliseconds(100);
+constexpr size_t kPage = 4096;
+constexpr absl::string_view kClosing = "\n]\n";
 constexpr size_t kMostEvents = 1 << 20;  // that wait to be written
 
 std::string Quoted(absl::string_view text) {
@@ -46,8 +48,8 @@ Timeline::Timeline(base::UniqueFd file, int rank)
       "[\n{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":0,\"args\":{\"name\":\"rank ", rank,
       "\",\"start_time_since_epoch_in_micros\":", epoch, "}}");
   depth_.push_back(0);  // row 0 is the rank's own
-  end_ = 0;
   Append(opening);
+  Flush();
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -121,43 +123,58 @@ void Timeline::Run() {
 }
 
 void Timeline::Write(const std::vector<Event>& events, size_t dropped) {
-  std::string text;
   for (const Event& event : events) {
-    absl::StrAppend(&text, ",\n{\"ph\":\"", absl::string_view(&event.type, 1),
-                    "\",\"pid\":", event.row);
+    std::string text =
+        absl::StrCat(",\n{\"ph\":\"", absl::string_view(&event.type, 1), "\",\"pid\":", event.row);
     if (event.type == 'M') {
       absl::StrAppend(&text, ",\"name\":\"process_name\",\"args\":{\"name\":", Quoted(event.name),
                       "}}");
-      continue;
+    } else {
+      absl::StrAppend(&text, ",\"tid\":0,\"ts\":", event.micros);
+      if (event.type != 'E') absl::StrAppend(&text, ",\"name\":", Quoted(event.name));
+      absl::StrAppend(&text, event.type == 'i' ? ",\"s\":\"p\"}" : "}");
     }
-    absl::StrAppend(&text, ",\"tid\":0,\"ts\":", event.micros);
-    if (event.type != 'E') absl::StrAppend(&text, ",\"name\":", Quoted(event.name));
-    absl::StrAppend(&text, event.type == 'i' ? ",\"s\":\"p\"}" : "}");
+    Append(text);
   }
   if (dropped > 0) {
-    absl::StrAppend(&text,
-                    ",\n{\"ph\":\"M\",\"pid\":0,\"name\":\"dropped_events\",\"args\":{\"count\":",
-                    dropped, "}}");
+    Append(absl::StrCat(
+        ",\n{\"ph\":\"M\",\"pid\":0,\"name\":\"dropped_events\",\"args\":{\"count\":", dropped,
+        "}}"));
   }
-  if (!text.empty()) Append(std::move(text));
+  Flush();
+}
+
+// The kernel takes a write page by page, and a kill comes between pages: so no event crosses the
+// end of one (unless it is longer), and blanks fill what is left of it.
+void Timeline::Append(absl::string_view event) {
+  const auto left = [this] { return kPage - (end_ + block_.size()) % kPage; };
+  if (event.size() + kClosing.size() > left() && !block_.empty()) Flush();
+  if (event.size() + kClosing.size() > left() && event.size() + kClosing.size() <= kPage) {
+    block_.assign(left(), ' ');
+    Flush();
+  }
+  block_.append(event.data(), event.size());
 }
 
 // A disk that is full costs events, never the job.
-void Timeline::Append(std::string text) {
-  const size_t length = text.size();
-  text += "\n]\n";
-  for (size_t done = 0; done < text.size();) {
+void Timeline::Flush() {
+  const std::string text = absl::StrCat(block_, kClosing);
+  for (size_t done = 0; done < text.size() && !block_.empty();) {
     const ssize_t n = ::pwrite(file_.get(), text.data() + done, text.size() - done,
-                               end_ + static_cast<int64_t>(done));
+                               static_cast<off_t>(end_ + done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) {
-      [[maybe_unused]] const ssize_t closed = ::pwrite(file_.get(), "\n]\n", 3, end_);
-      [[maybe_unused]] const int cut = ::ftruncate(file_.get(), end_ + 3);
+      const off_t end = static_cast<off_t>(end_);
+      [[maybe_unused]] const int cut = ::ftruncate(file_.get(), end);
+      [[maybe_unused]] const ssize_t closed =
+          ::pwrite(file_.get(), kClosing.data(), kClosing.size(), end);
+      block_.clear();
       return;
     }
     done += static_cast<size_t>(n);
   }
-  end_ += static_cast<int64_t>(length);
+  end_ += block_.size();
+  block_.clear();
 }
 
 }  // namespace tutti::comm

@@ -1,10 +1,11 @@
 // What happens to every tensor, as a file that chrome://tracing and Perfetto show: one row a
 // tensor, with its phases (negotiation, queue, packing, the collective, unpacking) as bars.
 //
-// The file is valid JSON after every write, also when the process is killed: each write replaces
-// the closing bracket by new events and a closing bracket. A thread of its own writes, ten times a
-// second; who records appends to a list in memory and never waits for the disk. When more comes
-// than can be written, events are dropped, and the file says how many.
+// The file is valid JSON after every write (a kill in the middle of one costs the closing bracket
+// at most, which the format does not need, unless a name is longer than a page): each write
+// replaces the closing bracket by new events and a closing bracket. A thread of its own writes, ten
+// times a second; who records appends to a list in memory and never waits for the disk. When more
+// comes than can be written, events are dropped, and the file says how many.
 //
 // Thread-safe. Phases of one tensor nest; End without Begin (the recording started between them) is
 // ignored.
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "base/unique_fd.h"
 
 namespace tutti::comm {
@@ -52,11 +54,14 @@ class Timeline {
   void Add(char type, int row, std::string name);
   void Run();
   void Write(const std::vector<Event>& events, size_t dropped);
-  void Append(std::string text);
+  // These are the writer's, as block_ and end_.
+  void Append(absl::string_view event);
+  void Flush();
 
   const std::chrono::steady_clock::time_point start_;
   const base::UniqueFd file_;
-  int64_t end_ = 0;  // where the closing bracket lies; the writer's
+  size_t end_ = 0;     // where the closing bracket lies
+  std::string block_;  // what comes in its place next
 
   std::mutex mutex_;  // guards what follows, save the thread
   std::condition_variable wake_;
