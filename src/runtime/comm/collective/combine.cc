@@ -11,11 +11,12 @@ namespace {
 
 // Elements that are reduced at once, in the first-level cache.
 constexpr size_t kStrip = 512;
-// How far ahead of it memory is asked for. The processor's own prefetching does not see far enough
-// where several inputs are read and written at the same time (docs/decisions/010).
-constexpr size_t kAhead = 1024;
+// In bytes, where the data come from memory: as much is reduced at once, and as much again is asked
+// for ahead of it. The processor's own prefetching does not suffice where several inputs are read
+// and written at the same time, and it takes few requests at once (docs/decisions/010).
+constexpr size_t kAhead = 256;
 // Up to here the data are taken to be in a cache already.
-constexpr size_t kCached = 128 << 10;
+constexpr size_t kCached = 512 << 10;
 
 struct Job {
   ReduceOp op;
@@ -172,11 +173,10 @@ template <typename Element>
 TUTTI_INLINE void Loop(const Job& job) {
   using Stored = typename Element::Stored;
   const size_t bytes = job.count * sizeof(Stored);
-  for (size_t offset = 0; offset < bytes; offset += kStrip * sizeof(Stored)) {
-    if (bytes > kCached) {
-      Prefetch(job, offset + kAhead, std::min(bytes, offset + kAhead + kStrip * sizeof(Stored)));
-    }
-    const size_t n = std::min(kStrip, (bytes - offset) / sizeof(Stored));
+  const size_t strip = bytes > kCached ? kAhead : kStrip * sizeof(Stored);
+  for (size_t offset = 0; offset < bytes; offset += strip) {
+    if (bytes > kCached) Prefetch(job, offset + kAhead, std::min(bytes, offset + 2 * kAhead));
+    const size_t n = std::min(strip, bytes - offset) / sizeof(Stored);
     if constexpr (std::is_same_v<Element, Plain<Stored>>) {
       StripOfPlain<Element>(job, offset, n);
     } else {
