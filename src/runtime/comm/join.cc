@@ -42,17 +42,18 @@ absl::StatusOr<Connected> ConnectAll(const GroupOptions& options, Meeting meetin
                                                          options.token, std::move(listeners)));
   auto membership = std::make_unique<Membership>(options.rank, options.size,
                                                  std::move(meeting.controls), options.peer_timeout);
-  // Connecting counts as the first collective: who fails in it ends it for all.
-  TUTTI_RETURN_IF_ERROR(membership->Begin("connecting"));
-  const base::Deadline deadline = base::Deadline::After(options.connect_timeout);
-  auto channels = connector->ReachAll(FirstPeers(options.rank, options.size),
-                                      {deadline, membership->ended_fd()});
   const auto fail = [&options](Membership& membership, absl::Status status) {
     if (options.elastic) membership.Part();  // it will vote on what follows
     // A rank that died is the cause of a connection that failed; it is heard of soon.
     TUTTI_RETURN_IF_ERROR(membership.CheckWithin(options.peer_timeout / 8));
     return status;
   };
+  // Connecting counts as the first collective: who fails in it ends it for all.
+  const absl::Status begun = membership->Begin("connecting");
+  if (!begun.ok()) return fail(*membership, begun);
+  const base::Deadline deadline = base::Deadline::After(options.connect_timeout);
+  auto channels = connector->ReachAll(FirstPeers(options.rank, options.size),
+                                      {deadline, membership->ended_fd()});
   if (!channels.ok()) return fail(*membership, channels.status());
   Links links(options.rank, *std::move(channels), std::move(connector), std::move(membership),
               spins);
