@@ -1,6 +1,7 @@
 #include "runtime/comm/collective/selection.h"
 
 #include <bit>
+#include <initializer_list>
 
 namespace tutti::comm {
 
