@@ -44,7 +44,7 @@ class Operation {
   void set_value(int64_t value) { value_ = value; }
 
   // By the negotiation, once.
-  void Finish(absl::Status status);
+  void Finish(const absl::Status& status);
 
  private:
   std::mutex mutex_;
