@@ -17,16 +17,21 @@ std::vector<int64_t> DenseStrides(const torch::Tensor& parameter) {
 
 }  // namespace
 
-Bucket::Bucket(const std::vector<NamedParameter>& parameters, int64_t tail_elements) {
+torch::Tensor OwnMemory(int64_t elements, torch::Dtype type) {
+  return torch::zeros({elements}, type);
+}
+
+Bucket::Bucket(const std::vector<NamedParameter>& parameters, int64_t tail_elements,
+               const GradientMemory& memory) {
   TORCH_CHECK(!parameters.empty(), "a bucket needs a parameter");
   int64_t size = 0;
   for (const NamedParameter& parameter : parameters) {
     slots_.push_back({parameter.name, parameter.tensor, size});
     size += Padded(parameter.tensor.numel(), parameter.tensor.element_size());
   }
-  const auto options = torch::TensorOptions().dtype(parameters[0].tensor.scalar_type());
-  values_ = torch::zeros({size}, options);
-  reduced_ = torch::zeros({size + tail_elements}, options);
+  const torch::Dtype type = parameters[0].tensor.scalar_type();
+  values_ = torch::zeros({size}, type);
+  reduced_ = memory(size + tail_elements, type);
   const torch::Tensor gradients = this->gradients();
   torch::NoGradGuard no_grad;
   for (Slot& slot : slots_) {

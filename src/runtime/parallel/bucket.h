@@ -16,6 +16,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ struct NamedParameter {
   torch::Tensor tensor;
 };
 
+// A tensor of that many zeros, for what is reduced: memory that the ranks of a node share, say.
+using GradientMemory = std::function<torch::Tensor(int64_t elements, torch::Dtype type)>;
+torch::Tensor OwnMemory(int64_t elements, torch::Dtype type);
+
 class Bucket {
  public:
   struct Slot {
@@ -35,7 +40,8 @@ class Bucket {
   };
 
   // Moves the parameters' memory into the bucket. All of one floating type, on the CPU.
-  Bucket(const std::vector<NamedParameter>& parameters, int64_t tail_elements);
+  Bucket(const std::vector<NamedParameter>& parameters, int64_t tail_elements,
+         const GradientMemory& memory = OwnMemory);
 
   const std::vector<Slot>& slots() const { return slots_; }
   int64_t size() const { return values_.numel(); }  // elements, padding included

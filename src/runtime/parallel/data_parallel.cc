@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "runtime/comm/shared_buffer.h"
 #include "runtime/parallel/autocast.h"
 #include "runtime/parallel/caught.h"
 #include "runtime/parallel/flat_model.h"
@@ -23,6 +24,19 @@ comm::Stream::Collective SumOf(void* data, size_t count, comm::DataType type,
                                base::Deadline deadline) {
   return [=](comm::Communicator& communicator) {
     return communicator.AllReduce(data, count, type, comm::ReduceOp::kSum, deadline);
+  };
+}
+
+// Where the ranks of a node reduce from each other's gradients without a copy. When the group has
+// none to give, plain memory is only slower.
+GradientMemory SharedWithNode(comm::Communicator& communicator) {
+  return [&communicator](int64_t elements, torch::Dtype type) -> torch::Tensor {
+    auto buffer =
+        communicator.AllocateShared(static_cast<size_t>(elements) * c10::elementSize(type));
+    if (!buffer.ok()) return OwnMemory(elements, type);
+    std::shared_ptr<comm::SharedBuffer> owner = *std::move(buffer);
+    return torch::from_blob(
+        owner->data(), {elements}, [owner](void*) {}, type);
   };
 }
 
@@ -56,7 +70,8 @@ DataParallel::DataParallel(models::Model model, std::unique_ptr<comm::Communicat
       buffers_(FlattenBuffers(model_)),
       not_reduced_(NotFlattened(model_)),
       tail_(buffers_.numel(), communicator->size()),
-      buckets_(FlattenParameters(model_, options.bucket_bytes, tail_.size())),
+      buckets_(FlattenParameters(model_, options.bucket_bytes, tail_.size(),
+                                 SharedWithNode(*communicator))),
       stream_(std::move(communicator)) {
   reducer_ = std::make_unique<GradientReducer>(buckets_, stream_, options_.compression);
   if (options_.synchronized_batch_norm && world_size() > 1) {

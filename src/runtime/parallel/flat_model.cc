@@ -33,7 +33,8 @@ torch::Tensor FlattenBuffers(const models::Model& model) {
 }
 
 std::vector<std::unique_ptr<Bucket>> FlattenParameters(const models::Model& model,
-                                                       size_t bucket_bytes, int64_t tail_elements) {
+                                                       size_t bucket_bytes, int64_t tail_elements,
+                                                       const GradientMemory& memory) {
   std::vector<NamedParameter> parameters;
   std::vector<size_t> bytes;
   size_t total = 0;
@@ -49,7 +50,8 @@ std::vector<std::unique_ptr<Bucket>> FlattenParameters(const models::Model& mode
   for (const auto& members : PlanBuckets(bytes, std::min(cap, size_t{1} << 20), cap)) {
     std::vector<NamedParameter> chosen;
     for (size_t i : members) chosen.push_back(parameters[i]);
-    buckets.push_back(std::make_unique<Bucket>(chosen, buckets.empty() ? tail_elements : 0));
+    buckets.push_back(
+        std::make_unique<Bucket>(chosen, buckets.empty() ? tail_elements : 0, memory));
   }
   return buckets;
 }

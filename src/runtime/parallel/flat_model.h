@@ -23,9 +23,10 @@ namespace tutti::parallel {
 torch::Tensor FlattenBuffers(const models::Model& model);
 
 // `bucket_bytes` 0: an eighth of the model, between 64 KiB and 25 MiB. The first bucket gets a tail
-// of `tail_elements`.
+// of `tail_elements`. Gradients and tail lie in `memory`.
 std::vector<std::unique_ptr<Bucket>> FlattenParameters(const models::Model& model,
-                                                       size_t bucket_bytes, int64_t tail_elements);
+                                                       size_t bucket_bytes, int64_t tail_elements,
+                                                       const GradientMemory& memory);
 
 // What the two above leave.
 std::vector<torch::Tensor> NotFlattened(const models::Model& model);
