@@ -21,12 +21,6 @@ constexpr size_t kPiece = 120 << 10;
 constexpr size_t kMostParts = 16;
 constexpr int kLooksPerSystemCall = 10;
 
-void Relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
 class BufferFlow final : public Flow {
  public:
   BufferFlow(std::span<const std::byte> outgoing, std::span<std::byte> incoming)
@@ -147,7 +141,7 @@ absl::Status Links::Move(Flow& flow, int to, int from, base::Deadline deadline) 
       idle = 0;
     } else if (idle < patience.limit()) {
       ++idle;
-      Relax();
+      patience.Pause();
     } else {
       patience.Failed();
       TUTTI_RETURN_IF_ERROR(Sleep(flow, flushed, to, from, deadline));

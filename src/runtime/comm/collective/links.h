@@ -23,6 +23,7 @@
 
 #include "base/deadline.h"
 #include "runtime/comm/collective/selection.h"
+#include "runtime/comm/collective/spin_limit.h"
 #include "runtime/comm/rendezvous/membership.h"
 #include "runtime/comm/transport/connect.h"
 #include "runtime/comm/transport/transport.h"
@@ -46,29 +47,6 @@ class Flow {
   // Takes what has come; how many bytes that was.
   virtual absl::StatusOr<size_t> Take(Channel& from) = 0;
   virtual bool Done() const = 0;
-};
-
-// How often to look again before going to sleep. Looking pays when the other side runs at the same
-// time, by a factor of ten and more, and costs dearly when it needs this core to run. So it is
-// learned: a success doubles the limit, a vain wait halves it, and now and then the most is tried
-// again.
-class SpinLimit {
- public:
-  explicit SpinLimit(int most) : most_(most), limit_(most) {}
-  int limit() const { return waits_ % 64 == 0 ? most_ : limit_; }
-  void Succeeded(int after) {
-    ++waits_;
-    limit_ = std::min(most_, std::max(2 * limit_, 2 * after));
-  }
-  void Failed() {
-    ++waits_;
-    limit_ /= 2;
-  }
-
- private:
-  const int most_;
-  int limit_;
-  unsigned waits_ = 0;
 };
 
 // Not thread-safe.

@@ -1,7 +1,6 @@
 #include "runtime/comm/collective/node/node_team.h"
 
 #include <poll.h>
-#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -20,16 +19,6 @@ using base::ErrnoStatus;
 using base::UniqueFd;
 
 constexpr size_t kPage = 4096;
-// Ranks that share cores let each other run a few times before they sleep: that costs a tenth of a
-// sleep and a wake where it suffices.
-constexpr int kYields = 8;
-
-void Relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
 void Ring(const UniqueFd& doorbell) {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = ::write(doorbell.get(), &one, sizeof(one));
@@ -119,8 +108,7 @@ NodeTeam::NodeTeam(Membership& membership, std::vector<int> members, int rank, H
       memory_(std::move(handles.memory)),
       doorbells_(std::move(handles.doorbells)),
       phases_(reinterpret_cast<PhaseMark<std::atomic>*>(memory_.data()), size(), rank),
-      yields_(spins == 0),
-      patience_(yields_ ? kYields : spins),
+      patience_(spins),
       buffers_(rank, std::move(handles.letterboxes), std::move(handles.letters)),
       reached_(members_.size()) {}
 
@@ -145,11 +133,7 @@ absl::Status NodeTeam::Await(base::Deadline deadline) {
       return absl::OkStatus();
     }
     if (idle < patience_.limit()) {
-      if (yields_) {
-        ::sched_yield();
-      } else {
-        Relax();
-      }
+      patience_.Pause();
       continue;
     }
     patience_.Failed();

@@ -79,7 +79,6 @@ class NodeTeam {
   const Segment memory_;
   const std::vector<base::UniqueFd> doorbells_;
   Phases<std::atomic> phases_;
-  const bool yields_;  // ranks share cores
   SpinLimit patience_;
   SharedBuffers buffers_;
   std::vector<Whereabouts> whereabouts_;
