@@ -46,7 +46,9 @@ int ExitCodeOf(const absl::Status& status) {
 }
 
 absl::StatusOr<train::Outcome> TrainAsRank(const train::Recipe& recipe) {
-  TUTTI_ASSIGN_OR_RETURN(const comm::GroupOptions group, comm::GroupOptionsFromEnvironment());
+  TUTTI_ASSIGN_OR_RETURN(comm::GroupOptions group, comm::GroupOptionsFromEnvironment());
+  // A resumed run shall equal one that was not interrupted, to the bit.
+  group.deterministic = true;
   TUTTI_ASSIGN_OR_RETURN(auto communicator, comm::JoinGroup(group));
   train::Surroundings surroundings;
   surroundings.out = stdout;
