@@ -18,7 +18,8 @@ class GroupOptions(Structure):
     _fields_ = [("struct_size", c_size_t), ("rank", c_int32), ("size", c_int32), ("node", c_int32), ("master_port", c_int32),
                 ("master_address", c_char_p), ("address", c_char_p), ("token", c_char_p), ("connect_timeout", c_double),
                 ("peer_timeout", c_double), ("transport", c_int32), ("tcp_streams", c_int32), ("encrypt", c_int32),
-                ("deterministic", c_int32), ("check_calls", c_int32), ("elastic", c_int32), ("group_file", c_char_p)]
+                ("deterministic", c_int32), ("check_calls", c_int32), ("elastic", c_int32), ("group_file", c_char_p),
+                ("members", c_char_p)]
 
 
 STALL = CFUNCTYPE(None, c_void_p, c_char_p)
@@ -41,8 +42,8 @@ class Tensor(Structure):
 class Request(Structure):
     _fields_ = [("struct_size", c_size_t), ("kind", c_int32), ("process_set", c_int32), ("name", c_char_p), ("op", c_int32),
                 ("root", c_int32), ("prescale", c_double), ("postscale", c_double), ("tensors", POINTER(Tensor)),
-                ("tensor_count", c_size_t), ("splits", POINTER(c_int64)), ("split_count", c_size_t), ("allocate", ALLOCATE),
-                ("done", DONE), ("context", c_void_p)]
+                ("tensor_count", c_size_t), ("tensor_size", c_size_t), ("splits", POINTER(c_int64)), ("split_count", c_size_t),
+                ("allocate", ALLOCATE), ("done", DONE), ("context", c_void_p)]
 
 
 library = CDLL(sys.argv[1])
@@ -59,15 +60,18 @@ def address(values):
     return values.buffer_info()[0]
 
 
+def initialize(function, struct):
+    function.argtypes, function.restype = [c_void_p, c_size_t], None
+    function(ctypes.addressof(struct), ctypes.sizeof(struct))
+
+
 def start(**changes):
     group_options, group = GroupOptions(), c_uint64()
-    library.tutti_comm_group_options_init(byref(group_options))
-    assert group_options.struct_size == ctypes.sizeof(GroupOptions), "the struct here is the header's"
+    initialize(library.tutti_comm_group_options_init, group_options)
     group_options.rank, group_options.size, group_options.master_port = rank, size, port
     check(library.tutti_comm_group_join(byref(group_options), byref(group)))
     options, session = SessionOptions(), c_uint64()
-    library.tutti_comm_session_options_init(byref(options))
-    assert options.struct_size == ctypes.sizeof(SessionOptions)
+    initialize(library.tutti_comm_session_options_init, options)
     for name, value in changes.items():
         setattr(options, name, value)
     check(library.tutti_comm_session_start(group, byref(options), byref(session)))
@@ -76,12 +80,12 @@ def start(**changes):
 
 def submit(session, kind, name, values=None, rows=None, output=None, **changes):
     request, operation = Request(), c_uint64()
-    library.tutti_comm_request_init(byref(request))
+    initialize(library.tutti_comm_request_init, request)
     request.kind, request.name = kind, name
     if values is not None:
         shape = (c_int64 * 1)(len(values) if rows is None else rows)
         tensor = Tensor(address(values), output, shape, 1, FLOAT32 if values.typecode == "f" else INT64)
-        request.tensors, request.tensor_count = ctypes.pointer(tensor), 1
+        request.tensors, request.tensor_count, request.tensor_size = ctypes.pointer(tensor), 1, ctypes.sizeof(Tensor)
     for field, value in changes.items():
         setattr(request, field, value)
     check(library.tutti_comm_submit(session, byref(request), byref(operation)))

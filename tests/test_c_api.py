@@ -1,5 +1,6 @@
 """libtutti_comm.so as strangers use it: from C, and from Python by ctypes alone."""
 import json
+import os
 import pathlib
 import re
 import socket
@@ -32,16 +33,47 @@ def run_ranks(story, size, *arguments):
     return [output for _, output, _, _ in results]
 
 
+def declared_functions():
+    text = HEADER.read_text()
+    return set(re.findall(r"^(?:[a-z_0-9]+\*? )+\*?(tutti_comm_[a-z_]+)\(", text, re.M)) | \
+        set(re.findall(r"^const char\* (tutti_comm_[a-z_]+)\(", text, re.M))
+
+
 def test_only_the_c_abi_leaves_the_library():
     listing = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True, text=True, check=True).stdout
     symbols = {line.split()[-1].split("@")[0] for line in listing.splitlines()}
-    declared = set(re.findall(r"^(?:[a-z_0-9]+\*? )+\*?(tutti_comm_[a-z_]+)\(", HEADER.read_text(), re.M))
-    declared |= set(re.findall(r"^const char\* (tutti_comm_[a-z_]+)\(", HEADER.read_text(), re.M))
-    assert symbols - {"TUTTI_COMM_1"} == declared
+    assert symbols - {"TUTTI_COMM_1"} == declared_functions()
+
+
+def test_the_programs_call_every_function_of_the_header(tmp_path):
+    """A call is seen where the loader binds it, which it does at the first one."""
+    environment = {**os.environ, "LD_DEBUG": "bindings", "LD_DEBUG_OUTPUT": str(tmp_path / "bound")}
+    environment.pop("LD_BIND_NOW", None)
+    for program in ("c_ranks 2", "c_elastic " + str(tmp_path)):
+        name, argument = program.split(" ", 1)
+        subprocess.run([BIN / name, argument], env=environment, stdout=subprocess.PIPE, timeout=90, check=True)
+    called = set()
+    for file in tmp_path.glob("bound.*"):
+        called |= set(re.findall(r"binding file \S*/c_(?:ranks|elastic) .*: normal symbol `(tutti_comm_[a-z_]+)'", file.read_text()))
+    assert declared_functions() - called == set()
+
+
+def test_structs_of_older_and_newer_headers_keep_their_bounds():
+    result = subprocess.run([BIN / "c_sizes"], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout) == (0, "ok\n"), result.stderr
+
+
+def test_an_elastic_group_shrinks_and_grows_in_c(tmp_path):
+    """The newcomer is told where the members are by TUTTI_GROUP_MEMBERS alone."""
+    result = subprocess.run([BIN / "c_elastic", tmp_path], capture_output=True, text=True, timeout=90)
+    assert result.returncode == 0, result.stderr
+    shrunk = ["bit 0 is rank 0 of 2 with 5", "bit 2 is rank 1 of 2 with 5"]
+    grown = ["bit 0 is rank 0 of 3 with 13", "bit 2 is rank 1 of 3 with 13", "bit 3 is rank 2 of 3 with 13"]
+    assert sorted(result.stdout.splitlines()) == sorted(shrunk + grown)
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
-def test_every_function_works_from_c(size):
+def test_ranks_agree_in_c(size):
     result = subprocess.run([BIN / "c_ranks", str(size)], capture_output=True, text=True, timeout=90)
     assert result.returncode == 0, result.stderr
     assert sorted(result.stdout.splitlines()) == [f"rank {rank} ok" for rank in range(size)]

@@ -23,7 +23,8 @@
   } while (0)
 #define OK(call) CHECK((call) == TUTTI_COMM_OK)
 
-enum { MOST = 16 };
+enum { MOST = 16, FUSION_BYTES = 1 << 20 };
+#define CYCLE_TIME 0.0625
 static int rank, size;
 
 static int free_port(void) {
@@ -45,7 +46,7 @@ static int free_port(void) {
 static tutti_comm_group join(int port) {
   tutti_comm_group_options options;
   tutti_comm_group group = 0;
-  tutti_comm_group_options_init(&options);
+  tutti_comm_group_options_init(&options, sizeof(options));
   options.rank = rank;
   options.size = size;
   options.master_port = port;
@@ -65,7 +66,7 @@ static void use_group(tutti_comm_group group) {
   int64_t sum = rank + 1, parts[MOST], mine = rank, swapped[MOST];
   float row[MOST];
   int i;
-  OK(tutti_comm_group_placement(group, &placement));
+  OK(tutti_comm_group_placement(group, &placement, sizeof(placement)));
   CHECK(placement.rank == rank && placement.size == size && placement.local_size == size &&
         placement.local_rank == rank && placement.cross_size == 1 && placement.homogeneous == 1);
   OK(tutti_comm_all_reduce(group, &sum, 1, TUTTI_COMM_INT64, TUTTI_COMM_SUM, 30));
@@ -116,7 +117,7 @@ static void misuse(tutti_comm_group group) {
         TUTTI_COMM_INVALID_ARGUMENT);
   CHECK(tutti_comm_broadcast(group, &value, 4, size, 1) == TUTTI_COMM_INVALID_ARGUMENT);
   CHECK(tutti_comm_group_join(NULL, NULL) == TUTTI_COMM_INVALID_ARGUMENT);
-  CHECK(tutti_comm_group_placement(group, NULL) == TUTTI_COMM_INVALID_ARGUMENT);
+  CHECK(tutti_comm_group_placement(group, NULL, sizeof(int)) == TUTTI_COMM_INVALID_ARGUMENT);
   memset(&options, 0, sizeof(options));
   CHECK(tutti_comm_group_join(&options, &group) == TUTTI_COMM_INVALID_ARGUMENT);
   CHECK(strstr(tutti_comm_last_error(), "struct_size") != NULL);
@@ -124,18 +125,19 @@ static void misuse(tutti_comm_group group) {
   CHECK(strcmp(tutti_comm_status_name(99), "UNKNOWN") == 0);
   CHECK(tutti_comm_size_of(TUTTI_COMM_BFLOAT16) == 2 && tutti_comm_size_of(-1) == 0);
   CHECK(tutti_comm_built_with("shm") == 1 && tutti_comm_built_with(NULL) == 0);
-  tutti_comm_group_options_init(NULL);
-  tutti_comm_request_init(NULL);
+  tutti_comm_group_options_init(NULL, sizeof(options));
+  tutti_comm_request_init(NULL, sizeof(tutti_comm_request));
 }
 
 static tutti_comm_operation submit(tutti_comm_session session, tutti_comm_kind kind,
                                    const char* name, const tutti_comm_tensor* tensor) {
   tutti_comm_request request;
   tutti_comm_operation operation = 0;
-  tutti_comm_request_init(&request);
+  tutti_comm_request_init(&request, sizeof(request));
   request.kind = kind;
   request.name = name;
   request.tensors = tensor;
+  request.tensor_size = sizeof(*tensor);
   request.tensor_count = tensor != NULL ? 1 : 0;
   OK(tutti_comm_submit(session, &request, &operation));
   return operation;
@@ -151,6 +153,8 @@ static void use_session(tutti_comm_session session) {
   tutti_comm_request request;
   char name[16];
   const int64_t* received;
+  uint64_t fusion_bytes = 0;
+  double cycle_time = 0;
   size_t count;
   int64_t value;
   int32_t set, done, sets[4], members[MOST], evens[MOST];
@@ -173,12 +177,13 @@ static void use_session(tutti_comm_session session) {
   tensor.output = NULL;
   operations[0] = submit(session, TUTTI_COMM_ALL_GATHER, NULL, &tensor);
   OK(tutti_comm_operation_wait(operations[0], 30));
-  OK(tutti_comm_operation_output(operations[0], 0, &output));
+  OK(tutti_comm_operation_output(operations[0], 0, &output, sizeof(output)));
   CHECK(output.dimensions == 1 && output.shape[0] == size * (size - 1) / 2);
   CHECK(output.bytes == sizeof(float) * (size_t)output.shape[0]);
   OK(tutti_comm_operation_received(operations[0], &received, &count));
   CHECK((int)count == size && received[size - 1] == size - 1);
-  CHECK(tutti_comm_operation_output(operations[0], 1, &output) == TUTTI_COMM_INVALID_ARGUMENT);
+  CHECK(tutti_comm_operation_output(operations[0], 1, &output, sizeof(output)) ==
+        TUTTI_COMM_INVALID_ARGUMENT);
   OK(tutti_comm_operation_release(operations[0]));
   operations[0] = submit(session, TUTTI_COMM_JOIN, NULL, NULL);
   OK(tutti_comm_operation_wait(operations[0], 30));
@@ -199,7 +204,7 @@ static void use_session(tutti_comm_session session) {
     CHECK(tutti_comm_process_set_ranks(session, set, members, MOST, &count) ==
           TUTTI_COMM_NOT_FOUND);
   }
-  tutti_comm_request_init(&request);
+  tutti_comm_request_init(&request, sizeof(request));
   request.kind = 99;
   CHECK(tutti_comm_submit(session, &request, operations) == TUTTI_COMM_INVALID_ARGUMENT);
   CHECK(tutti_comm_submit(session, NULL, operations) == TUTTI_COMM_INVALID_ARGUMENT);
@@ -207,6 +212,8 @@ static void use_session(tutti_comm_session session) {
   CHECK(tutti_comm_submit(session, &request, operations) == TUTTI_COMM_INVALID_ARGUMENT);
   CHECK(tutti_comm_timeline_start(session, "/nowhere/at/all", 0) == TUTTI_COMM_NOT_FOUND);
   OK(tutti_comm_timeline_stop(session));
+  OK(tutti_comm_session_tuning(session, &fusion_bytes, &cycle_time));
+  CHECK(fusion_bytes == FUSION_BYTES && cycle_time == CYCLE_TIME);
 }
 
 /* A rank dies between two operations, of which the others wait for the second at the latest. */
@@ -218,9 +225,10 @@ static void lose(tutti_comm_session session, int victim) {
   tutti_comm_operation operation;
   tutti_comm_status status = TUTTI_COMM_OK;
   tensor.input = tensor.output = &number;
-  tutti_comm_request_init(&request);
+  tutti_comm_request_init(&request, sizeof(request));
   request.name = "orphan";
   request.tensors = &tensor;
+  request.tensor_size = sizeof(tensor);
   request.tensor_count = 1;
   while (status == TUTTI_COMM_OK) {
     status = tutti_comm_submit(session, &request, &operation);
@@ -246,7 +254,9 @@ static void live(const int* ports, int victim) {
     group = join(ports[round]);
     misuse(group);
     use_group(group);
-    tutti_comm_session_options_init(&options);
+    tutti_comm_session_options_init(&options, sizeof(options));
+    options.fusion_bytes = FUSION_BYTES;
+    options.cycle_time = CYCLE_TIME;
     OK(tutti_comm_session_start(group, &options, &session));
     CHECK(tutti_comm_barrier(group, 1) == TUTTI_COMM_INVALID_ARGUMENT);
     if (victim >= 0) lose(session, victim);
@@ -254,7 +264,8 @@ static void live(const int* ports, int victim) {
     child = fork();
     if (child == 0) {
       tutti_comm_placement placement;
-      _exit(tutti_comm_session_placement(session, &placement) == TUTTI_COMM_FAILED_PRECONDITION
+      _exit(tutti_comm_session_placement(session, &placement, sizeof(placement)) ==
+                    TUTTI_COMM_FAILED_PRECONDITION
                 ? 0
                 : 1);
     }

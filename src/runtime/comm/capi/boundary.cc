@@ -1,5 +1,8 @@
 #include "runtime/comm/capi/boundary.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +15,23 @@ struct LastError {
   int lost_rank = -1;
 };
 thread_local LastError last_error;
+
+constexpr size_t kLargestStruct = 4096;
+
+// A field that is appended must not lie in what was padding: the sizes would not tell it.
+template <typename Struct, typename Last>
+constexpr bool EndsWith(Last Struct::*, size_t offset) {
+  return sizeof(Struct) == offset + sizeof(Last);
+}
+static_assert(EndsWith(&tutti_comm_group_options::members,
+                       offsetof(tutti_comm_group_options, members)));
+static_assert(EndsWith(&tutti_comm_session_options::on_stall_context,
+                       offsetof(tutti_comm_session_options, on_stall_context)));
+static_assert(EndsWith(&tutti_comm_request::context, offsetof(tutti_comm_request, context)));
+static_assert(EndsWith(&tutti_comm_tensor::type, offsetof(tutti_comm_tensor, type)));
+static_assert(EndsWith(&tutti_comm_output::reserved, offsetof(tutti_comm_output, reserved)));
+static_assert(EndsWith(&tutti_comm_placement::homogeneous,
+                       offsetof(tutti_comm_placement, homogeneous)));
 
 }  // namespace
 
@@ -29,6 +49,27 @@ tutti_comm_status Keep(const absl::Status& status) noexcept {
 absl::Status NotNull(const void* pointer, const char* what) {
   if (pointer != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(what, " is null"));
+}
+
+absl::Status CheckSize(size_t size, size_t least, const char* what) {
+  if (size >= least && size <= kLargestStruct) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      what, " is ", size, ", which no such struct has: give sizeof, to its _init if it has one"));
+}
+
+absl::Status TakeFields(const void* given, size_t size, void* whole, size_t known) {
+  std::memcpy(whole, given, std::min(size, known));
+  const char* const bytes = static_cast<const char*>(given);
+  if (std::all_of(bytes + std::min(size, known), bytes + size, [](char c) { return c == 0; })) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(
+      "a field is set that this version of the library does not know: it is older than the header");
+}
+
+void GiveFields(const void* whole, size_t known, void* to, size_t size) {
+  std::memcpy(to, whole, std::min(size, known));
+  if (size > known) std::memset(static_cast<char*>(to) + known, 0, size - known);
 }
 
 absl::Duration Seconds(double seconds) {

@@ -43,17 +43,41 @@ absl::StatusOr<DataType> TypeOf(tutti_comm_type type);
 absl::StatusOr<ReduceOp> OpOf(tutti_comm_op op);
 tutti_comm_placement ToC(const Placement& placement, int rank, int size);
 
-// A struct of the caller's, whose header may be older (shorter) or newer (longer) than this one.
+// Structs of the caller's, whose header may be older (theirs are shorter) or newer (longer) than
+// this one. No byte beyond the caller's `size` is read or written; what the caller has and the
+// library does not know must be zero, and is given as zero.
+
+// InvalidArgument if that cannot be the size of a struct which has at least `least` bytes.
+absl::Status CheckSize(size_t size, size_t least, const char* what);
+// Into `known` bytes, over what is there. Unimplemented if more is asked than the library knows.
+absl::Status TakeFields(const void* given, size_t size, void* whole, size_t known);
+void GiveFields(const void* whole, size_t known, void* to, size_t size);
+
 template <typename Struct>
-absl::StatusOr<Struct> Whole(const Struct* given, void (*init)(Struct*)) {
+absl::StatusOr<Struct> Whole(const Struct* given, void (*init)(Struct*, size_t)) {
   TUTTI_RETURN_IF_ERROR(NotNull(given, "the struct"));
-  if (given->struct_size < sizeof(size_t) || given->struct_size > 4096) {
-    return absl::InvalidArgumentError("struct_size is not set: call the struct's _init function");
-  }
+  TUTTI_RETURN_IF_ERROR(CheckSize(given->struct_size, sizeof(size_t), "struct_size"));
   Struct whole;
-  init(&whole);
-  std::memcpy(&whole, given, std::min(sizeof(Struct), given->struct_size));
+  init(&whole, sizeof(whole));
+  TUTTI_RETURN_IF_ERROR(TakeFields(given, given->struct_size, &whole, sizeof(whole)));
+  whole.struct_size = sizeof(whole);
   return whole;
+}
+
+// What an _init function does with its defaults. Nothing, if there is no room for the size.
+template <typename Struct>
+void GiveDefaults(const Struct& whole, Struct* to, size_t size) {
+  if (to == nullptr || size < sizeof(size_t)) return;
+  GiveFields(&whole, sizeof(whole), to, size);
+  to->struct_size = size;
+}
+
+template <typename Struct>
+absl::Status Give(const Struct& whole, Struct* to, size_t size, const char* what) {
+  TUTTI_RETURN_IF_ERROR(NotNull(to, what));
+  TUTTI_RETURN_IF_ERROR(CheckSize(size, 1, "the struct's size"));
+  GiveFields(&whole, sizeof(whole), to, size);
+  return absl::OkStatus();
 }
 
 // A plain group. Called by one thread at a time.

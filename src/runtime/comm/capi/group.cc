@@ -1,11 +1,12 @@
 // The C ABI's plain groups.
-#include <cstring>
 #include <numeric>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "runtime/comm/capi/boundary.h"
 #include "runtime/comm/elastic.h"
 #include "runtime/comm/shared_buffer.h"
@@ -41,6 +42,7 @@ absl::StatusOr<GroupOptions> FromC(const tutti_comm_group_options* given) {
   options.check_calls = c.check_calls != 0;
   options.elastic = c.elastic != 0;
   options.group_file = Text(c.group_file, "");
+  options.members = absl::StrSplit(Text(c.members, ""), absl::ByAnyChar(", "), absl::SkipEmpty());
   return options;
 }
 
@@ -86,26 +88,27 @@ size_t Sum(std::span<const size_t> numbers) {
 using namespace tutti::comm;        // NOLINT(google-build-using-namespace)
 using namespace tutti::comm::capi;  // NOLINT(google-build-using-namespace)
 
-void tutti_comm_group_options_init(tutti_comm_group_options* options) {
-  if (options == nullptr) return;
-  std::memset(options, 0, sizeof(*options));
-  options->struct_size = sizeof(*options);
-  ToC(GroupOptions(), options);
+void tutti_comm_group_options_init(tutti_comm_group_options* options, size_t size) {
+  tutti_comm_group_options defaults = {};
+  ToC(GroupOptions(), &defaults);
+  GiveDefaults(defaults, options, size);
 }
 
 tutti_comm_status tutti_comm_group_options_from_environment(tutti_comm_group_options* options) {
   return Guard([&]() -> absl::Status {
-    TUTTI_RETURN_IF_ERROR(NotNull(options, "options"));
-    if (options->struct_size < sizeof(*options)) {
-      return absl::InvalidArgumentError("call tutti_comm_group_options_init first");
-    }
+    TUTTI_ASSIGN_OR_RETURN(tutti_comm_group_options whole,
+                           Whole(options, &tutti_comm_group_options_init));
     thread_local GroupOptions kept;
+    thread_local std::string members;
     TUTTI_ASSIGN_OR_RETURN(kept, GroupOptionsFromEnvironment());
-    ToC(kept, options);
-    options->address = kept.address.c_str();
-    options->master_address = kept.master_address.c_str();
-    options->token = kept.token.c_str();
-    options->group_file = kept.group_file.c_str();
+    members = absl::StrJoin(kept.members, ",");
+    ToC(kept, &whole);
+    whole.address = kept.address.c_str();
+    whole.master_address = kept.master_address.c_str();
+    whole.token = kept.token.c_str();
+    whole.group_file = kept.group_file.c_str();
+    whole.members = members.c_str();
+    GiveDefaults(whole, options, options->struct_size);
     return absl::OkStatus();
   });
 }
@@ -131,11 +134,9 @@ tutti_comm_status tutti_comm_group_leave(tutti_comm_group group) {
 }
 
 tutti_comm_status tutti_comm_group_placement(tutti_comm_group group,
-                                             tutti_comm_placement* placement) {
-  return OnGroup(group, [&](Communicator& comm) -> absl::Status {
-    TUTTI_RETURN_IF_ERROR(NotNull(placement, "placement"));
-    *placement = ToC(comm.placement(), comm.rank(), comm.size());
-    return absl::OkStatus();
+                                             tutti_comm_placement* placement, size_t size) {
+  return OnGroup(group, [&](Communicator& comm) {
+    return Give(ToC(comm.placement(), comm.rank(), comm.size()), placement, size, "placement");
   });
 }
 

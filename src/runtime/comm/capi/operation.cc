@@ -1,5 +1,5 @@
 // The C ABI's operations: what is submitted to a session.
-#include <cstring>
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -31,6 +31,22 @@ absl::Status AddTensor(const tutti_comm_tensor& tensor, Submission& submission) 
   submission.request.parts.push_back(std::move(part));
   submission.inputs.push_back(tensor.input);
   submission.outputs.push_back(tensor.output);
+  return absl::OkStatus();
+}
+
+// Tensors lie in the array as far apart as the caller's header has them.
+absl::Status AddTensors(const tutti_comm_request& c, Submission& submission) {
+  constexpr size_t kFirstSize = offsetof(tutti_comm_tensor, type) + sizeof(tutti_comm_type);
+  if (c.tensor_count == 0) return absl::OkStatus();
+  TUTTI_RETURN_IF_ERROR(NotNull(c.tensors, "tensors"));
+  TUTTI_RETURN_IF_ERROR(CheckSize(c.tensor_size, kFirstSize, "tensor_size"));
+  const char* const tensors = reinterpret_cast<const char*>(c.tensors);
+  for (size_t i = 0; i < c.tensor_count; ++i) {
+    tutti_comm_tensor tensor = {};
+    TUTTI_RETURN_IF_ERROR(
+        TakeFields(tensors + i * c.tensor_size, c.tensor_size, &tensor, sizeof(tensor)));
+    TUTTI_RETURN_IF_ERROR(AddTensor(tensor, submission));
+  }
   return absl::OkStatus();
 }
 
@@ -70,10 +86,7 @@ absl::StatusOr<Submission> FromC(const tutti_comm_request& c, const Negotiation&
   if (c.tensor_count > kMostParts) {
     return absl::InvalidArgumentError(absl::StrCat("a group of ", c.tensor_count, " tensors"));
   }
-  if (c.tensor_count > 0) TUTTI_RETURN_IF_ERROR(NotNull(c.tensors, "tensors"));
-  for (size_t i = 0; i < c.tensor_count; ++i) {
-    TUTTI_RETURN_IF_ERROR(AddTensor(c.tensors[i], submission));
-  }
+  TUTTI_RETURN_IF_ERROR(AddTensors(c, submission));
   if (request.kind == Kind::kAllToAll) {
     TUTTI_RETURN_IF_ERROR(AddSplits(c, negotiation, submission));
   }
@@ -104,12 +117,11 @@ absl::StatusOr<std::shared_ptr<Operation>> FindDone(tutti_comm_operation handle)
 using namespace tutti::comm;        // NOLINT(google-build-using-namespace)
 using namespace tutti::comm::capi;  // NOLINT(google-build-using-namespace)
 
-void tutti_comm_request_init(tutti_comm_request* request) {
-  if (request == nullptr) return;
-  std::memset(request, 0, sizeof(*request));
-  request->struct_size = sizeof(*request);
-  request->prescale = 1;
-  request->postscale = 1;
+void tutti_comm_request_init(tutti_comm_request* request, size_t size) {
+  tutti_comm_request whole = {};
+  whole.prescale = 1;
+  whole.postscale = 1;
+  GiveDefaults(whole, request, size);
 }
 
 tutti_comm_status tutti_comm_submit(tutti_comm_session session, const tutti_comm_request* request,
@@ -154,18 +166,17 @@ tutti_comm_status tutti_comm_operation_release(tutti_comm_operation operation) {
 }
 
 tutti_comm_status tutti_comm_operation_output(tutti_comm_operation operation, size_t index,
-                                              tutti_comm_output* output) {
+                                              tutti_comm_output* output, size_t size) {
   return Guard([&]() -> absl::Status {
-    TUTTI_RETURN_IF_ERROR(NotNull(output, "output"));
     TUTTI_ASSIGN_OR_RETURN(const auto done, FindDone(operation));
     if (index >= done->outputs().size()) {
       return absl::InvalidArgumentError(
           absl::StrCat("there is no output ", index, " of ", done->outputs().size()));
     }
     const Output& found = done->outputs()[index];
-    *output = {found.data, found.bytes, found.shape.data(),
-               static_cast<int32_t>(found.shape.size())};
-    return absl::OkStatus();
+    const tutti_comm_output whole = {found.data, found.bytes, found.shape.data(),
+                                     static_cast<int32_t>(found.shape.size()), 0};
+    return Give(whole, output, size, "output");
   });
 }
 

@@ -1,7 +1,6 @@
 // The C ABI's sessions: the negotiation.
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -65,17 +64,16 @@ tutti_comm_status OnSession(tutti_comm_session handle, const Body& body) noexcep
 using namespace tutti::comm;        // NOLINT(google-build-using-namespace)
 using namespace tutti::comm::capi;  // NOLINT(google-build-using-namespace)
 
-void tutti_comm_session_options_init(tutti_comm_session_options* options) {
-  if (options == nullptr) return;
+void tutti_comm_session_options_init(tutti_comm_session_options* options, size_t size) {
   const NegotiationOptions defaults;
-  std::memset(options, 0, sizeof(*options));
-  options->struct_size = sizeof(*options);
-  options->fusion_bytes = defaults.tuning.fusion_bytes;
-  options->cycle_time = absl::ToDoubleSeconds(defaults.tuning.cycle_time);
-  options->cache_capacity = static_cast<uint32_t>(defaults.cache_capacity);
-  options->stall_warning = absl::ToDoubleSeconds(defaults.stall.warning);
-  options->collective_timeout = absl::ToDoubleSeconds(defaults.collective_timeout);
-  options->log_stalls = 1;
+  tutti_comm_session_options whole = {};
+  whole.fusion_bytes = defaults.tuning.fusion_bytes;
+  whole.cycle_time = absl::ToDoubleSeconds(defaults.tuning.cycle_time);
+  whole.cache_capacity = static_cast<uint32_t>(defaults.cache_capacity);
+  whole.stall_warning = absl::ToDoubleSeconds(defaults.stall.warning);
+  whole.collective_timeout = absl::ToDoubleSeconds(defaults.collective_timeout);
+  whole.log_stalls = 1;
+  GiveDefaults(whole, options, size);
 }
 
 tutti_comm_status tutti_comm_session_start(tutti_comm_group group,
@@ -84,7 +82,7 @@ tutti_comm_status tutti_comm_session_start(tutti_comm_group group,
   return Guard([&]() -> absl::Status {
     TUTTI_RETURN_IF_ERROR(NotNull(session, "session"));
     tutti_comm_session_options chosen;
-    tutti_comm_session_options_init(&chosen);
+    tutti_comm_session_options_init(&chosen, sizeof(chosen));
     if (options != nullptr) {
       TUTTI_ASSIGN_OR_RETURN(chosen, Whole(options, &tutti_comm_session_options_init));
     }
@@ -127,11 +125,10 @@ tutti_comm_status tutti_comm_session_end(tutti_comm_session session, tutti_comm_
 }
 
 tutti_comm_status tutti_comm_session_placement(tutti_comm_session session,
-                                               tutti_comm_placement* placement) {
-  return OnSession(session, [&](Negotiation& negotiation) -> absl::Status {
-    TUTTI_RETURN_IF_ERROR(NotNull(placement, "placement"));
-    *placement = ToC(negotiation.placement(), negotiation.rank(), negotiation.size());
-    return absl::OkStatus();
+                                               tutti_comm_placement* placement, size_t size) {
+  return OnSession(session, [&](Negotiation& negotiation) {
+    return Give(ToC(negotiation.placement(), negotiation.rank(), negotiation.size()), placement,
+                size, "placement");
   });
 }
 

@@ -15,16 +15,23 @@
  *
  * Threads: every function is thread-safe, except that a group is called by one thread at a time
  * (another gets TUTTI_COMM_FAILED_PRECONDITION at once). Callbacks come from the library's threads;
- * they must not wait for an operation, shut a session down or close the handle they are about.
+ * only `done` may also come from the caller's, within tutti_comm_submit (the operation is over
+ * already; its handle is written before) or within what ends the session: hold no lock there that
+ * `done` takes. Callbacks must not wait for an operation, shut a session down or close the handle
+ * they are about.
  *
  * Memory is the caller's, unless a function says otherwise. Texts are UTF-8, end with 0, and are
  * copied; those that are returned live as long as the function says.
  *
  * Time limits are seconds; negative: as long as it takes.
  *
- * Compatibility: option and request structs begin with struct_size, which their _init function
- * sets; fields are only ever appended, and ones that the caller's header did not know have their
- * defaults. Numbers of enums never change. TUTTI_COMM_ABI_VERSION changes if that must be broken.
+ * Compatibility: fields are only ever appended to structs, and the library goes by the size that
+ * the caller's header has: option and request structs keep it in struct_size, which their _init
+ * function is told (sizeof(*options)); structs that are written to are followed by their size; an
+ * array of structs by that of one. A library that is newer takes fields that the caller does not
+ * know as their defaults and never writes past the caller's struct. One that is older refuses
+ * fields it does not know with TUTTI_COMM_UNIMPLEMENTED, unless they are zero, and gives zero for
+ * them. Numbers of enums never change. TUTTI_COMM_ABI_VERSION changes if that must be broken.
  */
 #ifndef TUTTI_COMM_H_
 #define TUTTI_COMM_H_
@@ -143,13 +150,14 @@ typedef struct {
   int32_t check_calls;    /* compare what ranks call, before every collective */
   int32_t elastic;        /* the group can re-form */
   const char* group_file; /* where newcomers find it (elastic); null: none */
+  const char* members;    /* or at one of these "address:port", with commas between; null: none */
 } tutti_comm_group_options;
 
-/* The defaults: a group of one. */
-void tutti_comm_group_options_init(tutti_comm_group_options* options);
+/* The defaults: a group of one. `size` is sizeof(*options), here as in the other functions. */
+void tutti_comm_group_options_init(tutti_comm_group_options* options, size_t size);
 /* After _init: what RANK, WORLD_SIZE, NODE_RANK, MASTER_ADDR, MASTER_PORT, TUTTI_NODE_ADDRESS,
- * TUTTI_JOB_TOKEN, TUTTI_TRANSPORT, TUTTI_COMM_* and TUTTI_ELASTIC say. Texts are valid until the
- * next call of this function on the thread. */
+ * TUTTI_JOB_TOKEN, TUTTI_TRANSPORT, TUTTI_COMM_*, TUTTI_ELASTIC, TUTTI_GROUP_FILE and
+ * TUTTI_GROUP_MEMBERS say. Texts are valid until the next call of this function on the thread. */
 tutti_comm_status tutti_comm_group_options_from_environment(tutti_comm_group_options* options);
 
 /* Meets the other ranks; blocks. `options` null: from the environment. *group is closed with
@@ -161,7 +169,7 @@ tutti_comm_status tutti_comm_group_join(const tutti_comm_group_options* options,
 tutti_comm_status tutti_comm_group_leave(tutti_comm_group group);
 
 tutti_comm_status tutti_comm_group_placement(tutti_comm_group group,
-                                             tutti_comm_placement* placement);
+                                             tutti_comm_placement* placement, size_t size);
 
 /* Collectives: all ranks call them in the same order, with the same arguments where not said
  * otherwise. An error about a lost rank ends the group: later calls fail at once. */
@@ -239,7 +247,7 @@ typedef struct {
   void* on_stall_context;
 } tutti_comm_session_options;
 
-void tutti_comm_session_options_init(tutti_comm_session_options* options);
+void tutti_comm_session_options_init(tutti_comm_session_options* options, size_t size);
 
 /* All ranks of the group start one. The session takes the group over: its handle is closed.
  * `options` null: the defaults. */
@@ -256,7 +264,7 @@ tutti_comm_status tutti_comm_session_shutdown(tutti_comm_session session);
 tutti_comm_status tutti_comm_session_end(tutti_comm_session session, tutti_comm_group* group);
 
 tutti_comm_status tutti_comm_session_placement(tutti_comm_session session,
-                                               tutti_comm_placement* placement);
+                                               tutti_comm_placement* placement, size_t size);
 
 typedef int32_t tutti_comm_kind;
 enum {
@@ -281,7 +289,8 @@ typedef struct {
 /* Gives the memory of output `index`, `bytes` long; null: there is none (the operation fails). */
 typedef void* (*tutti_comm_allocate_callback)(void* context, size_t index, const int64_t* shape,
                                               int32_t dimensions, size_t bytes);
-/* The operation is done: what it needs to be read may be read. */
+/* The operation is done: what it needs to be read may be read. Once for every operation, perhaps
+ * before tutti_comm_submit returns (see Threads). */
 typedef void (*tutti_comm_done_callback)(void* context, tutti_comm_operation operation);
 
 typedef struct {
@@ -295,6 +304,7 @@ typedef struct {
   double postscale;    /* ... and after a reduction */
   const tutti_comm_tensor* tensors; /* several: a group, run all or none */
   size_t tensor_count;
+  size_t tensor_size;    /* sizeof(tutti_comm_tensor), where there are tensors */
   const int64_t* splits; /* all-to-all: rows to every rank of the set; null: as many to each */
   size_t split_count;
   tutti_comm_allocate_callback allocate; /* null: such outputs belong to the operation */
@@ -303,7 +313,7 @@ typedef struct {
 } tutti_comm_request;
 
 /* Zero but for factors of 1. */
-void tutti_comm_request_init(tutti_comm_request* request);
+void tutti_comm_request_init(tutti_comm_request* request, size_t size);
 
 /* Returns at once. Inputs and outputs are the library's until the operation is done; the struct,
  * names, shapes and splits only during the call. Errors mean that nothing was submitted (`done` is
@@ -326,11 +336,12 @@ typedef struct {
   size_t bytes;
   const int64_t* shape;
   int32_t dimensions;
+  int32_t reserved;
 } tutti_comm_output;
 /* These of an operation that is done and OK (else TUTTI_COMM_FAILED_PRECONDITION); pointers are
  * valid until it is released. */
 tutti_comm_status tutti_comm_operation_output(tutti_comm_operation operation, size_t index,
-                                              tutti_comm_output* output);
+                                              tutti_comm_output* output, size_t size);
 /* Rows that came from every rank of the set: of an all-to-all; of an all-gather, tensor after
  * tensor. */
 tutti_comm_status tutti_comm_operation_received(tutti_comm_operation operation,
