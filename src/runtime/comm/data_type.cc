@@ -1,6 +1,16 @@
 #include "runtime/comm/data_type.h"
 
 namespace tutti::comm {
+namespace {
+
+// Of what a peer has sent too, which may be any number.
+template <typename Value, size_t kCount>
+const char* NameIn(const char* const (&names)[kCount], Value value) {
+  const size_t index = static_cast<size_t>(value);
+  return index < kCount ? names[index] : "something unknown";
+}
+
+}  // namespace
 
 size_t SizeOf(DataType type) {
   switch (type) {
@@ -25,12 +35,12 @@ size_t SizeOf(DataType type) {
 const char* NameOf(DataType type) {
   constexpr const char* kNames[] = {"float64", "float32", "float16", "bfloat16", "int64",
                                     "int32",   "int16",   "int8",    "uint8",    "bool"};
-  return kNames[static_cast<int>(type)];
+  return NameIn(kNames, type);
 }
 
 const char* NameOf(ReduceOp op) {
   constexpr const char* kNames[] = {"sum", "mean", "min", "max", "product", "Adasum"};
-  return kNames[static_cast<int>(op)];
+  return NameIn(kNames, op);
 }
 
 }  // namespace tutti::comm

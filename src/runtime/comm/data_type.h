@@ -36,7 +36,7 @@ inline bool IsFloatingPoint(DataType type) {
          type == DataType::kBFloat16;
 }
 
-// "float32", "sum".
+// "float32", "sum"; "something unknown" for a number that is none of them.
 const char* NameOf(DataType type);
 const char* NameOf(ReduceOp op);
 

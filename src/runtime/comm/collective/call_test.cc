@@ -146,6 +146,16 @@ TEST(CheckCalls, EqualCallsPass) {
   for (const absl::Status& status : statuses) EXPECT_TRUE(status.ok()) << status;
 }
 
+TEST(CheckCalls, WhatAPeerSendsMayBeAnyNumberAndIsDescribedAllTheSame) {
+  for (const int number : {10, 1000000, -1, std::numeric_limits<int>::min()}) {
+    const Call call = {.kind = Call::Kind::kAllReduce,
+                       .type = static_cast<DataType>(number),
+                       .op = static_cast<ReduceOp>(number),
+                       .count = 4};
+    EXPECT_EQ(Describe(call), "all-reduce of 4 something unknown (something unknown)");
+  }
+}
+
 // Every fault in a group of three and in one of one, before anything is sent: the barrier passes.
 TEST(Arguments, ThatMakeNoSenseAreRefusedAndEndNothing) {
   for (const int size : {1, 3}) {
