@@ -65,8 +65,9 @@ class ByteRingWriterOf {
     // The reader's counter is read only when the last look does not suffice: its cache line stays
     // with the reader meanwhile.
     if (capacity_ - (written_ - read_) < bytes.size()) {
-      read_ = state_->read.load(std::memory_order_acquire);
-      if (written_ - read_ > capacity_) return ByteRingNonsense();
+      const uint64_t read = state_->read.load(std::memory_order_acquire);
+      if (written_ - read > capacity_) return ByteRingNonsense();
+      read_ = read;
     }
     const size_t n = std::min<size_t>(bytes.size(), capacity_ - (written_ - read_));
     if (n == 0) return 0;
@@ -107,8 +108,9 @@ class ByteRingReaderOf {
   // All that has come. DataLoss if the writer's counter makes no sense.
   absl::StatusOr<std::span<const std::byte>> Readable(size_t wanted) {
     if (written_ - read_ < wanted) {
-      written_ = state_->written.load(std::memory_order_acquire);
-      if (written_ - read_ > capacity_) return ByteRingNonsense();
+      const uint64_t written = state_->written.load(std::memory_order_acquire);
+      if (written - read_ > capacity_) return ByteRingNonsense();
+      written_ = written;
     }
     return std::span<const std::byte>(data_ + read_ % capacity_, written_ - read_);
   }
