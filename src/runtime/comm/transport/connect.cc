@@ -1,6 +1,5 @@
 #include "runtime/comm/transport/connect.h"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <utility>
@@ -16,9 +15,6 @@
 namespace tutti::comm {
 namespace {
 
-constexpr absl::Duration kHandshake = absl::Seconds(5);
-constexpr char kPurpose[] = "channel";
-
 // Equal for processes that can reach each other's abstract Unix sockets: same boot of the same
 // machine, same network namespace.
 absl::StatusOr<std::string> ThisHost() {
@@ -32,27 +28,8 @@ absl::StatusOr<std::string> ThisHost() {
 }
 
 Patience Brief(const Patience& patience) {
-  return {base::Deadline::Sooner(patience.deadline, base::Deadline::After(kHandshake)),
+  return {base::Deadline::Sooner(patience.deadline, base::Deadline::After(Arrivals::kHandshake)),
           patience.interrupt};
-}
-
-// The next connection on either listener, and whether it came on the local one.
-absl::StatusOr<std::pair<base::UniqueFd, bool>> AcceptAny(const Listeners& listeners,
-                                                          const Patience& patience) {
-  const Patience now{base::Deadline::After(absl::ZeroDuration())};
-  while (true) {
-    for (const bool local : {false, true}) {
-      auto socket = Accept(local ? listeners.local.get() : listeners.tcp.get(), now);
-      if (socket.ok()) return std::make_pair(*std::move(socket), local);
-      if (!absl::IsDeadlineExceeded(socket.status())) return socket.status();
-    }
-    pollfd polled[3] = {{listeners.tcp.get(), POLLIN, 0},
-                        {listeners.local.get(), POLLIN, 0},
-                        {patience.interrupt, POLLIN, 0}};
-    ::poll(polled, 3, patience.deadline.RemainingMillis());
-    if (polled[2].revents != 0) return absl::CancelledError("interrupted");
-    if (patience.deadline.Expired()) return absl::DeadlineExceededError("nobody came in time");
-  }
 }
 
 }  // namespace
@@ -77,9 +54,9 @@ Connector::Connector(Table table, int rank, std::string token, Listeners listene
     : table_(std::move(table)),
       rank_(rank),
       token_(std::move(token)),
-      listeners_(std::move(listeners)),
       reached_(table_.ranks.size(), false),
-      kept_(table_.ranks.size()) {}
+      kept_(table_.ranks.size()),
+      arrivals_(token_, std::move(listeners)) {}
 
 absl::StatusOr<std::unique_ptr<Connector>> Connector::Make(Table table, int rank, std::string token,
                                                            Listeners listeners) {
@@ -124,7 +101,8 @@ absl::StatusOr<base::UniqueFd> Connector::OpenOne(int peer, const Route& route,
           ? ConnectLocal(other.local_name, patience)
           : Connect({other.address, other.port}, table_.ranks[rank_].address, patience);
   TUTTI_RETURN_IF_ERROR(socket.status());
-  TUTTI_RETURN_IF_ERROR(Authenticate(socket->get(), Side::kOpener, token_, kPurpose, patience));
+  TUTTI_RETURN_IF_ERROR(
+      Authenticate(socket->get(), Side::kOpener, token_, kChannelPurpose, patience));
   TUTTI_RETURN_IF_ERROR(SendMessage(socket->get(), Link{table_.group, rank_, peer}, patience));
   return socket;
 }
@@ -142,39 +120,38 @@ absl::StatusOr<std::unique_ptr<Channel>> Connector::Open(int peer, const Patienc
 
 absl::Status Connector::Await(int peer, const Patience& patience) {
   while (kept_[peer] == nullptr) {
-    auto next = AcceptAny(listeners_, patience);
+    auto next = arrivals_.Next(patience);
     if (absl::IsDeadlineExceeded(next.status())) {
       return ErrorAboutRank(peer, absl::StatusCode::kDeadlineExceeded,
                             absl::StrCat("rank ", peer, " did not connect to rank ", rank_));
     }
     TUTTI_RETURN_IF_ERROR(next.status());
     // Strangers are overlooked.
-    Admit(std::move(next->first), next->second, Brief(patience)).IgnoreError();
+    Admit(*std::move(next), Brief(patience)).IgnoreError();
   }
   return absl::OkStatus();
 }
 
-absl::Status Connector::Admit(base::UniqueFd socket, bool local, const Patience& patience) {
-  TUTTI_RETURN_IF_ERROR(Authenticate(socket.get(), Side::kListener, token_, kPurpose, patience));
-  TUTTI_ASSIGN_OR_RETURN(const Message message,
-                         ReceiveMessage(socket.get(), kLongestSmallMessage, patience));
-  const Link* link = std::get_if<Link>(&message);
-  if (link == nullptr || link->group != table_.group || link->to != rank_ || link->from <= rank_ ||
-      link->from >= static_cast<int>(table_.ranks.size()) || reached_[link->from]) {
+absl::Status Connector::Admit(Arrivals::Arrival arrival, const Patience& patience) {
+  const Link& link = arrival.link;
+  if (link.group != table_.group || link.to != rank_ || link.from <= rank_ ||
+      link.from >= static_cast<int>(table_.ranks.size()) || reached_[link.from]) {
     return absl::InvalidArgumentError("a connection of another group");
   }
   TUTTI_ASSIGN_OR_RETURN(const Route route,
-                         RouteBetween(table_.ranks[rank_], table_.ranks[link->from]));
-  if ((route.kind == Route::Kind::kSharedMemory) != local) {
+                         RouteBetween(table_.ranks[rank_], table_.ranks[link.from]));
+  if ((route.kind == Route::Kind::kSharedMemory) != arrival.local) {
     return absl::InvalidArgumentError("it came over the wrong transport");
   }
-  std::vector<base::UniqueFd>& sockets = some_[link->from];
-  sockets.push_back(std::move(socket));
-  if (static_cast<int>(sockets.size()) < route.Connections()) return absl::OkStatus();
-  auto all = std::move(some_.extract(link->from).mapped());
-  TUTTI_ASSIGN_OR_RETURN(kept_[link->from],
+  auto& some = some_[link.from];
+  some[arrival.number] = std::move(arrival.socket);
+  if (static_cast<int>(some.size()) < route.Connections()) return absl::OkStatus();
+  std::vector<base::UniqueFd> all;
+  for (auto& [number, socket] : some) all.push_back(std::move(socket));
+  some_.erase(link.from);
+  TUTTI_ASSIGN_OR_RETURN(kept_[link.from],
                          MakeChannel(route, std::move(all), Side::kListener, token_, patience));
-  reached_[link->from] = true;
+  reached_[link.from] = true;
   return absl::OkStatus();
 }
 

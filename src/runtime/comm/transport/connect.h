@@ -12,16 +12,11 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/rendezvous/message.h"
 #include "runtime/comm/rendezvous/socket.h"
+#include "runtime/comm/transport/arrivals.h"
 #include "runtime/comm/transport/route.h"
 #include "runtime/comm/transport/transport.h"
 
 namespace tutti::comm {
-
-// Where the ranks of higher number will connect to. Opened before the rendezvous, told in Hello.
-struct Listeners {
-  base::UniqueFd tcp;
-  base::UniqueFd local;
-};
 
 // Fills in `hello`'s address, port, local_name, host, encrypt and streams.
 absl::StatusOr<Listeners> OpenListeners(const GroupOptions& options, Hello& hello);
@@ -61,16 +56,17 @@ class Connector {
   Connector(Table table, int rank, std::string token, Listeners listeners);
   absl::StatusOr<std::unique_ptr<Channel>> Open(int peer, const Patience& patience);
   absl::Status Await(int peer, const Patience& patience);
-  absl::Status Admit(base::UniqueFd socket, bool local, const Patience& patience);
+  absl::Status Admit(Arrivals::Arrival arrival, const Patience& patience);
   absl::StatusOr<base::UniqueFd> OpenOne(int peer, const Route& route, const Patience& patience);
 
   const Table table_;
   const int rank_;
   const std::string token_;
-  const Listeners listeners_;
   std::vector<bool> reached_;
-  std::vector<std::unique_ptr<Channel>> kept_;       // came before they were asked for
-  std::map<int, std::vector<base::UniqueFd>> some_;  // not yet as many as the route takes
+  std::vector<std::unique_ptr<Channel>> kept_;  // came before they were asked for
+  // Not yet as many as the route takes, in the order in which they came.
+  std::map<int, std::map<uint64_t, base::UniqueFd>> some_;
+  Arrivals arrivals_;
 };
 
 }  // namespace tutti::comm
