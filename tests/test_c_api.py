@@ -124,6 +124,15 @@ def test_the_timeline_is_a_chrome_trace_at_any_moment(tmp_path):
         assert depth == 0 or name == "killed-0"
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_nccl_is_there_when_its_library_is(there):
+    fake = next((BIN.parent / "src/runtime/comm").glob("libtutti_fake_nccl.so"))
+    code = f"import ctypes; print(ctypes.CDLL({str(LIBRARY)!r}).tutti_comm_built_with(b'nccl'))"
+    environment = {**os.environ, "TUTTI_NCCL_LIBRARY": str(fake if there else "/nowhere/libnccl.so.2")}
+    answer = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
+    assert answer == ("1\n" if there else "0\n")
+
+
 def test_stalls_are_told_to_a_callback():
     outputs = run_ranks("stall", 2)
     assert 'tensor "late" has waited' in outputs[0] and "for rank 1" in outputs[0]

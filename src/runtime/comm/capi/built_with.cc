@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "runtime/comm/capi/boundary.h"
+#include "runtime/comm/collective/nccl/nccl_library.h"
 #ifdef TUTTI_HAS_UCX
 #include "runtime/comm/transport/ucx_library.h"
 #endif
@@ -23,12 +24,11 @@ int tutti_comm_built_with(const char* what) {
   for (const char* const always : {"shm", "tcp", "tls"}) {
     if (std::strcmp(what, always) == 0) return 1;
   }
-  int has = 0;
-  if (std::strcmp(what, "ucx") == 0) {
-    tutti::comm::capi::Guard([&] {
-      has = HasUcx() ? 1 : 0;
-      return absl::OkStatus();
-    });
-  }
-  return has;
+  bool has = false;
+  tutti::comm::capi::Guard([&] {
+    if (std::strcmp(what, "ucx") == 0) has = HasUcx();
+    if (std::strcmp(what, "nccl") == 0) has = tutti::comm::NcclLibrary::Load().ok();
+    return absl::OkStatus();
+  });
+  return has ? 1 : 0;
 }
