@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -16,6 +17,10 @@
 #include "runtime/comm/capi/handles.h"
 #include "runtime/comm/capi/tutti_comm.h"
 #include "runtime/comm/communicator.h"
+
+namespace tutti::comm {
+class CompressedAllReduce;
+}
 
 namespace tutti::comm::capi {
 
@@ -85,6 +90,8 @@ struct GroupHandle {
   std::mutex busy;
   std::shared_ptr<Communicator> group;
   bool had_session = false;
+  // By encoding, made when first called for; they stand on the group.
+  std::array<std::shared_ptr<CompressedAllReduce>, 3> encoded;
 };
 
 // What a handle stands for, as its type.
@@ -101,7 +108,7 @@ absl::StatusOr<std::shared_ptr<T>> Take(HandleKind kind, uint64_t handle) {
 
 // Runs `body` on a group that no other thread is calling.
 template <typename Body>
-tutti_comm_status OnGroup(tutti_comm_group handle, const Body& body) noexcept {
+tutti_comm_status OnGroupHandle(tutti_comm_group handle, const Body& body) noexcept {
   return Guard([&]() -> absl::Status {
     TUTTI_ASSIGN_OR_RETURN(const std::shared_ptr<GroupHandle> held,
                            Get<GroupHandle>(HandleKind::kGroup, handle));
@@ -110,8 +117,12 @@ tutti_comm_status OnGroup(tutti_comm_group handle, const Body& body) noexcept {
       return absl::FailedPreconditionError("another thread is calling this group");
     }
     if (held->group == nullptr) return absl::InvalidArgumentError("the group was left");
-    return body(*held->group);
+    return body(*held);
   });
+}
+template <typename Body>
+tutti_comm_status OnGroup(tutti_comm_group handle, const Body& body) noexcept {
+  return OnGroupHandle(handle, [&](GroupHandle& held) { return body(*held.group); });
 }
 
 }  // namespace tutti::comm::capi

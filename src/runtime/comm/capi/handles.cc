@@ -19,6 +19,8 @@ const char* NameOf(HandleKind kind) {
       return "operation";
     case HandleKind::kBuffer:
       return "buffer";
+    case HandleKind::kFeedback:
+      return "feedback";
   }
   return "";
 }

@@ -12,7 +12,13 @@
 namespace tutti::comm::capi {
 
 // In the top byte of a handle.
-enum class HandleKind : uint8_t { kGroup = 1, kSession = 2, kOperation = 3, kBuffer = 4 };
+enum class HandleKind : uint8_t {
+  kGroup = 1,
+  kSession = 2,
+  kOperation = 3,
+  kBuffer = 4,
+  kFeedback = 5
+};
 
 class Handles {
  public:
