@@ -11,15 +11,23 @@
 
 namespace tutti::comm {
 
-#define TUTTI_UCX_FUNCTIONS(X)                                                                  \
-  X(ucp_config_read)                                                                            \
-  X(ucp_config_modify)                                                                          \
-  X(ucp_config_release)                                                                         \
-  X(ucp_init_version) X(ucp_cleanup) X(ucp_worker_create) X(ucp_worker_destroy)                 \
-      X(ucp_worker_get_address) X(ucp_worker_release_address) X(ucp_worker_get_efd)             \
-          X(ucp_worker_arm) X(ucp_worker_progress) X(ucp_ep_create) X(ucp_stream_send_nbx)      \
-              X(ucp_stream_recv_data_nb) X(ucp_stream_data_release) X(ucp_request_check_status) \
-                  X(ucp_request_free) X(ucs_status_string)
+#define TUTTI_UCX_FUNCTIONS(X)  \
+  X(ucp_config_read)            \
+  X(ucp_config_modify)          \
+  X(ucp_config_release)         \
+  X(ucp_init_version)           \
+  X(ucp_cleanup)                \
+  X(ucp_worker_create)          \
+  X(ucp_worker_destroy)         \
+  X(ucp_worker_get_address)     \
+  X(ucp_worker_release_address) \
+  X(ucp_worker_get_efd)         \
+  X(ucp_worker_arm)             \
+  X(ucp_worker_progress)        \
+  X(ucp_ep_create)              \
+  X(ucp_stream_send_nbx)        \
+  X(ucp_stream_recv_data_nb)    \
+  X(ucp_stream_data_release) X(ucp_request_check_status) X(ucp_request_free) X(ucs_status_string)
 
 struct UcxLibrary {
 #define TUTTI_UCX_MEMBER(name) decltype(&::name) name = nullptr;
