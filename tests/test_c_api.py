@@ -13,6 +13,7 @@ from conftest import BIN, ROOT
 
 LIBRARY = BIN.parent / "lib" / "libtutti_comm.so"
 HEADER = ROOT / "src/runtime/comm/capi/tutti_comm.h"
+FAKE_NCCL = BIN.parent / "src/runtime/comm/libtutti_fake_nccl.so"
 RANK = pathlib.Path(__file__).with_name("c_api_rank.py")
 
 
@@ -47,14 +48,13 @@ def test_only_the_c_abi_leaves_the_library():
 
 def test_the_programs_call_every_function_of_the_header(tmp_path):
     """A call is seen where the loader binds it, which it does at the first one."""
-    environment = {**os.environ, "LD_DEBUG": "bindings", "LD_DEBUG_OUTPUT": str(tmp_path / "bound")}
+    environment = {**with_nccl(), "LD_DEBUG": "bindings", "LD_DEBUG_OUTPUT": str(tmp_path / "bound")}
     environment.pop("LD_BIND_NOW", None)
-    for program in ("c_ranks 2", "c_elastic " + str(tmp_path)):
-        name, argument = program.split(" ", 1)
+    for name, argument in (("c_ranks", "2"), ("c_elastic", str(tmp_path)), ("c_device", str(free_port()))):
         subprocess.run([BIN / name, argument], env=environment, stdout=subprocess.PIPE, timeout=90, check=True)
     called = set()
     for file in tmp_path.glob("bound.*"):
-        called |= set(re.findall(r"binding file \S*/c_(?:ranks|elastic) .*: normal symbol `(tutti_comm_[a-z_]+)'", file.read_text()))
+        called |= set(re.findall(r"binding file \S*/c_(?:ranks|elastic|device) .*: normal symbol `(tutti_comm_[a-z_]+)'", file.read_text()))
     assert declared_functions() - called == set()
 
 
@@ -124,12 +124,38 @@ def test_the_timeline_is_a_chrome_trace_at_any_moment(tmp_path):
         assert depth == 0 or name == "killed-0"
 
 
+def with_nccl(there=True):
+    """The environment in which the library finds the stand-in for NCCL, or none."""
+    library = FAKE_NCCL if there else "/nowhere/libnccl.so.2"
+    return {**os.environ, "TUTTI_NCCL_LIBRARY": str(library)}
+
+
+def test_gpu_collectives_go_through_nccl():
+    result = subprocess.run([BIN / "c_device", str(free_port())], env=with_nccl(), capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    assert sorted(result.stdout.splitlines()) == ["rank 0 ok", "rank 1 ok"]
+
+
+def test_gpu_collectives_say_that_nccl_is_not_there_and_leave_the_group_whole():
+    result = subprocess.run([BIN / "c_device", str(free_port())], env=with_nccl(False), capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    for rank, line in enumerate(sorted(result.stdout.splitlines())):
+        assert line.startswith(f"rank {rank}: NCCL is not there: "), line
+
+
+def test_a_rank_that_has_nccl_does_not_wait_for_one_that_has_not():
+    port = str(free_port())
+    ranks = [subprocess.Popen([BIN / "c_device", port, str(rank)], env=with_nccl(rank == 0), stdout=subprocess.PIPE, text=True)
+             for rank in range(2)]
+    outputs = [rank.communicate(timeout=60)[0] for rank in ranks]
+    assert outputs[0] == "rank 0: NCCL is not there on every rank\n"
+    assert outputs[1].startswith("rank 1: NCCL is not there: "), outputs[1]
+
+
 @pytest.mark.parametrize("there", [True, False])
 def test_nccl_is_there_when_its_library_is(there):
-    fake = next((BIN.parent / "src/runtime/comm").glob("libtutti_fake_nccl.so"))
     code = f"import ctypes; print(ctypes.CDLL({str(LIBRARY)!r}).tutti_comm_built_with(b'nccl'))"
-    environment = {**os.environ, "TUTTI_NCCL_LIBRARY": str(fake if there else "/nowhere/libnccl.so.2")}
-    answer = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
+    answer = subprocess.run([sys.executable, "-c", code], env=with_nccl(there), capture_output=True, text=True, check=True).stdout
     assert answer == ("1\n" if there else "0\n")
 
 

@@ -20,7 +20,8 @@
 
 namespace tutti::comm {
 class CompressedAllReduce;
-}
+class NcclGroup;
+}  // namespace tutti::comm
 
 namespace tutti::comm::capi {
 
@@ -90,8 +91,11 @@ struct GroupHandle {
   std::mutex busy;
   std::shared_ptr<Communicator> group;
   bool had_session = false;
-  // By encoding, made when first called for; they stand on the group.
-  std::array<std::shared_ptr<CompressedAllReduce>, 3> encoded;
+  // What stands on the group, and goes before it. Made when first called for.
+  struct OnTop {
+    std::array<std::shared_ptr<CompressedAllReduce>, 3> encoded;  // by encoding
+    std::shared_ptr<NcclGroup> device;
+  } on_top;
 };
 
 // What a handle stands for, as its type.

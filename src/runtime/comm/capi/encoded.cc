@@ -25,7 +25,7 @@ absl::StatusOr<CompressedAllReduce*> For(tutti_comm_encoding encoding, GroupHand
   if (encoding < 0 || encoding > TUTTI_COMM_ENCODING_INT8) {
     return absl::InvalidArgumentError(absl::StrCat("there is no encoding ", encoding));
   }
-  auto& made = held.encoded[encoding];
+  auto& made = held.on_top.encoded[encoding];
   if (made == nullptr)
     made = std::make_shared<CompressedAllReduce>(static_cast<Encoding>(encoding));
   return made.get();

@@ -128,7 +128,7 @@ tutti_comm_status tutti_comm_group_leave(tutti_comm_group group) {
   return Guard([&]() -> absl::Status {
     TUTTI_ASSIGN_OR_RETURN(const auto held, Take<GroupHandle>(HandleKind::kGroup, group));
     const std::lock_guard<std::mutex> lock(held->busy);
-    held->encoded = {};
+    held->on_top = {};
     held->group.reset();
     return absl::OkStatus();
   });
@@ -250,9 +250,9 @@ tutti_comm_status tutti_comm_group_reform(tutti_comm_group group, int32_t least,
     if (most > 0) terms.most = most;
     terms.gather = Seconds(gather);
     terms.patience = Seconds(std::max(patience, 0.0));
+    held->on_top = {};
     TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> formed, held->group->Reform(terms));
     *next = Open(std::move(formed));
-    held->encoded = {};
     held->group.reset();
     return Take<GroupHandle>(HandleKind::kGroup, group).status();
   });

@@ -96,7 +96,7 @@ tutti_comm_status tutti_comm_session_start(tutti_comm_group group,
           "a session has stood on this group: re-form it, or take a subgroup, for another");
     }
     TUTTI_RETURN_IF_ERROR(Take<GroupHandle>(HandleKind::kGroup, group).status());
-    held->encoded = {};
+    held->on_top = {};
     const int rank = held->group->rank();
     *session = Handles::Global().Add(
         HandleKind::kSession, std::shared_ptr<Negotiation>(

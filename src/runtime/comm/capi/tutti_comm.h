@@ -232,6 +232,33 @@ tutti_comm_status tutti_comm_group_waiting(tutti_comm_group group, int32_t* newc
 tutti_comm_status tutti_comm_group_join_running(const tutti_comm_group_options* options,
                                                 double timeout, tutti_comm_group* group);
 
+/* On GPUs, by NCCL, for CUDA memory: collectives of the group, which bring NCCL up at the first
+ * (TUTTI_COMM_FAILED_PRECONDITION on all ranks if it is not there on one). They put work on
+ * `stream`, a cudaStream_t, and return when NCCL has taken it. The device that is current at the
+ * first call has to be at all. Not of int16; no Adasum. An error ends NCCL's part of the group. */
+tutti_comm_status tutti_comm_device_all_reduce(tutti_comm_group group, const void* input,
+                                               void* output, size_t count, tutti_comm_type type,
+                                               tutti_comm_op op, void* stream, double timeout);
+/* size * count elements into this rank's `count`. */
+tutti_comm_status tutti_comm_device_reduce_scatter(tutti_comm_group group, const void* input,
+                                                   void* output, size_t count, tutti_comm_type type,
+                                                   tutti_comm_op op, void* stream, double timeout);
+tutti_comm_status tutti_comm_device_broadcast(tutti_comm_group group, void* data, size_t bytes,
+                                              int32_t root, void* stream, double timeout);
+tutti_comm_status tutti_comm_device_all_gather(tutti_comm_group group, const void* input,
+                                               size_t bytes, void* output, void* stream,
+                                               double timeout);
+tutti_comm_status tutti_comm_device_send(tutti_comm_group group, const void* data, size_t bytes,
+                                         int32_t to, void* stream, double timeout);
+tutti_comm_status tutti_comm_device_receive(tutti_comm_group group, void* data, size_t bytes,
+                                            int32_t from, void* stream, double timeout);
+/* Until done(context), called again and again on this thread, is not 0 (a cudaEventQuery is no
+ * longer cudaErrorNotReady). To be preferred to cudaStreamSynchronize, which a lost rank leaves
+ * waiting for ever: this ends NCCL's work then and names the rank. */
+typedef int32_t (*tutti_comm_query_callback)(void* context);
+tutti_comm_status tutti_comm_device_await(tutti_comm_group group, tutti_comm_query_callback done,
+                                          void* context, double timeout);
+
 /* Memory that the other ranks of the node reach, so that collectives on it copy less. Zero at
  * first. Valid until it is freed, also when the group is gone. */
 typedef uint64_t tutti_comm_buffer;
