@@ -22,9 +22,12 @@ std::string Quoted(const Request& request) {
 // What no rank of ours sends.
 bool IsSane(const Announcement& announcement, const Request& request) {
   const size_t rows = request.kind == Kind::kAllGather ? request.parts.size() : 0;
-  return (announcement.id != 0 || Check(request).ok()) && announcement.rows.size() == rows &&
-         std::all_of(announcement.rows.begin(), announcement.rows.end(),
-                     [](int64_t value) { return value >= 0; });
+  if (announcement.rows.size() != rows) return false;
+  if (announcement.id == 0 && !Check(request).ok()) return false;
+  for (size_t i = 0; i < rows; ++i) {
+    if (!AreRows(request.parts[i], announcement.rows[i])) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -100,7 +103,8 @@ void Coordinator::Announce(int from, const Announcement& announcement, absl::Dur
   if (tensor->announced[*index]) return;
   if (options_.on_announced) options_.on_announced(request.name, from);
   Record(from, *index, announcement, *tensor);
-  if (tensor->request.kind != Kind::kJoin) return Settle(*tensor, now);
+  const bool joins = announcement.id == 0 && announcement.request.kind == Kind::kJoin;
+  if (!joins || tensor->request.kind != Kind::kJoin) return Settle(*tensor, now);
   set->second.joined[*index] = true;
   set->second.last_joined = from;
   SettleAll(set->first, now);
@@ -152,8 +156,7 @@ bool Coordinator::IsComplete(const Tensor& tensor, const ProcessSet& set) const 
 std::string Coordinator::Objection(const Tensor& tensor, const ProcessSet& set) const {
   const Request& request = tensor.request;
   if (!tensor.conflict.empty()) return tensor.conflict;
-  if (tensor.count < set.ranks.size() && request.kind != Kind::kAllReduce &&
-      request.kind != Kind::kBarrier) {
+  if (tensor.count < set.ranks.size() && !IsRunBesideJoined(request.kind)) {
     const auto joined = std::find(set.joined.begin(), set.joined.end(), true) - set.joined.begin();
     return absl::StrCat("rank ", set.ranks[joined], " has joined, and there is no ",
                         NameOf(request.kind), " without it");
@@ -191,16 +194,17 @@ void Coordinator::MakeReady(Tensor& tensor, ProcessSet& set, absl::Duration now)
   set.urgent = set.urgent || !IsFusable(tensor.request) || bytes >= kWorthAlone;
 }
 
-// Only those who wait for it are told.
+// Only those who wait for it are told. Who has announced a join that fails has not joined.
 void Coordinator::Fail(Tensor& tensor, absl::StatusCode code, absl::string_view text, int blamed) {
-  const ProcessSet& set = sets_.at(tensor.request.set);
+  ProcessSet& set = sets_.at(tensor.request.set);
+  if (tensor.request.kind == Kind::kJoin) set.joined.assign(set.ranks.size(), false);
   Response response;
   response.set = tensor.request.set;
   Unit& unit = response.units.emplace_back();
   unit.full = true;
   unit.request = tensor.request;
   unit.code = code;
-  unit.error = absl::StrCat(Quoted(tensor.request), ": ", text);
+  unit.error = absl::StrCat(Quoted(tensor.request), ": ", text).substr(0, kLongestError);
   unit.blamed = blamed;
   for (size_t i = 0; i < set.ranks.size(); ++i) {
     if (tensor.announced[i] && !left_[set.ranks[i]]) Tell(set.ranks[i], response);

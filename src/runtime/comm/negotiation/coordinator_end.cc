@@ -22,7 +22,8 @@ void Coordinator::OnLeft(int rank, absl::Duration now) {
 void Coordinator::Finish(const End& end) {
   if (std::exchange(finished_, true)) return;
   for (int rank = 0; rank < options_.size; ++rank) {
-    outgoing_[rank].end = end;
+    End& told = outgoing_[rank].end.emplace(end);
+    told.text.resize(std::min(told.text.size(), kLongestError));
   }
 }
 

@@ -7,6 +7,8 @@
 #include <map>
 #include <random>
 
+#include "runtime/comm/negotiation/arbitrary_ranks.h"
+
 namespace tutti::comm {
 namespace {
 
@@ -361,6 +363,61 @@ TEST(CoordinatorTest, WhatNeedsEveryRankFailsBesideAJoinedOne) {
     EXPECT_THAT(world.Told(1), ElementsAre(HasSubstr("rank 0 has joined")));
     EXPECT_THAT(world.Told(0), IsEmpty());
   }
+}
+
+TEST(CoordinatorTest, WhoseJoinFailsHasNotJoined) {
+  World world(2);
+  world.Announce(0, Plain(Kind::kJoin, "join"));
+  world.Announce(1, Sum("join"));
+  EXPECT_THAT(world.Told(0), ElementsAre(HasSubstr("rank 0 asks for a join, but rank 1")));
+  world.Announce(1, Sum("a"));
+  world.Told(1);
+  EXPECT_THAT(world.Told(0), IsEmpty()) << "it is waited for";
+  world.Announce(0, Sum("a"));
+  EXPECT_THAT(world.Told(0), ElementsAre("a"));
+}
+
+TEST(CoordinatorTest, NoProcessSetIsAddedOrRemovedFromWithinOne) {
+  World world(2);
+  Request add = Plain(Kind::kAddSet, "add");
+  add.ranks = {0};
+  world.AnnounceAll(add);
+  world.Told(0);
+  Request remove = Plain(Kind::kRemoveSet, "remove");
+  remove.set = remove.root = 1;
+  world.Announce(0, remove);
+  EXPECT_THAT(world.Told(0), ElementsAre(HasSubstr("it makes no sense")));
+  add.set = 1;
+  add.ranks = {1};
+  world.Announce(0, add);
+  EXPECT_THAT(world.Told(0), ElementsAre(HasSubstr("it makes no sense")));
+  Request inside = Sum("a");
+  inside.set = 1;
+  world.Announce(0, inside);
+  EXPECT_THAT(world.Told(0), ElementsAre("a")) << "the set is still there";
+}
+
+TEST(CoordinatorTest, MoreRowsThanThereIsMemoryMakeNoSense) {
+  World world(2);
+  Request gather = Sum("g", {0, 4});
+  gather.kind = Kind::kAllGather;
+  for (const int64_t rows : {int64_t{-1}, INT64_MAX, int64_t{1} << 60}) {
+    world.Announce(0, gather, {rows});
+    EXPECT_THAT(world.Told(0), ElementsAre(HasSubstr("it makes no sense"))) << rows;
+  }
+}
+
+TEST(CoordinatorTest, WhateverRanksAskForItFailsNowhereAndIsUnderstood) {
+  int added = 0, removed = 0;
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    std::mt19937 random(seed);
+    ArbitraryRanks ranks([&](uint32_t below) { return static_cast<uint32_t>(random()) % below; });
+    for (int step = 0; step < 200; ++step) ASSERT_TRUE(ranks.Step()) << "seed " << seed;
+    added += ranks.sets_added();
+    removed += ranks.sets_removed();
+  }
+  EXPECT_GT(added, 100) << "or it tells little";
+  EXPECT_GT(removed, 100);
 }
 
 TEST(CoordinatorTest, ProcessSetsAreIndependentAndToldToTheirRanksAlone) {

@@ -32,8 +32,9 @@ absl::Status CheckMemory(const Submission& submission) {
   for (size_t i = 0; i < parts; ++i) {
     Part part = request.parts[i];
     if (has_rows) {
-      TUTTI_RETURN_IF_ERROR(Expect(part.shape[0] == 0 && submission.rows[i] >= 0,
-                                   "rows are told beside the shape, and not negative"));
+      TUTTI_RETURN_IF_ERROR(Expect(part.shape[0] == 0 && AreRows(part, submission.rows[i]),
+                                   "rows are told beside the shape, neither negative nor more "
+                                   "than there are"));
       part.shape[0] = submission.rows[i];
     }
     TUTTI_RETURN_IF_ERROR(
@@ -87,7 +88,7 @@ absl::Status Engine::CheckSubmission(const Submission& submission) const {
 
 OperationOr Engine::Submit(Submission submission) {
   Request& request = submission.request;
-  if (request.name.empty()) request.name = NextName(request);
+  if (request.name.empty() || request.kind == Kind::kJoin) request.name = NextName(request);
   const absl::Status fault = CheckSubmission(submission);
   if (!fault.ok()) {
     return base::Annotate(fault, absl::StrCat("tensor \"", request.name, "\""));

@@ -10,13 +10,14 @@ namespace tutti::comm {
 namespace {
 
 constexpr int64_t kMostBytes = int64_t{1} << 50;
+constexpr int64_t kMostFromOne = int64_t{1} << 46;  // as many ranks as there may be: no overflow
 
 bool Reduces(Kind kind) { return kind == Kind::kAllReduce || kind == Kind::kReduceScatter; }
 bool HasRows(Kind kind) { return kind == Kind::kAllGather || kind == Kind::kAllToAll; }
 
 std::string Text(const Part& part, bool any_rows) {
   std::string shape = absl::StrJoin(part.shape, ",");
-  if (any_rows && !part.shape.empty()) shape.replace(0, 1, "*");
+  if (any_rows) shape = absl::StrCat("*", shape.substr(std::min(shape.find(','), shape.size())));
   return absl::StrCat(NameOf(part.type), "[", shape, "]");
 }
 
@@ -121,6 +122,15 @@ size_t MessageBytes(const Request& request) {
   return bytes;
 }
 
+bool AreRows(const Part& part, int64_t rows) {
+  if (part.shape.empty() || rows < 0 || rows > kMostFromOne) return false;
+  Part row = part;
+  row.shape[0] = 1;
+  return rows == 0 || static_cast<int64_t>(Bytes(row)) <= kMostFromOne / rows;
+}
+
+bool IsRunBesideJoined(Kind kind) { return kind == Kind::kAllReduce || kind == Kind::kBarrier; }
+
 bool IsFusable(const Request& request) {
   return request.kind == Kind::kBroadcast ||
          (request.kind == Kind::kAllReduce && request.op != ReduceOp::kAdasum);
@@ -141,6 +151,15 @@ absl::Status Check(const Request& request) {
         absl::StrCat("a group of ", request.parts.size(), " tensors; ", kMostParts, " at most"));
   }
   for (const Part& part : request.parts) TUTTI_RETURN_IF_ERROR(CheckPart(part, request.kind));
+  if (Bytes(request) > static_cast<size_t>(kMostBytes)) {
+    return absl::InvalidArgumentError("more bytes in one group than there are");
+  }
+  if (request.kind >= Kind::kAddSet && request.set != kWorldSet) {
+    return absl::InvalidArgumentError("process sets are added and removed by all ranks");
+  }
+  if (request.kind == Kind::kJoin && request.name != NameOf(Kind::kJoin)) {
+    return absl::InvalidArgumentError("a join has one name");
+  }
   return Reduces(request.kind) ? CheckOperation(request) : absl::OkStatus();
 }
 
