@@ -135,16 +135,15 @@ void Engine::Follow(Orders orders) {
 void Engine::Queue(Response response) {
   Executor::Job job;
   const auto timeline = timeline_.get();
-  bool anything = false;
+  job.joined = submissions_.Joined(response.set);
   for (const Unit& unit : response.units) {
     job.tasks.push_back(submissions_.Take(response.set, unit));
-    anything = anything || unit.full || job.tasks.back() != nullptr;
     if (timeline == nullptr || job.tasks.back() == nullptr) continue;
     timeline->End(job.tasks.back()->submission.request.name);
     timeline->Begin(job.tasks.back()->submission.request.name, "QUEUE");
   }
   job.response = std::move(response);
-  if (anything) executor_->Push(std::move(job));  // else it was cancelled meanwhile
+  executor_->Push(std::move(job));
 }
 
 void Engine::Tell(const std::vector<Stall>& stalls) {
@@ -186,22 +185,30 @@ std::shared_ptr<Communicator> Engine::GiveBack() {
   return std::move(world_);
 }
 
+// What all ranks agreed on before rank 0 knew that this one leaves is told before its farewell, and
+// the others run it, counting on this one: nothing is cancelled until then.
+void Engine::AwaitFarewell() {
+  std::vector<std::unique_ptr<Task>> cancelled;
+  bool answered = false;
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    answered = changed_.wait_until(lock, base::Deadline::After(peer_timeout_).time_point(),
+                                   [this] { return farewell_ || !end_.ok(); });
+    if (answered) cancelled = submissions_.TakeAll();
+  }
+  Finish(std::move(cancelled), absl::CancelledError("this rank has shut down"));
+  if (!answered) End(absl::CancelledError("this rank has shut down, unanswered by rank 0"));
+}
+
 // False when a collective did not end.
 bool Engine::Stop() {
-  std::vector<std::unique_ptr<Task>> cancelled;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (std::exchange(leaving_, true)) return true;
-    cancelled = submissions_.TakeAll();
     outbox_.leaves = true;
     WakeHerald();
   }
-  Finish(std::move(cancelled), absl::CancelledError("this rank has shut down"));
-  {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait_until(lock, base::Deadline::After(peer_timeout_).time_point(),
-                        [this] { return farewell_ || !end_.ok(); });
-  }
+  AwaitFarewell();
   const bool drained = executor_->Drain(base::Deadline::After(options_.collective_timeout));
   {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -71,6 +71,7 @@ class Engine final : public Negotiation, private Control::Listener {
 
   void Follow(Orders orders);
   void Queue(Response response);  // with the mutex held
+  void AwaitFarewell();
   void Tell(const std::vector<Stall>& stalls);
   // What is not agreed on fails with this, and all that comes; End: what is agreed on too.
   void Refuse(const absl::Status& status);

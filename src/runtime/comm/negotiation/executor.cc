@@ -1,13 +1,16 @@
 #include "runtime/comm/negotiation/executor.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <new>
 #include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/comm/lost_rank.h"
+#include "runtime/comm/negotiation/check_response.h"
 
 namespace tutti::comm {
 
@@ -136,13 +139,15 @@ void Executor::Finish(Job& job, const absl::Status& status) {
 }
 
 void Executor::Execute(Job& job) {
-  const Unit& first = job.response.units[0];
   if (const auto timeline = timeline_->get()) {
     for (const auto& task : job.tasks) {
       if (task != nullptr) timeline->End(task->submission.request.name);  // of the queue
     }
   }
-  if (first.code != absl::StatusCode::kOk) return Finish(job, ErrorOf(first));
+  const std::vector<Unit>& units = job.response.units;
+  if (!units.empty() && units[0].code != absl::StatusCode::kOk) {
+    return Finish(job, ErrorOf(units[0]));
+  }
   absl::Status status;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -157,14 +162,34 @@ absl::Status Executor::RunGuarded(Job& job) {
   try {
     return Run(job);
   } catch (const std::bad_alloc&) {
-    const absl::Status error = absl::ResourceExhaustedError("out of memory in a collective");
-    End(error);
-    events_.on_failed(error);
-    return error;
+    return Abandon(absl::ResourceExhaustedError("out of memory in a collective"));
+  } catch (const std::length_error&) {
+    return Abandon(absl::ResourceExhaustedError("more than any memory in a collective"));
   }
 }
 
+absl::Status Executor::Abandon(const absl::Status& error) {
+  End(error);
+  events_.on_failed(error);
+  return error;
+}
+
+absl::Status Executor::Disbelieve(absl::string_view fault) {
+  return Abandon(ErrorAboutRank(0, absl::StatusCode::kInternal, absl::StrCat("rank 0: ", fault)));
+}
+
+absl::StatusOr<Team*> Executor::TeamOf(const Job& job) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = teams_.find(job.response.set);
+  if (found == teams_.end()) return absl::InternalError("a response in no process set");
+  Team* const team = found->second.get();
+  TUTTI_RETURN_IF_ERROR(CheckResponse(job.response, job.tasks, job.joined, team->ranks, rank_));
+  return team;
+}
+
 absl::Status Executor::Run(Job& job) {
+  const absl::StatusOr<Team*> team = TeamOf(job);
+  if (!team.ok()) return Disbelieve(team.status().message());
   const Request& request =
       job.tasks[0] != nullptr ? job.tasks[0]->submission.request : job.response.units[0].request;
   for (const auto& task : job.tasks) {
@@ -172,39 +197,46 @@ absl::Status Executor::Run(Job& job) {
   }
   if (request.kind == Kind::kJoin) return absl::OkStatus();
   if (request.kind == Kind::kAddSet) return AddSet(job);
-  std::unique_ptr<Team> removed;
-  Team* team = nullptr;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const int set = request.kind == Kind::kRemoveSet ? request.root : job.response.set;
-    team = teams_.at(set).get();
-    if (request.kind == Kind::kRemoveSet) {
-      removed = std::move(teams_.at(set));
-      teams_.erase(set);
-    }
-  }
-  if (removed != nullptr) return absl::OkStatus();
+  if (request.kind == Kind::kRemoveSet) return RemoveSet(request.root);
   const auto timeline = timeline_->get();
   const absl::Status status =
-      RunResponse(*team, job.response, job.tasks, timeline.get(), base::Deadline::After(timeout_));
-  return status.ok() ? status : Judge(status, *team);
+      RunResponse(**team, job.response, job.tasks, timeline.get(), base::Deadline::After(timeout_));
+  return status.ok() ? status : Judge(status, **team);
+}
+
+absl::Status Executor::RemoveSet(int set) {
+  std::unique_ptr<Team> removed;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = teams_.find(set);
+    if (set != kWorldSet && found != teams_.end()) {
+      removed = std::move(found->second);
+      teams_.erase(found);
+    }
+  }
+  if (removed == nullptr) return Disbelieve("it removes no process set");
+  return absl::OkStatus();
 }
 
 absl::Status Executor::AddSet(const Job& job) {
   auto team = std::make_unique<Team>();
-  team->ranks = job.response.units[0].request.ranks;
+  team->ranks = job.tasks[0]->submission.request.ranks;
+  const int64_t number = job.response.value;
   Team* world = nullptr;
+  bool is_new = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     world = teams_.at(kWorldSet).get();
+    is_new = number > 0 && number <= INT32_MAX && !teams_.contains(static_cast<int>(number));
   }
+  if (!is_new) return Disbelieve("it adds a process set by a number that is no new one");
   if (std::binary_search(team->ranks.begin(), team->ranks.end(), rank_)) {
     auto group = world->group->NewGroup(team->ranks, base::Deadline::After(timeout_));
     if (!group.ok()) return Judge(group.status(), *world);
     team->group = *std::move(group);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  teams_[static_cast<int>(job.response.value)] = std::move(team);
+  teams_[static_cast<int>(number)] = std::move(team);
   return absl::OkStatus();
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/negotiation/message.h"
 #include "runtime/comm/negotiation/runner.h"
@@ -30,6 +31,7 @@ class Executor {
   struct Job {
     Response response;
     std::vector<std::unique_ptr<Task>> tasks;  // one a unit; null where this rank has joined
+    bool joined = false;                       // the response's set
   };
   struct Events {
     std::function<void()> on_executed;                            // after every job
@@ -63,7 +65,11 @@ class Executor {
   void Execute(Job& job);
   absl::Status RunGuarded(Job& job);
   absl::Status Run(Job& job);
+  absl::StatusOr<Team*> TeamOf(const Job& job) const;
   absl::Status AddSet(const Job& job);
+  absl::Status RemoveSet(int set);
+  absl::Status Abandon(const absl::Status& error);
+  absl::Status Disbelieve(absl::string_view fault);
   absl::Status Judge(absl::Status error, const Team& team);
   static void Finish(Job& job, const absl::Status& status);
 

@@ -392,6 +392,77 @@ TEST(NegotiationTest, WhoShutsDownIsNamedToThoseWhoNeedIt) {
   });
 }
 
+// What `kind` is of, by name "last", on this rank: one float, or row, that is its rank.
+Submission LastOf(Kind kind, Negotiation& negotiation, Floats& data) {
+  data.assign(kind == Kind::kReduceScatter || kind == Kind::kAllToAll ? negotiation.size() : 1,
+              static_cast<float>(negotiation.rank()));
+  Submission submission = SumOf("last", data);
+  submission.request.kind = kind;
+  submission.request.root = kind == Kind::kBroadcast ? 1 : 0;
+  submission.outputs.clear();
+  if (kind == Kind::kAllGather || kind == Kind::kAllToAll) {
+    submission.request.parts[0].shape[0] = 0;
+    submission.rows = {static_cast<int64_t>(data.size())};
+  }
+  if (kind == Kind::kAllToAll) submission.splits.assign(negotiation.size(), 1);
+  return submission;
+}
+
+// Rank 1 is the last to announce it, and shuts down at once: its turn is still on its way then.
+void ExpectWholeBesideShutdown(Kind kind, bool known, const Floats& expected) {
+  std::atomic<bool> stalled = false;
+  OnEveryRank(OptionsFor(3, Transport::kAuto), [&](int rank, auto group) {
+    ASSERT_TRUE(group.ok()) << group.status();
+    NegotiationOptions options;
+    options.log_stalls = false;
+    options.stall.warning = absl::Milliseconds(20);
+    if (rank == 1) {
+      options.on_stall = [&](const Stall& stall) {
+        if (stall.missing == std::vector<int>{1}) stalled = true;
+      };
+    }
+    const auto negotiation = Negotiation::Start(*std::move(group), options);
+    Floats data;
+    if (known) {
+      ASSERT_TRUE(RunOne(*negotiation, LastOf(kind, *negotiation, data)).ok());
+    }
+    if (rank == 1) stalled = false;
+    const auto deadline = base::Deadline::After(absl::Seconds(30));
+    while (rank == 1 && !stalled && !deadline.Expired()) std::this_thread::yield();
+    const auto last = MustSubmit(*negotiation, LastOf(kind, *negotiation, data));
+    const absl::Status left = rank == 1 ? negotiation->Shutdown() : absl::OkStatus();
+    EXPECT_EQ(left, absl::OkStatus());
+    ASSERT_EQ(last->Wait(Soon()), absl::OkStatus()) << NameOf(kind);
+    const float* const values = static_cast<const float*>(last->outputs()[0].data);
+    EXPECT_EQ(Floats(values, values + expected.size()), expected) << NameOf(kind);
+  });
+}
+
+TEST(NegotiationTest, WhatAllHaveAnnouncedIsRunWholeThoughOneShutsDown) {
+  for (const bool known : {false, true}) {
+    ExpectWholeBesideShutdown(Kind::kAllReduce, known, {3});
+    ExpectWholeBesideShutdown(Kind::kAllGather, known, {0, 1, 2});
+    ExpectWholeBesideShutdown(Kind::kBroadcast, known, {1});
+    ExpectWholeBesideShutdown(Kind::kAllToAll, known, {0, 1, 2});
+    ExpectWholeBesideShutdown(Kind::kReduceScatter, known, {3});
+  }
+}
+
+TEST(NegotiationTest, BesideAJoinedRankWhatNeedsItFailsAndTheGroupLivesOn) {
+  OnRanks(3, [](Negotiation& negotiation) {
+    Floats data;
+    std::shared_ptr<Operation> join;
+    if (negotiation.rank() == 1) join = MustSubmit(negotiation, Of(Kind::kJoin, "any name"));
+    for (const Kind kind : {Kind::kAllGather, Kind::kBroadcast}) {
+      if (join != nullptr) break;
+      const absl::Status status = RunOne(negotiation, LastOf(kind, negotiation, data));
+      EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1 has joined"));
+    }
+    if (join == nullptr) join = MustSubmit(negotiation, Of(Kind::kJoin, ""));
+    EXPECT_EQ(join->Wait(Soon()), absl::OkStatus());
+  });
+}
+
 TEST(NegotiationTest, TheGroupIsGivenBackForPlainCollectives) {
   OnRanks(3, [](Negotiation& negotiation) {
     Floats data(1, 1);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "runtime/comm/lost_rank.h"
 #include "runtime/comm/negotiation/run.h"
 #include "runtime/comm/negotiation/scale.h"
 
@@ -71,6 +72,10 @@ absl::Status Run::AllToAll(Task& task) {
   std::vector<size_t> send(ranks), receive(ranks);
   std::vector<int64_t> shape = part.shape;
   for (size_t rank = 0; rank < ranks; ++rank) {
+    if (!AreRows(part, received[rank])) {
+      return ErrorAboutRank(static_cast<int>(rank), absl::StatusCode::kInternal,
+                            "it sends no number of rows to an all-to-all");
+    }
     send[rank] = static_cast<size_t>(task.submission.splits[rank]) * row_bytes;
     receive[rank] = static_cast<size_t>(received[rank]) * row_bytes;
     shape[0] += received[rank];

@@ -73,6 +73,14 @@ std::vector<std::unique_ptr<Task>> Submissions::TakeAll() {
   return tasks;
 }
 
+bool Submissions::Joined(int set) const {
+  Request join;
+  join.set = set;
+  join.name = NameOf(Kind::kJoin);
+  const auto found = by_key_.find(join.Key());
+  return found != by_key_.end() && found->second.task->submission.request.kind == Kind::kJoin;
+}
+
 std::vector<Waiting> Submissions::WhatWaits(std::vector<int> missing) const {
   std::vector<Waiting> waiting;
   for (const auto& [key, entry] : by_key_) {

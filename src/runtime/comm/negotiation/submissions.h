@@ -25,6 +25,8 @@ class Submissions {
   // The announcements in full of those that were announced by this number.
   std::vector<Announcement> InFull(uint32_t id);
   std::vector<std::unique_ptr<Task>> TakeAll();
+  // Whether a join of that set is outstanding.
+  bool Joined(int set) const;
 
   bool empty() const { return by_key_.empty(); }
   // For the stall inspector.
