@@ -161,13 +161,16 @@ absl::Status NodeAllReduce(NodeTeam& team, std::byte* data, size_t count,
   Reducer reducer(team, reduction, last);
   if (read <= kTiny) return FlatAllReduce(team, all, reducer, deadline);
   // In case that nobody's data can be reached: then they are in the slots already.
+  const std::byte* const slot = team.slot();
   if (read <= kFlat && !team.buffers().Has(all)) CopyToSlot(team.slot(), all);
   const std::vector<size_t> sizes(team.size(), all.size());
   TUTTI_ASSIGN_OR_RETURN(const auto places, team.Locate(data, sizes, deadline));
   const Chunks chunks = Chunks::Even(data, count, SizeOf(reduction.type), team.size());
   if (AllReached(places)) return DirectAllReduce(team, places, chunks, reducer, deadline);
   if (read > kFlat) return StagedAllReduce(team, chunks, reducer, deadline);
-  if (!NoneReached(places)) return FlatAllReduce(team, all, reducer, deadline);
+  // Another phase has gone by where a buffer was new, and somebody may not have copied in.
+  const bool in_slots = NoneReached(places) && team.SlotOf(team.rank()) == slot;
+  if (!in_slots) return FlatAllReduce(team, all, reducer, deadline);
   ReduceSlots(team, all, reducer);
   return absl::OkStatus();
 }
