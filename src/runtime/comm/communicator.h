@@ -98,7 +98,8 @@ class Communicator {
 
   // Memory of this rank that the ranks of its node reach directly: an all-reduce, reduce-scatter,
   // broadcast or all-gather of data in it needs no copy in between (where all ranks' data lie in
-  // such buffers). A call of this rank alone. It may outlive the group and is plain memory then.
+  // such buffers). A call of this rank alone. It may outlive the group and is plain memory then;
+  // also from the first error on, so that ranks that are late cannot write into it any more.
   virtual absl::StatusOr<std::unique_ptr<SharedBuffer>> AllocateShared(size_t bytes) = 0;
 
   // Elastic groups (elastic.h). After a loss, or to let newcomers in: leaves this group, which is

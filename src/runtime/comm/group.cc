@@ -265,8 +265,10 @@ absl::Status Group::End(absl::Status status) {
         absl::StrCat(std::string(status.message()), " (rank ", *lost, " of this group is rank ",
                      whole_[*lost], " of the whole one)"));
   }
-  if (!status.ok()) status_ = status;
-  return status;
+  if (status.ok()) return status;
+  // Ranks that are late may yet write into what this one's caller will use (SharedBuffers).
+  if (team_ != nullptr) team_->buffers().Detach();
+  return status_ = status;
 }
 
 }  // namespace tutti::comm

@@ -39,4 +39,9 @@ class Segment {
   size_t size_ = 0;
 };
 
+// Puts a private view of `file`, which is mapped at `begin`, in its place: the content stays, and
+// nobody else can change it any more. Writes of other threads meanwhile are not lost. The file's
+// pages are given back.
+absl::Status MakePrivate(std::byte* begin, size_t size, int file);
+
 }  // namespace tutti::comm

@@ -1,6 +1,7 @@
 #include "runtime/comm/collective/node/shared_buffers.h"
 
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -75,7 +76,7 @@ class SharedBuffers::Own {
   uint64_t Add(const std::byte* begin, size_t size, int file) {
     const std::lock_guard lock(mutex_);
     const uint64_t number = ++last_;
-    Buffer buffer{number, size, true, true};
+    Buffer buffer{number, size, !detached_, true, file};
     for (size_t rank = 0; rank < letterboxes_.size(); ++rank) {
       if (static_cast<int>(rank) == self_) continue;
       buffer.shared = buffer.shared && Post(letterboxes_[rank].get(), {self_, number, size}, file);
@@ -111,18 +112,34 @@ class SharedBuffers::Own {
     }
   }
 
+  void Detach() {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(detached_, true)) return;
+    for (auto& [begin, buffer] : buffers_) {
+      buffer.shared = false;
+      const absl::Status status =
+          MakePrivate(const_cast<std::byte*>(begin), buffer.size, buffer.file);
+      if (!status.ok()) {
+        spdlog::error("a buffer stays shared with ranks that are lost: {}",
+                      std::string(status.message()));
+      }
+    }
+  }
+
  private:
   struct Buffer {
     uint64_t number;
     size_t size;
     bool shared;
     bool is_new;
+    int file;  // the allocation's
   };
 
   const int self_;
   const std::vector<UniqueFd> letterboxes_;
   std::mutex mutex_;  // guards what follows
   uint64_t last_ = 0;
+  bool detached_ = false;
   std::map<const std::byte*, Buffer> buffers_;  // by their first byte
 };
 
@@ -170,6 +187,8 @@ Whereabouts SharedBuffers::Find(const std::byte* data, size_t bytes) const {
 void SharedBuffers::SetReached(const Whereabouts& own, bool by_all) {
   own_->SetReached(own.buffer, by_all);
 }
+
+void SharedBuffers::Detach() { own_->Detach(); }
 
 absl::StatusOr<std::byte*> SharedBuffers::Reach(int peer, const Whereabouts& where, size_t bytes) {
   auto found = mapped_[peer].find(where.buffer);

@@ -9,6 +9,16 @@
 // When a buffer goes its pages are given back at once, whatever others have mapped, and a letter
 // tells them to unmap it.
 //
+// No rank writes into a buffer when nobody awaits it. Another rank writes there in a collective on
+// it alone, between two phases, the second of which the owner awaits in the same call: after a call
+// that has succeeded nobody writes any more. A call that has failed leaves ranks behind that may
+// yet write, at any time (one that was stopped goes on). So before it returns, Detach puts private
+// pages with the same content in place of all of this rank's buffers: a late write reaches the
+// file, which nobody reads any more. All of them, since a rank can be ahead of what this one knows
+// of a buffer. Other threads may write into buffers meanwhile, and no such write is lost: the new
+// pages are a private view of the same file, which each takes the content over when it is first
+// written to, and the kernel orders that with every other write through this view.
+//
 // SharedBuffers is thread-compatible; the buffers that it has given out may go at any time, on any
 // thread, and may outlive it.
 #pragma once
@@ -50,6 +60,9 @@ class SharedBuffers {
   }
   // All have mapped it, or somebody could not: then it is plain memory from now on.
   void SetReached(const Whereabouts& own, bool by_all);
+
+  // Makes all that was and will be allocated plain memory, which no other rank can write into.
+  void Detach();
 
   // A peer's data, mapped here if that is new. NotFound if it cannot be mapped, DataLoss if it
   // would not lie inside of the buffer. Valid until Tidy.
