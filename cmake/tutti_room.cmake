@@ -1,12 +1,13 @@
-# tutti_room(NAME [DEPS target…] [TEST_DEPS target…] [PCH target])
+# tutti_room(NAME [DEPS target…] [TEST_DEPS target…] [PCH target] [TEST_PROCESSES n])
 #
 # A folder under src/ is a room: the library target tutti_NAME made of every .cc below the folder,
 # the test program tutti_NAME_test made of every *_test.cc, and one fuzz program per *_fuzz.cc.
 # Files that other rooms' tests need (fakes) are named *_fake.cc and are part of the library.
 # PCH names a target whose precompiled header this room reuses; without it, library and tests take
-# the plain ones of cmake/precompiled.cmake.
+# the plain ones of cmake/precompiled.cmake. TEST_PROCESSES: how many share the room's tests and run
+# at once, where tests mostly wait.
 function(tutti_room name)
-  cmake_parse_arguments(ARG "" "PCH" "DEPS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PCH;TEST_PROCESSES" "DEPS;TEST_DEPS" ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(sources ${all})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|benchmark)\\.cc$")
@@ -35,8 +36,13 @@ function(tutti_room name)
     target_link_libraries(${target}_test PRIVATE ${target} ${ARG_TEST_DEPS} GTest::gmock
                           GTest::gtest_main)
     tutti_reuse_pch(${target}_test ${test_pch})
-    add_test(NAME ${name} COMMAND ${target}_test
-             --gtest_output=json:${CMAKE_BINARY_DIR}/test-results/${name}.json)
+    set(results ${CMAKE_BINARY_DIR}/test-results/${name})
+    if(ARG_TEST_PROCESSES)
+      add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/tools/run-shards ${ARG_TEST_PROCESSES}
+               $<TARGET_FILE:${target}_test> ${results})
+    else()
+      add_test(NAME ${name} COMMAND ${target}_test --gtest_output=json:${results}.json)
+    endif()
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)
   endif()
 

@@ -20,9 +20,9 @@ inline base::Deadline Soon() { return base::Deadline::After(absl::Seconds(60)); 
 // below the range of ports for connections. Every call gives another.
 inline int FreePort() {
   constexpr int kFirst = 20000, kMany = 12000;
-  static std::atomic<int> next = ::getpid() * 131;
+  static std::atomic<unsigned> next = static_cast<unsigned>(::getpid()) * 3001;  // far from others
   while (true) {
-    const int port = kFirst + static_cast<int>(static_cast<unsigned>(next++) % kMany);
+    const int port = kFirst + static_cast<int>(next++ % kMany);
     if (Listen({"127.77.0.1", port}).ok()) return port;
   }
 }

@@ -72,11 +72,11 @@ TEST_P(CompressionTest, EveryRankGetsTheSameBitsWithinTwoRoundings) {
   constexpr size_t kLarge = 700001;  // several segments
   const std::vector<double> sums = SumOf(size(), kLarge);
   Run([&](Communicator& group) {
+    const Values before = Gradient(group.rank(), kLarge);
     for (const Encoding encoding : kEncodings) {
       CompressedAllReduce reduce(encoding);
       for (const size_t count :
            {size_t{1}, size_t{255}, size_t{256}, size_t{257}, size_t{2049}, kLarge}) {
-        const Values before = Gradient(group.rank(), kLarge);
         Values values(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(count));
         const auto status = reduce.Run(group, values, ReduceOp::kSum, nullptr, Soon());
         ASSERT_TRUE(status.ok()) << status;
