@@ -48,11 +48,12 @@ TEST(Loader, AllocatesNothingForAStepWhenTheCallerDecodes) {
   EXPECT_EQ(AllocationsOf({.global_batch = 16, .threads = 0, .cache_bytes = 0}), 0);
 }
 
-// Each of three transforms (two threads and the caller) has five buffers that may still grow, each
-// time by half at least: that does not depend on the number of samples, 960 here.
+// Each of three transforms (two threads and the caller) has five buffers. It fills them with its
+// first sample, which may come late on a busy machine; under random crops they may still grow, each
+// time by half at least. Neither depends on the number of samples, 960 here.
 TEST(Loader, AllocatesOnlyWhatItsScratchBuffersGrowBy) {
   LoaderOptions options{.global_batch = 16, .threads = 2, .cache_bytes = 0};
-  EXPECT_LE(AllocationsOf(options), 3);
+  EXPECT_LE(AllocationsOf(options), 3 * 5);
   options.augmentation.random_resized_crop = true;
   EXPECT_LE(AllocationsOf(options), 3 * 5 * 10);
 }
