@@ -141,7 +141,7 @@ absl::Status Links::Move(Flow& flow, int to, int from, base::Deadline deadline) 
       idle = 0;
     } else if (idle < patience.limit()) {
       ++idle;
-      patience.Pause();
+      patience.Pause(idle);
     } else {
       patience.Failed();
       TUTTI_RETURN_IF_ERROR(Sleep(flow, flushed, to, from, deadline));

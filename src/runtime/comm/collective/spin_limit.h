@@ -4,7 +4,8 @@
 // again.
 //
 // Ranks that share cores for certain let each other run between two looks: such turns cost a
-// tenth of a sleep and a wake, where they suffice.
+// tenth of a sleep and a wake, where they suffice. Others do so now and then: containers of one
+// machine do not know of each other, and a turn that nobody takes costs little.
 #pragma once
 
 #include <sched.h>
@@ -28,9 +29,9 @@ class SpinLimit {
     ++waits_;
     limit_ /= 2;
   }
-  // Between two looks.
-  void Pause() const {
-    if (yields_) {
+  // Between two looks, of which this was the `look`-th in vain.
+  void Pause(int look) const {
+    if (yields_ || look % kLooksPerYield == 0) {
       ::sched_yield();
       return;
     }
@@ -41,6 +42,7 @@ class SpinLimit {
 
  private:
   static constexpr int kYields = 100;
+  static constexpr int kLooksPerYield = 16;
 
   const bool yields_;
   const int most_;

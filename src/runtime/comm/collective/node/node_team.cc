@@ -133,7 +133,7 @@ absl::Status NodeTeam::Await(base::Deadline deadline) {
       return absl::OkStatus();
     }
     if (idle < patience_.limit()) {
-      patience_.Pause();
+      patience_.Pause(idle + 1);
       continue;
     }
     patience_.Failed();
