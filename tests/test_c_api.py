@@ -46,16 +46,25 @@ def test_only_the_c_abi_leaves_the_library():
     assert symbols - {"TUTTI_COMM_1"} == declared_functions()
 
 
-def test_the_programs_call_every_function_of_the_header(tmp_path):
+def functions_that_programs_bind(folder):
     """A call is seen where the loader binds it, which it does at the first one."""
-    environment = {**with_nccl(), "LD_DEBUG": "bindings", "LD_DEBUG_OUTPUT": str(tmp_path / "bound")}
+    folder.mkdir()
+    environment = {**with_nccl(), "LD_DEBUG": "bindings", "LD_DEBUG_OUTPUT": str(folder / "bound")}
     environment.pop("LD_BIND_NOW", None)
-    for name, argument in (("c_ranks", "2"), ("c_elastic", str(tmp_path)), ("c_device", str(free_port()))):
+    for name, argument in (("c_ranks", "2"), ("c_elastic", str(folder)), ("c_device", str(free_port()))):
         subprocess.run([BIN / name, argument], env=environment, stdout=subprocess.PIPE, timeout=90, check=True)
-    called = set()
-    for file in tmp_path.glob("bound.*"):
-        called |= set(re.findall(r"binding file \S*/c_(?:ranks|elastic|device) .*: normal symbol `(tutti_comm_[a-z_]+)'", file.read_text()))
-    assert declared_functions() - called == set()
+    line = re.compile(r"binding file \S*/c_(?:ranks|elastic|device) .*: normal symbol `(tutti_comm_[a-z_]+)'")
+    return {name for file in folder.glob("bound.*") for name in line.findall(file.read_text(errors="replace"))}
+
+
+def test_the_programs_call_every_function_of_the_header(tmp_path):
+    """Forked ranks write into one file, where a line may be torn by another's: never the same one every time."""
+    missing = declared_functions()
+    for attempt in range(4):
+        missing -= functions_that_programs_bind(tmp_path / str(attempt))
+        if not missing:
+            break
+    assert missing == set()
 
 
 def test_structs_of_older_and_newer_headers_keep_their_bounds():
