@@ -4,43 +4,21 @@
  *   c_elastic FOLDER     for the file with the places of the members
  */
 #define _POSIX_C_SOURCE 200809L
-#include <arpa/inet.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+static int bit; /* who this is */
+#define SELF bit
+#include "check.h"
+#include "free_port.h"
 #include "tutti_comm.h"
 
-#define CHECK(condition)                                                                   \
-  do {                                                                                     \
-    if (!(condition)) {                                                                    \
-      fprintf(stderr, "bit %d, line %d: %s (last error: %s)\n", bit, __LINE__, #condition, \
-              tutti_comm_last_error());                                                    \
-      _exit(1);                                                                            \
-    }                                                                                      \
-  } while (0)
-#define OK(call) CHECK((call) == TUTTI_COMM_OK)
-
 enum { SIZE = 3, ENDS = 1, NEWCOMER = 3 };
-static int bit; /* who this is */
 static char group_file[512];
-
-static int free_port(void) {
-  struct sockaddr_in address;
-  socklen_t length = sizeof(address);
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  memset(&address, 0, sizeof(address));
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  CHECK(bind(fd, (struct sockaddr*)&address, sizeof(address)) == 0);
-  CHECK(getsockname(fd, (struct sockaddr*)&address, &length) == 0);
-  close(fd);
-  return ntohs(address.sin_port);
-}
 
 static int64_t who_is_here(tutti_comm_group group) {
   int64_t sum = (int64_t)1 << bit;

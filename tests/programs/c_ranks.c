@@ -2,46 +2,21 @@
  *   c_ranks SIZE [KILLED]     KILLED: a rank that kills itself; the others must get its number
  */
 #define _POSIX_C_SOURCE 200809L
-#include <arpa/inet.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+static int rank, size;
+#define SELF rank
+#include "check.h"
+#include "free_port.h"
 #include "tutti_comm.h"
-
-#define CHECK(condition)                                                                     \
-  do {                                                                                       \
-    if (!(condition)) {                                                                      \
-      fprintf(stderr, "rank %d, line %d: %s (last error: %s)\n", rank, __LINE__, #condition, \
-              tutti_comm_last_error());                                                      \
-      exit(1);                                                                               \
-    }                                                                                        \
-  } while (0)
-#define OK(call) CHECK((call) == TUTTI_COMM_OK)
 
 enum { MOST = 16, FUSION_BYTES = 1 << 20 };
 #define CYCLE_TIME 0.0625
-static int rank, size;
-
-static int free_port(void) {
-  struct sockaddr_in address;
-  socklen_t length = sizeof(address);
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  memset(&address, 0, sizeof(address));
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (bind(fd, (struct sockaddr*)&address, sizeof(address)) != 0 ||
-      getsockname(fd, (struct sockaddr*)&address, &length) != 0) {
-    perror("c_ranks");
-    exit(2);
-  }
-  close(fd);
-  return ntohs(address.sin_port);
-}
 
 static tutti_comm_group join(int port) {
   tutti_comm_group_options options;

@@ -7,17 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "tutti_comm.h"
-
-#define CHECK(condition)                                                      \
-  do {                                                                        \
-    if (!(condition)) {                                                       \
-      fprintf(stderr, "line %d: %s (last error: %s)\n", __LINE__, #condition, \
-              tutti_comm_last_error());                                       \
-      exit(1);                                                                \
-    }                                                                         \
-  } while (0)
-#define OK(call) CHECK((call) == TUTTI_COMM_OK)
 
 enum { ROOM = 512, GUARD = 0x5a };
 
