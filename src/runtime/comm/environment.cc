@@ -5,6 +5,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "runtime/comm/group_options.h"
+#include "runtime/comm/rendezvous/message.h"
 
 namespace tutti::comm {
 namespace {
@@ -40,9 +41,6 @@ absl::StatusOr<bool> Flag(const char* name) {
   return value == 1;
 }
 
-constexpr int kMostRanks = 1 << 16;
-constexpr int kMostStreams = 64;
-
 }  // namespace
 
 absl::StatusOr<GroupOptions> GroupOptionsFromEnvironment() {
@@ -64,7 +62,7 @@ absl::StatusOr<GroupOptions> GroupOptionsFromEnvironment() {
   options.token = Text("TUTTI_JOB_TOKEN", "");
   TUTTI_ASSIGN_OR_RETURN(options.transport, TransportFromEnvironment());
   TUTTI_ASSIGN_OR_RETURN(options.tcp_streams,
-                         Number("TUTTI_COMM_STREAMS", options.tcp_streams, 0, kMostStreams));
+                         Number("TUTTI_COMM_STREAMS", options.tcp_streams, 0, kMostTcpStreams));
   TUTTI_ASSIGN_OR_RETURN(options.encrypt, Flag("TUTTI_COMM_TLS"));
   TUTTI_ASSIGN_OR_RETURN(options.deterministic, Flag("TUTTI_COMM_DETERMINISTIC"));
   TUTTI_ASSIGN_OR_RETURN(options.check_calls, Flag("TUTTI_COMM_CHECK"));
