@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "runtime/comm/collective/node/segment.h"
+#include "runtime/comm/transport/sealed_file.h"
 
 namespace tutti::comm {
 namespace {
@@ -22,7 +23,7 @@ class PlainBuffer final : public SharedBuffer {
 
 absl::StatusOr<std::unique_ptr<SharedBuffer>> AllocatePlain(size_t bytes) {
   if (bytes == 0) return absl::InvalidArgumentError("a shared buffer of 0 bytes");
-  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd file, Segment::MakeFile("tutti-buffer", bytes));
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd file, MakeSealedFile("tutti-buffer", bytes));
   TUTTI_ASSIGN_OR_RETURN(Segment memory, Segment::Map(file.get(), bytes));
   return std::make_unique<PlainBuffer>(std::move(memory));
 }

@@ -247,43 +247,58 @@ absl::StatusOr<Message> ReceiveMessage(int fd, size_t longest, const Patience& p
   return Read(body);
 }
 
-absl::Status SendDescriptor(int socket, int descriptor) {
-  char byte = 0;
-  iovec data = {&byte, 1};
+ssize_t SendWithDescriptor(int socket, const void* bytes, size_t size, int descriptor, int flags) {
+  iovec data = {const_cast<void*>(bytes), size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message = {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+  }
+  return ::sendmsg(socket, &message, flags | MSG_NOSIGNAL);
+}
+
+ssize_t ReceiveWithDescriptor(int socket, void* bytes, size_t size, UniqueFd& descriptor,
+                              int flags) {
+  iovec data = {bytes, size};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr message = {};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof(control);
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
-  if (::sendmsg(socket, &message, MSG_NOSIGNAL) != 1) return ErrnoStatus("send a descriptor");
-  return absl::OkStatus();
+  const ssize_t n = ::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
+  if (n <= 0) return n;
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  if (header != nullptr && header->cmsg_type == SCM_RIGHTS &&
+      header->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int came = -1;
+    std::memcpy(&came, CMSG_DATA(header), sizeof(int));
+    descriptor.reset(came);
+  }
+  return n;
+}
+
+absl::Status SendDescriptor(int socket, int descriptor) {
+  const char byte = 0;
+  if (SendWithDescriptor(socket, &byte, 1, descriptor, 0) == 1) return absl::OkStatus();
+  return ErrnoStatus("send a descriptor");
 }
 
 absl::StatusOr<UniqueFd> ReceiveDescriptor(int socket, const Patience& patience) {
   TUTTI_RETURN_IF_ERROR(WaitFor(socket, POLLIN, patience));
   char byte = 0;
-  iovec data = {&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) return Closed();
-  const cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS ||
-      header->cmsg_len != CMSG_LEN(sizeof(int))) {
-    return absl::InvalidArgumentError("no descriptor came with the message");
-  }
-  int descriptor = -1;
-  std::memcpy(&descriptor, CMSG_DATA(header), sizeof(int));
-  return UniqueFd(descriptor);
+  UniqueFd descriptor;
+  if (ReceiveWithDescriptor(socket, &byte, 1, descriptor, 0) != 1) return Closed();
+  if (descriptor.valid()) return descriptor;
+  return absl::InvalidArgumentError("no descriptor came with the message");
 }
 
 bool IsClosed(int fd) {

@@ -3,6 +3,8 @@
 // ranks of one node, which can hand each other descriptors. Functions are thread-safe.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 
 #include "absl/status/status.h"
@@ -52,7 +54,13 @@ absl::Status SendMessage(int fd, const Message& message, const Patience& patienc
 // InvalidArgument when it is longer than `longest` or malformed.
 absl::StatusOr<Message> ReceiveMessage(int fd, size_t longest, const Patience& patience);
 
-// A descriptor over a Unix socket.
+// sendmsg(2) and recvmsg(2) with one descriptor beside the bytes, over a Unix socket. A descriptor
+// of -1: none is sent; none has come.
+ssize_t SendWithDescriptor(int socket, const void* bytes, size_t size, int descriptor, int flags);
+ssize_t ReceiveWithDescriptor(int socket, void* bytes, size_t size, base::UniqueFd& descriptor,
+                              int flags);
+
+// A descriptor alone.
 absl::Status SendDescriptor(int socket, int descriptor);
 absl::StatusOr<base::UniqueFd> ReceiveDescriptor(int socket, const Patience& patience);
 

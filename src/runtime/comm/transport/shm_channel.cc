@@ -1,11 +1,8 @@
 #include "runtime/comm/transport/shm_channel.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +10,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "runtime/comm/transport/sealed_file.h"
 
 namespace tutti::comm {
 namespace {
@@ -27,28 +25,8 @@ constexpr size_t kFileBytes = kStateBytes + 2 * kRing;
 // In memory: the states, ring 0 twice, ring 1 twice.
 constexpr size_t kMappedBytes = kStateBytes + 4 * kRing;
 static_assert(2 * sizeof(ByteRingState) <= kStateBytes);
-// Of a fixed size, so that no access can fall behind its end (SIGBUS).
-constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 absl::Status Closed() { return absl::UnavailableError("connection closed"); }
-
-absl::StatusOr<UniqueFd> MakeMemory() {
-  UniqueFd file(::memfd_create("tutti-channel", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!file.valid()) return ErrnoStatus("memfd_create");
-  if (::ftruncate(file.get(), kFileBytes) != 0) return ErrnoStatus("ftruncate shared memory");
-  if (::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return ErrnoStatus("seal shared memory");
-  return file;
-}
-
-absl::Status CheckMemory(int file) {
-  struct stat about = {};
-  const int seals = ::fcntl(file, F_GET_SEALS);
-  if (seals < 0 || (seals & kSeals) != kSeals || ::fstat(file, &about) != 0 ||
-      about.st_size != static_cast<off_t>(kFileBytes)) {
-    return absl::InvalidArgumentError("what came is not the memory of a channel");
-  }
-  return absl::OkStatus();
-}
 
 bool MapPart(int file, std::byte* at, size_t bytes, size_t offset) {
   return ::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
@@ -82,11 +60,11 @@ absl::StatusOr<std::unique_ptr<Channel>> ShmChannel::Make(UniqueFd socket, Side 
                                                           const Patience& patience) {
   UniqueFd file;
   if (side == Side::kOpener) {
-    TUTTI_ASSIGN_OR_RETURN(file, MakeMemory());
+    TUTTI_ASSIGN_OR_RETURN(file, MakeSealedFile("tutti-channel", kFileBytes));
     TUTTI_RETURN_IF_ERROR(SendDescriptor(socket.get(), file.get()));
   } else {
     TUTTI_ASSIGN_OR_RETURN(file, ReceiveDescriptor(socket.get(), patience));
-    TUTTI_RETURN_IF_ERROR(CheckMemory(file.get()));
+    TUTTI_RETURN_IF_ERROR(CheckSealedFile(file.get(), kFileBytes));
   }
   TUTTI_ASSIGN_OR_RETURN(std::byte* const memory, Map(file.get()));
   return std::unique_ptr<Channel>(new ShmChannel(std::move(socket), memory, side));

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "runtime/comm/transport/sealed_file.h"
 
 namespace tutti::comm {
 namespace {
@@ -76,7 +77,7 @@ absl::StatusOr<std::unique_ptr<NodeTeam>> NodeTeam::Form(Links& links, std::vect
   TUTTI_RETURN_IF_ERROR(handles.MakeOwn(rank));
   UniqueFd file;
   if (rank == 0) {
-    TUTTI_ASSIGN_OR_RETURN(file, Segment::MakeFile("tutti-node", bytes));
+    TUTTI_ASSIGN_OR_RETURN(file, MakeSealedFile("tutti-node", bytes));
     for (int other = 1; other < size; ++other) {
       TUTTI_RETURN_IF_ERROR(links.Reach(members[other], deadline));
       TUTTI_RETURN_IF_ERROR(handles.Receive(links.SocketOf(members[other]), other, patience));

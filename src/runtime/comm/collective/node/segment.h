@@ -1,13 +1,10 @@
-// Memory that several processes of one host share: an anonymous file, handed on as a descriptor,
-// without a name in the file system, so that a crash leaves nothing behind. It is sealed, so that
-// its size is what it was when it was checked and no access can fall behind its end (SIGBUS).
+// A mapping of memory that several processes of one host share (transport/sealed_file.h).
 #pragma once
 
 #include <cstddef>
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "base/unique_fd.h"
 
 namespace tutti::comm {
 
@@ -23,10 +20,8 @@ class Segment {
   }
   ~Segment();
 
-  // A sealed file of zeros.
-  static absl::StatusOr<base::UniqueFd> MakeFile(const char* name, size_t size);
   // Maps the whole of it, every page at once. InvalidArgument if it is not a sealed file of `size`
-  // bytes.
+  // bytes (transport/sealed_file.h).
   static absl::StatusOr<Segment> Map(int file, size_t size);
 
   std::byte* data() const { return data_; }

@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "base/status.h"
+#include "runtime/comm/rendezvous/socket.h"
+#include "runtime/comm/transport/sealed_file.h"
 
 namespace tutti::comm {
 namespace {
@@ -26,41 +28,14 @@ struct Letter {
 
 // One message, whole or not at all. False if the letterbox is full or closed.
 bool Post(int letterbox, Letter letter, int file) {
-  iovec data = {&letter, sizeof(letter)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  if (file >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &file, sizeof(int));
-  }
-  return ::sendmsg(letterbox, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(letter);
+  return SendWithDescriptor(letterbox, &letter, sizeof(letter), file, MSG_DONTWAIT) ==
+         sizeof(letter);
 }
 
 // False if there is none. A letter of another length has `from` -1.
 bool Take(int letters, Letter& letter, UniqueFd& file) {
-  iovec data = {&letter, sizeof(letter)};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  const ssize_t n = ::recvmsg(letters, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  const ssize_t n = ReceiveWithDescriptor(letters, &letter, sizeof(letter), file, MSG_DONTWAIT);
   if (n <= 0) return false;
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (header != nullptr && header->cmsg_type == SCM_RIGHTS &&
-      header->cmsg_len == CMSG_LEN(sizeof(int))) {
-    int descriptor = -1;
-    std::memcpy(&descriptor, CMSG_DATA(header), sizeof(int));
-    file.reset(descriptor);
-  }
   if (n != sizeof(letter)) letter.from = -1;
   return true;
 }
@@ -175,7 +150,7 @@ SharedBuffers::~SharedBuffers() = default;
 absl::StatusOr<std::unique_ptr<SharedBuffer>> SharedBuffers::Allocate(size_t bytes) {
   if (bytes == 0) return absl::InvalidArgumentError("a shared buffer of 0 bytes");
   ReadLetters();
-  TUTTI_ASSIGN_OR_RETURN(UniqueFd file, Segment::MakeFile("tutti-buffer", bytes));
+  TUTTI_ASSIGN_OR_RETURN(UniqueFd file, MakeSealedFile("tutti-buffer", bytes));
   TUTTI_ASSIGN_OR_RETURN(Segment memory, Segment::Map(file.get(), bytes));
   return std::make_unique<Allocation>(own_, std::move(file), std::move(memory));
 }

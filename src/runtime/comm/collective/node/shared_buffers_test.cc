@@ -9,6 +9,8 @@
 
 #include <cstring>
 
+#include "runtime/comm/transport/sealed_file.h"
+
 namespace tutti::comm {
 namespace {
 
@@ -109,7 +111,7 @@ TEST(SegmentTest, RefusesAFileThatIsNotSealedOrOfAnotherSize) {
   const base::UniqueFd open(::memfd_create("open", MFD_ALLOW_SEALING));
   ASSERT_EQ(::ftruncate(open.get(), 4096), 0);
   EXPECT_TRUE(absl::IsInvalidArgument(Segment::Map(open.get(), 4096).status()));
-  const auto sealed = *Segment::MakeFile("sealed", 4096);
+  const auto sealed = *MakeSealedFile("sealed", 4096);
   EXPECT_TRUE(absl::IsInvalidArgument(Segment::Map(sealed.get(), 8192).status()));
   EXPECT_TRUE(Segment::Map(sealed.get(), 4096).ok());
   EXPECT_NE(::ftruncate(sealed.get(), 0), 0);
