@@ -18,6 +18,7 @@ namespace {
 constexpr absl::Duration kHandshake = absl::Seconds(5);
 constexpr int kMostHandshakes = 64;
 constexpr size_t kMostUnsent = 64 << 10;  // beats are not added beyond this
+constexpr absl::Duration kLastWords = absl::Seconds(1);
 
 bool IsMember(const Table& table, const Hello& hello) {
   return std::any_of(table.ranks.begin(), table.ranks.end(),
@@ -60,6 +61,11 @@ Door::~Door() {
   ::eventfd_write(wake_fd_.get(), 1);
   thread_.join();
   for (auto& [number, thread] : hearings_) thread.join();
+  // What was decided or refused just before: who does not hear it would take this rank for lost.
+  const auto deadline = base::Deadline::After(kLastWords);
+  for (auto& [number, visitor] : visitors_) {
+    if (visitor.line.unsent() > 0) visitor.line.Flush({deadline}).IgnoreError();
+  }
 }
 
 void Door::OpenAlsoAt(const Endpoint& place, const std::string& like) {
