@@ -1,0 +1,22 @@
+"""The fixture `ranks`: the processes that a test module asks for.
+
+    RANKS = {"program": "torch_sums", "framework": "torch", "size": 2}  # see ranks.Ranks
+
+    def test_sums(ranks):
+        ranks.call("sums")  # the function of torch_sums.py, on every rank: asserts, or returns JSON
+"""
+import sys
+
+import pytest
+
+from ranks import PYTHON, Ranks
+
+sys.path.insert(0, str(PYTHON))  # test modules import what their ranks run
+
+
+@pytest.fixture(scope="module")
+def ranks(request):
+    """The module's ranks, started for its first test and ended after its last."""
+    started = Ranks(**{"program": request.module.__name__, **request.module.RANKS})
+    yield started
+    started.close()
