@@ -1,7 +1,6 @@
 #include "runtime/comm/collective/encoded_sum.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/status.h"
 
@@ -38,137 +37,148 @@ struct EncodedSum::Call {
   const std::span<float> data;
   const std::span<float> residual;  // may be empty
   const base::Deadline deadline;
+  const size_t length;     // of a segment; the last one may be shorter
+  const int64_t segments;  // how many
+
+  int ranks() const { return group.size(); }
+  // In the data. Of a segment that there is not: empty.
+  Part PartIn(int64_t segment, int rank) const {
+    if (segment < 0 || segment >= segments) return {0, 0};
+    const size_t begin = static_cast<size_t>(segment) * length;
+    const Part part = PartOf(rank, ranks(), std::min(length, data.size() - begin));
+    return {begin + part.begin, part.count};
+  }
+  Part OwnPartIn(int64_t segment) const { return PartIn(segment, group.rank()); }
+  size_t BytesOf(const Part& part) const { return EncodedBytes(encoding, part.count); }
+  void EncodeTo(std::byte* to, const Part& part) const {
+    if (part.count == 0) return;
+    float* const kept = residual.empty() ? nullptr : &residual[part.begin];
+    Encode(encoding, &data[part.begin], kept, part.count, to);
+  }
 };
 
-// A part of the data on its way through the two phases.
-class EncodedSum::Segment {
- public:
-  void EncodeForOwners(const Call& call, size_t begin, size_t length);
-  absl::Status Exchange(const Call& call);
-  void SumUp(const Call& call);
-  absl::Status Gather(const Call& call);
-  void Decode(const Call& call);
+// What goes to and comes from every rank in a step, one rank's after the other's: the values of
+// that rank's (this rank's) part of segment `step`, and the sum of this rank's (that rank's) part
+// of segment `step` - 2.
+struct EncodedSum::Message {
+  struct Piece {
+    size_t begin = 0, values = 0, sum = 0;  // bytes
+    size_t size() const { return values + sum; }
+  };
+  std::vector<Piece> out, in;  // by rank; empty for this one
+  std::vector<std::byte> sent, received;
 
- private:
-  void Cut(const Call& call, size_t begin, size_t length);
-  void EncodePart(const Call& call, const Part& part, std::byte* to) const;
-  std::byte* OwnSum() {
-    return encoded_.data() + std::accumulate(bytes_.begin(), bytes_.begin() + own_, size_t{0});
+  void Prepare(const Call& call, int64_t step) {
+    const auto size = static_cast<size_t>(call.ranks());
+    out.assign(size, {});
+    in.assign(size, {});
+    size_t sent_bytes = 0, received_bytes = 0;
+    for (int rank = 0; rank < call.ranks(); ++rank) {
+      const auto r = static_cast<size_t>(rank);
+      out[r].begin = sent_bytes;
+      in[r].begin = received_bytes;
+      if (rank == call.group.rank()) continue;
+      out[r].values = call.BytesOf(call.PartIn(step, rank));
+      out[r].sum = call.BytesOf(call.OwnPartIn(step - 2));
+      in[r].values = call.BytesOf(call.OwnPartIn(step));
+      in[r].sum = call.BytesOf(call.PartIn(step - 2, rank));
+      sent_bytes += out[r].size();
+      received_bytes += in[r].size();
+    }
+    sent.resize(sent_bytes);
+    received.resize(received_bytes);
   }
-
-  int own_ = 0;                                      // this rank
-  std::vector<Part> parts_;                          // by owner, in the call's data
-  std::vector<size_t> bytes_;                        // of the parts, encoded
-  std::vector<size_t> sent_, received_;              // bytes in the first phase, by rank
-  std::vector<std::byte> encoded_, received_bytes_;  // first for the owners, then the sums; theirs
+  absl::Status Exchange(const Call& call) {
+    std::vector<size_t> to, from;
+    for (const Piece& piece : out) to.push_back(piece.size());
+    for (const Piece& piece : in) from.push_back(piece.size());
+    return call.group.AllToAllV(sent.data(), to, received.data(), from, call.deadline);
+  }
 };
 
-void EncodedSum::Segment::Cut(const Call& call, size_t begin, size_t length) {
-  own_ = call.group.rank();
-  parts_.clear();
-  bytes_.clear();
-  for (int rank = 0; rank < call.group.size(); ++rank) {
-    const Part part = PartOf(rank, call.group.size(), length);
-    parts_.push_back({begin + part.begin, part.count});
-    bytes_.push_back(EncodedBytes(call.encoding, part.count));
+namespace {
+
+void EncodeValues(const auto& call, int64_t segment, auto& message) {
+  for (int rank = 0; rank < call.ranks(); ++rank) {
+    const auto& piece = message.out[static_cast<size_t>(rank)];
+    if (piece.values > 0) call.EncodeTo(&message.sent[piece.begin], call.PartIn(segment, rank));
   }
-  const auto own = static_cast<size_t>(own_);
-  sent_ = bytes_;
-  sent_[own] = 0;
-  received_.assign(bytes_.size(), bytes_[own]);
-  received_[own] = 0;
-  encoded_.resize(std::accumulate(bytes_.begin(), bytes_.end(), size_t{0}));
-  received_bytes_.resize(std::accumulate(received_.begin(), received_.end(), size_t{0}));
 }
 
-void EncodedSum::Segment::EncodePart(const Call& call, const Part& part, std::byte* to) const {
+// This rank's part of `segment`, whose values came in `from`; the sum goes out in `to`.
+void SumUp(const auto& call, int64_t segment, const auto& from, auto& to) {
+  const Part part = call.OwnPartIn(segment);
   if (part.count == 0) return;
-  float* const residual = call.residual.empty() ? nullptr : &call.residual[part.begin];
-  Encode(call.encoding, &call.data[part.begin], residual, part.count, to);
-}
-
-void EncodedSum::Segment::EncodeForOwners(const Call& call, size_t begin, size_t length) {
-  Cut(call, begin, length);
-  std::byte* to = encoded_.data();
-  for (size_t rank = 0; rank < parts_.size(); ++rank) {
-    if (sent_[rank] > 0) EncodePart(call, parts_[rank], to);
-    to += sent_[rank];
+  float* const values = &call.data[part.begin];
+  for (const auto& piece : from.in) {
+    if (piece.values == 0) continue;
+    DecodeAndAdd(call.encoding, &from.received[piece.begin], part.count, values);
+  }
+  const std::byte* first = nullptr;
+  for (const auto& piece : to.out) {
+    if (piece.sum == 0) continue;
+    std::byte* const place = &to.sent[piece.begin + piece.values];
+    if (first == nullptr) {
+      call.EncodeTo(place, part);
+      Decode(call.encoding, place, part.count, values);
+      first = place;
+    } else {
+      std::copy_n(first, piece.sum, place);
+    }
   }
 }
 
-absl::Status EncodedSum::Segment::Exchange(const Call& call) {
-  return call.group.AllToAllV(encoded_.data(), sent_, received_bytes_.data(), received_,
-                              call.deadline);
-}
-
-void EncodedSum::Segment::SumUp(const Call& call) {
-  const Part& part = parts_[static_cast<size_t>(own_)];
-  const std::byte* from = received_bytes_.data();
-  for (const size_t bytes : received_) {
-    if (bytes > 0) DecodeAndAdd(call.encoding, from, part.count, &call.data[part.begin]);
-    from += bytes;
-  }
-  EncodePart(call, part, OwnSum());
-}
-
-absl::Status EncodedSum::Segment::Gather(const Call& call) {
-  return call.group.AllGatherV(OwnSum(), bytes_, encoded_.data(), call.deadline);
-}
-
-void EncodedSum::Segment::Decode(const Call& call) {
-  const std::byte* from = encoded_.data();
-  for (size_t rank = 0; rank < parts_.size(); ++rank) {
-    const Part& part = parts_[rank];
-    if (part.count > 0) comm::Decode(call.encoding, from, part.count, &call.data[part.begin]);
-    from += bytes_[rank];
+void DecodeSums(const auto& call, int64_t segment, const auto& message) {
+  for (int rank = 0; rank < call.ranks(); ++rank) {
+    const auto& piece = message.in[static_cast<size_t>(rank)];
+    if (piece.sum == 0) continue;
+    const Part part = call.PartIn(segment, rank);
+    Decode(call.encoding, &message.received[piece.begin + piece.values], part.count,
+           &call.data[part.begin]);
   }
 }
 
-// Of the segments at most one each is encoded, exchanged, summed up or gathered, and decoded.
-EncodedSum::EncodedSum(Encoding encoding) : encoding_(encoding), segments_(4) {}
+}  // namespace
+
+EncodedSum::EncodedSum(Encoding encoding) : encoding_(encoding), messages_(3) {}
 EncodedSum::~EncodedSum() = default;
+
+EncodedSum::Message& EncodedSum::At(int64_t step) {
+  return messages_[static_cast<size_t>(step + 3) % messages_.size()];
+}
+
+// Beside the message of `step`: takes in the one before and makes the next one.
+void EncodedSum::Calculate(const Call& call, int64_t step) {
+  Message& next = At(step + 1);
+  next.Prepare(call, step + 1);
+  EncodeValues(call, step + 1, next);
+  const Message& before = At(step - 1);
+  SumUp(call, step - 1, before, next);
+  DecodeSums(call, step - 3, before);
+}
+
+absl::Status EncodedSum::RunStep(const Call& call, int64_t step) {
+  const bool moves = step < call.segments || (step >= 2 && step - 2 < call.segments);
+  if (!moves || call.segments == 1) {  // nothing to overlap
+    Calculate(call, step);
+    return moves ? At(step).Exchange(call) : absl::OkStatus();
+  }
+  calculator_.Begin([&] { Calculate(call, step); });
+  absl::Status status = At(step).Exchange(call);
+  calculator_.Finish();
+  return status;
+}
 
 absl::Status EncodedSum::Run(Communicator& group, std::span<float> data, std::span<float> residual,
                              base::Deadline deadline) {
   if (group.size() == 1 || data.empty()) return absl::OkStatus();
   const size_t length = SegmentLength(data.size());
-  const auto count = static_cast<int64_t>((data.size() + length - 1) / length);
-  return RunSegments({group, encoding_, data, residual, deadline}, length, count);
-}
-
-absl::Status EncodedSum::RunSegments(const Call& call, size_t length, int64_t count) {
-  const auto at = [&](int64_t i) -> Segment* {
-    return i < 0 || i >= count ? nullptr : &segments_[static_cast<size_t>(i) % segments_.size()];
-  };
-  const auto encode = [&](int64_t i) {
-    const size_t begin = static_cast<size_t>(i) * length;
-    if (at(i) == nullptr) return;
-    at(i)->EncodeForOwners(call, begin, std::min(length, call.data.size() - begin));
-  };
-  const auto together = [&](Segment* moved, auto move, auto work) {
-    if (moved == nullptr || count == 1) {
-      work();
-      return moved == nullptr ? absl::OkStatus() : move(*moved);
-    }
-    calculator_.Begin(work);
-    absl::Status status = move(*moved);
-    calculator_.Finish();
-    return status;
-  };
-  encode(0);
-  for (int64_t i = 0; i <= count + 1; ++i) {
-    TUTTI_RETURN_IF_ERROR(together(
-        at(i), [&](Segment& segment) { return segment.Exchange(call); },
-        [&] {
-          if (at(i - 1) != nullptr) at(i - 1)->SumUp(call);
-          encode(i + 1);
-        }));
-    TUTTI_RETURN_IF_ERROR(together(
-        at(i - 1), [&](Segment& segment) { return segment.Gather(call); },
-        [&] {
-          if (at(i - 2) != nullptr) at(i - 2)->Decode(call);
-        }));
-  }
+  const auto segments = static_cast<int64_t>((data.size() + length - 1) / length);
+  const Call call{group, encoding_, data, residual, deadline, length, segments};
+  At(0).Prepare(call, 0);
+  EncodeValues(call, 0, At(0));
+  At(-1).Prepare(call, -1);  // empty
+  for (int64_t step = 0; step <= segments + 2; ++step) TUTTI_RETURN_IF_ERROR(RunStep(call, step));
   return absl::OkStatus();
 }
 

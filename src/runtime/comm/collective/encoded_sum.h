@@ -10,11 +10,16 @@
 // same bytes. The order of the additions: the owner's values, then those of ranks 0, 1, ...
 //
 // Calculating overlaps with sending. The data is cut into segments, each of which has a part for
-// every rank; while one segment is on the wire, the one before it is decoded and the one after it
-// encoded, by a thread beside the caller's:
+// every rank. In one step a single all-to-all carries phase 1 of one segment together with phase 2
+// of the one two before it, while a thread beside the caller's calculates what comes next:
 //
-//   the caller   | all-to-all 1            | all-gather 0 | all-to-all 2            | all-gather 1
-//   beside it    | sum up 0, encode for 2  |              | sum up 1, encode for 3  | decode 0
+//   step           0           1           2               3               4
+//   the caller     |  1 of A   |  1 of B   |  1 of C, 2 of A  |  1 of D, 2 of B  | ...
+//   beside it      |  encode B |  sum up A |  sum up B,       |  sum up C,       |
+//                  |           |  encode C |  encode D        |  decode A, ...   |
+//
+// so the wire waits for no calculation but the encoding of the first segment, and one message a
+// step keeps the pauses between messages few.
 #pragma once
 
 #include <cstddef>
@@ -45,13 +50,15 @@ class EncodedSum {
                             const std::function<void(size_t begin, size_t end)>& visit);
 
  private:
-  class Segment;
   struct Call;
+  struct Message;
 
-  absl::Status RunSegments(const Call& call, size_t length, int64_t count);
+  Message& At(int64_t step);
+  void Calculate(const Call& call, int64_t step);
+  absl::Status RunStep(const Call& call, int64_t step);
 
   const Encoding encoding_;
-  std::vector<Segment> segments_;  // those that are on their way
+  std::vector<Message> messages_;  // the one before, the present one and the next
   Calculator calculator_;
 };
 
