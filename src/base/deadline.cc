@@ -24,4 +24,8 @@ int Deadline::RemainingMillis() const {
   return static_cast<int>(std::min<int64_t>(millis, std::numeric_limits<int>::max()));
 }
 
+absl::Duration SteadyNow() {
+  return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
 }  // namespace tutti::base

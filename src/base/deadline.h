@@ -27,4 +27,7 @@ class Deadline {
   std::chrono::steady_clock::time_point at_;
 };
 
+// The clock of deadlines, since a beginning that means nothing: only differences do.
+absl::Duration SteadyNow();
+
 }  // namespace tutti::base

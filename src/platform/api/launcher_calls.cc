@@ -21,14 +21,14 @@ constexpr absl::Duration kLook = absl::Milliseconds(500);  // whether the launch
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
 // An allocation that is over is 410: the launcher ends.
-Response ErrorResponse(const absl::Status& status) {
+Response LauncherError(const absl::Status& status) {
   if (absl::IsAborted(status))
     return http::ErrorResponse(410, "gone", std::string(status.message()));
   return http::ErrorResponse(status);
 }
 
 Response JsonOr(const absl::StatusOr<std::string>& json) {
-  return json.ok() ? JsonResponse(*json) : ErrorResponse(json.status());
+  return json.ok() ? JsonResponse(*json) : LauncherError(json.status());
 }
 
 absl::StatusOr<int> NodeOf(const Call& call) {
@@ -86,7 +86,7 @@ absl::StatusOr<std::string> PutFile(Service* service, const Call& call) {
 
 Response Snapshot(Service* service, const Call& call) {
   const auto file = service->snapshots().Find(call["snapshot"]);
-  if (!file.ok()) return ErrorResponse(file.status());
+  if (!file.ok()) return LauncherError(file.status());
   return {.content_type = "application/zstd", .file = *file};
 }
 

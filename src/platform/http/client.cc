@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/http/beast.h"
 #include "platform/http/connect.h"
 #include "platform/http/socket.h"
 #include "platform/http/url.h"
@@ -28,14 +29,9 @@
 namespace tutti::http {
 namespace {
 
-namespace beast = boost::beast;
-using boost::system::error_code;
-using Parser = beast::http::response_parser<beast::http::buffer_body>;
+using ResponseParser = beast::http::response_parser<beast::http::buffer_body>;
 
-constexpr size_t kBlock = 64 << 10;
 constexpr uint64_t kMaxBodyInMemory = uint64_t{1} << 30;
-
-std::string Text(beast::string_view text) { return std::string(text.data(), text.size()); }
 
 bool MayBeRepeated(const std::string& method) {
   return method == "GET" || method == "HEAD" || method == "PUT" || method == "DELETE";
@@ -86,7 +82,7 @@ class Client::Impl {
     // A server that refuses a body answers before it has read all: look for that answer even so.
     socket_->Limit(unlimited ? base::Deadline::After(request.timeout) : deadline,
                    absl::InfiniteDuration());
-    Parser parser;
+    ResponseParser parser;
     parser.header_limit(256 << 10);
     parser.body_limit(std::numeric_limits<uint64_t>::max());
     buffer_.clear();
@@ -150,7 +146,7 @@ class Client::Impl {
   }
 
   absl::Status SendFile(int file, uint64_t left, const std::filesystem::path& name) {
-    std::string block(kBlock * 4, '\0');  // read and send: sendfile would raise SIGPIPE
+    std::string block(kBlockBytes * 4, '\0');  // read and send: sendfile would raise SIGPIPE
     while (left > 0) {
       const ssize_t n = ::read(file, block.data(), std::min<uint64_t>(left, block.size()));
       if (n < 0 && errno == EINTR) continue;
@@ -167,13 +163,13 @@ class Client::Impl {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<ClientResponse> ReadAnswer(const ClientRequest& request, Parser& parser) {
+  absl::StatusOr<ClientResponse> ReadAnswer(const ClientRequest& request, ResponseParser& parser) {
     ClientResponse response;
     response.status = static_cast<int>(parser.get().result_int());
     for (const auto& field : parser.get()) {
       response.headers[absl::AsciiStrToLower(Text(field.name_string()))] = Text(field.value());
     }
-    std::string block(kBlock, '\0');
+    std::string block(kBlockBytes, '\0');
     while (!parser.is_done()) {
       auto& body = parser.get().body();
       body.data = block.data();

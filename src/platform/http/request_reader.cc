@@ -13,20 +13,16 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/http/beast.h"
 #include "platform/http/url.h"
 
 namespace tutti::http {
 namespace {
 
-namespace beast = boost::beast;
 using beast::http::error;
-using boost::system::error_code;
-using Parser = beast::http::request_parser<beast::http::buffer_body>;
+using RequestParser = beast::http::request_parser<beast::http::buffer_body>;
 
-constexpr size_t kBlock = 64 << 10;
 constexpr uint64_t kSkippedBody = 256 << 10;
-
-std::string Text(beast::string_view text) { return std::string(text.data(), text.size()); }
 
 bool IsOfProtocol(const error_code& code) {
   return code.category() == make_error_code(error::bad_method).category();
@@ -59,7 +55,7 @@ std::optional<Response> AnswerToBrokenHeader(const error_code& code, bool began)
   return ErrorResponse(400, "invalid_argument", absl::StrCat("not HTTP/1.1: ", code.message()));
 }
 
-absl::StatusOr<Request> RequestOf(const Parser& parser, const std::string& peer) {
+absl::StatusOr<Request> RequestOf(const RequestParser& parser, const std::string& peer) {
   const auto& header = parser.get();
   Request request;
   request.method = Text(header.method_string());
@@ -82,7 +78,7 @@ absl::StatusOr<Request> RequestOf(const Parser& parser, const std::string& peer)
 struct RequestReader::State {
   explicit State(size_t most) : buffer(most) {}
   beast::flat_buffer buffer;
-  std::optional<Parser> parser;
+  std::optional<RequestParser> parser;
   bool continue_due = false;  // the client waits for "100 Continue" before it sends the body
   bool broken = false;
 };
@@ -91,12 +87,12 @@ RequestReader::RequestReader(Socket* socket, const ServerOptions& options, std::
     : socket_(socket),
       options_(options),
       peer_(std::move(peer)),
-      state_(std::make_unique<State>(options.max_header_bytes + kBlock)) {}
+      state_(std::make_unique<State>(options.max_header_bytes + kBlockBytes)) {}
 
 RequestReader::~RequestReader() = default;
 
 std::optional<Incoming> RequestReader::ReadHeader(std::optional<Response>& refusal) {
-  Parser& parser = state_->parser.emplace();
+  RequestParser& parser = state_->parser.emplace();
   parser.header_limit(options_.max_header_bytes);
   parser.body_limit(std::numeric_limits<uint64_t>::max());
   if (state_->buffer.size() == 0) {
@@ -130,7 +126,7 @@ absl::Status RequestReader::ReadBodyTo(const std::function<absl::Status(absl::st
                                               max_bytes, " are taken"));
   }
   TUTTI_RETURN_IF_ERROR(SendContinue());
-  std::string block(kBlock, '\0');
+  std::string block(kBlockBytes, '\0');
   uint64_t total = 0;
   while (!state_->parser->is_done()) {
     TUTTI_ASSIGN_OR_RETURN(const size_t n, ReadPiece(block));

@@ -12,12 +12,10 @@
 #include <boost/beast/http/write.hpp>
 
 #include "base/file.h"
+#include "platform/http/beast.h"
 
 namespace tutti::http {
 namespace {
-
-namespace beast = boost::beast;
-using boost::system::error_code;
 
 absl::Status Gone() { return absl::CancelledError("the client has gone"); }
 

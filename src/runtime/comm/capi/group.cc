@@ -14,7 +14,7 @@
 namespace tutti::comm::capi {
 namespace {
 
-std::string Text(const char* text, const char* otherwise) {
+std::string TextOr(const char* text, const char* otherwise) {
   return text == nullptr ? otherwise : text;
 }
 
@@ -29,10 +29,10 @@ absl::StatusOr<GroupOptions> FromC(const tutti_comm_group_options* given) {
   options.rank = c.rank;
   options.size = c.size;
   options.node = c.node;
-  options.address = Text(c.address, "");
-  options.master_address = Text(c.master_address, options.master_address.c_str());
+  options.address = TextOr(c.address, "");
+  options.master_address = TextOr(c.master_address, options.master_address.c_str());
   options.master_port = c.master_port;
-  options.token = Text(c.token, "");
+  options.token = TextOr(c.token, "");
   options.connect_timeout = Seconds(c.connect_timeout);
   options.peer_timeout = Seconds(c.peer_timeout);
   options.transport = static_cast<GroupOptions::Transport>(c.transport);
@@ -41,8 +41,8 @@ absl::StatusOr<GroupOptions> FromC(const tutti_comm_group_options* given) {
   options.deterministic = c.deterministic != 0;
   options.check_calls = c.check_calls != 0;
   options.elastic = c.elastic != 0;
-  options.group_file = Text(c.group_file, "");
-  options.members = absl::StrSplit(Text(c.members, ""), absl::ByAnyChar(", "), absl::SkipEmpty());
+  options.group_file = TextOr(c.group_file, "");
+  options.members = absl::StrSplit(TextOr(c.members, ""), absl::ByAnyChar(", "), absl::SkipEmpty());
   return options;
 }
 

@@ -9,7 +9,7 @@
 namespace tutti::comm {
 namespace {
 
-constexpr size_t kBlock = 128 << 10;  // added at once: stays in the second-level cache
+constexpr size_t kHalvingBlock = 128 << 10;  // added at once: stays in the second-level cache
 
 // Sends `outgoing` and adds what comes to `sum`, at once.
 class AddingFlow final : public Flow {
@@ -23,7 +23,7 @@ class AddingFlow final : public Flow {
   size_t Wanted() override { return sum_.empty() ? 0 : width_; }
   absl::StatusOr<size_t> Take(Channel& from) override {
     TUTTI_ASSIGN_OR_RETURN(const std::span<const std::byte> come,
-                           from.Peek(width_, std::min(sum_.size(), kBlock)));
+                           from.Peek(width_, std::min(sum_.size(), kHalvingBlock)));
     const size_t elements = come.size() / width_;
     reduction_.Apply(sum_.data(), come.data(), elements, last_);
     from.Release(elements * width_);

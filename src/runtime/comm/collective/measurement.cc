@@ -19,18 +19,14 @@ constexpr double kQuick = 0.25e-3;  // of kSome: then kMany take 4 ms
 constexpr int kMessages = 16;
 constexpr int kBursts = 3;
 
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // The least of several, which is the least disturbed.
 template <typename Body>
 absl::StatusOr<double> LeastSeconds(int times, const Body& body) {
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < times; ++i) {
-    const double start = Now();
+    const absl::Duration start = base::SteadyNow();
     TUTTI_RETURN_IF_ERROR(body());
-    least = std::min(least, Now() - start);
+    least = std::min(least, absl::ToDoubleSeconds(base::SteadyNow() - start));
   }
   return least;
 }

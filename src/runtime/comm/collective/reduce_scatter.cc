@@ -12,9 +12,9 @@
 namespace tutti::comm {
 namespace {
 
-constexpr size_t kBlock = 64 << 10;  // reduced at once: from the cache into the cache
+constexpr size_t kScatterBlock = 64 << 10;  // reduced at once: from the cache into the cache
 
-struct Cursor {
+struct ScatterCursor {
   int piece = 0;
   size_t offset = 0;
 };
@@ -57,7 +57,7 @@ class ReduceScatterFlow final : public Flow {
     const bool last = taken_.piece == pieces_ - 1;
     std::byte* const sum = (last ? output_ : Block(taken_.piece)) + taken_.offset;
     TUTTI_ASSIGN_OR_RETURN(const std::span<const std::byte> come,
-                           from.Peek(width_, std::min(own.size(), kBlock)));
+                           from.Peek(width_, std::min(own.size(), kScatterBlock)));
     const size_t elements = come.size() / width_;
     const size_t bytes = elements * width_;
     if (sum != own.data() && bytes > 0) std::memcpy(sum, own.data(), bytes);
@@ -76,7 +76,7 @@ class ReduceScatterFlow final : public Flow {
   std::byte* Block(int piece) const { return scratch_.get() + (piece % 2) * longest_; }
 
   // Past `bytes`, and past pieces that are complete or empty.
-  void Advance(Cursor& cursor, int shift, size_t bytes) const {
+  void Advance(ScatterCursor& cursor, int shift, size_t bytes) const {
     cursor.offset += bytes;
     while (cursor.piece < pieces_ && cursor.offset == Chunk(cursor.piece, shift).size()) {
       ++cursor.piece;
@@ -93,8 +93,8 @@ class ReduceScatterFlow final : public Flow {
   const size_t width_;
   size_t longest_ = 0;
   std::unique_ptr<std::byte[]> scratch_;
-  Cursor sent_;
-  Cursor taken_;
+  ScatterCursor sent_;
+  ScatterCursor taken_;
 };
 
 // What remains to be reduced, in memory of its own: all chunks of the ranks [first, last) below the

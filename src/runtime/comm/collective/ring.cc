@@ -9,10 +9,10 @@
 namespace tutti::comm {
 namespace {
 
-constexpr size_t kBlock = 128 << 10;  // taken at once: stays in the second-level cache
+constexpr size_t kRingBlock = 128 << 10;  // taken at once: stays in the second-level cache
 
 // A place in the stream of pieces of one direction. Piece k is chunk rank - k - shift.
-struct Cursor {
+struct RingCursor {
   int shift;
   int piece = 0;
   size_t offset = 0;
@@ -37,7 +37,7 @@ class RingFlow final : public Flow {
 
   size_t OutgoingParts(std::span<std::span<const std::byte>> parts) override {
     size_t used = 0;
-    for (Cursor next = sent_; used < parts.size(); ++used) {
+    for (RingCursor next = sent_; used < parts.size(); ++used) {
       parts[used] = Ready(next);
       if (parts[used].empty()) break;
       Advance(next, parts[used].size());
@@ -54,7 +54,7 @@ class RingFlow final : public Flow {
 
   absl::StatusOr<size_t> Take(Channel& from) override {
     const std::span<std::byte> rest = Piece(taken_).subspan(taken_.offset);
-    const std::span<std::byte> block = rest.first(std::min(rest.size(), kBlock));
+    const std::span<std::byte> block = rest.first(std::min(rest.size(), kRingBlock));
     size_t n = 0;
     if (taken_.piece < reduced_) {
       TUTTI_ASSIGN_OR_RETURN(n, Add(from, block));
@@ -69,7 +69,7 @@ class RingFlow final : public Flow {
 
  private:
   // What may leave of the piece at `cursor`.
-  std::span<const std::byte> Ready(const Cursor& cursor) const {
+  std::span<const std::byte> Ready(const RingCursor& cursor) const {
     if (cursor.piece == pieces_) return {};
     const std::span<std::byte> piece = Piece(cursor);
     size_t ready = piece.size();
@@ -78,7 +78,7 @@ class RingFlow final : public Flow {
                                   : piece.first(ready).subspan(cursor.offset);
   }
 
-  std::span<std::byte> Piece(const Cursor& cursor) const {
+  std::span<std::byte> Piece(const RingCursor& cursor) const {
     return chunks_[(rank_ + 2 * size_ - cursor.piece - cursor.shift) % size_];
   }
 
@@ -92,7 +92,7 @@ class RingFlow final : public Flow {
   }
 
   // Past `bytes`, and past pieces that are complete (or empty: more ranks than cache lines).
-  void Advance(Cursor& cursor, size_t bytes) const {
+  void Advance(RingCursor& cursor, size_t bytes) const {
     cursor.offset += bytes;
     while (cursor.piece < pieces_ && cursor.offset >= Piece(cursor).size()) {
       cursor.offset -= Piece(cursor).size();
@@ -107,8 +107,8 @@ class RingFlow final : public Flow {
   const int reduced_;
   const Reduction* const reduction_;
   const size_t width_;
-  Cursor sent_ = {.shift = 0};
-  Cursor taken_ = {.shift = 1};
+  RingCursor sent_ = {.shift = 0};
+  RingCursor taken_ = {.shift = 1};
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace tutti::comm {
 namespace {
 
 constexpr auto kPeriod = std::chrono::milliseconds(100);
-constexpr size_t kPage = 4096;
+constexpr size_t kFilePage = 4096;
 constexpr absl::string_view kClosing = "\n]\n";
 constexpr size_t kMostEvents = 1 << 20;  // that wait to be written
 
@@ -147,9 +147,9 @@ void Timeline::Write(const std::vector<Event>& events, size_t dropped) {
 // The kernel takes a write page by page, and a kill comes between pages: so no event crosses the
 // end of one (unless it is longer), and blanks fill what is left of it.
 void Timeline::Append(absl::string_view event) {
-  const auto left = [this] { return kPage - (end_ + block_.size()) % kPage; };
+  const auto left = [this] { return kFilePage - (end_ + block_.size()) % kFilePage; };
   if (event.size() + kClosing.size() > left() && !block_.empty()) Flush();
-  if (event.size() + kClosing.size() > left() && event.size() + kClosing.size() <= kPage) {
+  if (event.size() + kClosing.size() > left() && event.size() + kClosing.size() <= kFilePage) {
     block_.assign(left(), ' ');
     Flush();
   }

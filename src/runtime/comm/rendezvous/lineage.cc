@@ -19,10 +19,6 @@ namespace {
 
 constexpr absl::Duration kProbe = absl::Milliseconds(300);
 
-absl::Duration Now() {
-  return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
-}
-
 class Agreement {
  public:
   Agreement(Lineage& line, const ReformOptions& terms, const Hello& self)
@@ -31,7 +27,7 @@ class Agreement {
         // A leader may begin as late as it is waited for, and wait as long again.
         deadline_(base::Deadline::After(terms.gather * 2 + terms.patience + silence_ * 3)) {
     if (!line.succession.has_value()) line.succession.emplace(line.options.rank, line.table);
-    succession().Start(terms, self, base::RandomHex(16), silence_ * 2, Now());
+    succession().Start(terms, self, base::RandomHex(16), silence_ * 2, base::SteadyNow());
   }
 
   absl::StatusOr<Outcome> Reach() {
@@ -106,7 +102,7 @@ class Agreement {
     while (true) {
       LookAround();
       Receive();
-      Succession::Verdict verdict = succession().Next(Now());
+      Succession::Verdict verdict = succession().Next(base::SteadyNow());
       if (auto* const proposal = std::get_if<Succession::Proposal>(&verdict)) {
         for (const auto& [number, rank] : members_) door().Say(number, Propose{proposal->table});
         continue;  // alone it has enough already

@@ -15,10 +15,6 @@
 namespace tutti::comm {
 namespace {
 
-absl::Duration Now() {
-  return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
-}
-
 void Ring(const base::UniqueFd& event) {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(event.get(), &one, sizeof(one));
@@ -48,7 +44,7 @@ Membership::Membership(int rank, int size, std::vector<base::UniqueFd> controls,
       peer_timeout_(peer_timeout),
       ended_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      roll_(rank, size, peer_timeout, Now()) {
+      roll_(rank, size, peer_timeout, base::SteadyNow()) {
   for (base::UniqueFd& fd : controls) {
     links_.push_back(std::make_unique<Link>());
     links_.back()->line = Line(std::move(fd));
@@ -60,7 +56,7 @@ Membership::~Membership() {
   {
     Lock lock(mutex_);
     if (!parted_) {
-      roll_.AnnounceLeaving(Now());
+      roll_.AnnounceLeaving(base::SteadyNow());
       Settle();
       Await(lock, peer_timeout_, [this] { return roll_.MayLeave() || ended(); });
       roll_.Leave();
@@ -149,7 +145,7 @@ absl::Status Membership::Accuse(int accused, Reason reason) {
     if (rank_ != 0 && roll_.gone(0)) {
       roll_.Declare(accused, absl::StatusCode::kUnavailable, "connection closed");
     } else {
-      roll_.Accuse(accused, reason, Now());
+      roll_.Accuse(accused, reason, base::SteadyNow());
     }
     Settle();
     Ring(wake_fd_);  // the thread's next tick may have become earlier
@@ -204,7 +200,7 @@ void Membership::Hear(int from) {
     if (message.ok()) {
       link.heard = true;
       link.parted |= IsParting(*message, from);
-      roll_.OnMessage(from, *message, Now());
+      roll_.OnMessage(from, *message, base::SteadyNow());
       Parcel* const parcel = std::get_if<Parcel>(&*message);
       if (parcel != nullptr) parcels_.emplace_back(from, std::move(parcel->payload));
     } else if (absl::IsNotFound(message.status())) {
@@ -231,7 +227,7 @@ void Membership::Listen(Lock& lock) {
     polled.push_back({link.line.fd(), link.line.events(), 0});
     ranks.push_back(static_cast<int>(r));
   }
-  const absl::Duration wait = std::max(absl::ZeroDuration(), roll_.NextTick() - Now());
+  const absl::Duration wait = std::max(absl::ZeroDuration(), roll_.NextTick() - base::SteadyNow());
   lock.unlock();
   ::poll(polled.data(), polled.size(), static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1);
   lock.lock();
@@ -247,7 +243,7 @@ void Membership::Run() {
   while (!stopping_) {
     Listen(lock);
     if (newcomers_ != nullptr) roll_.SetWaiting(newcomers_->load());
-    roll_.OnTick(Now());
+    roll_.OnTick(base::SteadyNow());
     Settle();
     Deliver(lock);
   }
@@ -284,7 +280,7 @@ int Membership::waiting() {
 
 absl::Duration Membership::SilenceOf(int rank) {
   const Lock lock(mutex_);
-  return Now() - roll_.heard(rank);
+  return base::SteadyNow() - roll_.heard(rank);
 }
 
 void Membership::Deliver(Lock& lock) {

@@ -46,7 +46,10 @@ absl::StatusOr<base::UniqueFd> Connect(const Endpoint& to, const std::string& so
                                        const Patience& patience);
 absl::StatusOr<base::UniqueFd> ConnectLocal(absl::string_view name, const Patience& patience);
 
-// All of the bytes. Unavailable "connection closed" when the other side is gone.
+// Unavailable: what every kind of connection says when the other side is gone.
+absl::Status ConnectionClosed();
+
+// All of the bytes, or ConnectionClosed.
 absl::Status Send(int fd, absl::string_view bytes, const Patience& patience);
 absl::StatusOr<std::string> Receive(int fd, size_t bytes, const Patience& patience);
 

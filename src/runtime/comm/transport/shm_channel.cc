@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "runtime/comm/rendezvous/socket.h"
 #include "runtime/comm/transport/sealed_file.h"
 
 namespace tutti::comm {
@@ -25,8 +26,6 @@ constexpr size_t kFileBytes = kStateBytes + 2 * kRing;
 // In memory: the states, ring 0 twice, ring 1 twice.
 constexpr size_t kMappedBytes = kStateBytes + 4 * kRing;
 static_assert(2 * sizeof(ByteRingState) <= kStateBytes);
-
-absl::Status Closed() { return absl::UnavailableError("connection closed"); }
 
 bool MapPart(int file, std::byte* at, size_t bytes, size_t offset) {
   return ::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
@@ -87,7 +86,7 @@ void ShmChannel::RingDoorbell() {
 }
 
 absl::StatusOr<size_t> ShmChannel::TrySend(std::span<const std::byte> bytes) {
-  if (closed_) return Closed();
+  if (closed_) return ConnectionClosed();
   TUTTI_ASSIGN_OR_RETURN(const size_t n, writer_.Write(bytes));
   if (n > 0 && writer_.TakeWake()) RingDoorbell();
   return n;
@@ -98,7 +97,7 @@ absl::StatusOr<std::span<const std::byte>> ShmChannel::Peek(size_t least, size_t
   const bool closed = closed_;
   TUTTI_ASSIGN_OR_RETURN(const std::span<const std::byte> bytes, reader_.Readable(least));
   if (bytes.size() >= least) return bytes.first(std::min(bytes.size(), most));
-  if (closed) return Closed();
+  if (closed) return ConnectionClosed();
   return std::span<const std::byte>();
 }
 

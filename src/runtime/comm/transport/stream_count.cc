@@ -19,10 +19,6 @@ constexpr double kBurstSeconds = 0.002;
 constexpr double kMustWinBy = 0.9;
 constexpr std::array<int, 3> kCounts = {1, 2, kMostMeasuredStreams};
 
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 absl::Status Sleep(Channel& channel, bool to_send, bool to_receive, const Patience& patience) {
   const short events = channel.PrepareToSleep(to_send, to_receive ? 1 : 0);
   const absl::Status waited =
@@ -34,7 +30,7 @@ absl::Status Sleep(Channel& channel, bool to_send, bool to_receive, const Patien
 // All of both, at once; the seconds that it took.
 absl::StatusOr<double> Exchange(Channel& channel, std::span<const std::byte> out,
                                 std::span<std::byte> in, const Patience& patience) {
-  const double start = Now();
+  const absl::Duration start = base::SteadyNow();
   while (true) {
     TUTTI_ASSIGN_OR_RETURN(
         const size_t sent,
@@ -43,7 +39,8 @@ absl::StatusOr<double> Exchange(Channel& channel, std::span<const std::byte> out
     out = out.subspan(sent);
     in = in.subspan(received);
     TUTTI_ASSIGN_OR_RETURN(const bool flushed, channel.Flush());
-    if (out.empty() && in.empty() && flushed) return Now() - start;
+    if (out.empty() && in.empty() && flushed)
+      return absl::ToDoubleSeconds(base::SteadyNow() - start);
     if (sent + received > 0) continue;
     TUTTI_RETURN_IF_ERROR(Sleep(channel, !out.empty(), !in.empty(), patience));
   }

@@ -9,12 +9,12 @@
 #include <cerrno>
 #include <utility>
 
+#include "runtime/comm/rendezvous/socket.h"
+
 namespace tutti::comm {
 namespace {
 
 constexpr size_t kMostParts = 16;
-
-absl::Status Closed() { return absl::UnavailableError("connection closed"); }
 
 }  // namespace
 
@@ -23,7 +23,7 @@ absl::StatusOr<size_t> TcpChannel::TrySend(std::span<const std::byte> bytes) {
     const ssize_t n = ::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) return static_cast<size_t>(n);
     if (errno == EAGAIN) return 0;
-    if (errno != EINTR) return Closed();
+    if (errno != EINTR) return ConnectionClosed();
   }
 }
 
@@ -40,7 +40,7 @@ absl::StatusOr<size_t> TcpChannel::TrySendParts(Parts parts) {
     const ssize_t n = ::sendmsg(fd(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) return static_cast<size_t>(n);
     if (errno == EAGAIN) return 0;
-    if (errno != EINTR) return Closed();
+    if (errno != EINTR) return ConnectionClosed();
   }
 }
 
@@ -48,9 +48,9 @@ absl::StatusOr<size_t> TcpChannel::ReceiveInto(std::span<std::byte> bytes) {
   while (true) {
     const ssize_t n = ::recv(fd(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (n > 0) return static_cast<size_t>(n);
-    if (n == 0) return Closed();
+    if (n == 0) return ConnectionClosed();
     if (errno == EAGAIN) return 0;
-    if (errno != EINTR) return Closed();
+    if (errno != EINTR) return ConnectionClosed();
   }
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "runtime/comm/rendezvous/socket.h"
 #include "runtime/comm/transport/tls_key.h"
 
 namespace tutti::comm {
@@ -17,8 +18,6 @@ namespace {
 constexpr size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;
 constexpr size_t kRing = 16 * (kRecord + 1024);  // each of the two
 constexpr size_t kRoom = 2 * (kRecord + 256);    // a record, and a key update before it
-
-absl::Status Closed() { return absl::UnavailableError("connection closed"); }
 
 }  // namespace
 
@@ -91,7 +90,7 @@ absl::StatusOr<bool> TlsChannel::Flush() {
     } else if (errno == EAGAIN) {
       return false;
     } else if (errno != EINTR) {
-      return Closed();
+      return ConnectionClosed();
     }
   }
   return true;
@@ -109,7 +108,7 @@ absl::StatusOr<bool> TlsChannel::Fill() {
       return true;
     }
     if (n < 0 && errno == EAGAIN) return false;
-    if (n == 0 || errno != EINTR) return Closed();
+    if (n == 0 || errno != EINTR) return ConnectionClosed();
   }
 }
 

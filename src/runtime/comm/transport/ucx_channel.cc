@@ -32,6 +32,7 @@ absl::StatusOr<std::unique_ptr<Channel>> MakeUcxChannel(base::UniqueFd, const st
 #include <vector>
 
 #include "base/status.h"
+#include "runtime/comm/rendezvous/socket.h"
 #include "runtime/comm/transport/staged_channel.h"
 #include "runtime/comm/transport/ucx_endpoint.h"
 
@@ -43,8 +44,6 @@ constexpr size_t kBlocks = 8;
 constexpr int kArmTries = 32;  // UCX refuses while it has something to do
 constexpr long kLookAgainNanoseconds = 200000;
 constexpr absl::Duration kCloseTimeout = absl::Milliseconds(200);
-
-absl::Status Closed() { return absl::UnavailableError("connection closed"); }
 
 class UcxChannel final : public StagedChannel {
  public:
@@ -129,7 +128,7 @@ absl::Status UcxChannel::Greet(const Patience& patience) {
       told = true;
     }
     const ssize_t n = answered ? -1 : ::recv(socket_.get(), &byte, 1, MSG_DONTWAIT);
-    if (n == 0) return Closed();
+    if (n == 0) return ConnectionClosed();
     answered = answered || n == 1;
     if (patience.deadline.Expired()) return absl::DeadlineExceededError("UCX does not connect");
     pollfd interrupted = {patience.interrupt, POLLIN, 0};
@@ -140,7 +139,7 @@ absl::Status UcxChannel::Greet(const Patience& patience) {
 }
 
 absl::StatusOr<size_t> UcxChannel::TrySend(std::span<const std::byte> bytes) {
-  if (closed_) return Closed();
+  if (closed_) return ConnectionClosed();
   endpoint_->Progress();
   size_t sent = 0;
   while (sent < bytes.size() && HasRoom()) {
@@ -167,7 +166,7 @@ bool UcxChannel::IsUnsent() {
 
 absl::StatusOr<bool> UcxChannel::Flush() {
   if (!IsUnsent()) return true;
-  if (closed_ || endpoint_->failed()) return Closed();
+  if (closed_ || endpoint_->failed()) return ConnectionClosed();
   endpoint_->Progress();
   return !IsUnsent();
 }
@@ -203,8 +202,8 @@ absl::StatusOr<size_t> UcxChannel::ReceiveInto(std::span<std::byte> bytes) {
   received_ += n;
   if (closed_ && received_ >= will_come_) SayLastWords();  // it waits to hear that all has come
   if (n == 0 && ++looks_ % 64 == 0) HearLifeline();
-  if (n == 0 && closed && received_ >= will_come_) return Closed();
-  if (n == 0 && endpoint_->failed()) return Closed();
+  if (n == 0 && closed && received_ >= will_come_) return ConnectionClosed();
+  if (n == 0 && endpoint_->failed()) return ConnectionClosed();
   return n;
 }
 

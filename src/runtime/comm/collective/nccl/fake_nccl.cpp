@@ -165,6 +165,10 @@ const char* ncclGetErrorString(nccl::Result result) {
   return result == nccl::kRemoteError ? "remote process exited or there was a network error"
                                       : "an error";
 }
+const char* ncclGetLastError(nccl::Comm) {
+  const std::lock_guard lock(mutex);
+  return mode == kRefuses ? "Duplicate GPU detected : rank 0 and rank 1\n" : "";
+}
 nccl::Result ncclAllReduce(const void* input, void* output, size_t count, nccl::Type type,
                            nccl::Op op, nccl::Comm comm, nccl::Stream) {
   std::vector<char> result;

@@ -57,6 +57,7 @@ struct Functions {
   Result (*CommFinalize)(Comm comm);
   Result (*CommGetAsyncError)(Comm comm, Result* error);
   const char* (*GetErrorString)(Result result);
+  const char* (*GetLastError)(Comm comm);  // of any of the process; "" if there was none
   Result (*AllReduce)(const void* input, void* output, size_t count, Type type, Op op, Comm comm,
                       Stream stream);
   Result (*Broadcast)(const void* input, void* output, size_t count, Type type, int root, Comm comm,

@@ -31,7 +31,7 @@ class NcclAbiTest : public testing::Test {
   // The types of a function's parameters, as far as they are told by commas.
   long Parameters(const std::string& function) const {
     std::smatch found;
-    const std::regex pattern("ncclResult_t\\s+" + function + "\\(([^)]*)\\)");
+    const std::regex pattern("(?:ncclResult_t|const char\\*)\\s+" + function + "\\(([^)]*)\\)");
     if (!std::regex_search(header_, found, pattern)) return -1;
     const std::string list = found[1];
     return 1 + std::count(list.begin(), list.end(), ',');
@@ -82,6 +82,8 @@ TEST_F(NcclAbiTest, FunctionsTakeAsManyParameters) {
   EXPECT_EQ(Parameters("ncclCommDestroy"), 1);
   EXPECT_EQ(Parameters("ncclCommFinalize"), 1);
   EXPECT_EQ(Parameters("ncclCommGetAsyncError"), 2);
+  EXPECT_EQ(Parameters("ncclGetErrorString"), 1);
+  EXPECT_EQ(Parameters("ncclGetLastError"), 1);
   EXPECT_EQ(Parameters("ncclAllReduce"), 7);
   EXPECT_EQ(Parameters("ncclBroadcast"), 7);
   EXPECT_EQ(Parameters("ncclAllGather"), 6);

@@ -25,6 +25,11 @@
 
 namespace tutti::comm {
 
+struct NcclReduction {
+  nccl::Type type;
+  nccl::Op op;
+};
+
 class NcclGroup {
  public:
   // Called by all ranks of `group`, which brings NCCL's unique id across. `control` is how `group`
@@ -55,6 +60,7 @@ class NcclGroup {
 
  private:
   NcclGroup(Communicator& group, std::shared_ptr<const NcclLibrary> library);
+  absl::StatusOr<NcclReduction> ReductionOf(DataType type, ReduceOp op) const;
   absl::Status Start(const nccl::UniqueId& id, base::Deadline deadline);
   // Follows a call until NCCL has taken it.
   absl::Status Settle(nccl::Result result, const char* what, base::Deadline deadline);
@@ -68,10 +74,6 @@ class NcclGroup {
 };
 
 // Unimplemented when NCCL cannot do it, InvalidArgument when nobody can.
-struct NcclReduction {
-  nccl::Type type;
-  nccl::Op op;
-};
 absl::StatusOr<NcclReduction> ToNccl(DataType type, ReduceOp op);
 
 }  // namespace tutti::comm

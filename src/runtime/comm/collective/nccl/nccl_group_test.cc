@@ -160,9 +160,24 @@ TEST_F(NcclGroupTest, ACallThatMakesNoSenseDoesNotEndTheGroup) {
       return nccl.AllReduce(&value, &value, 1, DataType::kFloat32, ReduceOp::kSum, nullptr, Soon());
     };
     Set(kRefuses);
-    EXPECT_TRUE(absl::IsInvalidArgument(reduce()));
+    const absl::Status refused = reduce();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused));
+    EXPECT_EQ(refused.message(),
+              "NCCL could not all-reduce: an error: Duplicate GPU detected : rank 0 and rank 1");
     Set(kWorks);
     EXPECT_TRUE(reduce().ok());
+  });
+}
+
+// NCCL's own mean of one rank leaves elements out: see nccl_group.cc.
+TEST_F(NcclGroupTest, TheMeanOfOneRankIsAskedForAsItsSum) {
+  OnRanks(1, [&](Communicator&, NcclGroup& nccl) {
+    float value = 3;
+    EXPECT_TRUE(nccl.AllReduce(&value, &value, 1, DataType::kFloat32, ReduceOp::kMean, nullptr,
+                               Soon())
+                    .ok());
+    EXPECT_EQ(value, 3);
+    EXPECT_EQ(Ask("fake_nccl_last_op"), nccl::kSum);
   });
 }
 

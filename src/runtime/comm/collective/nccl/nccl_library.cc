@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
@@ -63,6 +64,7 @@ absl::StatusOr<nccl::Functions> Resolve(void* library) {
   symbols.Find(f.CommFinalize, "ncclCommFinalize");
   symbols.Find(f.CommGetAsyncError, "ncclCommGetAsyncError");
   symbols.Find(f.GetErrorString, "ncclGetErrorString");
+  symbols.Find(f.GetLastError, "ncclGetLastError");
   symbols.Find(f.AllReduce, "ncclAllReduce");
   symbols.Find(f.Broadcast, "ncclBroadcast");
   symbols.Find(f.AllGather, "ncclAllGather");
@@ -116,8 +118,12 @@ absl::StatusOr<std::shared_ptr<const NcclLibrary>> NcclLibrary::Load() {
 
 absl::Status NcclLibrary::ToStatus(nccl::Result result, absl::string_view what) const {
   if (result == nccl::kSuccess || result == nccl::kInProgress) return absl::OkStatus();
-  const std::string text =
-      absl::StrCat("NCCL could not ", what, ": ", functions_.GetErrorString(result));
+  std::string text = absl::StrCat("NCCL could not ", what, ": ", functions_.GetErrorString(result));
+  // What the result alone leaves to NCCL's log: "Duplicate GPU detected : rank 0 and rank 1 ...".
+  const char* const detail = functions_.GetLastError(nullptr);
+  if (detail != nullptr && *detail != '\0') {
+    absl::StrAppend(&text, ": ", absl::StripTrailingAsciiWhitespace(detail));
+  }
   switch (result) {
     case nccl::kInvalidArgument:
     case nccl::kInvalidUsage:

@@ -19,7 +19,6 @@ namespace {
 using base::ErrnoStatus;
 using base::UniqueFd;
 
-constexpr size_t kPage = 4096;
 void Ring(const UniqueFd& doorbell) {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = ::write(doorbell.get(), &one, sizeof(one));
@@ -27,7 +26,7 @@ void Ring(const UniqueFd& doorbell) {
 
 size_t MarkBytes(size_t ranks) {
   const size_t bytes = ranks * sizeof(PhaseMark<std::atomic>);
-  return (bytes + kPage - 1) / kPage * kPage;
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
 }  // namespace

@@ -14,8 +14,6 @@ namespace {
 
 using base::ErrnoStatus;
 
-constexpr size_t kPage = 4096;
-
 // A write that changes nothing: from then on the page is this process's alone.
 void TakeOver(std::byte& first) {
   const std::atomic_ref byte(reinterpret_cast<unsigned char&>(first));
@@ -44,7 +42,7 @@ absl::Status MakePrivate(std::byte* begin, size_t size, int file) {
   constexpr size_t kStep = 4 << 20;  // so many bytes are there twice at a time
   for (size_t at = 0; at < size; at += kStep) {
     const size_t end = std::min(size, at + kStep);
-    for (size_t page = at; page < end; page += kPage) TakeOver(begin[page]);
+    for (size_t page = at; page < end; page += kPageBytes) TakeOver(begin[page]);
     ::fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(at),
                 static_cast<off_t>(end - at));
   }

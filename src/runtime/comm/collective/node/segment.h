@@ -8,6 +8,8 @@
 
 namespace tutti::comm {
 
+inline constexpr size_t kPageBytes = 4096;
+
 class Segment {
  public:
   Segment() = default;
