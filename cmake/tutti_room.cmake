@@ -1,13 +1,13 @@
-# tutti_room(NAME [DEPS target…] [TEST_DEPS target…] [PCH target] [TEST_PROCESSES n])
+# tutti_room(NAME [SEPARATE] [DEPS target…] [TEST_DEPS target…] [PCH target] [TEST_PROCESSES n])
 #
 # A folder under src/ is a room: the library target tutti_NAME made of every .cc below the folder,
 # the test program tutti_NAME_test made of every *_test.cc, and one fuzz program per *_fuzz.cc.
 # Files that other rooms' tests need (fakes) are named *_fake.cc and are part of the library.
 # PCH names a target whose precompiled header this room reuses; without it, library and tests take
-# the plain ones of cmake/precompiled.cmake. TEST_PROCESSES: how many share the room's tests and run
+# the plain ones of cmake/precompiled.cmake. SEPARATE: every file is compiled by itself. TEST_PROCESSES: how many share the room's tests and run
 # at once, where tests mostly wait.
 function(tutti_room name)
-  cmake_parse_arguments(ARG "" "PCH;TEST_PROCESSES" "DEPS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "SEPARATE" "PCH;TEST_PROCESSES" "DEPS;TEST_DEPS" ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(sources ${all})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|benchmark)\\.cc$")
@@ -26,8 +26,9 @@ function(tutti_room name)
     set(ARG_PCH tutti_plain_pch)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${ARG_PCH})
-  if(ARG_PCH STREQUAL tutti_torch_pch)
-    # Even precompiled, libtorch's headers cost seconds a file: several files are compiled as one.
+  if(NOT ARG_SEPARATE)
+    # Even precompiled, headers cost more than a file's own code: several files are compiled as one,
+    # so the names that a room's files keep to themselves differ.
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
   endif()
 
