@@ -55,9 +55,9 @@ class Factory:
         return self._start("Gloo", self._ranks_with(environment, program))
 
     def memory(self, kind, largest):
-        """`kind`: copy or stream, see ranks/memory_rank.cc."""
+        """`kind`: copy, stream or exchange, see ranks/memory_rank.cc."""
         program = [str(self.programs / "memory_rank")]
-        return self._start(f"memory {kind}", lambda control: [
+        return self._start("cache exchange" if kind == "exchange" else f"memory {kind}", lambda control: [
             ([*program, control, str(self.ranks), str(largest), kind], {})])
 
     def open_mpi(self, tuned=False):

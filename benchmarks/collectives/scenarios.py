@@ -7,6 +7,7 @@ from network import Network, OneNode
 
 KIB, MIB = 1 << 10, 1 << 20
 MEMORY_BOUND_FROM = 4 * MIB   # below, buffers stay in the caches and no bound of memory applies
+CACHE_BOUND_TO = MIB          # above, slots do not fit into the caches
 NETWORK_BOUND_FROM = MIB      # below, the number of messages counts and not the bytes
 
 
@@ -28,7 +29,8 @@ class Scenario:
     def takes_part(self, contender, size):
         least = {"memory copy": MEMORY_BOUND_FROM, "memory stream": MEMORY_BOUND_FROM,
                  "iperf3 alone": NETWORK_BOUND_FROM, "ring bound": NETWORK_BOUND_FROM}
-        return size >= least.get(contender.name, 0)
+        most = {"cache exchange": CACHE_BOUND_TO}
+        return least.get(contender.name, 0) <= size <= most.get(contender.name, size)
 
     def starts(self, build, network, folder, without):
         """One function for each contender, which starts it."""
@@ -42,7 +44,7 @@ class Scenario:
         if "gloo" not in without:
             yield factory.gloo
         if self.nodes == 1:
-            for kind in ("copy", "stream"):
+            for kind in ("copy", "stream", "exchange"):
                 yield lambda: factory.memory(kind, max(self.all_sizes))
         elif "iperf3" not in without:
             yield lambda: Iperf(network, ring=False)

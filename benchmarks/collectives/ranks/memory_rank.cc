@@ -2,11 +2,15 @@
 // benchmarks/collectives/compare: the ranks (processes forked here) move the bytes that any
 // algorithm has to move, at once, and do nothing else.
 //
-//   memory_rank CONTROL_SOCKET RANKS LARGEST_BYTES copy|stream
+//   memory_rank CONTROL_SOCKET RANKS LARGEST_BYTES copy|stream|exchange
 //
-// copy: every rank copies its buffer with memcpy. stream: what the best all-reduce must do at
-// least, since each of the n buffers has to be read and written once: rank r reads its n-th of all
-// the n buffers, adds, and writes the sum into all of them past the cache.
+// copy: every rank copies its buffer with memcpy. exchange: every rank writes its values, which lie
+// in memory of its own, where the others can read them, and adds those of the others to its own;
+// nobody waits for anybody, so that what is left is bringing every value from one core to the
+// others, which any all-reduce of such memory has to (in halves and back it is as many bytes).
+// stream: what the best all-reduce must do at least, since each of the n buffers has to be read and
+// written once: rank r reads its n-th of all the n buffers, adds, and writes the sum into all of
+// them past the cache.
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -48,20 +52,39 @@ struct Meeting {
   std::atomic<int> round{0};
 };
 
+enum class Kind { kCopy, kStream, kExchange };
+
 class Memory final : public tutti::benchmark::Contender {
  public:
-  Memory(int rank, int size, std::byte* shared, size_t stride, bool stream)
-      : rank_(rank), size_(size), shared_(shared), stride_(stride), stream_(stream) {}
+  Memory(int rank, int size, std::byte* shared, size_t stride, Kind kind)
+      : rank_(rank), size_(size), shared_(shared), stride_(stride), kind_(kind) {}
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  float Tolerance() const override { return INFINITY; }  // a copy is no sum
   float* Buffer(size_t count) override {
     if (4 * count > stride_) Fail("more than LARGEST_BYTES");
-    if (target_.size() != count) {
-      target_ = std::vector<float>(count);
+    if (own_.size() != count) {
+      own_ = std::vector<float>(count);
       std::fill_n(BufferOf(rank_), count, 0.0f);
     }
-    return BufferOf(rank_);
+    return kind_ == Kind::kExchange ? own_.data() : BufferOf(rank_);
+  }
+  // Only `stream` makes the sum: a copy is none, and who waits for nobody may add what is old.
+  std::string Prove(size_t count) override {
+    if (kind_ == Kind::kStream) return Contender::Prove(count);
+    float* const values = Buffer(count);
+    std::fill_n(values, count, 1.0f);
+    Barrier();
+    AllReduce(count);
+    Barrier();
+    const float* const copy = kind_ == Kind::kCopy ? own_.data() : BufferOf(rank_);
+    std::string answer = "ok";
+    for (size_t i = 0; i < count && answer == "ok"; ++i) {
+      if (copy[i] != 1.0f) answer = Wrong(copy[i], i);
+    }
+    std::fill_n(values, count, 0.0f);
+    std::fill_n(BufferOf(rank_), count, 0.0f);
+    Barrier();
+    return answer;
   }
   void Barrier() override {
     auto* const meeting = reinterpret_cast<Meeting*>(shared_);
@@ -73,11 +96,12 @@ class Memory final : public tutti::benchmark::Contender {
     while (meeting->round.load() == round) std::this_thread::yield();
   }
   void AllReduce(size_t count) override {
-    if (!stream_) {
-      std::memcpy(target_.data(), BufferOf(rank_), 4 * count);
-      asm volatile("" : : "g"(target_.data()) : "memory");
+    if (kind_ == Kind::kCopy) {
+      std::memcpy(own_.data(), BufferOf(rank_), 4 * count);
+      asm volatile("" : : "g"(own_.data()) : "memory");
       return;
     }
+    if (kind_ == Kind::kExchange) return Exchange(count);
     const size_t lines = count / 16, first = lines * rank_ / size_,
                  end = lines * (rank_ + 1) / size_;
     for (size_t line = first; line < end; ++line) AddLine(line);
@@ -87,6 +111,17 @@ class Memory final : public tutti::benchmark::Contender {
  private:
   float* BufferOf(int rank) const {
     return reinterpret_cast<float*>(shared_ + 4096 + rank * stride_);
+  }
+  void Exchange(size_t count) {
+    std::memcpy(BufferOf(rank_), own_.data(), 4 * count);
+    for (int other = 0; other < size_; ++other) {
+      const float* const values = BufferOf(other);
+      if (other == rank_) continue;
+      for (size_t i = 0; i < count; i += 16) {
+        for (size_t k = i; k < i + 16; ++k) own_[k] += values[k];
+      }
+    }
+    asm volatile("" : : "g"(own_.data()) : "memory");
   }
   void AddLine(size_t line) const {
     alignas(64) float sum[16];
@@ -101,8 +136,8 @@ class Memory final : public tutti::benchmark::Contender {
   const int rank_, size_;
   std::byte* const shared_;
   const size_t stride_;
-  const bool stream_;
-  std::vector<float> target_;
+  const Kind kind_;
+  std::vector<float> own_;
 };
 
 std::byte* ShareMemory(size_t bytes) {
@@ -117,14 +152,19 @@ std::byte* ShareMemory(size_t bytes) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) Fail("usage: memory_rank CONTROL_SOCKET RANKS LARGEST_BYTES copy|stream");
+  const std::string name = argc == 5 ? argv[4] : "";
+  const bool copy = name == "copy", exchange = name == "exchange";
+  if (!copy && !exchange && name != "stream") {
+    Fail("usage: memory_rank CONTROL_SOCKET RANKS LARGEST_BYTES copy|stream|exchange");
+  }
+  const Kind kind = copy ? Kind::kCopy : exchange ? Kind::kExchange : Kind::kStream;
   const int ranks = std::atoi(argv[2]);
   const size_t stride = (std::strtoull(argv[3], nullptr, 10) + 4095) / 4096 * 4096;
   std::byte* const shared = ShareMemory(4096 + ranks * stride);
   for (int rank = 0; rank < ranks; ++rank) {
     if (::fork() != 0) continue;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    Memory contender(rank, ranks, shared, stride, std::string(argv[4]) == "stream");
+    Memory contender(rank, ranks, shared, stride, kind);
     tutti::benchmark::RankProgram(argv[1], contender).ServeUntilQuit();
     return 0;
   }
