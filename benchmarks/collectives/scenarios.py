@@ -26,6 +26,11 @@ class Scenario:
     def sizes(self, quick):
         return [KIB, 64 * KIB, MIB, 16 * MIB] if quick else self.all_sizes
 
+    def references(self, rows):
+        """What others are held against, a table each: memory of a rank's own, and memory that ranks share."""
+        shared = any("tutti shared" in samples for _, samples in rows)
+        return [self.reference, *(["tutti shared"] if shared else [])]
+
     def takes_part(self, contender, size):
         least = {"memory copy": MEMORY_BOUND_FROM, "memory stream": MEMORY_BOUND_FROM,
                  "iperf3 alone": NETWORK_BOUND_FROM, "ring bound": NETWORK_BOUND_FROM}
