@@ -22,7 +22,10 @@ tutti_pch(tutti_plain_pch ${tutti_plain_headers})
 target_link_libraries(tutti_plain_pch PUBLIC absl::status absl::synchronization
                       nlohmann_json::nlohmann_json)
 if(TUTTI_TESTS)
+  # Tests are compiled more often than they run hot.
+  set(tutti_test_optimization -O1)
   tutti_pch(tutti_test_pch ${tutti_plain_headers} <gtest/gtest.h> <gmock/gmock.h>)
+  target_compile_options(tutti_test_pch PRIVATE ${tutti_test_optimization})
   target_link_libraries(tutti_test_pch PUBLIC absl::status absl::synchronization
                         nlohmann_json::nlohmann_json GTest::gmock)
 endif()

@@ -37,6 +37,9 @@ function(tutti_room name)
     target_link_libraries(${target}_test PRIVATE ${target} ${ARG_TEST_DEPS} GTest::gmock
                           GTest::gtest_main)
     tutti_reuse_pch(${target}_test ${test_pch})
+    if(test_pch STREQUAL tutti_test_pch)
+      target_compile_options(${target}_test PRIVATE ${tutti_test_optimization})
+    endif()
     set(results ${CMAKE_BINARY_DIR}/test-results/${name})
     if(ARG_TEST_PROCESSES)
       add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/tools/run-shards ${ARG_TEST_PROCESSES}
