@@ -20,7 +20,8 @@ from tutti.comm.basics import (ccl_built, cross_rank, cross_size, cuda_built, dd
 from tutti.comm.exceptions import (HorovodInternalError, HorovodVersionMismatchError,
                                    HostsUpdatedInterrupt)
 from tutti.comm.operations import (ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, BARRIER, BROADCAST, JOIN,
-                                   REDUCE_SCATTER, Adasum, Average, Max, Min, Operation, Output,
+                                   ENCODE_BFLOAT16, ENCODE_FLOAT16, ENCODE_INT8, REDUCE_SCATTER,
+                                   Adasum, Average, Feedback, Max, Min, Operation, Output,
                                    Product, Request, Sum, Tensor, submit)
 from tutti.comm.process_sets import (ProcessSet, add_process_set, global_process_set,
                                      remove_process_set)

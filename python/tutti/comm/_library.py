@@ -54,7 +54,8 @@ class Request(Structure):
                 ("name", c_char_p), ("op", c_int32), ("root", c_int32), ("prescale", c_double),
                 ("postscale", c_double), ("tensors", POINTER(Tensor)), ("tensor_count", c_size_t),
                 ("tensor_size", c_size_t), ("splits", POINTER(c_int64)), ("split_count", c_size_t),
-                ("allocate", ALLOCATE), ("done", DONE), ("context", c_void_p)]
+                ("allocate", ALLOCATE), ("done", DONE), ("context", c_void_p),
+                ("feedback", c_uint64), ("encoded", c_int32), ("reserved", c_int32)]
 
 
 class Output(Structure):
@@ -79,6 +80,8 @@ _FUNCTIONS = {
     "group_join_running": [POINTER(GroupOptions), c_double, POINTER(_GROUP)],
     "buffer_allocate": [_GROUP, c_size_t, POINTER(_BUFFER), POINTER(c_void_p)],
     "buffer_free": [_BUFFER],
+    "feedback_open": [POINTER(c_uint64)],
+    "feedback_close": [c_uint64],
     "session_start": [_GROUP, POINTER(SessionOptions), POINTER(_SESSION)],
     "session_shutdown": [_SESSION],
     "session_end": [_SESSION, POINTER(_GROUP)],

@@ -13,6 +13,7 @@ from tutti.comm._library import check, check_arguments, load
 
 ALL_REDUCE, ALL_GATHER, BROADCAST, ALL_TO_ALL, REDUCE_SCATTER, BARRIER, JOIN = range(7)
 Sum, Average, Min, Max, Product, Adasum = range(6)
+ENCODE_FLOAT16, ENCODE_BFLOAT16, ENCODE_INT8 = range(1, 4)
 
 _WAIT = 0.5  # seconds between looks at signals such as Ctrl-C
 
@@ -31,6 +32,18 @@ class Output(NamedTuple):
     data: Optional[int]
     bytes: int
     shape: Tuple[int, ...]
+
+
+class Feedback:
+    """What rounding has lost of one tensor that is reduced again and again, encoded, so far."""
+
+    def __init__(self):
+        handle = ctypes.c_uint64()
+        check(load().tutti_comm_feedback_open(ctypes.byref(handle)))
+        self.handle = handle.value
+
+    def __del__(self):
+        load().tutti_comm_feedback_close(self.handle)
 
 
 _numbers = itertools.count(1)
@@ -78,15 +91,19 @@ class Request:
 
     kind: ALL_REDUCE...; name: the same on all ranks (None: numbered by the order of such calls);
     tensors: of Tensor; op: of reductions; root: a rank, of a broadcast; prescale, postscale:
-    factors; splits: rows to every rank of the set, of an all-to-all.
+    factors; splits: rows to every rank of the set, of an all-to-all. encoded: ENCODE_INT8 and its
+    like, in which the Sum or Average of one tensor of FLOAT32 goes between nodes; `feedback`, of
+    one outstanding operation at a time, keeps what rounding loses (None: it is lost).
     """
 
     def __init__(self, kind, name=None, tensors=(), op=Sum, root=0, prescale=1.0, postscale=1.0,
-                 process_set=0, splits=None):
+                 process_set=0, splits=None, encoded=0, feedback=None):
         request = _library.defaults(_library.Request)
         request.kind, request.op, request.root, request.process_set = kind, op, root, process_set
         request.name = None if name is None else name.encode()
         request.prescale, request.postscale = prescale, postscale
+        request.encoded, self._feedback = encoded, feedback
+        request.feedback = 0 if feedback is None else feedback.handle
         array = (_library.Tensor * len(tensors))()
         for place, tensor in enumerate(tensors):
             shape = (ctypes.c_int64 * len(tensor.shape))(*tensor.shape)
@@ -113,7 +130,7 @@ class Request:
         current = session.current().handle
         request = self._struct
         number = next(_numbers)
-        entry = _Entry(keep, allocate, done)
+        entry = _Entry((keep, self._feedback), allocate, done)
         _sweep()
         _outstanding[number] = entry
         copy = _library.Request.from_buffer_copy(request)

@@ -1,0 +1,82 @@
+"""What is sent in place of a gradient. Any object with these two functions will do."""
+import torch
+
+from tutti import comm
+
+
+class Compressor:
+    """compress(tensor) gives what is sent and a context; decompress(sent, context) the tensor."""
+
+    @staticmethod
+    def compress(tensor):
+        raise NotImplementedError
+
+    @staticmethod
+    def decompress(tensor, ctx):
+        raise NotImplementedError
+
+
+class NoneCompressor(Compressor):
+    """The tensor itself."""
+
+    @staticmethod
+    def compress(tensor):
+        return tensor, None
+
+    @staticmethod
+    def decompress(tensor, ctx):
+        return tensor
+
+
+class _Cast(Compressor):
+    """Floating point in another type, which is also the type it is added up in."""
+
+    dtype = None
+
+    @classmethod
+    def compress(cls, tensor):
+        sent = tensor.to(cls.dtype) if tensor.is_floating_point() else tensor
+        return sent, tensor.dtype
+
+    @classmethod
+    def decompress(cls, tensor, ctx):
+        return tensor.to(ctx)
+
+
+class FP16Compressor(_Cast):
+    """16 bits with 10 of mantissa: overflows beyond 65504."""
+    dtype = torch.float16
+
+
+class BF16Compressor(_Cast):
+    """16 bits with the range of 32: 7 of mantissa. Not in Horovod."""
+    dtype = torch.bfloat16
+
+
+class INT8Compressor(NoneCompressor):
+    """About a quarter of the bytes between nodes, blocks of 256 values with a scale each: what is
+    added up is fp32. Only sums and means of fp32, from 64 KiB on; the rest, and what stays within a
+    node, is sent as it is. DistributedOptimizer adds what rounding lost to the next step's
+    gradient, so that nothing is lost for good. Not in Horovod."""
+
+    encoded = comm.ENCODE_INT8
+
+
+_WORTH_ENCODING = 16384  # values
+
+
+def encoding_of(compression, tensor, op):
+    """How the library shall send this tensor: 0 for as it is."""
+    encoded = getattr(compression, "encoded", 0)
+    worth = (tensor.dtype == torch.float32 and tensor.numel() >= _WORTH_ENCODING
+             and op in (comm.Sum, comm.Average) and encoded and comm.cross_size() > 1)
+    return encoded if worth else 0
+
+
+class Compression:
+    """What the arguments called `compression` take."""
+
+    none = NoneCompressor
+    fp16 = FP16Compressor
+    bf16 = BF16Compressor
+    int8 = INT8Compressor
