@@ -7,7 +7,7 @@ import ctypes
 import os
 import threading
 
-from tutti.comm import settings
+from tutti.comm import discovery, newcomer, settings
 from tutti.comm._library import GroupOptions, Placement, check, defaults, load
 
 _lock = threading.RLock()
@@ -46,9 +46,15 @@ class Session:
 
 
 def group_options():
-    """Who this rank is and where the others are, as a tutti job's environment says."""
-    options = defaults(GroupOptions)
+    """Who this rank is and where the others are (discovery.py), and how to talk to them
+    (TUTTI_TRANSPORT, TUTTI_COMM_*). ValueError and TimeoutError are discovery's."""
+    place, options = discovery.find_place(), defaults(GroupOptions)
     check(load().tutti_comm_group_options_from_environment(ctypes.byref(options)))
+    for name in ("rank", "size", "node", "master_port", "elastic"):
+        setattr(options, name, getattr(place, name))
+    for name in ("master_address", "address", "token", "group_file", "members"):
+        text = getattr(place, name)
+        setattr(options, name, None if text is None else text.encode())
     seconds = settings.connect_timeout()
     if seconds is not None:
         options.connect_timeout = seconds
@@ -60,6 +66,8 @@ def join(options=None):
     sense; HorovodInternalError: not all came, or one of them could not be reached."""
     group = ctypes.c_uint64()
     options = options or group_options()
+    if discovery.find_place().newcomer:
+        return newcomer.join(options)
     check(load().tutti_comm_group_join(ctypes.byref(options), ctypes.byref(group)))
     return group.value
 

@@ -1,0 +1,5 @@
+import sys
+
+from tutti.runner.command import main
+
+sys.exit(main())

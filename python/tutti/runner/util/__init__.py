@@ -1,0 +1,1 @@
+"""What scripts and tests import from horovod.runner.util."""
