@@ -34,6 +34,17 @@ static void tell(tutti_comm_group group) {
   printf("bit %d is rank %d of %d with %d\n", bit, place.rank, place.size, (int)here);
 }
 
+/* On a session: nobody stands at the door. Ends with the group as it was. */
+static tutti_comm_group alone_with_session(tutti_comm_group group) {
+  tutti_comm_session session;
+  int32_t newcomers = -1;
+  OK(tutti_comm_session_start(group, NULL, &session));
+  OK(tutti_comm_session_waiting(session, &newcomers));
+  CHECK(newcomers == 0);
+  OK(tutti_comm_session_end(session, &group));
+  return group;
+}
+
 static void live(int port) {
   tutti_comm_group_options options;
   tutti_comm_group group, next;
@@ -63,7 +74,7 @@ static void live(int port) {
   } while (newcomers == 0);
   OK(tutti_comm_group_reform(group, 3, 3, 30, 30, &next));
   tell(next);
-  OK(tutti_comm_group_leave(next));
+  OK(tutti_comm_group_leave(alone_with_session(next)));
   exit(0);
 }
 
@@ -100,7 +111,7 @@ static void come(void) {
   CHECK(strncmp(options.members, places, strlen(options.members)) == 0);
   OK(tutti_comm_group_join_running(&options, 30, &group));
   tell(group);
-  OK(tutti_comm_group_leave(group));
+  OK(tutti_comm_group_leave(alone_with_session(group)));
   exit(0);
 }
 

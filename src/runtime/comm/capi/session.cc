@@ -133,6 +133,14 @@ tutti_comm_status tutti_comm_session_placement(tutti_comm_session session,
   });
 }
 
+tutti_comm_status tutti_comm_session_waiting(tutti_comm_session session, int32_t* newcomers) {
+  return OnSession(session, [&](Negotiation& negotiation) -> absl::Status {
+    TUTTI_RETURN_IF_ERROR(NotNull(newcomers, "newcomers"));
+    *newcomers = negotiation.WaitingNewcomers();
+    return absl::OkStatus();
+  });
+}
+
 tutti_comm_status tutti_comm_process_set_add(tutti_comm_session session, const int32_t* ranks,
                                              size_t count, double timeout, int32_t* process_set) {
   return OnSession(session, [&](Negotiation& negotiation) -> absl::Status {

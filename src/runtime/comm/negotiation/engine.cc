@@ -49,6 +49,7 @@ Engine::Engine(std::shared_ptr<Communicator> world, NegotiationOptions options)
     : rank_(world->rank()),
       size_(world->size()),
       placement_(world->placement()),
+      group_(world),
       options_(std::move(options)),
       control_(world->control()),
       peer_timeout_(PeerTimeoutOf(control_)),
@@ -85,6 +86,11 @@ Engine::Engine(std::shared_ptr<Communicator> world, NegotiationOptions options)
                                          std::move(events));
   herald_ = std::thread([this] { Herald(); });
   if (control_ != nullptr) control_->SetListener(this);
+}
+
+int Engine::WaitingNewcomers() const {
+  const auto group = group_.lock();
+  return group == nullptr ? 0 : group->WaitingNewcomers();
 }
 
 Tuning Engine::tuning() const {

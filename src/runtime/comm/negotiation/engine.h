@@ -36,6 +36,7 @@ class Engine final : public Negotiation, private Control::Listener {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   Placement placement() const override { return placement_; }
+  int WaitingNewcomers() const override;
   absl::Status StartTimeline(const std::string& path, bool mark_cycles) override;
   absl::Status StopTimeline() override;
   Tuning tuning() const override;
@@ -81,6 +82,7 @@ class Engine final : public Negotiation, private Control::Listener {
   const int rank_;
   const int size_;
   const Placement placement_;
+  const std::weak_ptr<const Communicator> group_;  // the executor's, until the end
   const NegotiationOptions options_;
   Control* const control_;  // null in a group of one
   const absl::Duration peer_timeout_;

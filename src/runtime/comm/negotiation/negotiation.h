@@ -75,6 +75,9 @@ class Negotiation {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual Placement placement() const = 0;
+  // Of an elastic group: how many newcomers wait to be taken in, as far as this rank knows. Not
+  // while it ends.
+  virtual int WaitingNewcomers() const = 0;
 
   // Records from now on into `path` (anew); `mark_cycles`: with a tick for every message of rank 0.
   virtual absl::Status StartTimeline(const std::string& path, bool mark_cycles) = 0;
