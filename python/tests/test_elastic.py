@@ -1,86 +1,19 @@
 """Training goes on when ranks are killed, hosts come and hosts go; and what comes out is right."""
 import os
 import pathlib
-import re
 import signal
-import subprocess
 import sys
-import threading
-import time
 
 import pytest
 
 import elastic_worker
-from ranks import LIBRARY, PYTHON
+from elastic_run import THREE, discovery_script, replace, start  # noqa: F401  (start is a fixture)
 from tutti.comm import elastic
 from tutti.comm.exceptions import HorovodInternalError, HostsUpdatedInterrupt
 
 WORKER = pathlib.Path(elastic_worker.__file__)
 STEPS = 60
-DEADLINE = 60
-THREE = "localhost:1,127.0.0.2:1,127.0.0.3:1"
-
-
-class Run:
-    """horovodrun as a process, whose lines are kept as they come."""
-
-    def __init__(self, *arguments, command=None, **environment):
-        command = command or [sys.executable, WORKER, STEPS, 2]
-        variables = {**os.environ, "PYTHONPATH": str(PYTHON), "TUTTI_COMM_LIBRARY": str(LIBRARY),
-                     **environment}
-        self.lines, self._changed = [], threading.Condition()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tutti.runner", *map(str, [*arguments, *command])], env=variables,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-
-    def _read(self):
-        for line in self.process.stdout:
-            with self._changed:
-                self.lines.append(line.rstrip("\n"))
-                self._changed.notify_all()
-
-    def find(self, pattern):
-        return [found for line in list(self.lines) if (found := re.search(pattern, line))]
-
-    def await_line(self, pattern, count=1):
-        """The matches, once there are `count`."""
-        deadline = time.monotonic() + DEADLINE
-        with self._changed:
-            while len(self.find(pattern)) < count:
-                left = deadline - time.monotonic()
-                assert left > 0 and (self.process.poll() is None or self._reader.is_alive()), \
-                    f"no line like {pattern}:\n" + self.text()
-                self._changed.wait(min(left, 0.2))
-        return self.find(pattern)
-
-    def pid_of_rank(self, rank):
-        return int(self.await_line(rf"step \d+ of rank {rank} of \d+, worker \d+ pid (\d+)")[-1][1])
-
-    def end(self):
-        """The exit code."""
-        code = self.process.wait(timeout=DEADLINE)
-        self._reader.join(DEADLINE)
-        return code
-
-    def text(self):
-        return "\n".join(self.lines)
-
-
-@pytest.fixture
-def start():
-    runs = []
-
-    def begin(*arguments, **more):
-        runs.append(Run(*arguments, **more))
-        return runs[-1]
-
-    yield begin
-    for run in runs:
-        if run.process.poll() is None:
-            run.process.send_signal(signal.SIGTERM)
-        run.end()
+COMMAND = [sys.executable, WORKER, STEPS, 2]
 
 
 def check_done(run, size):
@@ -91,7 +24,7 @@ def check_done(run, size):
 
 @pytest.mark.parametrize("rank", [0, 1, 2])
 def test_the_others_go_on_from_the_last_commit_when_a_rank_is_killed(start, rank):
-    run = start("-np", 3, "--min-np", 2, "-H", THREE)
+    run = start("-np", 3, "--min-np", 2, "-H", THREE, command=COMMAND)
     run.await_line(rf"step 11 of rank {rank} ")
     os.kill(run.pid_of_rank(rank), signal.SIGKILL)
     assert run.end() == 0, run.text()
@@ -103,28 +36,13 @@ def test_the_others_go_on_from_the_last_commit_when_a_rank_is_killed(start, rank
 
 
 def test_two_may_be_killed_one_after_the_other(start):
-    run = start("-np", 3, "--min-np", 1, "-H", THREE)
+    run = start("-np", 3, "--min-np", 1, "-H", THREE, command=COMMAND)
     run.await_line("step 9 of rank 0 ")
     os.kill(run.pid_of_rank(1), signal.SIGKILL)
     run.await_line(r"step 15 of rank \d of 2")
     os.kill(run.pid_of_rank(0), signal.SIGKILL)
     assert run.end() == 0, run.text()
     check_done(run, 1)
-
-
-def discovery_script(tmp_path, *hosts):
-    """A script and the file that it prints."""
-    file, script = tmp_path / "hosts", tmp_path / "discover"
-    file.write_text("".join(f"{host}\n" for host in hosts))
-    script.write_text(f"#!/bin/sh\nexec cat {file}\n")
-    script.chmod(0o755)
-    return script, file
-
-
-def replace(file, *hosts):
-    partial = file.with_suffix(".new")
-    partial.write_text("".join(f"{host}\n" for host in hosts))
-    partial.replace(file)
 
 
 def test_a_host_that_is_added_joins_with_the_state(start, tmp_path):
@@ -165,7 +83,8 @@ def test_workers_of_a_host_that_is_removed_leave_in_order(start, tmp_path):
 
 
 def test_too_few_workers_end_the_run_after_the_timeout(start):
-    run = start("-np", 2, "--min-np", 2, "--elastic-timeout", 2, "-H", "localhost:1,127.0.0.2:1")
+    run = start("-np", 2, "--min-np", 2, "--elastic-timeout", 2, "-H", "localhost:1,127.0.0.2:1",
+                command=COMMAND)
     run.await_line("step 8 of rank 0 of 2")
     os.kill(run.pid_of_rank(1), signal.SIGKILL)
     assert run.end() != 0
@@ -175,7 +94,8 @@ def test_too_few_workers_end_the_run_after_the_timeout(start):
 
 def test_a_host_that_fails_before_training_is_left_out(start):
     script = f'[ "$HOROVOD_HOSTNAME" = 127.0.0.2 ] && exit 5; exec {sys.executable} {WORKER} {STEPS} 2'
-    run = start("-np", 2, "--min-np", 1, "-H", "localhost:1,127.0.0.2:1", command=["sh", "-c", script])
+    run = start("-np", 2, "--min-np", 1, "-H", "localhost:1,127.0.0.2:1",
+                command=["sh", "-c", script])
     assert run.end() == 0, run.text()
     check_done(run, 1)
     assert run.find(r"worker 1 on 127\.0\.0\.2 failed with exit code 5")
@@ -183,20 +103,21 @@ def test_a_host_that_fails_before_training_is_left_out(start):
 
 
 def test_a_script_that_fails_everywhere_ends_the_run_with_its_code(start):
-    run = start("-np", 2, "--min-np", 1, "-H", "localhost:1,127.0.0.2:1", command=["sh", "-c", "exit 6"])
+    run = start("-np", 2, "--min-np", 1, "-H", "localhost:1,127.0.0.2:1",
+                command=["sh", "-c", "exit 6"])
     assert run.end() == 6
     assert run.find("failed with exit code 6 before training began"), run.text()
 
 
 def test_a_reset_limit_ends_the_run(start):
-    run = start("-np", 3, "--min-np", 1, "--reset-limit", 0, "-H", THREE)
+    run = start("-np", 3, "--min-np", 1, "--reset-limit", 0, "-H", THREE, command=COMMAND)
     run.await_line("step 9 of rank 0 ")
     os.kill(run.pid_of_rank(1), signal.SIGKILL)
     assert run.end() != 0 and run.find(r"more than 0 times \(--reset-limit\)"), run.text()
 
 
 def test_a_discovery_script_that_fails_at_first_ends_the_run(start):
-    run = start("-np", 1, "--host-discovery-script", "exit 3")
+    run = start("-np", 1, "--host-discovery-script", "exit 3", command=COMMAND)
     assert run.end() == 1 and run.find("exit 3 ended with exit code 3")
 
 

@@ -15,7 +15,7 @@ from tutti.comm import (HorovodInternalError, HostsUpdatedInterrupt, ProcessSet,
                         is_initialized, local_rank, local_size, mpi_built, mpi_enabled,
                         mpi_threads_supported, nccl_built, rank, remove_process_set, rocm_built,
                         shutdown, size, start_timeline, stop_timeline)
-from tutti.torch import mpi_ops
+from tutti.torch import elastic, mpi_ops
 from tutti.torch.compression import Compression
 from tutti.torch.functions import (allgather_object, broadcast_object, broadcast_optimizer_state,
                                    broadcast_parameters)

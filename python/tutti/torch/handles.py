@@ -11,6 +11,7 @@ import threading
 import torch
 
 from tutti import comm
+from tutti.comm import session
 from tutti.torch import memory
 
 _PREFIX = {comm.ALL_REDUCE: "allreduce", comm.ALL_GATHER: "allgather", comm.BROADCAST: "broadcast",
@@ -22,9 +23,10 @@ _lock = threading.Lock()
 
 def _full_name(kind, name, process_set_id):
     """Named apart from other collectives' tensors; numbered, when it has no name, by the order of
-    such calls in its process set, which is the same on all its ranks."""
+    such calls in its process set, which is the same on all its ranks. A session begins anew, since
+    newcomers of an elastic group do."""
     if not name:
-        name = f"noname.{next(_unnamed[kind, process_set_id])}"
+        name = f"noname.{next(_unnamed[session.current().handle, kind, process_set_id])}"
     return f"{_PREFIX[kind]}.{name}"
 
 
