@@ -62,6 +62,7 @@ class Memory final : public tutti::benchmark::Contender {
   int size() const override { return size_; }
   float* Buffer(size_t count) override {
     if (4 * count > stride_) Fail("more than LARGEST_BYTES");
+    if (count % kBlock != 0) Fail("no multiple of 256 bytes");
     if (own_.size() != count) {
       own_ = std::vector<float>(count);
       std::fill_n(BufferOf(rank_), count, 0.0f);
@@ -70,7 +71,11 @@ class Memory final : public tutti::benchmark::Contender {
   }
   // Only `stream` makes the sum: a copy is none, and who waits for nobody may add what is old.
   std::string Prove(size_t count) override {
-    if (kind_ == Kind::kStream) return Contender::Prove(count);
+    if (kind_ == Kind::kStream) {
+      const std::string answer = Contender::Prove(count);
+      ChooseStore(count);  // of the zeros that it leaves
+      return answer;
+    }
     float* const values = Buffer(count);
     std::fill_n(values, count, 1.0f);
     Barrier();
@@ -102,10 +107,8 @@ class Memory final : public tutti::benchmark::Contender {
       return;
     }
     if (kind_ == Kind::kExchange) return Exchange(count);
-    const size_t lines = count / 16, first = lines * rank_ / size_,
-                 end = lines * (rank_ + 1) / size_;
-    for (size_t line = first; line < end; ++line) AddLine(line);
-    Fence();
+    const size_t blocks = count / kBlock;
+    AddBlocks(blocks * rank_ / size_, blocks * (rank_ + 1) / size_);
   }
 
  private:
@@ -123,20 +126,53 @@ class Memory final : public tutti::benchmark::Contender {
     }
     asm volatile("" : : "g"(own_.data()) : "memory");
   }
-  void AddLine(size_t line) const {
+  void AddBlocks(size_t first, size_t end) const {
+    for (size_t block = first; block < end; ++block) {
+      for (int other = 0; other < size_ && block + 1 < end; ++other) {
+        for (size_t i = 0; i < kBlock; i += 16) {
+          __builtin_prefetch(BufferOf(other) + (block + 1) * kBlock + i, 1);
+        }
+      }
+      for (size_t i = 0; i < kBlock; i += 16) AddLine(block * kBlock + i);
+    }
+    Fence();
+  }
+  void AddLine(size_t at) const {
     alignas(64) float sum[16];
-    std::memcpy(sum, BufferOf(0) + 16 * line, 64);
+    std::memcpy(sum, BufferOf(0) + at, 64);
     for (int other = 1; other < size_; ++other) {
-      const float* const values = BufferOf(other) + 16 * line;
+      const float* const values = BufferOf(other) + at;
       for (int i = 0; i < 16; ++i) sum[i] += values[i];
     }
-    for (int other = 0; other < size_; ++other) StoreUncached(BufferOf(other) + 16 * line, sum);
+    for (int other = 0; other < size_; ++other) {
+      uncached_ ? StoreUncached(BufferOf(other) + at, sum)
+                : static_cast<void>(std::memcpy(BufferOf(other) + at, sum, 64));
+    }
+  }
+  double Best(size_t count) {
+    double best = INFINITY;
+    for (int i = 0; i < 7; ++i) {
+      Barrier();
+      const auto start = std::chrono::steady_clock::now();
+      AllReduce(count);
+      const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+      best = std::min(best, time.count());
+    }
+    return best;
+  }
+  void ChooseStore(size_t count) {
+    uncached_ = true;
+    const double uncached = Best(count);
+    uncached_ = false;
+    uncached_ = uncached < Best(count);
   }
 
+  static constexpr size_t kBlock = 64;  // values: as many bytes are asked for ahead
   const int rank_, size_;
   std::byte* const shared_;
   const size_t stride_;
   const Kind kind_;
+  bool uncached_ = true;
   std::vector<float> own_;
 };
 
