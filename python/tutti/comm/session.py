@@ -12,7 +12,7 @@ from tutti.comm._library import GroupOptions, Placement, check, defaults, load
 
 _lock = threading.RLock()
 _current = None
-
+handle = ctypes.c_uint64()  # the current session's, or 0: to be read by code that is not Python
 
 class Session:
     """A started session. `handle` is the library's number of it, `placement` where this rank is."""
@@ -91,7 +91,7 @@ def begin(group, world=None):
         path = settings.timeline()
         if path is not None:
             session.start_timeline(path, settings.flag("HOROVOD_TIMELINE_MARK_CYCLES"))
-        _current = session
+        _current, handle.value = session, session.handle
         return session
 
 
@@ -113,6 +113,7 @@ def take():
     global _current
     with _lock:
         session, _current = _current, None
+        handle.value = 0
         return session
 
 
@@ -120,6 +121,7 @@ def _forget():
     """In a forked child: what the parent opened is the parent's. The child may begin anew."""
     global _current, _lock
     _lock, _current = threading.RLock(), None
+    handle.value = 0
 
 
 os.register_at_fork(after_in_child=_forget)
