@@ -82,6 +82,13 @@ def _broadcast_state(state, root_rank, process_set):
     return state
 
 
+def _give_gradients(optimizer):
+    """Zeros where there are none: what scripts of Horovod's find after this."""
+    for p in [p for group in optimizer.param_groups for p in group["params"]]:
+        if p.requires_grad and p.grad is None:
+            p.grad = torch.zeros_like(p)
+
+
 def broadcast_optimizer_state(optimizer, root_rank, model=None, process_set=global_process_set):
     """Gives all ranks the optimizer's state and options (learning rates, ...) of rank root_rank,
     also such as an optimizer has that has not made a step yet.
@@ -92,6 +99,8 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None, process_set=glob
     del model
     if isinstance(optimizer, torch.optim.LBFGS):
         raise ValueError("cannot broadcast torch.optim.LBFGS state")
+    if not optimizer.state:
+        _give_gradients(optimizer)
     state = _broadcast_state(optimizer.state_dict(), root_rank, process_set)
     if comm.rank() != root_rank:
         optimizer.load_state_dict(state)

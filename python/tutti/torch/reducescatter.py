@@ -8,20 +8,25 @@ from tutti.torch.compression import Compression
 from tutti.torch.handles import every, first, start, synchronize
 
 
+def _start(tensors, name, op, process_set, prescale, postscale, finish):
+    if op == comm.Adasum:
+        raise comm.HorovodInternalError("there is no reduce-scatter by Adasum")
+    return start(comm.REDUCE_SCATTER, name, tensors, None, process_set, finish, op=op,
+                 prescale=prescale, postscale=postscale)
+
+
 def reducescatter_async(tensor, name=None, op=comm.Average, process_set=global_process_set,
                         prescale_factor=1.0, postscale_factor=1.0):
     """Starts the reduction of `tensor`, [rows, ...], of which rank r gets its part of the rows:
     as many for each, the first ranks one more where it does not come out even."""
-    return start(comm.REDUCE_SCATTER, name, [tensor], None, process_set, first, op=op,
-                 prescale=prescale_factor, postscale=postscale_factor)
+    return _start([tensor], name, op, process_set, prescale_factor, postscale_factor, first)
 
 
 def grouped_reducescatter_async(tensors, name=None, op=comm.Average,
                                 process_set=global_process_set, prescale_factor=1.0,
                                 postscale_factor=1.0):
     """The same for a list of tensors, which are reduced all or none."""
-    return start(comm.REDUCE_SCATTER, name, list(tensors), None, process_set, every, op=op,
-                 prescale=prescale_factor, postscale=postscale_factor)
+    return _start(list(tensors), name, op, process_set, prescale_factor, postscale_factor, every)
 
 
 class _Reducescatter(torch.autograd.Function):
