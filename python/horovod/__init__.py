@@ -1,7 +1,8 @@
 """Horovod's names for tutti's modules, so that `import horovod.torch as hvd` works unmodified.
 
-A module of this package IS the one of tutti: horovod.torch is tutti.torch, horovod.common.exceptions is
-tutti.comm.exceptions. So an exception that one raises is caught by the other's name.
+A module of this package IS the one of tutti: horovod.torch is tutti.torch,
+horovod.common.exceptions is tutti.comm.exceptions. So an exception that one raises is caught by the
+other's name.
 """
 import importlib
 import importlib.abc
@@ -10,10 +11,16 @@ import sys
 
 __version__ = "0.28.1"  # the version whose interface this is; scripts compare it
 
-_NAMES = {"horovod.common": "tutti.comm", "horovod.torch": "tutti.torch", "horovod.tensorflow": "tutti.tensorflow",
-          "horovod.keras": "tutti.keras", "horovod._keras": "tutti._keras", "horovod.runner": "tutti.runner"}
-_ABSENT = {"horovod.mxnet": "MXNet is retired", "horovod.spark": "start ranks with horovodrun, tutti or Slurm instead",
-           "horovod.ray": "start ranks with horovodrun, tutti or Slurm instead"}
+_NAMES = {
+    "horovod.common": "tutti.comm", "horovod.torch": "tutti.torch",
+    "horovod.tensorflow": "tutti.tensorflow", "horovod.keras": "tutti.keras",
+    "horovod._keras": "tutti._keras", "horovod.runner": "tutti.runner"
+}
+_ABSENT = {
+    "horovod.mxnet": "MXNet is retired",
+    "horovod.spark": "start ranks with horovodrun, tutti or Slurm instead",
+    "horovod.ray": "start ranks with horovodrun, tutti or Slurm instead"
+}
 
 
 def _target(name):
@@ -24,8 +31,8 @@ def _target(name):
 
 
 class _Forwarder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Gives tutti's module for a name of Horovod's. Stands before all other finders: they would load a second copy of
-    a submodule from the folder of its parent."""
+    """Gives tutti's module for a name of Horovod's. Stands before all other finders: they would
+    load a second copy of a submodule from the folder of its parent."""
 
     def find_spec(self, name, path=None, target=None):
         if name in _ABSENT:

@@ -23,8 +23,11 @@ class Run:
                      **environment}
         self.lines, self._changed = [], threading.Condition()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tutti.runner", *map(str, [*arguments, *command])], env=variables,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            [sys.executable, "-m", "tutti.runner", *map(str, [*arguments, *command])],
+            env=variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True)
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 

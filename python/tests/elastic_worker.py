@@ -1,8 +1,8 @@
 """A worker of test_elastic: adds numbers up over the ranks, in integers, so that what comes out is
 exactly what one process alone would get, however often the ranks change.
 
-elastic_worker.py STEPS COMMIT_EVERY [SECONDS_A_STEP]: prints a line "step S of rank R of N, worker W
-pid P" for every step, and at last "done TOTAL of rank R of N".
+elastic_worker.py STEPS COMMIT_EVERY [SECONDS_A_STEP]: prints a line "step S of rank R of N, worker
+W pid P" for every step, and at last "done TOTAL of rank R of N".
 """
 import ctypes
 import os

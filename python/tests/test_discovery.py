@@ -1,4 +1,5 @@
-"""Ranks are found from the variables of every launcher, and rank 0's address through what it offers."""
+"""Ranks are found from the variables of every launcher, and rank 0's address through what it
+offers."""
 import concurrent.futures
 import http.server
 import os
@@ -15,9 +16,11 @@ from tutti.comm import address, discovery, meeting
 
 CONTRACT = {"RANK": "3", "WORLD_SIZE": "8", "NODE_RANK": "1", "MASTER_ADDR": "127.0.0.9",
             "MASTER_PORT": "6105", "TUTTI_NODE_ADDRESS": "127.0.0.10", "TUTTI_JOB_TOKEN": "abc"}
-SRUN = {"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4", "SLURM_NTASKS": "4", "SLURM_NODEID": "1",
-        "SLURM_LOCALID": "0", "SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_NODES": "2",
-        "SLURM_STEP_NODELIST": "localhost,n[03-04]", "SLURM_JOB_NODELIST": "n[01-09]"}
+SRUN = {
+    "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "4", "SLURM_NTASKS": "4", "SLURM_NODEID": "1",
+    "SLURM_LOCALID": "0", "SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_NODES": "2",
+    "SLURM_STEP_NODELIST": "localhost,n[03-04]", "SLURM_JOB_NODELIST": "n[01-09]"
+}
 
 
 def test_a_process_without_a_launcher_is_a_group_of_one():
@@ -173,10 +176,12 @@ def _serve_pmi(connections):
                     values[words["key"]] = words["value"]
                 if words["cmd"] == "barrier_in":
                     barrier.wait(20)
-                answer = {"init": "response_to_init pmi_version=1 pmi_subversion=1 rc=0",
-                          "get_my_kvsname": "my_kvsname kvsname=kvs_1",
-                          "put": "put_result rc=0 msg=success", "barrier_in": "barrier_out",
-                          "get": f"get_result rc=0 msg=success value={values.get(words.get('key'))}"}
+                answer = {
+                    "init": "response_to_init pmi_version=1 pmi_subversion=1 rc=0",
+                    "get_my_kvsname": "my_kvsname kvsname=kvs_1",
+                    "put": "put_result rc=0 msg=success", "barrier_in": "barrier_out",
+                    "get": f"get_result rc=0 msg=success value={values.get(words.get('key'))}"
+                }
                 connection.sendall(f"cmd={answer[words['cmd']]}\n".encode())
 
     for connection in connections:
@@ -192,8 +197,10 @@ def test_ranks_meet_through_pmi():
     assert discovery.place_in(environment).launcher == "mpiexec"
 
 
-PLACE = ("from tutti.comm import basics, discovery; basics.init(); place = discovery.find_place(); "
-         "print('at', place.launcher, basics.rank(), basics.size(), basics.local_rank(), place.master_port)")
+PLACE = (
+    "from tutti.comm import basics, discovery; basics.init(); place = discovery.find_place(); "
+    "print('at', place.launcher, basics.rank(), basics.size(), basics.local_rank(), place.master_port)"
+)
 PMIX = ("import os; from tutti.comm import meeting; "
         "print(meeting.through_pmix(int(os.environ['OMPI_COMM_WORLD_RANK']), lambda: 'a b c', 20))")
 
@@ -204,8 +211,12 @@ def mpirun(program):
     environment = {key: value for key, value in os.environ.items() if key not in CONTRACT}
     environment.update(PYTHONPATH=str(PYTHON), TUTTI_COMM_LIBRARY=str(LIBRARY),
                        OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    result = subprocess.run(["mpirun", "--oversubscribe", "-np", "2", sys.executable, "-c", program],
-                            capture_output=True, text=True, timeout=60, env=environment)
+    result = subprocess.run(
+        ["mpirun", "--oversubscribe", "-np", "2", sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment)
     assert result.returncode == 0, result.stderr
     return sorted(result.stdout.splitlines())
 

@@ -18,7 +18,8 @@ COMMAND = [sys.executable, WORKER, STEPS, 2]
 
 def check_done(run, size):
     """All ranks of the last generation ended with the total that one process would have."""
-    done = {(int(found[1]), int(found[2])) for found in run.find(r"done (\d+) of rank \d+ of (\d+)")}
+    done = {(int(found[1]), int(found[2])) for found in run.find(r"done (\d+) of rank \d+ of (\d+)")
+           }
     assert done == {(elastic_worker.total_of(STEPS), size)}, run.text()
 
 

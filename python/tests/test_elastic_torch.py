@@ -1,4 +1,5 @@
-"""Elastic training of a PyTorch model: the weights are those of an undisturbed run by one process."""
+"""Elastic training of a PyTorch model: the weights are those of an undisturbed run by one
+process."""
 import os
 import pathlib
 import signal

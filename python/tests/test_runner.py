@@ -22,7 +22,10 @@ def start(*arguments, **environment):
     variables = {**os.environ, "PYTHONPATH": str(PYTHON), "TUTTI_COMM_LIBRARY": str(LIBRARY),
                  **environment}
     return subprocess.Popen([sys.executable, "-m", "tutti.runner", *map(str, arguments)],
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables)
+                            stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE,
+                            text=True,
+                            env=variables)
 
 
 def run(*arguments, timeout=60, **environment):
@@ -94,12 +97,14 @@ def test_every_rank_gets_its_variables_and_its_lines_a_prefix():
         assert head in ("[1,0]<stdout>", "[1,1]<stdout>", "[1,2]<stdout>")
         shown[int(head[3])] = json.loads(text)
     for rank, own in shown.items():
-        expected = {"RANK": rank, "WORLD_SIZE": 3, "LOCAL_RANK": rank % 2, "HOROVOD_RANK": rank,
-                    "HOROVOD_SIZE": 3, "HOROVOD_LOCAL_SIZE": [2, 2, 1][rank], "NODE_RANK": rank // 2,
-                    "HOROVOD_CROSS_SIZE": [2, 1, 2][rank], "OMPI_COMM_WORLD_RANK": rank,
-                    "HOROVOD_FUSION_THRESHOLD": 32 << 20, "HOROVOD_CYCLE_TIME": 2.5,
-                    "HOROVOD_TIMELINE": "/tmp/x.json", "MASTER_ADDR": "127.0.0.1",
-                    "TUTTI_NODE_ADDRESS": ["127.0.0.1", "127.0.0.1", "127.0.0.2"][rank]}
+        expected = {
+            "RANK": rank, "WORLD_SIZE": 3, "LOCAL_RANK": rank % 2, "HOROVOD_RANK": rank,
+            "HOROVOD_SIZE": 3, "HOROVOD_LOCAL_SIZE": [2, 2, 1][rank], "NODE_RANK": rank // 2,
+            "HOROVOD_CROSS_SIZE": [2, 1, 2][rank], "OMPI_COMM_WORLD_RANK": rank,
+            "HOROVOD_FUSION_THRESHOLD": 32 << 20, "HOROVOD_CYCLE_TIME": 2.5,
+            "HOROVOD_TIMELINE": "/tmp/x.json", "MASTER_ADDR": "127.0.0.1",
+            "TUTTI_NODE_ADDRESS": ["127.0.0.1", "127.0.0.1", "127.0.0.2"][rank]
+        }
         assert {name: own.get(name) for name in expected} == {k: str(v) for k, v in expected.items()}
     assert len({own["MASTER_PORT"] for own in shown.values()}) == 1
     assert len({own["TUTTI_JOB_TOKEN"] for own in shown.values()}) == 1
@@ -127,8 +132,9 @@ def test_a_command_that_is_not_there_is_named():
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_all_ranks_in_order(number, tmp_path):
-    process = start("-np", 2, "sh", "-c",
-                    f"trap 'echo in order; exit 0' TERM; echo x >{tmp_path}/$RANK; sleep 4323 & wait")
+    process = start(
+        "-np", 2, "sh", "-c",
+        f"trap 'echo in order; exit 0' TERM; echo x >{tmp_path}/$RANK; sleep 4323 & wait")
     wait_until(lambda: len(list(tmp_path.iterdir())) == 2, "both ranks run")
     process.send_signal(number)
     out, err = process.communicate(timeout=20)
@@ -203,8 +209,15 @@ def test_other_hosts_are_reached_by_ssh(fake_ssh):
 
 
 def test_the_token_is_not_seen_among_processes(fake_ssh, tmp_path):
-    process = start("-np", 1, "-H", "localhost:1", "sh", "-c", f"echo x >{tmp_path}/up; exec sleep 4326",
-                    TUTTI_JOB_TOKEN="5ecre7", **fake_ssh)
+    process = start("-np",
+                    1,
+                    "-H",
+                    "localhost:1",
+                    "sh",
+                    "-c",
+                    f"echo x >{tmp_path}/up; exec sleep 4326",
+                    TUTTI_JOB_TOKEN="5ecre7",
+                    **fake_ssh)
     wait_until(lambda: (tmp_path / "up").exists(), "the rank runs")
     assert not processes_with("5ecre7")
     process.send_signal(signal.SIGTERM)
@@ -255,9 +268,15 @@ def test_a_function_runs_on_all_ranks_and_its_results_come_back(tmp_path):
         "import os\nimport horovod.common.basics as hvd\n"
         "def f(a, b=0):\n    hvd.init()\n    return hvd.rank(), hvd.size(), a + b\n")
     program = "import horovod, work; print(horovod.run(work.f, args=(1,), kwargs={'b': 2}, num_proc=2))"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
-                            cwd=tmp_path, env={**os.environ, "PYTHONPATH": f"{PYTHON}:{tmp_path}",
-                                               "TUTTI_COMM_LIBRARY": str(LIBRARY)})
+    result = subprocess.run([sys.executable, "-c", program],
+                            capture_output=True,
+                            text=True,
+                            timeout=60,
+                            cwd=tmp_path,
+                            env={
+                                **os.environ, "PYTHONPATH": f"{PYTHON}:{tmp_path}",
+                                "TUTTI_COMM_LIBRARY": str(LIBRARY)
+                            })
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip().endswith("[(0, 2, 3), (1, 2, 3)]")
 
@@ -266,10 +285,17 @@ def test_a_function_that_fails_is_an_error_of_run(tmp_path):
     (tmp_path / "work.py").write_text("def f():\n    raise KeyError('this one')\n")
     program = ("import horovod, work\ntry:\n    horovod.run(work.f, num_proc=2)\n"
                "except RuntimeError as error:\n    print('said:', error)")
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
-                            cwd=tmp_path, env={**os.environ, "PYTHONPATH": f"{PYTHON}:{tmp_path}",
-                                               "TUTTI_COMM_LIBRARY": str(LIBRARY)})
-    assert "KeyError: 'this one'" in result.stderr and "said: a rank of f failed with exit code 1" in result.stdout
+    result = subprocess.run([sys.executable, "-c", program],
+                            capture_output=True,
+                            text=True,
+                            timeout=60,
+                            cwd=tmp_path,
+                            env={
+                                **os.environ, "PYTHONPATH": f"{PYTHON}:{tmp_path}",
+                                "TUTTI_COMM_LIBRARY": str(LIBRARY)
+                            })
+    assert "KeyError: 'this one'" in result.stderr
+    assert "said: a rank of f failed with exit code 1" in result.stdout
 
 
 class Clock:

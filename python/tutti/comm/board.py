@@ -1,5 +1,6 @@
-"""The launcher's board: a few values by name over HTTP, by which horovodrun and its workers tell each other what no
-collective can (who is to leave, where newcomers find the group, a function to run and what it returned).
+"""The launcher's board: a few values by name over HTTP, by which horovodrun and its workers tell
+each other what no collective can (who is to leave, where newcomers find the group, a function to
+run and what it returned).
 
 PUT and GET of /SCOPE/KEY; 404 until it is there. Only holders of the job's token are answered.
 """

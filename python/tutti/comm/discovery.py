@@ -1,20 +1,23 @@
-"""Who this process is among the ranks, and where they meet: from the variables that its launcher has set.
+"""Who this process is among the ranks, and where they meet: from the variables that its launcher
+has set.
 
     place = find_place()
     place.rank, place.size, place.master_address, place.master_port
 
-The innermost launcher counts: an mpirun within a tutti job sets ranks of its own, while Slurm's variables of a
-launcher that srun started say nothing of the processes below it. So the order is
+The innermost launcher counts: an mpirun within a tutti job sets ranks of its own, while Slurm's
+variables of a launcher that srun started say nothing of the processes below it. So the order is
   1. mpirun (OMPI_COMM_WORLD_* with PMIx),
-  2. the environment contract (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT): tutti's jobs, horovodrun, torchrun,
-  3. HOROVOD_RANK and the key-value store of HOROVOD_GLOO_RENDEZVOUS_ADDR: other launchers of Horovod's,
+  2. the environment contract (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT): tutti's jobs,
+  horovodrun, torchrun,
+  3. HOROVOD_RANK and the key-value store of HOROVOD_GLOO_RENDEZVOUS_ADDR: other launchers of
+  Horovod's,
   4. PMI_RANK (MPICH, Intel MPI), then srun (SLURM_PROCID of a step),
   5. OMPI_COMM_WORLD_RANK without PMIx,
   6. none of them: a group of one.
 
-Where a launcher names no port, rank 0 takes a free one and tells the others through what the launcher offers: PMIx, the
-PMI's key-value space, a file in the folder of mpirun's session. Slurm without PMIx offers nothing: there the port
-follows from the number of the job.
+Where a launcher names no port, rank 0 takes a free one and tells the others through what the
+launcher offers: PMIx, the PMI's key-value space, a file in the folder of mpirun's session. Slurm
+without PMIx offers nothing: there the port follows from the number of the job.
 """
 import functools
 import os
@@ -44,8 +47,9 @@ class Place:
 
 @functools.lru_cache(maxsize=None)
 def find_place():
-    """The place of this process. ValueError names the variable that is wrong or missing, TimeoutError a rank 0 that
-    did not come. Found once a process: ranks meet at the same port after every shutdown."""
+    """The place of this process. ValueError names the variable that is wrong or missing,
+    TimeoutError a rank 0 that did not come. Found once a process: ranks meet at the same port after
+    every shutdown."""
     return place_in(os.environ)
 
 
@@ -93,15 +97,20 @@ def _of_contract(environment):
     if "RANK" in environment:
         ranks = _rank_and_size(environment, "RANK", "WORLD_SIZE")
     node = "NODE_RANK" if "NODE_RANK" in environment else "GROUP_RANK"
-    return Place(**ranks, node=_number(environment, node) if node in environment else 0,
-                 **_master(environment, ranks.get("size", 1)), **_own(environment), launcher="tutti")
+    return Place(**ranks,
+                 node=_number(environment, node) if node in environment else 0,
+                 **_master(environment, ranks.get("size", 1)),
+                 **_own(environment),
+                 launcher="tutti")
 
 
 def _master(environment, size):
     """Where the environment contract says that rank 0 listens."""
     if size > 1 and "MASTER_ADDR" not in environment:
-        raise ValueError(f"this is one of {size} ranks, but MASTER_ADDR is not set: where does rank 0 listen?")
-    port = _number(environment, "MASTER_PORT", 1, 65535) if "MASTER_PORT" in environment else Place.master_port
+        raise ValueError(
+            f"this is one of {size} ranks, but MASTER_ADDR is not set: where does rank 0 listen?")
+    port = _number(environment, "MASTER_PORT", 1,
+                   65535) if "MASTER_PORT" in environment else Place.master_port
     named = environment.get("MASTER_ADDR", Place.master_address)
     return {"master_address": address.numeric(named), "master_port": port}
 
@@ -115,7 +124,8 @@ def _of_mpirun(environment):
         return Place(**own, launcher="mpirun")
     one_node = environment.get("OMPI_COMM_WORLD_LOCAL_SIZE") == environment["OMPI_COMM_WORLD_SIZE"]
     exchanges = [meeting.through_pmix]
-    folder = environment.get("OMPI_MCA_orte_jobfam_session_dir") or environment.get("PMIX_SERVER_TMPDIR")
+    folder = environment.get("OMPI_MCA_orte_jobfam_session_dir") or environment.get(
+        "PMIX_SERVER_TMPDIR")
     if one_node and folder:
         file = os.path.join(folder, f"tutti-{environment['PMIX_NAMESPACE'].replace('/', '-')}")
         exchanges = [functools.partial(meeting.through_file, file)]
@@ -133,17 +143,21 @@ def _of_horovod(environment):
         return replace(place, **_master(environment, place.size))
     port = _number(environment, "HOROVOD_GLOO_RENDEZVOUS_PORT", 1, 65535)
     one_node = environment.get("HOROVOD_LOCAL_SIZE") == environment["HOROVOD_SIZE"]
-    return _meet(place, [functools.partial(meeting.through_store, store, port)], one_node, environment)
+    return _meet(place, [functools.partial(meeting.through_store, store, port)], one_node,
+                 environment)
 
 
 def _of_pmi(environment):
     if "PMI_RANK" not in environment or "PMI_FD" not in environment:
         return None
-    place = Place(**_rank_and_size(environment, "PMI_RANK", "PMI_SIZE"), **_own(environment), launcher="mpiexec")
+    place = Place(**_rank_and_size(environment, "PMI_RANK", "PMI_SIZE"),
+                  **_own(environment),
+                  launcher="mpiexec")
     if place.size == 1:
         return place
     one_node = environment.get("MPI_LOCALNRANKS") == environment["PMI_SIZE"]
-    return _meet(place, [functools.partial(meeting.through_pmi, int(environment["PMI_FD"]))], one_node, environment)
+    return _meet(place, [functools.partial(meeting.through_pmi, int(environment["PMI_FD"]))],
+                 one_node, environment)
 
 
 def _of_srun(environment):
@@ -152,7 +166,9 @@ def _of_srun(environment):
         return None
     size = "SLURM_STEP_NUM_TASKS" if "SLURM_STEP_NUM_TASKS" in environment else "SLURM_NTASKS"
     place = Place(**_rank_and_size(environment, "SLURM_PROCID", size),
-                  node=int(environment.get("SLURM_NODEID", 0)), **_own(environment), launcher="srun")
+                  node=int(environment.get("SLURM_NODEID", 0)),
+                  **_own(environment),
+                  launcher="srun")
     if place.size == 1:
         return place
     if "MASTER_ADDR" in environment:
@@ -161,8 +177,9 @@ def _of_srun(environment):
     if "PMIX_NAMESPACE" in environment:
         return _meet(place, [meeting.through_pmix], one_node, environment)
     job = f"{environment.get('SLURM_JOB_ID', 0)}.{environment['SLURM_STEP_ID']}"
-    host = address.first_host(environment.get("SLURM_STEP_NODELIST") or environment.get("SLURM_JOB_NODELIST") or
-                              environment.get("SLURM_NODELIST", ""))
+    host = address.first_host(
+        environment.get("SLURM_STEP_NODELIST") or environment.get("SLURM_JOB_NODELIST")
+        or environment.get("SLURM_NODELIST", ""))
     found = address.of_rank_zero(host, place.rank, one_node)
     return replace(place, master_address=found, master_port=meeting.port_of_job(job),
                    token=place.token or meeting.token_of_job(job))
@@ -177,21 +194,28 @@ def _of_bare_open_mpi(environment):
 
 
 def _meet(place, exchanges, one_node, environment):
-    """`place` with the address that rank 0 has chosen and told through the first exchange that works here."""
+    """`place` with the address that rank 0 has chosen and told through the first exchange that
+    works here."""
     failures = []
     for exchange in exchanges:
         try:
-            told = exchange(place.rank, functools.partial(_choose, place, one_node), meeting.patience(environment))
+            told = exchange(place.rank, functools.partial(_choose, place, one_node),
+                            meeting.patience(environment))
         except meeting.Unusable as error:
             failures.append(str(error))
             continue
         master_address, port, token = told.split()
         own = "127.0.0.1" if one_node and place.address is None else place.address
-        return replace(place, master_address=master_address, master_port=int(port), token=token, address=own)
+        return replace(place,
+                       master_address=master_address,
+                       master_port=int(port),
+                       token=token,
+                       address=own)
     if "MASTER_ADDR" in environment:
         return replace(place, **_master(environment, place.size))
-    raise ValueError(f"rank {place.rank} of {place.size} cannot find rank 0 ({'; '.join(failures)}): set MASTER_ADDR "
-                     "and MASTER_PORT on every rank (mpirun -x MASTER_ADDR=… -x MASTER_PORT=…)")
+    raise ValueError(
+        f"rank {place.rank} of {place.size} cannot find rank 0 ({'; '.join(failures)}): "
+        "set MASTER_ADDR and MASTER_PORT on every rank (mpirun -x MASTER_ADDR=… -x MASTER_PORT=…)")
 
 
 def _choose(place, one_node):

@@ -1,4 +1,5 @@
-"""Training that goes on when ranks are lost and come, framework aside: states, and the loop around a function.
+"""Training that goes on when ranks are lost and come, framework aside: states, and the loop around
+a function.
 
     state = TorchState(model, optimizer, epoch=0)
 
@@ -8,10 +9,11 @@
             ...
             state.commit()
 
-Everybody begins with the state of rank 0. When a rank is lost, a collective raises HorovodInternalError on the others:
-they go back to their last commit and re-form the group. When newcomers stand at the door, or hosts are about to leave,
-commit() (or check_host_updates()) raises HostsUpdatedInterrupt on all ranks at the same place: they re-form without
-going back. Then again everybody gets the state of rank 0, which is always one that was there before.
+Everybody begins with the state of rank 0. When a rank is lost, a collective raises
+HorovodInternalError on the others: they go back to their last commit and re-form the group. When
+newcomers stand at the door, or hosts are about to leave, commit() (or check_host_updates()) raises
+HostsUpdatedInterrupt on all ranks at the same place: they re-form without going back. Then again
+everybody gets the state of rank 0, which is always one that was there before.
 """
 import copy
 import functools
@@ -33,8 +35,9 @@ class HostUpdateResult:
 
 
 class Notifications:
-    """What the launcher's board says, told to the states that listen. A thread of its own looks every half second;
-    without a horovodrun there is no board, and newcomers are seen through the group alone."""
+    """What the launcher's board says, told to the states that listen. A thread of its own looks
+    every half second; without a horovodrun there is no board, and newcomers are seen through the
+    group alone."""
 
     _PERIOD = 0.5
 
@@ -114,8 +117,8 @@ class State:
         self._reset_callbacks = []
 
     def register_reset_callbacks(self, callbacks):
-        """Functions that are called, in order, after every re-forming and before the state is synchronised: for what
-        depends on the number of ranks, as a learning rate."""
+        """Functions that are called, in order, after every re-forming and before the state is
+        synchronised: for what depends on the number of ranks, as a learning rate."""
         self._reset_callbacks.extend(callbacks)
 
     def on_reset(self):
@@ -129,8 +132,8 @@ class State:
         self._host_messages.put((timestamp, update_res))
 
     def commit(self):
-        """Saves the state, and looks whether hosts have changed: a collective, called by all ranks at the same place.
-        It copies the model: once in many batches may be enough."""
+        """Saves the state, and looks whether hosts have changed: a collective, called by all ranks
+        at the same place. It copies the model: once in many batches may be enough."""
         self.save()
         self.check_host_updates()
 
@@ -209,9 +212,9 @@ def _newcomers_wait():
 
 
 def reset():
-    """The next generation of the group; where it is not elastic, the same ranks meet again. Ends the process in order
-    (SystemExit) if its host is to leave. HorovodInternalError: not enough ranks came within HOROVOD_ELASTIC_TIMEOUT
-    seconds."""
+    """The next generation of the group; where it is not elastic, the same ranks meet again. Ends
+    the process in order (SystemExit) if its host is to leave. HorovodInternalError: not enough
+    ranks came within HOROVOD_ELASTIC_TIMEOUT seconds."""
     if notification_manager.must_leave():
         reform.leave()
         sys.exit(0)
@@ -230,9 +233,9 @@ def reset():
 
 
 def run_fn(func, reset):
-    """`func`, whose first argument is a State, with a loop around it: synchronises the state, calls it, and after
-    HorovodInternalError or HostsUpdatedInterrupt calls reset() and begins again. Not after a mismatch of what the ranks
-    asked for, which would come again."""
+    """`func`, whose first argument is a State, with a loop around it: synchronises the state, calls
+    it, and after HorovodInternalError or HostsUpdatedInterrupt calls reset() and begins again. Not
+    after a mismatch of what the ranks asked for, which would come again."""
 
     @functools.wraps(func)
     def wrapper(state, *args, **kwargs):

@@ -1,8 +1,8 @@
 """How rank 0 tells the others where it listens, through what the launcher offers.
 
-Every exchange is called by all ranks as exchange(rank, choose, patience): rank 0 calls choose() and tells its text, the
-others return that text; `patience` are seconds. TimeoutError says who did not come, Unusable that this way is not open
-here.
+Every exchange is called by all ranks as exchange(rank, choose, patience): rank 0 calls choose() and
+tells its text, the others return that text; `patience` are seconds. TimeoutError says who did not
+come, Unusable that this way is not open here.
 """
 import ctypes
 import hashlib
@@ -27,7 +27,8 @@ def patience(environment):
 
 
 def port_of_job(job):
-    """A port below the ephemeral ones, the same on all ranks of a job, others for other jobs (mostly)."""
+    """A port below the ephemeral ones, the same on all ranks of a job, others for other jobs
+    (mostly)."""
     return 20000 + int.from_bytes(hashlib.sha256(job.encode()).digest()[:4], "big") % 12000
 
 
@@ -68,12 +69,16 @@ def through_file(path, rank, choose, patience):
 
 
 def through_store(host, port, rank, choose, patience):
-    """The key-value store over HTTP of Horovod's launchers: PUT and GET of /SCOPE/KEY, 404 until it is there."""
+    """The key-value store over HTTP of Horovod's launchers: PUT and GET of /SCOPE/KEY, 404 until it
+    is there."""
     url = f"http://{host}:{port}/{KEY}/address"
     token = os.environ.get("TUTTI_JOB_TOKEN", "")
 
     def ask(method, body=None):
-        request = urllib.request.Request(url, data=body, method=method, headers={"Authorization": f"Bearer {token}"})
+        request = urllib.request.Request(url,
+                                         data=body,
+                                         method=method,
+                                         headers={"Authorization": f"Bearer {token}"})
         with urllib.request.urlopen(request, timeout=patience) as response:
             return response.read().decode()
 
@@ -96,7 +101,8 @@ def through_store(host, port, rank, choose, patience):
 
 
 def through_pmi(descriptor, rank, choose, patience):
-    """PMI 1, lines of text over the connection that mpiexec (MPICH, Intel MPI) has opened for this process."""
+    """PMI 1, lines of text over the connection that mpiexec (MPICH, Intel MPI) has opened for this
+    process."""
     stream = socket.socket(fileno=os.dup(descriptor))
     stream.settimeout(patience)
     lines = stream.makefile("r")
@@ -116,7 +122,8 @@ def through_pmi(descriptor, rank, choose, patience):
         ask("barrier_in", "barrier_out")
         return ask(f"get kvsname={space} key={KEY}", "get_result")["value"].replace("|", " ")
     except socket.timeout as error:
-        raise TimeoutError(f"not all ranks came to mpiexec's barrier within {patience:g} s") from error
+        raise TimeoutError(
+            f"not all ranks came to mpiexec's barrier within {patience:g} s") from error
     except (OSError, KeyError) as error:
         raise Unusable(f"the connection to mpiexec (PMI_FD) does not answer: {error}") from error
     finally:
@@ -172,13 +179,15 @@ def _exchange_by_pmix(library, rank, choose):
     try:
         if rank == 0:
             value = _Value(type=_PMIX_STRING, text=choose().encode())
-            must(library.PMIx_Put(ctypes.c_uint8(_PMIX_GLOBAL), KEY.encode(), ctypes.byref(value)), "PMIx_Put")
+            must(library.PMIx_Put(ctypes.c_uint8(_PMIX_GLOBAL), KEY.encode(), ctypes.byref(value)),
+                 "PMIx_Put")
             must(library.PMIx_Commit(), "PMIx_Commit")
         must(library.PMIx_Fence(None, ctypes.c_size_t(0), None, ctypes.c_size_t(0)), "PMIx_Fence")
         zero = _Process(namespace=me.namespace, rank=0)
         answer = ctypes.POINTER(_Value)()
-        must(library.PMIx_Get(ctypes.byref(zero), KEY.encode(), None, ctypes.c_size_t(0), ctypes.byref(answer)),
-             "PMIx_Get")
+        must(
+            library.PMIx_Get(ctypes.byref(zero), KEY.encode(), None, ctypes.c_size_t(0),
+                             ctypes.byref(answer)), "PMIx_Get")
         return answer.contents.text.decode()
     finally:
         library.PMIx_Finalize(None, ctypes.c_size_t(0))

@@ -21,7 +21,8 @@ def _write(path, members):
 
 @contextlib.contextmanager
 def _members_kept_fresh():
-    """While the group re-forms without this worker, the launcher's board knows where its members are now."""
+    """While the group re-forms without this worker, the launcher's board knows where its members
+    are now."""
     board, path = Board.from_environment(), os.environ.get("TUTTI_GROUP_FILE")
     if board is None or not path:
         yield
@@ -50,5 +51,6 @@ def join(options):
     group = ctypes.c_uint64()
     seconds = float(os.environ.get("HOROVOD_ELASTIC_TIMEOUT") or 600)
     with _members_kept_fresh():
-        check(load().tutti_comm_group_join_running(ctypes.byref(options), seconds, ctypes.byref(group)))
+        check(load().tutti_comm_group_join_running(ctypes.byref(options), seconds,
+                                                   ctypes.byref(group)))
     return group.value

@@ -1,5 +1,6 @@
 """Small questions that Horovod's users import from horovod.common.util."""
 import contextlib
+import functools
 import importlib.util
 import os
 import warnings
@@ -8,9 +9,12 @@ from tutti.comm import basics
 
 EXTENSIONS = ["tensorflow", "torch"]
 
+_cache = functools.lru_cache(maxsize=None)  # Horovod's name, which its tests import
+
 
 def extension_available(ext_base_name, verbose=False):
-    """Whether a framework ("torch", "tensorflow") can be imported; nothing has to be compiled for it."""
+    """Whether a framework ("torch", "tensorflow") can be imported; nothing has to be compiled for
+    it."""
     return ext_base_name in EXTENSIONS and importlib.util.find_spec(ext_base_name) is not None
 
 
@@ -69,14 +73,17 @@ def env(**variables):
 
 
 def get_average_backwards_compatibility_fun(reduce_ops):
-    """A function of (op, average) that gives the op which a call means: the old `average` becomes Average or Sum of
-    `reduce_ops`. ValueError if both are given."""
+    """A function of (op, average) that gives the op which a call means: the old `average` becomes
+    Average or Sum of `reduce_ops`. ValueError if both are given."""
     def chosen(op, average):
         if average is None:
             return reduce_ops.Average if op is None else op
         if op is not None:
-            raise ValueError("The op parameter supersedes average. Please provide only one of them.")
-        warnings.warn("Parameter `average` has been replaced with `op`", DeprecationWarning, stacklevel=3)
+            raise ValueError(
+                "The op parameter supersedes average. Please provide only one of them.")
+        warnings.warn("Parameter `average` has been replaced with `op`",
+                      DeprecationWarning,
+                      stacklevel=3)
         return reduce_ops.Average if average else reduce_ops.Sum
 
     return chosen
@@ -87,7 +94,8 @@ def num_rank_is_power_2(num_rank):
 
 
 def split_list(l, n):
-    """n parts of a list, in order, of which the first are longer by one where it does not divide evenly."""
+    """n parts of a list, in order, of which the first are longer by one where it does not divide
+    evenly."""
     length, longer = divmod(len(l), n)
     ends = [part * length + min(part, longer) for part in range(n + 1)]
     return [l[begin:end] for begin, end in zip(ends, ends[1:])]
@@ -98,7 +106,8 @@ def check_installed_version(name, version, exception=None):
 
 
 def is_version_greater_equal_than(ver, target):
-    """Whether version `ver` is `target` or later; both are texts, `target` of the form major.minor.patch."""
+    """Whether version `ver` is `target` or later; both are texts, `target` of the form
+    major.minor.patch."""
     from packaging.version import parse
     if not isinstance(ver, str) or not isinstance(target, str):
         raise ValueError(f"versions are texts, not {ver!r} and {target!r}")

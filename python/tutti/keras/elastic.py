@@ -1,4 +1,5 @@
-"""Elastic training with `keras`: the state and fit's callbacks; _keras/elastic.py says what they do."""
+"""Elastic training with `keras`: the state and fit's callbacks; _keras/elastic.py says what they
+do."""
 import keras
 
 from tutti._keras import elastic as _elastic
@@ -26,4 +27,7 @@ class UpdateEpochStateCallback(_elastic.UpdateEpochStateCallback, _Callback):
     __doc__ = _elastic.UpdateEpochStateCallback.__doc__
 
 
-__all__ = ["KerasState", "CommitStateCallback", "UpdateBatchStateCallback", "UpdateEpochStateCallback", "run"]
+__all__ = [
+    "KerasState", "CommitStateCallback", "UpdateBatchStateCallback", "UpdateEpochStateCallback",
+    "run"
+]

@@ -40,14 +40,17 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 class BoardServer:
-    """Serves from its making until close(). `on_put(path, value)` is called on a thread of the server's."""
+    """Serves from its making until close(). `on_put(path, value)` is called on a thread of the
+    server's."""
 
     def __init__(self, address, token, on_put=None):
         self._values, self._lock, self.on_put = {}, threading.Lock(), on_put
         self._server = http.server.ThreadingHTTPServer((address, 0), _Handler)
         self._server.token, self._server.board, self._server.daemon_threads = token, self, True
         self.port = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever,
+                                        kwargs={"poll_interval": 0.05},
+                                        daemon=True)
         self._thread.start()
 
     def get(self, path):

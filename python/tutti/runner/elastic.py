@@ -1,8 +1,8 @@
 """A run whose ranks come and go with the hosts.
 
-The ranks agree among themselves on who goes on after a loss (docs/decisions/015-re-forming.md); this starts processes,
-bars hosts that failed, and says through the board where newcomers find the group and who is to leave. So it may be slow
-or gone without the training noticing.
+The ranks agree among themselves on who goes on after a loss (docs/decisions/015-re-forming.md);
+this starts processes, bars hosts that failed, and says through the board where newcomers find the
+group and who is to leave. So it may be slow or gone without the training noticing.
 
     board                   written by    what
     elastic/joined/LABEL    a worker      it takes part in training
@@ -55,7 +55,8 @@ class Hosts:
         return {host: told[host] for host in known + [host for host in told if host not in known]}
 
     def bar(self, host):
-        """It failed: no new worker there, for good or for the cooldown, which doubles from time to time."""
+        """It failed: no new worker there, for good or for the cooldown, which doubles from time to
+        time."""
         self._failures[host] = self._failures.get(host, 0) + 1
         if self._settings.cooldown is None:
             self._barred[host] = float("inf")
@@ -66,7 +67,11 @@ class Hosts:
 
     def usable(self):
         """{host: slots} without the barred."""
-        return {host: slots for host, slots in self.found.items() if self._barred.get(host, 0) <= self._now()}
+        return {
+            host: slots
+            for host, slots in self.found.items()
+            if self._barred.get(host, 0) <= self._now()
+        }
 
 
 class Driver:
@@ -89,10 +94,12 @@ class Driver:
 
     def _open_board(self):
         if self._own_board:
-            here = "127.0.0.1" if self._all_local() else ranks.address_of("localhost", self._settings, False)
+            here = "127.0.0.1" if self._all_local() else ranks.address_of(
+                "localhost", self._settings, False)
             self._board = BoardServer(here, self._settings.token)
             self._extra = {**self._extra, "TUTTI_BOARD": f"{here}:{self._board.port}"}
-        self._board.on_put = lambda path, value: self._loop.call_soon_threadsafe(self._on_put, path, value)
+        self._board.on_put = lambda path, value: self._loop.call_soon_threadsafe(
+            self._on_put, path, value)
 
     def close(self):
         if self._own_board and self._board is not None:
@@ -100,7 +107,8 @@ class Driver:
 
     def _all_local(self):
         # A script may name others later.
-        return self._settings.discovery_script is None and all(map(address.is_local, self._hosts.found))
+        return self._settings.discovery_script is None and all(
+            map(address.is_local, self._hosts.found))
 
     def _on_put(self, path, value):
         if path.startswith("elastic/joined/"):
@@ -131,7 +139,9 @@ class Driver:
         self._changed.clear()
         change = asyncio.ensure_future(self._changed.wait())
         running = {worker.ended for worker in self.workers.values()}
-        done, _ = await asyncio.wait(running | {stop, change}, timeout=LOOK, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(running | {stop, change},
+                                     timeout=LOOK,
+                                     return_when=asyncio.FIRST_COMPLETED)
         change.cancel()
         if stop.done():
             raise Interrupted(stop.result())
@@ -156,10 +166,12 @@ class Driver:
             return None if still else (self._late[0].code if self._late else 0)
         if self._generation is None and self._failed:
             return await self._begin_again()
-        if self._generation is not None and not any(str(label) in self._joined for label in self.workers):
-            say(f"no worker is left; the first to fail was worker {self._failed[0].label} on {self._failed[0].host}, "
-                f"with {self._failed[0].how_it_ended()}")
-            return self._failed[0].code
+        if self._generation is not None and not any(
+                str(label) in self._joined for label in self.workers):
+            first = self._failed[0]
+            say(f"no worker is left; the first to fail was worker {first.label} on {first.host}, "
+                f"with {first.how_it_ended()}")
+            return first.code
         limit = self._settings.reset_limit
         if limit is not None and (self._generation or 0) > limit:
             say(f"the group has changed more than {limit} times (--reset-limit)")
@@ -172,8 +184,9 @@ class Driver:
         deadline = time.monotonic() + self._settings.elastic_timeout
         while sum(self._hosts.usable().values()) < self._settings.processes:
             if time.monotonic() > deadline or self._settings.discovery_script is None:
-                raise ValueError(f"{self._settings.processes} ranks are wanted to start, but the hosts have "
-                                 f"{sum(self._hosts.usable().values())} slots")
+                raise ValueError(
+                    f"{self._settings.processes} ranks are wanted to start, but the hosts have "
+                    f"{sum(self._hosts.usable().values())} slots")
             done, _ = await asyncio.wait({stop}, timeout=LOOK)
             if done:
                 raise Interrupted(stop.result())
@@ -200,9 +213,12 @@ class Driver:
 
     def _environment(self):
         settings = self._settings
-        terms = {"TUTTI_ELASTIC": "1", "HOROVOD_ELASTIC": "1", "TUTTI_ELASTIC_LEAST": str(settings.least),
-                 "TUTTI_ELASTIC_MOST": str(settings.most or 0),
-                 "HOROVOD_ELASTIC_TIMEOUT": str(settings.elastic_timeout)}
+        terms = {
+            "TUTTI_ELASTIC": "1", "HOROVOD_ELASTIC": "1",
+            "TUTTI_ELASTIC_LEAST": str(settings.least), "TUTTI_ELASTIC_MOST": str(settings.most
+                                                                                  or 0),
+            "HOROVOD_ELASTIC_TIMEOUT": str(settings.elastic_timeout)
+        }
         return {**ranks.common(settings), **terms, **self._extra}
 
     async def _start(self, slot, environment):
@@ -210,7 +226,10 @@ class Driver:
         self._count += 1
         self.workers[worker.label] = worker
         own = ranks.address_of(slot.host, self._settings, self._all_local())
-        whole = {**environment, **ranks.of_host(slot, own, self._settings), "TUTTI_WORKER": str(worker.label)}
+        whole = {
+            **environment,
+            **ranks.of_host(slot, own, self._settings), "TUTTI_WORKER": str(worker.label)
+        }
         if self._settings.verbose:
             say(f"worker {worker.label}: {slot.host}, local rank {slot.local_rank}")
         await worker.start(self._settings.command, whole, self._output, self._ssh, elastic=True,
@@ -219,8 +238,10 @@ class Driver:
     async def _begin(self):
         """The first generation, whose ranks are known."""
         settings, environment = self._settings, self._environment()
-        slots = hosts.assign(self._hosts.usable(), min(settings.processes, settings.least), settings.most)
-        where = await master.place(slots[0].host, settings, self._ssh, environment, self._all_local())
+        slots = hosts.assign(self._hosts.usable(), min(settings.processes, settings.least),
+                             settings.most)
+        where = await master.place(slots[0].host, settings, self._ssh, environment,
+                                   self._all_local())
         for slot in slots:
             self._node(slot.host)
             await self._start(slot, {**environment, **ranks.of_rank(slot, *where)})
@@ -232,7 +253,8 @@ class Driver:
         usable = sum(self._hosts.usable().values())
         if usable < self._settings.least:
             first = self._failed[0]
-            say(f"worker {first.label} on {first.host} failed with {first.how_it_ended()} before training began, and "
+            say(f"worker {first.label} on {first.host} failed with {first.how_it_ended()} "
+                "before training began, and "
                 f"{usable} slots are left of at least {self._settings.least} (--min-np)")
             return first.code
         say(f"beginning anew on {', '.join(self._hosts.usable())}")
@@ -275,7 +297,8 @@ class Driver:
         self._short_since = self._short_since or now
         if now - self._short_since < self._settings.elastic_timeout:
             return None
-        say(f"{len(self._staying())} workers are left of at least {self._settings.least} (--min-np), and no host came "
+        say(f"{len(self._staying())} workers are left of at least {self._settings.least} "
+            "(--min-np), and no host came "
             f"within {self._settings.elastic_timeout:g} s (--elastic-timeout)")
         return self._failed[0].code if self._failed else 1
 

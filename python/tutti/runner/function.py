@@ -18,8 +18,9 @@ _CALL, _RESULT = "run/function", "run/result"
 
 def _pickled(func, args, kwargs):
     if pickle.__name__ == "pickle" and getattr(func, "__module__", "") == "__main__":
-        raise ValueError(f"{func.__name__} is defined in the main program: pip install cloudpickle, or move it to a "
-                         "module")
+        raise ValueError(
+            f"{func.__name__} is defined in the main program: pip install cloudpickle, or move it to a "
+            "module")
     return pickle.dumps((func, args, kwargs))
 
 

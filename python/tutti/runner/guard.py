@@ -1,9 +1,11 @@
-"""Stands over one rank on its host: starts it, and leaves nothing behind when it or the launcher ends.
+"""Stands over one rank on its host: starts it, and leaves nothing behind when it or the launcher
+ends.
 
-The launcher sends this text with a plan as the first line of standard input and holds that open: its end, for whatever
-reason (Ctrl-C, a killed launcher, a broken connection), ends the rank and all its descendants, by SIGTERM and after
-`grace` seconds by SIGKILL. So does a "t"; a "k" kills at once. Exit code: the rank's, 128 + n for signal n, 127: it could not start.
-Needs nothing but Python's own library, and runs in a process of its own.
+The launcher sends this text with a plan through standard input and holds that open:
+its end, for whatever reason (Ctrl-C, a killed launcher, a broken connection), ends the rank and all
+its descendants, by SIGTERM and after `grace` seconds by SIGKILL. So does a "t"; a "k" kills at
+once. Exit code: the rank's, 128 + n for signal n, 127: it could not start. Needs nothing but
+Python's own library, and runs in a process of its own.
 """
 import ctypes
 import os
@@ -107,7 +109,8 @@ class Guard:
             process = subprocess.Popen(plan["command"], env=environment, cwd=plan["folder"],
                                        stdin=subprocess.DEVNULL, start_new_session=True)
         except OSError as error:
-            print(f"{plan['command'][0]} could not be started in {plan['folder']}: {error}", file=sys.stderr)
+            print(f"{plan['command'][0]} could not be started in {plan['folder']}: {error}",
+                  file=sys.stderr)
             return 127
         self.pid = process.pid
         word = b""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Slot:
-    """Where one rank runs. `cross_rank` is its host's number among the hosts that have this local rank."""
+    """Where one rank runs. `cross_rank` is its host's number among the hosts that have this local
+    rank."""
     host: str
     node: int
     rank: int
@@ -17,7 +18,8 @@ class Slot:
 
 
 def parse_hosts(text):
-    """{host: slots} of "host1:2,host2:4", in order; one slot where no number is given. ValueError names the entry."""
+    """{host: slots} of "host1:2,host2:4", in order; one slot where no number is given. ValueError
+    names the entry."""
     slots = {}
     for entry in text.split(","):
         match = re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^\s:,]+)(?::(\d+))?", entry.strip())
@@ -29,7 +31,8 @@ def parse_hosts(text):
 
 
 def parse_host_file(path):
-    """{host: slots} of a file with a line "HOST slots=N" (or "HOST:N", or "HOST") for each; # begins a comment."""
+    """{host: slots} of a file with a line "HOST slots=N" (or "HOST:N", or "HOST") for each; #
+    begins a comment."""
     slots = {}
     with open(path) as file:
         for number, line in enumerate(file, 1):
@@ -49,8 +52,8 @@ def parse_host_file(path):
 
 
 def assign(hosts, least, most=None):
-    """Slots for ranks 0, 1, … host after host: as many as there are, at least `least` and at most `most` (None: all).
-    ValueError if there are too few."""
+    """Slots for ranks 0, 1, … host after host: as many as there are, at least `least` and at most
+    `most` (None: all). ValueError if there are too few."""
     available = sum(hosts.values())
     if available < least:
         raise ValueError(f"{least} processes are wanted, but the hosts have {available} slots: "
@@ -64,5 +67,7 @@ def assign(hosts, least, most=None):
     for node, host in enumerate(used):
         for local_rank in range(taken[host]):
             column = [other for other in used if taken[other] > local_rank]
-            found.append(Slot(host, node, len(found), size, local_rank, taken[host], column.index(host), len(column)))
+            found.append(
+                Slot(host, node, len(found), size, local_rank, taken[host], column.index(host),
+                     len(column)))
     return found

@@ -40,13 +40,15 @@ async def _run(settings, extra, board):
 
 
 def launch(settings, extra=None, board=None):
-    """The run's exit code. `extra`: further variables for the ranks; `board`: a BoardServer that is open already."""
+    """The run's exit code. `extra`: further variables for the ranks; `board`: a BoardServer that is
+    open already."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(_run(settings, extra or {}, board))
     result = []  # a notebook has a loop of its own on this thread
-    thread = threading.Thread(target=lambda: result.append(asyncio.run(_run(settings, extra or {}, board))))
+    thread = threading.Thread(
+        target=lambda: result.append(asyncio.run(_run(settings, extra or {}, board))))
     thread.start()
     thread.join()
     return result[0]

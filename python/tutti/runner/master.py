@@ -38,7 +38,8 @@ async def _lines_of(host, command, environment, ssh, timeout):
         await asyncio.wait_for(asyncio.shield(worker.ended), timeout)
     except asyncio.TimeoutError:
         worker.kill()
-        raise HostUnusable(f"{host} did not answer within {timeout:g} s (--start-timeout)") from None
+        raise HostUnusable(
+            f"{host} did not answer within {timeout:g} s (--start-timeout)") from None
     return worker.code, b"".join(lines).decode().split()
 
 
@@ -53,6 +54,7 @@ async def place(host, settings, ssh, environment, all_local):
     code, words = await _lines_of(host, [python, "-c", _PROBE, here], environment, ssh,
                                   settings.start_timeout or 30.0)
     if code != 0 or len(words) != 2:
-        raise HostUnusable(f"{host} cannot be rank 0's: ssh or {python} with tutti failed there (exit code {code}); "
-                           f"try: ssh {host} {python} -c 'import tutti.comm'")
+        raise HostUnusable(
+            f"{host} cannot be rank 0's: ssh or {python} with tutti failed there (exit code {code}); "
+            f"try: ssh {host} {python} -c 'import tutti.comm'")
     return words[0], int(words[1])

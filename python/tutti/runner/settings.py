@@ -30,7 +30,8 @@ class Settings:
     elastic_timeout: float = 600.0
     reset_limit: int = None
     cooldown: tuple = None  # seconds: at least, at most
-    token: str = field(default_factory=lambda: os.environ.get("TUTTI_JOB_TOKEN") or secrets.token_hex(16))
+    token: str = field(
+        default_factory=lambda: os.environ.get("TUTTI_JOB_TOKEN") or secrets.token_hex(16))
 
     @property
     def elastic(self):
@@ -51,15 +52,16 @@ def common(settings):
     """What all ranks of a run get, over this process's own environment."""
     environment = exportable(os.environ)
     # Of a job that this runs within.
-    for name in (*of_rank(Slot("", 0, 0, 0, 0, 0, 0, 0), "", 0), "TUTTI_ELASTIC", "TUTTI_GROUP_FILE",
-                 "TUTTI_GROUP_MEMBERS", "TUTTI_BOARD"):
+    for name in (*of_rank(Slot("", 0, 0, 0, 0, 0, 0, 0), "", 0), "TUTTI_ELASTIC",
+                 "TUTTI_GROUP_FILE", "TUTTI_GROUP_MEMBERS", "TUTTI_BOARD"):
         environment.pop(name, None)
     environment.update(PYTHONUNBUFFERED="1", TUTTI_JOB_TOKEN=settings.token,
                        HOROVOD_CONTROLLER="gloo", HOROVOD_CPU_OPERATIONS="gloo", **settings.knobs)
     if settings.start_timeout is not None:
         environment["HOROVOD_START_TIMEOUT"] = str(settings.start_timeout)
     if settings.interfaces:
-        environment.update(TUTTI_NETWORK_INTERFACES=settings.interfaces, NCCL_SOCKET_IFNAME=settings.interfaces)
+        environment.update(TUTTI_NETWORK_INTERFACES=settings.interfaces,
+                           NCCL_SOCKET_IFNAME=settings.interfaces)
         environment.pop("TUTTI_NODE_ADDRESS", None)
     return environment
 
@@ -76,10 +78,12 @@ def of_host(slot, own_address, settings):
 def of_rank(slot, master_address, master_port):
     """The environment contract (docs/formats/environment.md), as far as it is about ranks."""
     environment = {
-        "MASTER_ADDR": master_address, "MASTER_PORT": master_port, "RANK": slot.rank, "WORLD_SIZE": slot.size,
-        "LOCAL_WORLD_SIZE": slot.local_size, "OMPI_COMM_WORLD_RANK": slot.rank, "OMPI_COMM_WORLD_SIZE": slot.size,
-        "OMPI_COMM_WORLD_LOCAL_RANK": slot.local_rank, "OMPI_COMM_WORLD_LOCAL_SIZE": slot.local_size,
-        "OMPI_COMM_WORLD_NODE_RANK": slot.local_rank, "HOROVOD_RANK": slot.rank, "HOROVOD_SIZE": slot.size,
-        "HOROVOD_LOCAL_SIZE": slot.local_size, "HOROVOD_CROSS_RANK": slot.cross_rank,
-        "HOROVOD_CROSS_SIZE": slot.cross_size}
+        "MASTER_ADDR": master_address, "MASTER_PORT": master_port, "RANK": slot.rank,
+        "WORLD_SIZE": slot.size, "LOCAL_WORLD_SIZE": slot.local_size,
+        "OMPI_COMM_WORLD_RANK": slot.rank, "OMPI_COMM_WORLD_SIZE": slot.size,
+        "OMPI_COMM_WORLD_LOCAL_RANK": slot.local_rank,
+        "OMPI_COMM_WORLD_LOCAL_SIZE": slot.local_size, "OMPI_COMM_WORLD_NODE_RANK": slot.local_rank,
+        "HOROVOD_RANK": slot.rank, "HOROVOD_SIZE": slot.size, "HOROVOD_LOCAL_SIZE": slot.local_size,
+        "HOROVOD_CROSS_RANK": slot.cross_rank, "HOROVOD_CROSS_SIZE": slot.cross_size
+    }
     return {name: str(value) for name, value in environment.items()}

@@ -17,7 +17,9 @@ def say(text):
 
 async def end(workers, settings, at_once=None):
     """Ends them all and waits until they are gone. `at_once`: an event that shortens the grace."""
-    running = [worker.ended for worker in workers if worker.ended is not None and not worker.ended.done()]
+    running = [
+        worker.ended for worker in workers if worker.ended is not None and not worker.ended.done()
+    ]
     for worker in workers:
         worker.stop()
     if not running:
@@ -35,7 +37,7 @@ async def end(workers, settings, at_once=None):
 
 def verdict(failed, others):
     """The line that names a rank that failed."""
-    where = "" if address.is_local(failed.host) and failed.host == "localhost" else f" on {failed.host}"
+    where = "" if failed.host == "localhost" else f" on {failed.host}"
     what = f"rank {failed.label}{where} failed with {failed.how_it_ended()}"
     if failed.code == 255 and not address.is_local(failed.host):
         what += f" (which is also ssh's when it cannot connect: try ssh {failed.host} true)"
@@ -51,18 +53,21 @@ async def _start_all(settings, slots, command, extra):
     workers = []
     for slot in slots:
         own = ranks.address_of(slot.host, settings, all_local)
-        of_one = {**environment, **ranks.of_host(slot, own, settings), **ranks.of_rank(slot, *where)}
+        of_one = {
+            **environment, **ranks.of_host(slot, own, settings), **ranks.of_rank(slot, *where)
+        }
         worker = Worker(slot.rank, slot.host, slot.local_rank)
         workers.append(worker)
         if settings.verbose:
-            say(f"rank {slot.rank}: {slot.host}, local rank {slot.local_rank}, rank 0 at {where[0]}:{where[1]}")
+            say(f"rank {slot.rank}: {slot.host}, local rank {slot.local_rank}, "
+                f"rank 0 at {where[0]}:{where[1]}")
         await worker.start(command, of_one, output, ssh, grace=settings.grace)
     return workers
 
 
 async def run(settings, stop, at_once, extra=None):
-    """The run's exit code: 0, or that of the first rank that failed. `stop` is a future whose result is the signal
-    that ends it; `extra` are further variables for the ranks."""
+    """The run's exit code: 0, or that of the first rank that failed. `stop` is a future whose
+    result is the signal that ends it; `extra` are further variables for the ranks."""
     slots = hosts.assign(settings.hosts, settings.processes, settings.processes)
     workers = []
     try:
@@ -78,7 +83,8 @@ async def run(settings, stop, at_once, extra=None):
             if stop.done():
                 raise Interrupted(stop.result())
             waiting -= done
-            failed = sorted((task.result() for task in done if task.result().code != 0), key=lambda worker: worker.label)
+            failed = sorted((task.result() for task in done if task.result().code != 0),
+                            key=lambda worker: worker.label)
             if failed:
                 say(verdict(failed[0], len(slots) > 1))
                 return failed[0].code

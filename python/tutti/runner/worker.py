@@ -11,17 +11,31 @@ import time
 
 from tutti.comm import address
 
-_START = ("import json, sys; plan = json.loads(sys.stdin.readline()); text = plan.pop('guard'); "
-          "names = {'__name__': 'guard'}; exec(compile(text, 'guard.py', 'exec'), names); "
-          "sys.exit(names['guard'](plan))")
+# Reads no more than the plan: what follows is for the guard.
+_START = """
+import json, os, sys
+def take(count):
+    taken = b""
+    while len(taken) < count:
+        more = os.read(0, count - len(taken))
+        if not more:
+            sys.exit(1)
+        taken += more
+    return taken
+plan = json.loads(take(int(take(9))))
+names = {"__name__": "guard"}
+exec(compile(plan.pop("guard"), "guard.py", "exec"), names)
+sys.exit(names["guard"](plan))
+"""
 _NOT_EXPORTED = re.compile(r"BASH_FUNC_.*|OLDPWD|PWD|SHLVL|SSH_.*|HOSTNAME|XDG_.*|DISPLAY|_")
 _LONGEST_LINE = 1 << 20  # bytes; what is longer is broken
 
 
 def exportable(environment):
-    """What of this process's variables makes sense on another host, and for a rank: not those of the launchers that
-    this one may have been started by."""
-    inner = re.compile(r"PMIX?_.*|OMPI_.*|ORTE_.*|SLURM_(PROCID|LOCALID|STEP_.*|STEPID|TASK_PID|NODEID)")
+    """What of this process's variables makes sense on another host, and for a rank: not those of
+    the launchers that this one may have been started by."""
+    inner = re.compile(
+        r"PMIX?_.*|OMPI_.*|ORTE_.*|SLURM_(PROCID|LOCALID|STEP_.*|STEPID|TASK_PID|NODEID)")
     return {name: value for name, value in environment.items()
             if not _NOT_EXPORTED.fullmatch(name) and not inner.fullmatch(name)}
 
@@ -30,7 +44,10 @@ class Ssh:
     """How other hosts are reached."""
 
     def __init__(self, port=None, identity_file=None, timeout=10):
-        self._options = ["-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o", f"ConnectTimeout={timeout}"]
+        self._options = [
+            "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o",
+            f"ConnectTimeout={timeout}"
+        ]
         if port:
             self._options += ["-p", str(port)]
         if identity_file:
@@ -45,7 +62,8 @@ class Ssh:
 
 
 class Output:
-    """Where lines of ranks go: this process's stdout and stderr with a prefix, and files if wanted."""
+    """Where lines of ranks go: this process's stdout and stderr with a prefix, and files if
+    wanted."""
 
     def __init__(self, folder=None, timestamps=False, width=1, prefix=True):
         self._folder, self._timestamps, self._width, self._prefix = folder, timestamps, width, prefix
@@ -64,7 +82,8 @@ class Output:
         return open(os.path.join(folder, stream), "wb", buffering=0)
 
     async def carry(self, reader, label, stream):
-        """Until the end of `reader`; a line goes out when it is whole (or ends in a carriage return)."""
+        """Until the end of `reader`; a line goes out when it is whole (or ends in a carriage
+        return)."""
         file, rest = self._file(label, stream), b""
         while chunk := await reader.read(1 << 16):
             if file is not None:
@@ -102,13 +121,19 @@ class Worker:
         self._process = None
 
     async def start(self, command, environment, output, ssh, elastic=False, grace=5.0, folder=None):
-        plan = {"guard": importlib.resources.files("tutti.runner").joinpath("guard.py").read_text(),
-                "command": command, "environment": environment, "folder": folder or os.getcwd(), "grace": grace,
-                "elastic": elastic}
+        plan = {
+            "guard": importlib.resources.files("tutti.runner").joinpath("guard.py").read_text(),
+            "command": command, "environment": environment, "folder": folder or os.getcwd(),
+            "grace": grace, "elastic": elastic
+        }
         pipe = asyncio.subprocess.PIPE
-        self._process = await asyncio.create_subprocess_exec(*ssh.command(self.host), stdin=pipe, stdout=pipe,
-                                                             stderr=pipe, start_new_session=True)
-        self._process.stdin.write(json.dumps(plan).encode() + b"\n")
+        self._process = await asyncio.create_subprocess_exec(*ssh.command(self.host),
+                                                             stdin=pipe,
+                                                             stdout=pipe,
+                                                             stderr=pipe,
+                                                             start_new_session=True)
+        text = json.dumps(plan).encode()
+        self._process.stdin.write(b"%09d" % len(text) + text)
         self.ended = asyncio.ensure_future(self._run(output))
 
     async def _run(self, output):

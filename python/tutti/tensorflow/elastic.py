@@ -1,4 +1,5 @@
-"""Elastic training of TensorFlow programs and Keras models (tutti.comm.elastic tells how it goes)."""
+"""Elastic training of TensorFlow programs and Keras models (tutti.comm.elastic tells how it
+goes)."""
 import functools
 
 import tensorflow as tf
@@ -13,7 +14,8 @@ from tutti.tensorflow.functions import broadcast_object, broadcast_variables
 
 def run(func):
     """Decorator of a function whose first argument is a State: begins it again, with the state of
-    rank 0, after every change of ranks. Errors of collectives that come out of a graph count too."""
+    rank 0, after every change of ranks. Errors of collectives that come out of a graph count
+    too."""
 
     @functools.wraps(func)
     def translated(state, *args, **kwargs):
@@ -103,7 +105,9 @@ class TensorFlowState(ObjectState):
         if self.session is not None:
             self._holes = [tf.compat.v1.placeholder(variable.dtype.base_dtype, variable.shape)
                            for variable in self.variables]
-            self._fill = [variable.assign(hole) for variable, hole in zip(self.variables, self._holes)]
+            self._fill = [
+                variable.assign(hole) for variable, hole in zip(self.variables, self._holes)
+            ]
             self._broadcast = broadcast_variables(self.variables, root_rank=0)
         self._save_variables()
         super().__init__(bcast_object=broadcast_object, get_rank=comm.rank, **kwargs)

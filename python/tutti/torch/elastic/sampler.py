@@ -7,11 +7,12 @@ from tutti import comm
 
 
 class ElasticSampler(torch.utils.data.Sampler):
-    """Deals the indices of a dataset of constant size to the ranks, the same number to each (the last repeat some).
+    """Deals the indices of a dataset of constant size to the ranks, the same number to each (the
+    last repeat some).
 
-    Say record_batch after every batch and set_epoch at the END of an epoch, and keep it in a TorchState: then, after a
-    change of ranks, what had been seen by the last commit is not dealt again in that epoch. `seed` is the same on all
-    ranks.
+    Say record_batch after every batch and set_epoch at the END of an epoch, and keep it in a
+    TorchState: then, after a change of ranks, what had been seen by the last commit is not dealt
+    again in that epoch. `seed` is the same on all ranks.
     """
 
     def __init__(self, dataset, shuffle=True, seed=0):
@@ -48,7 +49,10 @@ class ElasticSampler(torch.utils.data.Sampler):
 
     def __iter__(self):
         left = self.remaining_indices
-        self.indices = [left[place % len(left)] for place in range(self.rank, self.total_size, self.num_replicas)]
+        self.indices = [
+            left[place % len(left)]
+            for place in range(self.rank, self.total_size, self.num_replicas)
+        ]
         return iter(self.indices)
 
     def __len__(self):

@@ -1,4 +1,5 @@
-"""What elastic training keeps alike on all ranks: models, optimizers, samplers and plain objects."""
+"""What elastic training keeps alike on all ranks: models, optimizers, samplers and plain
+objects."""
 import copy
 
 import torch
@@ -10,8 +11,8 @@ from tutti.torch.functions import broadcast_object, broadcast_optimizer_state, b
 
 
 class StateHandler:
-    """Saves, restores and synchronises one value of a TorchState. Subclasses for further types are made known by
-    set_handler_registry."""
+    """Saves, restores and synchronises one value of a TorchState. Subclasses for further types are
+    made known by set_handler_registry."""
 
     def __init__(self, value):
         self.value = value
@@ -67,21 +68,27 @@ def set_handler_registry(registry):
 
 
 def _handler_of(value):
-    return next((handler(value) for type_, handler in get_handler_registry() if isinstance(value, type_)), None)
+    return next(
+        (handler(value) for type_, handler in get_handler_registry() if isinstance(value, type_)),
+        None)
 
 
 class TorchState(ObjectState):
-    """A model, an optimizer, and whatever else is given by name, as attributes. Models, optimizers and samplers are
-    kept by their state_dict, other values pickled."""
+    """A model, an optimizer, and whatever else is given by name, as attributes. Models, optimizers
+    and samplers are kept by their state_dict, other values pickled."""
 
     def __init__(self, model=None, optimizer=None, **kwargs):
         values = {**kwargs, "model": model, "optimizer": optimizer}
         handlers = {name: _handler_of(value) for name, value in values.items()}
-        self._handlers = {name: handler for name, handler in handlers.items() if handler is not None}
+        self._handlers = {
+            name: handler for name, handler in handlers.items() if handler is not None
+        }
         for name, handler in self._handlers.items():
             setattr(self, name, handler.value)
-        super().__init__(bcast_object=broadcast_object, get_rank=comm.rank,
-                         **{name: value for name, value in values.items() if name not in self._handlers})
+        super().__init__(
+            bcast_object=broadcast_object,
+            get_rank=comm.rank,
+            **{name: value for name, value in values.items() if name not in self._handlers})
 
     def save(self):
         for handler in self._handlers.values():

@@ -1,0 +1,71 @@
+"""A worker of test_elastic_tensorflow: as elastic_torch_worker.py, with a Keras model, a compiled
+step and DistributedGradientTape.
+
+elastic_tensorflow_worker.py STEPS RANKS
+"""
+import os
+import sys
+import time
+
+import numpy as np
+import tensorflow as tf
+
+import horovod.tensorflow as hvd
+
+SAMPLES = 48
+
+
+def data():
+    generator = np.random.default_rng(5)
+    return (generator.normal(size=(SAMPLES, 8)).astype(np.float32),
+            generator.normal(size=(SAMPLES, 1)).astype(np.float32))
+
+
+def network(seed):
+    tf.keras.utils.set_random_seed(seed)
+    model = tf.keras.Sequential([tf.keras.Input((8,)), tf.keras.layers.Dense(16, activation="tanh"),
+                                 tf.keras.layers.Dense(1)])
+    return model, tf.keras.optimizers.SGD(0.05, momentum=0.9)
+
+
+def one_step(model, optimizer, inputs, targets, distributed):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(inputs, training=True) - targets))
+    if distributed:
+        tape = hvd.DistributedGradientTape(tape)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+
+@hvd.elastic.run
+def train(state, ranks):
+    inputs, targets = data()
+    step = tf.function(one_step)  # anew after a change: the number of ranks is in it
+    while state.left > 0:
+        mine = slice(hvd.rank(), SAMPLES, hvd.size())
+        step(state.model, state.optimizer, inputs[mine], targets[mine], True)
+        state.step += 1
+        state.left -= hvd.size() >= ranks
+        print(f"step {state.step} of rank {hvd.rank()} of {hvd.size()}, worker "
+              f"{os.environ['TUTTI_WORKER']} pid {os.getpid()}", flush=True)
+        if state.step % 3 == 0:
+            state.commit()
+        time.sleep(0.03)
+
+
+def main():
+    steps, ranks = map(int, sys.argv[1:])
+    hvd.init()
+    model, optimizer = network(seed=1 + hvd.rank())  # rank 0's counts
+    state = hvd.elastic.TensorFlowKerasState(model, optimizer, step=0, left=steps)
+    train(state, ranks)
+    alone, its_optimizer = network(seed=1)
+    for _ in range(state.step):
+        one_step(alone, its_optimizer, *data(), False)
+    for ours, theirs in zip(model.trainable_variables, alone.trainable_variables):
+        np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-4, atol=1e-5)
+    print(f"equal on rank {hvd.rank()} of {hvd.size()}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
