@@ -131,6 +131,25 @@ def test_a_name_is_outstanding_once(ranks):
     ranks.call("twice")
 
 
+def twice_in_a_row():
+    """Also when the first is done before the second comes, as on a rank that is alone."""
+    comm.init()
+    alone = comm.add_process_set([0])
+    if comm.rank() == 0:
+        values = floats(1)
+        arguments = dict(tensors=[in_place(values)], process_set=alone.process_set_id, keep=values)
+        comm.submit(comm.ALL_REDUCE, "row", **arguments)
+        with raises(ValueError, "outstanding"):
+            comm.submit(comm.ALL_REDUCE, "row", **arguments)
+        for _ in range(2):  # waited for, it is free at once
+            comm.submit(comm.ALL_REDUCE, "other", **arguments).wait()
+    assert comm.remove_process_set(alone)
+
+
+def test_a_name_is_not_used_again_before_its_operation_was_waited_for(ranks):
+    ranks.call("twice_in_a_row")
+
+
 def forgotten():
     comm.init()
     values = floats(1)

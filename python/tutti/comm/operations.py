@@ -6,6 +6,7 @@ that memory until then. Thread-safe.
 """
 import ctypes
 import itertools
+import time
 from typing import NamedTuple, Optional, Tuple
 
 from tutti.comm import _library, session
@@ -46,6 +47,32 @@ class Feedback:
         load().tutti_comm_feedback_close(self.handle)
 
 
+class _Names:
+    """Names of submitted operations that nobody has waited for yet. The library frees a name as
+    soon as its operation is done, which may be before the next line of a script; that one uses a
+    name twice is to be told nonetheless, not now and then."""
+
+    _RECENT = 0.1  # seconds; after that a name whose handle was dropped may be used again
+    _MOST = 4096
+
+    def __init__(self):
+        self._submitted = {}  # when, by session, process set and name
+
+    def take(self, key):
+        now = time.monotonic()
+        if now - self._submitted.get(key, -self._RECENT) < self._RECENT:
+            raise ValueError(f'tensor "{key[-1].decode()}" is outstanding already: nobody has '
+                             "waited for the operation of that name yet")
+        if len(self._submitted) > self._MOST:
+            self._submitted = {other: when for other, when in list(self._submitted.items())
+                               if now - when < self._RECENT}
+        self._submitted[key] = now
+
+    def free(self, key):
+        self._submitted.pop(key, None)
+
+
+_names = _Names()
 _numbers = itertools.count(1)
 _outstanding = {}  # what must live and be called back, by number, until the operation is done
 
@@ -53,10 +80,10 @@ _outstanding = {}  # what must live and be called back, by number, until the ope
 class _Entry:
     """What belongs to one submitted operation as long as the library uses it."""
 
-    __slots__ = ("keep", "allocate", "done", "error", "over", "handle")
+    __slots__ = ("keep", "allocate", "done", "error", "over", "handle", "key")
 
-    def __init__(self, keep, allocate, done):
-        self.keep, self.allocate, self.done = keep, allocate, done
+    def __init__(self, keep, allocate, done, key):
+        self.keep, self.allocate, self.done, self.key = keep, allocate, done, key
         self.error = None
         self.over = False
         self.handle = None  # set when nobody waits for it any more
@@ -130,8 +157,11 @@ class Request:
         current = session.current().handle
         request = self._struct
         number = next(_numbers)
-        entry = _Entry((keep, self._feedback), allocate, done)
+        key = (current, request.process_set, request.name) if request.name else None
+        entry = _Entry((keep, self._feedback), allocate, done, key)
         _sweep()
+        if key:
+            _names.take(key)
         _outstanding[number] = entry
         copy = _library.Request.from_buffer_copy(request)
         copy.context = number
@@ -142,6 +172,8 @@ class Request:
         status = load().tutti_comm_submit(current, ctypes.byref(copy), ctypes.byref(handle))
         if status != _library.OK:
             del _outstanding[number]
+            if status != _library.ALREADY_EXISTS:
+                _names.free(key)
             check_arguments(status)
         return Operation(number, entry, handle.value)
 
@@ -158,6 +190,7 @@ class Operation:
         """Whether it is over, well or not."""
         if not self._done and _is_done(self._handle):
             self._over()
+            _names.free(self._entry.key)
         return self._done
 
     def wait(self, timeout=None):
@@ -178,6 +211,7 @@ class Operation:
             status = library.tutti_comm_operation_wait(self._handle, 0.0)  # its own, not ours
         failure = None if status == _library.OK else _library.error(status)
         self._over()
+        _names.free(self._entry.key)
         if self._entry.error is not None:
             raise self._entry.error
         if failure is not None:
