@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/closest.h"
+#include "spec/code.h"
 #include "spec/diagnostics.h"
 #include "spec/job_file.h"
 
@@ -99,7 +100,7 @@ void CheckScript(const JobSpec& spec, Diagnostics& diagnostics) {
 }
 
 void CheckInput(const std::string& name, const Input& input, Diagnostics& diagnostics) {
-  if (input.path.empty()) return;
+  if (input.path.empty()) return;  // a value, or an address that the program reads by itself
   std::error_code error;
   const fs::file_status status = fs::status(input.path, error);
   const std::string what = absl::StrCat("input \"", name, "\": ", input.path);
@@ -109,6 +110,8 @@ void CheckInput(const std::string& name, const Input& input, Diagnostics& diagno
     diagnostics.Error(input.line, absl::StrCat(what, " is a file; its type is uri_file"));
   } else if (input.type == "uri_file" && fs::is_directory(status)) {
     diagnostics.Error(input.line, absl::StrCat(what, " is a folder; its type is uri_folder"));
+  } else if (input.type == "mltable" && !fs::exists(fs::path(input.path) / "MLTable", error)) {
+    diagnostics.Error(input.line, absl::StrCat(what, " holds no file MLTable"));
   }
 }
 
@@ -117,7 +120,9 @@ void CheckInput(const std::string& name, const Input& input, Diagnostics& diagno
 absl::Status CheckPaths(const JobSpec& spec) {
   Diagnostics diagnostics(spec.file_name);
   std::error_code error;
-  if (!spec.code.empty() && !fs::exists(spec.code, error)) {
+  if (IsGitCode(spec.code)) {
+    // What it holds is known once it has been fetched.
+  } else if (!spec.code.empty() && !fs::exists(spec.code, error)) {
     diagnostics.Error(spec.code_line, absl::StrCat("code: ", spec.code, " does not exist"));
   } else {
     CheckScript(spec, diagnostics);

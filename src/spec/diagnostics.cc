@@ -13,20 +13,23 @@ constexpr size_t kMostErrors = 20;
 }  // namespace
 
 void Diagnostics::Error(int line, absl::string_view message) {
-  errors_.emplace_back(line, std::string(message));
+  errors_.push_back({line, absl::StrCat(file_name_, ":", line, ": ", message)});
 }
 
 void Diagnostics::Warning(int line, absl::string_view message) {
-  warnings_.emplace_back(line, std::string(message));
+  warnings_.push_back({line, absl::StrCat(file_name_, ":", line, ": ", message)});
 }
 
-std::vector<std::string> Diagnostics::Sorted(Messages messages) const {
+void Diagnostics::Add(int line, const Diagnostics& other) {
+  for (std::string& text : Sorted(other.errors_)) errors_.push_back({line, std::move(text)});
+  for (std::string& text : Sorted(other.warnings_)) warnings_.push_back({line, std::move(text)});
+}
+
+std::vector<std::string> Diagnostics::Sorted(Messages messages) {
   std::stable_sort(messages.begin(), messages.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+                   [](const Message& a, const Message& b) { return a.line < b.line; });
   std::vector<std::string> lines;
-  for (const auto& [line, message] : messages) {
-    lines.push_back(absl::StrCat(file_name_, ":", line, ": ", message));
-  }
+  for (Message& message : messages) lines.push_back(std::move(message.text));
   return lines;
 }
 

@@ -15,16 +15,24 @@ class Diagnostics {
  public:
   explicit Diagnostics(absl::string_view file_name) : file_name_(file_name) {}
 
+  const std::string& file_name() const { return file_name_; }
+
   void Error(int line, absl::string_view message);
   void Warning(int line, absl::string_view message);
+  // What is wrong with another file, which `line` of this one names; told under the other's name.
+  void Add(int line, const Diagnostics& other);
 
   // "FILE:LINE: message" of each, by line; the first 20 and how many more there are.
   absl::Status status(absl::StatusCode code = absl::StatusCode::kInvalidArgument) const;
   std::vector<std::string> warnings() const;
 
  private:
-  using Messages = std::vector<std::pair<int, std::string>>;
-  std::vector<std::string> Sorted(Messages messages) const;
+  struct Message {
+    int line;  // where it is told, among the others
+    std::string text;
+  };
+  using Messages = std::vector<Message>;
+  static std::vector<std::string> Sorted(Messages messages);
 
   const std::string file_name_;
   Messages errors_;

@@ -6,12 +6,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/closest.h"
+#include "base/status.h"
 
 namespace tutti::spec {
 namespace {
 
 constexpr absl::string_view kOpen = "${{";
 constexpr absl::string_view kClose = "}}";
+constexpr absl::string_view kOptionalOpen = "$[[";
+constexpr absl::string_view kOptionalClose = "]]";
 constexpr size_t kMostErrors = 20;
 
 // One ${{…}} of a text: `written` includes the braces, `body` does not and is trimmed.
@@ -40,6 +43,26 @@ bool Next(absl::string_view text, size_t from, Expression& found) {
   return true;
 }
 
+// A $[[…]] with an expression in it.
+struct OptionalPart {
+  size_t begin;  // of the brackets
+  size_t end;    // behind them
+  absl::string_view body;
+};
+
+// The next one at or after `from`; false when there is none.
+bool NextOptional(absl::string_view text, size_t from, OptionalPart& found) {
+  for (size_t begin = text.find(kOptionalOpen, from); begin != absl::string_view::npos;
+       begin = text.find(kOptionalOpen, begin + 1)) {
+    const size_t inner = begin + kOptionalOpen.size();
+    const size_t end = text.find(kOptionalClose, inner);
+    if (end == absl::string_view::npos) return false;
+    found = {begin, end + kOptionalClose.size(), text.substr(inner, end - inner)};
+    if (absl::StrContains(found.body, kOpen)) return true;
+  }
+  return false;
+}
+
 template <typename Value>
 std::string UnknownName(absl::string_view kind, absl::string_view name,
                         const std::map<std::string, Value>& known) {
@@ -49,21 +72,23 @@ std::string UnknownName(absl::string_view kind, absl::string_view name,
                       base::DidYouMean(name.substr(0, 80), names));
 }
 
+// "inputs.x" -> {"inputs", "x"}; an empty name where it is neither an input nor an output.
+std::pair<absl::string_view, std::string> Named(absl::string_view body) {
+  const absl::string_view root = body.substr(0, body.find('.'));
+  if ((root != "inputs" && root != "outputs") || body.size() <= root.size() + 1) return {root, ""};
+  return {root, std::string(body.substr(root.size() + 1))};
+}
+
 // Calls `found` with what the expression names; returns what is wrong, or "".
 template <typename InputMap, typename OutputMap, typename Found>
 std::string Resolve(const Expression& expression, const InputMap& inputs, const OutputMap& outputs,
                     const Found& found) {
   if (!expression.closed) return "has no closing }}";
-  absl::string_view rest = expression.body;
-  const absl::string_view root = rest.substr(0, rest.find('.'));
+  const auto& [root, name] = Named(expression.body);
   if (root == "search_space") return "belongs to sweep jobs; this is a command job";
   if (root == "parent") return "belongs to pipeline jobs; this is a command job";
-  const bool is_input = root == "inputs";
-  if ((!is_input && root != "outputs") || rest.size() <= root.size() + 1) {
-    return "is not understood; write ${{inputs.NAME}} or ${{outputs.NAME}}";
-  }
-  const std::string name(rest.substr(root.size() + 1));
-  if (is_input) {
+  if (name.empty()) return "is not understood; write ${{inputs.NAME}} or ${{outputs.NAME}}";
+  if (root == "inputs") {
     const auto entry = inputs.find(name);
     return entry == inputs.end() ? UnknownName("input", name, inputs) : found(entry->second);
   }
@@ -75,24 +100,61 @@ std::string Message(const Expression& expression, absl::string_view error) {
   return absl::StrCat(expression.written.substr(0, 120), ": ", error);
 }
 
+std::string NoValue(absl::string_view name) {
+  return absl::StrCat("input \"", name,
+                      "\" is optional and has no value: give it a default, or write $[[…]] around "
+                      "what depends on it");
+}
+
+// Whether an expression of `text` names an input without a value.
+bool NamesAbsent(absl::string_view text, const std::set<std::string>& absent) {
+  Expression expression;
+  for (size_t at = 0; Next(text, at, expression);
+       at = expression.offset + expression.written.size()) {
+    const auto& [root, name] = Named(expression.body);
+    if (root == "inputs" && absent.contains(name)) return true;
+  }
+  return false;
+}
+
+// `text`, which has no $[[…]] left, with its expressions replaced.
+absl::Status ExpandPlain(absl::string_view text, const ExpressionValues& values,
+                         std::string& expanded) {
+  size_t done = 0;
+  Expression expression;
+  while (Next(text, done, expression)) {
+    absl::StrAppend(&expanded, text.substr(done, expression.offset - done));
+    std::string error =
+        Resolve(expression, values.inputs, values.outputs, [&](const std::string& value) {
+          expanded += value;
+          return "";
+        });
+    if (const auto& [root, name] = Named(expression.body);
+        root == "inputs" && values.absent.contains(name)) {
+      error = NoValue(name);
+    }
+    if (!error.empty()) return absl::InvalidArgumentError(Message(expression, error));
+    done = expression.offset + expression.written.size();
+  }
+  absl::StrAppend(&expanded, text.substr(done));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ExpandExpressions(absl::string_view text,
                                               const ExpressionValues& values) {
   std::string expanded;
   size_t done = 0;
-  Expression expression;
-  while (Next(text, done, expression)) {
-    absl::StrAppend(&expanded, text.substr(done, expression.offset - done));
-    const std::string error =
-        Resolve(expression, values.inputs, values.outputs, [&](const std::string& value) {
-          expanded += value;
-          return "";
-        });
-    if (!error.empty()) return absl::InvalidArgumentError(Message(expression, error));
-    done = expression.offset + expression.written.size();
+  OptionalPart part;
+  while (NextOptional(text, done, part)) {
+    TUTTI_RETURN_IF_ERROR(ExpandPlain(text.substr(done, part.begin - done), values, expanded));
+    if (!NamesAbsent(part.body, values.absent)) {
+      TUTTI_RETURN_IF_ERROR(ExpandPlain(part.body, values, expanded));
+    }
+    done = part.end;
   }
-  absl::StrAppend(&expanded, text.substr(done));
+  TUTTI_RETURN_IF_ERROR(ExpandPlain(text.substr(done), values, expanded));
   return expanded;
 }
 
@@ -102,9 +164,17 @@ std::vector<ExpressionError> CheckExpressions(absl::string_view text,
   std::vector<ExpressionError> errors;
   size_t done = 0;
   Expression expression;
+  OptionalPart part{0, 0, {}};
+  bool more = NextOptional(text, 0, part);
   while (errors.size() < kMostErrors && Next(text, done, expression)) {
-    const std::string error =
+    while (more && part.end <= expression.offset) more = NextOptional(text, part.end, part);
+    const bool may_be_absent = more && part.begin < expression.offset;
+    std::string error =
         Resolve(expression, inputs, outputs, [](const auto&) { return std::string(); });
+    const auto& [root, name] = Named(expression.body);
+    if (root == "inputs" && error.empty() && inputs.at(name).absent && !may_be_absent) {
+      error = NoValue(name);
+    }
     if (!error.empty()) {
       errors.push_back({expression.offset, std::string(expression.written.substr(0, 120)),
                         Message(expression, error)});

@@ -1,8 +1,13 @@
-// The ${{inputs.x}} and ${{outputs.x}} of a command. Expanded on the node, which alone knows its
-// paths; checked at submission. Pure functions, safe on hostile text.
+// The ${{inputs.x}} and ${{outputs.x}} of a command or an environment variable. Expanded on the
+// node, which alone knows its paths; checked at submission. Pure functions, safe on hostile text.
+//
+// $[[--lr ${{inputs.lr}}]] is left out whole if an input in it has no value (inputs may be
+// optional), and otherwise stands without its brackets. Brackets without an expression in them are
+// the shell's.
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +20,7 @@ namespace tutti::spec {
 struct ExpressionValues {
   std::map<std::string, std::string> inputs;   // name -> path or literal
   std::map<std::string, std::string> outputs;  // name -> path
+  std::set<std::string> absent;                // optional inputs without a value
 };
 
 // `text` with every expression replaced by its value, in one pass: what a value contains is not
@@ -30,7 +36,8 @@ struct ExpressionError {
   std::string message;
 };
 
-// Every expression of `text` that names no input or output of the job.
+// Every expression of `text` that names no input or output of the job, or an input without a value
+// where nothing says what then to do.
 std::vector<ExpressionError> CheckExpressions(absl::string_view text,
                                               const std::map<std::string, Input>& inputs,
                                               const std::map<std::string, Output>& outputs);

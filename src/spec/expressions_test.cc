@@ -54,6 +54,17 @@ TEST(Expressions, ALongTextOfOpenBracesEndsSoon) {
   EXPECT_THAT(Expand(text), HasSubstr("has no closing"));
 }
 
+TEST(Expressions, WhatDependsOnAnInputWithoutAValueIsLeftOut) {
+  const ExpressionValues values{{{"a", "1"}}, {}, {"b"}};
+  const auto expand = [&](absl::string_view text) { return *ExpandExpressions(text, values); };
+  EXPECT_EQ(expand("x $[[--a ${{inputs.a}}]] $[[--b ${{inputs.b}}]] y"), "x --a 1  y");
+  EXPECT_EQ(expand("$[[${{inputs.a}} ${{inputs.b}}]]"), "");
+  EXPECT_EQ(expand("if [[ $x ]]; then $[[ 1 ]]; fi"), "if [[ $x ]]; then $[[ 1 ]]; fi");
+  EXPECT_EQ(expand("$[[ ${{inputs.a}}"), "$[[ 1");
+  EXPECT_THAT(std::string(ExpandExpressions("${{inputs.b}}", values).status().message()),
+              HasSubstr("\"b\" is optional and has no value"));
+}
+
 TEST(Expressions, ACheckFindsEachOneThatIsWrong) {
   const auto errors = CheckExpressions("a ${{inputs.x}} ${{inputs.y}} ${{outputs.x}}",
                                        {{"x", Input()}}, {{"z", Output()}});

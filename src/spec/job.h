@@ -24,16 +24,36 @@ struct Distribution {
 };
 
 struct Input {
-  std::string type = "uri_folder";  // uri_folder, uri_file, string, number, integer, boolean
-  std::string path;                 // for uri_*; absolute once the client has read the file
-  std::string mode = "ro_mount";    // ro_mount, download, direct
-  std::string literal;              // for the other types, as it is put into the command
-  int line = 0;                     // in the job file, for errors
+  // uri_folder, uri_file, mltable, mlflow_model, custom_model, triton_model: by path;
+  // string, number, integer, boolean: by literal.
+  std::string type = "uri_folder";
+  std::string path;               // absolute once the file has been read; empty for a literal
+  std::string mode = "ro_mount";  // ro_mount, download, direct
+  std::string literal;            // as it is put into the command
+  int line = 0;                   // in the job file, for errors
+  bool absent = false;            // optional, and no value was given
 };
 
 struct Output {
-  std::string type = "uri_folder";
+  std::string type = "uri_folder";  // uri_folder, uri_file, mltable, and the models' types
   std::string mode = "rw_mount";
+  std::string file;  // of a uri_file: its name in the output's folder
+};
+
+// One package of a Python environment in pip's words, and where that is written.
+struct Requirement {
+  std::string text;
+  std::string place;  // "conda.yaml:7", for errors
+};
+
+// What the processes of a job find installed: what the machine has, or a Python environment that
+// holds these packages and nothing else, made once and shared by its content.
+struct Environment {
+  std::string name = "host";  // as people call it
+  bool is_host = true;        // the machine's own; the rest is empty
+  std::string python;         // the version that is wanted, as "3.8"; empty: any
+  std::vector<Requirement> packages;
+  std::vector<std::string> options;  // of pip: "--extra-index-url=https://…"
 };
 
 enum class Priority { kLow, kNormal, kHigh };
@@ -47,9 +67,9 @@ struct JobSpec {
   std::map<std::string, std::string> tags;
   std::string command;   // with ${{…}} expressions unexpanded; never empty
   int command_line = 0;  // where "command" is in the job file
-  std::string code;      // folder or file, absolute; empty: no code
+  std::string code;      // folder or file, absolute; or a git address (code.h); empty: no code
   int code_line = 0;
-  std::string environment;  // "host"
+  Environment environment;
   std::map<std::string, std::string> environment_variables;
   std::string compute;  // "local"
   std::map<std::string, Input> inputs;

@@ -2,21 +2,30 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 
 namespace tutti::spec {
 namespace {
 
-constexpr std::array<absl::string_view, 2> kPathTypes = {"uri_folder", "uri_file"};
-constexpr std::array<absl::string_view, 6> kInputTypes = {"uri_folder", "uri_file", "string",
-                                                          "number",     "integer",  "boolean"};
-constexpr std::array<absl::string_view, 3> kInputModes = {"ro_mount", "download", "direct"};
-constexpr std::array<absl::string_view, 2> kOutputModes = {"rw_mount", "upload"};
+constexpr std::array<absl::string_view, 7> kPathTypes = {
+    "uri_folder", "uri_file", "mltable", "mlflow_model", "custom_model", "triton_model", "path"};
+constexpr std::array<absl::string_view, 11> kInputTypes = {
+    "uri_folder", "uri_file", "mltable", "mlflow_model", "custom_model", "triton_model",
+    "path",       "string",   "number",  "integer",      "boolean"};
+constexpr std::array<absl::string_view, 6> kInputModes = {
+    "ro_mount", "download", "direct", "mount", "eval_mount", "eval_download"};
+constexpr std::array<absl::string_view, 4> kOutputModes = {"rw_mount", "upload", "mount", "direct"};
+
+bool IsPathType(absl::string_view type) {
+  return std::find(kPathTypes.begin(), kPathTypes.end(), type) != kPathTypes.end();
+}
 
 // A plain value, as Azure ML puts it into the command: true is "True" there, the rest is as
 // written.
@@ -47,40 +56,163 @@ bool LooksLikeAPath(absl::string_view text) {
          absl::StartsWith(text, "azureml:") || absl::StrContains(text, "://");
 }
 
-// An input that is written out: {type, path, mode}.
-Input ReadPathInput(const YamlNode::Entry& entry, const std::filesystem::path& base,
-                    Diagnostics& diagnostics) {
-  const std::string what = absl::StrCat("input \"", entry.key, "\"");
-  Input input;
-  MappingReader reader(*entry.value, what, diagnostics);
-  const bool typed = reader.Choice("type", kInputTypes, input.type) != nullptr;
-  reader.Choice("mode", kInputModes, input.mode);
-  std::string path;
-  const YamlNode::Entry* path_entry = reader.Text("path", path);
-  reader.WarnOf("description", "it is for readers of the file");
-  reader.Finish();
-  if (typed && std::find(kPathTypes.begin(), kPathTypes.end(), input.type) == kPathTypes.end()) {
-    diagnostics.Error(entry.line,
-                      absl::StrCat(what, " of type ", input.type,
-                                   " is written as a plain value, as in \"", entry.key, ": 3\""));
-    return input;
-  }
-  if (path_entry == nullptr || path.empty()) {
-    diagnostics.Error(entry.line, absl::StrCat(what, " has no path"));
-    return input;
-  }
-  input.line = path_entry->line;
-  if (const auto local = LocalPath(path, base); local.ok()) {
-    input.path = *local;
-  } else {
-    diagnostics.Error(path_entry->line, absl::StrCat(what, ": ", local.status().message()));
-  }
-  return input;
-}
+// Reads one input that is written out as a mapping.
+class InputReader {
+ public:
+  InputReader(const YamlNode::Entry& entry, const ReadContext& context, Diagnostics& diagnostics)
+      : entry_(entry),
+        what_(absl::StrCat("input \"", entry.key, "\"")),
+        context_(context),
+        diagnostics_(diagnostics),
+        reader_(*entry.value, what_, diagnostics, {"command", "inputs.*."}) {}
 
-Input ReadInput(const YamlNode::Entry& entry, const std::filesystem::path& base,
+  Input Read() {
+    typed_ = reader_.Choice("type", kInputTypes, input_.type) != nullptr;
+    if (input_.type == "path") input_.type = "uri_folder";  // its old name
+    ReadMode();
+    const YamlNode::Entry* path = reader_.Take("path");
+    value_ = reader_.Take("default");
+    if (const YamlNode::Entry* value = reader_.Take("value")) value_ = value;
+    bool optional = false;
+    reader_.Flag("optional", optional);
+    reader_.Take("description");
+    ReadBounds();
+    reader_.Finish();
+    if (path == nullptr && value_ == nullptr && optional) {
+      input_.absent = true;
+    } else if (path != nullptr || (IsPathType(input_.type) && typed_)) {
+      ReadPath(path != nullptr ? path : value_);
+    } else {
+      ReadLiteral();
+    }
+    return std::move(input_);
+  }
+
+ private:
+  void ReadMode() {
+    const YamlNode::Entry* entry = reader_.Choice("mode", kInputModes, input_.mode);
+    if (absl::StartsWith(input_.mode, "eval_")) {
+      diagnostics_.Error(entry->line,
+                         absl::StrCat("mode ", input_.mode,
+                                      " is not supported: nothing here evaluates an MLTable; "
+                                      "take ro_mount and read the files that it names"));
+    }
+    if (input_.mode == "mount") input_.mode = "ro_mount";
+  }
+
+  void ReadBounds() {
+    std::string text;
+    double number = 0;
+    for (const char* key : {"min", "max"}) {
+      const YamlNode::Entry* entry = reader_.Text(key, text);
+      if (entry == nullptr) continue;
+      if (!absl::SimpleAtod(text, &number)) {
+        diagnostics_.Error(entry->line, absl::StrCat(key, " must be a number"));
+      } else {
+        (key[1] == 'i' ? least_ : most_) = number;
+      }
+    }
+    reader_.Texts("enum", choices_);
+  }
+
+  void ReadLiteral() {
+    if (value_ == nullptr) {
+      diagnostics_.Error(entry_.line,
+                         typed_ && !IsPathType(input_.type)
+                             ? absl::StrCat(what_, " has no value: write \"", entry_.key,
+                                            ": VALUE\", or give it a default")
+                             : absl::StrCat(what_, " has no path"));
+      return;
+    }
+    if (value_->value->kind != YamlNode::Kind::kScalar) {
+      diagnostics_.Error(value_->line, absl::StrCat(what_, ": the value must be text, but is ",
+                                                    KindName(*value_->value)));
+      return;
+    }
+    const std::string type = input_.type;
+    input_ = LiteralInput(*value_->value);
+    input_.line = value_->line;
+    if (typed_) input_.type = type;
+    CheckLiteral();
+  }
+
+  void CheckLiteral() {
+    double number = 0;
+    int64_t whole = 0;
+    const bool is_number = absl::SimpleAtod(input_.literal, &number);
+    const std::string shown = absl::StrCat(what_, " is \"", input_.literal.substr(0, 80), "\"");
+    if (input_.type == "boolean") {
+      const std::string lower = absl::AsciiStrToLower(input_.literal);
+      if (lower != "true" && lower != "false") {
+        diagnostics_.Error(input_.line, absl::StrCat(shown, ", which is no boolean"));
+      }
+    } else if (input_.type == "integer" && !absl::SimpleAtoi(input_.literal, &whole)) {
+      diagnostics_.Error(input_.line, absl::StrCat(shown, ", which is no whole number"));
+    } else if (input_.type == "number" && !is_number) {
+      diagnostics_.Error(input_.line, absl::StrCat(shown, ", which is no number"));
+    } else if (is_number && (number < least_ || number > most_)) {
+      diagnostics_.Error(input_.line,
+                         absl::StrCat(shown, ", which is not from ", least_, " to ", most_));
+    }
+    if (!choices_.empty() &&
+        std::find(choices_.begin(), choices_.end(), input_.literal) == choices_.end()) {
+      diagnostics_.Error(input_.line,
+                         absl::StrCat(shown, ", which is none of ", absl::StrJoin(choices_, ", ")));
+    }
+  }
+
+  void ReadPath(const YamlNode::Entry* entry) {
+    if (typed_ && !IsPathType(input_.type)) {
+      diagnostics_.Error(
+          entry_.line, absl::StrCat(what_, " of type ", input_.type,
+                                    " is written as a plain value, as in \"", entry_.key, ": 3\""));
+      return;
+    }
+    if (entry == nullptr || entry->value->scalar.empty()) {
+      diagnostics_.Error(entry_.line, absl::StrCat(what_, " has no path"));
+      return;
+    }
+    input_.line = entry->line;
+    Locate(entry->value->scalar);
+  }
+
+  // A path, or an address of which there is a copy here.
+  void Locate(const std::string& written) {
+    const auto local =
+        IsAddress(written) ? context_.site.data.Find(written) : LocalPath(written, context_.base);
+    if (local.ok()) {
+      input_.path = *local;
+    } else if (absl::IsNotFound(local.status()) && input_.mode == "direct") {
+      input_.literal = written;  // the program reads it by itself
+    } else if (absl::IsNotFound(local.status())) {
+      diagnostics_.Error(
+          input_.line,
+          absl::StrCat(what_, ": \"", written.substr(0, 200),
+                       "\" is not on this machine; copy it here and say where: tutti data map ",
+                       PrefixToMap(written).substr(0, 200), " FOLDER"));
+    } else {
+      diagnostics_.Error(input_.line, absl::StrCat(what_, ": ", local.status().message()));
+    }
+  }
+
+  const YamlNode::Entry& entry_;
+  const std::string what_;
+  const ReadContext& context_;
+  Diagnostics& diagnostics_;
+  MappingReader reader_;
+  Input input_;
+  bool typed_ = false;
+  const YamlNode::Entry* value_ = nullptr;
+  double least_ = -std::numeric_limits<double>::infinity();
+  double most_ = std::numeric_limits<double>::infinity();
+  std::vector<std::string> choices_;
+};
+
+Input ReadInput(const YamlNode::Entry& entry, const ReadContext& context,
                 Diagnostics& diagnostics) {
-  if (entry.value->kind == YamlNode::Kind::kMapping) return ReadPathInput(entry, base, diagnostics);
+  if (entry.value->kind == YamlNode::Kind::kMapping) {
+    return InputReader(entry, context, diagnostics).Read();
+  }
   if (entry.value->kind != YamlNode::Kind::kScalar) {
     diagnostics.Error(
         entry.line, absl::StrCat("input \"", entry.key, "\" must be a value or a mapping, but is ",
@@ -97,17 +229,31 @@ Input ReadInput(const YamlNode::Entry& entry, const std::filesystem::path& base,
   return LiteralInput(*entry.value);
 }
 
+// The last part of an output's path, which names the file; "" if it is no name for one.
+std::string FileName(absl::string_view path) {
+  const absl::string_view name = path.substr(path.rfind('/') + 1);
+  const bool safe = !name.empty() && name.size() <= 128 && name != "." && name != ".." &&
+                    name.find_first_of(":\\") == absl::string_view::npos &&
+                    !absl::StrContains(name, "${{");
+  return safe ? std::string(name) : "";
+}
+
 Output ReadOutput(const YamlNode::Entry& entry, Diagnostics& diagnostics) {
   Output output;
   if (entry.value->kind == YamlNode::Kind::kNull) return output;  // `model:` takes the defaults
-  MappingReader reader(*entry.value, absl::StrCat("output \"", entry.key, "\""), diagnostics);
+  MappingReader reader(*entry.value, absl::StrCat("output \"", entry.key, "\""), diagnostics,
+                       {"command", "outputs.*."});
   reader.Choice("type", kPathTypes, output.type);
+  if (output.type == "path") output.type = "uri_folder";
   reader.Choice("mode", kOutputModes, output.mode);
-  reader.WarnOf("path", "outputs are kept with the job; `tutti job download` fetches them");
-  reader.WarnOf("name", "outputs are not registered as data assets");
-  reader.WarnOf("version", "outputs are not registered as data assets");
-  reader.WarnOf("description", "it is for readers of the file");
+  reader.Take("description");
   reader.Finish();
+  if (output.type != "uri_file") return output;
+  output.file = entry.key;
+  for (const YamlNode::Entry& key : entry.value->entries) {
+    const std::string name = key.key == "path" ? FileName(key.value->scalar) : "";
+    if (!name.empty()) output.file = name;
+  }
   return output;
 }
 
@@ -134,13 +280,13 @@ std::vector<const YamlNode::Entry*> NamedEntries(const YamlNode::Entry& section,
 
 }  // namespace
 
-std::map<std::string, Input> ReadInputs(MappingReader& job, const std::filesystem::path& base,
+std::map<std::string, Input> ReadInputs(MappingReader& job, const ReadContext& context,
                                         Diagnostics& diagnostics) {
   std::map<std::string, Input> inputs;
   const YamlNode::Entry* section = job.Take("inputs");
   if (section == nullptr) return inputs;
   for (const YamlNode::Entry* entry : NamedEntries(*section, "input", diagnostics)) {
-    Input input = ReadInput(*entry, base, diagnostics);
+    Input input = ReadInput(*entry, context, diagnostics);
     if (input.line == 0) input.line = entry->line;
     inputs[entry->key] = std::move(input);
   }

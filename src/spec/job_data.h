@@ -10,10 +10,11 @@
 #include "spec/diagnostics.h"
 #include "spec/job.h"
 #include "spec/mapping_reader.h"
+#include "spec/read_context.h"
 
 namespace tutti::spec {
 
-std::map<std::string, Input> ReadInputs(MappingReader& job, const std::filesystem::path& base,
+std::map<std::string, Input> ReadInputs(MappingReader& job, const ReadContext& context,
                                         Diagnostics& diagnostics);
 std::map<std::string, Output> ReadOutputs(MappingReader& job, Diagnostics& diagnostics);
 

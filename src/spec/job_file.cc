@@ -7,16 +7,23 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/closest.h"
+#include "base/file.h"
 #include "base/status.h"
+#include "spec/azure_keys.h"
+#include "spec/code.h"
 #include "spec/expressions.h"
 #include "spec/job_data.h"
+#include "spec/job_environment.h"
 #include "spec/job_scale.h"
 #include "spec/mapping_reader.h"
+#include "spec/read_context.h"
 
 namespace tutti::spec {
 namespace {
 
 constexpr std::array<absl::string_view, 1> kJobTypes = {"command"};
+constexpr int kMostFiles = 32;  // that a job file and those it names bring in
+constexpr uint64_t kLargestFile = 1 << 20;
 
 // The name becomes an id, part of addresses and a folder.
 bool IsJobName(absl::string_view name) {
@@ -36,32 +43,61 @@ absl::string_view ReferredName(absl::string_view reference) {
 class JobFileReader {
  public:
   JobFileReader(absl::string_view text, absl::string_view file_name,
-                const std::filesystem::path& base, const YamlNode& root)
+                const std::filesystem::path& base, const Site& site,
+                const ReadFileFunction& read_file, const YamlNode& root)
       : text_(text),
-        base_(base),
+        context_{base, site, read_file, files_left_},
         root_(root),
         diagnostics_(file_name),
-        job_(root, "a job file", diagnostics_) {
+        job_(root, "a job file", diagnostics_, {"command", ""}) {
     spec_.file_name = std::string(file_name);
   }
 
   absl::StatusOr<ReadResult> Read() {
+    if (absl::Status other = CheckKind(); !other.ok()) return other;
     ReadIdentity();
     ReadCommand();
     ReadPlace();
-    spec_.inputs = ReadInputs(job_, base_, diagnostics_);
+    spec_.inputs = ReadInputs(job_, context_, diagnostics_);
     spec_.outputs = ReadOutputs(job_, diagnostics_);
     CheckReferences();
     ReadScale(job_, spec_, diagnostics_);
-    job_.WarnOf("properties", "no one reads them here");
-    job_.WarnOf("services", "ports of a job are not published here");
-    job_.WarnOf("identity", "jobs run as the user of the service");
     job_.Finish();
     TUTTI_RETURN_IF_ERROR(diagnostics_.status());
     return ReadResult{std::move(spec_), diagnostics_.warnings()};
   }
 
  private:
+  // Files of other kinds are told apart at once: all else would be said of the wrong one.
+  absl::Status CheckKind() {
+    static constexpr struct {
+      absl::string_view schema, kind;
+    } kOthers[] = {{"pipelinejob.", "pipeline"},
+                   {"pipelinecomponent.", "component"},
+                   {"commandcomponent.", "component"},
+                   {"sweepjob.", "sweep"},
+                   {"environment.", "environment"},
+                   {"data.", "data"},
+                   {"compute", "compute"}};
+    const YamlNode::Entry* entry = Find("$schema");
+    if (entry == nullptr) return absl::OkStatus();
+    const std::string schema = absl::AsciiStrToLower(entry->value->scalar);
+    const std::string name = schema.substr(schema.rfind('/') + 1);
+    for (const auto& [other, kind] : kOthers) {
+      if (!absl::StartsWith(name, other) && !(kind == "compute" && absl::StrContains(name, kind))) {
+        continue;
+      }
+      diagnostics_.Error(entry->line,
+                         absl::StrCat("this is a file of kind ", kind, ": ",
+                                      FindAzureKey(kind, "$schema")->outcome == KeyOutcome::kRefused
+                                          ? FindAzureKey(kind, "$schema")->note
+                                          : "name it in a job file as environment: "
+                                            "file:PATH"));
+      return diagnostics_.status();
+    }
+    return absl::OkStatus();
+  }
+
   void ReadIdentity() {
     std::string schema;
     job_.Text("$schema", schema);
@@ -72,7 +108,7 @@ class JobFileReader {
                          "letter or digit, and has at most 128 characters");
     }
     job_.Text("display_name", spec_.display_name);
-    spec_.experiment_name = base_.filename().string();  // as Azure ML does
+    spec_.experiment_name = context_.base.filename().string();  // as Azure ML does
     job_.Text("experiment_name", spec_.experiment_name);
     job_.Text("description", spec_.description);
     job_.TextMap("tags", spec_.tags);
@@ -82,6 +118,10 @@ class JobFileReader {
     std::string type = "command";
     const YamlNode::Entry* entry = job_.Text("type", type);
     if (type == "command" || entry == nullptr) return;
+    if (const AzureKey* other = FindAzureKey(type, "type")) {
+      diagnostics_.Error(entry->line, absl::StrCat("job type \"", type, "\": ", other->note));
+      return;
+    }
     diagnostics_.Error(entry->line, absl::StrCat("job type \"", type.substr(0, 80),
                                                  "\" is not supported: this version runs jobs of "
                                                  "type command",
@@ -109,59 +149,69 @@ class JobFileReader {
       if (!IsIdentifier(name)) {
         diagnostics_.Error(line, absl::StrCat("environment variable \"", name.substr(0, 80),
                                               "\" must be of letters, digits and \"_\""));
-      } else if (absl::StrContains(value, "${{")) {
-        diagnostics_.Warning(line, absl::StrCat("environment variable \"", name,
-                                                "\" contains ${{…}}, which is expanded in command "
-                                                "only"));
       }
     }
   }
 
   // Where it runs: code, environment, compute.
   void ReadPlace() {
+    ReadCode();
+    if (const YamlNode::Entry* entry = job_.Take("environment")) {
+      spec_.environment = ReadEnvironment(*entry, context_, diagnostics_);
+    }
+    ReadCompute();
+  }
+
+  void ReadCode() {
     std::string code;
-    if (const YamlNode::Entry* entry = job_.Text("code", code); entry != nullptr) {
-      spec_.code_line = entry->line;
-      const auto path = LocalPath(code, base_);
-      if (path.ok()) {
-        spec_.code = *path;
-      } else {
-        diagnostics_.Error(entry->line, absl::StrCat("code: ", path.status().message()));
-      }
-    }
-    ReadEnvironment();
-    spec_.compute = "local";
-    if (const YamlNode::Entry* entry = job_.Text("compute", spec_.compute); entry != nullptr) {
-      const std::string name(ReferredName(spec_.compute));
-      if (name != "local") {
-        diagnostics_.Error(entry->line, absl::StrCat("compute \"", spec_.compute.substr(0, 80),
-                                                     "\" does not exist: this version runs jobs on "
-                                                     "\"local\", this machine's virtual nodes"));
-      }
-      spec_.compute = name;
-    }
-  }
-
-  void ReadEnvironment() {
-    spec_.environment = "host";
-    const YamlNode::Entry* entry = job_.Take("environment");
+    const YamlNode::Entry* entry = job_.Text("code", code);
     if (entry == nullptr) return;
-    const std::string& name = entry->value->scalar;
-    if (entry->value->kind == YamlNode::Kind::kScalar && ReferredName(name) == "host") return;
-    const std::string shown = entry->value->kind == YamlNode::Kind::kScalar
-                                  ? absl::StrCat("environment \"", name.substr(0, 80), "\"")
-                                  : "an environment defined in the job file";
-    diagnostics_.Error(entry->line, absl::StrCat(shown,
-                                                 " is not supported: this version runs jobs in the "
-                                                 "host's own environment; write \"environment: "
-                                                 "host\" or leave it out"));
+    spec_.code_line = entry->line;
+    if (IsGitCode(code)) {
+      const auto git = ParseGitCode(code);
+      if (!git.ok())
+        diagnostics_.Error(entry->line, absl::StrCat("code: ", git.status().message()));
+      spec_.code = code;
+    } else if (const auto path = LocalPath(code, context_.base); path.ok()) {
+      spec_.code = *path;
+    } else {
+      diagnostics_.Error(entry->line, absl::StrCat("code: ", path.status().message()));
+    }
   }
 
-  // Each ${{…}} of the command names something that the job has.
+  void ReadCompute() {
+    spec_.compute = "local";
+    const YamlNode::Entry* entry = job_.Text("compute", spec_.compute);
+    if (entry == nullptr) return;
+    const std::string name(ReferredName(spec_.compute));
+    const auto& computes = context_.site.computes;
+    const auto known = computes.find(absl::AsciiStrToLower(name));
+    if (name == "local" || name == "serverless" || name.empty()) {
+      spec_.compute = "local";
+    } else if (known != computes.end()) {
+      spec_.compute = known->second;
+    } else {
+      diagnostics_.Error(entry->line,
+                         absl::StrCat("compute \"", spec_.compute.substr(0, 80),
+                                      "\" does not exist; write \"local\", this machine's virtual "
+                                      "nodes, or say in site.yml that the name means them: "
+                                      "computes: {",
+                                      name.substr(0, 80), ": local}"));
+    }
+  }
+
+  // Each ${{…}} of the command and the variables names something that the job has.
   void CheckReferences() {
     for (const ExpressionError& error :
          CheckExpressions(spec_.command, spec_.inputs, spec_.outputs)) {
       diagnostics_.Error(LineOfText(error.expression), error.message);
+    }
+    for (const auto& [name, value] : spec_.environment_variables) {
+      for (const ExpressionError& error : CheckExpressions(value, spec_.inputs, spec_.outputs)) {
+        diagnostics_.Error(
+            LineOfKey("environment_variables"),
+            absl::StrCat("environment variable \"", name.substr(0, 80), "\": ", error.message));
+      }
     }
   }
 
@@ -187,7 +237,8 @@ class JobFileReader {
   }
 
   const absl::string_view text_;
-  const std::filesystem::path& base_;
+  int files_left_ = kMostFiles;
+  const ReadContext context_;
   const YamlNode& root_;
   Diagnostics diagnostics_;
   MappingReader job_;
@@ -197,9 +248,18 @@ class JobFileReader {
 }  // namespace
 
 absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view file_name,
-                                       const std::filesystem::path& base_directory) {
+                                       const std::filesystem::path& base_directory,
+                                       const Site& site, const ReadFileFunction& read_file) {
   TUTTI_ASSIGN_OR_RETURN(const auto root, ParseYaml(text, file_name));
-  return JobFileReader(text, file_name, base_directory, *root).Read();
+  return JobFileReader(text, file_name, base_directory, site, read_file, *root).Read();
+}
+
+absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view file_name,
+                                       const std::filesystem::path& base_directory,
+                                       const Site& site) {
+  return ReadJobFile(text, file_name, base_directory, site, [](const std::filesystem::path& file) {
+    return base::ReadFile(file, kLargestFile);
+  });
 }
 
 }  // namespace tutti::spec

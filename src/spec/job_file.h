@@ -7,10 +7,12 @@
 //   job.yml:3: unknown key "comand" (did you mean "command"?)
 //   job.yml:9: instance_count must be a whole number from 1 to 100000, but is "two"
 //
-// Pure functions, but for CheckPaths, which reads the file system; all are thread-safe.
+// Pure functions, but for CheckPaths, which reads the file system, and the files that a job's
+// environment names (conda.yaml, Dockerfile), which `read_file` brings; all are thread-safe.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "spec/job.h"
+#include "spec/site.h"
 
 namespace tutti::spec {
+
+// The content of a file that the job file names.
+using ReadFileFunction =
+    std::function<absl::StatusOr<std::string>(const std::filesystem::path& file)>;
 
 struct ReadResult {
   JobSpec spec;
@@ -28,9 +35,14 @@ struct ReadResult {
 };
 
 // `text` is the file's content, `file_name` its name as errors shall show it. Relative paths in it
-// count from `base_directory`, which is absolute. InvalidArgument holds all errors.
+// count from `base_directory`, which is absolute. `site` says what names and addresses mean here.
+// InvalidArgument holds all errors.
 absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view file_name,
-                                       const std::filesystem::path& base_directory);
+                                       const std::filesystem::path& base_directory,
+                                       const Site& site = BuiltInSite());
+absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view file_name,
+                                       const std::filesystem::path& base_directory,
+                                       const Site& site, const ReadFileFunction& read_file);
 
 // Whether what the job names exists on this machine: its code, its inputs' paths, and a script that
 // the command plainly runs from the code (`python train.py`). NotFound holds all errors, with

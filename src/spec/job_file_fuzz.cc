@@ -8,7 +8,10 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto result = tutti::spec::ReadJobFile(text, "job.yml", "/base");
+  // Whatever file the job names holds the same bytes.
+  const auto result =
+      tutti::spec::ReadJobFile(text, "job.yml", "/base", tutti::spec::BuiltInSite(),
+                               [&](const std::filesystem::path&) { return std::string(text); });
   if (!result.ok()) {
     if (result.status().message().empty()) std::abort();
     return 0;
@@ -16,8 +19,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto back = tutti::spec::JobSpecFromJson(tutti::spec::ToJson(result->spec));
   if (!back.ok() || back->command != result->spec.command) std::abort();
   tutti::spec::ExpressionValues values;
-  for (const auto& [name, input] : back->inputs) values.inputs[name] = input.literal;
+  for (const auto& [name, input] : back->inputs) {
+    if (input.absent) {
+      values.absent.insert(name);
+    } else {
+      values.inputs[name] = input.literal;
+    }
+  }
   for (const auto& [name, output] : back->outputs) values.outputs[name] = "/out";
   if (!tutti::spec::ExpandExpressions(back->command, values).ok()) std::abort();
+  for (const auto& [name, value] : back->environment_variables) {
+    if (!tutti::spec::ExpandExpressions(value, values).ok()) std::abort();
+  }
   return 0;
 }

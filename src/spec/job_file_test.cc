@@ -79,7 +79,7 @@ queue_settings: {priority: high}
   EXPECT_EQ(spec.command,
             "python train.py --data ${{inputs.data}} --lr ${{inputs.lr}} --out ${{outputs.model}}");
   EXPECT_EQ(spec.command_line, 10);
-  EXPECT_EQ(spec.environment, "host");
+  EXPECT_TRUE(spec.environment.is_host);
   EXPECT_EQ(spec.environment_variables.at("OMP_NUM_THREADS"), "1");
   EXPECT_EQ(spec.environment_variables.at("EMPTY"), "");
   EXPECT_EQ(spec.compute, "local");
@@ -115,7 +115,8 @@ TEST(JobFile, TheShortestFileTakesTheDefaults) {
   EXPECT_EQ(spec.WorldSize(), 1);
   EXPECT_EQ(spec.timeout, absl::InfiniteDuration());
   EXPECT_EQ(spec.priority, Priority::kNormal);
-  EXPECT_EQ(spec.environment, "host");
+  EXPECT_EQ(spec.environment.name, "host");
+  EXPECT_TRUE(spec.environment.is_host);
   EXPECT_EQ(spec.compute, "local");
   EXPECT_EQ(spec.experiment_name, "project");
   EXPECT_EQ(spec.code, "");
@@ -154,7 +155,7 @@ TEST(JobFile, AllErrorsComeAtOnceInTheOrderOfTheFile) {
       Errors("type: sweep\nname: ../x\ncommand: ''\ncompute: gpu\n"
              "resources: {instance_count: 0}\nlimits: {timeout: soon}\n"
              "queue_settings: {priority: hgh}\n"),
-      ElementsAre(HasSubstr("job.yml:1: job type \"sweep\" is not supported"),
+      ElementsAre(HasSubstr("job.yml:1: job type \"sweep\": sweeps are not run"),
                   HasSubstr("job.yml:2: name must be"), HasSubstr("job.yml:3: command is empty"),
                   HasSubstr("job.yml:4: compute \"gpu\" does not exist"),
                   "job.yml:5: instance_count must be a whole number from 1 to 100000, but "
@@ -210,7 +211,7 @@ TEST(JobFile, KeysWithoutEffectAreNamedInWarnings) {
       "command: x\nproperties: {a: 1}\nidentity: {type: managed}\nservices:\n  tb: {}\n"
       "resources:\n  instance_count: 2\n  instance_type: Standard_NC6\n  shm_size: 2g\n"
       "  docker_args: --x\nqueue_settings: {job_tier: spot}\n"
-      "environment_variables: {A: '${{inputs.x}}'}\ninputs: {d: ./data}\n"
+      "inputs: {d: ./data}\n"
       "outputs: {m: {path: azureml://x}}\n");
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(
@@ -222,29 +223,124 @@ TEST(JobFile, KeysWithoutEffectAreNamedInWarnings) {
                   HasSubstr("job.yml:9: \"shm_size\" has no effect"),
                   HasSubstr("job.yml:10: \"docker_args\" has no effect"),
                   HasSubstr("job.yml:11: \"job_tier\" has no effect"),
-                  HasSubstr("job.yml:12: environment variable \"A\" contains ${{…}}"),
-                  HasSubstr("job.yml:13: input \"d\" is the plain text \"./data\""),
-                  HasSubstr("job.yml:14: \"path\" has no effect: outputs are kept with the job")));
+                  HasSubstr("job.yml:12: input \"d\" is the plain text \"./data\""),
+                  HasSubstr("job.yml:13: \"path\" has no effect: outputs are kept with the job")));
 }
 
-TEST(JobFile, RefusesEnvironmentsItCannotMake) {
-  for (const char* environment : {"azureml:AzureML-sklearn@latest", "{image: ubuntu}"}) {
-    EXPECT_THAT(Errors(absl::StrCat("command: x\nenvironment: ", environment, "\n")),
-                ElementsAre(HasSubstr("write \"environment: host\"")));
-  }
-  EXPECT_EQ(SpecOf("command: x\nenvironment: azureml:host:1\n").environment, "host");
-}
-
-TEST(JobFile, RefusesDataThatIsNotOnThisMachine) {
-  for (const char* path : {"azureml://datastores/d/paths/x", "https://e.org/x", "azureml:data:1",
-                           "wasbs://c@a.blob.core.windows.net/x"}) {
+TEST(JobFile, DataElsewhereIsRefusedWithTheMend) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"azureml://datastores/d/paths/x/y.csv", "azureml://datastores/d/paths/x"},
+      {"https://e.org/datasets/iris.csv", "https://e.org/datasets"},
+      {"https://e.org/iris.csv", "https://e.org/iris.csv"},
+      {"azureml:data:1", "azureml:data"},
+      {"azureml:data@latest", "azureml:data"},
+      {"wasbs://c@a.blob.core.windows.net/x", "wasbs://c@a.blob.core.windows.net/x"}};
+  for (const auto& [path, prefix] : kCases) {
     EXPECT_THAT(Errors(absl::StrCat("command: x\ninputs:\n  d:\n    path: ", path, "\n")),
-                ElementsAre(HasSubstr("job.yml:4: input \"d\": path")));
+                ElementsAre(absl::StrCat("job.yml:4: input \"d\": \"", path,
+                                         "\" is not on this machine; copy it here and say where: "
+                                         "tutti data map ",
+                                         prefix, " FOLDER")));
   }
   EXPECT_THAT(Errors("command: x\ninputs: {d: {type: uri_file}}\n"),
               ElementsAre("job.yml:2: input \"d\" has no path"));
   EXPECT_THAT(Errors("command: x\ninputs: {d: {type: number, path: x}}\n"),
               ElementsAre(HasSubstr("written as a plain value, as in \"d: 3\"")));
+}
+
+TEST(JobFile, DataElsewhereIsServedFromItsCopy) {
+  Site site = BuiltInSite();
+  ASSERT_TRUE(site.data.Add("wasbs://datasets@acc.blob.core.windows.net/", "/copies/sets").ok());
+  ASSERT_TRUE(site.data.Add("azureml:cifar", "/copies/cifar").ok());
+  const auto result = ReadJobFile(
+      "command: x\ninputs:\n"
+      "  a: {type: uri_file, path: 'https://acc.blob.core.windows.net/datasets/iris.csv'}\n"
+      "  b: {path: 'azureml:cifar@latest', mode: download}\n"
+      "  c: {path: 'https://e.org/x.csv', mode: direct}\n",
+      "job.yml", "/base", site);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->spec.inputs.at("a").path, "/copies/sets/iris.csv");
+  EXPECT_EQ(result->spec.inputs.at("b").path, "/copies/cifar");
+  // What a program reads by itself is handed on.
+  EXPECT_EQ(result->spec.inputs.at("c").literal, "https://e.org/x.csv");
+  EXPECT_EQ(result->spec.inputs.at("c").path, "");
+}
+
+TEST(JobFile, ModelsAndTablesAreInputsAndOutputs) {
+  const JobSpec spec = SpecOf(
+      "command: x ${{outputs.f}}\ninputs:\n  m: {type: mlflow_model, path: ./model}\n"
+      "  t: {type: mltable, path: ./table}\noutputs:\n  m: {type: custom_model}\n"
+      "  f: {type: uri_file}\n");
+  EXPECT_EQ(spec.inputs.at("m").path, "/home/me/project/model");
+  EXPECT_EQ(spec.inputs.at("t").type, "mltable");
+  EXPECT_EQ(spec.outputs.at("m").type, "custom_model");
+  EXPECT_EQ(spec.outputs.at("f").file, "f");
+  const auto named = Read(
+      "command: x\noutputs: {f: {type: uri_file, path: "
+      "'azureml://datastores/s/paths/${{name}}/a.txt'}}");
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_EQ(named->spec.outputs.at("f").file, "a.txt");
+  EXPECT_THAT(Errors("command: x\ninputs: {t: {type: mltable, path: t, mode: eval_mount}}\n"),
+              ElementsAre(HasSubstr("nothing here evaluates an MLTable")));
+}
+
+TEST(JobFile, InputsHaveDefaultsAndMayBeOptional) {
+  const JobSpec spec = SpecOf(
+      "command: run $[[--lr ${{inputs.lr}}]] ${{inputs.n}}\ninputs:\n"
+      "  lr: {type: number, optional: true}\n"
+      "  n: {type: integer, default: 3, min: 1, max: 5}\n"
+      "  b: {type: boolean, value: true}\n");
+  EXPECT_TRUE(spec.inputs.at("lr").absent);
+  EXPECT_EQ(spec.inputs.at("n").literal, "3");
+  EXPECT_EQ(spec.inputs.at("b").literal, "True");
+  EXPECT_THAT(Errors("command: x\ninputs:\n  n: {type: integer, default: 9, max: 5}\n"
+                     "  k: {type: string, default: c, enum: [a, b]}\n"
+                     "  i: {type: integer, default: 1.5}\n  s: {type: string}\n"),
+              ElementsAre(HasSubstr("job.yml:3: input \"n\" is \"9\", which is not from"),
+                          "job.yml:4: input \"k\" is \"c\", which is none of a, b",
+                          "job.yml:5: input \"i\" is \"1.5\", which is no whole number",
+                          HasSubstr("job.yml:6: input \"s\" has no value")));
+  EXPECT_THAT(Errors("command: run ${{inputs.lr}}\ninputs: {lr: {type: number, optional: true}}\n"),
+              ElementsAre(HasSubstr("input \"lr\" is optional and has no value")));
+}
+
+TEST(JobFile, VariablesMayNameInputs) {
+  EXPECT_EQ(SpecOf("command: x\ninputs: {a: 1}\nenvironment_variables: {A: '${{inputs.a}}'}\n")
+                .environment_variables.at("A"),
+            "${{inputs.a}}");
+  EXPECT_THAT(Errors("command: x\nenvironment_variables:\n  A: ${{inputs.a}}\n"),
+              ElementsAre(HasSubstr("job.yml:2: environment variable \"A\": ${{inputs.a}}")));
+}
+
+TEST(JobFile, NamesOfComputesAreMappedByTheSite) {
+  Site site = BuiltInSite();
+  site.computes["cpu-cluster"] = "local";
+  for (const char* name : {"azureml:CPU-cluster", "local", "azureml:serverless", "''"}) {
+    const auto result =
+        ReadJobFile(absl::StrCat("command: x\ncompute: ", name), "job.yml", "/base", site);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->spec.compute, "local");
+  }
+  EXPECT_THAT(Errors("command: x\ncompute: azureml:gpu\n"),
+              ElementsAre(HasSubstr("computes: {gpu: local}")));
+}
+
+TEST(JobFile, FilesOfOtherKindsAreToldApart) {
+  const auto with = [](absl::string_view schema) {
+    return absl::StrCat("$schema: https://azuremlschemas.azureedge.net/latest/", schema,
+                        ".schema.json\nname: x\n");
+  };
+  EXPECT_THAT(Errors(with("pipelineJob")), ElementsAre(HasSubstr("a file of kind pipeline")));
+  EXPECT_THAT(Errors(with("environment")), ElementsAre(HasSubstr("environment: file:PATH")));
+  EXPECT_THAT(Errors(with("amlCompute")), ElementsAre(HasSubstr("a file of kind compute")));
+  EXPECT_THAT(Errors(with("data")), ElementsAre(HasSubstr("tutti data map")));
+}
+
+TEST(JobFile, CodeMayComeFromGit) {
+  EXPECT_EQ(SpecOf("command: x\ncode: git+https://e.org/p.git@v1#subdirectory=src\n").code,
+            "git+https://e.org/p.git@v1#subdirectory=src");
+  EXPECT_THAT(Errors("command: x\ncode: git+ext::sh -c x\n"), ElementsAre(HasSubstr("job.yml:2")));
+  EXPECT_THAT(Errors("command: x\ncode: azureml:code:1\n"), ElementsAre(HasSubstr("job.yml:2")));
 }
 
 TEST(JobFile, NamesThatBecomeFoldersAndVariablesArePlain) {

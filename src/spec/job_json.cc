@@ -39,7 +39,7 @@ std::string ToJson(const JobSpec& spec) {
                {"command_line", spec.command_line},
                {"code", spec.code},
                {"code_line", spec.code_line},
-               {"environment", spec.environment},
+               {"environment", JsonOf(spec.environment)},
                {"environment_variables", spec.environment_variables},
                {"compute", spec.compute},
                {"inputs", JsonOf(spec.inputs)},

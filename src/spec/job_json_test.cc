@@ -14,7 +14,9 @@ JobSpec AJob() {
   spec.code = "/code";
   spec.tags = {{"a", "b"}};
   spec.inputs["lr"] = {"number", "", "ro_mount", "0.1", 7};
-  spec.outputs["model"] = {"uri_folder", "upload"};
+  spec.inputs["rate"] = {"number", "", "direct", "", 8, true};
+  spec.outputs["model"] = {"uri_folder", "upload", ""};
+  spec.environment = {"mine", false, "3.8", {{"numpy==1.21", "conda.yaml:3"}}, {"--pre"}};
   spec.distribution = {DistributionKind::kTensorFlow, 1, 2, 1};
   spec.instance_count = 3;
   spec.timeout = absl::Milliseconds(1500);
@@ -30,6 +32,8 @@ TEST(JobJson, ReadsBackEveryFieldThatItWrote) {
   EXPECT_EQ(back->inputs.at("lr").literal, "0.1");
   EXPECT_EQ(back->distribution.parameter_server_count, 1);
   EXPECT_EQ(back->priority, Priority::kHigh);
+  EXPECT_TRUE(back->inputs.at("rate").absent);
+  EXPECT_EQ(back->environment.packages.at(0).place, "conda.yaml:3");
 }
 
 TEST(JobJson, NoTimeLimitStaysNoTimeLimit) {
@@ -45,6 +49,12 @@ TEST(JobJson, AMissingFieldKeepsItsDefault) {
   ASSERT_TRUE(spec.ok()) << spec.status();
   EXPECT_EQ(spec->instance_count, 1);
   EXPECT_EQ(spec->timeout, absl::InfiniteDuration());
+}
+
+TEST(JobJson, TheFirstVersionsEnvironmentIsTheHost) {
+  const auto spec = JobSpecFromJson(R"({"command": "true", "environment": "host"})");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_TRUE(spec->environment.is_host);
 }
 
 TEST(JobJson, NamesAFieldThatIsUnknownOrOfTheWrongType) {

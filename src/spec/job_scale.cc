@@ -2,7 +2,9 @@
 
 #include <array>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "spec/azure_keys.h"
 #include "spec/names.h"
 
 namespace tutti::spec {
@@ -17,12 +19,8 @@ constexpr std::array<absl::string_view, 3> kDistributions = {"mpi", "pytorch", "
 void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   const YamlNode::Entry* entry = job.Take("resources");
   if (entry == nullptr) return;
-  MappingReader reader(*entry->value, "resources", diagnostics);
+  MappingReader reader(*entry->value, "resources", diagnostics, {"command", "resources."});
   reader.Count("instance_count", kMostNodes, spec.instance_count);
-  reader.WarnOf("instance_type", "the nodes are those of the compute");
-  reader.WarnOf("shm_size", "jobs share the host's /dev/shm");
-  reader.WarnOf("docker_args", "jobs do not run in containers here");
-  reader.WarnOf("properties", "no one reads them here");
   reader.Finish();
 }
 
@@ -46,9 +44,14 @@ void ReadTensorFlow(const YamlNode::Entry& entry, MappingReader& reader, JobSpec
 void ReadDistribution(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   const YamlNode::Entry* entry = job.Take("distribution");
   if (entry == nullptr) return;
-  MappingReader reader(*entry->value, "distribution", diagnostics);
+  MappingReader reader(*entry->value, "distribution", diagnostics, {"command", "distribution."});
   if (entry->value->kind != YamlNode::Kind::kMapping) return;
   std::string type;
+  if (const YamlNode::Entry* named = reader.Text("type", type);
+      named != nullptr && absl::EqualsIgnoreCase(type, "ray")) {
+    diagnostics.Error(named->line, FindAzureKey("command", "distribution.port")->note);
+    return;
+  }
   if (reader.Choice("type", kDistributions, type) == nullptr) {
     if (reader.Take("type") == nullptr) {
       diagnostics.Error(entry->line, "distribution has no type: mpi, pytorch or tensorflow");
@@ -69,7 +72,7 @@ void ReadDistribution(MappingReader& job, JobSpec& spec, Diagnostics& diagnostic
 void ReadLimits(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   const YamlNode::Entry* entry = job.Take("limits");
   if (entry == nullptr) return;
-  MappingReader reader(*entry->value, "limits", diagnostics);
+  MappingReader reader(*entry->value, "limits", diagnostics, {"command", "limits."});
   int seconds = 0;
   if (reader.Count("timeout", kMostSeconds, seconds) != nullptr) {
     spec.timeout = absl::Seconds(seconds);
@@ -80,11 +83,11 @@ void ReadLimits(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
 void ReadQueueSettings(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   const YamlNode::Entry* entry = job.Take("queue_settings");
   if (entry == nullptr) return;
-  MappingReader reader(*entry->value, "queue_settings", diagnostics);
+  MappingReader reader(*entry->value, "queue_settings", diagnostics,
+                       {"command", "queue_settings."});
   std::string priority = "medium";  // Azure ML's word for normal
   reader.Choice("priority", kPriorities, priority);
   spec.priority = *PriorityFromName(priority == "medium" ? "normal" : priority);
-  reader.WarnOf("job_tier", "there is one tier of nodes here");
   reader.Finish();
 }
 

@@ -84,6 +84,23 @@ void JsonFields::Read(const char* name, double& value) {
   value = number;
 }
 
+void JsonFields::Read(const char* name, bool& value) {
+  const json* found = Find(name);
+  if (found == nullptr) return;
+  if (!found->is_boolean()) return Fail(absl::StrCat(PathOf(name), " must be true or false"));
+  value = found->get<bool>();
+}
+
+void JsonFields::Read(const char* name, std::vector<std::string>& value) {
+  const json* found = Array(name);
+  if (found == nullptr) return;
+  value.clear();
+  for (const json& text : *found) {
+    if (!text.is_string()) return Fail(absl::StrCat(PathOf(name), " must hold strings"));
+    value.push_back(text.get<std::string>());
+  }
+}
+
 void JsonFields::Read(const char* name, std::map<std::string, std::string>& value) {
   const json* found = Find(name);
   if (found == nullptr) return;
@@ -109,6 +126,7 @@ void JsonFields::Read(const char* name, std::map<std::string, Input>& value) {
     fields.Read("path", input.path);
     fields.Read("mode", input.mode);
     fields.Read("literal", input.literal);
+    fields.Read("absent", input.absent);
     fields.Read("line", input.line, 0, std::numeric_limits<int>::max());
     Update(fields.Finish());
   }
@@ -124,8 +142,32 @@ void JsonFields::Read(const char* name, std::map<std::string, Output>& value) {
     Output& output = value[key];
     fields.Read("type", output.type);
     fields.Read("mode", output.mode);
+    fields.Read("file", output.file);
     Update(fields.Finish());
   }
+}
+
+void JsonFields::Read(const char* name, Environment& value) {
+  const json* found = Find(name);
+  if (found == nullptr) return;
+  if (found->is_string()) return;  // "host", as the first version wrote it
+  JsonFields fields(*found, PathOf(name), missing_);
+  fields.Read("name", value.name);
+  fields.Read("is_host", value.is_host);
+  fields.Read("python", value.python);
+  fields.Read("options", value.options);
+  if (const json* packages = fields.Array("packages")) {
+    value.packages.clear();
+    for (size_t i = 0; i < packages->size(); ++i) {
+      JsonFields part((*packages)[i], absl::StrCat(fields.PathOf("packages"), "[", i, "]"),
+                      missing_);
+      Requirement& package = value.packages.emplace_back();
+      part.Read("text", package.text);
+      part.Read("place", package.place);
+      fields.Update(part.Finish());
+    }
+  }
+  Update(fields.Finish());
 }
 
 void JsonFields::Read(const char* name, Distribution& value) {
@@ -173,11 +215,8 @@ absl::StatusOr<json> ParseJsonObject(absl::string_view text, absl::string_view w
 json JsonOf(const std::map<std::string, Input>& inputs) {
   json document = json::object();
   for (const auto& [name, input] : inputs) {
-    document[name] = {{"type", input.type},
-                      {"path", input.path},
-                      {"mode", input.mode},
-                      {"literal", input.literal},
-                      {"line", input.line}};
+    document[name] = {{"type", input.type},       {"path", input.path},     {"mode", input.mode},
+                      {"literal", input.literal}, {"absent", input.absent}, {"line", input.line}};
   }
   return document;
 }
@@ -185,9 +224,21 @@ json JsonOf(const std::map<std::string, Input>& inputs) {
 json JsonOf(const std::map<std::string, Output>& outputs) {
   json document = json::object();
   for (const auto& [name, output] : outputs) {
-    document[name] = {{"type", output.type}, {"mode", output.mode}};
+    document[name] = {{"type", output.type}, {"mode", output.mode}, {"file", output.file}};
   }
   return document;
+}
+
+json JsonOf(const Environment& environment) {
+  json packages = json::array();
+  for (const Requirement& package : environment.packages) {
+    packages.push_back({{"text", package.text}, {"place", package.place}});
+  }
+  return {{"name", environment.name},
+          {"is_host", environment.is_host},
+          {"python", environment.python},
+          {"packages", std::move(packages)},
+          {"options", environment.options}};
 }
 
 json JsonOf(const Distribution& distribution) {

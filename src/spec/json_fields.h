@@ -29,9 +29,12 @@ class JsonFields {
   void Read(const char* name, int64_t& value, int64_t least);
   // From 0 to 1e12: a finite number of seconds, bytes or the like.
   void Read(const char* name, double& value);
+  void Read(const char* name, bool& value);
+  void Read(const char* name, std::vector<std::string>& value);
   void Read(const char* name, std::map<std::string, std::string>& value);
   void Read(const char* name, std::map<std::string, Input>& value);
   void Read(const char* name, std::map<std::string, Output>& value);
+  void Read(const char* name, Environment& value);
   void Read(const char* name, Distribution& value);
   void Read(const char* name, Priority& value);
   // The value of a field for the caller to read; nullptr if it is missing. Must be an array.
@@ -61,6 +64,7 @@ absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text, absl::str
 
 nlohmann::json JsonOf(const std::map<std::string, Input>& inputs);
 nlohmann::json JsonOf(const std::map<std::string, Output>& outputs);
+nlohmann::json JsonOf(const Environment& environment);
 nlohmann::json JsonOf(const Distribution& distribution);
 nlohmann::json JsonOf(Priority priority);
 // Bytes that are no UTF-8 are replaced: JSON has no other text.

@@ -56,7 +56,10 @@ void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   if (const json* nodes = fields.Array("nodes")) fields.Update(ReadNodes(*nodes, plan));
   fields.Read("node_index", plan.node_index, 0, static_cast<int>(plan.nodes.size()) - 1);
   fields.Read("master_port", plan.master_port, 1, 65535);
+  fields.Read("experiment_name", plan.experiment_name);
   fields.Read("distribution", plan.distribution);
+  fields.Read("environment", plan.environment);
+  fields.Read("environments_directory", plan.environments_directory);
   fields.Read("command", plan.command);
   fields.Read("environment_variables", plan.environment_variables);
   fields.Read("snapshot", plan.snapshot);
@@ -86,7 +89,10 @@ std::string ToJson(const LaunchPlan& plan) {
                {"node_index", plan.node_index},
                {"nodes", JsonOfNodes(plan.nodes)},
                {"master_port", plan.master_port},
+               {"experiment_name", plan.experiment_name},
                {"distribution", JsonOf(plan.distribution)},
+               {"environment", JsonOf(plan.environment)},
+               {"environments_directory", plan.environments_directory},
                {"command", plan.command},
                {"environment_variables", plan.environment_variables},
                {"snapshot", plan.snapshot},

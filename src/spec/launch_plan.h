@@ -26,8 +26,11 @@ struct LaunchPlan {
   int node_index = 0;
   std::vector<PlanNode> nodes;  // all nodes of the gang, in rank order
   int master_port = 6105;
+  std::string experiment_name;
   Distribution distribution;
-  std::string command;  // ${{…}} unexpanded: only the node knows its paths
+  Environment environment;
+  std::string environments_directory;  // where environments are made and shared
+  std::string command;                 // ${{…}} unexpanded: only the node knows its paths
   std::map<std::string, std::string> environment_variables;
   std::string snapshot;  // "sha256:…" of the code archive; empty: none
   std::map<std::string, Input> inputs;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/closest.h"
+#include "spec/azure_keys.h"
 
 namespace tutti::spec {
 namespace {
@@ -23,8 +24,9 @@ std::string Shown(const YamlNode& node) {
 
 }  // namespace
 
-MappingReader::MappingReader(const YamlNode& node, absl::string_view what, Diagnostics& diagnostics)
-    : node_(node), diagnostics_(diagnostics) {
+MappingReader::MappingReader(const YamlNode& node, absl::string_view what, Diagnostics& diagnostics,
+                             AzurePlace place)
+    : node_(node), diagnostics_(diagnostics), place_(place) {
   if (node.kind != YamlNode::Kind::kMapping) {
     diagnostics.Error(node.line, absl::StrCat(what, " must be a mapping, but is ", Shown(node)));
   }
@@ -103,19 +105,64 @@ void MappingReader::TextMap(absl::string_view key, std::map<std::string, std::st
   }
 }
 
-void MappingReader::WarnOf(absl::string_view key, absl::string_view why) {
-  if (const YamlNode::Entry* entry = Take(key)) {
-    diagnostics_.Warning(entry->line, absl::StrCat("\"", key, "\" has no effect: ", why));
+const YamlNode::Entry* MappingReader::Flag(absl::string_view key, bool& value) {
+  static constexpr absl::string_view kFlags[] = {"true", "false"};
+  std::string text;
+  const YamlNode::Entry* entry = Choice(key, kFlags, text);
+  if (entry != nullptr) value = text == "true";
+  return entry;
+}
+
+const YamlNode::Entry* MappingReader::Texts(absl::string_view key,
+                                            std::vector<std::string>& value) {
+  const YamlNode::Entry* entry = Take(key);
+  if (entry == nullptr) return nullptr;
+  if (entry->value->kind == YamlNode::Kind::kScalar) {
+    value = {entry->value->scalar};
+    return entry;
   }
+  std::vector<std::string> texts;
+  for (const auto& item : entry->value->items) {
+    if (item->kind == YamlNode::Kind::kScalar) texts.push_back(item->scalar);
+  }
+  if (entry->value->kind != YamlNode::Kind::kSequence ||
+      texts.size() != entry->value->items.size()) {
+    diagnostics_.Error(entry->line, absl::StrCat(key, " must be a list of texts"));
+    return nullptr;
+  }
+  value = std::move(texts);
+  return entry;
 }
 
 void MappingReader::Finish() {
   for (const YamlNode::Entry& entry : node_.entries) {
-    if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
-    const absl::string_view shown = absl::string_view(entry.key).substr(0, kMostShown);
-    diagnostics_.Error(entry.line, absl::StrCat("unknown key ", Quoted(entry.key),
-                                                base::DidYouMean(shown, known_)));
+    if (std::find(known_.begin(), known_.end(), entry.key) == known_.end()) ReportUntaken(entry);
   }
+}
+
+void MappingReader::ReportUntaken(const YamlNode::Entry& entry) {
+  const AzureKey* const key =
+      place_.schema.empty() ? nullptr
+                            : FindAzureKey(place_.schema, absl::StrCat(place_.prefix, entry.key));
+  if (key != nullptr && key->outcome == KeyOutcome::kRefused) {
+    diagnostics_.Error(entry.line, absl::StrCat(Quoted(entry.key), ": ", key->note));
+    return;
+  }
+  if (key != nullptr && key->outcome == KeyOutcome::kNoEffect) {
+    if (entry.value->kind == YamlNode::Kind::kNull) return;
+    diagnostics_.Warning(entry.line,
+                         absl::StrCat(Quoted(entry.key), " has no effect: ", key->note));
+    return;
+  }
+  std::vector<absl::string_view> candidates = known_;
+  if (!place_.schema.empty()) {
+    for (const absl::string_view other : AzureKeysBelow(place_.schema, place_.prefix)) {
+      candidates.push_back(other);
+    }
+  }
+  const absl::string_view shown = absl::string_view(entry.key).substr(0, kMostShown);
+  diagnostics_.Error(entry.line, absl::StrCat("unknown key ", Quoted(entry.key),
+                                              base::DidYouMean(shown, candidates)));
 }
 
 }  // namespace tutti::spec

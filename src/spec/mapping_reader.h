@@ -14,11 +14,18 @@
 
 namespace tutti::spec {
 
+// Where in Azure ML's schemas a mapping stands: "resources." of "command" (azure_keys.h).
+struct AzurePlace {
+  absl::string_view schema;  // empty: the mapping is tutti's own
+  absl::string_view prefix;
+};
+
 class MappingReader {
  public:
-  // A `node` that is no mapping is an error about `what` and reads as empty. Both arguments outlive
+  // A `node` that is no mapping is an error about `what` and reads as empty. All arguments outlive
   // this.
-  MappingReader(const YamlNode& node, absl::string_view what, Diagnostics& diagnostics);
+  MappingReader(const YamlNode& node, absl::string_view what, Diagnostics& diagnostics,
+                AzurePlace place = {});
 
   // nullptr if the key is absent or has no value.
   const YamlNode::Entry* Take(absl::string_view key);
@@ -30,15 +37,20 @@ class MappingReader {
   // A whole number from 1 to `most`.
   const YamlNode::Entry* Count(absl::string_view key, int most, int& value);
   void TextMap(absl::string_view key, std::map<std::string, std::string>& value);
-  // The key is accepted and `why` it has no effect is a warning.
-  void WarnOf(absl::string_view key, absl::string_view why);
+  const YamlNode::Entry* Flag(absl::string_view key, bool& value);
+  // A list of texts; one text stands for a list of it alone.
+  const YamlNode::Entry* Texts(absl::string_view key, std::vector<std::string>& value);
 
-  // Reports the keys that were not taken.
+  // Reports the keys that were not taken: a warning or an error by the table of Azure ML's keys, or
+  // that the key is unknown.
   void Finish();
 
  private:
+  void ReportUntaken(const YamlNode::Entry& entry);
+
   const YamlNode& node_;
   Diagnostics& diagnostics_;
+  const AzurePlace place_;
   std::vector<absl::string_view> known_;
 };
 

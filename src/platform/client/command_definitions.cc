@@ -67,6 +67,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddStream(job);
   AddEnds(job);
   AddFiles(job);
+  AddData(app);
   AddNode(app);
   AddDoctor(app);
   AddScore(app);
@@ -212,6 +213,28 @@ void CommandDefinitions::AddFiles(CLI::App* job) {
   CLI::App* remove = Add(job, "delete", "Remove ended jobs with their logs and outputs",
                          [this](Context& context) { return JobDelete(context, delete_); });
   remove->add_option("job", delete_, "The jobs' names, in full")->required()->type_name(kJobValue);
+}
+
+void CommandDefinitions::AddData(CLI::App* app) {
+  CLI::App* data =
+      app->add_subcommand("data", "Local copies of data that lies elsewhere: map, unmap, list");
+  data->require_subcommand(1)->fallthrough();
+  CLI::App* map = Add(data, "map", "Serve what begins with an address from a local copy",
+                      [this](Context& context) { return DataMapAdd(context, data_); });
+  map->add_option("prefix", data_.prefix,
+                  "The address, as https://HOST/PATH, wasbs://CONTAINER@HOST/PATH or azureml:NAME")
+      ->required()
+      ->type_name("PREFIX");
+  map->add_option("folder", data_.folder,
+                  "The copy: a folder, or a file if PREFIX is one's address")
+      ->required()
+      ->type_name(kFolderValue);
+  CLI::App* unmap = Add(data, "unmap", "Forget a local copy; it stays where it is",
+                        [this](Context& context) { return DataUnmap(context, data_); });
+  unmap->add_option("prefix", data_.prefix, "The address")->required()->type_name("PREFIX");
+  CLI::App* list = Add(data, "list", "Show what is served from where",
+                       [this](Context& context) { return DataList(context, data_); });
+  AddFormat(list, &data_.format);
 }
 
 void CommandDefinitions::AddNode(CLI::App* app) {

@@ -50,6 +50,7 @@ class CommandDefinitions {
   void AddStream(CLI::App* job);
   void AddEnds(CLI::App* job);
   void AddFiles(CLI::App* job);
+  void AddData(CLI::App* app);
   void AddNode(CLI::App* app);
   void AddDoctor(CLI::App* app);
   void AddScore(CLI::App* app);
@@ -67,6 +68,7 @@ class CommandDefinitions {
   JobWaitOptions wait_;
   JobCancelOptions cancel_;
   JobDownloadOptions download_;
+  DataOptions data_;
   std::vector<std::string> delete_;
   Format format_ = Format::kTable;
   Action chosen_;

@@ -15,7 +15,7 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::string Text(const nlohmann::json& object, const char* key) {
+std::string TextOf(const nlohmann::json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
@@ -48,12 +48,12 @@ absl::StatusOr<Endpoint> FindService(const fs::path& home) {
   }
   if (!text.ok()) return text.status();
   const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || Text(json, "address").empty()) {
+  if (!json.is_object() || TextOf(json, "address").empty()) {
     return absl::UnavailableError(
         absl::StrCat(file.string(), " is not readable: restart the service"));
   }
-  if (endpoint.address.empty()) endpoint.address = Text(json, "address");
-  if (endpoint.token.empty()) endpoint.token = Text(json, "token");
+  if (endpoint.address.empty()) endpoint.address = TextOf(json, "address");
+  if (endpoint.token.empty()) endpoint.token = TextOf(json, "token");
   return endpoint;
 }
 

@@ -5,11 +5,14 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/client/archive/git_code.h"
 #include "platform/client/archive/snapshot.h"
 #include "platform/client/job_text.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/views.h"
+#include "spec/code.h"
 #include "spec/job_file.h"
+#include "spec/site.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;
@@ -22,12 +25,21 @@ absl::Status AsInput(const absl::Status& status) {
   return absl::IsNotFound(status) ? absl::InvalidArgumentError(status.message()) : status;
 }
 
+// A git address becomes a folder below `temporary`, which is checked as any other code is.
+absl::Status FetchCode(spec::JobSpec& job, const fs::path& temporary, std::ostream& remarks) {
+  if (!spec::IsGitCode(job.code)) return absl::OkStatus();
+  remarks << "code: fetching " << job.code << std::endl;
+  TUTTI_ASSIGN_OR_RETURN(const spec::GitCode git, spec::ParseGitCode(job.code));
+  TUTTI_ASSIGN_OR_RETURN(const fs::path folder, FetchGitCode(git, temporary / "repository"));
+  job.code = folder.string();
+  return AsInput(spec::CheckPaths(job));
+}
+
 // Packs the code and uploads it if the service does not have it; its hash, or "" without code.
 absl::StatusOr<std::string> SendCode(Service& service, const std::string& code,
-                                     std::ostream& remarks) {
+                                     const fs::path& temporary, std::ostream& remarks) {
   if (code.empty()) return "";
-  const base::TemporaryDirectory temporary("tutti-code");
-  const fs::path archive = temporary.path() / "code.tar.zst";
+  const fs::path archive = temporary / "code.tar.zst";
   const auto snapshot = PackCode(code, archive);
   if (!snapshot.ok()) return AsInput(snapshot.status());
   remarks << "code: " << WithCommas(snapshot->files)
@@ -44,7 +56,7 @@ absl::StatusOr<std::string> SendCode(Service& service, const std::string& code,
 
 }  // namespace
 
-absl::StatusOr<std::string> SubmitJob(Service& service, const JobFile& file,
+absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, const JobFile& file,
                                       std::ostream& remarks) {
   const auto content = base::ReadFile(file.path, kLargestJobFile);
   if (!content.ok()) {
@@ -53,10 +65,14 @@ absl::StatusOr<std::string> SubmitJob(Service& service, const JobFile& file,
   }
   TUTTI_ASSIGN_OR_RETURN(const std::string text, ApplySettings(*content, file.settings));
   const fs::path directory = fs::absolute(file.path).parent_path();
-  TUTTI_ASSIGN_OR_RETURN(const spec::ReadResult job, spec::ReadJobFile(text, file.path, directory));
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home));
+  TUTTI_ASSIGN_OR_RETURN(spec::ReadResult job, spec::ReadJobFile(text, file.path, directory, site));
   for (const std::string& warning : job.warnings) remarks << "warning: " << warning << std::endl;
   TUTTI_RETURN_IF_ERROR(AsInput(spec::CheckPaths(job.spec)));
-  TUTTI_ASSIGN_OR_RETURN(const std::string snapshot, SendCode(service, job.spec.code, remarks));
+  const base::TemporaryDirectory temporary("tutti-code");
+  TUTTI_RETURN_IF_ERROR(FetchCode(job.spec, temporary.path(), remarks));
+  TUTTI_ASSIGN_OR_RETURN(const std::string snapshot,
+                         SendCode(service, job.spec.code, temporary.path(), remarks));
   return service.CreateJob(CreateJobBody(file.path, text, directory.string(), snapshot));
 }
 

@@ -2,6 +2,7 @@
 // code.
 #pragma once
 
+#include <filesystem>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -16,9 +17,10 @@ struct JobFile {
   std::vector<std::string> settings;  // see ApplySettings
 };
 
-// The created job, as JSON. What is worth knowing on the way (warnings, the size of the code) goes
-// to `remarks`, one a line. InvalidArgument for every fault of the file, of the paths in it and of
-// the code folder; then nothing has been sent.
-absl::StatusOr<std::string> SubmitJob(Service& service, const JobFile& file, std::ostream& remarks);
+// The created job, as JSON. `home` holds the site's tables (spec/site.h). What is worth knowing on
+// the way (warnings, the size of the code) goes to `remarks`, one a line. InvalidArgument for every
+// fault of the file, of the paths in it and of the code folder; then nothing has been sent.
+absl::StatusOr<std::string> SubmitJob(Service& service, const std::filesystem::path& home,
+                                      const JobFile& file, std::ostream& remarks);
 
 }  // namespace tutti::client

@@ -78,6 +78,13 @@ JobView JobOf(const json& object) {
   job.sequence = Number(object, "sequence");
   job.display_name = Text(object, "display_name");
   job.experiment_name = Text(object, "experiment_name");
+  job.description = Text(object, "description");
+  job.environment = Text(object, "environment");
+  if (const auto tags = object.find("tags"); tags != object.end() && tags->is_object()) {
+    for (const auto& [name, value] : tags->items()) {
+      job.tags.push_back(absl::StrCat(name, "=", Text(*tags, name.c_str())));
+    }
+  }
   job.state = Text(object, "state");
   job.reason = Text(object, "reason");
   job.created = Text(object, "created");

@@ -29,7 +29,8 @@ struct FailureView {
 struct JobView {
   std::string id;
   int64_t sequence = 0;
-  std::string display_name, experiment_name;
+  std::string display_name, experiment_name, description, environment;
+  std::vector<std::string> tags;  // "owner=me"
   std::string state, reason;
   std::string created, started, ended;  // RFC 3339, or empty
   std::string compute, priority;

@@ -16,10 +16,12 @@ using spec::LaunchPlan;
 
 bool IsHandedOn(absl::string_view name) {
   static constexpr absl::string_view kNames[] = {
-      "HOME",      "USER",        "LOGNAME",           "SHELL",      "LANG",
-      "LANGUAGE",  "TZ",          "LD_LIBRARY_PATH",   "PYTHONPATH", "VIRTUAL_ENV",
-      "CUDA_HOME", "http_proxy",  "https_proxy",       "no_proxy",   "HTTP_PROXY",
-      "NO_PROXY",  "HTTPS_PROXY", "REQUESTS_CA_BUNDLE"};
+      "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH",
+      "VIRTUAL_ENV", "CUDA_HOME", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "NO_PROXY",
+      "HTTPS_PROXY", "REQUESTS_CA_BUNDLE",
+      // Where packages come from.
+      "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_TRUSTED_HOST", "PIP_CERT",
+      "UV_DEFAULT_INDEX", "UV_INDEX", "UV_FIND_LINKS"};
   static constexpr absl::string_view kPrefixes[] = {"LC_",   "CONDA_", "SSL_CERT_", "NVIDIA_",
                                                     "NCCL_", "UCX_",   "SLURM_",    "OMPI_MCA_"};
   return std::count(std::begin(kNames), std::end(kNames), name) > 0 ||
@@ -42,11 +44,17 @@ std::string Addresses(const LaunchPlan& plan, const char* separator) {
   });
 }
 
+// What a Python environment of the job's own must not see of the launcher's.
+bool IsOfOtherPython(absl::string_view name) {
+  return name == "PYTHONPATH" || name == "VIRTUAL_ENV" || absl::StartsWith(name, "CONDA_");
+}
+
 // Layer 1: good values that a user may replace.
 Variables Defaults(const LaunchPlan& plan, const NodeFacts& facts) {
   Variables variables;
   for (const auto& [name, value] : facts.own) {
-    if (IsHandedOn(name)) variables[name] = value;
+    const bool other = !facts.python.empty() && IsOfOtherPython(name);
+    if (IsHandedOn(name) && !other) variables[name] = value;
   }
   variables["PYTHONUNBUFFERED"] = "1";
   variables["TMPDIR"] =
@@ -64,7 +72,8 @@ std::string PathOf(const LaunchPlan& plan, const NodeFacts& facts) {
   const std::string rest = users != plan.environment_variables.end() ? users->second
                            : own != facts.own.end()                  ? own->second
                                                     : "/usr/local/bin:/usr/bin:/bin";
-  return facts.program_folder.empty() ? rest : absl::StrCat(facts.program_folder, ":", rest);
+  std::string path = facts.python.empty() ? rest : absl::StrCat(facts.python, "/bin:", rest);
+  return facts.program_folder.empty() ? path : absl::StrCat(facts.program_folder, ":", path);
 }
 
 struct Place {
@@ -131,7 +140,11 @@ void AddAzure(const LaunchPlan& plan, const Place& at, const NodeFacts& facts, V
   v["AZ_BATCHAI_WORKER_HOSTS"] = Addresses(plan, ",");
   v["AZ_BATCHAI_PS_HOSTS"] = "";
   v["AZ_BATCHAI_PYTORCH_INIT_METHOD"] = absl::StrCat("tcp://", at.master, ":", at.port);
-  v["AZUREML_RUN_ID"] = plan.job_id;
+  v["AZUREML_RUN_ID"] = v["AZUREML_ROOT_RUN_ID"] = plan.job_id;
+  v["AZUREML_EXPERIMENT_NAME"] = v["AZUREML_ARM_PROJECT_NAME"] = plan.experiment_name;
+  v["AZUREML_ARM_WORKSPACE_NAME"] = v["AZUREML_ARM_RESOURCEGROUP"] = "tutti";
+  v["AZUREML_ARM_SUBSCRIPTION"] = "00000000-0000-0000-0000-000000000000";
+  v["AZUREML_CR_NODE_RANK"] = absl::StrCat(at.node);
   v["AZUREML_NODE_COUNT"] = absl::StrCat(at.nodes);
   v["AZUREML_PROCESS_NAME"] = absl::StrCat("rank_", at.rank);
   for (const auto& [name, value] : facts.inputs) {
@@ -170,10 +183,23 @@ Variables Contract(const LaunchPlan& plan, int local_rank, const NodeFacts& fact
 
 Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts& facts) {
   Variables variables = Defaults(plan, facts);
-  for (const auto& [name, value] : plan.environment_variables) variables[name] = value;
+  const spec::ExpressionValues values = ValuesOf(plan, facts.inputs, facts.outputs);
+  for (const auto& [name, value] : plan.environment_variables) {
+    variables[name] = spec::ExpandExpressions(value, values).value_or(value);
+  }
   variables["PATH"] = PathOf(plan, facts);
+  if (!facts.python.empty()) variables["VIRTUAL_ENV"] = facts.python;
   for (auto& [name, value] : Contract(plan, local_rank, facts)) variables[name] = value;
   return variables;
+}
+
+spec::ExpressionValues ValuesOf(const LaunchPlan& plan, const Variables& inputs,
+                                const Variables& outputs) {
+  spec::ExpressionValues values{inputs, outputs, {}};
+  for (const auto& [name, input] : plan.inputs) {
+    if (input.absent) values.absent.insert(name);
+  }
+  return values;
 }
 
 std::vector<std::string> OverriddenNames(const LaunchPlan& plan) {

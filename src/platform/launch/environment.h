@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "spec/expressions.h"
 #include "spec/launch_plan.h"
 
 namespace tutti::launch {
@@ -21,7 +22,12 @@ struct NodeFacts {
   std::vector<std::string> gpus;  // this node's devices, as CUDA_VISIBLE_DEVICES names them
   int cores = 1;                  // processors of the node's share
   std::string temporary;          // for TMPDIR; empty: the scratch folder
+  std::string python;             // the job's Python environment; empty: the machine's
 };
+
+// What ${{…}} stands for on this node.
+spec::ExpressionValues ValuesOf(const spec::LaunchPlan& plan, const Variables& inputs,
+                                const Variables& outputs);
 
 // The whole environment of the process with `local_rank` on the plan's own node. Three layers: what
 // is handed on and defaulted; over it the user's environment_variables; over them the contract,

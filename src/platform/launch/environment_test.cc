@@ -23,6 +23,7 @@ spec::LaunchPlan TwoByTwo(spec::DistributionKind kind, int node) {
   spec::LaunchPlan plan;
   plan.allocation_id = "job.1";
   plan.job_id = "job";
+  plan.experiment_name = "trials";
   plan.node_index = node;
   plan.nodes = {{"n1", "127.77.0.1", 0, 2}, {"n2", "127.77.0.2", 2, 2}};
   plan.master_port = 6105;
@@ -91,6 +92,13 @@ TEST(EnvironmentOfTest, EveryValueForEveryProcessOfTwoByTwo) {
           {"AZURE_ML_OUTPUT_model", "/a/outputs/model"},
           {"AZUREML_DATAREFERENCE_data_set", "/data"},
           {"AZUREML_RUN_ID", "job"},
+          {"AZUREML_ROOT_RUN_ID", "job"},
+          {"AZUREML_EXPERIMENT_NAME", "trials"},
+          {"AZUREML_ARM_PROJECT_NAME", "trials"},
+          {"AZUREML_ARM_WORKSPACE_NAME", "tutti"},
+          {"AZUREML_ARM_RESOURCEGROUP", "tutti"},
+          {"AZUREML_ARM_SUBSCRIPTION", "00000000-0000-0000-0000-000000000000"},
+          {"AZUREML_CR_NODE_RANK", absl::StrCat(node)},
           {"AZUREML_NODE_COUNT", "2"},
           {"AZUREML_PROCESS_NAME", absl::StrCat("rank_", rank)},
           {"TUTTI_JOB_ID", "job"},
@@ -122,6 +130,28 @@ TEST(EnvironmentOfTest, AUserMaySetDefaultsButNotWhoAProcessIs) {
             Contains(Pair("OMP_NUM_THREADS", "7")), Contains(Pair("PATH", "/opt/tutti:/mine")),
             Contains(Pair("TMPDIR", "/t")), Contains(Pair("TUTTI_JOB_TOKEN", "beef"))));
   EXPECT_THAT(OverriddenNames(plan), ElementsAre("RANK", "TUTTI_JOB_TOKEN"));
+}
+
+TEST(EnvironmentOfTest, VariablesMayNameInputsAndOutputs) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  plan.inputs["gone"] = {.type = "number", .absent = true};
+  plan.environment_variables = {{"A", "${{inputs.x}}/y $[[no ${{inputs.gone}}]]"}};
+  NodeFacts facts;
+  facts.inputs = {{"x", "/in"}};
+  EXPECT_THAT(EnvironmentOf(plan, 0, facts), Contains(Pair("A", "/in/y ")));
+}
+
+TEST(EnvironmentOfTest, APythonEnvironmentComesFirstAndTheLaunchersIsNotSeen) {
+  NodeFacts facts;
+  facts.program_folder = "/opt/tutti";
+  facts.own = {{"PATH", "/usr/bin"}, {"PYTHONPATH", "/p"}, {"CONDA_PREFIX", "/c"}};
+  const spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  EXPECT_THAT(EnvironmentOf(plan, 0, facts), Contains(Pair("PYTHONPATH", "/p")));
+  facts.python = "/a/python";
+  EXPECT_THAT(EnvironmentOf(plan, 0, facts),
+              AllOf(Contains(Pair("PATH", "/opt/tutti:/a/python/bin:/usr/bin")),
+                    Contains(Pair("VIRTUAL_ENV", "/a/python")), Not(Contains(Key("PYTHONPATH"))),
+                    Not(Contains(Key("CONDA_PREFIX")))));
 }
 
 TEST(EnvironmentOfTest, EveryProcessSeesTheNodesGpusAndNothingIsSetWithoutOne) {

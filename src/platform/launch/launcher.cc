@@ -64,7 +64,9 @@ class Launcher {
       spdlog::warn("environment_variables: {} is set by tutti, the job's value is not used", name);
     }
     TUTTI_ASSIGN_OR_RETURN(const Staged staged, Prepare());
-    events_->Append("prepared", nlohmann::json::object());
+    nlohmann::json prepared = nlohmann::json::object();
+    if (!staged.note.empty()) prepared["note"] = staged.note;
+    events_->Append("prepared", std::move(prepared));
     TUTTI_RETURN_IF_ERROR(AwaitGo());
     NodeProcesses processes(plan_, options_, events_.get(), spool_.get(), &delivery_, &signals_,
                             &news_);

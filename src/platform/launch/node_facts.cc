@@ -42,6 +42,7 @@ NodeFacts FactsOfThisNode(const Staged& staged) {
   facts.gpus = OwnGpus(facts.own);
   facts.cores = OwnCores();
   facts.temporary = staged.temporary;
+  facts.python = staged.python;
   return facts;
 }
 

@@ -24,6 +24,8 @@ struct NodeFolders {
   }
   std::filesystem::path work() const { return root / "work"; }
   std::filesystem::path work_outputs() const { return work() / "outputs"; }
+  std::filesystem::path work_logs() const { return work() / "logs"; }
+  std::filesystem::path python() const { return root / "python"; }
   std::filesystem::path inputs() const { return root / "inputs"; }
   std::filesystem::path outputs() const { return root / "outputs"; }
   std::filesystem::path scratch() const { return root / "scratch"; }

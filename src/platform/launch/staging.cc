@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "platform/http/url.h"
 #include "platform/launch/node_folders.h"
+#include "platform/launch/python_environment.h"
 #include "platform/launch/unpack.h"
 #include "spec/expressions.h"
 
@@ -80,6 +81,7 @@ absl::Status StageCode(const spec::LaunchPlan& plan, ServiceLink* link) {
     ::unlink(archive.c_str());
     TUTTI_RETURN_IF_ERROR(unpacked);
   }
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folders.work_logs()));
   return base::MakeDirectories(folders.work_outputs());
 }
 
@@ -105,7 +107,7 @@ absl::Status Copy(const fs::path& from, const fs::path& to, const std::atomic<bo
 absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::string& name,
                                        const spec::Input& input,
                                        const std::atomic<bool>& cancelled) {
-  if (!absl::StartsWith(input.type, "uri_")) return input.literal;
+  if (input.path.empty()) return input.literal;
   const fs::path path(std::string(absl::StripPrefix(input.path, "file://")));
   const fs::path place = NodeFolders(plan.directory).inputs() / name;
   std::error_code error;
@@ -114,7 +116,8 @@ absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::
                                             " does not exist on node ", plan.node().name));
   }
   const bool is_folder = fs::is_directory(path, error);
-  if (is_folder != (input.type == "uri_folder")) {
+  const bool either = !absl::StartsWith(input.type, "uri_");  // a model is a file or a folder
+  if (!either && is_folder != (input.type == "uri_folder")) {
     return absl::InvalidArgumentError(
         absl::StrCat("input \"", name, "\": ", path.string(), " is a ",
                      is_folder ? "folder, so its type must be uri_folder"
@@ -131,6 +134,18 @@ absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::
   return copy.string();
 }
 
+absl::Status StageEnvironment(const spec::LaunchPlan& plan, const std::atomic<bool>& cancelled,
+                              Staged& staged) {
+  if (plan.environment.is_host) return absl::OkStatus();
+  TUTTI_ASSIGN_OR_RETURN(MadeEnvironment made,
+                         MakeEnvironment(plan.environment, plan.environments_directory, cancelled));
+  const fs::path own = NodeFolders(plan.directory).python();
+  TUTTI_RETURN_IF_ERROR(MakeJobPython(made.folder, own));
+  staged.python = own.string();
+  staged.note = std::move(made.note);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 fs::path ShortScratch(const NodeFolders& folders) {
@@ -145,16 +160,19 @@ absl::StatusOr<Staged> Stage(const spec::LaunchPlan& plan, ServiceLink* link,
   TUTTI_RETURN_IF_ERROR(base::Annotate(StageCode(plan, link), "code"));
   Staged staged;
   staged.temporary = ShortScratch(NodeFolders(plan.directory)).string();
+  TUTTI_RETURN_IF_ERROR(StageEnvironment(plan, cancelled, staged));
   for (const auto& [name, input] : plan.inputs) {
+    if (input.absent) continue;
     TUTTI_ASSIGN_OR_RETURN(staged.inputs[name], StageInput(plan, name, input, cancelled));
   }
   for (const auto& [name, output] : plan.outputs) {
     const fs::path folder = NodeFolders(plan.directory).outputs() / name;
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
-    staged.outputs[name] = folder.string();
+    staged.outputs[name] = (output.file.empty() ? folder : folder / output.file).string();
   }
-  TUTTI_ASSIGN_OR_RETURN(staged.command,
-                         spec::ExpandExpressions(plan.command, {staged.inputs, staged.outputs}));
+  TUTTI_ASSIGN_OR_RETURN(
+      staged.command,
+      spec::ExpandExpressions(plan.command, ValuesOf(plan, staged.inputs, staged.outputs)));
   return staged;
 }
 

@@ -1,4 +1,4 @@
-// Puts in place what the processes need: folders, the code snapshot, the inputs, the MPI host file;
+// Puts in place what the processes need: folders, the code snapshot, the inputs, the environment;
 // and works out the command, now that the paths are known.
 #pragma once
 
@@ -18,6 +18,8 @@ struct Staged {
   Variables inputs;       // name -> path or literal
   Variables outputs;      // name -> folder
   std::string command;    // expanded
+  std::string python;     // the job's own Python environment; empty: the machine's
+  std::string note;       // how that differs from what was asked for; for the user
   std::string temporary;  // the scratch folder, by a path that is short enough for Unix sockets
 };
 

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/http/url.h"
@@ -36,6 +37,11 @@ void Collect(const fs::path& folder, const std::string& prefix, std::vector<Resu
   }
 }
 
+// The service's own logs have these names.
+bool IsReserved(const std::string& path) {
+  return absl::StartsWith(path, "logs/rank-") || path == "logs/arrivals";
+}
+
 absl::Status Upload(const Result& result, ServiceLink* link, base::Deadline deadline) {
   http::ClientRequest request;
   request.method = "PUT";
@@ -60,6 +66,8 @@ absl::Status UploadOutputs(const spec::LaunchPlan& plan, ServiceLink* link,
   const NodeFolders folders(plan.directory);
   std::vector<Result> results;
   Collect(folders.work_outputs(), "outputs", results);
+  Collect(folders.work_logs(), "logs", results);
+  std::erase_if(results, [](const Result& result) { return IsReserved(result.path); });
   for (const auto& [name, output] : plan.outputs) {
     Collect(folders.outputs() / name, absl::StrCat("outputs/", name), results);
   }

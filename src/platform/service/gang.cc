@@ -69,7 +69,10 @@ void Gang::Apply(int number, absl::string_view line) {
   if (node.done || !event.is_object()) return;
   const std::string kind = Field<std::string>(event, "kind", "");
   if (kind == "preparing") node.preparing = true;
-  if (kind == "prepared") node.preparing = node.prepared = true;
+  if (kind == "prepared") {
+    node.preparing = node.prepared = true;
+    if (const auto note = Field<std::string>(event, "note", ""); !note.empty()) notes_.insert(note);
+  }
   if (kind == "started") node.started.insert(Field(event, "rank", 0));
   if (kind == "exited") ApplyExit(node, event);
   if (kind == "lost") {

@@ -42,6 +42,8 @@ class Gang {
   bool AllExited() const;   // every process has ended, or its node is done
   bool AllDone() const;     // every node has finished or was given up
   bool done(int node) const { return nodes_.at(node).done; }
+  // What the nodes have to say to the user of how they prepared; each thing once.
+  const std::set<std::string>& notes() const { return notes_; }
   // How everything has ended so far, for Diagnose.
   GangEnd End() const;
 
@@ -59,6 +61,7 @@ class Gang {
 
   std::vector<Node> nodes_;
   std::vector<RankExit> exits_;
+  std::set<std::string> notes_;
 };
 
 }  // namespace tutti::service

@@ -90,9 +90,12 @@ absl::StatusOr<fs::path> JobFiles::Find(absl::string_view job, absl::string_view
 absl::StatusOr<std::unique_ptr<IncomingFile>> JobFiles::Receive(absl::string_view job,
                                                                 absl::string_view path) const {
   TUTTI_RETURN_IF_ERROR(CheckRelativePath(path));
-  if (!absl::StartsWith(path, "outputs/") || PassesThroughALink(FolderOf(job), path)) {
+  const bool own_log = absl::StartsWith(path, "logs/rank-") || path == kIndex;
+  const bool is_result =
+      absl::StartsWith(path, "outputs/") || (absl::StartsWith(path, "logs/") && !own_log);
+  if (!is_result || PassesThroughALink(FolderOf(job), path)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", path, "\": results go to outputs/ of the job"));
+        absl::StrCat("\"", path, "\": results go to outputs/ or logs/ of the job"));
   }
   return IncomingFile::Create(FolderOf(job) / std::string(path), staging_);
 }

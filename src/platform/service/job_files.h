@@ -32,7 +32,8 @@ class JobFiles {
   absl::StatusOr<std::vector<JobFile>> List(absl::string_view job) const;
   // InvalidArgument for an unsafe path, NotFound if it is no file that List names.
   absl::StatusOr<std::filesystem::path> Find(absl::string_view job, absl::string_view path) const;
-  // `path` begins with "outputs/". An older file of that name is replaced by Commit.
+  // `path` begins with "outputs/", or with "logs/" and is none of JobLogs' own. An older file of
+  // that name is replaced by Commit.
   absl::StatusOr<std::unique_ptr<IncomingFile>> Receive(absl::string_view job,
                                                         absl::string_view path) const;
 

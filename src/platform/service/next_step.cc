@@ -3,6 +3,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace tutti::service {
 namespace {
@@ -42,8 +43,10 @@ std::optional<Step> Forward(const JobNow& job, const Gang& gang) {
                                                      Count(job.node_count, "node", "nodes"))};
     case JobState::kPreparing:
       if (!gang.AllPrepared()) return std::nullopt;
-      return Step{JobState::kStarting,
-                  absl::StrCat("every node is prepared; starting ", Processes(job))};
+      return Step{
+          JobState::kStarting,
+          absl::StrCat("every node is prepared; starting ", Processes(job),
+                       gang.notes().empty() ? "" : "; note: ", absl::StrJoin(gang.notes(), "; "))};
     case JobState::kStarting:
       if (!gang.AllStarted()) return std::nullopt;
       return Step{JobState::kRunning,

@@ -75,18 +75,22 @@ absl::StatusOr<Placement> PlacementFromJson(absl::string_view text) {
 std::vector<spec::LaunchPlan> PlansOf(const store::Job& job, const Placement& placement,
                                       const std::filesystem::path& service_file,
                                       absl::Duration grace) {
-  spec::LaunchPlan plan{.allocation_id = placement.allocation,
-                        .job_id = job.id,
-                        .master_port = placement.master_port,
-                        .distribution = job.spec.distribution,
-                        .command = job.spec.command,
-                        .environment_variables = job.spec.environment_variables,
-                        .snapshot = job.snapshot,
-                        .inputs = job.spec.inputs,
-                        .outputs = job.spec.outputs,
-                        .grace_seconds = absl::ToDoubleSeconds(grace),
-                        .service_file = service_file.native(),
-                        .job_token = job.job_token};
+  spec::LaunchPlan plan{
+      .allocation_id = placement.allocation,
+      .job_id = job.id,
+      .master_port = placement.master_port,
+      .experiment_name = job.spec.experiment_name,
+      .distribution = job.spec.distribution,
+      .environment = job.spec.environment,
+      .environments_directory = (service_file.parent_path() / "environments").native(),
+      .command = job.spec.command,
+      .environment_variables = job.spec.environment_variables,
+      .snapshot = job.snapshot,
+      .inputs = job.spec.inputs,
+      .outputs = job.spec.outputs,
+      .grace_seconds = absl::ToDoubleSeconds(grace),
+      .service_file = service_file.native(),
+      .job_token = job.job_token};
   if (job.spec.timeout != absl::InfiniteDuration()) {
     plan.timeout_seconds = absl::ToDoubleSeconds(job.spec.timeout);
   }

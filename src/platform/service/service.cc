@@ -149,8 +149,9 @@ absl::StatusOr<store::Job> ServiceCore::ToJob(const Submission& submission) {
   if (!submission.base_directory.is_absolute()) {
     return absl::InvalidArgumentError("base_directory must be an absolute path");
   }
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(options_.directory));
   TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, spec::ReadJobFile(submission.text, submission.file,
-                                                                  submission.base_directory));
+                                                                  submission.base_directory, site));
   if (const absl::Status paths = spec::CheckPaths(file.spec); !paths.ok()) {
     return absl::InvalidArgumentError(paths.message());
   }

@@ -84,6 +84,16 @@ struct JobDownloadOptions {
 absl::StatusOr<ExitCode> JobDownload(Context& context, const JobDownloadOptions& options);
 
 absl::StatusOr<ExitCode> JobDelete(Context& context, const std::vector<std::string>& jobs);
+// Local copies of data that has an address elsewhere (spec/data_map.h), in HOME/data-map.yml.
+struct DataOptions {
+  std::string prefix;
+  std::string folder;  // or a file
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> DataMapAdd(Context& context, const DataOptions& options);
+absl::StatusOr<ExitCode> DataUnmap(Context& context, const DataOptions& options);
+absl::StatusOr<ExitCode> DataList(Context& context, const DataOptions& options);
+
 absl::StatusOr<ExitCode> NodeList(Context& context, Format format);
 absl::StatusOr<ExitCode> RunDoctor(Context& context, Format format);
 

@@ -28,6 +28,9 @@ void ShowFacts(Context& context, const JobView& job) {
   Fact(context, "Job", job.id);
   if (job.display_name != job.id) Fact(context, "Title", job.display_name);
   Fact(context, "Experiment", job.experiment_name);
+  Fact(context, "Description", job.description.substr(0, job.description.find('\n')));
+  Fact(context, "Tags", absl::StrJoin(job.tags, " "));
+  Fact(context, "Environment", job.environment);
   Fact(context, "State", absl::StrCat(job.state, job.reason.empty() ? "" : ": ", job.reason));
   if (!job.expected_start.empty()) {
     const absl::Duration wait = ParseTime(job.expected_start) - absl::Now();

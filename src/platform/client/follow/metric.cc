@@ -29,7 +29,7 @@ std::optional<int64_t> Count(const json& object, const char* key) {
   return static_cast<int64_t>(*value);
 }
 
-std::string Text(const json& object, const char* key) {
+std::string TextIn(const json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? Printable(found->get<std::string>()) : "";
 }
@@ -81,13 +81,13 @@ std::string Checkpoint(const Metric& m) {
 std::optional<Metric> ParseMetric(absl::string_view text) {
   const json object = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return std::nullopt;
-  const auto event = EventOf(Text(object, "event"));
+  const auto event = EventOf(TextIn(object, "event"));
   if (!event.has_value()) return std::nullopt;
   Metric m;
   m.event = *event;
-  m.model = Text(object, "model");
-  m.path = Text(object, "path");
-  m.precision = Text(object, "precision");
+  m.model = TextIn(object, "model");
+  m.path = TextIn(object, "path");
+  m.precision = TextIn(object, "precision");
   m.epoch = Count(object, "epoch");
   m.epochs = Count(object, "epochs");
   m.step = Count(object, "step");

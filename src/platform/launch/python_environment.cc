@@ -1,0 +1,310 @@
+#include "platform/launch/python_environment.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/child_process.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/status.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kUv[] = "uv==0.9.*";
+constexpr int kForm = 1;  // of what MakeEnvironment makes; another number makes all anew
+constexpr uint64_t kLargestLog = 1 << 20;
+constexpr absl::Duration kLook = absl::Milliseconds(50);  // for a lock, a child or a cancellation
+
+absl::Status Cancelled() { return absl::CancelledError("stopped while its environment was made"); }
+
+std::string Variable(const std::map<std::string, std::string>& variables, const char* name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? "" : found->second;
+}
+
+// A package's name as indexes compare it (PEP 503): "Foo_Bar[x]>=1" is "foo-bar".
+std::string PackageName(absl::string_view requirement) {
+  const size_t end = requirement.find_first_of(" [=<>!~;@(");
+  std::string name = absl::AsciiStrToLower(requirement.substr(0, end));
+  for (char& c : name) {
+    if (c == '_' || c == '.') c = '-';
+  }
+  return name;
+}
+
+bool IsPartOfName(char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; }
+
+bool NamesPackage(absl::string_view text, absl::string_view name) {
+  for (size_t at = text.find(name); at != absl::string_view::npos; at = text.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    const bool begins = at == 0 || !IsPartOfName(text[at - 1]);
+    const bool ends = end == text.size() || !IsPartOfName(text[end]) ||
+                      (text[end] == '.' && (end + 1 == text.size() || text[end + 1] == ' '));
+    if (begins && ends && !name.empty()) return true;
+  }
+  return false;
+}
+
+std::string OneLine(absl::string_view text) {
+  const std::string plain = absl::StrReplaceAll(
+      text, {{"×", " "}, {"╰─▶", " "}, {"├─▶", " "}, {"│", " "}, {"hint:", " hint:"}});
+  std::string line =
+      absl::StrJoin(absl::StrSplit(plain, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty()), " ");
+  if (line.size() > 400) line = absl::StrCat(line.substr(0, 400), "…");
+  return line;
+}
+
+// Runs programs for one environment; what they say goes to its log.
+class Maker {
+ public:
+  Maker(const spec::Environment& environment, const fs::path& environments, std::string key,
+        const std::atomic<bool>& cancelled)
+      : environment_(environment),
+        environments_(environments),
+        folder_(environments / key),
+        log_(environments / absl::StrCat(key, ".log")),
+        cancelled_(cancelled) {}
+
+  absl::StatusOr<MadeEnvironment> Make() {
+    TUTTI_RETURN_IF_ERROR(FindUv());
+    TUTTI_RETURN_IF_ERROR(base::RemoveTree(folder_));
+    TUTTI_RETURN_IF_ERROR(MakeVenv());
+    TUTTI_RETURN_IF_ERROR(InstallPackages());
+    // So that a job's own `pip install` works; an index without them is no reason to fail.
+    const absl::Status seeded = Install({"pip", "setuptools<81", "wheel"});
+    if (absl::IsCancelled(seeded)) return seeded;
+    TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folder_ / "complete", note_));
+    return MadeEnvironment{folder_, note_};
+  }
+
+ private:
+  // OK if it ended with 0; else FailedPrecondition with its words.
+  absl::Status Run(const std::vector<std::string>& arguments) {
+    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd log,
+                           base::Open(log_, O_WRONLY | O_CREAT | O_TRUNC));
+    base::ChildOptions options{.arguments = arguments, .environment = Variables()};
+    options.stdout_fd = options.stderr_fd = log.get();
+    options.die_with_parent = true;
+    TUTTI_ASSIGN_OR_RETURN(base::ChildProcess child, base::ChildProcess::Start(options));
+    while (true) {
+      const auto ended = child.Wait(base::Deadline::After(kLook));
+      if (ended.ok() && ended->ok()) return absl::OkStatus();
+      if (ended.ok()) break;
+      if (!absl::IsDeadlineExceeded(ended.status())) return ended.status();
+      if (!cancelled_) continue;
+      TUTTI_RETURN_IF_ERROR(child.SignalGroup(SIGKILL));
+      TUTTI_RETURN_IF_ERROR(child.Wait(base::Deadline::After(absl::Seconds(10))).status());
+      return Cancelled();
+    }
+    TUTTI_ASSIGN_OR_RETURN(const std::string said, base::ReadFile(log_, kLargestLog));
+    return absl::FailedPreconditionError(said);
+  }
+
+  // The machine's own, with uv told what pip was told of indexes.
+  std::map<std::string, std::string> Variables() const {
+    std::map<std::string, std::string> variables = base::CurrentEnvironment();
+    for (const char* name : {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "CONDA_PREFIX"}) {
+      variables.erase(name);
+    }
+    variables["UV_CACHE_DIR"] = (environments_ / "cache").string();
+    variables["UV_PYTHON_DOWNLOADS"] = "never";
+    variables["UV_NO_PROGRESS"] = "1";
+    variables["NO_COLOR"] = "1";
+    variables.emplace("UV_NATIVE_TLS", "1");  // a site's own certificates
+    constexpr std::pair<const char*, const char*> kOfPip[] = {{"PIP_INDEX_URL", "UV_DEFAULT_INDEX"},
+                                                              {"PIP_EXTRA_INDEX_URL", "UV_INDEX"},
+                                                              {"PIP_FIND_LINKS", "UV_FIND_LINKS"}};
+    for (const auto& [pip, uv] : kOfPip) {
+      const std::string value = Variable(variables, pip);
+      if (!value.empty()) variables.emplace(uv, value);
+    }
+    return variables;
+  }
+
+  absl::Status FindUv() {
+    for (const absl::string_view folder :
+         absl::StrSplit(Variable(base::CurrentEnvironment(), "PATH"), ':', absl::SkipEmpty())) {
+      uv_ = (fs::path(std::string(folder)) / "uv").string();
+      if (::access(uv_.c_str(), X_OK) == 0) return absl::OkStatus();
+    }
+    const fs::path own = environments_ / "uv";
+    uv_ = (own / "bin/uv").string();
+    if (::access(uv_.c_str(), X_OK) == 0) return absl::OkStatus();
+    const fs::path partial = environments_ / absl::StrCat("uv.", base::RandomHex(4));
+    const std::string bin = (partial / "bin/uv").string();
+    absl::Status installed =
+        Run({"python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+             "--target", partial.string(), kUv});
+    if (installed.ok() && ::access(bin.c_str(), X_OK) == 0) {
+      std::error_code error;
+      fs::rename(partial, own, error);  // another may have been faster
+    }
+    base::RemoveTree(partial).IgnoreError();
+    if (::access(uv_.c_str(), X_OK) == 0) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("uv, which makes environments, is not on this machine and could not be "
+                     "installed: ",
+                     OneLine(installed.message()),
+                     "; install it (pip install uv), or use the "
+                     "environment \"host\""));
+  }
+
+  absl::Status MakeVenv() {
+    const std::vector<std::string> plain = {uv_, "venv", "--python"};
+    const auto with = [&](const std::string& python) {
+      std::vector<std::string> arguments = plain;
+      arguments.push_back(python);
+      arguments.push_back(folder_.string());
+      return Run(arguments);
+    };
+    const std::string wanted = environment_.python.empty() ? "3" : environment_.python;
+    absl::Status made = with(wanted);
+    if (made.ok() || absl::IsCancelled(made)) return made;
+    substitute_ = true;
+    made = with("3");
+    if (!made.ok()) return base::Annotate(made, "no Python on this machine");
+    std::error_code error;
+    const std::string here = fs::directory_iterator(folder_ / "lib", error)->path().filename();
+    note_ = absl::StrCat("Python ", wanted, " is not on this machine; ",
+                         absl::StrReplaceAll(here, {{"python", "Python "}}), " is taken");
+    return absl::OkStatus();
+  }
+
+  absl::Status InstallPackages() {
+    if (environment_.packages.empty()) return absl::OkStatus();
+    std::vector<std::string> texts;
+    for (const spec::Requirement& package : environment_.packages) texts.push_back(package.text);
+    absl::Status installed = Install(texts);
+    if (absl::IsFailedPrecondition(installed) && substitute_) {
+      // Versions that were pinned for another Python may have no build for this one.
+      for (std::string& text : texts) text = WithoutPins(text);
+      const absl::Status again = Install(texts);
+      if (again.ok())
+        absl::StrAppend(&note_, ", and versions given by == are the least that is taken");
+      if (again.ok() || absl::IsCancelled(again)) return again;
+    }
+    if (!absl::IsFailedPrecondition(installed)) return installed;
+    std::string why = ExplainFailure(environment_, std::string(installed.message()));
+    if (!note_.empty()) absl::StrAppend(&why, " (", note_, ")");
+    return absl::FailedPreconditionError(why);
+  }
+
+  // "a==1.2" -> "a>=1.2", "a==1.2.*" -> "a>=1.2".
+  static std::string WithoutPins(absl::string_view requirement) {
+    const size_t marker = std::min(requirement.find(';'), requirement.size());
+    std::string text = absl::StrReplaceAll(requirement.substr(0, marker), {{"==", ">="}});
+    text = absl::StrReplaceAll(text, {{".*", ""}});
+    return absl::StrCat(text, requirement.substr(marker));
+  }
+
+  absl::Status Install(const std::vector<std::string>& requirements) {
+    const fs::path list = folder_ / "requirements.txt";
+    TUTTI_RETURN_IF_ERROR(
+        base::WriteFileAtomic(list, absl::StrCat(absl::StrJoin(requirements, "\n"), "\n")));
+    std::vector<std::string> arguments = {
+        uv_, "pip", "install", "--python", (folder_ / "bin/python").string(), "-r", list.string()};
+    arguments.insert(arguments.end(), environment_.options.begin(), environment_.options.end());
+    return Run(arguments);
+  }
+
+  const spec::Environment& environment_;
+  const fs::path environments_, folder_, log_;
+  const std::atomic<bool>& cancelled_;
+  std::string uv_;
+  bool substitute_ = false;  // another Python than the one that was asked for
+  std::string note_;
+};
+
+// Whole, and its Python is still on the machine.
+bool IsComplete(const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / "complete", error) && fs::exists(folder / "bin/python", error);
+}
+
+absl::StatusOr<base::UniqueFd> Lock(const fs::path& file, const std::atomic<bool>& cancelled) {
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, base::Open(file, O_RDWR | O_CREAT));
+  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return base::ErrnoStatus(file.string());
+    if (cancelled) return Cancelled();
+    absl::SleepFor(kLook);
+  }
+  return fd;
+}
+
+// Of a requirement that is a path: a file of that name may have changed.
+std::string StampOf(const std::string& requirement) {
+  if (!absl::StartsWith(requirement, "/")) return "";
+  std::error_code error;
+  if (fs::is_directory(requirement, error)) {
+    std::string stamp;
+    for (fs::recursive_directory_iterator entry(requirement, error), end; !error && entry != end;
+         entry.increment(error)) {
+      const auto time = entry->last_write_time(error).time_since_epoch().count();
+      absl::StrAppend(&stamp, entry->path().native(), " ", time, "\n");
+    }
+    return base::Hex(base::Sha256Of(stamp));
+  }
+  const auto digest = base::Sha256OfFile(requirement);
+  return digest.ok() ? base::Hex(*digest) : "";
+}
+
+}  // namespace
+
+std::string EnvironmentKey(const spec::Environment& environment) {
+  nlohmann::json content = {{"form", kForm},
+                            {"python", environment.python},
+                            {"options", environment.options},
+                            {"packages", nlohmann::json::array()}};
+  for (const spec::Requirement& package : environment.packages) {
+    content["packages"].push_back({package.text, StampOf(package.text)});
+  }
+  const std::string text = content.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return base::Hex(base::Sha256Of(text)).substr(0, 24);
+}
+
+std::string ExplainFailure(const spec::Environment& environment, const std::string& complaint) {
+  std::string lower = absl::AsciiStrToLower(complaint);
+  for (char& c : lower) {
+    if (c == '_') c = '-';
+  }
+  std::vector<std::string> blamed;
+  for (const spec::Requirement& package : environment.packages) {
+    if (NamesPackage(lower, PackageName(package.text))) {
+      blamed.push_back(absl::StrCat(package.place, ": ", package.text));
+    }
+  }
+  const std::string what =
+      blamed.empty() ? absl::StrCat("environment ", environment.name) : absl::StrJoin(blamed, ", ");
+  return absl::StrCat(what, " cannot be had: ", OneLine(complaint));
+}
+
+absl::StatusOr<MadeEnvironment> MakeEnvironment(const spec::Environment& environment,
+                                                const fs::path& environments,
+                                                const std::atomic<bool>& cancelled) {
+  const std::string key = EnvironmentKey(environment);
+  const fs::path folder = environments / key;
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(environments));
+  base::UniqueFd lock;
+  if (!IsComplete(folder)) {
+    TUTTI_ASSIGN_OR_RETURN(lock, Lock(environments / absl::StrCat(key, ".lock"), cancelled));
+  }
+  if (!IsComplete(folder)) return Maker(environment, environments, key, cancelled).Make();
+  TUTTI_ASSIGN_OR_RETURN(std::string note, base::ReadFile(folder / "complete", kLargestLog));
+  return MadeEnvironment{folder, std::move(note)};
+}
+
+}  // namespace tutti::launch

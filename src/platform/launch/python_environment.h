@@ -1,0 +1,44 @@
+// Python environments of jobs: made by uv, once for each content, shared by every job and node that
+// finds the folder, and never changed afterwards. A job gets a thin environment of its own on top,
+// so that its `pip install` changes nothing for others.
+//
+//   environments/KEY/         a virtual environment; KEY is the hash of what was asked for
+//   environments/KEY/complete its last file: without it the folder is half made, or being made
+//   environments/KEY.lock     held by who makes it
+//   environments/KEY.log      what uv said
+//   environments/uv/          uv itself, where the machine has none
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "spec/job.h"
+
+namespace tutti::launch {
+
+struct MadeEnvironment {
+  std::filesystem::path folder;
+  std::string note;  // what differs from what was asked for; empty: nothing
+};
+
+// Finds or makes it; waits while another makes it. FailedPrecondition names the packages that
+// cannot be had with the lines that ask for them; Cancelled once `cancelled` is set.
+absl::StatusOr<MadeEnvironment> MakeEnvironment(const spec::Environment& environment,
+                                                const std::filesystem::path& environments,
+                                                const std::atomic<bool>& cancelled);
+
+// The job's own, in `folder`: its packages come before those of `shared`, whose programs are all
+// there.
+absl::Status MakeJobPython(const std::filesystem::path& shared,
+                           const std::filesystem::path& folder);
+
+// The name of its folder: equal content, equal name.
+std::string EnvironmentKey(const spec::Environment& environment);
+
+// Which requirements uv's complaint is about, with their lines, and the complaint in one line.
+std::string ExplainFailure(const spec::Environment& environment, const std::string& complaint);
+
+}  // namespace tutti::launch

@@ -1,0 +1,164 @@
+// ReadCondaMapping of package_files.h.
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "spec/mapping_reader.h"
+#include "spec/package_files.h"
+
+namespace tutti::spec {
+namespace {
+
+constexpr absl::string_view kRefused = "refused:";
+
+// One of conda's match specifications, "channel::name=1.2=build", taken apart.
+struct CondaPackage {
+  std::string name;     // lower case
+  std::string version;  // with its operators, blanks removed: "=1.2", ">=1,<2"; may be empty
+};
+
+CondaPackage Parse(absl::string_view text) {
+  if (const size_t channel = text.find("::"); channel != absl::string_view::npos) {
+    text = text.substr(channel + 2);
+  }
+  text = absl::StripAsciiWhitespace(text.substr(0, text.find('[')));
+  const size_t end = std::min(text.find_first_of(" =<>!~"), text.size());
+  CondaPackage package{.name = absl::AsciiStrToLower(text.substr(0, end)), .version = ""};
+  absl::string_view version = absl::StripAsciiWhitespace(text.substr(end));
+  const bool has_operator = !version.empty() && absl::StrContains("=<>!~", version[0]);
+  if (!has_operator && !version.empty()) package.version.push_back('=');  // "numpy 1.21"
+  for (const char c : version) {
+    if (!absl::ascii_isspace(static_cast<unsigned char>(c))) package.version += c;
+  }
+  return package;
+}
+
+// One comparison as pip writes it: "=1.2" is 1.2 and its patches, as is "=1.2.*"; "=1.2=build" and
+// "==1.2" are 1.2 alone.
+std::string PipClause(absl::string_view clause) {
+  if (!absl::StartsWith(clause, "=")) return std::string(clause);
+  const bool exact = absl::ConsumePrefix(&clause, "==");
+  if (!exact) clause.remove_prefix(1);
+  const size_t build = clause.find('=');
+  const bool has_build = build != absl::string_view::npos;
+  absl::string_view version = clause.substr(0, build);
+  if (version == "*" || version.empty()) return "";
+  if (exact || has_build) return absl::StrCat("==", version);
+  absl::ConsumeSuffix(&version, ".*");
+  absl::ConsumeSuffix(&version, "*");
+  return absl::StrCat("==", version, ".*");
+}
+
+std::string PipVersion(absl::string_view version) {
+  std::string pip;
+  for (const absl::string_view clause : absl::StrSplit(version, ',', absl::SkipEmpty())) {
+    const std::string part = PipClause(clause);
+    if (!part.empty()) absl::StrAppend(&pip, pip.empty() ? "" : ",", part);
+  }
+  return pip;
+}
+
+// "=3.8", ">=3.8,<3.10" -> "3.8".
+std::string PythonVersion(absl::string_view version) {
+  const size_t begin = version.find_first_of("0123456789");
+  if (begin == absl::string_view::npos) return "";
+  version = version.substr(begin);
+  version = version.substr(0, version.find_first_not_of("0123456789."));
+  const std::vector<absl::string_view> parts = absl::StrSplit(version, '.', absl::SkipEmpty());
+  return parts.size() < 2 ? std::string(parts.empty() ? "" : parts[0])
+                          : absl::StrCat(parts[0], ".", parts[1]);
+}
+
+class CondaReader {
+ public:
+  CondaReader(const NamedFile& file, const ReadContext& context, Environment& environment,
+              Diagnostics& diagnostics)
+      : file_(file), context_(context), environment_(environment), diagnostics_(diagnostics) {}
+
+  void Read(const YamlNode& root) {
+    MappingReader reader(root, "a conda file", diagnostics_);
+    for (const char* key : {"name", "channels", "prefix", "variables"}) reader.Take(key);
+    const YamlNode::Entry* dependencies = reader.Take("dependencies");
+    reader.Finish();
+    if (dependencies == nullptr) return;
+    if (dependencies->value->kind != YamlNode::Kind::kSequence) {
+      diagnostics_.Error(dependencies->line, "dependencies must be a list");
+      return;
+    }
+    for (const auto& item : dependencies->value->items) ReadItem(*item);
+  }
+
+  void ReadPackage(absl::string_view text, int line) {
+    const CondaPackage package = Parse(text);
+    if (package.name == "python") {
+      environment_.python = PythonVersion(package.version);
+      return;
+    }
+    if (package.name == "pip" || absl::StartsWith(package.name, "_")) return;
+    if (!absl::StartsWith(package.name, "r-") || package.name == "r-base") {
+      return Add(package, line);
+    }
+    diagnostics_.Error(line, absl::StrCat("\"", text.substr(0, 80),
+                                          "\" cannot be had: R's packages are not on PyPI"));
+  }
+
+ private:
+  void ReadItem(const YamlNode& item) {
+    if (item.kind == YamlNode::Kind::kScalar) return ReadPackage(item.scalar, item.line);
+    for (const YamlNode::Entry& entry : item.entries) {
+      if (entry.key != "pip" || (entry.value->kind != YamlNode::Kind::kSequence &&
+                                 entry.value->kind != YamlNode::Kind::kNull)) {
+        diagnostics_.Error(entry.line, "below dependencies only `pip:` with a list may stand");
+        continue;
+      }
+      for (const auto& line : entry.value->items) {
+        if (line->kind != YamlNode::Kind::kScalar) {
+          diagnostics_.Error(line->line, "what pip is to install must be text");
+          continue;
+        }
+        ReadPipLine(line->scalar, line->line, file_, context_, environment_, diagnostics_);
+      }
+    }
+    if (item.kind != YamlNode::Kind::kMapping) {
+      diagnostics_.Error(item.line, "a dependency must be text");
+    }
+  }
+
+  void Add(const CondaPackage& package, int line) {
+    const auto found = context_.site.conda_packages.find(package.name);
+    const std::string name =
+        found == context_.site.conda_packages.end() ? package.name : found->second;
+    if (name.empty()) return;
+    if (absl::StartsWith(name, kRefused)) {
+      diagnostics_.Error(line,
+                         absl::StrCat("\"", package.name.substr(0, 80), "\" cannot be had: ",
+                                      absl::StripAsciiWhitespace(name.substr(kRefused.size()))));
+      return;
+    }
+    environment_.packages.push_back(
+        {absl::StrCat(name, PipVersion(package.version)), absl::StrCat(file_.shown, ":", line)});
+  }
+
+  const NamedFile& file_;
+  const ReadContext& context_;
+  Environment& environment_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+void ReadCondaMapping(const YamlNode& root, const NamedFile& file, const ReadContext& context,
+                      Environment& environment, Diagnostics& diagnostics) {
+  CondaReader(file, context, environment, diagnostics).Read(root);
+}
+
+void ReadCondaPackage(absl::string_view text, int line, const NamedFile& file,
+                      const ReadContext& context, Environment& environment,
+                      Diagnostics& diagnostics) {
+  CondaReader(file, context, environment, diagnostics).ReadPackage(text, line);
+}
+
+}  // namespace tutti::spec

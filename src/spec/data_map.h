@@ -1,0 +1,51 @@
+// Addresses of data that lies elsewhere, and the local copies that serve them: `tutti data map
+// https://account.blob.core.windows.net/datasets /data/datasets`. One blob has several addresses
+// (https, wasbs, abfss; a datastore with or without its workspace): all of them are served.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::spec {
+
+// Whether `text` is an address and no path: "https://…", "wasbs://…", "azureml:NAME:1". Not
+// "file:…", which is a path.
+bool IsAddress(absl::string_view text);
+
+// The one form of all addresses of a thing: without query, trailing slash and upper case in the
+// host; blobs by https; "azureml:NAME/versions/1" for data by name.
+std::string CanonicalAddress(absl::string_view address);
+
+// A prefix that serves `address` and what lies beside it, for advice.
+std::string PrefixToMap(absl::string_view address);
+
+// Thread-compatible.
+class DataMap {
+ public:
+  struct Entry {
+    std::string prefix;  // as the user wrote it
+    std::string folder;  // absolute; a file, if `prefix` is the address of one
+  };
+
+  // A prefix that is there already gets the new folder. InvalidArgument if `prefix` is no address
+  // or `folder` no absolute path.
+  absl::Status Add(absl::string_view prefix, absl::string_view folder);
+  // NotFound if it is not there.
+  absl::Status Remove(absl::string_view prefix);
+
+  // Where a copy of `address` should lie, by the longest prefix that it has; whether it is there is
+  // not looked at. NotFound if it has none; InvalidArgument if its path leaves the folder.
+  absl::StatusOr<std::string> Find(absl::string_view address) const;
+
+  // By canonical prefix.
+  const std::map<std::string, Entry>& entries() const { return entries_; }
+
+ private:
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace tutti::spec

@@ -1,0 +1,249 @@
+#include "spec/job_environment.h"
+
+#include <array>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/closest.h"
+#include "spec/job_data.h"
+#include "spec/mapping_reader.h"
+#include "spec/package_files.h"
+
+namespace tutti::spec {
+namespace {
+
+constexpr absl::string_view kCuratedImages = "mcr.microsoft.com/azureml/curated/";
+
+// "azureml:AzureML-sklearn-1.5@latest", "sklearn-1.5:3" and
+// "azureml://registries/azureml/environments/sklearn-1.5/labels/latest" are "sklearn-1.5".
+std::string NameOfReference(absl::string_view reference) {
+  if (absl::ConsumePrefix(&reference, "azureml://")) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(reference, '/');
+    for (size_t i = 0; i + 1 < parts.size(); ++i) {
+      if (parts[i] == "environments")
+        return std::string(absl::StripPrefix(parts[i + 1], "AzureML-"));
+    }
+    return std::string(reference);
+  }
+  absl::ConsumePrefix(&reference, "azureml:");
+  absl::ConsumePrefix(&reference, "AzureML-");
+  return std::string(reference.substr(0, reference.find_first_of("@:")));
+}
+
+// Reads one environment; the file in which it stands is the job's own or one that the job names.
+class EnvironmentReader {
+ public:
+  EnvironmentReader(const ReadContext& context, absl::string_view shown, Diagnostics& diagnostics)
+      : context_(context), shown_(shown), diagnostics_(diagnostics) {}
+
+  Environment Read(const YamlNode::Entry& entry) {
+    if (entry.value->kind == YamlNode::Kind::kScalar) {
+      ReadReference(entry.value->scalar, entry.line);
+    } else {
+      ReadMapping(*entry.value);
+    }
+    return std::move(environment_);
+  }
+
+  Environment ReadWhole(const YamlNode& root) {
+    ReadMapping(root);
+    return std::move(environment_);
+  }
+
+ private:
+  void ReadReference(absl::string_view written, int line) {
+    absl::string_view path = written;
+    if (absl::ConsumePrefix(&path, "file:") || absl::StartsWith(written, "./") ||
+        absl::StartsWith(written, "../")) {
+      return ReadFile(path, line);
+    }
+    environment_.name = NameOfReference(written);
+    const EnvironmentRule* rule = Site::FindRule(context_.site.environments, environment_.name);
+    if (rule != nullptr) return Follow(*rule, line, absl::StrCat("environment \"", written, "\""));
+    std::vector<absl::string_view> names;
+    for (const EnvironmentRule& known : context_.site.environments) names.push_back(known.pattern);
+    diagnostics_.Error(
+        line, absl::StrCat("environment \"", written.substr(0, 120), "\" is not known here",
+                           base::DidYouMean(environment_.name.substr(0, 80), names),
+                           "; say in site.yml what it holds: environments: {",
+                           environment_.name.substr(0, 80), ": {packages: […]}}, or host"));
+  }
+
+  // `file:env.yml`: the environment's own schema, with paths that count from its folder.
+  void ReadFile(absl::string_view path, int line) {
+    const NamedFile file = FileBeside(path, context_);
+    const auto text = context_.Read(file.path);
+    const auto root = text.ok() ? ParseYaml(*text, file.shown) : text.status();
+    if (!root.ok()) {
+      diagnostics_.Error(line, absl::StrCat("environment: ", root.status().message()));
+      return;
+    }
+    Diagnostics inner(file.shown);
+    environment_ = EnvironmentReader(context_.Below(file.path.parent_path()), file.shown, inner)
+                       .ReadWhole(**root);
+    diagnostics_.Add(line, inner);
+  }
+
+  void ReadMapping(const YamlNode& node) {
+    environment_.is_host = false;
+    environment_.name = "environment of the job file";
+    MappingReader reader(node, "environment", diagnostics_, {"environment", ""});
+    std::string unused, image;
+    for (const char* key : {"$schema", "version", "description"}) reader.Text(key, unused);
+    reader.Take("tags");
+    reader.Text("name", environment_.name);
+    ReadSystem(reader);
+    const YamlNode::Entry* image_entry = reader.Text("image", image);
+    const YamlNode::Entry* build = reader.Take("build");
+    const YamlNode::Entry* conda = reader.Take("conda_file");
+    reader.Finish();
+    if (image_entry != nullptr) FollowImage(image, image_entry->line, conda != nullptr);
+    if (build != nullptr) ReadBuild(*build);
+    if (conda != nullptr) ReadConda(*conda);
+    if (image_entry == nullptr && build == nullptr && conda == nullptr) {
+      diagnostics_.Error(node.line, "environment has neither image nor build nor conda_file");
+    }
+  }
+
+  void ReadSystem(MappingReader& reader) {
+    static constexpr std::array<absl::string_view, 2> kSystems = {"linux", "windows"};
+    std::string system = "linux";
+    const YamlNode::Entry* entry = reader.Choice("os_type", kSystems, system);
+    if (system == "windows") diagnostics_.Error(entry->line, "os_type: the nodes run Linux");
+  }
+
+  // What the table says of the image; with a conda_file its own packages need not be known.
+  void FollowImage(const std::string& image, int line, bool has_packages) {
+    absl::string_view curated = image;
+    const EnvironmentRule* rule =
+        absl::ConsumePrefix(&curated, kCuratedImages)
+            ? Site::FindRule(context_.site.environments, curated.substr(0, curated.find(':')))
+            : Site::FindRule(context_.site.images, image);
+    const std::string shown = absl::StrCat("image \"", image.substr(0, 120), "\"");
+    if (environment_.name == "environment of the job file") environment_.name = image;
+    if (rule != nullptr) return Follow(*rule, line, shown);
+    environment_.is_host = false;
+    if (has_packages) {
+      diagnostics_.Warning(line, absl::StrCat(shown,
+                                              " is not pulled: the environment holds what "
+                                              "conda_file names, and nothing of the image"));
+      return;
+    }
+    diagnostics_.Error(line, absl::StrCat(shown,
+                                          " is not known here, and images are not pulled; say in "
+                                          "site.yml what stands for it: images: {\"",
+                                          image.substr(0, 120), "\": {packages: […]}}, or host"));
+  }
+
+  void Follow(const EnvironmentRule& rule, int line, const std::string& what) {
+    environment_.is_host = rule.kind == EnvironmentRule::Kind::kHost;
+    if (rule.kind == EnvironmentRule::Kind::kRefused) {
+      diagnostics_.Error(
+          line, absl::StrCat(what, " cannot be had here: ", rule.reason, " (", rule.place, ")"));
+      return;
+    }
+    if (!rule.python.empty()) environment_.python = rule.python;
+    for (const std::string& package : rule.packages) {
+      environment_.packages.push_back({package, rule.place});
+    }
+    if (!rule.conda_file.empty()) ReadPackagesOf(rule.conda_file, line);
+  }
+
+  void ReadBuild(const YamlNode::Entry& entry) {
+    MappingReader reader(*entry.value, "build", diagnostics_, {"environment", "build."});
+    std::string path = ".", name = "Dockerfile";
+    reader.Text("path", path);
+    reader.Text("dockerfile_path", name);
+    reader.Finish();
+    if (IsAddress(path)) {
+      diagnostics_.Error(entry.line, "build.path must be a local folder");
+      return;
+    }
+    const NamedFile folder = FileBeside(path, context_);
+    const NamedFile file{(std::filesystem::path(folder.shown) / name).string(), folder.path / name};
+    const auto text = context_.Read(file.path);
+    if (!text.ok()) {
+      diagnostics_.Error(entry.line, absl::StrCat("build: ", text.status().message()));
+      return;
+    }
+    Diagnostics inner(file.shown);
+    Environment installed;
+    const ReadContext below = context_.Below(folder.path);
+    const std::string image = ReadDockerfile(*text, file, below, installed, inner);
+    if (image.empty()) {
+      inner.Error(1, "has no FROM");
+    } else {
+      EnvironmentReader base(below, file.shown, inner);
+      base.FollowImage(image, LineOfFrom(*text), false);
+      environment_.is_host = base.environment_.is_host;
+      environment_.packages = std::move(base.environment_.packages);
+      if (environment_.python.empty()) environment_.python = base.environment_.python;
+    }
+    Merge(std::move(installed));
+    diagnostics_.Add(entry.line, inner);
+  }
+
+  void Merge(Environment other) {
+    if (!other.python.empty()) environment_.python = other.python;
+    if (!other.packages.empty()) environment_.is_host = false;
+    std::move(other.packages.begin(), other.packages.end(),
+              std::back_inserter(environment_.packages));
+    std::move(other.options.begin(), other.options.end(), std::back_inserter(environment_.options));
+  }
+
+  static int LineOfFrom(absl::string_view text) {
+    int line = 1, found = 1;
+    for (const absl::string_view part : absl::StrSplit(text, '\n')) {
+      if (absl::StartsWithIgnoreCase(absl::StripAsciiWhitespace(part), "FROM ")) found = line;
+      ++line;
+    }
+    return found;
+  }
+
+  void ReadConda(const YamlNode::Entry& entry) {
+    environment_.is_host = false;
+    if (entry.value->kind == YamlNode::Kind::kScalar) {
+      return ReadPackagesOf(entry.value->scalar, entry.line);
+    }
+    const NamedFile here{shown_, context_.base / "here"};
+    ReadCondaMapping(*entry.value, here, context_, environment_, diagnostics_);
+  }
+
+  void ReadPackagesOf(absl::string_view path, int line) {
+    const NamedFile file = FileBeside(path, context_);
+    const auto text = context_.Read(file.path);
+    if (!text.ok()) {
+      diagnostics_.Error(line, absl::StrCat("conda_file: ", text.status().message()));
+      return;
+    }
+    Diagnostics inner(file.shown);
+    const ReadContext below = context_.Below(file.path.parent_path());
+    if (absl::EndsWith(file.shown, ".txt")) {
+      ReadRequirements(*text, file, below, environment_, inner);
+    } else if (absl::EndsWith(file.shown, ".toml")) {
+      ReadPyproject(*text, file, below, environment_, inner);
+    } else if (const auto root = ParseYaml(*text, file.shown); root.ok()) {
+      ReadCondaMapping(**root, file, below, environment_, inner);
+    } else {
+      diagnostics_.Error(line, root.status().message());
+    }
+    diagnostics_.Add(line, inner);
+  }
+
+  const ReadContext context_;
+  const std::string shown_;
+  Diagnostics& diagnostics_;
+  Environment environment_;
+};
+
+}  // namespace
+
+Environment ReadEnvironment(const YamlNode::Entry& entry, const ReadContext& context,
+                            Diagnostics& diagnostics) {
+  return EnvironmentReader(context, diagnostics.file_name(), diagnostics).Read(entry);
+}
+
+}  // namespace tutti::spec

@@ -1,0 +1,16 @@
+// Reads the environment of a job: a name, a file, or written out with image, conda_file and build
+// (Azure ML's environment schema). Inside the room spec only.
+#pragma once
+
+#include "spec/diagnostics.h"
+#include "spec/job.h"
+#include "spec/read_context.h"
+#include "spec/yaml_tree.h"
+
+namespace tutti::spec {
+
+// What is wrong, also with the files that it names, goes to `diagnostics`.
+Environment ReadEnvironment(const YamlNode::Entry& entry, const ReadContext& context,
+                            Diagnostics& diagnostics);
+
+}  // namespace tutti::spec

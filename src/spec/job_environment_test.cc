@@ -1,0 +1,205 @@
+#include <gmock/gmock.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "spec/job_file.h"
+
+namespace tutti::spec {
+namespace {
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class JobEnvironment : public ::testing::Test {
+ protected:
+  absl::StatusOr<ReadResult> Read(absl::string_view environment) {
+    return ReadJobFile(absl::StrCat("command: x\nenvironment: ", environment, "\n"), "job.yml",
+                       "/base", site_,
+                       [this](const std::filesystem::path& file) -> absl::StatusOr<std::string> {
+                         const auto found = files_.find(file.string());
+                         if (found != files_.end()) return found->second;
+                         return absl::NotFoundError(absl::StrCat(file.string(), ": no such file"));
+                       });
+  }
+
+  Environment Of(absl::string_view environment) {
+    const auto result = Read(environment);
+    EXPECT_TRUE(result.ok()) << result.status();
+    warnings_ = result.ok() ? result->warnings : std::vector<std::string>();
+    return result.ok() ? result->spec.environment : Environment();
+  }
+
+  // "numpy==1.21 (conda.yml:4)" of each package.
+  std::vector<std::string> Packages(absl::string_view environment) {
+    std::vector<std::string> texts;
+    for (const Requirement& package : Of(environment).packages) {
+      texts.push_back(absl::StrCat(package.text, " (", package.place, ")"));
+    }
+    return texts;
+  }
+
+  std::vector<std::string> Errors(absl::string_view environment) {
+    const auto result = Read(environment);
+    EXPECT_FALSE(result.ok());
+    return absl::StrSplit(std::string(result.status().message()), '\n');
+  }
+
+  Site site_ = BuiltInSite();
+  std::map<std::string, std::string> files_;
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(JobEnvironment, NamesOfTheHostAreTheHost) {
+  for (const char* name : {"host", "azureml:host", "azureml:host:1", "azureml:host@latest"}) {
+    EXPECT_TRUE(Of(name).is_host) << name;
+  }
+}
+
+TEST_F(JobEnvironment, CuratedNamesArePackages) {
+  for (const char* name :
+       {"azureml:AzureML-sklearn-1.5@latest", "azureml:sklearn-1.5:3", "AzureML-sklearn-1.5",
+        "azureml://registries/azureml/environments/sklearn-1.5/labels/latest",
+        "azureml://registries/azureml/environments/sklearn-1.5/versions/7"}) {
+    const Environment environment = Of(name);
+    EXPECT_EQ(environment.name, "sklearn-1.5");
+    EXPECT_FALSE(environment.is_host);
+    EXPECT_EQ(environment.packages.at(0).text, "scikit-learn");
+  }
+  EXPECT_EQ(Of("azureml:AzureML-acpt-pytorch-2.8-cuda12.6@latest").packages.at(0).text, "torch");
+  EXPECT_EQ(Of("azureml:AzureML-tensorflow-2.16-cuda12@latest").packages.at(0).text,
+            "tensorflow-cpu");
+  EXPECT_EQ(Of("azureml:AzureML-lightgbm-3.3@latest").packages.at(0).text, "lightgbm");
+  EXPECT_THAT(Errors("azureml:AzureML-AutoML@prod"),
+              ElementsAre(HasSubstr("job.yml:2: environment \"azureml:AzureML-AutoML@prod\" cannot "
+                                    "be had here")));
+}
+
+TEST_F(JobEnvironment, AnUnknownNameIsAnsweredWithTheMend) {
+  EXPECT_THAT(
+      Errors("azureml:my-env:1"),
+      ElementsAre(HasSubstr("job.yml:2: environment \"azureml:my-env:1\" is not known here; "
+                            "say in site.yml what it holds: environments: {my-env:")));
+}
+
+TEST_F(JobEnvironment, CondaFilesBecomeRequirementsWithTheirLines) {
+  files_["/base/env/conda.yml"] =
+      "name: x\nchannels: [defaults, conda-forge]\ndependencies:\n"
+      "  - python=3.8.13\n  - pip=21\n  - numpy=1.21\n  - pandas==1.1.5\n  - scipy>=1.5,<2\n"
+      "  - conda-forge::pytorch=1.10=py3.8_cuda\n  - cudatoolkit=11.1\n  - pillow 9.*\n"
+      "  - matplotlib\n  - pip:\n    - mlflow==1.26  # a comment\n    - -r more.txt\n"
+      "    - --extra-index-url https://e.org/simple\n";
+  files_["/base/env/more.txt"] = "# first\ntqdm \\\n  >=4\n\nfoo[bar]==1; python_version>'3'\n";
+  const char* kInline =
+      "{image: 'mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04', "
+      "conda_file: env/conda.yml}";
+  EXPECT_THAT(Packages(kInline),
+              ElementsAre("numpy==1.21.* (env/conda.yml:6)", "pandas==1.1.5 (env/conda.yml:7)",
+                          "scipy>=1.5,<2 (env/conda.yml:8)", "torch==1.10 (env/conda.yml:9)",
+                          "pillow==9.* (env/conda.yml:11)", "matplotlib (env/conda.yml:12)",
+                          "mlflow==1.26 (env/conda.yml:14)", "tqdm   >=4 (more.txt:2)",
+                          "foo[bar]==1; python_version>'3' (more.txt:5)"));
+  EXPECT_THAT(warnings_, IsEmpty());
+  const Environment environment = Of(kInline);
+  EXPECT_EQ(environment.python, "3.8");
+  EXPECT_THAT(environment.options, ElementsAre("--extra-index-url=https://e.org/simple"));
+}
+
+TEST_F(JobEnvironment, ACondaMappingMayStandInTheJobFile) {
+  EXPECT_THAT(Packages("\n  image: python\n  conda_file:\n    dependencies:\n      - pytables\n"),
+              ElementsAre("tables (job.yml:6)"));
+}
+
+TEST_F(JobEnvironment, WhatCannotBeHadIsAnErrorWithItsLine) {
+  files_["/base/conda.yml"] =
+      "dependencies:\n  - numpy\n  - r-essentials\n  - gcc\n  - pip:\n    - -e .\n  - {conda: x}\n";
+  EXPECT_THAT(Errors("{conda_file: conda.yml}"),
+              ElementsAre(HasSubstr("conda.yml:3: \"r-essentials\" cannot be had"),
+                          HasSubstr("conda.yml:4: \"gcc\" cannot be had: compilers come from"),
+                          HasSubstr("conda.yml:6: an editable install"),
+                          HasSubstr("conda.yml:7: below dependencies only `pip:`")));
+  EXPECT_THAT(Errors("{conda_file: gone.yml}"),
+              ElementsAre(HasSubstr("job.yml:2: conda_file: /base/gone.yml")));
+  files_["/base/bad.yml"] = "dependencies: [a\n";
+  EXPECT_THAT(Errors("{conda_file: bad.yml}"), ElementsAre(HasSubstr("bad.yml:")));
+}
+
+TEST_F(JobEnvironment, ARequirementsFileMayStandInForConda) {
+  files_["/base/requirements.txt"] = "numpy\n--find-links wheels\n./local\n--pre\n";
+  const Environment environment = Of("{conda_file: requirements.txt}");
+  EXPECT_EQ(environment.packages.at(0).place, "requirements.txt:1");
+  EXPECT_EQ(environment.packages.at(1).text, "/base/local");
+  EXPECT_THAT(environment.options, ElementsAre("--find-links=/base/wheels", "--prerelease=allow"));
+}
+
+TEST_F(JobEnvironment, AProjectsDependenciesMayStandInForConda) {
+  files_["/base/pyproject.toml"] =
+      "[build-system]\nrequires = [\"hatch\"]\n[project]\nname = 'x'\n"
+      "requires-python = \">=3.9\"\ndependencies = [  # what it needs\n"
+      "  \"numpy>=1.2\", 'tqdm',\n  \"foo; python_version > '3'\",\n]\n"
+      "[project.optional-dependencies]\ndev = [\"pytest\"]\n";
+  EXPECT_THAT(Packages("{conda_file: pyproject.toml}"),
+              ElementsAre("numpy>=1.2 (pyproject.toml:7)", "tqdm (pyproject.toml:7)",
+                          "foo; python_version > '3' (pyproject.toml:8)"));
+  EXPECT_EQ(Of("{conda_file: pyproject.toml}").python, ">=3.9");
+  files_["/base/pyproject.toml"] = "[project]\ndependencies = [\"a\", b]\n";
+  EXPECT_THAT(Errors("{conda_file: pyproject.toml}"),
+              ElementsAre("pyproject.toml:2: dependencies must be a list of strings"));
+}
+
+TEST_F(JobEnvironment, ImagesAreLookedUpAndNotPulled) {
+  EXPECT_THAT(Of("{image: 'library/python:latest'}").packages, IsEmpty());
+  EXPECT_FALSE(Of("{image: python}").is_host);
+  EXPECT_EQ(Of("{image: 'mcr.microsoft.com/azureml/curated/lightgbm-3.3:50'}").packages[0].text,
+            "lightgbm");
+  EXPECT_THAT(Errors("{image: 'my.azurecr.io/train:1'}"),
+              ElementsAre(HasSubstr("say in site.yml what stands for it: images: "
+                                    "{\"my.azurecr.io/train:1\": {packages:")));
+  files_["/base/c.yml"] = "dependencies: [numpy]";
+  EXPECT_THAT(Packages("{image: 'my.azurecr.io/train:1', conda_file: c.yml}"),
+              ElementsAre("numpy (c.yml:1)"));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("is not pulled: the environment holds what")));
+}
+
+TEST_F(JobEnvironment, ADockerfilesPipInstallsAreFollowed) {
+  files_["/base/docker/Dockerfile"] =
+      "# syntax=1\nARG TAG=latest\nFROM mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04:${TAG}\n"
+      "ENV WHEEL_VERSION 1.2\nCOPY reqs/requirements.txt /tmp/r.txt\n"
+      "RUN apt-get update && \\\n    apt-get install -y curl\n"
+      "RUN pip install --no-cache-dir 'matplotlib>=3.3,<3.4' \\\n  # a comment\n"
+      "     \"tqdm==$WHEEL_VERSION\" && python -m pip install -r /tmp/r.txt\n"
+      "RUN conda install -n base -c conda-forge pytorch=1.10 -y\nCMD [\"x\"]\n";
+  files_["/base/docker/reqs/requirements.txt"] = "numpy\n";
+  EXPECT_THAT(
+      Packages("{build: {path: docker}}"),
+      ElementsAre("matplotlib>=3.3,<3.4 (docker/Dockerfile:8)", "tqdm==1.2 (docker/Dockerfile:8)",
+                  "numpy (reqs/requirements.txt:1)", "torch==1.10.* (docker/Dockerfile:11)"));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("docker/Dockerfile:6: RUN apt-get is not done")));
+}
+
+TEST_F(JobEnvironment, ADockerfileOfAnUnknownImageIsRefused) {
+  files_["/base/docker/Dockerfile"] = "\nFROM rocker/tidyverse:latest\n";
+  EXPECT_THAT(Errors("{build: {path: docker}}"),
+              ElementsAre(HasSubstr("docker/Dockerfile:2: image \"rocker/tidyverse:latest\"")));
+  EXPECT_THAT(Errors("{build: {path: gone}}"), ElementsAre(HasSubstr("/base/gone/Dockerfile")));
+}
+
+TEST_F(JobEnvironment, MayStandInAFileOfItsOwn) {
+  files_["/base/envs/train.yml"] =
+      "$schema: https://azuremlschemas.azureedge.net/latest/environment.schema.json\n"
+      "name: train\nversion: 3\nimage: python\nconda_file: conda.yml\nimagee: x\n";
+  files_["/base/envs/conda.yml"] = "dependencies: [numpy]";
+  EXPECT_THAT(Errors("file:./envs/train.yml"),
+              ElementsAre("./envs/train.yml:6: unknown key \"imagee\" (did you mean \"image\"?)"));
+  files_["/base/envs/train.yml"] = "name: train\nimage: python\nconda_file: conda.yml\n";
+  EXPECT_EQ(Of("file:./envs/train.yml").name, "train");
+  EXPECT_THAT(Packages("file:./envs/train.yml"), ElementsAre("numpy (conda.yml:1)"));
+}
+
+TEST_F(JobEnvironment, AFileThatNamesItselfEnds) {
+  files_["/base/r.txt"] = "-r r.txt\n-r r.txt\n";
+  EXPECT_THAT(Errors("{conda_file: r.txt}").back(), HasSubstr("more errors"));
+}
+
+}  // namespace
+}  // namespace tutti::spec

@@ -1,0 +1,54 @@
+// The files that say what a Python environment holds: conda's YAML, pip's requirements, pyproject's
+// dependencies, and, of a Dockerfile, what pip installs. Each becomes a list of PyPI requirements
+// that remember their lines; what cannot be had is an error with its line. Hostile text is safe.
+// Inside the room spec only.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "spec/diagnostics.h"
+#include "spec/job.h"
+#include "spec/read_context.h"
+#include "spec/yaml_tree.h"
+
+namespace tutti::spec {
+
+// A file under the name that messages call it, and where it lies.
+struct NamedFile {
+  std::string shown;  // "conda.yaml"
+  std::filesystem::path path;
+};
+
+// `path` as the job file writes it, below the context's base.
+NamedFile FileBeside(absl::string_view path, const ReadContext& context);
+
+// {name, channels, dependencies: [python=3.8, numpy=1.21, pip: [torch>=1.10]]}.
+void ReadCondaMapping(const YamlNode& root, const NamedFile& file, const ReadContext& context,
+                      Environment& environment, Diagnostics& diagnostics);
+
+// One of conda's packages: "numpy=1.21", "conda-forge::pytorch", "python=3.8".
+void ReadCondaPackage(absl::string_view text, int line, const NamedFile& file,
+                      const ReadContext& context, Environment& environment,
+                      Diagnostics& diagnostics);
+
+// requirements.txt, with the files that it names by -r.
+void ReadRequirements(absl::string_view text, const NamedFile& file, const ReadContext& context,
+                      Environment& environment, Diagnostics& diagnostics);
+
+// The dependencies of pyproject.toml's [project], and the Python that it requires.
+void ReadPyproject(absl::string_view text, const NamedFile& file, const ReadContext& context,
+                   Environment& environment, Diagnostics& diagnostics);
+
+// One requirement or option of pip, as it stands in such a file or behind `pip install`.
+void ReadPipLine(absl::string_view line, int number, const NamedFile& file,
+                 const ReadContext& context, Environment& environment, Diagnostics& diagnostics);
+
+// Returns the image of FROM, or "" if there is none. What the file does beside installing Python
+// packages is a warning.
+std::string ReadDockerfile(absl::string_view text, const NamedFile& file,
+                           const ReadContext& context, Environment& environment,
+                           Diagnostics& diagnostics);
+
+}  // namespace tutti::spec

@@ -1,0 +1,56 @@
+// What a site says of itself, so that job files written elsewhere run as they are: which local
+// copies serve which addresses, what environments, images and conda packages are here, and which
+// names of computes mean this cluster. Built-in tables, then HOME/site.yml, which a person edits,
+// then HOME/data-map.yml, which `tutti data map` writes; the later wins. docs/site.md has the form.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "spec/data_map.h"
+
+namespace tutti::spec {
+
+// What an environment's name or an image stands for here.
+struct EnvironmentRule {
+  enum class Kind { kHost, kPackages, kRefused };
+
+  std::string pattern;  // lower case; "*" stands for any text
+  std::string place;    // where it is written: "site.yml:7"
+  Kind kind = Kind::kPackages;
+  std::string python;                 // a version, or "" for any
+  std::vector<std::string> packages;  // of PyPI
+  std::string conda_file;             // absolute; in place of `packages`
+  std::string reason;                 // why it is refused
+};
+
+struct Site {
+  // The first rule that matches counts.
+  std::vector<EnvironmentRule> environments, images;
+  // A conda package's name and what stands for it: a PyPI name, "" (nothing is needed), or
+  // "refused: REASON".
+  std::map<std::string, std::string> conda_packages;
+  std::map<std::string, std::string> computes;  // name -> "local"
+  DataMap data;
+
+  // nullptr if no rule fits. The case of `name` does not count.
+  static const EnvironmentRule* FindRule(const std::vector<EnvironmentRule>& rules,
+                                         absl::string_view name);
+};
+
+// The tables that come with tutti.
+const Site& BuiltInSite();
+
+// With those of `home` over them. InvalidArgument names file and line of what is wrong in them.
+absl::StatusOr<Site> ReadSite(const std::filesystem::path& home);
+
+// HOME/data-map.yml alone, and writing it whole.
+absl::StatusOr<DataMap> ReadDataMap(const std::filesystem::path& home);
+absl::Status WriteDataMap(const std::filesystem::path& home, const DataMap& map);
+
+}  // namespace tutti::spec

@@ -1,0 +1,76 @@
+#include "spec/site.h"
+
+#include <gmock/gmock.h>
+
+#include "base/file.h"
+
+namespace tutti::spec {
+namespace {
+using ::testing::HasSubstr;
+
+class SiteTest : public ::testing::Test {
+ protected:
+  void Write(const char* name, const char* text) {
+    ASSERT_TRUE(base::WriteFileAtomic(home_.path() / name, text).ok());
+  }
+  base::TemporaryDirectory home_;
+};
+
+TEST_F(SiteTest, WithoutFilesItIsTheBuiltInTables) {
+  const auto site = ReadSite(home_.path());
+  ASSERT_TRUE(site.ok()) << site.status();
+  EXPECT_EQ(site->environments.size(), BuiltInSite().environments.size());
+  EXPECT_EQ(site->conda_packages.at("pytorch"), "torch");
+  EXPECT_EQ(Site::FindRule(site->images, "Python:3.9")->kind, EnvironmentRule::Kind::kPackages);
+  EXPECT_EQ(Site::FindRule(site->images, "unknown/image"), nullptr);
+}
+
+TEST_F(SiteTest, ASitesOwnTableComesFirst) {
+  Write("site.yml",
+        "environments:\n  sklearn-*: host\n  my-env: {python: '3.9', packages: [numpy]}\n"
+        "images:\n  my.acr.io/*: {conda_file: conda.yml}\n"
+        "conda_packages: {pytorch: mytorch}\ncomputes: {cpu-cluster: local}\n"
+        "data: {'https://e.org/sets': ./sets}\n");
+  const auto site = ReadSite(home_.path());
+  ASSERT_TRUE(site.ok()) << site.status();
+  EXPECT_EQ(Site::FindRule(site->environments, "sklearn-1.5")->kind, EnvironmentRule::Kind::kHost);
+  EXPECT_EQ(Site::FindRule(site->environments, "my-env")->python, "3.9");
+  EXPECT_EQ(Site::FindRule(site->images, "my.acr.io/x:1")->conda_file,
+            (home_.path() / "conda.yml").string());
+  EXPECT_EQ(site->conda_packages.at("pytorch"), "mytorch");
+  EXPECT_EQ(site->computes.at("cpu-cluster"), "local");
+  EXPECT_EQ(*site->data.Find("https://e.org/sets/a"), (home_.path() / "sets/a").string());
+}
+
+TEST_F(SiteTest, WhatTheCommandMappedIsWrittenReadAndFirst) {
+  Write("site.yml", "data: {'https://e.org/a': /site, 'https://e.org/b': /site}\n");
+  DataMap map;
+  ASSERT_TRUE(map.Add("https://e.org/a", "/with \"quotes\" and \\").ok());
+  ASSERT_TRUE(WriteDataMap(home_.path(), map).ok());
+  const auto site = ReadSite(home_.path());
+  ASSERT_TRUE(site.ok()) << site.status();
+  EXPECT_EQ(*site->data.Find("https://e.org/a"), "/with \"quotes\" and \\");
+  EXPECT_EQ(*site->data.Find("https://e.org/b"), "/site");
+  EXPECT_EQ(ReadDataMap(home_.path())->entries().size(), 1u);
+  ASSERT_TRUE(WriteDataMap(home_.path(), DataMap()).ok());
+  EXPECT_TRUE(ReadDataMap(home_.path())->entries().empty());
+}
+
+TEST_F(SiteTest, FaultsNameFileAndLine) {
+  Write("site.yml", "environments:\n  a: {package: [x]}\ncomputes: {b: far}\ndata: {x: /y}\n");
+  const std::string message(ReadSite(home_.path()).status().message());
+  EXPECT_THAT(message,
+              HasSubstr("site.yml:2: unknown key \"package\" (did you mean \"packages\"?)"));
+  EXPECT_THAT(message, HasSubstr("site.yml:3: b must be one of local"));
+  EXPECT_THAT(message, HasSubstr("site.yml:4: \"x\" is no address"));
+}
+
+TEST_F(SiteTest, ManyStarsAreMatchedSoon) {
+  std::string pattern;
+  for (int i = 0; i < 50; ++i) pattern += "*a";
+  const std::vector<EnvironmentRule> rules = {{.pattern = pattern + "b"}};
+  EXPECT_EQ(Site::FindRule(rules, std::string(5000, 'a')), nullptr);
+}
+
+}  // namespace
+}  // namespace tutti::spec

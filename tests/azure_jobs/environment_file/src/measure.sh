@@ -1,0 +1,1 @@
+echo "$NCCL_DEBUG $OMPI_COMM_WORLD_RANK/$OMPI_COMM_WORLD_SIZE $(greet measure)"

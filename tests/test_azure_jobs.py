@@ -1,0 +1,190 @@
+"""Story: a team brings job files written for Azure ML, and they run as they are. The files in azure_jobs/ are in the manner of
+Azure/azureml-examples; what is this site's own (names of computes, copies of data, what environments hold) stands in site.yml."""
+import json
+import shutil
+import subprocess
+import zipfile
+
+import pytest
+
+from conftest import ROOT, Service
+
+GREETER = "def greeting(who):\n    return f'hello {who}'\n\n\ndef main():\n    import sys\n    print(greeting(sys.argv[1]))\n"
+
+
+def make_wheel(folder):
+    """A package `tutti_greeter` with a program `greet`, as pip and uv install it."""
+    info = "tutti_greeter-1.0.dist-info"
+    with zipfile.ZipFile(folder / "tutti_greeter-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tutti_greeter.py", GREETER)
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tutti_greeter\nVersion: 1.0\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/entry_points.txt", "[console_scripts]\ngreet = tutti_greeter:main\n")
+        wheel.writestr(f"{info}/RECORD", "".join(
+            f"{name},,\n" for name in ("tutti_greeter.py", f"{info}/METADATA", f"{info}/WHEEL", f"{info}/entry_points.txt",
+                                       f"{info}/RECORD")))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A service with two nodes, a site.yml, copies of the data and an index with one package; .jobs is a copy of azure_jobs."""
+    folder = tmp_path_factory.mktemp("azure")
+    for name in ("wheels", "home", "copies/datasets", "copies/pictures", "copies/people"):
+        (folder / name).mkdir(parents=True)
+    make_wheel(folder / "wheels")
+    rows = "".join(f"{i}.{i},{i / 2},{'rose' if i < 5 else 'iris'}\n" for i in range(10))
+    (folder / "copies/datasets/flowers.csv").write_text("length,width,species\n" + rows)
+    (folder / "copies/pictures/list.txt").write_text("cat.jpg\n")
+    (folder / "copies/people/MLTable").write_text("paths: []\n")
+    (folder / "home/site.yml").write_text(
+        "computes: {cpu-cluster: local, gpu-cluster: local}\n"
+        "environments:\n"
+        "  sklearn-*: {packages: [scikit-learn]}\n"
+        "  tensorflow-*: {packages: []}\n"
+        "  acpt-pytorch-*: host\n"
+        f"data: {{'azureml://datastores/workspaceblobstore/paths/tables': '{folder}/copies'}}\n")
+    shutil.copytree(ROOT / "tests/azure_jobs", folder / "jobs")
+    service = Service(folder / "home", environment={"PIP_FIND_LINKS": str(folder / "wheels")})
+    service.start()
+    service.jobs, service.copies = folder / "jobs", folder / "copies"
+    for prefix, copy in (("https://examplestore.blob.core.windows.net/datasets", "datasets"),
+                         ("azureml:picture-example", "pictures")):
+        result = service.cli("data", "map", prefix, folder / "copies" / copy)
+        assert result.returncode == 0, result.stderr
+    yield service
+    service.stop()
+
+
+def run(site, name, seconds=300):
+    """Runs azure_jobs/NAME/job.yml to its end, which is Completed; the job, and what `tutti run` said on standard error."""
+    result = site.cli("run", site.jobs / name / "job.yml", "-o", "json", timeout=seconds)
+    assert result.returncode == 0, (result.stdout, result.stderr)
+    return json.loads(result.stdout), result.stderr
+
+
+def file(site, job, path):
+    with site.request(f"/v1/jobs/{job['id']}/files/{path}") as response:
+        return response.read().decode()
+
+
+def test_hello_world(site):
+    job, remarks = run(site, "hello")
+    assert site.log_text(job["id"], 0) == f"hello from {job['id']} in hello-trials\n"
+    assert job["tags"] == {"hello": "world"} and "warning" not in remarks
+
+
+def test_literal_inputs_and_variables(site):
+    job, _ = run(site, "literals")
+    assert site.log_text(job["id"], 0) == "two words 42 0.50 True\nhello two words\n"
+
+
+def test_scikit_learn_on_a_blob_that_has_a_local_copy(site):
+    job, remarks = run(site, "flowers_file")
+    assert site.log_text(job["id"], 0).startswith("accuracy ")
+    assert file(site, job, "outputs/accuracy.txt") and file(site, job, "logs/main.log") == "trained\n"
+    assert "warning" not in remarks
+
+
+def test_a_folder_of_blobs(site):
+    job, _ = run(site, "flowers_folder")
+    assert site.log_text(job["id"], 0) == "flowers.csv\nlength,width,species\n"
+
+
+def test_data_by_name_and_by_datastore(site):
+    (site.copies / "people").is_dir()
+    job, _ = run(site, "data_asset")
+    assert site.log_text(job["id"], 0) == "cat.jpg\npaths: []\n"
+
+
+def test_outputs_of_every_type(site):
+    job, remarks = run(site, "outputs")
+    assert file(site, job, "outputs/folder_output/hello.txt") == "hello world\n"
+    assert file(site, job, "outputs/file_output/result.txt") == "one file\n"
+    assert "flavors" in file(site, job, "outputs/model_output/MLmodel")
+    assert '"path" has no effect' in remarks
+
+
+def test_a_conda_file_on_two_nodes(site):
+    job, _ = run(site, "conda")
+    assert [site.log_text(job["id"], rank) for rank in (0, 1)] == ["hello rank 0 of 2 nodes\n", "hello rank 1 of 2 nodes\n"]
+    assert file(site, job, "outputs/output_folder/part-1.txt") == "['flowers.csv']\n"
+
+
+def test_a_docker_context(site):
+    job, _ = run(site, "docker_context")
+    assert site.log_text(job["id"], 0) == "hello image\n"
+
+
+def test_an_environment_in_a_file(site):
+    job, _ = run(site, "environment_file")
+    assert site.log_text(job["id"], 0) == "INFO 0/1 hello measure\n"
+
+
+def test_pip_in_the_command_changes_only_this_jobs_environment(site):
+    for _ in range(2):
+        job, _ = run(site, "pip_in_command")
+        assert site.log_text(job["id"], 0) == "hello pip\n"
+    shared = list((site.home / "environments").glob("*/lib/python3*/site-packages"))
+    plain = [path for path in shared if not (path / "sklearn").exists()]
+    assert any(not (path / "tutti_greeter.py").exists() for path in plain)
+
+
+def test_tensorflow_workers(site):
+    job, _ = run(site, "tensorflow")
+    assert [site.log_text(job["id"], rank) for rank in (0, 1)] == [
+        f"worker {rank} of 2 ['--epochs', '1', '--model-dir', 'outputs/keras-model']\n" for rank in (0, 1)]
+    assert file(site, job, "outputs/keras-model/saved") == ""
+
+
+def test_what_has_no_effect_is_said_and_the_rest_runs(site):
+    job, remarks = run(site, "per_process")
+    assert sorted(site.log_text(job["id"], rank) for rank in range(4)) == ["0 0 0 4\n", "1 1 0 4\n", "2 0 1 4\n", "3 1 1 4\n"]
+    for key in ("instance_type", "shm_size", "job_tier", "identity", "services"):
+        assert f'"{key}" has no effect' in remarks
+    assert job["priority"] == "high"
+
+
+def test_optional_inputs(site):
+    job, _ = run(site, "optional")
+    assert site.log_text(job["id"], 0) == "train --depth 3 --kind plain\n"
+
+
+def test_code_from_git(site, tmp_path):
+    repository = tmp_path / "project"
+    (repository / "train").mkdir(parents=True)
+    (repository / "train/main.py").write_text("print('from git')\n")
+    for command in (["init", "-q", "-b", "main"], ["add", "."],
+                    ["-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-q", "-m", "x"]):
+        subprocess.run(["git", *command], cwd=repository, check=True)
+    job = tmp_path / "job.yml"
+    job.write_text(f"code: git+file://{repository}@main#subdirectory=train\ncommand: python3 main.py\nenvironment: host\n")
+    result = site.cli("run", job)
+    assert result.returncode == 0 and "[0] from git" in result.stdout, (result.stdout, result.stderr)
+    job.write_text(job.read_text().replace("main.py", "gone.py"))
+    assert 'job.yml:2: the command runs "gone.py"' in site.cli("run", job).stderr
+
+
+def test_data_that_is_not_here_is_refused_with_the_command_that_mends_it(site, tmp_path):
+    job = tmp_path / "job.yml"
+    job.write_text("command: cat ${{inputs.x}}\ninputs:\n  x:\n    type: uri_file\n    path: https://elsewhere.example/sets/x.csv\n")
+    result = site.cli("run", job)
+    assert result.returncode == 2
+    assert "job.yml:5" in result.stderr and "tutti data map https://elsewhere.example/sets FOLDER" in result.stderr
+    (tmp_path / "x.csv").write_text("1\n")
+    assert site.cli("data", "map", "https://elsewhere.example/sets", tmp_path).returncode == 0
+    assert "https://elsewhere.example/sets" in site.cli("data", "list").stdout
+    assert site.cli("run", job).returncode == 0
+    assert site.cli("data", "unmap", "https://elsewhere.example/sets").returncode == 0
+    assert site.cli("run", job).returncode == 2
+
+
+def test_a_package_that_cannot_be_had_is_named_with_its_line(site, tmp_path):
+    (tmp_path / "conda.yaml").write_text("dependencies:\n  - pip:\n    - tutti_greeter==9.9\n")
+    job = tmp_path / "job.yml"
+    job.write_text("command: echo x\nenvironment:\n  image: python\n  conda_file: conda.yaml\n")
+    result = site.cli("run", job)
+    assert result.returncode == 1
+    assert "conda.yaml:3: tutti_greeter==9.9 cannot be had" in result.stdout, result.stdout
+    (tmp_path / "conda.yaml").write_text("dependencies:\n  - r-base\n")
+    result = site.cli("run", job)
+    assert result.returncode == 2 and 'conda.yaml:2: "r-base" cannot be had' in result.stderr
