@@ -122,6 +122,12 @@ def joins():
         equal(hvd.allreduce(torch.ones(2), op=hvd.Sum, name="beside a joined rank"), [1, 1])
     assert hvd.join() == 0
     hvd.barrier()
+    for first in range(2):  # what has no name goes on after ranks that did not call
+        if hvd.rank() != first:
+            hvd.allreduce(torch.ones(2))
+            hvd.barrier()
+        assert hvd.join() == 1 - first
+        equal(hvd.allreduce(torch.ones(2), op=hvd.Sum), [2, 2])
 
 
 def polls():

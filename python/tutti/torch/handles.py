@@ -15,8 +15,10 @@ from tutti.comm import session
 from tutti.torch import memory
 
 _PREFIX = {comm.ALL_REDUCE: "allreduce", comm.ALL_GATHER: "allgather", comm.BROADCAST: "broadcast",
-           comm.ALL_TO_ALL: "alltoall", comm.REDUCE_SCATTER: "reducescatter"}
+           comm.ALL_TO_ALL: "alltoall", comm.REDUCE_SCATTER: "reducescatter",
+           comm.BARRIER: "barrier"}
 _unnamed = collections.defaultdict(itertools.count)
+_joins = collections.Counter()  # by session
 _submitter = None
 _lock = threading.Lock()
 
@@ -24,9 +26,12 @@ _lock = threading.Lock()
 def _full_name(kind, name, process_set_id):
     """Named apart from other collectives' tensors; numbered, when it has no name, by the order of
     such calls in its process set, which is the same on all its ranks. A session begins anew, since
-    newcomers of an elastic group do."""
+    newcomers of an elastic group do, and so does what comes after a join, since ranks that had
+    joined did not call."""
     if not name:
-        name = f"noname.{next(_unnamed[session.current().handle, kind, process_set_id])}"
+        current = session.current().handle
+        joins = _joins[current]
+        name = f"noname.{joins}.{next(_unnamed[current, joins, kind, process_set_id])}"
     return f"{_PREFIX[kind]}.{name}"
 
 
@@ -172,9 +177,12 @@ def join(device=-1):
     del device  # Horovod's: where it makes its zeros
     operation = comm.submit(comm.JOIN)
     operation.wait()
+    _joins[session.current().handle] += 1
     return operation.value()
 
 
 def barrier(process_set=comm.global_process_set):
     """Waits until all ranks of the set have come here."""
-    comm.submit(comm.BARRIER, process_set=process_set.process_set_id).wait()
+    process_set_id = process_set.process_set_id
+    comm.submit(comm.BARRIER, _full_name(comm.BARRIER, None, process_set_id),
+                process_set=process_set_id).wait()
