@@ -14,6 +14,16 @@ namespace {
 
 constexpr size_t kMostCharacters = 300;
 
+// PyTorch begins the lines of an exception with "[rank0]: ".
+absl::string_view WithoutRank(absl::string_view line) {
+  absl::string_view rest = line;
+  if (!absl::ConsumePrefix(&rest, "[rank")) return line;
+  while (!rest.empty() && absl::ascii_isdigit(static_cast<unsigned char>(rest[0]))) {
+    rest.remove_prefix(1);
+  }
+  return absl::ConsumePrefix(&rest, "]: ") ? rest : line;
+}
+
 // Without terminal colours, and only the last state of a line that was drawn over (progress bars).
 std::string Plain(absl::string_view line) {
   line = absl::StripTrailingAsciiWhitespace(line);
@@ -29,7 +39,7 @@ std::string Plain(absl::string_view line) {
       plain += line[i];
     }
   }
-  return plain;
+  return std::string(WithoutRank(plain));
 }
 
 // How many bytes a UTF-8 character that begins here has; 0 if it is none.
@@ -73,17 +83,32 @@ bool LooksLikeException(absl::string_view line) {
   return is_name && absl::ascii_isupper(static_cast<unsigned char>(last.empty() ? 'x' : last[0]));
 }
 
-// The exception under the last "Traceback (most recent call last):".
+// What a starter of processes ends with when one of them has failed: torchrun, accelerate, mpirun's
+// wrappers. The process's own exception, printed before, says why.
+bool IsOfAStarter(absl::string_view exception) {
+  return absl::StrContains(exception, "ChildFailedError") ||
+         absl::StartsWith(exception, "subprocess.CalledProcessError");
+}
+
+// The exception under a "Traceback (most recent call last):": the last that is no starter's, else
+// the last.
 std::string PythonException(const std::vector<std::string>& lines) {
-  const auto traceback = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& line) {
-    return absl::StrContains(line, "Traceback (most recent call last):");
-  });
-  for (auto line = traceback.base(); line != lines.end() && traceback != lines.rend(); ++line) {
-    if (absl::StartsWith(*line, " ") || !LooksLikeException(*line)) continue;
+  std::string starters;
+  auto end = lines.end();
+  while (true) {
+    const auto traceback =
+        std::find_if(std::make_reverse_iterator(end), lines.rend(), [](const std::string& line) {
+          return absl::StrContains(line, "Traceback (most recent call last):");
+        });
+    if (traceback == lines.rend()) return starters;
     // A message may go on over lines; the first says most.
-    return *line;
+    const auto line = std::find_if(traceback.base(), end, [](const std::string& candidate) {
+      return !absl::StartsWith(candidate, " ") && LooksLikeException(candidate);
+    });
+    if (line != end && !IsOfAStarter(*line)) return *line;
+    if (line != end && starters.empty()) starters = *line;
+    end = traceback.base() - 1;
   }
-  return "";
 }
 
 std::string CppException(const std::vector<std::string>& lines) {

@@ -46,5 +46,20 @@ TEST(LastErrorTest, IsShortPlainAndValidUtf8) {
   EXPECT_LE(LastError(std::string(100000, 'x')).size(), 303u);
 }
 
+TEST(LastErrorTest, TheProcesssOwnExceptionComesBeforeItsStarters) {
+  EXPECT_EQ(LastError("[rank1]: Traceback (most recent call last):\n"
+                      "[rank1]:   File \"train.py\", line 3, in <module>\n"
+                      "[rank1]: ValueError: boom\n"
+                      "E1120 12:00:00 api.py:702] failed (exitcode: 1)\n"
+                      "Traceback (most recent call last):\n"
+                      "  File \"/bin/torchrun\", line 8, in <module>\n"
+                      "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+                      "=====\ntrain.py FAILED\n"),
+            "ValueError: boom");
+  EXPECT_EQ(LastError("Traceback (most recent call last):\n  File \"a\"\n"
+                      "subprocess.CalledProcessError: Command '['python']' returned 1.\n"),
+            "subprocess.CalledProcessError: Command '['python']' returned 1.");
+}
+
 }  // namespace
 }  // namespace tutti::launch

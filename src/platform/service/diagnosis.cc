@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "base/child_process.h"
+#include "platform/service/mends.h"
 
 namespace tutti::service {
 namespace {
@@ -65,11 +66,13 @@ std::string How(const RankExit& exit) {
   return base::ExitStatus{.code = exit.code, .signal = exit.signal}.ToString();
 }
 
-// ": ValueError: boom", where the last words can belong to the end.
+// ": ValueError: boom", where the last words can belong to the end; with the mend of what is known.
 std::string LastWords(const RankExit& exit) {
   const bool from_outside = exit.signal == 9 || exit.signal == 15;
   if (exit.last_error.empty() || from_outside) return "";
-  return absl::StrCat(": ", OneLine(exit.last_error));
+  const absl::string_view mend = MendOf(exit.last_error);
+  return absl::StrCat(": ", OneLine(exit.last_error), mend.empty() ? "" : " (", mend,
+                      mend.empty() ? "" : ")");
 }
 
 std::string MemoryShare(int64_t bytes) {

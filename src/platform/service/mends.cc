@@ -1,0 +1,62 @@
+#include "platform/service/mends.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+
+namespace tutti::service {
+namespace {
+
+struct Known {
+  absl::string_view words;  // lower case
+  absl::string_view also;   // besides; may be empty
+  absl::string_view mend;
+};
+
+constexpr absl::string_view kNoGpu = "this node has no usable GPU; use the CPU, or a node with one";
+constexpr absl::string_view kNoCudaLibrary =
+    "the environment's packages are made for CUDA and lack its libraries; take their CPU builds";
+constexpr absl::string_view kNoName =
+    "the name cannot be resolved from this node; between nodes use MASTER_ADDR, which is an "
+    "address";
+
+// The first that fits counts.
+constexpr std::array<Known, 21> kKnown = {{
+    {"no module named", "", "add the package to the job's environment"},
+    {"cannot open shared object file", "libcu", kNoCudaLibrary},
+    {"cannot open shared object file", "libnv", kNoCudaLibrary},
+    {"cannot open shared object file", "libnccl", kNoCudaLibrary},
+    {"cannot open shared object file", "", "a library that it needs is not on the node"},
+    {"found no nvidia driver", "", kNoGpu},
+    {"not compiled with cuda", "", kNoGpu},
+    {"no cuda gpus are available", "", kNoGpu},
+    {"no kernel image is available", "", "the package was not built for this GPU"},
+    {"cuda out of memory", "", "the GPU's memory is full; take a smaller batch per process"},
+    {"outofmemoryerror", "", "the memory is full; take a smaller batch per process"},
+    {"address already in use", "",
+     "another process has the port; take MASTER_PORT, which was free, or port 0"},
+    {"name or service not known", "", kNoName},
+    {"temporary failure in name resolution", "", kNoName},
+    {"could not resolve host", "", kNoName},
+    {"failed to resolve", "", kNoName},
+    {"getaddrinfo", "", kNoName},
+    {"no space left on device", "", "the node's disk, or /dev/shm, is full"},
+    {"command not found", "", "the program is not in the job's environment"},
+    {"permission denied", "", "the job runs as the user of the service, which may not"},
+    {"too many open files", "", "raise the limit of open files for the service"},
+}};
+
+}  // namespace
+
+absl::string_view MendOf(absl::string_view last_error) {
+  const std::string lower = absl::AsciiStrToLower(last_error);
+  const auto known = std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& entry) {
+    return absl::StrContains(lower, entry.words) && absl::StrContains(lower, entry.also);
+  });
+  return known == kKnown.end() ? "" : known->mend;
+}
+
+}  // namespace tutti::service
