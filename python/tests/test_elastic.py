@@ -210,3 +210,10 @@ def test_what_rank_0_has_replaces_what_others_have():
     state = elastic.ObjectState(lambda obj: {"epoch": 9}, lambda: 1, epoch=3)
     state.sync()
     assert state.epoch == 9
+
+
+def test_a_program_that_knows_nothing_of_elastic_training_runs_too(start):  # noqa: F811
+    run = start("-np", 2, "--min-np", 1, "-H", "localhost:1,127.0.0.2:1",
+                command=["sh", "-c", "[ $RANK = 0 ] || sleep 0.5; echo end of $RANK"])
+    assert run.end() == 0, run.text()
+    assert len(run.find(r"end of \d")) == 2

@@ -110,6 +110,16 @@ def test_every_rank_gets_its_variables_and_its_lines_a_prefix():
     assert len({own["TUTTI_JOB_TOKEN"] for own in shown.values()}) == 1
 
 
+def test_an_interface_chooses_the_addresses():
+    result = run("-np", 1, "--network-interface", "nosuch0,lo", sys.executable, "-c", SHOW)
+    assert result.returncode == 0, result.err
+    own = json.loads(result.out.split(":", 1)[1])
+    assert own["MASTER_ADDR"] == "127.0.0.1" and own["TUTTI_NETWORK_INTERFACES"] == "nosuch0,lo"
+    assert "TUTTI_NODE_ADDRESS" not in own
+    result = run("-np", 1, "--network-interface", "nosuch0", "true")
+    assert result.returncode == 1 and "no network interface nosuch0" in result.err
+
+
 def test_a_rank_that_fails_ends_the_others_and_is_named(tmp_path):
     began = time.monotonic()
     result = run("-np", 3, "-H", "localhost:1,127.0.0.2:2", "sh", "-c",

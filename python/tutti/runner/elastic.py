@@ -162,12 +162,11 @@ class Driver:
 
     async def _decide(self):
         if self._finished:
-            still = [label for label in self.workers if str(label) in self._joined]
+            still = [label for label in self.workers if self._takes_part(label)]
             return None if still else (self._late[0].code if self._late else 0)
         if self._generation is None and self._failed:
             return await self._begin_again()
-        if self._generation is not None and not any(
-                str(label) in self._joined for label in self.workers):
+        if self._generation is not None and not any(map(self._takes_part, self.workers)):
             first = self._failed[0]
             say(f"no worker is left; the first to fail was worker {first.label} on {first.host}, "
                 f"with {first.how_it_ended()}")
@@ -179,6 +178,11 @@ class Driver:
         self._ask_to_leave()
         await self._start_newcomers()
         return self._give_up_when_short()
+
+    def _takes_part(self, label):
+        """Newcomers do when they are in the group; of a program that knows nothing of elastic training
+        all do."""
+        return self._generation is None or str(label) in self._joined
 
     async def _await_slots(self, stop):
         deadline = time.monotonic() + self._settings.elastic_timeout
