@@ -1,4 +1,5 @@
 """Nodes on one machine: a network namespace each, joined by a bridge in another, their links shaped if asked for."""
+import contextlib
 import os
 import signal
 import socket
@@ -76,7 +77,8 @@ class Network:
         for name in [*self.names, self.switch]:
             found = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True)
             for pid in found.stdout.split():
-                os.kill(int(pid), signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # has ended meanwhile
+                    os.kill(int(pid), signal.SIGKILL)
             subprocess.run(["ip", "netns", "del", name], capture_output=True)
 
 

@@ -67,11 +67,11 @@ class RankSet:
         return f":\n{text[-2000:]}" if text else ""
 
     def _ask(self, question):
-        for connection, _ in self.connections.values():
-            connection.sendall((question + "\n").encode())
         try:
+            for connection, _ in self.connections.values():
+                connection.sendall((question + "\n").encode())
             answers = [lines.readline().strip() for _, lines in self.connections.values()]
-        except TimeoutError:
+        except OSError:  # a rank is late, or gone
             answers = [""]
         if not all(answers):
             raise Broken(self, f"a rank failed at \"{question}\"{self._log()}")
