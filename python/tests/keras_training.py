@@ -47,8 +47,9 @@ def fits():
         optimizer = hvd.DistributedOptimizer(getattr(keras.optimizers, kind)(0.05))
         assert type(optimizer).__name__ == kind
         model = model_of(optimizer, metrics=["mae"])
-        history = model.fit(inputs, targets, batch_size=4, epochs=6, shuffle=False, verbose=0, callbacks=[
-            hvd.callbacks.BroadcastGlobalVariablesCallback(1), hvd.callbacks.MetricAverageCallback()])
+        history = model.fit(inputs, targets, batch_size=4, epochs=6, shuffle=False, verbose=0,
+                            callbacks=[hvd.callbacks.BroadcastGlobalVariablesCallback(1),
+                                       hvd.callbacks.MetricAverageCallback()])
         same_on_all_ranks(model.get_weights())
         same_on_all_ranks([history.history["loss"], history.history["mae"]])
         assert history.history["loss"][-1] < history.history["loss"][0]
@@ -57,7 +58,8 @@ def fits():
 def equals_one_process():
     """Steps on halves of a batch are those of one process on the whole."""
     generator = np.random.RandomState(2)
-    inputs, targets = generator.rand(8, 4).astype(np.float32), generator.rand(8, 1).astype(np.float32)
+    inputs = generator.rand(8, 4).astype(np.float32)
+    targets = generator.rand(8, 1).astype(np.float32)
     plain = model_of(keras.optimizers.SGD(0.1, momentum=0.9))
     shared = model_of(hvd.DistributedOptimizer(keras.optimizers.SGD(0.1, momentum=0.9)))
     start = [generator.rand(*weight.shape) for weight in plain.get_weights()]
@@ -80,7 +82,8 @@ def steps_after_several_passes():
         x = np.array([[hvd.rank() + 1.0]])  # is the gradient: 1.5 in the mean
         for number in range(1, 6):
             model.train_on_batch(x, x)
-            np.testing.assert_allclose(model.get_weights()[0], [[10 - 3 / divisor * (number // 2)]], rtol=1e-6)
+            np.testing.assert_allclose(model.get_weights()[0], [[10 - 3 / divisor * (number // 2)]],
+                                       rtol=1e-6)
             assert int(optimizer.iterations) == number
         assert int(optimizer._agg_helper.counter) == 1
 
@@ -102,9 +105,11 @@ def local_layers():
 
 
 def sparse_gradients():
-    for options in ({}, {"sparse_as_dense": True}, {"sparse_as_dense": True, "backward_passes_per_step": 2}):
+    for options in ({}, {"sparse_as_dense": True},
+                    {"sparse_as_dense": True, "backward_passes_per_step": 2}):
         model = keras.Sequential([keras.layers.Embedding(6, 2)])
-        model.compile(loss="mse", optimizer=hvd.DistributedOptimizer(keras.optimizers.Adam(0.1), **options))
+        model.compile(loss="mse", optimizer=hvd.DistributedOptimizer(keras.optimizers.Adam(0.1),
+                                                                     **options))
         ids = np.array([[0, 1], [hvd.rank() + 2, 5]])
         model.train_on_batch(ids, np.zeros([2, 2, 2], np.float32))
         hvd_broadcast(model)
@@ -127,9 +132,11 @@ def schedules():
             seen.append(float(np.asarray(self.model.optimizer.learning_rate)))
     optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(0.01, momentum=0.0))
     model = model_of(optimizer)
-    history = model.fit(inputs, targets, batch_size=4, epochs=4, verbose=0, callbacks=[
-        hvd.callbacks.LearningRateWarmupCallback(initial_lr=0.01, warmup_epochs=2, verbose=1),
-        hvd.callbacks.LearningRateScheduleCallback(initial_lr=0.01, multiplier=0.1, start_epoch=2), Watch()])
+    rises = hvd.callbacks.LearningRateWarmupCallback(initial_lr=0.01, warmup_epochs=2, verbose=1)
+    falls = hvd.callbacks.LearningRateScheduleCallback(initial_lr=0.01, multiplier=0.1,
+                                                       start_epoch=2)
+    history = model.fit(inputs, targets, batch_size=4, epochs=4, verbose=0,
+                        callbacks=[rises, falls, Watch()])
     warm = [0.005 * (1 + (step + 1) / 8) for step in range(8)]
     np.testing.assert_allclose(seen, warm + [0.01] * 4 + [0.001] * 4, rtol=1e-5)
     np.testing.assert_allclose(history.history["lr"], [0.0075, 0.01, 0.01, 0.001], rtol=1e-5)
@@ -162,7 +169,8 @@ def loads_models():
             loaded = hvd.load_model(path, **options)
             if not options:
                 assert type(keras.models.load_model(path).optimizer) is kind
-        assert hasattr(loaded.optimizer, "register_local_var") and type(loaded.optimizer).__name__ == kind.__name__
+        assert hasattr(loaded.optimizer, "register_local_var")
+        assert type(loaded.optimizer).__name__ == kind.__name__
         assert len(loaded.optimizer.variables()) == len(model.optimizer.variables())
         for one, other in zip(loaded.optimizer.variables(), model.optimizer.variables()):
             np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-6)
@@ -219,7 +227,9 @@ def standalone_keras():
     import tutti.keras as hvd_keras
     inputs, targets = data()
     model = standalone.Sequential([standalone.layers.Dense(1)])
-    model.compile(loss="mse", optimizer=hvd_keras.DistributedOptimizer(standalone.optimizers.SGD(0.1)))
-    model.fit(inputs, targets, verbose=0, callbacks=[hvd_keras.callbacks.BroadcastGlobalVariablesCallback(0),
-                                                     hvd_keras.callbacks.MetricAverageCallback()])
+    model.compile(loss="mse",
+                  optimizer=hvd_keras.DistributedOptimizer(standalone.optimizers.SGD(0.1)))
+    model.fit(inputs, targets, verbose=0,
+              callbacks=[hvd_keras.callbacks.BroadcastGlobalVariablesCallback(0),
+                         hvd_keras.callbacks.MetricAverageCallback()])
     same_on_all_ranks(model.get_weights())

@@ -24,8 +24,9 @@ def tape_means():
     """With factors, compression, groups and numbers for names the mean is the mean."""
     first, second = tf.Variable([1.0, 2.0]), tf.Variable(3.0)
     unused = tf.Variable(1.0)
-    for options in [{}, {"gradient_predivide_factor": 2.0}, {"compression": hvd.Compression.fp16}, {"groups": 1},
-                    {"groups": 5}, {"groups": [[second], [first]]}, {"groups": [[first]]}]:
+    for options in [{}, {"gradient_predivide_factor": 2.0}, {"compression": hvd.Compression.fp16},
+                    {"groups": 1}, {"groups": 5}, {"groups": [[second], [first]]},
+                    {"groups": [[first]]}]:
         for generic in (False, True):
             def gradients():
                 with tf.GradientTape() as tape:
@@ -57,7 +58,10 @@ def tape_of_sparse_gradients():
         return tape.gradient(loss, [table])[0]
     for as_dense in (False, True):
         assert isinstance(gradient(as_dense), tf.IndexedSlices) != as_dense
-        for run in in_eager_mode_and_traced(lambda as_dense=as_dense: tf.convert_to_tensor(gradient(as_dense))):
+
+        def dense(as_dense=as_dense):
+            return tf.convert_to_tensor(gradient(as_dense))
+        for run in in_eager_mode_and_traced(dense):
             close(run(), [[0.5, 0.5], [0.5, 0.5], [0, 0], [1, 1]])
 
 
@@ -71,7 +75,8 @@ def partial_tape():
         def pairs():
             with tf.GradientTape() as tape:
                 loss = tf.reduce_sum(own(dense(x)))
-            tape = hvd.PartialDistributedGradientTape(tape, local_layers=own, scale_local_gradients=scale)
+            tape = hvd.PartialDistributedGradientTape(tape, local_layers=own,
+                                                      scale_local_gradients=scale)
             return tape.get_local_and_global_gradients(loss, sources)
         local, shared = pairs()
         close(local[0][1], [[expected]])
@@ -108,13 +113,15 @@ def legacy_optimizer_of_several_passes():
                 tf.compat.v1.train.GradientDescentOptimizer(1.0), backward_passes_per_step=2,
                 average_aggregated_gradients=average)
             step = optimizer.minimize(variable * (hvd.rank() + 1.0), global_step=steps)
-            session.run([tf.compat.v1.global_variables_initializer(), tf.compat.v1.local_variables_initializer()])
+            session.run([tf.compat.v1.global_variables_initializer(),
+                         tf.compat.v1.local_variables_initializer()])
             for number in range(1, 6):
                 session.run(step)
                 close(session.run(variable), [10 - rate * (number // 2)])
                 assert session.run(steps) == number
     with raises(ValueError, "graph"):
-        hvd.DistributedOptimizer(tf.compat.v1.train.GradientDescentOptimizer(1.0), backward_passes_per_step=2)
+        hvd.DistributedOptimizer(tf.compat.v1.train.GradientDescentOptimizer(1.0),
+                                 backward_passes_per_step=2)
 
 
 def adasum_optimizer():
@@ -124,8 +131,8 @@ def adasum_optimizer():
             angles = tf.compat.v1.get_variable("angles", initializer=[1.0, 1.0])
             equal = tf.compat.v1.get_variable("equal", initializer=[1.0])
             direction = [1.0, 0.0] if hvd.rank() == 0 else [0.0, 1.0]
-            optimizer = hvd.DistributedOptimizer(tf.compat.v1.train.GradientDescentOptimizer(0.25), op=hvd.Adasum,
-                                                 backward_passes_per_step=passes)
+            optimizer = hvd.DistributedOptimizer(tf.compat.v1.train.GradientDescentOptimizer(0.25),
+                                                 op=hvd.Adasum, backward_passes_per_step=passes)
             step = optimizer.minimize(tf.reduce_sum(angles * direction) + equal)
             session.run(tf.compat.v1.global_variables_initializer())
             for _ in range(2):
@@ -135,7 +142,8 @@ def adasum_optimizer():
     with raises(ValueError, "Adasum"):
         hvd.DistributedOptimizer(tf.keras.optimizers.SGD(), op=hvd.Adasum)
     with raises(ValueError, "Average only"):
-        hvd.DistributedOptimizer(tf.keras.optimizers.SGD(), op=hvd.Sum, gradient_predivide_factor=2.0)
+        hvd.DistributedOptimizer(tf.keras.optimizers.SGD(), op=hvd.Sum,
+                                 gradient_predivide_factor=2.0)
 
 
 def batch_norm():
@@ -163,7 +171,8 @@ def batch_norm():
 def equals_one_process():
     """Ten steps of a small network on two ranks' halves are those of one process on the whole."""
     generator = np.random.RandomState(5)
-    inputs, targets = generator.rand(8, 4).astype(np.float32), generator.rand(8, 1).astype(np.float32)
+    inputs = generator.rand(8, 4).astype(np.float32)
+    targets = generator.rand(8, 1).astype(np.float32)
     start = [generator.rand(4, 3).astype(np.float32), generator.rand(3, 1).astype(np.float32)]
 
     def trained(x, y, distribute):

@@ -1,1 +1,1 @@
-"""What tutti.keras and tutti.tensorflow.keras have in common: for Keras 2 (tf_keras) and Keras 3."""
+"""Common to tutti.keras and tutti.tensorflow.keras: for Keras 2 (tf_keras) and Keras 3."""

@@ -6,17 +6,13 @@ import numpy as np
 import tensorflow as tf
 
 import tutti.tensorflow as hvd
+from tutti._keras.optimizer import variables_of
 from tutti.tensorflow.util import identity_of
 
 
 def _number(value):
     """Of a variable, tensor or number."""
     return float(value.numpy()) if hasattr(value, "numpy") else float(value)
-
-
-def _variables(optimizer):
-    variables = optimizer.variables
-    return list(variables() if callable(variables) else variables)
 
 
 class BroadcastGlobalVariablesCallback:
@@ -46,15 +42,17 @@ class BroadcastGlobalVariablesCallback:
     def on_batch_end(self, batch, logs=None):
         if self.broadcast_done:
             return
-        weights = [weight for weight in self.model.weights if identity_of(weight) not in self._local]
+        weights = [weight for weight in self.model.weights
+                   if identity_of(weight) not in self._local]
         with tf.device(self.device):
-            hvd.broadcast_variables(weights + _variables(self.model.optimizer), root_rank=self.root_rank)
+            hvd.broadcast_variables(weights + variables_of(self.model.optimizer),
+                                    root_rank=self.root_rank)
         self.broadcast_done = True
 
 
 class MetricAverageCallback:
-    """At the end of an epoch makes its metrics the means over all ranks, for the callbacks that come
-    after it in the list (ReduceLROnPlateau, TensorBoard, ModelCheckpoint)."""
+    """At the end of an epoch makes its metrics the means over all ranks, for the callbacks that
+    come after it in the list (ReduceLROnPlateau, TensorBoard, ModelCheckpoint)."""
 
     def __init__(self, device=""):
         """device: where it runs."""
@@ -78,7 +76,8 @@ class LearningRateScheduleCallback:
                  momentum_correction=True, steps_per_epoch=None):
         """initial_lr: what is multiplied.
         multiplier: a function of the epoch (a whole number if staircase, else with the fraction of
-            batches that are done), or a number, of which every epoch from start_epoch on is a power.
+            batches that are done), or a number, which is taken to the power of the epochs since
+            start_epoch.
         staircase: set once an epoch, and not at every batch.
         momentum_correction: at a change scales a momentum that is a variable with the rate, for one
             batch (Goyal et al., "Accurate, large minibatch SGD", 2017, 2.1).
@@ -89,7 +88,9 @@ class LearningRateScheduleCallback:
         if initial_lr is None:
             raise ValueError("initial_lr is needed")
         self.initial_lr = initial_lr
-        self.multiplier = multiplier if callable(multiplier) else lambda epoch: multiplier ** (epoch - start_epoch)
+        self.multiplier = multiplier
+        if not callable(multiplier):
+            self.multiplier = lambda epoch: multiplier ** (epoch - start_epoch)
         self.start_epoch, self.end_epoch = start_epoch, end_epoch
         self.staircase = staircase
         self.momentum_correction = momentum_correction
@@ -101,7 +102,8 @@ class LearningRateScheduleCallback:
         if not self.staircase and not self.steps_per_epoch:
             self.steps_per_epoch = self.params.get("steps")
             if not self.steps_per_epoch:
-                raise ValueError(f"{type(self).__name__} needs steps_per_epoch, which fit does not say")
+                raise ValueError(f"{type(self).__name__} needs steps_per_epoch, which fit does not "
+                                 "say")
 
     def on_epoch_begin(self, epoch, logs=None):
         self.current_epoch = epoch
@@ -149,13 +151,15 @@ class LearningRateWarmupCallback(LearningRateScheduleCallback):
         lr(epoch) = initial_lr / size * (epoch * (size - 1) / warmup_epochs + 1)
     """
 
-    def __init__(self, initial_lr, warmup_epochs=5, momentum_correction=True, steps_per_epoch=None, verbose=0):
+    def __init__(self, initial_lr, warmup_epochs=5, momentum_correction=True, steps_per_epoch=None,
+                 verbose=0):
         """initial_lr: what is reached. verbose: above 0, rank 0 says so. Others: as of
         LearningRateScheduleCallback."""
         def multiplier(epoch):
-            epoch += 1.0 / self.steps_per_epoch  # of the batch that begins: whole at an epoch's last
+            epoch += 1.0 / self.steps_per_epoch  # whole at an epoch's last batch
             return (epoch * (hvd.size() - 1) / warmup_epochs + 1) / hvd.size()
-        super().__init__(initial_lr, multiplier, 0, warmup_epochs, False, momentum_correction, steps_per_epoch)
+        super().__init__(initial_lr, multiplier, 0, warmup_epochs, False, momentum_correction,
+                         steps_per_epoch)
         self.verbose = verbose
 
     def on_epoch_end(self, epoch, logs=None):
@@ -168,8 +172,9 @@ class LearningRateWarmupCallback(LearningRateScheduleCallback):
 class BestModelCheckpoint:
     """ModelCheckpoint that saves the best model only; `filepath` is set before training."""
 
-    def __init__(self, monitor="val_loss", verbose=0, save_weights_only=False, mode="auto", save_freq="epoch",
-                 filepath=None):
+    def __init__(self, monitor="val_loss", verbose=0, save_weights_only=False, mode="auto",
+                 save_freq="epoch", filepath=None):
         placeholder = "best.weights.h5" if save_weights_only else "best.keras"
-        super().__init__(filepath=filepath or placeholder, monitor=monitor, verbose=verbose, save_best_only=True,
-                         save_weights_only=save_weights_only, mode=mode, save_freq=save_freq)
+        super().__init__(filepath=filepath or placeholder, monitor=monitor, verbose=verbose,
+                         save_best_only=True, save_weights_only=save_weights_only, mode=mode,
+                         save_freq=save_freq)

@@ -30,11 +30,13 @@ def _teach_variables(optimizer_class):
 def _teach_lr(optimizer_class):
     def set_rate(self, value):
         self.learning_rate = value
-    optimizer_class.lr = property(lambda self: self.learning_rate, set_rate, doc="The learning rate.")
+    optimizer_class.lr = property(lambda self: self.learning_rate, set_rate,
+                                  doc="The learning rate.")
 
 
 def _distributes(optimizer):
-    return isinstance(optimizer, Distributed) or isinstance(getattr(optimizer, "inner_optimizer", None), Distributed)
+    inner = getattr(optimizer, "inner_optimizer", optimizer)  # of a LossScaleOptimizer
+    return isinstance(optimizer, Distributed) or isinstance(inner, Distributed)
 
 
 def _teach_compile(model_class):
@@ -58,7 +60,8 @@ def speak_keras_2(keras=None):
     keras = tf.keras if keras is None else keras
     optimizer = keras.optimizers.Optimizer
     wanted = os.environ.get("TUTTI_KERAS_DIALECT", "1") != "0"
-    if not wanted or not hasattr(optimizer, "stateless_apply") or hasattr(optimizer, "_speaks_keras_2"):
+    is_3 = hasattr(optimizer, "stateless_apply")
+    if not wanted or not is_3 or hasattr(optimizer, "_speaks_keras_2"):
         return
     optimizer._speaks_keras_2 = True
     _teach_variables(optimizer)

@@ -8,20 +8,23 @@ from tutti.tensorflow import Average, Compression, Sum, global_process_set
 from tutti.tensorflow.gradient_reduction import checked_groups
 
 
-def DistributedOptimizer(optimizer, name=None, device_dense="", device_sparse="", compression=Compression.none,
-                         sparse_as_dense=False, gradient_predivide_factor=1.0, op=Average, num_groups=0, groups=None,
+def DistributedOptimizer(optimizer, name=None, device_dense="", device_sparse="",
+                         compression=Compression.none, sparse_as_dense=False,
+                         gradient_predivide_factor=1.0, op=Average, num_groups=0, groups=None,
                          process_set=global_process_set, backward_passes_per_step=1,
-                         average_aggregated_gradients=False, scale_local_gradients=True, local_layers=None):
+                         average_aggregated_gradients=False, scale_local_gradients=True,
+                         local_layers=None):
     """An optimizer of Keras that steps by the gradients of all ranks: a new one, configured as
     `optimizer`. The arguments are those of tutti.tensorflow.DistributedOptimizer. ValueError: op is
     neither Average nor Sum, or the arguments make no sense together."""
     if op not in (Average, Sum):
         raise ValueError("op is Average or Sum, with optimizers of Keras")
     groups = checked_groups(groups, num_groups, op, gradient_predivide_factor)
-    return distributed(optimizer, name=name, op=op, device_dense=device_dense, device_sparse=device_sparse,
-                       compression=compression, sparse_as_dense=sparse_as_dense,
-                       gradient_predivide_factor=gradient_predivide_factor, groups=groups, process_set=process_set,
-                       backward_passes_per_step=backward_passes_per_step,
+    return distributed(optimizer, name=name, op=op, device_dense=device_dense,
+                       device_sparse=device_sparse, compression=compression,
+                       sparse_as_dense=sparse_as_dense,
+                       gradient_predivide_factor=gradient_predivide_factor, groups=groups,
+                       process_set=process_set, backward_passes_per_step=backward_passes_per_step,
                        average_aggregated_gradients=average_aggregated_gradients,
                        scale_local_gradients=scale_local_gradients, local_layers=local_layers)
 
@@ -49,8 +52,9 @@ def allreduce(value, name=None, average=None, prescale_factor=1.0, postscale_fac
               compression=Compression.none):
     """The reduction of a number, array or tensor, of the same shape on all ranks. Arguments as of
     tutti.tensorflow.allreduce."""
-    return _value(hvd.allreduce(tf.constant(value), average=average, prescale_factor=prescale_factor,
-                                postscale_factor=postscale_factor, op=op, compression=compression, name=name))
+    return _value(hvd.allreduce(tf.constant(value), average=average,
+                                prescale_factor=prescale_factor, postscale_factor=postscale_factor,
+                                op=op, compression=compression, name=name))
 
 
 def allgather(value, name=None):
@@ -70,8 +74,8 @@ def reducescatter(value, name=None, op=Average):
 
 def loader(keras):
     """load_model for this module (keras, tf.keras)."""
-    def load_model(filepath, custom_optimizers=None, custom_objects=None, compression=Compression.none,
-                   legacy_opts=False):
+    def load_model(filepath, custom_optimizers=None, custom_objects=None,
+                   compression=Compression.none, legacy_opts=False):
         """A saved model of Keras, whose optimizer is a DistributedOptimizer with the state it had.
 
         filepath: what keras.models.load_model takes.

@@ -1,23 +1,23 @@
 """Saved models, with their optimizers made distributed."""
-from tutti._keras.optimizer import Distributed
+from tutti._keras.optimizer import Distributed, variables_of
 
 
 def _take_over(optimizer, other, variables):
     """Gives `optimizer` the state of `other`: iterations, rates and slots, which stand in the same
     order, since they are of the same class."""
-    if hasattr(other, "get_weights") and hasattr(optimizer, "_create_all_weights"):  # Keras 2's legacy ones
+    if hasattr(optimizer, "_create_all_weights"):  # Keras 2's legacy ones
         if other.get_weights():
             optimizer._create_all_weights(variables)
             optimizer.set_weights(other.get_weights())
         return
     optimizer.build(variables)
-    its_own = optimizer.variables() if callable(optimizer.variables) else optimizer.variables
-    for mine, its in zip(its_own, other.variables() if callable(other.variables) else other.variables):
+    for mine, its in zip(variables_of(optimizer), variables_of(other)):
         mine.assign(its)
 
 
 def load(keras, filepath, wrap, custom_optimizers, custom_objects):
-    """The model at `filepath`; its optimizer is what `wrap` makes of the saved one, with its state."""
+    """The model at `filepath`; its optimizer is what `wrap` makes of the saved one, with its
+    state."""
     objects = {cls.__name__: cls for cls in custom_optimizers or ()}
     objects.update(custom_objects or {})
     model = keras.models.load_model(filepath, custom_objects=objects)

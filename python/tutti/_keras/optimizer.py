@@ -28,7 +28,8 @@ class Distributed:
         self._reduction = GradientReduction(**settings)
         self._agg_helper = None
         if passes > 1:
-            self._agg_helper = LocalGradientAggregation(passes, self._reduction, settings["sparse_as_dense"], average)
+            self._agg_helper = LocalGradientAggregation(passes, self._reduction,
+                                                        settings["sparse_as_dense"], average)
 
     def register_local_var(self, var):
         """The variable's gradient is this rank's own, divided by the ranks unless
@@ -44,7 +45,8 @@ class Distributed:
         """Applies, if all passes of this step are over."""
         if self._agg_helper is None:
             return apply()
-        return self._agg_helper.apply_gradients(apply, lambda: self.iterations.assign_add(1), gradients)
+        return self._agg_helper.apply_gradients(apply, lambda: self.iterations.assign_add(1),
+                                                gradients)
 
 
 class _Keras2(Distributed):
@@ -98,7 +100,9 @@ class _Keras3(Distributed):
 
     @as_it_is
     def apply(self, grads, trainable_variables=None):
-        variables = list(self._trainable_variables if trainable_variables is None else trainable_variables)
+        if trainable_variables is None:
+            trainable_variables = self._trainable_variables
+        variables = list(trainable_variables)
         if not self.built:
             with tf.init_scope():
                 self.build(variables)
@@ -108,19 +112,26 @@ class _Keras3(Distributed):
         return self._apply_or_skip(lambda: apply(grads, variables), grads)
 
 
+def variables_of(optimizer):
+    """Which are a property or a method."""
+    variables = optimizer.variables
+    return list(variables() if callable(variables) else variables)
+
+
 def is_of_keras_3(optimizer):
     return hasattr(type(optimizer), "stateless_apply")
 
 
-def distributed(optimizer, name=None, op=Average, backward_passes_per_step=1, average_aggregated_gradients=False,
-                local_layers=None, **reduction):
+def distributed(optimizer, name=None, op=Average, backward_passes_per_step=1,
+                average_aggregated_gradients=False, local_layers=None, **reduction):
     """A new optimizer, configured as this one (what it has learnt stays behind). Arguments as of
     tutti.tensorflow.DistributedOptimizer; local_layers: variables of these layers keep this rank's
     gradients."""
     kind = type(optimizer)
     settings = {"name": name or f"Distributed{kind.__name__}", "op": op,
                 "backward_passes_per_step": backward_passes_per_step,
-                "average_aggregated_gradients": average_aggregated_gradients, "sparse_as_dense": False, **reduction}
+                "average_aggregated_gradients": average_aggregated_gradients,
+                "sparse_as_dense": False, **reduction}
     mixin = _Keras3 if is_of_keras_3(optimizer) else _Keras2
     cls = type(kind.__name__, (mixin, kind), {"_settings": settings, "__module__": kind.__module__})
     made = cls.from_config(optimizer.get_config())

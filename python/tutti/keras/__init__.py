@@ -10,13 +10,16 @@ import importlib
 import keras
 
 from tutti._keras.dialect import speak_keras_2
-from tutti._keras.interface import (DistributedOptimizer, PartialDistributedOptimizer, allgather, allreduce, broadcast,
-                                    broadcast_global_variables, loader, reducescatter)
-from tutti.tensorflow import (Adasum, Average, Compression, Max, Min, ProcessSet, Product, Sum, add_process_set,
-                              ccl_built, cross_rank, cross_size, cuda_built, ddl_built, global_process_set, gloo_built,
-                              gloo_enabled, init, is_homogeneous, is_initialized, local_rank, local_size, mpi_built,
-                              mpi_enabled, mpi_threads_supported, nccl_built, rank, remove_process_set, rocm_built,
-                              shutdown, size, start_timeline, stop_timeline)
+from tutti._keras.interface import (DistributedOptimizer, PartialDistributedOptimizer, allgather,
+                                    allreduce, broadcast, broadcast_global_variables, loader,
+                                    reducescatter)
+from tutti.tensorflow import (Adasum, Average, Compression, Max, Min, ProcessSet, Product, Sum,
+                              add_process_set, ccl_built, cross_rank, cross_size, cuda_built,
+                              ddl_built, global_process_set, gloo_built, gloo_enabled, init,
+                              is_homogeneous, is_initialized, local_rank, local_size, mpi_built,
+                              mpi_enabled, mpi_threads_supported, nccl_built, rank,
+                              remove_process_set, rocm_built, shutdown, size, start_timeline,
+                              stop_timeline)
 from tutti.keras import callbacks
 
 if keras.backend.backend() != "tensorflow":

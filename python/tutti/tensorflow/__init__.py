@@ -11,24 +11,30 @@ import importlib
 
 from tutti.comm import HorovodInternalError, HostsUpdatedInterrupt
 from tutti.tensorflow.compression import Compression
-from tutti.tensorflow.functions import allgather_object, broadcast_object, broadcast_object_fn, broadcast_variables
+from tutti.tensorflow.functions import (allgather_object, broadcast_object, broadcast_object_fn,
+                                        broadcast_variables)
 from tutti.tensorflow.gradient_aggregation import LocalGradientAggregationHelper
 from tutti.tensorflow.gradient_tape import DistributedGradientTape, PartialDistributedGradientTape
-from tutti.tensorflow.mpi_ops import (Adasum, Average, Max, Min, ProcessSet, Product, Sum, add_process_set, allgather,
-                                      alltoall, barrier, broadcast, broadcast_, ccl_built, check_num_rank_power_of_2,
-                                      cross_rank, cross_size, cuda_built, ddl_built, global_process_set, gloo_built,
-                                      gloo_enabled, grouped_allgather, handle_average_backwards_compatibility, init,
-                                      is_homogeneous, is_initialized, join, local_rank, local_rank_op, local_size,
-                                      local_size_op, mpi_built, mpi_enabled, mpi_threads_supported, nccl_built,
-                                      process_set_included_op, rank, rank_op, remove_process_set, rocm_built,
-                                      shutdown, size, size_op, start_timeline, stop_timeline)
+from tutti.tensorflow.mpi_ops import (Adasum, Average, Max, Min, ProcessSet, Product, Sum,
+                                      add_process_set, allgather, alltoall, barrier, broadcast,
+                                      broadcast_, ccl_built, check_num_rank_power_of_2, cross_rank,
+                                      cross_size, cuda_built, ddl_built, global_process_set,
+                                      gloo_built, gloo_enabled, grouped_allgather,
+                                      handle_average_backwards_compatibility, init, is_homogeneous,
+                                      is_initialized, join, local_rank, local_rank_op, local_size,
+                                      local_size_op, mpi_built, mpi_enabled, mpi_threads_supported,
+                                      nccl_built, process_set_included_op, rank, rank_op,
+                                      remove_process_set, rocm_built, shutdown, size, size_op,
+                                      start_timeline, stop_timeline)
 from tutti.tensorflow.optimizer import (BroadcastGlobalVariablesHook, DistributedAdasumOptimizer,
                                         DistributedOptimizer, broadcast_global_variables)
-from tutti.tensorflow.reductions import allreduce, grouped_allreduce, grouped_reducescatter, reducescatter
+from tutti.tensorflow.reductions import (allreduce, grouped_allreduce, grouped_reducescatter,
+                                         reducescatter)
 from tutti.tensorflow.util import _executing_eagerly, gpu_available
 from tutti._keras.dialect import speak_keras_2
 
-_LATER = {"elastic": "elastic", "keras": "keras", "data": "data", "SyncBatchNormalization": "sync_batch_norm"}
+_LATER = {"elastic": "elastic", "keras": "keras", "data": "data",
+          "SyncBatchNormalization": "sync_batch_norm"}
 
 
 def __getattr__(name):

@@ -61,11 +61,18 @@ def _differentiable(collectives, tensors, splits):
 
 @tf.RegisterGradient("TuttiCollective")
 def _gradient_of_op(op, *upstream):
-    prescale, postscale = (nodes.double(op.get_attr(name)) for name in ("prescale_bits", "postscale_bits"))
-    collective = Collective(op.get_attr("kind"), op.get_attr("collective").decode(), op.get_attr("reduction"),
-                            op.get_attr("root"), prescale, postscale, op.get_attr("process_set"))
+    prescale, postscale = map(nodes.double, map(op.get_attr, ("prescale_bits", "postscale_bits")))
+    collective = Collective(op.get_attr("kind"), op.get_attr("collective").decode(),
+                            op.get_attr("reduction"), op.get_attr("root"), prescale, postscale,
+                            op.get_attr("process_set"))
     *inputs, _ = op.inputs
     return [*gradients.gradient(run, collective, inputs, op.outputs[-1], upstream[:-1]), None]
+
+
+def _carried(collective, tensor):
+    if collective.kind not in _MOVES or tensor.dtype not in _CARRIED_AS:
+        return tensor
+    return tf.bitcast(tensor, _CARRIED_AS[tensor.dtype])
 
 
 def run_each(collectives, tensors, splits=None):
@@ -73,8 +80,7 @@ def run_each(collectives, tensors, splits=None):
     each. Their Results, of tensors, in this order."""
     tensors = [[tf.convert_to_tensor(tensor) for tensor in its] for its in tensors]
     types = [[tensor.dtype for tensor in its] for its in tensors]
-    carried = [[tf.bitcast(tensor, _CARRIED_AS[tensor.dtype])
-                if tensor.dtype in _CARRIED_AS and collective.kind in _MOVES else tensor for tensor in its]
+    carried = [[_carried(collective, tensor) for tensor in its]
                for collective, its in zip(collectives, tensors)]
     if tf.executing_eagerly() or custom_op.load() is None:
         results = _differentiable(collectives, carried, splits)

@@ -1,8 +1,11 @@
 """The op of ops/collective.cc: compiled once for an installed TensorFlow, kept in a cache folder.
 
 The compiler runs when a graph first needs the op (some 20 seconds, once a machine), or before:
-`python -c 'import tutti.tensorflow.custom_op as op; print(op.build())'`. Where there is no compiler, or TUTTI_TENSORFLOW_OP=0 is set,
-graphs have nodes of Python instead (nodes.py), which do the same, slower. Ranks may differ in that.
+
+    python -c 'from tutti.tensorflow import custom_op; print(custom_op.build())'
+
+Where there is no compiler, or TUTTI_TENSORFLOW_OP=0 is set, graphs have nodes of Python instead
+(nodes.py), which do the same, slower. Ranks may differ in that.
 """
 import ctypes
 import fcntl
@@ -55,7 +58,8 @@ def _command(header_folder):
 def _cache_folder():
     root = os.environ.get("TUTTI_CACHE_FOLDER")
     if root is None:
-        root = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "tutti")
+        home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+        root = os.path.join(home, "tutti")
     return pathlib.Path(root)
 
 
@@ -65,8 +69,8 @@ def _compile(command, path):
         output = pathlib.Path(scratch) / path.name
         flags = [flag for flag in command if not flag.startswith(("-l", "-L", "-Wl"))]
         libraries = [flag for flag in command if flag.startswith(("-l", "-L", "-Wl"))]
-        result = subprocess.run([*flags, "-o", output, _SOURCE, *libraries], stdin=subprocess.DEVNULL,
-                                capture_output=True, text=True)
+        result = subprocess.run([*flags, "-o", output, _SOURCE, *libraries],
+                                stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if result.returncode != 0:
             raise NotBuilt(f"{command[0]} failed: {result.stderr[:2000]}")
         os.replace(output, path)
@@ -89,8 +93,8 @@ def build():
         with open(folder / f"{name}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not path.exists():
-                print(f"tutti: compiling its op for TensorFlow {tf.__version__} (once a machine) to {path}",
-                      file=sys.stderr, flush=True)
+                print(f"tutti: compiling its op for TensorFlow {tf.__version__} (once a machine) "
+                      f"to {path}", file=sys.stderr, flush=True)
                 _compile(command, path)
     except OSError as error:
         raise NotBuilt(f"{error}") from error
@@ -109,7 +113,8 @@ def _connect(path):
     library, functions = _library.load(), _Functions()
     functions.session = ctypes.addressof(session.handle)
     for name in _Functions.names:
-        setattr(functions, name, ctypes.cast(getattr(library, "tutti_comm_" + name), ctypes.c_void_p))
+        setattr(functions, name, ctypes.cast(getattr(library, "tutti_comm_" + name),
+                                             ctypes.c_void_p))
     use = ctypes.CDLL(str(path)).tutti_tensorflow_use
     use.argtypes, use.restype = [ctypes.POINTER(_Functions)], None
     use(ctypes.byref(functions))

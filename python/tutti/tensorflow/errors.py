@@ -34,4 +34,5 @@ def is_of_lost_ranks(error):
     if isinstance(error, HorovodInternalError):
         return True
     text = str(error)
-    return isinstance(error, tf.errors.UnknownError) and ('collective "' in text or "HorovodInternalError" in text)
+    is_ours = 'collective "' in text or "HorovodInternalError" in text
+    return isinstance(error, tf.errors.UnknownError) and is_ours

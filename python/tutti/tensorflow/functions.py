@@ -19,7 +19,9 @@ def broadcast_variables(variables, root_rank, process_set=global_process_set, in
     bases = [f"HorovodBroadcast.{place}" for place in range(len(variables))]
     values = _run_each(comm.BROADCAST, variables, bases, process_set=process_set, root=root_rank)
     assigned = [variable.assign(value) for variable, value in zip(variables, values)]
-    return None if tf.executing_eagerly() else tf.group(*[one for one in assigned if one is not None])
+    if tf.executing_eagerly():
+        return None
+    return tf.group(*[one for one in assigned if one is not None])
 
 
 def broadcast_object(obj, root_rank=0, session=None, name=None, process_set=global_process_set):

@@ -1,4 +1,4 @@
-"""Several backward passes for one step: gradients are added up on the rank, and reduced at the last.
+"""Several backward passes for one step: gradients are added up on the rank, reduced at the last.
 
 In eager mode, inside a tf.function and in graphs of TensorFlow 1.
 """
@@ -25,7 +25,8 @@ class LocalGradientAggregation:
     reduce(gradients, variables): a GradientReduction. Used by one thread.
     """
 
-    def __init__(self, backward_passes_per_step, reduce, sparse_as_dense, average_aggregated_gradients):
+    def __init__(self, backward_passes_per_step, reduce, sparse_as_dense,
+                 average_aggregated_gradients):
         if backward_passes_per_step <= 0:
             raise ValueError("backward_passes_per_step must be at least 1")
         self.backward_passes_per_step = backward_passes_per_step
@@ -45,7 +46,8 @@ class LocalGradientAggregation:
 
     def _sum(self, place, gradient, variable):
         if place not in self._sums:
-            shape = gradient.shape if gradient.shape.is_fully_defined() else tf.TensorShape(variable.shape)
+            is_known = gradient.shape.is_fully_defined()
+            shape = gradient.shape if is_known else tf.TensorShape(variable.shape)
             with tf.init_scope():
                 self._sums[place] = _variable(0, gradient.dtype, shape)
         return self._sums[place]
@@ -86,8 +88,9 @@ class LocalGradientAggregation:
             with tf.control_dependencies(made):
                 return tf.constant(True)
 
-        with tf.control_dependencies([one for one in tf.nest.flatten(gradients) if one is not None]):
-            return tf.cond(tf.equal(self.counter.read_value(), 0), lambda: run(apply), lambda: run(skip))
+        with tf.control_dependencies([one for one in gradients if one is not None]):
+            return tf.cond(tf.equal(self.counter.read_value(), 0), lambda: run(apply),
+                           lambda: run(skip))
 
 
 LocalGradientAggregationHelper = LocalGradientAggregationHelperEager = LocalGradientAggregation

@@ -10,8 +10,8 @@ from tutti.tensorflow.util import as_it_is, identity_of
 
 
 def checked_groups(groups, num_groups, op, gradient_predivide_factor):
-    """The groups, where num_groups of old scripts may stand for them. ValueError: the arguments make
-    no sense."""
+    """The groups, where num_groups of old scripts may stand for them. ValueError: the arguments
+    make no sense."""
     if gradient_predivide_factor != 1.0 and op != Average:
         raise ValueError("gradient_predivide_factor is for op=Average only")
     if num_groups != 0:
@@ -39,9 +39,9 @@ class GradientReduction:
     much as the others' mean. Arguments are those of DistributedOptimizer.
     """
 
-    def __init__(self, name, device_dense="", device_sparse="", compression=Compression.none, sparse_as_dense=False,
-                 op=Average, gradient_predivide_factor=1.0, groups=None, process_set=global_process_set,
-                 scale_local_gradients=True):
+    def __init__(self, name, device_dense="", device_sparse="", compression=Compression.none,
+                 sparse_as_dense=False, op=Average, gradient_predivide_factor=1.0, groups=None,
+                 process_set=global_process_set, scale_local_gradients=True):
         self.process_set = process_set
         self._name = name
         self._devices = {"device_dense": device_dense, "device_sparse": device_sparse}
@@ -65,21 +65,23 @@ class GradientReduction:
     def __call__(self, gradients, variables, use_generic_names=False):
         gradients = list(gradients)
         local = [self.is_local(variable) for variable in variables]
-        shared = [place for place, one in enumerate(local) if not one and gradients[place] is not None]
+        shared = [place for place, its_own in enumerate(local)
+                  if not its_own and gradients[place] is not None]
         if self._scale_local_gradients and any(local):
             size = reductions._size_of(self.process_set, tf.float64)
             gradients = [reductions.divided(gradient, size) if its_own else gradient
                          for gradient, its_own in zip(gradients, local)]
         if shared and self._others_take_part():
-            reduced = self._reduce([gradients[place] for place in shared], [variables[place] for place in shared],
-                                   use_generic_names)
+            reduced = self._reduce([gradients[place] for place in shared],
+                                   [variables[place] for place in shared], use_generic_names)
             for place, one in zip(shared, reduced):
                 gradients[place] = one
         return gradients
 
     def _others_take_part(self):
         """While ranks come and go, a graph that was made by one alone may run among several."""
-        return self.process_set.included() and (self.process_set.size() > 1 or reductions.is_elastic())
+        has_others = self.process_set.size() > 1 or reductions.is_elastic()
+        return has_others and self.process_set.included()
 
     def _reduce(self, gradients, variables, use_generic_names):
         if self._sparse_as_dense:
@@ -92,22 +94,27 @@ class GradientReduction:
     def _reduce_each(self, gradients, use_generic_names):
         """Each by itself, all dense ones at once."""
         reduced = list(gradients)
-        dense = [place for place, one in enumerate(gradients) if not isinstance(one, tf.IndexedSlices)]
+        dense = [place for place, one in enumerate(gradients)
+                 if not isinstance(one, tf.IndexedSlices)]
         if dense:
             found = reductions.allreduce_each([gradients[place] for place in dense],
-                                              [f"grad_{place}" for place in dense], self._devices["device_dense"],
-                                              ignore_name_scope=use_generic_names, **self._without_ones())
+                                              [f"grad_{place}" for place in dense],
+                                              self._devices["device_dense"],
+                                              ignore_name_scope=use_generic_names,
+                                              **self._without_ones())
             for place, one in zip(dense, found):
                 reduced[place] = one
         for place, one in enumerate(gradients):
             if isinstance(one, tf.IndexedSlices):
-                reduced[place] = reductions.allreduce(one, device_sparse=self._devices["device_sparse"],
+                reduced[place] = reductions.allreduce(one,
+                                                      device_sparse=self._devices["device_sparse"],
                                                       **self._without_ones())
         return reduced
 
     def _without_ones(self):
         """Sparse tensors know no factors."""
-        return {key: value for key, value in self._reduction.items() if not (key.endswith("factor") and value == 1.0)}
+        return {key: value for key, value in self._reduction.items()
+                if value != 1.0 or not key.endswith("factor")}
 
     def _reduce_groups(self, gradients, variables, use_generic_names):
         """The gradients of a group all or none."""
@@ -115,8 +122,8 @@ class GradientReduction:
         for number, places in enumerate(self._places(variables)):
             name = f"grad_{number}" if use_generic_names else None
             found = reductions.grouped_allreduce([gradients[place] for place in places], name=name,
-                                                 ignore_name_scope=use_generic_names, **self._devices,
-                                                 **self._without_ones())
+                                                 ignore_name_scope=use_generic_names,
+                                                 **self._devices, **self._without_ones())
             for place, one in zip(places, found):
                 reduced[place] = one
         return reduced
@@ -126,6 +133,6 @@ class GradientReduction:
         if not isinstance(self._groups, list):
             return _dealt(list(range(len(variables))), self._groups)
         left = {identity_of(variable): place for place, variable in enumerate(variables)}
-        listed = [[left.pop(identity_of(variable)) for variable in group if identity_of(variable) in left]
+        listed = [[left.pop(one) for one in map(identity_of, group) if one in left]
                   for group in self._groups]
         return [places for places in listed if places] + [[place] for place in left.values()]

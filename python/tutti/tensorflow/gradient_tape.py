@@ -25,7 +25,8 @@ class _Distributed:
         return tf.nest.pack_sequence_as(sources, reduced)
 
     @as_it_is
-    def get_local_and_global_gradients(self, target, sources, output_gradients=None, use_generic_names=False):
+    def get_local_and_global_gradients(self, target, sources, output_gradients=None,
+                                       use_generic_names=False):
         """Two lists of (source, gradient): of the local sources, and of those that were reduced."""
         gradients = self.gradient(target, sources, output_gradients, use_generic_names)
         pairs = list(zip(sources, gradients))
@@ -39,9 +40,10 @@ def _flat(gradients):
 
 
 @as_it_is
-def DistributedGradientTape(gradtape, device_dense="", device_sparse="", compression=Compression.none,
-                            sparse_as_dense=False, op=Average, gradient_predivide_factor=1.0, num_groups=0,
-                            groups=None, process_set=global_process_set, scale_local_gradients=True):
+def DistributedGradientTape(gradtape, device_dense="", device_sparse="",
+                            compression=Compression.none, sparse_as_dense=False, op=Average,
+                            gradient_predivide_factor=1.0, num_groups=0, groups=None,
+                            process_set=global_process_set, scale_local_gradients=True):
     """A tape that continues `gradtape`, whose gradient() gives the gradients of all ranks.
 
     The arguments are those of DistributedOptimizer.
@@ -50,9 +52,9 @@ def DistributedGradientTape(gradtape, device_dense="", device_sparse="", compres
     cls = type(type(gradtape).__name__, (_Distributed, type(gradtape)), {})
     tape = cls.__new__(cls)
     tape.__dict__.update(gradtape.__dict__)
-    tape._reduction = GradientReduction("DistributedGradientTape", device_dense, device_sparse, compression,
-                                        sparse_as_dense, op, gradient_predivide_factor, groups, process_set,
-                                        scale_local_gradients)
+    tape._reduction = GradientReduction("DistributedGradientTape", device_dense, device_sparse,
+                                        compression, sparse_as_dense, op, gradient_predivide_factor,
+                                        groups, process_set, scale_local_gradients)
     return tape
 
 
@@ -67,14 +69,16 @@ def layers_of(local_layers):
 
 
 @as_it_is
-def PartialDistributedGradientTape(gradtape, device_dense="", device_sparse="", compression=Compression.none,
-                                   sparse_as_dense=False, op=Average, gradient_predivide_factor=1.0, num_groups=0,
-                                   groups=None, process_set=global_process_set, local_layers=None,
+def PartialDistributedGradientTape(gradtape, device_dense="", device_sparse="",
+                                   compression=Compression.none, sparse_as_dense=False, op=Average,
+                                   gradient_predivide_factor=1.0, num_groups=0, groups=None,
+                                   process_set=global_process_set, local_layers=None,
                                    scale_local_gradients=True):
     """DistributedGradientTape, but the variables of `local_layers` (a layer or several) keep this
     rank's gradients."""
-    tape = DistributedGradientTape(gradtape, device_dense, device_sparse, compression, sparse_as_dense, op,
-                                   gradient_predivide_factor, num_groups, groups, process_set, scale_local_gradients)
+    tape = DistributedGradientTape(gradtape, device_dense, device_sparse, compression,
+                                   sparse_as_dense, op, gradient_predivide_factor, num_groups,
+                                   groups, process_set, scale_local_gradients)
     for layer in layers_of(local_layers):
         for variable in layer.trainable_weights:
             tape.register_local_source(variable)

@@ -7,11 +7,12 @@ import numpy as np
 import tensorflow as tf
 
 from tutti import comm
-from tutti.comm import (Adasum, Average, Max, Min, ProcessSet, Product, Sum, add_process_set, ccl_built, cross_rank,
-                        cross_size, cuda_built, ddl_built, global_process_set, gloo_built, gloo_enabled, init,
-                        is_homogeneous, is_initialized, local_rank, local_size, mpi_built, mpi_enabled,
-                        mpi_threads_supported, nccl_built, rank, remove_process_set, rocm_built, shutdown, size,
-                        start_timeline, stop_timeline)
+from tutti.comm import (Adasum, Average, Max, Min, ProcessSet, Product, Sum, add_process_set,
+                        ccl_built, cross_rank, cross_size, cuda_built, ddl_built,
+                        global_process_set, gloo_built, gloo_enabled, init, is_homogeneous,
+                        is_initialized, local_rank, local_size, mpi_built, mpi_enabled,
+                        mpi_threads_supported, nccl_built, rank, remove_process_set, rocm_built,
+                        shutdown, size, start_timeline, stop_timeline)
 from tutti.comm import basics as _basics
 from tutti.comm import process_sets
 from tutti.tensorflow import collective, names
@@ -19,8 +20,8 @@ from tutti.tensorflow.arrays import Collective
 from tutti.tensorflow.util import as_it_is
 
 _LABELS = {comm.ALL_REDUCE: "Allreduce", comm.ALL_GATHER: "Allgather", comm.BROADCAST: "Broadcast",
-           comm.ALL_TO_ALL: "Alltoall", comm.REDUCE_SCATTER: "Reducescatter", comm.BARRIER: "Barrier",
-           comm.JOIN: "Join"}
+           comm.ALL_TO_ALL: "Alltoall", comm.REDUCE_SCATTER: "Reducescatter",
+           comm.BARRIER: "Barrier", comm.JOIN: "Join"}
 
 
 def handle_average_backwards_compatibility(op, average):
@@ -47,11 +48,13 @@ def _base(kind, tensors):
 
 def _number_of(process_set):
     if process_set.process_set_id is None:
-        raise ValueError(f"{process_set} is not registered: give it to hvd.init or hvd.add_process_set")
+        raise ValueError(f"{process_set} is not registered: give it to hvd.init or "
+                         "hvd.add_process_set")
     return process_set.process_set_id
 
 
-def _run(kind, tensors, name=None, ignore_name_scope=False, process_set=global_process_set, splits=None, **fields):
+def _run(kind, tensors, name=None, ignore_name_scope=False, process_set=global_process_set,
+         splits=None, **fields):
     """The Result of one collective on one tensor or on a group."""
     tensors = [tf.convert_to_tensor(tensor) for tensor in tensors]
     described = Collective(kind, name, process_set=_number_of(process_set), **fields)
@@ -65,7 +68,8 @@ def _run(kind, tensors, name=None, ignore_name_scope=False, process_set=global_p
         return collective.run(described._replace(name=own), tensors, splits)
 
 
-def _run_each(kind, tensors, bases, ignore_name_scope=False, process_set=global_process_set, **fields):
+def _run_each(kind, tensors, bases, ignore_name_scope=False, process_set=global_process_set,
+              **fields):
     """One tensor for every collective, all at once: those that are independent of one another, as
     a step's gradients are. `bases`: a name for each, unique among them."""
     tensors = [tf.convert_to_tensor(tensor) for tensor in tensors]
@@ -73,7 +77,8 @@ def _run_each(kind, tensors, bases, ignore_name_scope=False, process_set=global_
 
     def run(names_of_each):
         each = [described._replace(name=name) for name in names_of_each]
-        return [result.outputs[0] for result in collective.run_each(each, [[tensor] for tensor in tensors])]
+        results = collective.run_each(each, [[tensor] for tensor in tensors])
+        return [result.outputs[0] for result in results]
 
     if not tf.executing_eagerly():
         return run([names.in_graph(base, ignore_name_scope) for base in bases])
@@ -82,11 +87,11 @@ def _run_each(kind, tensors, bases, ignore_name_scope=False, process_set=global_
 
 
 @as_it_is
-def _allreduce(tensor, name=None, op=Sum, prescale_factor=1.0, postscale_factor=1.0, ignore_name_scope=False,
-               process_set=global_process_set):
+def _allreduce(tensor, name=None, op=Sum, prescale_factor=1.0, postscale_factor=1.0,
+               ignore_name_scope=False, process_set=global_process_set):
     """A tensor of the same shape and type, reduced over the ranks of the set."""
-    return _grouped_allreduce([tensor], name, op, prescale_factor, postscale_factor, ignore_name_scope,
-                              process_set)[0]
+    return _grouped_allreduce([tensor], name, op, prescale_factor, postscale_factor,
+                              ignore_name_scope, process_set)[0]
 
 
 @as_it_is
@@ -111,10 +116,12 @@ def grouped_allgather(tensors, name=None, ignore_name_scope=False, process_set=g
 
 
 @as_it_is
-def broadcast(tensor, root_rank, name=None, ignore_name_scope=False, process_set=global_process_set):
+def broadcast(tensor, root_rank, name=None, ignore_name_scope=False,
+              process_set=global_process_set):
     """The tensor of rank `root_rank` (of all ranks' numbers, also in a set), of this one's shape
     and type."""
-    return _run(comm.BROADCAST, [tensor], name, ignore_name_scope, process_set, root=root_rank).outputs[0]
+    return _run(comm.BROADCAST, [tensor], name, ignore_name_scope, process_set,
+                root=root_rank).outputs[0]
 
 
 def _assigned(variables, values):
@@ -135,29 +142,31 @@ def broadcast_(variables, root_rank, name=None, process_set=global_process_set):
 
 
 @as_it_is
-def alltoall(tensor, splits=None, name=None, ignore_name_scope=False, process_set=global_process_set):
+def alltoall(tensor, splits=None, name=None, ignore_name_scope=False,
+             process_set=global_process_set):
     """Deals the rows of `tensor` out: splits[r] of them, or as many to each, to rank r of the set.
     Returns what came from the ranks, one after another; with `splits` also int32 [ranks]: how many
     rows came from each."""
-    result = _run(comm.ALL_TO_ALL, [tensor], name, ignore_name_scope, process_set,
-                  splits=None if splits is None else tf.cast(tf.convert_to_tensor(splits), tf.int64))
+    rows = None if splits is None else tf.cast(tf.convert_to_tensor(splits), tf.int64)
+    result = _run(comm.ALL_TO_ALL, [tensor], name, ignore_name_scope, process_set, rows)
     if splits is None:
         return result.outputs[0]
     return result.outputs[0], tf.cast(result.received, tf.int32)
 
 
 @as_it_is
-def _reducescatter(tensor, name=None, op=Sum, ignore_name_scope=False, process_set=global_process_set,
-                   prescale_factor=1.0, postscale_factor=1.0):
+def _reducescatter(tensor, name=None, op=Sum, ignore_name_scope=False,
+                   process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0):
     """This rank's rows of the reduced tensor: they are dealt out evenly, the rest to the first
     ranks."""
-    return _grouped_reducescatter([tensor], name, op, ignore_name_scope, process_set, prescale_factor,
-                                  postscale_factor)[0]
+    return _grouped_reducescatter([tensor], name, op, ignore_name_scope, process_set,
+                                  prescale_factor, postscale_factor)[0]
 
 
 @as_it_is
-def _grouped_reducescatter(tensors, name=None, op=Sum, ignore_name_scope=False, process_set=global_process_set,
-                           prescale_factor=1.0, postscale_factor=1.0):
+def _grouped_reducescatter(tensors, name=None, op=Sum, ignore_name_scope=False,
+                           process_set=global_process_set, prescale_factor=1.0,
+                           postscale_factor=1.0):
     """The same for several, which are reduced all or none."""
     return _run(comm.REDUCE_SCATTER, tensors, name, ignore_name_scope, process_set, op=op,
                 prescale=float(prescale_factor), postscale=float(postscale_factor)).outputs

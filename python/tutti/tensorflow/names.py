@@ -20,7 +20,8 @@ def normalized(name):
 
 
 def _path(graph):
-    """Tells graphs within graphs apart; a function's own graph has none, however often it is traced."""
+    """Tells graphs within graphs apart. A function's own graph has none: it may be traced more
+    often on one rank than on another."""
     outer = getattr(graph, "outer_graph", None)
     if outer is None or getattr(outer, "outer_graph", None) is None:
         return ""

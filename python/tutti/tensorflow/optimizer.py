@@ -1,5 +1,5 @@
-"""Optimizers of tf.compat.v1.train that step by the gradients of all ranks; DistributedOptimizer for
-these and for Keras's."""
+"""Optimizers of tf.compat.v1.train that step by the gradients of all ranks; DistributedOptimizer
+for these and for Keras's."""
 import tensorflow as tf
 
 from tutti.tensorflow.compression import Compression
@@ -39,9 +39,11 @@ class _DistributedOptimizer(_Wrapping):
         self._agg_helper = None
         if backward_passes_per_step > 1:
             if tf.executing_eagerly():
-                raise ValueError("backward_passes_per_step > 1 of optimizers of tf.compat.v1 needs a graph")
+                raise ValueError("backward_passes_per_step > 1 needs a graph, with optimizers of "
+                                 "tf.compat.v1")
             self._agg_helper = LocalGradientAggregation(backward_passes_per_step, self._reduction,
-                                                        reduction["sparse_as_dense"], average_aggregated_gradients)
+                                                        reduction["sparse_as_dense"],
+                                                        average_aggregated_gradients)
 
     def register_local_var(self, var):
         """The variable's gradient is this rank's own, divided by the ranks unless
@@ -57,14 +59,16 @@ class _DistributedOptimizer(_Wrapping):
         grads_and_vars = list(grads_and_vars)
 
         def apply():
-            return self._optimizer.apply_gradients(grads_and_vars, global_step=global_step, name=name)
+            return self._optimizer.apply_gradients(grads_and_vars, global_step=global_step,
+                                                   name=name)
 
         def skip():
             return None if global_step is None else global_step.assign_add(1, read_value=False)
 
         if self._agg_helper is None:
             return apply()
-        return self._agg_helper.apply_gradients(apply, skip, [gradient for gradient, _ in grads_and_vars])
+        return self._agg_helper.apply_gradients(apply, skip,
+                                                [gradient for gradient, _ in grads_and_vars])
 
 
 class _DistributedAdasumOptimizer(_Wrapping):
@@ -72,9 +76,10 @@ class _DistributedAdasumOptimizer(_Wrapping):
     then reduced by Adasum (Maleki et al., "Scaling distributed training with adaptive summation",
     2020), at every `backward_passes_per_step`-th step."""
 
-    def __init__(self, optimizer, name=None, use_locking=False, device_dense="", compression=Compression.none,
-                 backward_passes_per_step=1):
-        super().__init__(optimizer, name or f"DistributedDelta{type(optimizer).__name__}", use_locking)
+    def __init__(self, optimizer, name=None, use_locking=False, device_dense="",
+                 compression=Compression.none, backward_passes_per_step=1):
+        super().__init__(optimizer, name or f"DistributedDelta{type(optimizer).__name__}",
+                         use_locking)
         self._reduction = {"device_dense": device_dense, "compression": compression, "op": Adasum}
         self._every = backward_passes_per_step
         self._starts = {}  # by the variable: where it was when the ranks last agreed
@@ -110,7 +115,8 @@ class _DistributedAdasumOptimizer(_Wrapping):
 
         begun = tf.cond(tf.equal(self._step.read_value(), 0), begin, lambda: tf.constant(True))
         with tf.control_dependencies([begun]):
-            applied = self._optimizer.apply_gradients(grads_and_vars, global_step=global_step, name=name)
+            applied = self._optimizer.apply_gradients(grads_and_vars, global_step=global_step,
+                                                      name=name)
         with tf.control_dependencies(_operations([applied])):
             step = self._step.assign_add(1)
         with tf.control_dependencies(_operations([step])):
@@ -128,8 +134,9 @@ def _all_of(made):
 
 
 def DistributedOptimizer(optimizer, name=None, use_locking=False, device_dense="", device_sparse="",
-                         compression=Compression.none, sparse_as_dense=False, backward_passes_per_step=1, op=Average,
-                         gradient_predivide_factor=1.0, average_aggregated_gradients=False, num_groups=0, groups=None,
+                         compression=Compression.none, sparse_as_dense=False,
+                         backward_passes_per_step=1, op=Average, gradient_predivide_factor=1.0,
+                         average_aggregated_gradients=False, num_groups=0, groups=None,
                          process_set=global_process_set, scale_local_gradients=True):
     """An optimizer that steps by the gradients of all ranks: of tf.compat.v1.train, or Keras's.
 
@@ -154,37 +161,44 @@ def DistributedOptimizer(optimizer, name=None, use_locking=False, device_dense="
     groups = checked_groups(groups, num_groups, op, gradient_predivide_factor)
     if op == Adasum and average_aggregated_gradients:
         raise ValueError("Adasum does not go with average_aggregated_gradients=True")
-    reduction = {"device_dense": device_dense, "device_sparse": device_sparse, "compression": compression,
-                 "sparse_as_dense": sparse_as_dense, "gradient_predivide_factor": gradient_predivide_factor,
-                 "groups": groups, "process_set": process_set, "scale_local_gradients": scale_local_gradients}
+    reduction = {"device_dense": device_dense, "device_sparse": device_sparse,
+                 "compression": compression, "sparse_as_dense": sparse_as_dense,
+                 "gradient_predivide_factor": gradient_predivide_factor, "groups": groups,
+                 "process_set": process_set, "scale_local_gradients": scale_local_gradients}
     passes = {"backward_passes_per_step": backward_passes_per_step}
     if not isinstance(optimizer, _Optimizer):
         if op == Adasum:
             raise ValueError("op=Adasum is for optimizers of tf.compat.v1.train, not for Keras's")
         from tutti._keras.optimizer import distributed
-        return distributed(optimizer, name=name, op=op, average_aggregated_gradients=average_aggregated_gradients,
-                           **passes, **reduction)
+        return distributed(optimizer, name=name, op=op,
+                           average_aggregated_gradients=average_aggregated_gradients, **passes,
+                           **reduction)
     if op == Adasum:
         if process_set.process_set_id != 0:
             raise NotImplementedError("Adasum is of all ranks, not of a process set")
-        return _DistributedAdasumOptimizer(optimizer, name, use_locking, device_dense, compression, **passes)
+        return _DistributedAdasumOptimizer(optimizer, name, use_locking, device_dense, compression,
+                                           **passes)
     return _DistributedOptimizer(optimizer, name, use_locking, op=op,
-                                 average_aggregated_gradients=average_aggregated_gradients, **passes, **reduction)
+                                 average_aggregated_gradients=average_aggregated_gradients,
+                                 **passes, **reduction)
 
 
-def DistributedAdasumOptimizer(optimizer, name=None, use_locking=False, device_dense="", device_sparse="",
-                               compression=Compression.none, backward_passes_per_step=1):
+def DistributedAdasumOptimizer(optimizer, name=None, use_locking=False, device_dense="",
+                               device_sparse="", compression=Compression.none,
+                               backward_passes_per_step=1):
     """DistributedOptimizer(optimizer, op=Adasum, ...)."""
-    return DistributedOptimizer(optimizer, name, use_locking, device_dense, device_sparse, compression,
-                                backward_passes_per_step=backward_passes_per_step, op=Adasum)
+    return DistributedOptimizer(optimizer, name, use_locking, device_dense, device_sparse,
+                                compression, backward_passes_per_step=backward_passes_per_step,
+                                op=Adasum)
 
 
 def broadcast_global_variables(root_rank):
     """In a graph of TensorFlow 1: an op that gives all global variables the values of rank
     `root_rank`. RuntimeError in eager mode, where broadcast_variables takes them."""
     if tf.executing_eagerly():
-        raise RuntimeError("hvd.broadcast_global_variables is for graphs of TensorFlow 1: in eager mode use "
-                           "hvd.broadcast_variables(<the model's and the optimizer's variables>, root_rank)")
+        raise RuntimeError("hvd.broadcast_global_variables is for graphs of TensorFlow 1: in eager "
+                           "mode use hvd.broadcast_variables(<the model's and the optimizer's "
+                           "variables>, root_rank)")
     from tutti.tensorflow.functions import broadcast_variables
     return broadcast_variables(tf.compat.v1.global_variables(), root_rank)
 

@@ -19,7 +19,8 @@ def divided(gradient, divisor):
     if gradient is None:
         return None
     if isinstance(gradient, tf.IndexedSlices):
-        return tf.IndexedSlices(divided(gradient.values, divisor), gradient.indices, gradient.dense_shape)
+        return tf.IndexedSlices(divided(gradient.values, divisor), gradient.indices,
+                                gradient.dense_shape)
     return gradient / tf.cast(divisor, gradient.dtype)
 
 
@@ -29,7 +30,8 @@ def _check_sparse(op, prescale_factor, postscale_factor):
     if op not in (Sum, Average):
         raise NotImplementedError("sparse tensors (tf.IndexedSlices) are summed or averaged only")
     if prescale_factor != 1.0 or postscale_factor != 1.0:
-        raise NotImplementedError("prescale_factor and postscale_factor do not apply to sparse tensors")
+        raise NotImplementedError("prescale_factor and postscale_factor do not apply to sparse "
+                                  "tensors")
 
 
 def _of_slices(slices, op, process_set, ignore_name_scope, device):
@@ -49,7 +51,8 @@ def _of_dense(tensors, compression, device, reduce):
     with tf.device(device):
         compressed = [compression.compress(tf.convert_to_tensor(tensor)) for tensor in tensors]
         reduced = reduce([sent for sent, _ in compressed])
-        return [compression.decompress(one, context) for one, (_, context) in zip(reduced, compressed)]
+        return [compression.decompress(one, context) for one, (_, context) in zip(reduced,
+                                                                                  compressed)]
 
 
 def _check_adasum(op, process_set):
@@ -58,9 +61,9 @@ def _check_adasum(op, process_set):
 
 
 @as_it_is
-def allreduce(tensor, average=None, device_dense="", device_sparse="", compression=Compression.none, op=None,
-              prescale_factor=1.0, postscale_factor=1.0, name=None, process_set=global_process_set,
-              ignore_name_scope=False):
+def allreduce(tensor, average=None, device_dense="", device_sparse="", compression=Compression.none,
+              op=None, prescale_factor=1.0, postscale_factor=1.0, name=None,
+              process_set=global_process_set, ignore_name_scope=False):
     """A tensor of the same shape and type, reduced over the ranks of the set.
 
     tensor: a tensor or variable, of the same shape on all ranks; or tf.IndexedSlices, of which the
@@ -73,14 +76,16 @@ def allreduce(tensor, average=None, device_dense="", device_sparse="", compressi
     name: the same on all ranks; by default the input's.
     ignore_name_scope: the name is as it stands, whatever scope the op is in.
     """
-    return grouped_allreduce([tensor], average, device_dense, device_sparse, compression, op, prescale_factor,
-                             postscale_factor, process_set, ignore_name_scope, name)[0]
+    return grouped_allreduce([tensor], average, device_dense, device_sparse, compression, op,
+                             prescale_factor, postscale_factor, process_set, ignore_name_scope,
+                             name)[0]
 
 
 @as_it_is
-def grouped_allreduce(tensors, average=None, device_dense="", device_sparse="", compression=Compression.none,
-                      op=None, prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set,
-                      ignore_name_scope=False, name=None):
+def grouped_allreduce(tensors, average=None, device_dense="", device_sparse="",
+                      compression=Compression.none, op=None, prescale_factor=1.0,
+                      postscale_factor=1.0, process_set=global_process_set, ignore_name_scope=False,
+                      name=None):
     """The same for several tensors, dense and sparse, as a list; the dense ones are reduced all or
     none."""
     if not tensors:
@@ -92,12 +97,14 @@ def grouped_allreduce(tensors, average=None, device_dense="", device_sparse="", 
     results = [None] * len(tensors)
     if sparse:
         _check_sparse(op, prescale_factor, postscale_factor)
-        reduced = _of_slices([tensors[place] for place in sparse], op, process_set, ignore_name_scope, device_sparse)
+        reduced = _of_slices([tensors[place] for place in sparse], op, process_set,
+                             ignore_name_scope, device_sparse)
         for place, one in zip(sparse, reduced):
             results[place] = one
     if dense:
         reduced = _of_dense([tensors[place] for place in dense], compression, device_dense,
-                            lambda sent: mpi_ops._grouped_allreduce(sent, name, op, prescale_factor, postscale_factor,
+                            lambda sent: mpi_ops._grouped_allreduce(sent, name, op, prescale_factor,
+                                                                    postscale_factor,
                                                                     ignore_name_scope, process_set))
         for place, one in zip(dense, reduced):
             results[place] = one
@@ -105,13 +112,15 @@ def grouped_allreduce(tensors, average=None, device_dense="", device_sparse="", 
 
 
 @as_it_is
-def allreduce_each(tensors, bases, device="", compression=Compression.none, op=Average, prescale_factor=1.0,
-                   postscale_factor=1.0, process_set=global_process_set, ignore_name_scope=False):
+def allreduce_each(tensors, bases, device="", compression=Compression.none, op=Average,
+                   prescale_factor=1.0, postscale_factor=1.0, process_set=global_process_set,
+                   ignore_name_scope=False):
     """Several dense tensors, each by itself and all at once. `bases`: a name for each."""
     _check_adasum(op, process_set)
     return _of_dense(tensors, compression, device,
-                     lambda sent: mpi_ops._run_each(mpi_ops.comm.ALL_REDUCE, sent, bases, ignore_name_scope,
-                                                    process_set, op=op, prescale=float(prescale_factor),
+                     lambda sent: mpi_ops._run_each(mpi_ops.comm.ALL_REDUCE, sent, bases,
+                                                    ignore_name_scope, process_set, op=op,
+                                                    prescale=float(prescale_factor),
                                                     postscale=float(postscale_factor)))
 
 
@@ -122,17 +131,20 @@ def reducescatter(tensor, device_dense="", compression=Compression.none, op=Aver
     """This rank's rows of the tensor, reduced over the ranks of the set: they are dealt out evenly,
     the rest to the first ranks. Arguments as of allreduce."""
     return _of_dense([tensor], compression, device_dense,
-                     lambda sent: [mpi_ops._reducescatter(sent[0], name, op, ignore_name_scope, process_set,
-                                                          prescale_factor, postscale_factor)])[0]
+                     lambda sent: [mpi_ops._reducescatter(sent[0], name, op, ignore_name_scope,
+                                                          process_set, prescale_factor,
+                                                          postscale_factor)])[0]
 
 
 @as_it_is
 def grouped_reducescatter(tensors, device_dense="", compression=Compression.none, op=Average,
-                          process_set=global_process_set, prescale_factor=1.0, postscale_factor=1.0):
+                          process_set=global_process_set, prescale_factor=1.0,
+                          postscale_factor=1.0):
     """The same for several tensors, as a list; they are reduced all or none."""
     if not tensors:
         return tensors
     return _of_dense(tensors, compression, device_dense,
-                     lambda sent: mpi_ops._grouped_reducescatter(sent, op=op, process_set=process_set,
+                     lambda sent: mpi_ops._grouped_reducescatter(sent, op=op,
+                                                                 process_set=process_set,
                                                                  prescale_factor=prescale_factor,
                                                                  postscale_factor=postscale_factor))

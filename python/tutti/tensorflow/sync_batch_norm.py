@@ -1,12 +1,10 @@
 """Batch normalization by the statistics of all ranks' batches."""
-import inspect
-
 import tensorflow as tf
 
 from tutti.tensorflow import mpi_ops
 
 _Normalization = tf.keras.layers.BatchNormalization
-_HAS_FUSED = "fused" in inspect.signature(_Normalization.__init__).parameters or hasattr(_Normalization, "_raise_if_fused_cannot_be_used")
+_IS_OF_KERAS_2 = hasattr(_Normalization, "_raise_if_fused_cannot_be_used")  # which can be fused
 
 
 class SyncBatchNormalization(_Normalization):
@@ -16,7 +14,7 @@ class SyncBatchNormalization(_Normalization):
     def __init__(self, fused=False, **kwargs):
         if fused in (True, None):
             raise ValueError("SyncBatchNormalization does not go with fused=True")
-        super().__init__(**({"fused": False} if _HAS_FUSED else {}), **kwargs)
+        super().__init__(**({"fused": False} if _IS_OF_KERAS_2 else {}), **kwargs)
 
     def _moments(self, *args, **kwargs):
         """[channels] each, in some shape: the mean over all ranks, and

@@ -15,7 +15,9 @@ def _executing_eagerly():
 
 def is_elastic():
     """Whether ranks may come and go while the program runs."""
-    return os.environ.get("HOROVOD_ELASTIC", "0") not in ("", "0") or os.environ.get("TUTTI_ELASTIC", "0") == "1"
+    return os.environ.get("HOROVOD_ELASTIC", "0") not in ("",
+                                                          "0") or os.environ.get("TUTTI_ELASTIC",
+                                                                                 "0") == "1"
 
 
 def identity_of(variable):
