@@ -218,6 +218,20 @@ def test_other_hosts_are_reached_by_ssh(fake_ssh):
     assert pathlib.Path(fake_ssh["FAKE_SSH_LOG"]).read_text() == "far1\n"
 
 
+def test_rank_0_may_be_on_another_host_which_is_asked_for_a_port(fake_ssh):
+    program = "from tutti import comm; comm.init(); print(comm.rank(), comm.size(), comm.cross_size())"
+    result = run("-np", 2, "-H", "far1:1,localhost:1", "--network-interface", "lo", sys.executable,
+                 "-c", program, **fake_ssh)
+    assert result.returncode == 0, result.err
+    assert sorted(result.out.splitlines()) == ["[1,0]<stdout>:0 2 2", "[1,1]<stdout>:1 2 2"]
+
+
+def test_a_host_of_rank_0_that_cannot_be_asked_is_named(fake_ssh):
+    (pathlib.Path(fake_ssh["PATH"].split(":")[0]) / "ssh").write_text("#!/bin/sh\nexit 255\n")
+    result = run("-np", 1, "-H", "far1:1", "true", **fake_ssh)
+    assert result.returncode == 1 and "far1 cannot be rank 0's" in result.err
+
+
 def test_the_token_is_not_seen_among_processes(fake_ssh, tmp_path):
     process = start("-np",
                     1,
