@@ -166,7 +166,7 @@ def test_ranks_meet_through_the_store_of_horovods_launchers():
 
 def _serve_pmi(connections):
     """A process manager that speaks PMI 1, for as many processes as there are connections."""
-    values, barrier = {}, threading.Barrier(len(connections))
+    values, barrier, farewells = {}, threading.Barrier(len(connections)), []
 
     def serve(connection):
         with connection, connection.makefile("r") as lines:
@@ -176,23 +176,28 @@ def _serve_pmi(connections):
                     values[words["key"]] = words["value"]
                 if words["cmd"] == "barrier_in":
                     barrier.wait(20)
+                if words["cmd"] == "finalize":
+                    farewells.append(connection)
                 answer = {
                     "init": "response_to_init pmi_version=1 pmi_subversion=1 rc=0",
                     "get_my_kvsname": "my_kvsname kvsname=kvs_1",
                     "put": "put_result rc=0 msg=success", "barrier_in": "barrier_out",
+                    "finalize": "finalize_ack",
                     "get": f"get_result rc=0 msg=success value={values.get(words.get('key'))}"
                 }
                 connection.sendall(f"cmd={answer[words['cmd']]}\n".encode())
 
     for connection in connections:
         threading.Thread(target=serve, args=(connection,), daemon=True).start()
+    return farewells
 
 
 def test_ranks_meet_through_pmi():
+    """A stand-in for mpiexec, which has to see every rank's farewell: else it kills the others."""
     pairs = [socket.socketpair() for _ in range(3)]
-    _serve_pmi([server for server, _ in pairs])
+    farewells = _serve_pmi([server for server, _ in pairs])
     told = all_ranks(lambda rank, *rest: meeting.through_pmi(pairs[rank][1].fileno(), rank, *rest))
-    assert told == ["127.0.0.1 4242 token"] * 3
+    assert told == ["127.0.0.1 4242 token"] * 3 and len(farewells) == 3
     environment = {"PMI_RANK": "0", "PMI_SIZE": "1", "PMI_FD": "3"}
     assert discovery.place_in(environment).launcher == "mpiexec"
 

@@ -102,7 +102,7 @@ def through_store(host, port, rank, choose, patience):
 
 def through_pmi(descriptor, rank, choose, patience):
     """PMI 1, lines of text over the connection that mpiexec (MPICH, Intel MPI) has opened for this
-    process."""
+    process. MPI cannot be begun in it afterwards."""
     stream = socket.socket(fileno=os.dup(descriptor))
     stream.settimeout(patience)
     lines = stream.makefile("r")
@@ -120,7 +120,9 @@ def through_pmi(descriptor, rank, choose, patience):
         if rank == 0:
             ask(f"put kvsname={space} key={KEY} value={choose().replace(' ', '|')}", "put_result")
         ask("barrier_in", "barrier_out")
-        return ask(f"get kvsname={space} key={KEY}", "get_result")["value"].replace("|", " ")
+        told = ask(f"get kvsname={space} key={KEY}", "get_result")["value"].replace("|", " ")
+        ask("finalize", "finalize_ack")  # else mpiexec takes the process's end for a failure
+        return told
     except socket.timeout as error:
         raise TimeoutError(
             f"not all ranks came to mpiexec's barrier within {patience:g} s") from error

@@ -1,0 +1,106 @@
+"""The package: what imports what, and `pip install` of this folder in an environment without
+anything."""
+import os
+import pathlib
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from ranks import LIBRARY, PYTHON, ROOT
+
+FORWARDED = {
+    "horovod.common.exceptions": "tutti.comm.exceptions",
+    "horovod.common.process_sets": "tutti.comm.process_sets",
+    "horovod.common.basics": "tutti.comm.basics", "horovod.common.util": "tutti.comm.util",
+    "horovod.common.elastic": "tutti.comm.elastic", "horovod.runner": "tutti.runner"
+}
+
+
+def python(program, **environment):
+    """What a fresh interpreter prints."""
+    result = subprocess.run([sys.executable, "-c", program],
+                            capture_output=True,
+                            text=True,
+                            timeout=60,
+                            env={
+                                **os.environ, "PYTHONPATH": str(PYTHON),
+                                "TUTTI_COMM_LIBRARY": str(LIBRARY), **environment
+                            })
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+@pytest.mark.parametrize("theirs, ours", FORWARDED.items())
+def test_a_module_of_horovods_is_tuttis(theirs, ours):
+    assert python(
+        f"import {theirs} as a, {ours} as b; print(a is b, b.__spec__.name)") == f"True {ours}"
+
+
+def test_importing_horovod_imports_no_framework():
+    program = ("import horovod, sys\n"
+               "print(horovod.__version__, {'torch', 'tensorflow', 'numpy'} & set(sys.modules))")
+    assert python(program) == "0.28.1 set()"
+
+
+def test_importing_one_framework_does_not_import_the_other(tmp_path):
+    """Stand-ins for both; that of TensorFlow cannot be imported."""
+    for name in ("tensorflow", "keras"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError('not wanted')")
+    program = ("import sys, tutti.comm, horovod.common.util as u\n"
+               "print(u.extension_available('mxnet'), 'tensorflow' in sys.modules)")
+    assert python(program, PYTHONPATH=f"{PYTHON}:{tmp_path}") == "False False"
+
+
+@pytest.mark.parametrize("name", ["mxnet", "spark", "ray"])
+def test_what_is_not_there_is_said(name):
+    program = f"try:\n    import horovod.{name}\nexcept ImportError as error:\n    print(error)"
+    assert f"horovod.{name} is not part of tutti" in python(program)
+
+
+def test_a_library_that_is_not_there_is_said():
+    program = ("import tutti.comm as comm\ntry:\n    comm.init()\n"
+               "except (ImportError, OSError) as error:\n    print(error)")
+    assert "/no/such.so" in python(program, TUTTI_COMM_LIBRARY="/no/such.so")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The Python of a fresh environment into which pip has put the package, built from this folder.
+    What is compiled is kept in build/, so that it is compiled once."""
+    folder = tmp_path_factory.mktemp("installed")
+    if subprocess.run([sys.executable, "-m", "venv", folder], capture_output=True).returncode != 0:
+        pytest.skip("python3-venv is not installed")
+    interpreter = folder / "bin/python"
+    pip = [interpreter, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    tools = tomllib.loads((PYTHON / "pyproject.toml").read_text())["build-system"]["requires"]
+    fetched = subprocess.run([*pip, *tools], capture_output=True, text=True, timeout=300)
+    if fetched.returncode != 0:
+        pytest.skip(f"{tools} cannot be had: {fetched.stderr.strip().splitlines()[-1:]}")
+    kept = pathlib.Path(os.environ.get("TUTTI_BUILD", ROOT / "build")) / "python-package"
+    result = subprocess.run(
+        [*pip, "--no-deps", "--no-build-isolation", "--config-settings",
+         f"build-dir={kept}", PYTHON],
+        capture_output=True, text=True, timeout=1200,
+        env={**os.environ, "PATH": f"{folder}/bin:/usr/bin:{os.environ['PATH']}"})
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    return interpreter
+
+
+def test_the_installed_package_works_by_itself(installed, tmp_path):
+    bare = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "TUTTI_COMM_LIBRARY")
+    }
+    program = ("import horovod.common.basics as hvd; hvd.init()\n"
+               "print('rank', hvd.rank(), 'of', hvd.size())")
+    result = subprocess.run([installed.parent / "horovodrun", "-np", "2", installed, "-c", program],
+                            capture_output=True, text=True, timeout=120, env=bare, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert sorted(
+        result.stdout.splitlines()) == ["[1,0]<stdout>:rank 0 of 2", "[1,1]<stdout>:rank 1 of 2"]
+    assert pathlib.Path(installed.parent / "tuttirun").exists()
+    header = next(installed.parents[1].glob("lib/python3*/site-packages/tutti/include/tutti_comm.h"))
+    assert "tutti_comm_submit" in header.read_text()  # what custom_op.py is compiled with
