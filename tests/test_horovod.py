@@ -1,4 +1,5 @@
-"""Story: a script written for Horovod runs as a job, with PyTorch's own Python and tutti's package (SPEC C5)."""
+"""Story: a script written for Horovod runs as a job, with PyTorch's own Python and tutti's package
+(SPEC C5)."""
 import os
 import re
 import shutil
@@ -16,7 +17,8 @@ def torch_python():
     """The interpreter of an environment that has PyTorch."""
     result = subprocess.run([ROOT / "tools/torch-environment"], capture_output=True, text=True)
     if result.returncode != 0:
-        pytest.skip(f"no environment with PyTorch: {(result.stderr.strip().splitlines() or [''])[-1]}")
+        pytest.skip(
+            f"no environment with PyTorch: {(result.stderr.strip().splitlines() or [''])[-1]}")
     return result.stdout.strip()
 
 
@@ -36,7 +38,10 @@ def test_the_example_reads_digits_on_two_nodes(start_service, torch_python, tmp_
                                    TUTTI_COMM_LIBRARY=str(BIN.parent / "lib/libtutti_comm.so")))
     job = service.wait(name, 180)
     assert job["state"] == "Completed", (job["reason"], service.log_text(name, 0, "stderr"))
-    right = [float(share) for share in re.findall(r"([\d.]+) % of 1000 digits on 2 ranks", service.log_text(name, 0))]
+    right = [
+        float(share)
+        for share in re.findall(r"([\d.]+) % of 1000 digits on 2 ranks", service.log_text(name, 0))
+    ]
     assert len(right) == 4 and right[-1] > 90 and right[-1] > right[0]
     assert service.log_text(name, 1) == ""
     with service.request(f"/v1/jobs/{name}/files/outputs/digits.pt") as response:
