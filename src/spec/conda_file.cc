@@ -20,6 +20,12 @@ struct CondaPackage {
   std::string version;  // with its operators, blanks removed: "=1.2", ">=1,<2"; may be empty
 };
 
+bool IsPackageName(absl::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+  });
+}
+
 CondaPackage Parse(absl::string_view text) {
   if (const size_t channel = text.find("::"); channel != absl::string_view::npos) {
     text = text.substr(channel + 2);
@@ -98,6 +104,10 @@ class CondaReader {
       return;
     }
     if (package.name == "pip" || absl::StartsWith(package.name, "_")) return;
+    if (!IsPackageName(package.name)) {
+      diagnostics_.Error(line, absl::StrCat("\"", text.substr(0, 80), "\" names no package"));
+      return;
+    }
     if (!absl::StartsWith(package.name, "r-") || package.name == "r-base") {
       return Add(package, line);
     }

@@ -4,20 +4,26 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 
 namespace tutti::spec {
 namespace {
 
 constexpr size_t kMostErrors = 20;
 
+// One line: what it quotes from the file may hold several.
+std::string Line(absl::string_view file_name, int line, absl::string_view message) {
+  return absl::StrReplaceAll(absl::StrCat(file_name, ":", line, ": ", message), {{"\n", " "}});
+}
+
 }  // namespace
 
 void Diagnostics::Error(int line, absl::string_view message) {
-  errors_.push_back({line, absl::StrCat(file_name_, ":", line, ": ", message)});
+  errors_.push_back({line, Line(file_name_, line, message)});
 }
 
 void Diagnostics::Warning(int line, absl::string_view message) {
-  warnings_.push_back({line, absl::StrCat(file_name_, ":", line, ": ", message)});
+  warnings_.push_back({line, Line(file_name_, line, message)});
 }
 
 void Diagnostics::Add(int line, const Diagnostics& other) {

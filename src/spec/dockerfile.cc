@@ -58,6 +58,16 @@ std::vector<Words> CommandsOf(absl::string_view line) {
   return commands;
 }
 
+// Not the shell's own words, nor those that only tidy up.
+bool LooksLikeProgram(absl::string_view word) {
+  static constexpr std::array<absl::string_view, 16> kHarmless = {
+      "rm",   "echo", "mkdir", "cd",   "set",  "true", "export", "if",
+      "then", "else", "fi",    "case", "esac", "for",  "do",     "done"};
+  return !word.empty() && std::find(kHarmless.begin(), kHarmless.end(), word) == kHarmless.end() &&
+         absl::ascii_isalpha(static_cast<unsigned char>(word[0])) &&
+         word.find_first_of("=()[]{}$*") == absl::string_view::npos;
+}
+
 std::string BaseName(absl::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
@@ -161,7 +171,7 @@ class DockerfileReader {
   void ReadRun(absl::string_view rest, int number) {
     Words others;
     for (const Words& command : CommandsOf(rest)) {
-      if (ReadCommand(command, number)) continue;
+      if (ReadCommand(command, number) || !LooksLikeProgram(command[0])) continue;
       others.push_back(command[0]);
     }
     if (others.empty()) return;

@@ -196,6 +196,17 @@ TEST_F(JobEnvironment, MayStandInAFileOfItsOwn) {
   EXPECT_THAT(Packages("file:./envs/train.yml"), ElementsAre("numpy (conda.yml:1)"));
 }
 
+TEST_F(JobEnvironment, EachRequirementIsOneLine) {
+  files_["/base/c.yml"] =
+      "dependencies:\n  - pip:\n    - |\n      numpy\n      tqdm  # two\n    - \"a\\nb\"\n";
+  EXPECT_THAT(Packages("{conda_file: c.yml}"),
+              ElementsAre("numpy (c.yml:3)", "tqdm (c.yml:3)", "a (c.yml:6)", "b (c.yml:6)"));
+  files_["/base/c.yml"] = "dependencies: [\"numpy\\nfoo\", \"==1\"]\n";
+  EXPECT_THAT(Errors("{conda_file: c.yml}"),
+              ElementsAre(HasSubstr("c.yml:1: \"numpy foo\" names no package"),
+                          HasSubstr("\"==1\" names no package")));
+}
+
 TEST_F(JobEnvironment, AFileThatNamesItselfEnds) {
   files_["/base/r.txt"] = "-r r.txt\n-r r.txt\n";
   EXPECT_THAT(Errors("{conda_file: r.txt}").back(), HasSubstr("more errors"));

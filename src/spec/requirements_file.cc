@@ -59,6 +59,12 @@ NamedFile FileBeside(absl::string_view path, const ReadContext& context) {
 
 void ReadPipLine(absl::string_view line, int number, const NamedFile& file,
                  const ReadContext& context, Environment& environment, Diagnostics& diagnostics) {
+  if (absl::StrContains(line, '\n')) {  // a text of several lines in a YAML list
+    for (const absl::string_view part : absl::StrSplit(line, '\n')) {
+      ReadPipLine(part, number, file, context, environment, diagnostics);
+    }
+    return;
+  }
   line = absl::StripAsciiWhitespace(WithoutComment(line));
   if (line.empty()) return;
   if (environment.packages.size() >= kMostPackages) {

@@ -121,7 +121,7 @@ class Maker {
       variables.erase(name);
     }
     variables["UV_CACHE_DIR"] = (environments_ / "cache").string();
-    variables["UV_PYTHON_DOWNLOADS"] = "never";
+    variables.emplace("UV_PYTHON_DOWNLOADS", "never");  // a site may allow it
     variables["UV_NO_PROGRESS"] = "1";
     variables["NO_COLOR"] = "1";
     variables.emplace("UV_NATIVE_TLS", "1");  // a site's own certificates

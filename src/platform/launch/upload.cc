@@ -39,7 +39,7 @@ void Collect(const fs::path& folder, const std::string& prefix, std::vector<Resu
 
 // The service's own logs have these names.
 bool IsReserved(const std::string& path) {
-  return absl::StartsWith(path, "logs/rank-") || path == "logs/arrivals";
+  return absl::StartsWith(path, "logs/rank-") || absl::StartsWith(path, "logs/arrivals");
 }
 
 absl::Status Upload(const Result& result, ServiceLink* link, base::Deadline deadline) {

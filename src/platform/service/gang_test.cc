@@ -55,6 +55,13 @@ TEST_F(GangTest, TakesOneStepAtATimeHoweverManyReportsCame) {
   EXPECT_EQ(Next(JobState::kFinalizing, Cause::kTimedOut)->state, JobState::kFailed);
 }
 
+TEST_F(GangTest, TellsOnceWhatTheNodesHaveToSayOfTheirPreparation) {
+  Say(0, R"({"kind":"prepared","time":2,"note":"Python 3.11 is taken"})");
+  Say(1, R"({"kind":"prepared","time":2,"note":"Python 3.11 is taken"})");
+  EXPECT_EQ(Next(JobState::kPreparing)->reason,
+            "every node is prepared; starting 4 processes; note: Python 3.11 is taken");
+}
+
 TEST_F(GangTest, WaitsForTheSlowestNode) {
   Say(0, R"({"kind":"prepared","time":2})");
   EXPECT_FALSE(gang_.AllPrepared());

@@ -90,7 +90,7 @@ absl::StatusOr<fs::path> JobFiles::Find(absl::string_view job, absl::string_view
 absl::StatusOr<std::unique_ptr<IncomingFile>> JobFiles::Receive(absl::string_view job,
                                                                 absl::string_view path) const {
   TUTTI_RETURN_IF_ERROR(CheckRelativePath(path));
-  const bool own_log = absl::StartsWith(path, "logs/rank-") || path == kIndex;
+  const bool own_log = absl::StartsWith(path, "logs/rank-") || absl::StartsWith(path, kIndex);
   const bool is_result =
       absl::StartsWith(path, "outputs/") || (absl::StartsWith(path, "logs/") && !own_log);
   if (!is_result || PassesThroughALink(FolderOf(job), path)) {

@@ -66,7 +66,10 @@ TEST_F(JobFilesTest, RefusesPathsThatLeaveTheFolder) {
     EXPECT_FALSE(files_.Find("j", path).ok()) << path;
   }
   EXPECT_FALSE(files_.Receive("j", absl::string_view("outputs/a\0b", 11)).ok());
-  EXPECT_FALSE(files_.Receive("j", "logs/rank-0.stdout").ok());
+  for (const char* path :
+       {"logs/rank-0.stdout", "logs/rank-9/x", "logs/arrivals", "logs/arrivals/x", "logs"}) {
+    EXPECT_FALSE(files_.Receive("j", path).ok()) << path;  // the service's own
+  }
   EXPECT_FALSE(files_.Receive("j", "outputs/" + std::string(300, 'x')).ok());
 }
 

@@ -39,8 +39,12 @@ std::optional<Step> Forward(const JobNow& job, const Gang& gang) {
   switch (job.state) {
     case JobState::kProvisioning:
       if (!gang.AnyPreparing()) return std::nullopt;
-      return Step{JobState::kPreparing, absl::StrCat("putting code and inputs in place on ",
-                                                     Count(job.node_count, "node", "nodes"))};
+      return Step{JobState::kPreparing,
+                  absl::StrCat(job.environment.empty()
+                                   ? "putting code and inputs in place on "
+                                   : absl::StrCat("putting code, inputs and environment ",
+                                                  job.environment, " in place on "),
+                               Count(job.node_count, "node", "nodes"))};
     case JobState::kPreparing:
       if (!gang.AllPrepared()) return std::nullopt;
       return Step{

@@ -27,6 +27,7 @@ struct JobNow {
   Cause cause = Cause::kNone;
   int world_size = 1;
   int node_count = 1;
+  std::string environment;  // that may have to be made first; empty: the host's
   absl::Duration time_limit = absl::InfiniteDuration();
   // When the service ends the job itself, should its launchers fail to.
   absl::Time overdue = absl::InfiniteFuture();

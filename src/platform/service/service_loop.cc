@@ -188,6 +188,7 @@ absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
                .cause = job.cause,
                .world_size = fixed.spec.WorldSize(),
                .node_count = placed.gang.size(),
+               .environment = fixed.spec.environment.is_host ? "" : fixed.spec.environment.name,
                .time_limit = fixed.spec.timeout};
     if (job.record.started) {
       now.overdue =
