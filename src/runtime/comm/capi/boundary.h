@@ -16,10 +16,10 @@
 #include "base/status.h"
 #include "runtime/comm/capi/handles.h"
 #include "runtime/comm/capi/tutti_comm.h"
+#include "runtime/comm/collective/compression.h"
 #include "runtime/comm/communicator.h"
 
 namespace tutti::comm {
-class CompressedAllReduce;
 class NcclGroup;
 }  // namespace tutti::comm
 
@@ -96,6 +96,12 @@ struct GroupHandle {
     std::array<std::shared_ptr<CompressedAllReduce>, 3> encoded;  // by encoding
     std::shared_ptr<NcclGroup> device;
   } on_top;
+};
+
+// What a handle of feedback stands for. Lent to one call, or one operation, at a time.
+struct Feedback {
+  std::mutex busy;
+  ErrorFeedback kept;
 };
 
 // What a handle stands for, as its type.

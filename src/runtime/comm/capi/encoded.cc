@@ -5,18 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/comm/capi/boundary.h"
-#include "runtime/comm/collective/compression.h"
 
 using namespace tutti::comm;        // NOLINT(google-build-using-namespace)
 using namespace tutti::comm::capi;  // NOLINT(google-build-using-namespace)
 
 namespace {
-
-// What a handle of feedback stands for. Lent to one call at a time.
-struct Feedback {
-  std::mutex busy;
-  ErrorFeedback kept;
-};
 
 absl::StatusOr<CompressedAllReduce*> For(tutti_comm_encoding encoding, GroupHandle& held) {
   static_assert(static_cast<int>(Encoding::kFloat16) == TUTTI_COMM_ENCODING_FLOAT16 &&

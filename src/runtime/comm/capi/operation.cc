@@ -68,6 +68,20 @@ absl::Status AddSplits(const tutti_comm_request& c, const Negotiation& negotiati
   return absl::OkStatus();
 }
 
+// How it goes between nodes, and what rounding has lost so far.
+absl::Status AddWire(const tutti_comm_request& c, Submission& submission) {
+  static_assert(static_cast<int>(Wire::kFloat16) == TUTTI_COMM_ENCODING_FLOAT16 + 1 &&
+                static_cast<int>(Wire::kInt8) == TUTTI_COMM_ENCODING_INT8 + 1);
+  if (c.encoded < 0 || c.encoded > TUTTI_COMM_ENCODING_INT8 + 1) {
+    return absl::InvalidArgumentError(absl::StrCat("there is no encoding ", c.encoded - 1));
+  }
+  submission.request.wire = static_cast<Wire>(c.encoded);
+  if (c.feedback == 0) return absl::OkStatus();
+  TUTTI_ASSIGN_OR_RETURN(const auto feedback, Get<Feedback>(HandleKind::kFeedback, c.feedback));
+  submission.feedback = std::shared_ptr<ErrorFeedback>(feedback, &feedback->kept);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Submission> FromC(const tutti_comm_request& c, const Negotiation& negotiation) {
   static_assert(static_cast<int>(Kind::kJoin) == TUTTI_COMM_JOIN &&
                 static_cast<int>(Kind::kAllToAll) == TUTTI_COMM_ALL_TO_ALL);
@@ -87,6 +101,7 @@ absl::StatusOr<Submission> FromC(const tutti_comm_request& c, const Negotiation&
     return absl::InvalidArgumentError(absl::StrCat("a group of ", c.tensor_count, " tensors"));
   }
   TUTTI_RETURN_IF_ERROR(AddTensors(c, submission));
+  TUTTI_RETURN_IF_ERROR(AddWire(c, submission));
   if (request.kind == Kind::kAllToAll) {
     TUTTI_RETURN_IF_ERROR(AddSplits(c, negotiation, submission));
   }

@@ -357,6 +357,12 @@ typedef struct {
   tutti_comm_allocate_callback allocate; /* null: such outputs belong to the operation */
   tutti_comm_done_callback done;         /* null: none */
   void* context;                         /* of both */
+  /* All-reduce: 0, or 1 + a tutti_comm_encoding, in which the sum or mean of one tensor of fp32
+   * goes between nodes. What rounding loses is kept in `feedback` (0: lost), which is of one
+   * outstanding operation at a time. */
+  tutti_comm_feedback feedback;
+  int32_t encoded;
+  int32_t reserved;
 } tutti_comm_request;
 
 /* Zero but for factors of 1. */

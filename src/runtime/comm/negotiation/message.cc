@@ -54,6 +54,7 @@ void Describe(Codec& codec, Request& request) {
   codec.Number(request.root, 0, INT32_MAX);
   codec.Real(request.prescale);
   codec.Real(request.postscale);
+  codec.Choice(request.wire, Wire::kInt8);
   codec.List(request.parts, [&](Part& part) {
     codec.Choice(part.type, DataType::kBool);
     Rows(codec, part.shape);

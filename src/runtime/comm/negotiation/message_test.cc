@@ -12,6 +12,7 @@ Report SomeReport() {
   request.name = "layer/weight:0";
   request.op = ReduceOp::kAdasum;
   request.prescale = 0.1;
+  request.wire = Wire::kBFloat16;
   request.parts = {{DataType::kBool, {1, 2, 3}}, {DataType::kInt16, {}}};
   request.ranks = {0, 7};
   return {5, true, {{0, request, {4, 5}}, {17, {}, {9}}}};
@@ -70,7 +71,8 @@ TEST(NegotiationMessageTest, AnAnnouncementByNumberTakesFewBytes) {
 TEST(RequestTest, ARequestIsToldInWords) {
   Request request = SomeReport().announcements[0].request;
   EXPECT_EQ(request.Describe(),
-            "a reduce-scatter (Adasum) of 2 tensors: bool[1,2,3], int16[], scaled by 0.1 before");
+            "a reduce-scatter (Adasum) of 2 tensors: bool[1,2,3], int16[], scaled by 0.1 before, "
+            "sent as bfloat16");
   request = {};
   request.kind = Kind::kAllGather;
   request.parts = {{DataType::kFloat16, {0, 7}}};

@@ -132,6 +132,31 @@ TEST(NegotiationTest, GroupsOfTensorsAreScaledAndReducedAllTogether) {
   });
 }
 
+TEST(NegotiationTest, WhatIsEncodedOnItsWayKeepsWhatRoundingLost) {
+  OnRanks(3, [](Negotiation& negotiation) {
+    const auto feedback = std::make_shared<ErrorFeedback>();
+    double total = 0;
+    constexpr int kSteps = 50;
+    for (int step = 0; step < kSteps; ++step) {
+      Floats data(1000, 0.001F);
+      data[0] = 1;  // a step of int8 is 1/127 here: 0.001 is rounded away
+      Submission mean = SumOf("gradient", data);
+      mean.request.op = ReduceOp::kMean;
+      mean.request.wire = Wire::kInt8;
+      mean.feedback = feedback;
+      ASSERT_EQ(RunOne(negotiation, std::move(mean)), absl::OkStatus());
+      EXPECT_NEAR(data[0], 1, 0.01);
+      total += data[1];
+    }
+    EXPECT_NEAR(total / kSteps, 0.001, 0.0005);
+    Floats data(4, 1);
+    Submission greatest = SumOf("greatest", data);
+    greatest.request.op = ReduceOp::kMax;
+    greatest.request.wire = Wire::kInt8;
+    EXPECT_TRUE(absl::IsInvalidArgument(negotiation.Submit(greatest).status()));
+  });
+}
+
 TEST(NegotiationTest, AllGatherTakesDifferentRowsAndAllocatesAfterwards) {
   OnRanks(3, [](Negotiation& negotiation) {
     const int rank = negotiation.rank();

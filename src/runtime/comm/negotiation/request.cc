@@ -54,6 +54,22 @@ absl::Status CheckOperation(const Request& request) {
   return absl::OkStatus();
 }
 
+const char* NameOf(Wire wire) {
+  constexpr const char* kNames[] = {"they are", "float16", "bfloat16", "int8"};
+  return kNames[static_cast<size_t>(wire)];
+}
+
+absl::Status CheckWire(const Request& request) {
+  if (request.wire == Wire::kPlain) return absl::OkStatus();
+  const bool adds = request.op == ReduceOp::kSum || request.op == ReduceOp::kMean;
+  if (request.kind == Kind::kAllReduce && adds && request.parts.size() == 1 &&
+      request.parts[0].type == DataType::kFloat32) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "only the sum or mean of one tensor of float32 can be sent in fewer bits");
+}
+
 }  // namespace
 
 const char* NameOf(Kind kind) {
@@ -101,6 +117,7 @@ std::string Request::Describe() const {
   if (parts.size() > 8) absl::StrAppend(&text, ", ...");
   if (prescale != 1) absl::StrAppend(&text, ", scaled by ", prescale, " before");
   if (postscale != 1) absl::StrAppend(&text, ", scaled by ", postscale, " after");
+  if (wire != Wire::kPlain) absl::StrAppend(&text, ", sent as ", NameOf(wire));
   return text;
 }
 
@@ -133,7 +150,8 @@ bool IsRunBesideJoined(Kind kind) { return kind == Kind::kAllReduce || kind == K
 
 bool IsFusable(const Request& request) {
   return request.kind == Kind::kBroadcast ||
-         (request.kind == Kind::kAllReduce && request.op != ReduceOp::kAdasum);
+         (request.kind == Kind::kAllReduce && request.op != ReduceOp::kAdasum &&
+          request.wire == Wire::kPlain);
 }
 
 bool FuseTogether(const Request& a, const Request& b) {
@@ -160,6 +178,7 @@ absl::Status Check(const Request& request) {
   if (request.kind == Kind::kJoin && request.name != NameOf(Kind::kJoin)) {
     return absl::InvalidArgumentError("a join has one name");
   }
+  TUTTI_RETURN_IF_ERROR(CheckWire(request));
   return Reduces(request.kind) ? CheckOperation(request) : absl::OkStatus();
 }
 

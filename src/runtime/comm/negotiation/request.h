@@ -25,6 +25,10 @@ enum class Kind : uint8_t {
 };
 const char* NameOf(Kind kind);  // "all-reduce"
 
+// How the values of an all-reduce go between nodes: as they are, or encoded
+// (collective/encoding.h).
+enum class Wire : uint8_t { kPlain, kFloat16, kBFloat16, kInt8 };
+
 inline constexpr size_t kLongestName = 4096;
 inline constexpr size_t kMostDimensions = 64;
 inline constexpr size_t kMostParts = 1 << 14;
@@ -45,6 +49,7 @@ struct Request {
   int root = 0;  // kBroadcast: a rank of the world; kRemoveSet: the set to be removed
   double prescale = 1;
   double postscale = 1;
+  Wire wire = Wire::kPlain;  // else kAllReduce, the sum or mean of one part of fp32
   std::vector<Part> parts;
   std::vector<int> ranks;  // kAddSet: of the world, ascending
   bool operator==(const Request&) const = default;
@@ -76,7 +81,7 @@ bool FuseTogether(const Request& a, const Request& b);
 
 // What makes no sense by itself: names that are too long, negative dimensions, more bytes than
 // there are, a mean of bools, Adasum of integers, nothing to gather, process sets that are changed
-// from within one, a join by another name than every join's.
+// from within one, a join by another name than every join's, what cannot be encoded.
 absl::Status Check(const Request& request);
 
 }  // namespace tutti::comm

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "runtime/comm/negotiation/pack.h"
@@ -28,6 +29,8 @@ class Run {
  private:
   absl::Status AllReduce();
   absl::Status ReducePack(const Pack& pack, const Request& request);
+  absl::Status Sum(const Pack& pack, const Request& request, std::byte* buffer);
+  absl::Status SumEncoded(const Request& request, std::span<float> values);
   absl::Status Broadcast();
   absl::Status BroadcastPack(const Pack& pack, int root);
   absl::Status AllGather(Task& task, const Unit& unit);

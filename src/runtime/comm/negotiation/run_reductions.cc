@@ -44,10 +44,26 @@ absl::Status Run::ReducePack(const Pack& pack, const Request& request) {
     return absl::OkStatus();
   };
   TUTTI_RETURN_IF_ERROR(Timed(pack, "MEMCPY_IN_FUSION_BUFFER", copy_in));
-  TUTTI_RETURN_IF_ERROR(Timed(pack, "ALLREDUCE", [&] {
-    return group_.AllReduce(buffer, pack.count(), first.type, request.op, deadline_);
-  }));
+  TUTTI_RETURN_IF_ERROR(Timed(pack, "ALLREDUCE", [&] { return Sum(pack, request, buffer); }));
   return Timed(pack, "MEMCPY_OUT_FUSION_BUFFER", copy_out);
+}
+
+absl::Status Run::Sum(const Pack& pack, const Request& request, std::byte* buffer) {
+  if (request.wire != Wire::kPlain) {
+    return SumEncoded(request, {reinterpret_cast<float*>(buffer), pack.count()});
+  }
+  return group_.AllReduce(buffer, pack.count(), pack.pieces[0].type, request.op, deadline_);
+}
+
+// It is the response's only tensor (IsFusable), and null where this rank has joined.
+absl::Status Run::SumEncoded(const Request& request, std::span<float> values) {
+  const auto encoding = static_cast<Encoding>(static_cast<int>(request.wire) - 1);
+  auto& encoded = team_.encoded[static_cast<size_t>(encoding)];
+  if (encoded == nullptr) encoded = std::make_unique<CompressedAllReduce>(encoding);
+  const auto feedback = tasks_[0] != nullptr ? tasks_[0]->submission.feedback : nullptr;
+  const absl::Status status = encoded->Run(group_, values, request.op, feedback.get(), deadline_);
+  if (!status.ok() && feedback != nullptr) feedback->Clear();  // it would be garbage
+  return status;
 }
 
 // Rows are dealt out evenly; the first ranks have one more where it does not come out even.

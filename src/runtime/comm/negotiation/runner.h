@@ -3,8 +3,10 @@
 //
 // All-reduces of small tensors are packed into one buffer, scaled on the way in and out, one
 // pass each; a tensor from kWorthAlone on, or one that is alone, is reduced in its output's memory.
+// What is encoded on its way is alone.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -13,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/deadline.h"
+#include "runtime/comm/collective/compression.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/negotiation/message.h"
 #include "runtime/comm/negotiation/operation.h"
@@ -30,6 +33,9 @@ struct Submission {
   std::vector<void*> outputs;  // null (or none): `allocate` gives it, or else the operation owns it
   Allocate allocate;           // may be null
   std::vector<int64_t> splits;  // kAllToAll: rows to every rank of the set
+  // Of what is encoded on its way: what rounding has lost so far. Of one outstanding operation at a
+  // time. Null: it is lost.
+  std::shared_ptr<ErrorFeedback> feedback;
 };
 
 // A submission whose turn has come.
@@ -55,6 +61,7 @@ struct Team {
   std::vector<int> ranks;               // of the world, ascending
   std::shared_ptr<Communicator> group;  // null where this rank is not in it
   Scratch scratch;
+  std::array<std::unique_ptr<CompressedAllReduce>, 3> encoded;  // by encoding, made when needed
 };
 
 // `tasks[i]` belongs to units[i], and is null where this rank has joined (check_response.h). Ends
