@@ -2,14 +2,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "runtime/comm/group_file.h"
 #include "runtime/comm/reform.h"
 #include "runtime/comm/rendezvous/authenticate.h"
+#include "runtime/comm/rendezvous/check_table.h"
 #include "runtime/comm/rendezvous/reception.h"
 
 namespace tutti::comm {
@@ -18,36 +18,17 @@ namespace {
 constexpr int kMostSteps = 4;  // from one door to the next
 constexpr size_t kLongestFile = 4 << 20;
 
-// "address:port", "[address]:port".
-absl::StatusOr<Endpoint> PlaceOf(absl::string_view text) {
-  const size_t colon = text.rfind(':');
-  Endpoint place;
-  if (colon == absl::string_view::npos || !absl::SimpleAtoi(text.substr(colon + 1), &place.port) ||
-      place.port < 1 || place.port > 65535) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\" is no address:port of a member of the group"));
-  }
-  absl::string_view host = text.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
-  place.host = std::string(host);
-  return place;
-}
-
 // Where members may be found now. The file may not be there yet, or be of a generation that is
 // over.
 absl::StatusOr<std::vector<Endpoint>> Places(const GroupOptions& options) {
-  std::vector<std::string> texts = options.members;
+  std::vector<Endpoint> places;
   if (!options.group_file.empty()) {
     const auto file = base::ReadFile(options.group_file, kLongestFile);
     if (file.ok()) {
-      const std::vector<std::string> lines = absl::StrSplit(*file, '\n', absl::SkipWhitespace());
-      texts.insert(texts.begin(), lines.begin(), lines.end());
+      TUTTI_ASSIGN_OR_RETURN(places, ReadGroupFile(*file));
     }
   }
-  std::vector<Endpoint> places;
-  for (const std::string& text : texts) {
+  for (const std::string& text : options.members) {
     TUTTI_ASSIGN_OR_RETURN(places.emplace_back(), PlaceOf(text));
   }
   places.push_back({options.master_address, options.master_port});
@@ -90,6 +71,7 @@ class Newcomer {
       if (!fd.ok()) return base::Annotate(fd.status(), place.ToString());
       TUTTI_ASSIGN_OR_RETURN(Message answer, AwaitAnswer(fd->get(), place));
       if (Decided* const decided = std::get_if<Decided>(&answer)) {
+        TUTTI_RETURN_IF_ERROR(CheckTable(decided->table));
         if (!PlaceIn(decided->table, self_).has_value()) break;
         Outcome outcome{std::move(decided->table), {}};
         if (decided->from_rank_zero) outcome.controls.push_back(*std::move(fd));

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "runtime/comm/group_file.h"
 #include "runtime/comm/join.h"
 
 namespace tutti::comm {
@@ -24,11 +25,7 @@ absl::Status Validate(const ReformOptions& terms) {
 // Newcomers read it: a place a line.
 absl::Status WriteGroupFile(const Lineage& line) {
   if (line.options.group_file.empty() || line.options.rank != 0) return absl::OkStatus();
-  std::string text;
-  for (const Hello& member : line.table.ranks) {
-    absl::StrAppend(&text, Endpoint{member.address, member.door}.ToString(), "\n");
-  }
-  return base::WriteFileAtomic(line.options.group_file, text);
+  return base::WriteFileAtomic(line.options.group_file, GroupFileOf(line.table));
 }
 
 absl::Status LeftBehind(const Table& table) {

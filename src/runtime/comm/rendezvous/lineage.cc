@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "runtime/comm/rendezvous/authenticate.h"
+#include "runtime/comm/rendezvous/check_table.h"
 #include "runtime/comm/rendezvous/reception.h"
 #include "runtime/comm/rendezvous/socket.h"
 
@@ -78,11 +79,13 @@ class Agreement {
           ReceiveMessage(fd->get(), kLongestMessage, {base::Deadline::After(silence_)});
       if (!message.ok()) return std::nullopt;
       if (Propose* const propose = std::get_if<Propose>(&*message)) {
+        if (!CheckTable(propose->table).ok()) return std::nullopt;
         succession().Accept(std::move(propose->table));
         if (!SendMessage(fd->get(), Accepted{}, wait).ok()) return std::nullopt;
       } else if (const Refusal* const refusal = std::get_if<Refusal>(&*message)) {
         return absl::Status(refusal->code, refusal->text);
       } else if (Decided* const decided = std::get_if<Decided>(&*message)) {
+        if (!CheckTable(decided->table).ok()) return std::nullopt;
         return Heard(std::move(*decided), *std::move(fd));
       }
     }
@@ -130,7 +133,7 @@ class Agreement {
         continue;
       }
       const Come& come = std::get<Come>(guest.word);
-      if (come.group != line_.table.group) continue;
+      if (come.group != line_.table.group || !CheckVote(come, line_.table).ok()) continue;
       members[guest.number] = come.self.rank;
       succession().OnCome(come);
       if (guest.accepted) succession().OnAccepted(come.self.rank);
@@ -160,7 +163,7 @@ class Agreement {
     }
     absl::StatusOr<Message> answer = ReceiveMessage(fd->get(), kLongestMessage, wait);
     Decided* const decided = answer.ok() ? std::get_if<Decided>(&*answer) : nullptr;
-    if (decided == nullptr) return std::nullopt;
+    if (decided == nullptr || !CheckTable(decided->table).ok()) return std::nullopt;
     return std::move(decided->table);
   }
 

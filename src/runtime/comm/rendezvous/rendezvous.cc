@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "runtime/comm/rendezvous/authenticate.h"
+#include "runtime/comm/rendezvous/check_table.h"
 #include "runtime/comm/rendezvous/reception.h"
 #include "runtime/comm/rendezvous/socket.h"
 
@@ -52,14 +53,6 @@ absl::StatusOr<base::UniqueFd> ComeToMaster(const GroupOptions& options, int int
   }
 }
 
-absl::Status CheckTable(const Table& table, const Hello& self) {
-  bool good = table.ranks.size() == static_cast<size_t>(self.size);
-  for (size_t i = 0; good && i < table.ranks.size(); ++i) {
-    good = table.ranks[i].rank == static_cast<int>(i) && table.ranks[i].size == self.size;
-  }
-  return good ? absl::OkStatus() : absl::InternalError("rank 0 sent a table that is not whole");
-}
-
 absl::StatusOr<Meeting> Attend(const GroupOptions& options, const Hello& self, int interrupt) {
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, ComeToMaster(options, interrupt));
   // Rank 0 may have begun to wait only now: its own patience ends before this one.
@@ -74,7 +67,10 @@ absl::StatusOr<Meeting> Attend(const GroupOptions& options, const Hello& self, i
   }
   Table* table = std::get_if<Table>(&*answer);
   if (table == nullptr) return absl::InternalError("rank 0 answered with something else");
-  TUTTI_RETURN_IF_ERROR(CheckTable(*table, self));
+  const bool whole = table->ranks.size() == static_cast<size_t>(self.size);
+  if (!whole || !CheckTable(*table).ok()) {
+    return absl::InternalError("rank 0 sent a table that is not whole");
+  }
   Meeting meeting{std::move(*table), {}};
   meeting.controls.push_back(std::move(fd));
   return meeting;

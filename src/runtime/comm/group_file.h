@@ -1,0 +1,20 @@
+// The group file: where the members of a running group are found, a line each. Rank 0 writes it
+// anew at every generation, newcomers read it. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "runtime/comm/rendezvous/message.h"
+#include "runtime/comm/rendezvous/socket.h"
+
+namespace tutti::comm {
+
+// "address:port", "[address]:port". InvalidArgument for anything else.
+absl::StatusOr<Endpoint> PlaceOf(absl::string_view text);
+
+std::string GroupFileOf(const Table& table);
+absl::StatusOr<std::vector<Endpoint>> ReadGroupFile(absl::string_view text);
+
+}  // namespace tutti::comm

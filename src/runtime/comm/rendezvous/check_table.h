@@ -1,0 +1,17 @@
+// What another rank says of who is in a group is looked at before anything is made of it. Pure.
+#pragma once
+
+#include "absl/status/status.h"
+#include "runtime/comm/rendezvous/message.h"
+
+namespace tutti::comm {
+
+// InvalidArgument unless its ranks are numbered from 0, each knows how many they are, and no two
+// are found at the same door.
+absl::Status CheckTable(const Table& table);
+
+// InvalidArgument unless a member of `generation` can say this: its number is one of a rank there,
+// and what it has agreed to, if anything, at which rank of it, is a table.
+absl::Status CheckVote(const Come& come, const Table& generation);
+
+}  // namespace tutti::comm
