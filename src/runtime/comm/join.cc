@@ -37,13 +37,15 @@ struct Connected {
 absl::StatusOr<Connected> ConnectAll(const GroupOptions& options, Meeting meeting,
                                      Listeners listeners) {
   const int spins = Spins(meeting.table, options.rank);
+  const std::vector<bool> within_host = WithinHost(meeting.table, options.rank);
   // Before anybody can leave, so that all find the fault themselves, if the ranks differ.
   TUTTI_ASSIGN_OR_RETURN(auto connector, Connector::Make(std::move(meeting.table), options.rank,
                                                          options.token, std::move(listeners)));
   auto membership = std::make_unique<Membership>(options.rank, options.size,
                                                  std::move(meeting.controls), options.peer_timeout);
-  const auto fail = [&options](Membership& membership, absl::Status status) {
-    if (options.elastic) membership.Part();  // it will vote on what follows
+  const auto fail = [&](Membership& membership, absl::Status status) {
+    // It will vote on what follows.
+    if (options.elastic) TUTTI_RETURN_IF_ERROR(membership.Part(within_host));
     // A rank that died is the cause of a connection that failed; it is heard of soon.
     TUTTI_RETURN_IF_ERROR(membership.CheckWithin(options.peer_timeout / 8));
     return status;

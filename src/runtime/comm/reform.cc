@@ -60,7 +60,11 @@ absl::Status MoveOn(Lineage& line, const Table& table, const Hello& self) {
 }
 
 absl::StatusOr<Outcome> Agree(Lineage& line, const ReformOptions& terms, Hello self) {
-  if (line.membership != nullptr) line.membership->Part();
+  if (line.membership != nullptr) {
+    const absl::Status parted = line.membership->Part(WithinHost(line.table, line.options.rank));
+    if (!parted.ok()) line.door->Dismiss(parted);
+    TUTTI_RETURN_IF_ERROR(parted);
+  }
   self.rank = line.options.rank;
   self.size = line.options.size;
   absl::StatusOr<Outcome> outcome = AgreeOnSuccessor(line, terms, self);
@@ -91,7 +95,9 @@ absl::StatusOr<std::unique_ptr<Communicator>> BecomeMember(Lineage& line, Outcom
                          std::move(presence.listeners), {});
       if (formed.ok()) return HandOver(line, *std::move(formed));
       // Somebody was lost meanwhile; or ranks want what cannot be, which would not change.
-      if (absl::IsInvalidArgument(formed.status())) return formed.status();
+      if (absl::IsInvalidArgument(formed.status()) || absl::IsFailedPrecondition(formed.status())) {
+        return formed.status();
+      }
       spdlog::info("generation {} of the group did not connect and re-forms: {}",
                    line.table.generation, std::string(formed.status().message()));
     }

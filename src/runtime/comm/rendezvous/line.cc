@@ -1,6 +1,8 @@
 #include "runtime/comm/rendezvous/line.h"
 
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -46,6 +48,11 @@ void Line::Push() {
 
 absl::Status Line::Flush(const Patience& patience) {
   return Send(fd_.get(), std::exchange(unsent_, {}), patience);
+}
+
+bool Line::IsDelivered() const {
+  int queued = 0;
+  return unsent_.empty() && ::ioctl(fd_.get(), SIOCOUTQ, &queued) == 0 && queued == 0;
 }
 
 short Line::events() const {

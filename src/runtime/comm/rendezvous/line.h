@@ -38,6 +38,9 @@ class Line {
   // What to poll for.
   short events() const;
   size_t unsent() const { return unsent_.size(); }
+  // Whether all that was said lies at the other side, though perhaps unread: of a connection within
+  // a host no end, of whatever kind, can take it back.
+  bool IsDelivered() const;
 
  private:
   base::UniqueFd fd_;

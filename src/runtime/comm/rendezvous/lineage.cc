@@ -50,10 +50,9 @@ class Agreement {
     if (line_.membership == nullptr) return;
     for (const int rank : line_.membership->Lost()) succession().NotExpected(rank);
     const std::vector<Line::End> ends = line_.membership->SeenToEnd();
-    const std::string& host = line_.table.ranks[line_.options.rank].host;
+    const std::vector<bool> within_host = WithinHost(line_.table, line_.options.rank);
     for (size_t rank = 0; rank < ends.size(); ++rank) {
-      // Within a host nothing is lost on the way: what it said before the reset has come.
-      const bool whole = ends[rank] == Line::End::kInOrder || line_.table.ranks[rank].host == host;
+      const bool whole = ends[rank] == Line::End::kInOrder || within_host[rank];
       if (ends[rank] != Line::End::kOpen && whole) succession().SawEnd(static_cast<int>(rank));
     }
   }
@@ -217,6 +216,14 @@ std::optional<int> PlaceIn(const Table& table, const Hello& self) {
     if (IsSameProcess(table.ranks[rank], self)) return static_cast<int>(rank);
   }
   return std::nullopt;
+}
+
+std::vector<bool> WithinHost(const Table& table, int rank) {
+  std::vector<bool> within(table.ranks.size());
+  for (size_t other = 0; other < within.size(); ++other) {
+    within[other] = table.ranks[other].host == table.ranks[rank].host;
+  }
+  return within;
 }
 
 absl::Duration LongestSilence(const GroupOptions& options) {

@@ -43,6 +43,10 @@ absl::StatusOr<Outcome> AgreeOnSuccessor(Lineage& line, const ReformOptions& ter
 // The place of `self` in a table; none when it is not in it.
 std::optional<int> PlaceIn(const Table& table, const Hello& self);
 
+// Who runs on the host of `rank`. Within a host nothing that has been delivered is lost on the way:
+// an end of a connection comes after it, be it a reset.
+std::vector<bool> WithinHost(const Table& table, int rank);
+
 // The longest that a rank that lives may leave another without a word while they re-form.
 absl::Duration LongestSilence(const GroupOptions& options);
 

@@ -27,7 +27,14 @@ bool IsParting(const Message& message, int from) {
          (departure != nullptr && departure->rank == from && departure->reforming);
 }
 
-constexpr size_t kMostUnsent = 64 << 10;  // what a rank that does not read is told at most
+constexpr size_t kMostUnsent = 64 << 10;  // with so much before them, beats are left out
+constexpr absl::Duration kDeliveryMayEnd = absl::Milliseconds(1);
+
+// A beat is said again. Everything else is said once, however much lies before it.
+bool IsBeat(const Message& message) {
+  const Progress* const progress = std::get_if<Progress>(&message);
+  return progress != nullptr && !progress->answer;
+}
 
 }  // namespace
 
@@ -101,19 +108,39 @@ void Membership::End() {
   Flush();
 }
 
-void Membership::Part() {
+absl::Status Membership::Part(const std::vector<bool>& within_host) {
   Lock lock(mutex_);
-  if (std::exchange(parted_, true)) return;
-  roll_.Part();
-  Settle();
-  for (auto& link : links_) {
-    // What could not be handed to the system may be lost when this process ends: its end shall then
-    // not look like one in good order.
-    const linger reset = {1, 0};
-    if (link->line.valid() && link->line.unsent() > 0) {
-      ::setsockopt(link->line.fd(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+  if (!std::exchange(parted_, true)) {
+    roll_.Part();
+    Settle();
+  }
+  const auto deadline = base::Deadline::After(peer_timeout_);
+  for (size_t rank = 0; rank < links_.size(); ++rank) {
+    const Line& line = links_[rank]->line;
+    if (!within_host[rank]) {
+      // What could not be handed to the system may be lost when this process ends: its end shall
+      // then not look like one in good order.
+      const linger reset = {1, 0};
+      if (line.valid() && line.unsent() > 0) {
+        ::setsockopt(line.fd(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+      }
+      continue;
+    }
+    while (line.valid() && !line.IsDelivered()) {
+      if (deadline.Expired()) {
+        return absl::FailedPreconditionError(absl::StrCat(
+            "rank ", rank, " does not take in that this rank leaves to re-form the group"));
+      }
+      Await(lock, kDeliveryMayEnd, [&] { return !line.valid(); });
     }
   }
+  return absl::OkStatus();
+}
+
+void Membership::RingAtEnd(Bell* bell) {
+  const Lock lock(mutex_);
+  bell_ = bell;
+  if (bell_ != nullptr && ended()) bell_->Ring();
 }
 
 std::vector<int> Membership::Lost() {
@@ -182,12 +209,13 @@ void Membership::Settle() {
   // Outside a collective a clean departure is not yet an end: there may be no further collective.
   if (!ending.has_value() || (ending->clean && !roll_.Busy())) return;
   if (!ended_.exchange(true, std::memory_order_acq_rel)) Ring(ended_fd_);
+  if (bell_ != nullptr) bell_->Ring();
 }
 
 void Membership::Flush() {
   for (auto& [to, message] : roll_.TakeOutgoing()) {
     Link& link = *links_[to];
-    if (link.line.unsent() < kMostUnsent) link.line.Say(message);
+    if (link.line.unsent() < kMostUnsent || !IsBeat(message)) link.line.Say(message);
   }
   for (auto& link : links_) link->line.Push();
 }

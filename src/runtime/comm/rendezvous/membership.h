@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "runtime/comm/rendezvous/bell.h"
 #include "runtime/comm/rendezvous/control.h"
 #include "runtime/comm/rendezvous/line.h"
 #include "runtime/comm/rendezvous/roll.h"
@@ -38,19 +39,24 @@ class Membership final : public Control {
   void End();
 
   // OK, or the error that ends the collective in progress; CheckWithin waits for one for a while.
-  // `ended()` is the same without a lock, and `ended_fd()` becomes readable with it.
+  // `ended()` is the same without a lock; `ended_fd()` becomes readable with it, and after it the
+  // bell that was given last is rung (null: none is from now on).
   absl::Status CheckWithin(absl::Duration patience) override;
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   int ended_fd() const { return ended_fd_.get(); }
+  void RingAtEnd(Bell* bell);
 
   // The caller has missed `accused`. Waits for the judgement (about a quarter of peer_timeout at
   // most) and returns it: never OK, and not always about `accused`.
   absl::Status Accuse(int accused, Reason reason);
 
-  // Re-forming (succession.h). Part says goodbye as one that will vote: first of all, and once.
+  // Re-forming (succession.h). Part says goodbye as one that will vote: first of all, and only when
+  // it returns OK may this rank vote. `within_host[r]`: the end of the connection between this rank
+  // and r counts there however it comes, so goodbye has to lie there before; FailedPrecondition
+  // names an r that has not taken it in within peer_timeout. May be called again.
   // Lost are the ranks that were judged lost. SeenToEnd[r] is how the connection to rank r ended,
   // kOpen unless r was in touch on it and did not part before: whoever ended so has not voted.
-  void Part();
+  absl::Status Part(const std::vector<bool>& within_host);
   std::vector<int> Lost();
   std::vector<Line::End> SeenToEnd();
   // Rank 0 tells the others, with its beats, how many newcomers wait.
@@ -88,6 +94,7 @@ class Membership final : public Control {
   Roll roll_;
   std::vector<std::unique_ptr<Link>> links_;
   const char* what_ = "the first collective";
+  Bell* bell_ = nullptr;
   bool stopping_ = false;
   bool parted_ = false;
   std::shared_ptr<const std::atomic<int>> newcomers_;

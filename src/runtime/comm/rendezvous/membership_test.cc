@@ -1,0 +1,162 @@
+// What one rank's membership says on the wire, and what it makes of an end, when those that it
+// talks to take in nothing, or late.
+#include "runtime/comm/rendezvous/membership.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <future>
+
+#include "runtime/comm/rendezvous/socket.h"
+
+namespace tutti::comm {
+namespace {
+
+constexpr absl::Duration kPeerTimeout = absl::Seconds(30);
+
+Patience Patient() { return {base::Deadline::After(absl::Seconds(20))}; }
+
+// A connection of the rendezvous with small buffers: it is full soon.
+struct Wire {
+  Wire() {
+    const auto listener = Listen({"127.0.0.1", 0});
+    const int small = 4096;
+    ::setsockopt(listener->get(), SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+    own = *Connect({"127.0.0.1", *PortOf(listener->get())}, "", Patient());
+    ::setsockopt(own.get(), SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+    peer = *Accept(listener->get(), Patient());
+  }
+  base::UniqueFd own, peer;
+};
+
+// Rank 0 of as many as there are wires, and one more.
+std::unique_ptr<Membership> Judge(std::vector<Wire>& wires, absl::Duration peer_timeout) {
+  std::vector<base::UniqueFd> controls(1);
+  for (Wire& wire : wires) controls.push_back(std::move(wire.own));
+  const int size = static_cast<int>(controls.size());
+  return std::make_unique<Membership>(0, size, std::move(controls), peer_timeout);
+}
+
+// Far more than a small connection holds, and than beats are said after.
+void PostMuch(Membership& membership, int to) {
+  for (int i = 0; i < 8; ++i) membership.Post(to, std::string(kLongestParcel / 8, 'x'));
+}
+
+template <typename Kind>
+absl::StatusOr<Kind> ReceiveA(int fd) {
+  while (true) {
+    auto message = ReceiveMessage(fd, kLongestMessage, Patient());
+    if (!message.ok()) return message.status();
+    if (Kind* const kind = std::get_if<Kind>(&*message)) return *kind;
+  }
+}
+
+TEST(MembershipTest, AJudgementReachesARankThatHasNotReadForLong) {
+  std::vector<Wire> wires(2);
+  const auto judge = Judge(wires, kPeerTimeout);
+  PostMuch(*judge, 1);
+  wires[1].peer.reset();
+  ASSERT_FALSE(judge->CheckWithin(absl::Seconds(20)).ok());
+  const auto judgement = ReceiveA<Departure>(wires[0].peer.get());
+  ASSERT_TRUE(judgement.ok()) << judgement.status();
+  EXPECT_EQ(judgement->rank, 2);
+  wires[0].peer.reset();
+}
+
+TEST(MembershipTest, ARankThatIsLateIsAskedThoughMuchLiesBeforeTheQuestion) {
+  std::vector<Wire> wires(2);
+  const auto judge = Judge(wires, kPeerTimeout);
+  PostMuch(*judge, 1);
+  ASSERT_TRUE(SendMessage(wires[1].peer.get(), Accusation{1, Reason::kLate}, Patient()).ok());
+  ASSERT_TRUE(ReceiveA<Query>(wires[1].peer.get()).ok());
+  EXPECT_TRUE(ReceiveA<Query>(wires[0].peer.get()).ok());
+  for (Wire& wire : wires) wire.peer.reset();
+}
+
+TEST(MembershipTest, BeatsAreNotHeapedUpBeforeARankThatDoesNotRead) {
+  std::vector<Wire> wires(2);
+  const auto judge = Judge(wires, absl::Milliseconds(80));  // a beat each 10 ms
+  PostMuch(*judge, 1);
+  // Rank 2 hears beats, and is heard, until rank 1 is lost for its silence.
+  int beats = 0;
+  while (true) {
+    auto message = ReceiveMessage(wires[1].peer.get(), kLongestMessage, Patient());
+    ASSERT_TRUE(message.ok());
+    if (!std::holds_alternative<Progress>(*message)) break;
+    ++beats;
+    ASSERT_TRUE(SendMessage(wires[1].peer.get(), Progress{}, Patient()).ok());
+  }
+  EXPECT_GT(beats, 1);
+  int heaped = 0;
+  while (true) {
+    auto message = ReceiveMessage(wires[0].peer.get(), kLongestMessage, Patient());
+    ASSERT_TRUE(message.ok());
+    if (std::holds_alternative<Departure>(*message)) break;
+    heaped += std::holds_alternative<Progress>(*message);
+  }
+  EXPECT_LE(heaped, 1);
+  for (Wire& wire : wires) wire.peer.reset();
+}
+
+// A rank of the same host counts any end of the connection as proof that this one has not voted.
+TEST(MembershipTest, NobodyVotesBeforeItsGoodbyeLiesAtTheRanksOfItsHost) {
+  std::vector<Wire> wires(1);
+  const auto judge = Judge(wires, kPeerTimeout);
+  PostMuch(*judge, 1);
+  auto parted = std::async(std::launch::async, [&] { return judge->Part({true, true}); });
+  EXPECT_EQ(parted.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  const auto goodbye = ReceiveA<Departure>(wires[0].peer.get());
+  ASSERT_TRUE(goodbye.ok()) << goodbye.status();
+  EXPECT_TRUE(goodbye->reforming);
+  EXPECT_TRUE(parted.get().ok());
+}
+
+TEST(MembershipTest, ARankOfThisHostThatDoesNotTakeTheGoodbyeInIsNamed) {
+  std::vector<Wire> wires(1);
+  const auto judge = Judge(wires, absl::Milliseconds(100));
+  PostMuch(*judge, 1);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const absl::Status parted = judge->Part({true, true});
+    EXPECT_TRUE(absl::IsFailedPrecondition(parted)) << parted;
+    EXPECT_NE(parted.message().find("rank 1 does not take in"), absl::string_view::npos) << parted;
+  }
+}
+
+TEST(MembershipTest, AnEndOfOneWhoseGoodbyeIsUnsentIsAResetOnOtherHosts) {
+  std::vector<Wire> wires(1);
+  auto judge = Judge(wires, kPeerTimeout);
+  PostMuch(*judge, 1);
+  EXPECT_TRUE(judge->Part({true, false}).ok());
+  judge.reset();
+  Line line(std::move(wires[0].peer));
+  Line::End end = Line::End::kOpen;
+  while (end == Line::End::kOpen) {
+    ASSERT_TRUE(WaitFor(line.fd(), POLLIN, Patient()).ok());
+    end = line.Read();
+  }
+  EXPECT_EQ(end, Line::End::kReset);
+}
+
+TEST(MembershipTest, TheEndRingsTheBellThatWasGivenLast) {
+  std::vector<Wire> wires(1);
+  const auto judge = Judge(wires, kPeerTimeout);
+  ASSERT_TRUE(judge->Begin("all-reduce").ok());
+  Bell bell, later;
+  judge->RingAtEnd(&bell);
+  auto woken = std::async(std::launch::async, [&] {
+    while (!judge->ended()) bell.Await(base::Deadline::After(absl::Seconds(20)));
+    return base::SteadyNow();
+  });
+  const absl::Duration start = base::SteadyNow();
+  wires[0].peer.reset();
+  EXPECT_LT(woken.get() - start, absl::Seconds(10));
+  judge->RingAtEnd(&later);  // has ended already
+  later.Await(base::Deadline::After(absl::Seconds(20)));
+  EXPECT_LT(base::SteadyNow() - start, absl::Seconds(10));
+  judge->RingAtEnd(nullptr);
+  judge->End();
+}
+
+}  // namespace
+}  // namespace tutti::comm
