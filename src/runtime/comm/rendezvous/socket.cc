@@ -9,10 +9,10 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "runtime/comm/rendezvous/resolve.h"
 
 namespace tutti::comm {
 namespace {
@@ -20,23 +20,7 @@ namespace {
 using base::ErrnoStatus;
 using base::UniqueFd;
 
-using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
-
-// Of the family of the numeric address `like`, if there is one.
-absl::StatusOr<AddressList> Resolve(const Endpoint& endpoint, int flags, const std::string& like) {
-  addrinfo hints = {};
-  if (!like.empty()) hints.ai_family = like.find(':') == std::string::npos ? AF_INET : AF_INET6;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICSERV;
-  addrinfo* list = nullptr;
-  const int error =
-      getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &list);
-  if (error != 0) {
-    return absl::UnavailableError(
-        absl::StrCat("address \"", endpoint.host, "\": ", gai_strerror(error)));
-  }
-  return AddressList(list, &freeaddrinfo);
-}
+constexpr absl::Duration kQueueMayMove = absl::Milliseconds(1);
 
 UniqueFd NewSocket(int family) {
   return UniqueFd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -68,11 +52,11 @@ LocalAddress Abstract(absl::string_view name) {
   return local;
 }
 
-absl::Status BindSource(int fd, const std::string& source) {
+absl::Status BindSource(int fd, const std::string& source, const Patience& patience) {
   if (source.empty()) return absl::OkStatus();
-  TUTTI_ASSIGN_OR_RETURN(const AddressList from, Resolve({source, 0}, AI_NUMERICHOST, source));
+  TUTTI_ASSIGN_OR_RETURN(const auto from, Resolve({source, 0}, source, patience));
   SetOption(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-  if (::bind(fd, from->ai_addr, from->ai_addrlen) != 0) {
+  if (::bind(fd, from.front().get(), from.front().length) != 0) {
     return ErrnoStatus(absl::StrCat("bind to this node's address ", source));
   }
   return absl::OkStatus();
@@ -90,7 +74,6 @@ bool IsConnectedToItself(int fd) {
 absl::Status FinishConnect(int fd, const sockaddr* address, socklen_t length,
                            const Patience& patience) {
   if (::connect(fd, address, length) == 0) return absl::OkStatus();
-  // EAGAIN: a Unix listener's queue is full; the caller tries again.
   if (errno != EINPROGRESS) return absl::UnavailableError(std::strerror(errno));
   TUTTI_RETURN_IF_ERROR(WaitFor(fd, POLLOUT, patience));
   int error = 0;
@@ -98,6 +81,42 @@ absl::Status FinishConnect(int fd, const sockaddr* address, socklen_t length,
   ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) return absl::UnavailableError(std::strerror(error));
   return absl::OkStatus();
+}
+
+absl::StatusOr<UniqueFd> ListenAt(const SocketAddress& address, absl::string_view what) {
+  UniqueFd fd = NewSocket(address.family());
+  if (!fd.valid()) return ErrnoStatus("socket");
+  SetOption(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (::bind(fd.get(), address.get(), address.length) != 0 || ::listen(fd.get(), SOMAXCONN) != 0) {
+    return ErrnoStatus(what);
+  }
+  return fd;
+}
+
+absl::StatusOr<UniqueFd> ConnectTo(const SocketAddress& address, const std::string& source,
+                                   const Patience& patience) {
+  UniqueFd fd = NewSocket(address.family());
+  if (!fd.valid()) return ErrnoStatus("socket");
+  TUTTI_RETURN_IF_ERROR(BindSource(fd.get(), source, patience));
+  MakePrompt(fd.get());
+  TUTTI_RETURN_IF_ERROR(FinishConnect(fd.get(), address.get(), address.length, patience));
+  if (IsConnectedToItself(fd.get())) return absl::UnavailableError(std::strerror(ECONNREFUSED));
+  return fd;
+}
+
+// Connecting a datagram socket sends nothing and asks the routing table.
+absl::StatusOr<std::string> OwnAddressToward(const SocketAddress& address, absl::string_view what) {
+  const UniqueFd fd(::socket(address.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage own = {};
+  socklen_t length = sizeof(own);
+  char text[NI_MAXHOST];
+  if (!fd.valid() || ::connect(fd.get(), address.get(), address.length) != 0 ||
+      ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &length) != 0 ||
+      ::getnameinfo(reinterpret_cast<sockaddr*>(&own), length, text, sizeof(text), nullptr, 0,
+                    NI_NUMERICHOST) != 0) {
+    return ErrnoStatus(what);
+  }
+  return std::string(text);
 }
 
 bool WouldBlock() { return errno == EAGAIN || errno == EWOULDBLOCK; }
@@ -123,15 +142,21 @@ absl::Status WaitFor(int fd, short events, const Patience& patience) {
   }
 }
 
-absl::StatusOr<UniqueFd> Listen(const Endpoint& at, const std::string& like) {
-  TUTTI_ASSIGN_OR_RETURN(const AddressList addresses, Resolve(at, AI_PASSIVE, like));
-  UniqueFd fd = NewSocket(addresses->ai_family);
-  if (!fd.valid()) return ErrnoStatus("socket");
-  SetOption(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-  if (::bind(fd.get(), addresses->ai_addr, addresses->ai_addrlen) != 0 ||
-      ::listen(fd.get(), SOMAXCONN) != 0) {
-    return ErrnoStatus(absl::StrCat("listen on ", at.ToString()));
-  }
+absl::Status Pause(absl::Duration pause, const Patience& patience) {
+  const absl::Status waited =
+      WaitFor(-1, 0,
+              {base::Deadline::Sooner(patience.deadline, base::Deadline::After(pause)),
+               patience.interrupt});
+  if (absl::IsDeadlineExceeded(waited) && !patience.deadline.Expired()) return absl::OkStatus();
+  return waited;
+}
+
+absl::StatusOr<UniqueFd> Listen(const Endpoint& at, const std::string& like,
+                                const Patience& patience) {
+  TUTTI_ASSIGN_OR_RETURN(const auto addresses, Resolve(at, like, patience));
+  const std::string what = absl::StrCat("listen on ", at.ToString());
+  absl::StatusOr<UniqueFd> fd = absl::UnknownError("");
+  for (size_t i = 0; i < addresses.size() && !fd.ok(); ++i) fd = ListenAt(addresses[i], what);
   return fd;
 }
 
@@ -158,20 +183,14 @@ absl::StatusOr<int> PortOf(int socket) {
   return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
-absl::StatusOr<std::string> AddressToward(const Endpoint& to) {
-  TUTTI_ASSIGN_OR_RETURN(const AddressList addresses, Resolve(to, 0, ""));
-  // Connecting a datagram socket sends nothing and asks the routing table.
-  const UniqueFd fd(::socket(addresses->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_storage own = {};
-  socklen_t length = sizeof(own);
-  char text[NI_MAXHOST];
-  if (!fd.valid() || ::connect(fd.get(), addresses->ai_addr, addresses->ai_addrlen) != 0 ||
-      ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &length) != 0 ||
-      ::getnameinfo(reinterpret_cast<sockaddr*>(&own), length, text, sizeof(text), nullptr, 0,
-                    NI_NUMERICHOST) != 0) {
-    return ErrnoStatus(absl::StrCat("find the way to ", to.ToString()));
+absl::StatusOr<std::string> AddressToward(const Endpoint& to, const Patience& patience) {
+  TUTTI_ASSIGN_OR_RETURN(const auto addresses, Resolve(to, "", patience));
+  const std::string what = absl::StrCat("find the way to ", to.ToString());
+  absl::StatusOr<std::string> own = absl::UnknownError("");
+  for (size_t i = 0; i < addresses.size() && !own.ok(); ++i) {
+    own = OwnAddressToward(addresses[i], what);
   }
-  return std::string(text);
+  return own;
 }
 
 absl::StatusOr<UniqueFd> Accept(int listener, const Patience& patience) {
@@ -189,14 +208,15 @@ absl::StatusOr<UniqueFd> Accept(int listener, const Patience& patience) {
 
 absl::StatusOr<UniqueFd> Connect(const Endpoint& to, const std::string& source,
                                  const Patience& patience) {
-  TUTTI_ASSIGN_OR_RETURN(const AddressList addresses, Resolve(to, 0, source));
-  UniqueFd fd = NewSocket(addresses->ai_family);
-  if (!fd.valid()) return ErrnoStatus("socket");
-  TUTTI_RETURN_IF_ERROR(BindSource(fd.get(), source));
-  MakePrompt(fd.get());
-  TUTTI_RETURN_IF_ERROR(
-      FinishConnect(fd.get(), addresses->ai_addr, addresses->ai_addrlen, patience));
-  if (IsConnectedToItself(fd.get())) return absl::UnavailableError(std::strerror(ECONNREFUSED));
+  TUTTI_ASSIGN_OR_RETURN(const auto addresses, Resolve(to, source, patience));
+  absl::StatusOr<UniqueFd> fd = absl::UnknownError("");
+  for (size_t i = 0; i < addresses.size() && !fd.ok() && !absl::IsCancelled(fd.status()); ++i) {
+    // An address where nobody answers leaves time for those after it.
+    const size_t left = addresses.size() - i;
+    const base::Deadline share =
+        left == 1 ? patience.deadline : base::Deadline::After(patience.deadline.Remaining() / left);
+    fd = ConnectTo(addresses[i], source, {share, patience.interrupt});
+  }
   return fd;
 }
 
@@ -204,8 +224,12 @@ absl::StatusOr<UniqueFd> ConnectLocal(absl::string_view name, const Patience& pa
   UniqueFd fd = NewSocket(AF_UNIX);
   if (!fd.valid()) return ErrnoStatus("socket");
   const LocalAddress local = Abstract(name);
-  TUTTI_RETURN_IF_ERROR(FinishConnect(fd.get(), reinterpret_cast<const sockaddr*>(&local.address),
-                                      local.length, patience));
+  while (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&local.address), local.length) !=
+         0) {
+    // EAGAIN: the listener's queue is full.
+    if (errno != EAGAIN && errno != EINTR) return absl::UnavailableError(std::strerror(errno));
+    TUTTI_RETURN_IF_ERROR(Pause(kQueueMayMove, patience));
+  }
   return fd;
 }
 
@@ -253,60 +277,6 @@ absl::StatusOr<Message> ReceiveMessage(int fd, size_t longest, const Patience& p
   }
   TUTTI_ASSIGN_OR_RETURN(const std::string body, Receive(fd, length, patience));
   return Read(body);
-}
-
-ssize_t SendWithDescriptor(int socket, const void* bytes, size_t size, int descriptor, int flags) {
-  iovec data = {const_cast<void*>(bytes), size};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
-  }
-  return ::sendmsg(socket, &message, flags | MSG_NOSIGNAL);
-}
-
-ssize_t ReceiveWithDescriptor(int socket, void* bytes, size_t size, UniqueFd& descriptor,
-                              int flags) {
-  iovec data = {bytes, size};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  const ssize_t n = ::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
-  if (n <= 0) return n;
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (header != nullptr && header->cmsg_type == SCM_RIGHTS &&
-      header->cmsg_len == CMSG_LEN(sizeof(int))) {
-    int came = -1;
-    std::memcpy(&came, CMSG_DATA(header), sizeof(int));
-    descriptor.reset(came);
-  }
-  return n;
-}
-
-absl::Status SendDescriptor(int socket, int descriptor) {
-  const char byte = 0;
-  if (SendWithDescriptor(socket, &byte, 1, descriptor, 0) == 1) return absl::OkStatus();
-  return ErrnoStatus("send a descriptor");
-}
-
-absl::StatusOr<UniqueFd> ReceiveDescriptor(int socket, const Patience& patience) {
-  TUTTI_RETURN_IF_ERROR(WaitFor(socket, POLLIN, patience));
-  char byte = 0;
-  UniqueFd descriptor;
-  if (ReceiveWithDescriptor(socket, &byte, 1, descriptor, 0) != 1) return ConnectionClosed();
-  if (descriptor.valid()) return descriptor;
-  return absl::InvalidArgumentError("no descriptor came with the message");
 }
 
 bool IsClosed(int fd) {

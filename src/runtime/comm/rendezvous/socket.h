@@ -1,9 +1,8 @@
 // Stream sockets as the room needs them: non-blocking underneath, every wait with a deadline, never
 // a SIGPIPE, closed on exec. TCP between nodes, and Unix sockets of the abstract namespace between
-// ranks of one node, which can hand each other descriptors. Functions are thread-safe.
+// ranks of one node, which can hand each other descriptors (descriptors.h). Functions are
+// thread-safe.
 #pragma once
-
-#include <sys/types.h>
 
 #include <string>
 
@@ -30,20 +29,30 @@ struct Patience {
 
 // Waits until one of `events` (POLLIN, POLLOUT) or an error can be had from `fd`.
 absl::Status WaitFor(int fd, short events, const Patience& patience);
+// Waits so long, before another attempt at what nothing tells when it will succeed.
+absl::Status Pause(absl::Duration pause, const Patience& patience);
 
-// Port 0 picks a free one. Of a name with addresses of both families the one of `like`'s is taken.
-absl::StatusOr<base::UniqueFd> Listen(const Endpoint& at, const std::string& like = "");
+// How long a name may take to be looked up where nobody says (numeric addresses take no time).
+inline Patience ForOneLookup() { return {base::Deadline::After(absl::Seconds(10))}; }
+
+// At the first of the host's addresses that this node has. Port 0 picks a free one. Of a name with
+// addresses of both families those of `like`'s are taken.
+absl::StatusOr<base::UniqueFd> Listen(const Endpoint& at, const std::string& like = "",
+                                      const Patience& patience = ForOneLookup());
 absl::StatusOr<base::UniqueFd> ListenLocal(absl::string_view name);
 absl::StatusOr<int> PortOf(int socket);
 
 // The own address from which packets to `to` leave.
-absl::StatusOr<std::string> AddressToward(const Endpoint& to);
+absl::StatusOr<std::string> AddressToward(const Endpoint& to,
+                                          const Patience& patience = ForOneLookup());
 
 absl::StatusOr<base::UniqueFd> Accept(int listener, const Patience& patience);
 
-// One attempt, from the address `source` ("": any). Unavailable when nobody listens there.
+// One attempt at each of the host's addresses, from the address `source` ("": any), which share the
+// time. Unavailable when nobody listens there.
 absl::StatusOr<base::UniqueFd> Connect(const Endpoint& to, const std::string& source,
                                        const Patience& patience);
+// Waits for a place in the listener's queue. Unavailable when nobody listens.
 absl::StatusOr<base::UniqueFd> ConnectLocal(absl::string_view name, const Patience& patience);
 
 // Unavailable: what every kind of connection says when the other side is gone.
@@ -56,16 +65,6 @@ absl::StatusOr<std::string> Receive(int fd, size_t bytes, const Patience& patien
 absl::Status SendMessage(int fd, const Message& message, const Patience& patience);
 // InvalidArgument when it is longer than `longest` or malformed.
 absl::StatusOr<Message> ReceiveMessage(int fd, size_t longest, const Patience& patience);
-
-// sendmsg(2) and recvmsg(2) with one descriptor beside the bytes, over a Unix socket. A descriptor
-// of -1: none is sent; none has come.
-ssize_t SendWithDescriptor(int socket, const void* bytes, size_t size, int descriptor, int flags);
-ssize_t ReceiveWithDescriptor(int socket, void* bytes, size_t size, base::UniqueFd& descriptor,
-                              int flags);
-
-// A descriptor alone.
-absl::Status SendDescriptor(int socket, int descriptor);
-absl::StatusOr<base::UniqueFd> ReceiveDescriptor(int socket, const Patience& patience);
 
 // True when the other side has closed and nothing is left to read.
 bool IsClosed(int fd);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "runtime/comm/rendezvous/descriptors.h"
 #include "runtime/comm/rendezvous/socket.h"
 #include "runtime/comm/transport/shm_channel.h"
 #include "runtime/comm/transport/striped_channel.h"
@@ -296,7 +297,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, ChannelTest,
 TEST(ShmChannelTest, RefusesMemoryThatIsNotAChannels) {
   auto [opener, listener] = Sockets(false);
   const base::UniqueFd file(::memfd_create("small", 0));
-  ASSERT_TRUE(SendDescriptor(opener.get(), file.get()).ok());
+  ASSERT_TRUE(SendDescriptor(opener.get(), file.get(), Patient()).ok());
   EXPECT_TRUE(absl::IsInvalidArgument(
       ShmChannel::Make(std::move(listener), Side::kListener, Patient()).status()));
 }

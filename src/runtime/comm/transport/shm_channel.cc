@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "runtime/comm/rendezvous/socket.h"
+#include "runtime/comm/rendezvous/descriptors.h"
 #include "runtime/comm/transport/sealed_file.h"
 
 namespace tutti::comm {
@@ -60,7 +60,7 @@ absl::StatusOr<std::unique_ptr<Channel>> ShmChannel::Make(UniqueFd socket, Side 
   UniqueFd file;
   if (side == Side::kOpener) {
     TUTTI_ASSIGN_OR_RETURN(file, MakeSealedFile("tutti-channel", kFileBytes));
-    TUTTI_RETURN_IF_ERROR(SendDescriptor(socket.get(), file.get()));
+    TUTTI_RETURN_IF_ERROR(SendDescriptor(socket.get(), file.get(), patience));
   } else {
     TUTTI_ASSIGN_OR_RETURN(file, ReceiveDescriptor(socket.get(), patience));
     TUTTI_RETURN_IF_ERROR(CheckSealedFile(file.get(), kFileBytes));

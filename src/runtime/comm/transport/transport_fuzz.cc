@@ -15,6 +15,7 @@
 #include <cstring>
 #include <thread>
 
+#include "runtime/comm/rendezvous/descriptors.h"
 #include "runtime/comm/transport/shm_channel.h"
 #include "runtime/comm/transport/tcp_channel.h"
 #include "runtime/comm/transport/tls_channel.h"
@@ -92,7 +93,7 @@ uint64_t* SendMemory(int socket, uint8_t how) {
   UniqueFd file(::memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (::ftruncate(file.get(), how & 1 ? 4096 : kFileBytes) != 0) std::abort();
   if ((how & 2) == 0) ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-  if (!tutti::comm::SendDescriptor(socket, file.get()).ok()) std::abort();
+  if (!tutti::comm::SendDescriptor(socket, file.get(), Brief()).ok()) std::abort();
   void* const states = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (states == MAP_FAILED) std::abort();
   return static_cast<uint64_t*>(states);

@@ -6,8 +6,10 @@
 // the slots (write those of this phase, read those of the last one) holds across collectives.
 //
 // Waiting: looking again while that pays (or letting others run, where ranks share cores), then
-// asleep in poll on this rank's doorbell, the group's end and the deadline. A rank that is lost or
-// late ends the group (Membership), and the error names it.
+// asleep at this rank's bell, which lies in the same memory, until the deadline; the group's end
+// rings it too. A rank that is lost or late ends the group (Membership), and the error names it.
+//
+// A team keeps one descriptor for each of its ranks, which leads to its letters (shared_buffers.h).
 //
 // Ranks are numbered within the team; `members` gives their numbers in the group. Not thread-safe.
 #pragma once
@@ -19,7 +21,6 @@
 
 #include "absl/status/statusor.h"
 #include "base/deadline.h"
-#include "base/unique_fd.h"
 #include "runtime/comm/collective/links.h"
 #include "runtime/comm/collective/node/phases.h"
 #include "runtime/comm/collective/node/segment.h"
@@ -36,6 +37,8 @@ class NodeTeam {
   // way on them.
   static absl::StatusOr<std::unique_ptr<NodeTeam>> Form(Links& links, std::vector<int> members,
                                                         int spins, base::Deadline deadline);
+
+  ~NodeTeam();
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(members_.size()); }
@@ -59,10 +62,11 @@ class NodeTeam {
   using Look = Phases<std::atomic>::Look;
   static constexpr size_t kSlotHeader = 4096;
 
-  struct Handles;
+  struct Shared;
   struct Notice;  // at the beginning of a slot
-  NodeTeam(Membership& membership, std::vector<int> members, int rank, Handles handles, int spins);
+  NodeTeam(Membership& membership, std::vector<int> members, int rank, Shared shared, int spins);
 
+  Bell& BellOf(int rank) const;
   std::byte* Slot(int rank, uint64_t phase) const;
   Notice ReadNotice(int rank) const;
   void WriteNotice(const Notice& notice);
@@ -77,7 +81,6 @@ class NodeTeam {
   const std::vector<int> members_;
   const int rank_;
   const Segment memory_;
-  const std::vector<base::UniqueFd> doorbells_;
   Phases<std::atomic> phases_;
   SpinLimit patience_;
   SharedBuffers buffers_;

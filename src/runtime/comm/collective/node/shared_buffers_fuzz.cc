@@ -1,5 +1,6 @@
 // What a rank of the same node says about its buffers, in letters and where it says that its data
-// lie: it is refused or leads into the memory that came with it, never outside.
+// lie: it is refused or leads into the memory that came with it, never outside. Of the files that
+// come, however many with a letter, none stays open.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -56,28 +57,30 @@ void SendLetter(int box, Input& input) {
   uint8_t letter[64];
   iovec data = {letter, input.Take(letter, how & 1 ? input.Byte() % 64 : 24)};
   const UniqueFd file = File(how & 2, 4096u * (how >> 6));
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  const int descriptors[3] = {file.get(), file.get(), file.get()};
+  const size_t bytes = sizeof(int) * (1 + (how >> 4 & 3) % 3);
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(descriptors))] = {};
   msghdr message = {};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
   if (how & 4) {
     message.msg_control = control;
-    message.msg_controllen = sizeof(control);
+    message.msg_controllen = CMSG_SPACE(bytes);
     cmsghdr* const header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    const int descriptor = file.get();
-    std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+    header->cmsg_len = CMSG_LEN(bytes);
+    std::memcpy(CMSG_DATA(header), descriptors, bytes);
   }
   [[maybe_unused]] const ssize_t n = ::sendmsg(box, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-}  // namespace
+// The lowest that is free.
+int NextDescriptor() { return UniqueFd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)).get(); }
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+void Correspond(const uint8_t* data, size_t size) {
   int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return 0;
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return;
   const UniqueFd box(ends[1]);
   tutti::comm::SharedBuffers buffers(0, std::vector<UniqueFd>(3), UniqueFd(ends[0]));
   for (Input input(data, size); !input.empty();) {
@@ -94,5 +97,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       (*place)[0] = (*place)[bytes - 1];
     }
   }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const int before = NextDescriptor();
+  Correspond(data, size);
+  if (NextDescriptor() != before) std::abort();
   return 0;
 }
