@@ -16,8 +16,8 @@ namespace tutti::comm {
 namespace {
 
 constexpr absl::Duration kHandshake = absl::Seconds(5);
-constexpr int kMostHandshakes = 64;
-constexpr size_t kMostUnsent = 64 << 10;  // beats are not added beyond this
+constexpr size_t kMostHandshakes = 64;
+constexpr size_t kMostUnsentBeats = 64 << 10;  // beats are not added beyond this
 constexpr absl::Duration kLastWords = absl::Seconds(1);
 
 bool IsMember(const Table& table, const Hello& hello) {
@@ -47,7 +47,9 @@ Door::Door(base::UniqueFd listener, int port, std::string token, absl::Duration 
       token_(std::move(token)),
       beat_(beat),
       wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      stop_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      stop_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      hearings_(kMostHandshakes, [this] { ::eventfd_write(wake_fd_.get(), 1); }),
+      rests_until_(base::Deadline::After(absl::ZeroDuration())) {
   listeners_.push_back(std::move(listener));
   thread_ = std::thread([this] { Run(); });
 }
@@ -60,7 +62,7 @@ Door::~Door() {
   ::eventfd_write(stop_fd_.get(), 1);
   ::eventfd_write(wake_fd_.get(), 1);
   thread_.join();
-  for (auto& [number, thread] : hearings_) thread.join();
+  hearings_.AwaitAll();
   // What was decided or refused just before: who does not hear it would take this rank for lost.
   const auto deadline = base::Deadline::After(kLastWords);
   for (auto& [number, visitor] : visitors_) {
@@ -227,14 +229,10 @@ void Door::Run() {
   auto next_beat = base::Deadline::After(beat_);
   while (!stopping_) {
     Poll(lock);
-    for (const int number : std::exchange(heard_, {})) {
-      hearings_[number].join();
-      hearings_.erase(number);
-    }
     if (!next_beat.Expired()) continue;
     next_beat = base::Deadline::After(beat_);
     for (auto& [number, visitor] : visitors_) {
-      const bool keeps_up = visitor.line.unsent() < kMostUnsent;
+      const bool keeps_up = visitor.line.unsent() < kMostUnsentBeats;
       if (IsKept(visitor.word) && keeps_up) visitor.line.Say(Progress{});
     }
   }
@@ -243,7 +241,8 @@ void Door::Run() {
 void Door::Poll(Lock& lock) {
   std::vector<pollfd> polled = {{wake_fd_.get(), POLLIN, 0}};
   // Whoever comes while so many are being heard waits in the system's queue.
-  const short wanted = hearing_ < kMostHandshakes ? POLLIN : 0;
+  const bool rests = !rests_until_.Expired();
+  const short wanted = rests || hearings_.full() ? 0 : POLLIN;
   for (const base::UniqueFd& listener : listeners_) polled.push_back({listener.get(), wanted, 0});
   const size_t first = polled.size();
   std::vector<int> numbers;
@@ -253,7 +252,9 @@ void Door::Poll(Lock& lock) {
     numbers.push_back(number);
   }
   lock.unlock();
-  ::poll(polled.data(), polled.size(), base::Deadline::After(beat_).RemainingMillis());
+  const auto beat = base::Deadline::After(beat_);
+  const auto until = rests ? base::Deadline::Sooner(beat, rests_until_) : beat;
+  ::poll(polled.data(), polled.size(), until.RemainingMillis());
   lock.lock();
   eventfd_t drained;
   if (polled[0].revents != 0) ::eventfd_read(wake_fd_.get(), &drained);
@@ -270,19 +271,18 @@ void Door::Poll(Lock& lock) {
 void Door::Welcome(int listener) {
   absl::StatusOr<base::UniqueFd> fd =
       Accept(listener, {base::Deadline::After(absl::ZeroDuration())});
-  if (!fd.ok()) return;
-  ++hearing_;
-  const int number = next_number_++;
-  hearings_[number] = std::thread([this, number, descriptor = fd->release()] {
-    base::UniqueFd socket(descriptor);
+  if (!fd.ok()) {
+    // While there are no descriptors the listener would stay readable.
+    if (!absl::IsDeadlineExceeded(fd.status())) rests_until_ = base::Deadline::After(kListenerRest);
+    return;
+  }
+  hearings_.Begin(*std::move(fd), [this, number = next_number_++](base::UniqueFd socket) {
     const absl::Status known =
         Authenticate(socket.get(), Side::kListener, token_, kRendezvousPurpose,
                      {base::Deadline::After(kHandshake), stop_fd_.get()});
+    if (!known.ok()) return;
     const std::lock_guard lock(mutex_);
-    if (known.ok()) visitors_[number].line = Line(std::move(socket));
-    --hearing_;
-    heard_.push_back(number);
-    ::eventfd_write(wake_fd_.get(), 1);
+    visitors_[number].line = Line(std::move(socket));
   });
 }
 

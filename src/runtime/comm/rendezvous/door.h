@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/unique_fd.h"
+#include "runtime/comm/rendezvous/hearings.h"
 #include "runtime/comm/rendezvous/line.h"
 #include "runtime/comm/rendezvous/message.h"
 #include "runtime/comm/rendezvous/socket.h"
@@ -103,9 +104,8 @@ class Door {
   std::vector<base::UniqueFd> listeners_;
   std::map<int, Visitor> visitors_;
   int next_number_ = 0;
-  int hearing_ = 0;
-  std::map<int, std::thread> hearings_;  // handshakes, each on a thread of its own
-  std::vector<int> heard_;               // those of them that are over
+  Hearings hearings_;
+  base::Deadline rests_until_;  // the listeners
   bool leads_ = false;
   Elsewhere leader_;
   Table current_;

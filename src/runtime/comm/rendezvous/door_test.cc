@@ -1,6 +1,14 @@
 #include "runtime/comm/rendezvous/door.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <ctime>
 
 #include "runtime/comm/rendezvous/authenticate.h"
 #include "runtime/comm/rendezvous/reception.h"
@@ -50,6 +58,34 @@ TEST(DoorTest, WhoCameHearsWhyThereIsNoNextGenerationThoughTheLeaderEndsAtOnce) 
     ASSERT_NE(refusal, nullptr);
     EXPECT_EQ(refusal->text, "too few");
   }
+}
+
+// Until a descriptor is free who comes waits in the system's queue, and the door sleeps.
+TEST(DoorTest, WithoutDescriptorsItRestsAndGoesOnOnceThereAreSome) {
+  auto door = Door::Open("127.0.0.1", kToken, absl::Seconds(1));
+  ASSERT_TRUE(door.ok()) << door.status();
+  const base::UniqueFd asking(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  rlimit usual = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
+  const int next = base::UniqueFd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)).get();
+  const rlimit none = {static_cast<rlim_t>(next), usual.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  sockaddr_in place = {};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(static_cast<uint16_t>((*door)->port()));
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int connected =
+      ::connect(asking.get(), reinterpret_cast<const sockaddr*>(&place), sizeof(place));
+  const std::clock_t before = std::clock();
+  pollfd silent = {asking.get(), POLLIN, 0};
+  const int answers = ::poll(&silent, 1, 500);
+  const double busy = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_EQ(connected, 0);
+  EXPECT_EQ(answers, 0);
+  EXPECT_LT(busy, 0.1) << "of 0.5 s";
+  EXPECT_TRUE(
+      Authenticate(asking.get(), Side::kOpener, kToken, kRendezvousPurpose, Patient()).ok());
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 namespace tutti::comm {
 namespace {
-constexpr int kMostAtOnce = 256;  // connections that are being heard
+constexpr size_t kMostAtOnce = 256;  // connections that are being heard
 }  // namespace
 
 Reception::Reception(const GroupOptions& options, const Hello& self, int interrupt)
@@ -22,7 +22,8 @@ Reception::Reception(const GroupOptions& options, const Hello& self, int interru
       deadline_(base::Deadline::After(options.connect_timeout)),
       interrupt_(interrupt),
       done_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      waiting_(::epoll_create1(EPOLL_CLOEXEC)) {
+      waiting_(::epoll_create1(EPOLL_CLOEXEC)),
+      hearings_(kMostAtOnce, [] {}) {
   for (const int fd : {done_.get(), interrupt_}) {
     epoll_event readable = {.events = EPOLLIN, .data = {}};
     if (fd >= 0) ::epoll_ctl(waiting_.get(), EPOLL_CTL_ADD, fd, &readable);
@@ -32,7 +33,7 @@ Reception::Reception(const GroupOptions& options, const Hello& self, int interru
 Reception::~Reception() {
   // Those still being heard are strangers: everybody who was to come has been admitted.
   ::eventfd_write(done_.get(), 1);
-  for (std::thread& thread : threads_) thread.join();
+  hearings_.AwaitAll();
 }
 
 absl::StatusOr<Meeting> Reception::Receive(base::UniqueFd listener) {
@@ -50,7 +51,8 @@ absl::StatusOr<Meeting> Reception::Receive(base::UniqueFd listener) {
 
 absl::StatusOr<base::UniqueFd> Reception::ListenAtMaster() const {
   const Endpoint place{options_.master_address, options_.master_port};
-  absl::StatusOr<base::UniqueFd> listener = Listen(place, options_.address);
+  absl::StatusOr<base::UniqueFd> listener =
+      Listen(place, options_.address, {deadline_, interrupt_});
   if (listener.ok()) return listener;
   return absl::FailedPreconditionError(
       absl::StrCat("rank 0 cannot ", std::string(listener.status().message()),
@@ -60,15 +62,19 @@ absl::StatusOr<base::UniqueFd> Reception::ListenAtMaster() const {
 absl::Status Reception::AwaitAll(int listener) {
   while (true) {
     absl::StatusOr<base::UniqueFd> fd = Accept(listener, {deadline_, waiting_.get()});
+    if (absl::IsResourceExhausted(fd.status())) {
+      const absl::Status rested = Pause(kListenerRest, {deadline_, waiting_.get()});
+      if (rested.ok()) continue;
+      fd = rested;
+    }
     const std::lock_guard lock(mutex_);
     if (!fault_.ok()) return fault_;
     if (guests_.size() + 1 == static_cast<size_t>(options_.size)) return absl::OkStatus();
     if (absl::IsCancelled(fd.status())) return fd.status();
     if (absl::IsDeadlineExceeded(fd.status())) return Absent();
     TUTTI_RETURN_IF_ERROR(fd.status());
-    if (hearing_ >= kMostAtOnce) continue;  // closes it; a rank comes again
-    ++hearing_;
-    threads_.emplace_back([this, descriptor = fd->release()] { Hear(base::UniqueFd(descriptor)); });
+    // If that is too many at once, it is closed; a rank comes again.
+    hearings_.Begin(*std::move(fd), [this](base::UniqueFd socket) { Hear(std::move(socket)); });
   }
 }
 
@@ -76,7 +82,6 @@ void Reception::Hear(base::UniqueFd fd) {
   absl::StatusOr<Hello> hello = Introduce(fd.get());
   if (hello.ok()) Admit(*std::move(hello), std::move(fd));
   const std::lock_guard lock(mutex_);
-  --hearing_;
   if (hello.ok() || absl::IsCancelled(hello.status())) return;
   ++refusals_;
   refused_ = std::string(hello.status().message());

@@ -6,10 +6,9 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "base/unique_fd.h"
+#include "runtime/comm/rendezvous/hearings.h"
 #include "runtime/comm/rendezvous/rendezvous.h"
 #include "runtime/comm/rendezvous/socket.h"
 
@@ -50,13 +49,12 @@ class Reception {
   const int interrupt_;
   base::UniqueFd done_;     // readable when all have come or one came that must not be
   base::UniqueFd waiting_;  // readable when that or the interrupt is
-  std::mutex mutex_;        // guards what follows, save the threads
+  std::mutex mutex_;        // guards what follows, save the hearings
   std::map<int, Guest> guests_;
   absl::Status fault_;
   std::string refused_;  // the last stranger's fault
   int refusals_ = 0;
-  int hearing_ = 0;
-  std::vector<std::thread> threads_;
+  Hearings hearings_;
 };
 
 }  // namespace tutti::comm

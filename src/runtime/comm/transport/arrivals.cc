@@ -14,11 +14,13 @@ Arrivals::Arrivals(std::string token, Listeners listeners)
     : token_(std::move(token)),
       listeners_(std::move(listeners)),
       stop_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      news_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      news_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      rests_until_(base::Deadline::After(absl::ZeroDuration())),
+      hearings_(kMostAtOnce, [this] { ::eventfd_write(news_fd_.get(), 1); }) {}
 
 Arrivals::~Arrivals() {
   ::eventfd_write(stop_fd_.get(), 1);
-  for (auto& [number, thread] : hearings_) thread.join();
+  hearings_.AwaitAll();
 }
 
 absl::StatusOr<Arrivals::Arrival> Arrivals::Next(const Patience& patience) {
@@ -35,36 +37,29 @@ absl::StatusOr<Arrivals::Arrival> Arrivals::Next(const Patience& patience) {
   }
 }
 
-// Whether one has passed; joins the threads that are done.
+// Whether one has passed.
 bool Arrivals::TakeHeard(Arrival& arrival) {
-  std::vector<uint64_t> finished;
-  bool taken = false;
-  {
-    const std::lock_guard lock(mutex_);
-    finished.swap(finished_);
-    if (!passed_.empty()) {
-      arrival = std::move(passed_.front());
-      passed_.pop_front();
-      taken = true;
-    }
-  }
-  for (const uint64_t number : finished) {
-    hearings_[number].join();
-    hearings_.erase(number);
-  }
-  return taken;
+  const std::lock_guard lock(mutex_);
+  if (passed_.empty()) return false;
+  arrival = std::move(passed_.front());
+  passed_.pop_front();
+  return true;
 }
 
 absl::Status Arrivals::AcceptAll() {
   const Patience now{base::Deadline::After(absl::ZeroDuration())};
   for (const bool local : {false, true}) {
-    while (hearings_.size() < kMostAtOnce) {
+    while (rests_until_.Expired() && !hearings_.full()) {
       auto socket = Accept(local ? listeners_.local.get() : listeners_.tcp.get(), now);
       if (absl::IsDeadlineExceeded(socket.status())) break;
+      if (absl::IsResourceExhausted(socket.status())) {
+        rests_until_ = base::Deadline::After(kListenerRest);
+        break;
+      }
       TUTTI_RETURN_IF_ERROR(socket.status());
       const uint64_t number = accepted_++;
-      hearings_[number] = std::thread([this, number, local, fd = socket->release()] {
-        Hear(number, base::UniqueFd(fd), local);
+      hearings_.Begin(*std::move(socket), [this, number, local](base::UniqueFd fd) {
+        Hear(number, std::move(fd), local);
       });
     }
   }
@@ -72,12 +67,15 @@ absl::Status Arrivals::AcceptAll() {
 }
 
 void Arrivals::Wait(const Patience& patience) {
-  const short wanted = hearings_.size() < kMostAtOnce ? POLLIN : 0;
+  const bool rests = !rests_until_.Expired();
+  const short wanted = rests || hearings_.full() ? 0 : POLLIN;
   pollfd polled[4] = {{news_fd_.get(), POLLIN, 0},
                       {patience.interrupt, POLLIN, 0},
                       {listeners_.tcp.get(), wanted, 0},
                       {listeners_.local.get(), wanted, 0}};
-  ::poll(polled, 4, patience.deadline.RemainingMillis());
+  const auto until =
+      rests ? base::Deadline::Sooner(patience.deadline, rests_until_) : patience.deadline;
+  ::poll(polled, 4, until.RemainingMillis());
   eventfd_t count;
   if (polled[0].revents != 0) ::eventfd_read(news_fd_.get(), &count);
 }
@@ -86,8 +84,6 @@ void Arrivals::Hear(uint64_t number, base::UniqueFd socket, bool local) {
   absl::StatusOr<Link> link = Introduce(socket.get());
   const std::lock_guard lock(mutex_);
   if (link.ok()) passed_.push_back({number, std::move(socket), local, *std::move(link)});
-  finished_.push_back(number);
-  ::eventfd_write(news_fd_.get(), 1);
 }
 
 absl::StatusOr<Link> Arrivals::Introduce(int socket) const {

@@ -10,14 +10,13 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
+#include "runtime/comm/rendezvous/hearings.h"
 #include "runtime/comm/rendezvous/message.h"
 #include "runtime/comm/rendezvous/socket.h"
 
@@ -34,7 +33,7 @@ struct Listeners {
 class Arrivals {
  public:
   static constexpr absl::Duration kHandshake = absl::Seconds(5);
-  static constexpr int kMostAtOnce = 64;
+  static constexpr size_t kMostAtOnce = 64;
 
   struct Arrival {
     uint64_t number;  // in the order in which they were accepted, not that in which they passed
@@ -61,10 +60,10 @@ class Arrivals {
   const base::UniqueFd stop_fd_;
   const base::UniqueFd news_fd_;
   uint64_t accepted_ = 0;
-  std::map<uint64_t, std::thread> hearings_;
+  base::Deadline rests_until_;  // the listeners
+  Hearings hearings_;
   std::mutex mutex_;  // guards what follows
   std::deque<Arrival> passed_;
-  std::vector<uint64_t> finished_;  // threads to join
 };
 
 }  // namespace tutti::comm
