@@ -1,5 +1,6 @@
 #include "runtime/comm/capi/handles.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <utility>
@@ -26,6 +27,12 @@ const char* NameOf(HandleKind kind) {
 }
 
 }  // namespace
+
+// A child in which another thread of its parent's held the mutex would wait for it for ever.
+Handles::Handles() {
+  ::pthread_atfork([] { Global().mutex_.lock(); }, [] { Global().mutex_.unlock(); },
+                   [] { Global().mutex_.unlock(); });
+}
 
 Handles& Handles::Global() {
   static Handles* const handles = new Handles();

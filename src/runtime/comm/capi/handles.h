@@ -1,4 +1,6 @@
-// The handles of the C ABI: numbers for objects, of a kind each, never given twice. Thread-safe.
+// The handles of the C ABI: numbers for objects, of a kind each, never given twice. Thread-safe,
+// also when a process of many threads forks: the child can still ask, and hears that nothing is
+// its.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +24,7 @@ enum class HandleKind : uint8_t {
 
 class Handles {
  public:
-  // The process's one. Never destroyed: threads may still hold handles when the process exits.
+  // The process's only one. Never destroyed: threads may still hold handles when the process exits.
   static Handles& Global();
 
   uint64_t Add(HandleKind kind, std::shared_ptr<void> object);
@@ -33,6 +35,8 @@ class Handles {
   absl::StatusOr<std::shared_ptr<void>> Take(HandleKind kind, uint64_t handle);
 
  private:
+  Handles();
+
   struct Entry {
     std::shared_ptr<void> object;
     int process;
