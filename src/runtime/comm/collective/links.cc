@@ -18,7 +18,6 @@ namespace {
 // drain. And two of the largest packets that the kernel cuts (64 KiB less headers), not two and a
 // bit: 128 KiB are slower by half (measured, docs/decisions/012).
 constexpr size_t kPiece = 120 << 10;
-constexpr size_t kMostParts = 16;
 constexpr int kLooksPerSystemCall = 10;
 
 class BufferFlow final : public Flow {
@@ -86,7 +85,7 @@ absl::Status Links::ReachAll(base::Deadline deadline) {
 
 // What is ready, up to kPiece, in one call.
 absl::StatusOr<size_t> Links::SendSome(Flow& flow, int to) {
-  std::array<std::span<const std::byte>, kMostParts> parts;
+  std::array<std::span<const std::byte>, Channel::kMostPartsAtOnce> parts;
   const size_t ready = flow.OutgoingParts(parts);
   size_t used = 0;
   for (size_t room = kPiece; used < ready && room > 0; ++used) {

@@ -12,11 +12,6 @@
 #include "runtime/comm/rendezvous/socket.h"
 
 namespace tutti::comm {
-namespace {
-
-constexpr size_t kMostParts = 16;
-
-}  // namespace
 
 absl::StatusOr<size_t> TcpChannel::TrySend(std::span<const std::byte> bytes) {
   while (true) {
@@ -29,10 +24,10 @@ absl::StatusOr<size_t> TcpChannel::TrySend(std::span<const std::byte> bytes) {
 
 absl::StatusOr<size_t> TcpChannel::TrySendParts(Parts parts) {
   if (parts.size() == 1) return TrySend(parts[0]);
-  std::array<iovec, kMostParts> vectors;
+  std::array<iovec, kMostPartsAtOnce> vectors;
   msghdr message = {};
   message.msg_iov = vectors.data();
-  message.msg_iovlen = std::min(parts.size(), kMostParts);
+  message.msg_iovlen = std::min(parts.size(), kMostPartsAtOnce);
   for (size_t i = 0; i < message.msg_iovlen; ++i) {
     vectors[i] = {const_cast<std::byte*>(parts[i].data()), parts[i].size()};
   }

@@ -24,8 +24,10 @@ class Channel {
   virtual absl::StatusOr<size_t> TrySend(std::span<const std::byte> bytes) = 0;
 
   // The same for several parts that follow each other, none of them empty; how many bytes were
-  // taken of all together. A transport with a gathering call needs one call and no copy.
+  // taken of all together. A transport with a gathering call needs one call and no copy; of parts
+  // beyond kMostPartsAtOnce none need be taken.
   using Parts = std::span<const std::span<const std::byte>>;
+  static constexpr size_t kMostPartsAtOnce = 16;
   virtual absl::StatusOr<size_t> TrySendParts(Parts parts);
 
   // A transport that transforms bytes (TLS) or sends them by itself (UCX) may hold some that
