@@ -173,9 +173,9 @@ TEST_F(NcclGroupTest, ACallThatMakesNoSenseDoesNotEndTheGroup) {
 TEST_F(NcclGroupTest, TheMeanOfOneRankIsAskedForAsItsSum) {
   OnRanks(1, [&](Communicator&, NcclGroup& nccl) {
     float value = 3;
-    EXPECT_TRUE(nccl.AllReduce(&value, &value, 1, DataType::kFloat32, ReduceOp::kMean, nullptr,
-                               Soon())
-                    .ok());
+    EXPECT_TRUE(
+        nccl.AllReduce(&value, &value, 1, DataType::kFloat32, ReduceOp::kMean, nullptr, Soon())
+            .ok());
     EXPECT_EQ(value, 3);
     EXPECT_EQ(Ask("fake_nccl_last_op"), nccl::kSum);
   });
