@@ -29,7 +29,7 @@ struct Job {
 struct MeanOfTwo {
   template <typename T>
   TUTTI_INLINE T operator()(T a, T b) const {
-    return static_cast<T>(Sum()(a, b) / T{2});
+    return MeanOf(Sum()(a, b), 2);
   }
 };
 
@@ -65,9 +65,7 @@ TUTTI_INLINE void Apply(ReduceOp op, Value* values, size_t n, const A& a, const 
 
 template <typename Value>
 TUTTI_INLINE void Divide(Value* values, size_t n, int divisor) {
-  using Divisor = std::conditional_t<std::is_integral_v<Value>, int, Value>;
-  const Divisor by = static_cast<Divisor>(divisor);
-  for (size_t i = 0; i < n; ++i) values[i] = static_cast<Value>(values[i] / by);
+  for (size_t i = 0; i < n; ++i) values[i] = MeanOf(values[i], divisor);
 }
 
 template <typename Stored>

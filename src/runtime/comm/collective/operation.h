@@ -68,6 +68,14 @@ struct Max {
   }
 };
 
+// Of a sum over as many ranks. Integers are divided as int or wider, toward zero: there may be more
+// ranks than the type can count.
+template <typename T>
+TUTTI_INLINE T MeanOf(T sum, int ranks) {
+  using Divisor = std::conditional_t<std::is_integral_v<T>, int, T>;
+  return static_cast<T>(sum / static_cast<Divisor>(ranks));
+}
+
 // "Or" is the maximum of 0 and 1, "and" their minimum.
 inline Reduction Logical(const Reduction& reduction) {
   const bool either = reduction.op == ReduceOp::kSum || reduction.op == ReduceOp::kMax;

@@ -12,7 +12,7 @@ struct SumThenDivide {
   int ranks;
   template <typename T>
   TUTTI_INLINE T operator()(T a, T b) const {
-    return static_cast<T>(Sum()(a, b) / static_cast<T>(ranks));
+    return MeanOf(Sum()(a, b), ranks);
   }
 };
 

@@ -49,6 +49,22 @@ TEST(Reduction, AMeanDividesOnceInTheLastAdditionAndIntegersTowardZero) {
   EXPECT_EQ(Reduce<double>(DataType::kFloat64, ReduceOp::kMean, 1, 0, true, 3), 1.0 / 3.0);
 }
 
+TEST(Reduction, AMeanIsOfMoreRanksThanTheTypeCanCount) {
+  const auto mean = [](DataType type, auto incoming, auto accumulator, int ranks) -> int64_t {
+    return Reduce<decltype(incoming)>(type, ReduceOp::kMean, incoming, accumulator, true, ranks);
+  };
+  using std::numeric_limits;
+  for (const int ranks : {127, 128, 129, 255, 256, 257, 512, 1 << 16}) {
+    EXPECT_EQ(mean(DataType::kInt8, int8_t{-100}, int8_t{-28}, ranks), -128 / ranks) << ranks;
+    EXPECT_EQ(mean(DataType::kUint8, uint8_t{200}, uint8_t{55}, ranks), 255 / ranks) << ranks;
+    EXPECT_EQ(mean(DataType::kInt16, int16_t{-32000}, int16_t{-768}, ranks), -32768 / ranks);
+    EXPECT_EQ(mean(DataType::kInt32, numeric_limits<int32_t>::min(), int32_t{0}, ranks),
+              numeric_limits<int32_t>::min() / ranks);
+    EXPECT_EQ(mean(DataType::kInt64, numeric_limits<int64_t>::min(), int64_t{0}, ranks),
+              numeric_limits<int64_t>::min() / ranks);
+  }
+}
+
 TEST(Reduction, ANaNWinsMinimumAndMaximumFromEitherSide) {
   for (const ReduceOp op : {ReduceOp::kMin, ReduceOp::kMax}) {
     EXPECT_TRUE(std::isnan(Reduce<float>(DataType::kFloat32, op, NAN, 1)));
