@@ -8,6 +8,15 @@
 
 namespace tutti::comm {
 
+// Where part `part` of `count` elements begins that are cut into `parts` (part `parts`: the end),
+// all but the last ones of equal length and in whole blocks of `block` elements; the last ones may
+// be shorter or empty.
+inline size_t EvenCut(size_t count, size_t block, size_t parts, size_t part) {
+  const size_t blocks = (count + block - 1) / block;
+  const size_t stride = (blocks + parts - 1) / parts * block;
+  return std::min(count, part * stride);
+}
+
 class Chunks {
  public:
   // Chunk r has sizes[r] elements of `width` bytes.
@@ -16,15 +25,13 @@ class Chunks {
     for (const size_t size : sizes) offsets_.push_back(offsets_.back() + size * width);
   }
 
-  // `count` elements of `width` bytes cut for `ranks`, all but the last ones of equal length and
-  // starting at multiples of a cache line.
+  // `count` elements of `width` bytes cut evenly for `ranks`, at multiples of a cache line.
   static Chunks Even(std::byte* data, size_t count, size_t width, int ranks) {
     Chunks chunks(data, {}, width);
     const size_t bytes = count * width;
     const size_t line = std::max<size_t>(64, width);
-    const size_t lines = (bytes + line - 1) / line;
-    const size_t stride = (lines + ranks - 1) / ranks * line;
-    for (int r = 1; r <= ranks; ++r) chunks.offsets_.push_back(std::min(bytes, r * stride));
+    const auto parts = static_cast<size_t>(ranks);
+    for (size_t r = 1; r <= parts; ++r) chunks.offsets_.push_back(EvenCut(bytes, line, parts, r));
     return chunks;
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "runtime/comm/collective/chunks.h"
 
 namespace tutti::comm {
 
@@ -43,10 +44,10 @@ absl::Status CompressedAllReduce::FormLevels(Communicator& group, base::Deadline
 
 std::vector<size_t> CompressedAllReduce::Shards(size_t count) const {
   const size_t shards = node_ == nullptr ? 1 : static_cast<size_t>(node_->size());
-  const size_t blocks = (count + kEncodingBlock - 1) / kEncodingBlock;
-  const size_t stride = (blocks + shards - 1) / shards * kEncodingBlock;
   std::vector<size_t> begins;
-  for (size_t i = 0; i <= shards; ++i) begins.push_back(std::min(count, i * stride));
+  for (size_t i = 0; i <= shards; ++i) {
+    begins.push_back(EvenCut(count, kEncodingBlock, shards, i));
+  }
   return begins;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "runtime/comm/collective/chunks.h"
 
 namespace tutti::comm {
 namespace {
@@ -19,14 +20,11 @@ struct Part {
   size_t begin, count;
 };
 
-// Of a segment of `length` values: whole blocks, as equal as that allows; the last ranks' may be
-// shorter or empty.
+// Of a segment of `length` values.
 Part PartOf(int rank, int ranks, size_t length) {
-  const size_t blocks = (length + kEncodingBlock - 1) / kEncodingBlock;
   const auto n = static_cast<size_t>(ranks), r = static_cast<size_t>(rank);
-  const size_t stride = (blocks + n - 1) / n * kEncodingBlock;
-  const size_t begin = std::min(length, r * stride);
-  return {begin, std::min(length, begin + stride) - begin};
+  const size_t begin = EvenCut(length, kEncodingBlock, n, r);
+  return {begin, EvenCut(length, kEncodingBlock, n, r + 1) - begin};
 }
 
 }  // namespace
