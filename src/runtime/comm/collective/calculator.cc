@@ -3,6 +3,19 @@
 #include <utility>
 
 namespace tutti::comm {
+namespace {
+
+// What it throws, if anything.
+std::exception_ptr FaultOf(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 Calculator::~Calculator() {
   if (!thread_.joinable()) return;
@@ -14,6 +27,14 @@ Calculator::~Calculator() {
   thread_.join();
 }
 
+void Calculator::Run(std::function<void()> beside, const std::function<void()>& here) {
+  Begin(std::move(beside));
+  const std::exception_ptr own = FaultOf(here);
+  const std::exception_ptr other = Finish();  // it uses what the caller has
+  if (own != nullptr) std::rethrow_exception(own);
+  if (other != nullptr) std::rethrow_exception(other);
+}
+
 void Calculator::Begin(std::function<void()> work) {
   if (!thread_.joinable()) thread_ = std::thread([this] { Serve(); });
   {
@@ -23,9 +44,10 @@ void Calculator::Begin(std::function<void()> work) {
   changed_.notify_all();
 }
 
-void Calculator::Finish() {
+std::exception_ptr Calculator::Finish() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return work_ == nullptr; });
+  return std::exchange(fault_, nullptr);
 }
 
 void Calculator::Serve() {
@@ -34,8 +56,9 @@ void Calculator::Serve() {
     changed_.wait(lock, [this] { return work_ != nullptr || closing_; });
     if (work_ == nullptr) return;
     lock.unlock();
-    work_();
+    std::exception_ptr fault = FaultOf(work_);
     lock.lock();
+    fault_ = std::move(fault);
     work_ = nullptr;
     changed_.notify_all();
   }

@@ -1,12 +1,12 @@
 // A thread that calculates while its owner communicates:
 //
-//   calculator.Begin(work);  communicate;  calculator.Finish();
+//   calculator.Run(calculation, [&] { communicate; });
 //
-// The thread starts with the first work. Finish must follow every Begin before the next one; it
-// returns when the work is done and has happened before what follows. Thread-compatible.
+// The thread starts with the first calculation. Thread-compatible.
 #pragma once
 
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -18,15 +18,20 @@ class Calculator {
   Calculator() = default;
   ~Calculator();
 
-  void Begin(std::function<void()> work);
-  void Finish();
+  // `beside` on the thread, `here` on the caller's. When it returns, or throws, both are over, and
+  // have happened before what follows. Throws what one of them has thrown (`here` first), and
+  // std::system_error, having begun neither, if there is no thread to be had.
+  void Run(std::function<void()> beside, const std::function<void()>& here);
 
  private:
+  void Begin(std::function<void()> work);
+  std::exception_ptr Finish();
   void Serve();
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::function<void()> work_;  // empty: done
+  std::exception_ptr fault_;    // of the work that is done
   bool closing_ = false;
   std::thread thread_;
 };

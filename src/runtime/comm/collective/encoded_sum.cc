@@ -161,9 +161,8 @@ absl::Status EncodedSum::RunStep(const Call& call, int64_t step) {
     Calculate(call, step);
     return moves ? At(step).Exchange(call) : absl::OkStatus();
   }
-  calculator_.Begin([&] { Calculate(call, step); });
-  absl::Status status = At(step).Exchange(call);
-  calculator_.Finish();
+  absl::Status status;
+  calculator_.Run([&] { Calculate(call, step); }, [&] { status = At(step).Exchange(call); });
   return status;
 }
 

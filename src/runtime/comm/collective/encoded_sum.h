@@ -34,7 +34,8 @@
 
 namespace tutti::comm {
 
-// Thread-compatible. Memory is kept from call to call.
+// Thread-compatible. Memory is kept from call to call. Throws std::bad_alloc and std::system_error
+// where there is no memory or no thread; nothing of the call is in use any more then.
 class EncodedSum {
  public:
   explicit EncodedSum(Encoding encoding);

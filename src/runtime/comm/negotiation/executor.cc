@@ -5,6 +5,7 @@
 #include <new>
 #include <numeric>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -157,7 +158,7 @@ void Executor::Execute(Job& job) {
   Finish(job, status);
 }
 
-// Memory that is not there ends the negotiation of this rank, not its process.
+// Memory or a thread that is not there ends the negotiation of this rank, not its process.
 absl::Status Executor::RunGuarded(Job& job) {
   try {
     return Run(job);
@@ -165,6 +166,8 @@ absl::Status Executor::RunGuarded(Job& job) {
     return Abandon(absl::ResourceExhaustedError("out of memory in a collective"));
   } catch (const std::length_error&) {
     return Abandon(absl::ResourceExhaustedError("more than any memory in a collective"));
+  } catch (const std::system_error& error) {
+    return Abandon(absl::ResourceExhaustedError(absl::StrCat("in a collective: ", error.what())));
   }
 }
 

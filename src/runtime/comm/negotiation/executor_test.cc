@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <system_error>
+
 #include "runtime/comm/group_test_support.h"
 #include "runtime/comm/lost_rank.h"
 
@@ -29,7 +31,8 @@ Response Of(const Request& request) {
 }
 
 // Runs it in a group of one, which has submitted `own`, if anything. What ended the negotiation.
-absl::Status EndOf(Response response, const Request* own = nullptr, bool joined = false) {
+absl::Status EndOf(Response response, const Request* own = nullptr, bool joined = false,
+                   const Allocate& allocate = nullptr) {
   auto group = JoinGroup(OptionsFor(1, GroupOptions::Transport::kAuto)[0]);
   EXPECT_TRUE(group.ok());
   static const float input[2] = {1, 2};
@@ -42,6 +45,7 @@ absl::Status EndOf(Response response, const Request* own = nullptr, bool joined 
     job.tasks[0]->submission.rows = {2};
     job.tasks[0]->submission.inputs = {input};
     job.tasks[0]->submission.splits = {2};
+    job.tasks[0]->submission.allocate = allocate;
     job.tasks[0]->operation = std::make_shared<Operation>();
   }
   TimelineSlot timeline;
@@ -76,6 +80,17 @@ TEST(ExecutorTest, RowsThatAreNotThoseOfThisRankAreNotRead) {
   }
   response.units[0].rows = {2};
   EXPECT_EQ(EndOf(response, &gather), absl::OkStatus());
+}
+
+TEST(ExecutorTest, AThreadThatIsNotThereEndsTheNegotiationAndNotTheProcess) {
+  Request gather = Named(Kind::kAllGather);
+  Response response = Of(gather);
+  response.units[0].rows = {2};
+  const Allocate allocate = [](size_t, const std::vector<int64_t>&, size_t) -> void* {
+    throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+  };
+  const absl::Status status = EndOf(response, &gather, false, allocate);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
 }
 
 TEST(ExecutorTest, WhatIsInNoProcessSetOrChangesNoneEndsIt) {
