@@ -134,7 +134,7 @@ void Engine::Follow(Orders orders) {
     farewell_ = farewell_ || orders.farewell;
     changed_.notify_all();
   }
-  Tell(orders.stalls);
+  Tell(std::move(orders.stalls));
   if (orders.end.has_value()) Refuse(ErrorOf(*orders.end));
 }
 
@@ -152,16 +152,22 @@ void Engine::Queue(Response response) {
   executor_->Push(std::move(job));
 }
 
-void Engine::Tell(const std::vector<Stall>& stalls) {
-  for (const Stall& stall : stalls) {
-    const bool is_news_here = rank_ == 0 || stall.silent == 0;
-    if (options_.log_stalls && is_news_here) spdlog::warn("{}", stall.ToString());
-    if (options_.on_stall) options_.on_stall(stall);
-  }
+void Engine::Tell(std::vector<Stall> stalls) {
+  if (stalls.empty()) return;
+  callbacks_.Add([this, stalls = std::move(stalls)] {
+    for (const Stall& stall : stalls) {
+      const bool is_news_here = rank_ == 0 || stall.silent == 0;
+      if (options_.log_stalls && is_news_here) spdlog::warn("{}", stall.ToString());
+      if (options_.on_stall) options_.on_stall(stall);
+    }
+  });
 }
 
+// All are done before the first callback begins.
 void Engine::Finish(std::vector<std::unique_ptr<Task>> tasks, const absl::Status& status) {
-  for (const auto& task : tasks) task->operation->Finish(status);
+  for (const auto& task : tasks) {
+    if (auto then = task->operation->Settle(status)) callbacks_.Add(std::move(then));
+  }
 }
 
 void Engine::End(const absl::Status& status) {
@@ -224,6 +230,7 @@ bool Engine::Stop() {
   herald_.join();
   if (control_ != nullptr) control_->SetListener(nullptr);
   world_ = executor_->Leave();
+  callbacks_.Close();
   StopTimeline().IgnoreError();
   return drained;
 }

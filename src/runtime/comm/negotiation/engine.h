@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/comm/negotiation/callbacks.h"
 #include "runtime/comm/negotiation/executor.h"
 #include "runtime/comm/negotiation/negotiation.h"
 #include "runtime/comm/negotiation/submissions.h"
@@ -73,11 +74,11 @@ class Engine final : public Negotiation, private Control::Listener {
   void Follow(Orders orders);
   void Queue(Response response);  // with the mutex held
   void AwaitFarewell();
-  void Tell(const std::vector<Stall>& stalls);
+  void Tell(std::vector<Stall> stalls);
   // What is not agreed on fails with this, and all that comes; End: what is agreed on too.
   void Refuse(const absl::Status& status);
   void End(const absl::Status& status);
-  static void Finish(std::vector<std::unique_ptr<Task>> tasks, const absl::Status& status);
+  void Finish(std::vector<std::unique_ptr<Task>> tasks, const absl::Status& status);
 
   const int rank_;
   const int size_;
@@ -109,6 +110,7 @@ class Engine final : public Negotiation, private Control::Listener {
   bool farewell_ = false;
   bool stopping_ = false;
 
+  Callbacks callbacks_;
   std::unique_ptr<Executor> executor_;
   std::shared_ptr<Communicator> world_;  // after the end
   std::thread herald_;

@@ -3,7 +3,7 @@
 // there (negotiation/ is what Horovod's interface stands on). Who has a fixed order uses the
 // Communicator and pays nothing for this.
 //
-// Three threads a rank, and one more on which the group's control delivers:
+// Three threads a rank, one more for callbacks, and that on which the group's control delivers:
 //
 //   submitters --> outbox --> herald --parcel--> rank 0: inbox --> herald + Coordinator
 //                                                                     | Orders, the same
@@ -14,7 +14,9 @@
 // runs the responses as plain collectives, in the order told. So what is ready next is agreed on
 // while the last is being reduced. No thread of the negotiation waits for the executor, and the
 // executor waits for nothing but the group's collectives: an operation's callback and allocator,
-// which it calls, must not wait for another operation.
+// which it calls, must not wait for another operation. Stalls, and the callbacks of operations that
+// end without having been run, have a thread of their own (callbacks.h): neither the negotiation
+// nor this rank's heartbeat waits for them.
 //
 // A lost rank ends it: every outstanding operation gets the error that names it, and later ones get
 // it at once. Thread-safe, but for destruction.
@@ -39,7 +41,8 @@ struct NegotiationOptions {
   Tuning tuning;                 // fusion threshold and cycle time, at the start
   size_t cache_capacity = 1024;  // requests that need not be said in full again; 0: none
   StallOptions stall;            // peer_timeout is the group's
-  // Every stall that is found, on every rank, by a thread that must not be held up. May be null.
+  // Every stall that is found, on every rank, in order, by a thread that is there for callbacks
+  // alone. May be null.
   std::function<void(const Stall&)> on_stall;
   bool log_stalls = true;                              // as warnings, on rank 0
   absl::Duration collective_timeout = absl::Hours(1);  // for one, when all have what it needs
@@ -88,8 +91,8 @@ class Negotiation {
   virtual Tuning tuning() const = 0;
 
   // Cancels what not all ranks have agreed on, finishes the rest and leaves the group: within
-  // peer_timeout, if no collective is stuck. Others' operations that need this rank fail and name
-  // it.
+  // peer_timeout, if no collective and no callback is stuck. Others' operations that need this rank
+  // fail and name it.
   virtual absl::Status Shutdown() = 0;
   // The same, but gives the group back instead of leaving it: for plain collectives, or to re-form
   // it after a loss. No other negotiation may start on it. Null after the end.

@@ -43,15 +43,15 @@ void Operation::WhenDone(std::function<void()> then) {
 }
 
 void Operation::Finish(const absl::Status& status) {
-  std::function<void()> then;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    status_ = Fresh(status);
-    done_ = true;
-    then = std::exchange(then_, nullptr);
-    changed_.notify_all();
-  }
-  if (then) then();
+  if (const auto then = Settle(status)) then();
+}
+
+std::function<void()> Operation::Settle(const absl::Status& status) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  status_ = Fresh(status);
+  done_ = true;
+  changed_.notify_all();
+  return std::exchange(then_, nullptr);
 }
 
 }  // namespace tutti::comm

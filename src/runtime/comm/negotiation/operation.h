@@ -32,7 +32,7 @@ class Operation {
   // The operation's own end; DeadlineExceeded (and it goes on) when it is not done by then.
   absl::Status Wait(base::Deadline deadline);
   bool Done();
-  // Called when it is done, by the thread that ends it, or at once if it is done already. Once.
+  // Called when it is done, by a thread of the negotiation, or at once if it is done already. Once.
   void WhenDone(std::function<void()> then);
 
   const absl::Status& status() const { return status_; }
@@ -43,8 +43,10 @@ class Operation {
   int64_t value() const { return value_; }
   void set_value(int64_t value) { value_ = value; }
 
-  // By the negotiation, once.
+  // By the negotiation, one of them, once. Settle leaves the callback, if there is one, to its
+  // caller: where no callback may be waited for.
   void Finish(const absl::Status& status);
+  [[nodiscard]] std::function<void()> Settle(const absl::Status& status);
 
  private:
   std::mutex mutex_;
