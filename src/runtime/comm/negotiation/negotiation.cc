@@ -44,15 +44,16 @@ absl::Status CheckMemory(const Submission& submission) {
 }
 
 absl::Status CheckSplits(const Submission& submission, size_t ranks) {
-  int64_t sum = 0;
+  int64_t rest = submission.rows[0];
   for (const int64_t rows : submission.splits) {
     TUTTI_RETURN_IF_ERROR(Expect(rows >= 0, "splits are not negative"));
-    sum += rows;
+    TUTTI_RETURN_IF_ERROR(Expect(rows <= rest, "splits add up to more rows than there are"));
+    rest -= rows;
   }
-  if (submission.splits.size() == ranks && sum == submission.rows[0]) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(submission.splits.size(), " splits that add up to ", sum, " rows, of ",
-                   submission.rows[0], " rows for ", ranks, " ranks"));
+  if (submission.splits.size() == ranks && rest == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(submission.splits.size(), " splits that leave ",
+                                                 rest, " of ", submission.rows[0], " rows, for ",
+                                                 ranks, " ranks"));
 }
 
 // What is wrong with a submission to a set of these ranks.
