@@ -32,6 +32,8 @@ void Describe(Codec& codec, Hello& hello) {
   codec.Number(hello.door, 0, 65535);
   codec.Flag(hello.encrypt);
   codec.Number(hello.streams, 0, kMostTcpStreams);
+  codec.Flag(hello.deterministic);
+  codec.Flag(hello.check_calls);
 }
 template <typename Codec>
 void Describe(Codec& codec, Table& table) {

@@ -17,7 +17,7 @@
 
 namespace tutti::comm {
 
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 inline constexpr int kMostTcpStreams = 64;
 inline constexpr size_t kLongestMessage = 16 << 20;  // a table of kMostRanks fits
 inline constexpr size_t kLongestParcel = 1 << 20;
@@ -36,6 +36,8 @@ struct Hello {
   int door = 0;            // where it is found while the group runs; 0 unless the group is elastic
   bool encrypt = false;    // TLS on the data path between nodes
   int streams = 1;         // of TCP; 0: measured
+  bool deterministic = false;
+  bool check_calls = false;
 };
 
 // Rank 0's answer when all have come: everybody's Hello, in rank order.

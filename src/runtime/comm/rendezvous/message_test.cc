@@ -38,6 +38,12 @@ TEST(MessageTest, EveryKindComesBackAsItWas) {
     EXPECT_EQ(read->index(), message.index());
     EXPECT_EQ(Write(*read), bytes);
   }
+  Hello strict = SomeHello(2);
+  strict.deterministic = true;
+  EXPECT_TRUE(std::get<Hello>(*Read(Write(strict))).deterministic);
+  EXPECT_FALSE(std::get<Hello>(*Read(Write(strict))).check_calls);
+  strict.check_calls = true;
+  EXPECT_TRUE(std::get<Hello>(*Read(Write(strict))).check_calls);
   const Message hello = *Read(Write(SomeHello(2)));
   EXPECT_EQ(std::get<Hello>(hello).address, "127.77.0.2");
   EXPECT_EQ(std::get<Hello>(hello).port, 40000);

@@ -45,6 +45,8 @@ absl::StatusOr<Listeners> OpenListeners(const GroupOptions& options, Hello& hell
   hello.address = options.address;
   hello.encrypt = options.encrypt;
   hello.streams = options.tcp_streams;
+  hello.deterministic = options.deterministic;
+  hello.check_calls = options.check_calls;
   hello.local_name = absl::StrCat("tutti-", base::RandomHex(16));
   TUTTI_ASSIGN_OR_RETURN(listeners.local, ListenLocal(hello.local_name));
   return listeners;

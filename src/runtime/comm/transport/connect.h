@@ -18,7 +18,7 @@
 
 namespace tutti::comm {
 
-// Fills in `hello`'s address, port, local_name, host, encrypt and streams.
+// Fills in `hello`'s address, port, local_name and host, and what all ranks must have alike.
 absl::StatusOr<Listeners> OpenListeners(const GroupOptions& options, Hello& hello);
 
 // Makes this rank's channels to the others, each when it is first asked for.

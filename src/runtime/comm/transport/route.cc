@@ -61,6 +61,10 @@ absl::StatusOr<bool> SharesMemory(const Hello& a, const Hello& b) {
 absl::StatusOr<Route> RouteBetween(const Hello& a, const Hello& b) {
   if (a.encrypt != b.encrypt) return Differ(a, b, "TUTTI_COMM_TLS");
   if (a.streams != b.streams) return Differ(a, b, "TUTTI_COMM_STREAMS");
+  // One that measures would wait for one that does not; one that compares calls would take the
+  // other's data for a call.
+  if (a.deterministic != b.deterministic) return Differ(a, b, "TUTTI_COMM_DETERMINISTIC");
+  if (a.check_calls != b.check_calls) return Differ(a, b, "TUTTI_COMM_CHECK");
   const bool ucx = a.transport == Transport::kUcx;
   if (ucx != (b.transport == Transport::kUcx)) return Differ(a, b, "TUTTI_TRANSPORT=ucx");
   if (ucx && a.encrypt) {

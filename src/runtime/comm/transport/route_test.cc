@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <utility>
 
+#include "absl/time/clock.h"
 #include "runtime/comm/group_test_support.h"
 #include "runtime/comm/transport/ucx_channel.h"
 
@@ -29,11 +31,13 @@ TEST(RouteTest, MemoryWithinANodeTcpBetweenNodesAndTcpWhereOneInsists) {
 }
 
 TEST(RouteTest, WhatOneInsistsOnAndTheOtherDoesNotKnowOfIsAFault) {
-  Hello encrypted = On(1, 1), striped = On(1, 1);
+  Hello encrypted = On(1, 1), striped = On(1, 1), equal = On(1, 1), checking = On(1, 1);
   encrypted.encrypt = true;
   striped.streams = 2;
-  for (const Hello& other :
-       {encrypted, striped, On(1, 1, Transport::kUcx), On(1, 1, Transport::kSharedMemory)}) {
+  equal.deterministic = true;
+  checking.check_calls = true;
+  for (const Hello& other : {encrypted, striped, equal, checking, On(1, 1, Transport::kUcx),
+                             On(1, 1, Transport::kSharedMemory)}) {
     EXPECT_TRUE(absl::IsInvalidArgument(RouteBetween(On(0, 0), other).status()));
     EXPECT_TRUE(absl::IsInvalidArgument(RouteBetween(other, On(0, 0)).status()));
   }
@@ -103,13 +107,22 @@ TEST(RouteTest, AGroupOverUcx) {
   ExpectThatAGroupWorks(Options(3, [](GroupOptions& one) { one.transport = Transport::kUcx; }));
 }
 
-TEST(RouteTest, ARankWithTlsAmongOthersWithoutIsAnErrorOnAll) {
-  std::vector<GroupOptions> options = OptionsFor(3, Transport::kAuto, 1);
-  options[1].encrypt = true;
-  OnEveryRank(options, [](int, absl::StatusOr<std::unique_ptr<Communicator>> group) {
-    EXPECT_TRUE(absl::IsInvalidArgument(group.status())) << group.status();
-    EXPECT_NE(group.status().message().find("TUTTI_COMM_TLS"), absl::string_view::npos);
-  });
+TEST(RouteTest, ARankWithASettingThatTheOthersDoNotHaveIsAnErrorOnAll) {
+  const std::pair<bool GroupOptions::*, std::string> settings[] = {
+      {&GroupOptions::encrypt, "TUTTI_COMM_TLS"},
+      {&GroupOptions::deterministic, "TUTTI_COMM_DETERMINISTIC"},
+      {&GroupOptions::check_calls, "TUTTI_COMM_CHECK"}};
+  for (const auto& [setting, name] : settings) {
+    std::vector<GroupOptions> options = OptionsFor(3, Transport::kAuto, 1);
+    options[1].*setting = true;
+    const absl::Time start = absl::Now();
+    OnEveryRank(options, [&](int, absl::StatusOr<std::unique_ptr<Communicator>> group) {
+      EXPECT_TRUE(absl::IsInvalidArgument(group.status())) << group.status();
+      EXPECT_EQ(std::string(group.status().message()),
+                "ranks 0 and 1 differ in " + name + ": it must be the same on all ranks");
+    });
+    EXPECT_LT(absl::Now() - start, absl::Seconds(10)) << name;
+  }
 }
 
 TEST(RouteTest, TlsWithoutATokenIsRefused) {
