@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/comm/group_test_support.h"
+#include "runtime/comm/transport/ucx_channel.h"
 
 namespace tutti::comm {
 namespace {
@@ -26,6 +27,8 @@ struct Scenario {
   Transport transport = Transport::kAuto;
   absl::Duration peer_timeout = absl::Seconds(4);
   absl::Duration deadline = absl::Seconds(60);
+  bool encrypt = false;
+  int streams = 1;
 };
 
 // What a survivor says of the call that failed.
@@ -118,6 +121,8 @@ class Group {
     auto options = OptionsFor(scenario.size, scenario.transport,
                               scenario.transport == Transport::kTcp ? 1 : 1 << 16);
     for (GroupOptions& one : options) {
+      one.encrypt = scenario.encrypt;
+      one.tcp_streams = scenario.streams;
       one.peer_timeout = scenario.peer_timeout;
       Start(one);
     }
@@ -142,7 +147,8 @@ class Group {
     for (const Report& report : Reports()) {
       const std::string where =
           absl::StrCat("rank ", report.rank, " of ", scenario_.size, ", victim ", scenario_.victim,
-                       ", transport ", static_cast<int>(scenario_.transport), ": ", report.message);
+                       ", transport ", static_cast<int>(scenario_.transport), ", TLS ",
+                       scenario_.encrypt, ", streams ", scenario_.streams, ": ", report.message);
       EXPECT_EQ(report.lost, scenario_.victim) << where;
       EXPECT_LT(report.seconds, within_seconds) << where;
       EXPECT_TRUE(report.same_again) << where;
@@ -235,6 +241,33 @@ TEST(LostRankTest, WithTheDefaultTimeoutAStoppedRankIsNamedWithinFiveSeconds) {
 TEST(LostRankTest, AKilledRankIsNamedThoughAChildOfItHoldsItsConnectionsOpen) {
   ForEveryGroup({.fate = Fate::kKilledWithAChild, .peer_timeout = absl::Seconds(1)}, 3, "silent",
                 6);
+}
+
+// Over TLS, several streams, both, and UCX where it is.
+void ForEveryOtherRoute(const Scenario& common, double within_seconds, const std::string& text) {
+  std::vector<Scenario> routes(3, common);
+  for (Scenario& route : routes) route.transport = Transport::kTcp;
+  routes[0].encrypt = routes[2].encrypt = true;
+  routes[1].streams = routes[2].streams = 3;
+  if (CheckUcx().ok()) {
+    routes.push_back(common);
+    routes.back().transport = Transport::kUcx;
+  }
+  for (Scenario route : routes) {
+    std::vector<Group> groups;
+    route.size = 3;
+    for (route.victim = 0; route.victim < 3; ++route.victim) groups.emplace_back(route);
+    for (Group& group : groups) group.ExpectAllNameTheVictim(within_seconds, text);
+  }
+}
+
+TEST(LostRankTest, AKilledRankIsNamedOverTlsSeveralStreamsAndUcx) {
+  ForEveryOtherRoute({.fate = Fate::kKilled}, 5, "left the group (connection closed)");
+}
+
+TEST(LostRankTest, AStoppedRankIsNamedOverTlsSeveralStreamsAndUcx) {
+  ForEveryOtherRoute({.fate = Fate::kStopped, .peer_timeout = absl::Seconds(2)}, 4,
+                     "silent for 2s");
 }
 
 TEST(LostRankTest, AStoppedRankIsNamedAtTheCallersDeadlineWhenThatIsSooner) {
