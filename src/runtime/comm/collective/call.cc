@@ -112,8 +112,13 @@ absl::Status CompareCalls(Links& links, const Call& call, base::Deadline deadlin
   const std::vector<size_t> sizes(n, sizeof(Call));
   const Chunks chunks(reinterpret_cast<std::byte*>(calls.data()), sizes, 1);
   TUTTI_RETURN_IF_ERROR(BruckAllGather(links, chunks, deadline));
-  for (int rank = 1; rank < n; ++rank) {
-    if (calls[rank] != calls[0]) return Differ(0, calls[0], rank, calls[rank]);
+  return JudgeCalls(calls);
+}
+
+absl::Status JudgeCalls(std::span<const Call> calls) {
+  for (size_t rank = 1; rank < calls.size(); ++rank) {
+    if (calls[rank] == calls[0]) continue;
+    return Differ(0, calls[0], static_cast<int>(rank), calls[rank]);
   }
   return absl::OkStatus();
 }
@@ -122,13 +127,16 @@ absl::Status ComparePair(Links& links, const Call& call, base::Deadline deadline
   Call other;
   TUTTI_RETURN_IF_ERROR(links.Exchange(call.peer, std::as_bytes(std::span(&call, 1)), call.peer,
                                        std::as_writable_bytes(std::span(&other, 1)), deadline));
+  return JudgePair(links.rank(), call, other);
+}
+
+absl::Status JudgePair(int rank, const Call& call, const Call& other) {
   Call expected = call;
   expected.kind = call.kind == Call::Kind::kSend ? Call::Kind::kReceive : Call::Kind::kSend;
-  expected.peer = links.rank();
+  expected.peer = rank;
   if (other == expected) return absl::OkStatus();
-  const bool lower = links.rank() < call.peer;
-  return lower ? Differ(links.rank(), call, call.peer, other)
-               : Differ(call.peer, other, links.rank(), call);
+  return rank < call.peer ? Differ(rank, call, call.peer, other)
+                          : Differ(call.peer, other, rank, call);
 }
 
 absl::Status CompareParts(Links& links, std::span<const size_t> sent,
@@ -141,9 +149,14 @@ absl::Status CompareParts(Links& links, std::span<const size_t> sent,
   const std::vector<size_t> sizes(n, 2 * n * sizeof(uint64_t));
   const Chunks chunks(reinterpret_cast<std::byte*>(rows.data()), sizes, 1);
   TUTTI_RETURN_IF_ERROR(BruckAllGather(links, chunks, deadline));
-  for (size_t from = 0; from < n; ++from) {
-    for (size_t to = 0; to < n; ++to) {
-      const uint64_t gives = rows[2 * n * from + to], wants = rows[2 * n * to + n + from];
+  return JudgeParts(rows, n);
+}
+
+absl::Status JudgeParts(std::span<const uint64_t> rows, size_t ranks) {
+  for (size_t from = 0; from < ranks; ++from) {
+    for (size_t to = 0; to < ranks; ++to) {
+      const uint64_t gives = rows[2 * ranks * from + to];
+      const uint64_t wants = rows[2 * ranks * to + ranks + from];
       if (gives == wants) continue;
       return absl::FailedPreconditionError(
           absl::StrCat("in an all-to-all rank ", from, " sends ", gives, " bytes to rank ", to,

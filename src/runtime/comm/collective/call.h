@@ -62,4 +62,10 @@ absl::Status ComparePair(Links& links, const Call& call, base::Deadline deadline
 absl::Status CompareParts(Links& links, std::span<const size_t> sent,
                           std::span<const size_t> received, base::Deadline deadline);
 
+// What these three find in what has come; it may be any bytes. By rank; this rank's call and the
+// other side's; of each rank the bytes that it sends to each, and those that it receives.
+absl::Status JudgeCalls(std::span<const Call> calls);
+absl::Status JudgePair(int rank, const Call& call, const Call& other);
+absl::Status JudgeParts(std::span<const uint64_t> rows, size_t ranks);
+
 }  // namespace tutti::comm
