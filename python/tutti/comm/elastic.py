@@ -183,7 +183,7 @@ class ObjectState(State):
 
     def sync(self):
         if self._saved_state:
-            self.save()
+            ObjectState.save(self)  # subclasses have their own, of what they synchronise
             self._saved_state = self._bcast_object(self._saved_state)
             self._set_attributes()
 

@@ -38,19 +38,16 @@ class StateHandler:
 class ModelStateHandler(StateHandler):
     def sync(self):
         broadcast_parameters(self.value.state_dict(), root_rank=0)
-        self.save()
 
 
 class OptimizerStateHandler(StateHandler):
     def sync(self):
         broadcast_optimizer_state(self.value, root_rank=0)
-        self.save()
 
 
 class SamplerStateHandler(StateHandler):
     def sync(self):
         self.value.load_state_dict(broadcast_object(self.value.state_dict(), name="sampler"))
-        self.save()
 
 
 _handlers = [(torch.nn.Module, ModelStateHandler), (torch.optim.Optimizer, OptimizerStateHandler),
@@ -103,6 +100,7 @@ class TorchState(ObjectState):
     def sync(self):
         for handler in self._handlers.values():
             handler.sync()
+            handler.save()
         super().sync()
 
     def reset(self):
