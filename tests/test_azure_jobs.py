@@ -149,6 +149,19 @@ def test_optional_inputs(site):
     assert site.log_text(job["id"], 0) == "train --depth 3 --kind plain\n"
 
 
+def test_a_job_takes_what_an_earlier_one_left(site, tmp_path):
+    first, _ = run(site, "outputs")
+    job = tmp_path / "job.yml"
+    job.write_text("command: cat ${{inputs.a}}/hello.txt ${{inputs.b}}\nenvironment: host\ninputs:\n"
+                   f"  a: {{path: 'azureml://jobs/{first['id']}/outputs/folder_output/paths/'}}\n"
+                   f"  b: {{type: uri_file, path: 'runs:/{first['id']}/file_output/result.txt', mode: download}}\n")
+    result = site.cli("run", job, "-o", "json")
+    assert result.returncode == 0, result.stderr
+    assert site.log_text(json.loads(result.stdout)["id"], 0) == "hello world\none file\n"
+    job.write_text(job.read_text().replace(first["id"], "no-such-job"))
+    assert "no-such-job" in site.cli("run", job).stderr
+
+
 def test_code_from_git(site, tmp_path):
     repository = tmp_path / "project"
     (repository / "train").mkdir(parents=True)

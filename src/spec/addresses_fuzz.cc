@@ -26,6 +26,12 @@ void CheckAddress(absl::string_view text) {
     }
     if (!absl::StartsWith(*path, "/copy") || absl::StrContains(*path, '\0')) std::abort();
   }
+  if (const auto output = PathOfJobOutput(text, "/jobs"); output.ok()) {
+    for (const absl::string_view part : absl::StrSplit(*output, '/')) {
+      if (part == "..") std::abort();
+    }
+    if (!absl::StartsWith(*output, "/jobs/") || output->size() < 7) std::abort();
+  }
   if (IsAddress(text)) {
     PrefixToMap(text);
     if (!map.Add(text, "/other").ok() || !map.Find(text).ok()) std::abort();

@@ -61,7 +61,8 @@ constexpr KeyGroup kGroups[] = {
      "uri_folder, uri_file, mltable, mlflow_model, custom_model, triton_model; string, number, "
      "integer, boolean"},
     {"command", "inputs.*.path", kDone,
-     "a local path, or an address that `tutti data map` serves from a local copy"},
+     "a local path, an earlier job's output (azureml://jobs/JOB/outputs/NAME/paths/PATH), or an "
+     "address that `tutti data map` serves from a local copy"},
     {"command", "inputs.*.mode", kDone,
      "ro_mount, download, direct (an address that is not mapped is then handed on as it is); "
      "eval_mount and eval_download are refused: nothing here evaluates an MLTable"},

@@ -127,6 +127,35 @@ std::string PrefixToMap(absl::string_view address) {
   return std::string(prefix);
 }
 
+absl::StatusOr<std::string> PathOfJobOutput(absl::string_view address, absl::string_view jobs) {
+  const std::string canonical = CanonicalAddress(address);
+  absl::string_view rest = canonical;
+  const bool by_run = absl::ConsumePrefix(&rest, "runs:/");
+  if (!by_run && !absl::ConsumePrefix(&rest, "azureml://jobs/")) {
+    return absl::NotFoundError("no address of a job's output");
+  }
+  std::vector<absl::string_view> parts = absl::StrSplit(rest, '/', absl::SkipEmpty());
+  const auto wrong = [&](absl::string_view why) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", address.substr(0, 200), "\" ", why,
+                     "; write azureml://jobs/JOB/outputs/NAME/paths/PATH"));
+  };
+  if (parts.empty()) return wrong("names no job");
+  if (!StaysBelow(rest) || parts[0][0] == '.') return wrong("leads out of the job's results");
+  std::string path = absl::StrCat(jobs, "/", parts[0]);
+  if (by_run) {
+    absl::StrAppend(&path, "/outputs");
+    parts.erase(parts.begin());
+  } else {
+    if (parts.size() < 3 || parts[1] != "outputs") return wrong("names no output");
+    if (parts[2] != "artifacts") absl::StrAppend(&path, "/outputs/", parts[2]);
+    const bool has_paths = parts.size() > 3 && parts[3] == "paths";
+    parts.erase(parts.begin(), parts.begin() + (has_paths ? 4 : 3));
+  }
+  for (const absl::string_view part : parts) absl::StrAppend(&path, "/", part);
+  return path;
+}
+
 absl::Status DataMap::Add(absl::string_view prefix, absl::string_view folder) {
   if (!IsAddress(prefix)) {
     return absl::InvalidArgumentError(

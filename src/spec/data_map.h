@@ -23,6 +23,12 @@ std::string CanonicalAddress(absl::string_view address);
 // A prefix that serves `address` and what lies beside it, for advice.
 std::string PrefixToMap(absl::string_view address);
 
+// Where what an earlier job has left lies, below `jobs`, the folder of all jobs' results:
+// "azureml://jobs/JOB/outputs/NAME/paths/PATH", with "artifacts" for what it left in ./outputs and
+// ./logs, and "runs:/JOB/PATH", which counts from its ./outputs. NotFound if `address` is of
+// another form; InvalidArgument if it leads out of the job's results.
+absl::StatusOr<std::string> PathOfJobOutput(absl::string_view address, absl::string_view jobs);
+
 // Thread-compatible.
 class DataMap {
  public:

@@ -84,6 +84,25 @@ TEST(DataMapTest, TakesAddressesAndAbsolutePathsAlone) {
   EXPECT_TRUE(absl::IsNotFound(map.Remove("https://e.org/x")));
 }
 
+TEST(PathOfJobOutputTest, FindsWhatAnEarlierJobLeft) {
+  const auto path = [](const char* address) { return *PathOfJobOutput(address, "/jobs"); };
+  EXPECT_EQ(path("azureml://jobs/a-1/outputs/model/paths/x/y.bin"),
+            "/jobs/a-1/outputs/model/x/y.bin");
+  EXPECT_EQ(path("azureml://jobs/a-1/outputs/model/paths/"), "/jobs/a-1/outputs/model");
+  EXPECT_EQ(path("azureml://jobs/a-1/outputs/model"), "/jobs/a-1/outputs/model");
+  EXPECT_EQ(path("azureml://jobs/a-1/outputs/artifacts/paths/outputs/x"), "/jobs/a-1/outputs/x");
+  EXPECT_EQ(
+      path("azureml://subscriptions/s/resourcegroups/r/workspaces/w/jobs/a/outputs/m/paths/x"),
+      "/jobs/a/outputs/m/x");
+  EXPECT_EQ(path("runs:/a-1/model"), "/jobs/a-1/outputs/model");
+  EXPECT_TRUE(absl::IsNotFound(PathOfJobOutput("https://e.org/jobs/a", "/jobs").status()));
+  for (const char* address :
+       {"azureml://jobs/a", "azureml://jobs/a/logs/x", "azureml://jobs/../outputs/m/paths/x",
+        "azureml://jobs/a/outputs/../../b", "runs:/../x", "runs:/.hidden/x", "runs:/a/../../b"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(PathOfJobOutput(address, "/jobs").status())) << address;
+  }
+}
+
 TEST(PrefixToMap, IsTheFolderOfAFile) {
   EXPECT_EQ(PrefixToMap("https://e.org/sets/iris.csv?x=1"), "https://e.org/sets");
   EXPECT_EQ(PrefixToMap("https://e.org/iris.csv"), "https://e.org/iris.csv");

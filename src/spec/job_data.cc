@@ -176,10 +176,17 @@ class InputReader {
     Locate(entry->value->scalar);
   }
 
-  // A path, or an address of which there is a copy here.
+  absl::StatusOr<std::string> Find(const std::string& written) {
+    if (!IsAddress(written)) return LocalPath(written, context_.base);
+    if (auto mapped = context_.site.data.Find(written); !absl::IsNotFound(mapped.status())) {
+      return mapped;
+    }
+    return PathOfJobOutput(written, context_.site.jobs);
+  }
+
+  // A path, an earlier job's output, or an address of which there is a copy here.
   void Locate(const std::string& written) {
-    const auto local =
-        IsAddress(written) ? context_.site.data.Find(written) : LocalPath(written, context_.base);
+    const auto local = Find(written);
     if (local.ok()) {
       input_.path = *local;
     } else if (absl::IsNotFound(local.status()) && input_.mode == "direct") {

@@ -170,6 +170,7 @@ const Site& BuiltInSite() {
 
 absl::StatusOr<Site> ReadSite(const fs::path& home) {
   Site site = BuiltInSite();
+  site.jobs = (home / "jobs").string();
   TUTTI_ASSIGN_OR_RETURN(const std::string text, TextOf(home / kSiteFile));
   if (!absl::StripAsciiWhitespace(text).empty()) {
     TUTTI_RETURN_IF_ERROR(ReadOver(text, (home / kSiteFile).string(), home, site));

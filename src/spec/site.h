@@ -37,6 +37,7 @@ struct Site {
   std::map<std::string, std::string> conda_packages;
   std::map<std::string, std::string> computes;  // name -> "local"
   DataMap data;
+  std::string jobs;  // the folder of all jobs' results; empty: there is none
 
   // nullptr if no rule fits. The case of `name` does not count.
   static const EnvironmentRule* FindRule(const std::vector<EnvironmentRule>& rules,
