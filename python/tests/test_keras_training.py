@@ -1,8 +1,10 @@
 """Keras's fit on two ranks, with Keras 3 and with Keras 2, with the op and without:
 keras_training.py is what they run."""
+import subprocess
+
 import pytest
 
-from ranks import Ranks
+from ranks import Ranks, environment_of, free_port, python_of
 
 
 @pytest.fixture(scope="module", params=[("0", "1"), ("1", "1"), ("0", "0")],
@@ -22,3 +24,9 @@ def ranks(request):
     "legacy_optimizers", "values", "takes_what_scripts_of_keras_2_say", "standalone_keras"])
 def test_fit(ranks, story):
     ranks.call(story)
+
+
+def test_keras_can_be_imported_first():
+    environment = environment_of(0, 1, free_port())
+    subprocess.run([python_of("tensorflow"), "-c", "import tutti.keras"], env=environment,
+                   check=True, timeout=120)

@@ -50,6 +50,8 @@ def _number_of(process_set):
     if process_set.process_set_id is None:
         raise ValueError(f"{process_set} is not registered: give it to hvd.init or "
                          "hvd.add_process_set")
+    if process_set.process_set_id != 0:
+        process_sets.ranks_of(process_set.process_set_id)  # ValueError if it is gone
     return process_set.process_set_id
 
 

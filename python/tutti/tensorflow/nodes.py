@@ -82,6 +82,8 @@ def add(collectives, tensors, splits=None):
     `tensors` is a list of tensors for each. Their Results, of tensors."""
     splits = tf.zeros([0], tf.int64) if splits is None else tf.cast(splits, tf.int64)
     op = custom_op.load()
-    if op is None:
-        return _python_node(collectives, tensors, splits)
-    return [_op_node(op, collective, its, splits) for collective, its in zip(collectives, tensors)]
+    with tf.device("/device:CPU:0"):
+        if op is None:
+            return _python_node(collectives, tensors, splits)
+        return [_op_node(op, collective, its, splits)
+                for collective, its in zip(collectives, tensors)]
