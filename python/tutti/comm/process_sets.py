@@ -48,7 +48,8 @@ class ProcessSet:
         return session.current().placement.rank in self.ranks
 
     def __str__(self):
-        return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks})"
+        return (f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks}, "
+                f"mpi_comm={self.mpi_comm})")
 
     __repr__ = __str__
 
