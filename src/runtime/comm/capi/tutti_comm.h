@@ -16,9 +16,10 @@
  * Threads: every function is thread-safe, except that a group is called by one thread at a time
  * (another gets TUTTI_COMM_FAILED_PRECONDITION at once). Callbacks come from the library's threads;
  * only `done` may also come from the caller's, within tutti_comm_submit (the operation is over
- * already; its handle is written before) or within what ends the session: hold no lock there that
- * `done` takes. Callbacks must not wait for an operation, shut a session down or close the handle
- * they are about.
+ * already; its handle is written before). What ends a session returns when its callbacks have: hold
+ * no lock there that they take. They must not wait for an operation, shut a session down or close
+ * the handle they are about. One that takes long loses no rank: on_stall keeps only other callbacks
+ * waiting, `done` and `allocate` also what is to run next.
  *
  * Memory is the caller's, unless a function says otherwise. Texts are UTF-8, end with 0, and are
  * copied; those that are returned live as long as the function says.
