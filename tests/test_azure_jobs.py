@@ -149,6 +149,16 @@ def test_optional_inputs(site):
     assert site.log_text(job["id"], 0) == "train --depth 3 --kind plain\n"
 
 
+def test_the_example(site):
+    result = site.cli("run", ROOT / "examples/azure-ml/job.yml", "-o", "json", timeout=300)
+    assert result.returncode == 0, (result.stdout, result.stderr)
+    job = json.loads(result.stdout)
+    counts = [json.loads(file(site, job, f"outputs/counts/rank-{rank}.json")) for rank in (0, 1)]
+    assert abs(4 * sum(count["hits"] for count in counts) / 200000 - 3.1416) < 0.02
+    assert site.log_text(job["id"], 1).startswith("rank of 200000 darts: pi is about 3.1")
+    assert site.cli("run", ROOT / "examples/azure-ml/job.yml", "--set", "inputs.seed=2").returncode == 0
+
+
 def test_a_job_takes_what_an_earlier_one_left(site, tmp_path):
     first, _ = run(site, "outputs")
     job = tmp_path / "job.yml"
