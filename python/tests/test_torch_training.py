@@ -7,6 +7,6 @@ RANKS = {"program": "torch_training", "framework": "torch", "size": 2}
 @pytest.mark.parametrize("story", [
     "equals_one_process", "accumulates", "says_what_is_wrong",
     "unused_parameters_and_sparse_gradients", "optimizer_state", "adasum", "batch_norm",
-    "keeps_schedules", "int8_between_nodes"])
+    "keeps_schedules"])
 def test_training(ranks, story):
     ranks.call(story)
