@@ -5,7 +5,9 @@
 // No libtorch here: a batch is plain memory, channels-last, ready to be viewed as a tensor.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +34,9 @@ struct Augmentation {
 
 enum class PixelType { kFloat32, kBFloat16 };
 
+// Memory for a batch's pixels or labels, aligned to 64 bytes.
+using BatchMemory = std::function<std::shared_ptr<std::byte>(size_t bytes)>;
+
 struct LoaderOptions {
   int global_batch = 128;  // samples per step over all ranks; rank r takes its r-th contiguous part
   int rank = 0;
@@ -45,6 +50,7 @@ struct LoaderOptions {
   // Decoded images are kept up to this, for recipes that do not resize (32x32: 4 KB each, so that
   // this holds all of CIFAR-10). It changes the speed, never a batch.
   int64_t cache_bytes = int64_t{256} << 20;
+  BatchMemory memory;  // null: the loader's own. Asked for once, by MakeLoader
   Augmentation augmentation;
 };
 

@@ -38,7 +38,8 @@ PrefetchLoader::PrefetchLoader(std::shared_ptr<const Dataset> dataset, const Loa
   free_.reserve(count);
   queue_.reserve(count);
   for (size_t i = 0; i < count; ++i) {
-    slots_.push_back(std::make_unique<Slot>(sampler_.max_count(), ImageBytes(options)));
+    slots_.push_back(
+        std::make_unique<Slot>(sampler_.max_count(), ImageBytes(options), options.memory));
     free_.push_back(slots_.back().get());
   }
   for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { RunThread(); });

@@ -2,20 +2,34 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 namespace tutti::data {
 
 namespace {
-constexpr std::align_val_t kAlignment{64};
+
+std::shared_ptr<std::byte> OwnMemory(size_t bytes) {
+  constexpr std::align_val_t kAlignment{64};
+  return {static_cast<std::byte*>(::operator new(bytes, kAlignment)),
+          [](std::byte* memory) { ::operator delete(memory, kAlignment); }};
 }
 
-void Slot::FreeAligned::operator()(std::byte* bytes) const { ::operator delete(bytes, kAlignment); }
+std::shared_ptr<std::byte> Allocate(const BatchMemory& memory, size_t bytes) {
+  return memory ? memory(bytes) : OwnMemory(bytes);
+}
 
-Slot::Slot(int64_t max_count, size_t image_bytes)
+std::shared_ptr<int64_t> Labels(const BatchMemory& memory, size_t count) {
+  auto bytes = Allocate(memory, count * sizeof(int64_t));
+  auto* const labels = new (bytes.get()) int64_t[count]();
+  return {std::move(bytes), labels};
+}
+
+}  // namespace
+
+Slot::Slot(int64_t max_count, size_t image_bytes, const BatchMemory& memory)
     : image_bytes_(image_bytes),
-      pixels_(static_cast<std::byte*>(
-          ::operator new(static_cast<size_t>(max_count) * image_bytes, kAlignment))),
-      labels_(static_cast<size_t>(max_count)),
+      pixels_(Allocate(memory, static_cast<size_t>(max_count) * image_bytes)),
+      labels_(Labels(memory, static_cast<size_t>(max_count))),
       samples_(static_cast<size_t>(max_count)) {}
 
 void Slot::Begin(int64_t epoch, int64_t step, std::span<const int64_t> samples) {
@@ -24,7 +38,7 @@ void Slot::Begin(int64_t epoch, int64_t step, std::span<const int64_t> samples) 
             .step = step,
             .count = static_cast<int64_t>(samples.size()),
             .pixels = pixels_.get(),
-            .labels = labels_.data(),
+            .labels = labels_.get(),
             .samples = samples_.data()};
   next_ = 0;
   error_position_ = -1;

@@ -17,7 +17,7 @@ namespace tutti::data {
 class Slot {
  public:
   // For up to `max_count` images of `image_bytes` each; pixels are aligned to 64 bytes.
-  Slot(int64_t max_count, size_t image_bytes);
+  Slot(int64_t max_count, size_t image_bytes, const BatchMemory& memory);
 
   // Takes the samples of a step; nothing of them is claimed yet.
   void Begin(int64_t epoch, int64_t step, std::span<const int64_t> samples);
@@ -43,20 +43,16 @@ class Slot {
   const absl::Status& status() const { return status_; }
   int64_t filled() const { return next_ - in_flight_; }
   int64_t sample(int64_t position) const { return samples_[static_cast<size_t>(position)]; }
-  void set_label(int64_t position, int64_t label) {
-    labels_[static_cast<size_t>(position)] = label;
-  }
+  void set_label(int64_t position, int64_t label) { labels_.get()[position] = label; }
   void* pixels(int64_t position) {
     return pixels_.get() + static_cast<size_t>(position) * image_bytes_;
   }
 
  private:
-  struct FreeAligned {
-    void operator()(std::byte* bytes) const;
-  };
   const size_t image_bytes_;
-  std::unique_ptr<std::byte, FreeAligned> pixels_;
-  std::vector<int64_t> labels_, samples_;
+  const std::shared_ptr<std::byte> pixels_;
+  const std::shared_ptr<int64_t> labels_;
+  std::vector<int64_t> samples_;
   Batch batch_;
   int64_t next_ = 0;       // the first position that nobody has claimed
   int64_t in_flight_ = 0;  // claimed and not finished
