@@ -1,5 +1,6 @@
 #include "runtime/models/batch_norm.h"
 
+#include "runtime/models/fused.h"
 #include "runtime/models/synchronized_batch_norm.h"
 
 namespace tutti::models {
@@ -12,7 +13,29 @@ BatchNormImpl::BatchNormImpl(int64_t channels)
       num_batches_tracked(register_buffer("num_batches_tracked", torch::zeros({}, torch::kInt64))) {
 }
 
+bool BatchNormImpl::Fuses(const torch::Tensor& images) const {
+  return is_training() && !sum_ && weight.scalar_type() == torch::kFloat32 && CanFuse(images);
+}
+
+Fork BatchNormImpl::Fused(const torch::Tensor& images, const torch::Tensor& residual, bool relu) {
+  return FusedBatchNorm(
+      images, residual, relu,
+      {weight, bias, running_mean, running_var, num_batches_tracked, kMomentum, kEpsilon});
+}
+
+torch::Tensor BatchNormImpl::Activated(const torch::Tensor& images) {
+  if (Fuses(images)) return Fused(images, {}, /*relu=*/true).main;
+  return forward(images).relu_();
+}
+
+Fork BatchNormImpl::Joined(const torch::Tensor& images, const torch::Tensor& residual) {
+  if (Fuses(images)) return Fused(images, residual, /*relu=*/true);
+  const torch::Tensor y = forward(images).add_(residual).relu_();
+  return {y, y};
+}
+
 torch::Tensor BatchNormImpl::forward(torch::Tensor images) {
+  if (Fuses(images)) return Fused(images, {}, /*relu=*/false).main;
   if (is_training()) num_batches_tracked.add_(1);
   if (is_training() && sum_) {
     return SynchronizedBatchNorm(images, {weight, bias, running_mean, running_var}, sum_);

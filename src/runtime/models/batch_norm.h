@@ -12,11 +12,21 @@
 
 namespace tutti::models {
 
+// One activation for two consumers, of which autograd keeps the gradients apart: who made it adds
+// them up on the way, where libtorch would take a pass over memory.
+struct Fork {
+  torch::Tensor main, shortcut;
+};
+
 class BatchNormImpl : public torch::nn::Module {
  public:
   explicit BatchNormImpl(int64_t channels);
 
   torch::Tensor forward(torch::Tensor images);
+  // relu(forward(images)), and relu(forward(images) + residual): in few passes over memory where
+  // there are kernels for it (fused.h).
+  torch::Tensor Activated(const torch::Tensor& images);
+  Fork Joined(const torch::Tensor& images, const torch::Tensor& residual);
 
   // Null: statistics of this rank's batch alone.
   void set_sum_over_ranks(SumOverRanks sum) { sum_ = std::move(sum); }
@@ -33,6 +43,9 @@ class BatchNormImpl : public torch::nn::Module {
   static constexpr double kEpsilon = 1e-5;
 
  private:
+  bool Fuses(const torch::Tensor& images) const;
+  Fork Fused(const torch::Tensor& images, const torch::Tensor& residual, bool relu);
+
   SumOverRanks sum_;
 };
 TORCH_MODULE(BatchNorm);

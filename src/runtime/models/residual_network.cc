@@ -1,6 +1,7 @@
 #include "runtime/models/residual_network.h"
 
 #include "absl/strings/str_cat.h"
+#include "runtime/models/fused.h"
 
 namespace tutti::models {
 namespace {
@@ -31,6 +32,11 @@ Tensor ZeroPadded(const Tensor& x, int64_t channels, int64_t stride) {
   return torch::constant_pad_nd(sampled, {0, 0, 0, 0, 0, channels - x.size(1)});
 }
 
+Tensor MaxPool(const Tensor& x) {
+  if (CanFuse(x)) return FusedMaxPool(x);
+  return torch::max_pool2d(x, /*kernel_size=*/3, /*stride=*/2, /*padding=*/1);
+}
+
 }  // namespace
 
 ResidualBlockImpl::ResidualBlockImpl(const ResidualOptions& options, int64_t inputs, int64_t width,
@@ -57,13 +63,11 @@ Tensor ResidualBlockImpl::Shortcut(Tensor x) {
   return ZeroPadded(x, outputs_, stride_);
 }
 
-Tensor ResidualBlockImpl::forward(Tensor x) {
-  Tensor y = x;
-  for (size_t i = 0; i < convolutions_.size(); ++i) {
-    if (i > 0) y.relu_();
-    y = norms_[i]->forward(convolutions_[i]->forward(y));
-  }
-  return y.add_(Shortcut(x)).relu_();
+Fork ResidualBlockImpl::forward(const Fork& x) {
+  Tensor y = x.main;
+  const size_t last = convolutions_.size() - 1;
+  for (size_t i = 0; i < last; ++i) y = norms_[i]->Activated(convolutions_[i]->forward(y));
+  return norms_[last]->Joined(convolutions_[last]->forward(y), Shortcut(x.shortcut));
 }
 
 ResidualNetwork::ResidualNetwork(const ResidualOptions& options)
@@ -86,10 +90,11 @@ ResidualNetwork::ResidualNetwork(const ResidualOptions& options)
 }
 
 Tensor ResidualNetwork::forward(Tensor images) {
-  Tensor x = stem_norm_->forward(stem_->forward(images)).relu_();
-  if (max_pool_) x = torch::max_pool2d(x, /*kernel_size=*/3, /*stride=*/2, /*padding=*/1);
+  Tensor stem = stem_norm_->Activated(stem_->forward(images));
+  if (max_pool_) stem = MaxPool(stem);
+  Fork x = {stem, stem};
   for (ResidualBlock& block : blocks_) x = block->forward(x);
-  return classifier_->forward(torch::adaptive_avg_pool2d(x, {1, 1}).flatten(1));
+  return classifier_->forward(torch::adaptive_avg_pool2d(x.main, {1, 1}).flatten(1));
 }
 
 }  // namespace tutti::models

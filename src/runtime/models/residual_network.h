@@ -31,8 +31,7 @@ class ResidualBlockImpl : public torch::nn::Module {
  public:
   ResidualBlockImpl(const ResidualOptions& options, int64_t inputs, int64_t width, int64_t stride);
 
-  torch::Tensor forward(
-      torch::Tensor x);  // [N, inputs, H, W] -> [N, outputs(), H/stride, W/stride]
+  Fork forward(const Fork& x);  // [N, inputs, H, W] -> [N, outputs(), H/stride, W/stride]
   int64_t outputs() const { return outputs_; }
 
  private:

@@ -8,21 +8,22 @@ namespace tutti::parallel {
 // While it lives; does nothing when `enabled` is false.
 class Autocast {
  public:
-  explicit Autocast(bool enabled) : enabled_(enabled) {
+  Autocast(bool enabled, at::DeviceType device) : enabled_(enabled), device_(device) {
     if (!enabled_) return;
-    at::autocast::set_autocast_enabled(at::kCPU, true);
-    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+    at::autocast::set_autocast_enabled(device_, true);
+    at::autocast::set_autocast_dtype(device_, at::kBFloat16);
   }
   ~Autocast() {
     if (!enabled_) return;
     at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(at::kCPU, false);
+    at::autocast::set_autocast_enabled(device_, false);
   }
   Autocast(const Autocast&) = delete;
   Autocast& operator=(const Autocast&) = delete;
 
  private:
   const bool enabled_;
+  const at::DeviceType device_;
 };
 
 }  // namespace tutti::parallel

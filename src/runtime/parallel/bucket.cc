@@ -17,8 +17,8 @@ std::vector<int64_t> DenseStrides(const torch::Tensor& parameter) {
 
 }  // namespace
 
-torch::Tensor OwnMemory(int64_t elements, torch::Dtype type) {
-  return torch::zeros({elements}, type);
+torch::Tensor OwnMemory(int64_t elements, torch::TensorOptions like) {
+  return torch::zeros({elements}, like);
 }
 
 Bucket::Bucket(const std::vector<NamedParameter>& parameters, int64_t tail_elements,
@@ -29,9 +29,10 @@ Bucket::Bucket(const std::vector<NamedParameter>& parameters, int64_t tail_eleme
     slots_.push_back({parameter.name, parameter.tensor, size});
     size += Padded(parameter.tensor.numel(), parameter.tensor.element_size());
   }
-  const torch::Dtype type = parameters[0].tensor.scalar_type();
-  values_ = torch::zeros({size}, type);
-  reduced_ = memory(size + tail_elements, type);
+  const auto like =
+      torch::dtype(parameters[0].tensor.scalar_type()).device(parameters[0].tensor.device());
+  values_ = torch::zeros({size}, like);
+  reduced_ = memory(size + tail_elements, like);
   const torch::Tensor gradients = this->gradients();
   torch::NoGradGuard no_grad;
   for (Slot& slot : slots_) {

@@ -28,8 +28,8 @@ struct NamedParameter {
 };
 
 // A tensor of that many zeros, for what is reduced: memory that the ranks of a node share, say.
-using GradientMemory = std::function<torch::Tensor(int64_t elements, torch::Dtype type)>;
-torch::Tensor OwnMemory(int64_t elements, torch::Dtype type);
+using GradientMemory = std::function<torch::Tensor(int64_t elements, torch::TensorOptions like)>;
+torch::Tensor OwnMemory(int64_t elements, torch::TensorOptions like);
 
 class Bucket {
  public:
@@ -39,7 +39,7 @@ class Bucket {
     int64_t offset;  // in elements
   };
 
-  // Moves the parameters' memory into the bucket. All of one floating type, on the CPU.
+  // Moves the parameters' memory into the bucket. All of one floating type, on one device.
   Bucket(const std::vector<NamedParameter>& parameters, int64_t tail_elements,
          const GradientMemory& memory = OwnMemory);
 
@@ -49,6 +49,10 @@ class Bucket {
   torch::Tensor gradients() const { return reduced_.narrow(0, 0, values_.numel()); }
   torch::Tensor tail() const;                    // [tail_elements]
   torch::Tensor& reduced() { return reduced_; }  // gradients, then tail
+
+  // What the optimizer does beside its step on a GPU: `copy` [size], if there is one, gets the
+  // values in its own type; where `spoiled`, one element, is not 0, nothing is updated.
+  torch::Tensor copy, spoiled;
 
   // The part of `flat` ([size], say a momentum) that belongs to the slot, in the parameter's shape.
   static torch::Tensor View(const torch::Tensor& flat, const Slot& slot);

@@ -10,6 +10,7 @@
 #include "runtime/parallel/caught.h"
 #include "runtime/parallel/flat_model.h"
 #include "runtime/parallel/lap.h"
+#include "runtime/parallel/sum.h"
 
 namespace tutti::parallel {
 namespace {
@@ -20,32 +21,23 @@ comm::Stream::Collective BroadcastOf(torch::Tensor tensor, base::Deadline deadli
   };
 }
 
-comm::Stream::Collective SumOf(void* data, size_t count, comm::DataType type,
-                               base::Deadline deadline) {
-  return [=](comm::Communicator& communicator) {
-    return communicator.AllReduce(data, count, type, comm::ReduceOp::kSum, deadline);
-  };
-}
-
 // Where the ranks of a node reduce from each other's gradients without a copy. When the group has
 // none to give, plain memory is only slower.
 GradientMemory SharedWithNode(comm::Communicator& communicator) {
-  return [&communicator](int64_t elements, torch::Dtype type) -> torch::Tensor {
+  return [&communicator](int64_t elements, torch::TensorOptions like) -> torch::Tensor {
     auto buffer =
-        communicator.AllocateShared(static_cast<size_t>(elements) * c10::elementSize(type));
-    if (!buffer.ok()) return OwnMemory(elements, type);
+        communicator.AllocateShared(static_cast<size_t>(elements) * like.dtype().itemsize());
+    if (!buffer.ok()) return OwnMemory(elements, like);
     std::shared_ptr<comm::SharedBuffer> owner = *std::move(buffer);
     return torch::from_blob(
-        owner->data(), {elements}, [owner](void*) {}, type);
+        owner->data(), {elements}, [owner](void*) {}, like);
   };
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Create(
-    models::Model model, std::unique_ptr<comm::Communicator> communicator,
-    const DataParallelOptions& options) {
-  const auto parameters = model->parameters();
+absl::Status CheckTrainable(const models::ModelImpl& model, const DataParallelOptions& options) {
+  const auto parameters = model.parameters();
   if (parameters.empty()) return absl::InvalidArgumentError("the model has no parameters");
   const auto type = parameters[0].scalar_type();
   bool any = false;
@@ -59,6 +51,13 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Create(
   if (options.compression && type != torch::kFloat32) {
     return absl::InvalidArgumentError("only gradients in fp32 can be compressed");
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Create(
+    models::Model model, std::unique_ptr<comm::Communicator> communicator,
+    const DataParallelOptions& options) {
+  TUTTI_RETURN_IF_ERROR(CheckTrainable(*model, options));
   return std::unique_ptr<DataParallel>(
       new DataParallel(std::move(model), std::move(communicator), options));
 }
@@ -112,7 +111,7 @@ absl::Status DataParallel::TakeUpOwed(const std::vector<torch::Tensor>& owed,
 }
 
 torch::Tensor DataParallel::Logits(const torch::Tensor& images) {
-  const Autocast autocast(options_.bf16);
+  const Autocast autocast(options_.bf16, torch::kCPU);
   const torch::Tensor logits = model_->forward(images);
   return logits.scalar_type() == torch::kFloat64 ? logits : logits.to(torch::kFloat32);
 }
@@ -178,16 +177,7 @@ absl::Status DataParallel::CheckGradients() const {
 
 absl::Status DataParallel::ReadTail(StepResult& result) {
   const torch::Tensor tail = buckets_[0]->tail();
-  for (int rank = 0; rank < world_size(); ++rank) {
-    const RankSays said = tail_.Of(tail, rank);
-    if (!std::isfinite(said.loss)) {
-      return absl::OutOfRangeError(absl::StrCat("the loss of rank ", rank, " is ", said.loss));
-    }
-    result.loss += said.loss / static_cast<double>(total_count_);
-    result.correct += said.correct;
-    result.stop |= said.stop;
-  }
-  result.count = total_count_;
+  TUTTI_RETURN_IF_ERROR(tail_.Read(tail, total_count_, result));
   if (world_size() > 1 && !options_.synchronized_batch_norm) {
     torch::NoGradGuard no_grad;
     buffers_.copy_(tail_.MeanBuffers(tail));

@@ -41,11 +41,14 @@ struct DataParallelOptions {
   std::optional<comm::Encoding> compression;
 };
 
+// InvalidArgument: a model without parameters to train, or not all fp32 or all fp64, or fp64 with
+// compression.
+absl::Status CheckTrainable(const models::ModelImpl& model, const DataParallelOptions& options);
+
 class DataParallel final : public Strategy {
  public:
   // Moves the model's parameters into buckets. Takes the communicator, whose group may be of one.
-  // InvalidArgument: a model without parameters to train, or not all fp32 or all fp64, or fp64 with
-  // compression.
+  // InvalidArgument: see CheckTrainable.
   static absl::StatusOr<std::unique_ptr<DataParallel>> Create(
       models::Model model, std::unique_ptr<comm::Communicator> communicator,
       const DataParallelOptions& options);

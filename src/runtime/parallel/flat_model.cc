@@ -21,7 +21,7 @@ torch::Tensor FlattenBuffers(const models::Model& model) {
   torch::NoGradGuard no_grad;
   int64_t size = 0;
   for (const torch::Tensor& buffer : FloatingBuffers(model)) size += buffer.numel();
-  torch::Tensor flat = torch::zeros({size}, TypeOf(model));
+  torch::Tensor flat = torch::zeros({size}, model->parameters()[0].options().requires_grad(false));
   int64_t offset = 0;
   for (torch::Tensor& buffer : FloatingBuffers(model)) {
     torch::Tensor view = flat.narrow(0, offset, buffer.numel()).view(buffer.sizes());

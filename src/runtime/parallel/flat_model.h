@@ -19,7 +19,7 @@
 namespace tutti::parallel {
 
 // All floating buffers as views of the tensor that is returned ([elements], of the parameters'
-// type).
+// type, on their device).
 torch::Tensor FlattenBuffers(const models::Model& model);
 
 // `bucket_bytes` 0: an eighth of the model, between 64 KiB and 25 MiB. The first bucket gets a tail

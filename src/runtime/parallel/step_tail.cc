@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
+
 namespace tutti::parallel {
 
 void StepTail::Fill(torch::Tensor tail, const torch::Tensor& buffers, int rank,
@@ -19,6 +21,21 @@ RankSays StepTail::Of(const torch::Tensor& tail, int rank) const {
       tail.narrow(0, buffer_elements_ + kPerRank * rank, kPerRank).to(torch::kFloat64);
   const double* values = slot.const_data_ptr<double>();
   return {values[0], std::llround(values[1]), values[2] != 0};
+}
+
+absl::Status StepTail::Read(const torch::Tensor& tail, int64_t total_count,
+                            StepResult& result) const {
+  for (int rank = 0; rank < world_size_; ++rank) {
+    const RankSays said = Of(tail, rank);
+    if (!std::isfinite(said.loss)) {
+      return absl::OutOfRangeError(absl::StrCat("the loss of rank ", rank, " is ", said.loss));
+    }
+    result.loss += said.loss / static_cast<double>(total_count);
+    result.correct += said.correct;
+    result.stop |= said.stop;
+  }
+  result.count = total_count;
+  return absl::OkStatus();
 }
 
 }  // namespace tutti::parallel

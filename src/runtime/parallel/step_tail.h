@@ -10,6 +10,9 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
+#include "runtime/parallel/strategy.h"
+
 namespace tutti::parallel {
 
 struct RankSays {
@@ -29,6 +32,8 @@ class StepTail {
   void Fill(torch::Tensor tail, const torch::Tensor& buffers, int rank, const RankSays& own) const;
   // After it.
   RankSays Of(const torch::Tensor& tail, int rank) const;
+  // What all of them said, as a step's result. OutOfRange names the rank whose loss is not finite.
+  absl::Status Read(const torch::Tensor& tail, int64_t total_count, StepResult& result) const;
   torch::Tensor MeanBuffers(const torch::Tensor& tail) const {
     return tail.narrow(0, 0, buffer_elements_);
   }

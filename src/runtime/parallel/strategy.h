@@ -31,6 +31,9 @@ struct StepTimes {
 };
 
 // Of the whole mini-batch, over all ranks; the same on every rank.
+//
+// A GPU works on while the CPU prepares what comes next: then the result is that of an earlier step
+// or, at first, of none (a count of 0), and Settle gives what is outstanding.
 struct StepResult {
   double loss = 0;      // mean
   int64_t correct = 0;  // top-1
@@ -56,7 +59,12 @@ class Strategy {
   // parameters are as before.
   virtual absl::StatusOr<StepResult> Step(const torch::Tensor& images, const torch::Tensor& labels,
                                           base::Deadline deadline) = 0;
-  // Logits [n, classes] in fp32 with the model in evaluation mode; no communication.
+  // Waits for the steps whose results no call has given yet: the mean of their losses, the sum of
+  // their counts. Before the parameters are looked at. Errors as those of Step.
+  virtual absl::StatusOr<StepResult> Settle(base::Deadline deadline) { return StepResult(); }
+  // How many those are: an error of Step or Settle is about the first of them.
+  virtual int64_t outstanding() const { return 0; }
+  // Logits [n, classes] in fp32, on the CPU, with the model in evaluation mode; no communication.
   virtual absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images) = 0;
   // In place; exact for integers below 2^53.
   virtual absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline) = 0;

@@ -67,7 +67,8 @@ absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size
 
 }  // namespace
 
-absl::StatusOr<Input> OpenInput(const Recipe& recipe, int64_t size, int rank, int world_size) {
+absl::StatusOr<Input> OpenInput(const Recipe& recipe, int64_t size, int rank, int world_size,
+                                const data::BatchMemory& memory) {
   Input input;
   TUTTI_ASSIGN_OR_RETURN(input.train_images, data::OpenTarShards(recipe.data, "train"));
   TUTTI_ASSIGN_OR_RETURN(input.test_images, data::OpenTarShards(recipe.data, "test"));
@@ -80,6 +81,7 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, int64_t size, int rank, in
   options.world_size = world_size;
   options.seed = static_cast<uint64_t>(recipe.seed);
   options.threads = static_cast<int>(recipe.workers);
+  options.memory = memory;
   options.augmentation = TrainingOf(recipe, input.evaluation);
   if (recipe.precision == "bf16") options.pixels = data::PixelType::kBFloat16;
   TUTTI_ASSIGN_OR_RETURN(input.train, data::MakeLoader(input.train_images, options));

@@ -17,7 +17,8 @@ struct Input {
 
 // Opens <data>/train-*.tar and <data>/test-*.tar for a model whose inputs have `size` pixels a
 // side. InvalidArgument: the batch does not fit the ranks or the images; the classes of the two
-// splits differ.
-absl::StatusOr<Input> OpenInput(const Recipe& recipe, int64_t size, int rank, int world_size);
+// splits differ. Batches lie in `memory`.
+absl::StatusOr<Input> OpenInput(const Recipe& recipe, int64_t size, int rank, int world_size,
+                                const data::BatchMemory& memory = nullptr);
 
 }  // namespace tutti::train

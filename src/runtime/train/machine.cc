@@ -23,10 +23,11 @@ int64_t CoresPerRank() {
 
 }  // namespace
 
-void PrepareMachine(int64_t threads) {
+void PrepareMachine(int64_t threads, bool gpu) {
   at::set_num_threads(static_cast<int>(threads > 0 ? threads : CoresPerRank()));
   at::globalContext().setDeterministicMkldnn(true);
-  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+  at::globalContext().setDeterministicAlgorithms(!gpu, /*warn_only=*/true);
+  at::globalContext().setBenchmarkCuDNN(gpu);
   // That also fills every new tensor with NaN, so that reading it before it is written shows: a
   // twentieth of a step, for what the tests of equal bytes would show too.
   at::globalContext().setDeterministicFillUninitializedMemory(false);

@@ -7,6 +7,8 @@ namespace tutti::train {
 
 // `threads` per rank; 0: the cores that this process may run on, shared by the ranks of the node
 // (LOCAL_WORLD_SIZE). Call before the first tensor is computed.
-void PrepareMachine(int64_t threads);
+//
+// A GPU gets the algorithms that are fastest there: its runs are the same up to rounding.
+void PrepareMachine(int64_t threads, bool gpu);
 
 }  // namespace tutti::train

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
+#include "runtime/parallel/gpu_parallel.h"
 
 namespace tutti::train {
 namespace {
@@ -18,21 +19,30 @@ std::optional<comm::Encoding> CompressionOf(const Recipe& recipe) {
   return std::nullopt;
 }
 
+// From where a GPU can copy while the CPU goes on.
+std::shared_ptr<std::byte> PageLocked(size_t bytes) {
+  const auto owner =
+      torch::empty({static_cast<int64_t>(bytes)}, torch::dtype(torch::kUInt8).pinned_memory(true));
+  return {reinterpret_cast<std::byte*>(owner.mutable_data_ptr<uint8_t>()), [owner](std::byte*) {}};
+}
+
 }  // namespace
 
 absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
-                                std::unique_ptr<comm::Communicator> communicator) {
+                                std::unique_ptr<comm::Communicator> communicator,
+                                torch::Device device) {
   const int rank = communicator->rank(), size = communicator->size();
   const models::ModelSpec unknown_classes{recipe.model};
   TUTTI_RETURN_IF_ERROR(models::MakeModel(unknown_classes, 1).status());
   Parts parts;
   TUTTI_ASSIGN_OR_RETURN(parts.input,
-                         OpenInput(recipe, models::InputSize(recipe.model), rank, size));
+                         OpenInput(recipe, models::InputSize(recipe.model), rank, size,
+                                   device.is_cuda() ? PageLocked : data::BatchMemory()));
   const auto classes = static_cast<int64_t>(parts.input.train_images->classes().size());
   TUTTI_ASSIGN_OR_RETURN(
       parts.model, models::MakeModel({recipe.model, classes}, static_cast<uint64_t>(recipe.seed)));
   TUTTI_ASSIGN_OR_RETURN(parts.strategy,
-                         MakeStrategy(recipe, parts.model, std::move(communicator)));
+                         MakeStrategy(recipe, parts.model, std::move(communicator), device));
   parts.optimizer = MakeOptimizer(recipe, *parts.strategy);
   parts.schedule = MakeSchedule(recipe, parts.input.train->steps_per_epoch());
   return parts;
@@ -51,16 +61,20 @@ RunFacts FactsOf(const Parts& parts) {
   facts.steps_per_epoch = input.train->steps_per_epoch();
   facts.world_size = parts.strategy->world_size();
   facts.threads = at::get_num_threads();
+  facts.device = parts.model->parameters()[0].is_cuda() ? "cuda" : "cpu";
   return facts;
 }
 
 absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     const Recipe& recipe, const models::Model& model,
-    std::unique_ptr<comm::Communicator> communicator) {
+    std::unique_ptr<comm::Communicator> communicator, torch::Device device) {
   const parallel::DataParallelOptions options{.label_smoothing = recipe.label_smoothing,
                                               .bf16 = recipe.precision == "bf16",
                                               .synchronized_batch_norm = recipe.sync_bn,
                                               .compression = CompressionOf(recipe)};
+  if (device.is_cuda()) {
+    return parallel::GpuParallel::Create(model, std::move(communicator), options, device);
+  }
   return parallel::DataParallel::Create(model, std::move(communicator), options);
 }
 

@@ -1,6 +1,8 @@
 // The parts of a run, made as its recipe describes them.
 #pragma once
 
+#include <torch/torch.h>
+
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -24,17 +26,18 @@ struct Parts {
   Schedule schedule;
 };
 
-// NotFound: no such model or folder. InvalidArgument: the recipe does not fit the data or the
-// ranks. Does not communicate.
+// NotFound: no such model or folder. InvalidArgument: the recipe does not fit the data, the ranks
+// or the device (device::Open). Does not communicate.
 absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
-                                std::unique_ptr<comm::Communicator> communicator);
+                                std::unique_ptr<comm::Communicator> communicator,
+                                torch::Device device = torch::kCPU);
 
 // What a report tells of them.
 RunFacts FactsOf(const Parts& parts);
 
 absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     const Recipe& recipe, const models::Model& model,
-    std::unique_ptr<comm::Communicator> communicator);
+    std::unique_ptr<comm::Communicator> communicator, torch::Device device = torch::kCPU);
 
 // `strategy` must outlive it.
 std::unique_ptr<Optimizer> MakeOptimizer(const Recipe& recipe, parallel::Strategy& strategy);

@@ -2,6 +2,7 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "runtime/checkpoint/model_folder.h"
+#include "runtime/device/device.h"
 #include "runtime/parallel/lap.h"
 #include "runtime/train/agreement.h"
 #include "runtime/train/evaluation.h"
@@ -27,8 +29,9 @@ bool Every(int64_t steps, int64_t step) { return steps > 0 && step % steps == 0;
 
 class Run {
  public:
-  Run(const Recipe& recipe, const Surroundings& surroundings)
+  Run(const Recipe& recipe, torch::Device device, const Surroundings& surroundings)
       : recipe_(recipe),
+        device_(device),
         surroundings_(surroundings),
         bf16_(recipe.precision == "bf16"),
         timeout_(absl::Seconds(recipe.step_timeout)) {}
@@ -39,12 +42,14 @@ class Run {
  private:
   absl::Status OpenReport(const Resumed& resumed);
   absl::StatusOr<bool> Step();  // true: stop
+  bool MustSettle(bool stop) const;
+  absl::Status Settle();
   absl::Status AfterStep();
   bool EvaluationIsDue() const;
   absl::Status EvaluateNow();
   absl::Status SaveCheckpoint();
   absl::Status SaveModel();
-  absl::Status Annotated(const absl::Status& status) const;
+  absl::Status Annotated(const absl::Status& status, int64_t good) const;
 
   bool leads() const { return parts_.strategy->rank() == 0; }
   int64_t steps_per_epoch() const { return parts_.input.train->steps_per_epoch(); }
@@ -60,6 +65,7 @@ class Run {
   }
 
   const Recipe& recipe_;
+  const torch::Device device_;
   const Surroundings& surroundings_;
   const bool bf16_;
   const absl::Duration timeout_;
@@ -73,7 +79,7 @@ class Run {
 };
 
 absl::Status Run::Prepare(std::unique_ptr<comm::Communicator> communicator) {
-  TUTTI_ASSIGN_OR_RETURN(parts_, MakeParts(recipe_, std::move(communicator)));
+  TUTTI_ASSIGN_OR_RETURN(parts_, MakeParts(recipe_, std::move(communicator), device_));
   TUTTI_RETURN_IF_ERROR(CheckAgreement(recipe_, parts_.input, *parts_.strategy, timeout_));
   if (recipe_.compression != "none") {
     for (const auto& bucket : parts_.strategy->buckets()) {
@@ -142,13 +148,16 @@ absl::StatusOr<bool> Run::Step() {
   parallel::LapTimer timer;
   StepParts times;
   const auto batch = parts_.input.train->Next(base::Deadline::After(timeout_));
-  if (!batch.ok()) return Annotated(batch.status());
+  if (!batch.ok()) return Annotated(batch.status(), outcome_.step);
   times.data = timer.Lap();
 
   torch::manual_seed(static_cast<uint64_t>(recipe_.seed) + static_cast<uint64_t>(outcome_.step));
   const auto result = parts_.strategy->Step(ImagesOf(*batch, parts_.input.evaluation, bf16_),
                                             LabelsOf(*batch), base::Deadline::After(timeout_));
-  if (!result.ok()) return Annotated(result.status());
+  if (!result.ok()) {
+    const int64_t begun = outcome_.step + 1;
+    return Annotated(result.status(), begun - std::max<int64_t>(parts_.strategy->outstanding(), 1));
+  }
   times.backward = result->times.backward;
   times.communication = result->times.communication;
   times.forward = timer.Lap() - times.backward - times.communication;
@@ -158,14 +167,31 @@ absl::StatusOr<bool> Run::Step() {
   times.optimizer = timer.Lap();
   ++outcome_.step;
   outcome_.meter.Add(times, result->loss, result->count);
+  if (MustSettle(result->stop)) TUTTI_RETURN_IF_ERROR(Settle());
   TUTTI_RETURN_IF_ERROR(report_->Stepped(outcome_.meter, outcome_.step, learning_rate,
                                          outcome_.step % steps_per_epoch() == 0));
   return result->stop;
 }
 
-absl::Status Run::Annotated(const absl::Status& status) const {
-  return base::Annotate(status, absl::StrCat("step ", outcome_.step + 1, " (epoch ",
-                                             outcome_.step / steps_per_epoch() + 1, ")"));
+bool Run::MustSettle(bool stop) const {
+  return stop || outcome_.step == parts_.schedule.total_steps ||
+         Every(steps_per_epoch(), outcome_.step) ||
+         Every(recipe_.checkpoint_every_steps, outcome_.step);
+}
+
+absl::Status Run::Settle() {
+  const auto late = parts_.strategy->Settle(base::Deadline::After(timeout_));
+  if (!late.ok()) {
+    return Annotated(late.status(), outcome_.step - parts_.strategy->outstanding());
+  }
+  outcome_.meter.AddLate(late->loss, late->count);
+  return absl::OkStatus();
+}
+
+// The step after the first `good` ones is at fault.
+absl::Status Run::Annotated(const absl::Status& status, int64_t good) const {
+  return base::Annotate(
+      status, absl::StrCat("step ", good + 1, " (epoch ", good / steps_per_epoch() + 1, ")"));
 }
 
 absl::Status Run::AfterStep() {
@@ -210,8 +236,9 @@ absl::StatusOr<Outcome> Train(const Recipe& recipe,
                               std::unique_ptr<comm::Communicator> communicator,
                               const Surroundings& surroundings) {
   TUTTI_RETURN_IF_ERROR(Validate(recipe));
-  PrepareMachine(recipe.threads);
-  Run run(recipe, surroundings);
+  TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(recipe.device));
+  PrepareMachine(recipe.threads, device.is_cuda());
+  Run run(recipe, device, surroundings);
   TUTTI_RETURN_IF_ERROR(run.Prepare(std::move(communicator)));
   return run.ToTheEnd();
 }

@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "runtime/checkpoint/model_folder.h"
+#include "runtime/device/device.h"
 #include "runtime/models/model.h"
 #include "runtime/parallel/thread_group_fake.h"
 #include "runtime/train/evaluation.h"
@@ -378,6 +379,16 @@ TEST_F(TrainerTest, WrongInputIsAClearErrorBeforeAnythingIsWritten) {
               HasSubstr("smaller than the number of ranks"));
   EXPECT_THAT(error_of(1, [](Recipe& r) { r.batch = 71; }),
               HasSubstr("larger than the 70 training"));
+}
+
+TEST_F(TrainerTest, AGpuAskedForWhereThereIsNoneIsSaid) {
+  if (device::Open("cuda").ok()) GTEST_SKIP() << "there is one";
+  Recipe recipe = RecipeFor("gpu");
+  recipe.device = "cuda";
+  const auto outcome = TrainOver(1, recipe);
+  EXPECT_TRUE(absl::IsFailedPrecondition(outcome.status())) << outcome.status();
+  EXPECT_THAT(std::string(outcome.status().message()),
+              HasSubstr("there is no GPU to compute on: "));
 }
 
 }  // namespace

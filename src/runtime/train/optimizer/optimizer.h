@@ -37,9 +37,12 @@ class Sgd final : public Optimizer {
   std::vector<torch::Tensor> FlatState() override { return velocities_; }
 
  private:
+  void StepOnGpu();
+
   const Buckets& buckets_;
   SgdCoefficients coefficients_;
   std::vector<torch::Tensor> velocities_;  // one per bucket, [size]
+  torch::Tensor rate_;                     // the learning rate on the GPU; undefined without one
 };
 
 }  // namespace tutti::train

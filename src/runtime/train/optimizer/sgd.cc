@@ -1,3 +1,4 @@
+#include "runtime/device/device.h"
 #include "runtime/train/optimizer/optimizer.h"
 
 namespace tutti::train {
@@ -9,21 +10,50 @@ void Update(parallel::Bucket& bucket, torch::Tensor& velocity, const SgdCoeffici
             bucket.gradients().const_data_ptr<T>(), static_cast<size_t>(bucket.size()), c);
 }
 
+// Without kernels of tutti's own, where a bucket may be spoiled: factors of 0 and 1 for no and yes.
+void UpdateByLibtorch(parallel::Bucket& bucket, torch::Tensor& velocity, const torch::Tensor& rate,
+                      const SgdCoefficients& c) {
+  const torch::Tensor wanted = bucket.spoiled.eq(0);
+  const torch::Tensor gradient = bucket.gradients().add(bucket.values(), /*alpha=*/c.weight_decay);
+  const torch::Tensor next = velocity.mul(c.momentum).add_(gradient);
+  const torch::Tensor step = c.nesterov ? gradient.add(next, /*alpha=*/c.momentum) : next;
+  velocity.copy_(torch::where(wanted, next, velocity));
+  bucket.values().copy_(torch::where(wanted, bucket.values() - rate * step, bucket.values()));
+  if (bucket.copy.defined()) bucket.copy.copy_(bucket.values());
+}
+
 }  // namespace
 
 Sgd::Sgd(const Buckets& buckets, const SgdCoefficients& coefficients)
     : buckets_(buckets), coefficients_(coefficients) {
   for (const auto& bucket : buckets_) velocities_.push_back(torch::zeros_like(bucket->values()));
+  if (velocities_[0].is_cuda()) rate_ = torch::zeros({1}, velocities_[0].options());
 }
 
 void Sgd::Step(double learning_rate) {
   coefficients_.learning_rate = learning_rate;
+  if (rate_.defined()) return StepOnGpu();
   for (size_t i = 0; i < buckets_.size(); ++i) {
     if (velocities_[i].scalar_type() == torch::kFloat64) {
       Update<double>(*buckets_[i], velocities_[i], coefficients_);
     } else {
       Update<float>(*buckets_[i], velocities_[i], coefficients_);
     }
+  }
+}
+
+void Sgd::StepOnGpu() {
+  rate_.fill_(coefficients_.learning_rate);
+  torch::NoGradGuard no_grad;
+  for (size_t i = 0; i < buckets_.size(); ++i) {
+    parallel::Bucket& bucket = *buckets_[i];
+    if (device::Kernels() == nullptr) {
+      UpdateByLibtorch(bucket, velocities_[i], rate_, coefficients_);
+      continue;
+    }
+    device::Kernels()->SgdUpdate({bucket.values(), velocities_[i], bucket.gradients(), bucket.copy,
+                                  rate_, bucket.spoiled, coefficients_.momentum,
+                                  coefficients_.weight_decay, coefficients_.nesterov});
   }
 }
 

@@ -137,6 +137,11 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "there is none) or from a checkpoint's FOLDER",
        &r.resume},
 
+      {"device",
+       kMachine,
+       "what computes: cuda is this rank's GPU; auto that, if there is one, else the CPU",
+       &r.device,
+       {"auto", "cpu", "cuda"}},
       {"threads", kMachine, "of computation per rank; 0: this node's cores shared by its ranks",
        &r.threads},
       {"step-timeout",

@@ -47,6 +47,7 @@ struct Recipe {
   int64_t keep_checkpoints = 2;
   std::string resume = "no";
 
+  std::string device = "auto";
   int64_t threads = 0;
   double step_timeout = 300;
 };

@@ -19,14 +19,18 @@ StepParts StepParts::operator/(double divisor) const {
 }
 
 void Meter::Add(const StepParts& parts, double loss, int64_t images) {
+  AddLate(loss, images);
   current_.parts += parts;
-  current_.loss += loss * static_cast<double>(images);
-  current_.images += images;
   ++current_.steps;
   total_ += parts;
   total_seconds_ += parts.Sum();
-  total_images_ += images;
   ++total_steps_;
+}
+
+void Meter::AddLate(double loss, int64_t images) {
+  current_.loss += loss * static_cast<double>(images);
+  current_.images += images;
+  total_images_ += images;
 }
 
 Interval Meter::Take() {

@@ -28,6 +28,9 @@ struct Interval {
 class Meter {
  public:
   void Add(const StepParts& parts, double loss, int64_t images);
+  // Of a step whose time was added before.
+  void AddLate(double loss, int64_t images);
+  bool has_images() const { return current_.images > 0; }  // a GPU's results come late
   Interval Take();
   // Over the whole run: steps only, without evaluation and checkpoints.
   double total_seconds() const { return total_seconds_; }

@@ -45,11 +45,11 @@ absl::Status RunReport::Started(const RunFacts& facts, int64_t first_step) {
   if (silent_) return absl::OkStatus();
   progress_.Line(absl::StrFormat(
       "%s: %d parameters, %d classes; %d training and %d test images\n"
-      "%d rank%s x %d thread%s, batch %d, %s, %d epoch%s of %d steps",
+      "%d rank%s x %d thread%s%s, batch %d, %s, %d epoch%s of %d steps",
       recipe_.model, facts.parameters, facts.classes, facts.train_images, facts.test_images,
       facts.world_size, facts.world_size == 1 ? "" : "s", facts.threads,
-      facts.threads == 1 ? "" : "s", recipe_.batch, recipe_.precision, recipe_.epochs,
-      recipe_.epochs == 1 ? "" : "s", facts.steps_per_epoch));
+      facts.threads == 1 ? "" : "s", facts.device == "cpu" ? "" : " and a GPU", recipe_.batch,
+      recipe_.precision, recipe_.epochs, recipe_.epochs == 1 ? "" : "s", facts.steps_per_epoch));
   return metrics_.Write("start", {{"model", recipe_.model},
                                   {"parameters", facts.parameters},
                                   {"classes", facts.classes},
@@ -60,6 +60,7 @@ absl::Status RunReport::Started(const RunFacts& facts, int64_t first_step) {
                                   {"epochs", recipe_.epochs},
                                   {"steps", facts.steps},
                                   {"precision", recipe_.precision},
+                                  {"device", facts.device},
                                   {"seed", recipe_.seed}});
 }
 
@@ -73,7 +74,8 @@ double RunReport::SecondsLeft(int64_t step) const {
 
 absl::Status RunReport::Stepped(Meter& meter, int64_t step, double learning_rate,
                                 bool last_of_epoch) {
-  if (silent_ || (!last_of_epoch && clock_.Now() < last_ + kReportEvery)) return absl::OkStatus();
+  const bool due = last_of_epoch || (clock_.Now() >= last_ + kReportEvery && meter.has_images());
+  if (silent_ || !due) return absl::OkStatus();
   last_ = clock_.Now();
   const Interval interval = meter.Take();
   const Position position{EpochOf(step), recipe_.epochs, step,

@@ -20,6 +20,7 @@ struct RunFacts {
   int64_t steps = 0, steps_per_epoch = 0;
   int world_size = 1;
   int threads = 1;
+  std::string device = "cpu";  // or "cuda"
 };
 
 // Where a report goes: nowhere unless something is named.

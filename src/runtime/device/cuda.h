@@ -1,0 +1,85 @@
+// What libtutti_cuda.so brings beside libtorch. It is a library of its own, built only where nvcc
+// is; this interface is all that the programs know of it, and needs no CUDA header.
+//
+// Work goes to the current stream, like libtorch's. Errors are c10::Error.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace tutti::device {
+
+// A recorded run of kernels that is started as one: what libtorch spends on the CPU for each of
+// them is spent once. It reads and writes the same memory every time.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  virtual void Replay() = 0;
+};
+
+// Vectors of [channels] in fp32; `batches` counts the calls, int64.
+struct BatchNormTensors {
+  torch::Tensor weight, bias, running_mean, running_var, batches;
+  double momentum = 0.1, epsilon = 1e-5;
+};
+
+struct Normalised {
+  torch::Tensor y;
+  torch::Tensor mean, inverse_deviation;  // of the batch
+  torch::Tensor positive;                 // where y > 0, a bit each; with residual and ReLU alone
+};
+
+struct NormalisedGradients {
+  torch::Tensor x, weight, bias;
+  torch::Tensor residual;  // undefined where there was none
+};
+
+struct SgdTensors {
+  torch::Tensor values, velocities, gradients;  // flat, fp32
+  torch::Tensor copy;                           // bf16, gets the values; may be undefined
+  torch::Tensor learning_rate;                  // one fp32 value on the GPU
+  torch::Tensor spoiled;  // one fp32 value there: nothing is done unless it is 0. May be undefined
+  double momentum = 0.9, weight_decay = 0;
+  bool nesterov = false;
+};
+
+class Cuda {
+ public:
+  virtual ~Cuda() = default;
+
+  // Runs `work`, which may only put kernels on the current stream, without doing any of it.
+  virtual std::unique_ptr<Graph> Record(const std::function<void()>& work) = 0;
+
+  // In train mode, of bf16 activations [N, C, H, W] that lie channels-last, C a multiple of 8. See
+  // cuda/batch_norm.h. `residual` may be undefined.
+  virtual Normalised BatchNormForward(const torch::Tensor& x, const torch::Tensor& residual,
+                                      bool relu, const BatchNormTensors& norm) = 0;
+  // The gradient of y is dy + dy2; dy2 may be undefined.
+  virtual NormalisedGradients BatchNormBackward(const torch::Tensor& x, bool had_residual,
+                                                bool relu, const BatchNormTensors& norm,
+                                                const Normalised& forward, const torch::Tensor& dy,
+                                                const torch::Tensor& dy2) = 0;
+
+  // 3x3 with stride 2 and a padding of 1, of activations as above; `taken` says which of the nine.
+  struct Pooled {
+    torch::Tensor y, taken;
+  };
+  virtual Pooled MaxPoolForward(const torch::Tensor& x) = 0;
+  virtual torch::Tensor MaxPoolBackward(const torch::Tensor& dy, const torch::Tensor& taken,
+                                        torch::IntArrayRef input_size) = 0;
+
+  // Each of `from` (bf16 or fp32) into the fp32 tensor at its place in `to`, which lies the same
+  // way in memory. `not_finite`, one fp32 value on the GPU, becomes 1 if anything is not finite.
+  virtual void Gather(const std::vector<torch::Tensor>& from, const std::vector<torch::Tensor>& to,
+                      const torch::Tensor& not_finite) = 0;
+
+  virtual void SgdUpdate(const SgdTensors& tensors) = 0;
+};
+
+}  // namespace tutti::device
+
+// What device.cc looks up in the library.
+extern "C" tutti::device::Cuda* tutti_cuda();

@@ -1,0 +1,182 @@
+// libtutti_cuda.so: the kernels of this folder and graphs, on libtorch's tensors and streams.
+#include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDAException.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
+
+#include "runtime/device/cuda.h"
+#include "runtime/device/cuda/batch_norm.h"
+#include "runtime/device/cuda/gather.h"
+#include "runtime/device/cuda/max_pool.h"
+#include "runtime/device/cuda/sgd.h"
+
+namespace tutti::device {
+namespace {
+
+using torch::Tensor;
+
+cudaStream_t Stream() { return c10::cuda::getCurrentCUDAStream().stream(); }
+
+float* Floats(const Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
+uint8_t* Bytes(const Tensor& tensor) {
+  return tensor.defined() ? tensor.mutable_data_ptr<uint8_t>() : nullptr;
+}
+void* Data(const Tensor& tensor) { return tensor.defined() ? tensor.mutable_data_ptr() : nullptr; }
+
+// The sizes of an activation; throws unless the kernels can take it.
+Activations ShapeOf(const Tensor& x) {
+  TORCH_CHECK(x.dim() == 4 && x.scalar_type() == torch::kBFloat16 && x.size(1) % 8 == 0 &&
+                  x.is_contiguous(torch::MemoryFormat::ChannelsLast),
+              "these kernels take channels-last bf16 with a multiple of 8 channels");
+  return {x.size(0) * x.size(2) * x.size(3), static_cast<int>(x.size(1))};
+}
+
+Tensor ChannelsLast(const Tensor& gradient) {
+  return gradient.defined() ? gradient.contiguous(torch::MemoryFormat::ChannelsLast) : gradient;
+}
+
+// `statistics` are written by forward and read by backward.
+Normalisation PointersOf(const BatchNormTensors& norm, const Normalised& statistics) {
+  return {.weight = Floats(norm.weight),
+          .bias = Floats(norm.bias),
+          .mean = Floats(statistics.mean),
+          .inverse_deviation = Floats(statistics.inverse_deviation),
+          .running_mean = Floats(norm.running_mean),
+          .running_var = Floats(norm.running_var),
+          .batches = norm.batches.defined() ? norm.batches.mutable_data_ptr<int64_t>() : nullptr,
+          .momentum = static_cast<float>(norm.momentum),
+          .epsilon = static_cast<float>(norm.epsilon)};
+}
+
+Tensor ScratchFor(const Activations& shape, const Tensor& like) {
+  return torch::empty({ScratchFloats(shape)}, like.options().dtype(torch::kFloat32));
+}
+
+class RecordedGraph final : public Graph {
+ public:
+  explicit RecordedGraph(const std::function<void()>& work) {
+    const auto side = c10::cuda::getStreamFromPool();
+    const c10::cuda::CUDAStreamGuard guard(side);
+    // Other threads may use CUDA meanwhile: the loader's, say.
+    graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
+    work();
+    graph_.capture_end();
+  }
+  void Replay() override { graph_.replay(); }
+
+ private:
+  at::cuda::CUDAGraph graph_;
+};
+
+class Library final : public Cuda {
+ public:
+  std::unique_ptr<Graph> Record(const std::function<void()>& work) override {
+    C10_CUDA_CHECK(cudaStreamSynchronize(Stream()));
+    return std::make_unique<RecordedGraph>(work);
+  }
+
+  Normalised BatchNormForward(const Tensor& x, const Tensor& residual, bool relu,
+                              const BatchNormTensors& norm) override {
+    const Activations shape = ShapeOf(x);
+    Normalised to;
+    to.y = torch::empty_like(x);
+    to.mean = torch::empty_like(norm.weight);
+    to.inverse_deviation = torch::empty_like(norm.weight);
+    if (residual.defined() && relu) {
+      to.positive = torch::empty({x.numel() / 8}, x.options().dtype(torch::kUInt8));
+    }
+    const Tensor add = ChannelsLast(residual), scratch = ScratchFor(shape, x);
+    C10_CUDA_CHECK(tutti::device::BatchNormForward(shape, Data(x), Data(add), Data(to.y),
+                                                   Bytes(to.positive), relu, PointersOf(norm, to),
+                                                   Floats(scratch), Stream()));
+    return to;
+  }
+
+  NormalisedGradients BatchNormBackward(const Tensor& x, bool had_residual, bool relu,
+                                        const BatchNormTensors& norm, const Normalised& forward,
+                                        const Tensor& dy, const Tensor& dy2) override {
+    const Activations shape = ShapeOf(x);
+    const Tensor first = ChannelsLast(dy), second = ChannelsLast(dy2);
+    NormalisedGradients to;
+    to.x = torch::empty_like(x);
+    to.weight = torch::empty_like(norm.weight);
+    to.bias = torch::empty_like(norm.bias);
+    const Tensor masked = had_residual || dy2.defined() ? torch::empty_like(x) : Tensor();
+    const Tensor scratch = ScratchFor(shape, x);
+    C10_CUDA_CHECK(tutti::device::BatchNormBackward(
+        shape, Data(x), relu, PointersOf(norm, forward),
+        {.dy = Data(first),
+         .dy2 = Data(second),
+         .positive = Bytes(forward.positive),
+         .masked = Data(masked),
+         .dx = Data(to.x),
+         .weight = Floats(to.weight),
+         .bias = Floats(to.bias)},
+        Floats(scratch), Stream()));
+    if (had_residual) to.residual = masked;
+    return to;
+  }
+
+  Pooled MaxPoolForward(const Tensor& x) override {
+    ShapeOf(x);
+    const Pooling shape = PoolingOf(x.sizes());
+    Pooled to;
+    to.y = torch::empty({x.size(0), x.size(1), shape.out_height(), shape.out_width()}, x.options(),
+                        torch::MemoryFormat::ChannelsLast);
+    to.taken = torch::empty_like(to.y, torch::kUInt8);
+    C10_CUDA_CHECK(
+        tutti::device::MaxPoolForward(shape, Data(x), Data(to.y), Bytes(to.taken), Stream()));
+    return to;
+  }
+
+  Tensor MaxPoolBackward(const Tensor& dy, const Tensor& taken,
+                         torch::IntArrayRef input_size) override {
+    const Tensor from = ChannelsLast(dy);
+    Tensor dx = torch::empty(input_size, dy.options(), torch::MemoryFormat::ChannelsLast);
+    C10_CUDA_CHECK(tutti::device::MaxPoolBackward(PoolingOf(input_size), Data(from), Bytes(taken),
+                                                  Data(dx), Stream()));
+    return dx;
+  }
+
+  void Gather(const std::vector<Tensor>& from, const std::vector<Tensor>& to,
+              const Tensor& not_finite) override {
+    std::vector<Piece> pieces;
+    for (size_t i = 0; i < from.size(); ++i) {
+      TORCH_CHECK(from[i].numel() == to[i].numel() && from[i].is_non_overlapping_and_dense(),
+                  "gradient ", i, " does not fit its place");
+      pieces.push_back({Data(from[i]), Floats(to[i]), static_cast<int>(from[i].numel()),
+                        from[i].scalar_type() == torch::kBFloat16});
+    }
+    C10_CUDA_CHECK(tutti::device::Gather(pieces.data(), static_cast<int>(pieces.size()),
+                                         Floats(not_finite), Stream()));
+  }
+
+  void SgdUpdate(const SgdTensors& t) override {
+    C10_CUDA_CHECK(tutti::device::SgdUpdate(
+        {.values = Floats(t.values),
+         .velocities = Floats(t.velocities),
+         .gradients = Floats(t.gradients),
+         .copy = Data(t.copy),
+         .count = t.values.numel(),
+         .learning_rate = Floats(t.learning_rate),
+         .spoiled = t.spoiled.defined() ? Floats(t.spoiled) : nullptr,
+         .momentum = static_cast<float>(t.momentum),
+         .weight_decay = static_cast<float>(t.weight_decay),
+         .nesterov = t.nesterov},
+        Stream()));
+  }
+
+ private:
+  static Pooling PoolingOf(torch::IntArrayRef size) {
+    return {static_cast<int>(size[0]), static_cast<int>(size[2]), static_cast<int>(size[3]),
+            static_cast<int>(size[1])};
+  }
+};
+
+}  // namespace
+}  // namespace tutti::device
+
+extern "C" __attribute__((visibility("default"))) tutti::device::Cuda* tutti_cuda() {
+  static auto* const library = new tutti::device::Library();
+  return library;
+}

@@ -1,0 +1,83 @@
+#include "runtime/device/device.h"
+
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::device {
+namespace {
+
+Cuda* kernels = nullptr;
+
+absl::Status NoGpu(absl::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat("there is no GPU to compute on: ", why));
+}
+
+absl::Status LoadLibtorchsPart() {
+  if (::dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+    return NoGpu("this machine has no NVIDIA driver (libcuda.so.1)");
+  }
+  if (::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+    return NoGpu(absl::StrCat("libtorch cannot use it: ", ::dlerror()));
+  }
+  if (!torch::cuda::is_available()) return NoGpu("the driver shows none to this process");
+  return absl::OkStatus();
+}
+
+// The rank's number on its node, as launchers give it.
+int64_t LocalRank() {
+  const char* const text = std::getenv("LOCAL_RANK");
+  int64_t rank = 0;
+  return text != nullptr && absl::SimpleAtoi(text, &rank) && rank >= 0 ? rank : 0;
+}
+
+// Beside the program's folder, as built and as installed; TUTTI_CUDA_LIBRARY names another.
+std::string LibraryPath() {
+  const char* const variable = std::getenv("TUTTI_CUDA_LIBRARY");
+  if (variable != nullptr) return variable;
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return program.parent_path().parent_path() / "lib" / "libtutti_cuda.so";
+}
+
+void LoadKernels() {
+  const std::string path = LibraryPath();
+  void* const library = path.empty() ? nullptr : ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return;
+  const auto open = reinterpret_cast<Cuda* (*)()>(::dlsym(library, "tutti_cuda"));
+  if (open != nullptr) kernels = open();
+}
+
+absl::StatusOr<torch::Device> OpenGpu() {
+  static const absl::Status loaded = LoadLibtorchsPart();
+  TUTTI_RETURN_IF_ERROR(loaded);
+  const auto count = static_cast<int64_t>(torch::cuda::device_count());
+  const torch::Device device(torch::kCUDA, static_cast<c10::DeviceIndex>(LocalRank() % count));
+  c10::impl::VirtualGuardImpl(torch::kCUDA).setDevice(device);
+  if (kernels == nullptr) LoadKernels();
+  return device;
+}
+
+}  // namespace
+
+absl::StatusOr<torch::Device> Open(absl::string_view name) {
+  if (name == "cpu") return torch::Device(torch::kCPU);
+  if (name == "cuda") return OpenGpu();
+  if (name != "auto") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no device \"", name, "\"; there are auto, cpu and cuda"));
+  }
+  const auto gpu = OpenGpu();
+  return gpu.ok() ? *gpu : torch::Device(torch::kCPU);
+}
+
+Cuda* Kernels() { return kernels; }
+
+}  // namespace tutti::device

@@ -1,0 +1,26 @@
+// The processor that a run computes on: the CPU, or a GPU where there is one and libtorch can use
+// it. libtorch's CUDA part is loaded when it is asked for, so that programs start on machines
+// without a GPU, and without the libraries that it needs, as if it did not exist.
+//
+// Thread-compatible.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "runtime/device/cuda.h"
+
+namespace tutti::device {
+
+// "cpu"; "cuda": this rank's GPU (LOCAL_RANK, modulo the GPUs that the process sees); "auto": that
+// if there is one, else the CPU. The GPU is made the current one. Before anything else is computed:
+// libtorch looks once for what devices there are.
+//
+// FailedPrecondition says why there is no GPU: none on the machine, or what libtorch lacks.
+absl::StatusOr<torch::Device> Open(absl::string_view name);
+
+// tutti's own kernels and graphs; null before Open gave a GPU, and where they were not built.
+Cuda* Kernels();
+
+}  // namespace tutti::device

@@ -1,0 +1,76 @@
+#include "runtime/models/fused.h"
+
+#include <optional>
+#include <utility>
+
+#include "runtime/device/device.h"
+
+namespace tutti::models {
+namespace {
+
+using device::Normalised;
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
+ public:
+  // Twice the same output: see Fork. Weight and bias are parameters of their own for autograd.
+  static variable_list forward(AutogradContext* context, Tensor x, std::optional<Tensor> residual,
+                               Tensor weight, Tensor bias, bool relu,
+                               const device::BatchNormTensors& norm) {
+    const Normalised made =
+        device::Kernels()->BatchNormForward(x, residual.value_or(Tensor()), relu, norm);
+    context->save_for_backward({x, weight, bias, norm.running_mean, norm.running_var, made.mean,
+                                made.inverse_deviation, made.positive});
+    context->saved_data["relu"] = relu;
+    context->saved_data["residual"] = residual.has_value();
+    context->set_materialize_grads(false);
+    return {made.y, made.y.detach()};
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    if (!gradients[0].defined()) std::swap(gradients[0], gradients[1]);
+    if (!gradients[0].defined()) return variable_list(6);
+    const auto saved = context->get_saved_variables();
+    const device::BatchNormTensors norm = {saved[1], saved[2], saved[3], saved[4], Tensor()};
+    const Normalised made = {Tensor(), saved[5], saved[6], saved[7]};
+    const auto to = device::Kernels()->BatchNormBackward(
+        saved[0], context->saved_data["residual"].toBool(), context->saved_data["relu"].toBool(),
+        norm, made, gradients[0], gradients[1]);
+    return {to.x, to.residual, to.weight, to.bias, Tensor(), Tensor()};
+  }
+};
+
+class MaxPoolFunction : public torch::autograd::Function<MaxPoolFunction> {
+ public:
+  static Tensor forward(AutogradContext* context, Tensor x) {
+    const auto made = device::Kernels()->MaxPoolForward(x);
+    context->save_for_backward({made.taken});
+    context->saved_data["size"] = x.sizes().vec();
+    return made.y;
+  }
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    return {device::Kernels()->MaxPoolBackward(gradients[0], context->get_saved_variables()[0],
+                                               context->saved_data["size"].toIntVector())};
+  }
+};
+
+}  // namespace
+
+bool CanFuse(const Tensor& x) {
+  return device::Kernels() != nullptr && x.is_cuda() && x.dim() == 4 && x.numel() > 0 &&
+         x.scalar_type() == torch::kBFloat16 && x.size(1) % 8 == 0 && x.size(1) <= 8192 &&
+         x.is_contiguous(torch::MemoryFormat::ChannelsLast);
+}
+
+Fork FusedBatchNorm(const Tensor& x, const Tensor& residual, bool relu,
+                    const device::BatchNormTensors& norm) {
+  const auto some = residual.defined() ? std::optional<Tensor>(residual) : std::nullopt;
+  auto made = BatchNormFunction::apply(x, some, norm.weight, norm.bias, relu, norm);
+  return {made[0], made[1]};
+}
+
+Tensor FusedMaxPool(const Tensor& x) { return MaxPoolFunction::apply(x); }
+
+}  // namespace tutti::models

@@ -1,0 +1,23 @@
+// Batch-norm, addition, ReLU and max-pooling in fewer passes over memory than libtorch's, where
+// there are kernels for it (device/cuda.h): on a GPU, in train mode, of bf16 that lies
+// channels-last. Internal to this room.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "runtime/device/cuda.h"
+#include "runtime/models/batch_norm.h"
+
+namespace tutti::models {
+
+// Whether the functions below take such an activation.
+bool CanFuse(const torch::Tensor& x);
+
+// relu(norm(x) + residual); `residual` may be undefined, `relu` false.
+Fork FusedBatchNorm(const torch::Tensor& x, const torch::Tensor& residual, bool relu,
+                    const device::BatchNormTensors& norm);
+
+// 3x3 with stride 2 and a padding of 1.
+torch::Tensor FusedMaxPool(const torch::Tensor& x);
+
+}  // namespace tutti::models

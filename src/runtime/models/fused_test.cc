@@ -1,0 +1,115 @@
+// The fused layers on a GPU against libtorch's in fp64.
+#include "runtime/models/fused.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/device/device.h"
+
+namespace tutti::models {
+namespace {
+
+using torch::Tensor;
+
+// Before anything else: libtorch looks for devices once.
+const auto gpu = device::Open("cuda");
+
+double Distance(const Tensor& ours, const Tensor& exact) {
+  const Tensor a = ours.to(torch::kCPU, torch::kFloat64), b = exact.to(torch::kCPU);
+  return ((a - b).norm() / b.norm()).item<double>();
+}
+
+class FusedTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!gpu.ok()) GTEST_SKIP() << gpu.status().message();
+    if (device::Kernels() == nullptr) GTEST_SKIP() << "libtutti_cuda.so was not built";
+    torch::manual_seed(3);
+  }
+  static Tensor Random(torch::IntArrayRef size, double scale = 1, double shift = 0) {
+    return (torch::randn(size, *gpu) * scale + shift)
+        .to(torch::kBFloat16)
+        .contiguous(torch::MemoryFormat::ChannelsLast);
+  }
+  static Tensor Exact(const Tensor& tensor) {
+    return tensor.detach().cpu().to(torch::kFloat64).requires_grad_();
+  }
+};
+
+struct Shape {
+  int64_t images, channels, side;
+};
+
+// One rounding of bf16 is 2^-9, 1.1e-3 in this measure; gradients that are kept in between have
+// two.
+constexpr double kRounding = 4e-3;
+
+TEST_F(FusedTest, BatchNormReluAndAdditionEqualTheFormula) {
+  for (const Shape& s : {Shape{4, 64, 56}, {3, 24, 7}, {2, 2048, 7}, {5, 16, 32}, {1, 8, 1}}) {
+    BatchNorm ours(s.channels), exact(s.channels);
+    torch::nn::init::uniform_(ours->weight, 0.5, 1.5);
+    torch::nn::init::normal_(ours->bias);
+    ours->to(*gpu);
+    exact->to(torch::kFloat64);
+    exact->weight.set_data(ours->weight.detach().cpu().to(torch::kFloat64));
+    exact->bias.set_data(ours->bias.detach().cpu().to(torch::kFloat64));
+    // The mean is ten deviations away from zero.
+    const Tensor x = Random({s.images, s.channels, s.side, s.side}, 2, 20).requires_grad_();
+    const Tensor residual = Random({s.images, s.channels, s.side, s.side}).requires_grad_();
+    const Tensor x64 = Exact(x), residual64 = Exact(residual);
+    ASSERT_TRUE(CanFuse(x));
+
+    const Fork fork = ours->Joined(x, residual);
+    const Tensor one = Random(x.sizes()), two = Random(x.sizes());
+    torch::autograd::backward({fork.main, fork.shortcut}, {one, two});
+    const Tensor y64 = exact->Joined(x64, residual64).main;
+    // Where the sum is next to nothing, rounding decides on which side of it an element is.
+    const Tensor same = fork.main.detach().cpu().gt(0).eq(y64.detach().gt(0));
+    EXPECT_GT(same.to(torch::kFloat64).mean().item<double>(), 0.999);
+    y64.backward((one.cpu().to(torch::kFloat64) + two.cpu().to(torch::kFloat64)));
+    if (s.images * s.side > 1) {
+      EXPECT_LT(Distance(fork.main.detach(), y64.detach()), kRounding);
+      EXPECT_LT(Distance(x.grad(), x64.grad()), 3e-2);
+      EXPECT_LT(Distance(residual.grad(), residual64.grad()), 3e-2);
+      EXPECT_LT(Distance(ours->running_var, exact->running_var), 1e-4);
+    }
+    EXPECT_LT(Distance(ours->running_mean, exact->running_mean), 1e-5);
+    EXPECT_EQ(ours->num_batches_tracked.item<int64_t>(), 1);
+  }
+}
+
+TEST_F(FusedTest, ReluMasksTheGradientOfAPlainBatchNorm) {
+  BatchNorm ours(32), exact(32);
+  ours->to(*gpu);
+  exact->to(torch::kFloat64);
+  const Tensor x = Random({4, 32, 9, 9}).requires_grad_(), x64 = Exact(x);
+  const Tensor dy = Random(x.sizes());
+  ours->Activated(x).backward(dy);
+  exact->Activated(x64).backward(dy.cpu().to(torch::kFloat64));
+  EXPECT_LT(Distance(x.grad(), x64.grad()), kRounding);
+  EXPECT_LT(Distance(ours->weight.grad(), exact->weight.grad()), 1e-4);
+  EXPECT_LT(Distance(ours->bias.grad(), exact->bias.grad()), 1e-4);
+}
+
+TEST_F(FusedTest, MaxPoolingEqualsLibtorchsForEvenAndOddSides) {
+  for (const int64_t side : {112, 13, 2, 1}) {
+    const Tensor x = Random({2, 64, side, side}).requires_grad_();
+    const Tensor theirs = x.detach().clone().requires_grad_();
+    const Tensor y = FusedMaxPool(x), expected = torch::max_pool2d(theirs, 3, 2, 1);
+    ASSERT_TRUE(torch::equal(y, expected)) << side;
+    const Tensor dy = Random(y.sizes());
+    y.backward(dy);
+    expected.backward(dy);
+    EXPECT_LT(Distance(x.grad(), theirs.grad().to(torch::kFloat64)), kRounding) << side;
+  }
+}
+
+TEST_F(FusedTest, OtherActivationsAreLeftToLibtorch) {
+  EXPECT_FALSE(CanFuse(torch::zeros({1, 8, 2, 2})));
+  EXPECT_FALSE(CanFuse(torch::zeros({1, 8, 2, 2}, *gpu)));   // fp32
+  EXPECT_FALSE(CanFuse(Random({1, 4, 2, 2})));               // four channels
+  EXPECT_FALSE(CanFuse(Random({2, 8, 2, 2}).contiguous()));  // not channels-last
+  EXPECT_TRUE(CanFuse(Random({2, 8, 2, 2})));
+}
+
+}  // namespace
+}  // namespace tutti::models

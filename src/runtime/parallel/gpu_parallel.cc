@@ -1,0 +1,342 @@
+#include "runtime/parallel/gpu_parallel.h"
+
+#include <ATen/ops/_foreach_copy.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "runtime/comm/shared_buffer.h"
+#include "runtime/models/batch_norm.h"
+#include "runtime/parallel/autocast.h"
+#include "runtime/parallel/caught.h"
+#include "runtime/parallel/flat_model.h"
+#include "runtime/parallel/lap.h"
+#include "runtime/parallel/sum.h"
+
+namespace tutti::parallel {
+namespace {
+
+using torch::Tensor;
+
+constexpr size_t kOneBucket = size_t{1} << 40;  // nobody to begin earlier for
+
+// Batch-norm's stay in fp32, whatever surrounds them.
+std::set<const c10::TensorImpl*> OfBatchNorms(const models::Model& model) {
+  std::set<const c10::TensorImpl*> found;
+  for (const auto& module : model->modules()) {
+    const bool norm = module->as<models::BatchNormImpl>() != nullptr ||
+                      module->as<torch::nn::BatchNorm2dImpl>() != nullptr;
+    if (!norm) continue;
+    for (const Tensor& parameter : module->parameters(/*recurse=*/false)) {
+      found.insert(parameter.unsafeGetTensorImpl());
+    }
+  }
+  return found;
+}
+
+models::Model MovedTo(models::Model model, torch::Device device) {
+  model->to(device);
+  return model;
+}
+
+// As the gradient of a parameter that lies so in memory.
+Tensor LaidOutAs(const Tensor& gradient, const Tensor& parameter) {
+  const auto format =
+      parameter.dim() == 4 ? torch::MemoryFormat::ChannelsLast : torch::MemoryFormat::Contiguous;
+  return gradient.contiguous(format);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GpuParallel>> GpuParallel::Create(
+    models::Model model, std::unique_ptr<comm::Communicator> communicator,
+    const DataParallelOptions& options, torch::Device device) {
+  TUTTI_RETURN_IF_ERROR(CheckTrainable(*model, options));
+  if (model->parameters()[0].scalar_type() != torch::kFloat32) {
+    return absl::InvalidArgumentError("on a GPU, models are trained from fp32");
+  }
+  if (options.compression) {
+    return absl::InvalidArgumentError("gradients are compressed with --device cpu alone");
+  }
+  if (options.synchronized_batch_norm && communicator->size() > 1) {
+    return absl::InvalidArgumentError("batch-norm over all ranks goes with --device cpu alone");
+  }
+  try {
+    return std::unique_ptr<GpuParallel>(
+        new GpuParallel(std::move(model), std::move(communicator), options, device));
+  } catch (const c10::Error& error) {
+    return absl::ResourceExhaustedError(error.what_without_backtrace());
+  }
+}
+
+GpuParallel::GpuParallel(models::Model model, std::unique_ptr<comm::Communicator> communicator,
+                         const DataParallelOptions& options, torch::Device device)
+    : model_(MovedTo(std::move(model), device)),
+      options_(options),
+      device_(device),
+      buffers_(FlattenBuffers(model_)),
+      not_reduced_(NotFlattened(model_)),
+      tail_(buffers_.numel(), communicator->size()),
+      buckets_(FlattenParameters(model_, communicator->size() == 1 ? kOneBucket : 0,
+                                 communicator->size() == 1 ? 0 : tail_.size(), OwnMemory)),
+      input_(device),
+      share_(torch::zeros({}, torch::device(device))),
+      says_(torch::zeros({3}, torch::device(device))),
+      spoiled_(torch::zeros({1}, torch::device(device))),
+      stream_(std::move(communicator)) {
+  for (const auto& bucket : buckets_) {
+    bucket->spoiled = spoiled_;
+    if (world_size() > 1) {
+      on_host_.push_back(
+          torch::zeros_like(bucket->reduced(), torch::device(torch::kCPU).pinned_memory(true)));
+    }
+  }
+  MakeCopies();
+}
+
+void GpuParallel::MakeCopies() {
+  const auto norms = OfBatchNorms(model_);
+  for (const auto& bucket : buckets_) {
+    if (options_.bf16) bucket->copy = torch::zeros_like(bucket->values(), torch::kBFloat16);
+    for (const Bucket::Slot& slot : bucket->slots()) {
+      const bool copied = options_.bf16 && !norms.contains(slot.parameter.unsafeGetTensorImpl());
+      trained_.push_back({slot.parameter, slot.parameter.grad(),
+                          copied ? Bucket::View(bucket->copy, slot) : Tensor()});
+    }
+  }
+  RefreshCopies();
+}
+
+void GpuParallel::RefreshCopies() {
+  for (const auto& bucket : buckets_) {
+    if (bucket->copy.defined()) bucket->copy.copy_(bucket->values());
+  }
+}
+
+// The model's parameters are their copies while they are recorded or run, else the values
+// themselves.
+void GpuParallel::UseCopies(bool use) {
+  for (Trained& trained : trained_) {
+    if (!trained.copy.defined()) continue;
+    const Tensor now = trained.parameter.detach();
+    trained.parameter.set_data(trained.copy);
+    trained.copy = now;
+  }
+}
+
+absl::Status GpuParallel::Broadcast(Tensor tensor, base::Deadline deadline) {
+  Tensor host = tensor.cpu();
+  TUTTI_RETURN_IF_ERROR(stream_.Run(
+      [host, deadline](comm::Communicator& communicator) {
+        return communicator.Broadcast(host.mutable_data_ptr(), host.nbytes(), 0, deadline);
+      },
+      deadline));
+  torch::NoGradGuard no_grad;
+  if (rank() != 0) tensor.copy_(host);
+  return absl::OkStatus();
+}
+
+absl::Status GpuParallel::Synchronize(base::Deadline deadline) {
+  for (const auto& bucket : buckets_) {
+    TUTTI_RETURN_IF_ERROR(Broadcast(bucket->values(), deadline));
+  }
+  for (const Tensor& tensor : not_reduced_) TUTTI_RETURN_IF_ERROR(Broadcast(tensor, deadline));
+  TUTTI_RETURN_IF_ERROR(Broadcast(buffers_, deadline));
+  RefreshCopies();
+  return absl::OkStatus();
+}
+
+absl::Status GpuParallel::SumOverRanks(std::span<double> values, base::Deadline deadline) {
+  return stream_.Run(SumOf(values.data(), values.size(), comm::DataType::kFloat64, deadline),
+                     deadline);
+}
+
+Tensor GpuParallel::Logits(const Tensor& images) const {
+  return model_->forward(images).to(torch::kFloat32);
+}
+
+absl::StatusOr<Tensor> GpuParallel::Predict(const Tensor& images) {
+  return Caught<Tensor>(stream_, [&]() -> absl::StatusOr<Tensor> {
+    torch::NoGradGuard no_grad;
+    const Autocast autocast(options_.bf16, torch::kCUDA);
+    model_->eval();
+    return Logits(images.to(device_)).cpu();
+  });
+}
+
+absl::StatusOr<StepResult> GpuParallel::Step(const Tensor& images, const Tensor& labels,
+                                             base::Deadline deadline) {
+  deadline_ = deadline;
+  return Caught<StepResult>(stream_, [&] { return TryStep(images, labels); });
+}
+
+absl::StatusOr<StepResult> GpuParallel::TryStep(const Tensor& images, const Tensor& labels) {
+  StepResult result;
+  LapTimer timer;
+  const bool renewed = input_.Begin(images, labels);
+  TUTTI_RETURN_IF_ERROR(ShareOut(labels.size(0)));
+  result.times.communication = timer.Lap();
+  Run(renewed);
+  Tell(labels.size(0));
+  TUTTI_RETURN_IF_ERROR(input_.Taken(deadline_));
+  result.times.forward = timer.Lap();
+  if (world_size() > 1) {
+    TUTTI_RETURN_IF_ERROR(WaitFor(reports_.back().written, "finish a step", deadline_));
+    result.times.backward = timer.Lap();
+    TUTTI_RETURN_IF_ERROR(AddUp(result));
+    result.times.communication += timer.Lap();
+    return result;
+  }
+  if (reports_.size() > kAhead) TUTTI_RETURN_IF_ERROR(Hear(result));
+  result.stop = stop_requested_;
+  result.times.backward = timer.Lap();
+  return result;
+}
+
+// The gradient of a sample's loss counts one part in as many as the mini-batch has samples.
+absl::Status GpuParallel::ShareOut(int64_t count) {
+  int64_t total = count;
+  TUTTI_RETURN_IF_ERROR(
+      stream_.Run(SumOf(&total, 1, comm::DataType::kInt64, deadline_), deadline_));
+  if (total != total_count_) share_.fill_(1.0 / static_cast<double>(total));
+  total_count_ = total;
+  return absl::OkStatus();
+}
+
+void GpuParallel::Run(bool renewed) {
+  model_->train();
+  if (renewed) graph_.reset();
+  if (graph_ == nullptr && device::Kernels() != nullptr && input_.labels().size(0) > 0) Record();
+  if (graph_ != nullptr) return graph_->Replay();
+  UseCopies(true);
+  Compute();
+  UseCopies(false);
+}
+
+// The first runs are for cuDNN, which tries its algorithms. What they leave in the buffers is taken
+// back.
+void GpuParallel::Record() {
+  std::vector<Tensor> kept;
+  for (const Tensor& buffer : model_->buffers()) kept.push_back(buffer.clone());
+  UseCopies(true);
+  for (int run = 0; run < 2; ++run) Compute();
+  graph_ = device::Kernels()->Record([this] { Compute(); });
+  UseCopies(false);
+  size_t i = 0;
+  for (Tensor& buffer : model_->buffers()) buffer.copy_(kept[i++]);
+  spoiled_.zero_();
+}
+
+void GpuParallel::Compute() {
+  if (input_.labels().size(0) == 0) {
+    for (const auto& bucket : buckets_) bucket->gradients().zero_();
+    says_.zero_();
+    return;
+  }
+  const Tensor logits = Logits(input_.images());
+  const Tensor loss = at::cross_entropy_loss(logits, input_.labels(), {}, at::Reduction::Sum, -100,
+                                             options_.label_smoothing);
+  std::vector<Tensor> parameters;
+  for (const Trained& trained : trained_) parameters.push_back(trained.parameter);
+  const auto gradients = torch::autograd::grad({loss * share_}, parameters, {}, std::nullopt,
+                                               /*create_graph=*/false, /*allow_unused=*/true);
+  torch::NoGradGuard no_grad;
+  Collect(gradients);
+  const Tensor correct = logits.argmax(1).eq(input_.labels()).sum().to(torch::kFloat32);
+  const Tensor not_finite = loss.isfinite().logical_not().to(torch::kFloat32);
+  spoiled_.copy_(torch::maximum(spoiled_, not_finite));
+  says_.copy_(torch::cat({loss.detach().view(1), correct.view(1), spoiled_}));
+}
+
+// Into the buckets.
+void GpuParallel::Collect(const std::vector<Tensor>& gradients) {
+  std::vector<Tensor> from, to;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (!gradients[i].defined()) {
+      trained_[i].gradient.zero_();
+      continue;
+    }
+    from.push_back(LaidOutAs(gradients[i], trained_[i].gradient));
+    to.push_back(trained_[i].gradient);
+  }
+  if (device::Kernels() != nullptr) return device::Kernels()->Gather(from, to, spoiled_);
+  at::_foreach_copy_(to, from);
+  for (const auto& bucket : buckets_) {
+    const Tensor finite = bucket->gradients().sum().isfinite();
+    spoiled_.copy_(torch::maximum(spoiled_, finite.logical_not().to(torch::kFloat32)));
+  }
+}
+
+void GpuParallel::Tell(int64_t count) {
+  Report report;
+  report.count = count;
+  report.says = torch::empty({3}, torch::device(torch::kCPU).pinned_memory(true));
+  report.says.copy_(says_, /*non_blocking=*/true);
+  report.written.record(c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device_));
+  reports_.push_back(std::move(report));
+}
+
+// The oldest report, added to `result`.
+absl::Status GpuParallel::Hear(StepResult& result) {
+  TUTTI_RETURN_IF_ERROR(WaitFor(reports_.front().written, "finish a step", deadline_));
+  const Report& report = reports_.front();
+  const float* const says = report.says.const_data_ptr<float>();
+  if (!std::isfinite(says[0])) {
+    return absl::OutOfRangeError(absl::StrCat("the loss of rank ", rank(), " is ", says[0]));
+  }
+  if (says[2] != 0) {
+    const std::string name = FirstNotFinite(buckets_);
+    return absl::OutOfRangeError(absl::StrCat("the gradient of ", name.empty() ? "a layer" : name,
+                                              " is not finite, though the loss is"));
+  }
+  const double before = result.loss * static_cast<double>(result.count);
+  result.count += report.count;
+  result.correct += std::llround(says[1]);
+  result.loss = (before + says[0]) / static_cast<double>(std::max<int64_t>(result.count, 1));
+  reports_.pop_front();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepResult> GpuParallel::Settle(base::Deadline deadline) {
+  deadline_ = deadline;
+  return Caught<StepResult>(stream_, [&]() -> absl::StatusOr<StepResult> {
+    StepResult result;
+    while (!reports_.empty()) TUTTI_RETURN_IF_ERROR(Hear(result));
+    return result;
+  });
+}
+
+// Gradients, buffers and what the ranks say, through host memory.
+absl::Status GpuParallel::AddUp(StepResult& result) {
+  const float* const says = reports_.back().says.const_data_ptr<float>();
+  const RankSays own = {says[0], std::llround(says[1]), stop_requested_};
+  reports_.pop_back();
+  torch::NoGradGuard no_grad;
+  int64_t last = 0;
+  for (size_t i = 0; i < buckets_.size(); ++i) {
+    Tensor& host = on_host_[i];
+    const int64_t size = buckets_[i]->size();
+    host.narrow(0, 0, size).copy_(buckets_[i]->gradients());
+    if (i == 0) tail_.Fill(host.narrow(0, size, tail_.size()), buffers_.cpu(), rank(), own);
+    last = stream_.Issue(SumOf(host.mutable_data_ptr(), static_cast<size_t>(host.numel()),
+                               comm::DataType::kFloat32, deadline_));
+  }
+  TUTTI_RETURN_IF_ERROR(stream_.Wait(last, deadline_));
+  const Tensor tail = on_host_[0].narrow(0, buckets_[0]->size(), tail_.size());
+  TUTTI_RETURN_IF_ERROR(tail_.Read(tail, total_count_, result));
+  for (size_t i = 0; i < buckets_.size(); ++i) {
+    buckets_[i]->gradients().copy_(on_host_[i].narrow(0, 0, buckets_[i]->size()),
+                                   /*non_blocking=*/true);
+  }
+  buffers_.copy_(tail_.MeanBuffers(tail));
+  const std::string name = FirstNotFinite(buckets_);
+  if (name.empty()) return absl::OkStatus();
+  return absl::OutOfRangeError(
+      absl::StrCat("the gradient of ", name, " is not finite, though the loss is"));
+}
+
+}  // namespace tutti::parallel

@@ -1,0 +1,106 @@
+// Synchronous data parallelism on GPUs, one a rank: the same mathematics as DataParallel's, and the
+// same buckets. What differs is that a GPU is told and not waited for:
+//
+// - Forward, backward and the gathering of the gradients are recorded once and started as one
+//   (device/cuda.h; without its kernels they are put on the stream one by one).
+// - In bf16, convolutions and linear layers compute with a copy of their weights that the optimizer
+//   keeps; gradients are gathered in fp32, into the bucket.
+// - A group of one does not wait for a step: its result is given kAhead steps later. A loss or
+//   gradient that is not finite keeps the optimizer from any further update on the GPU itself
+//   (Bucket::spoiled), so that the parameters are those of the last good step when it is heard of.
+// - Several ranks add up their gradients in host memory, by their communicator.
+//
+// Decision 019 has the reasons and the figures. Thread-compatible.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "runtime/comm/stream.h"
+#include "runtime/device/device.h"
+#include "runtime/parallel/data_parallel.h"
+#include "runtime/parallel/gpu_input.h"
+
+namespace tutti::parallel {
+
+class GpuParallel final : public Strategy {
+ public:
+  static constexpr size_t kAhead = 2;
+
+  // Moves the model to `device`, which device::Open gave. InvalidArgument: see CheckTrainable; and
+  // what GPUs do not do: fp64, compression, and synchronized batch-norm over several ranks.
+  static absl::StatusOr<std::unique_ptr<GpuParallel>> Create(
+      models::Model model, std::unique_ptr<comm::Communicator> communicator,
+      const DataParallelOptions& options, torch::Device device);
+
+  int rank() const override { return stream_.rank(); }
+  int world_size() const override { return stream_.size(); }
+  absl::Status Synchronize(base::Deadline deadline) override;
+  absl::StatusOr<StepResult> Step(const torch::Tensor& images, const torch::Tensor& labels,
+                                  base::Deadline deadline) override;
+  absl::StatusOr<StepResult> Settle(base::Deadline deadline) override;
+  int64_t outstanding() const override { return static_cast<int64_t>(reports_.size()); }
+  absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images) override;
+  absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline) override;
+  absl::Status Broadcast(torch::Tensor tensor, base::Deadline deadline) override;
+  absl::StatusOr<std::vector<torch::Tensor>> SettleOwed(base::Deadline) override {
+    return std::vector<torch::Tensor>();
+  }
+  absl::Status TakeUpOwed(const std::vector<torch::Tensor>&, base::Deadline) override {
+    return absl::OkStatus();
+  }
+  void RequestStop() override { stop_requested_ = true; }
+  const std::vector<std::unique_ptr<Bucket>>& buckets() override { return buckets_; }
+
+ private:
+  // A step that the GPU is at, or has done.
+  struct Report {
+    torch::Tensor says;  // [3] on the host: sum of losses, hits, not 0 if something is not finite
+    c10::Event written{c10::DeviceType::CUDA};
+    int64_t count = 0;
+  };
+  // A trained parameter, where its gradient goes, and the copy of it that forward uses.
+  struct Trained {
+    torch::Tensor parameter, gradient, copy;
+  };
+
+  GpuParallel(models::Model model, std::unique_ptr<comm::Communicator> communicator,
+              const DataParallelOptions& options, torch::Device device);
+  void MakeCopies();
+  void UseCopies(bool use);
+  void RefreshCopies();
+  absl::StatusOr<StepResult> TryStep(const torch::Tensor& images, const torch::Tensor& labels);
+  absl::Status ShareOut(int64_t count);
+  void Run(bool renewed);
+  void Record();
+  void Compute();
+  void Collect(const std::vector<torch::Tensor>& gradients);
+  void Tell(int64_t count);
+  absl::Status Hear(StepResult& result);
+  absl::Status AddUp(StepResult& result);
+  torch::Tensor Logits(const torch::Tensor& images) const;
+
+  const models::Model model_;
+  const DataParallelOptions options_;
+  const torch::Device device_;
+  std::atomic<bool> stop_requested_ = false;
+  base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());  // of the current step
+  torch::Tensor buffers_;
+  std::vector<torch::Tensor> not_reduced_;
+  StepTail tail_;
+  std::vector<std::unique_ptr<Bucket>> buckets_;
+  std::vector<torch::Tensor> on_host_;  // per bucket, as Bucket::reduced; of several ranks alone
+  std::vector<Trained> trained_;
+  GpuInput input_;
+  int64_t total_count_ = 0;  // samples in the mini-batch, of which share_ is the inverse
+  torch::Tensor share_, says_, spoiled_;
+  std::unique_ptr<device::Graph> graph_;
+  std::deque<Report> reports_;
+  comm::Stream stream_;  // its thread works on on_host_
+};
+
+}  // namespace tutti::parallel

@@ -1,0 +1,18 @@
+// The collective that every strategy is made of, for a comm::Stream.
+#pragma once
+
+#include <cstddef>
+
+#include "runtime/comm/stream.h"
+
+namespace tutti::parallel {
+
+// In place, over all ranks.
+inline comm::Stream::Collective SumOf(void* data, size_t count, comm::DataType type,
+                                      base::Deadline deadline) {
+  return [=](comm::Communicator& communicator) {
+    return communicator.AllReduce(data, count, type, comm::ReduceOp::kSum, deadline);
+  };
+}
+
+}  // namespace tutti::parallel
