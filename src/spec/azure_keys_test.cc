@@ -253,9 +253,7 @@ TEST(AzureKeys, FilesThatAreNotRunAreRefusedWithTheTablesReason) {
 // The page is printed by:  TUTTI_WRITE_PAGES=1 build/bin/tutti_spec_test
 // --gtest_filter='AzureKeys*'
 TEST(AzureKeys, ThePageIsPrintedFromTheTable) {
-  const std::filesystem::path page =
-      std::filesystem::path(__FILE__).parent_path().parent_path().parent_path() /
-      "docs/azure-ml-keys.md";
+  const std::filesystem::path page = TUTTI_PAGES "/azure-ml-keys.md";
   if (std::getenv("TUTTI_WRITE_PAGES") != nullptr) {
     ASSERT_TRUE(base::WriteFileAtomic(page, AzureKeysPage()).ok());
   }
