@@ -112,6 +112,34 @@ def says_what_is_wrong():
     assert torch.equal(before, names[0][1].grad)
 
 
+def groups_of_two_optimizers():
+    """Lists with the parameters of both, given to both: each reduces its own."""
+    hvd.init()
+    networks = {seed: model(seed) for seed in (1, 2)}
+    groups = [[network[0].weight for network in networks.values()],
+              [networks[1][3].weight, networks[1][3].bias, networks[2][3].bias]]
+    optimizers = {
+        seed: hvd.DistributedOptimizer(torch.optim.SGD(network.parameters(), lr=0.1),
+                                       network.named_parameters(prefix=f"of.{seed}"), groups=groups)
+        for seed, network in networks.items()}
+    for seed, network in networks.items():
+        plain = model(seed)
+        expected = train(plain, torch.optim.SGD(plain.parameters(), lr=0.1))
+        assert_close(train(network, optimizers[seed], hvd.rank()), expected)
+
+
+def groups_of_a_set_without_rank_0():
+    """The ranks of the set agree on groups without it, and it trains for itself."""
+    hvd.init(process_sets="dynamic")
+    alone = hvd.add_process_set([1])
+    plain, network = model(), model()
+    expected = train(plain, torch.optim.SGD(plain.parameters(), lr=0.1), hvd.rank())
+    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(network.parameters(), lr=0.1),
+                                         network.named_parameters(), groups=2, process_set=alone)
+    assert_close(train(network, optimizer, hvd.rank()), expected)
+    assert hvd.remove_process_set(alone)
+
+
 def unused_parameters_and_sparse_gradients():
     """A parameter that only one rank uses, and embeddings, as one process would train them."""
     hvd.init()

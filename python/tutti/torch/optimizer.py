@@ -79,10 +79,12 @@ class _Distributed:
         if self._groups is None:
             return [[p] for p in trained]
         names = [self._parameter_names[p] for p in trained]
-        order = broadcast_object(names, 0, "tutti.groups", self.process_set)
+        root = (self.process_set.ranks or [0])[0]  # rank 0 need not be in it
+        order = broadcast_object(names, root, "tutti.groups", self.process_set)
         trained.sort(key=lambda p: order.index(self._parameter_names[p]))
         if isinstance(self._groups, list):
-            wanted = [[p for p in group if p.requires_grad] for group in self._groups]
+            mine = set(trained)  # the lists may be those of several optimizers
+            wanted = [[p for p in group if p in mine] for group in self._groups]
             there = {p for group in wanted for p in group}
             return [group for group in wanted if group] + [[p] for p in trained if p not in there]
         count = min(self._groups, len(trained))
