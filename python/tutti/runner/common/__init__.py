@@ -1,0 +1,1 @@
+"""What Horovod has under runner.common."""

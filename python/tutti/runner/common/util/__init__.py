@@ -1,0 +1,1 @@
+"""What scripts take from Horovod's runner.common.util."""
