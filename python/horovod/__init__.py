@@ -14,12 +14,13 @@ __version__ = "0.28.1"  # the version whose interface this is; scripts compare i
 _NAMES = {
     "horovod.common": "tutti.comm", "horovod.torch": "tutti.torch",
     "horovod.tensorflow": "tutti.tensorflow", "horovod.keras": "tutti.keras",
-    "horovod._keras": "tutti._keras", "horovod.runner": "tutti.runner"
+    "horovod._keras": "tutti._keras", "horovod.runner": "tutti.runner", "horovod.data": "tutti.data"
 }
 _ABSENT = {
     "horovod.mxnet": "MXNet is retired",
     "horovod.spark": "start ranks with horovodrun, tutti or Slurm instead",
-    "horovod.ray": "start ranks with horovodrun, tutti or Slurm instead"
+    "horovod.ray": "start ranks with horovodrun, tutti or Slurm instead",
+    "horovod.tensorflow.data": "give every rank its shard of a tf.data.Dataset instead"
 }
 
 
