@@ -12,6 +12,7 @@ import pytest
 from ranks import LIBRARY, PYTHON
 from tutti.runner import command, elastic, hosts
 from tutti.runner.settings import Settings
+from tutti.runner.worker import Ssh
 
 SHOW = ("import json, os; print(json.dumps({k: v for k, v in os.environ.items() "
         "if k.startswith(('HOROVOD', 'TUTTI', 'MASTER')) or 'RANK' in k or 'SIZE' in k}))")
@@ -61,7 +62,7 @@ def test_hosts_are_parsed(text, slots):
     assert hosts.parse_hosts(text) == slots
 
 
-@pytest.mark.parametrize("text", ["", "a:", "a:x", "a:1,,b:1", "a b"])
+@pytest.mark.parametrize("text", ["", "a:", "a:x", "a:1,,b:1", "a b", "-F/tmp/x:1", "a:1,-v"])
 def test_wrong_hosts_are_refused(text):
     with pytest.raises(ValueError, match="HOST"):
         hosts.parse_hosts(text)
@@ -216,6 +217,11 @@ def test_other_hosts_are_reached_by_ssh(fake_ssh):
         f"[1,0]<stdout>:0 on localhost in {os.getcwd()}",
         f"[1,1]<stdout>:1 on far1 in {os.getcwd()}"]
     assert pathlib.Path(fake_ssh["FAKE_SSH_LOG"]).read_text() == "far1\n"
+
+
+def test_ssh_takes_no_host_for_an_option():
+    words = Ssh(port=22).command("far1")
+    assert words[words.index("far1") - 1] == "--" and len(words) == words.index("far1") + 2
 
 
 def test_rank_0_may_be_on_another_host_which_is_asked_for_a_port(fake_ssh):

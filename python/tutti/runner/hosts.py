@@ -19,10 +19,10 @@ class Slot:
 
 def parse_hosts(text):
     """{host: slots} of "host1:2,host2:4", in order; one slot where no number is given. ValueError
-    names the entry."""
+    names the entry. A name never begins like an option of ssh's."""
     slots = {}
     for entry in text.split(","):
-        match = re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^\s:,]+)(?::(\d+))?", entry.strip())
+        match = re.fullmatch(r"(\[[0-9a-fA-F:]+\]|[^\s:,-][^\s:,]*)(?::(\d+))?", entry.strip())
         if not match:
             raise ValueError(f'"{entry.strip()}" in "{text}" is not of the form HOST or HOST:SLOTS')
         host = match.group(1).strip("[]")

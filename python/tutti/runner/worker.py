@@ -58,7 +58,7 @@ class Ssh:
             return [sys.executable, "-I", "-S", "-u", "-c", _START]
         python, start = shlex.quote(sys.executable), shlex.quote(_START)
         there = f"[ -x {python} ] && p={python} || p=python3; exec \"$p\" -I -S -u -c {start}"
-        return ["ssh", *self._options, host, f"sh -c {shlex.quote(there)}"]
+        return ["ssh", *self._options, "--", host, f"sh -c {shlex.quote(there)}"]
 
 
 class Output:
