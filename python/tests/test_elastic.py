@@ -16,11 +16,11 @@ STEPS = 60
 COMMAND = [sys.executable, WORKER, STEPS, 2]
 
 
-def check_done(run, size):
+def check_done(run, size, steps=STEPS):
     """All ranks of the last generation ended with the total that one process would have."""
     done = {(int(found[1]), int(found[2])) for found in run.find(r"done (\d+) of rank \d+ of (\d+)")
            }
-    assert done == {(elastic_worker.total_of(STEPS), size)}, run.text()
+    assert done == {(elastic_worker.total_of(steps), size)}, run.text()
 
 
 @pytest.mark.parametrize("rank", [0, 1, 2])
@@ -81,6 +81,26 @@ def test_workers_of_a_host_that_is_removed_leave_in_order(start, tmp_path):
     assert run.end() == 0, run.text()
     check_done(run, 2)
     assert not run.find("failed with") and not run.find("going back")
+
+
+@pytest.mark.parametrize("least", [0, 1])
+def test_all_hosts_may_be_replaced_by_one_whose_worker_starts_slowly(start, tmp_path, least):
+    script, file = discovery_script(tmp_path, "localhost:1")
+    os.mkfifo(tmp_path / "ready")
+    slow = f"[ $HOROVOD_HOSTNAME = localhost ] || read go <{tmp_path}/ready; exec "
+    run = start("-np", 1, "--min-np", least, "--host-discovery-script", script,
+                command=["sh", "-c", slow + f"{sys.executable} {WORKER} 100 2 0.1"])
+    run.await_line("step 4 of rank 0 of 1")
+    replace(file, "127.0.0.2:1")
+    run.await_line(r"worker 1 is started on 127\.0\.0\.2 and joins the run")
+    said = len(run.find(r"step \d+ of rank 0 of 1, worker 0"))
+    # Two seconds of steps: long enough to hear that it shall leave.
+    run.await_line(r"step \d+ of rank 0 of 1, worker 0", said + 20)
+    (tmp_path / "ready").write_text("go\n")
+    assert run.end() == 0, run.text()
+    check_done(run, 1, 100)
+    assert run.find("done .* of rank 0 of 1") and run.find("step 100 of rank 0 of 1, worker 1 ")
+    assert not run.find("going back")
 
 
 def test_too_few_workers_end_the_run_after_the_timeout(start):

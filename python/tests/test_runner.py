@@ -1,4 +1,5 @@
 """horovodrun: starts ranks, carries their output, names who failed, and leaves nothing behind."""
+import asyncio
 import json
 import os
 import pathlib
@@ -328,6 +329,45 @@ def test_a_function_that_fails_is_an_error_of_run(tmp_path):
     assert "said: a rank of f failed with exit code 1" in result.stdout
 
 
+def hanging_script(tmp_path, answers):
+    """A discovery script that answers so many times, and then hangs."""
+    script = tmp_path / "discover"
+    script.write_text(f"#!/bin/sh\necho x >>{tmp_path}/asked\n"
+                      f"[ $(wc -l <{tmp_path}/asked) -le {answers} ] || sleep 4327\n"
+                      "echo localhost:1\n")
+    script.chmod(0o755)
+    return script
+
+
+@pytest.mark.parametrize("ranks, answers", [(1, 0), (2, 1), (1, 2)])
+def test_a_signal_ends_a_run_whose_discovery_script_hangs(tmp_path, ranks, answers):
+    """At first, while slots are awaited, and while a rank runs."""
+    process = start("-np", ranks, "--host-discovery-script", hanging_script(tmp_path, answers),
+                    "sleep", "4328")
+    wait_until(lambda: processes_with("4327"), "the script hangs")
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGTERM and "SIGTERM" in err
+    assert not processes_with("4327") and not processes_with("4328")
+
+
+def test_a_signal_ends_an_elastic_run_whose_first_host_does_not_answer(fake_ssh, tmp_path):
+    ssh = pathlib.Path(fake_ssh["PATH"].split(":")[0]) / "ssh"
+    ssh.write_text(f"#!/bin/sh\necho x >{tmp_path}/asked\nexec cat >/dev/null\n")
+    process = start("-np", 1, "--min-np", 1, "-H", "far1:1", "true", **fake_ssh)
+    wait_until(lambda: (tmp_path / "asked").exists(), "the host is asked")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGTERM
+
+
+def test_a_discovery_script_that_hangs_is_given_up(tmp_path):
+    found = elastic.Hosts(Settings(discovery_script=f"{hanging_script(tmp_path, 0)}"), patience=0.2)
+    with pytest.raises(ValueError, match="discover did not end within 0.2 s"):
+        asyncio.run(found.look())
+    assert not processes_with("4327")
+
+
 class Clock:
     now = 0.0
 
@@ -361,3 +401,13 @@ def test_hosts_that_were_known_keep_their_order():
     found = elastic.Hosts(Settings(slots_per_host=3))
     found.found = found.parse("b:1\nc\n")
     assert list(found.parse("a:2\nc\nb:4\n").items()) == [("b", 4), ("c", 3), ("a", 2)]
+
+
+def test_a_run_whose_workers_have_all_left_ends_with_a_word(capfd):
+    async def decide():
+        driver = elastic.Driver(Settings(hosts={"a": 1}, least=1), {}, None)
+        driver._generation = 1
+        return await driver._decide()
+
+    assert asyncio.run(decide()) == 1
+    assert "no worker is left" in capfd.readouterr().err

@@ -10,8 +10,11 @@ group and who is to leave. So it may be slow or gone without the training notici
     elastic/leave           this          [label, …]: those leave at their next commit
 """
 import asyncio
+import contextlib
 import json
+import os
 import random
+import signal
 import sys
 import time
 
@@ -24,26 +27,41 @@ from tutti.runner.worker import Output, Ssh, Worker
 LOOK = 0.5  # seconds between two runs of the discovery script
 
 
-class Hosts:
-    """What there is, and who is barred after a failure. `now` is a clock in seconds."""
+async def _printed_by(script, seconds):
+    """What a shell's command prints. ValueError if it fails or takes longer; then, and when the caller
+    is cancelled, it is killed with what it has started."""
+    process = await asyncio.create_subprocess_shell(script, stdout=asyncio.subprocess.PIPE,
+                                                    stdin=asyncio.subprocess.DEVNULL,
+                                                    start_new_session=True)
+    try:
+        printed, _ = await asyncio.wait_for(process.communicate(), seconds)
+    except (asyncio.TimeoutError, asyncio.CancelledError) as error:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+        if isinstance(error, asyncio.CancelledError):
+            raise
+        raise ValueError(f"{script} did not end within {seconds:g} s") from None
+    if process.returncode != 0:
+        raise ValueError(f"{script} ended with exit code {process.returncode}")
+    return printed.decode()
 
-    def __init__(self, settings, now=time.monotonic):
-        self._settings, self._now = settings, now
+
+class Hosts:
+    """What there is, and who is barred after a failure. `now` is a clock in seconds; the discovery
+    script has `patience` seconds."""
+
+    def __init__(self, settings, now=time.monotonic, patience=60.0):
+        self._settings, self._now, self._patience = settings, now, patience
         self.found = dict(settings.hosts or {})
         self._barred = {}  # host: until when
         self._failures = {}
 
     async def look(self):
-        """Asks the discovery script. ValueError if it fails or prints what is no host."""
+        """Asks the discovery script. ValueError if it fails, hangs or prints what is no host."""
         script = self._settings.discovery_script
-        if script is None:
-            return
-        process = await asyncio.create_subprocess_shell(script, stdout=asyncio.subprocess.PIPE,
-                                                        stdin=asyncio.subprocess.DEVNULL)
-        printed, _ = await process.communicate()
-        if process.returncode != 0:
-            raise ValueError(f"{script} ended with exit code {process.returncode}")
-        self.found = self.parse(printed.decode())
+        if script is not None:
+            self.found = self.parse(await _printed_by(script, self._patience))
 
     def parse(self, text):
         """{host: slots} of a line each; the order of hosts known before is kept."""
@@ -79,6 +97,7 @@ class Driver:
 
     def __init__(self, settings, extra, board):
         self._settings, self._extra = settings, extra
+        self._least = max(1, settings.least or 0)  # ranks; fewer cannot go on
         self._hosts, self._ssh = Hosts(settings), Ssh(settings.ssh_port, settings.ssh_identity_file)
         self._output = Output(settings.output_folder, settings.timestamps)
         self._loop, self._changed = asyncio.get_running_loop(), asyncio.Event()
@@ -119,32 +138,31 @@ class Driver:
             self._generation = 0 if self._generation is None else self._generation + 1
         self._changed.set()
 
-    async def run(self, stop):
+    async def run(self):
         """The run's exit code."""
         await self._hosts.look()
         self._open_board()
-        await self._await_slots(stop)
+        await self._await_slots()
         await self._begin()
         watching = asyncio.ensure_future(self._watch_hosts())
         try:
             while True:
-                code = await self._step(stop)
+                code = await self._step()
                 if code is not None:
                     return code
         finally:
             watching.cancel()
+            await asyncio.wait({watching})
 
-    async def _step(self, stop):
+    async def _step(self):
         """Waits for the next event and acts on it; the run's exit code if that was the last."""
         self._changed.clear()
         change = asyncio.ensure_future(self._changed.wait())
         running = {worker.ended for worker in self.workers.values()}
-        done, _ = await asyncio.wait(running | {stop, change},
+        done, _ = await asyncio.wait(running | {change},
                                      timeout=LOOK,
                                      return_when=asyncio.FIRST_COMPLETED)
         change.cancel()
-        if stop.done():
-            raise Interrupted(stop.result())
         for task in done & running:
             self._on_end(task.result())
         return await self._decide()
@@ -167,10 +185,7 @@ class Driver:
         if self._generation is None and self._failed:
             return await self._begin_again()
         if self._generation is not None and not any(map(self._takes_part, self.workers)):
-            first = self._failed[0]
-            say(f"no worker is left; the first to fail was worker {first.label} on {first.host}, "
-                f"with {first.how_it_ended()}")
-            return first.code
+            return self._give_up_without_workers()
         limit = self._settings.reset_limit
         if limit is not None and (self._generation or 0) > limit:
             say(f"the group has changed more than {limit} times (--reset-limit)")
@@ -179,21 +194,28 @@ class Driver:
         await self._start_newcomers()
         return self._give_up_when_short()
 
+    def _give_up_without_workers(self):
+        if not self._failed:
+            say("no worker is left: those that took part in training left with their hosts")
+            return 1
+        first = self._failed[0]
+        say(f"no worker is left; the first to fail was worker {first.label} on {first.host}, "
+            f"with {first.how_it_ended()}")
+        return first.code
+
     def _takes_part(self, label):
         """Newcomers do when they are in the group; of a program that knows nothing of elastic training
         all do."""
         return self._generation is None or str(label) in self._joined
 
-    async def _await_slots(self, stop):
+    async def _await_slots(self):
         deadline = time.monotonic() + self._settings.elastic_timeout
         while sum(self._hosts.usable().values()) < self._settings.processes:
             if time.monotonic() > deadline or self._settings.discovery_script is None:
                 raise ValueError(
                     f"{self._settings.processes} ranks are wanted to start, but the hosts have "
                     f"{sum(self._hosts.usable().values())} slots")
-            done, _ = await asyncio.wait({stop}, timeout=LOOK)
-            if done:
-                raise Interrupted(stop.result())
+            await asyncio.sleep(LOOK)
             await self._look_again()
 
     async def _look_again(self):
@@ -219,7 +241,7 @@ class Driver:
         settings = self._settings
         terms = {
             "TUTTI_ELASTIC": "1", "HOROVOD_ELASTIC": "1",
-            "TUTTI_ELASTIC_LEAST": str(settings.least), "TUTTI_ELASTIC_MOST": str(settings.most
+            "TUTTI_ELASTIC_LEAST": str(self._least), "TUTTI_ELASTIC_MOST": str(settings.most
                                                                                   or 0),
             "HOROVOD_ELASTIC_TIMEOUT": str(settings.elastic_timeout)
         }
@@ -242,7 +264,7 @@ class Driver:
     async def _begin(self):
         """The first generation, whose ranks are known."""
         settings, environment = self._settings, self._environment()
-        slots = hosts.assign(self._hosts.usable(), min(settings.processes, settings.least),
+        slots = hosts.assign(self._hosts.usable(), min(settings.processes, self._least),
                              settings.most)
         where = await master.place(slots[0].host, settings, self._ssh, environment,
                                    self._all_local())
@@ -255,11 +277,11 @@ class Driver:
         await end(self.workers.values(), self._settings)
         self.workers.clear()
         usable = sum(self._hosts.usable().values())
-        if usable < self._settings.least:
+        if usable < self._least:
             first = self._failed[0]
             say(f"worker {first.label} on {first.host} failed with {first.how_it_ended()} "
                 "before training began, and "
-                f"{usable} slots are left of at least {self._settings.least} (--min-np)")
+                f"{usable} slots are left of at least {self._least} (--min-np)")
             return first.code
         say(f"beginning anew on {', '.join(self._hosts.usable())}")
         self._failed.clear()
@@ -270,13 +292,17 @@ class Driver:
     def _staying(self):
         return [worker for worker in self.workers.values() if worker.label not in self._leaving]
 
+    def _training(self):
+        return [worker for worker in self._staying() if self._takes_part(worker.label)]
+
     def _ask_to_leave(self):
-        """Workers of hosts that are gone, as long as enough stay."""
+        """Workers of hosts that are gone, as long as enough stay that have the training's state: a
+        newcomer has it once it takes part."""
         for host in {worker.host for worker in self._staying()}:
             there = sorted((worker for worker in self._staying() if worker.host == host),
                            key=lambda worker: worker.local_rank)
             for worker in there[self._hosts.found.get(host, 0):]:
-                if len(self._staying()) > self._settings.least:
+                if not self._takes_part(worker.label) or len(self._training()) > self._least:
                     self._leaving.add(worker.label)
         self._board.put("elastic/leave", json.dumps(sorted(self._leaving)).encode())
 
@@ -294,25 +320,32 @@ class Driver:
                 await self._start(slot, environment)
 
     def _give_up_when_short(self):
-        if self._generation is None or len(self._staying()) >= self._settings.least:
+        if self._generation is None or len(self._staying()) >= self._least:
             self._short_since = None
             return None
         now = time.monotonic()
         self._short_since = self._short_since or now
         if now - self._short_since < self._settings.elastic_timeout:
             return None
-        say(f"{len(self._staying())} workers are left of at least {self._settings.least} "
+        say(f"{len(self._staying())} workers are left of at least {self._least} "
             "(--min-np), and no host came "
             f"within {self._settings.elastic_timeout:g} s (--elastic-timeout)")
         return self._failed[0].code if self._failed else 1
 
 
 async def run(settings, stop, at_once, extra=None, board=None):
-    """The run's exit code: 0 if the workers of the last generation ended well."""
+    """The run's exit code: 0 if the workers of the last generation ended well. `stop` is a future
+    whose result is the signal that ends it."""
     driver = Driver(settings, extra or {}, board)
+    running = asyncio.ensure_future(driver.run())
     try:
-        return await driver.run(stop)
+        await asyncio.wait({running, stop}, return_when=asyncio.FIRST_COMPLETED)
+        if stop.done():
+            raise Interrupted(stop.result())
+        return running.result()
     finally:
+        running.cancel()
+        await asyncio.wait({running})
         await end(driver.workers.values(), settings, at_once)
         driver.close()
         sys.stdout.flush()
