@@ -314,6 +314,23 @@ def wrong_use():
     equal(hvd.allreduce(tf.ones([1]), op=hvd.Sum), [2])
 
 
+def small_names():
+    """What scripts and tests take from horovod.tensorflow beside the operations."""
+    first, second, third = (tf.Variable(float(number)) for number in range(3))
+    nested = [first, [second, third]]
+    refs = hvd.vars_to_refs(nested)
+    assert hash(refs) == hash(hvd.vars_to_refs(list(nested)))
+    assert hvd.refs_to_vars(refs)[0] is first and hvd.refs_to_vars(refs)[1][1] is third
+    calls = []
+    cached = hvd._cache(lambda *arguments: calls.append(arguments) or len(calls))
+    assert [cached(refs), cached(refs), cached(1), tf.function(lambda: cached(refs))(),
+            cached(refs)] == [1, 1, 2, 3, 1]
+    equal(hvd._make_subgraph(lambda x: hvd.allreduce(x, op=hvd.Sum))(tf.constant([1.0])), [2])
+    assert not hasattr(hvd, "data")
+    with raises(ImportError, "shard"):
+        import horovod.tensorflow.data
+
+
 def begins_again():
     """A function that was traced before runs on in the next session."""
     doubled = tf.function(lambda x: hvd.allreduce(x, op=hvd.Sum))

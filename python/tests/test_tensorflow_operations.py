@@ -25,7 +25,8 @@ def ranks(request):
     "reduces_every_type", "means_and_factors", "groups", "moves_every_type", "scatters", "sparse",
     "gradients", "gradients_of_gradients", "many_outstanding_in_any_order",
     "in_branches_and_loops", "constants_are_not_folded", "numbers_when_the_graph_runs",
-    "in_a_process_set", "joins", "variables", "objects", "wrong_use", "begins_again"])
+    "in_a_process_set", "joins", "variables", "objects", "wrong_use", "small_names",
+    "begins_again"])
 def test_tensors(ranks, story):
     ranks.call(story)
 

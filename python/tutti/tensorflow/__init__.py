@@ -30,11 +30,11 @@ from tutti.tensorflow.optimizer import (BroadcastGlobalVariablesHook, Distribute
                                         DistributedOptimizer, broadcast_global_variables)
 from tutti.tensorflow.reductions import (allreduce, grouped_allreduce, grouped_reducescatter,
                                          reducescatter)
-from tutti.tensorflow.util import _executing_eagerly, gpu_available
+from tutti.tensorflow.util import (_cache, _executing_eagerly, _make_subgraph, gpu_available,
+                                   refs_to_vars, vars_to_refs)
 from tutti._keras.dialect import speak_keras_2
 
-_LATER = {"elastic": "elastic", "keras": "keras", "data": "data",
-          "SyncBatchNormalization": "sync_batch_norm"}
+_LATER = {"elastic": "elastic", "keras": "keras", "SyncBatchNormalization": "sync_batch_norm"}
 
 
 def __getattr__(name):

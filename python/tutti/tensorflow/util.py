@@ -13,6 +13,33 @@ def _executing_eagerly():
     return tf.executing_eagerly()
 
 
+def _make_subgraph(function):
+    return tf.function(function)
+
+
+def _cache(function):
+    """The function, called once for the same (hashable) arguments in eager mode and once in
+    graphs."""
+    results = {}
+
+    def cached(*arguments):
+        key = (arguments, tf.executing_eagerly())
+        if key not in results:
+            results[key] = function(*arguments)
+        return results[key]
+    return cached
+
+
+def vars_to_refs(vars):
+    """What stands for a variable as a key; of a list (of lists), a tuple (of tuples) of those."""
+    return tuple(map(vars_to_refs, vars)) if isinstance(vars, list) else vars.ref()
+
+
+def refs_to_vars(refs):
+    """The variables of what vars_to_refs gave, in lists again."""
+    return list(map(refs_to_vars, refs)) if isinstance(refs, tuple) else refs.deref()
+
+
 def is_elastic():
     """Whether ranks may come and go while the program runs."""
     return os.environ.get("HOROVOD_ELASTIC", "0") not in ("",
