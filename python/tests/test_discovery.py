@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import urllib.request
 
 import pytest
 
@@ -128,9 +129,10 @@ def test_a_rank_0_that_does_not_come_is_said(tmp_path):
 
 
 class _Store(http.server.BaseHTTPRequestHandler):
-    values = {}
+    values, tokens = {}, set()
 
     def do_PUT(self):
+        self.tokens.add(self.headers.get("Authorization"))
         self.values[self.path] = self.rfile.read(int(self.headers["Content-Length"]))
         self.send_response(200)
         self.end_headers()
@@ -145,23 +147,40 @@ class _Store(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_ranks_meet_through_the_store_of_horovods_launchers():
+@pytest.fixture
+def store(monkeypatch):
+    """The port of an empty store, and a proxy in the environment that answers nobody."""
+    monkeypatch.setattr(_Store, "values", {})
+    monkeypatch.setattr(_Store, "tokens", set())
+    monkeypatch.setattr(urllib.request, "_opener", None)  # which remembers the proxies of before
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Store)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        def place(rank):
-            return discovery.place_in({
-                "HOROVOD_RANK": str(rank), "HOROVOD_SIZE": "2", "HOROVOD_LOCAL_RANK": str(rank),
-                "HOROVOD_LOCAL_SIZE": "2", "HOROVOD_GLOO_RENDEZVOUS_ADDR": "127.0.0.1",
-                "HOROVOD_GLOO_RENDEZVOUS_PORT": str(server.server_address[1])})
+    yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
 
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            second, first = pool.map(place, (1, 0))
-        assert (first.rank, second.rank) == (0, 1)
-        assert first.master_port == second.master_port and first.token == second.token != ""
-    finally:
-        server.shutdown()
-        server.server_close()
+
+def test_ranks_meet_through_the_store_of_horovods_launchers(store):
+    def place(rank):
+        return discovery.place_in({
+            "HOROVOD_RANK": str(rank), "HOROVOD_SIZE": "2", "HOROVOD_LOCAL_RANK": str(rank),
+            "HOROVOD_LOCAL_SIZE": "2", "HOROVOD_GLOO_RENDEZVOUS_ADDR": "127.0.0.1",
+            "HOROVOD_GLOO_RENDEZVOUS_PORT": str(store)})
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        second, first = pool.map(place, (1, 0))
+    assert (first.rank, second.rank) == (0, 1)
+    assert first.master_port == second.master_port and first.token == second.token != ""
+
+
+@pytest.mark.parametrize("token, header", [("", None), ("5ecre7", "Bearer 5ecre7")])
+def test_the_store_is_shown_the_token_if_there_is_one(store, monkeypatch, token, header):
+    monkeypatch.setenv("TUTTI_JOB_TOKEN", token)
+    meeting.through_store("127.0.0.1", store, 0, lambda: "127.0.0.1 4242 token", 20)
+    assert _Store.tokens == {header}
 
 
 def _serve_pmi(connections):

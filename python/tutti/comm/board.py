@@ -9,6 +9,16 @@ import urllib.error
 import urllib.request
 
 
+def request(method, url, token="", body=None, timeout=10.0):
+    """What a launcher of this job's answers, as bytes; never through a proxy. OSError if it does not,
+    urllib.error.HTTPError (one of those) if it refuses."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    asked = urllib.request.Request(url, data=body, method=method, headers=headers)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(asked, timeout=timeout) as response:
+        return response.read()
+
+
 class Board:
     """A client. Every call is one request; OSError if the launcher does not answer."""
 
@@ -24,11 +34,7 @@ class Board:
         return cls(address, port, environment.get("TUTTI_JOB_TOKEN", ""))
 
     def _ask(self, method, path, body=None):
-        request = urllib.request.Request(f"{self._url}/{path}", data=body, method=method,
-                                         headers={"Authorization": f"Bearer {self._token}"})
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(request, timeout=self._timeout) as response:
-            return response.read()
+        return request(method, f"{self._url}/{path}", self._token, body, self._timeout)
 
     def put(self, path, value):
         """`value` is bytes."""

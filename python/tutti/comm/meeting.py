@@ -11,7 +11,8 @@ import socket
 import threading
 import time
 import urllib.error
-import urllib.request
+
+from tutti.comm import board
 
 KEY = "tutti-master"
 _PAUSE = 0.02  # seconds between two looks
@@ -75,12 +76,7 @@ def through_store(host, port, rank, choose, patience):
     token = os.environ.get("TUTTI_JOB_TOKEN", "")
 
     def ask(method, body=None):
-        request = urllib.request.Request(url,
-                                         data=body,
-                                         method=method,
-                                         headers={"Authorization": f"Bearer {token}"})
-        with urllib.request.urlopen(request, timeout=patience) as response:
-            return response.read().decode()
+        return board.request(method, url, token, body, patience).decode()
 
     def look():
         try:
