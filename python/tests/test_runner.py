@@ -330,10 +330,12 @@ def test_a_function_that_fails_is_an_error_of_run(tmp_path):
 
 
 def hanging_script(tmp_path, answers):
-    """A discovery script that answers so many times, and then hangs."""
+    """A discovery script that answers so many times, and then hangs: a process with "/never" among
+    its arguments, below tmp_path."""
     script = tmp_path / "discover"
+    os.mkfifo(tmp_path / "never")
     script.write_text(f"#!/bin/sh\necho x >>{tmp_path}/asked\n"
-                      f"[ $(wc -l <{tmp_path}/asked) -le {answers} ] || sleep 4327\n"
+                      f"[ $(wc -l <{tmp_path}/asked) -le {answers} ] || cat {tmp_path}/never\n"
                       "echo localhost:1\n")
     script.chmod(0o755)
     return script
@@ -344,11 +346,11 @@ def test_a_signal_ends_a_run_whose_discovery_script_hangs(tmp_path, ranks, answe
     """At first, while slots are awaited, and while a rank runs."""
     process = start("-np", ranks, "--host-discovery-script", hanging_script(tmp_path, answers),
                     "sleep", "4328")
-    wait_until(lambda: processes_with("4327"), "the script hangs")
+    wait_until(lambda: processes_with(f"{tmp_path}/never"), "the script hangs")
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=20)
     assert process.returncode == 128 + signal.SIGTERM and "SIGTERM" in err
-    assert not processes_with("4327") and not processes_with("4328")
+    assert not processes_with(f"{tmp_path}/never") and not processes_with("4328")
 
 
 def test_a_signal_ends_an_elastic_run_whose_first_host_does_not_answer(fake_ssh, tmp_path):
@@ -365,7 +367,7 @@ def test_a_discovery_script_that_hangs_is_given_up(tmp_path):
     found = elastic.Hosts(Settings(discovery_script=f"{hanging_script(tmp_path, 0)}"), patience=0.2)
     with pytest.raises(ValueError, match="discover did not end within 0.2 s"):
         asyncio.run(found.look())
-    assert not processes_with("4327")
+    assert not processes_with(f"{tmp_path}/never")
 
 
 class Clock:
