@@ -1,4 +1,5 @@
 """What every rank of test_keras_training.py does, by Keras 3 and by Keras 2 (tf_keras)."""
+import inspect
 import os
 import pathlib
 import tempfile
@@ -233,3 +234,44 @@ def standalone_keras():
               callbacks=[hvd_keras.callbacks.BroadcastGlobalVariablesCallback(0),
                          hvd_keras.callbacks.MetricAverageCallback()])
     same_on_all_ranks(model.get_weights())
+
+
+def positional(function):
+    """The names of its arguments that may be given without their names, after self."""
+    return [name for name, parameter in inspect.signature(function).parameters.items()
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and name != "self"]
+
+
+def arguments_stand_where_horovods_do():
+    import tutti.keras as hvd_keras
+    first = ["optimizer", "name", "device_dense", "device_sparse", "compression", "sparse_as_dense",
+             "gradient_predivide_factor", "op"]
+    passes = ["backward_passes_per_step", "average_aggregated_gradients"]
+    groups, last = ["num_groups", "groups"], ["process_set", "scale_local_gradients"]
+    assert positional(hvd.DistributedOptimizer) == first + passes + groups + last
+    assert positional(hvd_keras.DistributedOptimizer) == first + groups
+    for module in (hvd, hvd_keras):
+        assert positional(module.PartialDistributedOptimizer) == [
+            *first, *passes, "groups", "process_set", "local_layers", "scale_local_gradients"]
+    theirs = ["monitor", "verbose", "mode", "save_freq"]
+    assert positional(hvd_keras.callbacks.BestModelCheckpoint.__init__) == theirs
+    theirs.insert(2, "save_weights_only")
+    assert positional(hvd.callbacks.BestModelCheckpoint.__init__)[:5] == theirs
+
+
+def arguments_without_names():
+    """What horovod.tensorflow.keras and horovod.keras take by place."""
+    import keras as standalone
+    import tutti.keras as hvd_keras
+    dense = (None, "", "", hvd.Compression.none, False, 1.0, hvd.Sum)
+    optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(1.0), *dense, 3, True)
+    assert optimizer._settings["backward_passes_per_step"] == 3
+    assert optimizer._settings["average_aggregated_gradients"] is True
+    optimizer = hvd_keras.DistributedOptimizer(standalone.optimizers.SGD(1.0), *dense, 0, 2)
+    assert optimizer._settings["groups"] == 2
+    assert optimizer._settings["backward_passes_per_step"] == 1
+    for given in (standalone.layers.Dense(1), [standalone.layers.Dense(1)]):
+        hvd_keras.PartialDistributedOptimizer(standalone.optimizers.SGD(1.0), *dense, 1, False,
+                                              None, hvd.global_process_set, given)
+    best = hvd_keras.callbacks.BestModelCheckpoint("loss", 0, "max", 7)
+    assert best.save_freq == 7 and best.save_best_only and not best.save_weights_only

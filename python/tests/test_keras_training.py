@@ -21,7 +21,8 @@ def ranks(request):
 @pytest.mark.parametrize("story", [
     "fits", "equals_one_process", "steps_after_several_passes", "local_layers", "sparse_gradients",
     "schedules", "broadcasts_all_but_local_variables", "loads_models", "keeps_configuration",
-    "legacy_optimizers", "values", "takes_what_scripts_of_keras_2_say", "standalone_keras"])
+    "legacy_optimizers", "values", "takes_what_scripts_of_keras_2_say", "standalone_keras",
+    "arguments_stand_where_horovods_do", "arguments_without_names"])
 def test_fit(ranks, story):
     ranks.call(story)
 

@@ -10,13 +10,14 @@ from tutti.tensorflow.gradient_reduction import checked_groups
 
 def DistributedOptimizer(optimizer, name=None, device_dense="", device_sparse="",
                          compression=Compression.none, sparse_as_dense=False,
-                         gradient_predivide_factor=1.0, op=Average, num_groups=0, groups=None,
-                         process_set=global_process_set, backward_passes_per_step=1,
-                         average_aggregated_gradients=False, scale_local_gradients=True,
+                         gradient_predivide_factor=1.0, op=Average, backward_passes_per_step=1,
+                         average_aggregated_gradients=False, num_groups=0, groups=None,
+                         process_set=global_process_set, scale_local_gradients=True, *,
                          local_layers=None):
     """An optimizer of Keras that steps by the gradients of all ranks: a new one, configured as
-    `optimizer`. The arguments are those of tutti.tensorflow.DistributedOptimizer. ValueError: op is
-    neither Average nor Sum, or the arguments make no sense together."""
+    `optimizer`. The arguments are those of tutti.tensorflow.DistributedOptimizer, in the order of
+    horovod.tensorflow.keras. ValueError: op is neither Average nor Sum, or the arguments make no
+    sense together."""
     if op not in (Average, Sum):
         raise ValueError("op is Average or Sum, with optimizers of Keras")
     groups = checked_groups(groups, num_groups, op, gradient_predivide_factor)
@@ -29,10 +30,30 @@ def DistributedOptimizer(optimizer, name=None, device_dense="", device_sparse=""
                        scale_local_gradients=scale_local_gradients, local_layers=local_layers)
 
 
-def PartialDistributedOptimizer(optimizer, *args, local_layers=None, **kwargs):
+def DistributedOptimizerOfKeras(optimizer, name=None, device_dense="", device_sparse="",
+                                compression=Compression.none, sparse_as_dense=False,
+                                gradient_predivide_factor=1.0, op=Average, num_groups=0,
+                                groups=None, **more):
+    """DistributedOptimizer with its arguments in the order of horovod.keras, which ends with
+    groups; `more`: the others of tutti.tensorflow.keras.DistributedOptimizer."""
+    groups = checked_groups(groups, num_groups, op, gradient_predivide_factor)
+    return DistributedOptimizer(optimizer, name, device_dense, device_sparse, compression,
+                                sparse_as_dense, gradient_predivide_factor, op, groups=groups,
+                                **more)
+
+
+def PartialDistributedOptimizer(optimizer, name=None, device_dense="", device_sparse="",
+                                compression=Compression.none, sparse_as_dense=False,
+                                gradient_predivide_factor=1.0, op=Average,
+                                backward_passes_per_step=1, average_aggregated_gradients=False,
+                                groups=None, process_set=global_process_set, local_layers=None,
+                                scale_local_gradients=True):
     """DistributedOptimizer, but the variables of `local_layers` (a layer or several) keep this
     rank's gradients."""
-    return DistributedOptimizer(optimizer, *args, local_layers=local_layers, **kwargs)
+    return DistributedOptimizer(optimizer, name, device_dense, device_sparse, compression,
+                                sparse_as_dense, gradient_predivide_factor, op,
+                                backward_passes_per_step, average_aggregated_gradients, 0, groups,
+                                process_set, scale_local_gradients, local_layers=local_layers)
 
 
 def _value(result):

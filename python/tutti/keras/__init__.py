@@ -10,9 +10,9 @@ import importlib
 import keras
 
 from tutti._keras.dialect import speak_keras_2
-from tutti._keras.interface import (DistributedOptimizer, PartialDistributedOptimizer, allgather,
-                                    allreduce, broadcast, broadcast_global_variables, loader,
-                                    reducescatter)
+from tutti._keras.interface import DistributedOptimizerOfKeras as DistributedOptimizer
+from tutti._keras.interface import (PartialDistributedOptimizer, allgather, allreduce, broadcast,
+                                    broadcast_global_variables, loader, reducescatter)
 from tutti.tensorflow import (Adasum, Average, Compression, Max, Min, ProcessSet, Product, Sum,
                               add_process_set, ccl_built, cross_rank, cross_size, cuda_built,
                               ddl_built, global_process_set, gloo_built, gloo_enabled, init,

@@ -24,3 +24,8 @@ class LearningRateWarmupCallback(_callbacks.LearningRateWarmupCallback, _Callbac
 
 class BestModelCheckpoint(_callbacks.BestModelCheckpoint, keras.callbacks.ModelCheckpoint):
     __doc__ = _callbacks.BestModelCheckpoint.__doc__
+
+    def __init__(self, monitor="val_loss", verbose=0, mode="auto", save_freq="epoch", *,
+                 save_weights_only=False, filepath=None):
+        """In the order of horovod.keras, which has no save_weights_only."""
+        super().__init__(monitor, verbose, save_weights_only, mode, save_freq, filepath)
