@@ -36,6 +36,13 @@ def test_the_others_go_on_from_the_last_commit_when_a_rank_is_killed(start, rank
     assert not run.find("joins the run")
 
 
+def test_the_launcher_sleeps_while_nothing_happens(start):
+    run = start("-np", 2, "--min-np", 1, "-H", THREE, command=[sys.executable, WORKER, 40, 2, 0.1])
+    run.await_line("step 39 of rank 0 ")
+    assert run.busy() < 0.4, "it looks twice a second; its own start is most of this"
+    assert run.end() == 0, run.text()
+
+
 def test_two_may_be_killed_one_after_the_other(start):
     run = start("-np", 3, "--min-np", 1, "-H", THREE, command=COMMAND)
     run.await_line("step 9 of rank 0 ")

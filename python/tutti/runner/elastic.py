@@ -136,6 +136,8 @@ class Driver:
             told = json.loads(value)
             self._members = told["members"]
             self._generation = 0 if self._generation is None else self._generation + 1
+        else:
+            return  # the driver's own words among them, which are no news to it
         self._changed.set()
 
     async def run(self):
@@ -304,7 +306,9 @@ class Driver:
             for worker in there[self._hosts.found.get(host, 0):]:
                 if not self._takes_part(worker.label) or len(self._training()) > self._least:
                     self._leaving.add(worker.label)
-        self._board.put("elastic/leave", json.dumps(sorted(self._leaving)).encode())
+        leaving = json.dumps(sorted(self._leaving)).encode()
+        if leaving != self._board.get("elastic/leave"):
+            self._board.put("elastic/leave", leaving)
 
     async def _start_newcomers(self):
         if self._generation is None:
