@@ -7,7 +7,7 @@ import pathlib
 import sys
 import traceback
 
-DEADLINE = 100  # seconds for one call: then the stacks of all threads are shown, and it ends
+DEADLINE = 200  # seconds for one call: then the stacks of all threads are shown, and it ends
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 answers = os.fdopen(os.dup(1), "w")

@@ -12,7 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "python"
 LIBRARY = pathlib.Path(os.environ.get("TUTTI_COMM_LIBRARY", ROOT / "build/lib/libtutti_comm.so"))
-DEADLINE = 120  # seconds, for one call on all ranks
+DEADLINE = 240  # seconds, for one call on all ranks
 
 
 def python_of(framework):
