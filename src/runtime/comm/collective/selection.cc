@@ -1,5 +1,6 @@
 #include "runtime/comm/collective/selection.h"
 
+#include <algorithm>
 #include <bit>
 #include <initializer_list>
 
@@ -22,7 +23,7 @@ double PredictedSeconds(AllReduceAlgorithm algorithm, size_t bytes, int ranks,
       return 2 * hops * cost.alpha + (p - 1) / p * (2 * sent + added) +
              (folds ? 3 * cost.alpha + 2 * sent + added / 2 : 0);
     case AllReduceAlgorithm::kRing:
-      return 2 * (n - 1) * cost.alpha + (n - 1) / n * (2 * sent + added);
+      return 2 * (n - 1) * cost.alpha + (n - 1) / n * (std::max(sent, added) + sent);
   }
   return 0;
 }

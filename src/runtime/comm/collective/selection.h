@@ -7,9 +7,11 @@
 //                        + 2 alpha + 2 N beta + 3 N gamma                if n is no power of two
 //   halving-doubling   2 log2(p) alpha + (p-1)/p N (2 beta + gamma)
 //                        + 3 alpha + 2 N beta + N/2 gamma                if n is no power of two
-//   ring               2 (n-1) alpha + (n-1)/n N (2 beta + gamma)
+//   ring               2 (n-1) alpha + (n-1)/n N (max(beta, gamma) + beta)
 //
-// (Three times gamma, because doubling needs memory of its own for what comes, and copies.)
+// (Three times gamma, because doubling needs memory of its own for what comes, and copies. The ring
+// adds while it sends and takes. Halving stands still between two steps, which lets a link run dry
+// as well: over four nodes with 1 Gbit/s each, 16 MiB took 1.1 times the ring's time.)
 //
 // So doubling is for few bytes, the ring for many, and halving-doubling for what lies between where
 // ranks are many. A reduction up a tree and a broadcast down it is missing because it never wins:

@@ -16,7 +16,7 @@ TEST(SelectionTest, HopsDecideForFewBytesAndBytesForMany) {
     EXPECT_EQ(ChooseAllReduce(1, ranks, kUsualCost), kDoubling) << ranks;
     EXPECT_EQ(ChooseAllReduce(1024, ranks, kUsualCost), kDoubling) << ranks;
   }
-  for (const int ranks : {2, 3, 6, 7}) {
+  for (const int ranks : {2, 3, 4, 6, 7, 8, 64}) {
     EXPECT_EQ(ChooseAllReduce(256 * kMiB, ranks, kUsualCost), kRing) << ranks;
   }
 }
@@ -27,8 +27,15 @@ TEST(SelectionTest, ManyRanksHalveAndDoubleWhatLiesBetween) {
 }
 
 TEST(SelectionTest, RanksBeyondAPowerOfTwoMakeTheRingWinEarlier) {
-  EXPECT_EQ(ChooseAllReduce(8 * kMiB, 8, kUsualCost), kHalvingDoubling);
-  EXPECT_EQ(ChooseAllReduce(8 * kMiB, 9, kUsualCost), kRing);
+  EXPECT_EQ(ChooseAllReduce(kMiB, 8, kUsualCost), kHalvingDoubling);
+  EXPECT_EQ(ChooseAllReduce(kMiB, 9, kUsualCost), kRing);
+}
+
+TEST(SelectionTest, WhatIsLongToAddGoesAroundTheRing) {
+  LinkCost cost = kUsualCost;
+  cost.gamma = 0;
+  EXPECT_EQ(ChooseAllReduce(8 * kMiB, 8, cost), kHalvingDoubling);
+  EXPECT_EQ(ChooseAllReduce(8 * kMiB, 8, kUsualCost), kRing);
 }
 
 TEST(SelectionTest, AFasterLinkIsWorthMoreHopsLater) {
