@@ -17,9 +17,14 @@ namespace {
 
 // Ranks that all have a core to themselves look again for some ten microseconds before they sleep;
 // where they share cores for certain, looking only takes the core from the one that is waited for.
+// Nodes may be of one machine (virtual ones, containers), which is the first word of the host.
 int Spins(const Table& table, int rank) {
+  const auto machine = [](const Hello& hello) {
+    return absl::string_view(hello.host).substr(0, hello.host.find(' '));
+  };
+  const absl::string_view own = machine(table.ranks[rank]);
   unsigned ranks_here = 0;
-  for (const Hello& hello : table.ranks) ranks_here += hello.host == table.ranks[rank].host;
+  for (const Hello& hello : table.ranks) ranks_here += machine(hello) == own;
   return ranks_here <= std::thread::hardware_concurrency() ? 2000 : 0;
 }
 
