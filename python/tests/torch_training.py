@@ -61,9 +61,10 @@ def equals_one_process():
     assert_close(together(lr=0.1, momentum=0.9,
                           changed=lambda m: m.to(memory_format=torch.channels_last)), expected)
     assert_close(together(torch.optim.Adam, lr=0.01), alone(torch.optim.Adam, lr=0.01))
-    for a, b in zip(together(lr=0.1, distributed={"compression": hvd.Compression.fp16}),
-                    alone(lr=0.1)):
-        torch.testing.assert_close(a, b, rtol=1e-2, atol=1e-3)
+    for groups in [None, 2]:
+        compressed = {"compression": hvd.Compression.fp16, "groups": groups}
+        for a, b in zip(together(lr=0.1, distributed=compressed), alone(lr=0.1)):
+            torch.testing.assert_close(a, b, rtol=1e-2, atol=1e-3)
 
 
 def accumulates():

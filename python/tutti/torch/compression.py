@@ -32,11 +32,16 @@ class _Cast(Compressor):
     """Floating point in another type, which is also the type it is added up in."""
 
     dtype = None
+    reuses = True  # what it gave for a tensor may be given back to it: large new memory is slow
 
     @classmethod
-    def compress(cls, tensor):
-        sent = tensor.to(cls.dtype) if tensor.is_floating_point() else tensor
-        return sent, tensor.dtype
+    def compress(cls, tensor, room=None):
+        """`room`: what an earlier call gave for a tensor like this one, to be overwritten."""
+        if not tensor.is_floating_point() or tensor.dtype == cls.dtype:
+            return tensor, tensor.dtype
+        if room is None or room.shape != tensor.shape or room.device != tensor.device:
+            return tensor.to(cls.dtype), tensor.dtype
+        return room.copy_(tensor), tensor.dtype
 
     @classmethod
     def decompress(cls, tensor, ctx):

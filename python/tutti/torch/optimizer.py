@@ -26,6 +26,7 @@ class _Bucket:
         self.missing = set(parameters)  # whose gradients are not there yet
         self.handle = None
         self.contexts = None  # of the compression
+        self.rooms = [None] * len(parameters)  # what was sent last, if it can be overwritten
         self._feedback = None
 
     def feedback(self):
@@ -120,7 +121,7 @@ class _Distributed:
         if len(gradients) == 1 and gradients[0].is_sparse:
             bucket.handle = sparse_allreduce_async(gradients[0], name, self.op, self.process_set)
             return
-        packed = [self._compression.compress(gradient) for gradient in gradients]
+        packed = self._pack(bucket, gradients)
         bucket.contexts = [context for _, context in packed]
         factor = self.gradient_predivide_factor
         arguments = dict(name=name, op=self.op, prescale_factor=1 / factor,
@@ -132,6 +133,14 @@ class _Distributed:
         else:
             bucket.handle = grouped_allreduce_async_([sent for sent, _ in packed], **arguments)
 
+    def _pack(self, bucket, gradients):
+        if not getattr(self._compression, "reuses", False):
+            return [self._compression.compress(gradient) for gradient in gradients]
+        packed = [self._compression.compress(*pair) for pair in zip(gradients, bucket.rooms)]
+        bucket.rooms = [None if sent is gradient else sent
+                        for (sent, _), gradient in zip(packed, gradients)]
+        return packed
+
     def _finish(self, bucket):
         outputs = synchronize(bucket.handle)
         if isinstance(outputs, torch.Tensor):
@@ -139,6 +148,9 @@ class _Distributed:
         for place, (p, output) in enumerate(zip(bucket.parameters, outputs)):
             if output.is_sparse:
                 p.grad = output
+                continue
+            if output is bucket.rooms[place] and not p.grad.is_sparse:
+                p.grad.copy_(output)
                 continue
             output = self._compression.decompress(output, bucket.contexts[place])
             if p.grad.is_sparse:
@@ -162,6 +174,10 @@ class _Distributed:
         try:
             for bucket in self._buckets:
                 self._finish(bucket)
+        except BaseException:
+            for bucket in self._buckets:  # what failed may still be written to
+                bucket.rooms = [None] * len(bucket.parameters)
+            raise
         finally:
             self._forget()
         self._synchronized = True
