@@ -9,7 +9,7 @@
 `process_sets` the sets of ranks; `exceptions` what scripts catch. One session a process, on which
 any thread may call.
 """
-from tutti.comm import basics
+from tutti.comm import basics, devices
 from tutti.comm._library import (BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT16, INT32,
                                  INT64, UINT8, load, size_of)
 from tutti.comm.basics import (ccl_built, cross_rank, cross_size, cuda_built, ddl_built, gloo_built,

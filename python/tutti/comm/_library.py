@@ -55,7 +55,8 @@ class Request(Structure):
                 ("postscale", c_double), ("tensors", POINTER(Tensor)), ("tensor_count", c_size_t),
                 ("tensor_size", c_size_t), ("splits", POINTER(c_int64)), ("split_count", c_size_t),
                 ("allocate", ALLOCATE), ("done", DONE), ("context", c_void_p),
-                ("feedback", c_uint64), ("encoded", c_int32), ("reserved", c_int32)]
+                ("feedback", c_uint64), ("encoded", c_int32), ("device", c_int32),
+                ("ready", c_void_p)]
 
 
 class Output(Structure):
@@ -89,6 +90,7 @@ _FUNCTIONS = {
     "submit": [_SESSION, POINTER(Request), POINTER(_OPERATION)],
     "operation_poll": [_OPERATION, POINTER(c_int32)],
     "operation_wait": [_OPERATION, c_double],
+    "operation_wait_on_stream": [_OPERATION, c_void_p, c_double],
     "operation_release": [_OPERATION],
     "operation_output": [_OPERATION, c_size_t, POINTER(Output), c_size_t],
     "operation_received": [_OPERATION, POINTER(POINTER(c_int64)), POINTER(c_size_t)],
@@ -133,7 +135,9 @@ def load():
         raise ImportError(f"{library._name} has version {library.tutti_comm_version()} of tutti's "
                           f"C ABI, not {ABI_VERSION}")
     for name, arguments in _FUNCTIONS.items():
-        function = getattr(library, "tutti_comm_" + name)
+        function = getattr(library, "tutti_comm_" + name, None)
+        if function is None:
+            continue  # an older library, of the same version: its absence is told to who calls it
         function.argtypes, function.restype = arguments, c_int32
     for name, struct in _INITIALIZERS.items():
         function = getattr(library, f"tutti_comm_{name}_init")

@@ -120,17 +120,20 @@ class Request:
     tensors: of Tensor; op: of reductions; root: a rank, of a broadcast; prescale, postscale:
     factors; splits: rows to every rank of the set, of an all-to-all. encoded: ENCODE_INT8 and its
     like, in which the Sum or Average of one tensor of FLOAT32 goes between nodes; `feedback`, of
-    one outstanding operation at a time, keeps what rounding loses (None: it is lost).
+    one outstanding operation at a time, keeps what rounding loses (None: it is lost). device: the
+    CUDA device in whose memory the tensors are (None: the host's), see devices.py; of a join, the
+    one on which this rank takes part meanwhile.
     """
 
     def __init__(self, kind, name=None, tensors=(), op=Sum, root=0, prescale=1.0, postscale=1.0,
-                 process_set=0, splits=None, encoded=0, feedback=None):
+                 process_set=0, splits=None, encoded=0, feedback=None, device=None):
         request = _library.defaults(_library.Request)
         request.kind, request.op, request.root, request.process_set = kind, op, root, process_set
         request.name = None if name is None else name.encode()
         request.prescale, request.postscale = prescale, postscale
         request.encoded, self._feedback = encoded, feedback
         request.feedback = 0 if feedback is None else feedback.handle
+        request.device = 0 if device is None else device + 1
         array = (_library.Tensor * len(tensors))()
         for place, tensor in enumerate(tensors):
             shape = (ctypes.c_int64 * len(tensor.shape))(*tensor.shape)
@@ -142,13 +145,14 @@ class Request:
             request.split_count = len(splits)
         self._struct = request
 
-    def submit(self, allocate=None, done=None, keep=None):
+    def submit(self, allocate=None, done=None, keep=None, ready=None):
         """Starts it and returns its Operation at once.
 
         allocate(index, shape, bytes) gives the address of the memory of an output whose shape is
         known now (0 fails the operation); without it such outputs belong to the operation. done()
         is called when the operation is over. Both are called by a thread of the library (done also
-        by this one) and must not wait for operations. keep: what must live until it is done.
+        by this one) and must not wait for operations. keep: what must live until it is done. ready: a
+        cudaEvent_t (as a number) after which the tensors on a device are there.
 
         ValueError: there is no session, the request makes no sense, or its name is outstanding.
         HorovodInternalError: the session has failed.
@@ -164,7 +168,7 @@ class Request:
             _names.take(key)
         _outstanding[number] = entry
         copy = _library.Request.from_buffer_copy(request)
-        copy.context = number
+        copy.context, copy.ready = number, ready
         if allocate is not None:
             copy.allocate = _ALLOCATE
         if done is not None:
@@ -216,6 +220,18 @@ class Operation:
             raise self._entry.error
         if failure is not None:
             raise failure
+
+    def wait_on_stream(self, stream):
+        """On a CUDA device: until it is in its place there; what is put on `stream` (a cudaStream_t,
+        as a number) from now on runs after it. HorovodInternalError as of wait; what fails only
+        later is told by wait, and to those who submit later."""
+        library, status = load(), _library.DEADLINE_EXCEEDED
+        while status == _library.DEADLINE_EXCEEDED and not _is_done(self._handle):
+            status = library.tutti_comm_operation_wait_on_stream(self._handle, stream, _WAIT)
+        if status == _library.DEADLINE_EXCEEDED:
+            status = library.tutti_comm_operation_wait_on_stream(self._handle, stream, 0.0)
+        _names.free(self._entry.key)
+        check(status)
 
     def output(self, index=0):
         """Of tensor `index`."""

@@ -12,6 +12,7 @@ from tutti.comm._library import GroupOptions, Placement, check, defaults, load
 
 _lock = threading.RLock()
 _current = None
+on_begin = []  # what to call when there is a new session
 handle = ctypes.c_uint64()  # the current session's, or 0: to be read by code that is not Python
 
 class Session:
@@ -92,7 +93,9 @@ def begin(group, world=None):
         if path is not None:
             session.start_timeline(path, settings.flag("HOROVOD_TIMELINE_MARK_CYCLES"))
         _current, handle.value = session, session.handle
-        return session
+    for call in on_begin:
+        call(session)
+    return session
 
 
 def current():

@@ -6,8 +6,10 @@
     optimizer = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
     hvd.broadcast_parameters(model.state_dict(), root_rank=0)
 
-Tensors on the CPU are reduced where they lie. Those on a GPU go through pinned memory of the host
-and are copied while backward goes on. Any thread may call; errors are those of tutti.comm.
+Tensors on the CPU are reduced where they lie. Those on a GPU are reduced there by NCCL, on a stream
+beside the current one (device.py), or, where not all ranks have NCCL, through pinned memory of the
+host, which they are copied to while backward goes on. Any thread may call; errors are those of
+tutti.comm.
 """
 from tutti.comm import (HorovodInternalError, HostsUpdatedInterrupt, ProcessSet, add_process_set,
                         ccl_built, cross_rank, cross_size, cuda_built, ddl_built,

@@ -1,6 +1,6 @@
 """Operations on tensors: started at once, finished by synchronize().
 
-All collectives come through `start`. It picks the tensors' memory (or their stand-ins), submits
+All collectives come through `start`. What NCCL does on a GPU it hands to device.py. Else it picks the tensors' memory (or their stand-ins), submits
 them, and returns a Handle that keeps everything alive.
 """
 import collections
@@ -12,6 +12,7 @@ import torch
 
 from tutti import comm
 from tutti.comm import session
+from tutti.torch import device as gpu
 from tutti.torch import memory
 
 _PREFIX = {comm.ALL_REDUCE: "allreduce", comm.ALL_GATHER: "allgather", comm.BROADCAST: "broadcast",
@@ -132,11 +133,13 @@ def start(kind, name, inputs, outputs, process_set, finish, **request):
     ValueError: types that are not supported, or what Request.submit refuses.
     """
     types = [memory.type_of(tensor) for tensor in inputs]
+    name = _full_name(kind, name, process_set.process_set_id)
+    if outputs is not None and inputs and inputs[0].is_cuda and gpu.takes(kind, types, request):
+        return gpu.start(kind, name, inputs, outputs, process_set, finish, types, **request)
     out = _Outputs(inputs, outputs)
     sources = [_source(tensor, target) for tensor, target in zip(inputs, out.targets)]
     elements = [memory.element(*pair) for pair in zip(sources, out.targets, types)]
-    made = comm.Request(kind, _full_name(kind, name, process_set.process_set_id), elements,
-                        process_set=process_set.process_set_id, **request)
+    made = comm.Request(kind, name, elements, process_set=process_set.process_set_id, **request)
 
     def submit():
         return made.submit(None if outputs is not None else out.allocate, keep=(sources, out))
@@ -173,9 +176,9 @@ def synchronize(handle):
 
 def join(device=-1):
     """This rank has no more data: waits until all ranks have joined, and until then takes part in
-    their all-reduces with values that change nothing. The rank that joined last."""
-    del device  # Horovod's: where it makes its zeros
-    operation = comm.submit(comm.JOIN)
+    their all-reduces with values that change nothing, on GPU `device` if those are on GPUs (-1: the
+    current one). The rank that joined last."""
+    operation = comm.submit(comm.JOIN, device=gpu.of_join(device))
     operation.wait()
     _joins[session.current().handle] += 1
     return operation.value()

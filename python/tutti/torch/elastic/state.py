@@ -6,6 +6,7 @@ import torch
 
 from tutti import comm
 from tutti.comm.elastic import ObjectState
+from tutti.torch import device
 from tutti.torch.elastic.sampler import ElasticSampler
 from tutti.torch.functions import broadcast_object, broadcast_optimizer_state, broadcast_parameters
 
@@ -88,6 +89,7 @@ class TorchState(ObjectState):
             **{name: value for name, value in values.items() if name not in self._handlers})
 
     def save(self):
+        device.settle()  # what is kept was reduced with all ranks there
         for handler in self._handlers.values():
             handler.save()
         super().save()

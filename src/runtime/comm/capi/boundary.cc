@@ -27,7 +27,7 @@ static_assert(EndsWith(&tutti_comm_group_options::members,
                        offsetof(tutti_comm_group_options, members)));
 static_assert(EndsWith(&tutti_comm_session_options::on_stall_context,
                        offsetof(tutti_comm_session_options, on_stall_context)));
-static_assert(EndsWith(&tutti_comm_request::reserved, offsetof(tutti_comm_request, reserved)));
+static_assert(EndsWith(&tutti_comm_request::ready, offsetof(tutti_comm_request, ready)));
 static_assert(EndsWith(&tutti_comm_tensor::type, offsetof(tutti_comm_tensor, type)));
 static_assert(EndsWith(&tutti_comm_output::reserved, offsetof(tutti_comm_output, reserved)));
 static_assert(EndsWith(&tutti_comm_placement::homogeneous,

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "runtime/comm/capi/boundary.h"
+#include "runtime/comm/collective/nccl/cuda_driver.h"
 #include "runtime/comm/collective/nccl/nccl_library.h"
 #ifdef TUTTI_HAS_UCX
 #include "runtime/comm/transport/ucx_library.h"
@@ -27,6 +28,7 @@ int tutti_comm_built_with(const char* what) {
   bool has = false;
   tutti::comm::capi::Guard([&] {
     if (std::strcmp(what, "ucx") == 0) has = HasUcx();
+    if (std::strcmp(what, "cuda") == 0) has = tutti::comm::CudaDriver::Load().ok();
     if (std::strcmp(what, "nccl") == 0) has = tutti::comm::NcclLibrary::Load().ok();
     return absl::OkStatus();
   });

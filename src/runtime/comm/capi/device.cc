@@ -53,7 +53,7 @@ tutti_comm_status tutti_comm_device_reduce_scatter(tutti_comm_group group, const
 tutti_comm_status tutti_comm_device_broadcast(tutti_comm_group group, void* data, size_t bytes,
                                               int32_t root, void* stream, double timeout) {
   return OnDevice(group, timeout, [&](NcclGroup& nccl, auto deadline) {
-    return nccl.Broadcast(data, bytes, root, stream, deadline);
+    return nccl.Broadcast(data, data, bytes, root, stream, deadline);
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/comm/capi/boundary.h"
+#include "runtime/comm/collective/nccl/device_stream.h"
 #include "runtime/comm/negotiation/negotiation.h"
 
 namespace tutti::comm::capi {
@@ -82,6 +83,16 @@ absl::Status AddWire(const tutti_comm_request& c, Submission& submission) {
   return absl::OkStatus();
 }
 
+// On which GPU it is.
+absl::Status AddDevice(const tutti_comm_request& c, Submission& submission) {
+  if (c.device < 0)
+    return absl::InvalidArgumentError(absl::StrCat("there is no GPU ", c.device - 1));
+  submission.device = c.device - 1;
+  submission.ready = c.ready;
+  submission.request.device = c.device > 0 && submission.request.kind != Kind::kJoin;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Submission> FromC(const tutti_comm_request& c, const Negotiation& negotiation) {
   static_assert(static_cast<int>(Kind::kJoin) == TUTTI_COMM_JOIN &&
                 static_cast<int>(Kind::kAllToAll) == TUTTI_COMM_ALL_TO_ALL);
@@ -102,6 +113,7 @@ absl::StatusOr<Submission> FromC(const tutti_comm_request& c, const Negotiation&
   }
   TUTTI_RETURN_IF_ERROR(AddTensors(c, submission));
   TUTTI_RETURN_IF_ERROR(AddWire(c, submission));
+  TUTTI_RETURN_IF_ERROR(AddDevice(c, submission));
   if (request.kind == Kind::kAllToAll) {
     TUTTI_RETURN_IF_ERROR(AddSplits(c, negotiation, submission));
   }
@@ -173,6 +185,15 @@ tutti_comm_status tutti_comm_operation_wait(tutti_comm_operation operation, doub
   return Guard([&]() -> absl::Status {
     TUTTI_ASSIGN_OR_RETURN(const auto waited, Find(operation));
     return waited->Wait(After(timeout));
+  });
+}
+
+tutti_comm_status tutti_comm_operation_wait_on_stream(tutti_comm_operation operation, void* stream,
+                                                      double timeout) {
+  return Guard([&]() -> absl::Status {
+    TUTTI_ASSIGN_OR_RETURN(const auto waited, Find(operation));
+    TUTTI_ASSIGN_OR_RETURN(const auto mark, waited->WaitIssued(After(timeout)));
+    return mark == nullptr ? absl::OkStatus() : mark->Before(stream);
   });
 }
 

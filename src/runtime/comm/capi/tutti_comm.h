@@ -48,7 +48,8 @@ extern "C" {
 
 /* The library's TUTTI_COMM_ABI_VERSION: compare it with the header's. */
 uint32_t tutti_comm_version(void);
-/* Whether the library can do this here: "shm", "tcp", "tls", "ucx", "nccl". Else, and for what it
+/* Whether the library can do this here: "shm", "tcp", "tls", "ucx", "nccl", "cuda" (both of which a
+ * session on GPUs needs). Else, and for what it
  * does not know: 0. */
 int tutti_comm_built_with(const char* what);
 
@@ -363,7 +364,14 @@ typedef struct {
    * outstanding operation at a time. */
   tutti_comm_feedback feedback;
   int32_t encoded;
-  int32_t reserved;
+  /* 0: the tensors are in the host's memory. Else 1 + the number of the CUDA device in whose memory
+   * they are, which is one for all of a rank's requests: all-reduces (not of int16, not encoded, no
+   * Adasum) and broadcasts, on all ranks in such memory; of a join, the device on which this rank
+   * takes part until all have joined. NCCL runs them on a stream of the library's. Factors are only
+   * compared: the caller multiplies. */
+  int32_t device;
+  void* ready; /* with a device: a cudaEvent_t after which the inputs are there, which lives until
+                  the operation is done; null: they are there */
 } tutti_comm_request;
 
 /* Zero but for factors of 1. */
@@ -381,6 +389,13 @@ tutti_comm_status tutti_comm_operation_poll(tutti_comm_operation operation, int3
 /* The operation's own status; TUTTI_COMM_DEADLINE_EXCEEDED (and it goes on) if it is not done by
  * then: poll tells them apart. */
 tutti_comm_status tutti_comm_operation_wait(tutti_comm_operation operation, double timeout);
+/* Of an operation on a CUDA device: until its work is in its place on the GPU; what is put on
+ * `stream` (a cudaStream_t) afterwards runs when it is done. So the host does not wait for the GPU.
+ * An error that comes later is the operation's own (tutti_comm_operation_wait), and that of what is
+ * submitted later: ask before what was computed is to be kept. Of others it is
+ * tutti_comm_operation_wait. */
+tutti_comm_status tutti_comm_operation_wait_on_stream(tutti_comm_operation operation, void* stream,
+                                                      double timeout);
 /* Closes the handle. One that is not done goes on with the memory it was given; outputs that
  * belong to the operation are freed. */
 tutti_comm_status tutti_comm_operation_release(tutti_comm_operation operation);

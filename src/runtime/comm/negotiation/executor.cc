@@ -1,6 +1,7 @@
 #include "runtime/comm/negotiation/executor.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <new>
 #include <numeric>
@@ -27,7 +28,11 @@ absl::Status ErrorOf(const End& end) {
 
 Executor::Executor(std::shared_ptr<Communicator> world, absl::Duration timeout,
                    TimelineSlot* timeline, Events events)
-    : rank_(world->rank()), timeout_(timeout), timeline_(timeline), events_(std::move(events)) {
+    : rank_(world->rank()),
+      timeout_(timeout),
+      timeline_(timeline),
+      events_(std::move(events)),
+      device_(timeline) {
   auto team = std::make_unique<Team>();
   team->ranks.resize(world->size());
   std::iota(team->ranks.begin(), team->ranks.end(), 0);
@@ -107,13 +112,31 @@ std::optional<std::pair<std::string, absl::Duration>> Executor::Running() const 
   return std::pair(running_name_, running_since_);
 }
 
+absl::Status Executor::UseDevice(int device) { return device_.Use(device); }
+
+// Until there is a job; nullopt: there will be none. Meanwhile it watches what is on a GPU.
+std::optional<Executor::Job> Executor::Next(std::unique_lock<std::mutex>& lock) {
+  constexpr auto kGlance = std::chrono::microseconds(500);
+  while (device_.busy() && queue_.empty()) {
+    running_ = true;
+    changed_.wait_for(lock, kGlance, [this] { return !queue_.empty(); });
+    lock.unlock();
+    WatchDevice();
+    lock.lock();
+    running_ = device_.busy();
+    changed_.notify_all();
+  }
+  changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+  if (queue_.empty()) return std::nullopt;
+  Job job = std::move(queue_.front());
+  queue_.pop_front();
+  return job;
+}
+
 void Executor::Loop() {
   std::unique_lock<std::mutex> lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-    if (queue_.empty()) return;
-    Job job = std::move(queue_.front());
-    queue_.pop_front();
+  while (auto next = Next(lock)) {
+    Job& job = *next;
     running_ = true;
     for (const auto& task : job.tasks) {
       if (task == nullptr) continue;
@@ -123,8 +146,9 @@ void Executor::Loop() {
     }
     lock.unlock();
     Execute(job);
+    if (device_.busy()) WatchDevice();
     lock.lock();
-    running_ = false;
+    running_ = device_.busy();
     ++executed_;
     changed_.notify_all();
     lock.unlock();
@@ -201,13 +225,34 @@ absl::Status Executor::Run(Job& job) {
   if (request.kind == Kind::kJoin) return absl::OkStatus();
   if (request.kind == Kind::kAddSet) return AddSet(job);
   if (request.kind == Kind::kRemoveSet) return RemoveSet(request.root);
+  if (request.device) return RunOnDevice(job, **team);
   const auto timeline = timeline_->get();
   const absl::Status status =
       RunResponse(**team, job.response, job.tasks, timeline.get(), base::Deadline::After(timeout_));
   return status.ok() ? status : Judge(status, **team);
 }
 
+// The operations are done when the GPU is: WatchDevice ends them.
+absl::Status Executor::RunOnDevice(Job& job, Team& team) {
+  const absl::Status status =
+      device_.Issue(team, job.response, job.tasks, base::Deadline::After(timeout_));
+  if (status.ok() || !team.device_fault.ok()) return status;
+  return Judge(status, team);
+}
+
+void Executor::WatchDevice() {
+  device_.Look([this](const absl::Status& error, const Team& team) { return Judge(error, team); });
+}
+
+void Executor::AwaitDevice() {
+  while (device_.busy()) {
+    WatchDevice();
+    std::this_thread::yield();
+  }
+}
+
 absl::Status Executor::RemoveSet(int set) {
+  AwaitDevice();  // it may be on what goes
   std::unique_ptr<Team> removed;
   {
     const std::lock_guard<std::mutex> lock(mutex_);

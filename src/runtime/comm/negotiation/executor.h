@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime/comm/communicator.h"
+#include "runtime/comm/negotiation/device_work.h"
 #include "runtime/comm/negotiation/message.h"
 #include "runtime/comm/negotiation/runner.h"
 #include "runtime/comm/negotiation/stall_inspector.h"
@@ -51,6 +52,8 @@ class Executor {
   // Ends the thread, then leaves the subgroups. The world (null if it was given already).
   std::shared_ptr<Communicator> Leave();
 
+  // Which GPU is this rank's: one for all (kHost: none is meant). InvalidArgument for another.
+  absl::Status UseDevice(int device);
   uint64_t executed() const;
   bool busy() const;
   std::vector<int> ProcessSets() const;
@@ -62,12 +65,16 @@ class Executor {
 
  private:
   void Loop();
+  std::optional<Job> Next(std::unique_lock<std::mutex>& lock);
   void Execute(Job& job);
+  void WatchDevice();
+  void AwaitDevice();
   absl::Status RunGuarded(Job& job);
   absl::Status Run(Job& job);
   absl::StatusOr<Team*> TeamOf(const Job& job) const;
   absl::Status AddSet(const Job& job);
   absl::Status RemoveSet(int set);
+  absl::Status RunOnDevice(Job& job, Team& team);
   absl::Status Abandon(const absl::Status& error);
   absl::Status Disbelieve(absl::string_view fault);
   absl::Status Judge(absl::Status error, const Team& team);
@@ -82,7 +89,8 @@ class Executor {
   std::condition_variable changed_;
   std::map<int, std::unique_ptr<Team>> teams_;  // the teams themselves are the thread's
   std::deque<Job> queue_;
-  bool running_ = false;  // a job
+  DeviceWork device_;     // the thread's
+  bool running_ = false;  // a job, or what is on a GPU
   std::string running_name_;
   absl::Duration running_since_;
   uint64_t executed_ = 0;

@@ -55,6 +55,7 @@ void Describe(Codec& codec, Request& request) {
   codec.Real(request.prescale);
   codec.Real(request.postscale);
   codec.Choice(request.wire, Wire::kInt8);
+  codec.Flag(request.device);
   codec.List(request.parts, [&](Part& part) {
     codec.Choice(part.type, DataType::kBool);
     Rows(codec, part.shape);

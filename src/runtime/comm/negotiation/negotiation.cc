@@ -39,6 +39,9 @@ absl::Status CheckMemory(const Submission& submission) {
     }
     TUTTI_RETURN_IF_ERROR(
         Expect(submission.inputs[i] != nullptr || Bytes(part) == 0, "no input memory"));
+    if (!request.device || Bytes(part) == 0) continue;
+    TUTTI_RETURN_IF_ERROR(Expect(!submission.outputs.empty() && submission.outputs[i] != nullptr,
+                                 "no output memory on the GPU"));
   }
   return absl::OkStatus();
 }
@@ -83,6 +86,8 @@ absl::Status Engine::CheckSubmission(const Submission& submission) const {
              "an all-to-all is of one tensor"));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<int> ranks, executor_->RanksOf(submission.request.set));
   TUTTI_RETURN_IF_ERROR(CheckFor(ranks, rank_, submission));
+  const absl::Status used = executor_->UseDevice(submission.device);
+  if (submission.request.kind != Kind::kJoin) TUTTI_RETURN_IF_ERROR(used);
   return Expect(MessageBytes(submission.request) <= kLongestAnnouncement,
                 "the group has too many tensors with too many dimensions");
 }

@@ -26,6 +26,22 @@ absl::Status Operation::Wait(base::Deadline deadline) {
   return Fresh(status_);
 }
 
+absl::StatusOr<std::shared_ptr<const DeviceMark>> Operation::WaitIssued(base::Deadline deadline) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (!changed_.wait_until(lock, deadline.time_point(),
+                           [this] { return done_ || mark_ != nullptr; })) {
+    return absl::DeadlineExceededError("the operation is still in progress");
+  }
+  if (done_ && !status_.ok()) return Fresh(status_);
+  return mark_;
+}
+
+void Operation::Issue(std::shared_ptr<const DeviceMark> mark) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  mark_ = std::move(mark);
+  changed_.notify_all();
+}
+
 bool Operation::Done() {
   const std::lock_guard<std::mutex> lock(mutex_);
   return done_;

@@ -70,6 +70,18 @@ absl::Status CheckWire(const Request& request) {
       "only the sum or mean of one tensor of float32 can be sent in fewer bits");
 }
 
+absl::Status CheckDevice(const Request& request) {
+  if (!request.device) return absl::OkStatus();
+  const bool reduces = request.kind == Kind::kAllReduce && request.op != ReduceOp::kAdasum &&
+                       request.wire == Wire::kPlain;
+  const bool has_shorts = std::any_of(request.parts.begin(), request.parts.end(),
+                                      [](const Part& p) { return p.type == DataType::kInt16; });
+  if (request.kind == Kind::kBroadcast || (reduces && !has_shorts)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "in memory of GPUs there are all-reduces (not of int16, not encoded, not Adasum) and "
+      "broadcasts");
+}
+
 }  // namespace
 
 const char* NameOf(Kind kind) {
@@ -118,6 +130,7 @@ std::string Request::Describe() const {
   if (prescale != 1) absl::StrAppend(&text, ", scaled by ", prescale, " before");
   if (postscale != 1) absl::StrAppend(&text, ", scaled by ", postscale, " after");
   if (wire != Wire::kPlain) absl::StrAppend(&text, ", sent as ", NameOf(wire));
+  if (device) absl::StrAppend(&text, ", on GPUs");
   return text;
 }
 
@@ -156,7 +169,8 @@ bool IsFusable(const Request& request) {
 
 bool FuseTogether(const Request& a, const Request& b) {
   return a.kind == b.kind && a.set == b.set && a.op == b.op && a.root == b.root &&
-         a.prescale == b.prescale && a.postscale == b.postscale && IsFusable(a);
+         a.prescale == b.prescale && a.postscale == b.postscale && a.device == b.device &&
+         IsFusable(a);
 }
 
 absl::Status Check(const Request& request) {
@@ -179,6 +193,7 @@ absl::Status Check(const Request& request) {
     return absl::InvalidArgumentError("a join has one name");
   }
   TUTTI_RETURN_IF_ERROR(CheckWire(request));
+  TUTTI_RETURN_IF_ERROR(CheckDevice(request));
   return Reduces(request.kind) ? CheckOperation(request) : absl::OkStatus();
 }
 

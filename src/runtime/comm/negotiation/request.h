@@ -50,6 +50,7 @@ struct Request {
   double prescale = 1;
   double postscale = 1;
   Wire wire = Wire::kPlain;  // else kAllReduce, the sum or mean of one part of fp32
+  bool device = false;       // its tensors are in memory of GPUs, on all ranks
   std::vector<Part> parts;
   std::vector<int> ranks;  // kAddSet: of the world, ascending
   bool operator==(const Request&) const = default;
@@ -81,7 +82,8 @@ bool FuseTogether(const Request& a, const Request& b);
 
 // What makes no sense by itself: names that are too long, negative dimensions, more bytes than
 // there are, a mean of bools, Adasum of integers, nothing to gather, process sets that are changed
-// from within one, a join by another name than every join's, what cannot be encoded.
+// from within one, a join by another name than every join's, what cannot be encoded or is not done
+// on GPUs.
 absl::Status Check(const Request& request);
 
 }  // namespace tutti::comm

@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "base/deadline.h"
 #include "runtime/comm/collective/compression.h"
+#include "runtime/comm/collective/nccl/nccl_group.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/negotiation/message.h"
 #include "runtime/comm/negotiation/operation.h"
@@ -23,6 +24,8 @@
 #include "runtime/comm/shared_buffer.h"
 
 namespace tutti::comm {
+
+inline constexpr int kHost = -1;
 
 // What a rank brings to a tensor: its request, and the memory. Owned by its owner until the
 // operation is done; inputs and outputs have one pointer a part.
@@ -33,6 +36,12 @@ struct Submission {
   std::vector<void*> outputs;  // null (or none): `allocate` gives it, or else the operation owns it
   Allocate allocate;           // may be null
   std::vector<int64_t> splits;  // kAllToAll: rows to every rank of the set
+  // Of what is in memory of a GPU (request.device): which one, and the event of the caller's after
+  // which the inputs are there, a cudaEvent_t, or null; it lives until the operation is done. A
+  // join's is the GPU on which this rank takes part meanwhile. Factors are for the caller to
+  // multiply by.
+  int device = kHost;
+  void* ready = nullptr;
   // Of what is encoded on its way: what rounding has lost so far. Of one outstanding operation at a
   // time. Null: it is lost.
   std::shared_ptr<ErrorFeedback> feedback;
@@ -62,6 +71,8 @@ struct Team {
   std::shared_ptr<Communicator> group;  // null where this rank is not in it
   Scratch scratch;
   std::array<std::unique_ptr<CompressedAllReduce>, 3> encoded;  // by encoding, made when needed
+  std::unique_ptr<NcclGroup> device;  // the same ranks, on GPUs; made when needed
+  absl::Status device_fault;          // why there is none, for all alike
 };
 
 // `tasks[i]` belongs to units[i], and is null where this rank has joined (check_response.h). Ends

@@ -68,6 +68,8 @@ struct Functions {
                           Comm comm, Stream stream);
   Result (*Send)(const void* data, size_t count, Type type, int peer, Comm comm, Stream stream);
   Result (*Recv)(void* data, size_t count, Type type, int peer, Comm comm, Stream stream);
+  Result (*GroupStart)();  // this thread's calls until GroupEnd are one
+  Result (*GroupEnd)();
 };
 
 }  // namespace tutti::comm::nccl

@@ -90,6 +90,8 @@ TEST_F(NcclAbiTest, FunctionsTakeAsManyParameters) {
   EXPECT_EQ(Parameters("ncclReduceScatter"), 7);
   EXPECT_EQ(Parameters("ncclSend"), 6);
   EXPECT_EQ(Parameters("ncclRecv"), 6);
+  EXPECT_EQ(Parameters("ncclGroupStart"), 1);  // none: "()" counts as one
+  EXPECT_EQ(Parameters("ncclGroupEnd"), 1);
 }
 
 }  // namespace

@@ -140,26 +140,32 @@ absl::Status NcclGroup::Settle(nccl::Result result, const char* what, base::Dead
   });
 }
 
+absl::Status NcclGroup::LookOnce(const char* what, base::Deadline deadline,
+                                 const std::function<bool()>& done) {
+  // The membership first: it names the rank for what NCCL only sees as a broken connection. A
+  // rank that left in good order may have done its part: then what is missing comes at once.
+  Control* const control = group_.control();
+  const absl::Status alive = control == nullptr ? absl::OkStatus() : control->Check();
+  if (!alive.ok()) return ComesWithin(done, kGrace) ? absl::OkStatus() : Fail(alive);
+  nccl::Result error = nccl::kSuccess;
+  const nccl::Result asked = library_->call().CommGetAsyncError(comm_, &error);
+  const absl::Status status = library_->ToStatus(asked == nccl::kSuccess ? error : asked, what);
+  if (!status.ok()) {
+    const absl::Status cause =
+        control == nullptr ? absl::OkStatus() : control->CheckWithin(control->peer_timeout());
+    return Fail(cause.ok() ? status : cause);
+  }
+  if (deadline.Expired()) {
+    return Fail(absl::DeadlineExceededError(
+        absl::StrCat("NCCL did not ", what, " in time, and all ranks are in touch")));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status NcclGroup::Watch(const char* what, base::Deadline deadline,
                               const std::function<bool()>& done) {
   for (int looks = 0; !done(); ++looks) {
-    // The membership first: it names the rank for what NCCL only sees as a broken connection. A
-    // rank that left in good order may have done its part: then what is missing comes at once.
-    Control* const control = group_.control();
-    const absl::Status alive = control == nullptr ? absl::OkStatus() : control->Check();
-    if (!alive.ok()) return ComesWithin(done, kGrace) ? absl::OkStatus() : Fail(alive);
-    nccl::Result error = nccl::kSuccess;
-    const nccl::Result asked = library_->call().CommGetAsyncError(comm_, &error);
-    const absl::Status status = library_->ToStatus(asked == nccl::kSuccess ? error : asked, what);
-    if (!status.ok()) {
-      const absl::Status cause =
-          control == nullptr ? absl::OkStatus() : control->CheckWithin(control->peer_timeout());
-      return Fail(cause.ok() ? status : cause);
-    }
-    if (deadline.Expired()) {
-      return Fail(absl::DeadlineExceededError(
-          absl::StrCat("NCCL did not ", what, " in time, and all ranks are in touch")));
-    }
+    TUTTI_RETURN_IF_ERROR(LookOnce(what, deadline, done));
     Pause(looks);
   }
   return absl::OkStatus();
@@ -168,6 +174,21 @@ absl::Status NcclGroup::Watch(const char* what, base::Deadline deadline,
 absl::Status NcclGroup::Await(const std::function<bool()>& done, base::Deadline deadline) {
   if (comm_ == nullptr) return status_;
   return Watch("finish", deadline, done);
+}
+
+absl::Status NcclGroup::Look(const std::function<bool()>& done, base::Deadline deadline) {
+  if (comm_ == nullptr) return status_;
+  return done() ? absl::OkStatus() : LookOnce("finish", deadline, done);
+}
+
+absl::Status NcclGroup::Together(const std::function<absl::Status()>& calls,
+                                 base::Deadline deadline) {
+  if (comm_ == nullptr) return status_;
+  TUTTI_RETURN_IF_ERROR(library_->ToStatus(library_->call().GroupStart(), "begin a group"));
+  const absl::Status called = calls();
+  const nccl::Result ended = library_->call().GroupEnd();
+  if (!called.ok() || comm_ == nullptr) return called.ok() ? status_ : called;
+  return Settle(ended, "run a group", deadline);
 }
 
 // The mean of one rank is its sum. NCCL 2.28 leaves the last elements of some lengths out of it
@@ -195,10 +216,10 @@ absl::Status NcclGroup::ReduceScatter(const void* input, void* output, size_t co
       "reduce-scatter", deadline);
 }
 
-absl::Status NcclGroup::Broadcast(void* data, size_t bytes, int root, nccl::Stream stream,
-                                  base::Deadline deadline) {
+absl::Status NcclGroup::Broadcast(const void* input, void* output, size_t bytes, int root,
+                                  nccl::Stream stream, base::Deadline deadline) {
   if (comm_ == nullptr) return status_;
-  return Settle(library_->call().Broadcast(data, data, bytes, nccl::kInt8, root, comm_, stream),
+  return Settle(library_->call().Broadcast(input, output, bytes, nccl::kInt8, root, comm_, stream),
                 "broadcast", deadline);
 }
 

@@ -45,8 +45,11 @@ class NcclGroup {
   // `input` has size * count elements, `output` gets this rank's `count`.
   absl::Status ReduceScatter(const void* input, void* output, size_t count, DataType type,
                              ReduceOp op, nccl::Stream stream, base::Deadline deadline);
-  absl::Status Broadcast(void* data, size_t bytes, int root, nccl::Stream stream,
-                         base::Deadline deadline);
+  // `input` is read on the root alone, and may be `output`.
+  absl::Status Broadcast(const void* input, void* output, size_t bytes, int root,
+                         nccl::Stream stream, base::Deadline deadline);
+  // What `calls` asks of this group, as one: NCCL runs them in one kernel where it can.
+  absl::Status Together(const std::function<absl::Status()>& calls, base::Deadline deadline);
   absl::Status AllGather(const void* input, size_t bytes, void* output, nccl::Stream stream,
                          base::Deadline deadline);
   absl::Status Send(const void* data, size_t bytes, int to, nccl::Stream stream,
@@ -57,6 +60,9 @@ class NcclGroup {
   // Until done() says so. The error of the group, or DeadlineExceeded, after which the work on the
   // stream has been aborted.
   absl::Status Await(const std::function<bool()>& done, base::Deadline deadline);
+  // One look of Await's, for who has other things to do meanwhile: the error that ends the group,
+  // of which the work on the stream is then over, if `done` does not come true.
+  absl::Status Look(const std::function<bool()>& done, base::Deadline deadline);
 
  private:
   NcclGroup(Communicator& group, std::shared_ptr<const NcclLibrary> library);
@@ -65,6 +71,8 @@ class NcclGroup {
   // Follows a call until NCCL has taken it.
   absl::Status Settle(nccl::Result result, const char* what, base::Deadline deadline);
   absl::Status Watch(const char* what, base::Deadline deadline, const std::function<bool()>& done);
+  absl::Status LookOnce(const char* what, base::Deadline deadline,
+                        const std::function<bool()>& done);
   absl::Status Fail(absl::Status error);
 
   Communicator& group_;

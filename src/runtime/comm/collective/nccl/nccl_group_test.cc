@@ -62,7 +62,7 @@ TEST_F(NcclGroupTest, ReducesScattersGathersAndBroadcasts) {
     one.assign(2, mine);
     EXPECT_TRUE(nccl.AllGather(one.data(), 8, all.data(), nullptr, Soon()).ok());
     EXPECT_EQ(all, (std::vector<float>{1, 1, 2, 2, 3, 3}));
-    EXPECT_TRUE(nccl.Broadcast(one.data(), 8, 2, nullptr, Soon()).ok());
+    EXPECT_TRUE(nccl.Broadcast(one.data(), one.data(), 8, 2, nullptr, Soon()).ok());
     EXPECT_EQ(one, std::vector<float>(2, 3.0f));
     EXPECT_TRUE(nccl.Await([] { return true; }, Soon()).ok());
   });

@@ -71,6 +71,8 @@ absl::StatusOr<nccl::Functions> Resolve(void* library) {
   symbols.Find(f.ReduceScatter, "ncclReduceScatter");
   symbols.Find(f.Send, "ncclSend");
   symbols.Find(f.Recv, "ncclRecv");
+  symbols.Find(f.GroupStart, "ncclGroupStart");
+  symbols.Find(f.GroupEnd, "ncclGroupEnd");
   if (!symbols.missing().empty()) return NotThere(absl::StrCat("it has no ", symbols.missing()));
   return f;
 }
