@@ -1,33 +1,23 @@
-"""The op of ops/collective.cc: compiled once for an installed TensorFlow, kept in a cache folder.
-
-The compiler runs when a graph first needs the op (some 20 seconds, once a machine), or before:
-
-    python -c 'from tutti.tensorflow import custom_op; print(custom_op.build())'
+"""The op of ops/collective.cc: of the package, where pip found TensorFlow when it installed tutti;
+else compiled for the installed TensorFlow and kept in a cache folder, when a graph first needs it
+(some 20 seconds, once a machine) or before, by the command tutti-build-ops.
 
 Where there is no compiler, or TUTTI_TENSORFLOW_OP=0 is set, graphs have nodes of Python instead
 (nodes.py), which do the same, slower. Ranks may differ in that.
 """
 import ctypes
-import fcntl
 import functools
-import hashlib
 import os
 import pathlib
-import shutil
-import subprocess
 import sys
-import tempfile
 
 import tensorflow as tf
 
 from tutti.comm import _library, session
+from tutti.tensorflow.ops import build as _ops
+from tutti.tensorflow.ops.build import NotBuilt
 
-_SOURCE = pathlib.Path(__file__).with_name("ops") / "collective.cc"
 _HERE = pathlib.Path(__file__).resolve()
-
-
-class NotBuilt(RuntimeError):
-    """Why the op cannot be had."""
 
 
 def _header_folder():
@@ -36,23 +26,9 @@ def _header_folder():
     folders = [_HERE.parents[1] / "include", _HERE.parents[3] / "src/runtime/comm/capi",
                library.parent, library.parents[1] / "include", pathlib.Path("/usr/include")]
     for folder in folders:
-        if (folder / "tutti_comm.h").exists():
+        if (folder / _ops.HEADER).exists():
             return folder
-    raise NotBuilt("tutti_comm.h was not found in " + ", ".join(map(str, folders)))
-
-
-def _compiler():
-    compiler = shutil.which(os.environ.get("CXX") or "g++") or shutil.which("c++")
-    if compiler is None:
-        raise NotBuilt("there is no C++ compiler (g++)")
-    return compiler
-
-
-def _command(header_folder):
-    """Without what is read and written."""
-    flags = tf.sysconfig.get_compile_flags() + tf.sysconfig.get_link_flags()
-    return [_compiler(), "-shared", "-fPIC", "-O2", "-fvisibility=hidden", "-w", "-std=c++17",
-            f"-I{header_folder}", *flags]
+    raise NotBuilt(f"{_ops.HEADER} was not found in " + ", ".join(map(str, folders)))
 
 
 def _cache_folder():
@@ -63,42 +39,20 @@ def _cache_folder():
     return pathlib.Path(root)
 
 
-def _compile(command, path):
-    """Into a file that is there whole or not at all."""
-    with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-        output = pathlib.Path(scratch) / path.name
-        flags = [flag for flag in command if not flag.startswith(("-l", "-L", "-Wl"))]
-        libraries = [flag for flag in command if flag.startswith(("-l", "-L", "-Wl"))]
-        result = subprocess.run([*flags, "-o", output, _SOURCE, *libraries],
-                                stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        if result.returncode != 0:
-            raise NotBuilt(f"{command[0]} failed: {result.stderr[:2000]}")
-        os.replace(output, path)
-
-
 def build():
-    """The path of the compiled op; compiles it if that was not done for this source, TensorFlow
-    and compiler. One process of the machine compiles, the others wait. NotBuilt says why not."""
-    header_folder = _header_folder()
-    command = _command(header_folder)
-    key = hashlib.sha256()
-    key.update(_SOURCE.read_bytes())
-    key.update((header_folder / "tutti_comm.h").read_bytes())
-    key.update("\0".join([tf.__version__, *command]).encode())
-    name = f"tensorflow-{tf.__version__}-{key.hexdigest()[:16]}"
+    """The path of the compiled op: the package's, if that is for this TensorFlow; else the cache's,
+    where it is compiled if it is not there. NotBuilt says why not."""
+    headers = _header_folder()
+    installed = _ops.SOURCE.with_name(_ops.name_of(tf, headers))
+    return installed if installed.exists() else _ops.build(tf, headers, _cache_folder())
+
+
+def main():
+    """The command tutti-build-ops."""
     try:
-        folder = _cache_folder()
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{name}.so"
-        with open(folder / f"{name}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not path.exists():
-                print(f"tutti: compiling its op for TensorFlow {tf.__version__} (once a machine) "
-                      f"to {path}", file=sys.stderr, flush=True)
-                _compile(command, path)
-    except OSError as error:
-        raise NotBuilt(f"{error}") from error
-    return path
+        print(build())
+    except NotBuilt as error:
+        sys.exit(f"tutti-build-ops: {error}")
 
 
 class _Functions(ctypes.Structure):
