@@ -1,13 +1,14 @@
-# tutti_room(NAME [SEPARATE] [DEPS target…] [TEST_DEPS target…] [PCH target] [TEST_PROCESSES n])
+# tutti_room(NAME [SEPARATE] [TESTS_AS_ONE] [DEPS target…] [TEST_DEPS target…] [PCH target] [TEST_PROCESSES n])
 #
 # A folder under src/ is a room: the library target tutti_NAME made of every .cc below the folder,
 # the test program tutti_NAME_test made of every *_test.cc, and one fuzz program per *_fuzz.cc.
 # Files that other rooms' tests need (fakes) are named *_fake.cc and are part of the library.
 # PCH names a target whose precompiled header this room reuses; without it, library and tests take
-# the plain ones of cmake/precompiled.cmake. SEPARATE: every file is compiled by itself. TEST_PROCESSES: how many share the room's tests and run
-# at once, where tests mostly wait.
+# the plain ones of cmake/precompiled.cmake. SEPARATE: every source is compiled by itself.
+# TESTS_AS_ONE: tests are not: several are compiled as one. TEST_PROCESSES: how many share the room's
+# tests and run at once, where tests mostly wait.
 function(tutti_room name)
-  cmake_parse_arguments(ARG "SEPARATE" "PCH;TEST_PROCESSES" "DEPS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "SEPARATE;TESTS_AS_ONE" "PCH;TEST_PROCESSES" "DEPS;TEST_DEPS" ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(sources ${all})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|benchmark)\\.cc$")
@@ -27,9 +28,7 @@ function(tutti_room name)
   endif()
   target_precompile_headers(${target} REUSE_FROM ${ARG_PCH})
   if(NOT ARG_SEPARATE)
-    # Even precompiled, headers cost more than a file's own code: several files are compiled as one,
-    # so the names that a room's files keep to themselves differ.
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    tutti_several_as_one(${target})
   endif()
 
   if(TUTTI_TESTS AND tests)
@@ -37,6 +36,9 @@ function(tutti_room name)
     target_link_libraries(${target}_test PRIVATE ${target} ${ARG_TEST_DEPS} GTest::gmock
                           GTest::gtest_main)
     tutti_reuse_pch(${target}_test ${test_pch})
+    if(ARG_TESTS_AS_ONE)
+      tutti_several_as_one(${target}_test)
+    endif()
     if(test_pch STREQUAL tutti_test_pch)
       target_compile_options(${target}_test PRIVATE ${tutti_test_optimization})
     endif()
@@ -59,6 +61,12 @@ function(tutti_room name)
       target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
     endforeach()
   endif()
+endfunction()
+
+# Even precompiled, headers cost more than a file's own code: several files are compiled as one, so
+# the names that a room's sources, or such tests, keep to themselves differ.
+function(tutti_several_as_one target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
 endfunction()
 
 # A program that reuses a library's precompiled header: GCC takes it only if both are compiled with

@@ -16,10 +16,10 @@ constexpr int kAbsent = 1;
 constexpr size_t kSmall = 64, kLarge = 600000;  // floats in all
 
 // One collective over `count` floats per group.
-using Call = std::function<absl::Status(Communicator&, size_t count, base::Deadline)>;
+using RankCall = std::function<absl::Status(Communicator&, size_t count, base::Deadline)>;
 struct Named {
   const char* name;
-  Call call;
+  RankCall call;
 };
 
 std::vector<size_t> Parts(const Communicator& group, size_t all) {
@@ -30,36 +30,36 @@ std::vector<size_t> Parts(const Communicator& group, size_t all) {
 const Named kCollectives[] = {
     {"AllReduce",
      [](Communicator& group, size_t count, base::Deadline deadline) {
-       Bytes data(4 * count);
+       ByteVector data(4 * count);
        return group.AllReduce(data.data(), count, DataType::kFloat32, ReduceOp::kSum, deadline);
      }},
     {"Adasum",
      [](Communicator& group, size_t count, base::Deadline deadline) {
-       Bytes data(4 * count);
+       ByteVector data(4 * count);
        return group.AllReduce(data.data(), count, DataType::kFloat32, ReduceOp::kAdasum, deadline);
      }},
     {"ReduceScatter",
      [](Communicator& group, size_t count, base::Deadline deadline) {
        const auto parts = Parts(group, count);
-       Bytes input(4 * count), output(4 * parts[0]);
+       ByteVector input(4 * count), output(4 * parts[0]);
        return group.ReduceScatter(input.data(), parts, output.data(), DataType::kFloat32,
                                   ReduceOp::kMax, deadline);
      }},
     {"Broadcast",
      [](Communicator& group, size_t count, base::Deadline deadline) {
-       Bytes data(4 * count);
+       ByteVector data(4 * count);
        return group.Broadcast(data.data(), data.size(), kAbsent, deadline);
      }},
     {"AllGather",
      [](Communicator& group, size_t count, base::Deadline deadline) {
        const auto parts = Parts(group, 4 * count);
-       Bytes input(parts[0]), output(4 * count);
+       ByteVector input(parts[0]), output(4 * count);
        return group.AllGather(input.data(), parts[0], output.data(), deadline);
      }},
     {"AllToAll",
      [](Communicator& group, size_t count, base::Deadline deadline) {
        const auto parts = Parts(group, 4 * count);
-       Bytes input(4 * count), output(4 * count);
+       ByteVector input(4 * count), output(4 * count);
        return group.AllToAllV(input.data(), parts, output.data(), parts, deadline);
      }},
     {"Barrier",

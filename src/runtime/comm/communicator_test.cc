@@ -20,7 +20,7 @@ TEST_P(CommunicatorTest, AllReduceEqualsTheReferenceForEveryTypeOperationAndLeng
       for (const DataType type : kTypes) {
         for (const ReduceOp op : kOps) {
           if (!Exists(type, op)) continue;
-          Bytes data = Input(group.rank(), count, type, op);
+          ByteVector data = Input(group.rank(), count, type, op);
           const absl::Status status = group.AllReduce(data.data(), count, type, op, Soon());
           ASSERT_TRUE(status.ok()) << status;
           ASSERT_TRUE(data == Expected(size(), count, type, op))
@@ -34,9 +34,9 @@ TEST_P(CommunicatorTest, AllReduceEqualsTheReferenceForEveryTypeOperationAndLeng
 
 TEST_P(CommunicatorTest, AllReduceOfALargeBufferEqualsTheReference) {
   constexpr size_t kCount = 1000003;
-  const Bytes expected = Expected(size(), kCount, DataType::kFloat32, ReduceOp::kMean);
+  const ByteVector expected = Expected(size(), kCount, DataType::kFloat32, ReduceOp::kMean);
   Run([&](Communicator& group) {
-    Bytes data = Input(group.rank(), kCount, DataType::kFloat32, ReduceOp::kMean);
+    ByteVector data = Input(group.rank(), kCount, DataType::kFloat32, ReduceOp::kMean);
     ASSERT_TRUE(
         group.AllReduce(data.data(), kCount, DataType::kFloat32, ReduceOp::kMean, Soon()).ok());
     ASSERT_TRUE(data == expected);
@@ -47,10 +47,10 @@ TEST_P(CommunicatorTest, AllReduceOfALargeBufferEqualsTheReference) {
 TEST_P(CommunicatorTest, AllReduceGivesEqualBitsOnAllRanksAndAtEveryRepetition) {
   for (const size_t count : {999u, 100003u}) {
     for (const DataType type : {DataType::kFloat32, DataType::kBFloat16, DataType::kFloat16}) {
-      std::vector<Bytes> results(2 * size());
+      std::vector<ByteVector> results(2 * size());
       Run([&](Communicator& group) {
         for (int repetition = 0; repetition < 2; ++repetition) {
-          Bytes data(count * SizeOf(type));
+          ByteVector data(count * SizeOf(type));
           for (size_t i = 0; i < count; ++i) {
             const double wild = std::sin(static_cast<double>(i * 31 + group.rank() * 1009)) *
                                 std::pow(2.0, static_cast<int>(i + group.rank()) % 9);
@@ -60,17 +60,17 @@ TEST_P(CommunicatorTest, AllReduceGivesEqualBitsOnAllRanksAndAtEveryRepetition) 
           results[repetition * size() + group.rank()] = data;
         }
       });
-      for (const Bytes& result : results) ASSERT_TRUE(result == results[0]);
+      for (const ByteVector& result : results) ASSERT_TRUE(result == results[0]);
     }
   }
 }
 
 TEST_P(CommunicatorTest, AllReduceWorksAfterATransferOfAnOddNumberOfBytes) {
   Run([&](Communicator& group) {
-    Bytes odd(3);
+    ByteVector odd(3);
     ASSERT_TRUE(group.Broadcast(odd.data(), odd.size(), 0, Soon()).ok());
     for (int i = 0; i < 3; ++i) {
-      Bytes data = Input(group.rank(), 300007, DataType::kFloat64, ReduceOp::kSum);
+      ByteVector data = Input(group.rank(), 300007, DataType::kFloat64, ReduceOp::kSum);
       ASSERT_TRUE(
           group.AllReduce(data.data(), 300007, DataType::kFloat64, ReduceOp::kSum, Soon()).ok());
       ASSERT_TRUE(data == Expected(size(), 300007, DataType::kFloat64, ReduceOp::kSum));
@@ -85,8 +85,8 @@ TEST_P(CommunicatorTest, ReduceScatterGivesEveryRankItsPartOfTheReduction) {
         for (const ReduceOp op : kOps) {
           if (!Exists(type, op)) continue;
           const auto counts = UnevenParts(count);
-          const Bytes input = Input(group.rank(), Sum(counts), type, op);
-          Bytes output(counts[group.rank()] * SizeOf(type));
+          const ByteVector input = Input(group.rank(), Sum(counts), type, op);
+          ByteVector output(counts[group.rank()] * SizeOf(type));
           const absl::Status status =
               group.ReduceScatter(input.data(), counts, output.data(), type, op, Soon());
           ASSERT_TRUE(status.ok()) << status;
@@ -105,10 +105,11 @@ TEST_P(CommunicatorTest, ReduceScatterWorksWhereThePartLies) {
   Run([&](Communicator& group) {
     for (const size_t count : {100, 50021}) {
       const auto counts = UnevenParts(count);
-      Bytes data = Input(group.rank(), Sum(counts), DataType::kFloat32, ReduceOp::kMean);
-      Bytes wanted = data;
-      const Bytes part = PartOf(Expected(size(), Sum(counts), DataType::kFloat32, ReduceOp::kMean),
-                                counts, group.rank(), 4);
+      ByteVector data = Input(group.rank(), Sum(counts), DataType::kFloat32, ReduceOp::kMean);
+      ByteVector wanted = data;
+      const ByteVector part =
+          PartOf(Expected(size(), Sum(counts), DataType::kFloat32, ReduceOp::kMean), counts,
+                 group.rank(), 4);
       const size_t offset = 4 * Sum(std::span(counts).first(group.rank()));
       std::copy(part.begin(), part.end(), wanted.begin() + static_cast<ptrdiff_t>(offset));
       ASSERT_TRUE(group

@@ -32,14 +32,15 @@ class ContractTest : public testing::TestWithParam<std::tuple<int, GroupOptions:
   static size_t Sum(std::span<const size_t> parts) {
     return std::accumulate(parts.begin(), parts.end(), size_t{0});
   }
-  static Bytes PartOf(const Bytes& all, std::span<const size_t> parts, int rank, size_t width) {
+  static ByteVector PartOf(const ByteVector& all, std::span<const size_t> parts, int rank,
+                           size_t width) {
     const auto begin = all.begin() + static_cast<ptrdiff_t>(width * Sum(parts.first(rank)));
     return {begin, begin + static_cast<ptrdiff_t>(width * parts[rank])};
   }
-  static Bytes Gathered(std::span<const size_t> sizes) {
-    Bytes all;
+  static ByteVector Gathered(std::span<const size_t> sizes) {
+    ByteVector all;
     for (size_t rank = 0; rank < sizes.size(); ++rank) {
-      const Bytes part = Pattern(static_cast<int>(rank), sizes[rank]);
+      const ByteVector part = Pattern(static_cast<int>(rank), sizes[rank]);
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

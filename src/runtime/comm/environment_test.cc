@@ -26,10 +26,10 @@ constexpr const char* kVariables[] = {"RANK",
                                       "TUTTI_COMM_CHECK"};
 
 // The variables as given while it lives, the others unset.
-using Values = std::map<std::string, std::string>;
+using Variables = std::map<std::string, std::string>;
 class Environment {
  public:
-  explicit Environment(const Values& values) {
+  explicit Environment(const Variables& values) {
     Clear();
     for (const auto& [name, value] : values) ::setenv(name.c_str(), value.c_str(), 1);
   }
@@ -42,7 +42,7 @@ class Environment {
   }
 };
 
-std::string Fault(const Values& values) {
+std::string FaultOf(const Variables& values) {
   const Environment environment(values);
   const auto options = GroupOptionsFromEnvironment();
   EXPECT_TRUE(absl::IsInvalidArgument(options.status()));
@@ -50,7 +50,7 @@ std::string Fault(const Values& values) {
 }
 
 TEST(GroupOptionsFromEnvironment, IsOneRankWithoutRANK) {
-  const Environment environment(Values{{"WORLD_SIZE", "7"}});
+  const Environment environment(Variables{{"WORLD_SIZE", "7"}});
   const auto options = GroupOptionsFromEnvironment();
   ASSERT_TRUE(options.ok());
   EXPECT_EQ(options->rank, 0);
@@ -107,20 +107,20 @@ TEST(GroupOptionsFromEnvironment, TakesWhatIsToBeDoneOnTheWayAndHowToChoose) {
 
 TEST(GroupOptionsFromEnvironment, LeavesTheAddressToTheRoutesWhenOnlyTheMasterIsSaid) {
   const Environment environment(
-      Values{{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "node-0"}});
+      Variables{{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "node-0"}});
   EXPECT_EQ(GroupOptionsFromEnvironment()->address, "");
 }
 
 TEST(GroupOptionsFromEnvironment, NamesTheVariableThatIsWrong) {
-  EXPECT_EQ(Fault({{"RANK", "0"}}), "RANK is set, but WORLD_SIZE is not");
-  EXPECT_EQ(Fault({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), "RANK=\"2\": not a number from 0 to 1");
-  EXPECT_EQ(Fault({{"RANK", "one"}, {"WORLD_SIZE", "2"}}),
+  EXPECT_EQ(FaultOf({{"RANK", "0"}}), "RANK is set, but WORLD_SIZE is not");
+  EXPECT_EQ(FaultOf({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), "RANK=\"2\": not a number from 0 to 1");
+  EXPECT_EQ(FaultOf({{"RANK", "one"}, {"WORLD_SIZE", "2"}}),
             "RANK=\"one\": not a number from 0 to 1");
-  EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", ""}}),
+  EXPECT_EQ(FaultOf({{"RANK", "0"}, {"WORLD_SIZE", ""}}),
             "WORLD_SIZE=\"\": not a number from 1 to 65536");
-  EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "0"}}),
+  EXPECT_EQ(FaultOf({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "0"}}),
             "MASTER_PORT=\"0\": not a number from 1 to 65535");
-  EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TUTTI_TRANSPORT", "rdma"}}),
+  EXPECT_EQ(FaultOf({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TUTTI_TRANSPORT", "rdma"}}),
             "TUTTI_TRANSPORT=\"rdma\": not one of auto, tcp, shm, ucx");
 }
 
@@ -135,9 +135,9 @@ TEST(GroupOptionsFromEnvironment, TakesANewcomerWithoutARankAndThePlacesWhereItM
   EXPECT_EQ(options->token, "secret");
   EXPECT_EQ(options->group_file, "/shared/members");
   EXPECT_EQ(options->members, (std::vector<std::string>{"10.0.0.1:4000", "10.0.0.2:4001"}));
-  EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TUTTI_COMM_STREAMS", "65"}}),
+  EXPECT_EQ(FaultOf({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TUTTI_COMM_STREAMS", "65"}}),
             "TUTTI_COMM_STREAMS=\"65\": not a number from 0 to 64");
-  EXPECT_EQ(Fault({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TUTTI_COMM_TLS", "yes"}}),
+  EXPECT_EQ(FaultOf({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TUTTI_COMM_TLS", "yes"}}),
             "TUTTI_COMM_TLS=\"yes\": not a number from 0 to 1");
 }
 

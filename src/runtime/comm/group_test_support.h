@@ -9,10 +9,16 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/rendezvous/socket.h"
 
 namespace tutti::comm {
+
+inline bool Says(const absl::Status& status, absl::string_view text) {
+  return status.message().find(text) != absl::string_view::npos;
+}
 
 inline base::Deadline Soon() { return base::Deadline::After(absl::Seconds(60)); }
 

@@ -14,7 +14,7 @@ TEST_P(MovementTest, BroadcastGivesEveryRankTheRootsBytes) {
   Run([&](Communicator& group) {
     for (int root = 0; root < size(); ++root) {
       for (const size_t count : {0, 1, 7, 1000, 3000017}) {
-        Bytes data = Pattern(group.rank(), count);
+        ByteVector data = Pattern(group.rank(), count);
         ASSERT_TRUE(group.Broadcast(data.data(), count, root, Soon()).ok());
         ASSERT_TRUE(data == Pattern(root, count));
       }
@@ -26,8 +26,8 @@ TEST_P(MovementTest, AllGatherPutsTheInputsInRankOrder) {
   Run([&](Communicator& group) {
     for (const size_t count : {0, 1, 7, 1000, 16385, 700001}) {
       const std::vector<size_t> sizes(size(), count);
-      const Bytes input = Pattern(group.rank(), count);
-      Bytes output(count * size());
+      const ByteVector input = Pattern(group.rank(), count);
+      ByteVector output(count * size());
       ASSERT_TRUE(group.AllGather(input.data(), count, output.data(), Soon()).ok());
       ASSERT_TRUE(output == Gathered(sizes));
     }
@@ -38,8 +38,8 @@ TEST_P(MovementTest, AllGatherVTakesPartsOfEverySizeAlsoInPlace) {
   Run([&](Communicator& group) {
     for (const size_t count : {0, 1, 7, 1000, 70001}) {
       const auto sizes = UnevenParts(count);
-      const Bytes input = Pattern(group.rank(), sizes[group.rank()]);
-      Bytes output(Sum(sizes)), same(Sum(sizes));
+      const ByteVector input = Pattern(group.rank(), sizes[group.rank()]);
+      ByteVector output(Sum(sizes)), same(Sum(sizes));
       ASSERT_TRUE(group.AllGatherV(input.data(), sizes, output.data(), Soon()).ok());
       ASSERT_TRUE(output == Gathered(sizes));
       std::byte* const own = same.data() + Sum(std::span(sizes).first(group.rank()));
@@ -58,15 +58,16 @@ TEST_P(MovementTest, AllToAllVBringsEveryRanksPartToEveryOther) {
   Run([&](Communicator& group) {
     for (const size_t most : {0, 1, 1000, 300001}) {
       std::vector<size_t> sent, received;
-      Bytes input, expected;
+      ByteVector input, expected;
       for (int other = 0; other < size(); ++other) {
-        const Bytes to = part(group.rank(), other, most), from = part(other, group.rank(), most);
+        const ByteVector to = part(group.rank(), other, most),
+                         from = part(other, group.rank(), most);
         sent.push_back(to.size());
         received.push_back(from.size());
         input.insert(input.end(), to.begin(), to.end());
         expected.insert(expected.end(), from.begin(), from.end());
       }
-      Bytes output(expected.size());
+      ByteVector output(expected.size());
       const absl::Status status =
           group.AllToAllV(input.data(), sent, output.data(), received, Soon());
       ASSERT_TRUE(status.ok()) << status;
@@ -83,12 +84,12 @@ TEST_P(MovementTest, SentMessagesArriveInOrderBetweenEveryTwoRanks) {
         for (const size_t bytes : {0, 1, 3, 1000, 800001}) {
           const bool up = (low + high + bytes) % 2 == 0;
           const int from = up ? low : high, to = up ? high : low;
-          Bytes data = Pattern(from, bytes);
+          ByteVector data = Pattern(from, bytes);
           if (group.rank() == from) {
             ASSERT_TRUE(group.Send(data.data(), bytes, to, Soon()).ok());
           }
           if (group.rank() != to) continue;
-          Bytes come(bytes);
+          ByteVector come(bytes);
           ASSERT_TRUE(group.Receive(come.data(), bytes, from, Soon()).ok());
           ASSERT_TRUE(come == data);
         }

@@ -14,24 +14,24 @@
 namespace tutti::comm {
 namespace {
 
-enum class Fate { kCut, kStopped, kKilled };
-enum class Work { kLargeAllReduce, kSmallAllReduce, kAllGather, kBroadcast };
+enum class LinkFate { kCut, kStopped, kKilled };
+enum class CutWork { kLargeAllReduce, kSmallAllReduce, kAllGather, kBroadcast };
 
 double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-absl::Status Do(Communicator& group, Work work, base::Deadline deadline) {
+absl::Status Do(Communicator& group, CutWork work, base::Deadline deadline) {
   static std::vector<float> data(1 << 20), all(data.size() * 4);
   switch (work) {
-    case Work::kLargeAllReduce:
+    case CutWork::kLargeAllReduce:
       return group.AllReduce(data.data(), data.size(), DataType::kFloat32, ReduceOp::kMax,
                              deadline);
-    case Work::kSmallAllReduce:
+    case CutWork::kSmallAllReduce:
       return group.AllReduce(data.data(), 2, DataType::kFloat32, ReduceOp::kMax, deadline);
-    case Work::kAllGather:
+    case CutWork::kAllGather:
       return group.AllGather(data.data(), data.size(), all.data(), deadline);
-    case Work::kBroadcast:
+    case CutWork::kBroadcast:
       return group.Broadcast(data.data(), data.size() * 4, 0, deadline);
   }
   return absl::OkStatus();
@@ -75,7 +75,7 @@ class NetworkFaultTest : public testing::Test {
 
   // Starts a rank on its node, which says that it is ready after some rounds of `work` and goes on
   // with it until the group ends; `then` is what it does with that.
-  void Start(const GroupOptions& options, Work work, absl::Duration deadline,
+  void Start(const GroupOptions& options, CutWork work, absl::Duration deadline,
              const std::function<std::string(std::unique_ptr<Communicator>, absl::Status)>& then) {
     ranks_.Start([=, this]() -> std::string {
       if (!nodes_->Enter(options.node)) return "no node";
@@ -112,29 +112,30 @@ class NetworkFaultTest : public testing::Test {
 
 NodeNamespaces* NetworkFaultTest::nodes_ = nullptr;
 
-struct Scenario {
+struct CutScenario {
   int size, nodes;
-  Fate fate;
+  LinkFate fate;
   int victim;
-  Work work;
+  CutWork work;
   double within = 3;
   absl::Duration peer_timeout = absl::Seconds(1);
   absl::Duration deadline = absl::Seconds(20);
 };
 
-class LossInTheNetworkTest : public NetworkFaultTest, public testing::WithParamInterface<Scenario> {
+class LossInTheNetworkTest : public NetworkFaultTest,
+                             public testing::WithParamInterface<CutScenario> {
  protected:
-  void Strike(const Scenario& scenario, int node) {
-    if (scenario.fate == Fate::kCut) {
+  void Strike(const CutScenario& scenario, int node) {
+    if (scenario.fate == LinkFate::kCut) {
       ASSERT_TRUE(nodes_->Cut(node));
     }
-    if (scenario.fate == Fate::kStopped) ranks_.Signal(scenario.victim, SIGSTOP);
-    if (scenario.fate == Fate::kKilled) ranks_.Signal(scenario.victim, SIGKILL);
+    if (scenario.fate == LinkFate::kStopped) ranks_.Signal(scenario.victim, SIGSTOP);
+    if (scenario.fate == LinkFate::kKilled) ranks_.Signal(scenario.victim, SIGKILL);
   }
 };
 
 TEST_P(LossInTheNetworkTest, IsAnErrorOnAllOthersInTimeThatNamesTheRank) {
-  const Scenario scenario = GetParam();
+  const CutScenario scenario = GetParam();
   const auto options = Options(scenario.size, scenario.nodes, scenario.peer_timeout);
   for (const GroupOptions& one : options) {
     Start(one, scenario.work, scenario.deadline,
@@ -148,8 +149,8 @@ TEST_P(LossInTheNetworkTest, IsAnErrorOnAllOthersInTimeThatNamesTheRank) {
   const double struck = Now();
   Strike(scenario, node);
   for (const GroupOptions& one : options) {
-    const bool cut_off = scenario.fate == Fate::kCut && one.node == node;
-    if (scenario.fate != Fate::kCut && one.rank == scenario.victim) continue;
+    const bool cut_off = scenario.fate == LinkFate::kCut && one.node == node;
+    if (scenario.fate != LinkFate::kCut && one.rank == scenario.victim) continue;
     const std::string report = ranks_.Report(one.rank);
     std::istringstream fields(report);
     int lost = -2;
@@ -157,7 +158,7 @@ TEST_P(LossInTheNetworkTest, IsAnErrorOnAllOthersInTimeThatNamesTheRank) {
     fields >> lost >> when;
     EXPECT_LT(when - struck, scenario.within) << "rank " << one.rank << ": " << report;
     ASSERT_GE(lost, 0) << "rank " << one.rank << ": " << report;
-    if (scenario.fate == Fate::kCut) {
+    if (scenario.fate == LinkFate::kCut) {
       EXPECT_EQ(options[lost].node != node, cut_off) << "rank " << one.rank << ": " << report;
     } else {
       EXPECT_EQ(lost, scenario.victim) << "rank " << one.rank << ": " << report;
@@ -165,26 +166,26 @@ TEST_P(LossInTheNetworkTest, IsAnErrorOnAllOthersInTimeThatNamesTheRank) {
   }
 }
 
-std::vector<Scenario> Scenarios() {
-  std::vector<Scenario> all;
+std::vector<CutScenario> Scenarios() {
+  std::vector<CutScenario> all;
   const std::pair<int, int> layouts[] = {{2, 2}, {3, 3}, {3, 2}, {4, 2}, {4, 4}};
-  for (const Fate fate : {Fate::kCut, Fate::kStopped, Fate::kKilled}) {
+  for (const LinkFate fate : {LinkFate::kCut, LinkFate::kStopped, LinkFate::kKilled}) {
     for (const auto& [size, nodes] : layouts) {
       const int number = static_cast<int>(all.size());
       const int victim = number % 2 == 0 ? size - 1 : 0;
-      all.push_back({size, nodes, fate, victim, static_cast<Work>(number % 4)});
+      all.push_back({size, nodes, fate, victim, static_cast<CutWork>(number % 4)});
     }
   }
   // The caller's deadline is sooner than the silence.
-  for (const Fate fate : {Fate::kCut, Fate::kStopped}) {
-    all.push_back({3, 3, fate, 1, Work::kLargeAllReduce, 3, absl::Seconds(4), absl::Seconds(1)});
-    all.push_back({3, 3, fate, 2, Work::kSmallAllReduce, 3, absl::Seconds(4), absl::Seconds(1)});
+  for (const LinkFate fate : {LinkFate::kCut, LinkFate::kStopped}) {
+    all.push_back({3, 3, fate, 1, CutWork::kLargeAllReduce, 3, absl::Seconds(4), absl::Seconds(1)});
+    all.push_back({3, 3, fate, 2, CutWork::kSmallAllReduce, 3, absl::Seconds(4), absl::Seconds(1)});
   }
   return all;
 }
 
-std::string NameOf(const testing::TestParamInfo<Scenario>& info) {
-  const Scenario& s = info.param;
+std::string NameOf(const testing::TestParamInfo<CutScenario>& info) {
+  const CutScenario& s = info.param;
   const char* const fates[] = {"Cut", "Stopped", "Killed"};
   const char* const works[] = {"LargeAllReduce", "SmallAllReduce", "AllGather", "Broadcast"};
   return absl::StrCat(fates[static_cast<int>(s.fate)], "Rank", s.victim, "Of", s.size, "On",
@@ -203,7 +204,7 @@ TEST_F(NetworkFaultTest, ARankThatComputesForLongerThanTheTimeoutIsNotLost) {
       if (!group.ok()) return group.status().ToString();
       volatile double sink = 0;
       for (const double start = Now(); one.rank == 1 && Now() - start < 2;) sink = sink + 1;
-      return Do(**group, Work::kLargeAllReduce, Soon()).ToString();
+      return Do(**group, CutWork::kLargeAllReduce, Soon()).ToString();
     });
   }
   for (const int rank : {0, 1, 2}) EXPECT_EQ(ranks_.Report(rank), "OK");
@@ -219,7 +220,7 @@ TEST_F(NetworkFaultTest, APauseOrACutLinkThatIsShorterThanTheTimeoutIsNoLoss) {
         if (!group.ok()) return group.status().ToString();
         // The end is rank 0's to say: the ranks' clocks start at different times.
         for (const double start = Now();;) {
-          absl::Status status = Do(**group, Work::kLargeAllReduce, Soon());
+          absl::Status status = Do(**group, CutWork::kLargeAllReduce, Soon());
           int32_t on = Now() - start < 3;
           if (status.ok()) status = (*group)->Broadcast(&on, sizeof(on), 0, Soon());
           if (!status.ok() || on == 0) return status.ToString();
@@ -242,11 +243,11 @@ TEST_F(NetworkFaultTest, OfAGroupThatIsCutInTwoOneHalfGoesOnAndTheOtherKnowsThat
   auto options = Options(4, 2, absl::Seconds(1));
   for (GroupOptions& one : options) {
     one.elastic = true;
-    Start(one, Work::kLargeAllReduce, absl::Seconds(20),
+    Start(one, CutWork::kLargeAllReduce, absl::Seconds(20),
           [](std::unique_ptr<Communicator> group, absl::Status) -> std::string {
             auto next = group->Reform({.gather = absl::Seconds(5)});
             if (!next.ok()) return std::string(next.status().message());
-            const absl::Status works = Do(**next, Work::kLargeAllReduce, Soon());
+            const absl::Status works = Do(**next, CutWork::kLargeAllReduce, Soon());
             return absl::StrCat("rank ", (*next)->rank(), " of ", (*next)->size(), " ",
                                 works.ToString());
           });
@@ -268,7 +269,7 @@ TEST_F(NetworkFaultTest, ARankWhoseLinkIsMendedLearnsThatTheOthersHaveGoneOn) {
   auto options = Options(3, 3, absl::Seconds(1));
   for (GroupOptions& one : options) {
     one.elastic = true;
-    Start(one, Work::kSmallAllReduce, absl::Seconds(20),
+    Start(one, CutWork::kSmallAllReduce, absl::Seconds(20),
           [this, one](std::unique_ptr<Communicator> group, absl::Status) -> std::string {
             auto next = group->Reform({.gather = absl::Seconds(30)});
             if (!next.ok()) return std::string(next.status().message());
@@ -283,7 +284,7 @@ TEST_F(NetworkFaultTest, ARankWhoseLinkIsMendedLearnsThatTheOthersHaveGoneOn) {
               if (!grown.ok()) return grown.status().ToString();
               next = std::move(grown);
             }
-            return Do(**next, Work::kLargeAllReduce, Soon()).ToString();
+            return Do(**next, CutWork::kLargeAllReduce, Soon()).ToString();
           });
   }
   AwaitReady(3);
@@ -298,7 +299,7 @@ TEST_F(NetworkFaultTest, ARankWhoseLinkIsMendedLearnsThatTheOthersHaveGoneOn) {
     if (!nodes_->Enter(2)) return "no node";
     auto group = JoinRunning(one, Soon());
     if (!group.ok()) return group.status().ToString();
-    return Do(**group, Work::kLargeAllReduce, Soon()).ToString();
+    return Do(**group, CutWork::kLargeAllReduce, Soon()).ToString();
   });
   for (const int process : {0, 1, 3}) EXPECT_EQ(ranks_.Report(process), "OK");
 }

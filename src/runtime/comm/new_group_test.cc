@@ -14,10 +14,6 @@ namespace {
 
 using Transport = GroupOptions::Transport;
 
-bool Says(const absl::Status& status, absl::string_view text) {
-  return status.message().find(text) != absl::string_view::npos;
-}
-
 // A group of four on two nodes.
 void OnFourRanks(const std::function<void(Communicator&)>& body) {
   OnEveryRank(OptionsFor(4, Transport::kAuto, 2), [&](int, auto group) {

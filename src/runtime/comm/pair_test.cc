@@ -13,10 +13,6 @@ namespace {
 using Transport = GroupOptions::Transport;
 using Joined = absl::StatusOr<std::unique_ptr<Communicator>>;
 
-bool Says(const absl::Status& status, absl::string_view text) {
-  return status.message().find(text) != absl::string_view::npos;
-}
-
 // What one rank tells another's thread.
 class Signal {
  public:
@@ -42,14 +38,14 @@ TEST_P(PairTest, WhatARankSentBeforeItLeftInGoodOrderIsReceived) {
     Signal gone;
     OnEveryRank(Options(2), [&](int rank, Joined group) {
       ASSERT_TRUE(group.ok()) << group.status();
-      const Bytes message = Pattern(sender, 10007);
+      const ByteVector message = Pattern(sender, 10007);
       if (rank == sender) {
         ASSERT_TRUE((*group)->Send(message.data(), message.size(), 1 - rank, Soon()).ok());
         group->reset();
         return gone.Set();
       }
       gone.Await();
-      Bytes come(message.size());
+      ByteVector come(message.size());
       const absl::Status status = (*group)->Receive(come.data(), come.size(), sender, Soon());
       EXPECT_TRUE(status.ok()) << status;
       EXPECT_TRUE(come == message);
@@ -127,7 +123,7 @@ TEST_P(PairTest, CollectivesAndMessagesMayAlternate) {
   OnEveryRank(Options(4), [&](int rank, Joined group) {
     ASSERT_TRUE(group.ok()) << group.status();
     for (int i = 0; i < 20; ++i) {
-      Bytes data = Pattern(rank, 3001), other(3001);
+      ByteVector data = Pattern(rank, 3001), other(3001);
       ASSERT_TRUE((*group)->Broadcast(data.data(), data.size(), i % 4, Soon()).ok());
       ASSERT_TRUE(data == Pattern(i % 4, 3001));
       const int peer = rank ^ (1 + i % 3);

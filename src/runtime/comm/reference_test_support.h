@@ -12,7 +12,7 @@
 
 namespace tutti::comm {
 
-using Bytes = std::vector<std::byte>;
+using ByteVector = std::vector<std::byte>;
 
 inline constexpr DataType kTypes[] = {DataType::kFloat64,  DataType::kFloat32, DataType::kFloat16,
                                       DataType::kBFloat16, DataType::kInt64,   DataType::kInt32,
@@ -79,16 +79,16 @@ inline int Value(int rank, size_t i, DataType type, ReduceOp op) {
   return op == ReduceOp::kProduct ? (value % 4 == 0 ? 2 : 1) : value;
 }
 
-inline Bytes Input(int rank, size_t count, DataType type, ReduceOp op) {
-  Bytes data(count * SizeOf(type));
+inline ByteVector Input(int rank, size_t count, DataType type, ReduceOp op) {
+  ByteVector data(count * SizeOf(type));
   for (size_t i = 0; i < count; ++i) {
     Put(type, data.data() + i * SizeOf(type), Value(rank, i, type, op));
   }
   return data;
 }
 
-inline Bytes Expected(int size, size_t count, DataType type, ReduceOp op) {
-  Bytes data(count * SizeOf(type));
+inline ByteVector Expected(int size, size_t count, DataType type, ReduceOp op) {
+  ByteVector data(count * SizeOf(type));
   for (size_t i = 0; i < count; ++i) {
     double result = Value(0, i, type, op);
     for (int rank = 1; rank < size; ++rank) {
@@ -107,7 +107,7 @@ inline Bytes Expected(int size, size_t count, DataType type, ReduceOp op) {
 }
 
 // Bytes that tell the rank and the place.
-inline Bytes Pattern(int rank, size_t bytes) {
+inline ByteVector Pattern(int rank, size_t bytes) {
   return Input(rank, bytes, DataType::kUint8, ReduceOp::kSum);
 }
 

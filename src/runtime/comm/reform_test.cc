@@ -17,7 +17,7 @@ namespace tutti::comm {
 namespace {
 
 using Transport = GroupOptions::Transport;
-using Ranks = std::set<int>;
+using RankSet = std::set<int>;
 
 std::vector<GroupOptions> ElasticOptions(int size, Transport transport = Transport::kAuto,
                                          int ranks_per_node = 1 << 16) {
@@ -46,7 +46,7 @@ std::string Describe(Communicator& group, int bit) {
                       group.generation(), ", with ", *here);
 }
 
-std::string Expected(const Ranks& bits, int bit, int generation) {
+std::string Expected(const RankSet& bits, int bit, int generation) {
   int64_t sum = 0;
   for (const int one : bits) sum += int64_t{1} << one;
   return absl::StrCat("rank ", std::distance(bits.begin(), bits.find(bit)), " of ", bits.size(),
@@ -86,7 +86,7 @@ std::string WithoutGeneration(const std::string& text) {
 }
 
 // `victims` are killed in the middle of all-reduces; the others go on together.
-void ExpectSurvivorsGoOn(int size, const Ranks& victims, Transport transport) {
+void ExpectSurvivorsGoOn(int size, const RankSet& victims, Transport transport) {
   auto options = ElasticOptions(size, transport, transport == Transport::kTcp ? 1 : 1 << 16);
   ForkedRanks ranks;
   for (const GroupOptions& one : options) {
@@ -101,7 +101,7 @@ void ExpectSurvivorsGoOn(int size, const Ranks& victims, Transport transport) {
       return GoOnUntil(*std::move(group), one.size - static_cast<int>(victims.size()), one.rank);
     });
   }
-  Ranks survivors;
+  RankSet survivors;
   for (int rank = 0; rank < size; ++rank) {
     if (victims.count(rank) == 0) survivors.insert(rank);
   }
@@ -116,7 +116,7 @@ void ExpectSurvivorsGoOn(int size, const Ranks& victims, Transport transport) {
 TEST(ReformTest, SurvivorsOfAKilledRankGoOnWhicheverItIs) {
   for (const Transport transport : {Transport::kAuto, Transport::kTcp}) {
     for (const int size : {2, 3, 5}) {
-      for (const int victim : Ranks{0, 1, size - 1}) {
+      for (const int victim : RankSet{0, 1, size - 1}) {
         ExpectSurvivorsGoOn(size, {victim}, transport);
       }
     }
@@ -146,7 +146,7 @@ TEST(ReformTest, ARankThatIsKilledWhileTheOthersReFormIsDropped) {
           return GoOnUntil(*std::move(group), 3, one.rank, {.gather = absl::Seconds(8)});
         });
       }
-      Ranks survivors = {0, 1, 3, 4};
+      RankSet survivors = {0, 1, 3, 4};
       survivors.erase(second);
       for (const int rank : survivors) {
         EXPECT_EQ(WithoutGeneration(ranks.Report(rank)),
@@ -206,7 +206,7 @@ TEST(ReformTest, ANewcomerIsTakenInAfterTheOthers) {
       });
     }
     ranks.Start([&] { return ComeIn(NewcomerTo(options[0]), size); });
-    Ranks all;
+    RankSet all;
     for (int rank = 0; rank <= size; ++rank) all.insert(rank);
     for (const int rank : all) EXPECT_EQ(ranks.Report(rank), Expected(all, rank, 1));
   }
@@ -323,7 +323,7 @@ TEST(ReformTest, AStoppedRankThatWakesIsRefusedAndMayComeAsANewcomer) {
     ASSERT_TRUE(ranks.AwaitStopped(victim));
     AwaitMembers(options[0].group_file, 2);  // the others have gone on
     ranks.Signal(victim, SIGCONT);
-    Ranks others = {0, 1, 2};
+    RankSet others = {0, 1, 2};
     others.erase(victim);
     int place = 0;
     for (const int rank : others) {

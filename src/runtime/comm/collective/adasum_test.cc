@@ -51,15 +51,15 @@ double Input(int rank, size_t i) {
          0.3 * std::cos(static_cast<double>(i));
 }
 
-Bytes Stored(const Vector& values, DataType type) {
-  Bytes data(values.size() * SizeOf(type));
+ByteVector Stored(const Vector& values, DataType type) {
+  ByteVector data(values.size() * SizeOf(type));
   for (size_t i = 0; i < values.size(); ++i) {
     Put(type, data.data() + i * SizeOf(type), values[i]);
   }
   return data;
 }
 
-Vector Loaded(const Bytes& data, DataType type) {
+Vector Loaded(const ByteVector& data, DataType type) {
   Vector values;
   for (size_t at = 0; at < data.size(); at += SizeOf(type)) values.push_back(Get(type, &data[at]));
   return values;
@@ -82,7 +82,7 @@ TEST(Adasum, EqualsTheFormulaOverATreeOfRanks) {
           for (int r = 0; r < size; ++r) {
             for (size_t i = 0; i < count; ++i) inputs[static_cast<size_t>(r)][i] = Input(r, i);
           }
-          Bytes data = Stored(inputs[static_cast<size_t>(rank)], type);
+          ByteVector data = Stored(inputs[static_cast<size_t>(rank)], type);
           ASSERT_TRUE(
               (*group)->AllReduce(data.data(), count, type, ReduceOp::kAdasum, Soon()).ok());
           const Vector result = Loaded(data, type), expected = Reference(inputs);
@@ -98,13 +98,13 @@ TEST(Adasum, EqualsTheFormulaOverATreeOfRanks) {
 
 TEST(Adasum, GivesEqualBitsOnAllRanksAndAtEveryRepetition) {
   constexpr size_t kCount = 10007;
-  std::vector<Bytes> results(12);
+  std::vector<ByteVector> results(12);
   for (int repetition = 0; repetition < 2; ++repetition) {
     OnEveryRank(OptionsFor(6, Transport::kAuto, 4), [&](int rank, auto group) {
       ASSERT_TRUE(group.ok()) << group.status();
       Vector values(kCount);
       for (size_t i = 0; i < kCount; ++i) values[i] = Input(rank, i);
-      Bytes data = Stored(values, DataType::kFloat32);
+      ByteVector data = Stored(values, DataType::kFloat32);
       ASSERT_TRUE(
           (*group)
               ->AllReduce(data.data(), kCount, DataType::kFloat32, ReduceOp::kAdasum, Soon())
@@ -112,12 +112,12 @@ TEST(Adasum, GivesEqualBitsOnAllRanksAndAtEveryRepetition) {
       results[static_cast<size_t>(repetition * 6 + rank)] = data;
     });
   }
-  for (const Bytes& result : results) EXPECT_TRUE(result == results[0]);
+  for (const ByteVector& result : results) EXPECT_TRUE(result == results[0]);
 }
 
 Vector OfTwo(const Vector& a, const Vector& b, DataType type) {
-  Bytes sum = Stored(a, type);
-  const Bytes other = Stored(b, type);
+  ByteVector sum = Stored(a, type);
+  const ByteVector other = Stored(b, type);
   Adasum(sum.data(), other.data(), a.size(), type);
   return Loaded(sum, type);
 }

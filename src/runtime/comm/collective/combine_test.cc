@@ -16,17 +16,17 @@ class Inputs {
  public:
   Inputs(int ranks, size_t count, DataType type, ReduceOp op) {
     for (int rank = 0; rank < ranks; ++rank) {
-      Bytes& bytes = bytes_.emplace_back(1);
-      const Bytes data = Input(rank, count, type, op);
+      ByteVector& bytes = bytes_.emplace_back(1);
+      const ByteVector data = Input(rank, count, type, op);
       bytes.insert(bytes.end(), data.begin(), data.end());
     }
-    for (Bytes& bytes : bytes_) places_.push_back(bytes.data() + 1);
+    for (ByteVector& bytes : bytes_) places_.push_back(bytes.data() + 1);
   }
   std::vector<std::byte*>& places() { return places_; }
   std::vector<const std::byte*> sources() const { return {places_.begin(), places_.end()}; }
 
  private:
-  std::vector<Bytes> bytes_;
+  std::vector<ByteVector> bytes_;
   std::vector<std::byte*> places_;
 };
 
@@ -37,10 +37,10 @@ TEST(CombineTest, EqualsTheReferenceForEveryTypeOperationLengthAndNumberOfInputs
         for (const size_t count : {0, 1, 7, 511, 512, 513, 70001}) {
           if (!Exists(type, op)) continue;
           Inputs inputs(ranks, count, type, op);
-          Bytes output(count * SizeOf(type) + 1);
+          ByteVector output(count * SizeOf(type) + 1);
           std::byte* const at = output.data() + 1;
           Combine({type, op, ranks}, inputs.sources(), {&at, 1}, count, true);
-          const Bytes expected = Expected(ranks, count, type, op);
+          const ByteVector expected = Expected(ranks, count, type, op);
           ASSERT_TRUE(std::equal(expected.begin(), expected.end(), at))
               << NameOf(type) << " " << NameOf(op) << " of " << ranks << " count " << count;
         }
@@ -55,7 +55,7 @@ TEST(CombineTest, WritesTheSameIntoAllInputs) {
       constexpr size_t kCount = 200003;
       Inputs inputs(ranks, kCount, type, ReduceOp::kMean);
       Combine({type, ReduceOp::kMean, ranks}, inputs.sources(), inputs.places(), kCount, true);
-      const Bytes expected = Expected(ranks, kCount, type, ReduceOp::kMean);
+      const ByteVector expected = Expected(ranks, kCount, type, ReduceOp::kMean);
       for (const std::byte* const place : inputs.places()) {
         ASSERT_TRUE(std::equal(expected.begin(), expected.end(), place)) << NameOf(type);
       }

@@ -12,7 +12,7 @@
 namespace tutti::comm {
 namespace {
 
-constexpr size_t kSeveralSegments = 1'000'000;
+constexpr size_t kEncodedElements = 1'000'000;
 
 // Rank 0 of two, whose peer sends zeros. Where it is told to, it fails as if memory had run out:
 // nothing else of the sum can be made to.
@@ -69,12 +69,12 @@ TEST(EncodedSum, MemoryThatIsNotThereOnEitherThreadComesOutAtTheCallerAndTheSumG
   for (const auto where : {Failing::Where::kInTheExchange, Failing::Where::kBesideIt}) {
     EncodedSum sum(Encoding::kInt8);
     {
-      std::vector<float> values(kSeveralSegments, 1.0f), residual(kSeveralSegments);
+      std::vector<float> values(kEncodedElements, 1.0f), residual(kEncodedElements);
       Failing group(where);
       EXPECT_THROW(sum.Run(group, values, residual, Soon()).IgnoreError(), std::bad_alloc);
       EXPECT_GT(group.exchanges(), 0);
     }
-    std::vector<float> values(kSeveralSegments, 1.0f);
+    std::vector<float> values(kEncodedElements, 1.0f);
     Failing group(Failing::Where::kNowhere);
     EXPECT_TRUE(sum.Run(group, values, {}, Soon()).ok());
     EXPECT_EQ(values[0], 1) << "the peer's part is zero";

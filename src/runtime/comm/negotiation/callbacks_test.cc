@@ -12,7 +12,7 @@
 namespace tutti::comm {
 namespace {
 
-constexpr absl::Duration kPeerTimeout = absl::Milliseconds(800);
+constexpr absl::Duration kShortPeerTimeout = absl::Milliseconds(800);
 
 // Something that happens once, on one thread, and that others wait for.
 class Event {
@@ -40,7 +40,7 @@ TEST(Callbacks, AreCalledInOrderAndAllBeforeTheEnd) {
 
 std::vector<GroupOptions> Ranks(int size) {
   std::vector<GroupOptions> options = OptionsFor(size, GroupOptions::Transport::kAuto);
-  for (GroupOptions& one : options) one.peer_timeout = kPeerTimeout;
+  for (GroupOptions& one : options) one.peer_timeout = kShortPeerTimeout;
   return options;
 }
 
@@ -80,7 +80,7 @@ TEST(Callbacks, AStallCallbackThatDoesNotReturnCostsNoRank) {
     if (rank == 0) {
       EXPECT_TRUE(told[0].Await() && told[1].Await());
       // Were a heartbeat to wait for its callback, its rank would be lost by now.
-      const absl::Status status = sum->Wait(base::Deadline::After(2 * kPeerTimeout));
+      const absl::Status status = sum->Wait(base::Deadline::After(2 * kShortPeerTimeout));
       EXPECT_TRUE(absl::IsDeadlineExceeded(status) && !sum->Done()) << status;
       silence_is_over.Happen();
     }

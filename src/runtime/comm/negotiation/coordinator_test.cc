@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-absl::Duration At(double milliseconds) { return absl::Milliseconds(milliseconds); }
+absl::Duration AtMilliseconds(double milliseconds) { return absl::Milliseconds(milliseconds); }
 
 Request Sum(const std::string& name, std::vector<int64_t> shape = {4}) {
   Request request;
@@ -82,7 +82,7 @@ class World {
   uint32_t IdOf(const std::string& name) { return ids_[name]; }
   Orders& orders(int rank) { return orders_[rank]; }
   Coordinator& coordinator() { return coordinator_; }
-  absl::Duration now_ = At(0);
+  absl::Duration now_ = AtMilliseconds(0);
 
  private:
   void Say(int rank, Report report) {
@@ -140,7 +140,7 @@ TEST(CoordinatorTest, AllRanksAreToldTheSameOrderWhateverTheirs) {
       world.Announce(rank, Sum(std::to_string(order[rank][i])));
   }
   world.FinishAll();
-  world.Tick(At(5));
+  world.Tick(AtMilliseconds(5));
   std::string first = testing::PrintToString(world.Told(0));
   size_t names = 0;
   for (const Response& response : world.Last(0)) names += response.units.size();
@@ -268,13 +268,13 @@ TEST(CoordinatorTest, NothingWaitsLongerThanTheCycleTime) {
   World world(2);
   world.Hold();
   world.AnnounceAll(Sum("a"));
-  world.Tick(At(10));
+  world.Tick(AtMilliseconds(10));
   world.AnnounceAll(Sum("b"));
   world.Told(0);
-  EXPECT_EQ(world.coordinator().NextTick(), At(11));
-  world.Tick(At(10.9));
+  EXPECT_EQ(world.coordinator().NextTick(), AtMilliseconds(11));
+  world.Tick(AtMilliseconds(10.9));
   EXPECT_THAT(world.Told(0), IsEmpty());
-  world.Tick(At(11));
+  world.Tick(AtMilliseconds(11));
   EXPECT_THAT(world.Told(0), ElementsAre("b"));
 }
 

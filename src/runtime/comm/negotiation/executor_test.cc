@@ -12,7 +12,7 @@
 namespace tutti::comm {
 namespace {
 
-Request Named(Kind kind) {
+Request NamedRequest(Kind kind) {
   Request request;
   request.kind = kind;
   request.name = kind == Kind::kJoin ? "join" : "a";
@@ -62,7 +62,7 @@ absl::Status EndOf(Response response, const Request* own = nullptr, bool joined 
 TEST(ExecutorTest, OnlyAJoinedRankRunsWhatItHasNotAskedFor) {
   for (int i = 0; i <= static_cast<int>(Kind::kRemoveSet); ++i) {
     const Kind kind = static_cast<Kind>(i);
-    Response response = Of(Named(kind));
+    Response response = Of(NamedRequest(kind));
     if (kind == Kind::kAllGather) response.units[0].rows = {0};
     EXPECT_EQ(LostRank(EndOf(response)), 0) << NameOf(kind);
     const bool goes_on = kind == Kind::kAllReduce || kind == Kind::kBarrier;
@@ -71,7 +71,7 @@ TEST(ExecutorTest, OnlyAJoinedRankRunsWhatItHasNotAskedFor) {
 }
 
 TEST(ExecutorTest, RowsThatAreNotThoseOfThisRankAreNotRead) {
-  const Request gather = Named(Kind::kAllGather);
+  const Request gather = NamedRequest(Kind::kAllGather);
   Response response = Of(gather);
   for (const std::vector<int64_t>& rows :
        std::vector<std::vector<int64_t>>{{}, {3}, {-1}, {INT64_MAX}, {2, 2}}) {
@@ -83,7 +83,7 @@ TEST(ExecutorTest, RowsThatAreNotThoseOfThisRankAreNotRead) {
 }
 
 TEST(ExecutorTest, AThreadThatIsNotThereEndsTheNegotiationAndNotTheProcess) {
-  Request gather = Named(Kind::kAllGather);
+  Request gather = NamedRequest(Kind::kAllGather);
   Response response = Of(gather);
   response.units[0].rows = {2};
   const Allocate allocate = [](size_t, const std::vector<int64_t>&, size_t) -> void* {
@@ -94,13 +94,13 @@ TEST(ExecutorTest, AThreadThatIsNotThereEndsTheNegotiationAndNotTheProcess) {
 }
 
 TEST(ExecutorTest, WhatIsInNoProcessSetOrChangesNoneEndsIt) {
-  const Request sum = Named(Kind::kAllReduce), remove = Named(Kind::kRemoveSet);
+  const Request sum = NamedRequest(Kind::kAllReduce), remove = NamedRequest(Kind::kRemoveSet);
   Response elsewhere = Of(sum);
   elsewhere.set = 7;
   EXPECT_FALSE(EndOf(elsewhere, &sum).ok());
   EXPECT_FALSE(EndOf(Response()).ok());
   EXPECT_FALSE(EndOf(Of(remove), &remove).ok()) << "the world stays";
-  Request add = Named(Kind::kAddSet);
+  Request add = NamedRequest(Kind::kAddSet);
   add.ranks = {0};
   for (const int64_t number : {int64_t{0}, int64_t{-1}, int64_t{1} << 40}) {
     Response response = Of(add);
@@ -110,13 +110,13 @@ TEST(ExecutorTest, WhatIsInNoProcessSetOrChangesNoneEndsIt) {
 }
 
 TEST(ExecutorTest, WhatDoesNotFitTogetherIsNotRunAsOne) {
-  const Request scatter = Named(Kind::kReduceScatter), sum = Named(Kind::kAllReduce);
+  const Request scatter = NamedRequest(Kind::kReduceScatter), sum = NamedRequest(Kind::kAllReduce);
   Response response = Of(sum);
   response.units.push_back(response.units[0]);
   response.units[1].request.op = ReduceOp::kMax;
   EXPECT_FALSE(EndOf(response, &sum, true).ok());
   EXPECT_FALSE(EndOf(Of(scatter), &sum).ok()) << "another request of that name";
-  Request rootless = Named(Kind::kBroadcast);
+  Request rootless = NamedRequest(Kind::kBroadcast);
   rootless.root = 3;
   EXPECT_FALSE(EndOf(Of(rootless), &rootless).ok());
 }

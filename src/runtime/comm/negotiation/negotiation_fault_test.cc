@@ -26,7 +26,7 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-struct Scenario {
+struct NegotiationScenario {
   int size = 3;
   int victim = 1;
   int signal = SIGKILL;
@@ -52,7 +52,7 @@ class Diary {
   std::vector<std::string> lines_;
 };
 
-Submission SumOf(const std::string& name, std::vector<float>& data) {
+Submission SumOver(const std::string& name, std::vector<float>& data) {
   Submission submission;
   submission.request.kind = Kind::kAllReduce;
   submission.request.name = name;
@@ -66,7 +66,7 @@ void WaitForAll(Negotiation& negotiation, int set, Diary& diary) {
   std::vector<std::vector<float>> data(20, std::vector<float>(1000, 1));
   std::vector<std::shared_ptr<Operation>> operations;
   for (size_t i = 0; i < data.size(); ++i) {
-    Submission submission = SumOf(absl::StrCat("gradient.", i), data[i]);
+    Submission submission = SumOver(absl::StrCat("gradient.", i), data[i]);
     submission.request.set = set;
     const OperationOr operation = negotiation.Submit(std::move(submission));
     if (operation.ok()) {
@@ -83,7 +83,8 @@ void WaitForAll(Negotiation& negotiation, int set, Diary& diary) {
 }
 
 // The life of one rank; never returns.
-[[noreturn]] void Live(const GroupOptions& options, const Scenario& scenario, int report) {
+[[noreturn]] void Live(const GroupOptions& options, const NegotiationScenario& scenario,
+                       int report) {
   ::alarm(60);
   Diary diary;
   auto group = JoinGroup(options);
@@ -104,7 +105,7 @@ void WaitForAll(Negotiation& negotiation, int set, Diary& diary) {
       set = static_cast<int>((*added)->value());
     }
     std::vector<float> data(10, 1);
-    const auto first = negotiation->Submit(SumOf("first", data));
+    const auto first = negotiation->Submit(SumOver("first", data));
     if (!first.ok() || !(*first)->Wait(Soon()).ok()) ::_exit(5);
     if (options.rank == scenario.victim) ::raise(scenario.signal);
     if (options.rank > 0 || !scenario.in_set) WaitForAll(*negotiation, set, diary);
@@ -116,7 +117,7 @@ void WaitForAll(Negotiation& negotiation, int set, Diary& diary) {
 }
 
 // What every survivor has to say, by rank.
-std::map<int, std::vector<std::string>> Survive(const Scenario& scenario) {
+std::map<int, std::vector<std::string>> Survive(const NegotiationScenario& scenario) {
   auto options = OptionsFor(scenario.size, GroupOptions::Transport::kAuto);
   std::vector<pid_t> pids;
   std::map<int, base::UniqueFd> pipes;

@@ -5,10 +5,10 @@
 
 #include <future>
 
+#include "runtime/comm/rendezvous/patience_test_support.h"
+
 namespace tutti::comm {
 namespace {
-
-Patience Patient() { return {base::Deadline::After(absl::Seconds(10))}; }
 
 struct Ends {
   base::UniqueFd a, b;

@@ -13,13 +13,12 @@
 #include <future>
 
 #include "runtime/comm/forked_ranks.h"
+#include "runtime/comm/rendezvous/patience_test_support.h"
 
 namespace tutti::comm {
 namespace {
 
 using base::UniqueFd;
-
-Patience Patient() { return {base::Deadline::After(absl::Seconds(10))}; }
 
 struct Pair {
   explicit Pair(int type = SOCK_STREAM) {

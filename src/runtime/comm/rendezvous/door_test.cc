@@ -11,14 +11,13 @@
 #include <ctime>
 
 #include "runtime/comm/rendezvous/authenticate.h"
+#include "runtime/comm/rendezvous/patience_test_support.h"
 #include "runtime/comm/rendezvous/reception.h"
 
 namespace tutti::comm {
 namespace {
 
 constexpr char kToken[] = "secret";
-
-Patience Patient() { return {base::Deadline::After(absl::Seconds(10))}; }
 
 base::UniqueFd EnterAt(const Door& door) {
   auto fd = Connect({"127.0.0.1", door.port()}, "", Patient());

@@ -8,14 +8,13 @@
 
 #include <future>
 
+#include "runtime/comm/rendezvous/patience_test_support.h"
 #include "runtime/comm/rendezvous/socket.h"
 
 namespace tutti::comm {
 namespace {
 
 constexpr absl::Duration kPeerTimeout = absl::Seconds(30);
-
-Patience Patient() { return {base::Deadline::After(absl::Seconds(20))}; }
 
 // A connection of the rendezvous with small buffers: it is full soon.
 struct Wire {

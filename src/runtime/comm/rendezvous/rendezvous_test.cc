@@ -23,10 +23,6 @@ std::string PeerAddress(int socket) {
   return ::inet_ntoa(address.sin_addr);
 }
 
-bool Says(const absl::Status& status, absl::string_view text) {
-  return status.message().find(text) != absl::string_view::npos;
-}
-
 TEST(RendezvousTest, RankZeroMayComeLast) {
   auto options = OptionsFor(3, Transport::kAuto);
   std::vector<std::future<absl::Status>> others;

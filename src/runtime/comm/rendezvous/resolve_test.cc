@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "absl/strings/string_view.h"
+#include "runtime/comm/rendezvous/patience_test_support.h"
 
 namespace {
 
@@ -71,8 +72,6 @@ extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo
 
 namespace tutti::comm {
 namespace {
-
-Patience Within(absl::Duration time) { return {base::Deadline::After(time)}; }
 
 TEST(ResolveTest, ANumericAddressIsTakenThoughThereIsNoTime) {
   for (const char* const host : {"127.0.0.1", "::1"}) {

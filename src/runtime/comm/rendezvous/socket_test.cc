@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/comm/rendezvous/patience_test_support.h"
 
 namespace tutti::comm {
 namespace {
-
-Patience Within(absl::Duration time) { return {base::Deadline::After(time)}; }
 
 // A listener of the abstract namespace whose queue holds next to nothing.
 base::UniqueFd ListenBriefly(const std::string& name) {

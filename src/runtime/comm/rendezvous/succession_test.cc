@@ -14,7 +14,7 @@ namespace {
 
 constexpr absl::Duration kAgreeing = absl::Seconds(5);
 
-absl::Duration At(double seconds) { return absl::Seconds(seconds); }
+absl::Duration AtSecond(double seconds) { return absl::Seconds(seconds); }
 
 Hello HelloOf(int rank, int size) {
   Hello hello;
@@ -39,7 +39,7 @@ Come ComeOf(int rank, int size) {
 
 Succession Leading(int rank, int size, const ReformOptions& terms = {}) {
   Succession succession(rank, TableOf(size));
-  succession.Start(terms, HelloOf(rank, size), absl::StrCat("by ", rank), kAgreeing, At(0));
+  succession.Start(terms, HelloOf(rank, size), absl::StrCat("by ", rank), kAgreeing, AtSecond(0));
   for (int lower = 0; lower < rank; ++lower) succession.NotExpected(lower);
   EXPECT_EQ(succession.Leader(), rank);
   return succession;
@@ -110,24 +110,24 @@ TEST(SuccessionTest, SurvivorsKeepTheirOrderAndNewcomersFollow) {
   zero.OnKnock(17, HelloOf(90, 1));
   zero.OnKnock(18, HelloOf(91, 1));
   zero.OnCome(ComeOf(3, 4));
-  EXPECT_TRUE(Is<Succession::Wait>(zero.Next(At(1))));
+  EXPECT_TRUE(Is<Succession::Wait>(zero.Next(AtSecond(1))));
   zero.OnCome(ComeOf(2, 4));
-  const auto verdict = zero.Next(At(1));
+  const auto verdict = zero.Next(AtSecond(1));
   ASSERT_TRUE(Is<Succession::Proposal>(verdict));
   const Table table = std::get<Succession::Proposal>(verdict).table;
   EXPECT_EQ(Processes(table), (std::vector<std::string>{"process-0", "process-2", "process-3",
                                                         "process-90", "process-91"}));
   EXPECT_EQ(table.generation, 1);
-  EXPECT_TRUE(Is<Succession::Wait>(zero.Next(At(1))));
+  EXPECT_TRUE(Is<Succession::Wait>(zero.Next(AtSecond(1))));
   zero.OnAccepted(2);
-  EXPECT_TRUE(Is<Succession::Decision>(zero.Next(At(1))));
+  EXPECT_TRUE(Is<Succession::Decision>(zero.Next(AtSecond(1))));
 }
 
 TEST(SuccessionTest, NewcomersBeyondTheMostWaitOnAndSurvivorsNever) {
   Succession zero = Leading(0, 3, {.most = 2});
   zero.OnKnock(17, HelloOf(90, 1));
   for (const int rank : {1, 2}) zero.OnCome(ComeOf(rank, 3));
-  const auto verdict = zero.Next(At(1));
+  const auto verdict = zero.Next(AtSecond(1));
   ASSERT_TRUE(Is<Succession::Proposal>(verdict));
   EXPECT_EQ(std::get<Succession::Proposal>(verdict).table.ranks.size(), 3u);
 }
@@ -137,9 +137,9 @@ TEST(SuccessionTest, ItWaitsForNewcomersAsLongAsItWasToldAndThenAsksForTheLeast)
   for (const bool somebody_comes : {true, false}) {
     Succession zero = Leading(0, 2, terms);
     zero.OnCome(ComeOf(1, 2));
-    EXPECT_TRUE(Is<Succession::Wait>(zero.Next(At(9))));
+    EXPECT_TRUE(Is<Succession::Wait>(zero.Next(AtSecond(9))));
     if (somebody_comes) zero.OnKnock(5, HelloOf(90, 1));
-    const auto verdict = zero.Next(At(somebody_comes ? 9 : 11));
+    const auto verdict = zero.Next(AtSecond(somebody_comes ? 9 : 11));
     if (somebody_comes) {
       EXPECT_TRUE(Is<Succession::Proposal>(verdict));
     } else {
@@ -157,14 +157,14 @@ TEST(SuccessionTest, AMemberThatMayStillComeIsWaitedForUntilTheEndOfThePatience)
   Succession zero = Leading(0, 3, {.gather = absl::Seconds(20)});
   zero.OnCome(ComeOf(1, 3));
   EXPECT_EQ(zero.Awaited(), std::vector<int>{2});
-  EXPECT_TRUE(Is<Succession::Wait>(zero.Next(At(19))));
-  EXPECT_TRUE(Is<Succession::Proposal>(zero.Next(At(20))));
+  EXPECT_TRUE(Is<Succession::Wait>(zero.Next(AtSecond(19))));
+  EXPECT_TRUE(Is<Succession::Proposal>(zero.Next(AtSecond(20))));
 }
 
 TEST(SuccessionTest, AMinoritySaysWhoCouldHaveGoneOnWithoutIt) {
   Succession two = Leading(2, 3, {.gather = absl::Seconds(20)});
-  EXPECT_TRUE(Is<Succession::Wait>(two.Next(At(19))));
-  const auto verdict = two.Next(At(20));
+  EXPECT_TRUE(Is<Succession::Wait>(two.Next(AtSecond(19))));
+  const auto verdict = two.Next(AtSecond(20));
   ASSERT_TRUE(Is<absl::Status>(verdict));
   const auto& status = std::get<absl::Status>(verdict);
   EXPECT_TRUE(absl::IsUnavailable(status));
@@ -177,10 +177,10 @@ TEST(SuccessionTest, AProposalThatAFormerLeaderMayHaveDecidedIsProposedAgain) {
   Succession zero = Leading(0, 3);
   zero.OnKnock(17, HelloOf(90, 1));
   for (const int rank : {1, 2}) zero.OnCome(ComeOf(rank, 3));
-  const Table table = std::get<Succession::Proposal>(zero.Next(At(0))).table;
+  const Table table = std::get<Succession::Proposal>(zero.Next(AtSecond(0))).table;
 
   Succession two(2, TableOf(3));
-  two.Start({}, HelloOf(2, 3), "by 2", kAgreeing, At(0));
+  two.Start({}, HelloOf(2, 3), "by 2", kAgreeing, AtSecond(0));
   EXPECT_EQ(two.Leader(), 0);
   two.Accept(table);
   two.GiveUp();
@@ -188,7 +188,7 @@ TEST(SuccessionTest, AProposalThatAFormerLeaderMayHaveDecidedIsProposedAgain) {
 
   Succession one = Leading(1, 3);
   one.OnCome(two.Vote());
-  const auto verdict = one.Next(At(1));
+  const auto verdict = one.Next(AtSecond(1));
   ASSERT_TRUE(Is<Succession::Proposal>(verdict));
   EXPECT_EQ(std::get<Succession::Proposal>(verdict).table.group, "by 0");
 }
@@ -202,7 +202,7 @@ TEST(SuccessionTest, OfTwoFormerProposalsTheOneOfTheHighestLeaderCounts) {
   four.agreed.group = "by 1";
   two.OnCome(three);
   two.OnCome(four);
-  const auto verdict = two.Next(At(1));
+  const auto verdict = two.Next(AtSecond(1));
   ASSERT_TRUE(Is<Succession::Proposal>(verdict));
   EXPECT_EQ(std::get<Succession::Proposal>(verdict).table.group, "by 1");
 }
@@ -210,10 +210,10 @@ TEST(SuccessionTest, OfTwoFormerProposalsTheOneOfTheHighestLeaderCounts) {
 TEST(SuccessionTest, ALeaderWhoseFollowersLeaveBeforeTheyAcceptFails) {
   Succession zero = Leading(0, 3);
   for (const int rank : {1, 2}) zero.OnCome(ComeOf(rank, 3));
-  EXPECT_TRUE(Is<Succession::Proposal>(zero.Next(At(0))));
+  EXPECT_TRUE(Is<Succession::Proposal>(zero.Next(AtSecond(0))));
   for (const int rank : {1, 2}) zero.OnGone(rank);
-  EXPECT_TRUE(Is<Succession::Wait>(zero.Next(At(4))));
-  EXPECT_TRUE(Is<absl::Status>(zero.Next(At(6))));
+  EXPECT_TRUE(Is<Succession::Wait>(zero.Next(AtSecond(4))));
+  EXPECT_TRUE(Is<absl::Status>(zero.Next(AtSecond(6))));
 }
 
 // A group whose messages take random turns. Ranks call Reform at random moments; they die, are

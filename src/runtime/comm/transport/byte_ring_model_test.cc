@@ -15,14 +15,14 @@ namespace {
 
 // With room for one byte neither side ever relies on what it last saw of the other's counter, so
 // that what it does next depends on the number of the byte alone (Forget).
-constexpr size_t kCapacity = 1;
+constexpr size_t kModelCapacity = 1;
 constexpr int kWriter = 0, kReader = 1;
 
-enum class Fault { kNone, kNoSecondLook, kReleasedBeforeItIsRead };
+enum class RingFault { kNone, kNoSecondLook, kReleasedBeforeItIsRead };
 
 // Stores that should be sequentially consistent and are not.
 template <typename T>
-class WeakAtomic : public ModelAtomic<T> {
+class WeakRingAtomic : public ModelAtomic<T> {
  public:
   void store(T value, std::memory_order = std::memory_order_seq_cst) {
     ModelAtomic<T>::store(value, std::memory_order_release);
@@ -33,17 +33,17 @@ class WeakAtomic : public ModelAtomic<T> {
 template <template <typename> class Atomic>
 struct Ring {
   ByteRingStateOf<Atomic> state;
-  std::byte data[2 * kCapacity] = {};
+  std::byte data[2 * kModelCapacity] = {};
 };
 
 template <template <typename> class Atomic>
-void Write(Ring<Atomic>& ring, int bytes, Fault fault) {
-  ByteRingWriterOf<Atomic> writer(&ring.state, ring.data, kCapacity);
+void Write(Ring<Atomic>& ring, int bytes, RingFault fault) {
+  ByteRingWriterOf<Atomic> writer(&ring.state, ring.data, kModelCapacity);
   for (int next = 1; next <= bytes; ++next) {
     Interleavings::Forget(next);
     const std::byte byte{static_cast<unsigned char>(next)};
     while (*writer.Write({&byte, 1}) == 0) {
-      if (fault == Fault::kNoSecondLook) {
+      if (fault == RingFault::kNoSecondLook) {
         ring.state.writer_sleeps.store(1);
         Interleavings::AwaitBell();
       } else if (writer.PrepareToSleep()) {
@@ -56,8 +56,8 @@ void Write(Ring<Atomic>& ring, int bytes, Fault fault) {
 }
 
 template <template <typename> class Atomic>
-void Read(Ring<Atomic>& ring, int bytes, Fault fault) {
-  ByteRingReaderOf<Atomic> reader(&ring.state, ring.data, kCapacity);
+void Read(Ring<Atomic>& ring, int bytes, RingFault fault) {
+  ByteRingReaderOf<Atomic> reader(&ring.state, ring.data, kModelCapacity);
   for (int next = 1; next <= bytes; ++next) {
     Interleavings::Forget(next);
     auto come = *reader.Readable(1);
@@ -66,19 +66,19 @@ void Read(Ring<Atomic>& ring, int bytes, Fault fault) {
       reader.Wake();
       come = *reader.Readable(1);
     }
-    if (fault == Fault::kReleasedBeforeItIsRead) {
+    if (fault == RingFault::kReleasedBeforeItIsRead) {
       reader.Release(1);
       if (reader.TakeWake()) Interleavings::Ring(kWriter);
     }
     if (come[0] != std::byte{static_cast<unsigned char>(next)}) Interleavings::Fail("wrong byte");
-    if (fault == Fault::kReleasedBeforeItIsRead) continue;
+    if (fault == RingFault::kReleasedBeforeItIsRead) continue;
     reader.Release(1);
     if (reader.TakeWake()) Interleavings::Ring(kWriter);
   }
 }
 
 template <template <typename> class Atomic = ModelAtomic>
-Interleavings::Result Explore(int bytes, Fault fault = Fault::kNone) {
+Interleavings::Result ExploreRing(int bytes, RingFault fault = RingFault::kNone) {
   std::unique_ptr<Ring<Atomic>> ring;
   return Interleavings::Explore(
       2, [&] { ring = std::make_unique<Ring<Atomic>>(); },
@@ -90,21 +90,21 @@ Interleavings::Result Explore(int bytes, Fault fault = Fault::kNone) {
 
 // Five times round.
 TEST(ByteRingModelTest, EveryByteComesAndNoWakeIsLost) {
-  const auto result = Explore(5);
+  const auto result = ExploreRing(5);
   EXPECT_EQ(result.failure, "");
   EXPECT_GT(result.states, 1000u);
 }
 
 TEST(ByteRingModelTest, FindsTheByteThatIsWrittenOverWhenItIsReleasedTooEarly) {
-  EXPECT_EQ(Explore(5, Fault::kReleasedBeforeItIsRead).failure, "wrong byte");
+  EXPECT_EQ(ExploreRing(5, RingFault::kReleasedBeforeItIsRead).failure, "wrong byte");
 }
 
 TEST(ByteRingModelTest, FindsTheLostWakeWithoutASecondLook) {
-  EXPECT_EQ(Explore(5, Fault::kNoSecondLook).failure, "nobody can go on");
+  EXPECT_EQ(ExploreRing(5, RingFault::kNoSecondLook).failure, "nobody can go on");
 }
 
 TEST(ByteRingModelTest, FindsTheLostWakeWhenStoresAreNotSequentiallyConsistent) {
-  EXPECT_EQ(Explore<WeakAtomic>(4).failure, "nobody can go on");
+  EXPECT_EQ(ExploreRing<WeakRingAtomic>(4).failure, "nobody can go on");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "runtime/comm/rendezvous/descriptors.h"
+#include "runtime/comm/rendezvous/patience_test_support.h"
 #include "runtime/comm/rendezvous/socket.h"
 #include "runtime/comm/transport/shm_channel.h"
 #include "runtime/comm/transport/striped_channel.h"
@@ -25,13 +26,11 @@
 namespace tutti::comm {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using ByteVector = std::vector<std::byte>;
 using ChannelPointer = std::unique_ptr<Channel>;
 
-Patience Patient() { return {base::Deadline::After(absl::Seconds(20))}; }
-
-Bytes Pattern(size_t size, int seed) {
-  Bytes bytes(size);
+ByteVector Pattern(size_t size, int seed) {
+  ByteVector bytes(size);
   for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 31 + i / 251 + seed);
   return bytes;
 }
@@ -128,8 +127,8 @@ TEST_P(ChannelTest, CarriesEverySizeBothWaysAtOnce) {
   auto [a, b] = Pair();
   for (const size_t size :
        {0, 1, 7, 4095, 65537, 3 * static_cast<int>(ShmChannel::kRingBytes) + 5}) {
-    const Bytes from_a = Pattern(size, 1), from_b = Pattern(size, 2);
-    Bytes at_a(size), at_b(size);
+    const ByteVector from_a = Pattern(size, 1), from_b = Pattern(size, 2);
+    ByteVector at_a(size), at_b(size);
     std::thread other(
         [&, channel = b.get()] { EXPECT_TRUE(Exchange(*channel, from_b, at_b).ok()); });
     EXPECT_TRUE(Exchange(*a, from_a, at_a).ok());
@@ -141,7 +140,7 @@ TEST_P(ChannelTest, CarriesEverySizeBothWaysAtOnce) {
 
 TEST_P(ChannelTest, TheBytesSentMayBeChangedAtOnce) {
   auto [a, b] = Pair();
-  Bytes bytes = Pattern(100, 3), received(100);
+  ByteVector bytes = Pattern(100, 3), received(100);
   ASSERT_EQ(*a->TrySend(bytes), 100u);
   std::fill(bytes.begin(), bytes.end(), std::byte{0});
   ASSERT_TRUE(Exchange(*b, {}, received).ok());
@@ -150,7 +149,7 @@ TEST_P(ChannelTest, TheBytesSentMayBeChangedAtOnce) {
 
 TEST_P(ChannelTest, DoesNotBlockWhenNothingHasComeOrNothingFits) {
   auto [a, b] = Pair();
-  Bytes bytes(1 << 20);
+  ByteVector bytes(1 << 20);
   EXPECT_EQ(*a->TryReceive(bytes), 0u);
   EXPECT_TRUE(a->Peek(1, 100)->empty());
   size_t sent = 0;
@@ -162,7 +161,7 @@ TEST_P(ChannelTest, DoesNotBlockWhenNothingHasComeOrNothingFits) {
     if (n == 0) Sleep(*a, true, 0, deadline);
   }
   EXPECT_GT(sent, 0u);
-  Bytes received(sent);
+  ByteVector received(sent);
   std::thread other([&, channel = b.get()] { EXPECT_TRUE(Exchange(*channel, {}, received).ok()); });
   EXPECT_TRUE(Exchange(*a, {}, {}).ok()) << "what was taken leaves";
   other.join();
@@ -171,7 +170,7 @@ TEST_P(ChannelTest, DoesNotBlockWhenNothingHasComeOrNothingFits) {
 
 TEST_P(ChannelTest, PeekGivesAtLeastWhatWasAskedForOrNothing) {
   auto [a, b] = Pair();
-  const Bytes bytes = Pattern(10, 4);
+  const ByteVector bytes = Pattern(10, 4);
   ASSERT_EQ(*a->TrySend(std::span(bytes).first(3)), 3u);
   ASSERT_TRUE(Sleep(*b, false, 1));
   EXPECT_TRUE(b->Peek(8, 100)->empty());
@@ -184,14 +183,14 @@ TEST_P(ChannelTest, PeekGivesAtLeastWhatWasAskedForOrNothing) {
   EXPECT_TRUE(std::equal(peeked.begin(), peeked.end(), bytes.begin()));
   const size_t taken = peeked.size();
   b->Release(taken);
-  Bytes rest(10 - taken);
+  ByteVector rest(10 - taken);
   ASSERT_TRUE(Exchange(*b, {}, rest).ok());
   EXPECT_TRUE(std::equal(rest.begin(), rest.end(), bytes.begin() + taken));
 }
 
 TEST_P(ChannelTest, ElementsNeverTearHoweverTheBytesAreCut) {
   auto [a, b] = Pair();
-  const Bytes bytes = Pattern(300000, 5);
+  const ByteVector bytes = Pattern(300000, 5);
   std::thread sender([&, channel = a.get()] {
     std::span<const std::byte> rest = bytes;
     for (size_t cut = 1; !rest.empty(); cut = cut % 8191 + 13) {
@@ -221,16 +220,16 @@ TEST_P(ChannelTest, ASleeperSleepsUntilItsDeadlineWhenNothingComes) {
 
 TEST_P(ChannelTest, WhatWasSentBeforeTheCloseIsReceivedAndThenTheCloseIsAnError) {
   auto [a, b] = Pair();
-  const Bytes bytes = Pattern(1000, 6);
+  const ByteVector bytes = Pattern(1000, 6);
   ASSERT_EQ(*a->TrySend(bytes), 1000u);
   std::thread closer([&] { a.reset(); });
   if (!IsUcx()) closer.join();  // UCX wants the other side to listen at that time
-  Bytes received(1000);
+  ByteVector received(1000);
   EXPECT_TRUE(Exchange(*b, {}, received).ok());
   EXPECT_TRUE(received == bytes);
   if (closer.joinable()) closer.join();
   EXPECT_TRUE(absl::IsUnavailable(Exchange(*b, {}, received)));
-  const Bytes large(8 << 20);
+  const ByteVector large(8 << 20);
   EXPECT_TRUE(absl::IsUnavailable(Exchange(*b, large, {})));
 }
 
@@ -241,13 +240,13 @@ TEST_P(ChannelTest, AKilledPeerWakesASleeperWithAnError) {
   if (pid == 0) {
     listeners.clear();
     const auto channel = Make(GetParam(), std::move(openers), Side::kOpener);
-    Bytes one(1);
+    ByteVector one(1);
     Exchange(**channel, one, one).IgnoreError();
     while (true) ::pause();
   }
   openers.clear();
   auto channel = *Make(GetParam(), std::move(listeners), Side::kListener);
-  Bytes one(1);
+  ByteVector one(1);
   ASSERT_TRUE(Exchange(*channel, one, one).ok());
   auto waiting = std::async(std::launch::async, [&] { return Exchange(*channel, {}, one); });
   ::kill(pid, SIGKILL);
@@ -257,14 +256,14 @@ TEST_P(ChannelTest, AKilledPeerWakesASleeperWithAnError) {
 
 TEST_P(ChannelTest, PartsAreSentInTheirOrderAsIfTheyWereOne) {
   auto [a, b] = Pair();
-  const Bytes bytes = Pattern(40000, 7);
+  const ByteVector bytes = Pattern(40000, 7);
   std::vector<std::span<const std::byte>> parts;
   for (size_t at = 0, size = 1; at < bytes.size(); at += parts.back().size(), size = 3 * size + 1) {
     parts.push_back(std::span(bytes).subspan(at, std::min(size, bytes.size() - at)));
   }
   ASSERT_EQ(*a->TrySendParts(parts), bytes.size());
   ASSERT_TRUE(*a->Flush());
-  Bytes received(bytes.size());
+  ByteVector received(bytes.size());
   ASSERT_TRUE(Exchange(*b, {}, received).ok());
   EXPECT_TRUE(received == bytes);
 }

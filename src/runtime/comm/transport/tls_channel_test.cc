@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "runtime/comm/rendezvous/patience_test_support.h"
 #include "runtime/comm/rendezvous/socket.h"
 #include "runtime/comm/transport/tcp_channel.h"
 
@@ -17,8 +18,6 @@ namespace tutti::comm {
 namespace {
 
 using Made = absl::StatusOr<std::unique_ptr<Channel>>;
-
-Patience Patient() { return {base::Deadline::After(absl::Seconds(20))}; }
 
 std::pair<base::UniqueFd, base::UniqueFd> Sockets() {
   int ends[2];

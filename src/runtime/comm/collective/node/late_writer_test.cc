@@ -41,7 +41,7 @@ absl::Status Sum(Communicator& group, std::span<float> data) {
   return group.AllReduce(data.data(), data.size(), DataType::kFloat32, ReduceOp::kSum, Soon());
 }
 
-std::span<float> Floats(SharedBuffer& buffer) {
+std::span<float> FloatsOf(SharedBuffer& buffer) {
   return {static_cast<float*>(buffer.data()), buffer.size() / sizeof(float)};
 }
 
@@ -62,12 +62,12 @@ class LateWriterTest : public testing::Test {
     if (!group.ok()) return group.status().ToString();
     const auto buffer = *(*group)->AllocateShared(kBytes);
     const auto idle = *(*group)->AllocateShared(kBytes);
-    std::ranges::fill(Floats(*idle), 7.0f);
-    const std::span<float> data = Floats(*buffer);
+    std::ranges::fill(FloatsOf(*idle), 7.0f);
+    const std::span<float> data = FloatsOf(*buffer);
     if (const auto status = Sum(**group, data); !status.ok()) return status.ToString();
     const absl::Status status = Sum(**group, data);
     if (LostRank(status) != 1) return "no error about rank 1: " + status.ToString();
-    if (std::ranges::count(Floats(*idle), 7.0f) != std::ssize(Floats(*idle))) {
+    if (std::ranges::count(FloatsOf(*idle), 7.0f) != std::ssize(FloatsOf(*idle))) {
       return "what lay in another buffer has changed";
     }
     std::ranges::fill(data, 5.0f);
@@ -84,10 +84,10 @@ class LateWriterTest : public testing::Test {
     auto group = JoinGroup(options_[1]);
     if (!group.ok()) return group.status().ToString();
     const auto buffer = *(*group)->AllocateShared(kBytes);
-    if (const auto status = Sum(**group, Floats(*buffer)); !status.ok()) return status.ToString();
-    std::ranges::fill(Floats(*buffer), 1.0f);
+    if (const auto status = Sum(**group, FloatsOf(*buffer)); !status.ok()) return status.ToString();
+    std::ranges::fill(FloatsOf(*buffer), 1.0f);
     StopAt(static_cast<std::byte*>(buffer->data()) + kBytes / 4 * 3);
-    const absl::Status status = Sum(**group, Floats(*buffer));
+    const absl::Status status = Sum(**group, FloatsOf(*buffer));
     return "went on";
   }
 

@@ -46,7 +46,7 @@ class Place {
   std::byte* data() const { return data_; }
 
  private:
-  Bytes plain_;
+  ByteVector plain_;
   std::unique_ptr<SharedBuffer> buffer_;
   std::byte* data_;
 };
@@ -58,11 +58,11 @@ TEST_P(NodeCollectivesTest, AllReduceEqualsTheReferenceForEveryTypeOperationAndL
       for (const DataType type : kTypes) {
         for (const ReduceOp op : kOps) {
           if (!Exists(type, op) || (count == 300007 && op != ReduceOp::kMean)) continue;
-          const Bytes input = Input(group.rank(), count, type, op);
+          const ByteVector input = Input(group.rank(), count, type, op);
           std::copy(input.begin(), input.end(), place.data());
           const absl::Status status = group.AllReduce(place.data(), count, type, op, Soon());
           ASSERT_TRUE(status.ok()) << status;
-          const Bytes expected = Expected(size(), count, type, op);
+          const ByteVector expected = Expected(size(), count, type, op);
           ASSERT_TRUE(std::equal(expected.begin(), expected.end(), place.data()))
               << "rank " << group.rank() << " count " << count << " type " << NameOf(type) << " op "
               << NameOf(op);
@@ -78,14 +78,14 @@ TEST_P(NodeCollectivesTest, ReduceScatterBroadcastAndAllGatherEqualTheReference)
       const Place place(group, Shares(group.rank()), 4 * count * size(), 1);
       const size_t all = count * size();
       const std::vector<size_t> counts(size(), count);
-      Bytes input = Input(group.rank(), all, DataType::kInt32, ReduceOp::kSum);
+      ByteVector input = Input(group.rank(), all, DataType::kInt32, ReduceOp::kSum);
       std::copy(input.begin(), input.end(), place.data());
-      Bytes output(4 * count);
+      ByteVector output(4 * count);
       ASSERT_TRUE(group
                       .ReduceScatter(place.data(), counts, output.data(), DataType::kInt32,
                                      ReduceOp::kSum, Soon())
                       .ok());
-      const Bytes sum = Expected(size(), all, DataType::kInt32, ReduceOp::kSum);
+      const ByteVector sum = Expected(size(), all, DataType::kInt32, ReduceOp::kSum);
       ASSERT_EQ(std::memcmp(output.data(), sum.data() + 4 * count * group.rank(), 4 * count), 0);
 
       const int root = size() - 1;
@@ -103,10 +103,10 @@ TEST_P(NodeCollectivesTest, ReduceScatterBroadcastAndAllGatherEqualTheReference)
 TEST_P(NodeCollectivesTest, EveryWayGivesTheSameBits) {
   constexpr size_t kCount = 200003;
   std::mutex mutex;
-  std::vector<Bytes> results;
+  std::vector<ByteVector> results;
   Run([&](Communicator& group) {
     const Place place(group, Shares(group.rank()), 4 * kCount, 0);
-    Bytes wild(4 * kCount);
+    ByteVector wild(4 * kCount);
     for (size_t i = 0; i < kCount; ++i) {
       Put(DataType::kFloat32, wild.data() + 4 * i,
           std::sin(static_cast<double>(i * 31 + group.rank() * 1009)) *
@@ -117,7 +117,7 @@ TEST_P(NodeCollectivesTest, EveryWayGivesTheSameBits) {
       ASSERT_TRUE(
           group.AllReduce(data + 4 * from, count, DataType::kFloat32, ReduceOp::kSum, Soon()).ok());
     };
-    Bytes plain(4 * kCount), pieces(4 * kCount);
+    ByteVector plain(4 * kCount), pieces(4 * kCount);
     reduce(place.data(), 0, kCount);
     reduce(plain.data(), 0, kCount);
     for (size_t from = 0; from < kCount; from += 1000) {
@@ -128,7 +128,7 @@ TEST_P(NodeCollectivesTest, EveryWayGivesTheSameBits) {
     results.push_back(plain);
     results.push_back(pieces);
   });
-  for (const Bytes& result : results) ASSERT_TRUE(result == results[0]);
+  for (const ByteVector& result : results) ASSERT_TRUE(result == results[0]);
 }
 
 TEST_P(NodeCollectivesTest, BuffersComeAndGo) {
@@ -138,12 +138,12 @@ TEST_P(NodeCollectivesTest, BuffersComeAndGo) {
       const size_t count = 30000 + 1000 * round;
       auto buffer = *group.AllocateShared(4 * count);
       if (round % 3 == 0) continue;  // never used
-      const Bytes input = Input(group.rank(), count, DataType::kInt32, ReduceOp::kSum);
+      const ByteVector input = Input(group.rank(), count, DataType::kInt32, ReduceOp::kSum);
       for (int again = 0; again < 2; ++again) {
         std::memcpy(buffer->data(), input.data(), input.size());
         ASSERT_TRUE(
             group.AllReduce(buffer->data(), count, DataType::kInt32, ReduceOp::kSum, Soon()).ok());
-        const Bytes expected = Expected(size(), count, DataType::kInt32, ReduceOp::kSum);
+        const ByteVector expected = Expected(size(), count, DataType::kInt32, ReduceOp::kSum);
         ASSERT_EQ(std::memcmp(buffer->data(), expected.data(), expected.size()), 0);
       }
       if (round % 2 == 0) last = std::move(buffer);

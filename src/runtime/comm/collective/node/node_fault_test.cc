@@ -10,9 +10,9 @@ namespace tutti::comm {
 namespace {
 
 constexpr size_t kMany = 400000;  // values
-constexpr double kPeerTimeout = 3;
+constexpr double kNodePeerTimeout = 3;
 
-std::vector<GroupOptions> Ranks(int size, int per_node, double peer_timeout = kPeerTimeout) {
+std::vector<GroupOptions> Ranks(int size, int per_node, double peer_timeout = kNodePeerTimeout) {
   auto all = OptionsFor(size, GroupOptions::Transport::kAuto, per_node);
   for (GroupOptions& options : all) options.peer_timeout = absl::Seconds(peer_timeout);
   return all;
@@ -58,7 +58,7 @@ TEST(NodeFaultTest, EverySurvivorOfATeamNamesTheRankThatWasKilled) {
     const int size = 2 + run % 3;
     ExpectThatAllNameTheVictim(Ranks(size, 1 << 16), OfEveryWay,
                                {.victim = run % size, .after = absl::Milliseconds(5 + 7 * run)},
-                               kPeerTimeout);
+                               kNodePeerTimeout);
   }
 }
 
@@ -66,7 +66,7 @@ TEST(NodeFaultTest, EverySurvivorOfTwoLevelsNamesTheRankThatWasKilled) {
   for (int run = 0; run < 4; ++run) {
     ExpectThatAllNameTheVictim(Ranks(4, 2), OfEveryWay,
                                {.victim = run, .after = absl::Milliseconds(5 + 17 * run)},
-                               kPeerTimeout);
+                               kNodePeerTimeout);
   }
 }
 

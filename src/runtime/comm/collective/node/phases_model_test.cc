@@ -23,7 +23,7 @@ class WeakAtomic : public ModelAtomic<T> {
   }
 };
 
-enum class Fault {
+enum class PhaseFault {
   kNone,
   kNoData,
   kOneSlot,
@@ -47,7 +47,7 @@ struct Memory {
 template <template <typename> class Atomic>
 class Rank {
  public:
-  Rank(Memory<Atomic>& memory, int ranks, int self, Fault fault)
+  Rank(Memory<Atomic>& memory, int ranks, int self, PhaseFault fault)
       : memory_(memory),
         ranks_(ranks),
         self_(self),
@@ -57,7 +57,7 @@ class Rank {
   void Live(uint64_t phases) {
     for (uint64_t phase = 0; phase < phases; ++phase) {
       Interleavings::Forget(phase);
-      if (fault_ != Fault::kDataAfterTheCounter) Write(phase);
+      if (fault_ != PhaseFault::kDataAfterTheCounter) Write(phase);
       if (phase > 0) ReadAll(phase - 1);
       EndPhase(phase);
     }
@@ -69,16 +69,16 @@ class Rank {
   using Look = typename View::Look;
 
   Slot& SlotOf(int rank, uint64_t phase) {
-    return memory_.slots[2 * rank + (fault_ == Fault::kOneSlot ? 0 : phase % 2)];
+    return memory_.slots[2 * rank + (fault_ == PhaseFault::kOneSlot ? 0 : phase % 2)];
   }
   void Write(uint64_t phase) {
-    if (fault_ == Fault::kNoData) return;
+    if (fault_ == PhaseFault::kNoData) return;
     Slot& slot = SlotOf(self_, phase);
     slot.first.store(phase + 1, std::memory_order_relaxed);
     slot.second.store(phase + 1, std::memory_order_relaxed);
   }
   void ReadAll(uint64_t phase) {
-    if (fault_ == Fault::kNoData) return;
+    if (fault_ == PhaseFault::kNoData) return;
     for (int rank = 0; rank < ranks_; ++rank) {
       if (rank == self_) continue;
       Slot& slot = SlotOf(rank, phase);
@@ -90,18 +90,18 @@ class Rank {
   }
   void EndPhase(uint64_t phase) {
     Look look = phases_.End([](int rank) { Interleavings::Ring(rank); });
-    if (fault_ == Fault::kDataAfterTheCounter) Write(phase);
+    if (fault_ == PhaseFault::kDataAfterTheCounter) Write(phase);
     if (look == Look::kMissing && ranks_ == 2) look = phases_.Again();
     while (look == Look::kMissing) look = Sleep();
     if (look == Look::kNonsense) Interleavings::Fail("a counter makes no sense");
   }
   Look Sleep() {
-    if (fault_ == Fault::kNoSecondLook) {
+    if (fault_ == PhaseFault::kNoSecondLook) {
       memory_.marks[self_].sleeps.store(1);
       Interleavings::AwaitBell();
       return phases_.Again();
     }
-    if (fault_ == Fault::kSleepsWithoutAFlag) {
+    if (fault_ == PhaseFault::kSleepsWithoutAFlag) {
       Interleavings::AwaitBell();
       return phases_.Again();
     }
@@ -111,12 +111,13 @@ class Rank {
   Memory<Atomic>& memory_;
   const int ranks_;
   const int self_;
-  const Fault fault_;
+  const PhaseFault fault_;
   View phases_;
 };
 
 template <template <typename> class Atomic = ModelAtomic>
-Interleavings::Result Explore(int ranks, uint64_t phases, Fault fault = Fault::kNone) {
+Interleavings::Result ExplorePhases(int ranks, uint64_t phases,
+                                    PhaseFault fault = PhaseFault::kNone) {
   std::unique_ptr<Memory<Atomic>> memory;
   return Interleavings::Explore(
       ranks, [&] { memory = std::make_unique<Memory<Atomic>>(ranks); },
@@ -125,43 +126,44 @@ Interleavings::Result Explore(int ranks, uint64_t phases, Fault fault = Fault::k
 
 // Four phases: each slot is written twice.
 TEST(PhasesModelTest, TwoRanksNeverTearAndNeverLoseAWake) {
-  const auto result = Explore(2, 4);
+  const auto result = ExplorePhases(2, 4);
   EXPECT_EQ(result.failure, "");
   EXPECT_GT(result.states, 10000u);
 }
 
 TEST(PhasesModelTest, ThreeRanksNeverReadWhatIsNotThere) {
-  const auto result = Explore(3, 1);
+  const auto result = ExplorePhases(3, 1);
   EXPECT_EQ(result.failure, "");
   EXPECT_GT(result.states, 100000u);
 }
 
 // A wake of one phase that comes as late as in the next one.
 TEST(PhasesModelTest, ThreeRanksNeverLoseAWake) {
-  const auto result = Explore(3, 2, Fault::kNoData);
+  const auto result = ExplorePhases(3, 2, PhaseFault::kNoData);
   EXPECT_EQ(result.failure, "");
   EXPECT_GT(result.states, 100000u);
 }
 
 TEST(PhasesModelTest, FindsTheTornValueWhenThereIsOneSlot) {
-  EXPECT_EQ(Explore(2, 3, Fault::kOneSlot).failure, "read what is not of the last phase");
+  EXPECT_EQ(ExplorePhases(2, 3, PhaseFault::kOneSlot).failure,
+            "read what is not of the last phase");
 }
 
 TEST(PhasesModelTest, FindsTheTornValueWhenTheCounterIsStoredBeforeTheData) {
-  EXPECT_EQ(Explore(2, 2, Fault::kDataAfterTheCounter).failure,
+  EXPECT_EQ(ExplorePhases(2, 2, PhaseFault::kDataAfterTheCounter).failure,
             "read what is not of the last phase");
 }
 
 TEST(PhasesModelTest, FindsTheLostWakeWithoutASecondLook) {
-  EXPECT_EQ(Explore(2, 2, Fault::kNoSecondLook).failure, "nobody can go on");
+  EXPECT_EQ(ExplorePhases(2, 2, PhaseFault::kNoSecondLook).failure, "nobody can go on");
 }
 
 TEST(PhasesModelTest, FindsTheLostWakeWithoutAFlag) {
-  EXPECT_EQ(Explore(2, 1, Fault::kSleepsWithoutAFlag).failure, "nobody can go on");
+  EXPECT_EQ(ExplorePhases(2, 1, PhaseFault::kSleepsWithoutAFlag).failure, "nobody can go on");
 }
 
 TEST(PhasesModelTest, FindsTheLostWakeWhenStoresAreNotSequentiallyConsistent) {
-  EXPECT_EQ(Explore<WeakAtomic>(2, 2).failure, "nobody can go on");
+  EXPECT_EQ(ExplorePhases<WeakAtomic>(2, 2).failure, "nobody can go on");
 }
 
 }  // namespace
