@@ -82,9 +82,10 @@ BENCHMARK(ShuffleEpoch)->Arg(50000)->Unit(benchmark::kMillisecond)->MinTime(0.1)
 
 void Decode32(benchmark::State& state) {
   JpegDecoder decoder;
+  std::string scratch;
   int64_t sample = 0;
   for (auto _ : state) {
-    const auto size = decoder.Open(*Sample().Encoded(sample++ % Sample().size()));
+    const auto size = decoder.Open(*Sample().Encoded(sample++ % Sample().size(), scratch));
     benchmark::DoNotOptimize(decoder.Decode({0, 0, size->width, size->height}));
   }
   state.SetItemsProcessed(state.iterations());
@@ -95,7 +96,8 @@ void Augment32(benchmark::State& state) {
   const auto type = state.range(0) != 0 ? PixelType::kBFloat16 : PixelType::kFloat32;
   const Normalizer normalizer(CifarRecipe(), type);
   Transform transform(CifarRecipe(), normalizer);
-  const auto image = transform.DecodeWhole(*Sample().Encoded(0));
+  std::string scratch;
+  const auto image = transform.DecodeWhole(*Sample().Encoded(0, scratch));
   std::vector<float> out(32 * 32 * 3);
   int64_t sample = 0;
   for (auto _ : state) {
@@ -136,19 +138,20 @@ BENCHMARK(ResizedCrop224)
     ->MinTime(0.2);
 
 void Resize224(benchmark::State& state) {
-  const Normalizer normalizer(ImageNetRecipe(), PixelType::kFloat32);
+  const auto type = state.range(0) != 0 ? PixelType::kBFloat16 : PixelType::kFloat32;
+  const Normalizer normalizer(ImageNetRecipe(), type);
   JpegDecoder decoder;
   const ImageSize size = *decoder.Open(Photograph());
-  const ImageView image = decoder.Decode({0, 0, size.width, size.height})->view;
+  const Planes image = *decoder.DecodePlanes({0, 0, size.width, size.height});
   std::vector<float> out(224 * 224 * 3);
   Resampler resampler;
   for (auto _ : state) {
     resampler.Prepare({62, 375, 224, 0, 224}, {0, 375, 224, 0, 224}, size);
-    resampler.Run(image, 0, 0, false, normalizer, out.data());
+    resampler.Run(image, false, normalizer, out.data());
   }
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(Resize224)->Unit(benchmark::kMicrosecond)->MinTime(0.1);
+BENCHMARK(Resize224)->ArgName("bf16")->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond)->MinTime(0.1);
 
 }  // namespace
 }  // namespace tutti::data

@@ -1,9 +1,10 @@
-// A finite, indexed set of labelled, encoded images. Immutable after opening; thread-safe.
+// A finite, indexed set of labelled pictures, still encoded. Immutable after opening; thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,17 +20,37 @@ class Dataset {
   virtual int64_t size() const = 0;
   virtual const std::vector<std::string>& classes() const = 0;
   virtual int64_t label(int64_t index) const = 0;
-  // The encoded bytes; valid as long as the dataset.
-  virtual absl::StatusOr<absl::string_view> Encoded(int64_t index) const = 0;
+  // The encoded bytes (JPEG, PNG or PNM: decode/picture_decoder.h); valid as long as the dataset
+  // and until `scratch` changes, which sets that are not in memory read into.
+  virtual absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const = 0;
   // "train-000002.tar:cat/0017.jpg", for errors.
   virtual std::string Describe(int64_t index) const = 0;
   // A hint that Encoded(index) will be read soon; starts the read-ahead and returns at once.
   virtual void WillNeed(int64_t index) const {}
 };
 
+// How the pictures of a folder are kept.
+enum class DatasetFormat { kTarShards, kTfRecords, kImageFolder, kCifar10, kIdx, kSynthetic };
+absl::string_view NameOf(DatasetFormat format);  // "tar shards", "TFRecord", ...
+
+struct OpenOptions {
+  // Of TFRecord labels; unset: told from the labels, see OpenTfRecords.
+  std::optional<int> first_label;
+};
+
+// What `source` holds, by the names in it: "synthetic[:COUNTxSIDE[xCLASSES]]", or a folder of one
+// of the formats below. NotFound: no such folder, or nothing in it that is known.
+absl::StatusOr<DatasetFormat> FormatOf(const std::string& source);
+
+// Opens a split, "train" or "test" mostly. "test" is also found under the names "val" and
+// "validation". Errors are those of the formats.
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& source,
+                                                           absl::string_view split,
+                                                           const OpenOptions& options = {});
+
 // Tar shards in the WebDataset layout: consecutive members that share their path up to the first
-// dot of its last component are one sample; `.jpg` or `.jpeg` is the image, `.cls` its class as a
-// decimal number; other members are passed over.
+// dot of its last component are one sample; `.jpg`, `.jpeg`, `.png`, `.ppm` or `.pgm` is the image,
+// `.cls` its class as a decimal number; other members are passed over.
 //
 // `folder` holds <split>-NNNNNN.tar, numbered from 0 without a gap, and classes.txt, one class name
 // a line. Shards may be compressed (<split>-NNNNNN.tar.zst): these are unpacked into memory, plain
@@ -40,5 +61,47 @@ class Dataset {
 // InvalidArgument: a sample without image or label, a label that is no class (names the member).
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenTarShards(const std::filesystem::path& folder,
                                                              absl::string_view split);
+
+// Files <split>-NNNNN-of-NNNNN of tf.train.Example records, as TensorFlow's scripts write ImageNet
+// (source/tf_example.h says which features count). Classes are those of classes.txt; without it
+// they are named by the records. The scripts count labels from 1. If `first_label` is unset: from 0
+// if that label occurs, from 1 if the number of classes occurs (or there is no classes.txt).
+//
+// Opening reads every record's length and features, but no picture; a picture's checksum is checked
+// when it is read (DataLoss). NotFound: no such folder or file; FailedPrecondition: a file of the
+// set is missing, or both counts of labels are possible; DataLoss: a file is cut short or damaged
+// (names file and offset); InvalidArgument: a record without picture or label, a label that is no
+// class.
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenTfRecords(const std::filesystem::path& folder,
+                                                             absl::string_view split,
+                                                             std::optional<int> first_label = {});
+
+// <folder>/<split>/<class>/**: what ends in .jpg, .jpeg, .png, .ppm or .pgm, in the order of the
+// names; classes are the folders' names in order, as torchvision's ImageFolder has them. A picture
+// is read when it is asked for. NotFound: no such folder; InvalidArgument: no class, or a class
+// without a picture (names it).
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenImageFolder(const std::filesystem::path& folder,
+                                                               absl::string_view split);
+
+// CIFAR-10's binary version: data_batch_1.bin and so on for "train", test_batch.bin for "test", and
+// batches.meta.txt, here or in cifar-10-batches-bin. Pictures are given as PNM. DataLoss: a file is
+// cut short; InvalidArgument: a label above 9 (names file and record).
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenCifar10(const std::filesystem::path& folder,
+                                                           absl::string_view split);
+
+// MNIST and sets like it: train-images-idx3-ubyte and train-labels-idx1-ubyte, t10k-… for "test",
+// also with .gz, here, in raw/ or MNIST/raw/. Classes are those of classes.txt, or the digits.
+// Pictures are given as PNM. Errors as OpenCifar10.
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenIdx(const std::filesystem::path& folder,
+                                                       absl::string_view split);
+
+// Pictures of noise around a colour that belongs to the class, made when they are asked for:
+// `count` of side x side, as PNM. For measuring what comes after the loader.
+struct SyntheticOptions {
+  int64_t count = 1280;
+  int side = 224;
+  int classes = 1000;
+};
+std::shared_ptr<const Dataset> OpenSynthetic(const SyntheticOptions& options);
 
 }  // namespace tutti::data

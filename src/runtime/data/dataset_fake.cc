@@ -9,7 +9,7 @@ FakeDataset::FakeDataset(std::vector<Sample> samples, int classes) : samples_(st
   for (int i = 0; i < classes; ++i) classes_.push_back(absl::StrCat("class", i));
 }
 
-absl::StatusOr<absl::string_view> FakeDataset::Encoded(int64_t index) const {
+absl::StatusOr<absl::string_view> FakeDataset::Encoded(int64_t index, std::string&) const {
   return absl::string_view(at(index).encoded);
 }
 

@@ -24,6 +24,9 @@ absl::Status Validate(const Dataset& dataset, const LoaderOptions& options) {
   TUTTI_RETURN_IF_ERROR(CheckRange("rank", options.rank, 0, options.world_size - 1));
   TUTTI_RETURN_IF_ERROR(CheckRange("threads", options.threads, 0, kMaxThreads));
   TUTTI_RETURN_IF_ERROR(CheckRange("prefetch", options.prefetch, 1, kMaxPrefetch));
+  if (options.max_unreadable < 0) {
+    return absl::InvalidArgumentError("loader: max_unreadable is below 0");
+  }
   TUTTI_RETURN_IF_ERROR(Validate(options.augmentation));
   if (dataset.size() == 0) return absl::InvalidArgumentError("loader: the dataset is empty");
   if (options.drop_last && dataset.size() < options.global_batch) {

@@ -2,7 +2,7 @@
 // (seed, epoch, step, rank, world size); how they are augmented is one of (seed, epoch, sample)
 // alone, so that the mini-batch over all ranks is the same for every number of ranks.
 //
-// No libtorch here: a batch is plain memory, channels-last, ready to be viewed as a tensor.
+// No libtorch here: a batch is plain memory, ready to be viewed as a tensor.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +34,9 @@ struct Augmentation {
 
 enum class PixelType { kFloat32, kBFloat16 };
 
+// Of an image in a batch: [height, width, 3], or [3, height, width].
+enum class PixelLayout { kChannelsLast, kPlanar };
+
 // Memory for a batch's pixels or labels, aligned to 64 bytes.
 using BatchMemory = std::function<std::shared_ptr<std::byte>(size_t bytes)>;
 
@@ -47,22 +50,30 @@ struct LoaderOptions {
   int threads = 1;        // decoding threads beside the caller's; 0: Next decodes
   int prefetch = 3;       // batches kept ready
   PixelType pixels = PixelType::kFloat32;  // bf16 rounds to nearest, halves to even
+  PixelLayout layout = PixelLayout::kChannelsLast;
   // Decoded images are kept up to this, for recipes that do not resize (32x32: 4 KB each, so that
   // this holds all of CIFAR-10). It changes the speed, never a batch.
   int64_t cache_bytes = int64_t{256} << 20;
+  // Pictures that may be unreadable, on this rank since the loader was made, before a batch with
+  // one is an error. Until then each is replaced by the next readable one of the dataset, so that
+  // batches keep their size and depend on nothing else, and is named once through `on_unreadable`.
+  int64_t max_unreadable = 0;
+  // Called by Next, on its thread: "train-000002.tar:cat/0017.jpg: damaged JPEG: …".
+  std::function<void(absl::string_view what)> on_unreadable;
   BatchMemory memory;  // null: the loader's own. Asked for once, by MakeLoader
   Augmentation augmentation;
 };
 
 // One rank's part of one mini-batch. `pixels` is [count, height, width, 3] in memory
-// (channels-last: a [count, 3, height, width] tensor of strides {H*W*3, 1, W*3, 3}).
+// (channels-last: a [count, 3, height, width] tensor of strides {H*W*3, 1, W*3, 3}), or
+// [count, 3, height, width] if planar.
 struct Batch {
   int64_t epoch = 0;
   int64_t step = 0;  // within the epoch
   int64_t count = 0;
   const void* pixels = nullptr;
   const int64_t* labels = nullptr;
-  const int64_t* samples = nullptr;  // indices in the dataset
+  const int64_t* samples = nullptr;  // indices in the dataset, of replacements where there are any
 };
 
 // Thread-compatible: one consumer.
@@ -74,10 +85,12 @@ class Loader {
   // prefetched. Does not wait.
   virtual void Seek(int64_t epoch, int64_t step) = 0;
   // The next batch; runs on into the next epoch by itself. Its memory is valid until the next call,
-  // aligned to 64 bytes. A batch with an unreadable sample is an error that names epoch, step,
-  // shard and member; the call after it gives the batch after it. DeadlineExceeded: the next call
-  // goes on with the same batch.
+  // aligned to 64 bytes. A batch with one unreadable sample too many is an error that names epoch,
+  // step, shard and member; the call after it gives the batch after it. DeadlineExceeded: the next
+  // call goes on with the same batch.
   virtual absl::StatusOr<Batch> Next(base::Deadline deadline) = 0;
+  // Different pictures so far, of batches that Next gave, that were unreadable and replaced.
+  virtual int64_t unreadable() const = 0;
 };
 
 // Starts the threads. InvalidArgument names the option that cannot be.

@@ -3,14 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/data/augment/transform.h"
 #include "runtime/data/dataset_fake.h"
 #include "runtime/data/decode/jpeg_fake.h"
+#include "runtime/data/sampling/random_stream.h"
 #include "runtime/data/sampling/sampler.h"
 
 namespace tutti::data {
@@ -74,6 +77,7 @@ TEST(Loader, GivesWhatSamplerAndTransformSay) {
   const Normalizer normalizer(options.augmentation, options.pixels);
   Transform transform(options.augmentation, normalizer);
   std::vector<float> expected(kValues);
+  std::string scratch;
   for (int64_t step = 0; step < 5; ++step) {
     const Copy batch = NextOf(*loader);
     EXPECT_EQ(batch.epoch, step / 2);
@@ -85,7 +89,8 @@ TEST(Loader, GivesWhatSamplerAndTransformSay) {
       ASSERT_EQ(batch.samples[i], sample);
       EXPECT_EQ(batch.labels[i], sample % 7);
       const RandomStream random(3, RandomStream::Purpose::kAugmentation, step / 2, sample);
-      ASSERT_TRUE(transform.Apply(*dataset->Encoded(sample), random, expected.data()).ok());
+      ASSERT_TRUE(
+          transform.Apply(*dataset->Encoded(sample, scratch), random, expected.data()).ok());
       EXPECT_EQ(std::memcmp(expected.data(), &batch.pixels[i * kValues], 4 * kValues), 0);
     }
   }
@@ -195,6 +200,96 @@ TEST(Loader, AnUnreadableSampleIsAnErrorOfItsBatchAlone) {
                              "74 20 61)"));
       EXPECT_EQ(NextOf(*loader).step, 2);
     }
+  }
+}
+
+// Samples 5 and 9 are damaged; the first epoch, in the dataset's order, in batches of four.
+std::shared_ptr<const Dataset> DamagedDataset() {
+  std::vector<FakeDataset::Sample> samples;
+  for (int i = 0; i < 12; ++i) samples.push_back({EncodePattern({}, i), i});
+  samples[5].encoded = "not at all";
+  samples[9].encoded.resize(100);
+  return std::make_shared<FakeDataset>(std::move(samples), 12);
+}
+
+TEST(Loader, UnreadablePicturesAreNamedAndReplacedByTheNextUpToALimit) {
+  const auto dataset = DamagedDataset();
+  for (const int threads : {0, 1, 4}) {
+    LoaderOptions options = CifarOptions();
+    options.global_batch = 4;
+    options.shuffle = false;
+    options.threads = threads;
+    options.max_unreadable = 2;
+    std::vector<std::string> named;
+    options.on_unreadable = [&](absl::string_view what) { named.emplace_back(what); };
+    const auto loader = Make(dataset, options);
+    for (int64_t epoch = 0; epoch < 3; ++epoch) {
+      NextOf(*loader);
+      const Copy second = NextOf(*loader);
+      EXPECT_EQ(second.samples, (std::vector<int64_t>{4, 6, 6, 7}));
+      EXPECT_EQ(second.labels, second.samples);
+      EXPECT_EQ(NextOf(*loader).samples, (std::vector<int64_t>{8, 10, 10, 11}));
+    }
+    EXPECT_EQ(loader->unreadable(), 2) << "however often they are met";
+    ASSERT_EQ(named.size(), 2u);
+    EXPECT_THAT(named[0], HasSubstr("fake:5: not a JPEG"));
+    EXPECT_THAT(named[1], HasSubstr("fake:9: damaged JPEG"));
+  }
+}
+
+TEST(Loader, OneUnreadablePictureTooManyIsAnError) {
+  LoaderOptions options = CifarOptions();
+  options.global_batch = 4;
+  options.shuffle = false;
+  options.threads = 2;
+  options.max_unreadable = 1;
+  const auto loader = Make(DamagedDataset(), options);
+  NextOf(*loader);
+  NextOf(*loader);
+  const absl::Status status = loader->Next(Soon()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()),
+              testing::AllOf(HasSubstr("epoch 0 step 2: fake:9: damaged JPEG"),
+                             HasSubstr("1 other unreadable pictures were replaced")));
+}
+
+// Any number of ranks and of workers, interrupted anywhere and gone on with others: an epoch holds
+// every sample once.
+TEST(Loader, NoSampleIsLostOrRepeatedWhereverARunIsResumed) {
+  RandomStream random(7, RandomStream::Purpose::kPermutation, 0, 0);
+  const auto draw = [&](int least, int most) {
+    return least + static_cast<int>(random.Below(static_cast<uint64_t>(most - least + 1)));
+  };
+  for (int trial = 0; trial < 25; ++trial) {
+    const int size = draw(1, 60);
+    const auto dataset = MakeFakeDataset(size, 10, 8, 8);
+    LoaderOptions options{.global_batch = draw(1, 20), .seed = static_cast<uint64_t>(trial)};
+    options.augmentation = {.height = 8, .width = 8};
+    options.drop_last = false;
+    const int64_t epoch = draw(0, 5);
+    std::vector<int64_t> seen;
+    // The first run ends before step `stop`; the second goes on there, on other ranks.
+    const int64_t steps = (size + options.global_batch - 1) / options.global_batch;
+    const int64_t stop = draw(0, static_cast<int>(steps));
+    for (const auto& [begin, end] : {std::pair{int64_t{0}, stop}, std::pair{stop, steps}}) {
+      options.world_size = draw(1, options.global_batch);
+      for (options.rank = 0; options.rank < options.world_size; ++options.rank) {
+        options.threads = draw(0, 3);
+        options.prefetch = draw(1, 3);
+        const auto loader = Make(dataset, options);
+        loader->Seek(epoch, begin);
+        for (int64_t step = begin; step < end; ++step) {
+          const auto batch = loader->Next(Soon());
+          ASSERT_TRUE(batch.ok()) << batch.status();
+          ASSERT_EQ(batch->step, step);
+          seen.insert(seen.end(), batch->samples, batch->samples + batch->count);
+        }
+      }
+    }
+    std::sort(seen.begin(), seen.end());
+    std::vector<int64_t> all(static_cast<size_t>(size));
+    std::iota(all.begin(), all.end(), int64_t{0});
+    ASSERT_EQ(seen, all) << "trial " << trial;
   }
 }
 

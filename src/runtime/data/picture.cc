@@ -13,7 +13,7 @@ absl::Status LoadPicture(absl::string_view encoded, Augmentation augmentation, P
   augmentation.random_resized_crop = false;
   augmentation.flip = false;
   if (augmentation.resize == 0) {
-    JpegDecoder decoder;
+    PictureDecoder decoder;
     TUTTI_ASSIGN_OR_RETURN(const ImageSize size, decoder.Open(encoded));
     if (size != ImageSize{augmentation.width, augmentation.height}) {
       augmentation.resize = std::max(augmentation.width, augmentation.height);
@@ -24,6 +24,13 @@ absl::Status LoadPicture(absl::string_view encoded, Augmentation augmentation, P
   Transform transform(augmentation, normalizer);
   const RandomStream unused(0, RandomStream::Purpose::kAugmentation, 0, 0);
   return transform.Apply(encoded, unused, pixels);
+}
+
+absl::StatusOr<ImageSize> SizeOf(const Dataset& dataset, int64_t index) {
+  std::string scratch;
+  PictureDecoder decoder;
+  TUTTI_ASSIGN_OR_RETURN(const absl::string_view encoded, dataset.Encoded(index, scratch));
+  return decoder.Open(encoded);
 }
 
 }  // namespace tutti::data

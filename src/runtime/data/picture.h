@@ -1,8 +1,11 @@
-// One picture as a model sees it at evaluation, for scoring.
+// One picture by itself: as a model sees it at evaluation, for scoring; its size.
 #pragma once
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/decode/image.h"
 #include "runtime/data/loader.h"
 
 namespace tutti::data {
@@ -13,5 +16,8 @@ namespace tutti::data {
 // side of the input if that is 0) and cropped at its centre. Errors are those of the decoder.
 absl::Status LoadPicture(absl::string_view encoded, Augmentation augmentation, PixelType type,
                          void* pixels);
+
+// Of a dataset's picture, by its header.
+absl::StatusOr<ImageSize> SizeOf(const Dataset& dataset, int64_t index);
 
 }  // namespace tutti::data

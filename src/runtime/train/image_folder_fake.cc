@@ -19,8 +19,9 @@ void WriteOrThrow(const std::filesystem::path& path, const std::string& content)
 std::string Shard(int count, int classes) {
   const auto images = data::MakeFakeDataset(count, classes);
   data::TarBuilder tar;
+  std::string scratch;
   for (int64_t i = 0; i < images->size(); ++i) {
-    tar.Add(absl::StrCat("image-", i, ".jpg"), images->Encoded(i).value());
+    tar.Add(absl::StrCat("image-", i, ".jpg"), images->Encoded(i, scratch).value());
     tar.Add(absl::StrCat("image-", i, ".cls"), absl::StrCat(images->label(i)));
   }
   return tar.Finish();

@@ -1,10 +1,13 @@
 #include "runtime/train/input.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <array>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "runtime/data/picture.h"
 
 namespace tutti::train {
 namespace {
@@ -36,13 +39,20 @@ data::Augmentation EvaluationOf(const Recipe& recipe, int64_t size) {
 data::Augmentation TrainingOf(const Recipe& recipe, data::Augmentation augmentation) {
   augmentation.flip = recipe.augment != "none";
   if (recipe.augment != "standard") return augmentation;
-  if (augmentation.height <= kSmallInput) {
+  if (augmentation.height <= kSmallInput && augmentation.resize == 0) {
     augmentation.pad_crop = augmentation.height / 8;
-  } else {
+  } else if (augmentation.height > kSmallInput) {
     augmentation.random_resized_crop = true;
     augmentation.resize = 0;
   }
   return augmentation;
+}
+
+// Whether the first picture is `size` pixels wide and high; one that is unreadable tells nothing.
+bool HaveSize(const data::Dataset& images, int64_t size) {
+  const auto side = static_cast<int>(size);
+  const absl::StatusOr<data::ImageSize> first = data::SizeOf(images, 0);
+  return !first.ok() || *first == data::ImageSize{side, side};
 }
 
 absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size) {
@@ -70,10 +80,13 @@ absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size
 absl::StatusOr<Input> OpenInput(const Recipe& recipe, int64_t size, int rank, int world_size,
                                 const data::BatchMemory& memory) {
   Input input;
-  TUTTI_ASSIGN_OR_RETURN(input.train_images, data::OpenTarShards(recipe.data, "train"));
-  TUTTI_ASSIGN_OR_RETURN(input.test_images, data::OpenTarShards(recipe.data, "test"));
+  TUTTI_ASSIGN_OR_RETURN(input.train_images, data::OpenDataset(recipe.data, "train"));
+  TUTTI_ASSIGN_OR_RETURN(input.test_images, data::OpenDataset(recipe.data, "test"));
   TUTTI_RETURN_IF_ERROR(CheckSizes(recipe, input, world_size));
   input.evaluation = EvaluationOf(recipe, size);
+  if (input.evaluation.resize == 0 && !HaveSize(*input.train_images, size)) {
+    input.evaluation.resize = static_cast<int>(size);  // MNIST's 28 pixels for a model of 32
+  }
 
   data::LoaderOptions options;
   options.global_batch = static_cast<int>(recipe.batch);
@@ -82,6 +95,10 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, int64_t size, int rank, in
   options.seed = static_cast<uint64_t>(recipe.seed);
   options.threads = static_cast<int>(recipe.workers);
   options.memory = memory;
+  options.max_unreadable = recipe.max_unreadable;
+  options.on_unreadable = [](absl::string_view what) {
+    spdlog::warn("replaced by the next picture: {}", std::string(what));
+  };
   options.augmentation = TrainingOf(recipe, input.evaluation);
   if (recipe.precision == "bf16") options.pixels = data::PixelType::kBFloat16;
   TUTTI_ASSIGN_OR_RETURN(input.train, data::MakeLoader(input.train_images, options));

@@ -15,9 +15,9 @@ struct Input {
   data::Augmentation evaluation;  // how a picture becomes an input of the finished model
 };
 
-// Opens <data>/train-*.tar and <data>/test-*.tar for a model whose inputs have `size` pixels a
-// side. InvalidArgument: the batch does not fit the ranks or the images; the classes of the two
-// splits differ. Batches lie in `memory`.
+// Opens the splits "train" and "test" of the recipe's data (data::OpenDataset) for a model whose
+// inputs have `size` pixels a side. InvalidArgument: the batch does not fit the ranks or the
+// images; the classes of the two splits differ. Batches lie in `memory`.
 absl::StatusOr<Input> OpenInput(const Recipe& recipe, int64_t size, int rank, int world_size,
                                 const data::BatchMemory& memory = nullptr);
 

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -47,6 +48,7 @@ class Run {
   absl::Status AfterStep();
   bool EvaluationIsDue() const;
   absl::Status EvaluateNow();
+  absl::Status ReportUnreadable();
   absl::Status SaveCheckpoint();
   absl::Status SaveModel();
   absl::Status Annotated(const absl::Status& status, int64_t good) const;
@@ -209,8 +211,16 @@ absl::Status Run::EvaluateNow() {
   TUTTI_ASSIGN_OR_RETURN(evaluation_, Evaluate(*parts_.strategy, *parts_.input.test,
                                                parts_.input.evaluation, bf16_, timeout_));
   evaluated_ = true;
+  TUTTI_RETURN_IF_ERROR(ReportUnreadable());
   return report_->Evaluated(outcome_.step, evaluation_->top1, evaluation_->top5, evaluation_->loss,
                             evaluation_->images);
+}
+
+absl::Status Run::ReportUnreadable() {
+  const int64_t here = parts_.input.train->unreadable() + parts_.input.test->unreadable();
+  std::array<double, 1> pictures = {static_cast<double>(here)};
+  TUTTI_RETURN_IF_ERROR(parts_.strategy->SumOverRanks(pictures, base::Deadline::After(timeout_)));
+  return report_->Unreadable(outcome_.step, static_cast<int64_t>(pictures[0]));
 }
 
 absl::Status Run::SaveCheckpoint() {

@@ -1,27 +1,13 @@
 #include "runtime/data/augment/normalize.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cstddef>
 #include <type_traits>
 
 namespace tutti::data {
-namespace {
 
-// One pixel of four floats; compilers know it as one register.
-typedef float FloatPixel __attribute__((vector_size(16)));
-typedef uint32_t WordPixel __attribute__((vector_size(16)));
-typedef uint16_t HalfPixel __attribute__((vector_size(8)));
-
-FloatPixel Load(const float* four) {
-  FloatPixel pixel;
-  std::memcpy(&pixel, four, sizeof pixel);
-  return pixel;
-}
-
-}  // namespace
-
-Normalizer::Normalizer(const Augmentation& augmentation, PixelType type)
-    : type_(type), scale_{}, bias_{} {
+Normalizer::Normalizer(const Augmentation& augmentation, PixelType type, PixelLayout layout)
+    : type_(type), layout_(layout) {
   for (size_t c = 0; c < 3; ++c) {
     const float mean = augmentation.mean[c], stddev = augmentation.stddev[c];
     scale_[c] = static_cast<float>(1 / (255.0 * stddev));
@@ -34,9 +20,21 @@ Normalizer::Normalizer(const Augmentation& augmentation, PixelType type)
   }
 }
 
+NormalizedTarget Normalizer::Target(int width, int height, void* out) const {
+  const size_t value = BytesOf(type_);
+  const bool planar = layout_ == PixelLayout::kPlanar;
+  NormalizedTarget target{.type = type_, .layout = layout_, .out = static_cast<char*>(out)};
+  target.pixel_bytes = planar ? value : 3 * value;
+  target.row_bytes = target.pixel_bytes * static_cast<size_t>(width);
+  target.plane_bytes = planar ? target.row_bytes * static_cast<size_t>(height) : value;
+  std::copy_n(scale_, 3, target.scale);
+  std::copy_n(bias_, 3, target.bias);
+  return target;
+}
+
 template <typename Value>
 void Normalizer::CopyRow(const ImageView& source, int left, int y, int width, bool flip,
-                         Value* out) const {
+                         const NormalizedTarget& target) const {
   const auto& table = [this]() -> const auto& {
     if constexpr (std::is_same_v<Value, float>)
       return float_table_;
@@ -44,22 +42,26 @@ void Normalizer::CopyRow(const ImageView& source, int left, int y, int width, bo
       return bfloat16_table_;
   }
   ();
-  const int step = flip ? -3 : 3;
-  Value* to = flip ? out + (width - 1) * 3 : out;
+  const auto pixel = static_cast<std::ptrdiff_t>(target.pixel_bytes / sizeof(Value));
+  const auto plane = static_cast<std::ptrdiff_t>(target.plane_bytes / sizeof(Value));
+  const std::ptrdiff_t step = flip ? -pixel : pixel;
+  Value* to = reinterpret_cast<Value*>(target.out) + (flip ? (width - 1) * pixel : 0);
   const bool inside = y >= 0 && y < source.height;
   // [first, last) of the window's columns lie in the source.
   const int first = inside ? std::clamp(-left, 0, width) : width;
   const int last = inside ? std::clamp(source.width - left, first, width) : width;
   const auto black = [&](int count) {
     for (int i = 0; i < count; ++i, to += step) {
-      for (size_t c = 0; c < 3; ++c) to[c] = table[c][0];
+      for (size_t c = 0; c < 3; ++c) to[static_cast<std::ptrdiff_t>(c) * plane] = table[c][0];
     }
   };
   black(first);
   if (first < last) {
     const uint8_t* from = source.row(y) + (left + first) * kBytesPerPixel;
     for (int i = first; i < last; ++i, to += step, from += kBytesPerPixel) {
-      for (size_t c = 0; c < 3; ++c) to[c] = table[c][from[c]];
+      for (size_t c = 0; c < 3; ++c) {
+        to[static_cast<std::ptrdiff_t>(c) * plane] = table[c][from[c]];
+      }
     }
   }
   black(width - last);
@@ -67,33 +69,12 @@ void Normalizer::CopyRow(const ImageView& source, int left, int y, int width, bo
 
 void Normalizer::CopyWindow(const ImageView& source, int left, int top, ImageSize window, bool flip,
                             void* out) const {
-  for (int y = 0; y < window.height; ++y) {
-    const size_t offset = static_cast<size_t>(y) * static_cast<size_t>(window.width) * 3;
+  NormalizedTarget target = Target(window.width, window.height, out);
+  for (int y = 0; y < window.height; ++y, target.out += target.row_bytes) {
     if (type_ == PixelType::kFloat32) {
-      CopyRow(source, left, top + y, window.width, flip, static_cast<float*>(out) + offset);
+      CopyRow<float>(source, left, top + y, window.width, flip, target);
     } else {
-      CopyRow(source, left, top + y, window.width, flip, static_cast<uint16_t*>(out) + offset);
-    }
-  }
-}
-
-void Normalizer::StoreRow(const float* pixels, int width, void* out) const {
-  const FloatPixel scale = Load(scale_), bias = Load(bias_);
-  char* to = static_cast<char*>(out);
-  if (type_ == PixelType::kFloat32) {
-    for (int x = 0; x < width; ++x, pixels += 4, to += 12) {
-      const FloatPixel value = Load(pixels) * scale + bias;
-      std::memcpy(to, &value, 12);
-    }
-  } else {
-    for (int x = 0; x < width; ++x, pixels += 4, to += 6) {
-      const FloatPixel value = Load(pixels) * scale + bias;
-      // ToBFloat16 of four at once.
-      WordPixel bits;
-      std::memcpy(&bits, &value, sizeof bits);
-      const auto halves =
-          __builtin_convertvector((bits + 0x7FFF + (bits >> 16 & 1)) >> 16, HalfPixel);
-      std::memcpy(to, &halves, 6);
+      CopyRow<uint16_t>(source, left, top + y, window.width, flip, target);
     }
   }
 }

@@ -1,5 +1,5 @@
-// The last step of a sample: 8-bit or resized pixels become normalised values in the batch's type,
-// packed as [height, width, 3].
+// The last step of a sample: 8-bit or resized pixels become normalised values in the batch's type
+// and layout.
 #pragma once
 
 #include <array>
@@ -20,29 +20,39 @@ inline uint16_t ToBFloat16(float value) {
 
 inline size_t BytesOf(PixelType type) { return type == PixelType::kFloat32 ? 4 : 2; }
 
+// Where normalised pixels go, and how: value = p * scale + bias of each colour.
+struct NormalizedTarget {
+  PixelType type;
+  PixelLayout layout;
+  char* out;
+  size_t pixel_bytes, row_bytes;  // from one pixel, and row, to the next
+  size_t plane_bytes;             // from one colour to the next
+  float scale[3], bias[3];
+};
+
 // Immutable; thread-safe. Computes (p / 255 - mean) / stddev in fp32, in this order, as
 // torchvision's ToTensor and Normalize do: an unresized image has the same bits as theirs.
 class Normalizer {
  public:
-  Normalizer(const Augmentation& augmentation, PixelType type);
+  Normalizer(const Augmentation& augmentation, PixelType type,
+             PixelLayout layout = PixelLayout::kChannelsLast);
 
-  PixelType type() const { return type_; }
+  // For a picture of this size at `out`.
+  NormalizedTarget Target(int width, int height, void* out) const;
 
   // Copies a width x height window of `source`, whose top left pixel is (left, top) of it; black
   // outside of it; mirrored if `flip`. `out` takes height * width * 3 values.
   void CopyWindow(const ImageView& source, int left, int top, ImageSize window, bool flip,
                   void* out) const;
 
-  // One row of `width` resized pixels, 4 floats each (0 to 255), to `out`.
-  void StoreRow(const float* pixels, int width, void* out) const;
-
  private:
   template <typename Value>
-  void CopyRow(const ImageView& source, int left, int y, int width, bool flip, Value* out) const;
+  void CopyRow(const ImageView& source, int left, int y, int width, bool flip,
+               const NormalizedTarget& target) const;
 
   PixelType type_;
-  alignas(16) float scale_[4];  // of resized pixels
-  alignas(16) float bias_[4];
+  PixelLayout layout_;
+  float scale_[3], bias_[3];  // of resized pixels
   std::array<std::array<float, 256>, 3> float_table_;
   std::array<std::array<uint16_t, 256>, 3> bfloat16_table_;
 };

@@ -71,17 +71,16 @@ TEST(Normalizer, BFloat16IsTheRoundedFloat) {
   for (size_t i = 0; i < floats.size(); ++i) EXPECT_EQ(halves[i], ToBFloat16(floats[i]));
 }
 
-TEST(Normalizer, StoredRowsFollowTheSameFormula) {
-  const std::vector<float> row = {0, 127.5f, 255, 9, 10.25f, 20, 30, 9};
-  std::vector<float> floats(6);
-  std::vector<uint16_t> halves(6);
-  Normalizer(kCifar, PixelType::kFloat32).StoreRow(row.data(), 2, floats.data());
-  Normalizer(kCifar, PixelType::kBFloat16).StoreRow(row.data(), 2, halves.data());
-  for (size_t x = 0; x < 2; ++x) {
-    for (size_t c = 0; c < 3; ++c) {
-      const float value = (row[4 * x + c] / 255.0f - kCifar.mean[c]) / kCifar.stddev[c];
-      EXPECT_NEAR(floats[3 * x + c], value, 1e-6);
-      EXPECT_EQ(halves[3 * x + c], ToBFloat16(floats[3 * x + c]));
+TEST(Normalizer, PlanarHoldsTheSameNumbersByColour) {
+  const Source source;
+  for (const bool flip : {false, true}) {
+    std::vector<float> last(36), planar(36);
+    Normalizer(kCifar, PixelType::kFloat32)
+        .CopyWindow(source.view, 1, -1, {4, 3}, flip, last.data());
+    Normalizer(kCifar, PixelType::kFloat32, PixelLayout::kPlanar)
+        .CopyWindow(source.view, 1, -1, {4, 3}, flip, planar.data());
+    for (size_t i = 0; i < 12; ++i) {
+      for (size_t c = 0; c < 3; ++c) EXPECT_EQ(planar[12 * c + i], last[3 * i + c]);
     }
   }
 }

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
+
+#include "runtime/data/decode/planes.h"
 
 namespace tutti::data {
 namespace {
@@ -32,9 +35,11 @@ std::vector<float> Resize(const ImageView& source, const Axis& x, const Axis& y,
                           bool flip = false) {
   const Normalizer normalizer(kIdentity, PixelType::kFloat32);
   std::vector<float> out(static_cast<size_t>(x.count) * static_cast<size_t>(y.count) * 3);
+  const ImageSize size{source.width, source.height};
+  std::vector<uint8_t> memory;
   Resampler resampler;
-  resampler.Prepare(x, y, {source.width, source.height});
-  resampler.Run(source, 0, 0, flip, normalizer, out.data());
+  resampler.Prepare(x, y, size);
+  resampler.Run(SplitIntoPlanes(source, 0, 0, size, memory), flip, normalizer, out.data());
   return out;
 }
 
@@ -117,17 +122,100 @@ TEST(Resample, FlipMirrorsTheRows) {
   }
 }
 
+// A band is 16 rows and a tile four columns: sizes around them, in every type and layout, hold the
+// same numbers, and nothing is written beside them.
+TEST(Resample, TypesAndLayoutsHoldTheSameNumbers) {
+  const Source source(40, 30);
+  std::vector<uint8_t> memory;
+  const Planes planes = SplitIntoPlanes(source.view, 0, 0, {40, 30}, memory);
+  for (const int width : {1, 3, 4, 5, 16, 21}) {
+    for (const int height : {1, 15, 16, 17}) {
+      const std::vector<float> expected = Resize(source.view, Whole(40, width), Whole(30, height));
+      const auto pixels = static_cast<size_t>(width * height);
+      for (const PixelLayout layout : {PixelLayout::kChannelsLast, PixelLayout::kPlanar}) {
+        const auto at = [&](size_t pixel, size_t c) {
+          return layout == PixelLayout::kPlanar ? c * pixels + pixel : 3 * pixel + c;
+        };
+        Resampler resampler;
+        resampler.Prepare(Whole(40, width), Whole(30, height), {40, 30});
+        std::vector<float> floats(3 * pixels + 1, -7);
+        std::vector<uint16_t> halves(3 * pixels + 1, 7);
+        resampler.Run(planes, false, {kIdentity, PixelType::kFloat32, layout}, floats.data());
+        resampler.Run(planes, false, {kIdentity, PixelType::kBFloat16, layout}, halves.data());
+        for (size_t i = 0; i < pixels; ++i) {
+          for (size_t c = 0; c < 3; ++c) {
+            ASSERT_EQ(floats[at(i, c)], expected[3 * i + c]) << width << "x" << height;
+            ASSERT_EQ(halves[at(i, c)], ToBFloat16(expected[3 * i + c])) << width << "x" << height;
+          }
+        }
+        ASSERT_EQ(floats.back(), -7);
+        ASSERT_EQ(halves.back(), 7);
+      }
+    }
+  }
+}
+
+// Grey planes and planes of brightness and colour are the RGB planes of the same picture.
+TEST(Resample, ColoursFollowJfif) {
+  std::vector<uint8_t> grey(40 * 30 + kPlanePadding), cb(grey.size(), 90), cr(grey.size(), 200);
+  for (size_t i = 0; i < grey.size(); ++i) grey[i] = static_cast<uint8_t>(60 + i % 97);
+  const auto plane = [](const std::vector<uint8_t>& samples) {
+    return Plane{samples.data(), 40, 0, 0, {40, 30}};
+  };
+  Resampler resampler;
+  resampler.Prepare(Whole(40, 16), Whole(30, 12), {40, 30});
+  const Normalizer normalizer(kIdentity, PixelType::kFloat32);
+  std::vector<float> one(16 * 12 * 3), three(one.size()), colored(one.size());
+  resampler.Run({Colors::kGrey, {plane(grey)}}, false, normalizer, one.data());
+  resampler.Run({Colors::kRgb, {plane(grey), plane(grey), plane(grey)}}, false, normalizer,
+                three.data());
+  EXPECT_EQ(one, three);
+  resampler.Run({Colors::kYCbCr, {plane(grey), plane(cb), plane(cr)}}, false, normalizer,
+                colored.data());
+  for (size_t i = 0; i < one.size(); i += 3) {
+    EXPECT_NEAR(colored[i], std::min(255.0, one[i] + 1.402 * 72), 1e-3);
+    EXPECT_NEAR(colored[i + 1], one[i] + 0.344136 * 38 - 0.714136 * 72, 1e-3);
+    EXPECT_NEAR(colored[i + 2], std::max(0.0, one[i] - 1.772 * 38), 1e-3);
+  }
+}
+
+// Colour at half the resolution: enlarged by a triangle and resized, in one step or in two.
+TEST(Resample, SmallPlanesAreEnlargedOnTheWay) {
+  std::vector<uint8_t> small(20 * 30 + kPlanePadding), large(40 * 30 + kPlanePadding);
+  for (size_t i = 0; i < small.size(); ++i) small[i] = static_cast<uint8_t>(4 * (i * 37 % 61));
+  for (int y = 0; y < 30; ++y) {
+    for (int x = 0; x < 40; ++x) {
+      const int near = x / 2, far = std::clamp(x % 2 == 0 ? near - 1 : near + 1, 0, 19);
+      large[static_cast<size_t>(y * 40 + x)] =
+          static_cast<uint8_t>((3 * small[y * 20 + near] + small[y * 20 + far]) / 4);
+    }
+  }
+  const Normalizer normalizer(kIdentity, PixelType::kFloat32);
+  for (const Axis& x : {Whole(40, 16), Axis{3.5, 30.5, 24, 0, 24}, Whole(40, 64)}) {
+    Resampler resampler;
+    resampler.Prepare(x, Whole(30, 12), {40, 30});
+    std::vector<float> in_one(static_cast<size_t>(x.count) * 12 * 3), in_two(in_one.size());
+    resampler.Run({Colors::kGrey, {{small.data(), 20, 0, 0, {20, 30}, 2, 1}}}, false, normalizer,
+                  in_one.data());
+    resampler.Run({Colors::kGrey, {{large.data(), 40, 0, 0, {40, 30}}}}, false, normalizer,
+                  in_two.data());
+    ExpectNear(in_one, in_two);
+  }
+}
+
 TEST(Resample, WeightsAddUpToOneForOddSizes) {
   AxisTaps taps;
   for (const Axis& axis : {Axis{0, 1, 5, 0, 5}, Axis{3.5, 0.25, 2, 0, 2},
                            Axis{0.125, 99.75, 7, 2, 3}, Axis{10, 3, 224, 0, 224}}) {
     taps.Compute(axis, 100);
-    ASSERT_EQ(taps.taps.size(), static_cast<size_t>(axis.count));
-    for (const Taps& tap : taps.taps) {
-      ASSERT_GE(tap.first, static_cast<int>(std::floor(axis.begin)));
-      ASSERT_LE(tap.first + tap.count, static_cast<int>(std::ceil(axis.begin + axis.extent)));
+    ASSERT_EQ(taps.size(), static_cast<size_t>(axis.count));
+    for (size_t i = 0; i < taps.size(); ++i) {
+      ASSERT_GE(taps.first[i], static_cast<int>(std::floor(axis.begin)));
+      ASSERT_LE(taps.first[i] + taps.count, static_cast<int>(std::ceil(axis.begin + axis.extent)));
       float sum = 0;
-      for (int k = 0; k < tap.count; ++k) sum += taps.weights[tap.offset + static_cast<size_t>(k)];
+      for (int k = 0; k < taps.count; ++k) {
+        sum += taps.weights[i * static_cast<size_t>(taps.count) + static_cast<size_t>(k)];
+      }
       EXPECT_NEAR(sum, 1, 1e-5);
     }
   }

@@ -15,9 +15,9 @@ Axis Scaled(Axis axis, int denominator) {
 
 // The smallest decode that still has at least as many pixels as the output, so that the resize only
 // ever makes it smaller.
-int ChooseDenominator(const Geometry& geometry) {
+int ChooseDenominator(const Geometry& geometry, int most) {
   for (const int denominator : {8, 4, 2}) {
-    if (geometry.x.extent >= double(denominator) * geometry.x.full &&
+    if (denominator <= most && geometry.x.extent >= double(denominator) * geometry.x.full &&
         geometry.y.extent >= double(denominator) * geometry.y.full) {
       return denominator;
     }
@@ -35,10 +35,8 @@ Region Unscaled(const Region& scaled, int denominator, ImageSize full) {
 }  // namespace
 
 absl::StatusOr<ImageView> Transform::DecodeWhole(absl::string_view encoded) {
-  TUTTI_ASSIGN_OR_RETURN(const ImageSize size, decoder_.Open(encoded));
-  TUTTI_ASSIGN_OR_RETURN(const DecodedRegion decoded,
-                         decoder_.Decode({0, 0, size.width, size.height}));
-  return decoded.view;
+  TUTTI_RETURN_IF_ERROR(decoder_.Open(encoded).status());
+  return decoder_.Decode();
 }
 
 absl::Status Transform::ApplyToPixels(const ImageView& image, const RandomStream& random,
@@ -61,14 +59,14 @@ absl::Status Transform::Apply(absl::string_view encoded, const RandomStream& ran
 }
 
 absl::Status Transform::Resize(const Geometry& geometry, ImageSize source, void* out) {
-  const int denominator = ChooseDenominator(geometry);
+  const int denominator = ChooseDenominator(geometry, decoder_.max_denominator());
   const ImageSize scaled{(source.width + denominator - 1) / denominator,
                          (source.height + denominator - 1) / denominator};
   resampler_.Prepare(Scaled(geometry.x, denominator), Scaled(geometry.y, denominator), scaled);
   TUTTI_ASSIGN_OR_RETURN(
-      const DecodedRegion decoded,
-      decoder_.Decode(Unscaled(resampler_.needed(), denominator, source), denominator));
-  resampler_.Run(decoded.view, decoded.left, decoded.top, geometry.flip, normalizer_, out);
+      const Planes planes,
+      decoder_.DecodePlanes(Unscaled(resampler_.needed(), denominator, source), denominator));
+  resampler_.Run(planes, geometry.flip, normalizer_, out);
   return absl::OkStatus();
 }
 

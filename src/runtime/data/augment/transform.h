@@ -9,7 +9,7 @@
 #include "runtime/data/augment/geometry.h"
 #include "runtime/data/augment/normalize.h"
 #include "runtime/data/augment/resample.h"
-#include "runtime/data/decode/jpeg.h"
+#include "runtime/data/decode/picture_decoder.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/sampling/random_stream.h"
 
@@ -22,7 +22,7 @@ class Transform {
   Transform(const Augmentation& augmentation, const Normalizer& normalizer)
       : augmentation_(augmentation), normalizer_(normalizer) {}
 
-  // `out` takes height * width * 3 values of the normalizer's type, channels-last.
+  // `out` takes height * width * 3 values in the normalizer's type and layout.
   absl::Status Apply(absl::string_view encoded, const RandomStream& random, void* out);
 
   // The two halves of Apply for a recipe that CopiesPixels: a decoded image may be kept and used
@@ -35,7 +35,7 @@ class Transform {
 
   Augmentation augmentation_;
   const Normalizer& normalizer_;
-  JpegDecoder decoder_;
+  PictureDecoder decoder_;
   Resampler resampler_;
 };
 

@@ -32,4 +32,31 @@ struct ImageView {
   }
 };
 
+// One component of a picture, at a resolution of its own: JPEG keeps colour at half the picture's.
+// Does not own its samples. The memory after the last sample may be read up to kPlanePadding bytes
+// further, never used.
+struct Plane {
+  const uint8_t* samples = nullptr;  // the first that is held
+  size_t stride = 0;                 // bytes from one row to the next
+  int left = 0, top = 0;             // where it lies in the whole plane
+  ImageSize whole;                   // of the plane, in samples: what lies beyond repeats the edge
+  int across = 1, down = 1;          // pixels of the picture per sample
+
+  // The row `y` of the whole plane, from its column `x` on. Both are held.
+  const uint8_t* at(int x, int y) const {
+    return samples + static_cast<size_t>(y - top) * stride + (x - left);
+  }
+};
+
+inline constexpr size_t kPlanePadding = 64;
+
+enum class Colors { kGrey, kRgb, kYCbCr };  // 1, 3 and 3 planes; YCbCr as in JFIF
+
+// A part of a picture by its components; what it views is another's.
+struct Planes {
+  Colors colors = Colors::kRgb;
+  Plane plane[3];
+  int count() const { return colors == Colors::kGrey ? 1 : 3; }
+};
+
 }  // namespace tutti::data

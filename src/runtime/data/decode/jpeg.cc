@@ -12,6 +12,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status.h"
+#include "runtime/data/decode/planes.h"
 
 namespace tutti::data {
 namespace {
@@ -57,7 +59,8 @@ struct JpegDecoder::State {
   jpeg_decompress_struct info;
   bool created = false;
   int64_t max_pixels;
-  std::vector<uint8_t> pixels;
+  std::vector<uint8_t> pixels;  // or planes
+  std::vector<uint8_t> split;   // of a CMYK image
 
   [[noreturn]] static void Fail(jpeg_common_struct* info) {
     State& state = *reinterpret_cast<State*>(info->err);
@@ -173,6 +176,91 @@ void JpegDecoder::ReadRows(int top, int bottom, DecodedRegion& decoded) {
   } else {
     jpeg_abort_decompress(&info);
   }
+}
+
+// Lays the planes of the rows that hold [top, bottom), in units of whole blocks, into `pixels`.
+absl::Status JpegDecoder::ShapePlanes(int top, int bottom, Planes& planes) {
+  State& s = *state_;
+  const int lines = s.info.max_v_samp_factor * s.info.min_DCT_scaled_size;
+  const int first = top / lines, last = (bottom + lines - 1) / lines;
+  planes.colors = s.info.num_components == 1             ? Colors::kGrey
+                  : s.info.jpeg_color_space == JCS_YCbCr ? Colors::kYCbCr
+                                                         : Colors::kRgb;
+  size_t offsets[3] = {}, bytes = 0;
+  for (int c = 0; c < planes.count(); ++c) {
+    const jpeg_component_info& component = s.info.comp_info[c];
+    const int across = component.h_samp_factor * component.DCT_scaled_size;
+    const int down = component.v_samp_factor * component.DCT_scaled_size;
+    const int columns = s.info.max_h_samp_factor * s.info.min_DCT_scaled_size;
+    if (columns % across != 0 || lines % down != 0) {
+      jpeg_abort_decompress(&s.info);
+      return absl::InvalidArgumentError("a JPEG whose colour is sampled at a fraction of a pixel");
+    }
+    Plane& plane = planes.plane[c];
+    plane.stride = component.width_in_blocks * static_cast<size_t>(component.DCT_scaled_size);
+    plane.top = first * down;
+    plane.whole = {static_cast<int>(component.downsampled_width),
+                   static_cast<int>(component.downsampled_height)};
+    plane.across = columns / across;
+    plane.down = lines / down;
+    offsets[c] = bytes;
+    bytes += plane.stride * static_cast<size_t>((last - first) * down);
+  }
+  if (s.pixels.size() < bytes + kPlanePadding) s.pixels.resize(bytes + kPlanePadding);
+  for (int c = 0; c < planes.count(); ++c) planes.plane[c].samples = s.pixels.data() + offsets[c];
+  return absl::OkStatus();
+}
+
+// The rows of blocks [first, last); those above are passed over without their inverse transform,
+// which libjpeg leaves out for a component that is not needed.
+void JpegDecoder::ReadPlanes(int first, int last, const Planes& planes) {
+  jpeg_decompress_struct& info = state_->info;
+  constexpr int kMaxRows = MAX_SAMP_FACTOR * DCTSIZE;
+  JSAMPROW rows[3][kMaxRows];
+  JSAMPARRAY components[3] = {rows[0], rows[1], rows[2]};
+  const int lines = info.max_v_samp_factor * info.min_DCT_scaled_size;
+  for (int block = 0; block < last; ++block) {
+    for (int c = 0; c < planes.count(); ++c) {
+      info.comp_info[c].component_needed = block >= first ? TRUE : FALSE;
+      const Plane& plane = planes.plane[c];
+      const int down = lines / plane.down;
+      const int above = std::max(0, block - first) * down;
+      for (int y = 0; y < down; ++y) {
+        rows[c][y] =
+            const_cast<uint8_t*>(plane.samples) + static_cast<size_t>(above + y) * plane.stride;
+      }
+    }
+    jpeg_read_raw_data(&info, components, static_cast<JDIMENSION>(lines));
+  }
+  if (info.output_scanline >= info.output_height) {
+    jpeg_finish_decompress(&info);
+  } else {
+    jpeg_abort_decompress(&info);
+  }
+}
+
+absl::StatusOr<Planes> JpegDecoder::DecodePlanes(const Region& region, int denominator) {
+  State& s = *state_;
+  if (s.info.jpeg_color_space == JCS_CMYK || s.info.jpeg_color_space == JCS_YCCK) {
+    TUTTI_ASSIGN_OR_RETURN(const DecodedRegion decoded, Decode(region, denominator));
+    return SplitIntoPlanes(decoded.view, decoded.left, decoded.top, decoded.full, s.split);
+  }
+  const bool started = s.Run([&] {
+    s.info.raw_data_out = TRUE;
+    StartDecoding(denominator);
+  });
+  if (!started) return Failure();
+  // Enlarging colour looks at one sample more, two lines.
+  const int height = static_cast<int>(s.info.output_height);
+  const int top = std::max(0, region.top / denominator - 2);
+  const int bottom =
+      std::min(height, (region.top + region.height + denominator - 1) / denominator + 2);
+  Planes planes;
+  TUTTI_RETURN_IF_ERROR(ShapePlanes(top, bottom, planes));
+  const int lines = s.info.max_v_samp_factor * s.info.min_DCT_scaled_size;
+  const int first = top / lines, last = (bottom + lines - 1) / lines;
+  if (!s.Run([&] { ReadPlanes(first, last, planes); })) return Failure();
+  return planes;
 }
 
 absl::StatusOr<DecodedRegion> JpegDecoder::Decode(const Region& region, int denominator) {

@@ -1,6 +1,10 @@
-// JPEG to pixels by libjpeg-turbo, decoding no more than is asked for: a region of the image (rows
-// above and columns beside it skip the inverse transform, rows below are not read at all), at 1,
-// 1/2, 1/4 or 1/8 of its size (the inverse transform computes fewer pixels).
+// JPEG to pixels or to planes by libjpeg-turbo, decoding no more than is asked for: a region of the
+// image (rows above it skip the inverse transform, rows below are not read at all), at 1, 1/2, 1/4
+// or 1/8 of its size (the inverse transform computes fewer pixels).
+//
+// Who resizes takes planes: brightness and colour as the file holds them, colour at half the
+// resolution. Enlarging colour and turning it into red, green and blue is then part of the resize,
+// once per pixel of the result instead of once per pixel of the picture.
 //
 // A decoder is used for one image after the other and keeps its memory. Not thread-safe: one for
 // each thread. libjpeg's way out of an error, longjmp, never leaves decode/jpeg.cc.
@@ -45,12 +49,20 @@ class JpegDecoder {
   // for a corrupt-data warning is an error here. Once after each Open.
   absl::StatusOr<DecodedRegion> Decode(const Region& region, int denominator = 1);
 
+  // The planes of the opened image that make the pixels of `region`, with the samples beside it
+  // that enlarging colour looks at; they cover the image's whole width. The decoder's memory, valid
+  // until its next call. At denominator 1 the samples have the same bits as those of a full decode.
+  // CMYK images become RGB planes. Errors and use as Decode.
+  absl::StatusOr<Planes> DecodePlanes(const Region& region, int denominator = 1);
+
  private:
   struct State;
   absl::Status Failure() const;
   void StartDecoding(int denominator);
   void CropColumns(int left, int right, DecodedRegion& decoded);
   void ReadRows(int top, int bottom, DecodedRegion& decoded);
+  absl::Status ShapePlanes(int top, int bottom, Planes& planes);
+  void ReadPlanes(int first, int last, const Planes& planes);
 
   std::unique_ptr<State> state_;
 };

@@ -1,5 +1,6 @@
 #include "runtime/data/prefetch/prefetch_loader.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,9 +29,9 @@ SamplerOptions ForSampler(const Dataset& dataset, const LoaderOptions& options) 
 PrefetchLoader::PrefetchLoader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options)
     : dataset_(std::move(dataset)),
       options_(options),
-      normalizer_(options.augmentation, options.pixels),
+      normalizer_(options.augmentation, options.pixels, options.layout),
       cache_(dataset_->size(), CopiesPixels(options.augmentation) ? options.cache_bytes : 0),
-      own_transform_(options.augmentation, normalizer_),
+      own_{Transform(options.augmentation, normalizer_), {}},
       sampler_(ForSampler(*dataset_, options)) {
   steps_per_epoch_ = sampler_.steps_per_epoch();
   // One more than is kept ready: the consumer holds it.
@@ -55,7 +56,7 @@ PrefetchLoader::~PrefetchLoader() {
 }
 
 void PrefetchLoader::RunThread() {
-  Transform transform(options_.augmentation, normalizer_);
+  Worker worker{Transform(options_.augmentation, normalizer_), {}};
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     const Work work = ClaimAny();
@@ -64,9 +65,9 @@ void PrefetchLoader::RunThread() {
       continue;
     }
     lock.unlock();
-    const absl::Status status = Fill(work, transform);
+    Filled filled = Fill(work, worker);
     lock.lock();
-    Finish(work, status);
+    Finish(work, std::move(filled));
   }
 }
 
@@ -97,8 +98,11 @@ void PrefetchLoader::BeginStep() {
   work_available_.notify_all();
 }
 
-void PrefetchLoader::Finish(const Work& work, const absl::Status& status) {
-  work.slot->Finish(work.position, status);
+void PrefetchLoader::Finish(const Work& work, Filled filled) {
+  for (UnreadableSample& unreadable : filled.unreadable) {
+    work.slot->NoteUnreadable(std::move(unreadable));
+  }
+  work.slot->Finish(work.position, filled.status);
   if (work.slot->abandoned()) {
     if (work.slot->idle()) Free(work.slot);
   } else if (work.slot->Complete()) {
@@ -136,13 +140,15 @@ absl::StatusOr<Batch> PrefetchLoader::Next(base::Deadline deadline) {
     if (deadline.Expired()) return Late();
     const Work work = ClaimFromHead();
     if (work.slot == nullptr) {
+      // This call may have begun a step in which the rank has no part: complete, and nobody tells.
+      if (!queue_.empty() && queue_.front()->Complete()) break;
       batch_complete_.wait_until(lock, deadline.time_point());
       continue;
     }
     lock.unlock();
-    const absl::Status status = Fill(work, own_transform_);
+    Filled filled = Fill(work, own_);
     lock.lock();
-    Finish(work, status);
+    Finish(work, std::move(filled));
   }
   return TakeHead();
 }
@@ -150,15 +156,31 @@ absl::StatusOr<Batch> PrefetchLoader::Next(base::Deadline deadline) {
 absl::StatusOr<Batch> PrefetchLoader::TakeHead() {
   Slot* slot = queue_.front();
   queue_.erase(queue_.begin());
-  if (slot->status().ok()) {
+  const absl::Status status = slot->status().ok() ? CountUnreadable(*slot) : slot->status();
+  if (status.ok()) {
     held_ = slot;
     return slot->batch();
   }
   const Batch& batch = slot->batch();
-  const absl::Status status =
-      base::Annotate(slot->status(), absl::StrCat("epoch ", batch.epoch, " step ", batch.step));
+  const std::string place = absl::StrCat("epoch ", batch.epoch, " step ", batch.step);
   Free(slot);
-  return status;
+  return base::Annotate(status, place);
+}
+
+// In the order of batches and positions, so that it does not depend on how threads interleave.
+absl::Status PrefetchLoader::CountUnreadable(Slot& slot) {
+  for (const UnreadableSample& one : slot.unreadable()) {
+    if (unreadable_.contains(one.sample)) continue;
+    if (unreadable() == options_.max_unreadable) {
+      return absl::Status(one.status.code(),
+                          absl::StrCat(one.status.message(), "; ", unreadable(),
+                                       " other unreadable pictures were replaced, the most that "
+                                       "is allowed"));
+    }
+    unreadable_.insert(one.sample);
+    if (options_.on_unreadable) options_.on_unreadable(one.status.message());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status PrefetchLoader::Late() const {
@@ -169,25 +191,41 @@ absl::Status PrefetchLoader::Late() const {
                    queue_.front()->filled(), " of ", batch.count, " images)"));
 }
 
-absl::Status PrefetchLoader::Fill(const Work& work, Transform& transform) {
-  const int64_t sample = work.slot->sample(work.position);
-  work.slot->set_label(work.position, dataset_->label(sample));
-  const absl::Status status =
-      Decode(work.slot->batch().epoch, sample, transform, work.slot->pixels(work.position));
-  return status.ok() ? status : base::Annotate(status, dataset_->Describe(sample));
+PrefetchLoader::Filled PrefetchLoader::Fill(const Work& work, Worker& worker) {
+  Filled filled;
+  const int64_t wanted = work.slot->sample(work.position), size = dataset_->size();
+  // One more than may be replaced: then it is an error anyway.
+  const int64_t tries = std::min(size, options_.max_unreadable + 1);
+  for (int64_t i = 0; i < tries; ++i) {
+    const int64_t sample = (wanted + i) % size;
+    filled.status =
+        Decode(work.slot->batch().epoch, sample, worker, work.slot->pixels(work.position));
+    if (filled.status.ok()) {
+      work.slot->set_sample(work.position, sample);
+      work.slot->set_label(work.position, dataset_->label(sample));
+      return filled;
+    }
+    filled.status = base::Annotate(filled.status, dataset_->Describe(sample));
+    if (options_.max_unreadable > 0) {
+      filled.unreadable.push_back({work.position, sample, filled.status});
+    }
+  }
+  return filled;
 }
 
-absl::Status PrefetchLoader::Decode(int64_t epoch, int64_t sample, Transform& transform,
-                                    void* out) {
+absl::Status PrefetchLoader::Decode(int64_t epoch, int64_t sample, Worker& worker, void* out) {
   const RandomStream random(options_.seed, RandomStream::Purpose::kAugmentation, epoch, sample);
   ImageView image = cache_.Find(sample);
   if (image.pixels == nullptr) {
-    TUTTI_ASSIGN_OR_RETURN(const absl::string_view encoded, dataset_->Encoded(sample));
-    if (!CopiesPixels(options_.augmentation)) return transform.Apply(encoded, random, out);
-    TUTTI_ASSIGN_OR_RETURN(image, transform.DecodeWhole(encoded));
+    TUTTI_ASSIGN_OR_RETURN(const absl::string_view encoded,
+                           dataset_->Encoded(sample, worker.bytes));
+    if (!CopiesPixels(options_.augmentation)) {
+      return worker.transform.Apply(encoded, random, out);
+    }
+    TUTTI_ASSIGN_OR_RETURN(image, worker.transform.DecodeWhole(encoded));
     cache_.Offer(sample, image);
   }
-  return transform.ApplyToPixels(image, random, out);
+  return worker.transform.ApplyToPixels(image, random, out);
 }
 
 }  // namespace tutti::data

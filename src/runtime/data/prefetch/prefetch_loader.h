@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "runtime/data/augment/normalize.h"
 #include "runtime/data/augment/transform.h"
 #include "runtime/data/loader.h"
@@ -40,11 +41,21 @@ class PrefetchLoader final : public Loader {
   int64_t steps_per_epoch() const override { return steps_per_epoch_; }
   void Seek(int64_t epoch, int64_t step) override;
   absl::StatusOr<Batch> Next(base::Deadline deadline) override;
+  int64_t unreadable() const override { return static_cast<int64_t>(unreadable_.size()); }
 
  private:
   struct Work {
     Slot* slot = nullptr;
     int64_t position = 0;
+  };
+  // What a thread keeps from image to image.
+  struct Worker {
+    Transform transform;
+    std::string bytes;
+  };
+  struct Filled {
+    absl::Status status;
+    std::vector<UnreadableSample> unreadable;  // and replaced
   };
 
   void RunThread();
@@ -52,19 +63,20 @@ class PrefetchLoader final : public Loader {
   Work ClaimAny();
   Work ClaimFromHead();
   void BeginStep();
-  void Finish(const Work& work, const absl::Status& status);
+  void Finish(const Work& work, Filled filled);
   void Free(Slot* slot);
   absl::StatusOr<Batch> TakeHead();
+  absl::Status CountUnreadable(Slot& slot);
   absl::Status Late() const;
   // Below: without it.
-  absl::Status Fill(const Work& work, Transform& transform);
-  absl::Status Decode(int64_t epoch, int64_t sample, Transform& transform, void* out);
+  Filled Fill(const Work& work, Worker& worker);
+  absl::Status Decode(int64_t epoch, int64_t sample, Worker& worker, void* out);
 
   const std::shared_ptr<const Dataset> dataset_;
   const LoaderOptions options_;
   const Normalizer normalizer_;
   DecodedCache cache_;
-  Transform own_transform_;  // the consumer's
+  Worker own_;  // the consumer's
   int64_t steps_per_epoch_;
 
   std::mutex mutex_;
@@ -74,7 +86,8 @@ class PrefetchLoader final : public Loader {
   int64_t epoch_ = 0, step_ = 0;  // of the next slot to begin
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> free_, queue_;
-  Slot* held_ = nullptr;  // the consumer's
+  Slot* held_ = nullptr;                     // the consumer's
+  absl::flat_hash_set<int64_t> unreadable_;  // the consumer's: samples that Next has named
   std::vector<std::thread> threads_;
 };
 

@@ -44,6 +44,13 @@ void Slot::Begin(int64_t epoch, int64_t step, std::span<const int64_t> samples) 
   error_position_ = -1;
   status_ = absl::OkStatus();
   abandoned_ = false;
+  unreadable_.clear();
+}
+
+std::span<const UnreadableSample> Slot::unreadable() {
+  std::stable_sort(unreadable_.begin(), unreadable_.end(),
+                   [](const auto& a, const auto& b) { return a.position < b.position; });
+  return unreadable_;
 }
 
 int64_t Slot::Claim() {

@@ -7,12 +7,19 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "runtime/data/loader.h"
 
 namespace tutti::data {
+
+// A picture that could not be read, at the position where it belonged.
+struct UnreadableSample {
+  int64_t position, sample;
+  absl::Status status;  // names the picture
+};
 
 class Slot {
  public:
@@ -25,6 +32,8 @@ class Slot {
   bool HasUnclaimed() const { return next_ < batch_.count && error_position_ < 0; }
   // The position that the caller is to fill now. HasUnclaimed().
   int64_t Claim();
+  // What was replaced on the way to filling a claimed position.
+  void NoteUnreadable(UnreadableSample unreadable) { unreadable_.push_back(std::move(unreadable)); }
   // The claimed position is filled, or cannot be. The batch's status is that of its first bad
   // position: positions are claimed in order, so it does not depend on how threads interleave.
   void Finish(int64_t position, const absl::Status& status);
@@ -43,6 +52,11 @@ class Slot {
   const absl::Status& status() const { return status_; }
   int64_t filled() const { return next_ - in_flight_; }
   int64_t sample(int64_t position) const { return samples_[static_cast<size_t>(position)]; }
+  void set_sample(int64_t position, int64_t sample) {
+    samples_[static_cast<size_t>(position)] = sample;
+  }
+  // In the order of positions, once Complete().
+  std::span<const UnreadableSample> unreadable();
   void set_label(int64_t position, int64_t label) { labels_.get()[position] = label; }
   void* pixels(int64_t position) {
     return pixels_.get() + static_cast<size_t>(position) * image_bytes_;
@@ -58,6 +72,7 @@ class Slot {
   int64_t in_flight_ = 0;  // claimed and not finished
   int64_t error_position_ = -1;
   absl::Status status_;
+  std::vector<UnreadableSample> unreadable_;
   bool abandoned_ = false;
 };
 

@@ -4,11 +4,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 #include <zstd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -22,6 +24,20 @@ struct FreeZstd {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 using ZstdContext = std::unique_ptr<ZSTD_DCtx, FreeZstd>;
+
+absl::Status TooLarge(size_t max_unpacked) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("unpacks to more than ", max_unpacked, " bytes; keep this shard uncompressed"));
+}
+
+// zlib's state, freed however unpacking ends.
+struct Inflater {
+  z_stream stream{};
+  bool ready = inflateInit2(&stream, 16 + MAX_WBITS) == Z_OK;  // 16: gzip's header
+  ~Inflater() {
+    if (ready) inflateEnd(&stream);
+  }
+};
 
 absl::Status Damaged(size_t offset, absl::string_view why) {
   return absl::DataLossError(absl::StrCat("at compressed byte ", offset, ": ", why));
@@ -39,6 +55,7 @@ void ShardBytes::Release::operator()(const char* bytes) const {
 
 absl::StatusOr<ShardBytes> ShardBytes::Open(const fs::path& path, size_t max_unpacked) {
   TUTTI_ASSIGN_OR_RETURN(ShardBytes file, Map(path));
+  if (path.extension() == ".gz") return UnpackGzip(file.view(), max_unpacked);
   if (path.extension() != ".zst") return file;
   return Unpack(file.view(), max_unpacked);
 }
@@ -71,8 +88,7 @@ absl::StatusOr<ShardBytes> ShardBytes::Unpack(absl::string_view packed, size_t m
     if (ZSTD_isError(hint)) return Damaged(in.pos, ZSTD_getErrorName(hint));
     if (out.pos == out.size && (hint != 0 || in.pos < in.size)) {
       if (capacity == max_unpacked) {
-        return absl::ResourceExhaustedError(absl::StrCat("unpacks to more than ", max_unpacked,
-                                                         " bytes; keep this shard uncompressed"));
+        return TooLarge(max_unpacked);
       }
       capacity = std::min(max_unpacked, 2 * capacity);
       char* grown = static_cast<char*>(std::realloc(const_cast<char*>(memory.get()), capacity));
@@ -86,6 +102,31 @@ absl::StatusOr<ShardBytes> ShardBytes::Unpack(absl::string_view packed, size_t m
     }
   }
   return ShardBytes(std::move(memory), out.pos);
+}
+
+// One member of gzip, as MNIST's files are.
+absl::StatusOr<ShardBytes> ShardBytes::UnpackGzip(absl::string_view packed, size_t max_unpacked) {
+  Inflater inflater;
+  if (!inflater.ready) return absl::ResourceExhaustedError("no memory for zlib");
+  z_stream& stream = inflater.stream;
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+  stream.avail_in = static_cast<uInt>(std::min<size_t>(packed.size(), max_unpacked));
+  std::string unpacked;
+  char piece[1 << 16];
+  for (int result = Z_OK; result != Z_STREAM_END;) {
+    stream.next_out = reinterpret_cast<Bytef*>(piece);
+    stream.avail_out = sizeof piece;
+    result = inflate(&stream, Z_NO_FLUSH);
+    if (result != Z_OK && result != Z_STREAM_END) {
+      return Damaged(stream.total_in, result == Z_BUF_ERROR ? "cut short" : "no gzip data");
+    }
+    unpacked.append(piece, sizeof piece - stream.avail_out);
+    if (unpacked.size() > max_unpacked) return TooLarge(max_unpacked);
+  }
+  char* const memory = static_cast<char*>(std::malloc(unpacked.size() + 1));
+  if (memory == nullptr) return absl::ResourceExhaustedError("no memory to unpack the shard");
+  std::memcpy(memory, unpacked.data(), unpacked.size());
+  return ShardBytes(Memory(memory, Release{0}), unpacked.size());
 }
 
 void ShardBytes::WillNeed(size_t offset, size_t size) const {

@@ -1,4 +1,4 @@
-// The bytes of one shard: a plain file is mapped, a zstd-compressed one (name ends in .zst) is
+// The bytes of one shard: a plain file is mapped, a compressed one (name ends in .zst or .gz) is
 // decompressed into memory when it is opened. Immutable after opening; thread-safe. A mapped file
 // must not be shortened while it is open: the kernel answers a read past its end with SIGBUS.
 #pragma once
@@ -38,6 +38,7 @@ class ShardBytes {
   ShardBytes(Memory bytes, size_t size) : bytes_(std::move(bytes)), size_(size) {}
   static absl::StatusOr<ShardBytes> Map(const std::filesystem::path& path);
   static absl::StatusOr<ShardBytes> Unpack(absl::string_view packed, size_t max_unpacked);
+  static absl::StatusOr<ShardBytes> UnpackGzip(absl::string_view packed, size_t max_unpacked);
 
   Memory bytes_;
   size_t size_;

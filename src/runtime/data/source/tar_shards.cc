@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/source/classes.h"
+#include "runtime/data/source/names.h"
 #include "runtime/data/source/shard_bytes.h"
 #include "runtime/data/source/shard_files.h"
 #include "runtime/data/source/tar.h"
@@ -40,7 +41,7 @@ class TarShards final : public Dataset {
   int64_t size() const override { return static_cast<int64_t>(samples_.size()); }
   const std::vector<std::string>& classes() const override { return classes_; }
   int64_t label(int64_t index) const override { return at(index).label; }
-  absl::StatusOr<absl::string_view> Encoded(int64_t index) const override {
+  absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string&) const override {
     const Sample& sample = at(index);
     return shards_[sample.shard].bytes.view().substr(sample.offset, sample.size);
   }
@@ -127,7 +128,7 @@ absl::Status TarShards::AddMember(const TarMember& member, Gathering& sample) {
     TUTTI_RETURN_IF_ERROR(FinishSample(sample));
     sample = Gathering{.key = std::string(key)};
   }
-  const bool is_image = extension == "jpg" || extension == "jpeg";
+  const bool is_image = IsPictureExtension(extension);
   const bool is_label = extension == "cls";
   if ((is_image && sample.has_image) || (is_label && sample.label >= 0)) {
     return absl::InvalidArgumentError(absl::StrCat(absl::Utf8SafeCEscape(member.name),

@@ -77,7 +77,9 @@ std::string Text(const std::vector<double>& value) {
 
 std::vector<Field> FieldsOf(Recipe& r) {
   return {
-      {"data", kData, "folder of tar shards, train-*.tar and test-*.tar, with classes.txt",
+      {"data", kData,
+       "folder with train and test: tar shards, TFRecord, folders of classes, CIFAR-10 binary, "
+       "MNIST; or synthetic:COUNTxSIDExCLASSES",
        &r.data},
       {"augment",
        kData,
@@ -87,6 +89,9 @@ std::vector<Field> FieldsOf(Recipe& r) {
       {"mean", kData, "of the pixels in 0..1, R,G,B (default: CIFAR's or ImageNet's)", &r.mean},
       {"stddev", kData, "of the pixels, likewise", &r.stddev, {}, 1e-6},
       {"workers", kData, "decoding threads per rank", &r.workers, {}, 1},
+      {"max-unreadable", kData,
+       "pictures per rank that may be damaged: each is named and replaced by the next",
+       &r.max_unreadable},
 
       {"model", kModel, "resnet20, resnet32, resnet56, resnet18, resnet50, ...", &r.model},
       {"epochs", kModel, "times through the training images", &r.epochs, {}, 1},

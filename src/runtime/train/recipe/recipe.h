@@ -18,6 +18,7 @@ struct Recipe {
   std::string augment = "standard";
   std::vector<double> mean, stddev;  // empty: by the model's input size
   int64_t workers = 1;
+  int64_t max_unreadable = 10;  // pictures per rank
 
   std::string model = "resnet20";
   int64_t epochs = 90;

@@ -112,6 +112,15 @@ absl::Status RunReport::Evaluated(int64_t step, double top1, double top5, double
                                        {"loss", loss}});
 }
 
+absl::Status RunReport::Unreadable(int64_t step, int64_t pictures) {
+  if (silent_ || pictures <= unreadable_) return absl::OkStatus();
+  unreadable_ = pictures;
+  progress_.Line(absl::StrFormat("warning: %d picture%s could not be read and %s replaced",
+                                 pictures, pictures == 1 ? "" : "s",
+                                 pictures == 1 ? "was" : "were"));
+  return metrics_.Write("unreadable", {{"step", step}, {"pictures", pictures}});
+}
+
 absl::Status RunReport::Checkpointed(int64_t step, const std::string& path, uint64_t bytes,
                                      double seconds) {
   return metrics_.Write("checkpoint",

@@ -43,6 +43,8 @@ class RunReport {
   // Reports when a second has passed or `last_of_epoch`.
   absl::Status Stepped(Meter& meter, int64_t step, double learning_rate, bool last_of_epoch);
   absl::Status Evaluated(int64_t step, double top1, double top5, double loss, int64_t images);
+  // Writes nothing where it is not more than the last time.
+  absl::Status Unreadable(int64_t step, int64_t pictures);
   absl::Status Checkpointed(int64_t step, const std::string& path, uint64_t bytes, double seconds);
   absl::Status Finished(const Meter& meter, double top1, double top5, int64_t images,
                         const std::string& model);
@@ -59,7 +61,7 @@ class RunReport {
   Progress progress_;
   const bool silent_;
   RunFacts facts_;
-  int64_t first_step_ = 0;
+  int64_t first_step_ = 0, unreadable_ = 0;
   absl::Time began_, last_;
 };
 

@@ -1,0 +1,32 @@
+// What the command line of tutti-data asks for.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "runtime/data/pack/pack.h"
+
+namespace tutti {
+
+struct ShowAndExit {
+  std::string text;
+};
+
+struct DataCommand {
+  enum class What { kPack, kVerify, kStats };
+  What what = What::kPack;
+  std::string source, output;
+  std::string split;  // empty: all that there are
+  data::OpenOptions open;
+  data::PackOptions pack;
+  bool json = false;
+  bool pixels = false;  // of stats: decode all
+  int threads = 1;
+};
+
+// InvalidArgument: unknown or contradictory flags.
+absl::StatusOr<std::variant<DataCommand, ShowAndExit>> ReadCommandLine(int argc, char** argv);
+
+}  // namespace tutti

@@ -1,0 +1,105 @@
+// The program as a user runs it.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "base/child_process.h"
+#include "base/file.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/decode/jpeg_fake.h"
+
+namespace tutti {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+class DataProgramTest : public testing::Test {
+ protected:
+  DataProgramTest() {
+    for (const char* split : {"train", "test"}) {
+      for (const char* name : {"cat", "dog"}) {
+        for (int i = 0; i < 3; ++i) {
+          Write(absl::StrCat("pictures/", split, "/", name, "/", i, ".jpg"),
+                data::EncodePattern({.width = 48, .height = 40}, i));
+        }
+      }
+    }
+  }
+
+  std::string Path(const std::string& name) { return directory_.path() / name; }
+  void Write(const std::string& name, const std::string& content) {
+    EXPECT_TRUE(base::MakeDirectories((directory_.path() / name).parent_path()).ok());
+    EXPECT_TRUE(base::WriteFileAtomic(directory_.path() / name, content).ok());
+  }
+
+  Outcome Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), TUTTI_DATA);
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
+    const auto out = base::Open(Path("out"), kFlags), err = base::Open(Path("err"), kFlags);
+    auto child = base::ChildProcess::Start({.arguments = arguments,
+                                            .environment = base::CurrentEnvironment(),
+                                            .stdout_fd = out->get(),
+                                            .stderr_fd = err->get()});
+    EXPECT_TRUE(child.ok()) << child.status();
+    const auto status = child->Wait(base::Deadline::After(absl::Seconds(60)));
+    EXPECT_TRUE(status.ok()) << status.status();
+    return {status->code, *base::ReadFile(Path("out")), *base::ReadFile(Path("err"))};
+  }
+
+  base::TemporaryDirectory directory_;
+};
+
+TEST_F(DataProgramTest, PacksBothSplitsAndDescribesThem) {
+  const Outcome packed = Run({"pack", Path("pictures"), Path("shards"), "--resize", "20"});
+  EXPECT_EQ(packed.code, 0) << packed.err;
+  EXPECT_THAT(packed.out, HasSubstr("train: 6 pictures in 1 shards"));
+  EXPECT_THAT(packed.out, HasSubstr("test: 6 pictures in 1 shards"));
+  EXPECT_EQ(Run({"verify", Path("shards")}).code, 0);
+
+  const Outcome table = Run({"stats", Path("shards"), "--split", "train"});
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("split train: tar shards"));
+  EXPECT_THAT(table.out, HasSubstr("6 pictures of 2 classes"));
+
+  const Outcome json = Run({"stats", Path("shards"), "--json", "--pixels"});
+  const auto documents = nlohmann::json::parse(json.out);
+  ASSERT_EQ(documents.size(), 2u);
+  EXPECT_EQ(documents[0]["width"]["median"], 24);
+  EXPECT_EQ(documents[0]["height"]["max"], 20);
+  EXPECT_EQ(documents[1]["classes"][1]["name"], "dog");
+  EXPECT_EQ(documents[1]["classes"][1]["pictures"], 3);
+  EXPECT_GT(documents[1]["mean"][0], 0.1);
+}
+
+TEST_F(DataProgramTest, VerifyNamesWhatIsDamaged) {
+  const std::string name = Path("pictures/train/dog/1.jpg");
+  const std::string jpeg = *base::ReadFile(name);
+  Write("pictures/train/dog/1.jpg", jpeg.substr(0, jpeg.size() / 2));
+  const Outcome verified = Run({"verify", Path("pictures")});
+  EXPECT_EQ(verified.code, 2);
+  EXPECT_THAT(verified.out, HasSubstr("dog/1.jpg: damaged JPEG"));
+  EXPECT_EQ(Run({"stats", Path("pictures")}).code, 0) << "headers are whole";
+}
+
+TEST_F(DataProgramTest, WrongInputIsNamedAndEndsWithTwo) {
+  EXPECT_EQ(Run({}).code, 2);
+  EXPECT_EQ(Run({"pack"}).code, 2);
+  const Outcome missing = Run({"stats", Path("none")});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_THAT(missing.err, HasSubstr(Path("none")));
+  const Outcome split = Run({"stats", Path("pictures"), "--split", "trian"});
+  EXPECT_EQ(split.code, 2);
+  EXPECT_THAT(split.err, HasSubstr("no folder \"trian\""));
+  EXPECT_THAT(Run({"--help"}).out, HasSubstr("verify"));
+}
+
+}  // namespace
+}  // namespace tutti

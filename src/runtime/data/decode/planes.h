@@ -1,0 +1,15 @@
+// Packed pixels as planes, for who resizes.
+#pragma once
+
+#include <vector>
+
+#include "runtime/data/decode/image.h"
+
+namespace tutti::data {
+
+// Splits `view`, whose first pixel is (left, top) of a picture of size `whole`, into three planes
+// in `memory`, which they view.
+Planes SplitIntoPlanes(const ImageView& view, int left, int top, ImageSize whole,
+                       std::vector<uint8_t>& memory);
+
+}  // namespace tutti::data

@@ -1,0 +1,19 @@
+// PNG to pixels by libpng.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "runtime/data/decode/image.h"
+
+namespace tutti::data {
+
+// Of a PNG's first chunk. InvalidArgument: larger than `max_pixels`; DataLoss: damaged.
+absl::StatusOr<ImageSize> SizeOfPng(absl::string_view encoded, int64_t max_pixels);
+
+// As 8-bit RGB in `memory`, which the view is of; transparency is left out. Errors as above.
+absl::StatusOr<ImageView> DecodePng(absl::string_view encoded, int64_t max_pixels,
+                                    std::vector<uint8_t>& memory);
+
+}  // namespace tutti::data

@@ -1,0 +1,138 @@
+#include "runtime/data/pack/pack.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/file.h"
+#include "runtime/data/dataset_fake.h"
+#include "runtime/data/decode/jpeg_fake.h"
+#include "runtime/data/decode/picture_decoder.h"
+#include "runtime/data/pack/survey.h"
+
+namespace tutti::data {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PackTest : public testing::Test {
+ protected:
+  const std::filesystem::path& folder() const { return directory_.path(); }
+  base::TemporaryDirectory directory_;
+  std::string scratch_;
+};
+
+TEST_F(PackTest, ShardsHoldTheSamePicturesToTheByte) {
+  const auto dataset = MakeFakeDataset(20, 3);
+  for (const bool compress : {false, true}) {
+    const auto to = folder() / (compress ? "zstd" : "plain");
+    const auto packed =
+        Pack(*dataset, to, "train", {.shard_bytes = 8000, .compress = compress, .threads = 3});
+    ASSERT_TRUE(packed.ok()) << packed.status();
+    EXPECT_EQ(packed->samples, 20);
+    EXPECT_GT(packed->shards, 2);
+    const auto read = OpenDataset(to, "train");
+    ASSERT_TRUE(read.ok()) << read.status();
+    ASSERT_EQ((*read)->size(), 20);
+    EXPECT_EQ((*read)->classes(), dataset->classes());
+    std::string other;
+    for (int64_t i = 0; i < 20; ++i) {
+      EXPECT_EQ(*(*read)->Encoded(i, scratch_), *dataset->Encoded(i, other));
+      EXPECT_EQ((*read)->label(i), dataset->label(i));
+    }
+  }
+}
+
+TEST_F(PackTest, BarePixelsAndAShuffledOrderArePackedToo) {
+  const auto dataset = OpenSynthetic({.count = 30, .side = 5, .classes = 30});
+  ASSERT_TRUE(Pack(*dataset, folder(), "train", {.shuffle = 7}).ok());
+  const auto read = *OpenDataset(folder(), "train");
+  std::vector<int64_t> labels;
+  std::string other;
+  for (int64_t i = 0; i < 30; ++i) {
+    labels.push_back(read->label(i));
+    EXPECT_EQ(*read->Encoded(i, scratch_), *dataset->Encoded(labels.back(), other));
+  }
+  EXPECT_FALSE(std::is_sorted(labels.begin(), labels.end()));
+}
+
+TEST_F(PackTest, LargePicturesAreMadeSmallerAndSmallOnesStay) {
+  const std::string large = EncodePattern({.width = 90, .height = 60}),
+                    small = EncodePattern({.width = 20, .height = 99});
+  const FakeDataset dataset({{large, 0}, {small, 0}}, 1);
+  const auto packed = Pack(dataset, folder(), "train", {.resize = 30});
+  ASSERT_TRUE(packed.ok()) << packed.status();
+  EXPECT_EQ(packed->resized, 1);
+  const auto read = *OpenDataset(folder(), "train");
+  PictureDecoder decoder;
+  EXPECT_EQ(*decoder.Open(*read->Encoded(0, scratch_)), (ImageSize{45, 30}));
+  // A smooth picture: the same place has nearly the same colour.
+  const ImageView smaller = *decoder.Decode();
+  const std::vector<uint8_t> pixel(smaller.row(15) + 4 * 22, smaller.row(15) + 4 * 22 + 3);
+  ASSERT_TRUE(decoder.Open(large).ok());
+  const ImageView whole = *decoder.Decode();
+  for (size_t c = 0; c < 3; ++c) EXPECT_NEAR(pixel[c], whole.row(30)[4 * 44 + c], 12);
+  EXPECT_EQ(*read->Encoded(1, scratch_), small);
+}
+
+TEST_F(PackTest, UnreadablePicturesAreLeftOutUpToALimit) {
+  std::vector<FakeDataset::Sample> samples;
+  for (int i = 0; i < 5; ++i) samples.push_back({EncodePattern({}, i), i});
+  samples[3].encoded = "no picture";
+  const FakeDataset dataset(std::move(samples), 5);
+  const absl::Status refused = Pack(dataset, folder() / "none", "train", {}).status();
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("fake:3: not a JPEG"));
+  EXPECT_FALSE(OpenDataset(folder() / "none", "train").ok());
+  const auto packed = Pack(dataset, folder() / "some", "train", {.max_unreadable = 1});
+  ASSERT_TRUE(packed.ok()) << packed.status();
+  EXPECT_EQ(packed->left_out.size(), 1u);
+  EXPECT_EQ((*OpenDataset(folder() / "some", "train"))->size(), 4);
+}
+
+TEST_F(PackTest, NothingThatIsThereIsOverwritten) {
+  const auto dataset = MakeFakeDataset(3, 2), other = MakeFakeDataset(3, 3);
+  ASSERT_TRUE(Pack(*dataset, folder(), "train", {}).ok());
+  EXPECT_EQ(Pack(*dataset, folder(), "train", {}).status().code(),
+            absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(Pack(*other, folder(), "test", {}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(Pack(*dataset, folder(), "test", {}).ok());
+  for (const auto& entry : std::filesystem::directory_iterator(folder())) {
+    EXPECT_NE(entry.path().filename().string()[0], '.') << entry.path();
+  }
+}
+
+TEST(Survey, CountsSizesClassesAndWhatIsDamaged) {
+  std::vector<FakeDataset::Sample> samples;
+  for (int i = 0; i < 6; ++i) samples.push_back({EncodePattern({.width = 10 + i}, i), i % 2});
+  samples.push_back({"P6\n2 1\n255\n\xff\xff\xff" + std::string(3, '\0'), 1});
+  samples[2].encoded.resize(samples[2].encoded.size() - 30);  // its header is whole
+  samples[4].encoded = "nothing";
+  const FakeDataset dataset(std::move(samples), 2);
+  const Survey headers = SurveyOf(dataset, {.decode = false, .threads = 3});
+  EXPECT_EQ(headers.pictures, 7);
+  EXPECT_EQ(headers.of_class, (std::vector<int64_t>{3, 4}));
+  EXPECT_EQ(headers.widths, (std::vector<int64_t>{2, 10, 11, 12, 13, 15}));
+  EXPECT_EQ(headers.jpeg, 5);
+  EXPECT_EQ(headers.pnm, 1);
+  ASSERT_EQ(headers.unreadable.size(), 1u);
+  EXPECT_EQ(headers.unreadable[0].index, 4);
+  const Survey decoded = SurveyOf(dataset, {.decode = true, .threads = 2});
+  ASSERT_EQ(decoded.unreadable.size(), 2u);
+  EXPECT_EQ(decoded.unreadable[0].index, 2);
+  EXPECT_THAT(std::string(decoded.unreadable[0].status.message()), HasSubstr("fake:2: damaged"));
+}
+
+TEST(Survey, MeasuresThePixels) {
+  const FakeDataset dataset({{"P6\n2 1\n255\n\xff\x80\x10" + std::string("\0\x80\x30", 3), 0}}, 1);
+  const Survey survey = SurveyOf(dataset, {.decode = true, .threads = 1});
+  EXPECT_NEAR(survey.mean[0], 0.5, 1e-9);
+  EXPECT_NEAR(survey.stddev[0], 0.5, 1e-9);
+  EXPECT_NEAR(survey.mean[1], 128 / 255.0, 1e-9);
+  EXPECT_NEAR(survey.stddev[1], 0, 1e-9);
+  EXPECT_NEAR(survey.mean[2], 32 / 255.0, 1e-9);
+}
+
+}  // namespace
+}  // namespace tutti::data

@@ -1,0 +1,52 @@
+#include "runtime/data/pack/packed_picture.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/status.h"
+#include "runtime/data/decode/jpeg_encoder.h"
+
+namespace tutti::data {
+namespace {
+
+// Pixels of 0 to 255: mean 0, and stddev undoes the division.
+const Augmentation kLevels{.stddev = {1 / 255.0f, 1 / 255.0f, 1 / 255.0f}};
+
+absl::string_view ExtensionOf(PictureKind kind, absl::string_view encoded) {
+  if (kind == PictureKind::kJpeg) return "jpg";
+  if (kind == PictureKind::kPng) return "png";
+  return encoded[1] == '5' ? "pgm" : "ppm";
+}
+
+}  // namespace
+
+PicturePacker::PicturePacker(int resize, int quality)
+    : resize_(resize), quality_(quality), levels_(kLevels, PixelType::kFloat32) {}
+
+absl::StatusOr<PackedPicture> PicturePacker::Pack(absl::string_view encoded) {
+  TUTTI_ASSIGN_OR_RETURN(const ImageSize size, decoder_.Open(encoded));
+  if (resize_ == 0 || std::min(size.width, size.height) <= resize_) {
+    return PackedPicture{std::string(encoded), ExtensionOf(decoder_.kind(), encoded)};
+  }
+  TUTTI_ASSIGN_OR_RETURN(std::string smaller, MakeSmaller(size));
+  return PackedPicture{std::move(smaller), "jpg", true};
+}
+
+absl::StatusOr<std::string> PicturePacker::MakeSmaller(ImageSize size) {
+  const int shorter = std::min(size.width, size.height);
+  const auto scaled = [&](int side) { return static_cast<int>(int64_t{side} * resize_ / shorter); };
+  const ImageSize to{scaled(size.width), scaled(size.height)};
+  TUTTI_ASSIGN_OR_RETURN(const Planes planes,
+                         decoder_.DecodePlanes({0, 0, size.width, size.height}));
+  resampler_.Prepare({0, double(size.width), to.width, 0, to.width},
+                     {0, double(size.height), to.height, 0, to.height}, size);
+  pixels_.resize(static_cast<size_t>(to.width) * static_cast<size_t>(to.height) * 3);
+  resampler_.Run(planes, /*flip=*/false, levels_, pixels_.data());
+  rgb_.resize(pixels_.size());
+  std::transform(pixels_.begin(), pixels_.end(), rgb_.begin(), [](float level) {
+    return static_cast<uint8_t>(std::clamp(std::lround(level), 0l, 255l));
+  });
+  return EncodeRgbAsJpeg(rgb_.data(), to, quality_);
+}
+
+}  // namespace tutti::data

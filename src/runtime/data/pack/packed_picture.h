@@ -1,0 +1,40 @@
+// One picture on its way into a shard.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "runtime/data/augment/resample.h"
+#include "runtime/data/decode/picture_decoder.h"
+
+namespace tutti::data {
+
+struct PackedPicture {
+  std::string bytes;
+  absl::string_view extension;  // "jpg", "png", "ppm" or "pgm"
+  bool resized = false;
+};
+
+// Keeps its memory from picture to picture. Not thread-safe.
+class PicturePacker {
+ public:
+  // `resize`: the shorter side of what is larger; 0: never. `quality`: of those as JPEG.
+  PicturePacker(int resize, int quality);
+
+  // `encoded` as it is, once its header was read, or smaller. Errors as PictureDecoder's.
+  absl::StatusOr<PackedPicture> Pack(absl::string_view encoded);
+
+ private:
+  absl::StatusOr<std::string> MakeSmaller(ImageSize size);
+
+  const int resize_, quality_;
+  PictureDecoder decoder_;
+  Resampler resampler_;
+  Normalizer levels_;
+  std::vector<float> pixels_;
+  std::vector<uint8_t> rgb_;
+};
+
+}  // namespace tutti::data

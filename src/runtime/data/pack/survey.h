@@ -1,0 +1,38 @@
+// Goes once through a dataset: what can be read, and how large its pictures are.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "runtime/data/dataset.h"
+
+namespace tutti::data {
+
+struct SurveyOptions {
+  // False: headers alone are read, which finds files that are no pictures, but not those that are
+  // damaged further on.
+  bool decode = true;
+  int threads = 1;
+};
+
+struct UnreadablePicture {
+  int64_t index;
+  absl::Status status;  // names the picture
+};
+
+struct Survey {
+  int64_t pictures = 0;
+  std::vector<int64_t> of_class;                // pictures by label
+  std::vector<int64_t> widths, heights, bytes;  // of the readable ones, sorted
+  int64_t jpeg = 0, png = 0, pnm = 0;
+  std::vector<UnreadablePicture> unreadable;  // by index
+  // Over all pixels, in 0 to 1, by colour; 0 unless decoded.
+  std::array<double, 3> mean = {}, stddev = {};
+};
+
+Survey SurveyOf(const Dataset& dataset, const SurveyOptions& options);
+
+}  // namespace tutti::data

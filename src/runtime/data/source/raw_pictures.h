@@ -1,0 +1,56 @@
+// A dataset of pictures of one size that lie in memory as bare pixels; gives them as PNM.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/data/dataset.h"
+#include "runtime/data/source/shard_bytes.h"
+
+namespace tutti::data {
+
+class RawPictures final : public Dataset {
+ public:
+  struct Picture {
+    const char* samples;  // in one of the files
+    int32_t label;
+    uint32_t file;    // for Describe
+    uint32_t number;  // in that file
+  };
+  // Planar: all of one colour, then the next; else pixel by pixel.
+  struct Shape {
+    int width, height, channels;
+    bool planar;
+    size_t bytes() const { return static_cast<size_t>(width * height * channels); }
+  };
+
+  explicit RawPictures(Shape shape) : shape_(shape) {}
+
+  int64_t size() const override { return static_cast<int64_t>(pictures_.size()); }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  int64_t label(int64_t index) const override { return at(index).label; }
+  absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const override;
+  // "data_batch_2.bin:17".
+  std::string Describe(int64_t index) const override;
+
+  // Keeps the file; its number, for pictures.
+  uint32_t AddFile(std::string name, ShardBytes bytes);
+  absl::string_view file(uint32_t number) const { return files_.at(number).second.view(); }
+  void Add(const Picture& picture) { pictures_.push_back(picture); }
+  void SetClasses(std::vector<std::string> classes) { classes_ = std::move(classes); }
+  const std::vector<Picture>& pictures() const { return pictures_; }
+
+ private:
+  const Picture& at(int64_t index) const { return pictures_.at(static_cast<size_t>(index)); }
+
+  const Shape shape_;
+  std::vector<std::pair<std::string, ShardBytes>> files_;
+  std::vector<Picture> pictures_;
+  std::vector<std::string> classes_;
+};
+
+// "0", "1", … for classes that have no names.
+std::vector<std::string> NumberedClasses(int64_t count);
+
+}  // namespace tutti::data
