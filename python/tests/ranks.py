@@ -1,10 +1,13 @@
 """Ranks for the tests: processes of the framework's own Python, which need not have pytest, that
-stay for a whole module of tests, since importing a framework takes seconds."""
+stay for a whole module of tests. They are forked from one that has imported the framework
+(preloaded.py), since importing it takes seconds."""
 import contextlib
+import functools
 import json
 import os
 import pathlib
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -53,16 +56,92 @@ def raises(kinds, match=""):
     raise AssertionError(f"{kinds} was not raised")
 
 
+class Preloaded:
+    """An interpreter that has imported a framework, and starts ranks."""
+
+    def __init__(self, framework, environment):
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._codes = {}  # of the ranks that have ended
+        with theirs:
+            number = theirs.fileno()
+            program = pathlib.Path(__file__).with_name("preloaded.py")
+            subprocess.Popen([python_of(framework), program, str(number), framework],
+                             env=environment, pass_fds=[number], stdin=subprocess.DEVNULL)
+
+    def start(self, arguments, environment):
+        """A rank whose standard input and output are pipes, like one that subprocess starts."""
+        theirs_in, stdin = os.pipe()
+        stdout, theirs_out = os.pipe()
+        rank = {"arguments": [str(argument) for argument in arguments], "environment": environment}
+        socket.send_fds(self._control, [json.dumps(rank).encode()], [theirs_in, theirs_out])
+        os.close(theirs_in)
+        os.close(theirs_out)
+        return ForkedRank(self, self._started(), stdin, stdout)
+
+    def _started(self):
+        while "code" in (message := self._next(DEADLINE)):
+            pass
+        return message["pid"]
+
+    def _next(self, timeout):
+        """What the interpreter says next; the exit codes are kept."""
+        self._control.settimeout(timeout)
+        said = self._control.recv(4096)
+        if not said:
+            raise RuntimeError("the interpreter that ranks are forked from has ended")
+        message = json.loads(said)
+        if "code" in message:
+            self._codes[message["pid"]] = message["code"]
+        return message
+
+    def wait(self, pid, timeout):
+        """The exit code of a rank; TimeoutError."""
+        while pid not in self._codes:
+            self._next(timeout)
+        return self._codes[pid]
+
+
+class ForkedRank:
+    """As subprocess.Popen, as far as Ranks needs it."""
+
+    def __init__(self, interpreter, pid, stdin, stdout):
+        self.pid, self._interpreter = pid, interpreter
+        self.stdin, self.stdout = os.fdopen(stdin, "w"), os.fdopen(stdout)
+
+    def wait(self, timeout=DEADLINE):
+        try:
+            return self._interpreter.wait(self.pid, timeout)
+        except TimeoutError:
+            raise subprocess.TimeoutExpired(f"rank with pid {self.pid}", timeout) from None
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+
+
+@functools.lru_cache(maxsize=None)
+def preloaded(framework, *read_at_import):
+    """The interpreter for this framework and these variables, which the import itself reads."""
+    return Preloaded(framework, {**os.environ, "OMP_NUM_THREADS": "1", **dict(read_at_import)})
+
+
+def _start(framework, arguments, environment):
+    if framework is None:
+        return subprocess.Popen([sys.executable, *arguments], stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, text=True, env=environment)
+    read_at_import = [(name, environment[name]) for name in ["TF_USE_LEGACY_KERAS"]
+                      if name in environment]
+    return preloaded(framework, *read_at_import).start(arguments, environment)
+
+
 class Ranks:
     """`size` processes that run functions of the module `program`, one at a time on all."""
 
     def __init__(self, program, size, framework=None, **environment):
         port = free_port()
-        command = [python_of(framework), pathlib.Path(__file__).with_name("rank.py"), program]
-        self.processes = [
-            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                             env=environment_of(rank, size, port, **environment))
-            for rank in range(size)]
+        arguments = [pathlib.Path(__file__).with_name("rank.py"), program]
+        start = functools.partial(_start, framework, arguments)
+        self.processes = [start(environment_of(rank, size, port, **environment))
+                          for rank in range(size)]
 
     def call(self, function, *arguments):
         """What function(*arguments) returned on every rank, by rank; AssertionError has the

@@ -232,7 +232,9 @@ PMIX = ("import os; from tutti.comm import meeting; "
 def mpirun(program):
     if shutil.which("mpirun") is None:
         pytest.skip("mpirun (openmpi-bin) is not installed")
-    environment = {key: value for key, value in os.environ.items() if key not in CONTRACT}
+    # Unbuffered, a line would be several writes, and mpirun mixes those of its ranks.
+    environment = {key: value for key, value in os.environ.items()
+                   if key not in (*CONTRACT, "PYTHONUNBUFFERED")}
     environment.update(PYTHONPATH=str(PYTHON), TUTTI_COMM_LIBRARY=str(LIBRARY),
                        OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     result = subprocess.run(

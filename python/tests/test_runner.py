@@ -1,5 +1,6 @@
 """horovodrun: starts ranks, carries their output, names who failed, and leaves nothing behind."""
 import asyncio
+import itertools
 import json
 import os
 import pathlib
@@ -41,6 +42,15 @@ def wait_until(condition, what, seconds=20):
     while not condition():
         assert time.monotonic() < deadline, f"after {seconds} s still not: {what}"
         time.sleep(0.01)
+
+
+_naps = itertools.count(1)
+
+
+@pytest.fixture
+def nap():
+    """Seconds to sleep, longer than any test, that stand among no other process's arguments."""
+    return f"4000.{os.getpid():08}{next(_naps):04}"
 
 
 def processes_with(text):
@@ -122,13 +132,13 @@ def test_an_interface_chooses_the_addresses():
     assert result.returncode == 1 and "no network interface nosuch0" in result.err
 
 
-def test_a_rank_that_fails_ends_the_others_and_is_named(tmp_path):
+def test_a_rank_that_fails_ends_the_others_and_is_named(tmp_path, nap):
     began = time.monotonic()
     result = run("-np", 3, "-H", "localhost:1,127.0.0.2:2", "sh", "-c",
-                 f"[ $RANK = 1 ] && exit 7; echo x >{tmp_path}/$RANK; exec sleep 4321")
+                 f"[ $RANK = 1 ] && exit 7; echo x >{tmp_path}/$RANK; exec sleep {nap}")
     assert result.returncode == 7
     assert "rank 1 on 127.0.0.2 failed with exit code 7; the other ranks were ended" in result.err
-    assert time.monotonic() - began < 20 and not processes_with("4321")
+    assert time.monotonic() - began < 20 and not processes_with(nap)
 
 
 def test_a_killed_rank_is_named_by_its_signal():
@@ -143,34 +153,34 @@ def test_a_command_that_is_not_there_is_named():
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_all_ranks_in_order(number, tmp_path):
+def test_a_signal_ends_all_ranks_in_order(number, tmp_path, nap):
     process = start(
         "-np", 2, "sh", "-c",
-        f"trap 'echo in order; exit 0' TERM; echo x >{tmp_path}/$RANK; sleep 4323 & wait")
+        f"trap 'echo in order; exit 0' TERM; echo x >{tmp_path}/$RANK; sleep {nap} & wait")
     wait_until(lambda: len(list(tmp_path.iterdir())) == 2, "both ranks run")
     process.send_signal(number)
     out, err = process.communicate(timeout=20)
     assert process.returncode == 128 + number and out.count("in order") == 2
-    assert number.name in err and not processes_with("4323")
+    assert number.name in err and not processes_with(nap)
 
 
-def test_a_killed_launcher_leaves_nothing_behind(tmp_path):
+def test_a_killed_launcher_leaves_nothing_behind(tmp_path, nap):
     process = start("-np", 2, "sh", "-c",
-                    f"setsid sleep 4324 & echo x >{tmp_path}/$RANK; exec sleep 4324")
+                    f"setsid sleep {nap} & echo x >{tmp_path}/$RANK; exec sleep {nap}")
     wait_until(lambda: len(list(tmp_path.iterdir())) == 2, "both ranks run")
     process.kill()
     process.communicate(timeout=20)
-    wait_until(lambda: not processes_with("4324"), "all processes have ended")
+    wait_until(lambda: not processes_with(nap), "all processes have ended")
 
 
-def test_ranks_that_do_not_listen_are_killed(tmp_path):
+def test_ranks_that_do_not_listen_are_killed(tmp_path, nap):
     process = start("-np", 1, "sh", "-c",
-                    f"trap '' TERM; echo x >{tmp_path}/0; while :; do sleep 0.1; done; # 4325")
+                    f"trap '' TERM; echo x >{tmp_path}/0; while :; do sleep 0.1; done; # {nap}")
     wait_until(lambda: list(tmp_path.iterdir()), "the rank runs")
     process.send_signal(signal.SIGTERM)
     process.send_signal(signal.SIGINT)  # a second one: at once
     process.communicate(timeout=20)
-    assert not processes_with("4325")
+    assert not processes_with(nap)
 
 
 def test_output_goes_to_files_too(tmp_path):
@@ -342,15 +352,15 @@ def hanging_script(tmp_path, answers):
 
 
 @pytest.mark.parametrize("ranks, answers", [(1, 0), (2, 1), (1, 2)])
-def test_a_signal_ends_a_run_whose_discovery_script_hangs(tmp_path, ranks, answers):
+def test_a_signal_ends_a_run_whose_discovery_script_hangs(tmp_path, nap, ranks, answers):
     """At first, while slots are awaited, and while a rank runs."""
     process = start("-np", ranks, "--host-discovery-script", hanging_script(tmp_path, answers),
-                    "sleep", "4328")
+                    "sleep", nap)
     wait_until(lambda: processes_with(f"{tmp_path}/never"), "the script hangs")
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=20)
     assert process.returncode == 128 + signal.SIGTERM and "SIGTERM" in err
-    assert not processes_with(f"{tmp_path}/never") and not processes_with("4328")
+    assert not processes_with(f"{tmp_path}/never") and not processes_with(nap)
 
 
 def test_a_signal_ends_an_elastic_run_whose_first_host_does_not_answer(fake_ssh, tmp_path):
