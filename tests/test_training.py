@@ -60,27 +60,36 @@ def model_bytes(output):
     return (pathlib.Path(output) / "model/model.safetensors").read_bytes()
 
 
-def test_terminate_and_resume_gives_the_same_bytes_as_no_interruption(tmp_path):
-    common = ("--epochs", 2, "--seed", 3, "--evaluate-every", 0)
-    whole = run_alone(tmp_path / "whole", *common)
-    assert whole.returncode == 0, whole.stderr
+# The second epoch is not whole: steps of both count, not how many.
+SOME_STEPS = ("--epochs", 2, "--max-steps", 50, "--seed", 3, "--evaluate-every", 0)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The output of a training that nothing interrupts."""
+    output = tmp_path_factory.mktemp("whole")
+    result = run_alone(output, *SOME_STEPS)
+    assert result.returncode == 0, result.stderr
+    return output
+
+
+def test_terminate_and_resume_gives_the_same_bytes_as_no_interruption(whole, tmp_path):
     metrics = tmp_path / "metrics.jsonl"
     stopped = subprocess.Popen([BIN / "tutti-train", "--model", "resnet20", "--data", DATA, "--batch", "128", "--output",
-                                tmp_path / "parts", *map(str, common)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                tmp_path / "parts", *map(str, SOME_STEPS)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                env={**os.environ, "TUTTI_METRICS_FILE": str(metrics)}, text=True)
     wait_until(lambda: metrics.exists() and '"step"' in metrics.read_text(), 60, "training has begun")
     stopped.send_signal(signal.SIGTERM)
     _, errors = stopped.communicate(timeout=60)
     assert stopped.returncode not in (0, None) and "--resume" in errors, errors
     assert not (tmp_path / "parts/model").exists()
-    resumed = run_alone(tmp_path / "parts", *common, "--resume")
+    resumed = run_alone(tmp_path / "parts", *SOME_STEPS, "--resume")
     assert resumed.returncode == 0, resumed.stderr
-    assert model_bytes(tmp_path / "parts") == model_bytes(tmp_path / "whole")
+    assert model_bytes(tmp_path / "parts") == model_bytes(whole)
 
 
-def test_a_killed_training_resumes_from_its_last_checkpoint_with_the_same_bytes(tmp_path):
-    common = ("--epochs", 2, "--seed", 4, "--evaluate-every", 0, "--checkpoint-every-steps", 10)
-    assert run_alone(tmp_path / "whole", *common).returncode == 0
+def test_a_killed_training_resumes_from_its_last_checkpoint_with_the_same_bytes(whole, tmp_path):
+    common = (*SOME_STEPS, "--checkpoint-every-steps", 10)
     output = tmp_path / "parts"
     killed = subprocess.Popen([BIN / "tutti-train", "--model", "resnet20", "--data", DATA, "--batch", "128", "--output", output,
                                *map(str, common)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -89,16 +98,15 @@ def test_a_killed_training_resumes_from_its_last_checkpoint_with_the_same_bytes(
     killed.wait(timeout=20)
     resumed = run_alone(output, *common, "--resume")
     assert resumed.returncode == 0, resumed.stderr
-    assert model_bytes(output) == model_bytes(tmp_path / "whole")
+    assert model_bytes(output) == model_bytes(whole)
 
 
-def test_a_trained_model_scores_pictures(tmp_path):
-    assert run_alone(tmp_path / "out", "--epochs", 1).returncode == 0
+def test_a_trained_model_scores_pictures(whole, tmp_path):
     pictures = sorted((ROOT / "examples/cifar10/pictures").glob("*.jpg"))
     assert pictures
     no_picture = tmp_path / "notes.jpg"
     no_picture.write_text("not a picture")
-    result = subprocess.run([BIN / "tutti", "score", *pictures, no_picture, "--model", tmp_path / "out/model", "-o", "json"],
+    result = subprocess.run([BIN / "tutti", "score", *pictures, no_picture, "--model", whole / "model", "-o", "json"],
                             capture_output=True, text=True, timeout=60)
     assert result.returncode == 1 and "notes.jpg" in result.stderr, result.stderr
     classes = (DATA / "classes.txt").read_text().split()
