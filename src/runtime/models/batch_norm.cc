@@ -5,13 +5,13 @@
 
 namespace tutti::models {
 
-BatchNormImpl::BatchNormImpl(int64_t channels)
+BatchNormImpl::BatchNormImpl(int64_t channels, double epsilon)
     : weight(register_parameter("weight", torch::ones(channels))),
       bias(register_parameter("bias", torch::zeros(channels))),
       running_mean(register_buffer("running_mean", torch::zeros(channels))),
       running_var(register_buffer("running_var", torch::ones(channels))),
-      num_batches_tracked(register_buffer("num_batches_tracked", torch::zeros({}, torch::kInt64))) {
-}
+      num_batches_tracked(register_buffer("num_batches_tracked", torch::zeros({}, torch::kInt64))),
+      epsilon_(epsilon) {}
 
 bool BatchNormImpl::Fuses(const torch::Tensor& images) const {
   return is_training() && !sum_ && weight.scalar_type() == torch::kFloat32 && CanFuse(images);
@@ -20,7 +20,7 @@ bool BatchNormImpl::Fuses(const torch::Tensor& images) const {
 Fork BatchNormImpl::Fused(const torch::Tensor& images, const torch::Tensor& residual, bool relu) {
   return FusedBatchNorm(
       images, residual, relu,
-      {weight, bias, running_mean, running_var, num_batches_tracked, kMomentum, kEpsilon});
+      {weight, bias, running_mean, running_var, num_batches_tracked, kMomentum, epsilon_});
 }
 
 torch::Tensor BatchNormImpl::Activated(const torch::Tensor& images) {
@@ -38,10 +38,10 @@ torch::Tensor BatchNormImpl::forward(torch::Tensor images) {
   if (Fuses(images)) return Fused(images, {}, /*relu=*/false).main;
   if (is_training()) num_batches_tracked.add_(1);
   if (is_training() && sum_) {
-    return SynchronizedBatchNorm(images, {weight, bias, running_mean, running_var}, sum_);
+    return SynchronizedBatchNorm(images, {weight, bias, running_mean, running_var, epsilon_}, sum_);
   }
   return torch::batch_norm(images, weight, bias, running_mean, running_var, is_training(),
-                           kMomentum, kEpsilon, /*cudnn_enabled=*/true);
+                           kMomentum, epsilon_, /*cudnn_enabled=*/true);
 }
 
 void BatchNormImpl::to(torch::Dtype type, bool non_blocking) {

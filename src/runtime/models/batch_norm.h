@@ -20,7 +20,7 @@ struct Fork {
 
 class BatchNormImpl : public torch::nn::Module {
  public:
-  explicit BatchNormImpl(int64_t channels);
+  explicit BatchNormImpl(int64_t channels, double epsilon = kEpsilon);
 
   torch::Tensor forward(torch::Tensor images);
   // relu(forward(images)), and relu(forward(images) + residual): in few passes over memory where
@@ -46,6 +46,7 @@ class BatchNormImpl : public torch::nn::Module {
   bool Fuses(const torch::Tensor& images) const;
   Fork Fused(const torch::Tensor& images, const torch::Tensor& residual, bool relu);
 
+  double epsilon_;
   SumOverRanks sum_;
 };
 TORCH_MODULE(BatchNorm);

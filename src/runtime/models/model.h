@@ -18,11 +18,15 @@
 namespace tutti::models {
 
 struct ModelSpec {
-  std::string name;  // one of ModelNames()
+  std::string name;  // one of ModelNames(), or "script:FILE" (script_model.h)
   int64_t classes = 10;
 };
 
-// [N, 3, H, W] -> logits [N, classes].
+// What a network says of a picture; tasks/ has what belongs to each.
+enum class Purpose { kClassification, kSegmentation, kDetection };
+
+// [N, 3, H, W] -> logits: [N, classes] of a picture, [N, classes, H, W] of its pixels, or what
+// single_shot_detector.h says.
 //
 // Takes images in any memory format (channels-last is the fast one) and in fp32, fp64 or bf16, if
 // its weights are of that type: to(torch::kBFloat16) converts all but the batch-norms, which stay
@@ -30,16 +34,25 @@ struct ModelSpec {
 class ModelImpl : public torch::nn::Module {
  public:
   virtual torch::Tensor forward(torch::Tensor images) = 0;
+  // What training looks at: forward()'s output and, in train mode, auxiliary ones.
+  virtual std::vector<torch::Tensor> Outputs(torch::Tensor images) {
+    return {forward(std::move(images))};
+  }
+  // Draws every parameter anew.
+  virtual void Initialise(at::Generator generator) {}
 };
 using Model = std::shared_ptr<ModelImpl>;
 
 // fp32, on the CPU, in train mode, initialised from `seed` alone (libtorch's global generator has
-// no part in it). NotFound lists the names there are; InvalidArgument: fewer than one class.
+// no part in it); a script as its file has it, with as many classes. NotFound lists the names there
+// are; InvalidArgument: fewer than one class.
 absl::StatusOr<Model> MakeModel(const ModelSpec& spec, uint64_t seed);
 // "resnet20", "resnet32", ... (CIFAR), "resnet18", "resnet50", ... (ImageNet).
 std::vector<std::string> ModelNames();
-// Height and width that the network is meant for: 32 or 224; 0 for a name there is not.
+// Height and width that the network is meant for: 32, 224, ...; 0 for a name there is not.
 int64_t InputSize(absl::string_view name);
+// A script's is classification.
+Purpose PurposeOf(absl::string_view name);
 
 // Replaces `sums`, a contiguous fp64 vector on the model's device, by its sum over all ranks.
 // Called once a batch-norm in forward (2 * channels + 1 elements: sums, sums of squares, count) and

@@ -1,54 +1,124 @@
-// The networks there are, by name, and how each is initialised.
+// The networks there are, by name.
 #include <ATen/CPUGeneratorImpl.h>
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/closest.h"
+#include "base/status.h"
+#include "runtime/models/fully_convolutional.h"
+#include "runtime/models/inception.h"
+#include "runtime/models/mobile_networks.h"
 #include "runtime/models/model.h"
+#include "runtime/models/preactivation_network.h"
 #include "runtime/models/residual_network.h"
+#include "runtime/models/script_model.h"
+#include "runtime/models/single_shot_detector.h"
+#include "runtime/models/vgg.h"
 
 namespace tutti::models {
 namespace {
 
 using R = ResidualOptions;
 
+constexpr int64_t kScriptInput = 224;
+
 struct Entry {
   absl::string_view name;
   int64_t input_size;
-  ResidualOptions options;
+  std::function<Model(int64_t classes)> make;
+  Purpose purpose = Purpose::kClassification;
 };
 
 // He et al., section 4.2: 6n + 2 layers, stages of 16, 32 and 64 channels, identity shortcuts.
-Entry Cifar(absl::string_view name, int64_t n) {
-  return {name, 32, {.width = 16, .blocks = {n, n, n}}};
-}
+ResidualOptions Cifar(int64_t n) { return {.width = 16, .blocks = {n, n, n}}; }
 
 // He et al., table 1.
-Entry ImageNet(absl::string_view name, R::Block block, std::vector<int64_t> blocks) {
-  return {name,
-          224,
-          {.stem = R::Stem::kDownsampling,
-           .block = block,
-           .shortcut = R::Shortcut::kProjection,
-           .width = 64,
-           .blocks = std::move(blocks)}};
+ResidualOptions ImageNet(R::Block block, std::vector<int64_t> blocks) {
+  return {.stem = R::Stem::kDownsampling,
+          .block = block,
+          .shortcut = R::Shortcut::kProjection,
+          .width = 64,
+          .blocks = std::move(blocks)};
+}
+
+ResidualOptions Resnet50() { return ImageNet(R::Block::kBottleneck, {3, 4, 6, 3}); }
+ResidualOptions Resnet101() { return ImageNet(R::Block::kBottleneck, {3, 4, 23, 3}); }
+
+Entry Classifier(absl::string_view name, ResidualOptions options) {
+  const int64_t size = options.stem == R::Stem::kPlain ? 32 : 224;
+  return {name, size, [options](int64_t classes) mutable -> Model {
+            options.classes = classes;
+            return std::make_shared<ResidualNetwork>(options);
+          }};
+}
+
+Entry First(absl::string_view name, ResidualOptions options) {
+  options.stride_first = true;
+  return Classifier(name, std::move(options));
+}
+
+Entry Second(absl::string_view name, ResidualOptions options) {
+  const int64_t size = options.stem == R::Stem::kPlain ? 32 : 224;
+  return {name, size, [options](int64_t classes) mutable -> Model {
+            options.classes = classes;
+            return std::make_shared<PreactivationNetwork>(options);
+          }};
+}
+
+template <typename Network>
+Entry Other(absl::string_view name, int64_t size) {
+  return {name, size, [](int64_t classes) -> Model { return std::make_shared<Network>(classes); }};
+}
+
+// `dilated` as torchvision: the last two stages of a network for ImageNet keep their resolution.
+Entry Segmenter(absl::string_view name, int64_t size, ResidualOptions options, int64_t dilated,
+                bool auxiliary) {
+  options.dilated = dilated;
+  return {name, size,
+          [options, auxiliary](int64_t classes) -> Model {
+            return std::make_shared<FullyConvolutional>(options, classes, auxiliary);
+          },
+          Purpose::kSegmentation};
 }
 
 const std::vector<Entry>& Entries() {
+  using enum R::Block;
   static const auto* entries = new std::vector<Entry>{
-      Cifar("resnet20", 3),
-      Cifar("resnet32", 5),
-      Cifar("resnet44", 7),
-      Cifar("resnet56", 9),
-      Cifar("resnet110", 18),
-      ImageNet("resnet18", R::Block::kBasic, {2, 2, 2, 2}),
-      ImageNet("resnet34", R::Block::kBasic, {3, 4, 6, 3}),
-      ImageNet("resnet50", R::Block::kBottleneck, {3, 4, 6, 3}),
-      ImageNet("resnet101", R::Block::kBottleneck, {3, 4, 23, 3}),
-      ImageNet("resnet152", R::Block::kBottleneck, {3, 8, 36, 3}),
+      Classifier("resnet20", Cifar(3)),
+      Classifier("resnet32", Cifar(5)),
+      Classifier("resnet44", Cifar(7)),
+      Classifier("resnet56", Cifar(9)),
+      Classifier("resnet110", Cifar(18)),
+      Classifier("resnet18", ImageNet(kBasic, {2, 2, 2, 2})),
+      Classifier("resnet34", ImageNet(kBasic, {3, 4, 6, 3})),
+      Classifier("resnet50", Resnet50()),
+      Classifier("resnet101", Resnet101()),
+      Classifier("resnet152", ImageNet(kBottleneck, {3, 8, 36, 3})),
+      First("resnet50v1", Resnet50()),
+      First("resnet101v1", Resnet101()),
+      First("resnet152v1", ImageNet(kBottleneck, {3, 8, 36, 3})),
+      Second("resnet20v2", Cifar(3)),
+      Second("resnet56v2", Cifar(9)),
+      Second("resnet110v2", Cifar(18)),
+      Second("resnet18v2", ImageNet(kBasic, {2, 2, 2, 2})),
+      Second("resnet34v2", ImageNet(kBasic, {3, 4, 6, 3})),
+      Second("resnet50v2", Resnet50()),
+      Second("resnet101v2", Resnet101()),
+      Second("resnet152v2", ImageNet(kBottleneck, {3, 8, 36, 3})),
+      Other<Vgg16>("vgg16", 224),
+      Other<InceptionV3>("inception_v3", 299),
+      Other<MobileNetV1>("mobilenet_v1", 224),
+      Other<MobileNetV2>("mobilenet_v2", 224),
+      Segmenter("fcn_resnet20", 64, Cifar(3), 0, false),
+      Segmenter("fcn_resnet50", 480, Resnet50(), 2, false),
+      Segmenter("fcn_resnet101", 480, Resnet101(), 2, false),
+      Segmenter("fcn_resnet50_aux", 480, Resnet50(), 2, true),
+      Segmenter("fcn_resnet101_aux", 480, Resnet101(), 2, true),
+      {"ssd64_resnet20", 64, MakeSsd64, Purpose::kDetection},
+      {"ssd300_vgg16", 300, MakeSsd300, Purpose::kDetection},
   };
   return *entries;
 }
@@ -60,43 +130,27 @@ const Entry* Find(absl::string_view name) {
   return it == entries.end() ? nullptr : &*it;
 }
 
-// As torchvision: convolutions from a normal distribution of variance 2 / fan_out (He et al. 2015,
-// "Delving Deep into Rectifiers"); linear layers uniform in +-1/sqrt(fan_in), torch's default.
-void Initialise(torch::nn::Module& model, uint64_t seed) {
-  torch::NoGradGuard no_grad;
-  auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
-  for (const auto& module : model.modules()) {
-    if (auto* convolution = module->as<torch::nn::Conv2dImpl>()) {
-      torch::Tensor& w = convolution->weight;  // [out, in, k, k]
-      const auto fan_out = static_cast<double>(w.size(0) * w.size(2) * w.size(3));
-      w.normal_(0, std::sqrt(2 / fan_out), generator);
-    } else if (auto* linear = module->as<torch::nn::LinearImpl>()) {
-      const double bound = 1 / std::sqrt(static_cast<double>(linear->weight.size(1)));
-      linear->weight.uniform_(-bound, bound, generator);
-      linear->bias.uniform_(-bound, bound, generator);
-    }
-  }
+absl::Status NoModel(absl::string_view name) {
+  std::vector<absl::string_view> names;
+  for (const Entry& known : Entries()) names.push_back(known.name);
+  return absl::NotFoundError(absl::StrCat("no model \"", name, "\"", base::DidYouMean(name, names),
+                                          "; there are ", absl::StrJoin(names, ", "),
+                                          ", and script:FILE for a TorchScript module"));
 }
 
 }  // namespace
 
 absl::StatusOr<Model> MakeModel(const ModelSpec& spec, uint64_t seed) {
-  const Entry* entry = Find(spec.name);
-  if (entry == nullptr) {
-    std::vector<absl::string_view> names;
-    for (const Entry& known : Entries()) names.push_back(known.name);
-    return absl::NotFoundError(absl::StrCat("no model \"", spec.name, "\"",
-                                            base::DidYouMean(spec.name, names), "; there are ",
-                                            absl::StrJoin(names, ", ")));
-  }
   if (spec.classes < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("a model needs at least one class, not ", spec.classes));
   }
-  ResidualOptions options = entry->options;
-  options.classes = spec.classes;
-  auto model = std::make_shared<ResidualNetwork>(options);
-  Initialise(*model, seed);
+  if (const std::string file = ScriptFile(spec.name); !file.empty()) return LoadScript(file);
+  const Entry* entry = Find(spec.name);
+  if (entry == nullptr) return NoModel(spec.name);
+  const Model model = entry->make(spec.classes);
+  torch::NoGradGuard no_grad;
+  model->Initialise(at::make_generator<at::CPUGeneratorImpl>(seed));
   return model;
 }
 
@@ -107,8 +161,14 @@ std::vector<std::string> ModelNames() {
 }
 
 int64_t InputSize(absl::string_view name) {
+  if (!ScriptFile(name).empty()) return kScriptInput;
   const Entry* entry = Find(name);
   return entry == nullptr ? 0 : entry->input_size;
+}
+
+Purpose PurposeOf(absl::string_view name) {
+  const Entry* entry = Find(name);
+  return entry == nullptr ? Purpose::kClassification : entry->purpose;
 }
 
 }  // namespace tutti::models

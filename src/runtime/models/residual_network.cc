@@ -1,59 +1,53 @@
 #include "runtime/models/residual_network.h"
 
 #include "absl/strings/str_cat.h"
-#include "runtime/models/fused.h"
+#include "runtime/models/initialisation.h"
+#include "runtime/models/layers.h"
 
 namespace tutti::models {
-namespace {
 
 using torch::Tensor;
 using Block = ResidualOptions::Block;
 using Stem = ResidualOptions::Stem;
 
-torch::nn::Conv2d Convolution(int64_t inputs, int64_t outputs, int64_t kernel, int64_t stride) {
-  return torch::nn::Conv2d(torch::nn::Conv2dOptions(inputs, outputs, kernel)
-                               .stride(stride)
-                               .padding(kernel / 2)
-                               .bias(false));
+std::vector<torch::nn::Conv2dOptions> BlockLayers(const ResidualOptions& options, int64_t inputs,
+                                                  int64_t width, int64_t stride, int64_t dilation) {
+  if (options.block == Block::kBasic) {
+    return {ConvolutionOf(inputs, width, 3, stride), ConvolutionOf(width, width, 3)};
+  }
+  return {ConvolutionOf(inputs, width, 1, options.stride_first ? stride : 1),
+          ConvolutionOf(width, width, 3, options.stride_first ? 1 : stride)
+              .padding(dilation)
+              .dilation(dilation),
+          ConvolutionOf(width, 4 * width, 1)};
 }
 
-struct Layer {
-  int64_t outputs, kernel, stride;
-};
-
-std::vector<Layer> LayersOf(Block block, int64_t width, int64_t stride) {
-  if (block == Block::kBasic) return {{width, 3, stride}, {width, 3, 1}};
-  return {{width, 1, 1}, {width, 3, stride}, {4 * width, 1, 1}};
+torch::nn::Conv2dOptions StemLayer(const ResidualOptions& options) {
+  return options.stem == Stem::kPlain ? ConvolutionOf(3, options.width, 3)
+                                      : ConvolutionOf(3, options.width, 7, 2);
 }
 
-// Every stride-th pixel, and zeros in the new channels.
-Tensor ZeroPadded(const Tensor& x, int64_t channels, int64_t stride) {
-  const Tensor sampled = x.slice(2, 0, c10::nullopt, stride).slice(3, 0, c10::nullopt, stride);
-  return torch::constant_pad_nd(sampled, {0, 0, 0, 0, 0, channels - x.size(1)});
+void DrawResidual(const torch::nn::Module& network, at::Generator& generator) {
+  DrawEach(
+      network, [&](torch::nn::Conv2dImpl& layer) { DrawFanOut(layer, generator); },
+      [&](torch::nn::LinearImpl& layer) { DrawUniform(layer, generator); });
 }
-
-Tensor MaxPool(const Tensor& x) {
-  if (CanFuse(x)) return FusedMaxPool(x);
-  return torch::max_pool2d(x, /*kernel_size=*/3, /*stride=*/2, /*padding=*/1);
-}
-
-}  // namespace
 
 ResidualBlockImpl::ResidualBlockImpl(const ResidualOptions& options, int64_t inputs, int64_t width,
-                                     int64_t stride)
+                                     int64_t stride, int64_t dilation)
     : inputs_(inputs), outputs_(inputs), stride_(stride) {
-  for (const Layer& layer : LayersOf(options.block, width, stride)) {
+  for (const auto& layer : BlockLayers(options, inputs, width, stride, dilation)) {
     const size_t i = convolutions_.size() + 1;
-    convolutions_.push_back(register_module(
-        absl::StrCat("conv", i), Convolution(outputs_, layer.outputs, layer.kernel, layer.stride)));
-    norms_.push_back(register_module(absl::StrCat("bn", i), BatchNorm(layer.outputs)));
-    outputs_ = layer.outputs;
+    outputs_ = layer.out_channels();
+    convolutions_.push_back(register_module(absl::StrCat("conv", i), torch::nn::Conv2d(layer)));
+    norms_.push_back(register_module(absl::StrCat("bn", i), BatchNorm(outputs_)));
   }
   if (options.shortcut == ResidualOptions::Shortcut::kProjection &&
       (stride != 1 || inputs != outputs_)) {
     projection_ = register_module(
-        "downsample", torch::nn::Sequential(Convolution(inputs, outputs_, /*kernel=*/1, stride),
-                                            BatchNorm(outputs_)));
+        "downsample",
+        torch::nn::Sequential(torch::nn::Conv2d(ConvolutionOf(inputs, outputs_, 1, stride)),
+                              BatchNorm(outputs_)));
   }
 }
 
@@ -72,29 +66,49 @@ Fork ResidualBlockImpl::forward(const Fork& x) {
 
 ResidualNetwork::ResidualNetwork(const ResidualOptions& options)
     : max_pool_(options.stem == Stem::kDownsampling) {
-  int64_t channels = options.width;
-  stem_ = register_module("conv1", options.stem == Stem::kPlain ? Convolution(3, channels, 3, 1)
-                                                                : Convolution(3, channels, 7, 2));
-  stem_norm_ = register_module("bn1", BatchNorm(channels));
+  stem_ = register_module("conv1", torch::nn::Conv2d(StemLayer(options)));
+  stem_norm_ = register_module("bn1", BatchNorm(options.width));
+  int64_t dilation = 1;
   for (size_t stage = 0; stage < options.blocks.size(); ++stage) {
-    torch::nn::Sequential layer;
-    for (int64_t i = 0; i < options.blocks[stage]; ++i) {
-      const int64_t stride = stage > 0 && i == 0 ? 2 : 1;
-      blocks_.push_back(ResidualBlock(options, channels, options.width << stage, stride));
-      channels = blocks_.back()->outputs();
-      layer->push_back(blocks_.back());
-    }
-    register_module(absl::StrCat("layer", stage + 1), layer);
+    AppendStage(options, stage, dilation);
   }
-  classifier_ = register_module("fc", torch::nn::Linear(channels, options.classes));
+  if (options.classes == 0) return;
+  classifier_ = register_module("fc", torch::nn::Linear(channels_.back(), options.classes));
 }
 
-Tensor ResidualNetwork::forward(Tensor images) {
+// Where a stage does not subsample, all that follows dilates by what it left out.
+void ResidualNetwork::AppendStage(const ResidualOptions& options, size_t stage, int64_t& dilation) {
+  const bool dilates = stage + static_cast<size_t>(options.dilated) >= options.blocks.size();
+  int64_t inputs = channels_.empty() ? options.width : channels_.back();
+  torch::nn::Sequential layer;
+  stages_.emplace_back();
+  for (int64_t i = 0; i < options.blocks[stage]; ++i) {
+    const int64_t step = stage > 0 && i == 0 ? 2 : 1;
+    stages_.back().push_back(
+        ResidualBlock(options, inputs, options.width << stage, dilates ? 1 : step, dilation));
+    if (dilates) dilation *= step;
+    inputs = stages_.back().back()->outputs();
+    layer->push_back(stages_.back().back());
+  }
+  channels_.push_back(inputs);
+  register_module(absl::StrCat("layer", stage + 1), layer);
+}
+
+std::vector<Tensor> ResidualNetwork::Stages(const Tensor& images) {
   Tensor stem = stem_norm_->Activated(stem_->forward(images));
   if (max_pool_) stem = MaxPool(stem);
   Fork x = {stem, stem};
-  for (ResidualBlock& block : blocks_) x = block->forward(x);
-  return classifier_->forward(torch::adaptive_avg_pool2d(x.main, {1, 1}).flatten(1));
+  std::vector<Tensor> outputs;
+  for (auto& stage : stages_) {
+    for (ResidualBlock& block : stage) x = block->forward(x);
+    outputs.push_back(x.main);
+  }
+  return outputs;
+}
+
+Tensor ResidualNetwork::forward(Tensor images) {
+  const Tensor x = Stages(images).back();
+  return classifier_->forward(torch::adaptive_avg_pool2d(x, {1, 1}).flatten(1));
 }
 
 }  // namespace tutti::models

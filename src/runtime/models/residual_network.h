@@ -23,13 +23,23 @@ struct ResidualOptions {
   enum class Shortcut { kZeroPadding, kProjection } shortcut = Shortcut::kZeroPadding;
   int64_t width = 16;                // channels of the first stage; each next one doubles them
   std::vector<int64_t> blocks = {};  // in each stage
-  int64_t classes = 10;
+  int64_t classes = 10;              // 0: no classifier, for what builds on the stages
+  bool stride_first = false;         // of a bottleneck: on its first convolution, as in the paper
+  int64_t dilated = 0;               // that many last stages dilate instead of subsampling
 };
+
+// The convolutions of one block, `dilation` being that of the one that subsamples.
+std::vector<torch::nn::Conv2dOptions> BlockLayers(const ResidualOptions& options, int64_t inputs,
+                                                  int64_t width, int64_t stride, int64_t dilation);
+torch::nn::Conv2dOptions StemLayer(const ResidualOptions& options);
+// As torchvision: convolutions by their fan-out, linear layers uniform.
+void DrawResidual(const torch::nn::Module& network, at::Generator& generator);
 
 // y = relu(F(x) + shortcut(x)), F = conv-bn(-relu-conv-bn)*.
 class ResidualBlockImpl : public torch::nn::Module {
  public:
-  ResidualBlockImpl(const ResidualOptions& options, int64_t inputs, int64_t width, int64_t stride);
+  ResidualBlockImpl(const ResidualOptions& options, int64_t inputs, int64_t width, int64_t stride,
+                    int64_t dilation = 1);
 
   Fork forward(const Fork& x);  // [N, inputs, H, W] -> [N, outputs(), H/stride, W/stride]
   int64_t outputs() const { return outputs_; }
@@ -48,12 +58,19 @@ class ResidualNetwork : public ModelImpl {
  public:
   explicit ResidualNetwork(const ResidualOptions& options);
   torch::Tensor forward(torch::Tensor images) override;
+  // The output of each stage.
+  std::vector<torch::Tensor> Stages(const torch::Tensor& images);
+  const std::vector<int64_t>& channels() const { return channels_; }  // of each stage
+  void Initialise(at::Generator generator) override { DrawResidual(*this, generator); }
 
  private:
+  void AppendStage(const ResidualOptions& options, size_t stage, int64_t& dilation);
+
   bool max_pool_;
   torch::nn::Conv2d stem_{nullptr};
   BatchNorm stem_norm_{nullptr};
-  std::vector<ResidualBlock> blocks_;
+  std::vector<std::vector<ResidualBlock>> stages_;
+  std::vector<int64_t> channels_;
   torch::nn::Linear classifier_{nullptr};
 };
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status.h"
 
 namespace tutti::models {
 namespace {
@@ -35,9 +36,9 @@ std::map<std::string, torch::Tensor> StateOf(const torch::nn::Module& module) {
   return state;
 }
 
-absl::Status LoadState(const std::map<std::string, torch::Tensor>& state,
-                       torch::nn::Module& module) {
-  auto own = StateOf(module);
+absl::Status CheckState(const std::map<std::string, torch::Tensor>& state,
+                        const torch::nn::Module& module) {
+  const auto own = StateOf(module);
   std::vector<std::string> missing, unexpected, shapes;
   for (const auto& [name, tensor] : own) {
     const auto it = state.find(name);
@@ -54,10 +55,15 @@ absl::Status LoadState(const std::map<std::string, torch::Tensor>& state,
   Describe("missing", missing, differences);
   Describe("unexpected", unexpected, differences);
   Describe("of another shape", shapes, differences);
-  if (!differences.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the tensors are another model's: ", absl::StrJoin(differences, "; ")));
-  }
+  if (differences.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the tensors are another model's: ", absl::StrJoin(differences, "; ")));
+}
+
+absl::Status LoadState(const std::map<std::string, torch::Tensor>& state,
+                       torch::nn::Module& module) {
+  TUTTI_RETURN_IF_ERROR(CheckState(state, module));
+  auto own = StateOf(module);
   torch::NoGradGuard no_grad;
   for (auto& [name, tensor] : own) tensor.copy_(state.at(name));
   return absl::OkStatus();

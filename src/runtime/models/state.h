@@ -13,6 +13,10 @@ namespace tutti::models {
 // Parameters and buffers ("layer1.0.bn1.running_mean"), detached, sharing the module's memory.
 std::map<std::string, torch::Tensor> StateOf(const torch::nn::Module& module);
 
+// InvalidArgument as LoadState's.
+absl::Status CheckState(const std::map<std::string, torch::Tensor>& state,
+                        const torch::nn::Module& module);
+
 // Copies `state` into the module, converting types. InvalidArgument, with what is missing, what is
 // too much and which shapes differ, when it is another network's; then nothing has been changed.
 absl::Status LoadState(const std::map<std::string, torch::Tensor>& state,

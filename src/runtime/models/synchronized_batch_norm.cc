@@ -45,28 +45,28 @@ void UpdateRunning(Tensor running, const Tensor& batch) {
 
 // libtorch's kernels divide by the size of their input, so that an empty one needs a way around.
 Tensor Normalise(const Tensor& images, const Tensor& weight, const Tensor& bias, const Tensor& mean,
-                 const Tensor& variance) {
+                 const Tensor& variance, double epsilon) {
   if (images.numel() == 0) return torch::empty_like(images);
   return std::get<0>(at::native_batch_norm(images, weight, bias, mean, variance, /*training=*/false,
-                                           0.0, BatchNormImpl::kEpsilon));
+                                           0.0, epsilon));
 }
 
 // sum(dy x^) and sum(dy) of this rank: what the backward pass of batch-norm with given statistics
 // returns as the gradients of weight and bias.
 std::pair<Tensor, Tensor> LocalGradientSums(const Tensor& dy, const Tensor& images,
                                             const Tensor& weight, const Tensor& mean,
-                                            const Tensor& variance) {
+                                            const Tensor& variance, double epsilon) {
   if (images.numel() == 0) return {torch::zeros_like(weight), torch::zeros_like(weight)};
-  auto [unused, dw, db] =
-      at::native_batch_norm_backward(dy, images, weight, mean, variance, {}, {}, /*train=*/false,
-                                     BatchNormImpl::kEpsilon, {false, true, true});
+  auto [unused, dw, db] = at::native_batch_norm_backward(
+      dy, images, weight, mean, variance, {}, {}, /*train=*/false, epsilon, {false, true, true});
   return {dw, db};
 }
 
 class Function : public torch::autograd::Function<Function> {
  public:
   static Tensor forward(AutogradContext* context, Tensor images, Tensor weight, Tensor bias,
-                        Tensor running_mean, Tensor running_var, const SumOverRanks& sum) {
+                        Tensor running_mean, Tensor running_var, double epsilon,
+                        const SumOverRanks& sum) {
     const int64_t channels = images.size(1);
     Tensor sums = LocalSums(images, weight.scalar_type());
     SumOrThrow(sum, sums);
@@ -80,8 +80,9 @@ class Function : public torch::autograd::Function<Function> {
     const Tensor m = mean.to(weight.scalar_type()), v = variance.to(weight.scalar_type());
     context->save_for_backward({images, weight, m, v});
     context->saved_data["count"] = count;
+    context->saved_data["epsilon"] = epsilon;
     context->saved_data["sum"] = c10::IValue::make_capsule(c10::make_intrusive<SumHolder>(sum));
-    return Normalise(images, weight, bias, m, v);
+    return Normalise(images, weight, bias, m, v, epsilon);
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
@@ -90,21 +91,21 @@ class Function : public torch::autograd::Function<Function> {
     const auto holder = context->saved_data["sum"].toCapsule();
     const Tensor dy = gradients[0].contiguous(images.suggest_memory_format());
 
-    auto [dw, db] = LocalGradientSums(dy, images, weight, mean, variance);
+    const double epsilon = context->saved_data["epsilon"].toDouble();
+    auto [dw, db] = LocalGradientSums(dy, images, weight, mean, variance, epsilon);
     Tensor sums = torch::cat({dw, db}).to(torch::kFloat64);
     SumOrThrow(static_cast<SumHolder*>(holder.get())->sum, sums);
     sums /= context->saved_data["count"].toDouble();
 
     // dx = a dy + b x + c, one coefficient a channel each.
     const auto halves = sums.chunk(2);
-    const Tensor inverse_deviation =
-        (variance.to(torch::kFloat64) + BatchNormImpl::kEpsilon).rsqrt();
+    const Tensor inverse_deviation = (variance.to(torch::kFloat64) + epsilon).rsqrt();
     const Tensor a = weight * inverse_deviation;
     const Tensor b = -a * inverse_deviation * halves[0];
     const Tensor c = -a * halves[1] - b * mean;
     const auto as_input = [&](const Tensor& t) { return PerChannel(t.to(weight.scalar_type())); };
     const Tensor dx = (images * as_input(b)).add_(as_input(c)).addcmul_(dy, as_input(a));
-    return {dx.to(images.scalar_type()), dw, db, Tensor(), Tensor(), Tensor()};
+    return {dx.to(images.scalar_type()), dw, db, Tensor(), Tensor(), Tensor(), Tensor()};
   }
 };
 
@@ -113,7 +114,7 @@ class Function : public torch::autograd::Function<Function> {
 torch::Tensor SynchronizedBatchNorm(const torch::Tensor& images, const BatchNormTensors& tensors,
                                     const SumOverRanks& sum) {
   return Function::apply(images, tensors.weight, tensors.bias, tensors.running_mean,
-                         tensors.running_var, sum);
+                         tensors.running_var, tensors.epsilon, sum);
 }
 
 }  // namespace tutti::models

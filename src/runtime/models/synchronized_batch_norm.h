@@ -10,6 +10,7 @@ namespace tutti::models {
 
 struct BatchNormTensors {
   torch::Tensor weight, bias, running_mean, running_var;  // [C]; the running ones are updated
+  double epsilon;
 };
 
 // With n, m and v the count, mean and biased variance over all ranks, x^ = (x - m) / sqrt(v + e):

@@ -1,0 +1,60 @@
+#include "runtime/models/fully_convolutional.h"
+
+#include "runtime/models/initialisation.h"
+#include "runtime/models/layers.h"
+
+namespace tutti::models {
+namespace {
+
+using torch::Tensor;
+
+// Bilinear, with the corners' pixels as areas.
+Tensor Enlarged(const Tensor& logits, const Tensor& images) {
+  return torch::upsample_bilinear2d(logits, {images.size(2), images.size(3)},
+                                    /*align_corners=*/false);
+}
+
+}  // namespace
+
+FcnHeadImpl::FcnHeadImpl(int64_t inputs, int64_t classes) {
+  const int64_t hidden = inputs / 4;
+  first_ = register_module("0", torch::nn::Conv2d(ConvolutionOf(inputs, hidden, 3)));
+  norm_ = register_module("1", BatchNorm(hidden));
+  dropout_ = register_module("3", torch::nn::Dropout(0.1));
+  last_ = register_module("4", torch::nn::Conv2d(ConvolutionOf(hidden, classes, 1).bias(true)));
+}
+
+Tensor FcnHeadImpl::forward(Tensor x) {
+  x = norm_->Activated(first_->forward(std::move(x)));
+  return last_->forward(dropout_->forward(x));
+}
+
+FullyConvolutional::FullyConvolutional(ResidualOptions backbone, int64_t classes, bool auxiliary) {
+  backbone.classes = 0;
+  backbone_ = register_module("backbone", std::make_shared<ResidualNetwork>(backbone));
+  const std::vector<int64_t>& channels = backbone_->channels();
+  head_ = register_module("classifier", FcnHead(channels.back(), classes));
+  if (!auxiliary) return;
+  auxiliary_ = register_module("aux_classifier", FcnHead(channels[channels.size() - 2], classes));
+}
+
+Tensor FullyConvolutional::forward(Tensor images) {
+  return Enlarged(head_->forward(backbone_->Stages(images).back()), images);
+}
+
+std::vector<Tensor> FullyConvolutional::Outputs(Tensor images) {
+  if (!is_training() || !auxiliary_) return {forward(std::move(images))};
+  const std::vector<Tensor> stages = backbone_->Stages(images);
+  return {Enlarged(head_->forward(stages.back()), images),
+          Enlarged(auxiliary_->forward(stages[stages.size() - 2]), images)};
+}
+
+void FullyConvolutional::Initialise(at::Generator generator) {
+  backbone_->Initialise(generator);
+  const auto no_linear = [](torch::nn::LinearImpl&) {};
+  const auto uniform = [&](torch::nn::Conv2dImpl& layer) { DrawUniform(layer, generator); };
+  DrawEach(*head_, uniform, no_linear);
+  if (auxiliary_) DrawEach(*auxiliary_, uniform, no_linear);
+}
+
+}  // namespace tutti::models

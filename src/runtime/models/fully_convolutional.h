@@ -1,0 +1,42 @@
+// Semantic segmentation by a fully convolutional network (Long, Shelhamer, Darrell 2015): the
+// stages of a residual network, a head that classifies every position, and its logits brought to
+// the pictures' size. Names as torchvision's fcn_resnet50: backbone.conv1, ..., classifier.0, ...,
+// aux_classifier.4.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <vector>
+
+#include "runtime/models/model.h"
+#include "runtime/models/residual_network.h"
+
+namespace tutti::models {
+
+class FcnHeadImpl : public torch::nn::Module {
+ public:
+  FcnHeadImpl(int64_t inputs, int64_t classes);
+  torch::Tensor forward(torch::Tensor x);
+
+ private:
+  torch::nn::Conv2d first_{nullptr}, last_{nullptr};
+  BatchNorm norm_{nullptr};
+  torch::nn::Dropout dropout_{nullptr};
+};
+TORCH_MODULE(FcnHead);
+
+// [N, 3, H, W] -> logits [N, classes, H, W].
+class FullyConvolutional : public ModelImpl {
+ public:
+  // `auxiliary`: in train mode a second head classifies the last stage but one.
+  FullyConvolutional(ResidualOptions backbone, int64_t classes, bool auxiliary);
+  torch::Tensor forward(torch::Tensor images) override;
+  std::vector<torch::Tensor> Outputs(torch::Tensor images) override;
+  void Initialise(at::Generator generator) override;
+
+ private:
+  std::shared_ptr<ResidualNetwork> backbone_;
+  FcnHead head_{nullptr}, auxiliary_{nullptr};
+};
+
+}  // namespace tutti::models

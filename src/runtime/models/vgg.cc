@@ -1,0 +1,55 @@
+#include "runtime/models/vgg.h"
+
+#include "runtime/models/initialisation.h"
+
+namespace tutti::models {
+namespace {
+
+torch::nn::ReLU InPlaceRelu() { return torch::nn::ReLU(torch::nn::ReLUOptions(/*inplace=*/true)); }
+
+}  // namespace
+
+void AppendVggStage(Chain& chain, int64_t inputs, int64_t outputs, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    chain->Append(torch::nn::Conv2d(
+        ConvolutionOf(i == 0 ? inputs : outputs, outputs, /*kernel=*/3).bias(true)));
+    chain->Append(InPlaceRelu());
+  }
+}
+
+torch::nn::MaxPool2d HalvingPool(bool round_up) {
+  return torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(2).stride(2).ceil_mode(round_up));
+}
+
+Vgg16::Vgg16(int64_t classes) {
+  int64_t channels = 3;
+  for (const auto& [outputs, count] :
+       {std::pair<int64_t, int64_t>{64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}}) {
+    AppendVggStage(features_, channels, outputs, count);
+    features_->Append(HalvingPool());
+    channels = outputs;
+  }
+  int64_t inputs = channels * 7 * 7;
+  for (int hidden = 0; hidden < 2; ++hidden) {
+    classifier_->Append(torch::nn::Linear(inputs, 4096));
+    classifier_->Append(InPlaceRelu());
+    classifier_->Append(torch::nn::Dropout(0.5));
+    inputs = 4096;
+  }
+  classifier_->Append(torch::nn::Linear(inputs, classes));
+  register_module("features", features_);
+  register_module("classifier", classifier_);
+}
+
+torch::Tensor Vgg16::forward(torch::Tensor images) {
+  const torch::Tensor x = torch::adaptive_avg_pool2d(features_->forward(std::move(images)), {7, 7});
+  return classifier_->forward(x.flatten(1));
+}
+
+void Vgg16::Initialise(at::Generator generator) {
+  DrawEach(
+      *this, [&](torch::nn::Conv2dImpl& layer) { DrawFanOut(layer, generator); },
+      [&](torch::nn::LinearImpl& layer) { DrawNormal(layer, 0.01, generator); });
+}
+
+}  // namespace tutti::models
