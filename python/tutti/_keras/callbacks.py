@@ -1,5 +1,6 @@
-"""What the callbacks do; keras/callbacks.py and tensorflow/keras/callbacks.py put Keras's own
+"""The callbacks of fit, for whichever Keras: `of(keras)` are those of a module keras, with its own
 Callback behind them."""
+import types
 import warnings
 
 import numpy as np
@@ -178,3 +179,25 @@ class BestModelCheckpoint:
         super().__init__(filepath=filepath or placeholder, monitor=monitor, verbose=verbose,
                          save_best_only=True, save_weights_only=save_weights_only, mode=mode,
                          save_freq=save_freq)
+
+
+_made = {}
+
+
+def behind(ours, theirs, module):
+    """The class `ours` with one of Keras's behind it, to be found in `module`; the same class
+    whenever asked for, since tf.keras may be keras."""
+    if (ours, theirs) not in _made:
+        _made[ours, theirs] = type(ours.__name__, (ours, theirs),
+                                   {"__doc__": ours.__doc__, "__module__": module})
+    return _made[ours, theirs]
+
+
+def of(keras, module):
+    """The classes by name, of `keras` or `tf.keras`, for `module`."""
+    callback, checkpoint = keras.callbacks.Callback, keras.callbacks.ModelCheckpoint
+    ours = [BroadcastGlobalVariablesCallback, MetricAverageCallback, LearningRateScheduleCallback,
+            LearningRateWarmupCallback]
+    made = {one.__name__: behind(one, callback, module) for one in ours}
+    made["BestModelCheckpoint"] = behind(BestModelCheckpoint, checkpoint, module)
+    return types.SimpleNamespace(**made)

@@ -1,5 +1,10 @@
-"""The elastic callbacks of fit; keras/elastic.py and tensorflow/keras/elastic.py put Keras's own
-Callback behind them. After a change of ranks fit is called anew, with the epochs that are left."""
+"""Elastic training with fit, for whichever Keras: the state, and the callbacks that keep it. `of`
+has those of a module keras. After a change of ranks fit is called anew, with the epochs that are
+left."""
+import types
+
+from tutti._keras.callbacks import behind
+from tutti.tensorflow.elastic import TensorFlowKerasState, run
 
 
 class CommitStateCallback:
@@ -59,3 +64,18 @@ class UpdateEpochStateCallback:
 
     def on_epoch_end(self, epoch, logs=None):
         self.state.epoch = self.initial_epoch + epoch + 1
+
+
+class KerasState(TensorFlowKerasState):
+    """A built model, its optimizer, and whatever else is given by name, as attributes."""
+
+    def __init__(self, model, optimizer=None, **kwargs):
+        super().__init__(model, optimizer=optimizer, **kwargs)
+
+
+def of(keras, module):
+    """The classes by name, of `keras` or `tf.keras`, for `module`."""
+    callback = keras.callbacks.Callback
+    ours = [CommitStateCallback, UpdateBatchStateCallback, UpdateEpochStateCallback]
+    made = {one.__name__: behind(one, callback, module) for one in ours}
+    return types.SimpleNamespace(run=run, KerasState=KerasState, **made)
