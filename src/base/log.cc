@@ -16,4 +16,6 @@ void StartLogging(absl::string_view level) {
   spdlog::set_default_logger(std::move(logger));
 }
 
+void Warn(absl::string_view text) { spdlog::warn("{}", std::string(text)); }
+
 }  // namespace tutti::base

@@ -1,11 +1,10 @@
 #include "runtime/train/input.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "runtime/data/picture.h"
 
@@ -97,7 +96,7 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, int64_t size, int rank, in
   options.memory = memory;
   options.max_unreadable = recipe.max_unreadable;
   options.on_unreadable = [](absl::string_view what) {
-    spdlog::warn("replaced by the next picture: {}", std::string(what));
+    base::Warn(absl::StrCat("replaced by the next picture: ", what));
   };
   options.augmentation = TrainingOf(recipe, input.evaluation);
   if (recipe.precision == "bf16") options.pixels = data::PixelType::kBFloat16;
