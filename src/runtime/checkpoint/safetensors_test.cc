@@ -68,7 +68,7 @@ TEST(Safetensors, NamesFileAndTensorInErrors) {
             "tensor \"z\" is of type ComplexFloat, which safetensors files do not have");
 }
 
-ModelFolder Example() {
+ModelFolder ExampleFolder() {
   ModelFolder model;
   model.architecture = "resnet20";
   model.classes = {"cat", "dog"};
@@ -84,7 +84,7 @@ ModelFolder Example() {
 class ModelFolderTest : public testing::Test {
  protected:
   ModelFolderTest() : path_(directory_.path() / "model") {
-    EXPECT_TRUE(WriteModelFolder(path_, Example()).ok());
+    EXPECT_TRUE(WriteModelFolder(path_, ExampleFolder()).ok());
   }
   // The error of reading after model.json has been replaced by a valid file of this content.
   std::string ErrorWith(absl::string_view description) {
@@ -98,15 +98,15 @@ class ModelFolderTest : public testing::Test {
 };
 
 TEST_F(ModelFolderTest, ReadsWhatItWrote) {
-  ASSERT_TRUE(WriteModelFolder(path_.string() + "/", Example()).ok());  // again, in its place
+  ASSERT_TRUE(WriteModelFolder(path_.string() + "/", ExampleFolder()).ok());  // again, in its place
   const auto model = ReadModelFolder(path_);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(model->architecture, "resnet20");
   EXPECT_EQ(model->classes, (std::vector<std::string>{"cat", "dog"}));
   EXPECT_EQ(model->input.width, 24);
   EXPECT_EQ(model->input.resize, 40);
-  EXPECT_EQ(model->input.mean, Example().input.mean);
-  EXPECT_EQ(model->input.stddev, Example().input.stddev);
+  EXPECT_EQ(model->input.mean, ExampleFolder().input.mean);
+  EXPECT_EQ(model->input.stddev, ExampleFolder().input.stddev);
   EXPECT_TRUE(model->tensors.at("fc.weight").equal(torch::arange(4.0)));
 }
 

@@ -17,7 +17,7 @@ using torch::Tensor;
 // Before anything else: libtorch looks for devices once.
 const auto gpu = device::Open("cuda");
 
-base::Deadline Soon() { return base::Deadline::After(absl::Seconds(60)); }
+base::Deadline InAMinute() { return base::Deadline::After(absl::Seconds(60)); }
 
 class GpuParallelTest : public testing::Test {
  protected:
@@ -36,7 +36,7 @@ class GpuParallelTest : public testing::Test {
     auto made =
         GpuParallel::Create(std::move(model), std::move(communicator), {.bf16 = bf16}, *gpu);
     EXPECT_TRUE(made.ok()) << made.status();
-    EXPECT_TRUE((*made)->Synchronize(Soon()).ok());
+    EXPECT_TRUE((*made)->Synchronize(InAMinute()).ok());
     return *std::move(made);
   }
   static std::unique_ptr<comm::Communicator> Alone() { return std::move(MakeThreadGroup(1)[0]); }
@@ -61,10 +61,10 @@ class GpuParallelTest : public testing::Test {
       loss += result->loss * static_cast<double>(result->count);
     };
     for (int step = 0; step < steps; ++step) {
-      add(strategy.Step(images, labels, Soon()));
+      add(strategy.Step(images, labels, InAMinute()));
       Descend(strategy);
     }
-    add(strategy.Settle(Soon()));
+    add(strategy.Settle(InAMinute()));
     std::vector<Tensor> all;
     for (const Tensor& parameter : model->parameters()) {
       all.push_back(parameter.detach().to(torch::kCPU, torch::kFloat64).flatten());
@@ -106,15 +106,15 @@ TEST_F(GpuParallelTest, TheFirstStepIsNoneTwiceAndTheBuffersAreUpdatedOnce) {
   auto strategy = OnGpu(model, Alone(), true);
   const Tensor images = images_.to(torch::kBFloat16);
   for (size_t step = 1; step <= GpuParallel::kAhead; ++step) {
-    const auto none = strategy->Step(images, labels_, Soon());
+    const auto none = strategy->Step(images, labels_, InAMinute());
     ASSERT_TRUE(none.ok()) << none.status();
     EXPECT_EQ(none->count, 0);
     EXPECT_EQ(strategy->outstanding(), static_cast<int64_t>(step));
   }
-  const auto first = strategy->Step(images, labels_, Soon());
+  const auto first = strategy->Step(images, labels_, InAMinute());
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(first->count, 32);
-  const auto rest = strategy->Settle(Soon());
+  const auto rest = strategy->Settle(InAMinute());
   ASSERT_TRUE(rest.ok()) << rest.status();
   EXPECT_EQ(rest->count, 64);
   EXPECT_NEAR(rest->loss, first->loss, 1e-3);  // nothing was learnt in between
@@ -129,7 +129,7 @@ TEST_F(GpuParallelTest, ALossThatIsNotFiniteSpoilsNoParameter) {
   images[3].fill_(std::numeric_limits<float>::quiet_NaN());
   absl::Status status;
   for (int step = 0; step < 5 && status.ok(); ++step) {
-    status = strategy->Step(images, labels_, Soon()).status();
+    status = strategy->Step(images, labels_, InAMinute()).status();
     Descend(*strategy);
   }
   EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
