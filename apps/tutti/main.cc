@@ -2,10 +2,12 @@
 // wire rooms together; what a command does is in platform/client, platform/api and platform/launch.
 #include "base/log.h"
 #include "platform/client/command_line.h"
+#include "platform/launch/launch_programs.h"
 #include "platform/launch/launcher.h"
 #include "serve.h"
 
 int main(int argc, char** argv) {
+  if (const auto code = tutti::launch::RunLaunchProgram(argc, argv)) return *code;
   tutti::client::Wiring wiring;
   wiring.version = TUTTI_VERSION;
   wiring.serve = &tutti::Serve;

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "platform/api/api.h"
 #include "platform/engine/local/local_engine.h"
+#include "platform/launch/launch_programs.h"
 #include "spdlog/spdlog.h"
 
 namespace tutti {
@@ -25,6 +26,7 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(const client::ServeOp
   local.root = options.home / "nodes";
   local.node_count = options.nodes;
   local.launcher = {program.string(), "launch", "--plan"};
+  local.standby = {program.string(), launch::kStandbyProgram};
   TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<engine::LocalEngine> engine,
                          engine::LocalEngine::Open(local));
   return engine;

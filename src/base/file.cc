@@ -53,17 +53,30 @@ absl::Status WriteAll(int fd, absl::string_view content, absl::string_view name)
   return absl::OkStatus();
 }
 
-absl::Status WriteFileAtomic(const fs::path& path, absl::string_view content, int mode) {
+namespace {
+
+absl::Status WriteAndRename(const fs::path& path, absl::string_view content, int mode, bool sync) {
   const fs::path temporary = absl::StrCat(path.string(), ".tmp.", ::getpid(), ".", ::gettid());
   TUTTI_ASSIGN_OR_RETURN(UniqueFd fd, Open(temporary, O_WRONLY | O_CREAT | O_TRUNC, mode));
   absl::Cleanup remove = [&] { ::unlink(temporary.c_str()); };
   TUTTI_RETURN_IF_ERROR(WriteAll(fd.get(), content, path.string()));
-  if (::fsync(fd.get()) != 0) return ErrnoStatus(absl::StrCat("fsync ", path.string()));
+  if (sync && ::fsync(fd.get()) != 0) return ErrnoStatus(absl::StrCat("fsync ", path.string()));
   if (::rename(temporary.c_str(), path.c_str()) != 0) {
     return ErrnoStatus(absl::StrCat("rename to ", path.string()));
   }
   std::move(remove).Cancel();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status WriteFileAtomic(const fs::path& path, absl::string_view content, int mode) {
+  TUTTI_RETURN_IF_ERROR(WriteAndRename(path, content, mode, /*sync=*/true));
   return SyncDirectory(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+absl::Status ReplaceFile(const fs::path& path, absl::string_view content, int mode) {
+  return WriteAndRename(path, content, mode, /*sync=*/false);
 }
 
 absl::Status MakeDirectories(const fs::path& path) {

@@ -23,6 +23,11 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
 absl::Status WriteFileAtomic(const std::filesystem::path& path, absl::string_view content,
                              int mode = 0644);
 
+// The same without fsync: as WriteFileAtomic if only processes die; after a power failure the file
+// may be gone or empty.
+absl::Status ReplaceFile(const std::filesystem::path& path, absl::string_view content,
+                         int mode = 0644);
+
 // All of `content` at the descriptor's position; continues after short writes and EINTR.
 absl::Status WriteAll(int fd, absl::string_view content, absl::string_view name);
 

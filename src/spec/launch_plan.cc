@@ -56,6 +56,7 @@ void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   if (const json* nodes = fields.Array("nodes")) fields.Update(ReadNodes(*nodes, plan));
   fields.Read("node_index", plan.node_index, 0, static_cast<int>(plan.nodes.size()) - 1);
   fields.Read("master_port", plan.master_port, 1, 65535);
+  fields.Read("start_port", plan.start_port, 0, 65535);
   fields.Read("experiment_name", plan.experiment_name);
   fields.Read("distribution", plan.distribution);
   fields.Read("environment", plan.environment);
@@ -89,6 +90,7 @@ std::string ToJson(const LaunchPlan& plan) {
                {"node_index", plan.node_index},
                {"nodes", JsonOfNodes(plan.nodes)},
                {"master_port", plan.master_port},
+               {"start_port", plan.start_port},
                {"experiment_name", plan.experiment_name},
                {"distribution", JsonOf(plan.distribution)},
                {"environment", JsonOf(plan.environment)},

@@ -26,6 +26,7 @@ struct LaunchPlan {
   int node_index = 0;
   std::vector<PlanNode> nodes;  // all nodes of the gang, in rank order
   int master_port = 6105;
+  int start_port = 0;  // on the first node: where launchers meet for mpirun; 0: they need not
   std::string experiment_name;
   Distribution distribution;
   Environment environment;

@@ -39,8 +39,9 @@ Delivery::Delivery(const spec::LaunchPlan& plan, EventLog* events, Spool* spool,
       output_link_(plan),
       go_link_(plan),
       event_thread_([this] { DeliverEvents(); }),
-      output_thread_([this] { DeliverOutput(); }),
-      go_thread_([this] { AwaitGo(); }) {}
+      output_thread_([this] { DeliverOutput(); }) {
+  if (plan.nodes.size() > 1) go_thread_ = std::thread([this] { AwaitGo(); });
+}
 
 Delivery::~Delivery() {
   ending_ = true;
@@ -49,7 +50,7 @@ Delivery::~Delivery() {
   output_wake_.Notify();
   event_thread_.join();
   output_thread_.join();
-  go_thread_.join();
+  if (go_thread_.joinable()) go_thread_.join();
 }
 
 bool Delivery::Continue(const absl::Status& status, ServiceLink& link) {

@@ -59,7 +59,8 @@ class Delivery {
   std::atomic<bool> ending_ = false;
   absl::Mutex mutex_;
   int64_t events_acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::thread event_thread_, output_thread_, go_thread_;
+  std::thread event_thread_, output_thread_;
+  std::thread go_thread_;  // none where there is no other node to wait for
 };
 
 }  // namespace tutti::launch

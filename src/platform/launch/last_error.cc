@@ -90,6 +90,18 @@ bool IsOfAStarter(absl::string_view exception) {
          absl::StartsWith(exception, "subprocess.CalledProcessError");
 }
 
+// What torchrun says of a process that a signal ended, which printed no exception: "Signal 9
+// (SIGKILL) received by PID 71".
+std::string SignalOfStarted(const std::vector<std::string>& lines) {
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    const size_t at = line->find("Signal ");
+    if (at != std::string::npos && absl::StrContains(*line, ") received by PID ")) {
+      return absl::StrCat("a process that it started was ended: ", line->substr(at));
+    }
+  }
+  return "";
+}
+
 // The exception under a "Traceback (most recent call last):": the last that is no starter's, else
 // the last.
 std::string PythonException(const std::vector<std::string>& lines) {
@@ -100,7 +112,10 @@ std::string PythonException(const std::vector<std::string>& lines) {
         std::find_if(std::make_reverse_iterator(end), lines.rend(), [](const std::string& line) {
           return absl::StrContains(line, "Traceback (most recent call last):");
         });
-    if (traceback == lines.rend()) return starters;
+    if (traceback == lines.rend()) {
+      const std::string ended = starters.empty() ? "" : SignalOfStarted(lines);
+      return ended.empty() ? starters : ended;
+    }
     // A message may go on over lines; the first says most.
     const auto line = std::find_if(traceback.base(), end, [](const std::string& candidate) {
       return !absl::StartsWith(candidate, " ") && LooksLikeException(candidate);
@@ -127,6 +142,8 @@ bool SaysError(const std::string& line) {
                                                  "error ",
                                                  "fatal",
                                                  "command not found",
+                                                 "unbound variable",
+                                                 "cannot allocate memory",
                                                  "no such file",
                                                  "assertion",
                                                  "permission denied",

@@ -34,6 +34,11 @@ TEST(LastErrorTest, PrefersALineThatSaysErrorToTheLastOne) {
   EXPECT_EQ(LastError("error: no data in /x\nbye\n"), "error: no data in /x");
   EXPECT_EQ(LastError("/bin/bash: line 1: trian: command not found\n"),
             "/bin/bash: line 1: trian: command not found");
+  EXPECT_EQ(LastError("/bin/bash: line 1: DATA: unbound variable\nbye\n"),
+            "/bin/bash: line 1: DATA: unbound variable");
+  EXPECT_EQ(LastError("  File \"train.py\", line 3\n    if x\n        ^\n"
+                      "SyntaxError: expected ':'\n"),
+            "SyntaxError: expected ':'");
   EXPECT_EQ(LastError("one\ntwo\n\n"), "two");
   EXPECT_EQ(LastError(""), "");
   EXPECT_EQ(LastError("\n \n"), "");
@@ -56,6 +61,11 @@ TEST(LastErrorTest, TheProcesssOwnExceptionComesBeforeItsStarters) {
                       "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
                       "=====\ntrain.py FAILED\n"),
             "ValueError: boom");
+  EXPECT_EQ(LastError("Traceback (most recent call last):\n  File \"/bin/torchrun\", line 8\n"
+                      "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+                      "  exitcode  : -9 (pid: 71)\n  error_file: <N/A>\n"
+                      "  traceback : Signal 9 (SIGKILL) received by PID 71\n"),
+            "a process that it started was ended: Signal 9 (SIGKILL) received by PID 71");
   EXPECT_EQ(LastError("Traceback (most recent call last):\n  File \"a\"\n"
                       "subprocess.CalledProcessError: Command '['python']' returned 1.\n"),
             "subprocess.CalledProcessError: Command '['python']' returned 1.");

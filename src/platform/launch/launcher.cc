@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -17,6 +18,8 @@
 #include "platform/launch/node_facts.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/node_processes.h"
+#include "platform/launch/open_mpi.h"
+#include "platform/launch/process_limit.h"
 #include "platform/launch/process_tree.h"
 #include "platform/launch/signals.h"
 #include "platform/launch/staging.h"
@@ -48,6 +51,7 @@ class Launcher {
   absl::Status ClearUp() {
     const absl::Status ended =
         EndProcessesOf(plan_.allocation_id, base::Deadline::After(absl::Seconds(30)));
+    RemoveProcessLimits(plan_);
     if (events_->finished()) return Deliver();
     const std::string reason = absl::StrCat("the launcher of node ", plan_.node().name, " died");
     events_->Append("lost", {{"reason", reason}});
@@ -68,9 +72,11 @@ class Launcher {
     if (!staged.note.empty()) prepared["note"] = staged.note;
     events_->Append("prepared", std::move(prepared));
     TUTTI_RETURN_IF_ERROR(AwaitGo());
+    const NodeFacts facts = FactsOfThisNode(staged);
+    TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<MpiStart> mpi, AgreeOnMpi(facts));
     NodeProcesses processes(plan_, options_, events_.get(), spool_.get(), &delivery_, &signals_,
                             &news_);
-    const absl::Status status = processes.Run(staged.command, FactsOfThisNode(staged));
+    const absl::Status status = processes.Run(staged.command, facts, std::move(mpi));
     if (absl::IsAborted(status)) return status;
     events_->Append("finalizing", nlohmann::json::object());
     ServiceLink link(plan_);
@@ -79,13 +85,32 @@ class Launcher {
     return status.ok() ? uploaded : status;
   }
 
-  // On a thread of its own, so that this one can be told to stop meanwhile.
   absl::StatusOr<Staged> Prepare() {
     ServiceLink link(plan_);
+    return Beside<Staged>(
+        [&](const std::atomic<bool>& cancelled) { return Stage(plan_, &link, cancelled); },
+        [&] { link.Abandon(); });
+  }
+
+  absl::StatusOr<std::unique_ptr<MpiStart>> AgreeOnMpi(const NodeFacts& facts) {
+    if (!WantsMpirun(plan_)) return nullptr;
+    return Beside<std::unique_ptr<MpiStart>>(
+        [&](const std::atomic<bool>& cancelled) {
+          return MpiStart::Agree(plan_, facts, cancelled);
+        },
+        [] {});
+  }
+
+  // Does `work` on a thread of its own, so that this one can be told to stop meanwhile; then
+  // `cancelled` is set and `abandon` called.
+  template <class Result>
+  absl::StatusOr<Result> Beside(
+      const std::function<absl::StatusOr<Result>(const std::atomic<bool>& cancelled)>& work,
+      const std::function<void()>& abandon) {
     std::atomic<bool> cancelled = false, done = false;
-    absl::StatusOr<Staged> staged = absl::UnknownError("");
+    absl::StatusOr<Result> result = absl::UnknownError("");
     std::thread thread([&] {
-      staged = Stage(plan_, &link, cancelled);
+      result = work(cancelled);
       done = true;
       news_.Notify();
     });
@@ -93,14 +118,18 @@ class Launcher {
                                             base::Deadline::After(options_.delivery_limit));
     if (!waited.ok()) {
       cancelled = true;
-      link.Abandon();
+      abandon();
     }
     thread.join();
     TUTTI_RETURN_IF_ERROR(waited);
-    return staged;
+    return result;
   }
 
+  // A node that is the whole gang waits for nobody: it is prepared, so all are.
   absl::Status AwaitGo() {
+    if (plan_.nodes.size() == 1) {
+      return AwaitOrStop([] { return true; }, base::Deadline::After(options_.go_limit));
+    }
     return AwaitOrStop([this] { return delivery_.go(); }, base::Deadline::After(options_.go_limit));
   }
 

@@ -1,6 +1,9 @@
 #include <sys/stat.h>
 
+#include <cstdlib>
+
 #include "platform/launch/launcher_fixture.h"
+#include "platform/launch/process_limit.h"
 
 namespace tutti::launch {
 namespace {
@@ -31,6 +34,19 @@ TEST_F(LauncherFaults, NoByteIsLostOrDoubledWhenAnswersAreLost) {
   EXPECT_EQ(service.Output(0, "stdout"), Expected(3000));
   EXPECT_EQ(service.Events("started").size(), 1u);
   EXPECT_EQ(service.Events("finished").size(), 1u);
+}
+
+TEST_F(LauncherFaults, AJobThatForksWithoutEndFailsInItsOwnForksAndIsCleanedUp) {
+  if (!ProcessLimit(Plan(""), 40).holds()) GTEST_SKIP() << "this user may not make cgroups";
+  ::setenv(kMostProcessesVariable, "40", 1);
+  EXPECT_TRUE(Run(Plan("exec python3 -c \"\nimport os, signal\ncount = 0\ntry:\n"
+                       "  while count < 400:\n    if os.fork() == 0: signal.pause()\n"
+                       "    count += 1\nexcept OSError as error:\n"
+                       "  print(error.strerror, count < 40)\n\""))
+                  .ok());
+  ::unsetenv(kMostProcessesVariable);
+  EXPECT_EQ(service.Output(0, "stdout"), "Resource temporarily unavailable True\n");
+  EXPECT_TRUE(NoProcessLeft());
 }
 
 TEST_F(LauncherFaults, AJobRunsOnWhileTheServiceIsAwayAndEverythingComesAfter) {

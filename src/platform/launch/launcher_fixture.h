@@ -22,6 +22,7 @@ namespace tutti::launch {
 
 inline constexpr char kPlanVariable[] = "TUTTI_TEST_LAUNCHER_PLAN";
 inline constexpr char kSpoolLimitVariable[] = "TUTTI_TEST_SPOOL_LIMIT";
+inline constexpr char kMostProcessesVariable[] = "TUTTI_TEST_MOST_PROCESSES";
 
 class LauncherFixture : public ::testing::Test {
  protected:

@@ -17,6 +17,8 @@ struct LauncherOptions {
   absl::Duration go_limit = absl::Hours(2);
   // What is left to deliver once the processes have ended.
   absl::Duration delivery_limit = absl::Hours(24);
+  // Processes and threads of the node's ranks together; 0: MostProcesses of process_limit.h.
+  int most_processes = 0;
   // Processes that a rank has left behind when all ranks have ended.
   absl::Duration leftover_grace = absl::Seconds(2);
 };

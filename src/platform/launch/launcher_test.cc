@@ -24,6 +24,9 @@ class BeLauncher : public ::testing::Environment {
     uint64_t limit = 0;
     const char* text = std::getenv(kSpoolLimitVariable);
     if (text != nullptr && absl::SimpleAtoi(text, &limit)) options.spool_limit = limit;
+    if (const char* most = std::getenv(kMostProcessesVariable)) {
+      options.most_processes = std::atoi(most);
+    }
     const absl::Status status = RunLauncher(plan, options);
     ::_exit(status.ok() ? 0 : absl::IsFailedPrecondition(status) ? 7 : 1);
   }
@@ -33,6 +36,13 @@ const ::testing::Environment* const be_launcher =
 
 class Launcher : public LauncherFixture {
  protected:
+  // A node that has another to wait for.
+  spec::LaunchPlan OneOfTwo(std::string command) const {
+    spec::LaunchPlan plan = Plan(std::move(command));
+    plan.nodes.push_back({"n2", "127.77.0.2", 1, 1});
+    return plan;
+  }
+
   std::vector<std::string> Kinds() const {
     std::vector<std::string> kinds;
     for (const auto& event : service.Events()) kinds.push_back(event["kind"]);
@@ -116,7 +126,7 @@ TEST_F(Launcher, RefusesASnapshotWithOtherBytesThanItsHash) {
 
 TEST_F(Launcher, WaitsForTheGangBeforeItStartsAProcess) {
   service.HoldGo(true);
-  base::ChildProcess launcher = Launch(Plan("echo begun"));
+  base::ChildProcess launcher = Launch(OneOfTwo("echo begun"));
   ASSERT_TRUE(service.AwaitEvent("prepared"));
   EXPECT_TRUE(service.Events("started").empty());
   service.HoldGo(false);
@@ -124,9 +134,15 @@ TEST_F(Launcher, WaitsForTheGangBeforeItStartsAProcess) {
   EXPECT_EQ(service.Output(0, "stdout"), "begun\n");
 }
 
+TEST_F(Launcher, ANodeThatIsTheWholeGangWaitsForNobody) {
+  service.HoldGo(true);
+  EXPECT_TRUE(Run(Plan("echo begun")).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "begun\n");
+}
+
 TEST_F(Launcher, StoppedWhileItWaitsItEndsWithoutStartingAnything) {
   service.HoldGo(true);
-  base::ChildProcess launcher = Launch(Plan("echo begun"));
+  base::ChildProcess launcher = Launch(OneOfTwo("echo begun"));
   ASSERT_TRUE(service.AwaitEvent("prepared"));
   ::kill(launcher.pid(), SIGTERM);
   WaitFor(launcher);

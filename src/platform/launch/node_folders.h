@@ -12,6 +12,8 @@ struct NodeFolders {
   explicit NodeFolders(std::filesystem::path directory) : root(std::move(directory)) {}
   std::filesystem::path root;
 
+  std::filesystem::path plan() const { return root / "plan.json"; }
+  std::filesystem::path log() const { return root / "launcher.log"; }
   std::filesystem::path started() const { return root / "started"; }
   std::filesystem::path lock() const { return root / "lock"; }
   std::filesystem::path stop() const { return root / "stop"; }

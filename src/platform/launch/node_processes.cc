@@ -4,11 +4,13 @@
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "base/child_process.h"
 #include "base/status.h"
 
 namespace tutti::launch {
@@ -34,24 +36,33 @@ NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions
       news_(news),
       time_limit_(base::Deadline::After(
           plan.timeout_seconds > 0 ? absl::Seconds(plan.timeout_seconds) : kForever)),
+      most_processes_(options.most_processes > 0 ? options.most_processes : MostProcesses()),
+      limit_(plan, most_processes_),
       memory_(plan.memory_bytes),
       next_memory_look_(base::Deadline::After(absl::ZeroDuration())),
       kernel_kills_before_(KernelOutOfMemoryKills()),
       spool_patience_(options.spool_patience) {}
 
-absl::Status NodeProcesses::StartAll(const std::string& command, const NodeFacts& facts) {
+absl::Status NodeProcesses::StartAll() {
+  if (mpi_ != nullptr) return mpi_->Begin(&limit_, &spool_->Stderr(0));
   for (int i = 0; i < plan_.node().process_count; ++i) {
-    TUTTI_ASSIGN_OR_RETURN(auto rank, RankProcess::Start(plan_, i, command, facts, spool_));
+    TUTTI_ASSIGN_OR_RETURN(auto rank,
+                           RankProcess::Start(plan_, i, command_, facts_, limit_, spool_));
     events_->Append("started", {{"rank", rank->rank()}, {"pid", rank->pid()}});
     ranks_.push_back(std::move(rank));
   }
   return absl::OkStatus();
 }
 
-absl::Status NodeProcesses::Run(const std::string& command, const NodeFacts& facts) {
-  const absl::Status started = StartAll(command, facts);
+absl::Status NodeProcesses::Run(const std::string& command, const NodeFacts& facts,
+                                std::unique_ptr<MpiStart> mpi) {
+  command_ = command;
+  facts_ = facts;
+  mpi_ = std::move(mpi);
+  const absl::Status started = StartAll();
   if (!started.ok()) BeginStop(grace_, started);
   while (true) {
+    HearMpi();
     ReapChildren();
     if (!AnyRuns() && !ending_) ending_.emplace(options_.leftover_grace);
     if (ending_ && ending_->Continue() && !AnyRuns()) break;
@@ -65,7 +76,71 @@ absl::Status NodeProcesses::Run(const std::string& command, const NodeFacts& fac
 }
 
 bool NodeProcesses::AnyRuns() const {
+  if (mpi_ != nullptr && mpi_->running()) return true;
   return std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return !rank->ended(); });
+}
+
+std::vector<OutputPipe*> NodeProcesses::Pipes() const {
+  std::vector<OutputPipe*> pipes;
+  for (const auto& rank : ranks_) pipes.insert(pipes.end(), {&rank->out(), &rank->err()});
+  if (mpi_ != nullptr && mpi_->words() != nullptr) pipes.push_back(mpi_->words());
+  return pipes;
+}
+
+RankProcess* NodeProcesses::RankOf(int rank) {
+  const auto found = std::find_if(ranks_.begin(), ranks_.end(),
+                                  [rank](const auto& r) { return r->rank() == rank; });
+  return found == ranks_.end() ? nullptr : found->get();
+}
+
+// A rank that mpirun has started is here to be told what it is.
+absl::Status NodeProcesses::Adopt(const DoorNews& news) {
+  const int local = news.rank - plan_.node().first_rank;
+  if (local < 0 || local >= plan_.node().process_count || RankOf(news.rank) != nullptr) {
+    return absl::InternalError(
+        absl::StrCat("mpirun placed rank ", news.rank, " on node ", plan_.node().name));
+  }
+  TUTTI_ASSIGN_OR_RETURN(auto rank, RankProcess::Adopt(plan_, local, news.pid, spool_));
+  TUTTI_RETURN_IF_ERROR(mpi_->door().Welcome(news.visitor, rank->out().write_fd(),
+                                             rank->err().write_fd(),
+                                             StartOf(plan_, local, command_, facts_)));
+  rank->CloseWriteEnds();
+  events_->Append("started", {{"rank", rank->rank()}, {"pid", rank->pid()}});
+  ranks_.push_back(std::move(rank));
+  return absl::OkStatus();
+}
+
+void NodeProcesses::HearMpi() {
+  if (mpi_ == nullptr) return;
+  for (const DoorNews& news : mpi_->Take()) {
+    RankProcess* const rank = RankOf(news.rank);
+    if (news.kind == DoorNews::Kind::kRank) {
+      if (const absl::Status adopted = Adopt(news); !adopted.ok()) BeginStop(grace_, adopted);
+    } else if (news.kind == DoorNews::Kind::kFailed) {
+      BeginStop(grace_,
+                absl::InternalError(absl::StrCat("a rank could not be started: ", news.reason)));
+    } else if (rank != nullptr && news.kind == DoorNews::Kind::kTold) {
+      rank->ToldToEnd();
+    } else if (rank != nullptr && news.kind == DoorNews::Kind::kEnded && !rank->ended()) {
+      Report(rank->End(news.status, stopped_ || rank->told(), KernelKilled()));
+    }
+  }
+}
+
+void NodeProcesses::Report(nlohmann::json exit) {
+  events_->Append("exited", std::move(exit));
+  delivery_->Wake();
+}
+
+bool NodeProcesses::KernelKilled() const { return KernelOutOfMemoryKills() > kernel_kills_before_; }
+
+// What mpirun says of a rank that failed is less than what that rank says itself.
+void NodeProcesses::MpiStarterEnded() {
+  HearMpi();
+  const absl::Status status = mpi_->StarterEnded();
+  const bool explained =
+      std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->failed(); });
+  if (!status.ok() && !explained && !stopped_) BeginStop(grace_, status);
 }
 
 absl::Duration NodeProcesses::UntilNextTask() const {
@@ -76,10 +151,9 @@ absl::Duration NodeProcesses::UntilNextTask() const {
 
 void NodeProcesses::Wait() {
   std::vector<pollfd> waiting = {{signals_->fd(), POLLIN, 0}, {news_->fd(), POLLIN, 0}};
-  for (const auto& rank : ranks_) {
-    for (const OutputPipe* pipe : {&rank->out(), &rank->err()}) {
-      if (pipe->open() && !output_waits_) waiting.push_back({pipe->read_fd(), POLLIN, 0});
-    }
+  if (mpi_ != nullptr) mpi_->AddTo(waiting);
+  for (const OutputPipe* pipe : Pipes()) {
+    if (pipe->open() && !output_waits_) waiting.push_back({pipe->read_fd(), POLLIN, 0});
   }
   ::poll(waiting.data(), waiting.size(), base::Deadline::After(UntilNextTask()).RemainingMillis());
   news_->Clear();
@@ -95,12 +169,10 @@ bool NodeProcesses::PumpOutput() {
   output_waits_ = spool_->Backlog() >= options_.spool_limit;
   if (output_waits_) return false;
   size_t moved = 0;
-  for (const auto& rank : ranks_) {
-    for (OutputPipe* pipe : {&rank->out(), &rank->err()}) {
-      const absl::StatusOr<size_t> n = pipe->Pump(kTurn);
-      output_waits_ |= !n.ok();
-      moved += n.value_or(0);
-    }
+  for (OutputPipe* pipe : Pipes()) {
+    const absl::StatusOr<size_t> n = pipe->Pump(kTurn);
+    output_waits_ |= !n.ok();
+    moved += n.value_or(0);
   }
   if (moved > 0) delivery_->Wake();
   return output_waits_;
@@ -122,13 +194,13 @@ void NodeProcesses::ReapChildren() {
     if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
     const auto rank = std::find_if(ranks_.begin(), ranks_.end(),
                                    [&](const auto& r) { return r->pid() == info.si_pid; });
-    if (rank == ranks_.end()) {
+    if (mpi_ != nullptr && mpi_->starter() == info.si_pid) {
+      MpiStarterEnded();
+    } else if (rank == ranks_.end() || mpi_ != nullptr) {
       ::waitpid(info.si_pid, nullptr, WNOHANG);  // an orphan that came to the subreaper
-      continue;
+    } else {
+      Report((*rank)->Reap(stopped_, KernelKilled()));
     }
-    events_->Append("exited",
-                    (*rank)->Reap(stopped_, KernelOutOfMemoryKills() > kernel_kills_before_));
-    delivery_->Wake();
   }
 }
 
@@ -140,6 +212,7 @@ void NodeProcesses::HoldTimeLimit() {
 
 void NodeProcesses::HoldMemoryShare() {
   if (plan_.memory_bytes <= 0 || !next_memory_look_.Expired() || !AnyRuns()) return;
+  HoldProcessLimit();
   std::vector<RankLeader> leaders;
   for (const auto& rank : ranks_) {
     if (!rank->ended()) leaders.push_back({rank->rank(), rank->pid()});
@@ -153,31 +226,41 @@ void NodeProcesses::HoldMemoryShare() {
   next_memory_look_ = base::Deadline::After(memory_.interval());
 }
 
+// Where there is no cgroup that does it.
+void NodeProcesses::HoldProcessLimit() {
+  if (limit_.holds()) return;
+  const size_t count = base::Descendants(::getpid()).size();
+  if (count <= static_cast<size_t>(most_processes_)) return;
+  BeginStop(absl::ZeroDuration(),
+            absl::ResourceExhaustedError(absl::StrCat("its processes on node ", plan_.node().name,
+                                                      " have become ", count, ", more than the ",
+                                                      most_processes_, " that a node may have")));
+}
+
 void NodeProcesses::BeginStop(absl::Duration grace, absl::Status reason) {
   if (stopped_) return;
   if (reason_.ok()) reason_ = std::move(reason);
   stopped_ = AnyRuns();
+  if (mpi_ != nullptr) mpi_->GiveUp();
   if (!ending_) ending_.emplace(grace);
 }
 
 // Every writer has ended; what is left in the pipes is moved whatever the limit says, and waits for
 // room on a full disk as long as the processes did.
 void NodeProcesses::DrainOutput() {
-  for (const auto& rank : ranks_) {
-    for (OutputPipe* pipe : {&rank->out(), &rank->err()}) {
-      absl::StatusOr<size_t> moved = pipe->Pump(kTurn);
-      while ((moved.ok() ? *moved > 0 : !spool_patience_.RunsOut(true, spool_->Acknowledged())) &&
-             !delivery_->gone()) {
-        pollfd news{news_->fd(), POLLIN, 0};
-        if (!moved.ok()) ::poll(&news, 1, static_cast<int>(kRetry / absl::Milliseconds(1)));
-        news_->Clear();
-        delivery_->Wake();
-        moved = pipe->Pump(kTurn);
-      }
-      if (moved.ok() || !reason_.ok()) continue;
-      reason_ = base::Annotate(moved.status(), absl::StrCat("the last output of rank ",
-                                                            rank->rank(), " could not be kept"));
+  for (OutputPipe* pipe : Pipes()) {
+    absl::StatusOr<size_t> moved = pipe->Pump(kTurn);
+    while ((moved.ok() ? *moved > 0 : !spool_patience_.RunsOut(true, spool_->Acknowledged())) &&
+           !delivery_->gone()) {
+      pollfd news{news_->fd(), POLLIN, 0};
+      if (!moved.ok()) ::poll(&news, 1, static_cast<int>(kRetry / absl::Milliseconds(1)));
+      news_->Clear();
+      delivery_->Wake();
+      moved = pipe->Pump(kTurn);
     }
+    if (moved.ok() || !reason_.ok()) continue;
+    reason_ = base::Annotate(moved.status(), absl::StrCat("the last output of rank ", pipe->rank(),
+                                                          " could not be kept"));
   }
   delivery_->Wake();
 }

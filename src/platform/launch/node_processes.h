@@ -13,6 +13,8 @@
 #include "platform/launch/environment.h"
 #include "platform/launch/launcher_options.h"
 #include "platform/launch/memory_watch.h"
+#include "platform/launch/mpi_start.h"
+#include "platform/launch/process_limit.h"
 #include "platform/launch/process_tree.h"
 #include "platform/launch/rank_process.h"
 #include "platform/launch/signals.h"
@@ -27,14 +29,23 @@ class NodeProcesses {
   NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions& options, EventLog* events,
                 Spool* spool, Delivery* delivery, Signals* signals, Wakeup* news);
 
-  // Starts `command` once per rank and returns when no process is left. OK unless something other
-  // than the processes themselves went wrong: a process could not be started, the time limit, a
-  // full spool; Aborted if the service does not know the allocation.
-  absl::Status Run(const std::string& command, const NodeFacts& facts);
+  // Starts `command` once per rank, or has `mpi` (may be null) start it, and returns when no
+  // process is left. OK unless something other than the processes themselves went wrong: a process
+  // could not be started, the time limit, a full spool; Aborted if the service does not know the
+  // allocation.
+  absl::Status Run(const std::string& command, const NodeFacts& facts,
+                   std::unique_ptr<MpiStart> mpi);
 
  private:
-  absl::Status StartAll(const std::string& command, const NodeFacts& facts);
+  absl::Status StartAll();
+  void HearMpi();
+  absl::Status Adopt(const DoorNews& news);
+  RankProcess* RankOf(int rank);
+  void Report(nlohmann::json exit);
+  bool KernelKilled() const;
+  void MpiStarterEnded();
   bool AnyRuns() const;
+  std::vector<OutputPipe*> Pipes() const;
   void Wait();
   absl::Duration UntilNextTask() const;
   // True if the disk is full.
@@ -42,6 +53,7 @@ class NodeProcesses {
   void ReapChildren();
   void HoldTimeLimit();
   void HoldMemoryShare();
+  void HoldProcessLimit();
   void HoldSpoolLimit(bool disk_full);
   // `reason`: what went wrong outside of the processes; OK: they are just to end.
   void BeginStop(absl::Duration grace, absl::Status reason);
@@ -56,8 +68,13 @@ class NodeProcesses {
   Signals* const signals_;
   Wakeup* const news_;
 
+  std::string command_;
+  NodeFacts facts_;
+  std::unique_ptr<MpiStart> mpi_;
   std::vector<std::unique_ptr<RankProcess>> ranks_;
   const base::Deadline time_limit_;
+  const int most_processes_;
+  const ProcessLimit limit_;
   MemoryWatch memory_;
   base::Deadline next_memory_look_;
   const int64_t kernel_kills_before_;

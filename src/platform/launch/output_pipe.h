@@ -20,6 +20,7 @@ class OutputPipe {
   int write_fd() const { return write_.get(); }
   void CloseWriteEnd() { write_.reset(); }
   bool open() const { return read_.valid(); }
+  int rank() const { return spool_->rank(); }
 
   // Moves up to `most` bytes of what is in the pipe to the spool without waiting; closes at the end
   // of the pipe. Returns how many were moved; ResourceExhausted while the disk is full.

@@ -16,7 +16,10 @@ namespace {
 
 constexpr size_t kLastOutput = 1 << 20;  // at most what a pipe can hold, whatever its size
 
-// When memory runs out the kernel shall take the job before the service and the launcher.
+std::string Shell() { return ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh"; }
+
+}  // namespace
+
 int PreferAsOutOfMemoryVictim() {
   const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (fd < 0) return 0;
@@ -25,15 +28,33 @@ int PreferAsOutOfMemoryVictim() {
   return 0;
 }
 
-std::string Shell() { return ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh"; }
+nlohmann::json StartOf(const spec::LaunchPlan& plan, int local_rank, const std::string& command,
+                       const NodeFacts& facts) {
+  return {{"rank", plan.node().first_rank + local_rank},
+          {"arguments", {Shell(), "-c", command}},
+          {"environment", EnvironmentOf(plan, local_rank, facts)},
+          {"directory", NodeFolders(plan.directory).work().string()}};
+}
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<RankProcess>> RankProcess::Start(const spec::LaunchPlan& plan,
-                                                                int local_rank,
-                                                                const std::string& command,
-                                                                const NodeFacts& facts,
+absl::StatusOr<std::unique_ptr<RankProcess>> RankProcess::Adopt(const spec::LaunchPlan& plan,
+                                                                int local_rank, pid_t pid,
                                                                 Spool* spool) {
+  TUTTI_ASSIGN_OR_RETURN(OutputPipe out, OutputPipe::Open(&spool->Stdout(local_rank)));
+  TUTTI_ASSIGN_OR_RETURN(OutputPipe err, OutputPipe::Open(&spool->Stderr(local_rank)));
+  std::unique_ptr<RankProcess> rank(
+      new RankProcess(plan.node().first_rank + local_rank, std::move(out), std::move(err)));
+  rank->pid_ = pid;
+  return rank;
+}
+
+void RankProcess::CloseWriteEnds() {
+  out_.CloseWriteEnd();
+  err_.CloseWriteEnd();
+}
+
+absl::StatusOr<std::unique_ptr<RankProcess>> RankProcess::Start(
+    const spec::LaunchPlan& plan, int local_rank, const std::string& command,
+    const NodeFacts& facts, const ProcessLimit& limit, Spool* spool) {
   TUTTI_ASSIGN_OR_RETURN(OutputPipe out, OutputPipe::Open(&spool->Stdout(local_rank)));
   TUTTI_ASSIGN_OR_RETURN(OutputPipe err, OutputPipe::Open(&spool->Stderr(local_rank)));
   base::ChildOptions options;
@@ -43,30 +64,35 @@ absl::StatusOr<std::unique_ptr<RankProcess>> RankProcess::Start(const spec::Laun
   options.stdout_fd = out.write_fd();
   options.stderr_fd = err.write_fd();
   options.die_with_parent = true;
-  options.before_exec = PreferAsOutOfMemoryVictim;
+  options.before_exec = [&limit] { return limit.Enter() + PreferAsOutOfMemoryVictim(); };
   const int rank = plan.node().first_rank + local_rank;
   absl::StatusOr<base::ChildProcess> child = base::ChildProcess::Start(options);
   if (!child.ok()) {
     return base::Annotate(child.status(), absl::StrCat("rank ", rank, " could not be started"));
   }
-  out.CloseWriteEnd();
-  err.CloseWriteEnd();
-  return std::unique_ptr<RankProcess>(
-      new RankProcess(rank, std::move(out), std::move(err), *std::move(child)));
+  std::unique_ptr<RankProcess> process(new RankProcess(rank, std::move(out), std::move(err)));
+  process->CloseWriteEnds();
+  process->pid_ = child->pid();
+  process->child_ = *std::move(child);
+  return process;
 }
 
 std::string RankProcess::OutOfMemory(base::ExitStatus status, bool stopped,
                                      bool kernel_kills) const {
   if (!memory_reason_.empty()) return memory_reason_;
-  return status.signal == SIGKILL && !stopped && kernel_kills
-             ? "out of memory: the kernel killed the process"
-             : "";
+  // A shell that had started the process gives its signal as a code.
+  const bool killed = status.signal == SIGKILL || status.code == 128 + SIGKILL;
+  return killed && !stopped && kernel_kills ? "out of memory: the kernel killed the process" : "";
 }
 
 nlohmann::json RankProcess::Reap(bool stopped, bool kernel_kills) {
-  const base::ExitStatus status =
-      child_.Wait(base::Deadline::After(absl::Seconds(1))).value_or(base::ExitStatus{});
+  return End(child_->Wait(base::Deadline::After(absl::Seconds(1))).value_or(base::ExitStatus{}),
+             stopped, kernel_kills);
+}
+
+nlohmann::json RankProcess::End(base::ExitStatus status, bool stopped, bool kernel_kills) {
   ended_ = true;
+  failed_ = !status.ok();
   for (OutputPipe* pipe : {&out_, &err_}) pipe->Pump(kLastOutput).IgnoreError();
   std::string why = OutOfMemory(status, stopped, kernel_kills);
   const bool out_of_memory = !why.empty();

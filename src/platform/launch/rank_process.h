@@ -1,5 +1,6 @@
-// One process of the job on this node: its start, its two pipes, its end. Not thread-safe; the
-// process dies with the thread that started it.
+// One process of the job on this node: its start, its two pipes, its end. Either this launcher
+// starts it, and then it dies with the thread that did, or mpirun does, and it comes by the door
+// (rank_door.h). Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -12,19 +13,27 @@
 #include "base/child_process.h"
 #include "platform/launch/environment.h"
 #include "platform/launch/output_pipe.h"
+#include "platform/launch/process_limit.h"
 
 namespace tutti::launch {
 
 class RankProcess {
  public:
   // Runs `command` by the shell in the plan's working folder, with the environment of `local_rank`.
-  static absl::StatusOr<std::unique_ptr<RankProcess>> Start(const spec::LaunchPlan& plan,
-                                                            int local_rank,
-                                                            const std::string& command,
-                                                            const NodeFacts& facts, Spool* spool);
+  static absl::StatusOr<std::unique_ptr<RankProcess>> Start(
+      const spec::LaunchPlan& plan, int local_rank, const std::string& command,
+      const NodeFacts& facts, const ProcessLimit& limit, Spool* spool);
+  // Takes in a process that mpirun started. What it is to run with is StartOf; its output is to go
+  // to the write ends of out() and err(), which CloseWriteEnds then closes here.
+  static absl::StatusOr<std::unique_ptr<RankProcess>> Adopt(const spec::LaunchPlan& plan,
+                                                            int local_rank, pid_t pid,
+                                                            Spool* spool);
+  void CloseWriteEnds();
+
   int rank() const { return rank_; }
-  pid_t pid() const { return child_.pid(); }
+  pid_t pid() const { return pid_; }
   bool ended() const { return ended_; }
+  bool failed() const { return failed_; }
   OutputPipe& out() { return out_; }
   OutputPipe& err() { return err_; }
 
@@ -34,17 +43,35 @@ class RankProcess {
   // Call when it has ended: reaps it, reads what it wrote last, returns the fields of its "exited".
   // `stopped`: we had told it to end. `kernel_kills`: the kernel ran out of memory meanwhile.
   nlohmann::json Reap(bool stopped, bool kernel_kills);
+  // The same for one that mpirun started, and that has ended so.
+  nlohmann::json End(base::ExitStatus status, bool stopped, bool kernel_kills);
+
+  // mpirun told it to end, since another rank had failed.
+  void ToldToEnd() { told_ = true; }
+  bool told() const { return told_; }
 
  private:
-  RankProcess(int rank, OutputPipe out, OutputPipe err, base::ChildProcess child)
-      : rank_(rank), out_(std::move(out)), err_(std::move(err)), child_(std::move(child)) {}
+  RankProcess(int rank, OutputPipe out, OutputPipe err)
+      : rank_(rank), out_(std::move(out)), err_(std::move(err)) {}
   std::string OutOfMemory(base::ExitStatus status, bool stopped, bool kernel_kills) const;
 
   const int rank_;
   OutputPipe out_, err_;
-  base::ChildProcess child_;
+  std::optional<base::ChildProcess> child_;  // none of one that mpirun started
+  pid_t pid_ = 0;
   bool ended_ = false;
+  bool failed_ = false;
+  bool told_ = false;
   std::string memory_reason_;
 };
+
+// The arguments, environment and folder of the process with `local_rank`, as RankDoor::Welcome
+// takes them.
+nlohmann::json StartOf(const spec::LaunchPlan& plan, int local_rank, const std::string& command,
+                       const NodeFacts& facts);
+
+// For ChildOptions::before_exec: when memory runs out the kernel shall take the job before the
+// service and the launcher.
+int PreferAsOutOfMemoryVictim();
 
 }  // namespace tutti::launch

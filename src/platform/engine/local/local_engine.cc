@@ -74,6 +74,7 @@ absl::StatusOr<std::unique_ptr<LocalEngine>> LocalEngine::Open(const LocalEngine
   }
   TUTTI_RETURN_IF_ERROR(engine->PrepareHosts());
   engine->FindAllocations();
+  engine->KeepStandbys();
   return engine;
 }
 
@@ -128,7 +129,7 @@ EngineTraits LocalEngine::traits() const {
 
 absl::StatusOr<std::vector<Node>> LocalEngine::ListNodes() { return nodes_; }
 
-absl::StatusOr<const Node*> LocalEngine::NodeOf(const spec::LaunchPlan& plan) const {
+absl::StatusOr<int> LocalEngine::NodeOf(const spec::LaunchPlan& plan) const {
   const auto node = std::find_if(nodes_.begin(), nodes_.end(),
                                  [&](const Node& n) { return n.name == plan.node().name; });
   if (node == nodes_.end()) {
@@ -138,16 +139,15 @@ absl::StatusOr<const Node*> LocalEngine::NodeOf(const spec::LaunchPlan& plan) co
     return absl::InvalidArgumentError(
         absl::StrCat(plan.directory, " is not the allocation's folder on ", node->name));
   }
-  return &*node;
+  return static_cast<int>(node - nodes_.begin());
 }
 
-base::ChildOptions LocalEngine::LauncherOn(const Node& node, const PlacedLauncher& placed) const {
+base::ChildOptions LocalEngine::LauncherOn(int index, std::vector<std::string> arguments) const {
+  const Node& node = nodes_[index];
   base::ChildOptions options;
-  options.arguments = options_.launcher;
-  options.arguments.push_back((placed.folder() / "plan.json").string());
+  options.arguments = std::move(arguments);
   options.environment = base::CurrentEnvironment();
   if (!gpus_.empty()) {
-    const int index = static_cast<int>(&node - nodes_.data());
     options.environment["CUDA_VISIBLE_DEVICES"] =
         absl::StrJoin(Share(gpus_, index, options_.node_count), ",");
   }
@@ -156,17 +156,34 @@ base::ChildOptions LocalEngine::LauncherOn(const Node& node, const PlacedLaunche
 }
 
 absl::Status LocalEngine::StartOn(const spec::LaunchPlan& plan, PlacedLauncher& placed) {
-  TUTTI_ASSIGN_OR_RETURN(const Node* const node, NodeOf(plan));
+  TUTTI_ASSIGN_OR_RETURN(const int node, NodeOf(plan));
   if (placed.Alive() || placed.IsDone()) return absl::OkStatus();
   if (placed.Launched() && !placed.HasPlan()) {  // without its traces it would run once more
     return absl::DataLossError(absl::StrCat(placed.folder().string(), " was removed while it ran"));
   }
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(placed.folder()));
+  const fs::path plan_file = placed.folder() / "plan.json";
   if (!placed.HasBegun()) {
-    TUTTI_RETURN_IF_ERROR(
-        base::WriteFileAtomic(placed.folder() / "plan.json", spec::ToJson(plan), 0600));
+    // The launcher that takes it makes it durable.
+    TUTTI_RETURN_IF_ERROR(base::ReplaceFile(plan_file, spec::ToJson(plan), 0600));
+    auto standby = standbys_ == nullptr ? std::nullopt : standbys_->Take(node, plan_file);
+    if (standby) return placed.TakeOver(*std::move(standby));
   }
-  return placed.Launch(LauncherOn(*node, placed));
+  std::vector<std::string> arguments = options_.launcher;
+  arguments.push_back(plan_file.string());
+  return placed.Launch(LauncherOn(node, std::move(arguments)));
+}
+
+void LocalEngine::KeepStandbys() {
+  if (options_.standby.empty()) return;
+  standbys_ =
+      std::make_unique<StandbyLaunchers>(options_.node_count, [this](int node, int stdin_fd) {
+        base::ChildOptions options = LauncherOn(node, options_.standby);
+        options.directory = "/";
+        options.stdin_fd = stdin_fd;
+        options.new_session = true;
+        return base::ChildProcess::Start(options);
+      });
 }
 
 absl::Status LocalEngine::Start(const Allocation& allocation) {

@@ -21,6 +21,7 @@
 #include "platform/engine/engine.h"
 #include "platform/engine/local/node_isolation.h"
 #include "platform/engine/local/placed_launcher.h"
+#include "platform/engine/local/standby_launchers.h"
 
 namespace tutti::engine {
 
@@ -29,6 +30,8 @@ struct LocalEngineOptions {
   int node_count = 1;          // at most 16384
   // The launcher's command line up to the plan file: {"/usr/bin/tutti", "launch", "--plan"}.
   std::vector<std::string> launcher;
+  // That of one which waits for a plan (standby_launchers.h); empty: none wait.
+  std::vector<std::string> standby;
   std::vector<int> cores;    // to share out; empty: those this process may use
   int64_t memory_bytes = 0;  // to share out; 0: nine tenths of the machine's
 };
@@ -53,10 +56,11 @@ class LocalEngine final : public Engine {
   absl::Status PrepareHosts();
   void FindAllocations();
   void FindAllocation(const std::filesystem::path& folder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<const Node*> NodeOf(const spec::LaunchPlan& plan) const;
+  absl::StatusOr<int> NodeOf(const spec::LaunchPlan& plan) const;
   absl::Status StartOn(const spec::LaunchPlan& plan, PlacedLauncher& placed);
   void TakeBack(Gang& gang, const std::vector<int>& nodes);
-  base::ChildOptions LauncherOn(const Node& node, const PlacedLauncher& placed) const;
+  base::ChildOptions LauncherOn(int node, std::vector<std::string> arguments) const;
+  void KeepStandbys();
 
   const LocalEngineOptions options_;
   const std::vector<Node> nodes_;
@@ -64,6 +68,7 @@ class LocalEngine final : public Engine {
   Isolation isolation_ = Isolation::kNone;
   absl::Mutex mutex_;
   std::map<std::string, Gang> gangs_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<StandbyLaunchers> standbys_;  // may be null
 };
 
 // The processors of node `index` of `node_count`: disjoint shares, or one each in turn when there

@@ -45,7 +45,12 @@ absl::Status PlacedLauncher::Launch(base::ChildOptions options) {
   options.stdout_fd = log.get();
   options.stderr_fd = log.get();
   options.new_session = true;
-  TUTTI_ASSIGN_OR_RETURN(child_, base::ChildProcess::Start(options));
+  TUTTI_ASSIGN_OR_RETURN(base::ChildProcess child, base::ChildProcess::Start(options));
+  return TakeOver(std::move(child));
+}
+
+absl::Status PlacedLauncher::TakeOver(base::ChildProcess launcher) {
+  child_ = std::move(launcher);
   launched_ = true;
   // Should this not get onto the disk, the launcher's own lock file still tells of it.
   return WriteLauncherProcess(folder_ / "launcher", Own());

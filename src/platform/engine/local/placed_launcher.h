@@ -28,6 +28,8 @@ class PlacedLauncher {
   // Starts the program of `options` (arguments, environment, before_exec), with its log in the
   // folder, in a session of its own.
   absl::Status Launch(base::ChildOptions options);
+  // The same with one that waited for a plan and has been told to take this one.
+  absl::Status TakeOver(base::ChildProcess standby);
   // OK if it has ended.
   absl::Status Stop(absl::Duration grace) const;
   // Takes Launch back, with the folder. Only while no process of the job can run yet.

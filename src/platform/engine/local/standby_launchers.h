@@ -1,0 +1,51 @@
+// Launchers that are started ahead of any job. They are past what takes longest, the exec, the
+// linking and the namespaces, and wait for the path of a plan on their standard input; so a job's
+// processes begin milliseconds after its node was chosen. One waits on each of the first nodes; a
+// thread makes the next one a little after one was taken, so as not to compete with it. They end
+// when this object goes, also by kill -9, since their input ends. Thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/child_process.h"
+#include "base/unique_fd.h"
+
+namespace tutti::engine {
+
+class StandbyLaunchers {
+ public:
+  // Starts one on that node, with this descriptor as its standard input.
+  using Starter = std::function<absl::StatusOr<base::ChildProcess>(int node, int stdin_fd)>;
+
+  StandbyLaunchers(int nodes, Starter start);
+  ~StandbyLaunchers();
+
+  // The node's, which has been told to take that plan; none if there is none that lives.
+  std::optional<base::ChildProcess> Take(int node, const std::filesystem::path& plan);
+
+ private:
+  struct Waiting {
+    base::ChildProcess process;
+    base::UniqueFd input;
+  };
+  void Run();
+  // The node whose next launcher is due; -1 if none is, `wait` says for how long.
+  int Due(absl::Duration& wait) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Make(int node);
+
+  const Starter start_;
+  absl::Mutex mutex_;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<int, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::map<int, absl::Time> missing_ ABSL_GUARDED_BY(mutex_);  // node -> when to make the next
+  std::thread thread_;
+};
+
+}  // namespace tutti::engine

@@ -1,0 +1,68 @@
+#include "platform/engine/local/standby_launchers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+
+#include "absl/time/clock.h"
+#include "base/file.h"
+
+namespace tutti::engine {
+namespace {
+
+class StandbyLaunchersTest : public ::testing::Test {
+ protected:
+  // Writes down which plan it was told to take.
+  StandbyLaunchers::Starter Shell() {
+    return [this](int node, int stdin_fd) {
+      base::ChildOptions options;
+      options.arguments = {"/bin/bash", "-c",
+                           "read -r plan || exit 3; echo \"$plan\" > " +
+                               (folder_.path() / std::to_string(node)).string()};
+      options.stdin_fd = stdin_fd;
+      return base::ChildProcess::Start(options);
+    };
+  }
+  static base::ChildProcess AwaitTaken(StandbyLaunchers& standbys, int node, const char* plan) {
+    const base::Deadline deadline = base::Deadline::After(absl::Seconds(30));
+    while (!deadline.Expired()) {
+      if (auto taken = standbys.Take(node, plan)) return *std::move(taken);
+      absl::SleepFor(absl::Milliseconds(5));  // it is made by a thread of its own
+    }
+    ADD_FAILURE() << "none waits on node " << node;
+    std::abort();
+  }
+
+  const base::TemporaryDirectory folder_;
+  std::atomic<pid_t> pid_ = 0;
+};
+
+TEST_F(StandbyLaunchersTest, EachNodesTakesItsPlanAndTheNextOneIsMade) {
+  StandbyLaunchers standbys(2, Shell());
+  for (const char* plan : {"/a/plan.json", "/b/plan.json"}) {
+    base::ChildProcess taken = AwaitTaken(standbys, 1, plan);
+    const auto ended = taken.Wait(base::Deadline::After(absl::Seconds(30)));
+    ASSERT_TRUE(ended.ok() && ended->ok());
+    EXPECT_EQ(*base::ReadFile(folder_.path() / "1"), std::string(plan) + "\n");
+  }
+  EXPECT_FALSE(standbys.Take(2, "/c").has_value());
+}
+
+TEST_F(StandbyLaunchersTest, ThoseThatWaitEndWithTheObject) {
+  {
+    StandbyLaunchers standbys(1, [&](int node, int stdin_fd) {
+      auto child = Shell()(node, stdin_fd);
+      if (child.ok()) pid_ = child->pid();
+      return child;
+    });
+    const base::Deadline deadline = base::Deadline::After(absl::Seconds(30));
+    while (pid_ == 0 && !deadline.Expired()) absl::SleepFor(absl::Milliseconds(5));
+  }
+  ASSERT_NE(pid_, 0);
+  EXPECT_NE(::kill(pid_, 0), 0);
+}
+
+}  // namespace
+}  // namespace tutti::engine

@@ -1,0 +1,184 @@
+#include "platform/launch/launch_programs.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/child_process.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "platform/launch/launcher.h"
+#include "platform/launch/node_folders.h"
+#include "platform/launch/rank_door.h"
+#include "platform/launch/rank_process.h"
+
+namespace tutti::launch {
+namespace {
+
+using nlohmann::json;
+
+constexpr absl::Duration kAnswer = absl::Minutes(2);  // on a machine that is busy
+constexpr int kNotStarted = 125;                      // as env(1) and timeout(1) say it
+
+base::Deadline AnswerDeadline() { return base::Deadline::After(kAnswer); }
+
+absl::StatusOr<LineSocket> ToLauncher() {
+  const char* const door = std::getenv(kDoorVariable);
+  if (door == nullptr) return absl::FailedPreconditionError("started by no launcher");
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, KnockAt(door));
+  return LineSocket(std::move(fd));
+}
+
+// What the launcher says a process is to be, over what mpirun's daemon gave this one.
+std::map<std::string, std::string> Environment(const json& start) {
+  auto variables = start.at("environment").get<std::map<std::string, std::string>>();
+  for (const auto& [name, value] : base::CurrentEnvironment()) {
+    if (absl::StartsWith(name, "OMPI_") || absl::StartsWith(name, "PMIX_")) {
+      variables.try_emplace(name, value);
+    }
+  }
+  return variables;
+}
+
+absl::StatusOr<base::ChildProcess> StartRank(LineSocket& launcher, int rank) {
+  TUTTI_RETURN_IF_ERROR(launcher.Send({{"kind", "rank"}, {"rank", rank}, {"pid", ::getpid()}}));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<base::UniqueFd> fds,
+                         ReceiveFds(launcher.fd(), 3, AnswerDeadline()));
+  TUTTI_ASSIGN_OR_RETURN(const std::string text,
+                         base::ReadFile(absl::StrCat("/proc/self/fd/", fds[2].get()), 64 << 20));
+  try {
+    const json start = json::parse(text);
+    base::ChildOptions options;
+    options.arguments = start.at("arguments").get<std::vector<std::string>>();
+    options.environment = Environment(start);
+    options.directory = start.at("directory").get<std::string>();
+    options.stdout_fd = fds[0].get();
+    options.stderr_fd = fds[1].get();
+    options.die_with_parent = true;
+    options.before_exec = PreferAsOutOfMemoryVictim;
+    return base::ChildProcess::Start(options);
+  } catch (const json::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+// Until the process has ended. Hands SIGTERM on; ends the process if the launcher goes.
+base::ExitStatus AwaitRank(base::ChildProcess& child, LineSocket& launcher, int signals) {
+  bool launcher_there = true;
+  while (true) {
+    pollfd waiting[3] = {{child.pidfd(), POLLIN, 0},
+                         {signals, POLLIN, 0},
+                         {launcher_there ? launcher.fd() : -1, POLLIN, 0}};
+    ::poll(waiting, 3, -1);
+    signalfd_siginfo info;
+    if (::read(signals, &info, sizeof info) == sizeof info) {
+      launcher.Send({{"kind", "told"}}).IgnoreError();
+      child.SignalGroup(static_cast<int>(info.ssi_signo)).IgnoreError();
+    }
+    if (waiting[2].revents != 0 && !launcher.Take().ok()) {
+      launcher_there = false;
+      child.SignalGroup(SIGKILL).IgnoreError();
+    }
+    const auto ended = child.Wait(base::Deadline::After(absl::ZeroDuration()));
+    if (ended.ok()) return *ended;
+  }
+}
+
+int Complain(const absl::Status& status) {
+  std::fprintf(stderr, "tutti: %s\n", std::string(status.message()).c_str());
+  return kNotStarted;
+}
+
+int RunRank() {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // with the daemon that started it
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&set, number);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  const base::UniqueFd signals(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  absl::StatusOr<LineSocket> launcher = ToLauncher();
+  if (!launcher.ok()) return Complain(launcher.status());
+  auto child = StartRank(*launcher, rank == nullptr ? -1 : std::atoi(rank));
+  if (!child.ok()) {
+    launcher->Send({{"kind", "failed"}, {"reason", std::string(child.status().message())}})
+        .IgnoreError();
+    return Complain(child.status());
+  }
+  const base::ExitStatus status = AwaitRank(*child, *launcher, signals.get());
+  launcher->Send({{"kind", "ended"}, {"code", status.code}, {"signal", status.signal}})
+      .IgnoreError();
+  // Until it has been taken: mpirun ends the others once this process has gone.
+  launcher->Receive(base::Deadline::After(absl::Seconds(5))).IgnoreError();
+  return status.signal == 0 ? status.code : 128 + status.signal;
+}
+
+int RunAgent(const std::string& host, const std::string& command) {
+  absl::StatusOr<LineSocket> launcher = ToLauncher();
+  if (!launcher.ok()) return Complain(launcher.status());
+  const absl::Status asked =
+      launcher->Send({{"kind", "agent"}, {"host", host}, {"command", command}});
+  if (!asked.ok()) return Complain(asked);
+  const absl::StatusOr<json> answer = launcher->Receive(AnswerDeadline());
+  if (!answer.ok()) return Complain(answer.status());
+  const std::string error = answer->value("error", "the launcher gave no answer");
+  return error.empty() ? 0 : Complain(absl::InternalError(absl::StrCat(host, ": ", error)));
+}
+
+// "" at the end of the input.
+std::string ReadLine(int fd) {
+  std::string line;
+  char c = 0;
+  while (true) {
+    const ssize_t n = ::read(fd, &c, 1);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return "";
+    if (c == '\n') return line;
+    line += c;
+  }
+}
+
+int RunStandby() {
+  base::StartLogging("info");
+  const std::string plan = ReadLine(STDIN_FILENO);
+  if (plan.empty()) return 0;
+  const std::filesystem::path folder = std::filesystem::path(plan).parent_path();
+  const auto log = base::Open(NodeFolders(folder).log(), O_WRONLY | O_CREAT | O_APPEND);
+  const auto null = base::Open("/dev/null", O_RDONLY);
+  if (!log.ok() || !null.ok()) return 1;
+  ::dup2(null->get(), STDIN_FILENO);
+  ::dup2(log->get(), STDOUT_FILENO);
+  ::dup2(log->get(), STDERR_FILENO);
+  const absl::Status status = RunLauncher(plan);
+  if (!status.ok()) spdlog::error("{}", status.ToString());
+  return status.ok() ? 0 : 1;
+}
+
+}  // namespace
+
+std::optional<int> RunLaunchProgram(int argc, const char* const* argv) {
+  if (argc < 2) return std::nullopt;
+  const std::string program = argv[1];
+  if (program == kStandbyProgram) return RunStandby();
+  if (program == kRankProgram) return RunRank();
+  if (program != kAgentProgram) return std::nullopt;
+  if (argc < 4) return Complain(absl::InvalidArgumentError("launch-agent needs HOST COMMAND"));
+  return RunAgent(argv[2], absl::StrJoin(argv + 3, argv + argc, " "));
+}
+
+}  // namespace tutti::launch

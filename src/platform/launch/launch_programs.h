@@ -1,0 +1,26 @@
+// What else this program is on a node: a launcher that is started ahead of any job, and what mpirun
+// starts in place of the job's command and in place of ssh. The latter two talk to the node's
+// launcher over a Unix socket (rank_door.h).
+#pragma once
+
+#include <optional>
+
+namespace tutti::launch {
+
+inline constexpr char kStandbyProgram[] = "launch-standby";
+inline constexpr char kRankProgram[] = "launch-rank";
+inline constexpr char kAgentProgram[] = "launch-agent";
+// The path of the launcher's socket.
+inline constexpr char kDoorVariable[] = "TUTTI_LAUNCH_DOOR";
+
+// If the arguments say `launch-standby`, `launch-rank` or `launch-agent …`: runs it and returns its
+// exit code. Call it before anything else in main.
+//
+// launch-standby: reads the path of a plan from its standard input and becomes that plan's
+// launcher, with its log beside the plan. Ends if the input does. launch-rank: asks the launcher
+// for its rank's output pipes, environment and command, runs that, reports its end, and ends alike
+// (128 + n after signal n). SIGTERM is handed on. launch-agent HOST COMMAND…: has HOST's launcher
+// run the command; 0 once it has been started.
+std::optional<int> RunLaunchProgram(int argc, const char* const* argv);
+
+}  // namespace tutti::launch

@@ -1,0 +1,146 @@
+#include "platform/launch/mpi_start.h"
+
+#include <filesystem>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/launch/last_error.h"
+#include "platform/launch/node_folders.h"
+#include "platform/launch/open_mpi.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// How long the launchers of a gang, all prepared, have to meet.
+constexpr absl::Duration kMeeting = absl::Minutes(2);
+
+fs::path ShortFolder(const spec::LaunchPlan& plan, const NodeFacts& facts) {
+  return facts.temporary.empty() ? NodeFolders(plan.directory).scratch()
+                                 : fs::path(facts.temporary);
+}
+
+// mpirun splits the words of its agent at spaces, so this program gets a name without any.
+absl::StatusOr<std::string> ProgramWithoutSpaces(const fs::path& folder) {
+  const fs::path link = folder / "tutti";
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) fs::remove(link, error);
+  if (!error) fs::create_symlink(program, link, error);
+  if (error) return base::ErrnoStatus(absl::StrCat("link ", link.string()), error.value());
+  return link.string();
+}
+
+bool IsNamed(const spec::PlanNode& node, absl::string_view host) {
+  const absl::string_view name = node.name;
+  return name == host || node.address == host || name.substr(0, name.find('.')) == host;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MpiStart>> MpiStart::Agree(const spec::LaunchPlan& plan,
+                                                          const NodeFacts& facts,
+                                                          const std::atomic<bool>& cancelled) {
+  if (!WantsMpirun(plan)) return nullptr;
+  std::string mpirun = FindOpenMpi(plan, EnvironmentOf(plan, 0, facts));
+  TUTTI_ASSIGN_OR_RETURN(
+      std::unique_ptr<GangLink> link,
+      GangLink::Meet(plan, !mpirun.empty(), cancelled, base::Deadline::After(kMeeting)));
+  if (!link->all_have_mpi()) return nullptr;
+  TUTTI_ASSIGN_OR_RETURN(RankDoor door, RankDoor::Open(ShortFolder(plan, facts) / "door"));
+  return std::unique_ptr<MpiStart>(
+      new MpiStart(plan, facts, std::move(mpirun), std::move(link), std::move(door)));
+}
+
+std::string MpiStart::DoorPath() const { return (ShortFolder(plan_, facts_) / "door").string(); }
+
+absl::Status MpiStart::Begin(const ProcessLimit* limit, SpoolFile* words) {
+  limit_ = limit;
+  spool_ = words;
+  if (plan_.node_index != 0) return absl::OkStatus();  // the first node will ask
+  TUTTI_ASSIGN_OR_RETURN(const std::string tutti, ProgramWithoutSpaces(ShortFolder(plan_, facts_)));
+  return Run(MpirunCommand(plan_, mpirun_, tutti));
+}
+
+absl::Status MpiStart::Run(std::vector<std::string> arguments) {
+  if (was_started_) return absl::FailedPreconditionError("it has been started before");
+  TUTTI_ASSIGN_OR_RETURN(words_, OutputPipe::Open(spool_));
+  base::ChildOptions options;
+  options.arguments = std::move(arguments);
+  options.environment = StarterEnvironment(plan_, facts_, DoorPath());
+  options.directory = NodeFolders(plan_.directory).work();
+  options.stdout_fd = options.stderr_fd = words_->write_fd();
+  options.die_with_parent = true;
+  options.before_exec = [this] { return limit_->Enter(); };
+  TUTTI_ASSIGN_OR_RETURN(starter_, base::ChildProcess::Start(options));
+  was_started_ = true;
+  words_->CloseWriteEnd();
+  return absl::OkStatus();
+}
+
+void MpiStart::AddTo(std::vector<pollfd>& waiting) const {
+  door_.AddTo(waiting);
+  for (const auto& [node, socket] : link_->peers()) waiting.push_back({socket.fd(), POLLIN, 0});
+}
+
+std::vector<DoorNews> MpiStart::Take() {
+  HearPeers();
+  std::vector<DoorNews> news = door_.Take();
+  for (const DoorNews& item : news) {
+    if (item.kind == DoorNews::Kind::kAgent) PassOn(item);
+  }
+  return news;
+}
+
+void MpiStart::PassOn(const DoorNews& wish) {
+  auto& peers = link_->peers();
+  for (auto& [node, socket] : peers) {
+    if (!IsNamed(plan_.nodes[node], wish.host)) continue;
+    const absl::Status sent = socket.Send({{"run", wish.command}});
+    agents_[node] = wish.visitor;
+    if (!sent.ok()) door_.Answer(wish.visitor, std::string(sent.message()));
+    return;
+  }
+  door_.Answer(wish.visitor, "it is no node of this job");
+}
+
+void MpiStart::HearPeers() {
+  auto& peers = link_->peers();
+  for (auto peer = peers.begin(); peer != peers.end();) {
+    auto message = peer->second.Take();
+    while (message.ok() && *message) {
+      HearPeer(peer->first, peer->second, **message);
+      message = peer->second.Take();
+    }
+    peer = message.ok() ? std::next(peer) : peers.erase(peer);  // its launcher has ended
+  }
+}
+
+void MpiStart::HearPeer(int node, LineSocket& socket, const json& message) {
+  if (plan_.node_index == 0) {
+    const auto error = message.find("error");
+    const bool said = error != message.end() && error->is_string();
+    door_.Answer(agents_[node], said ? error->get<std::string>() : "no answer");
+  } else if (const auto run = message.find("run"); run != message.end() && run->is_string()) {
+    const absl::Status started = Run({"/bin/sh", "-c", run->get<std::string>()});
+    socket.Send({{"error", std::string(started.message())}}).IgnoreError();
+  }
+}
+
+absl::Status MpiStart::StarterEnded() {
+  const auto status = starter_->Wait(base::Deadline::After(absl::Seconds(1)));
+  starter_.reset();
+  words_->Pump(1 << 20).IgnoreError();
+  if (status.ok() && status->ok()) return absl::OkStatus();
+  const std::string said = LastError(words_->tail());
+  return absl::InternalError(
+      absl::StrCat(plan_.node_index == 0 ? "mpirun" : "mpirun's daemon", " ended with ",
+                   status.ok() ? status->ToString() : "no status", said.empty() ? "" : ": ", said));
+}
+
+}  // namespace tutti::launch

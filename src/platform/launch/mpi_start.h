@@ -1,0 +1,84 @@
+// Has Open MPI's mpirun start the ranks, where every node of the job has it: mpirun runs on the
+// first node; its daemons on the others are started by their launchers (gang_link.h) and not by
+// ssh; and each rank comes to its node's launcher (rank_door.h) for what it is to be. So ranks
+// belong to an MPI_COMM_WORLD and are in all else like those that a launcher starts itself.
+// Not thread-safe.
+#pragma once
+
+#include <poll.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/child_process.h"
+#include "platform/launch/environment.h"
+#include "platform/launch/gang_link.h"
+#include "platform/launch/output_pipe.h"
+#include "platform/launch/process_limit.h"
+#include "platform/launch/rank_door.h"
+
+namespace tutti::launch {
+
+class MpiStart {
+ public:
+  // Meets the gang's other launchers. Null if the ranks are to be started without mpirun: the job
+  // does not ask for it, or a node has no Open MPI. Cancelled when `cancelled` is set.
+  static absl::StatusOr<std::unique_ptr<MpiStart>> Agree(const spec::LaunchPlan& plan,
+                                                         const NodeFacts& facts,
+                                                         const std::atomic<bool>& cancelled);
+
+  // Starts mpirun on the first node. What mpirun, or this node's daemon, has to say goes to
+  // `words`; it and all that it starts are held to `limit`. Call it on the thread that the
+  // processes are to die with.
+  absl::Status Begin(const ProcessLimit* limit, SpoolFile* words);
+
+  // mpirun or its daemon runs here, or will: ranks may still come.
+  bool running() const {
+    return starter_.has_value() || (!link_->peers().empty() && !was_started_);
+  }
+  pid_t starter() const { return starter_ ? starter_->pid() : -1; }
+  OutputPipe* words() { return words_ ? &*words_ : nullptr; }
+  void AddTo(std::vector<pollfd>& waiting) const;
+
+  // What ranks have said. Passes mpirun's wishes on to the other launchers, and theirs to here.
+  std::vector<DoorNews> Take();
+  RankDoor& door() { return door_; }
+
+  // Nothing is started any more.
+  void GiveUp() { was_started_ = true; }
+  // Reaps the starter. OK if it ended well; else what it said last.
+  absl::Status StarterEnded();
+
+ private:
+  MpiStart(const spec::LaunchPlan& plan, const NodeFacts& facts, std::string mpirun,
+           std::unique_ptr<GangLink> link, RankDoor door)
+      : plan_(plan),
+        facts_(facts),
+        mpirun_(std::move(mpirun)),
+        link_(std::move(link)),
+        door_(std::move(door)) {}
+  absl::Status Run(std::vector<std::string> arguments);
+  void PassOn(const DoorNews& wish);
+  void HearPeers();
+  void HearPeer(int node, LineSocket& socket, const nlohmann::json& message);
+  std::string DoorPath() const;
+
+  const spec::LaunchPlan& plan_;
+  const NodeFacts facts_;
+  const std::string mpirun_;
+  std::unique_ptr<GangLink> link_;
+  RankDoor door_;
+  const ProcessLimit* limit_ = nullptr;
+  SpoolFile* spool_ = nullptr;
+  std::optional<base::ChildProcess> starter_;
+  std::optional<OutputPipe> words_;
+  bool was_started_ = false;
+  std::map<int, int> agents_;  // node -> the agent that waits for its answer
+};
+
+}  // namespace tutti::launch

@@ -1,0 +1,34 @@
+// Open MPI as the job's environment has it: whether, and the command line of its mpirun. Pure but
+// for the look at the folders of PATH.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "platform/launch/environment.h"
+#include "spec/launch_plan.h"
+
+namespace tutti::launch {
+
+// In environment_variables, "direct": the ranks are started without mpirun all the same.
+inline constexpr char kMpiVariable[] = "TUTTI_MPI";
+
+// Whether the plan asks for mpirun at all: distribution mpi, more than one process, not
+// kMpiVariable.
+bool WantsMpirun(const spec::LaunchPlan& plan);
+
+// The path of Open MPI's starter if the PATH of `variables` has it and its daemon (Open MPI up to
+// 4.1), and this node goes by its own name, by which the daemons know each other. Else empty.
+std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables);
+
+// mpirun's command line on the first node. `tutti`: a path without spaces to this program, which
+// is both what mpirun starts as a rank and how it reaches the other nodes.
+std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::string& mpirun,
+                                       const std::string& tutti);
+
+// The environment of mpirun and of its daemons: a rank's, without what says which rank it is.
+// `door`: where launch_programs.h finds this node's launcher.
+Variables StarterEnvironment(const spec::LaunchPlan& plan, const NodeFacts& facts,
+                             const std::string& door);
+
+}  // namespace tutti::launch

@@ -1,0 +1,95 @@
+#include "platform/launch/process_limit.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kLeast = 1024;
+
+int NumberIn(const char* file, int otherwise) {
+  const auto text = base::ReadFile(file, 4096);
+  int number = 0;
+  return text.ok() && absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &number) ? number
+                                                                                   : otherwise;
+}
+
+// The folder in which this process may make cgroups that count processes; empty: none. With cgroup
+// v2 it is the one above its own, since a cgroup with processes in it has none below that are
+// limited.
+fs::path CgroupParent() {
+  const auto text = base::ReadFile("/proc/self/cgroup", 1 << 16);
+  if (!text.ok()) return {};
+  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
+    const std::vector<absl::string_view> fields = absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (fields.size() != 3 || fields[1] != "pids") continue;
+    return fs::path("/sys/fs/cgroup/pids") / std::string(fields[2].substr(1));
+  }
+  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
+    if (!absl::StartsWith(line, "0::/")) continue;
+    const fs::path own = fs::path("/sys/fs/cgroup") / std::string(line.substr(4));
+    const fs::path parent = own == "/sys/fs/cgroup/" ? own : own.parent_path();
+    const auto passed_on = base::ReadFile(parent / "cgroup.subtree_control", 4096);
+    if (passed_on.ok() && absl::StrContains(*passed_on, "pids")) return parent;
+  }
+  return {};
+}
+
+std::string LimitName(const spec::LaunchPlan& plan) {
+  return absl::StrCat("tutti.", plan.allocation_id, ".", plan.node_index, ".");
+}
+
+}  // namespace
+
+void RemoveProcessLimits(const spec::LaunchPlan& plan) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(CgroupParent(), error)) {
+    if (absl::StartsWith(entry.path().filename().string(), LimitName(plan))) {
+      ::rmdir(entry.path().c_str());
+    }
+  }
+}
+
+int MostProcesses() {
+  const int numbers = std::min(NumberIn("/proc/sys/kernel/pid_max", 32768),
+                               NumberIn("/proc/sys/kernel/threads-max", 32768));
+  return std::max(kLeast, numbers / 4);
+}
+
+ProcessLimit::ProcessLimit(const spec::LaunchPlan& plan, int most) {
+  const fs::path parent = CgroupParent();
+  if (parent.empty() || most <= 0) return;
+  const fs::path folder = parent / absl::StrCat(LimitName(plan), ::getpid());
+  std::error_code error;
+  if (!fs::create_directory(folder, error)) return;
+  folder_ = folder;
+  const auto limit = base::Open(folder / "pids.max", O_WRONLY);
+  if (!limit.ok() || !base::WriteAll(limit->get(), absl::StrCat(most), "pids.max").ok()) return;
+  auto members = base::Open(folder / "cgroup.procs", O_WRONLY);
+  if (members.ok()) members_ = *std::move(members);
+}
+
+ProcessLimit::~ProcessLimit() {
+  members_.reset();
+  if (!folder_.empty()) ::rmdir(folder_.c_str());
+}
+
+int ProcessLimit::Enter() const {
+  // The job runs on without the limit rather than not at all.
+  [[maybe_unused]] const bool entered = members_.valid() && ::write(members_.get(), "0", 1) == 1;
+  return 0;
+}
+
+}  // namespace tutti::launch
