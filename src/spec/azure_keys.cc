@@ -24,12 +24,6 @@ struct KeyGroup {
 
 constexpr absl::string_view kWrittenByService = "Azure ML's service writes it, users do not";
 constexpr absl::string_view kForReaders = "it is for readers of the file";
-constexpr absl::string_view kNoPipelines =
-    "pipelines are not run by this version: run the steps as command jobs";
-constexpr absl::string_view kNoSweeps =
-    "sweeps are not run by this version: run the trial as a command job for each value";
-constexpr absl::string_view kNoComponents =
-    "components are steps of pipelines, which this version does not run";
 constexpr absl::string_view kNoDataAssets =
     "there are no data assets: map the name to a folder with `tutti data map azureml:NAME FOLDER`";
 constexpr absl::string_view kNoComputes =
@@ -134,43 +128,127 @@ constexpr KeyGroup kGroups[] = {
     {"environment", "properties datastore", kNoEffect, "no one reads them here"},
     {"environment", "id creation_context latest_version", kNoEffect, kWrittenByService},
 
+    {"pipeline", "$schema type", kDone, "pipeline"},
+    {"pipeline", "name", kDone, "the job's id; its steps' are NAME.STEP"},
+    {"pipeline", "display_name description tags", kDone, "kept and shown"},
+    {"pipeline", "experiment_name", kDone, "its steps' as well"},
+    {"pipeline", "properties", kNoEffect, "no one reads them here"},
+    {"pipeline", "compute settings.default_compute", kDone, "of steps that name none"},
+    {"pipeline", "identity", kNoEffect, "jobs run as the user of the service"},
+    {"pipeline", "services", kNoEffect, "ports of a job are not published here"},
+    {"pipeline", "creation_context id status log_files", kNoEffect, kWrittenByService},
+    {"pipeline", "settings", kDone, "the keys below"},
+    {"pipeline", "settings.default_datastore", kNoEffect, "outputs are kept with their jobs"},
+    {"pipeline", "settings.continue_on_step_failure", kDone,
+     "what does not need the failed step goes on; without it the other steps are stopped"},
+    {"pipeline", "settings.force_rerun", kDone, "no step's results are taken from an earlier job"},
+    {"pipeline", "settings.on_init", kDone, "the step that runs before all others"},
+    {"pipeline", "settings.on_finalize", kDone,
+     "the step that runs when nothing else will, also after a failure"},
+    {"pipeline", "inputs inputs.*.type inputs.*.path inputs.*.mode", kDone,
+     "as a command job's; steps take them by ${{parent.inputs.NAME}}"},
+    {"pipeline", "outputs outputs.*.type outputs.*.mode", kDone,
+     "what a step writes that is bound to them by ${{parent.outputs.NAME}}; kept with the "
+     "pipeline's "
+     "own results"},
+    {"pipeline", "outputs.*.path", kNoEffect, "outputs are kept with the job"},
+    {"pipeline", "jobs", kDone, "its steps, by name"},
+    {"pipeline", "jobs.*.type", kDone,
+     "command, sweep, pipeline; parallel, spark, automl and the flow controls are refused"},
+    {"pipeline", "jobs.*.component", kDone,
+     "a path (./train.yml), or a name that site.yml gives a path: azureml:NAME:VERSION, "
+     "azureml:NAME@latest, a registry's address"},
+    {"pipeline", "jobs.*.inputs", kDone,
+     "values as a command job's, ${{parent.inputs.NAME}}, or ${{parent.jobs.STEP.outputs.NAME}}"},
+    {"pipeline", "jobs.*.outputs", kDone, "as a command job's, or ${{parent.outputs.NAME}}"},
+    {"pipeline", "jobs.*.display_name jobs.*.description jobs.*.tags", kDone, "kept and shown"},
+    {"pipeline", "jobs.*.name jobs.*.experiment_name", kDone,
+     "a step has its key's name, and the pipeline's experiment"},
+    {"pipeline", "jobs.*.compute", kDone, "as a command job's, or ${{parent.inputs.NAME}}"},
     {"pipeline",
-     "$schema type name display_name experiment_name description tags properties compute identity "
-     "services creation_context id status log_files settings settings.default_datastore "
-     "settings.default_compute settings.continue_on_step_failure settings.force_rerun "
-     "settings.on_init settings.on_finalize inputs inputs.*.type inputs.*.path inputs.*.mode "
-     "outputs outputs.*.type outputs.*.path outputs.*.mode jobs jobs.*.type jobs.*.component "
-     "jobs.*.inputs jobs.*.outputs jobs.*.compute jobs.*.command jobs.*.code jobs.*.environment "
-     "jobs.*.environment_variables jobs.*.distribution jobs.*.resources jobs.*.limits "
-     "jobs.*.queue_settings jobs.*.services jobs.*.identity jobs.*.properties jobs.*.trial "
-     "jobs.*.search_space jobs.*.sampling_algorithm jobs.*.objective jobs.*.early_termination",
-     kRefused, kNoPipelines},
+     "jobs.*.command jobs.*.code jobs.*.environment jobs.*.environment_variables "
+     "jobs.*.distribution jobs.*.resources jobs.*.limits jobs.*.queue_settings",
+     kDone, "as a command job's; of a component's they replace its own"},
+    {"pipeline", "jobs.*.services jobs.*.identity jobs.*.properties", kNoEffect,
+     "as a command job's"},
+    {"pipeline",
+     "jobs.*.trial jobs.*.search_space jobs.*.sampling_algorithm jobs.*.objective "
+     "jobs.*.early_termination",
+     kDone, "of a step of type sweep: as a sweep's"},
+
+    {"sweep", "$schema type", kDone, "sweep"},
+    {"sweep", "name", kDone, "the job's id; its trials' are NAME.trial-N"},
+    {"sweep", "display_name description tags", kDone, "kept and shown"},
+    {"sweep", "experiment_name", kDone, "its trials' as well"},
+    {"sweep", "properties", kNoEffect, "no one reads them here"},
+    {"sweep", "compute", kDone, "of its trials"},
+    {"sweep", "identity", kNoEffect, "jobs run as the user of the service"},
+    {"sweep", "services", kNoEffect, "ports of a job are not published here"},
+    {"sweep", "creation_context id status log_files", kNoEffect, kWrittenByService},
+    {"sweep", "inputs inputs.*.type inputs.*.path inputs.*.mode", kDone,
+     "of each trial; as a command job's"},
+    {"sweep", "outputs outputs.*.type outputs.*.mode", kDone,
+     "of each trial; the best trial's are the sweep's"},
+    {"sweep", "outputs.*.path", kNoEffect, "outputs are kept with the job"},
+    {"sweep", "trial", kDone, "what each trial runs: the keys below, or a component's file"},
     {"sweep",
-     "$schema type name display_name experiment_name description tags properties compute identity "
-     "services creation_context id status log_files inputs inputs.*.type inputs.*.path "
-     "inputs.*.mode outputs outputs.*.type outputs.*.path outputs.*.mode trial trial.command "
-     "trial.code trial.environment trial.environment_variables trial.distribution "
-     "trial.resources trial.queue_settings sampling_algorithm sampling_algorithm.type "
-     "sampling_algorithm.seed sampling_algorithm.rule sampling_algorithm.logbase search_space "
-     "search_space.*.type search_space.*.values search_space.*.upper search_space.*.min_value "
-     "search_space.*.max_value search_space.*.q search_space.*.mu search_space.*.sigma objective "
-     "objective.goal objective.primary_metric early_termination early_termination.type "
+     "trial.command trial.code trial.environment trial.environment_variables trial.distribution "
+     "trial.resources trial.queue_settings",
+     kDone, "as a command job's; ${{search_space.NAME}} is the trial's value"},
+    {"sweep", "sampling_algorithm sampling_algorithm.type", kDone,
+     "random, grid (of choices), bayesian (a tree of Parzen estimators), sobol"},
+    {"sweep", "sampling_algorithm.seed", kDone, "without it the job's name is the seed"},
+    {"sweep", "sampling_algorithm.rule", kDone, "random or sobol"},
+    {"sweep", "sampling_algorithm.logbase", kDone, "of the log distributions; e without it"},
+    {"sweep", "search_space search_space.*.type", kDone,
+     "choice, randint, uniform, quniform, loguniform, qloguniform, normal, qnormal, lognormal, "
+     "qlognormal"},
+    {"sweep",
+     "search_space.*.values search_space.*.upper search_space.*.min_value "
+     "search_space.*.max_value search_space.*.q search_space.*.mu search_space.*.sigma",
+     kDone, "of the distributions that have them"},
+    {"sweep", "objective objective.goal objective.primary_metric", kDone,
+     "the best value that a trial has reported counts"},
+    {"sweep", "early_termination early_termination.type", kDone,
+     "bandit, median_stopping, truncation_selection"},
+    {"sweep",
      "early_termination.evaluation_interval early_termination.delay_evaluation "
      "early_termination.slack_factor early_termination.slack_amount "
-     "early_termination.truncation_percentage limits limits.max_total_trials "
-     "limits.max_concurrent_trials limits.timeout limits.trial_timeout queue_settings "
-     "queue_settings.job_tier queue_settings.priority resources resources.instance_count "
-     "resources.instance_type resources.shm_size resources.docker_args resources.properties",
-     kRefused, kNoSweeps},
+     "early_termination.truncation_percentage",
+     kDone, "intervals are reports of the metric"},
+    {"sweep",
+     "limits limits.max_total_trials limits.max_concurrent_trials limits.timeout "
+     "limits.trial_timeout",
+     kDone, "times in seconds"},
+    {"sweep", "queue_settings queue_settings.priority", kDone, "of its trials"},
+    {"sweep", "queue_settings.job_tier", kNoEffect, "there is one tier of nodes here"},
+    {"sweep", "resources resources.instance_count", kDone, "nodes of each trial"},
+    {"sweep", "resources.instance_type", kNoEffect, "the nodes are those of the compute"},
+    {"sweep", "resources.shm_size", kNoEffect, "jobs share the host's /dev/shm"},
+    {"sweep", "resources.docker_args", kNoEffect, "jobs do not run in containers here"},
+    {"sweep", "resources.properties", kNoEffect, "no one reads them here"},
+
+    {"component", "$schema type", kDone, "command or pipeline"},
+    {"component", "name version display_name", kDone,
+     "for readers of the file; steps find components by path, or by the names in site.yml"},
+    {"component", "description tags", kDone, "kept and shown"},
+    {"component", "is_deterministic", kDone, "false: no step takes an earlier one's results"},
+    {"component", "id", kNoEffect, kWrittenByService},
     {"component",
-     "$schema type name version id display_name description tags is_deterministic inputs "
-     "inputs.*.type inputs.*.description inputs.*.optional inputs.*.default inputs.*.mode "
-     "inputs.*.min inputs.*.max inputs.*.enum outputs outputs.*.type outputs.*.description "
-     "outputs.*.mode outputs.*.is_control command code environment resources "
-     "resources.instance_count resources.properties distribution distribution.type "
+     "inputs inputs.*.type inputs.*.description inputs.*.optional inputs.*.default inputs.*.mode "
+     "inputs.*.min inputs.*.max inputs.*.enum",
+     kDone, "as a command job's; a step gives the values"},
+    {"component", "outputs outputs.*.type outputs.*.description outputs.*.mode", kDone,
+     "as a command job's"},
+    {"component", "outputs.*.is_control", kRefused, "it is for flow controls, which are not run"},
+    {"component",
+     "command code environment resources resources.instance_count distribution distribution.type "
      "distribution.process_count_per_instance distribution.worker_count "
-     "distribution.parameter_server_count jobs",
-     kRefused, kNoComponents},
+     "distribution.parameter_server_count",
+     kDone, "as a command job's; paths count from the component's folder"},
+    {"component", "resources.properties", kNoEffect, "no one reads them here"},
+    {"component", "environment_variables", kDone, "as a command job's"},
+    {"component", "jobs", kDone, "of a pipeline component: as a pipeline's"},
     {"data",
      "$schema name version id description tags properties type path auto_delete_setting datastore "
      "creation_context",

@@ -9,9 +9,12 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/file.h"
 #include "spec/job_file.h"
+#include "spec/yaml_tree.h"
 
 namespace tutti::spec {
 namespace {
@@ -239,14 +242,204 @@ TEST(AzureKeys, TheEnvironmentsReaderDoesWhatTheTableSays) {
   }
 }
 
+// One file that has every key of its schema that is done.
+constexpr char kPipeline[] =
+    R"($schema: https://azuremlschemas.azureedge.net/latest/pipelineJob.schema.json
+type: pipeline
+name: p
+display_name: p
+description: d
+tags: {a: b}
+experiment_name: e
+compute: local
+settings:
+  {default_compute: local, continue_on_step_failure: true, force_rerun: true, on_init: a,
+   on_finalize: b}
+inputs: {n: 1, d: {type: uri_file, path: f, mode: download}}
+outputs: {o: {type: uri_folder, mode: upload}}
+jobs:
+  a:
+    type: command
+    component: ./component.yml
+    name: a
+    display_name: a
+    description: a
+    tags: {a: b}
+    experiment_name: e
+    inputs: {s: "${{parent.inputs.n}}"}
+    outputs: {o: {mode: upload}}
+    compute: local
+    environment: host
+    environment_variables: {A: 1}
+    distribution: {type: mpi}
+    resources: {instance_count: 1}
+    limits: {timeout: 1}
+    queue_settings: {priority: low}
+  b:
+    command: x
+    code: ./src
+  c:
+    type: sweep
+    trial: {command: x}
+    search_space: {x: {type: choice, values: [1]}}
+    sampling_algorithm: grid
+    objective: {goal: minimize, primary_metric: m}
+    early_termination: {type: median_stopping}
+)";
+
+constexpr char kSweep[] =
+    R"($schema: https://azuremlschemas.azureedge.net/latest/sweepJob.schema.json
+type: sweep
+name: s
+display_name: s
+description: d
+tags: {a: b}
+experiment_name: e
+compute: local
+inputs: {d: {type: uri_file, path: f, mode: download}}
+outputs: {o: {type: uri_folder, mode: upload}}
+trial:
+  {command: x, code: ./src, environment: host, environment_variables: {A: 1},
+   distribution: {type: mpi}, resources: {instance_count: 1}, queue_settings: {priority: low}}
+sampling_algorithm: {type: random, seed: 1, rule: sobol, logbase: 10}
+search_space:
+  a: {type: choice, values: [1]}
+  b: {type: randint, upper: 2}
+  c: {type: quniform, min_value: 0, max_value: 1, q: 0.5}
+  d: {type: normal, mu: 0, sigma: 1}
+objective: {goal: minimize, primary_metric: m}
+early_termination: {type: EARLY}
+limits: {max_total_trials: 1, max_concurrent_trials: 1, timeout: 1, trial_timeout: 1}
+queue_settings: {priority: low}
+resources: {instance_count: 1}
+)";
+
+constexpr char kComponent[] = R"($schema: x
+type: command
+name: c
+version: 1
+display_name: c
+description: d
+tags: {a: b}
+is_deterministic: false
+inputs:
+  s: {type: number, description: d, default: 1, mode: direct, min: 0, max: 2}
+  t: {type: string, optional: true, enum: [x, y]}
+outputs: {o: {type: uri_folder, description: d, mode: upload}}
+command: x
+code: ./src
+environment: host
+environment_variables: {A: 1}
+resources: {instance_count: 1}
+distribution: DISTRIBUTION
+)";
+
+absl::StatusOr<ReadResult> ReadWith(const std::string& text, const std::string& component) {
+  return ReadJobFile(text, "job.yml", "/base", BuiltInSite(),
+                     [&](const std::filesystem::path& file) -> absl::StatusOr<std::string> {
+                       if (file.filename() == "component.yml") return component;
+                       return absl::NotFoundError(file.string());
+                     });
+}
+
+// "inputs.*.type" of a tree; "*" is any key.
+bool HasKey(const YamlNode& node, absl::string_view key) {
+  const absl::string_view first = key.substr(0, key.find('.'));
+  for (const YamlNode::Entry& entry : node.entries) {
+    if (first != "*" && entry.key != first) continue;
+    if (first.size() == key.size()) return true;
+    if (HasKey(*entry.value, key.substr(first.size() + 1))) return true;
+  }
+  return false;
+}
+
+std::string With(absl::string_view text, absl::string_view place, absl::string_view value) {
+  return absl::StrReplaceAll(text, {{place, value}});
+}
+
+constexpr char kUsesComponent[] = "type: pipeline\njobs: {a: {component: ./component.yml}}\n";
+
+// All variants of the file together have each key that is done, and say nothing about any.
+void ExpectAllDone(absl::string_view schema, const std::vector<std::string>& variants,
+                   const std::vector<std::string>& lines) {
+  for (const AzureKey& row : AzureKeys()) {
+    if (row.schema != schema || row.outcome != KeyOutcome::kDone) continue;
+    bool found = row.schema == "component" && row.key == "jobs";  // of a pipeline component
+    for (const std::string& variant : variants) {
+      found = found || HasKey(**ParseYaml(variant, "job.yml"), row.key);
+    }
+    EXPECT_TRUE(found) << "no sample of " << schema << ": " << row.key;
+  }
+  for (const std::string& line : lines) {
+    const std::string& component = schema == "component" ? line : kComponent;
+    const auto result = ReadWith(schema == "component" ? kUsesComponent : line,
+                                 With(component, "DISTRIBUTION", "{type: mpi}"));
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_THAT(result->warnings, IsEmpty());
+  }
+}
+
+TEST(AzureKeys, ThePipelinesReaderDoesWhatTheTableSays) {
+  ExpectAllDone("pipeline", {kPipeline}, {kPipeline});
+  for (const AzureKey& row : AzureKeys()) {
+    if (row.schema != "pipeline" || row.outcome != KeyOutcome::kNoEffect) continue;
+    absl::string_view key = row.key;
+    const std::string text =
+        absl::ConsumePrefix(&key, "jobs.*.")
+            ? absl::StrCat("type: pipeline\njobs: {a: {component: ./component.yml, ", key, ": v}}")
+            : absl::StrCat("type: pipeline\njobs: {a: {command: x}}\n", PlainSample(key));
+    const auto result = ReadWith(text, "command: x");
+    ASSERT_TRUE(result.ok()) << row.key << result.status();
+    EXPECT_THAT(result->warnings, Contains(HasSubstr("has no effect"))) << row.key;
+  }
+}
+
+TEST(AzureKeys, TheSweepsReaderDoesWhatTheTableSays) {
+  std::vector<std::string> variants;
+  for (const char* policy :
+       {"bandit, slack_factor: 0.1, evaluation_interval: 2, delay_evaluation: 5",
+        "bandit, slack_amount: 0.1", "truncation_selection, truncation_percentage: 20"}) {
+    variants.push_back(With(kSweep, "EARLY", policy));
+  }
+  ExpectAllDone("sweep", variants, variants);
+  for (const AzureKey& row : AzureKeys()) {
+    if (row.schema != "sweep" || row.outcome != KeyOutcome::kNoEffect) continue;
+    const auto result = ReadWith(
+        absl::StrCat("type: sweep\ntrial: {command: x}\nobjective: {goal: minimize, "
+                     "primary_metric: m}\nsearch_space: {a: {type: choice, values: [1]}}\n",
+                     PlainSample(row.key)),
+        "");
+    ASSERT_TRUE(result.ok()) << row.key << result.status();
+    EXPECT_THAT(result->warnings, Contains(HasSubstr("has no effect"))) << row.key;
+  }
+}
+
+TEST(AzureKeys, TheComponentsReaderDoesWhatTheTableSays) {
+  std::vector<std::string> variants;
+  for (const char* distribution :
+       {"{type: mpi, process_count_per_instance: 1}",
+        "{type: tensorflow, worker_count: 1, parameter_server_count: 1}"}) {
+    variants.push_back(With(kComponent, "DISTRIBUTION", distribution));
+  }
+  ExpectAllDone("component", variants, variants);
+  for (const AzureKey& row : AzureKeys()) {
+    if (row.schema != "component" || row.outcome == KeyOutcome::kDone) continue;
+    const auto result =
+        ReadWith(kUsesComponent, absl::StrCat("command: x\n", PlainSample(row.key)));
+    if (row.outcome == KeyOutcome::kRefused) {
+      EXPECT_THAT(std::string(result.status().message()), HasSubstr(std::string(row.note)));
+    } else {
+      ASSERT_TRUE(result.ok()) << row.key << result.status();
+      EXPECT_THAT(result->warnings, Contains(HasSubstr("has no effect"))) << row.key;
+    }
+  }
+}
+
 TEST(AzureKeys, FilesThatAreNotRunAreRefusedWithTheTablesReason) {
-  for (const char* schema : {"pipeline", "sweep", "component", "data", "compute"}) {
+  for (const char* schema : {"data", "compute"}) {
     for (const AzureKey& row : AzureKeys()) {
       EXPECT_TRUE(row.schema != schema || row.outcome == KeyOutcome::kRefused) << row.key;
     }
-  }
-  for (const char* type : {"pipeline", "sweep"}) {
-    ExpectOutcome(*FindAzureKey(type, "type"), absl::StrCat("type: ", type, "\ncommand: x\n"));
   }
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/closest.h"
@@ -115,9 +116,7 @@ void CheckInput(const std::string& name, const Input& input, Diagnostics& diagno
   }
 }
 
-}  // namespace
-
-absl::Status CheckPaths(const JobSpec& spec) {
+absl::Status CheckOne(const JobSpec& spec) {
   Diagnostics diagnostics(spec.file_name);
   std::error_code error;
   if (IsGitCode(spec.code)) {
@@ -129,6 +128,21 @@ absl::Status CheckPaths(const JobSpec& spec) {
   }
   for (const auto& [name, input] : spec.inputs) CheckInput(name, input, diagnostics);
   return diagnostics.status(absl::StatusCode::kNotFound);
+}
+
+void CheckTree(const JobSpec& spec, std::vector<std::string>& errors) {
+  const absl::Status own = spec.kind == JobKind::kPipeline ? absl::OkStatus() : CheckOne(spec);
+  if (!own.ok()) errors.emplace_back(own.message());
+  for (const Step& step : spec.steps) CheckTree(step.job, errors);
+}
+
+}  // namespace
+
+absl::Status CheckPaths(const JobSpec& spec) {
+  std::vector<std::string> errors;
+  CheckTree(spec, errors);
+  if (errors.empty()) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrJoin(errors, "\n"));
 }
 
 }  // namespace tutti::spec

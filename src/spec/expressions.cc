@@ -85,8 +85,13 @@ std::string Resolve(const Expression& expression, const InputMap& inputs, const 
                     const Found& found) {
   if (!expression.closed) return "has no closing }}";
   const auto& [root, name] = Named(expression.body);
-  if (root == "search_space") return "belongs to sweep jobs; this is a command job";
-  if (root == "parent") return "belongs to pipeline jobs; this is a command job";
+  if (root == "search_space") {
+    return "belongs to sweep jobs, and names a parameter of their search_space";
+  }
+  if (root == "parent") {
+    return "belongs to pipeline jobs, in a step's inputs or outputs; a command takes "
+           "${{inputs.NAME}}";
+  }
   if (name.empty()) return "is not understood; write ${{inputs.NAME}} or ${{outputs.NAME}}";
   if (root == "inputs") {
     const auto entry = inputs.find(name);
@@ -156,6 +161,29 @@ absl::StatusOr<std::string> ExpandExpressions(absl::string_view text,
   }
   TUTTI_RETURN_IF_ERROR(ExpandPlain(text.substr(done), values, expanded));
   return expanded;
+}
+
+std::string ReplaceExpressions(
+    absl::string_view text,
+    const std::function<std::optional<std::string>(absl::string_view body)>& value) {
+  std::string replaced;
+  size_t done = 0;
+  Expression expression;
+  while (Next(text, done, expression)) {
+    absl::StrAppend(&replaced, text.substr(done, expression.offset - done));
+    const auto known = expression.closed ? value(expression.body) : std::nullopt;
+    absl::StrAppend(&replaced, known ? absl::string_view(*known) : expression.written);
+    done = expression.offset + expression.written.size();
+  }
+  absl::StrAppend(&replaced, text.substr(done));
+  return replaced;
+}
+
+std::string WholeExpression(absl::string_view text) {
+  text = absl::StripAsciiWhitespace(text);
+  Expression expression;
+  if (!Next(text, 0, expression) || !expression.closed) return "";
+  return expression.written.size() == text.size() ? std::string(expression.body) : "";
 }
 
 std::vector<ExpressionError> CheckExpressions(absl::string_view text,

@@ -6,7 +6,9 @@
 // the shell's.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,6 +30,15 @@ struct ExpressionValues {
 // exists), malformed, or of another kind of job (search_space, parent).
 absl::StatusOr<std::string> ExpandExpressions(absl::string_view text,
                                               const ExpressionValues& values);
+
+// `text` with every expression for which `value` has one replaced by it; the others stay. `value`
+// is asked with what stands between the braces: "parent.inputs.x".
+std::string ReplaceExpressions(
+    absl::string_view text,
+    const std::function<std::optional<std::string>(absl::string_view body)>& value);
+
+// What stands between the braces of a text that is one expression and nothing else; otherwise "".
+std::string WholeExpression(absl::string_view text);
 
 // What is wrong with one expression of a text, and where it begins in it, in bytes.
 struct ExpressionError {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "spec/sweep.h"
 
 namespace tutti::spec {
 
@@ -58,7 +59,13 @@ struct Environment {
 
 enum class Priority { kLow, kNormal, kHigh };
 
+// A pipeline's children are its steps, a sweep's are its trials; both run nothing themselves.
+enum class JobKind { kCommand, kPipeline, kSweep };
+
+struct Step;
+
 struct JobSpec {
+  JobKind kind = JobKind::kCommand;
   std::string file_name;  // of the job file, as errors name it
   std::string name;       // letters, digits, "-" and "_"; empty: the service gives one
   std::string display_name;
@@ -78,6 +85,17 @@ struct JobSpec {
   int instance_count = 1;
   absl::Duration timeout = absl::InfiniteDuration();  // limits.timeout: wall time from Running on
   Priority priority = Priority::kNormal;              // queue_settings.priority
+  // Whether an earlier job of the same content may stand for it (as a pipeline's step).
+  bool reusable = true;
+
+  // Of a pipeline. Its inputs are what steps may be bound to.
+  std::vector<Step> steps;  // in the order of the file; their needs have no circle
+  bool continue_on_step_failure = false;
+  std::string first_step, last_step;  // settings.on_init and on_finalize; empty: none
+
+  // Of a sweep. Command, code, environment, outputs and scale are its trials'; each parameter of
+  // the search space is an input, whose literal a trial gives.
+  std::optional<Sweep> sweep;
 
   // Processes over all nodes.
   int WorldSize() const {
@@ -85,6 +103,16 @@ struct JobSpec {
                ? distribution.worker_count + distribution.parameter_server_count
                : instance_count * distribution.process_count_per_instance;
   }
+};
+
+// One step of a pipeline: a job, but for what only its siblings' results can tell.
+struct Step {
+  std::string name;  // letters, digits, "-" and "_"
+  JobSpec job;
+  std::string snapshot;  // "sha256:…" of its code; empty: none, or its own steps have theirs
+  // Inputs that are bound: to "inputs.X", an input of the pipeline, or "jobs.S.outputs.O".
+  std::map<std::string, std::string> inputs_from;
+  std::map<std::string, std::string> outputs_to;  // its outputs that are the pipeline's
 };
 
 }  // namespace tutti::spec

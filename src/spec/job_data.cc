@@ -23,10 +23,6 @@ constexpr std::array<absl::string_view, 6> kInputModes = {
     "ro_mount", "download", "direct", "mount", "eval_mount", "eval_download"};
 constexpr std::array<absl::string_view, 4> kOutputModes = {"rw_mount", "upload", "mount", "direct"};
 
-bool IsPathType(absl::string_view type) {
-  return std::find(kPathTypes.begin(), kPathTypes.end(), type) != kPathTypes.end();
-}
-
 // A plain value, as Azure ML puts it into the command: true is "True" there, the rest is as
 // written.
 Input LiteralInput(const YamlNode& node) {
@@ -245,25 +241,6 @@ std::string FileName(absl::string_view path) {
   return safe ? std::string(name) : "";
 }
 
-Output ReadOutput(const YamlNode::Entry& entry, Diagnostics& diagnostics) {
-  Output output;
-  if (entry.value->kind == YamlNode::Kind::kNull) return output;  // `model:` takes the defaults
-  MappingReader reader(*entry.value, absl::StrCat("output \"", entry.key, "\""), diagnostics,
-                       {"command", "outputs.*."});
-  reader.Choice("type", kPathTypes, output.type);
-  if (output.type == "path") output.type = "uri_folder";
-  reader.Choice("mode", kOutputModes, output.mode);
-  reader.Take("description");
-  reader.Finish();
-  if (output.type != "uri_file") return output;
-  output.file = entry.key;
-  for (const YamlNode::Entry& key : entry.value->entries) {
-    const std::string name = key.key == "path" ? FileName(key.value->scalar) : "";
-    if (!name.empty()) output.file = name;
-  }
-  return output;
-}
-
 // The entries of `inputs` or `outputs` whose names are in order.
 std::vector<const YamlNode::Entry*> NamedEntries(const YamlNode::Entry& section,
                                                  absl::string_view what, Diagnostics& diagnostics) {
@@ -287,12 +264,42 @@ std::vector<const YamlNode::Entry*> NamedEntries(const YamlNode::Entry& section,
 
 }  // namespace
 
+bool IsPathType(absl::string_view type) {
+  return std::find(kPathTypes.begin(), kPathTypes.end(), type) != kPathTypes.end();
+}
+
+Output ReadOutput(const YamlNode::Entry& entry, Diagnostics& diagnostics,
+                  absl::string_view schema) {
+  Output output;
+  if (entry.value->kind == YamlNode::Kind::kNull) return output;  // `model:` takes the defaults
+  MappingReader reader(*entry.value, absl::StrCat("output \"", entry.key, "\""), diagnostics,
+                       {schema, "outputs.*."});
+  reader.Choice("type", kPathTypes, output.type);
+  if (output.type == "path") output.type = "uri_folder";
+  reader.Choice("mode", kOutputModes, output.mode);
+  reader.Take("description");
+  reader.Finish();
+  if (output.type != "uri_file") return output;
+  output.file = entry.key;
+  for (const YamlNode::Entry& key : entry.value->entries) {
+    const std::string name = key.key == "path" ? FileName(key.value->scalar) : "";
+    if (!name.empty()) output.file = name;
+  }
+  return output;
+}
+
 std::map<std::string, Input> ReadInputs(MappingReader& job, const ReadContext& context,
                                         Diagnostics& diagnostics) {
-  std::map<std::string, Input> inputs;
   const YamlNode::Entry* section = job.Take("inputs");
-  if (section == nullptr) return inputs;
-  for (const YamlNode::Entry* entry : NamedEntries(*section, "input", diagnostics)) {
+  if (section == nullptr) return {};
+  return ReadInputSection(*section, context, diagnostics);
+}
+
+std::map<std::string, Input> ReadInputSection(const YamlNode::Entry& section,
+                                              const ReadContext& context,
+                                              Diagnostics& diagnostics) {
+  std::map<std::string, Input> inputs;
+  for (const YamlNode::Entry* entry : NamedEntries(section, "input", diagnostics)) {
     Input input = ReadInput(*entry, context, diagnostics);
     if (input.line == 0) input.line = entry->line;
     inputs[entry->key] = std::move(input);
@@ -300,12 +307,13 @@ std::map<std::string, Input> ReadInputs(MappingReader& job, const ReadContext& c
   return inputs;
 }
 
-std::map<std::string, Output> ReadOutputs(MappingReader& job, Diagnostics& diagnostics) {
+std::map<std::string, Output> ReadOutputs(MappingReader& job, Diagnostics& diagnostics,
+                                          absl::string_view schema) {
   std::map<std::string, Output> outputs;
   const YamlNode::Entry* section = job.Take("outputs");
   if (section == nullptr) return outputs;
   for (const YamlNode::Entry* entry : NamedEntries(*section, "output", diagnostics)) {
-    outputs[entry->key] = ReadOutput(*entry, diagnostics);
+    outputs[entry->key] = ReadOutput(*entry, diagnostics, schema);
   }
   return outputs;
 }

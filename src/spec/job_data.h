@@ -16,7 +16,16 @@ namespace tutti::spec {
 
 std::map<std::string, Input> ReadInputs(MappingReader& job, const ReadContext& context,
                                         Diagnostics& diagnostics);
-std::map<std::string, Output> ReadOutputs(MappingReader& job, Diagnostics& diagnostics);
+std::map<std::string, Output> ReadOutputs(MappingReader& job, Diagnostics& diagnostics,
+                                          absl::string_view schema = "command");
+// The entries of such a section; one output of it.
+std::map<std::string, Input> ReadInputSection(const YamlNode::Entry& section,
+                                              const ReadContext& context, Diagnostics& diagnostics);
+Output ReadOutput(const YamlNode::Entry& entry, Diagnostics& diagnostics,
+                  absl::string_view schema = "command");
+
+// Whether inputs of that type are files or folders, and not values.
+bool IsPathType(absl::string_view type);
 
 // A path of the file made absolute: relative ones count from `base`, `file:` URLs are paths.
 // InvalidArgument for what lies elsewhere (azureml:, https:, …).

@@ -152,10 +152,10 @@ TEST(JobFile, AnUnknownKeyIsAnsweredWithTheNearestAtEveryLevel) {
 
 TEST(JobFile, AllErrorsComeAtOnceInTheOrderOfTheFile) {
   EXPECT_THAT(
-      Errors("type: sweep\nname: ../x\ncommand: ''\ncompute: gpu\n"
+      Errors("type: automl\nname: ../x\ncommand: ''\ncompute: gpu\n"
              "resources: {instance_count: 0}\nlimits: {timeout: soon}\n"
              "queue_settings: {priority: hgh}\n"),
-      ElementsAre(HasSubstr("job.yml:1: job type \"sweep\": sweeps are not run"),
+      ElementsAre(HasSubstr("job.yml:1: job type \"automl\" is not supported"),
                   HasSubstr("job.yml:2: name must be"), HasSubstr("job.yml:3: command is empty"),
                   HasSubstr("job.yml:4: compute \"gpu\" does not exist"),
                   "job.yml:5: instance_count must be a whole number from 1 to 100000, but "
@@ -330,7 +330,7 @@ TEST(JobFile, FilesOfOtherKindsAreToldApart) {
     return absl::StrCat("$schema: https://azuremlschemas.azureedge.net/latest/", schema,
                         ".schema.json\nname: x\n");
   };
-  EXPECT_THAT(Errors(with("pipelineJob")), ElementsAre(HasSubstr("a file of kind pipeline")));
+  EXPECT_THAT(Errors(with("pipelineComponent")), ElementsAre(HasSubstr("component: PATH")));
   EXPECT_THAT(Errors(with("environment")), ElementsAre(HasSubstr("environment: file:PATH")));
   EXPECT_THAT(Errors(with("amlCompute")), ElementsAre(HasSubstr("a file of kind compute")));
   EXPECT_THAT(Errors(with("data")), ElementsAre(HasSubstr("tutti data map")));

@@ -3,7 +3,9 @@
 #include <limits>
 
 #include "base/status.h"
+#include "spec/flow_json.h"
 #include "spec/json_fields.h"
+#include "spec/names.h"
 
 namespace tutti::spec {
 namespace {
@@ -16,7 +18,8 @@ json JsonOfTimeout(absl::Duration timeout) {
 }
 
 void ReadTimeout(const json& document, JsonFields& fields, JobSpec& spec) {
-  if (document.contains("timeout_seconds") && document["timeout_seconds"].is_null()) {
+  if (document.is_object() && document.contains("timeout_seconds") &&
+      document["timeout_seconds"].is_null()) {
     fields.Ignore("timeout_seconds");
     spec.timeout = absl::InfiniteDuration();
     return;
@@ -28,33 +31,44 @@ void ReadTimeout(const json& document, JsonFields& fields, JobSpec& spec) {
 
 }  // namespace
 
-std::string ToJson(const JobSpec& spec) {
-  return Dump({{"file_name", spec.file_name},
-               {"name", spec.name},
-               {"display_name", spec.display_name},
-               {"experiment_name", spec.experiment_name},
-               {"description", spec.description},
-               {"tags", spec.tags},
-               {"command", spec.command},
-               {"command_line", spec.command_line},
-               {"code", spec.code},
-               {"code_line", spec.code_line},
-               {"environment", JsonOf(spec.environment)},
-               {"environment_variables", spec.environment_variables},
-               {"compute", spec.compute},
-               {"inputs", JsonOf(spec.inputs)},
-               {"outputs", JsonOf(spec.outputs)},
-               {"distribution", JsonOf(spec.distribution)},
-               {"instance_count", spec.instance_count},
-               {"timeout_seconds", JsonOfTimeout(spec.timeout)},
-               {"priority", JsonOf(spec.priority)}});
+std::string ToJson(const JobSpec& spec) { return Dump(JsonOf(spec)); }
+
+json JsonOf(const JobSpec& spec) {
+  json document = {{"file_name", spec.file_name},
+                   {"name", spec.name},
+                   {"display_name", spec.display_name},
+                   {"experiment_name", spec.experiment_name},
+                   {"description", spec.description},
+                   {"tags", spec.tags},
+                   {"command", spec.command},
+                   {"command_line", spec.command_line},
+                   {"code", spec.code},
+                   {"code_line", spec.code_line},
+                   {"environment", JsonOf(spec.environment)},
+                   {"environment_variables", spec.environment_variables},
+                   {"compute", spec.compute},
+                   {"inputs", JsonOf(spec.inputs)},
+                   {"outputs", JsonOf(spec.outputs)},
+                   {"distribution", JsonOf(spec.distribution)},
+                   {"instance_count", spec.instance_count},
+                   {"timeout_seconds", JsonOfTimeout(spec.timeout)},
+                   {"priority", JsonOf(spec.priority)}};
+  // What only pipelines and sweeps have is written for them alone.
+  if (!spec.reusable) document["reusable"] = false;
+  if (spec.kind != JobKind::kCommand) document["kind"] = std::string(Name(spec.kind));
+  if (spec.kind == JobKind::kPipeline) {
+    document["steps"] = JsonOf(spec.steps);
+    document["continue_on_step_failure"] = spec.continue_on_step_failure;
+    document["first_step"] = spec.first_step;
+    document["last_step"] = spec.last_step;
+  }
+  if (spec.sweep) document["sweep"] = JsonOf(*spec.sweep);
+  return document;
 }
 
-absl::StatusOr<JobSpec> JobSpecFromJson(absl::string_view text) {
+absl::Status ReadJobSpec(const json& document, const std::string& path, JobSpec& spec) {
   constexpr int kMost = std::numeric_limits<int>::max();
-  TUTTI_ASSIGN_OR_RETURN(const json document, ParseJsonObject(text, "job"));
-  JobSpec spec;
-  JsonFields fields(document, "", Missing::kKeepsDefault);
+  JsonFields fields(document, path, Missing::kKeepsDefault);
   fields.Read("file_name", spec.file_name);
   fields.Read("name", spec.name);
   fields.Read("display_name", spec.display_name);
@@ -74,9 +88,26 @@ absl::StatusOr<JobSpec> JobSpecFromJson(absl::string_view text) {
   fields.Read("instance_count", spec.instance_count, 1, kMost);
   ReadTimeout(document, fields, spec);
   fields.Read("priority", spec.priority);
-  if (const absl::Status status = fields.Finish(); !status.ok()) {
-    return base::Annotate(status, "job");
+  fields.Read("reusable", spec.reusable);
+  std::string kind(Name(spec.kind));
+  fields.Read("kind", kind);
+  if (const auto known = JobKindFromName(kind)) {
+    spec.kind = *known;
+  } else {
+    fields.Fail("kind is unknown");
   }
+  ReadSteps(fields, spec.steps);
+  fields.Read("continue_on_step_failure", spec.continue_on_step_failure);
+  fields.Read("first_step", spec.first_step);
+  fields.Read("last_step", spec.last_step);
+  ReadSweepField(document, fields, spec.sweep);
+  return fields.Finish();
+}
+
+absl::StatusOr<JobSpec> JobSpecFromJson(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const json document, ParseJsonObject(text, "job"));
+  JobSpec spec;
+  TUTTI_RETURN_IF_ERROR(base::Annotate(ReadJobSpec(document, "", spec), "job"));
   return spec;
 }
 

@@ -16,14 +16,6 @@ constexpr int kMostSeconds = 10 * 365 * 86'400;  // ten years
 constexpr std::array<absl::string_view, 4> kPriorities = {"low", "medium", "normal", "high"};
 constexpr std::array<absl::string_view, 3> kDistributions = {"mpi", "pytorch", "tensorflow"};
 
-void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
-  const YamlNode::Entry* entry = job.Take("resources");
-  if (entry == nullptr) return;
-  MappingReader reader(*entry->value, "resources", diagnostics, {"command", "resources."});
-  reader.Count("instance_count", kMostNodes, spec.instance_count);
-  reader.Finish();
-}
-
 void ReadTensorFlow(const YamlNode::Entry& entry, MappingReader& reader, JobSpec& spec,
                     Diagnostics& diagnostics) {
   Distribution& distribution = spec.distribution;
@@ -80,6 +72,16 @@ void ReadLimits(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   reader.Finish();
 }
 
+}  // namespace
+
+void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+  const YamlNode::Entry* entry = job.Take("resources");
+  if (entry == nullptr) return;
+  MappingReader reader(*entry->value, "resources", diagnostics, {"command", "resources."});
+  reader.Count("instance_count", kMostNodes, spec.instance_count);
+  reader.Finish();
+}
+
 void ReadQueueSettings(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   const YamlNode::Entry* entry = job.Take("queue_settings");
   if (entry == nullptr) return;
@@ -90,8 +92,6 @@ void ReadQueueSettings(MappingReader& job, JobSpec& spec, Diagnostics& diagnosti
   spec.priority = *PriorityFromName(priority == "medium" ? "normal" : priority);
   reader.Finish();
 }
-
-}  // namespace
 
 void ReadScale(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   ReadResources(job, spec, diagnostics);

@@ -10,4 +10,8 @@ namespace tutti::spec {
 
 void ReadScale(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics);
 
+// Parts of it, for what has no others.
+void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics);
+void ReadQueueSettings(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics);
+
 }  // namespace tutti::spec

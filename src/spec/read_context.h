@@ -18,7 +18,7 @@ struct ReadContext {
 
   // The content of a file that the text names.
   absl::StatusOr<std::string> Read(const std::filesystem::path& file) const {
-    if (--files_left < 0) return absl::ResourceExhaustedError("more than 32 files are named");
+    if (--files_left < 0) return absl::ResourceExhaustedError("too many files are named");
     return read_file(file);
   }
   ReadContext Below(std::filesystem::path folder) const {

@@ -59,6 +59,7 @@ class SiteReader {
       site_.conda_packages[absl::AsciiStrToLower(name)] = value;
     }
     ReadComputes(reader);
+    ReadComponents(reader);
     if (const YamlNode::Entry* entry = reader.Take("data")) ReadData(*entry);
     reader.Finish();
     return diagnostics_.status();
@@ -102,6 +103,15 @@ class SiteReader {
     static constexpr std::array<absl::string_view, 1> kComputes = {"local"};
     for (const YamlNode::Entry& entry : section->value->entries) {
       computes.Choice(entry.key, kComputes, site_.computes[absl::AsciiStrToLower(entry.key)]);
+    }
+  }
+
+  void ReadComponents(MappingReader& reader) {
+    std::map<std::string, std::string> components;
+    const YamlNode::Entry* section = reader.Take("components");
+    reader.TextMap("components", components);
+    for (const auto& [name, path] : components) {
+      site_.components[name] = PathAt(section->line, path);
     }
   }
 

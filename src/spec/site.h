@@ -36,6 +36,8 @@ struct Site {
   // "refused: REASON".
   std::map<std::string, std::string> conda_packages;
   std::map<std::string, std::string> computes;  // name -> "local"
+  // What "azureml:NAME" and "azureml:NAME:VERSION" mean in a step: the component's file, absolute.
+  std::map<std::string, std::string> components;
   DataMap data;
   std::string jobs;  // the folder of all jobs' results; empty: there is none
 

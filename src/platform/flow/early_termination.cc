@@ -1,0 +1,120 @@
+#include "platform/flow/early_termination.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "spec/names.h"
+
+namespace tutti::flow {
+namespace {
+
+using Kind = spec::EarlyTermination::Kind;
+
+// Everything is turned so that greater is better.
+class Judge {
+ public:
+  Judge(const spec::Sweep& sweep, const std::vector<TrialReports>& trials)
+      : sweep_(sweep), policy_(sweep.early_termination), trials_(trials) {}
+
+  std::vector<TrialStop> Judged() const {
+    std::vector<TrialStop> stops;
+    for (const TrialReports& trial : trials_) {
+      const int interval = LastInterval(trial);
+      if (!trial.active || interval == 0) continue;
+      std::string why = policy_.kind == Kind::kBandit           ? Bandit(trial, interval)
+                        : policy_.kind == Kind::kMedianStopping ? Median(trial, interval)
+                                                                : Truncation(trial, interval);
+      if (why.empty()) continue;
+      stops.push_back({trial.number, absl::StrCat("stopped early by ", Name(policy_.kind),
+                                                  " at report ", interval, ": ", why)});
+    }
+    return stops;
+  }
+
+ private:
+  // The last at which the policy looks; 0 before the first.
+  int LastInterval(const TrialReports& trial) const {
+    const int reports = static_cast<int>(trial.reports.size());
+    const int interval = reports - reports % policy_.evaluation_interval;
+    return interval >= std::max(policy_.delay_evaluation, 1) ? interval : 0;
+  }
+
+  double Turned(double value) const { return sweep_.maximize ? value : -value; }
+  std::string Shown(double turned) const {
+    return absl::StrCat(sweep_.metric, " ", absl::StrFormat("%.6g", Turned(turned)));
+  }
+
+  double BestUntil(const TrialReports& trial, int interval) const {
+    double best = -std::numeric_limits<double>::infinity();
+    for (int i = 0; i < std::min<int>(interval, std::ssize(trial.reports)); ++i) {
+      best = std::max(best, Turned(trial.reports[i]));
+    }
+    return best;
+  }
+
+  // The worst that a trial may have beside a best of `best`.
+  double Threshold(double best) const {
+    if (policy_.slack_amount > 0) return best - policy_.slack_amount;
+    const double slack = 1 + policy_.slack_factor;
+    return best > 0 ? best / slack : best * slack;
+  }
+
+  std::string Bandit(const TrialReports& trial, int interval) const {
+    double best = -std::numeric_limits<double>::infinity();
+    for (const TrialReports& other : trials_) best = std::max(best, BestUntil(other, interval));
+    const double own = BestUntil(trial, interval);
+    if (!(own < Threshold(best))) return "";
+    return absl::StrCat("its best ", Shown(own), " is beyond the slack of the best, ", Shown(best));
+  }
+
+  std::string Median(const TrialReports& trial, int interval) const {
+    std::vector<double> averages;
+    for (const TrialReports& other : trials_) {
+      const int count = std::min<int>(interval, std::ssize(other.reports));
+      double sum = 0;
+      for (int i = 0; i < count; ++i) sum += Turned(other.reports[i]);
+      if (count > 0) averages.push_back(sum / count);
+    }
+    std::sort(averages.begin(), averages.end());
+    const size_t n = averages.size();
+    const double median =
+        n % 2 == 1 ? averages[n / 2] : (averages[n / 2 - 1] + averages[n / 2]) / 2;
+    const double own = BestUntil(trial, interval);
+    if (!(own < median)) return "";
+    return absl::StrCat("its best ", Shown(own), " is worse than the median of the averages, ",
+                        Shown(median));
+  }
+
+  std::string Truncation(const TrialReports& trial, int interval) const {
+    const auto value = [&](const TrialReports& of) { return Turned(of.reports[interval - 1]); };
+    std::vector<double> values;
+    for (const TrialReports& other : trials_) {
+      if (std::ssize(other.reports) >= interval) values.push_back(value(other));
+    }
+    const size_t worst = values.size() * policy_.truncation_percentage / 100;
+    if (worst == 0) return "";
+    std::sort(values.begin(), values.end());
+    // Ties with the best of the worst are spared if there are more of them than are to go.
+    const bool is_worst = value(trial) < values[std::min(worst, values.size() - 1)];
+    if (!is_worst) return "";
+    return absl::StrCat("its ", Shown(value(trial)), " is among the worst ", worst, " of ",
+                        values.size());
+  }
+
+  const spec::Sweep& sweep_;
+  const spec::EarlyTermination& policy_;
+  const std::vector<TrialReports>& trials_;
+};
+
+}  // namespace
+
+std::vector<TrialStop> TrialsToStop(const spec::Sweep& sweep,
+                                    const std::vector<TrialReports>& trials) {
+  if (sweep.early_termination.kind == Kind::kNone) return {};
+  return Judge(sweep, trials).Judged();
+}
+
+}  // namespace tutti::flow

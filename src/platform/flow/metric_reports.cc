@@ -1,0 +1,64 @@
+#include "platform/flow/metric_reports.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+
+namespace tutti::flow {
+namespace {
+
+constexpr size_t kMostNames = 20;
+constexpr size_t kLongestLine = 64 << 10;
+
+// Numbers that every line has and nobody optimises.
+bool IsBookkeeping(const std::string& name) {
+  return name == "time" || name == "step" || name == "steps" || name == "epoch" ||
+         name == "epochs" || name == "value" || name == "rank";
+}
+
+void Report(const std::string& name, const nlohmann::json& value, absl::string_view metric,
+            MetricReports& reports) {
+  if (!value.is_number() || !std::isfinite(value.get<double>())) return;
+  if (name == metric) {
+    reports.values.push_back(value.get<double>());
+  } else if (!IsBookkeeping(name) && reports.other_names.size() < kMostNames) {
+    reports.other_names.insert(name.substr(0, 80));
+  }
+}
+
+}  // namespace
+
+MetricReports ReportsInMetricsFile(absl::string_view text, absl::string_view metric) {
+  MetricReports reports;
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
+    if (line.size() > kLongestLine) continue;
+    const auto object = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
+    if (!object.is_object()) continue;
+    const auto event = object.find("event");
+    const auto name = object.find("name");
+    const bool named = event != object.end() && *event == "metric" && name != object.end() &&
+                       name->is_string() && object.contains("value");
+    if (named) {
+      Report(name->get<std::string>(), object["value"], metric, reports);
+      continue;
+    }
+    for (const auto& [key, value] : object.items()) Report(key, value, metric, reports);
+  }
+  return reports;
+}
+
+std::vector<double> ReportsInMlflowFile(absl::string_view text) {
+  std::vector<double> values;
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    double value = 0;
+    if (words.size() >= 2 && absl::SimpleAtod(words[1], &value) && std::isfinite(value)) {
+      values.push_back(value);
+    }
+  }
+  return values;
+}
+
+}  // namespace tutti::flow

@@ -1,0 +1,26 @@
+// The values of one metric in what a job writes: the metrics file (docs/formats/metrics.md) and
+// MLflow's file store. Pure functions, safe on any bytes.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::flow {
+
+struct MetricReports {
+  std::vector<double> values;         // of the metric, in order
+  std::set<std::string> other_names;  // of the numbers that came instead, at most 20
+};
+
+// Each line of JSON that has a number under the metric's name is a report, and so is each
+// {"event": "metric", "name": NAME, "value": number}. Lines that are something else are passed
+// over.
+MetricReports ReportsInMetricsFile(absl::string_view text, absl::string_view metric);
+
+// A metric's file of MLflow's file store: "TIME VALUE STEP", a line for each log_metric.
+std::vector<double> ReportsInMlflowFile(absl::string_view text);
+
+}  // namespace tutti::flow

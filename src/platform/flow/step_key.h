@@ -1,0 +1,17 @@
+// What a step's results follow from, as one hash: its command, code, environment, variables, shape,
+// declared outputs, and its inputs' values and contents. What it is called, where it stands and how
+// it queues does not count. A pure function.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "spec/job.h"
+
+namespace tutti::flow {
+
+// `digests`: of the content of each input that has a path.
+std::string StepKey(const spec::JobSpec& job, const std::string& snapshot,
+                    const std::map<std::string, std::string>& digests);
+
+}  // namespace tutti::flow

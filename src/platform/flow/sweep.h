@@ -1,0 +1,49 @@
+// What a sweep does next: whether another trial starts and with which values, which trials are
+// stopped, which is the best, and how it ends. A pure function of its file, its seed and its
+// trials.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "platform/flow/child.h"
+#include "platform/flow/early_termination.h"
+#include "platform/flow/sampling.h"
+#include "spec/job.h"
+
+namespace tutti::flow {
+
+struct Trial {
+  Child child;
+  Values values;
+  std::vector<double> reports;             // of the primary metric, in order
+  std::vector<std::string> other_metrics;  // that it reported instead, for advice
+};
+
+struct SweepNow {
+  std::vector<Trial> trials;  // those that were started; the first is number 1
+  bool canceled = false;
+  bool timed_out = false;
+};
+
+struct SweepDecision {
+  bool starts = false;  // trial number trials.size() + 1, with `values`
+  Values values;
+  std::vector<TrialStop> stops;
+  int best = 0;  // number of the best completed trial; 0: none yet
+  double best_metric = 0;
+  Outcome outcome = Outcome::kNone;
+  std::string line;  // how it ended, or how far it is
+};
+
+SweepDecision NextOfSweep(const spec::JobSpec& job, uint64_t seed, const SweepNow& now);
+
+// "trial-3", the step's name of trial 3; and back, 0 for what is no such name.
+std::string TrialName(int number);
+int TrialNumber(const std::string& name);
+
+// The best of the reports; they are not empty.
+double BestOf(const spec::Sweep& sweep, const std::vector<double>& reports);
+
+}  // namespace tutti::flow

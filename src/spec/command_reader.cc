@@ -1,0 +1,168 @@
+#include "spec/command_reader.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "spec/code.h"
+#include "spec/expressions.h"
+#include "spec/job_data.h"
+#include "spec/job_environment.h"
+
+namespace tutti::spec {
+namespace {
+
+// "azureml:NAME", "azureml:NAME@latest" and "azureml:NAME:1" all name NAME.
+absl::string_view ReferredName(absl::string_view reference) {
+  if (!absl::StartsWith(reference, "azureml:")) return reference;
+  reference.remove_prefix(8);
+  return reference.substr(0, reference.find_first_of("@:"));
+}
+
+}  // namespace
+
+bool IsJobName(absl::string_view name) {
+  return name.size() <= 128 && !name.empty() && absl::ascii_isalnum(name[0]) &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return absl::ascii_isalnum(c) || c == '_' || c == '-';
+         });
+}
+
+void CommandReader::ReadIdentity(JobSpec& spec) {
+  if (const auto* entry = keys_.Text("name", spec.name); entry && !IsJobName(spec.name)) {
+    source_.diagnostics.Error(entry->line,
+                              "name must be of letters, digits, \"-\" and \"_\", must begin with a "
+                              "letter or digit, and has at most 128 characters");
+  }
+  keys_.Text("display_name", spec.display_name);
+  spec.experiment_name = source_.context.base.filename().string();  // as Azure ML does
+  keys_.Text("experiment_name", spec.experiment_name);
+  keys_.Text("description", spec.description);
+  keys_.TextMap("tags", spec.tags);
+}
+
+void CommandReader::ReadComponentIdentity(JobSpec& spec) {
+  std::string unused;
+  for (const char* key : {"$schema", "type", "name", "version", "display_name"}) {
+    keys_.Text(key, unused);
+  }
+  keys_.Text("description", spec.description);
+  keys_.TextMap("tags", spec.tags);
+  keys_.Flag("is_deterministic", spec.reusable);
+}
+
+void CommandReader::ReadCommand(JobSpec& spec) {
+  keys_.Text("command", spec.command);
+  const YamlNode::Entry* entry = Find("command");
+  if (entry == nullptr) {
+    source_.diagnostics.Error(source_.root.line,
+                              "the key \"command\" is missing: say what each process runs");
+    return;
+  }
+  spec.command_line = entry->line;
+  const bool is_text = entry->value->items.empty() && entry->value->entries.empty();
+  if (is_text && absl::StripAsciiWhitespace(spec.command).empty()) {
+    source_.diagnostics.Error(entry->line, "command is empty: say what each process runs");
+  }
+}
+
+void CommandReader::ReadVariables(JobSpec& spec) {
+  keys_.TextMap("environment_variables", spec.environment_variables);
+  CheckEnvironmentVariables(spec);
+}
+
+void CommandReader::CheckEnvironmentVariables(const JobSpec& spec) {
+  const int line = LineOfKey("environment_variables");
+  for (const auto& [name, value] : spec.environment_variables) {
+    if (!IsIdentifier(name)) {
+      source_.diagnostics.Error(line, absl::StrCat("environment variable \"", name.substr(0, 80),
+                                                   "\" must be of letters, digits and \"_\""));
+    }
+  }
+}
+
+void CommandReader::ReadCode(JobSpec& spec) {
+  std::string code;
+  const YamlNode::Entry* entry = keys_.Text("code", code);
+  if (entry == nullptr) return;
+  spec.code_line = entry->line;
+  if (IsGitCode(code)) {
+    const auto git = ParseGitCode(code);
+    if (!git.ok()) {
+      source_.diagnostics.Error(entry->line, absl::StrCat("code: ", git.status().message()));
+    }
+    spec.code = code;
+  } else if (const auto path = LocalPath(code, source_.context.base); path.ok()) {
+    spec.code = *path;
+  } else {
+    source_.diagnostics.Error(entry->line, absl::StrCat("code: ", path.status().message()));
+  }
+}
+
+void CommandReader::ReadEnvironmentKey(JobSpec& spec) {
+  if (const YamlNode::Entry* entry = keys_.Take("environment")) {
+    spec.environment = ReadEnvironment(*entry, source_.context, source_.diagnostics);
+  }
+}
+
+void CommandReader::ReadCompute(absl::string_view key, JobSpec& spec) {
+  std::string written;
+  const YamlNode::Entry* entry = keys_.Text(key, written);
+  if (entry == nullptr) return;
+  const std::string name(ReferredName(written));
+  const auto& computes = source_.context.site.computes;
+  const auto known = computes.find(absl::AsciiStrToLower(name));
+  if (name == "local" || name == "serverless" || name.empty()) {
+    spec.compute = "local";
+  } else if (known != computes.end()) {
+    spec.compute = known->second;
+  } else {
+    source_.diagnostics.Error(
+        entry->line, absl::StrCat("compute \"", written.substr(0, 80),
+                                  "\" does not exist; write \"local\", this machine's virtual "
+                                  "nodes, or say in site.yml that the name means them: "
+                                  "computes: {",
+                                  name.substr(0, 80), ": local}"));
+  }
+}
+
+void CommandReader::CheckReferences(const JobSpec& spec) {
+  for (const ExpressionError& error : CheckExpressions(spec.command, spec.inputs, spec.outputs)) {
+    source_.diagnostics.Error(LineOfText(spec, error.expression), error.message);
+  }
+  for (const auto& [name, value] : spec.environment_variables) {
+    for (const ExpressionError& error : CheckExpressions(value, spec.inputs, spec.outputs)) {
+      source_.diagnostics.Error(
+          LineOfKey("environment_variables"),
+          absl::StrCat("environment variable \"", name.substr(0, 80), "\": ", error.message));
+    }
+  }
+}
+
+const YamlNode::Entry* CommandReader::Find(absl::string_view key) const {
+  for (const YamlNode::Entry& entry : source_.root.entries) {
+    if (entry.key == key) return &entry;
+  }
+  return nullptr;
+}
+
+int CommandReader::LineOfKey(absl::string_view key) const {
+  const YamlNode::Entry* entry = Find(key);
+  return entry == nullptr ? source_.root.line : entry->line;
+}
+
+// Where a part of the command stands: YAML's folding has lost it, so it is looked up in the text.
+int CommandReader::LineOfText(const JobSpec& spec, absl::string_view part) const {
+  size_t begin = 0;
+  for (int line = 1; line < spec.command_line; ++line) {
+    begin = source_.text.find('\n', begin) + 1;
+    if (begin == 0) return spec.command_line;
+  }
+  const size_t found = source_.text.find(part, begin);
+  if (found == absl::string_view::npos) return spec.command_line;
+  return spec.command_line + static_cast<int>(std::count(source_.text.begin() + begin,
+                                                         source_.text.begin() + found, '\n'));
+}
+
+}  // namespace tutti::spec

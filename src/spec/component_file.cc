@@ -1,0 +1,174 @@
+#include "spec/component_file.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/closest.h"
+#include "spec/job_data.h"
+#include "spec/package_files.h"
+
+namespace tutti::spec {
+namespace {
+
+// "azureml:train:1" and "azureml://registries/R/components/train/versions/1" are {"train", "1"}; a
+// label is no version.
+std::pair<std::string, std::string> NameAndVersion(absl::string_view reference) {
+  if (absl::ConsumePrefix(&reference, "azureml://")) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(reference, '/');
+    for (size_t i = 0; i + 1 < parts.size(); ++i) {
+      if (parts[i] != "components") continue;
+      const bool versioned = i + 3 < parts.size() && parts[i + 2] == "versions";
+      return {std::string(parts[i + 1]), versioned ? std::string(parts[i + 3]) : ""};
+    }
+    return {std::string(reference), ""};
+  }
+  absl::ConsumePrefix(&reference, "azureml:");
+  const size_t end = std::min(reference.find_first_of("@:"), reference.size());
+  const bool versioned = end < reference.size() && reference[end] == ':';
+  return {std::string(reference.substr(0, end)),
+          versioned ? std::string(reference.substr(end + 1)) : ""};
+}
+
+bool IsPath(absl::string_view reference) {
+  return absl::StartsWith(reference, "file:") || absl::StartsWith(reference, ".") ||
+         absl::StartsWith(reference, "/") ||
+         (!absl::StartsWith(reference, "azureml:") &&
+          (absl::EndsWith(reference, ".yml") || absl::EndsWith(reference, ".yaml")));
+}
+
+// Where the component lies; an error if the site's table does not have it.
+std::optional<NamedFile> Locate(const YamlNode::Entry& entry, const ReadContext& context,
+                                Diagnostics& diagnostics) {
+  absl::string_view reference = entry.value->scalar;
+  if (IsPath(reference)) {
+    absl::ConsumePrefix(&reference, "file:");
+    absl::ConsumePrefix(&reference, "./");
+    return FileBeside(reference, context);
+  }
+  const auto [name, version] = NameAndVersion(reference);
+  const auto& known = context.site.components;
+  for (const std::string& key : {absl::StrCat(name, ":", version), name}) {
+    if (const auto found = known.find(key); found != known.end()) {
+      return NamedFile{found->second, found->second};
+    }
+  }
+  std::vector<absl::string_view> names;
+  for (const auto& [key, path] : known) names.push_back(key);
+  diagnostics.Error(entry.line,
+                    absl::StrCat("component \"", reference.substr(0, 120), "\" is not known here",
+                                 base::DidYouMean(absl::string_view(name).substr(0, 80), names),
+                                 "; say in site.yml where its file is: components: {",
+                                 name.substr(0, 80), ": PATH}"));
+  return std::nullopt;
+}
+
+const YamlNode::Entry* Find(const YamlNode::Entry* section, absl::string_view key) {
+  if (section == nullptr) return nullptr;
+  for (const YamlNode::Entry& entry : section->value->entries) {
+    if (entry.key == key) return &entry;
+  }
+  return nullptr;
+}
+
+std::string TypeOf(const YamlNode::Entry& input) {
+  const YamlNode::Entry* type = Find(&input, "type");
+  return type == nullptr ? "" : type->value->scalar;
+}
+
+// What the step writes counts; what it leaves open is as the component says.
+YamlNode::Entry Merged(const YamlNode::Entry& definition, const YamlNode::Entry& given) {
+  auto node = std::make_shared<YamlNode>();
+  node->kind = YamlNode::Kind::kMapping;
+  node->line = given.line;
+  if (given.value->kind == YamlNode::Kind::kMapping) {
+    node->entries = given.value->entries;
+  } else {
+    node->entries.push_back(
+        {IsPathType(TypeOf(definition)) ? "path" : "value", given.line, given.value});
+  }
+  const YamlNode::Entry so_far{given.key, given.line, node};
+  for (const YamlNode::Entry& key : definition.value->entries) {
+    if (Find(&so_far, key.key) != nullptr) continue;
+    node->entries.push_back(key);
+    node->entries.back().line = given.line;  // lines are of the step's file
+  }
+  return so_far;
+}
+
+YamlNode::Entry AtLine(YamlNode::Entry definition, int line) {
+  auto node = std::make_shared<YamlNode>(*definition.value);
+  node->line = line;
+  for (YamlNode::Entry& key : node->entries) key.line = line;
+  return {definition.key, line, node};
+}
+
+void CheckNames(const YamlNode::Entry& definitions, const YamlNode::Entry& given,
+                const std::string& component, Diagnostics& diagnostics) {
+  std::vector<absl::string_view> names;
+  for (const YamlNode::Entry& entry : definitions.value->entries) names.push_back(entry.key);
+  for (const YamlNode::Entry& entry : given.value->entries) {
+    if (Find(&definitions, entry.key) != nullptr) continue;
+    const std::string shown = entry.key.substr(0, 80);
+    diagnostics.Error(entry.line, absl::StrCat("component ", component, " has no input \"", shown,
+                                               "\"", base::DidYouMean(shown, names)));
+  }
+}
+
+}  // namespace
+
+std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, const ReadContext& context,
+                                           Diagnostics& diagnostics) {
+  if (entry.value->kind != YamlNode::Kind::kScalar) {
+    diagnostics.Error(entry.line, absl::StrCat(entry.key, " must name a component's file, but is ",
+                                               KindName(*entry.value)));
+    return std::nullopt;
+  }
+  const auto file = Locate(entry, context, diagnostics);
+  if (!file) return std::nullopt;
+  auto text = context.Read(file->path);
+  const auto root = text.ok() ? ParseYaml(*text, file->shown) : text.status();
+  if (!root.ok()) {
+    diagnostics.Error(entry.line, absl::StrCat(entry.key, ": ", root.status().message()));
+    return std::nullopt;
+  }
+  return ComponentFile{file->shown, file->path.parent_path(), *std::move(text), *root};
+}
+
+YamlNode::Entry MergedInputs(const YamlNode::Entry* definitions, const YamlNode::Entry* given,
+                             const std::set<std::string>& elsewhere, int line,
+                             const std::string& component, Diagnostics& diagnostics) {
+  static const auto* const empty = new YamlNode::Entry{"inputs", 0, [] {
+                                                         auto node = std::make_shared<YamlNode>();
+                                                         node->kind = YamlNode::Kind::kMapping;
+                                                         return node;
+                                                       }()};
+  if (definitions != nullptr || !component.empty()) {
+    CheckNames(definitions == nullptr ? *empty : *definitions, given == nullptr ? *empty : *given,
+               component, diagnostics);
+  }
+  auto section = std::make_shared<YamlNode>();
+  section->kind = YamlNode::Kind::kMapping;
+  section->line = line;
+  const YamlNode::Entry& named = !component.empty()
+                                     ? (definitions == nullptr ? *empty : *definitions)
+                                 : given != nullptr ? *given
+                                                    : *empty;
+  for (const YamlNode::Entry& entry : named.value->entries) {
+    if (elsewhere.contains(entry.key)) continue;
+    const YamlNode::Entry* value = Find(given, entry.key);
+    if (component.empty()) {
+      section->entries.push_back(entry);
+    } else if (value == nullptr || value->value->kind == YamlNode::Kind::kNull) {
+      section->entries.push_back(AtLine(entry, value == nullptr ? line : value->line));
+    } else {
+      section->entries.push_back(Merged(entry, *value));
+    }
+  }
+  return {"inputs", line, section};
+}
+
+}  // namespace tutti::spec

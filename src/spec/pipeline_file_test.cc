@@ -1,0 +1,417 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "spec/binding.h"
+#include "spec/job_file.h"
+#include "spec/job_json.h"
+
+namespace tutti::spec {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+using Files = std::map<std::string, std::string>;
+
+absl::StatusOr<ReadResult> Read(absl::string_view text, const Files& files = {}) {
+  Site site = BuiltInSite();
+  site.computes["cpu-cluster"] = "local";
+  site.components["my_train"] = "/registry/train.yml";
+  return ReadJobFile(text, "job.yml", "/base", site,
+                     [&](const std::filesystem::path& file) -> absl::StatusOr<std::string> {
+                       const auto found = files.find(file.lexically_normal().string());
+                       if (found != files.end()) return found->second;
+                       return absl::NotFoundError(absl::StrCat(file.string(), " does not exist"));
+                     });
+}
+
+JobSpec SpecOf(absl::string_view text, const Files& files = {}) {
+  const auto result = Read(text, files);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? result->spec : JobSpec();
+}
+
+std::vector<std::string> Errors(absl::string_view text, const Files& files = {}) {
+  const auto result = Read(text, files);
+  EXPECT_FALSE(result.ok());
+  return absl::StrSplit(std::string(result.status().message()), '\n');
+}
+
+const Files kTrain = {{"/base/parts/train.yml", R"(
+type: command
+inputs:
+  data: {type: uri_folder}
+  epochs: {type: integer}
+  rate: {type: number, default: 0.5}
+  note: {type: string, optional: true}
+outputs:
+  model: {type: mlflow_model}
+code: ./src
+environment: host
+command: train ${{inputs.data}} ${{inputs.epochs}} ${{inputs.rate}} $[[${{inputs.note}}]]
+  ${{outputs.model}}
+)"}};
+
+TEST(PipelineFile, StepsTakeInputsOfThePipelineAndOutputsOfEachOther) {
+  const JobSpec job = SpecOf(R"(
+type: pipeline
+experiment_name: e
+inputs:
+  word: hello
+  data: {type: uri_folder, path: ./data}
+settings: {default_compute: azureml:cpu-cluster}
+jobs:
+  a:
+    command: echo ${{inputs.w}} ${{inputs.d}} > ${{outputs.o}}/x
+    inputs:
+      w: ${{parent.inputs.word}}
+      d: ${{parent.inputs.data}}
+      both: say ${{parent.inputs.word}}
+    outputs:
+      o:
+  b:
+    command: cat ${{inputs.x}}/x
+    inputs:
+      x: ${{parent.jobs.a.outputs.o}}
+)");
+  ASSERT_EQ(job.steps.size(), 2u);
+  EXPECT_EQ(job.kind, JobKind::kPipeline);
+  const JobSpec& a = job.steps[0].job;
+  EXPECT_EQ(a.inputs.at("w").literal, "hello");
+  EXPECT_EQ(a.inputs.at("both").literal, "say hello");
+  EXPECT_EQ(a.inputs.at("d").path, "/base/data");
+  EXPECT_EQ(a.experiment_name, "e");
+  EXPECT_EQ(a.compute, "local");
+  EXPECT_THAT(job.steps[0].inputs_from, IsEmpty());
+  EXPECT_THAT(job.steps[1].inputs_from, ElementsAre(Pair("x", "jobs.a.outputs.o")));
+  EXPECT_THAT(NeedsOf(job, job.steps[1]), ElementsAre("a"));
+  const JobSpec bound = Bind(job, job.steps[1], [](const std::string& s) { return "/jobs/" + s; });
+  EXPECT_EQ(bound.inputs.at("x").path, "/jobs/a/outputs/o");
+}
+
+TEST(PipelineFile, AComponentsInputsGetTheStepsValuesOrTheirDefaults) {
+  const JobSpec job = SpecOf(R"(
+type: pipeline
+inputs: {epochs: 3}
+jobs:
+  train:
+    type: command
+    component: ./parts/train.yml
+    compute: azureml:cpu-cluster
+    inputs:
+      data: {type: uri_file, path: ./d.csv, mode: download}
+      epochs: ${{parent.inputs.epochs}}
+    environment_variables: {A: 1}
+    resources: {instance_count: 2}
+)",
+                             kTrain);
+  const JobSpec& train = job.steps.at(0).job;
+  EXPECT_EQ(train.code, "/base/parts/src");
+  EXPECT_EQ(train.file_name, "parts/train.yml");
+  EXPECT_EQ(train.inputs.at("data").path, "/base/d.csv");
+  EXPECT_EQ(train.inputs.at("data").type, "uri_file");
+  EXPECT_EQ(train.inputs.at("epochs").literal, "3");
+  EXPECT_EQ(train.inputs.at("rate").literal, "0.5");
+  EXPECT_TRUE(train.inputs.at("note").absent);
+  EXPECT_EQ(train.outputs.at("model").type, "mlflow_model");
+  EXPECT_EQ(train.instance_count, 2);
+  EXPECT_EQ(train.environment_variables.at("A"), "1");
+}
+
+TEST(PipelineFile, ComponentsAreFoundByPathAndByName) {
+  const Files files = {{"/registry/train.yml", "command: x\n"}, {"/base/c.yaml", "command: y\n"}};
+  for (const char* reference :
+       {"azureml:my_train@latest", "azureml:my_train:1",
+        "azureml://registries/r/components/my_train/versions/2", "file:./c.yaml", "c.yaml"}) {
+    const JobSpec job =
+        SpecOf(absl::StrCat("type: pipeline\njobs: {a: {component: '", reference, "'}}"), files);
+    EXPECT_EQ(job.steps.at(0).job.command.size(), 1u) << reference;
+  }
+  EXPECT_THAT(Errors("type: pipeline\njobs: {a: {component: 'azureml:my_trai:1'}}"),
+              ElementsAre(HasSubstr("job.yml:2: component \"azureml:my_trai:1\" is not known here "
+                                    "(did you mean \"my_train\"?); say in site.yml")));
+  EXPECT_THAT(Errors("type: pipeline\njobs: {a: {component: ./no.yml}}"),
+              ElementsAre(HasSubstr("job.yml:2: component: /base/no.yml does not exist")));
+}
+
+TEST(PipelineFile, WhatTheStepLacksIsSaidWithItsLine) {
+  EXPECT_THAT(Errors("type: pipeline\njobs:\n  t:\n    component: ./parts/train.yml\n    inputs:\n"
+                     "      data: ./d\n      epohs: 3\n",
+                     kTrain),
+              ElementsAre(HasSubstr("job.yml:3: input \"epochs\" has no value"),
+                          HasSubstr("job.yml:7: component parts/train.yml has no input \"epohs\" "
+                                    "(did you mean \"epochs\"?)")));
+  EXPECT_THAT(Errors("type: pipeline\njobs:\n  t:\n    component: ./parts/train.yml\n    inputs:\n"
+                     "      data: ./d\n      epochs: many\n",
+                     kTrain),
+              ElementsAre(HasSubstr("job.yml:7: input \"epochs\" is \"many\", which is no whole")));
+}
+
+TEST(PipelineFile, WhatIsWrongInAComponentIsSaidUnderItsName) {
+  EXPECT_THAT(Errors("type: pipeline\njobs: {t: {component: ./c.yml}}",
+                     {{"/base/c.yml", "command: x ${{inputs.y}}\ncomand: z\n"}}),
+              ElementsAre("c.yml:1: ${{inputs.y}}: the job has no input \"y\"",
+                          "c.yml:2: unknown key \"comand\" (did you mean \"command\"?)"));
+}
+
+TEST(PipelineFile, BindingsThatLeadNowhereAreNamed) {
+  EXPECT_THAT(
+      Errors(R"(type: pipeline
+inputs: {word: hello}
+jobs:
+  first:
+    command: x
+    outputs: {model: }
+  second:
+    command: y
+    inputs:
+      a: ${{parent.jobs.frst.outputs.model}}
+      b: ${{parent.jobs.first.outputs.modl}}
+      c: ${{parent.inputs.wrod}}
+      d: ${{parent.jobs.first}}
+    outputs:
+      o: ${{parent.outputs.nothing}}
+)"),
+      ElementsAre(
+          HasSubstr("job.yml:10: step \"second\" takes input \"a\" from the step \"frst\", "
+                    "which the pipeline does not have (did you mean \"first\"?)"),
+          HasSubstr("job.yml:11: step \"second\" takes input \"b\" from output \"modl\", "
+                    "which the step \"first\" does not have (did you mean \"model\"?)"),
+          HasSubstr("job.yml:12: step \"second\" names ${{parent.inputs.wrod}}"),
+          HasSubstr("job.yml:13: step \"second\": ${{parent.jobs.first}} is not understood"),
+          HasSubstr("job.yml:15: step \"second\" names ${{parent.outputs.nothing}}")));
+}
+
+TEST(PipelineFile, StepsThatWaitForEachOtherAreRefused) {
+  EXPECT_THAT(Errors(R"(type: pipeline
+jobs:
+  a: {command: x, inputs: {i: "${{parent.jobs.b.outputs.o}}"}, outputs: {o: }}
+  b: {command: x, inputs: {i: "${{parent.jobs.a.outputs.o}}"}, outputs: {o: }}
+  c: {command: x}
+)"),
+              ElementsAre("job.yml:3: these steps wait for each other: a, b"));
+}
+
+TEST(PipelineFile, WhatIsNotRunIsRefusedWithItsName) {
+  EXPECT_THAT(
+      Errors("type: pipeline\njobs: {a: {type: parallel, task: x}}"),
+      ElementsAre(HasSubstr("step \"a\" is of type parallel, which this version does not")));
+  EXPECT_THAT(Errors("type: pipeline\njobs: {a: {type: comand, command: x}}"),
+              ElementsAre(HasSubstr("did you mean \"command\"?")));
+  EXPECT_THAT(Errors("type: pipeline\nname: x\n"), ElementsAre(HasSubstr("a pipeline needs jobs")));
+  EXPECT_THAT(Errors("type: pipeline\njobs: {a b: {command: x}}"),
+              ElementsAre(HasSubstr("must have a name of letters")));
+}
+
+TEST(PipelineFile, AnOutputOfThePipelineIsOfTheKindOfTheStepsThatWritesIt) {
+  const JobSpec job = SpecOf(R"(
+type: pipeline
+outputs:
+  model: {mode: upload}
+  text: {type: uri_file, path: 'azureml://datastores/d/paths/${{name}}/hello.txt'}
+jobs:
+  train:
+    component: ./parts/train.yml
+    inputs: {data: ./d, epochs: 1}
+    outputs: {model: "${{parent.outputs.model}}"}
+  write:
+    command: echo x > ${{outputs.o}}
+    outputs: {o: "${{parent.outputs.text}}"}
+)",
+                             kTrain);
+  EXPECT_THAT(job.steps[0].outputs_to, ElementsAre(Pair("model", "model")));
+  EXPECT_EQ(job.outputs.at("model").type, "mlflow_model");
+  EXPECT_EQ(job.steps[1].job.outputs.at("o").file, "hello.txt");
+}
+
+const Files kNested = {{"/base/inner/inner.yml", R"(
+type: pipeline
+inputs:
+  data: {type: uri_folder, optional: true}
+  rate: {type: number, default: 0.1}
+  where: {type: string}
+outputs: {model: {type: uri_folder}}
+jobs:
+  one:
+    command: x ${{inputs.d}} ${{inputs.r}}
+    code: .
+    inputs: {d: "${{parent.inputs.data}}", r: "${{parent.inputs.rate}}"}
+    outputs: {m: "${{parent.outputs.model}}"}
+    compute: ${{parent.inputs.where}}
+)"}};
+
+TEST(PipelineFile, APipelineIsAStepOfAnother) {
+  const JobSpec job = SpecOf(R"(
+type: pipeline
+inputs: {cluster: cpu-cluster}
+jobs:
+  make: {command: x, outputs: {o: }}
+  inner:
+    type: pipeline
+    component: ./inner/inner.yml
+    inputs:
+      data: ${{parent.jobs.make.outputs.o}}
+      rate: 0.7
+      where: ${{parent.inputs.cluster}}
+  use:
+    command: y ${{inputs.m}}
+    inputs: {m: "${{parent.jobs.inner.outputs.model}}"}
+)",
+                             kNested);
+  const Step& inner = job.steps.at(1);
+  EXPECT_EQ(inner.job.kind, JobKind::kPipeline);
+  EXPECT_THAT(inner.inputs_from, ElementsAre(Pair("data", "jobs.make.outputs.o")));
+  const Step& one = inner.job.steps.at(0);
+  EXPECT_EQ(one.job.inputs.at("r").literal, "0.7");
+  EXPECT_EQ(one.job.code, "/base/inner");
+  EXPECT_THAT(one.inputs_from, ElementsAre(Pair("d", "inputs.data")));
+  const auto folder = [](const std::string& step) { return "/jobs/" + step; };
+  const JobSpec bound = Bind(Bind(job, inner, folder), one, folder);
+  EXPECT_EQ(bound.inputs.at("d").path, "/jobs/make/outputs/o");
+  EXPECT_EQ(Bind(job, job.steps[2], folder).inputs.at("m").path, "/jobs/inner/outputs/model");
+}
+
+TEST(PipelineFile, APipelineThatContainsItselfIsRefused) {
+  EXPECT_THAT(Errors("type: pipeline\njobs: {a: {type: pipeline, component: ./c.yml}}",
+                     {{"/base/c.yml",
+                       "type: pipeline\njobs: {a: {type: pipeline, component: "
+                       "./c.yml}, b: {type: pipeline, component: ./c.yml}}"}})
+                  .front(),
+              HasSubstr("nested deeper than 8"));
+}
+
+TEST(PipelineFile, TheDefaultArtifactsAreTheJobsFolder) {
+  const JobSpec job = SpecOf(R"(
+type: pipeline
+jobs:
+  a: {command: echo x > outputs/x, outputs: {artifacts: }}
+  b:
+    command: cat ${{inputs.i}}/outputs/x
+    inputs: {i: "${{parent.jobs.a.outputs.artifacts}}"}
+)");
+  EXPECT_EQ(Bind(job, job.steps[1], [](const std::string&) { return "/j"; }).inputs.at("i").path,
+            "/j");
+}
+
+TEST(SweepFile, ReadsSearchSpaceObjectiveAndLimits) {
+  const JobSpec job = SpecOf(R"(
+type: sweep
+trial:
+  command: train --a ${{inputs.a}} --b ${{search_space.b}} --c ${{search_space.c}}
+  environment_variables: {B: "${{search_space.b}}"}
+inputs: {a: 0.5}
+sampling_algorithm: bayesian
+search_space:
+  b: {type: choice, values: [hello, 3, true]}
+  c: {type: uniform, min_value: 0.1, max_value: 1}
+objective: {goal: Maximize, primary_metric: acc}
+early_termination: {type: bandit, slack_factor: 0.1, evaluation_interval: 2, delay_evaluation: 5}
+limits: {max_total_trials: 4, max_concurrent_trials: 2, timeout: 3600, trial_timeout: 60}
+)");
+  EXPECT_EQ(job.kind, JobKind::kSweep);
+  EXPECT_EQ(job.command, "train --a ${{inputs.a}} --b ${{inputs.b}} --c ${{inputs.c}}");
+  EXPECT_EQ(job.environment_variables.at("B"), "${{inputs.b}}");
+  EXPECT_TRUE(job.inputs.contains("b"));
+  const Sweep& sweep = *job.sweep;
+  EXPECT_EQ(sweep.sampling, Sampling::kBayesian);
+  EXPECT_THAT(sweep.parameters[0].values, ElementsAre("hello", "3", "True"));
+  EXPECT_EQ(sweep.parameters[1].high, 1);
+  EXPECT_TRUE(sweep.maximize);
+  EXPECT_EQ(sweep.max_trials, 4);
+  EXPECT_EQ(job.timeout, absl::Seconds(3600));
+  EXPECT_EQ(sweep.trial_timeout, absl::Seconds(60));
+  EXPECT_EQ(sweep.early_termination.delay_evaluation, 5);
+}
+
+TEST(SweepFile, ATrialMayBeAComponentWhoseInputsAreSwept) {
+  const JobSpec job = SpecOf(R"(
+type: pipeline
+jobs:
+  make: {command: x, outputs: {o: }}
+  sweep:
+    type: sweep
+    trial: ./parts/train.yml
+    inputs: {data: "${{parent.jobs.make.outputs.o}}"}
+    outputs: {model: }
+    search_space:
+      epochs: {type: randint, upper: 5}
+      rate: {type: loguniform, min_value: -5, max_value: 0}
+    objective: {goal: minimize, primary_metric: loss}
+)",
+                             kTrain);
+  const JobSpec& sweep = job.steps.at(1).job;
+  EXPECT_EQ(sweep.kind, JobKind::kSweep);
+  EXPECT_THAT(job.steps[1].inputs_from, ElementsAre(Pair("data", "jobs.make.outputs.o")));
+  EXPECT_EQ(sweep.inputs.at("epochs").type, "integer");
+  EXPECT_TRUE(sweep.outputs.contains("model"));
+  EXPECT_THAT(Errors(R"(type: sweep
+trial: ./parts/train.yml
+inputs: {data: ./d, epochs: 1}
+search_space: {rat: {type: uniform, min_value: 0, max_value: 1}}
+objective: {goal: minimize, primary_metric: loss}
+)",
+                     kTrain),
+              ElementsAre(HasSubstr("has no input of that name (did you mean \"rate\"?)")));
+}
+
+TEST(SweepFile, WhatIsWrongIsSaidWithItsLine) {
+  EXPECT_THAT(Errors(R"(type: sweep
+trial: {command: x}
+sampling_algorithm: grid
+search_space:
+  a: {type: uniform, min_value: 2, max_value: 1}
+  b: {type: choice}
+  c: {type: gauss}
+objective: {goal: least}
+early_termination: {type: bandit}
+limits: {max_trials: 3}
+)"),
+              ElementsAre(HasSubstr("job.yml:5: search_space \"a\" has a min_value above"),
+                          HasSubstr("job.yml:5: search_space \"a\" is no choice"),
+                          HasSubstr("job.yml:6: search_space \"b\" needs values"),
+                          HasSubstr("job.yml:7: type must be one of choice"),
+                          HasSubstr("job.yml:8: goal must be one of minimize, maximize"),
+                          HasSubstr("job.yml:8: objective has no primary_metric"),
+                          HasSubstr("job.yml:9: bandit needs slack_factor or slack_amount"),
+                          HasSubstr("job.yml:10: unknown key \"max_trials\"")));
+  EXPECT_THAT(Errors("type: sweep\n"),
+              UnorderedElementsAre(HasSubstr("needs a search_space"),
+                                   HasSubstr("needs an objective"), HasSubstr("needs a trial")));
+}
+
+TEST(PipelineFile, SurvivesItsJson) {
+  const JobSpec job = SpecOf(R"(
+type: pipeline
+settings: {continue_on_step_failure: true, force_rerun: true, on_init: make, on_finalize: inner}
+jobs:
+  make: {command: x, outputs: {o: }}
+  inner:
+    type: pipeline
+    component: ./inner/inner.yml
+    inputs: {data: "${{parent.jobs.make.outputs.o}}", where: local}
+  sweep:
+    type: sweep
+    trial: {command: "x ${{search_space.a}}"}
+    search_space: {a: {type: qlognormal, mu: -1, sigma: 2, q: 0.5}}
+    sampling_algorithm: {type: random, rule: sobol, seed: -3, logbase: 2}
+    objective: {goal: minimize, primary_metric: loss}
+    early_termination: {type: truncation_selection, truncation_percentage: 20}
+)",
+                             kNested);
+  const std::string json = ToJson(job);
+  const auto back = JobSpecFromJson(json);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ToJson(*back), json);
+  EXPECT_EQ(back->steps.at(2).job.sweep->seed, -3);
+  EXPECT_FALSE(back->steps.at(0).job.reusable);
+}
+
+}  // namespace
+}  // namespace tutti::spec

@@ -1,0 +1,400 @@
+#include "spec/step_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/closest.h"
+#include "spec/component_file.h"
+#include "spec/expressions.h"
+#include "spec/job_data.h"
+#include "spec/job_scale.h"
+#include "spec/pipeline_reader.h"
+#include "spec/sweep_reader.h"
+
+namespace tutti::spec {
+namespace {
+
+using Node = std::shared_ptr<const YamlNode>;
+
+constexpr std::array<absl::string_view, 3> kStepTypes = {"command", "sweep", "pipeline"};
+constexpr std::array<absl::string_view, 8> kRefusedTypes = {"parallel", "spark",         "automl",
+                                                            "import",   "data_transfer", "if_else",
+                                                            "do_while", "parallel_for"};
+
+const YamlNode::Entry* Find(const YamlNode& node, absl::string_view key) {
+  for (const YamlNode::Entry& entry : node.entries) {
+    if (entry.key == key) return entry.value->kind == YamlNode::Kind::kNull ? nullptr : &entry;
+  }
+  return nullptr;
+}
+
+// "parent.inputs.x" -> "x", if the rest is `prefix`; "" otherwise.
+std::string NameBehind(absl::string_view expression, absl::string_view prefix) {
+  return absl::ConsumePrefix(&expression, prefix) ? std::string(expression) : "";
+}
+
+// The value of an input of the pipeline, where it is one and is known.
+std::optional<std::string> Literal(const Scope& scope, absl::string_view expression) {
+  const auto found = scope.pipeline.inputs.find(NameBehind(expression, "parent.inputs."));
+  if (found == scope.pipeline.inputs.end() || scope.open.contains(found->first)) return {};
+  const Input& input = found->second;
+  if (input.absent || IsPathType(input.type)) return {};
+  return input.literal;
+}
+
+// The tree with the values of the pipeline's inputs in place of ${{parent.inputs.x}}.
+Node WithLiterals(const Node& node, const Scope& scope) {
+  auto copy = std::make_shared<YamlNode>(*node);
+  if (absl::StrContains(node->scalar, "${{")) {
+    copy->scalar = ReplaceExpressions(node->scalar,
+                                      [&](absl::string_view body) { return Literal(scope, body); });
+    copy->quoted = node->quoted && copy->scalar == node->scalar;
+  }
+  for (auto& item : copy->items) item = WithLiterals(item, scope);
+  for (YamlNode::Entry& entry : copy->entries) entry.value = WithLiterals(entry.value, scope);
+  return copy;
+}
+
+// Reads one step: its bindings first, then what it runs.
+class StepReader {
+ public:
+  StepReader(const YamlNode::Entry& entry, const Source& source, const Scope& scope)
+      : entry_(entry),
+        what_(absl::StrCat("step \"", absl::string_view(entry.key).substr(0, 80), "\"")),
+        root_(WithLiterals(entry.value, scope)),
+        source_{*root_, source.text, source.context, source.diagnostics},
+        scope_(scope) {}
+
+  Step Read() {
+    step_.name = entry_.key;
+    if (!IsJobName(step_.name)) {
+      Error(entry_.line, "must have a name of letters, digits, \"-\" and \"_\"");
+    }
+    const std::string type = Type();
+    if (type.empty()) return std::move(step_);
+    step_.job.experiment_name = scope_.pipeline.experiment_name;
+    step_.job.compute = scope_.compute;
+    step_.job.code_line = step_.job.command_line = entry_.line;
+    const std::string experiment = step_.job.experiment_name;
+    Given given{.source = source_, .what = what_, .line = entry_.line};
+    if (type != "pipeline" || Find(*root_, "component") != nullptr) TakeInputs(given);
+    ReadByType(type, given);
+    step_.job.experiment_name = experiment;
+    ReadOutputBindings();
+    for (const auto& [name, bound] : given.bound) {
+      if (!bound.from.empty()) step_.inputs_from[name] = bound.from;
+    }
+    return std::move(step_);
+  }
+
+ private:
+  void Error(int line, absl::string_view message) {
+    source_.diagnostics.Error(line, absl::StrCat(what_, " ", message));
+  }
+
+  // command, sweep or pipeline; "" with an error for what is none.
+  std::string Type() {
+    if (root_->kind != YamlNode::Kind::kMapping) {
+      Error(entry_.line, absl::StrCat("must be a mapping, but is ", KindName(*root_)));
+      return "";
+    }
+    const YamlNode::Entry* written = Find(*root_, "type");
+    if (written == nullptr) return Find(*root_, "trial") != nullptr ? "sweep" : TypeOfComponent();
+    const std::string type = absl::AsciiStrToLower(written->value->scalar);
+    const auto is = [&](absl::string_view known) { return type == known; };
+    if (std::any_of(kStepTypes.begin(), kStepTypes.end(), is)) return type;
+    Error(written->line,
+          std::any_of(kRefusedTypes.begin(), kRefusedTypes.end(), is)
+              ? absl::StrCat("is of type ", type, ", which this version does not run")
+              : absl::StrCat("is of unknown type \"", type.substr(0, 80), "\"",
+                             base::DidYouMean(type.substr(0, 80), kStepTypes)));
+    return "";
+  }
+
+  // A step that says no type has that of its component.
+  std::string TypeOfComponent() {
+    const YamlNode::Entry* entry = Find(*root_, "component");
+    if (entry == nullptr) return "command";
+    Diagnostics unheard(source_.diagnostics.file_name());  // it is read, and told of, later
+    const auto file = FindComponent(*entry, source_.context, unheard);
+    const YamlNode::Entry* type = file ? Find(*file->root, "type") : nullptr;
+    return type != nullptr && type->value->scalar == "pipeline" ? "pipeline" : "command";
+  }
+
+  void ReadByType(const std::string& type, Given& given) {
+    const YamlNode::Entry* component = Find(*root_, "component");
+    if (type == "sweep") {
+      CommandReader sweep(source_, what_, {"sweep", ""});
+      ReadStepHead(sweep);
+      sweep.ReadCompute("compute", step_.job);
+      given.inputs = sweep.keys().Take("inputs");
+      given.outputs = sweep.keys().Take("outputs");
+      ReadSweep(sweep, given, step_.job);
+      sweep.keys().Finish();
+    } else if (component == nullptr && type == "pipeline") {
+      Error(entry_.line, "has no component: name the pipeline's file");
+    } else if (component == nullptr) {
+      ReadInline(given);
+    } else if (const auto file = FindComponent(*component, source_.context, source_.diagnostics)) {
+      ReadComponent(type, *file, given);
+    }
+  }
+
+  void ReadStepHead(CommandReader& step) {
+    std::string unused;
+    for (const char* key : {"$schema", "type", "name", "experiment_name"}) {
+      step.keys().Text(key, unused);
+    }
+    step_.job.display_name = entry_.key;
+    step.keys().Text("display_name", step_.job.display_name);
+    step.keys().Text("description", step_.job.description);
+    step.keys().TextMap("tags", step_.job.tags);
+  }
+
+  void ReadInline(Given& given) {
+    CommandReader step(source_, what_, {"command", ""});
+    ReadStepHead(step);
+    JobSpec& job = step_.job;
+    step.ReadCommand(job);
+    step.ReadVariables(job);
+    step.ReadCode(job);
+    step.ReadEnvironmentKey(job);
+    step.ReadCompute("compute", job);
+    given.inputs = step.keys().Take("inputs");
+    step.keys().Take("outputs");
+    job.inputs = InputsOf(given, nullptr, "");
+    ReadOwnOutputs();
+    step.CheckReferences(job);
+    ReadScale(step.keys(), job, source_.diagnostics);
+    step.keys().Finish();
+  }
+
+  // What the component says, then what the step says over it.
+  void ReadComponent(const std::string& type, const ComponentFile& file, Given& given) {
+    CommandReader step(source_, what_, {"pipeline", "jobs.*."});
+    step.keys().Take("component");
+    given.inputs = step.keys().Take("inputs");
+    step.keys().Take("outputs");
+    if (type == "pipeline") {
+      Scope scope = scope_;
+      JobSpec unused;
+      unused.compute = scope.compute;
+      step.ReadCompute("compute", unused);
+      scope.compute = unused.compute;
+      step_.job = ReadPipelineComponent(file, given, scope);
+    } else {
+      ReadCommandComponent(file, given);
+    }
+    ReadStepHead(step);
+    JobSpec& job = step_.job;
+    if (type != "pipeline") {
+      step.ReadVariables(job);
+      step.ReadEnvironmentKey(job);
+      step.ReadCompute("compute", job);
+      ReadScale(step.keys(), job, source_.diagnostics);
+    }
+    step.keys().Finish();
+    ReadOwnOutputs();
+  }
+
+  void ReadCommandComponent(const ComponentFile& file, const Given& given) {
+    Diagnostics inner(file.shown);
+    const ReadContext below = source_.context.Below(file.folder);
+    CommandReader component({*file.root, file.text, below, inner}, "a component",
+                            {"component", ""});
+    JobSpec& job = step_.job;
+    job.file_name = file.shown;
+    component.ReadComponentIdentity(job);
+    component.ReadCommand(job);
+    component.ReadVariables(job);
+    component.ReadCode(job);
+    component.ReadEnvironmentKey(job);
+    job.outputs = ReadOutputs(component.keys(), inner, "component");
+    job.inputs = InputsOf(given, component.keys().Take("inputs"), file.shown);
+    component.CheckReferences(job);
+    ReadScale(component.keys(), job, inner);
+    component.keys().Finish();
+    source_.diagnostics.Add(entry_.line, inner);
+  }
+
+  // outputs: what the step declares beside, or over, what its component has.
+  void ReadOwnOutputs() {
+    const YamlNode::Entry* section = Find(*root_, "outputs");
+    if (section == nullptr) return;
+    const bool from_component = Find(*root_, "component") != nullptr;
+    for (const YamlNode::Entry& entry : section->value->entries) {
+      if (from_component && !step_.job.outputs.contains(entry.key)) {
+        std::vector<absl::string_view> names;
+        for (const auto& [name, output] : step_.job.outputs) names.push_back(name);
+        Error(entry.line, absl::StrCat("has no output \"", entry.key.substr(0, 80), "\"",
+                                       base::DidYouMean(entry.key.substr(0, 80), names)));
+      } else if (!IsIdentifier(entry.key)) {
+        Error(entry.line, absl::StrCat("has an output \"", entry.key.substr(0, 80),
+                                       "\", whose name must be of letters, digits and \"_\""));
+      } else {
+        ReadOwnOutput(entry, from_component);
+      }
+    }
+  }
+
+  void ReadOwnOutput(const YamlNode::Entry& entry, bool from_component) {
+    const std::string bound = BoundOutput(entry);
+    const auto outer = scope_.pipeline.outputs.find(bound);
+    Output& output = step_.job.outputs[entry.key];
+    if (!bound.empty()) {
+      if (outer != scope_.pipeline.outputs.end() && !from_component) output = outer->second;
+    } else if (!from_component) {
+      output = ReadOutput(entry, source_.diagnostics);
+    } else if (entry.value->kind == YamlNode::Kind::kMapping) {
+      const Output own = ReadOutput(entry, source_.diagnostics);
+      output.mode = own.mode;
+      if (Find(*entry.value, "type") != nullptr) output = own;
+    }
+  }
+
+  // The output of the pipeline that an output is bound to, alone or as its path; "" if to none.
+  static std::string BoundOutput(const YamlNode::Entry& entry) {
+    const YamlNode::Entry* path = Find(*entry.value, "path");
+    const YamlNode& text = path == nullptr ? *entry.value : *path->value;
+    return NameBehind(WholeExpression(text.scalar), "parent.outputs.");
+  }
+
+  void ReadOutputBindings() {
+    const YamlNode::Entry* section = Find(*root_, "outputs");
+    if (section == nullptr) return;
+    std::vector<absl::string_view> names;
+    for (const auto& [name, output] : scope_.pipeline.outputs) names.push_back(name);
+    for (const YamlNode::Entry& entry : section->value->entries) {
+      const std::string bound = BoundOutput(entry);
+      if (scope_.pipeline.outputs.contains(bound)) {
+        step_.outputs_to[entry.key] = bound;
+      } else if (!bound.empty()) {
+        Error(entry.line, absl::StrCat("names ${{parent.outputs.", bound.substr(0, 80),
+                                       "}}, which the pipeline does not have",
+                                       base::DidYouMean(bound.substr(0, 80), names)));
+      } else if (entry.value->kind == YamlNode::Kind::kScalar) {
+        Error(entry.line, absl::StrCat("has an output \"", entry.key.substr(0, 80),
+                                       "\" that is text: write ${{parent.outputs.NAME}}, or the "
+                                       "output's type and mode"));
+      }
+    }
+  }
+
+  // Takes what is bound out of the step's inputs.
+  void TakeInputs(Given& given) {
+    const YamlNode::Entry* section = Find(*root_, "inputs");
+    if (section == nullptr || section->value->kind != YamlNode::Kind::kMapping) return;
+    for (const YamlNode::Entry& entry : section->value->entries) {
+      const YamlNode::Entry* path = Find(*entry.value, "path");
+      const YamlNode& text = path == nullptr ? *entry.value : *path->value;
+      const std::string body = WholeExpression(text.scalar);
+      if (absl::StartsWith(body, "parent.")) Bind(entry, body, given.bound);
+    }
+  }
+
+  void Bind(const YamlNode::Entry& entry, const std::string& body, BoundInputs& bound) {
+    BoundInput input;
+    input.input.line = entry.line;
+    input.input.type = input.input.mode = "";
+    if (const YamlNode::Entry* type = Find(*entry.value, "type")) {
+      input.input.type = type->value->scalar;
+    }
+    if (const YamlNode::Entry* mode = Find(*entry.value, "mode")) {
+      input.input.mode = mode->value->scalar;
+    }
+    if (absl::StartsWith(body, "parent.jobs.")) {
+      input.from = NameBehind(body, "parent.");
+      bound[entry.key] = input;
+      return;
+    }
+    const std::string name = NameBehind(body, "parent.inputs.");
+    const auto found = scope_.pipeline.inputs.find(name);
+    if (found == scope_.pipeline.inputs.end()) {
+      return Error(entry.line, UnknownParent(body, name));
+    }
+    if (scope_.open.contains(name)) input.from = absl::StrCat("inputs.", name);
+    const Input own = input.input;
+    input.input = found->second;
+    input.input.line = own.line;
+    if (!own.type.empty()) input.input.type = own.type;
+    if (!own.mode.empty()) input.input.mode = own.mode;
+    bound[entry.key] = input;
+  }
+
+  std::string UnknownParent(const std::string& body, const std::string& name) const {
+    if (name.empty()) {
+      return absl::StrCat("names ${{", body.substr(0, 120),
+                          "}}, which is not understood; write ${{parent.inputs.NAME}} or "
+                          "${{parent.jobs.STEP.outputs.NAME}}");
+    }
+    std::vector<absl::string_view> names;
+    for (const auto& [key, input] : scope_.pipeline.inputs) names.push_back(key);
+    return absl::StrCat("names ${{parent.inputs.", name.substr(0, 80),
+                        "}}, which the pipeline does not have",
+                        base::DidYouMean(name.substr(0, 80), names));
+  }
+
+  const YamlNode::Entry& entry_;
+  const std::string what_;
+  const Node root_;
+  const Source source_;
+  const Scope& scope_;
+  Step step_;
+};
+
+bool IsOptional(const YamlNode::Entry& definition) {
+  const YamlNode::Entry* optional = Find(*definition.value, "optional");
+  return optional != nullptr && absl::EqualsIgnoreCase(optional->value->scalar, "true");
+}
+
+// An input of the pipeline that has no value leaves the component's default, if there is one.
+bool TakesDefault(const BoundInput& bound, const YamlNode::Entry* definition) {
+  return bound.input.absent && definition != nullptr &&
+         (Find(*definition->value, "default") != nullptr || !IsOptional(*definition));
+}
+
+}  // namespace
+
+std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry* definitions,
+                                      const std::string& component) {
+  std::set<std::string> elsewhere;
+  const auto definition = [&](const std::string& name) {
+    return definitions == nullptr ? nullptr : Find(*definitions->value, name);
+  };
+  for (const auto& [name, bound] : given.bound) {
+    if (!TakesDefault(bound, definition(name))) elsewhere.insert(name);
+  }
+  YamlNode::Entry left{"inputs", given.line, nullptr};
+  if (given.inputs != nullptr) {
+    auto node = std::make_shared<YamlNode>(*given.inputs->value);
+    for (YamlNode::Entry& entry : node->entries) {
+      if (given.bound.contains(entry.key)) entry.value = std::make_shared<YamlNode>();
+    }
+    left.value = node;
+  }
+  std::map<std::string, Input> inputs =
+      ReadInputSection(MergedInputs(definitions, given.inputs == nullptr ? nullptr : &left,
+                                    elsewhere, given.line, component, given.source.diagnostics),
+                       given.source.context, given.source.diagnostics);
+  for (const std::string& name : elsewhere) {
+    Input& input = inputs[name] = given.bound.at(name).input;
+    const YamlNode::Entry* said = definition(name);
+    const YamlNode::Entry* type = said == nullptr ? nullptr : Find(*said->value, "type");
+    const YamlNode::Entry* mode = said == nullptr ? nullptr : Find(*said->value, "mode");
+    if (input.type.empty() && type != nullptr) input.type = type->value->scalar;
+    if (input.mode.empty()) input.mode = mode == nullptr ? "ro_mount" : mode->value->scalar;
+  }
+  return inputs;
+}
+
+Step ReadStep(const YamlNode::Entry& entry, const Source& source, const Scope& scope) {
+  return StepReader(entry, source, scope).Read();
+}
+
+}  // namespace tutti::spec

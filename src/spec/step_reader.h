@@ -1,0 +1,48 @@
+// Reads the steps of a pipeline: inline jobs, components, sweeps and pipelines of their own, with
+// what binds them to the pipeline's inputs and to each other. Inside the room spec only.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "spec/command_reader.h"
+#include "spec/job.h"
+
+namespace tutti::spec {
+
+// What a pipeline gives to its steps.
+struct Scope {
+  const JobSpec& pipeline;  // its inputs, outputs and experiment
+  // Those of its inputs whose value only the result of another step can tell.
+  const std::set<std::string>& open;
+  std::string compute;  // of steps that name none
+  int depth = 0;        // pipelines around it
+};
+
+// An input that is bound. What is known of it at submission stands in `input`.
+struct BoundInput {
+  Input input;       // type empty: as that of what it is bound to
+  std::string from;  // "inputs.X" or "jobs.S.outputs.O"; empty: `input` is the value
+};
+using BoundInputs = std::map<std::string, BoundInput>;
+
+// What a step, or a sweep that stands alone, gives to what it runs.
+struct Given {
+  const YamlNode::Entry* inputs = nullptr;
+  const YamlNode::Entry* outputs = nullptr;
+  BoundInputs bound;
+  const Source& source;  // of the step
+  std::string what;      // "step \"train\""
+  int line = 0;
+};
+
+// The inputs of what is run: `definitions` of the component that is called `component` (null and
+// "" for an inline job), with the values that are given.
+std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry* definitions,
+                                      const std::string& component);
+
+// A step; its entry in `jobs` stands in `source`. Bindings to siblings are not checked yet.
+Step ReadStep(const YamlNode::Entry& entry, const Source& source, const Scope& scope);
+
+}  // namespace tutti::spec

@@ -1,0 +1,17 @@
+// Reads sweep jobs (Azure ML's sweepJob schema), alone and as a pipeline's step. Inside the room
+// spec only.
+#pragma once
+
+#include "spec/command_reader.h"
+#include "spec/job.h"
+#include "spec/step_reader.h"
+
+namespace tutti::spec {
+
+JobSpec ReadSweepJob(const Source& source);
+
+// What a sweep has beside its identity: trial, search space, objective and all. `sweep` reads the
+// mapping that `given` comes from.
+void ReadSweep(CommandReader& sweep, const Given& given, JobSpec& spec);
+
+}  // namespace tutti::spec
