@@ -1,5 +1,5 @@
-"""Keras 2's fit without the op, by nodes of Python: the one variant that test_keras_training.py leaves
-out. keras_training.py is what its ranks run."""
+"""Keras 2's fit without the op, by nodes of Python: the one variant that test_keras_training.py
+leaves out. keras_training.py is what its ranks run."""
 import pytest
 
 RANKS = {"program": "keras_training", "framework": "tensorflow", "size": 2,

@@ -9,8 +9,9 @@ from ranks import Ranks, python_of
 
 @pytest.fixture(scope="module")
 def gpu():
-    seen = subprocess.run([python_of("torch"), "-c", "import torch; print(torch.cuda.is_available())"],
-                          capture_output=True, text=True, timeout=300)
+    program = "import torch; print(torch.cuda.is_available())"
+    seen = subprocess.run([python_of("torch"), "-c", program], capture_output=True, text=True,
+                          timeout=300)
     if seen.stdout.strip() != "True":
         pytest.skip("needs a GPU: PyTorch sees none")
 

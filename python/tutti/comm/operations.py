@@ -151,8 +151,8 @@ class Request:
         allocate(index, shape, bytes) gives the address of the memory of an output whose shape is
         known now (0 fails the operation); without it such outputs belong to the operation. done()
         is called when the operation is over. Both are called by a thread of the library (done also
-        by this one) and must not wait for operations. keep: what must live until it is done. ready: a
-        cudaEvent_t (as a number) after which the tensors on a device are there.
+        by this one) and must not wait for operations. keep: what must live until it is done.
+        ready: a cudaEvent_t (as a number) after which the tensors on a device are there.
 
         ValueError: there is no session, the request makes no sense, or its name is outstanding.
         HorovodInternalError: the session has failed.
@@ -222,9 +222,9 @@ class Operation:
             raise failure
 
     def wait_on_stream(self, stream):
-        """On a CUDA device: until it is in its place there; what is put on `stream` (a cudaStream_t,
-        as a number) from now on runs after it. HorovodInternalError as of wait; what fails only
-        later is told by wait, and to those who submit later."""
+        """On a CUDA device: until it is in its place there; what is put on `stream` (a
+        cudaStream_t, as a number) from now on runs after it. HorovodInternalError as of wait; what
+        fails only later is told by wait, and to those who submit later."""
         library, status = load(), _library.DEADLINE_EXCEEDED
         while status == _library.DEADLINE_EXCEEDED and not _is_done(self._handle):
             status = library.tutti_comm_operation_wait_on_stream(self._handle, stream, _WAIT)

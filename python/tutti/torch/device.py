@@ -5,8 +5,8 @@ synchronize() puts the current stream behind it. The host waits only until the r
 its turn, never for the GPU. Everything else on a device goes through pinned memory of the host
 (handles.py): gathers, all-to-all, reduce-scatter, Adasum, Compression.int8, int16.
 
-TUTTI_TORCH_NCCL=0, the same on all ranks, keeps NCCL out: for ranks that share a GPU, say, which
-it refuses.
+TUTTI_TORCH_NCCL=0, on one rank or all, keeps NCCL out: for ranks that share a GPU, say, which it
+refuses.
 """
 import collections
 import os

@@ -1,7 +1,8 @@
 """Operations on tensors: started at once, finished by synchronize().
 
-All collectives come through `start`. What NCCL does on a GPU it hands to device.py. Else it picks the tensors' memory (or their stand-ins), submits
-them, and returns a Handle that keeps everything alive.
+All collectives come through `start`. What NCCL does on a GPU it hands to device.py. Else it picks
+the tensors' memory (or their stand-ins), submits them, and returns a Handle that keeps everything
+alive.
 """
 import collections
 import concurrent.futures
