@@ -1,0 +1,43 @@
+// Boxes around objects, each of a class: SSD's matching and loss (Liu et al. 2016, section 2.2),
+// mean average precision as COCO defines it.
+#pragma once
+
+#include "runtime/tasks/task.h"
+
+namespace tutti::tasks {
+
+// Annotations: [n, most, 5] fp32, of each object its class and left, top, right, bottom in parts of
+// the picture; the class is -1 where there are fewer objects. Targets: [n, A, 5] fp32, of each
+// default box its class (0: background) and how it moves. The units are the default boxes that have
+// an object.
+class Detection final : public Task {
+ public:
+  // `default_boxes` [A, 4], centred (models/single_shot_detector.h).
+  Detection(int64_t classes, torch::Tensor default_boxes)
+      : classes_(classes), default_boxes_(std::move(default_boxes)) {}
+  absl::string_view name() const override { return "detection"; }
+  torch::Tensor Targets(const torch::Tensor& annotations) const override;
+  int64_t Units(const torch::Tensor& targets) const override;
+  // Of boxes with an object: the moves' smooth L1 distance and the class's cross-entropy; of the
+  // others, the three times as many of a picture that have the largest cross-entropy, that.
+  Loss LossOf(const std::vector<torch::Tensor>& outputs,
+              const torch::Tensor& targets) const override;
+  // map50 (overlap of at least 0.5) and map (mean over 0.5, 0.55, ..., 0.95).
+  std::unique_ptr<Measure> NewMeasure() const override;
+
+ private:
+  int64_t classes_;
+  torch::Tensor default_boxes_;
+};
+
+struct Detections {
+  torch::Tensor boxes;    // [n, 4] corners
+  torch::Tensor classes;  // [n] int64, from 0
+  torch::Tensor scores;   // [n], descending
+};
+
+// What a network's output for one picture, [A, 4 + 1 + classes], says, without what is less likely
+// than 1 in 100 or repeats a likelier box of its class; 200 boxes at most.
+Detections Detect(const torch::Tensor& output, const torch::Tensor& default_boxes);
+
+}  // namespace tutti::tasks

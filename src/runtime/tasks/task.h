@@ -1,0 +1,69 @@
+// What a network is trained for, as one class: targets, loss and metrics. The training loop, the
+// strategies and the evaluation speak of tasks alone; they do not know labels, masks or boxes.
+//
+// Annotations are what a data set says of its pictures: [n] labels, [n, H, W] masks or
+// [n, most, 5] boxes (detection.h). Targets are what a loss compares a network's outputs with. Both
+// are one tensor whose first dimension counts pictures, so that they go where the pictures go.
+//
+// The loss of a mini-batch is the sum of Loss over its parts, divided by the sum of Units over its
+// parts: n ranks have the gradients of one process, whatever the sizes of the parts. Immutable;
+// thread-safe.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "runtime/models/model.h"
+#include "runtime/tasks/metric.h"
+
+namespace tutti::tasks {
+
+// How good a model is on a set of pictures, of which each rank sees a part. Not thread-safe.
+class Measure {
+ public:
+  virtual ~Measure() = default;
+  // `output`: what the network says of pictures in evaluation mode, fp32 or fp64, on the CPU.
+  virtual void Add(const torch::Tensor& output, const torch::Tensor& annotations) = 0;
+  // After `sums` have been added up over the ranks and `rows` put one after the other.
+  virtual std::vector<Metric> Metrics() const = 0;
+  virtual double MeanLoss() const = 0;
+  virtual bool has_rows() const { return false; }
+
+  std::vector<double> sums;  // as many on every rank
+  std::vector<double> rows;
+};
+
+struct Loss {
+  torch::Tensor sum;      // over the units, with its graph
+  torch::Tensor correct;  // pictures that the network was right about; undefined: not counted
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+  virtual absl::string_view name() const = 0;
+  // On the CPU.
+  virtual torch::Tensor Targets(const torch::Tensor& annotations) const { return annotations; }
+  // Of which the loss is the mean: pictures, pixels, boxes.
+  virtual int64_t Units(const torch::Tensor& targets) const { return targets.size(0); }
+  // `outputs` as ModelImpl::Outputs gives them, and targets, on the same device.
+  virtual Loss LossOf(const std::vector<torch::Tensor>& outputs,
+                      const torch::Tensor& targets) const = 0;
+  virtual std::unique_ptr<Measure> NewMeasure() const = 0;
+};
+
+struct TaskOptions {
+  double label_smoothing = 0;  // of classification
+};
+
+// What `model`, made as `spec`, is for. InvalidArgument: the option and the task do not go
+// together.
+absl::StatusOr<std::shared_ptr<const Task>> MakeTask(const models::ModelSpec& spec,
+                                                     const models::ModelImpl& model,
+                                                     const TaskOptions& options);
+
+}  // namespace tutti::tasks

@@ -1,0 +1,134 @@
+"""Writes what torchvision's networks compute, one safetensors file a network, for compare_models.
+
+    torchvision_peer.py FOLDER
+
+A file FOLDER/NAME.safetensors holds the state dict ("state."), pictures, the outputs in train mode ("output.0", ...; no
+dropout), the gradients of sum(output * probe), or of the detector's own loss ("gradient.", at most 4096 elements of each,
+evenly spread), and the output in evaluation mode afterwards. Weights are multiples of bfloat16's steps, in which they
+are written: files of half the size.
+"""
+import json
+import pathlib
+import struct
+import sys
+
+import torch
+import torchvision
+
+CLASSES = 7
+MOST = 4096
+
+
+def write_safetensors(path, tensors):
+    """{name: CPU tensor of fp32, bf16 or int64} as a file."""
+    types = {torch.float32: "F32", torch.bfloat16: "BF16", torch.int64: "I64"}
+    head, data, offset = {}, [], 0
+    for name, tensor in tensors.items():
+        raw = tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy()
+        head[name] = {"dtype": types[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [offset, offset + raw.nbytes]}
+        data.append(raw)
+        offset += raw.nbytes
+    text = json.dumps(head).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for raw in data:
+            file.write(raw)
+
+
+def sample(gradient):
+    flat = gradient.detach().flatten()
+    return flat[:: max(1, flat.numel() // MOST)]
+
+
+def prepared(network):
+    """In train mode, without dropout, its weights rounded to bfloat16."""
+    with torch.no_grad():
+        for tensor in network.state_dict().values():
+            if tensor.dtype == torch.float32:
+                tensor.copy_(tensor.bfloat16().float())
+    network.train()
+    for module in network.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    return network
+
+
+def state_of(network):
+    return {f"state.{name}": tensor.bfloat16() if tensor.dtype == torch.float32 else tensor.clone()
+            for name, tensor in network.state_dict().items()}
+
+
+def gradients_of(network):
+    return {f"gradient.{name}": sample(parameter.grad) for name, parameter in network.named_parameters()
+            if parameter.grad is not None}
+
+
+def outputs_of(network, images):
+    """A list, the main output first."""
+    output = network(images)
+    if isinstance(output, dict):  # segmentation
+        return list(output.values())
+    return list(output) if isinstance(output, tuple) else [output]
+
+
+def compare(folder, name, network, side, count=2):
+    torch.manual_seed(1)
+    tensors = state_of(prepared(network))
+    images = torch.randn(count, 3, side, side)
+    tensors |= {"classes": torch.tensor(CLASSES), "images": images}
+    outputs = outputs_of(network, images)
+    probes = [torch.randn_like(output) for output in outputs]
+    sum((output * probe).sum() for output, probe in zip(outputs, probes)).backward()
+    network.eval()
+    with torch.no_grad():
+        tensors["evaluated"] = outputs_of(network, images)[0]
+    for i, (output, probe) in enumerate(zip(outputs, probes)):
+        tensors |= {f"output.{i}": output, f"probe.{i}": probe}
+    write_safetensors(folder / f"{name}.safetensors", tensors | gradients_of(network))
+
+
+def compare_detector(folder):
+    """SSD300: raw outputs, default boxes, the multibox loss of two objects and one, and its gradients."""
+    torch.manual_seed(2)
+    network = torchvision.models.detection.ssd300_vgg16(weights=None, weights_backbone=None, num_classes=CLASSES + 1)
+    tensors = state_of(prepared(network))
+    images = torch.randn(1, 3, 300, 300)
+    objects = torch.tensor([[2.0, 0.1, 0.2, 0.6, 0.7], [5.0, 0.55, 0.4, 0.63, 0.52], [0.0, 0.3, 0.02, 0.95, 0.3]])
+    features = list(network.backbone(images).values())
+    head = network.head(features)
+    size = torchvision.models.detection.image_list.ImageList(images, [(300, 300)])
+    defaults = network.anchor_generator(size, features)
+    boxes, labels = objects[:, 1:] * 300, objects[:, 0].long() + 1
+    matches = network.proposal_matcher(torchvision.ops.box_iou(boxes, defaults[0]))
+    losses = network.compute_loss([{"boxes": boxes, "labels": labels}], head, defaults, [matches])
+    sum(losses.values()).backward()
+    tensors |= {"classes": torch.tensor(CLASSES), "images": images, "annotations": objects.unsqueeze(0),
+                "output.0": torch.cat([head["bbox_regression"], head["cls_logits"]], 2), "loss": sum(losses.values()),
+                "defaults": defaults[0] / 300}
+    network.eval()
+    with torch.no_grad():
+        head["cls_logits"] *= 8  # some are sure of something
+        found = network.postprocess_detections(head, defaults, [(300, 300)])[0]
+    tensors |= {"sharper": torch.tensor(8), "found.boxes": found["boxes"] / 300, "found.classes": found["labels"] - 1,
+                "found.scores": found["scores"]}
+    write_safetensors(folder / "ssd300_vgg16.safetensors", tensors | gradients_of(network))
+
+
+def main(folder):
+    torch.manual_seed(0)
+    models = torchvision.models
+    for name in ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "mobilenet_v2"):
+        compare(folder, name, getattr(models, name)(num_classes=CLASSES), 64)
+    compare(folder, "vgg16", models.vgg16(num_classes=CLASSES), 32)
+    compare(folder, "inception_v3", models.inception_v3(num_classes=CLASSES, init_weights=True), 299)
+    segmentation = models.segmentation
+    for name, aux in (("fcn_resnet50", False), ("fcn_resnet50_aux", True), ("fcn_resnet101", False)):
+        make = getattr(segmentation, name.removesuffix("_aux"))
+        compare(folder, name, make(weights=None, weights_backbone=None, num_classes=CLASSES, aux_loss=aux), 40)
+    compare_detector(folder)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)  # threads that wait for each other lose a busy machine
+    main(pathlib.Path(sys.argv[1]))
