@@ -85,3 +85,19 @@ def test_jobs_are_listed_newest_first_in_pages(service, write_job):
     assert [job["id"] for job in first] == names[:2:-1]
     rest = service.get(f"/v1/jobs?limit=9&before={first[-1]['sequence']}")["jobs"]
     assert [job["id"] for job in rest] == names[2::-1]
+
+
+def test_jobs_in_short_are_those_that_run_and_those_that_have_ended(service, write_job):
+    ended = service.submit(write_job("true"))
+    assert service.wait(ended)["state"] in TERMINAL
+    waiting = [service.submit(write_job("sleep 60", nodes=2)) for _ in range(3)]
+    service.wait_for_state(waiting[0], "Running")
+    whole = {job["id"]: job for job in service.get("/v1/jobs")["jobs"]}
+    short = service.get("/v1/job-summaries?limit=10")["jobs"]
+    assert [job["id"] for job in short] == waiting[::-1] + [ended]
+    for job in short:
+        for key in ("sequence", "state", "created", "started", "ended", "node_count", "priority", "experiment_name"):
+            assert job[key] == whole[job["id"]][key], key
+    assert short[0]["reason"].startswith("waits for 2 nodes")
+    queued = service.get("/v1/job-summaries?state=Queued&limit=1")["jobs"]
+    assert [job["id"] for job in queued] == [waiting[2]]

@@ -2,10 +2,11 @@
 """From submission to the first instruction of a job's process, on one virtual node.
 
 The clock starts before the HTTP request that submits the job leaves, and stops when the job's shell, as its first
-act, reads the time. Both are the machine's realtime clock. One job at a time; prints p50, p90, p99 and the extremes,
-and beside them, interleaved in the same run, what it costs to start the same shell directly.
+act, reads the time. Both are the machine's realtime clock. One job at a time, with a pause between them, as people
+submit; prints p50, p90, p99 and the extremes, and beside them, interleaved in the same run, what it costs to start
+the same shell directly.
 
-    benchmarks/submit_latency/measure.py [--jobs 200] [--build build] [--json FILE]
+    benchmarks/submit_latency/measure.py [--jobs 200] [--pause 0.15] [--build build] [--json FILE]
 """
 import argparse
 import http.client
@@ -77,6 +78,7 @@ def quantiles(values):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=200)
+    parser.add_argument("--pause", type=float, default=0.15, help="seconds between two jobs")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
@@ -86,6 +88,7 @@ def main():
             jobs, shells = [], []
             for number in range(options.jobs + 5):
                 job, shell = one_job(service), one_shell()
+                time.sleep(options.pause)
                 if number >= 5:  # the first few warm caches
                     jobs.append(job)
                     shells.append(shell)
@@ -95,7 +98,7 @@ def main():
              "submit to accepted (durable)": quantiles([j[1] for j in jobs]),
              "submit to ended and all output seen": quantiles([j[2] for j in jobs]),
              "the same shell started directly": quantiles(shells)}
-    print(f"{options.jobs} jobs, one at a time; milliseconds\n")
+    print(f"{options.jobs} jobs, one at a time, load {os.getloadavg()[0]:.1f}; milliseconds\n")
     print("| | min | p50 | p90 | p99 | max |\n| --- | --- | --- | --- | --- | --- |")
     for name, row in table.items():
         print(f"| {name} | " + " | ".join(f"{row[k]:.1f}" for k in ("min", "p50", "p90", "p99", "max")) + " |")

@@ -1,5 +1,8 @@
 #include "platform/api/json.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
@@ -77,6 +80,28 @@ json Job(const service::JobStatus& status) {
           {"snapshot", TextOrNull(job.snapshot)}};
 }
 
+// As a JSON text. What needs more than quotes is left to the library.
+std::string Quoted(absl::string_view text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+  });
+  return plain ? absl::StrCat("\"", text, "\"") : Text(json(std::string(text)));
+}
+
+// Rfc3339, and some times as fast.
+std::string QuotedTime(const std::optional<absl::Time>& time) {
+  if (!time) return "null";
+  const absl::CivilSecond at = absl::ToCivilSecond(*time, absl::UTCTimeZone());
+  const int64_t micros =
+      absl::ToInt64Microseconds(*time - absl::FromCivil(at, absl::UTCTimeZone()));
+  std::array<char, 48> text;
+  const int length =
+      std::snprintf(text.data(), text.size(), "\"%04d-%02d-%02dT%02d:%02d:%02d.%06dZ\"",
+                    static_cast<int>(at.year()), at.month(), at.day(), at.hour(), at.minute(),
+                    at.second(), static_cast<int>(micros));
+  return std::string(text.data(), static_cast<size_t>(length));
+}
+
 absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the body of the request: ", what));
 }
@@ -120,6 +145,23 @@ std::string JobsJson(const std::vector<service::JobStatus>& jobs) {
   json list = json::array();
   for (const service::JobStatus& job : jobs) list.push_back(Job(job));
   return Text({{"jobs", std::move(list)}});
+}
+
+std::string SummariesJson(const std::vector<service::JobSummary>& jobs) {
+  std::string text = "{\"jobs\":[";
+  text.reserve(64 + 400 * jobs.size());
+  for (const service::JobSummary& job : jobs) {
+    absl::StrAppend(&text, text.back() == '[' ? "" : ",", "{\"id\":", Quoted(job.id),
+                    ",\"sequence\":", job.sequence, ",\"display_name\":", Quoted(job.display_name),
+                    ",\"experiment_name\":", Quoted(job.experiment_name), ",\"state\":\"",
+                    store::Name(job.state));
+    absl::StrAppend(&text, "\",\"reason\":", Quoted(job.reason),
+                    ",\"created\":", QuotedTime(job.created),
+                    ",\"started\":", QuotedTime(job.started), ",\"ended\":", QuotedTime(job.ended),
+                    ",\"node_count\":", job.node_count, ",\"priority\":\"", Name(job.priority),
+                    "\",\"expected_start\":", QuotedTime(job.expected_start), "}");
+  }
+  return text + "]}";
 }
 
 std::string NodesJson(const std::vector<service::NodeStatus>& nodes) {

@@ -14,6 +14,8 @@ namespace tutti::api {
 // `events` null: left out.
 std::string JobJson(const service::JobStatus& job, const std::vector<store::Event>* events);
 std::string JobsJson(const std::vector<service::JobStatus>& jobs);
+// Written by hand, since there may be ten thousand.
+std::string SummariesJson(const std::vector<service::JobSummary>& jobs);
 std::string NodesJson(const std::vector<service::NodeStatus>& nodes);
 std::string FilesJson(const std::vector<service::JobFile>& files);
 // One line of a stream, with its newline.

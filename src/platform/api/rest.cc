@@ -18,6 +18,8 @@ using http::Response;
 using service::Service;
 
 constexpr uint64_t kMaxJobFile = 1 << 20;
+constexpr int kMostJobs = 1000;
+constexpr int kMostSummaries = 100'000;
 constexpr uint64_t kMaxSnapshot = uint64_t{8} << 30;
 
 Response Health(const Call&) {
@@ -55,9 +57,9 @@ Response CreateJob(Service* service, const Call& call) {
   return JobResponse(service->Submit(*submission), 201);
 }
 
-absl::StatusOr<store::JobFilter> FilterOf(const http::Request& request) {
+absl::StatusOr<store::JobFilter> FilterOf(const http::Request& request, int most) {
   store::JobFilter filter;
-  TUTTI_ASSIGN_OR_RETURN(const int64_t limit, QueryNumber(request, "limit", 100, 1, 1000));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t limit, QueryNumber(request, "limit", 100, 1, most));
   TUTTI_ASSIGN_OR_RETURN(filter.before, QueryNumber(request, "before", 0, 0));
   filter.limit = static_cast<int>(limit);
   for (const absl::string_view name :
@@ -69,10 +71,17 @@ absl::StatusOr<store::JobFilter> FilterOf(const http::Request& request) {
 }
 
 Response ListJobs(Service* service, const Call& call) {
-  const auto filter = FilterOf(call.request);
+  const auto filter = FilterOf(call.request, kMostJobs);
   if (!filter.ok()) return ErrorResponse(filter.status());
   const auto jobs = service->ListJobs(*filter);
   return jobs.ok() ? JsonResponse(JobsJson(*jobs)) : ErrorResponse(jobs.status());
+}
+
+Response ListSummaries(Service* service, const Call& call) {
+  const auto filter = FilterOf(call.request, kMostSummaries);
+  if (!filter.ok()) return ErrorResponse(filter.status());
+  const auto jobs = service->ListSummaries(*filter);
+  return jobs.ok() ? JsonResponse(SummariesJson(*jobs)) : ErrorResponse(jobs.status());
 }
 
 Response GetJob(Service* service, const Call& call) {
@@ -129,6 +138,7 @@ std::vector<Route> UserRoutes(Service* service) {
       {"PUT", "/v1/snapshots/{snapshot}", Access::kUser, with(PutSnapshot)},
       {"POST", "/v1/jobs", Access::kUser, with(CreateJob)},
       {"GET", "/v1/jobs", Access::kUser, with(ListJobs)},
+      {"GET", "/v1/job-summaries", Access::kUser, with(ListSummaries)},
       {"GET", "/v1/jobs/{job}", Access::kUser, with(GetJob)},
       {"DELETE", "/v1/jobs/{job}", Access::kUser, with(DeleteJob)},
       {"POST", "/v1/jobs/{job}/cancel", Access::kUser,

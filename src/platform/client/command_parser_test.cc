@@ -123,7 +123,7 @@ TEST_F(CommandParserTest, ShowsAJobWithItsFailures) {
 }
 
 TEST_F(CommandParserTest, ListsJobsAndNodes) {
-  answers_["GET /v1/jobs?limit=20&state=Failed"] = {
+  answers_["GET /v1/job-summaries?limit=20&state=Failed"] = {
       .chunks = {absl::StrCat(R"({"jobs": [)", kJob, "]}")}};
   ASSERT_TRUE(Do({"job", "list", "--state", "Failed"}).ok());
   EXPECT_THAT(out_.str(), HasSubstr("brave_ant  Failed"));

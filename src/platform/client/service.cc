@@ -54,6 +54,12 @@ absl::StatusOr<std::string> Service::Jobs(const std::string& state, int limit, i
   return Call({.target = target});
 }
 
+absl::StatusOr<std::string> Service::Summaries(const std::string& state, int limit) {
+  std::string target = absl::StrCat("/v1/job-summaries?limit=", limit);
+  if (!state.empty()) absl::StrAppend(&target, "&state=", http::PercentEncode(state));
+  return Call({.target = target});
+}
+
 absl::StatusOr<std::string> Service::Job(const std::string& id, absl::Duration timeout) {
   return Call({.target = JobTarget(id), .timeout = timeout});
 }

@@ -26,6 +26,8 @@ class Service {
   absl::StatusOr<std::string> CreateJob(const std::string& body);
   // Newest first. `state` empty: all; `before` 0: from the newest on.
   absl::StatusOr<std::string> Jobs(const std::string& state, int limit, int64_t before = 0);
+  // The same in short, for very many.
+  absl::StatusOr<std::string> Summaries(const std::string& state, int limit);
   absl::StatusOr<std::string> Job(const std::string& id,
                                   absl::Duration timeout = absl::Seconds(30));
   absl::StatusOr<std::string> Cancel(const std::string& id);

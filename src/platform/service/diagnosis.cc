@@ -22,7 +22,7 @@ namespace {
 // came from it, not before it.
 constexpr absl::Duration kNoticing = absl::Seconds(1);
 
-constexpr std::array<absl::string_view, 20> kLostPeer = {
+constexpr std::array<absl::string_view, 32> kLostPeer = {
     "connection closed by peer",
     "connection reset",
     "connection refused",
@@ -42,6 +42,18 @@ constexpr std::array<absl::string_view, 20> kLostPeer = {
     "did not answer within",
     "lost rank",
     "rendezvous timed out",
+    "rendezvousconnectionerror",
+    "rendezvoustimeouterror",
+    "waiting for clients",  // c10d's store
+    "client socket has failed to connect",
+    "connectfullmesh failed",  // Gloo
+    "application timeout caused pair closure",
+    "communicator was aborted",  // NCCL, on the other ranks
+    "no route to host",
+    "connection timed out",
+    "failed to connect to all addresses",  // gRPC
+    "collective ops is aborted",           // TensorFlow
+    "lost communication with",             // Open MPI's daemons
     "heartbeat timeout",
 };
 

@@ -118,7 +118,8 @@ TEST(Diagnosis, TranslatesTheShellsCodeForASignal) {
 
 TEST(Diagnosis, QuotesWhatAnAbortedProcessSaid) {
   EXPECT_EQ(Diagnose(Gang({Ended(0, 5, 0, 6, "terminate called: std::bad_alloc")})).line,
-            "rank 0 on n1 was killed by signal 6 (SIGABRT): terminate called: std::bad_alloc");
+            "rank 0 on n1 was killed by signal 6 (SIGABRT): terminate called: std::bad_alloc (the "
+            "memory is full; take a smaller batch per process)");
 }
 
 TEST(Diagnosis, NamesTheTimeLimit) {
@@ -217,6 +218,57 @@ TEST(SpeaksOfALostPeer, KnowsTheWordsOfTheCommonBackends) {
   for (const char* words : {"", "ValueError: rank 3 must be below 2", "KeyError: 'peer'",
                             "RuntimeError: CUDA out of memory"}) {
     EXPECT_FALSE(SpeaksOfALostPeer(words)) << words;
+  }
+}
+
+// What frameworks print, and which of two ranks that fail is then named: rank 1, two seconds after
+// rank 0 has said these words.
+TEST(Diagnosis, TellsCauseFromConsequenceByTheWordsOfTheFrameworks) {
+  struct Case {
+    const char* words;
+    bool consequence;
+  };
+  const Case kCases[] = {
+      {"torch.distributed.DistBackendError: [2] is setting up NCCL communicator and retrieving "
+       "ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: "
+       "Connection reset by peer",
+       true},
+      {"torch.distributed.DistBackendError: NCCL communicator was aborted on rank 0.", true},
+      {"[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, "
+       "OpType=ALLREDUCE, NumelIn=25, Timeout(ms)=600000) ran for 600032 milliseconds",
+       true},
+      {"RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out "
+       "waiting 1800000ms for recv operation to complete",
+       true},
+      {"RuntimeError: [pair.cc:598] Application timeout caused pair closure", true},
+      {"RuntimeError: Gloo connectFullMesh failed with [../pair.cc:144] no error", true},
+      {"torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the "
+       "C10d store has failed.",
+       true},
+      {"torch.distributed.DistNetworkError: The client socket has failed to connect to any network "
+       "address of (n1, 6105).",
+       true},
+      {"tensorflow.python.framework.errors_impl.UnavailableError: Collective ops is aborted by: "
+       "failed to connect to all addresses",
+       true},
+      {"ORTE has lost communication with a remote daemon.", true},
+      {"OSError: [Errno 113] No route to host", true},
+      {"ModuleNotFoundError: No module named 'torch'", false},
+      {"ImportError: libcudart.so.12: cannot open shared object file: No such file", false},
+      {"OSError: [Errno 98] Address already in use", false},
+      {"socket.gaierror: [Errno -2] Name or service not known", false},
+      {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", false},
+      {"torch.distributed.DistBackendError: NCCL error: unhandled cuda error (run with "
+       "NCCL_DEBUG=INFO for details), NCCL version 2.21.5",
+       false},
+      {"std::bad_alloc", false},
+      {"train.py: error: the following arguments are required: --data", false},
+  };
+  for (const Case& example : kCases) {
+    const Diagnosis d =
+        Diagnose(Gang({Ended(0, 5, 1, 0, example.words), Ended(1, 7, 3, 0, "ValueError: boom")}));
+    EXPECT_EQ(d.failures.front().rank, example.consequence ? 1 : 0) << example.words;
+    EXPECT_EQ(d.failures.back().consequence, example.consequence) << example.words;
   }
 }
 

@@ -23,26 +23,59 @@ constexpr absl::string_view kNoName =
     "the name cannot be resolved from this node; between nodes use MASTER_ADDR, which is an "
     "address";
 
+constexpr absl::string_view kMixedCuda =
+    "CUDA libraries of two versions are mixed: take the packages' own, without LD_LIBRARY_PATH";
+constexpr absl::string_view kMemory = "the memory is full; take a smaller batch per process";
+constexpr absl::string_view kLoaderMemory =
+    "a data loader's process was killed: memory or /dev/shm is full; take fewer workers";
+constexpr absl::string_view kPortInUse =
+    "another process has the port; take MASTER_PORT, which was free, or port 0";
+constexpr absl::string_view kCollectiveTimeout =
+    "not all ranks came to the same collective in time: look where the slowest one is";
+constexpr absl::string_view kNotAllCame =
+    "not all processes came to the rendezvous: is WORLD_SIZE what the script expects?";
+constexpr absl::string_view kNoConnection =
+    "the processes cannot connect to each other: set GLOO_SOCKET_IFNAME to the nodes' network";
+
 // The first that fits counts.
-constexpr std::array<Known, 21> kKnown = {{
+constexpr std::array<Known, 41> kKnown = {{
     {"no module named", "", "add the package to the job's environment"},
     {"cannot open shared object file", "libcu", kNoCudaLibrary},
     {"cannot open shared object file", "libnv", kNoCudaLibrary},
     {"cannot open shared object file", "libnccl", kNoCudaLibrary},
     {"cannot open shared object file", "", "a library that it needs is not on the node"},
+    {"undefined symbol", "libcu", kMixedCuda},
+    {"undefined symbol", "libnv", kMixedCuda},
+    {"undefined symbol", "libtorch", kMixedCuda},
+    {"undefined symbol", "nccl", kMixedCuda},
+    {"cuda driver version is insufficient", "", "the node's GPU driver is older than the packages"},
+    {"cannot re-initialize cuda in forked", "", "start worker processes by spawn, not by fork"},
     {"found no nvidia driver", "", kNoGpu},
     {"not compiled with cuda", "", kNoGpu},
     {"no cuda gpus are available", "", kNoGpu},
     {"no kernel image is available", "", "the package was not built for this GPU"},
     {"cuda out of memory", "", "the GPU's memory is full; take a smaller batch per process"},
+    {"memoryerror", "", kMemory},
+    {"std::bad_alloc", "", kMemory},
+    {"cannot allocate memory", "", kMemory},
+    {"dataloader worker", "killed by signal", kLoaderMemory},
+    {"dataloader worker", "bus error", kLoaderMemory},
     {"outofmemoryerror", "", "the memory is full; take a smaller batch per process"},
-    {"address already in use", "",
-     "another process has the port; take MASTER_PORT, which was free, or port 0"},
+    {"address already in use", "", kPortInUse},
+    {"eaddrinuse", "", kPortInUse},
+    {"errno: 98", "", kPortInUse},
+    {"errno 98", "", kPortInUse},
     {"name or service not known", "", kNoName},
     {"temporary failure in name resolution", "", kNoName},
     {"could not resolve host", "", kNoName},
     {"failed to resolve", "", kNoName},
+    {"nodename nor servname", "", kNoName},
     {"getaddrinfo", "", kNoName},
+    {"collective operation timeout", "", kCollectiveTimeout},
+    {"timed out waiting", "operation to complete", kCollectiveTimeout},
+    {"waiting for clients", "", kNotAllCame},
+    {"socket has timed out", "", kNotAllCame},
+    {"connectfullmesh failed", "", kNoConnection},
     {"no space left on device", "", "the node's disk, or /dev/shm, is full"},
     {"command not found", "", "the program is not in the job's environment"},
     {"permission denied", "", "the job runs as the user of the service, which may not"},

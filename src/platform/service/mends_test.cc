@@ -18,6 +18,30 @@ TEST(MendOfTest, KnowsWhatToDoAboutCommonFailures) {
       {"OSError: [Errno 98] Address already in use", "MASTER_PORT"},
       {"socket.gaierror: [Errno -2] Name or service not known", "MASTER_ADDR"},
       {"OSError: [Errno 28] No space left on device", "disk"},
+      {"ImportError: /usr/lib/libcudnn.so.9: undefined symbol: x, version libcublasLt.so.12",
+       "mixed"},
+      {"ImportError: libtorch_cuda.so: undefined symbol: ncclCommRegister", "mixed"},
+      {"RuntimeError: The NVIDIA driver on your system is too old: CUDA driver version is "
+       "insufficient for CUDA runtime version",
+       "older than"},
+      {"RuntimeError: Cannot re-initialize CUDA in forked subprocess.", "spawn"},
+      {"numpy.core._exceptions._ArrayMemoryError: Unable to allocate 93.1 GiB", "smaller batch"},
+      {"std::bad_alloc", "smaller batch"},
+      {"RuntimeError: DataLoader worker (pid 71) is killed by signal: Killed.", "fewer workers"},
+      {"RuntimeError: The server socket has failed to bind to 0.0.0.0:29500 (errno: 98 - Address "
+       "already in use). EADDRINUSE",
+       "MASTER_PORT"},
+      {"curl: (6) Could not resolve host: example.org", "MASTER_ADDR"},
+      {"Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)",
+       "slowest"},
+      {"RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 5000ms for recv "
+       "operation to complete",
+       "slowest"},
+      {"torch.distributed.DistStoreError: Timed out after 61 seconds waiting for clients. 1/2 "
+       "clients joined.",
+       "WORLD_SIZE"},
+      {"RuntimeError: Gloo connectFullMesh failed with [pair.cc:144] no error",
+       "GLOO_SOCKET_IFNAME"},
       {"bash: line 1: deepspeed: command not found", "environment"}};
   for (const auto& [words, mend] : kCases) {
     EXPECT_THAT(std::string(MendOf(words)), HasSubstr(mend)) << words;

@@ -49,6 +49,7 @@ std::string ToJson(const Placement& placement) {
   }
   return json{{"id", placement.allocation},
               {"master_port", placement.master_port},
+              {"start_port", placement.start_port},
               {"nodes", std::move(nodes)}}
       .dump();
 }
@@ -57,7 +58,8 @@ absl::StatusOr<Placement> PlacementFromJson(absl::string_view text) {
   try {
     const json value = json::parse(text.begin(), text.end());
     Placement placement{.allocation = value.at("id").get<std::string>(),
-                        .master_port = value.at("master_port").get<int>()};
+                        .master_port = value.at("master_port").get<int>(),
+                        .start_port = value.value("start_port", 0)};
     for (const json& node : value.at("nodes")) {
       placement.nodes.push_back({.name = node.at("name").get<std::string>(),
                                  .address = node.at("address").get<std::string>(),
@@ -79,6 +81,7 @@ std::vector<spec::LaunchPlan> PlansOf(const store::Job& job, const Placement& pl
       .allocation_id = placement.allocation,
       .job_id = job.id,
       .master_port = placement.master_port,
+      .start_port = placement.start_port,
       .experiment_name = job.spec.experiment_name,
       .distribution = job.spec.distribution,
       .environment = job.spec.environment,

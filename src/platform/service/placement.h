@@ -28,6 +28,7 @@ struct Placement {
   std::string allocation;  // "JOB.SEQUENCE": never used twice, also if the name is
   std::vector<PlacedNode> nodes;
   int master_port = 0;
+  int start_port = 0;  // as in spec::LaunchPlan
 };
 
 // Ranks in node order: processes per instance on each node, or TensorFlow's tasks spread evenly,

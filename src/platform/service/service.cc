@@ -101,6 +101,7 @@ absl::Status ServiceCore::RebuildJob(store::JobRecord record) {
     job->placed->started = job->record.last.state != store::JobState::kProvisioning;
   }
   const std::string id = job->record.job.id;
+  if (job->placed != nullptr) placed_.insert(job.get());
   live_[id] = std::move(job);
   return absl::OkStatus();
 }
@@ -185,16 +186,13 @@ absl::StatusOr<JobStatus> ServiceCore::Submit(const Submission& submission) {
 }
 
 absl::StatusOr<JobStatus> ServiceCore::Insert(const store::Job& job, bool named) {
-  absl::MutexLock lock(&mutex_);
-  const int free = static_cast<int>(nodes_.size());
-  if (job.spec.instance_count > free) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(job.spec.file_name, ": instance_count is ", job.spec.instance_count,
-                     ", but the cluster has ", free, free == 1 ? " node" : " nodes",
-                     ": the job could never start"));
-  }
+  TUTTI_RETURN_IF_ERROR(BeginInsert(job));
+  // Not under the lock: those who submit at the same time share one sync of the disk.
   auto record = store_->InsertJob(
       job, {.time = job.created, .state = store::JobState::kQueued, .reason = "submitted"});
+  absl::MutexLock lock(&mutex_);
+  inserting_.erase(job.id);
+  changed_.SignalAll();
   if (named && absl::IsAlreadyExists(record.status())) {
     return absl::AlreadyExistsError(absl::StrCat("there is a job named \"", job.id,
                                                  "\" already: change \"name\", or leave it out"));
@@ -204,8 +202,28 @@ absl::StatusOr<JobStatus> ServiceCore::Insert(const store::Job& job, bool named)
   live->record = *record;
   live_[job.id] = std::move(live);
   spdlog::info("job {}: Queued: submitted", job.id);
-  Wake();
+  WakeForNewJob();
   return StatusOf(*record);
+}
+
+absl::Status ServiceCore::BeginInsert(const store::Job& job) {
+  absl::MutexLock lock(&mutex_);
+  const int nodes = static_cast<int>(nodes_.size());
+  if (job.spec.instance_count > nodes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(job.spec.file_name, ": instance_count is ", job.spec.instance_count,
+                     ", but the cluster has ", nodes, nodes == 1 ? " node" : " nodes",
+                     ": the job could never start"));
+  }
+  if (!inserting_.insert(job.id).second) {
+    return absl::AlreadyExistsError(absl::StrCat("there is a job \"", job.id, "\" already"));
+  }
+  return absl::OkStatus();
+}
+
+// One who names a job that is just being inserted waits until it is known what became of it.
+void ServiceCore::AwaitInsert(absl::string_view id) {
+  while (inserting_.contains(id)) changed_.Wait(&mutex_);
 }
 
 JobStatus ServiceCore::StatusOf(const store::JobRecord& record) const {
@@ -245,6 +263,7 @@ absl::StatusOr<std::vector<JobStatus>> ServiceCore::ListJobs(const store::JobFil
 
 absl::StatusOr<JobStatus> ServiceCore::Cancel(absl::string_view id) {
   absl::MutexLock lock(&mutex_);
+  AwaitInsert(id);
   const auto found = live_.find(id);
   if (found == live_.end()) {
     TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, store_->GetJob(id));

@@ -1,10 +1,11 @@
-// The service itself; service.h says what it does. Its functions are in four files by who calls
-// them: service.cc (users), service_follow.cc (followers), service_launchers.cc (launchers),
-// service_loop.cc (the loop thread).
+// The service itself; service.h says what it does. Its functions are in five files by who calls
+// them: service.cc and service_list.cc (users), service_follow.cc (followers), service_launchers.cc
+// (launchers), service_loop.cc (the loop thread).
 #pragma once
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -33,6 +34,7 @@ class ServiceCore final : public Service {
   absl::StatusOr<JobStatus> GetJob(absl::string_view id) override;
   absl::StatusOr<std::vector<store::Event>> EventsOf(absl::string_view id) override;
   absl::StatusOr<std::vector<JobStatus>> ListJobs(const store::JobFilter& filter) override;
+  absl::StatusOr<std::vector<JobSummary>> ListSummaries(const store::JobFilter& filter) override;
   absl::StatusOr<JobStatus> Cancel(absl::string_view id) override;
   absl::Status Delete(absl::string_view id) override;
   absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
@@ -75,10 +77,15 @@ class ServiceCore final : public Service {
   absl::Status RestoreInterruptedDeletes();
   absl::StatusOr<store::Job> ToJob(const Submission& submission);
   absl::StatusOr<JobStatus> Insert(const store::Job& job, bool named);
+  absl::Status BeginInsert(const store::Job& job);
+  void AwaitInsert(absl::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   JobStatus StatusOf(const store::JobRecord& record) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Appends an event to the store and, if that was possible, to what is in memory.
   absl::Status Append(LiveJob& job, const Step& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // service_list.cc
+  JobSummary SummaryOf(const LiveJob& job) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 
   // service_follow.cc
   // What a follower of a job looks at. `bell` is null once the job has ended.
@@ -120,6 +127,10 @@ class ServiceCore final : public Service {
   void AddEffects(const LiveJob& job, Effects& effects) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void GiveUpOnTheSilent(PlacedJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ScheduleQueued(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // False while a queue is so long, and every node so busy, that there is nothing to decide and the
+  // reasons for waiting can wait a moment.
+  bool SchedulingPays(absl::Time now) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void WakeForNewJob() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::vector<scheduler::PendingJob> Pending() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // With those that are over and whose nodes are not free yet.
   std::vector<scheduler::RunningJob> Running(absl::Time now) const
@@ -145,6 +156,9 @@ class ServiceCore final : public Service {
   bool dirty_ ABSL_GUARDED_BY(mutex_) = true;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, std::unique_ptr<LiveJob>, std::less<>> live_ ABSL_GUARDED_BY(mutex_);
+  std::set<LiveJob*> placed_ ABSL_GUARDED_BY(mutex_);  // those of live_ that have nodes
+  std::set<std::string, std::less<>> inserting_ ABSL_GUARDED_BY(mutex_);  // on their way to live_
+  absl::Time next_explanation_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::map<std::string, Leaving> leaving_ ABSL_GUARDED_BY(mutex_);
   std::vector<engine::Node> nodes_ ABSL_GUARDED_BY(mutex_);
   bool observed_once_ ABSL_GUARDED_BY(mutex_) = false;

@@ -65,6 +65,7 @@ absl::StatusOr<ServiceCore::Watched> ServiceCore::Watch(absl::string_view id) {
   Watched job;
   {
     absl::MutexLock lock(&mutex_);
+    AwaitInsert(id);
     job.stopping = stopping_;
     if (const auto live = live_.find(id); live != live_.end()) {
       job.bell = live->second->bell;

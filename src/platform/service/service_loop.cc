@@ -15,12 +15,16 @@ namespace {
 using store::JobState;
 
 constexpr int kMasterPort = 6105;
+constexpr int kStartPort = 6104;
 constexpr absl::Duration kIdle = absl::Seconds(5);
 // A launcher ends milliseconds after its job; the next job may wait for just that node.
 constexpr absl::Duration kEndsSoon = absl::Seconds(1);
 constexpr absl::Duration kSoon = absl::Milliseconds(4);
 constexpr absl::Duration kBetweenDrains = absl::Seconds(1);
 constexpr absl::Duration kBetweenStops = absl::Seconds(30);
+// Who waits behind so many is told why every so often, and not at every change.
+constexpr size_t kLongQueue = 200;
+constexpr absl::Duration kBetweenExplanations = absl::Seconds(1);
 // Launchers end a job at its time limit; this much later the service does.
 constexpr absl::Duration kTimeLimitSlack = absl::Seconds(30);
 
@@ -108,8 +112,7 @@ void ServiceCore::Observed(const std::vector<engine::AllocationState>& states, E
   observed_once_ = true;
   std::map<absl::string_view, const engine::AllocationState*> by_id;
   for (const engine::AllocationState& state : states) by_id[state.id] = &state;
-  for (const auto& [id, job] : live_) {
-    if (job->placed == nullptr) continue;
+  for (const LiveJob* job : placed_) {
     const bool begins = job->record.last.state == JobState::kProvisioning && !job->placed->started;
     if (begins) continue;  // Start is still to come
     const auto found = by_id.find(job->placed->placement.allocation);
@@ -162,20 +165,18 @@ void ServiceCore::ObservedLeaving(const engine::AllocationState& state, Effects&
 }
 
 void ServiceCore::AdvanceAll(Effects& effects) {
-  for (auto entry = live_.begin(); entry != live_.end();) {
-    LiveJob& job = *entry->second;
-    const absl::StatusOr<bool> ended = Advance(job, effects);
-    Complain(absl::StrCat("job ", entry->first, " cannot go on"), ended.status());
-    if (!ended.ok() || !*ended) {
-      ++entry;
-      continue;
-    }
+  std::erase_if(placed_, [&](LiveJob* job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const std::string id = job->record.job.id;
+    const absl::StatusOr<bool> ended = Advance(*job, effects);
+    Complain(absl::StrCat("job ", id, " cannot go on"), ended.status());
+    if (!ended.ok() || !*ended) return false;
     Leaving leaving{.since = clock_->Now()};
-    const Placement& placement = job.placed->placement;
+    const Placement& placement = job->placed->placement;
     for (const PlacedNode& node : placement.nodes) leaving.nodes.push_back(node.name);
     leaving_[placement.allocation] = std::move(leaving);
-    entry = live_.erase(entry);
-  }
+    live_.erase(id);
+    return true;
+  });
 }
 
 absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
@@ -254,9 +255,8 @@ std::vector<scheduler::PendingJob> ServiceCore::Pending() const {
 
 std::vector<scheduler::RunningJob> ServiceCore::Running(absl::Time now) const {
   std::vector<scheduler::RunningJob> running;
-  for (const auto& [id, job] : live_) {
-    if (job->placed == nullptr) continue;
-    scheduler::RunningJob entry{.id = id};
+  for (const LiveJob* job : placed_) {
+    scheduler::RunningJob entry{.id = job->record.job.id};
     for (const PlacedNode& node : job->placed->placement.nodes) entry.nodes.push_back(node.name);
     entry.expected_end =
         job->record.started.value_or(now) + job->record.job.spec.timeout + options_.stop_grace;
@@ -270,8 +270,22 @@ std::vector<scheduler::RunningJob> ServiceCore::Running(absl::Time now) const {
   return running;
 }
 
+bool ServiceCore::SchedulingPays(absl::Time now) const {
+  if (live_.size() - placed_.size() < kLongQueue || now >= next_explanation_) return true;
+  size_t held = 0;
+  for (const LiveJob* job : placed_) held += job->placed->placement.nodes.size();
+  for (const auto& [allocation, leaving] : leaving_) held += leaving.nodes.size();
+  return held < nodes_.size();
+}
+
+void ServiceCore::WakeForNewJob() {
+  if (SchedulingPays(clock_->Now())) Wake();
+}
+
 void ServiceCore::ScheduleQueued(Effects& effects) {
   const absl::Time now = clock_->Now();
+  if (!SchedulingPays(now)) return;
+  next_explanation_ = now + kBetweenExplanations;
   const std::vector<scheduler::PendingJob> pending = Pending();
   if (pending.empty()) return;
   std::vector<std::string> names;
@@ -301,6 +315,9 @@ absl::Status ServiceCore::StartOn(LiveJob& job, const std::vector<std::string>& 
   const std::string& id = job.record.job.id;
   Placement placement = Place(job.record.job.spec, absl::StrCat(id, ".", job.record.job.sequence),
                               nodes, options_.find_port(nodes.front().address, kMasterPort));
+  if (job.record.job.spec.distribution.kind == spec::DistributionKind::kMpi && nodes.size() > 1) {
+    placement.start_port = options_.find_port(nodes.front().address, kStartPort);
+  }
   TUTTI_ASSIGN_OR_RETURN(job.placed, RebuildGang(id, std::move(placement)));
   absl::Status written = Append(
       job, {JobState::kProvisioning, absl::StrCat("starting on ", absl::StrJoin(names, ", "))});
@@ -308,6 +325,7 @@ absl::Status ServiceCore::StartOn(LiveJob& job, const std::vector<std::string>& 
     job.placed.reset();
     return written;
   }
+  placed_.insert(&job);
   Effects more;
   TUTTI_RETURN_IF_ERROR(Advance(job, more).status());
   effects.starts.insert(effects.starts.end(), more.starts.begin(), more.starts.end());

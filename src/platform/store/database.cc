@@ -132,6 +132,21 @@ absl::Status Database::Write(const std::function<absl::Status(SQLite::Database&)
       [&](const SQLite::Exception& error) { return StatusOf(error); });
 }
 
+absl::Status Database::WriteTogether(
+    const std::vector<const std::function<absl::Status(SQLite::Database&)>*>& bodies,
+    std::vector<absl::Status>& statuses) {
+  return Write([&](SQLite::Database& sqlite) {
+    statuses.clear();
+    for (const auto* body : bodies) {
+      sqlite.exec("SAVEPOINT one");
+      statuses.push_back((*body)(sqlite));
+      if (!statuses.back().ok()) sqlite.exec("ROLLBACK TO one");
+      sqlite.exec("RELEASE one");
+    }
+    return absl::OkStatus();
+  });
+}
+
 absl::Status Database::Read(const std::function<absl::Status(SQLite::Database&)>& body) {
   return Guard([&] { return body(sqlite_); },
                [&](const SQLite::Exception& error) { return StatusOf(error); });

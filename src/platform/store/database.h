@@ -36,6 +36,11 @@ class Database {
 
   // Runs `body` in one write transaction: committed if it returns OK, else undone.
   absl::Status Write(const std::function<absl::Status(SQLite::Database&)>& body);
+  // Runs all in one transaction; those that do not return OK are undone, the others committed. On
+  // an error of the database itself nothing is changed, and that is returned.
+  absl::Status WriteTogether(
+      const std::vector<const std::function<absl::Status(SQLite::Database&)>*>& bodies,
+      std::vector<absl::Status>& statuses);
   // Runs `body`, which only reads.
   absl::Status Read(const std::function<absl::Status(SQLite::Database&)>& body);
 

@@ -106,7 +106,7 @@ int64_t InsertEvent(SQLite::Database& sqlite, absl::string_view job_id, const Ev
   return sqlite.getLastInsertRowid();
 }
 
-void InsertRow(SQLite::Database& sqlite, const Job& job) {
+int64_t InsertRow(SQLite::Database& sqlite, const Job& job) {
   SQLite::Statement insert(sqlite,
                            "INSERT INTO jobs (id, created_us, spec, file_text, snapshot, "
                            "job_token, warnings) VALUES (?, ?, ?, ?, ?, ?, ?)");
@@ -120,6 +120,7 @@ void InsertRow(SQLite::Database& sqlite, const Job& job) {
       7,
       nlohmann::json(job.warnings).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   insert.exec();
+  return sqlite.getLastInsertRowid();
 }
 
 bool HasJob(SQLite::Database& sqlite, absl::string_view id) {

@@ -20,7 +20,8 @@ absl::Status ReadRecords(SQLite::Statement& rows, std::vector<JobRecord>& record
 absl::StatusOr<JobRecord> SelectJob(SQLite::Database& sqlite, absl::string_view id);
 bool HasJob(SQLite::Database& sqlite, absl::string_view id);
 absl::Status NoJob(absl::string_view id);
-void InsertRow(SQLite::Database& sqlite, const Job& job);
+// Returns the sequence that the job got.
+int64_t InsertRow(SQLite::Database& sqlite, const Job& job);
 
 // SELECT … FROM events; WHERE is the caller's.
 extern const char kSelectEvent[];

@@ -10,15 +10,17 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/store/database.h"
+#include "platform/store/group_commit.h"
 #include "platform/store/rows.h"
 #include "platform/store/schema.h"
 
 namespace tutti::store {
 namespace {
 
-// The end of a list query: its conditions on the current state and on where the page begins.
-std::string ListQuery(const JobFilter& filter) {
-  std::string query = absl::StrCat(kSelectRecord, " WHERE (?1 = 0 OR j.sequence < ?1)");
+// `select` and the end of a list query: its conditions on the current state and on where the page
+// begins.
+std::string ListQuery(absl::string_view select, const JobFilter& filter) {
+  std::string query = absl::StrCat(select, " WHERE (?1 = 0 OR j.sequence < ?1)");
   if (!filter.states.empty()) {
     absl::StrAppend(
         &query, " AND e.state IN ('",
@@ -30,34 +32,37 @@ std::string ListQuery(const JobFilter& filter) {
   return query;
 }
 
+// As precise as the store keeps it.
+absl::Time ToMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
+
 class SqliteStore final : public Store {
  public:
-  explicit SqliteStore(std::unique_ptr<Database> database) : database_(std::move(database)) {}
+  explicit SqliteStore(std::unique_ptr<Database> database)
+      : database_(std::move(database)), writes_(database_.get(), &mutex_) {}
 
   absl::StatusOr<JobRecord> InsertJob(const Job& job, const Event& event) override {
     if (job.id.empty()) return absl::InvalidArgumentError("a job needs an id");
     if (event.state != JobState::kQueued) {
       return absl::FailedPreconditionError("a job's first event is Queued");
     }
-    absl::MutexLock lock(&mutex_);
-    absl::StatusOr<JobRecord> record;
-    TUTTI_RETURN_IF_ERROR(database_->Write([&](SQLite::Database& sqlite) -> absl::Status {
+    JobRecord record{.job = job, .last = event, .started = std::nullopt};
+    record.job.created = ToMicros(job.created);
+    record.last.time = ToMicros(event.time);
+    TUTTI_RETURN_IF_ERROR(writes_.Write([&](SQLite::Database& sqlite) -> absl::Status {
       if (HasJob(sqlite, job.id)) {
         return absl::AlreadyExistsError(absl::StrCat("there is a job \"", job.id, "\" already"));
       }
-      InsertRow(sqlite, job);
-      InsertEvent(sqlite, job.id, event);
-      record = SelectJob(sqlite, job.id);
-      return record.status();
+      record.job.sequence = InsertRow(sqlite, job);
+      record.last.sequence = InsertEvent(sqlite, job.id, event);
+      return absl::OkStatus();
     }));
     return record;
   }
 
   absl::StatusOr<Event> AppendEvent(absl::string_view job_id, int64_t expected_last,
                                     const Event& event) override {
-    absl::MutexLock lock(&mutex_);
     Event appended = event;
-    TUTTI_RETURN_IF_ERROR(database_->Write([&](SQLite::Database& sqlite) -> absl::Status {
+    TUTTI_RETURN_IF_ERROR(writes_.Write([&](SQLite::Database& sqlite) -> absl::Status {
       TUTTI_RETURN_IF_ERROR(CheckStep(sqlite, job_id, expected_last, event.state));
       appended.sequence = InsertEvent(sqlite, job_id, event);
       return absl::OkStatus();
@@ -79,9 +84,39 @@ class SqliteStore final : public Store {
     absl::MutexLock lock(&mutex_);
     std::vector<JobRecord> records;
     TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
-      SQLite::Statement rows(sqlite, ListQuery(filter));
+      SQLite::Statement rows(sqlite, ListQuery(kSelectRecord, filter));
       rows.bind(1, filter.before);
       rows.bind(2, std::max(filter.limit, 1));
+      return ReadRecords(rows, records);
+    }));
+    return records;
+  }
+
+  absl::StatusOr<std::vector<int64_t>> Sequences(const JobFilter& filter) override {
+    static constexpr char kAll[] = "SELECT j.sequence FROM jobs j";
+    static constexpr char kWithState[] =
+        "SELECT j.sequence FROM jobs j JOIN events e "
+        "ON e.sequence = (SELECT max(l.sequence) FROM events l WHERE l.job_id = j.id)";
+    absl::MutexLock lock(&mutex_);
+    std::vector<int64_t> sequences;
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+      SQLite::Statement rows(sqlite, ListQuery(filter.states.empty() ? kAll : kWithState, filter));
+      rows.bind(1, filter.before);
+      rows.bind(2, std::max(filter.limit, 1));
+      while (rows.executeStep()) sequences.push_back(rows.getColumn(0).getInt64());
+      return absl::OkStatus();
+    }));
+    return sequences;
+  }
+
+  absl::StatusOr<std::vector<JobRecord>> JobsOf(const std::vector<int64_t>& sequences) override {
+    std::vector<JobRecord> records;
+    if (sequences.empty()) return records;
+    absl::MutexLock lock(&mutex_);
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+      SQLite::Statement rows(
+          sqlite, absl::StrCat(kSelectRecord, " WHERE j.sequence IN (",
+                               absl::StrJoin(sequences, ","), ") ORDER BY j.sequence DESC"));
       return ReadRecords(rows, records);
     }));
     return records;
@@ -120,8 +155,7 @@ class SqliteStore final : public Store {
   }
 
   absl::Status DeleteJob(absl::string_view id) override {
-    absl::MutexLock lock(&mutex_);
-    return database_->Write([&](SQLite::Database& sqlite) -> absl::Status {
+    return writes_.Write([&](SQLite::Database& sqlite) -> absl::Status {
       TUTTI_ASSIGN_OR_RETURN(const JobRecord record, SelectJob(sqlite, id));
       if (!IsEnd(record.last.state)) {
         return absl::FailedPreconditionError(absl::StrCat(
@@ -138,9 +172,8 @@ class SqliteStore final : public Store {
                                             int node, int64_t first,
                                             const std::vector<std::string>& lines) override {
     if (first < 1) return absl::InvalidArgumentError("launcher events are numbered from 1");
-    absl::MutexLock lock(&mutex_);
     int64_t last = 0;
-    TUTTI_RETURN_IF_ERROR(database_->Write([&](SQLite::Database& sqlite) -> absl::Status {
+    TUTTI_RETURN_IF_ERROR(writes_.Write([&](SQLite::Database& sqlite) -> absl::Status {
       if (!HasJob(sqlite, job_id)) return NoJob(job_id);
       last = LastLauncherEvent(sqlite, allocation, node);
       if (first > last + 1) return absl::OkStatus();
@@ -198,6 +231,7 @@ class SqliteStore final : public Store {
 
   absl::Mutex mutex_;
   const std::unique_ptr<Database> database_ ABSL_PT_GUARDED_BY(mutex_);
+  GroupCommit writes_;
 };
 
 }  // namespace

@@ -89,6 +89,10 @@ class Store {
 
   virtual absl::StatusOr<JobRecord> GetJob(absl::string_view id) = 0;
   virtual absl::StatusOr<std::vector<JobRecord>> ListJobs(const JobFilter& filter) = 0;
+  // The sequences of the jobs that ListJobs would return, newest first.
+  virtual absl::StatusOr<std::vector<int64_t>> Sequences(const JobFilter& filter) = 0;
+  // The jobs with these sequences, newest first; those that are not there are left out.
+  virtual absl::StatusOr<std::vector<JobRecord>> JobsOf(const std::vector<int64_t>& sequences) = 0;
   // Jobs that have not ended, oldest first.
   virtual absl::StatusOr<std::vector<JobRecord>> NonTerminalJobs() = 0;
   // Oldest first, those after `after`. NotFound if there is no such job.

@@ -18,11 +18,12 @@ std::string Ran(const JobView& job, absl::Time now) {
 
 absl::StatusOr<ExitCode> JobList(Context& context, const JobListOptions& options) {
   Service service(context.connect());
-  TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Jobs(options.state, options.limit));
   if (options.format != Format::kTable) {
+    TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Jobs(options.state, options.limit));
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
     return ExitCode::kOk;
   }
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Summaries(options.state, options.limit));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<JobView> jobs, ParseJobs(text));
   if (jobs.empty()) {
     context.err << "no jobs; `tutti run job.yml` makes one\n";

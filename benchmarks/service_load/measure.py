@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""What one service bears: submissions, a long queue, many followers. Each with the service's own processor time.
+
+submissions  CLIENTS connections submit at once, one job after the other, while a job that never ends holds the only
+             node; what is answered is on the disk. Per second, and the time of one.
+listing      the same queue, filled to 10,000, asked for in one request; and by the command line.
+followers    FOLLOWERS connections follow one job, which prints the time; how old a line is when it comes.
+
+    benchmarks/service_load/measure.py [submissions listing followers] [--build build] [--json FILE]
+"""
+import argparse
+import http.client
+import json
+import os
+import pathlib
+import selectors
+import signal
+import socket
+import statistics
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Service:
+    """`tutti serve` with one node, on a folder of its own."""
+
+    def __init__(self, program, home):
+        self.home, self.program = pathlib.Path(home), program
+        self.process = subprocess.Popen([program, "serve", "--home", home, "--port", "0", "--nodes", "1"],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 20
+        while not (self.home / "service.json").exists():
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                raise SystemExit("tutti serve did not start")
+            time.sleep(0.01)
+        endpoint = json.loads((self.home / "service.json").read_text())
+        host, port = endpoint["address"].removeprefix("http://").split(":")
+        self.address, self.token = (host, int(port)), endpoint["token"]
+
+    def request(self, method, path, body=None):
+        connection = http.client.HTTPConnection(*self.address, timeout=60)
+        connection.request(method, path, body, {"Authorization": f"Bearer {self.token}"})
+        response = connection.getresponse()
+        content = response.read()
+        if response.status >= 300:
+            raise SystemExit(f"{method} {path}: {response.status} {content.decode()}")
+        return content
+
+    def submit(self, command):
+        return json.loads(self.request("POST", "/v1/jobs", submission(command)))["id"]
+
+    def processor_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICK
+
+    def stop(self):
+        """Cancels what runs, then ends the service."""
+        for job in json.loads(self.request("GET", "/v1/jobs?state=Running,Starting,Preparing"))["jobs"]:
+            self.request("POST", f"/v1/jobs/{job['id']}/cancel")
+            deadline = time.monotonic() + 20
+            while time.monotonic() < deadline and not json.loads(self.request("GET", f"/v1/jobs/{job['id']}"))["ended"]:
+                time.sleep(0.05)
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(timeout=20)
+
+
+def submission(command):
+    text = f"type: command\ncommand: {command}\ncompute: local\nenvironment: host\n"
+    return json.dumps({"file": "job.yml", "text": text, "base_directory": "/", "snapshot": None})
+
+
+def quantiles(seconds):
+    milliseconds = sorted(1000 * s for s in seconds)
+    cuts = statistics.quantiles(milliseconds, n=100, method="inclusive")
+    return {"p50": round(cuts[49], 2), "p99": round(cuts[98], 2), "max": round(milliseconds[-1], 2)}
+
+
+class Submitter:
+    """One client: a connection that sends the next submission when the one before was answered."""
+
+    def __init__(self, service):
+        body = submission("echo queued").encode()
+        self.wire = (f"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {service.token}\r\n"
+                     f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n").encode() + body
+        self.socket = socket.create_connection(service.address)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.read = b""
+
+    def send(self):
+        self.began = time.monotonic()
+        self.socket.sendall(self.wire)
+
+    def take(self):
+        """True once the whole answer is there."""
+        self.read += self.socket.recv(65536)
+        head, found, rest = self.read.partition(b"\r\n\r\n")
+        if not found:
+            return False
+        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        if len(rest) < length:
+            return False
+        if not head.startswith(b"HTTP/1.1 201"):
+            raise SystemExit(self.read.decode())
+        self.read = rest[length:]
+        return True
+
+
+def submit_many(service, count, clients):
+    """Submits `count` jobs; the seconds that each took, and all of them."""
+    ready = selectors.DefaultSelector()
+    submitters = [Submitter(service) for _ in range(clients)]
+    began, sent, took = time.monotonic(), 0, []
+    for submitter in submitters:
+        ready.register(submitter.socket, selectors.EVENT_READ, submitter)
+        submitter.send()
+        sent += 1
+    while len(took) < count:
+        for key, _ in ready.select():
+            if key.data.take():
+                took.append(time.monotonic() - key.data.began)
+                if sent < count:
+                    key.data.send()
+                    sent += 1
+    total = time.monotonic() - began
+    for submitter in submitters:
+        submitter.socket.close()
+    return took, total
+
+
+def submissions(service, options):
+    service.submit("sleep 3600")
+    submit_many(service, 200, options.clients)  # warms up
+    before = service.processor_seconds()
+    took, total = submit_many(service, options.submissions, options.clients)
+    return {"clients": options.clients, "jobs": len(took), "per second": round(len(took) / total),
+            "milliseconds of one": quantiles(took),
+            "service's processor, ms a job": round(1000 * (service.processor_seconds() - before) / len(took), 3)}
+
+
+def listing(service, options):
+    def queued():
+        return json.loads(service.request("GET", "/v1/job-summaries?state=Queued&limit=100000"))["jobs"]
+
+    if not json.loads(service.request("GET", "/v1/jobs?state=Running"))["jobs"]:
+        service.submit("sleep 3600")
+    missing = 10000 - len(queued())
+    if missing > 0:
+        submit_many(service, missing, options.clients)
+    whole, page = [], []
+    before = service.processor_seconds()
+    for _ in range(20):
+        began = time.monotonic()
+        content = service.request("GET", "/v1/job-summaries?limit=10000")
+        whole.append(time.monotonic() - began)
+    processor = 1000 * (service.processor_seconds() - before) / 20
+    for _ in range(20):
+        began = time.monotonic()
+        service.request("GET", "/v1/jobs?limit=100")
+        page.append(time.monotonic() - began)
+    began = time.monotonic()
+    subprocess.run([service.program, "job", "list", "--limit", "1000"], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, env={**os.environ, "TUTTI_HOME": str(service.home)})
+    return {"jobs": len(json.loads(content)["jobs"]), "bytes": len(content), "milliseconds": quantiles(whole),
+            "service's processor, ms": round(processor, 1), "a page of 100, milliseconds": quantiles(page),
+            "tutti job list --limit 1000, milliseconds": round(1000 * (time.monotonic() - began))}
+
+
+def connect_follower(service, job):
+    connection = socket.create_connection(service.address)
+    connection.sendall((f"GET /v1/jobs/{job}/stream?follow=true HTTP/1.1\r\nHost: x\r\n"
+                        f"Authorization: Bearer {service.token}\r\n\r\n").encode())
+    return connection
+
+
+def followers(service, options):
+    job = service.submit(f"'for i in $(seq {options.lines}); do echo T$EPOCHREALTIME; sleep 0.05; done'")
+    ready = selectors.DefaultSelector()
+    reads = {}
+    for _ in range(options.followers):
+        connection = connect_follower(service, job)
+        ready.register(connection, selectors.EVENT_READ)
+        reads[connection] = []
+    everyone_there = time.time() + 0.5  # lines before that are of the past
+    before = service.processor_seconds()
+    deadline = time.monotonic() + 0.05 * options.lines * 4 + 30
+    left = set(reads)
+    while left and time.monotonic() < deadline:
+        for key, _ in ready.select(1):
+            piece = key.fileobj.recv(1 << 20)
+            reads[key.fileobj].append((time.time(), piece))
+            if not piece or piece.endswith(b"0\r\n\r\n"):
+                ready.unregister(key.fileobj)
+                left.discard(key.fileobj)
+    processor = service.processor_seconds() - before
+    ages = []
+    for pieces in reads.values():
+        for at, piece in pieces:
+            for line in piece.split(b'"text":"T')[1:]:
+                printed = float(line[:line.index(b'"')])
+                if printed > everyone_there:
+                    ages.append(at - printed)
+    if left or not ages:
+        raise SystemExit(f"{len(left)} followers saw no end; {len(ages)} lines")
+    return {"followers": options.followers, "lines seen": len(ages), "milliseconds": quantiles(ages),
+            "service's processor, ms a line and follower": round(1000 * processor / len(ages), 4)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", default=["submissions", "listing", "followers"])
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--submissions", type=int, default=8000)
+    parser.add_argument("--followers", type=int, default=200)
+    parser.add_argument("--lines", type=int, default=200)
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    results = {"load at the beginning": os.getloadavg()[0]}
+    for what in options.what:
+        with tempfile.TemporaryDirectory(prefix="tutti-load.") as home:
+            service = Service(options.build / "bin/tutti", home)
+            try:
+                results[what] = {"submissions": submissions, "listing": listing, "followers": followers}[what](
+                    service, options)
+            finally:
+                service.stop()
+        print(what, json.dumps(results[what], indent=1), flush=True)
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()

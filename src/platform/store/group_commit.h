@@ -1,0 +1,45 @@
+// Lets writes that several threads want at the same time share one transaction, and with it one
+// sync of the disk. Whoever comes first while none is under way does those that have gathered;
+// what comes meanwhile goes with the next. A write that fails is undone alone; if the transaction
+// itself fails each write is tried by itself, so an error is always that of one's own write.
+// Thread-safe.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "platform/store/database.h"
+
+namespace tutti::store {
+
+class GroupCommit {
+ public:
+  // May be run twice: what it writes elsewhere it writes anew.
+  using Body = std::function<absl::Status(SQLite::Database&)>;
+
+  // `database` is used under `database_mutex` only.
+  GroupCommit(Database* database, absl::Mutex* database_mutex)
+      : database_(database), database_mutex_(database_mutex) {}
+
+  // Returns once `body` is on the disk, or undone.
+  absl::Status Write(const Body& body);
+
+ private:
+  struct Request {
+    const Body* body;
+    absl::Status status;
+    bool done = false;
+  };
+  void Commit(const std::vector<Request*>& batch);
+
+  Database* const database_;
+  absl::Mutex* const database_mutex_;
+  absl::Mutex mutex_;
+  bool at_work_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<Request*> waiting_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tutti::store

@@ -1,0 +1,44 @@
+"""Story: a job that behaves badly harms neither the service nor other jobs."""
+import time
+
+from conftest import processes_with, wait_until
+
+BYTES = 200_000_000
+
+
+def test_a_flood_of_output_is_kept_whole_and_holds_up_nobody(service, write_job):
+    line = "x" * 99
+    flood = service.submit(write_job(f"yes {line} | head -c {BYTES}"))
+    service.wait_for_state(flood, {"Running", "Finalizing", "Completed"})
+    slowest = 0
+    for _ in range(3):
+        other = service.submit(write_job("echo here"))
+        began = time.monotonic()
+        assert service.wait(other, 60)["state"] == "Completed"
+        assert service.log_text(other, 0) == "here\n"
+        slowest = max(slowest, time.monotonic() - began)
+    assert slowest < 20, f"another job took {slowest:.1f} s"
+    assert service.wait(flood, 180)["state"] == "Completed"
+    files = {file["path"]: file["bytes"] for file in service.get(f"/v1/jobs/{flood}/files")["files"]}
+    assert files["logs/rank-0.stdout"] == BYTES
+
+
+def test_processes_that_ignore_sigterm_and_leave_their_session_end_with_the_job(service, write_job):
+    stubborn = "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" \
+               "if os.fork() == 0:\n  os.setsid()\n  if os.fork(): os._exit(0)\n" \
+               "print('deaf', flush=True)\ntime.sleep(600)\n"
+    name = service.submit(write_job("exec python3 deaf.py", {"deaf.py": stubborn}, limits={"timeout": 2}))
+    wait_until(lambda: service.log_text(name, 0).count("deaf") == 2, 30, "both processes are deaf")
+    job = service.wait(name, 60)
+    assert job["state"] == "Failed" and "time limit" in job["reason"]
+    assert processes_with("TUTTI_JOB_ID", name) == []
+
+
+def test_a_job_that_starts_processes_without_end_is_ended_with_all_of_them(service, write_job):
+    bomb = "import os, time\ncount = 0\ntry:\n  while count < 300:\n    if os.fork() == 0: time.sleep(600)\n    count += 1\n" \
+           "finally:\n  print(count, flush=True)\n"
+    name = service.submit(write_job("exec python3 bomb.py", {"bomb.py": bomb}))
+    assert service.wait(name, 60)["state"] == "Completed"  # its command ended well; what it left is gone
+    assert service.log_text(name, 0) == "300\n"
+    assert processes_with("TUTTI_JOB_ID", name) == []
+    assert service.get("/v1/health")["status"] == "ok"
