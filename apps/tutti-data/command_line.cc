@@ -48,6 +48,8 @@ void AddPack(CLI::App& app, DataCommand& command, uint64_t& megabytes) {
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   pack->add_option("--shuffle", options.shuffle, "seed of a random order (default: as it is)");
+  pack->add_flag("--fast-crops", options.fast_crops,
+                 "rewrite JPEGs, without loss, so that random crops decode faster");
   pack->add_flag("--compress", options.compress, "with zstd: for pictures of a few kilobytes");
   pack->add_option("--max-unreadable", options.max_unreadable,
                    "pictures that may be left out, and are named")

@@ -12,7 +12,8 @@ void AxisTaps::Compute(const Axis& axis, int limit) {
   const int low = std::max(0, static_cast<int>(std::floor(axis.begin)));
   const int high = std::min(limit, static_cast<int>(std::ceil(axis.begin + axis.extent)));
   const auto outputs = static_cast<size_t>(axis.count);
-  count = std::min(high - low, static_cast<int>(std::ceil(2 * support)) + 1);
+  // So many pixels at most lie under a triangle, those at its very ends left out.
+  count = std::min(high - low, static_cast<int>(std::ceil(2 * support)));
   first.resize(outputs);
   weights.resize(outputs * static_cast<size_t>(count));
   float* to = weights.data();
@@ -36,7 +37,7 @@ void AxisTaps::Compute(const Axis& axis, int limit) {
 void AxisTaps::ComputeOfPlane(const AxisTaps& pixels, int ratio, int limit) {
   const auto inside = [limit](int sample) { return std::clamp(sample, 0, limit - 1); };
   const int reach = ratio == 2 ? 1 : 0;  // a triangle looks at half a sample more on either side
-  count = std::min(limit, (pixels.count - 1 + 2 * reach) / ratio + 2);
+  count = std::min(limit, (pixels.count + 2 * reach + 2 * ratio - 2) / ratio);
   first.resize(pixels.size());
   weights.assign(pixels.size() * static_cast<size_t>(count), 0);
   for (size_t i = 0; i < pixels.size(); ++i) {

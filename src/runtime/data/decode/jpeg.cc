@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status.h"
+#include "runtime/data/decode/jpeg_pieces.h"
 #include "runtime/data/decode/planes.h"
 
 namespace tutti::data {
@@ -61,6 +62,8 @@ struct JpegDecoder::State {
   int64_t max_pixels;
   std::vector<uint8_t> pixels;  // or planes
   std::vector<uint8_t> split;   // of a CMYK image
+  absl::string_view encoded;
+  JpegPieces pieces;
 
   [[noreturn]] static void Fail(jpeg_common_struct* info) {
     State& state = *reinterpret_cast<State*>(info->err);
@@ -117,6 +120,7 @@ absl::StatusOr<ImageSize> JpegDecoder::Open(absl::string_view encoded) {
   if (!s.created) return absl::ResourceExhaustedError("no memory for a JPEG decoder");
   if (!absl::StartsWith(encoded, "\xff\xd8\xff")) return NotAJpeg(encoded);
   jpeg_abort_decompress(&s.info);
+  s.encoded = encoded;
   const bool read = s.Run([&] {
     jpeg_mem_src(&s.info, reinterpret_cast<const unsigned char*>(encoded.data()), encoded.size());
     jpeg_read_header(&s.info, TRUE);
@@ -239,27 +243,66 @@ void JpegDecoder::ReadPlanes(int first, int last, const Planes& planes) {
   }
 }
 
+absl::StatusOr<Planes> JpegDecoder::DecodeOpened(const Region& region, int denominator) {
+  State& s = *state_;
+  const bool started = s.Run([&] {
+    s.info.raw_data_out = TRUE;
+    StartDecoding(denominator);
+  });
+  if (!started) return Failure();
+  const int height = static_cast<int>(s.info.output_height);
+  const int top = region.top / denominator;
+  const int bottom = std::min(height, (region.top + region.height + denominator - 1) / denominator);
+  Planes planes;
+  TUTTI_RETURN_IF_ERROR(ShapePlanes(top, bottom, planes));
+  const int lines = s.info.max_v_samp_factor * s.info.min_DCT_scaled_size;
+  const int first = top / lines, last = (bottom + lines - 1) / lines;
+  if (!s.Run([&] { ReadPlanes(first, last, planes); })) return Failure();
+  return planes;
+}
+
+// Goes on with the JPEG of a part; false if the image cannot be cut.
+absl::StatusOr<bool> JpegDecoder::OpenPart(const Region& part) {
+  State& s = *state_;
+  const absl::string_view cut = s.pieces.Cut(part);
+  if (cut.empty()) return false;
+  jpeg_abort_decompress(&s.info);
+  const bool read = s.Run([&] {
+    jpeg_mem_src(&s.info, reinterpret_cast<const unsigned char*>(cut.data()), cut.size());
+    jpeg_read_header(&s.info, TRUE);
+  });
+  if (!read) return Failure();
+  return true;
+}
+
 absl::StatusOr<Planes> JpegDecoder::DecodePlanes(const Region& region, int denominator) {
   State& s = *state_;
   if (s.info.jpeg_color_space == JCS_CMYK || s.info.jpeg_color_space == JCS_YCCK) {
     TUTTI_ASSIGN_OR_RETURN(const DecodedRegion decoded, Decode(region, denominator));
     return SplitIntoPlanes(decoded.view, decoded.left, decoded.top, decoded.full, s.split);
   }
-  const bool started = s.Run([&] {
-    s.info.raw_data_out = TRUE;
-    StartDecoding(denominator);
-  });
-  if (!started) return Failure();
-  // Enlarging colour looks at one sample more, two lines.
-  const int height = static_cast<int>(s.info.output_height);
-  const int top = std::max(0, region.top / denominator - 2);
-  const int bottom =
-      std::min(height, (region.top + region.height + denominator - 1) / denominator + 2);
-  Planes planes;
-  TUTTI_RETURN_IF_ERROR(ShapePlanes(top, bottom, planes));
-  const int lines = s.info.max_v_samp_factor * s.info.min_DCT_scaled_size;
-  const int first = top / lines, last = (bottom + lines - 1) / lines;
-  if (!s.Run([&] { ReadPlanes(first, last, planes); })) return Failure();
+  // Enlarging colour looks at one sample more, two pixels.
+  const ImageSize size{static_cast<int>(s.info.image_width), static_cast<int>(s.info.image_height)};
+  const int margin = 2 * denominator;
+  Region wanted{std::max(0, region.left - margin), std::max(0, region.top - margin)};
+  wanted.width = std::min(size.width, region.left + region.width + margin) - wanted.left;
+  wanted.height = std::min(size.height, region.top + region.height + margin) - wanted.top;
+  if (s.info.restart_interval == 0 || s.info.progressive_mode || !s.pieces.Open(s.encoded)) {
+    return DecodeOpened(wanted, denominator);
+  }
+  const Region part = s.pieces.Around(wanted);
+  TUTTI_ASSIGN_OR_RETURN(const bool is_cut, OpenPart(part));
+  if (!is_cut) return DecodeOpened(wanted, denominator);
+  TUTTI_ASSIGN_OR_RETURN(Planes planes, DecodeOpened({0, 0, part.width, part.height}, denominator));
+  for (int c = 0; c < planes.count(); ++c) {
+    Plane& plane = planes.plane[c];
+    const auto samples = [denominator](int pixels, int ratio) {
+      return (pixels + denominator * ratio - 1) / (denominator * ratio);
+    };
+    plane.left = samples(part.left, plane.across);
+    plane.top = samples(part.top, plane.down);
+    plane.whole = {samples(size.width, plane.across), samples(size.height, plane.down)};
+  }
   return planes;
 }
 

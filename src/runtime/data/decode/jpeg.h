@@ -52,7 +52,8 @@ class JpegDecoder {
   // The planes of the opened image that make the pixels of `region`, with the samples beside it
   // that enlarging colour looks at; they cover the image's whole width. The decoder's memory, valid
   // until its next call. At denominator 1 the samples have the same bits as those of a full decode.
-  // CMYK images become RGB planes. Errors and use as Decode.
+  // CMYK images become RGB planes. Where restart markers allow it (jpeg_pieces.h), rows above and
+  // columns beside the region are not read at all. Errors and use as Decode.
   absl::StatusOr<Planes> DecodePlanes(const Region& region, int denominator = 1);
 
  private:
@@ -61,6 +62,8 @@ class JpegDecoder {
   void StartDecoding(int denominator);
   void CropColumns(int left, int right, DecodedRegion& decoded);
   void ReadRows(int top, int bottom, DecodedRegion& decoded);
+  absl::StatusOr<Planes> DecodeOpened(const Region& region, int denominator);
+  absl::StatusOr<bool> OpenPart(const Region& part);
   absl::Status ShapePlanes(int top, int bottom, Planes& planes);
   void ReadPlanes(int first, int last, const Planes& planes);
 

@@ -126,7 +126,7 @@ class Packing {
   Packing(const Dataset& dataset, const PackOptions& options, ShardWriter& writer)
       : dataset_(dataset), options_(options), writer_(writer) {
     for (int i = 0; i < std::max(1, options.threads); ++i) {
-      workers_.push_back({std::make_unique<PicturePacker>(options.resize, options.quality), {}});
+      workers_.push_back({std::make_unique<PicturePacker>(options), {}});
     }
     if (options.shuffle) order_ = Permutation(dataset.size(), *options.shuffle, 0);
   }

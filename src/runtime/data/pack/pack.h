@@ -17,7 +17,10 @@ struct PackOptions {
   uint64_t shard_bytes = uint64_t{128} << 20;  // about; a shard ends with the sample that passes it
   bool compress = false;                       // zstd: for small pictures, see shard_bytes.h
   int resize = 0;    // > 0: pictures whose shorter side is longer are made this small
-  int quality = 90;  // of JPEGs that are made smaller; all others stay as they are, to the byte
+  int quality = 90;  // of JPEGs that are made smaller
+  // JPEGs are rewritten, without loss, so that crops of them are decoded without what lies before
+  // (jpeg_pieces.h); else what is not made smaller stays as it is, to the byte.
+  bool fast_crops = false;
   std::optional<uint64_t> shuffle;  // a seed: samples in the order of its permutation
   int64_t max_unreadable = 0;       // that are left out and named, before it is an error
   int threads = 1;

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "runtime/data/decode/jpeg_encoder.h"
+#include "runtime/data/decode/jpeg_pieces.h"
 
 namespace tutti::data {
 namespace {
@@ -20,16 +21,26 @@ absl::string_view ExtensionOf(PictureKind kind, absl::string_view encoded) {
 
 }  // namespace
 
-PicturePacker::PicturePacker(int resize, int quality)
-    : resize_(resize), quality_(quality), levels_(kLevels, PixelType::kFloat32) {}
+PicturePacker::PicturePacker(const PackOptions& options)
+    : resize_(options.resize),
+      quality_(options.quality),
+      fast_crops_(options.fast_crops),
+      levels_(kLevels, PixelType::kFloat32) {}
 
 absl::StatusOr<PackedPicture> PicturePacker::Pack(absl::string_view encoded) {
   TUTTI_ASSIGN_OR_RETURN(const ImageSize size, decoder_.Open(encoded));
-  if (resize_ == 0 || std::min(size.width, size.height) <= resize_) {
-    return PackedPicture{std::string(encoded), ExtensionOf(decoder_.kind(), encoded)};
+  PackedPicture packed{std::string(encoded), ExtensionOf(decoder_.kind(), encoded)};
+  if (resize_ > 0 && std::min(size.width, size.height) > resize_) {
+    TUTTI_ASSIGN_OR_RETURN(packed.bytes, MakeSmaller(size));
+    packed.extension = "jpg";
+    packed.resized = true;
   }
-  TUTTI_ASSIGN_OR_RETURN(std::string smaller, MakeSmaller(size));
-  return PackedPicture{std::move(smaller), "jpg", true};
+  if (fast_crops_ && packed.extension == "jpg") {
+    absl::StatusOr<std::string> cut = CutIntoPieces(packed.bytes);
+    if (cut.ok()) packed.bytes = *std::move(cut);
+    if (absl::IsDataLoss(cut.status())) return cut.status();
+  }
+  return packed;
 }
 
 absl::StatusOr<std::string> PicturePacker::MakeSmaller(ImageSize size) {

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "runtime/data/augment/resample.h"
 #include "runtime/data/decode/picture_decoder.h"
+#include "runtime/data/pack/pack.h"
 
 namespace tutti::data {
 
@@ -20,16 +21,17 @@ struct PackedPicture {
 // Keeps its memory from picture to picture. Not thread-safe.
 class PicturePacker {
  public:
-  // `resize`: the shorter side of what is larger; 0: never. `quality`: of those as JPEG.
-  PicturePacker(int resize, int quality);
+  explicit PicturePacker(const PackOptions& options);
 
-  // `encoded` as it is, once its header was read, or smaller. Errors as PictureDecoder's.
+  // `encoded` as it is, once its header was read, or smaller, or rewritten (CMYK never is). Errors
+  // as PictureDecoder's.
   absl::StatusOr<PackedPicture> Pack(absl::string_view encoded);
 
  private:
   absl::StatusOr<std::string> MakeSmaller(ImageSize size);
 
   const int resize_, quality_;
+  const bool fast_crops_;
   PictureDecoder decoder_;
   Resampler resampler_;
   Normalizer levels_;
