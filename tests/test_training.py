@@ -50,7 +50,7 @@ def test_metrics_and_summary_are_kept(service, write_job):
     assert 0 < lines[-1]["top1"] <= 1 and lines[-1]["images"] == 1000
 
 
-def run_alone(output, *arguments, timeout=180):
+def run_alone(output, *arguments, timeout=400):
     return subprocess.run([BIN / "tutti-train", "--model", "resnet20", "--data", DATA, "--batch", "128", "--output", output,
                            *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
                           env={k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")})
