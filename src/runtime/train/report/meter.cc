@@ -4,18 +4,27 @@
 
 namespace tutti::train {
 
-StepParts& StepParts::operator+=(const StepParts& other) {
-  data += other.data;
-  forward += other.forward;
-  backward += other.backward;
-  communication += other.communication;
-  optimizer += other.optimizer;
+double StepParts::Sum() const {
+  double sum = 0;
+  for (const StepPart& part : kStepParts) sum += this->*part.seconds;
+  return sum;
+}
+
+StepParts& StepParts::operator+=(const StepParts& added) {
+  for (const StepPart& part : kStepParts) this->*part.seconds += added.*part.seconds;
   return *this;
 }
 
+StepParts StepParts::operator-(const StepParts& taken) const {
+  StepParts result = *this;
+  for (const StepPart& part : kStepParts) result.*part.seconds -= taken.*part.seconds;
+  return result;
+}
+
 StepParts StepParts::operator/(double divisor) const {
-  return {data / divisor, forward / divisor, backward / divisor, communication / divisor,
-          optimizer / divisor};
+  StepParts result = *this;
+  for (const StepPart& part : kStepParts) result.*part.seconds /= divisor;
+  return result;
 }
 
 void Meter::Add(const StepParts& parts, double loss, int64_t images) {

@@ -1,20 +1,43 @@
 // Where the time of steps goes. The parts add up to the step: each begins where the one before it
-// ends. Thread-compatible; time is passed in.
+// ends, and "other" is what lies between two steps, save evaluations and checkpoints.
+// Thread-compatible; time is passed in.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace tutti::train {
 
+// Seconds of one rank.
 struct StepParts {
-  double data = 0, forward = 0, backward = 0, communication = 0, optimizer = 0;  // seconds
+  double data = 0;  // waiting for the loader
+  double forward = 0, backward = 0;
+  double communication = 0;  // what backward did not hide, the wait for slower ranks included
+  double optimizer = 0;
+  double other = 0;  // reports, signals, the loop itself
 
-  double Sum() const { return data + forward + backward + communication + optimizer; }
-  StepParts& operator+=(const StepParts& other);
+  double Sum() const;
+  // What a rank does itself, while others wait for it.
+  double Own() const { return Sum() - communication; }
+  StepParts& operator+=(const StepParts& added);
+  StepParts operator-(const StepParts& taken) const;
   StepParts operator/(double divisor) const;
 };
+
+struct StepPart {
+  absl::string_view name;
+  double StepParts::*seconds;
+};
+inline constexpr std::array<StepPart, 6> kStepParts = {
+    {{"data", &StepParts::data},
+     {"forward", &StepParts::forward},
+     {"backward", &StepParts::backward},
+     {"communication", &StepParts::communication},
+     {"optimizer", &StepParts::optimizer},
+     {"other", &StepParts::other}}};
 
 // What happened since the last Take.
 struct Interval {

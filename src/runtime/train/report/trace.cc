@@ -1,0 +1,114 @@
+#include "runtime/train/report/trace.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace tutti::train {
+namespace {
+
+enum Thread { kSteps = 0, kCommunication = 1 };
+
+absl::string_view NameOf(SpanKind kind) {
+  const auto number = static_cast<size_t>(kind);
+  if (number < kStepParts.size()) return kStepParts[number].name;
+  switch (kind) {
+    case SpanKind::kEvaluation:
+      return "evaluation";
+    case SpanKind::kCheckpoint:
+      return "checkpoint";
+    case SpanKind::kAllReduce:
+      return "all-reduce";
+    case SpanKind::kReduceScatter:
+      return "reduce-scatter";
+    case SpanKind::kBroadcast:
+      return "broadcast";
+    case SpanKind::kAllGather:
+      return "all-gather";
+    case SpanKind::kAllToAll:
+      return "all-to-all";
+    case SpanKind::kBarrier:
+      return "barrier";
+    default:
+      return "point to point";
+  }
+}
+
+std::string NameEvent(size_t rank, int thread, absl::string_view what, absl::string_view name) {
+  return absl::StrFormat(R"({"name":"%s","ph":"M","pid":%d,"tid":%d,"args":{"name":"%s"}})", what,
+                         rank, thread, name);
+}
+
+std::string Event(size_t rank, const TraceSpan& span) {
+  const auto kind = static_cast<SpanKind>(span.kind);
+  const bool communicates = kind >= SpanKind::kAllReduce;
+  return absl::StrFormat(
+      R"({"name":"%s","cat":"%s","ph":"X","ts":%.3f,"dur":%.3f,"pid":%d,"tid":%d,"args":{"%s":%d}})",
+      NameOf(kind), communicates ? "communication" : "step", 1e6 * span.begin, 1e6 * span.seconds,
+      rank, communicates ? kCommunication : kSteps, communicates ? "bytes" : "step",
+      static_cast<int64_t>(span.detail));
+}
+
+}  // namespace
+
+void Trace::Begin(absl::Duration now) {
+  const std::lock_guard lock(mutex_);
+  origin_ = now;
+  spans_.clear();
+  next_ = 0;
+}
+
+void Trace::Push(const TraceSpan& span) {
+  if (spans_.size() < capacity_) {
+    spans_.push_back(span);
+  } else {
+    spans_[next_] = span;
+    next_ = (next_ + 1) % capacity_;
+  }
+}
+
+void Trace::Add(SpanKind kind, double seconds, absl::Duration now, int64_t detail) {
+  const std::lock_guard lock(mutex_);
+  Push({static_cast<double>(kind), absl::ToDoubleSeconds(now - origin_) - seconds, seconds,
+        static_cast<double>(detail)});
+}
+
+void Trace::AddStep(int64_t step, const StepParts& parts, absl::Duration now) {
+  const std::lock_guard lock(mutex_);
+  // "other" came before the step's own parts.
+  double begin = absl::ToDoubleSeconds(now - origin_) - parts.Sum();
+  const auto push = [&](size_t kind, double seconds) {
+    Push({static_cast<double>(kind), begin, seconds, static_cast<double>(step)});
+    begin += seconds;
+  };
+  push(kStepParts.size() - 1, parts.other);
+  for (size_t kind = 0; kind + 1 < kStepParts.size(); ++kind) {
+    push(kind, parts.*kStepParts[kind].seconds);
+  }
+}
+
+std::vector<TraceSpan> Trace::Spans() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<TraceSpan> spans = spans_;
+  std::rotate(spans.begin(), spans.begin() + static_cast<std::ptrdiff_t>(next_), spans.end());
+  return spans;
+}
+
+std::string ChromeTrace(std::span<const std::vector<TraceSpan>> ranks) {
+  std::string json = R"({"displayTimeUnit":"ms","traceEvents":[)";
+  const char* separator = "\n";
+  const auto add = [&](const std::string& event) {
+    absl::StrAppend(&json, separator, event);
+    separator = ",\n";
+  };
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    add(NameEvent(rank, kSteps, "process_name", absl::StrCat("rank ", rank)));
+    add(NameEvent(rank, kSteps, "thread_name", "steps"));
+    add(NameEvent(rank, kCommunication, "thread_name", "communication"));
+    for (const TraceSpan& span : ranks[rank]) add(Event(rank, span));
+  }
+  return json + "\n]}\n";
+}
+
+}  // namespace tutti::train
