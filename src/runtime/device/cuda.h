@@ -10,6 +10,8 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/device/layers.h"
+
 namespace tutti::device {
 
 // A recorded run of kernels that is started as one: what libtorch spends on the CPU for each of
@@ -18,23 +20,6 @@ class Graph {
  public:
   virtual ~Graph() = default;
   virtual void Replay() = 0;
-};
-
-// Vectors of [channels] in fp32; `batches` counts the calls, int64.
-struct BatchNormTensors {
-  torch::Tensor weight, bias, running_mean, running_var, batches;
-  double momentum = 0.1, epsilon = 1e-5;
-};
-
-struct Normalised {
-  torch::Tensor y;
-  torch::Tensor mean, inverse_deviation;  // of the batch
-  torch::Tensor positive;                 // where y > 0, a bit each; with residual and ReLU alone
-};
-
-struct NormalisedGradients {
-  torch::Tensor x, weight, bias;
-  torch::Tensor residual;  // undefined where there was none
 };
 
 struct SgdTensors {
@@ -46,30 +31,10 @@ struct SgdTensors {
   bool nesterov = false;
 };
 
-class Cuda {
+class Cuda : public Layers {
  public:
-  virtual ~Cuda() = default;
-
   // Runs `work`, which may only put kernels on the current stream, without doing any of it.
   virtual std::unique_ptr<Graph> Record(const std::function<void()>& work) = 0;
-
-  // In train mode, of bf16 activations [N, C, H, W] that lie channels-last, C a multiple of 8. See
-  // cuda/batch_norm.h. `residual` may be undefined.
-  virtual Normalised BatchNormForward(const torch::Tensor& x, const torch::Tensor& residual,
-                                      bool relu, const BatchNormTensors& norm) = 0;
-  // The gradient of y is dy + dy2; dy2 may be undefined.
-  virtual NormalisedGradients BatchNormBackward(const torch::Tensor& x, bool had_residual,
-                                                bool relu, const BatchNormTensors& norm,
-                                                const Normalised& forward, const torch::Tensor& dy,
-                                                const torch::Tensor& dy2) = 0;
-
-  // 3x3 with stride 2 and a padding of 1, of activations as above; `taken` says which of the nine.
-  struct Pooled {
-    torch::Tensor y, taken;
-  };
-  virtual Pooled MaxPoolForward(const torch::Tensor& x) = 0;
-  virtual torch::Tensor MaxPoolBackward(const torch::Tensor& dy, const torch::Tensor& taken,
-                                        torch::IntArrayRef input_size) = 0;
 
   // Each of `from` (bf16 or fp32) into the fp32 tensor at its place in `to`, which lies the same
   // way in memory. `not_finite`, one fp32 value on the GPU, becomes 1 if anything is not finite.

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "runtime/device/cpu/layers.h"
 
 namespace tutti::device {
 namespace {
@@ -79,5 +80,10 @@ absl::StatusOr<torch::Device> Open(absl::string_view name) {
 }
 
 Cuda* Kernels() { return kernels; }
+
+Layers* LayersOn(torch::Device device) {
+  if (device.is_cpu()) return &CpuLayers();
+  return device.is_cuda() ? kernels : nullptr;
+}
 
 }  // namespace tutti::device

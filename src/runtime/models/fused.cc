@@ -1,13 +1,16 @@
 #include "runtime/models/fused.h"
 
+#include <ATen/record_function.h>
+
 #include <optional>
 #include <utility>
 
-#include "runtime/device/device.h"
+#include "runtime/device/layers.h"
 
 namespace tutti::models {
 namespace {
 
+using device::LayersOn;
 using device::Normalised;
 using torch::Tensor;
 using torch::autograd::AutogradContext;
@@ -20,7 +23,7 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
                                Tensor weight, Tensor bias, bool relu,
                                const device::BatchNormTensors& norm) {
     const Normalised made =
-        device::Kernels()->BatchNormForward(x, residual.value_or(Tensor()), relu, norm);
+        LayersOn(x.device())->BatchNormForward(x, residual.value_or(Tensor()), relu, norm);
     context->save_for_backward({x, weight, bias, norm.running_mean, norm.running_var, made.mean,
                                 made.inverse_deviation, made.positive});
     context->saved_data["relu"] = relu;
@@ -35,9 +38,10 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
     const auto saved = context->get_saved_variables();
     const device::BatchNormTensors norm = {saved[1], saved[2], saved[3], saved[4], Tensor()};
     const Normalised made = {Tensor(), saved[5], saved[6], saved[7]};
-    const auto to = device::Kernels()->BatchNormBackward(
-        saved[0], context->saved_data["residual"].toBool(), context->saved_data["relu"].toBool(),
-        norm, made, gradients[0], gradients[1]);
+    const auto to = LayersOn(saved[0].device())
+                        ->BatchNormBackward(saved[0], context->saved_data["residual"].toBool(),
+                                            context->saved_data["relu"].toBool(), norm, made,
+                                            gradients[0], gradients[1]);
     return {to.x, to.residual, to.weight, to.bias, Tensor(), Tensor()};
   }
 };
@@ -45,32 +49,38 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
 class MaxPoolFunction : public torch::autograd::Function<MaxPoolFunction> {
  public:
   static Tensor forward(AutogradContext* context, Tensor x) {
-    const auto made = device::Kernels()->MaxPoolForward(x);
+    const auto made = LayersOn(x.device())->MaxPoolForward(x);
     context->save_for_backward({made.taken});
     context->saved_data["size"] = x.sizes().vec();
     return made.y;
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
-    return {device::Kernels()->MaxPoolBackward(gradients[0], context->get_saved_variables()[0],
-                                               context->saved_data["size"].toIntVector())};
+    return {LayersOn(gradients[0].device())
+                ->MaxPoolBackward(gradients[0], context->get_saved_variables()[0],
+                                  context->saved_data["size"].toIntVector())};
   }
 };
 
 }  // namespace
 
 bool CanFuse(const Tensor& x) {
-  return device::Kernels() != nullptr && x.is_cuda() && x.dim() == 4 && x.numel() > 0 &&
-         x.scalar_type() == torch::kBFloat16 && x.size(1) % 8 == 0 && x.size(1) <= 8192 &&
-         x.is_contiguous(torch::MemoryFormat::ChannelsLast);
+  const device::Layers* const layers = LayersOn(x.device());
+  return layers != nullptr && layers->Takes(x);
 }
 
 Fork FusedBatchNorm(const Tensor& x, const Tensor& residual, bool relu,
                     const device::BatchNormTensors& norm) {
   const auto some = residual.defined() ? std::optional<Tensor>(residual) : std::nullopt;
+  RECORD_USER_SCOPE("tutti::batch_norm");
   auto made = BatchNormFunction::apply(x, some, norm.weight, norm.bias, relu, norm);
   return {made[0], made[1]};
 }
 
-Tensor FusedMaxPool(const Tensor& x) { return MaxPoolFunction::apply(x); }
+Tensor FusedMaxPool(const Tensor& x) {
+  const device::Layers* const layers = LayersOn(x.device());
+  if (layers == nullptr || !layers->Pools(x)) return torch::max_pool2d(x, 3, 2, 1);
+  RECORD_USER_SCOPE("tutti::max_pool");
+  return MaxPoolFunction::apply(x);
+}
 
 }  // namespace tutti::models

@@ -1,11 +1,11 @@
 // Batch-norm, addition, ReLU and max-pooling in fewer passes over memory than libtorch's, where
-// there are kernels for it (device/cuda.h): on a GPU, in train mode, of bf16 that lies
-// channels-last. Internal to this room.
+// there are kernels for it (device/layers.h): in train mode, of bf16 that lies channels-last.
+// Internal to this room.
 #pragma once
 
 #include <torch/torch.h>
 
-#include "runtime/device/cuda.h"
+#include "runtime/device/layers.h"
 #include "runtime/models/batch_norm.h"
 
 namespace tutti::models {
@@ -17,7 +17,7 @@ bool CanFuse(const torch::Tensor& x);
 Fork FusedBatchNorm(const torch::Tensor& x, const torch::Tensor& residual, bool relu,
                     const device::BatchNormTensors& norm);
 
-// 3x3 with stride 2 and a padding of 1.
+// 3x3 with stride 2 and a padding of 1; of any activation.
 torch::Tensor FusedMaxPool(const torch::Tensor& x);
 
 }  // namespace tutti::models

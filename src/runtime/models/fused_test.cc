@@ -1,7 +1,9 @@
-// The fused layers on a GPU against libtorch's in fp64.
+// The fused layers, on the CPU and on a GPU, against libtorch's in fp64.
 #include "runtime/models/fused.h"
 
 #include <gtest/gtest.h>
+
+#include <limits>
 
 #include "runtime/device/device.h"
 
@@ -18,22 +20,28 @@ double Distance(const Tensor& ours, const Tensor& exact) {
   return ((a - b).norm() / b.norm()).item<double>();
 }
 
-class FusedTest : public testing::Test {
+class FusedTest : public testing::TestWithParam<c10::DeviceType> {
  protected:
   void SetUp() override {
-    if (!gpu.ok()) GTEST_SKIP() << gpu.status().message();
-    if (device::Kernels() == nullptr) GTEST_SKIP() << "libtutti_cuda.so was not built";
+    if (GetParam() == torch::kCUDA && !gpu.ok()) GTEST_SKIP() << gpu.status().message();
+    device_ = GetParam() == torch::kCUDA ? *gpu : torch::Device(torch::kCPU);
+    if (device::LayersOn(device_) == nullptr) GTEST_SKIP() << "libtutti_cuda.so was not built";
     torch::manual_seed(3);
   }
-  static Tensor Random(torch::IntArrayRef size, double scale = 1, double shift = 0) {
-    return (torch::randn(size, *gpu) * scale + shift)
+  Tensor Random(torch::IntArrayRef size, double scale = 1, double shift = 0) const {
+    return (torch::randn(size, device_) * scale + shift)
         .to(torch::kBFloat16)
         .contiguous(torch::MemoryFormat::ChannelsLast);
   }
   static Tensor Exact(const Tensor& tensor) {
     return tensor.detach().cpu().to(torch::kFloat64).requires_grad_();
   }
+
+  torch::Device device_ = torch::kCPU;
 };
+
+INSTANTIATE_TEST_SUITE_P(Devices, FusedTest, testing::Values(torch::kCPU, torch::kCUDA),
+                         [](const auto& device) { return c10::DeviceTypeName(device.param); });
 
 struct Shape {
   int64_t images, channels, side;
@@ -43,12 +51,12 @@ struct Shape {
 // two.
 constexpr double kRounding = 4e-3;
 
-TEST_F(FusedTest, BatchNormReluAndAdditionEqualTheFormula) {
-  for (const Shape& s : {Shape{4, 64, 56}, {3, 24, 7}, {2, 2048, 7}, {5, 16, 32}, {1, 8, 1}}) {
+TEST_P(FusedTest, BatchNormReluAndAdditionEqualTheFormula) {
+  for (const Shape& s : {Shape{4, 64, 56}, {4, 24, 7}, {2, 2048, 7}, {5, 16, 32}, {1, 32, 1}}) {
     BatchNorm ours(s.channels), exact(s.channels);
     torch::nn::init::uniform_(ours->weight, 0.5, 1.5);
     torch::nn::init::normal_(ours->bias);
-    ours->to(*gpu);
+    ours->to(device_);
     exact->to(torch::kFloat64);
     exact->weight.set_data(ours->weight.detach().cpu().to(torch::kFloat64));
     exact->bias.set_data(ours->bias.detach().cpu().to(torch::kFloat64));
@@ -77,9 +85,9 @@ TEST_F(FusedTest, BatchNormReluAndAdditionEqualTheFormula) {
   }
 }
 
-TEST_F(FusedTest, ReluMasksTheGradientOfAPlainBatchNorm) {
+TEST_P(FusedTest, ReluMasksTheGradientOfAPlainBatchNorm) {
   BatchNorm ours(32), exact(32);
-  ours->to(*gpu);
+  ours->to(device_);
   exact->to(torch::kFloat64);
   const Tensor x = Random({4, 32, 9, 9}).requires_grad_(), x64 = Exact(x);
   const Tensor dy = Random(x.sizes());
@@ -90,7 +98,7 @@ TEST_F(FusedTest, ReluMasksTheGradientOfAPlainBatchNorm) {
   EXPECT_LT(Distance(ours->bias.grad(), exact->bias.grad()), 1e-4);
 }
 
-TEST_F(FusedTest, MaxPoolingEqualsLibtorchsForEvenAndOddSides) {
+TEST_P(FusedTest, MaxPoolingEqualsLibtorchsForEvenAndOddSides) {
   for (const int64_t side : {112, 13, 2, 1}) {
     const Tensor x = Random({2, 64, side, side}).requires_grad_();
     const Tensor theirs = x.detach().clone().requires_grad_();
@@ -103,12 +111,24 @@ TEST_F(FusedTest, MaxPoolingEqualsLibtorchsForEvenAndOddSides) {
   }
 }
 
-TEST_F(FusedTest, OtherActivationsAreLeftToLibtorch) {
-  EXPECT_FALSE(CanFuse(torch::zeros({1, 8, 2, 2})));
-  EXPECT_FALSE(CanFuse(torch::zeros({1, 8, 2, 2}, *gpu)));   // fp32
-  EXPECT_FALSE(CanFuse(Random({1, 4, 2, 2})));               // four channels
+TEST_P(FusedTest, OtherActivationsAreLeftToLibtorch) {
+  EXPECT_FALSE(CanFuse(torch::zeros({1, 8, 2, 2}, device_)));  // fp32
+  EXPECT_FALSE(CanFuse(Random({1, 3, 3, 3})));  // neither whole vectors, nor a few rows of them
   EXPECT_FALSE(CanFuse(Random({2, 8, 2, 2}).contiguous()));  // not channels-last
   EXPECT_TRUE(CanFuse(Random({2, 8, 2, 2})));
+  const Tensor x = Random({2, 8, 6, 6});
+  EXPECT_TRUE(torch::equal(FusedMaxPool(x), torch::max_pool2d(x, 3, 2, 1)));
+}
+
+TEST_P(FusedTest, ANanIsNotHidden) {
+  Tensor x = Random({2, 32, 5, 5});
+  x[1][7][2][3] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(FusedMaxPool(x).isnan().any().item<bool>());
+  BatchNorm norm(32);
+  norm->to(device_);
+  const Tensor y = norm->Activated(x);
+  EXPECT_TRUE(y.select(1, 7).isnan().all().item<bool>());
+  EXPECT_FALSE(y.select(1, 8).isnan().any().item<bool>());
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
+#include "runtime/device/cpu/convolution_ops.h"
+#include "runtime/device/cpu/kept_memory.h"
 
 namespace tutti::train {
 namespace {
@@ -31,6 +33,10 @@ void PrepareMachine(int64_t threads, bool gpu) {
   // That also fills every new tensor with NaN, so that reading it before it is written shows: a
   // twentieth of a step, for what the tests of equal bytes would show too.
   at::globalContext().setDeterministicFillUninitializedMemory(false);
+  if (!gpu) {
+    device::KeepLargeBlocks();
+    device::UseOwnConvolutions();
+  }
   // Gradients that have all but vanished cost a hundred times more as denormals.
   at::globalContext().setFlushDenormal(true);
 }

@@ -75,6 +75,12 @@ class Library final : public Cuda {
     return std::make_unique<RecordedGraph>(work);
   }
 
+  bool Takes(const Tensor& x) const override {
+    return x.is_cuda() && x.dim() == 4 && x.numel() > 0 && x.scalar_type() == torch::kBFloat16 &&
+           x.size(1) % 8 == 0 && x.size(1) <= 8192 &&
+           x.is_contiguous(torch::MemoryFormat::ChannelsLast);
+  }
+
   Normalised BatchNormForward(const Tensor& x, const Tensor& residual, bool relu,
                               const BatchNormTensors& norm) override {
     const Activations shape = ShapeOf(x);

@@ -1,0 +1,10 @@
+// Puts the convolutions of this folder in the place of oneDNN's, for whichever model computes in
+// this process: libtorch's dispatcher asks them first, and they hand on what they do not take.
+#pragma once
+
+namespace tutti::device {
+
+// From now on. Once or more often. Nothing changes on processors without AVX512-BF16.
+void UseOwnConvolutions();
+
+}  // namespace tutti::device

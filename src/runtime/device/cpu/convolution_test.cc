@@ -1,0 +1,102 @@
+// The convolutions against libtorch's in fp64.
+#include "runtime/device/cpu/convolution.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "runtime/device/cpu/convolution_ops.h"
+
+namespace tutti::device {
+namespace {
+
+using torch::Tensor;
+
+Tensor Random(torch::IntArrayRef size) {
+  return torch::randn(size).to(torch::kBFloat16).contiguous(torch::MemoryFormat::ChannelsLast);
+}
+Tensor Exact(const Tensor& tensor) {
+  return tensor.detach().to(torch::kFloat64).contiguous().requires_grad_();
+}
+double Distance(const Tensor& ours, const Tensor& exact) {
+  return ((ours.to(torch::kFloat64) - exact).norm() / exact.norm()).item<double>();
+}
+
+class ConvolutionTest : public testing::TestWithParam<cpu::Convolution> {
+ protected:
+  void SetUp() override {
+    UseOwnConvolutions();
+    torch::manual_seed(6);
+  }
+};
+
+// Every remainder of pixels by tiles, odd and even sides, one and several bands and chunks.
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, ConvolutionTest,
+    testing::Values(cpu::Convolution{2, 56, 56, 64, 32, 1}, cpu::Convolution{3, 7, 7, 32, 96, 1},
+                    cpu::Convolution{1, 1, 1, 32, 32, 1}, cpu::Convolution{2, 11, 13, 64, 64, 1},
+                    cpu::Convolution{2, 56, 56, 32, 64, 3}, cpu::Convolution{9, 7, 7, 64, 32, 3},
+                    cpu::Convolution{3, 14, 14, 96, 64, 3}, cpu::Convolution{2, 5, 17, 32, 32, 3},
+                    cpu::Convolution{1, 1, 1, 32, 32, 3}, cpu::Convolution{1, 40, 3, 32, 32, 3}),
+    [](const auto& shape) {
+      const cpu::Convolution& c = shape.param;
+      return std::to_string(c.images) + "x" + std::to_string(c.height) + "x" +
+             std::to_string(c.width) + "of" + std::to_string(c.inputs) + "to" +
+             std::to_string(c.outputs) + "by" + std::to_string(c.kernel);
+    });
+
+// One rounding of bf16 is 1.1e-3 in this measure.
+TEST_P(ConvolutionTest, EqualsTheFormulaForwardAndBackwardWithAnyNumberOfThreads) {
+  const cpu::Convolution& c = GetParam();
+  if (!cpu::Takes(c)) GTEST_SKIP() << "this processor has no AVX512-BF16";
+  const Tensor x = Random({c.images, c.inputs, c.height, c.width}).requires_grad_();
+  const Tensor w = Random({c.outputs, c.inputs, c.kernel, c.kernel}).requires_grad_();
+  const Tensor x64 = Exact(x), w64 = Exact(w);
+  const Tensor y64 = torch::conv2d(x64, w64, {}, 1, c.kernel / 2);
+  const Tensor dy = Random(y64.sizes());
+  y64.backward(dy.to(torch::kFloat64));
+  const int before = at::get_num_threads();
+  for (int threads : {1, 2, 3}) {
+    at::set_num_threads(threads);
+    x.mutable_grad().reset();
+    w.mutable_grad().reset();
+    const Tensor y = torch::conv2d(x, w, {}, 1, c.kernel / 2);
+    y.backward(dy);
+    EXPECT_TRUE(y.is_contiguous(torch::MemoryFormat::ChannelsLast));
+    EXPECT_LT(Distance(y.detach(), y64.detach()), 2.5e-3) << threads;
+    EXPECT_LT(Distance(x.grad(), x64.grad()), 2.5e-3) << threads;
+    EXPECT_LT(Distance(w.grad(), w64.grad()), 2.5e-3) << threads;
+  }
+  at::set_num_threads(before);
+}
+
+TEST(ConvolutionOps, WhatTheyDoNotTakeIsComputedByOneDnn) {
+  UseOwnConvolutions();
+  torch::manual_seed(7);
+  struct Case {
+    int64_t inputs, outputs, kernel, stride, padding, groups;
+    bool bias;
+  };
+  for (const Case& c : {Case{3, 64, 7, 2, 3, 1, false},
+                        {64, 32, 1, 2, 0, 1, false},
+                        {32, 32, 3, 1, 0, 1, false},
+                        {32, 32, 3, 1, 1, 32, false},
+                        {32, 32, 3, 1, 1, 1, true},
+                        {32, 40, 1, 1, 0, 1, false}}) {
+    const Tensor x = Random({2, c.inputs, 9, 9}).requires_grad_();
+    const Tensor w = Random({c.outputs, c.inputs / c.groups, c.kernel, c.kernel}).requires_grad_();
+    const Tensor bias = c.bias ? torch::randn({c.outputs}).to(torch::kBFloat16) : Tensor();
+    const Tensor x64 = Exact(x), w64 = Exact(w);
+    const Tensor y = torch::conv2d(x, w, bias, c.stride, c.padding, 1, c.groups);
+    const Tensor y64 = torch::conv2d(x64, w64, c.bias ? bias.to(torch::kFloat64) : Tensor(),
+                                     c.stride, c.padding, 1, c.groups);
+    EXPECT_LT(Distance(y.detach(), y64.detach()), 5e-3);
+    const Tensor dy = Random(y.sizes());
+    y.backward(dy);
+    y64.backward(dy.to(torch::kFloat64));
+    EXPECT_LT(Distance(x.grad(), x64.grad()), 5e-3);
+    EXPECT_LT(Distance(w.grad(), w64.grad()), 5e-3);
+  }
+}
+
+}  // namespace
+}  // namespace tutti::device

@@ -1,0 +1,71 @@
+#include "runtime/device/cpu/kept_memory.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <set>
+
+namespace tutti::device {
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+
+torch::Tensor Block(int64_t bytes) { return torch::empty({bytes}, torch::kUInt8); }
+
+class KeptMemoryTest : public testing::Test {
+ protected:
+  void SetUp() override { KeepLargeBlocks(); }
+};
+
+TEST_F(KeptMemoryTest, AStepLikeTheLastAsksTheSystemForNothing) {
+  const auto step = [] {
+    std::set<const void*> places;
+    std::vector<torch::Tensor> held;
+    for (const int64_t size : {3 * kMiB, 7 * kMiB + 5, 3 * kMiB, 20 * kMiB}) {
+      held.push_back(Block(size).fill_(1));
+      places.insert(held.back().const_data_ptr());
+    }
+    return places;
+  };
+  const auto places = step();
+  const KeptMemory before = MeasureKeptMemory();
+  EXPECT_EQ(step(), places);
+  EXPECT_EQ(MeasureKeptMemory().mappings, before.mappings);
+  EXPECT_EQ(MeasureKeptMemory().used_bytes, before.used_bytes);
+}
+
+TEST_F(KeptMemoryTest, TheLastToBeFreedIsTheFirstToBeTaken) {
+  auto first = Block(4 * kMiB), second = Block(4 * kMiB);
+  const void* const place = first.const_data_ptr();
+  second.reset();
+  first.reset();
+  EXPECT_EQ(Block(4 * kMiB).const_data_ptr(), place);
+}
+
+TEST_F(KeptMemoryTest, ABlockMuchTooLargeIsNotTaken) {
+  const auto in_use = Block(300 * kMiB);
+  const void* const place = Block(64 * kMiB).const_data_ptr();
+  const auto small = Block(30 * kMiB);
+  EXPECT_NE(small.const_data_ptr(), place);
+  EXPECT_EQ(Block(62 * kMiB).const_data_ptr(), place);
+}
+
+TEST_F(KeptMemoryTest, WhatFitsNobodyGoesBackToTheSystem) {
+  for (const int64_t size : {100, 150, 200, 260, 330, 420}) Block(size * kMiB);
+  const KeptMemory now = MeasureKeptMemory();
+  EXPECT_GE(now.most_used_bytes, static_cast<size_t>(420 * kMiB));
+  EXPECT_LE(now.used_bytes + now.kept_bytes, now.most_used_bytes + now.most_used_bytes / 2);
+}
+
+TEST_F(KeptMemoryTest, SmallTensorsAndResizedOnesAreAsEver) {
+  const size_t used = MeasureKeptMemory().used_bytes;
+  auto tensor = torch::arange(1000, torch::kInt64);
+  EXPECT_EQ(MeasureKeptMemory().used_bytes, used);
+  tensor.resize_({kMiB});
+  EXPECT_EQ(MeasureKeptMemory().used_bytes, used + 8 * kMiB);
+  EXPECT_EQ(tensor[999].item<int64_t>(), 999);
+  EXPECT_TRUE(torch::equal(tensor.clone(), tensor));
+}
+
+}  // namespace
+}  // namespace tutti::device

@@ -1,0 +1,109 @@
+#include "runtime/device/cpu/layers.h"
+
+#include "runtime/device/cpu/batch_norm.h"
+#include "runtime/device/cpu/max_pool.h"
+
+namespace tutti::device {
+namespace {
+
+using torch::Tensor;
+
+uint16_t* Values(const Tensor& tensor) {
+  return tensor.defined() ? static_cast<uint16_t*>(tensor.mutable_data_ptr()) : nullptr;
+}
+float* FloatsOf(const Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
+
+cpu::Activations ActivationsOf(const Tensor& x) {
+  return {x.size(0) * x.size(2) * x.size(3), x.size(1)};
+}
+
+cpu::Pooling PoolingOf(torch::IntArrayRef size) { return {size[0], size[2], size[3], size[1]}; }
+
+Tensor InOrder(const Tensor& gradient) {
+  return gradient.defined() ? gradient.contiguous(torch::MemoryFormat::ChannelsLast) : gradient;
+}
+
+cpu::Normalisation NormalisationOf(const BatchNormTensors& norm, const Normalised& statistics) {
+  return {.weight = FloatsOf(norm.weight),
+          .bias = FloatsOf(norm.bias),
+          .mean = FloatsOf(statistics.mean),
+          .inverse_deviation = FloatsOf(statistics.inverse_deviation),
+          .running_mean = FloatsOf(norm.running_mean),
+          .running_var = FloatsOf(norm.running_var),
+          .momentum = static_cast<float>(norm.momentum),
+          .epsilon = static_cast<float>(norm.epsilon)};
+}
+
+class OnCpu final : public Layers {
+ public:
+  bool Takes(const Tensor& x) const override {
+    return x.is_cpu() && x.dim() == 4 && x.numel() > 0 && x.scalar_type() == torch::kBFloat16 &&
+           x.is_contiguous(torch::MemoryFormat::ChannelsLast) && cpu::Takes(ActivationsOf(x));
+  }
+  bool Pools(const Tensor& x) const override { return Takes(x) && x.size(1) % 32 == 0; }
+
+  Normalised BatchNormForward(const Tensor& x, const Tensor& residual, bool relu,
+                              const BatchNormTensors& norm) override {
+    Normalised to;
+    to.y = torch::empty_like(x);
+    to.mean = torch::empty_like(norm.weight);
+    to.inverse_deviation = torch::empty_like(norm.weight);
+    const Tensor add = InOrder(residual);
+    cpu::BatchNormForward(ActivationsOf(x), Values(x), Values(add), Values(to.y), relu,
+                          NormalisationOf(norm, to), at::get_num_threads());
+    if (norm.batches.defined()) ++*norm.batches.mutable_data_ptr<int64_t>();
+    if (residual.defined() && relu) to.positive = to.y;
+    return to;
+  }
+
+  NormalisedGradients BatchNormBackward(const Tensor& x, bool had_residual, bool relu,
+                                        const BatchNormTensors& norm, const Normalised& forward,
+                                        const Tensor& dy, const Tensor& dy2) override {
+    const Tensor first = InOrder(dy), second = InOrder(dy2);
+    NormalisedGradients to;
+    to.x = torch::empty_like(x);
+    to.weight = torch::empty_like(norm.weight);
+    to.bias = torch::empty_like(norm.bias);
+    const Tensor masked = had_residual || dy2.defined() ? torch::empty_like(x) : Tensor();
+    cpu::BatchNormBackward(ActivationsOf(x), Values(x), relu, NormalisationOf(norm, forward),
+                           {.dy = Values(first),
+                            .dy2 = Values(second),
+                            .y = Values(forward.positive),
+                            .masked = Values(masked),
+                            .dx = Values(to.x),
+                            .weight = FloatsOf(to.weight),
+                            .bias = FloatsOf(to.bias)},
+                           at::get_num_threads());
+    if (had_residual) to.residual = masked;
+    return to;
+  }
+
+  Pooled MaxPoolForward(const Tensor& x) override {
+    const cpu::Pooling shape = PoolingOf(x.sizes());
+    Pooled to;
+    to.y = torch::empty({x.size(0), x.size(1), shape.out_height(), shape.out_width()}, x.options(),
+                        torch::MemoryFormat::ChannelsLast);
+    to.taken = torch::empty_like(to.y, torch::kUInt8);
+    cpu::MaxPoolForward(shape, Values(x), Values(to.y), to.taken.mutable_data_ptr<uint8_t>(),
+                        at::get_num_threads());
+    return to;
+  }
+
+  Tensor MaxPoolBackward(const Tensor& dy, const Tensor& taken,
+                         torch::IntArrayRef input_size) override {
+    const Tensor from = InOrder(dy);
+    Tensor dx = torch::empty(input_size, dy.options(), torch::MemoryFormat::ChannelsLast);
+    cpu::MaxPoolBackward(PoolingOf(input_size), Values(from), taken.mutable_data_ptr<uint8_t>(),
+                         Values(dx), at::get_num_threads());
+    return dx;
+  }
+};
+
+}  // namespace
+
+Layers& CpuLayers() {
+  static OnCpu layers;
+  return layers;
+}
+
+}  // namespace tutti::device

@@ -1,0 +1,10 @@
+// The layers of this folder on libtorch's tensors and threads.
+#pragma once
+
+#include "runtime/device/layers.h"
+
+namespace tutti::device {
+
+Layers& CpuLayers();
+
+}  // namespace tutti::device

@@ -1,0 +1,58 @@
+// Layers in fewer passes over memory than libtorch's, for bf16 activations [N, C, H, W] that lie
+// channels-last: on a GPU where libtutti_cuda.so is (cuda.h), and on the CPU. Errors are
+// c10::Error. Thread-safe.
+#pragma once
+
+#include <torch/torch.h>
+
+namespace tutti::device {
+
+// Vectors of [channels] in fp32; `batches` counts the calls, int64.
+struct BatchNormTensors {
+  torch::Tensor weight, bias, running_mean, running_var, batches;
+  double momentum = 0.1, epsilon = 1e-5;
+};
+
+struct Normalised {
+  torch::Tensor y;
+  torch::Tensor mean, inverse_deviation;  // of the batch
+  // What backward needs to know where y > 0, with residual and ReLU alone; else undefined. A GPU
+  // has a bit an element, the CPU y itself.
+  torch::Tensor positive;
+};
+
+struct NormalisedGradients {
+  torch::Tensor x, weight, bias;
+  torch::Tensor residual;  // undefined where there was none
+};
+
+class Layers {
+ public:
+  virtual ~Layers() = default;
+
+  // Whether the functions below take it.
+  virtual bool Takes(const torch::Tensor& x) const = 0;
+
+  // In train mode. See cuda/batch_norm.h and cpu/batch_norm.h. `residual` may be undefined.
+  virtual Normalised BatchNormForward(const torch::Tensor& x, const torch::Tensor& residual,
+                                      bool relu, const BatchNormTensors& norm) = 0;
+  // The gradient of y is dy + dy2; dy2 may be undefined.
+  virtual NormalisedGradients BatchNormBackward(const torch::Tensor& x, bool had_residual,
+                                                bool relu, const BatchNormTensors& norm,
+                                                const Normalised& forward, const torch::Tensor& dy,
+                                                const torch::Tensor& dy2) = 0;
+
+  // 3x3 with stride 2 and a padding of 1; `taken` says which of the nine.
+  struct Pooled {
+    torch::Tensor y, taken;
+  };
+  virtual bool Pools(const torch::Tensor& x) const { return Takes(x); }
+  virtual Pooled MaxPoolForward(const torch::Tensor& x) = 0;
+  virtual torch::Tensor MaxPoolBackward(const torch::Tensor& dy, const torch::Tensor& taken,
+                                        torch::IntArrayRef input_size) = 0;
+};
+
+// Null where there are none: on a GPU without libtutti_cuda.so.
+Layers* LayersOn(torch::Device device);
+
+}  // namespace tutti::device
