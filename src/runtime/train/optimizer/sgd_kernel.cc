@@ -1,5 +1,7 @@
 #include "runtime/train/optimizer/sgd_kernel.h"
 
+#include <algorithm>
+
 // One machine-code version per vector width, chosen when the program starts. Sanitizers do not bear
 // the resolvers that this takes.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
@@ -31,18 +33,42 @@ template <typename T>
   }
 }
 
-}  // namespace
-
 TUTTI_FOR_EACH_VECTOR_WIDTH
-void SgdUpdate(float* values, float* velocities, const float* gradients, size_t count,
-               const SgdCoefficients& coefficients) {
+void UpdatePart(float* values, float* velocities, const float* gradients, size_t count,
+                const SgdCoefficients& coefficients) {
   Update(values, velocities, gradients, count, coefficients);
 }
 
 TUTTI_FOR_EACH_VECTOR_WIDTH
-void SgdUpdate(double* values, double* velocities, const double* gradients, size_t count,
-               const SgdCoefficients& coefficients) {
+void UpdatePart(double* values, double* velocities, const double* gradients, size_t count,
+                const SgdCoefficients& coefficients) {
   Update(values, velocities, gradients, count, coefficients);
+}
+
+constexpr size_t kLeastPart = 1 << 16;  // less is not worth a second thread
+
+template <typename T>
+void UpdateInParts(T* values, T* velocities, const T* gradients, size_t count,
+                   const SgdCoefficients& coefficients, int threads) {
+  const auto most = static_cast<size_t>(std::max(threads, 1));
+  const size_t parts = std::clamp<size_t>(count / kLeastPart, 1, most);
+#pragma omp parallel for num_threads(static_cast <int>(parts)) if (parts > 1)
+  for (size_t part = 0; part < parts; ++part) {
+    const size_t begin = count * part / parts, end = count * (part + 1) / parts;
+    UpdatePart(values + begin, velocities + begin, gradients + begin, end - begin, coefficients);
+  }
+}
+
+}  // namespace
+
+void SgdUpdate(float* values, float* velocities, const float* gradients, size_t count,
+               const SgdCoefficients& coefficients, int threads) {
+  UpdateInParts(values, velocities, gradients, count, coefficients, threads);
+}
+
+void SgdUpdate(double* values, double* velocities, const double* gradients, size_t count,
+               const SgdCoefficients& coefficients, int threads) {
+  UpdateInParts(values, velocities, gradients, count, coefficients, threads);
 }
 
 }  // namespace tutti::train
