@@ -53,10 +53,26 @@ json Failures(const std::vector<service::Failure>& failures) {
   return list;
 }
 
+const char* KindName(spec::JobKind kind) {
+  switch (kind) {
+    case spec::JobKind::kPipeline:
+      return "pipeline";
+    case spec::JobKind::kSweep:
+      return "sweep";
+    case spec::JobKind::kCommand:
+      break;
+  }
+  return "command";
+}
+
 json Job(const service::JobStatus& status) {
   const store::Job& job = status.record.job;
   const spec::JobSpec& spec = job.spec;
+  const bool runs = spec.kind == spec::JobKind::kCommand;  // the others' jobs do
   return {{"id", job.id},
+          {"type", KindName(spec.kind)},
+          {"parent", TextOrNull(job.parent)},
+          {"step", TextOrNull(job.step)},
           {"sequence", job.sequence},
           {"name", TextOrNull(spec.name)},
           {"display_name", spec.display_name.empty() ? job.id : spec.display_name},
@@ -70,8 +86,8 @@ json Job(const service::JobStatus& status) {
           {"started", Rfc3339OrNull(status.record.started)},
           {"ended", Rfc3339OrNull(status.record.ended())},
           {"compute", spec.compute},
-          {"node_count", spec.instance_count},
-          {"world_size", spec.WorldSize()},
+          {"node_count", runs ? spec.instance_count : 0},
+          {"world_size", runs ? spec.WorldSize() : 0},
           {"priority", Name(spec.priority)},
           {"expected_start", Rfc3339OrNull(status.expected_start)},
           {"nodes", status.nodes},
@@ -102,6 +118,30 @@ std::string QuotedTime(const std::optional<absl::Time>& time) {
   return std::string(text.data(), static_cast<size_t>(length));
 }
 
+json Children(const std::vector<service::ChildStatus>& children) {
+  json list = json::array();
+  for (const service::ChildStatus& child : children) {
+    json values = json::object();
+    for (const auto& [name, value] : child.values) values[name] = value;
+    const store::JobRecord* record = child.job ? &child.job->record : nullptr;
+    list.push_back({{"step", child.step},
+                    {"type", KindName(child.kind)},
+                    {"id", record == nullptr ? json(nullptr) : json(record->job.id)},
+                    {"state", record != nullptr ? StateName(record->last.state)
+                              : child.never     ? "NotStarted"
+                                                : "Waiting"},
+                    {"reason", child.job ? child.job->reason : ""},
+                    {"started", record == nullptr ? json(nullptr) : Rfc3339OrNull(record->started)},
+                    {"ended", record == nullptr ? json(nullptr) : Rfc3339OrNull(record->ended())},
+                    {"reused_from", TextOrNull(child.reused_from)},
+                    {"values", std::move(values)},
+                    {"metric", child.metric ? json(*child.metric) : json(nullptr)},
+                    {"best", child.best},
+                    {"children", Children(child.children)}});
+  }
+  return list;
+}
+
 absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the body of the request: ", what));
 }
@@ -127,17 +167,19 @@ absl::Status ReadField(const nlohmann::json& value, const char* name, bool requi
 
 }  // namespace
 
-std::string JobJson(const service::JobStatus& status, const std::vector<store::Event>* events) {
+std::string JobJson(const service::JobStatus& status) { return Text(Job(status)); }
+
+std::string JobJson(const service::JobStatus& status, const std::vector<store::Event>& events,
+                    const std::vector<service::ChildStatus>& children) {
   json job = Job(status);
-  if (events != nullptr) {
-    job["events"] = json::array();
-    for (const store::Event& event : *events) {
-      job["events"].push_back({{"sequence", event.sequence},
-                               {"time", Rfc3339(event.time)},
-                               {"state", StateName(event.state)},
-                               {"reason", event.reason}});
-    }
+  job["events"] = json::array();
+  for (const store::Event& event : events) {
+    job["events"].push_back({{"sequence", event.sequence},
+                             {"time", Rfc3339(event.time)},
+                             {"state", StateName(event.state)},
+                             {"reason", event.reason}});
   }
+  job["children"] = Children(children);
   return Text(job);
 }
 
@@ -214,9 +256,11 @@ absl::StatusOr<service::Submission> SubmissionFromJson(absl::string_view body) {
   }
   if (!value.is_object()) return Wrong("must be a JSON object");
   for (const auto& [name, field] : value.items()) {
-    if (name != "file" && name != "text" && name != "base_directory" && name != "snapshot") {
-      return Wrong(absl::StrCat("unknown field \"", name.substr(0, 80),
-                                "\": file, text, base_directory and snapshot are known"));
+    if (name != "file" && name != "text" && name != "base_directory" && name != "snapshot" &&
+        name != "snapshots") {
+      return Wrong(
+          absl::StrCat("unknown field \"", name.substr(0, 80),
+                       "\": file, text, base_directory, snapshot and snapshots are known"));
     }
   }
   service::Submission submission;
@@ -225,6 +269,12 @@ absl::StatusOr<service::Submission> SubmissionFromJson(absl::string_view body) {
   status.Update(ReadField(value, "text", true, submission.text));
   status.Update(ReadField(value, "base_directory", true, directory));
   status.Update(ReadField(value, "snapshot", false, submission.snapshot));
+  if (const auto field = value.find("snapshots"); field != value.end()) {
+    if (!field->is_object()) return Wrong("\"snapshots\" must be an object");
+    for (const auto& [code, snapshot] : field->items()) {
+      status.Update(ReadField(*field, code.c_str(), true, submission.snapshots[code]));
+    }
+  }
   if (!status.ok()) return status;
   submission.base_directory = directory;
   return submission;

@@ -11,8 +11,10 @@
 
 namespace tutti::api {
 
-// `events` null: left out.
-std::string JobJson(const service::JobStatus& job, const std::vector<store::Event>* events);
+std::string JobJson(const service::JobStatus& job);
+// With what it went through, and its children.
+std::string JobJson(const service::JobStatus& job, const std::vector<store::Event>& events,
+                    const std::vector<service::ChildStatus>& children);
 std::string JobsJson(const std::vector<service::JobStatus>& jobs);
 // Written by hand, since there may be ten thousand.
 std::string SummariesJson(const std::vector<service::JobSummary>& jobs);

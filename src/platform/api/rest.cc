@@ -46,7 +46,7 @@ Response PutSnapshot(Service* service, const Call& call) {
 }
 
 Response JobResponse(const absl::StatusOr<service::JobStatus>& job, int status = 200) {
-  return job.ok() ? JsonResponse(JobJson(*job, nullptr), status) : ErrorResponse(job.status());
+  return job.ok() ? JsonResponse(JobJson(*job), status) : ErrorResponse(job.status());
 }
 
 Response CreateJob(Service* service, const Call& call) {
@@ -62,6 +62,7 @@ absl::StatusOr<store::JobFilter> FilterOf(const http::Request& request, int most
   TUTTI_ASSIGN_OR_RETURN(const int64_t limit, QueryNumber(request, "limit", 100, 1, most));
   TUTTI_ASSIGN_OR_RETURN(filter.before, QueryNumber(request, "before", 0, 0));
   filter.limit = static_cast<int>(limit);
+  filter.parent = std::string(request.Query("parent"));
   for (const absl::string_view name :
        absl::StrSplit(request.Query("state"), ',', absl::SkipEmpty())) {
     TUTTI_ASSIGN_OR_RETURN(const store::JobState state, store::JobStateFromName(name));
@@ -89,7 +90,9 @@ Response GetJob(Service* service, const Call& call) {
   if (!job.ok()) return ErrorResponse(job.status());
   const auto events = service->EventsOf(call["job"]);
   if (!events.ok()) return ErrorResponse(events.status());
-  return JsonResponse(JobJson(*job, &*events));
+  const auto children = service->ChildrenOf(call["job"]);
+  if (!children.ok()) return ErrorResponse(children.status());
+  return JsonResponse(JobJson(*job, *events, *children));
 }
 
 Response DeleteJob(Service* service, const Call& call) {

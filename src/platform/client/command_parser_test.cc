@@ -122,6 +122,23 @@ TEST_F(CommandParserTest, ShowsAJobWithItsFailures) {
   EXPECT_THAT(out_.str(), HasSubstr("id: brave_ant\n"));
 }
 
+TEST_F(CommandParserTest, ShowsAPipelineAsATree) {
+  answers_["GET /v1/jobs/fit"] = {
+      .chunks = {R"({"id": "fit", "type": "pipeline", "state": "Failed", "reason": "step b failed",
+        "children": [
+          {"step": "a", "type": "sweep", "id": "fit.a", "state": "Completed", "reason": "best trial-1",
+           "started": "2026-01-01T00:00:00Z", "ended": "2026-01-01T00:00:05Z", "children": [
+             {"step": "trial-1", "id": "fit.a.trial-1", "state": "Completed", "reason": "ended",
+              "values": {"x": "3"}, "metric": 0.25, "best": true, "children": []}]},
+          {"step": "b", "id": "fit.b", "state": "Failed", "reason": "exit code 3", "children": []},
+          {"step": "c", "id": null, "state": "NotStarted", "reason": "", "children": []}]})"}};
+  ASSERT_TRUE(Do({"job", "show", "fit"}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("├─ a          Completed       0:05  best trial-1\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("│  └─ trial-1  Completed             0.25  best  x=3\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("├─ b          Failed                exit code 3\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("└─ c          not started"));
+}
+
 TEST_F(CommandParserTest, ListsJobsAndNodes) {
   answers_["GET /v1/job-summaries?limit=20&state=Failed"] = {
       .chunks = {absl::StrCat(R"({"jobs": [)", kJob, "]}")}};

@@ -37,6 +37,13 @@ absl::StatusOr<std::string> ResolveJob(Service& service, const std::string& name
   if (!absl::IsNotFound(exact.status()) && !absl::IsInvalidArgument(exact.status())) {
     return exact.status();
   }
+  // A child is its parent's name, ".", and its own: "hello-3f.train".
+  if (const size_t dot = name.find('.'); dot != std::string::npos && dot > 0) {
+    TUTTI_ASSIGN_OR_RETURN(const std::string parent, ResolveJob(service, name.substr(0, dot)));
+    const std::string child = parent + name.substr(dot);
+    TUTTI_RETURN_IF_ERROR(service.Job(child).status());
+    return child;
+  }
   TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Jobs("", 1000));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<JobView> jobs, ParseJobs(text));
   std::vector<std::string> ids;

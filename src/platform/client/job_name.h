@@ -14,7 +14,8 @@ namespace tutti::client {
 // exists; InvalidArgument names those that it could be.
 absl::StatusOr<std::string> ChooseJob(absl::string_view name, const std::vector<std::string>& ids);
 
-// The same among the jobs of the service (the newest thousand for beginnings).
+// The same among the jobs of the service (the newest thousand for beginnings). Of a child's name
+// "PARENT.STEP" the parent's may be a beginning.
 absl::StatusOr<std::string> ResolveJob(Service& service, const std::string& name);
 
 }  // namespace tutti::client

@@ -1,6 +1,7 @@
 #include "platform/client/submit.h"
 
 #include <filesystem>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -54,6 +55,39 @@ absl::StatusOr<std::string> SendCode(Service& service, const std::string& code,
   return snapshot->hash;
 }
 
+// A code folder on its way: each is packed and sent once, whichever of the jobs take it.
+class CodeSender {
+ public:
+  CodeSender(Service& service, const fs::path& temporary, std::ostream& remarks)
+      : service_(service), temporary_(temporary), remarks_(remarks) {}
+
+  // That of the job and of all below it.
+  absl::Status SendTree(const spec::JobSpec& job) {
+    TUTTI_RETURN_IF_ERROR(SendOne(job));
+    for (const spec::Step& step : job.steps) TUTTI_RETURN_IF_ERROR(SendTree(step.job));
+    return absl::OkStatus();
+  }
+
+  // By the `code` that the jobs name.
+  const std::map<std::string, std::string>& snapshots() const { return snapshots_; }
+
+ private:
+  absl::Status SendOne(spec::JobSpec job) {
+    const std::string named = job.code;
+    if (named.empty() || snapshots_.contains(named)) return absl::OkStatus();
+    const fs::path folder = temporary_ / absl::StrCat(snapshots_.size());
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
+    TUTTI_RETURN_IF_ERROR(FetchCode(job, folder, remarks_));
+    TUTTI_ASSIGN_OR_RETURN(snapshots_[named], SendCode(service_, job.code, folder, remarks_));
+    return absl::OkStatus();
+  }
+
+  Service& service_;
+  const fs::path temporary_;
+  std::ostream& remarks_;
+  std::map<std::string, std::string> snapshots_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, const JobFile& file,
@@ -70,10 +104,15 @@ absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, co
   for (const std::string& warning : job.warnings) remarks << "warning: " << warning << std::endl;
   TUTTI_RETURN_IF_ERROR(AsInput(spec::CheckPaths(job.spec)));
   const base::TemporaryDirectory temporary("tutti-code");
-  TUTTI_RETURN_IF_ERROR(FetchCode(job.spec, temporary.path(), remarks));
-  TUTTI_ASSIGN_OR_RETURN(const std::string snapshot,
-                         SendCode(service, job.spec.code, temporary.path(), remarks));
-  return service.CreateJob(CreateJobBody(file.path, text, directory.string(), snapshot));
+  CodeSender code(service, temporary.path(), remarks);
+  TUTTI_RETURN_IF_ERROR(code.SendTree(job.spec));
+  if (job.spec.kind != spec::JobKind::kCommand) {
+    return service.CreateJob(
+        CreateJobBody(file.path, text, directory.string(), "", code.snapshots()));
+  }
+  const auto sent = code.snapshots().find(job.spec.code);
+  return service.CreateJob(CreateJobBody(file.path, text, directory.string(),
+                                         sent == code.snapshots().end() ? "" : sent->second));
 }
 
 }  // namespace tutti::client

@@ -72,9 +72,39 @@ absl::StatusOr<std::vector<json>> Objects(absl::string_view text, const char* ke
   return ObjectsIn(object, key);
 }
 
+constexpr int kDeepestTree = 20;  // levels of children
+
+ChildView ChildOf(const json& object, int depth) {
+  ChildView child;
+  child.step = Text(object, "step");
+  child.type = Text(object, "type");
+  child.id = Text(object, "id");
+  child.state = Text(object, "state");
+  child.reason = Text(object, "reason");
+  child.started = Text(object, "started");
+  child.ended = Text(object, "ended");
+  child.reused_from = Text(object, "reused_from");
+  if (const auto values = object.find("values"); values != object.end() && values->is_object()) {
+    for (const auto& [name, value] : values->items()) {
+      child.values.push_back(absl::StrCat(name, "=", Text(*values, name.c_str())));
+    }
+  }
+  const auto metric = object.find("metric");
+  if (metric != object.end() && metric->is_number()) child.metric = metric->get<double>();
+  child.best = Flag(object, "best");
+  if (depth == kDeepestTree) return child;
+  for (const json& below : ObjectsIn(object, "children")) {
+    child.children.push_back(ChildOf(below, depth + 1));
+  }
+  return child;
+}
+
 JobView JobOf(const json& object) {
   JobView job;
   job.id = Text(object, "id");
+  if (const std::string type = Text(object, "type"); !type.empty()) job.type = type;
+  job.parent = Text(object, "parent");
+  for (const json& child : ObjectsIn(object, "children")) job.children.push_back(ChildOf(child, 0));
   job.sequence = Number(object, "sequence");
   job.display_name = Text(object, "display_name");
   job.experiment_name = Text(object, "experiment_name");
@@ -181,12 +211,14 @@ std::string ParseVersion(absl::string_view text) {
 }
 
 std::string CreateJobBody(absl::string_view file, absl::string_view text,
-                          absl::string_view base_directory, absl::string_view snapshot) {
+                          absl::string_view base_directory, absl::string_view snapshot,
+                          const std::map<std::string, std::string>& snapshots) {
   json body;
   body["file"] = std::string(file);
   body["text"] = std::string(text);
   body["base_directory"] = std::string(base_directory);
   body["snapshot"] = snapshot.empty() ? json(nullptr) : json(std::string(snapshot));
+  if (!snapshots.empty()) body["snapshots"] = snapshots;
   return body.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,8 +27,23 @@ struct FailureView {
   bool consequence = false;  // it followed from the first
 };
 
+// A step of a pipeline or a trial of a sweep.
+struct ChildView {
+  std::string step, type;
+  std::string id;             // empty before it was started
+  std::string state, reason;  // also "Waiting", and "NotStarted" if it never will
+  std::string started, ended;
+  std::string reused_from;
+  std::vector<std::string> values;  // of a trial: "learning_rate=0.1"
+  std::optional<double> metric;
+  bool best = false;
+  std::vector<ChildView> children;
+};
+
 struct JobView {
   std::string id;
+  std::string type = "command";  // or pipeline, sweep
+  std::string parent;            // of a child
   int64_t sequence = 0;
   std::string display_name, experiment_name, description, environment;
   std::vector<std::string> tags;  // "owner=me"
@@ -39,6 +55,7 @@ struct JobView {
   std::vector<std::string> nodes, warnings;
   std::vector<FailureView> failures;  // of a failed job, the cause first
   std::vector<EventView> events;      // only of a single job
+  std::vector<ChildView> children;    // only of a single job
 
   bool ended_already() const;  // Completed, Failed or Canceled
 };
@@ -74,8 +91,9 @@ absl::StatusOr<std::optional<StreamLine>> ParseStreamLine(absl::string_view json
 // The version in the answer to GET /v1/health; "" if there is none.
 std::string ParseVersion(absl::string_view json);
 
-// The body of POST /v1/jobs. `snapshot` empty: null.
+// The body of POST /v1/jobs. `snapshot` empty: null. `snapshots` of a pipeline or a sweep: by code.
 std::string CreateJobBody(absl::string_view file, absl::string_view text,
-                          absl::string_view base_directory, absl::string_view snapshot);
+                          absl::string_view base_directory, absl::string_view snapshot,
+                          const std::map<std::string, std::string>& snapshots = {});
 
 }  // namespace tutti::client

@@ -10,6 +10,7 @@ std::string ToJson(const Detail& detail) {
   json value = json::object();
   if (detail.placement) value["allocation"] = json::parse(ToJson(*detail.placement));
   if (detail.cause != Cause::kNone) value["cause"] = std::string(Name(detail.cause));
+  if (!detail.reused_from.empty()) value["reused_from"] = detail.reused_from;
   for (const Failure& failure : detail.failures) {
     value["failures"].push_back({{"rank", failure.rank},
                                  {"node", failure.node},
@@ -29,6 +30,7 @@ Detail DetailFromJson(absl::string_view text) {
   }
   try {
     detail.cause = CauseFromName(value.value("cause", ""));
+    detail.reused_from = value.value("reused_from", "");
     for (const json& failure : value.value("failures", json::array())) {
       detail.failures.push_back({.rank = failure.at("rank").get<int>(),
                                  .node = failure.at("node").get<std::string>(),

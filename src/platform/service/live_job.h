@@ -12,6 +12,7 @@
 #include "base/deadline.h"
 #include "platform/service/gang.h"
 #include "platform/service/job_logs.h"
+#include "platform/service/live_flow.h"
 #include "platform/service/next_step.h"
 #include "platform/service/placement.h"
 #include "platform/store/store.h"
@@ -69,6 +70,7 @@ struct LiveJob {
   std::shared_ptr<Bell> bell = std::make_shared<Bell>();
   Cause cause = Cause::kNone;
   std::unique_ptr<PlacedJob> placed;  // null while it is queued
+  std::unique_ptr<LiveFlow> flow;     // of a pipeline or a sweep, which is never placed
   std::string waits_for;              // of a queued job, by the scheduler
   std::optional<absl::Time> expected_start;
 };
@@ -78,6 +80,7 @@ struct Detail {
   std::optional<Placement> placement;
   Cause cause = Cause::kNone;
   std::vector<Failure> failures;
+  std::string reused_from;  // of a step: the job whose results it took
 };
 std::string ToJson(const Detail& detail);
 // What is missing or damaged is left out.

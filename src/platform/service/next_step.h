@@ -22,6 +22,10 @@ absl::string_view Name(Cause cause);
 Cause CauseFromName(absl::string_view name);  // kNone for what is no cause
 inline bool MustStop(Cause cause) { return cause != Cause::kNone && cause != Cause::kEnded; }
 
+// The reason of the step to Finalizing, when a user asks for a job's end. With another reason, that
+// one is why it ended.
+inline constexpr char kCancelAsked[] = "cancel was asked for; ending what runs";
+
 struct JobNow {
   store::JobState state = store::JobState::kProvisioning;
   Cause cause = Cause::kNone;

@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
@@ -20,6 +22,7 @@ constexpr int kNameAttempts = 8;
 // Kept free for what accepted jobs have yet to write: their events and the ends of their logs.
 constexpr std::uintmax_t kReservedBytes = 4 << 20;
 constexpr size_t kTokenBytes = 32;
+constexpr size_t kLongestId = 200;  // of a child: it becomes a folder
 
 // "Hello World" -> "hello-world": what people recognise a job by, safe as a file name.
 std::string Slug(absl::string_view text) {
@@ -43,6 +46,22 @@ absl::Status CheckSpace(const std::filesystem::path& directory) {
       absl::StrCat("the disk of ", directory.native(), " is full: ", space.available >> 10,
                    " kB of space are left, and no job is taken below ", kReservedBytes >> 10,
                    " kB; delete files or jobs that have ended"));
+}
+
+// That one of its jobs takes at once.
+int MostNodes(const spec::JobSpec& job) {
+  int most = job.instance_count;
+  for (const spec::Step& step : job.steps) most = std::max(most, MostNodes(step.job));
+  return most;
+}
+
+// The longest name of a job below it, which follows its own: ".train.trial-10000".
+size_t LongestChildName(const spec::JobSpec& job) {
+  size_t longest = job.sweep ? std::strlen(".trial-10000") : 0;
+  for (const spec::Step& step : job.steps) {
+    longest = std::max(longest, 1 + step.name.size() + LongestChildName(step.job));
+  }
+  return longest;
 }
 
 ServiceOptions WithDefaults(ServiceOptions options) {
@@ -102,6 +121,8 @@ absl::Status ServiceCore::RebuildJob(store::JobRecord record) {
   }
   const std::string id = job->record.job.id;
   if (job->placed != nullptr) placed_.insert(job.get());
+  TUTTI_RETURN_IF_ERROR(RebuildFlow(*job));
+  if (job->flow != nullptr) flows_.insert(job.get());
   live_[id] = std::move(job);
   return absl::OkStatus();
 }
@@ -146,6 +167,24 @@ absl::Status ServiceCore::Append(LiveJob& job, const Step& step) {
   return absl::OkStatus();
 }
 
+// Each job of the tree gets the snapshot of its code.
+absl::Status ServiceCore::AssignSnapshots(const std::map<std::string, std::string>& sent,
+                                          spec::JobSpec& job, std::string& snapshot) {
+  if (const auto found = sent.find(job.code); snapshot.empty() && found != sent.end()) {
+    snapshot = found->second;
+  }
+  if (!snapshot.empty()) {
+    TUTTI_RETURN_IF_ERROR(snapshots_.Find(snapshot).status());
+  } else if (!job.code.empty()) {
+    return absl::InvalidArgumentError(
+        "the job has code, but its snapshot was not sent: PUT /v1/snapshots/… first");
+  }
+  for (spec::Step& step : job.steps) {
+    TUTTI_RETURN_IF_ERROR(AssignSnapshots(sent, step.job, step.snapshot));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<store::Job> ServiceCore::ToJob(const Submission& submission) {
   if (!submission.base_directory.is_absolute()) {
     return absl::InvalidArgumentError("base_directory must be an absolute path");
@@ -156,16 +195,12 @@ absl::StatusOr<store::Job> ServiceCore::ToJob(const Submission& submission) {
   if (const absl::Status paths = spec::CheckPaths(file.spec); !paths.ok()) {
     return absl::InvalidArgumentError(paths.message());
   }
-  if (!submission.snapshot.empty()) {
-    TUTTI_RETURN_IF_ERROR(snapshots_.Find(submission.snapshot).status());
-  } else if (!file.spec.code.empty()) {
-    return absl::InvalidArgumentError(
-        "the job has code, but its snapshot was not sent: PUT /v1/snapshots/… first");
-  }
+  std::string snapshot = submission.snapshot;
+  TUTTI_RETURN_IF_ERROR(AssignSnapshots(submission.snapshots, file.spec, snapshot));
   return store::Job{.created = clock_->Now(),
                     .spec = std::move(file.spec),
                     .file_text = submission.text,
-                    .snapshot = submission.snapshot,
+                    .snapshot = std::move(snapshot),
                     .job_token = options_.random_hex(kTokenBytes),
                     .warnings = std::move(file.warnings)};
 }
@@ -178,6 +213,12 @@ absl::StatusOr<JobStatus> ServiceCore::Submit(const Submission& submission) {
       Slug(job.spec.display_name.empty() ? job.spec.experiment_name : job.spec.display_name);
   for (int attempt = 0;; ++attempt) {
     job.id = named ? job.spec.name : absl::StrCat(slug, "-", options_.random_hex(3));
+    if (job.id.size() + LongestChildName(job.spec) > kLongestId) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(job.spec.file_name,
+                       ": the names of the job and of its steps in each other have more than ",
+                       kLongestId, " characters"));
+    }
     auto status = Insert(job, named);
     if (named || !absl::IsAlreadyExists(status.status()) || attempt == kNameAttempts) {
       return status;
@@ -200,6 +241,8 @@ absl::StatusOr<JobStatus> ServiceCore::Insert(const store::Job& job, bool named)
   TUTTI_RETURN_IF_ERROR(record.status());
   auto live = std::make_unique<LiveJob>();
   live->record = *record;
+  TUTTI_RETURN_IF_ERROR(RebuildFlow(*live));
+  if (live->flow != nullptr) flows_.insert(live.get());
   live_[job.id] = std::move(live);
   spdlog::info("job {}: Queued: submitted", job.id);
   WakeForNewJob();
@@ -209,11 +252,10 @@ absl::StatusOr<JobStatus> ServiceCore::Insert(const store::Job& job, bool named)
 absl::Status ServiceCore::BeginInsert(const store::Job& job) {
   absl::MutexLock lock(&mutex_);
   const int nodes = static_cast<int>(nodes_.size());
-  if (job.spec.instance_count > nodes) {
+  if (const int most = MostNodes(job.spec); most > nodes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(job.spec.file_name, ": instance_count is ", job.spec.instance_count,
-                     ", but the cluster has ", nodes, nodes == 1 ? " node" : " nodes",
-                     ": the job could never start"));
+        absl::StrCat(job.spec.file_name, ": instance_count is ", most, ", but the cluster has ",
+                     nodes, nodes == 1 ? " node" : " nodes", ": the job could never start"));
   }
   if (!inserting_.insert(job.id).second) {
     return absl::AlreadyExistsError(absl::StrCat("there is a job \"", job.id, "\" already"));
@@ -269,19 +311,22 @@ absl::StatusOr<JobStatus> ServiceCore::Cancel(absl::string_view id) {
     TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, store_->GetJob(id));
     return StatusOf(record);
   }
-  LiveJob& job = *found->second;
-  if (job.placed == nullptr) {
+  return CancelLive(*found->second, kCancelAsked);
+}
+
+absl::StatusOr<JobStatus> ServiceCore::CancelLive(LiveJob& job, const std::string& why) {
+  if (job.placed == nullptr && job.flow == nullptr) {
+    const bool asked = why == kCancelAsked;
     TUTTI_RETURN_IF_ERROR(
-        Append(job, {store::JobState::kCanceled, "canceled before it started", Cause::kCanceled}));
+        Append(job, {store::JobState::kCanceled, asked ? "canceled before it started" : why,
+                     Cause::kCanceled}));
     const store::JobRecord record = job.record;
-    live_.erase(found);
+    live_.erase(record.job.id);
     Wake();
     return StatusOf(record);
   }
   if (!MustStop(job.cause)) {
-    TUTTI_RETURN_IF_ERROR(
-        Append(job, {store::JobState::kFinalizing, "cancel was asked for; ending its processes",
-                     Cause::kCanceled}));
+    TUTTI_RETURN_IF_ERROR(Append(job, {store::JobState::kFinalizing, why, Cause::kCanceled}));
     Wake();
   }
   return StatusOf(job.record);
@@ -293,7 +338,18 @@ absl::Status ServiceCore::Delete(absl::string_view id) {
     return absl::FailedPreconditionError(
         absl::StrCat("job ", id, " has not ended: cancel it first"));
   }
-  TUTTI_RETURN_IF_ERROR(store_->GetJob(id).status());
+  TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, store_->GetJob(id));
+  if (!record.job.parent.empty() && store_->GetJob(record.job.parent).ok()) {
+    return absl::FailedPreconditionError(absl::StrCat("job ", id, " is one of the jobs of ",
+                                                      record.job.parent, ": delete that one"));
+  }
+  return DeleteOne(id);
+}
+
+// Children first: what an interrupted delete leaves is a parent with fewer of them.
+absl::Status ServiceCore::DeleteOne(absl::string_view id) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> children, store_->ChildrenOf(id));
+  for (const store::JobRecord& child : children) TUTTI_RETURN_IF_ERROR(DeleteOne(child.job.id));
   TUTTI_RETURN_IF_ERROR(files_.Hide(id));
   if (absl::Status deleted = store_->DeleteJob(id); !deleted.ok()) {
     const absl::Status restored = files_.Restore(id);

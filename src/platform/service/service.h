@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +57,8 @@ struct Submission {
   std::string text;              // its content
   std::filesystem::path base_directory;
   std::string snapshot;  // "sha256:…" or empty
+  // Of a pipeline or a sweep: of each `code` that its jobs name, as the reader gives it.
+  std::map<std::string, std::string> snapshots;
 };
 
 // A job as users see it.
@@ -81,6 +84,20 @@ struct JobSummary {
   int node_count = 1;
   spec::Priority priority = spec::Priority::kNormal;
   std::optional<absl::Time> expected_start;
+};
+
+// A child of a pipeline or a sweep.
+struct ChildStatus {
+  std::string step;
+  spec::JobKind kind = spec::JobKind::kCommand;
+  std::optional<JobStatus> job;  // nothing before it was started
+  bool never = false;            // nor will it be
+  std::string reused_from;       // the job whose results it took; empty: it ran
+  // Of a trial: what it was given, by parameter; the best that it reported; whether it is the best.
+  std::vector<std::pair<std::string, std::string>> values;
+  std::optional<double> metric;
+  bool best = false;
+  std::vector<ChildStatus> children;
 };
 
 struct NodeStatus {
@@ -131,10 +148,12 @@ class Service {
   virtual absl::StatusOr<std::vector<JobStatus>> ListJobs(const store::JobFilter& filter) = 0;
   // The same jobs in short; ten thousand queued ones take some milliseconds.
   virtual absl::StatusOr<std::vector<JobSummary>> ListSummaries(const store::JobFilter& filter) = 0;
+  // A pipeline's steps in the order of its file, a sweep's trials in theirs; none of another job.
+  virtual absl::StatusOr<std::vector<ChildStatus>> ChildrenOf(absl::string_view id) = 0;
   // In any state; returns once the request is on disk. A job that has ended, or that is ending by
   // its own failure, keeps that end.
   virtual absl::StatusOr<JobStatus> Cancel(absl::string_view id) = 0;
-  // With logs and outputs. FailedPrecondition if it has not ended.
+  // With logs, outputs and children. FailedPrecondition if it has not ended, or is a child itself.
   virtual absl::Status Delete(absl::string_view id) = 0;
   // What comes after `cursor` ("" for the beginning), in the order in which it arrived; waits for
   // the first item until the deadline, then returns none. At most about a megabyte at a time.

@@ -1,8 +1,10 @@
-// The service itself; service.h says what it does. Its functions are in five files by who calls
+// The service itself; service.h says what it does. Its functions are in six files by who calls
 // them: service.cc and service_list.cc (users), service_follow.cc (followers), service_launchers.cc
-// (launchers), service_loop.cc (the loop thread).
+// (launchers), service_loop.cc (the loop thread) and service_flow.cc (the same, for jobs that have
+// children).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -13,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "platform/scheduler/scheduler.h"
+#include "platform/service/chores.h"
 #include "platform/service/cursor.h"
 #include "platform/service/live_job.h"
 #include "platform/service/service.h"
@@ -35,6 +38,7 @@ class ServiceCore final : public Service {
   absl::StatusOr<std::vector<store::Event>> EventsOf(absl::string_view id) override;
   absl::StatusOr<std::vector<JobStatus>> ListJobs(const store::JobFilter& filter) override;
   absl::StatusOr<std::vector<JobSummary>> ListSummaries(const store::JobFilter& filter) override;
+  absl::StatusOr<std::vector<ChildStatus>> ChildrenOf(absl::string_view id) override;
   absl::StatusOr<JobStatus> Cancel(absl::string_view id) override;
   absl::Status Delete(absl::string_view id) override;
   absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
@@ -60,7 +64,7 @@ class ServiceCore final : public Service {
     std::vector<std::pair<std::string, engine::Allocation>> starts;
     std::vector<std::string> stops;     // allocations
     std::vector<std::string> releases;  // allocations
-    bool empty() const { return starts.empty() && stops.empty() && releases.empty(); }
+    std::vector<std::function<void()>> chores;
   };
   // An allocation that is over and still holds its nodes.
   struct Leaving {
@@ -76,6 +80,8 @@ class ServiceCore final : public Service {
                                                          Placement placement);
   absl::Status RestoreInterruptedDeletes();
   absl::StatusOr<store::Job> ToJob(const Submission& submission);
+  absl::Status AssignSnapshots(const std::map<std::string, std::string>& sent, spec::JobSpec& job,
+                               std::string& snapshot);
   absl::StatusOr<JobStatus> Insert(const store::Job& job, bool named);
   absl::Status BeginInsert(const store::Job& job);
   void AwaitInsert(absl::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -86,6 +92,54 @@ class ServiceCore final : public Service {
 
   // service_list.cc
   JobSummary SummaryOf(const LiveJob& job) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+
+  // Asks for its end; `why` is one line.
+  absl::StatusOr<JobStatus> CancelLive(LiveJob& job, const std::string& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status DeleteOne(absl::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // service_flow.cc
+  // Something of a child that becomes the parent's output `name`; all its outputs, if "".
+  struct Result {
+    std::filesystem::path from;
+    std::string name;
+  };
+  absl::Status RebuildFlow(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AdoptChild(LiveJob& parent, const store::JobRecord& record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Refresh(const LiveJob& parent, LiveChild& child, const store::Event& last)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RefreshChildren(LiveJob& parent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AdvanceFlows(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // True if the parent has ended.
+  absl::StatusOr<bool> AdvanceFlow(LiveJob& parent, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> AdvancePipeline(LiveJob& parent, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> AdvanceSweep(LiveJob& parent, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static std::string ChildId(const LiveJob& parent, absl::string_view step);
+  // Whether as many trials wait in the queue as could start at once.
+  bool QueuesEnough(const LiveJob& sweep) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  absl::Status TellProgress(LiveJob& parent, const std::string& line)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status StopChild(LiveJob& parent, const std::string& step, const std::string& reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status BeginStep(LiveJob& parent, const spec::Step& step, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A chore. `id` is that of the step's job to be.
+  StepPlan PlanStep(const spec::JobSpec& job, const std::string& snapshot, const std::string& id);
+  // `reused_from` not empty: with its end, since its results are there.
+  absl::Status InsertChild(LiveJob& parent, const std::string& step, store::Job job,
+                           const std::string& reused_from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> EndFlow(LiveJob& parent, store::JobState state, const std::string& line,
+                               std::vector<Result> results, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A chore: links results into the folder of the job.
+  void Collect(const std::string& id, const std::vector<Result>& results);
+  absl::Status FillChild(const store::JobRecord& record, ChildStatus& child);
+  absl::Status FillTrials(const spec::Sweep& sweep, const std::vector<store::JobRecord>& records,
+                          std::vector<ChildStatus>& children);
 
   // service_follow.cc
   // What a follower of a job looks at. `bell` is null once the job has ended.
@@ -158,6 +212,7 @@ class ServiceCore final : public Service {
   std::map<std::string, std::unique_ptr<LiveJob>, std::less<>> live_ ABSL_GUARDED_BY(mutex_);
   std::set<LiveJob*> placed_ ABSL_GUARDED_BY(mutex_);  // those of live_ that have nodes
   std::set<std::string, std::less<>> inserting_ ABSL_GUARDED_BY(mutex_);  // on their way to live_
+  std::set<LiveJob*> flows_ ABSL_GUARDED_BY(mutex_);  // those of live_ that have children
   absl::Time next_explanation_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::map<std::string, Leaving> leaving_ ABSL_GUARDED_BY(mutex_);
   std::vector<engine::Node> nodes_ ABSL_GUARDED_BY(mutex_);
@@ -166,6 +221,7 @@ class ServiceCore final : public Service {
   std::map<std::string, std::string> complaints_ ABSL_GUARDED_BY(mutex_);
   absl::Mutex tick_mutex_;  // one Tick at a time; taken before mutex_
   std::thread loop_;
+  Chores chores_;
 };
 
 }  // namespace tutti::service

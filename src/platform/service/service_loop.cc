@@ -36,6 +36,7 @@ bool IsWithin(absl::Duration span, absl::Time since, absl::Time now) {
 }  // namespace
 
 void ServiceCore::Run() {
+  chores_.Start();
   loop_ = std::thread([this] { Loop(); });
 }
 
@@ -48,6 +49,7 @@ void ServiceCore::Stop() {
     for (const auto& [id, job] : live_) job->bell->Ring();
   }
   if (loop_.joinable()) loop_.join();
+  chores_.Stop();
 }
 
 void ServiceCore::Loop() {
@@ -93,6 +95,7 @@ void ServiceCore::Tick() {
       if (states.ok()) Observed(*states, effects);
     }
     AdvanceAll(effects);
+    AdvanceFlows(effects);
     if (observed_once_) ScheduleQueued(effects);
   }
   Perform(effects);
@@ -195,8 +198,10 @@ absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
       now.overdue =
           *job.record.started + fixed.spec.timeout + options_.stop_grace + kTimeLimitSlack;
     }
-    const std::optional<Step> step = NextStep(now, placed.gang, clock_->Now());
+    std::optional<Step> step = NextStep(now, placed.gang, clock_->Now());
     if (!step) break;
+    const std::string& why = job.record.last.reason;
+    if (step->state == JobState::kCanceled && why != kCancelAsked) step->reason = why;
     if (IsEnd(step->state)) TUTTI_RETURN_IF_ERROR(placed.logs->Close());
     TUTTI_RETURN_IF_ERROR(Append(job, *step));
     if (IsEnd(step->state)) return true;
@@ -242,7 +247,7 @@ void ServiceCore::GiveUpOnTheSilent(PlacedJob& job) {
 std::vector<scheduler::PendingJob> ServiceCore::Pending() const {
   std::vector<scheduler::PendingJob> pending;
   for (const auto& [id, job] : live_) {
-    if (job->placed != nullptr) continue;
+    if (job->placed != nullptr || job->flow != nullptr) continue;
     const spec::JobSpec& spec = job->record.job.spec;
     pending.push_back({.id = id,
                        .priority = spec.priority,
@@ -333,6 +338,7 @@ absl::Status ServiceCore::StartOn(LiveJob& job, const std::vector<std::string>& 
 }
 
 void ServiceCore::Perform(const Effects& effects) {
+  for (const auto& chore : effects.chores) chores_.Do(chore);
   for (const auto& [job_id, allocation] : effects.starts) {
     Started(job_id, engine_->Start(allocation));
   }

@@ -16,7 +16,8 @@ const char kSelectRecord[] = R"sql(
          (SELECT r.time_us FROM events r WHERE r.job_id = j.id AND r.state = 'Running'
              AND r.sequence > (SELECT max(q.sequence) FROM events q
                                WHERE q.job_id = j.id AND q.state = 'Queued')
-          ORDER BY r.sequence LIMIT 1)
+          ORDER BY r.sequence LIMIT 1),
+         j.parent, j.step, j.step_key
   FROM jobs j JOIN events e
     ON e.sequence = (SELECT max(l.sequence) FROM events l WHERE l.job_id = j.id)
 )sql";
@@ -59,6 +60,9 @@ absl::StatusOr<JobRecord> ReadRecord(SQLite::Statement& row) {
   if (!row.getColumn(13).isNull()) {
     record.started = absl::FromUnixMicros(row.getColumn(13).getInt64());
   }
+  record.job.parent = row.getColumn(14).getString();
+  record.job.step = row.getColumn(15).getString();
+  record.job.step_key = row.getColumn(16).getString();
   return record;
 }
 
@@ -109,7 +113,8 @@ int64_t InsertEvent(SQLite::Database& sqlite, absl::string_view job_id, const Ev
 int64_t InsertRow(SQLite::Database& sqlite, const Job& job) {
   SQLite::Statement insert(sqlite,
                            "INSERT INTO jobs (id, created_us, spec, file_text, snapshot, "
-                           "job_token, warnings) VALUES (?, ?, ?, ?, ?, ?, ?)");
+                           "job_token, warnings, parent, step, step_key) "
+                           "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   insert.bind(1, job.id);
   insert.bind(2, absl::ToUnixMicros(job.created));
   insert.bind(3, spec::ToJson(job.spec));
@@ -119,6 +124,9 @@ int64_t InsertRow(SQLite::Database& sqlite, const Job& job) {
   insert.bind(
       7,
       nlohmann::json(job.warnings).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  insert.bind(8, job.parent);
+  insert.bind(9, job.step);
+  insert.bind(10, job.step_key);
   insert.exec();
   return sqlite.getLastInsertRowid();
 }

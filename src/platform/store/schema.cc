@@ -32,6 +32,13 @@ const Migrations& AllMigrations() {
       PRIMARY KEY (allocation, node, sequence)
     ) WITHOUT ROWID;
     CREATE INDEX launcher_events_of_job ON launcher_events (job_id);
+  )sql",
+                                                 R"sql(
+    ALTER TABLE jobs ADD COLUMN parent   TEXT NOT NULL DEFAULT '';
+    ALTER TABLE jobs ADD COLUMN step     TEXT NOT NULL DEFAULT '';
+    ALTER TABLE jobs ADD COLUMN step_key TEXT NOT NULL DEFAULT '';
+    CREATE INDEX jobs_of_parent ON jobs (parent) WHERE parent != '';
+    CREATE INDEX jobs_of_key ON jobs (step_key) WHERE step_key != '';
   )sql"};
   return *migrations;
 }

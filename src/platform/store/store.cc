@@ -17,10 +17,10 @@
 namespace tutti::store {
 namespace {
 
-// `select` and the end of a list query: its conditions on the current state and on where the page
-// begins.
+// `select` and the end of a list query: its conditions on the parent, the current state and where
+// the page begins.
 std::string ListQuery(absl::string_view select, const JobFilter& filter) {
-  std::string query = absl::StrCat(select, " WHERE (?1 = 0 OR j.sequence < ?1)");
+  std::string query = absl::StrCat(select, " WHERE (?1 = 0 OR j.sequence < ?1) AND j.parent = ?3");
   if (!filter.states.empty()) {
     absl::StrAppend(
         &query, " AND e.state IN ('",
@@ -40,20 +40,23 @@ class SqliteStore final : public Store {
   explicit SqliteStore(std::unique_ptr<Database> database)
       : database_(std::move(database)), writes_(database_.get(), &mutex_) {}
 
-  absl::StatusOr<JobRecord> InsertJob(const Job& job, const Event& event) override {
+  absl::StatusOr<JobRecord> InsertJob(const Job& job, const std::vector<Event>& events) override {
     if (job.id.empty()) return absl::InvalidArgumentError("a job needs an id");
-    if (event.state != JobState::kQueued) {
+    if (events.empty() || events.front().state != JobState::kQueued) {
       return absl::FailedPreconditionError("a job's first event is Queued");
     }
-    JobRecord record{.job = job, .last = event, .started = std::nullopt};
+    for (size_t i = 1; i < events.size(); ++i) {
+      TUTTI_RETURN_IF_ERROR(CheckFollows(job.id, events[i - 1].state, events[i].state));
+    }
+    JobRecord record{.job = job, .last = events.back(), .started = std::nullopt};
     record.job.created = ToMicros(job.created);
-    record.last.time = ToMicros(event.time);
+    record.last.time = ToMicros(events.back().time);
     TUTTI_RETURN_IF_ERROR(writes_.Write([&](SQLite::Database& sqlite) -> absl::Status {
       if (HasJob(sqlite, job.id)) {
         return absl::AlreadyExistsError(absl::StrCat("there is a job \"", job.id, "\" already"));
       }
       record.job.sequence = InsertRow(sqlite, job);
-      record.last.sequence = InsertEvent(sqlite, job.id, event);
+      for (const Event& event : events) record.last.sequence = InsertEvent(sqlite, job.id, event);
       return absl::OkStatus();
     }));
     return record;
@@ -87,6 +90,7 @@ class SqliteStore final : public Store {
       SQLite::Statement rows(sqlite, ListQuery(kSelectRecord, filter));
       rows.bind(1, filter.before);
       rows.bind(2, std::max(filter.limit, 1));
+      rows.bind(3, filter.parent);
       return ReadRecords(rows, records);
     }));
     return records;
@@ -103,6 +107,7 @@ class SqliteStore final : public Store {
       SQLite::Statement rows(sqlite, ListQuery(filter.states.empty() ? kAll : kWithState, filter));
       rows.bind(1, filter.before);
       rows.bind(2, std::max(filter.limit, 1));
+      rows.bind(3, filter.parent);
       while (rows.executeStep()) sequences.push_back(rows.getColumn(0).getInt64());
       return absl::OkStatus();
     }));
@@ -133,6 +138,34 @@ class SqliteStore final : public Store {
       return ReadRecords(rows, records);
     }));
     return records;
+  }
+
+  absl::StatusOr<std::vector<JobRecord>> ChildrenOf(absl::string_view parent) override {
+    absl::MutexLock lock(&mutex_);
+    std::vector<JobRecord> records;
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+      SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord,
+                                                  " WHERE j.parent = ? AND j.parent != '' "
+                                                  "ORDER BY j.sequence"));
+      rows.bind(1, std::string(parent));
+      return ReadRecords(rows, records);
+    }));
+    return records;
+  }
+
+  absl::StatusOr<JobRecord> CompletedWithKey(absl::string_view step_key) override {
+    absl::MutexLock lock(&mutex_);
+    std::vector<JobRecord> records;
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+      SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord,
+                                                  " WHERE j.step_key = ? AND j.step_key != '' AND "
+                                                  "e.state = 'Completed' "
+                                                  "ORDER BY j.sequence DESC LIMIT 1"));
+      rows.bind(1, std::string(step_key));
+      return ReadRecords(rows, records);
+    }));
+    if (records.empty()) return absl::NotFoundError("no completed job has that key");
+    return std::move(records.front());
   }
 
   absl::StatusOr<std::vector<Event>> EventsOf(absl::string_view job_id, int64_t after) override {
@@ -224,9 +257,13 @@ class SqliteStore final : public Store {
                                              " (event ", event.sequence, ", expected ",
                                              expected_last, ")"));
     }
-    if (CanFollow(event.state, next)) return absl::OkStatus();
+    return CheckFollows(job_id, event.state, next);
+  }
+
+  static absl::Status CheckFollows(absl::string_view job_id, JobState from, JobState to) {
+    if (CanFollow(from, to)) return absl::OkStatus();
     return absl::FailedPreconditionError(
-        absl::StrCat("job ", job_id, " is ", Name(event.state), " and cannot become ", Name(next)));
+        absl::StrCat("job ", job_id, " is ", Name(from), " and cannot become ", Name(to)));
   }
 
   absl::Mutex mutex_;

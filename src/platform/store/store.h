@@ -38,6 +38,11 @@ struct Job {
   std::string snapshot;   // "sha256:…" of the code archive; empty: none
   std::string job_token;  // secret
   std::vector<std::string> warnings;
+  // Of a child: the job whose child it is, its step's name ("trial-3" of a sweep), and the hash of
+  // all that its results follow from (empty: they are not to be reused).
+  std::string parent;
+  std::string step;
+  std::string step_key;
 };
 
 struct Event {
@@ -61,6 +66,7 @@ struct JobFilter {
   std::vector<JobState> states;  // empty: all
   int limit = 100;               // at least 1
   int64_t before = 0;            // only jobs with a smaller sequence; 0: from the newest on
+  std::string parent;            // only its children; empty: only jobs that have no parent
 };
 
 struct StoreOptions {
@@ -80,7 +86,11 @@ class Store {
 
   // The job and its first event (Queued), both or none. `job.sequence` and `event.sequence` are
   // given by the store. AlreadyExists if there is a job of that id.
-  virtual absl::StatusOr<JobRecord> InsertJob(const Job& job, const Event& event) = 0;
+  absl::StatusOr<JobRecord> InsertJob(const Job& job, const Event& event) {
+    return InsertJob(job, std::vector<Event>{event});
+  }
+  // The same with all that it has gone through already.
+  virtual absl::StatusOr<JobRecord> InsertJob(const Job& job, const std::vector<Event>& events) = 0;
 
   // Returns the event with its sequence. Aborted if the job's last event is another one than
   // `expected_last`; FailedPrecondition if the state cannot follow.
@@ -95,6 +105,10 @@ class Store {
   virtual absl::StatusOr<std::vector<JobRecord>> JobsOf(const std::vector<int64_t>& sequences) = 0;
   // Jobs that have not ended, oldest first.
   virtual absl::StatusOr<std::vector<JobRecord>> NonTerminalJobs() = 0;
+  // Oldest first; none if there is no such job.
+  virtual absl::StatusOr<std::vector<JobRecord>> ChildrenOf(absl::string_view parent) = 0;
+  // The newest completed job of that key; NotFound if there is none.
+  virtual absl::StatusOr<JobRecord> CompletedWithKey(absl::string_view step_key) = 0;
   // Oldest first, those after `after`. NotFound if there is no such job.
   virtual absl::StatusOr<std::vector<Event>> EventsOf(absl::string_view job_id,
                                                       int64_t after = 0) = 0;

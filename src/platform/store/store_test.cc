@@ -272,5 +272,38 @@ TEST(StoreAtScale, TenThousandJobsAreListedInNoTime) {
   }
 }
 
+TEST_F(StoreTest, ChildrenAreListedWithTheirParentOnly) {
+  Job child = AJob("p.a");
+  child.parent = "p";
+  child.step = "a";
+  child.step_key = "k1";
+  ASSERT_TRUE(store_->InsertJob(AJob("p"), AnEvent(kQueued)).ok());
+  ASSERT_TRUE(store_->InsertJob(child, AnEvent(kQueued)).ok());
+  EXPECT_EQ(store_->ListJobs({})->size(), 1u);
+  EXPECT_EQ(store_->ListJobs({.parent = "p"})->at(0).job.id, "p.a");
+  const auto children = *store_->ChildrenOf("p");
+  ASSERT_EQ(children.size(), 1u);
+  EXPECT_EQ(children[0].job.step, "a");
+  EXPECT_EQ(children[0].job.step_key, "k1");
+  EXPECT_TRUE(store_->ChildrenOf("")->empty());
+}
+
+TEST_F(StoreTest, TheNewestCompletedJobOfAKeyIsFound) {
+  EXPECT_TRUE(absl::IsNotFound(store_->CompletedWithKey("k").status()));
+  for (const char* id : {"one", "two", "three"}) {
+    Job job = AJob(id);
+    job.step_key = "k";
+    const bool ends = job.id != "three";
+    std::vector<Event> events = {AnEvent(kQueued)};
+    if (ends) events.insert(events.end(), {AnEvent(kFinalizing), AnEvent(kCompleted)});
+    const auto record = store_->InsertJob(job, events);
+    ASSERT_TRUE(record.ok()) << record.status();
+    EXPECT_EQ(record->last.state, ends ? kCompleted : kQueued);
+  }
+  EXPECT_EQ(store_->CompletedWithKey("k")->job.id, "two");
+  EXPECT_TRUE(absl::IsNotFound(store_->CompletedWithKey("").status()));
+  EXPECT_FALSE(store_->InsertJob(AJob("x"), {AnEvent(kQueued), AnEvent(kCompleted)}).ok());
+}
+
 }  // namespace
 }  // namespace tutti::store

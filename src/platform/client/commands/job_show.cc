@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
@@ -43,12 +46,67 @@ void ShowFacts(Context& context, const JobView& job) {
   if (!job.started.empty() && !job.ended.empty()) {
     Fact(context, "Ran", Clock(ParseTime(job.ended) - ParseTime(job.started)));
   }
+  Fact(context, "Parent", job.parent);
+  if (job.type != "command") return;
   Fact(context, "Compute",
        absl::StrCat(job.compute, job.compute.empty() ? "" : ", ", job.node_count,
                     job.node_count == 1 ? " node, " : " nodes, ", job.world_size,
                     job.world_size == 1 ? " process" : " processes"));
   Fact(context, "Nodes", absl::StrJoin(job.nodes, " "));
   Fact(context, "Priority", job.priority);
+}
+
+// "0:12", or "" before it ran.
+std::string Ran(const ChildView& child) {
+  if (!child.reused_from.empty() || child.started.empty()) return "";
+  const absl::Time end = child.ended.empty() ? absl::Now() : ParseTime(child.ended);
+  return Clock(end - ParseTime(child.started));
+}
+
+// What there is to say of a child beside its state.
+std::string Remark(const ChildView& child) {
+  std::vector<std::string> parts;
+  if (child.metric) parts.push_back(absl::StrFormat("%.6g", *child.metric));
+  if (child.best) parts.push_back("best");
+  if (!child.values.empty()) parts.push_back(absl::StrJoin(child.values, " "));
+  const bool plain = child.state == "Completed" && child.reused_from.empty();
+  if (child.state != "Waiting" && child.state != "NotStarted" &&
+      (!plain || !child.children.empty())) {
+    parts.push_back(child.reason);
+  }
+  return absl::StrJoin(parts, "  ");
+}
+
+size_t NameWidth(const std::vector<ChildView>& children, size_t depth) {
+  size_t width = 0;
+  for (const ChildView& child : children) {
+    width = std::max({width, 3 * depth + child.step.size(), NameWidth(child.children, depth + 1)});
+  }
+  return width;
+}
+
+// One line for each child, those below it behind their branches.
+void ShowTree(Context& context, const std::vector<ChildView>& children, const std::string& indent,
+              int width) {
+  const bool colour = context.out_screen.colour;
+  for (size_t i = 0; i < children.size(); ++i) {
+    const ChildView& child = children[i];
+    const bool last = i + 1 == children.size();
+    const std::string name = absl::StrCat(indent, last ? "└─ " : "├─ ", Printable(child.step));
+    const std::string state = child.state == "NotStarted" ? "not started" : child.state;
+    context.out << "  " << PadRight(name, width) << "  "
+                << Styled(PadRight(Printable(state), 12), TintOfState(child.state), colour) << " "
+                << PadLeft(Ran(child), 7) << "  " << Printable(Remark(child)) << "\n";
+    ShowTree(context, child.children, absl::StrCat(indent, last ? "   " : "│  "), width);
+  }
+}
+
+void ShowChildren(Context& context, const JobView& job) {
+  if (job.children.empty()) return;
+  context.out << Styled(job.type == "sweep" ? "Trials" : "Steps", Tint::kBold,
+                        context.out_screen.colour)
+              << "\n";
+  ShowTree(context, job.children, "", static_cast<int>(NameWidth(job.children, 1)));
 }
 
 void ShowHistory(Context& context, const JobView& job) {
@@ -81,6 +139,7 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
   }
   TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
   ShowFacts(context, job);
+  ShowChildren(context, job);
   ShowHistory(context, job);
   return ExitCode::kOk;
 }

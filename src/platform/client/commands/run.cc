@@ -67,9 +67,12 @@ absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options) {
     context.out << job.id << "\n";
     return ExitCode::kOk;
   }
-  text.Print(absl::StrCat("job ", Styled(job.id, Tint::kBold, text.screen().colour), " · ",
-                          job.node_count, job.node_count == 1 ? " node" : " nodes", " · ",
-                          job.world_size, job.world_size == 1 ? " process" : " processes"));
+  const std::string what =
+      job.type != "command"
+          ? job.type
+          : absl::StrCat(job.node_count, job.node_count == 1 ? " node" : " nodes", " · ",
+                         job.world_size, job.world_size == 1 ? " process" : " processes");
+  text.Print(absl::StrCat("job ", Styled(job.id, Tint::kBold, text.screen().colour), " · ", what));
   text.Flush();
   TUTTI_ASSIGN_OR_RETURN(const ExitCode code, Follow(context, options, text, job.id));
   if (!table) {

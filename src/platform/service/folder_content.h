@@ -1,0 +1,21 @@
+// Folders of results as wholes: what they hold, as one hash, and a second folder with the same
+// files. Thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace tutti::service {
+
+// Of a file's bytes, or of the names and bytes of all files below a folder; times and owners do not
+// count. NotFound if there is nothing.
+absl::StatusOr<std::string> DigestOf(const std::filesystem::path& path);
+
+// `to` gets the files of `from`, a file or a folder, as hard links (copies, where the file system
+// has none). What was there before is gone. A part of it is never seen under the name `to`.
+absl::Status LinkContent(const std::filesystem::path& from, const std::filesystem::path& to);
+
+}  // namespace tutti::service

@@ -1,0 +1,313 @@
+// Pipelines and sweeps through the whole service, with launchers that are played.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <set>
+
+#include "absl/strings/str_replace.h"
+#include "platform/service/folder_content.h"
+#include "platform/service/world_for_tests.h"
+
+namespace tutti::service {
+namespace {
+
+using store::JobState;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kPipeline[] = R"(type: pipeline
+name: p
+outputs: {model: }
+jobs:
+  a: {command: make, outputs: {o: }}
+  b:
+    command: use ${{inputs.x}}
+    inputs: {x: "${{parent.jobs.a.outputs.o}}"}
+    outputs: {m: "${{parent.outputs.model}}"}
+  c: {command: alone}
+)";
+
+constexpr char kSweep[] = R"(type: sweep
+name: s
+trial: {command: "train ${{search_space.x}}"}
+sampling_algorithm: grid
+search_space: {x: {type: choice, values: [1, 2, 3, 4]}}
+objective: {goal: minimize, primary_metric: loss}
+limits: {max_concurrent_trials: 2}
+)";
+
+class FlowTest : public ::testing::Test {
+ protected:
+  base::TemporaryDirectory folder_;
+  World world_{folder_.path()};
+  Service& service() { return world_.service(); }
+
+  std::filesystem::path FolderOf(const std::string& job) { return service().files().FolderOf(job); }
+  // A result that a step will have left in its output.
+  void Leave(const std::string& job, const std::string& file, const std::string& text) {
+    std::filesystem::create_directories((FolderOf(job) / file).parent_path());
+    DiskEngine::Put(FolderOf(job) / file, text);
+  }
+  std::vector<std::string> ChildStates(const std::string& id) {
+    std::vector<std::string> states;
+    const auto children = service().ChildrenOf(id);
+    EXPECT_TRUE(children.ok()) << children.status();
+    for (const ChildStatus& child : *children) {
+      states.push_back(absl::StrCat(
+          child.step, ":",
+          child.job ? Name(child.job->record.last.state) : (child.never ? "never" : "waits")));
+    }
+    return states;
+  }
+};
+
+TEST_F(FlowTest, StepsRunInTheirOrderAndThePipelineCompletes) {
+  const auto submitted = world_.Submit(kPipeline);
+  ASSERT_TRUE(submitted.ok()) << submitted.status();
+  service().Tick();
+  service().Tick();
+  EXPECT_THAT(ChildStates("p"), ElementsAre("a:Provisioning", "b:waits", "c:Provisioning"));
+  Leave("p.b", "outputs/m/model.txt", "weights");
+  ASSERT_TRUE(world_.StepUntilOver("p")) << world_.Reason("p");
+  EXPECT_EQ(world_.Reason("p"), "all 3 steps completed");
+  EXPECT_EQ(world_.State("p"), JobState::kCompleted);
+  EXPECT_EQ(world_.engine().Starts().size(), 3u);
+  const auto b = *service().GetJob("p.b");
+  EXPECT_EQ(b.record.job.parent, "p");
+  EXPECT_EQ(b.record.job.spec.inputs.at("x").path, (FolderOf("p.a") / "outputs/o").native());
+  EXPECT_TRUE(std::filesystem::is_directory(FolderOf("p.a") / "outputs/o"));  // also when empty
+  EXPECT_THAT(*service().ListJobs({}), ::testing::SizeIs(1));
+  EXPECT_THAT(*service().ListJobs({.parent = "p"}), ::testing::SizeIs(3));
+}
+
+TEST_F(FlowTest, AFailedStepIsNamedByItsParentAndStopsTheOthers) {
+  world_.launchers().script() = {{0, {{"code", 3}, {"last_error", "KeyError: 'x'"}}}};
+  ASSERT_TRUE(world_.Submit(kPipeline).ok());
+  ASSERT_TRUE(world_.StepUntilOver("p"));
+  EXPECT_EQ(world_.State("p"), JobState::kFailed);
+  EXPECT_THAT(world_.Reason("p"), HasSubstr(" failed: rank 0 on n"));
+  EXPECT_THAT(world_.Reason("p"), HasSubstr("exit code 3"));
+  EXPECT_THAT(world_.Reason("p"), HasSubstr("not started: b"));
+  EXPECT_THAT(ChildStates("p")[1], "b:never");
+}
+
+TEST_F(FlowTest, ACancelOfTheParentEndsEveryChild) {
+  world_.launchers().script() = {{0, nullptr}};
+  ASSERT_TRUE(world_.Submit(kPipeline).ok());
+  ASSERT_TRUE(world_.StepUntil(
+      [&] { return ChildStates("p")[0] == "a:Running" && ChildStates("p")[2] == "c:Running"; }));
+  EXPECT_EQ(service().Cancel("p")->record.last.state, JobState::kFinalizing);
+  ASSERT_TRUE(world_.StepUntilOver("p"));
+  EXPECT_THAT(ChildStates("p"), ElementsAre("a:Canceled", "b:never", "c:Canceled"));
+  EXPECT_EQ(world_.State("p"), JobState::kCanceled);
+  EXPECT_EQ(world_.History("p"), "Queued Running Finalizing Canceled");
+}
+
+TEST_F(FlowTest, AnUnchangedStepIsReusedAndAChangedOneRuns) {
+  ASSERT_TRUE(world_.Submit(kPipeline).ok());
+  ASSERT_TRUE(world_.StepUntilOver("p"));
+  const size_t starts = world_.engine().Starts().size();
+  const std::string again =
+      absl::StrReplaceAll(kPipeline, {{"name: p", "name: q"}, {"alone", "other"}});
+  ASSERT_TRUE(world_.Submit(again).ok());
+  ASSERT_TRUE(world_.StepUntilOver("q"));
+  EXPECT_EQ(world_.Reason("q"), "all 3 steps completed, 2 of them reused from earlier jobs");
+  EXPECT_EQ(world_.engine().Starts().size(), starts + 1);
+  const auto children = *service().ChildrenOf("q");
+  EXPECT_EQ(children[0].reused_from, "p.a");
+  EXPECT_EQ(children[2].reused_from, "");
+  EXPECT_EQ(world_.History("q.a"), "Queued Finalizing Completed");
+  // Its results and its output are there, and stay when the earlier job is deleted.
+  ASSERT_TRUE(service().Delete("p").ok());
+  EXPECT_TRUE(std::filesystem::exists(FolderOf("q.a") / "outputs/from-n1") ||
+              std::filesystem::exists(FolderOf("q.a") / "outputs/from-n2"));
+  EXPECT_THAT(world_.Told("q.a"), ::testing::Contains("0:rank 0 last"));
+  EXPECT_TRUE(absl::IsNotFound(service().GetJob("p.a").status()));
+}
+
+TEST_F(FlowTest, ForceRerunRunsEveryStep) {
+  ASSERT_TRUE(world_.Submit(kPipeline).ok());
+  ASSERT_TRUE(world_.StepUntilOver("p"));
+  const std::string again =
+      absl::StrReplaceAll(kPipeline, {{"name: p", "name: q\nsettings: {force_rerun: true}"}});
+  ASSERT_TRUE(world_.Submit(again).ok());
+  ASSERT_TRUE(world_.StepUntilOver("q"));
+  EXPECT_EQ(world_.engine().Starts().size(), 6u);
+}
+
+TEST_F(FlowTest, AStepIsDeletedWithItsParentOnly) {
+  ASSERT_TRUE(world_.Submit(kPipeline).ok());
+  EXPECT_FALSE(service().Delete("p").ok());
+  ASSERT_TRUE(world_.StepUntilOver("p"));
+  EXPECT_THAT(std::string(service().Delete("p.a").message()), HasSubstr("delete that one"));
+  ASSERT_TRUE(service().Delete("p").ok());
+  EXPECT_THAT(*service().ListJobs({.parent = "p"}), IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(FolderOf("p.a")));
+}
+
+// Reports the metric of each trial as it starts: the value of x, so that trial 1 is best.
+void ReportMetrics(World& world, const std::filesystem::path& folder, const std::string& parent) {
+  const auto children = world.service().ChildrenOf(parent);
+  for (const ChildStatus& child : *children) {
+    if (!child.job || child.job->record.last.state != JobState::kRunning) continue;
+    const auto file = folder / "jobs" / child.job->record.job.id / "logs/rank-0.metrics";
+    if (std::filesystem::exists(file)) continue;
+    DiskEngine::Put(file, absl::StrCat("{\"loss\": ", child.values.at(0).second, "}\n"));
+  }
+}
+
+TEST_F(FlowTest, ASweepTriesEveryPointAndNamesTheBest) {
+  ASSERT_TRUE(world_.Submit(kSweep).ok());
+  ASSERT_TRUE(world_.StepUntil([&] {
+    ReportMetrics(world_, folder_.path(), "s");
+    return IsEnd(world_.State("s"));
+  }));
+  EXPECT_EQ(world_.State("s"), JobState::kCompleted);
+  EXPECT_EQ(world_.Reason("s"), "best trial-1 with loss 1; 4 of 4 trials completed");
+  const auto trials = *service().ChildrenOf("s");
+  ASSERT_EQ(trials.size(), 4u);
+  EXPECT_TRUE(trials[0].best);
+  EXPECT_EQ(trials[3].metric, 4);
+  EXPECT_THAT(trials[2].values, ElementsAre(std::pair<std::string, std::string>("x", "3")));
+  const spec::JobSpec trial = service().GetJob("s.trial-3")->record.job.spec;
+  EXPECT_EQ(trial.inputs.at("x").literal, "3");
+  EXPECT_EQ(trial.environment_variables.at("MLFLOW_TRACKING_URI"), "outputs/mlruns");
+  EXPECT_TRUE(std::filesystem::exists(FolderOf("s") / "outputs"));
+}
+
+TEST_F(FlowTest, NoMoreTrialsRunAtOnceThanTheLimitSays) {
+  world_.launchers().script() = {{0, nullptr}};
+  ASSERT_TRUE(world_.Submit(kSweep).ok());
+  ASSERT_TRUE(world_.StepUntil([&] {
+    const auto states = ChildStates("s");
+    return states.size() == 2 && states[1] == "trial-2:Running";
+  }));
+  for (int i = 0; i < 20; ++i) world_.Step();
+  EXPECT_EQ(ChildStates("s").size(), 2u);
+}
+
+TEST_F(FlowTest, ATrialThatFallsBehindIsStoppedAndSaysWhy) {
+  world_.launchers().script() = {{0, nullptr}};
+  ASSERT_TRUE(world_
+                  .Submit(absl::StrCat(kSweep,
+                                       "early_termination: {type: bandit, "
+                                       "slack_amount: 0.5}\n"))
+                  .ok());
+  ASSERT_TRUE(world_.StepUntil([&] {
+    ReportMetrics(world_, folder_.path(), "s");
+    return world_.service().GetJob("s.trial-2").ok() &&
+           world_.State("s.trial-2") == JobState::kCanceled;
+  }));
+  EXPECT_THAT(world_.Reason("s.trial-2"), HasSubstr("stopped early by bandit at report 1"));
+  EXPECT_EQ(world_.State("s.trial-1"), JobState::kRunning);
+}
+
+TEST_F(FlowTest, MlflowsFileStoreCountsOnceTheTrialHasEnded) {
+  const std::string text = absl::StrReplaceAll(kSweep, {{"[1, 2, 3, 4]", "[1]"}});
+  ASSERT_TRUE(world_.Submit(text).ok());
+  ASSERT_TRUE(world_.StepUntil([&] {
+    const auto children = *service().ChildrenOf("s");
+    if (children.empty() || children[0].job->record.last.state != JobState::kRunning) {
+      return !children.empty() && IsEnd(world_.State("s"));
+    }
+    Leave("s.trial-1", "outputs/mlruns/0/run/metrics/loss", "1700000000000 0.5 0\n");
+    return false;
+  }));
+  EXPECT_EQ(world_.Reason("s"), "best trial-1 with loss 0.5; 1 of 1 trial completed");
+}
+
+TEST(FolderContent, DigestsFollowNamesAndBytes) {
+  const base::TemporaryDirectory folder;
+  const auto put = [&](const std::string& path, const std::string& text) {
+    std::filesystem::create_directories((folder.path() / path).parent_path());
+    DiskEngine::Put(folder.path() / path, text);
+  };
+  put("a/x/1", "one");
+  put("a/2", "two");
+  ASSERT_TRUE(LinkContent(folder.path() / "a", folder.path() / "b").ok());
+  EXPECT_EQ(*DigestOf(folder.path() / "a"), *DigestOf(folder.path() / "b"));
+  EXPECT_TRUE(std::filesystem::equivalent(folder.path() / "a/2", folder.path() / "b/2"));
+  put("c/x/1", "one");
+  put("c/3", "two");
+  EXPECT_NE(*DigestOf(folder.path() / "a"), *DigestOf(folder.path() / "c"));
+  ASSERT_TRUE(LinkContent(folder.path() / "c", folder.path() / "b").ok());
+  EXPECT_EQ(*DigestOf(folder.path() / "b"), *DigestOf(folder.path() / "c"));
+  EXPECT_FALSE(DigestOf(folder.path() / "none").ok());
+}
+
+// kill -9 of the service at every call of its store: no child is lost and none runs twice.
+class FlowCrash : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (::access("/dev/shm", W_OK) == 0) ::setenv("TMPDIR", "/dev/shm", 1);
+  }
+  static void TearDownTestSuite() { ::unsetenv("TMPDIR"); }
+
+  // Plays `job` in a process of its own that dies at store call `die_at` (0: never).
+  static int Live(const std::filesystem::path& folder, const std::string& text,
+                  const std::string& id, int64_t die_at) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      World world(folder);
+      if (die_at > 0) {
+        world.Open([die_at](int64_t call) {
+          if (call == die_at) ::_exit(77);
+        });
+      }
+      const auto submitted = world.Submit(text);
+      if (!submitted.ok() && !absl::IsAlreadyExists(submitted.status())) ::_exit(2);
+      const bool over = world.StepUntil([&] {
+        if (id == "s") ReportMetrics(world, folder, "s");
+        return IsEnd(world.State(id)) && world.engine().Allocations().empty();
+      });
+      ::_exit(over ? 0 : 1);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  void DieEverywhere(const std::string& text, const std::string& id, const std::string& reason,
+                     size_t children) {
+    for (int64_t die_at = 1;; ++die_at) {
+      base::TemporaryDirectory folder;
+      const int code = Live(folder.path(), text, id, die_at);
+      ASSERT_TRUE(code == 77 || code == 0) << "at call " << die_at << ": " << code;
+      if (code == 77) {
+        ASSERT_EQ(Live(folder.path(), text, id, 0), 0) << "after " << die_at;
+      }
+      World world(folder.path());
+      EXPECT_EQ(world.Reason(id), reason) << "after " << die_at;
+      EXPECT_EQ(world.service().ListJobs({.parent = id})->size(), children);
+      // Each child's launcher began once.
+      const std::vector<std::string> starts = world.engine().Starts();
+      EXPECT_EQ(starts.size(), children) << "after " << die_at;
+      EXPECT_EQ(std::set<std::string>(starts.begin(), starts.end()).size(), children);
+      ASSERT_FALSE(HasFailure()) << "after dying at call " << die_at;
+      if (code == 0) return;
+    }
+  }
+};
+
+constexpr char kShort[] = R"(type: pipeline
+name: p
+outputs: {model: }
+jobs:
+  a: {command: make, outputs: {o: }}
+  b: {command: "use ${{inputs.x}}", inputs: {x: "${{parent.jobs.a.outputs.o}}"}, outputs: {m: "${{parent.outputs.model}}"}}
+)";
+
+TEST_F(FlowCrash, AtEveryWriteOfAPipeline) {
+  DieEverywhere(kShort, "p", "all 2 steps completed", 2);
+}
+
+TEST_F(FlowCrash, AtEveryWriteOfASweep) {
+  // Each call of the store costs a life: two trials have all that more would have.
+  const std::string two = absl::StrReplaceAll(kSweep, {{"[1, 2, 3, 4]", "[1, 2]"}});
+  DieEverywhere(two, "s", "best trial-1 with loss 1; 2 of 2 trials completed", 2);
+}
+
+}  // namespace
+}  // namespace tutti::service
