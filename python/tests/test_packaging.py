@@ -73,26 +73,39 @@ def test_a_library_that_is_not_there_is_said():
     assert "/no/such.so" in python(program, TUTTI_COMM_LIBRARY="/no/such.so")
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """The Python of a fresh environment into which pip has put the package, built from this folder.
-    What is compiled is kept in build/, so that it is compiled once."""
-    folder = tmp_path_factory.mktemp("installed")
-    if subprocess.run([sys.executable, "-m", "venv", folder], capture_output=True).returncode != 0:
-        pytest.skip("python3-venv is not installed")
-    interpreter = folder / "bin/python"
-    pip = [interpreter, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    tools = tomllib.loads((PYTHON / "pyproject.toml").read_text())["build-system"]["requires"]
-    fetched = subprocess.run([*pip, *tools], capture_output=True, text=True, timeout=300)
-    if fetched.returncode != 0:
-        pytest.skip(f"{tools} cannot be had: {fetched.stderr.strip().splitlines()[-1:]}")
-    kept = pathlib.Path(os.environ.get("TUTTI_BUILD", ROOT / "build")) / "python-package"
-    result = subprocess.run(
-        [*pip, "--no-deps", "--no-build-isolation", "--config-settings",
-         f"build-dir={kept}", PYTHON],
-        capture_output=True, text=True, timeout=1200,
-        env={**os.environ, "PATH": f"{folder}/bin:/usr/bin:{os.environ['PATH']}"})
+def checked(*command, **more):
+    result = subprocess.run(command, capture_output=True, text=True, timeout=1200, **more)
     assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+
+
+@pytest.fixture(scope="module")
+def builder():
+    """The Python of an environment with pip and what pyproject.toml builds the package with."""
+    tools = tomllib.loads((PYTHON / "pyproject.toml").read_text())["build-system"]["requires"]
+    made = subprocess.run([ROOT / "tools/python-environment", "package-builder-1",
+                           f"{tools} from PyPI (seconds, once a machine)", *tools],
+                          capture_output=True, text=True, timeout=300)
+    if made.returncode != 0:
+        pytest.skip(f"{tools} cannot be had: {made.stderr.strip().splitlines()[-1:]}")
+    return pathlib.Path(made.stdout.strip())
+
+
+@pytest.fixture(scope="module")
+def installed(builder, tmp_path_factory):
+    """The Python of a fresh environment into which pip has put the package, built from this folder.
+    What is compiled lies beside build/, with paths like those within it: the compiler cache knows
+    most of it."""
+    folder = tmp_path_factory.mktemp("installed")
+    checked(sys.executable, "-m", "venv", "--without-pip", folder)
+    build = pathlib.Path(os.environ.get("TUTTI_BUILD", ROOT / "build"))
+    checked(builder, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation",
+            "--disable-pip-version-check", "--config-settings",
+            f"build-dir={build.with_name(build.name + '-python')}", "--wheel-dir", folder, PYTHON,
+            env={**os.environ, "CC": "/usr/bin/gcc", "CXX": "/usr/bin/g++",
+                 "PATH": f"{builder.parent}:/usr/bin:{os.environ['PATH']}"})
+    interpreter = folder / "bin/python"
+    checked(builder, "-m", "pip", "--python", interpreter, "install", "-q", "--no-deps",
+            "--no-index", "--disable-pip-version-check", *folder.glob("*.whl"))
     return interpreter
 
 
