@@ -1,5 +1,6 @@
 // Any bytes as a pipeline and, behind a line of dashes, as each file that it names: an error, or a
 // job whose steps all come back from their JSON, can be bound and can be expanded.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>

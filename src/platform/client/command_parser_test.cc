@@ -133,10 +133,10 @@ TEST_F(CommandParserTest, ShowsAPipelineAsATree) {
           {"step": "b", "id": "fit.b", "state": "Failed", "reason": "exit code 3", "children": []},
           {"step": "c", "id": null, "state": "NotStarted", "reason": "", "children": []}]})"}};
   ASSERT_TRUE(Do({"job", "show", "fit"}).ok());
-  EXPECT_THAT(out_.str(), HasSubstr("├─ a          Completed       0:05  best trial-1\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("├─ a           Completed       0:05  best trial-1\n"));
   EXPECT_THAT(out_.str(), HasSubstr("│  └─ trial-1  Completed             0.25  best  x=3\n"));
-  EXPECT_THAT(out_.str(), HasSubstr("├─ b          Failed                exit code 3\n"));
-  EXPECT_THAT(out_.str(), HasSubstr("└─ c          not started"));
+  EXPECT_THAT(out_.str(), HasSubstr("├─ b           Failed                exit code 3\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("└─ c           not started"));
 }
 
 TEST_F(CommandParserTest, ListsJobsAndNodes) {
