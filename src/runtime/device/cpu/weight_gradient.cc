@@ -13,6 +13,9 @@ namespace tutti::device::cpu {
 namespace {
 
 constexpr int64_t kTileInputs = 8;
+// Words that keep a pixel's channels, which go to as many panels, from meeting in one set of the
+// first cache.
+constexpr int64_t kApart = 16;
 // Pairs of pixels between two visits of a tile's sums.
 constexpr int64_t kPairsOfChunk = 400;
 
@@ -142,8 +145,8 @@ void AddChunk(const Geometry& g, const uint16_t* x, const uint16_t* dy, int64_t 
               float* sums) {
   static thread_local Scratch<uint32_t> even, odd, gradients;
   const int64_t x_rows = g.rows + 2 * g.border;
-  Work work = {.x_panel = (last - first) * x_rows * g.pitch * kTileInputs,
-               .dy_panel = (last - first) * g.rows * g.pairs * kBlock,
+  Work work = {.x_panel = (last - first) * x_rows * g.pitch * kTileInputs + kApart,
+               .dy_panel = (last - first) * g.rows * g.pairs * kBlock + kApart,
                .x_band = x_rows * g.pitch * kTileInputs,
                .bands = last - first};
   uint32_t* const at_even = even.Of(work.x_panel * g.c.inputs / kTileInputs);
