@@ -1,5 +1,6 @@
 #include "runtime/parallel/data_parallel.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -48,6 +49,9 @@ absl::Status CheckTrainable(const models::ModelImpl& model, const DataParallelOp
     }
   }
   if (!any) return absl::InvalidArgumentError("every parameter of the model is frozen");
+  if (options.accumulation < 1) {
+    return absl::InvalidArgumentError("a step has at least one micro-batch");
+  }
   if (options.compression && type != torch::kFloat32) {
     return absl::InvalidArgumentError("only gradients in fp32 can be compressed");
   }
@@ -131,24 +135,34 @@ absl::StatusOr<StepResult> DataParallel::Step(const torch::Tensor& images,
   return Caught<StepResult>(stream_, [&] { return TryStep(images, labels); });
 }
 
+// Micro-batches with images in them; but all ranks meet in batch-norms that they share, and the
+// last backward of a part without images begins what the others do.
+int64_t DataParallel::Passes(int64_t count) const {
+  if (options_.synchronized_batch_norm) return options_.accumulation;
+  return std::clamp<int64_t>(count, 1, options_.accumulation);
+}
+
 absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
                                                  const torch::Tensor& labels) {
   StepResult result;
   LapTimer timer;
   total_count_ = labels.size(0);
   const int64_t counted = stream_.Issue(SumOf(&total_count_, 1, comm::DataType::kInt64, deadline_));
-  reducer_->Begin(deadline_);
-  int64_t correct = 0;
-  const torch::Tensor loss = Forward(images, labels, correct);
-  tail_.Fill(buckets_[0]->tail(), buffers_, rank(),
-             {loss.defined() ? loss.item<double>() : 0, correct, stop_requested_});
-  result.times.forward = timer.Lap();
-
-  TUTTI_RETURN_IF_ERROR(stream_.Wait(counted, deadline_));
-  result.times.communication = timer.Lap();
-  if (loss.defined()) (loss / static_cast<double>(total_count_)).backward();
-  result.times.backward = timer.Lap();
-
+  const int64_t passes = Passes(labels.size(0));
+  reducer_->Begin(deadline_, passes);
+  RankSays own;
+  const auto some_images = images.tensor_split(passes), some_labels = labels.tensor_split(passes);
+  for (size_t pass = 0; pass < some_labels.size(); ++pass) {
+    const torch::Tensor loss = Forward(some_images[pass], some_labels[pass], own);
+    own.stop = stop_requested_;
+    // The last backward sends it.
+    if (pass + 1 == some_labels.size()) tail_.Fill(buckets_[0]->tail(), buffers_, rank(), own);
+    result.times.forward += timer.Lap();
+    if (pass == 0) TUTTI_RETURN_IF_ERROR(stream_.Wait(counted, deadline_));
+    result.times.communication += timer.Lap();
+    if (loss.defined()) (loss / static_cast<double>(total_count_)).backward();
+    result.times.backward += timer.Lap();
+  }
   TUTTI_RETURN_IF_ERROR(reducer_->Finish());
   TUTTI_RETURN_IF_ERROR(ReadTail(result));
   TUTTI_RETURN_IF_ERROR(CheckGradients());
@@ -157,14 +171,16 @@ absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
 }
 
 torch::Tensor DataParallel::Forward(const torch::Tensor& images, const torch::Tensor& labels,
-                                    int64_t& correct) {
+                                    RankSays& own) {
   model_->train();
   // An empty part has nothing to normalise, but batch-norms that the ranks share need its zero.
   if (labels.size(0) == 0 && !options_.synchronized_batch_norm) return {};
   const torch::Tensor logits = Logits(images);
-  if (labels.size(0) > 0) correct = logits.detach().argmax(1).eq(labels).sum().item<int64_t>();
-  return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -100,
-                                options_.label_smoothing);
+  if (labels.size(0) > 0) own.correct += logits.detach().argmax(1).eq(labels).sum().item<int64_t>();
+  const torch::Tensor loss = at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -100,
+                                                    options_.label_smoothing);
+  own.loss += loss.item<double>();
+  return loss;
 }
 
 // The sums are the same on every rank, so all find the same.

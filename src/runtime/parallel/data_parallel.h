@@ -7,6 +7,10 @@
 // tail of the first bucket: a step has no message beside the buckets' and one of eight bytes (the
 // size of the mini-batch) that hides behind forward.
 //
+// Gradients may be accumulated over micro-batches, one after the other, in the memory that one of
+// them takes. Batch-norm sees a micro-batch at a time, as it would see one of as many ranks' parts;
+// for all else the step equals one over the rank's whole part.
+//
 // bf16 is autocast: convolutions and linear layers run in bf16, parameters, gradients, batch-norm
 // parameters and the loss stay in fp32 (docs/decisions/005-training.md).
 #pragma once
@@ -34,6 +38,7 @@ struct DataParallelOptions {
   double label_smoothing = 0;  // Szegedy et al. 2016, section 7
   bool bf16 = false;
   bool synchronized_batch_norm = false;
+  int64_t accumulation = 1;  // micro-batches that a rank's part is computed in
   // 0: an eighth of the model, so that at most an eighth of the communication is left to do when
   // backward ends; between 64 KiB and 25 MiB.
   size_t bucket_bytes = 0;
@@ -71,8 +76,9 @@ class DataParallel final : public Strategy {
   DataParallel(models::Model model, std::unique_ptr<comm::Communicator> communicator,
                const DataParallelOptions& options);
   absl::StatusOr<StepResult> TryStep(const torch::Tensor& images, const torch::Tensor& labels);
-  // The sum of the part's losses, with its graph; counts the hits into `correct`.
-  torch::Tensor Forward(const torch::Tensor& images, const torch::Tensor& labels, int64_t& correct);
+  int64_t Passes(int64_t count) const;
+  // The sum of the micro-batch's losses, with its graph; adds what is to be told to `own`.
+  torch::Tensor Forward(const torch::Tensor& images, const torch::Tensor& labels, RankSays& own);
   torch::Tensor Logits(const torch::Tensor& images);
   absl::Status ReadTail(StepResult& result);
   absl::Status CheckGradients() const;

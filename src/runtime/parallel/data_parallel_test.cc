@@ -103,6 +103,61 @@ TEST(DataParallel, UnequalPartsGiveTheMeanOverTheWholeMiniBatch) {
   }
 }
 
+// Of a step over `samples` (none: of no images) with as many micro-batches, on one rank.
+torch::Tensor AccumulatedGradients(const Samples& samples, int64_t accumulation,
+                                   StepResult& result) {
+  auto model = std::make_shared<SmallNet>();
+  model->to(torch::kFloat64);
+  auto strategy = Parallel(model, Alone(), {.accumulation = accumulation, .bucket_bytes = 256});
+  const auto stepped = strategy->Step(samples.images, samples.labels, Soon());
+  EXPECT_TRUE(stepped.ok()) << stepped.status();
+  result = *stepped;
+  return GradientsOf(model);
+}
+
+TEST(DataParallel, AccumulatedMicroBatchesGiveTheGradientOfOneLargeBatch) {
+  const Samples samples(13);
+  StepResult whole, parts;
+  const auto expected = AccumulatedGradients(samples, 1, whole);
+  for (const int64_t accumulation : {2, 5, 13, 20}) {  // the last: more than there are images
+    const auto gradients = AccumulatedGradients(samples, accumulation, parts);
+    EXPECT_LT((gradients - expected).abs().max().item<double>(), 1e-15) << accumulation;
+    EXPECT_NEAR(parts.loss, whole.loss, 1e-14);
+    EXPECT_EQ(parts.correct, whole.correct);
+    EXPECT_EQ(parts.count, 13);
+  }
+}
+
+// Two micro-batches of one rank are to batch-norm what two ranks' parts are: each is normalised by
+// itself. On several ranks buckets wait for the last micro-batch, whoever has images for it.
+TEST(DataParallel, MicroBatchesOfOneRankEqualRanksThatNormaliseByThemselves) {
+  const Samples samples(8);
+  const auto gradients_of = [&](int ranks, int64_t accumulation, std::vector<int64_t> counts) {
+    torch::Tensor gradients;
+    OnEveryRank(ranks, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+      auto model = std::make_shared<SmallNet>();
+      model->norm_first = true;
+      model->to(torch::kFloat64);
+      auto strategy = Parallel(model, std::move(communicator),
+                               {.accumulation = accumulation, .bucket_bytes = 256});
+      int64_t first = 0;
+      for (int before = 0; before < rank; ++before) first += counts[static_cast<size_t>(before)];
+      const int64_t count = counts[static_cast<size_t>(rank)];
+      const auto result = strategy->Step(samples.images.narrow(0, first, count),
+                                         samples.labels.narrow(0, first, count), Soon());
+      ASSERT_TRUE(result.ok()) << result.status();
+      EXPECT_EQ(result->count, 8);
+      if (rank == 0) gradients = GradientsOf(model);
+    });
+    return gradients;
+  };
+  const auto four_ranks = gradients_of(4, 1, {2, 2, 2, 2});
+  for (const auto& gradients :
+       {gradients_of(1, 4, {8}), gradients_of(2, 2, {4, 4}), gradients_of(3, 2, {4, 4, 0})}) {
+    EXPECT_LT((gradients - four_ranks).abs().max().item<double>(), 1e-15);
+  }
+}
+
 // What ranks tell each other in the tail stays exact.
 TEST(DataParallel, CompressedGradientsAreNearThePlainOnesAndCountsAreEqual) {
   const Samples samples(12);

@@ -59,6 +59,9 @@ absl::StatusOr<std::unique_ptr<GpuParallel>> GpuParallel::Create(
   if (model->parameters()[0].scalar_type() != torch::kFloat32) {
     return absl::InvalidArgumentError("on a GPU, models are trained from fp32");
   }
+  if (options.accumulation > 1) {
+    return absl::InvalidArgumentError("gradients are accumulated with --device cpu alone");
+  }
   if (options.compression) {
     return absl::InvalidArgumentError("gradients are compressed with --device cpu alone");
   }

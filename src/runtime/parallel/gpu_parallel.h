@@ -32,7 +32,8 @@ class GpuParallel final : public Strategy {
   static constexpr size_t kAhead = 2;
 
   // Moves the model to `device`, which device::Open gave. InvalidArgument: see CheckTrainable; and
-  // what GPUs do not do: fp64, compression, and synchronized batch-norm over several ranks.
+  // what GPUs do not do: fp64, accumulation, compression, and synchronized batch-norm over several
+  // ranks.
   static absl::StatusOr<std::unique_ptr<GpuParallel>> Create(
       models::Model model, std::unique_ptr<comm::Communicator> communicator,
       const DataParallelOptions& options, torch::Device device);

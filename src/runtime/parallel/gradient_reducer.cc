@@ -50,11 +50,11 @@ GradientReducer::~GradientReducer() {
   }
 }
 
-void GradientReducer::Begin(base::Deadline deadline) {
+void GradientReducer::Begin(base::Deadline deadline, int64_t passes) {
   deadline_ = deadline;
   launched_ = 0;
   for (size_t i = 0; i < buckets_.size(); ++i) {
-    missing_[i] = buckets_[i]->slots().size();
+    missing_[i] = buckets_[i]->slots().size() * static_cast<size_t>(passes);
     buckets_[i]->gradients().zero_();
   }
 }

@@ -35,9 +35,12 @@ class GradientReducer {
                   std::optional<comm::Encoding> compression);
   ~GradientReducer();
 
-  // Zeroes the gradients; call before backward. `deadline` is the one of the step's collectives.
-  void Begin(base::Deadline deadline);
-  // Call after backward: begins what has not begun and waits until every bucket holds the sums.
+  // Zeroes the gradients; call before backward, which runs `passes` times and adds them up: a
+  // bucket is ready when its gradients have come that often. `deadline` is the one of the step's
+  // collectives.
+  void Begin(base::Deadline deadline, int64_t passes = 1);
+  // Call after the last backward: begins what has not begun and waits until every bucket holds the
+  // sums.
   absl::Status Finish();
 
   // What compression owes the sums, per bucket [size], to be kept by a checkpoint: see
@@ -53,7 +56,7 @@ class GradientReducer {
 
   const std::vector<std::unique_ptr<Bucket>>& buckets_;
   comm::Stream& stream_;
-  std::vector<size_t> missing_;  // gradients, per bucket
+  std::vector<size_t> missing_;  // gradients of all passes, per bucket
   size_t launched_ = 0;
   int64_t last_ticket_ = 0;
   std::unique_ptr<comm::CompressedAllReduce> compressed_;  // null: sums are exact

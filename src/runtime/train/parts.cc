@@ -71,6 +71,7 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
   const parallel::DataParallelOptions options{.label_smoothing = recipe.label_smoothing,
                                               .bf16 = recipe.precision == "bf16",
                                               .synchronized_batch_norm = recipe.sync_bn,
+                                              .accumulation = recipe.accumulation,
                                               .compression = CompressionOf(recipe)};
   if (device.is_cuda()) {
     return parallel::GpuParallel::Create(model, std::move(communicator), options, device);

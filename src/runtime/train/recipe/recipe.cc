@@ -104,6 +104,13 @@ std::vector<Field> FieldsOf(Recipe& r) {
        &r.precision,
        {"fp32", "bf16"}},
       {"sync-bn", kModel, "batch-norm over the images of all ranks", &r.sync_bn},
+      {"accumulation",
+       kModel,
+       "micro-batches that a rank computes its images of a step in, one after the other, for less "
+       "memory; batch-norm sees one at a time",
+       &r.accumulation,
+       {},
+       1},
       {"label-smoothing", kModel, "share of the target spread over all classes",
        &r.label_smoothing},
       {"compression",

@@ -26,6 +26,7 @@ struct Recipe {
   int64_t batch = 128;    // over all ranks
   std::string precision = "fp32";
   bool sync_bn = false;
+  int64_t accumulation = 1;
   double label_smoothing = 0;
   std::string compression = "none";
   int64_t seed = 1;
