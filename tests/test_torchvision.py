@@ -1,11 +1,14 @@
-"""Story: networks are those of the Python world (SPEC T1)."""
+"""Story: networks go to and from the Python world: torchvision's weights, TorchScript, ONNX (SPEC T1, T9)."""
 import json
+import os
 import pathlib
 import subprocess
 
 import pytest
 
 from conftest import BIN, ROOT
+
+DATA = ROOT / "examples/cifar10/data"
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +40,86 @@ def test_networks_compute_what_torchvisions_do(python, tmp_path):
                 assert line[name] is not None and line[name] < bound, line
     for file in files:  # half a gigabyte
         file.unlink()
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A model folder of a few steps, and what it says of a picture."""
+    output = tmp_path_factory.mktemp("trained")
+    alone = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
+    subprocess.run([BIN / "tutti-train", "--model", "resnet20", "--data", DATA, "--batch", "64", "--max-steps", "4",
+                    "--evaluate-every", "0", "--output", output], check=True, capture_output=True, env=alone, timeout=120)
+    return output / "model"
+
+
+PICTURE = ROOT / "examples/cifar10/pictures/cat.jpg"
+
+# Reads a picture as the model's own folder says, and prints the probabilities by the module.
+SCORE = """
+import json, sys, numpy, torch
+from PIL import Image
+folder, picture = sys.argv[1:]
+about = json.load(open(folder + "/model.json"))
+pixels = torch.from_numpy(numpy.asarray(Image.open(picture).convert("RGB"))).permute(2, 0, 1) / 255
+size = about["input"]
+assert pixels.shape[1:] == (size["height"], size["width"])
+mean, deviation = (torch.tensor(size[name])[:, None, None] for name in ("mean", "stddev"))
+network = torch.jit.load(folder + "/model.pt")
+assert not network.training
+names = [name for name, _ in network.named_parameters()]
+assert "layer1.0.conv1.weight" in names, names
+scores = network(((pixels - mean) / deviation).float()[None].repeat(5, 1, 1, 1))[0].softmax(0)
+print(json.dumps(dict(zip(about["classes"], scores.tolist()))))
+"""
+
+
+def test_the_trained_model_runs_in_python_as_here(python, trained):
+    theirs = json.loads(subprocess.run([python, "-c", SCORE, trained, PICTURE], check=True, timeout=120,
+                                       stdout=subprocess.PIPE).stdout)
+    said = subprocess.run([BIN / "tutti-score", PICTURE, "--model", trained, "--top", "10", "-o", "json"], check=True,
+                          timeout=60, stdout=subprocess.PIPE).stdout
+    ours = {one["class"]: one["probability"] for one in json.loads(said)[0]["predictions"]}
+    assert ours.keys() == theirs.keys()
+    for name, probability in ours.items():
+        assert abs(probability - theirs[name]) < 2e-3  # two decoders of JPEG
+
+
+def test_the_trained_model_goes_to_onnx(python, trained, tmp_path):
+    result = subprocess.run([python, ROOT / "tools/export-onnx", trained, tmp_path / "model.onnx"], capture_output=True,
+                            text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "model.onnx").stat().st_size > 4 * 269_722
+
+
+# A network of its own, scripted and not traced, with a branch on its mode.
+SCRIPT = """
+import sys, torch
+class Small(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Sequential(torch.nn.Conv2d(3, 12, 3, padding=1), torch.nn.BatchNorm2d(12), torch.nn.ReLU(),
+                                        torch.nn.Dropout(0.1), torch.nn.AdaptiveAvgPool2d(2), torch.nn.Flatten())
+        self.last = torch.nn.Linear(48, 10)
+    def forward(self, x):
+        x = self.body(x)
+        return self.last(x)
+torch.manual_seed(1)
+torch.jit.script(Small()).save(sys.argv[1])
+"""
+
+
+def test_a_script_of_ones_own_trains_and_scores(python, tmp_path):
+    file, output = tmp_path / "small.pt", tmp_path / "outputs"
+    source = tmp_path / "small.py"  # which the script compiler reads
+    source.write_text(SCRIPT)
+    subprocess.run([python, source, file], check=True, timeout=120)
+    alone = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
+    result = subprocess.run([BIN / "tutti-train", "--model", f"script:{file}", "--input-size", "32", "--data", DATA,
+                             "--batch", "100", "--epochs", "1", "--lr", "0.05", "--precision", "bf16", "--output", output],
+                            capture_output=True, text=True, env=alone, timeout=180)
+    assert result.returncode == 0, result.stderr
+    metrics = [json.loads(line) for line in (output / "metrics.jsonl").read_text().splitlines()]
+    assert metrics[-1]["top1"] > 0.15, "better than chance"
+    said = subprocess.run([BIN / "tutti-score", PICTURE, "--model", output / "model"], capture_output=True, text=True,
+                          timeout=60)
+    assert said.returncode == 0, said.stderr

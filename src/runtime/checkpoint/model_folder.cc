@@ -12,6 +12,8 @@ using nlohmann::json;
 constexpr char kModelFormat[] = "tutti-model";
 constexpr char kTensors[] = "model.safetensors";
 constexpr char kDescription[] = "model.json";
+constexpr char kTorchScript[] = "model.pt";
+constexpr char kScriptArchitecture[] = "script:model.pt";
 constexpr int64_t kMaxPixels = 1 << 14;  // a side; bounds what an image is blown up to
 
 json ToJson(const ModelFolder& model) {
@@ -82,8 +84,14 @@ absl::Status FromJson(const json& object, ModelFolder& model) {
 }  // namespace
 
 absl::Status WriteModelFolder(const std::filesystem::path& path, const ModelFolder& model) {
+  if (model.architecture == kScriptArchitecture && model.torchscript.empty()) {
+    return absl::InvalidArgumentError("the folder of a script is nothing without its TorchScript");
+  }
   TUTTI_ASSIGN_OR_RETURN(FolderWriter folder, FolderWriter::Create(path));
   TUTTI_RETURN_IF_ERROR(AddTensors(folder, kTensors, model.tensors));
+  if (!model.torchscript.empty()) {
+    TUTTI_RETURN_IF_ERROR(folder.Add(kTorchScript, model.torchscript));
+  }
   TUTTI_RETURN_IF_ERROR(folder.Add(kDescription, ToJson(model).dump(/*indent=*/2) + "\n"));
   return folder.Commit({{"format", kModelFormat}, {"version", 1}}).status();
 }
@@ -106,6 +114,9 @@ absl::StatusOr<ModelFolder> ReadModelFolder(const std::filesystem::path& path) {
   auto tensors = ParseSafetensors(std::move(bytes));
   if (!tensors.ok()) return base::Annotate(tensors.status(), (path / kTensors).string());
   model.tensors = *std::move(tensors);
+  if (model.architecture == kScriptArchitecture) {  // verified; whoever wants it opens the file
+    TUTTI_RETURN_IF_ERROR(manifest->ReadFile(kTorchScript).status());
+  }
   return model;
 }
 

@@ -21,10 +21,11 @@ struct ModelInput {
 };
 
 struct ModelFolder {
-  std::string architecture;          // models::ModelSpec::name
+  std::string architecture;          // models::ModelSpec::name; "script:model.pt": is in the folder
   std::vector<std::string> classes;  // by label
   ModelInput input;
-  TensorMap tensors;  // parameters and buffers
+  TensorMap tensors;        // parameters and buffers
+  std::string torchscript;  // bytes of model.pt; empty: there is none. ReadModelFolder leaves it so
 };
 
 // Atomic and durable, as a checkpoint. Replaces a model folder of the same name.

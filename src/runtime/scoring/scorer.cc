@@ -10,6 +10,7 @@
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/data/picture.h"
 #include "runtime/models/model.h"
+#include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
 
 namespace tutti::scoring {
@@ -34,6 +35,22 @@ absl::Status LoadInto(const std::string& file, const data::Augmentation& augment
   return base::Annotate(data::LoadPicture(encoded, augmentation, data::PixelType::kFloat32,
                                           pixels.mutable_data_ptr()),
                         file);
+}
+
+// The network's name, where it lies beside its description.
+std::string NameIn(const std::filesystem::path& folder, const std::string& architecture) {
+  const std::string file = models::ScriptFile(architecture);
+  return file.empty() ? architecture : absl::StrCat("script:", (folder / file).string());
+}
+
+absl::Status CheckClassifies(const models::Model& network, const checkpoint::ModelFolder& folder) {
+  if (models::PurposeOf(folder.architecture) != models::Purpose::kClassification) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder.architecture, " does not classify pictures: nothing to score"));
+  }
+  if (models::ScriptFile(folder.architecture).empty()) return absl::OkStatus();
+  return models::CheckClasses(network, folder.input.height, folder.input.width,
+                              static_cast<int64_t>(folder.classes.size()));
 }
 
 }  // namespace
@@ -84,7 +101,7 @@ absl::StatusOr<Scorer> Scorer::Open(const std::filesystem::path& model_folder) {
   TUTTI_ASSIGN_OR_RETURN(const checkpoint::ModelFolder folder,
                          checkpoint::ReadModelFolder(model_folder));
   const auto count = static_cast<int64_t>(folder.classes.size());
-  auto network = models::MakeModel({folder.architecture, count}, /*seed=*/0);
+  auto network = models::MakeModel({NameIn(model_folder, folder.architecture), count}, /*seed=*/0);
   if (!network.ok()) {
     return base::Annotate(network.status(), (model_folder / "model.json").string());
   }
@@ -92,6 +109,9 @@ absl::StatusOr<Scorer> Scorer::Open(const std::filesystem::path& model_folder) {
     return base::Annotate(status, absl::StrCat((model_folder / "model.safetensors").string(),
                                                " does not fit model.json (", folder.architecture,
                                                ", ", count, " classes)"));
+  }
+  if (absl::Status status = CheckClassifies(*network, folder); !status.ok()) {
+    return base::Annotate(status, model_folder.string());
   }
   (*network)->eval();
   return Scorer(std::make_unique<Loaded>(

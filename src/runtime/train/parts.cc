@@ -4,7 +4,10 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status.h"
+#include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/parallel/gpu_parallel.h"
@@ -26,21 +29,55 @@ std::shared_ptr<std::byte> PageLocked(size_t bytes) {
   return {reinterpret_cast<std::byte*>(owner.mutable_data_ptr<uint8_t>()), [owner](std::byte*) {}};
 }
 
+// The side of the model's input. NotFound says which models there are.
+absl::StatusOr<int64_t> InputSizeOf(const Recipe& recipe) {
+  const int64_t own = models::InputSize(recipe.model);
+  if (own == 0) return models::MakeModel({recipe.model}, 1).status();
+  if (models::PurposeOf(recipe.model) != models::Purpose::kClassification) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(recipe.model, " does not classify pictures, which is what is trained here"));
+  }
+  return recipe.input_size > 0 ? recipe.input_size : own;
+}
+
+// A script says only when it runs what it takes and how many classes it tells apart.
+absl::Status CheckScript(const Recipe& recipe, const Parts& parts, int64_t classes) {
+  const std::string file = models::ScriptFile(recipe.model);
+  if (file.empty()) return absl::OkStatus();
+  if (recipe.sync_bn) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--sync-bn goes with tutti's own models; the batch-norms of ", file, " are its own"));
+  }
+  const data::Augmentation& picture = parts.input.evaluation;
+  return base::Annotate(models::CheckClasses(parts.model, picture.height, picture.width, classes),
+                        file);
+}
+
+// Empty where it is not wanted, or cannot be: no reason to lose the run's result.
+std::string TorchScriptOf(const Recipe& recipe, const models::Model& model,
+                          const data::Augmentation& picture) {
+  if (models::ScriptFile(recipe.model).empty() && !recipe.torchscript) return "";
+  auto script = models::ToTorchScript(model, picture.height, picture.width);
+  if (script.ok()) return *std::move(script);
+  base::Warn(std::string(script.status().message()));
+  return "";
+}
+
 }  // namespace
 
 absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
                                 std::unique_ptr<comm::Communicator> communicator,
                                 torch::Device device) {
   const int rank = communicator->rank(), size = communicator->size();
-  const models::ModelSpec unknown_classes{recipe.model};
-  TUTTI_RETURN_IF_ERROR(models::MakeModel(unknown_classes, 1).status());
+  TUTTI_ASSIGN_OR_RETURN(const int64_t side, InputSizeOf(recipe));
   Parts parts;
-  TUTTI_ASSIGN_OR_RETURN(parts.input,
-                         OpenInput(recipe, models::InputSize(recipe.model), rank, size,
-                                   device.is_cuda() ? PageLocked : data::BatchMemory()));
+  TUTTI_ASSIGN_OR_RETURN(
+      parts.input,
+      OpenInput(recipe, side, rank, size, device.is_cuda() ? PageLocked : data::BatchMemory()));
   const auto classes = static_cast<int64_t>(parts.input.train_images->classes().size());
   TUTTI_ASSIGN_OR_RETURN(
       parts.model, models::MakeModel({recipe.model, classes}, static_cast<uint64_t>(recipe.seed)));
+  TUTTI_RETURN_IF_ERROR(CheckScript(recipe, parts, classes));
   TUTTI_ASSIGN_OR_RETURN(parts.strategy,
                          MakeStrategy(recipe, parts.model, std::move(communicator), device));
   parts.optimizer = MakeOptimizer(recipe, *parts.strategy);
@@ -109,10 +146,12 @@ Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch) {
 checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const models::Model& model,
                                         const Input& input) {
   const data::Augmentation& picture = input.evaluation;
-  checkpoint::ModelFolder folder{.architecture = recipe.model,
+  const bool script = !models::ScriptFile(recipe.model).empty();
+  checkpoint::ModelFolder folder{.architecture = script ? "script:model.pt" : recipe.model,
                                  .classes = input.train_images->classes(),
                                  .input = {picture.height, picture.width, picture.resize},
-                                 .tensors = models::StateOf(*model)};
+                                 .tensors = models::StateOf(*model),
+                                 .torchscript = TorchScriptOf(recipe, model, picture)};
   std::copy_n(picture.mean, 3, folder.input.mean.begin());
   std::copy_n(picture.stddev, 3, folder.input.stddev.begin());
   return folder;

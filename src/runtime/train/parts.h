@@ -44,7 +44,7 @@ std::unique_ptr<Optimizer> MakeOptimizer(const Recipe& recipe, parallel::Strateg
 
 Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch);
 
-// What scoring needs of the finished model; shares its memory.
+// What scoring needs of the finished model, sharing its memory, and its TorchScript.
 checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const models::Model& model,
                                         const Input& input);
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
 #include "runtime/checkpoint/folder_writer.h"
@@ -27,6 +28,24 @@ nlohmann::json IdentityOf(const RunState& run, const Recipe& recipe) {
           {"seed", recipe.seed},
           {"global_batch", recipe.batch},
           {"train_images", run.train_images}};
+}
+
+// All that differs; of another model, which tensors do.
+absl::Status CheckIdentity(const checkpoint::Checkpoint& from, const Recipe& recipe,
+                           const RunState& run) {
+  std::vector<std::string> differences;
+  const nlohmann::json identity = IdentityOf(run, recipe);
+  for (const auto& [key, value] : identity.items()) {
+    const nlohmann::json theirs = from.state.value(key, nlohmann::json());
+    if (theirs == value) continue;
+    differences.push_back(
+        absl::StrCat("its ", key, " is ", theirs.dump(), ", this run's is ", value.dump()));
+  }
+  if (differences.empty()) return absl::OkStatus();
+  const absl::Status tensors = models::CheckState(from.model, *run.model);
+  if (!tensors.ok()) differences.emplace_back(tensors.message());
+  return absl::FailedPreconditionError(
+      absl::StrCat("the checkpoint is of another run: ", absl::StrJoin(differences, "; ")));
 }
 
 absl::Status CheckOptimizer(const checkpoint::TensorMap& from, const checkpoint::TensorMap& to) {
@@ -127,15 +146,7 @@ checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe) {
 }
 
 absl::Status Restore(const checkpoint::Checkpoint& from, const Recipe& recipe, RunState& run) {
-  const nlohmann::json identity = IdentityOf(run, recipe);
-  for (const auto& [key, value] : identity.items()) {
-    const nlohmann::json theirs = from.state.value(key, nlohmann::json());
-    if (theirs != value) {
-      return absl::FailedPreconditionError(absl::StrCat("the checkpoint is of another run: its ",
-                                                        key, " is ", theirs.dump(),
-                                                        ", this run's is ", value.dump()));
-    }
-  }
+  TUTTI_RETURN_IF_ERROR(CheckIdentity(from, recipe, run));
   checkpoint::TensorMap state = run.optimizer.State();
   TUTTI_RETURN_IF_ERROR(CheckOptimizer(from.optimizer, state));
   TUTTI_RETURN_IF_ERROR(models::LoadState(from.model, *run.model));

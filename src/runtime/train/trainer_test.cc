@@ -184,7 +184,10 @@ TEST_F(TrainerTest, ResumesFromANamedCheckpointAndRefusesAnotherRuns) {
        std::vector<std::pair<std::function<void(Recipe&)>, std::string>>{
            {[](Recipe& r) { r.seed = 9; }, "its seed is 1, this run's is 9"},
            {[](Recipe& r) { r.batch = 8; }, "its global_batch is 16"},
-           {[](Recipe& r) { r.model = "resnet32"; }, "its model is \"resnet20\""}}) {
+           {[](Recipe& r) { r.model = "resnet32"; },
+            "its model is \"resnet20\", this run's is \"resnet32\"; the tensors are another "
+            "model's: "
+            "missing layer1.3.bn1.bias"}}) {
     Recipe other = RecipeFor("other");
     other.resume = checkpoints;
     change(other);

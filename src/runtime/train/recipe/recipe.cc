@@ -93,7 +93,12 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "pictures per rank that may be damaged: each is named and replaced by the next",
        &r.max_unreadable},
 
-      {"model", kModel, "resnet20, resnet32, resnet56, resnet18, resnet50, ...", &r.model},
+      {"model", kModel,
+       "resnet20, resnet50, resnet50v2, vgg16, inception_v3, mobilenet_v2, ...; script:FILE is a "
+       "TorchScript module",
+       &r.model},
+      {"input-size", kModel, "height and width of its pictures; 0: what the model is meant for",
+       &r.input_size},
       {"epochs", kModel, "times through the training images", &r.epochs, {}, 1},
       {"max-steps", kModel, "end after this many steps, schedule and all; 0: after --epochs",
        &r.max_steps},
@@ -148,6 +153,8 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "go on from the newest checkpoint of --output (\"latest\", or no value; from the start if "
        "there is none) or from a checkpoint's FOLDER",
        &r.resume},
+      {"torchscript", kOutput, "write the finished model as TorchScript too, model/model.pt",
+       &r.torchscript},
 
       {"device",
        kMachine,

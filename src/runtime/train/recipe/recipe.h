@@ -21,6 +21,7 @@ struct Recipe {
   int64_t max_unreadable = 10;  // pictures per rank
 
   std::string model = "resnet20";
+  int64_t input_size = 0;  // 0: the model's own
   int64_t epochs = 90;
   int64_t max_steps = 0;  // 0: epochs alone decide
   int64_t batch = 128;    // over all ranks
@@ -48,6 +49,7 @@ struct Recipe {
   int64_t checkpoint_every_steps = 0;
   int64_t keep_checkpoints = 2;
   std::string resume = "no";
+  bool torchscript = true;
 
   std::string device = "auto";
   int64_t threads = 0;
