@@ -17,6 +17,11 @@ function(tutti_room name)
   set(fuzzers ${all})
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
 
+  if(TUTTI_FUZZERS AND NOT TUTTI_FUZZ_WHOLE_ROOMS)
+    tutti_only_fuzzed(sources)
+    unset(ARG_PCH)  # libtorch's costs much, and none of these includes it
+  endif()
+
   set(target tutti_${name})
   add_library(${target} STATIC ${sources})
   target_link_libraries(${target} PUBLIC tutti_flags ${ARG_DEPS})
@@ -58,7 +63,7 @@ function(tutti_room name)
       add_executable(${fuzzer} ${source})
       target_link_libraries(${fuzzer} PRIVATE ${target})
       target_compile_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
-      target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
+      target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer -Wl,--as-needed)
     endforeach()
   endif()
 endfunction()
@@ -67,6 +72,28 @@ endfunction()
 # the names that a room's sources, or such tests, keep to themselves differ.
 function(tutti_several_as_one target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+endfunction()
+
+# Of the sources that the variable names, those that fuzz targets reach: the others would be compiled
+# for nothing.
+function(tutti_only_fuzzed variable)
+  get_property(fuzzed GLOBAL PROPERTY tutti_fuzzed)
+  if(NOT fuzzed)
+    execute_process(COMMAND python3 ${CMAKE_SOURCE_DIR}/tools/fuzz-sources
+                    OUTPUT_VARIABLE fuzzed COMMAND_ERROR_IS_FATAL ANY)
+    set_property(GLOBAL PROPERTY tutti_fuzzed "${fuzzed}")
+    file(WRITE ${CMAKE_BINARY_DIR}/unreached.cc "// No fuzz target reaches this room.\n")
+  endif()
+  set(reached)
+  foreach(source ${${variable}})
+    if(source IN_LIST fuzzed)
+      list(APPEND reached ${source})
+    endif()
+  endforeach()
+  if(NOT reached)
+    set(reached ${CMAKE_BINARY_DIR}/unreached.cc)
+  endif()
+  set(${variable} ${reached} PARENT_SCOPE)
 endfunction()
 
 # A program that reuses a library's precompiled header: GCC takes it only if both are compiled with

@@ -16,8 +16,8 @@ namespace tutti::comm {
 namespace {
 
 constexpr size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;
-constexpr size_t kRing = 16 * (kRecord + 1024);  // each of the two
-constexpr size_t kRoom = 2 * (kRecord + 256);    // a record, and a key update before it
+constexpr size_t kTlsRing = 16 * (kRecord + 1024);  // each of the two
+constexpr size_t kRoom = 2 * (kRecord + 256);       // a record, and a key update before it
 
 }  // namespace
 
@@ -35,7 +35,7 @@ absl::StatusOr<std::unique_ptr<TlsChannel>> TlsChannel::Prepare(base::UniqueFd s
   std::unique_ptr<SSL, FreeSsl> ssl(SSL_new(context.get()));
   BIO* inner = nullptr;
   BIO* outer = nullptr;
-  if (ssl == nullptr || BIO_new_bio_pair(&inner, kRing, &outer, kRing) != 1) {
+  if (ssl == nullptr || BIO_new_bio_pair(&inner, kTlsRing, &outer, kTlsRing) != 1) {
     return TlsError(absl::StatusCode::kResourceExhausted, "set up TLS");
   }
   SSL_set_bio(ssl.get(), inner, inner);

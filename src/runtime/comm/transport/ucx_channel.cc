@@ -39,7 +39,7 @@ absl::StatusOr<std::unique_ptr<Channel>> MakeUcxChannel(base::UniqueFd, const st
 namespace tutti::comm {
 namespace {
 
-constexpr size_t kBlockBytes = 64 << 10;
+constexpr size_t kUcxBlockBytes = 64 << 10;
 constexpr size_t kBlocks = 8;
 constexpr int kArmTries = 32;  // UCX refuses while it has something to do
 constexpr long kLookAgainNanoseconds = 200000;
@@ -145,8 +145,8 @@ absl::StatusOr<size_t> UcxChannel::TrySend(std::span<const std::byte> bytes) {
   while (sent < bytes.size() && HasRoom()) {
     Block& block = blocks_[next_block_];
     next_block_ = (next_block_ + 1) % kBlocks;
-    const size_t part = std::min(bytes.size() - sent, kBlockBytes);
-    block.bytes.resize(kBlockBytes);
+    const size_t part = std::min(bytes.size() - sent, kUcxBlockBytes);
+    block.bytes.resize(kUcxBlockBytes);
     std::memcpy(block.bytes.data(), bytes.data() + sent, part);
     block.part = {block.bytes.data(), part};
     TUTTI_ASSIGN_OR_RETURN(block.request, endpoint_->Send(block.part));
