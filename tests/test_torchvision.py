@@ -27,10 +27,10 @@ NETWORKS = {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "mobil
 
 
 def test_networks_compute_what_torchvisions_do(python, tmp_path):
-    subprocess.run([python, pathlib.Path(__file__).with_name("torchvision_peer.py"), tmp_path], check=True, timeout=300)
+    subprocess.run([python, pathlib.Path(__file__).with_name("torchvision_peer.py"), tmp_path], check=True, timeout=900)
     files = sorted(tmp_path.glob("*.safetensors"))
     assert {file.stem for file in files} == NETWORKS
-    said = subprocess.run([BIN / "compare_models", *files], check=True, timeout=300, stdout=subprocess.PIPE, text=True)
+    said = subprocess.run([BIN / "compare_models", *files], check=True, timeout=900, stdout=subprocess.PIPE, text=True)
     lines = [json.loads(line) for line in said.stdout.splitlines()]
     assert len(lines) == len(files)
     for line in lines:
