@@ -1,8 +1,9 @@
-"""tutti.torch's collectives on two ranks: torch_operations.py is what they run."""
+"""tutti.torch's collectives on two ranks: torch_operations.py is what they run. Where there is a GPU
+they share it, through the host's memory; test_torch_gpu.py has NCCL's part."""
 import pytest
 
 RANKS = {"program": "torch_operations", "framework": "torch", "size": 2,
-         "HOROVOD_DYNAMIC_PROCESS_SETS": "1"}
+         "HOROVOD_DYNAMIC_PROCESS_SETS": "1", "TUTTI_TORCH_NCCL": "0"}
 
 
 @pytest.mark.parametrize("story", [
