@@ -12,17 +12,6 @@
 #include "base/status.h"
 
 namespace tutti::launch {
-namespace {
-
-// With the plan, if it lies here: a launcher that comes after a power failure reads it.
-absl::Status MakeDurable(const NodeFolders& folders) {
-  if (const auto plan = base::Open(folders.plan(), O_RDONLY); plan.ok()) {
-    if (::fsync(plan->get()) != 0) return base::ErrnoStatus("fsync plan.json");
-  }
-  return base::SyncDirectory(folders.root);
-}
-
-}  // namespace
 
 absl::StatusOr<Claim> ClaimAllocation(const NodeFolders& folders) {
   Claim claim;
@@ -40,8 +29,15 @@ absl::StatusOr<Claim> ClaimAllocation(const NodeFolders& folders) {
   const auto marker = base::Open(folders.started(), O_WRONLY | O_CREAT | O_EXCL);
   claim.first = marker.ok();
   if (!marker.ok() && !absl::IsAlreadyExists(marker.status())) return marker.status();
-  if (claim.first) TUTTI_RETURN_IF_ERROR(MakeDurable(folders));
   return claim;
+}
+
+absl::Status MakeClaimDurable(const NodeFolders& folders) {
+  // With the plan, if it lies here: a launcher that comes after a power failure reads it.
+  if (const auto plan = base::Open(folders.plan(), O_RDONLY); plan.ok()) {
+    if (::fsync(plan->get()) != 0) return base::ErrnoStatus("fsync plan.json");
+  }
+  return base::SyncDirectory(folders.root);
 }
 
 }  // namespace tutti::launch

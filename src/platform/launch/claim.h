@@ -13,8 +13,12 @@ struct Claim {
   bool first = false;
 };
 
-// Takes the lock, writes {"pid", "start_time"} into it, then makes the marker (O_EXCL, durable).
+// Takes the lock, writes {"pid", "start_time"} into it, then makes the marker (O_EXCL).
 // FailedPrecondition if a live launcher holds the lock.
 absl::StatusOr<Claim> ClaimAllocation(const NodeFolders& folders);
+
+// Syncs the marker and the plan. What a claim's holder does before this is not to be seen: it comes
+// before the first process.
+absl::Status MakeClaimDurable(const NodeFolders& folders);
 
 }  // namespace tutti::launch

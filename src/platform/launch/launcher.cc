@@ -85,11 +85,17 @@ class Launcher {
     return status.ok() ? uploaded : status;
   }
 
+  // The claim is made durable beside the staging, which takes about as long.
   absl::StatusOr<Staged> Prepare() {
     ServiceLink link(plan_);
-    return Beside<Staged>(
+    absl::Status durable;
+    std::thread sync([&] { durable = MakeClaimDurable(NodeFolders(plan_.directory)); });
+    absl::StatusOr<Staged> staged = Beside<Staged>(
         [&](const std::atomic<bool>& cancelled) { return Stage(plan_, &link, cancelled); },
         [&] { link.Abandon(); });
+    sync.join();
+    TUTTI_RETURN_IF_ERROR(durable);
+    return staged;
   }
 
   absl::StatusOr<std::unique_ptr<MpiStart>> AgreeOnMpi(const NodeFacts& facts) {
