@@ -1,0 +1,58 @@
+"""Story: each launcher that people use runs on two nodes as it is written for Azure ML. Run by tests/launchers/run, since
+these frameworks are large; tests/test_launchers.py has the one that ./test runs."""
+import json
+import os
+import re
+
+import pytest
+
+from conftest import ROOT, Service
+
+EXAMPLES = ROOT / "examples/launchers"
+TRAINED = "3.00 -2.00 1.00"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """cluster(python) -> a service of two nodes whose jobs find that Python's programs first."""
+    services = {}
+
+    def with_python(python):
+        if python not in services:
+            home = tmp_path_factory.mktemp("launchers") / "home"
+            path = f"{os.path.dirname(python)}:{os.environ['PATH']}"
+            services[python] = Service(home, environment={"PATH": path})
+            home.mkdir()
+            (home / "site.yml").write_text("computes: {cpu-cluster: local}\n")
+            services[python].start()
+        return services[python]
+
+    yield with_python
+    for service in services.values():
+        service.stop()
+
+
+def outputs_of(service, name, ranks):
+    """What each process of the example printed on its standard output; the job completed."""
+    result = service.cli("run", EXAMPLES / f"{name}.yml", "--set", "environment=host", "-o", "json", timeout=280)
+    assert result.returncode == 0, (result.stdout[-2000:], result.stderr[-4000:])
+    job = json.loads(result.stdout)["id"]
+    return [service.log_text(job, rank) for rank in range(ranks)]
+
+
+@pytest.mark.parametrize("name", ["torchrun", "torch-distributed-launch", "accelerate", "lightning"])
+def test_launchers_of_pytorch(cluster, name):
+    printed = "".join(outputs_of(cluster(os.environ["TUTTI_LAUNCHERS_PYTHON"]), name, 2))
+    assert sorted(re.findall(r"rank \d of 4: .*", printed)) == [f"rank {rank} of 4: {TRAINED}" for rank in range(4)]
+
+
+def test_the_trainer_of_hugging_face(cluster):
+    printed = "".join(outputs_of(cluster(os.environ["TUTTI_LAUNCHERS_PYTHON"]), "trainer", 2))
+    assert len(re.findall(r"rank \d of 4: accuracy (1.000|0.9\d\d)", printed)) == 4
+
+
+def test_tensorflow_workers(cluster):
+    printed = outputs_of(cluster(os.environ["TUTTI_TENSORFLOW_PYTHON"]), "tensorflow-workers", 2)
+    workers = [re.findall(r"worker \d of 2: .*", text) for text in printed]
+    assert workers[0][0].startswith("worker 0 of 2: 2.9") or workers[0][0].startswith("worker 0 of 2: 3.0")
+    assert workers[0][0].split(": ")[1] == workers[1][0].split(": ")[1]
