@@ -249,6 +249,17 @@ TUTTI_INLINE void MakePlanar(const ResizeBand& band, float* const* columns) {
   }
 }
 
+// Asks for the lines of memory that the band's rows will be written to, while others are read.
+TUTTI_INLINE void FetchTarget(const ResizeBand& band) {
+  constexpr size_t kLine = 64;
+  const NormalizedTarget& target = band.target;
+  const size_t bytes = static_cast<size_t>(band.rows) * target.row_bytes;
+  for (int c = 0; c < (target.layout == PixelLayout::kPlanar ? 3 : 1); ++c) {
+    const char* const rows = target.out + static_cast<size_t>(c) * target.plane_bytes;
+    for (size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(rows + at, 1);
+  }
+}
+
 }  // namespace
 
 size_t ScratchFloats(size_t count) { return RoundUp(count) * kBandRows * 4; }
@@ -262,6 +273,7 @@ void ResizeABand(const ResizeBand& band) {
     columns[c] = free;
     free += RoundUp(static_cast<size_t>(band.plane[c].count)) * kBandRows;
   }
+  FetchTarget(band);
   for (int c = 0; c < planes; ++c) ColumnsOf(band.plane[c], band.rows, free, columns[c]);
   if (band.target.layout == PixelLayout::kPlanar) {
     MakePlanar(band, columns);
