@@ -32,7 +32,10 @@ constexpr char kMore[] =
 
 std::string TypeName(const Field& field) {
   if (!field.choices.empty()) return absl::StrJoin(field.choices, "|");
-  if (field.name == "data" || field.name == "output") return "FOLDER";
+  for (const char* folder : {"data", "output", "tensorboard"}) {
+    if (field.name == folder) return "FOLDER";
+  }
+  if (field.name == "trace") return "FILE";
   if (field.name == "model") return "NAME";
   if (field.name == "resume") return "[FOLDER]";
   return std::visit(

@@ -11,6 +11,7 @@
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/parallel/gpu_parallel.h"
+#include "runtime/train/optimizer/weight_average.h"
 
 namespace tutti::train {
 namespace {
@@ -81,6 +82,10 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
   TUTTI_ASSIGN_OR_RETURN(parts.strategy,
                          MakeStrategy(recipe, parts.model, std::move(communicator), device));
   parts.optimizer = MakeOptimizer(recipe, *parts.strategy);
+  if (recipe.ema > 0) {
+    parts.optimizer = std::make_unique<WeightAverage>(
+        std::move(parts.optimizer), parts.strategy->buckets(), parts.model, recipe.ema);
+  }
   parts.schedule = MakeSchedule(recipe, parts.input.train->steps_per_epoch());
   return parts;
 }
@@ -120,7 +125,8 @@ std::unique_ptr<Optimizer> MakeOptimizer(const Recipe& recipe, parallel::Strateg
   const SgdCoefficients coefficients{.momentum = recipe.momentum,
                                      .weight_decay = recipe.weight_decay,
                                      .nesterov = recipe.nesterov};
-  return std::make_unique<Sgd>(strategy.buckets(), coefficients);
+  return std::make_unique<Sgd>(strategy.buckets(), coefficients,
+                               recipe.decay == "weights" ? Decay::kWeights : Decay::kAll);
 }
 
 Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch) {

@@ -15,9 +15,11 @@
 #include "runtime/parallel/lap.h"
 #include "runtime/train/agreement.h"
 #include "runtime/train/evaluation.h"
+#include "runtime/train/gather.h"
 #include "runtime/train/machine.h"
 #include "runtime/train/parts.h"
 #include "runtime/train/report/run_report.h"
+#include "runtime/train/report/traced_communicator.h"
 #include "runtime/train/run_state.h"
 
 namespace tutti::train {
@@ -25,6 +27,11 @@ namespace {
 
 // Between lines about steps in a job, whose followers draw a bar from the metrics.
 constexpr absl::Duration kLineEveryInAJob = absl::Seconds(20);
+
+// Between two comparisons of the ranks, besides those at the ends of epochs.
+constexpr int64_t kStepsPerComparison = 100;
+// Of a rank's trace: a few hundred steps of a model with eight buckets; half a megabyte.
+constexpr size_t kTraceSpans = 1 << 14;
 
 bool Every(int64_t steps, int64_t step) { return steps > 0 && step % steps == 0; }
 
@@ -46,12 +53,18 @@ class Run {
   bool MustSettle(bool stop) const;
   absl::Status Settle();
   absl::Status AfterStep();
+  absl::Status CompareRanks();
+  absl::Status WriteTrace();
   bool EvaluationIsDue() const;
   absl::Status EvaluateNow();
   absl::Status ReportUnreadable();
   absl::Status SaveCheckpoint();
   absl::Status SaveModel();
   absl::Status Annotated(const absl::Status& status, int64_t good) const;
+  // Seconds since the last lap.
+  double Lap();
+  // What a step does not count as its own; `kind` for the trace.
+  void Leave(SpanKind kind);
 
   bool leads() const { return parts_.strategy->rank() == 0; }
   int64_t steps_per_epoch() const { return parts_.input.train->steps_per_epoch(); }
@@ -74,6 +87,11 @@ class Run {
   const base::SystemClock clock_;
   Parts parts_;
   std::unique_ptr<RunReport> report_;
+  std::shared_ptr<Trace> trace_;                  // null: none is wanted
+  parallel::LapTimer timer_;                      // whose laps are the parts of steps
+  absl::Duration lapped_ = absl::ZeroDuration();  // the sum of all laps, from SteadyNow on
+  StepParts compared_;                            // up to the last comparison of the ranks
+  int64_t compared_steps_ = 0;
   std::vector<torch::Tensor> owed_;  // by compressed gradients, at the last checkpoint
   Outcome outcome_;
   bool evaluated_ = false;  // the state after the last step was, maybe before a resume
@@ -81,6 +99,10 @@ class Run {
 };
 
 absl::Status Run::Prepare(std::unique_ptr<comm::Communicator> communicator) {
+  if (!recipe_.trace.empty()) {
+    trace_ = std::make_shared<Trace>(kTraceSpans);
+    communicator = Traced(std::move(communicator), trace_);
+  }
   TUTTI_ASSIGN_OR_RETURN(parts_, MakeParts(recipe_, std::move(communicator), device_));
   TUTTI_RETURN_IF_ERROR(CheckAgreement(recipe_, parts_.input, *parts_.strategy, timeout_));
   if (recipe_.compression != "none") {
@@ -103,7 +125,10 @@ absl::Status Run::OpenReport(const Resumed& resumed) {
   if (leads()) {
     const std::filesystem::path output = recipe_.output;
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(output));
-    readers = {{output / "metrics.jsonl"}, surroundings_.out, surroundings_.terminal};
+    readers.metrics = {output / "metrics.jsonl"};
+    readers.out = surroundings_.out;
+    readers.terminal = surroundings_.terminal;
+    readers.tensorboard = recipe_.tensorboard;
     if (!surroundings_.metrics_file.empty()) {
       readers.metrics.push_back(surroundings_.metrics_file);
       readers.line_every = kLineEveryInAJob;
@@ -123,21 +148,33 @@ absl::Status Run::OpenReport(const Resumed& resumed) {
 }
 
 absl::StatusOr<Outcome> Run::ToTheEnd() {
+  if (trace_) {
+    TUTTI_RETURN_IF_ERROR(
+        BeginTogether(*trace_, *parts_.strategy, base::Deadline::After(timeout_)));
+  }
+  Lap();
+  lapped_ = base::SteadyNow();
   while (outcome_.step < parts_.schedule.total_steps) {
     TUTTI_ASSIGN_OR_RETURN(const bool stop, Step());
     if (surroundings_.step_done) surroundings_.step_done(outcome_.step);
     if (stop && outcome_.step < parts_.schedule.total_steps) {
       outcome_.stopped = true;
       TUTTI_RETURN_IF_ERROR(SaveCheckpoint());
+      TUTTI_RETURN_IF_ERROR(WriteTrace());
       return std::move(outcome_);
     }
     TUTTI_RETURN_IF_ERROR(AfterStep());
   }
   if (!evaluation_) TUTTI_RETURN_IF_ERROR(EvaluateNow());
   TUTTI_RETURN_IF_ERROR(SaveModel());
+  TUTTI_RETURN_IF_ERROR(WriteTrace());
+  const auto steps = static_cast<double>(std::max<int64_t>(outcome_.meter.total_steps(), 1));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<StepParts> ranks,
+                         GatherParts(outcome_.meter.total() / steps, *parts_.strategy,
+                                     base::Deadline::After(timeout_)));
   outcome_.top1 = evaluation_->top1;
   outcome_.top5 = evaluation_->top5;
-  TUTTI_RETURN_IF_ERROR(report_->Finished(outcome_.meter, outcome_.top1, outcome_.top5,
+  TUTTI_RETURN_IF_ERROR(report_->Finished(outcome_.meter, ranks, outcome_.top1, outcome_.top5,
                                           evaluation_->images,
                                           (std::filesystem::path(recipe_.output) / "model")));
   return std::move(outcome_);
@@ -147,11 +184,11 @@ absl::StatusOr<bool> Run::Step() {
   evaluation_.reset();
   evaluated_ = false;
   if (surroundings_.stop_wanted && surroundings_.stop_wanted()) parts_.strategy->RequestStop();
-  parallel::LapTimer timer;
   StepParts times;
+  times.other = Lap();
   const auto batch = parts_.input.train->Next(base::Deadline::After(timeout_));
   if (!batch.ok()) return Annotated(batch.status(), outcome_.step);
-  times.data = timer.Lap();
+  times.data = Lap();
 
   torch::manual_seed(static_cast<uint64_t>(recipe_.seed) + static_cast<uint64_t>(outcome_.step));
   const auto result = parts_.strategy->Step(ImagesOf(*batch, parts_.input.evaluation, bf16_),
@@ -162,13 +199,14 @@ absl::StatusOr<bool> Run::Step() {
   }
   times.backward = result->times.backward;
   times.communication = result->times.communication;
-  times.forward = timer.Lap() - times.backward - times.communication;
+  times.forward = Lap() - times.backward - times.communication;
 
   const double learning_rate = parts_.schedule.LearningRate(outcome_.step);
   parts_.optimizer->Step(learning_rate);
-  times.optimizer = timer.Lap();
+  times.optimizer = Lap();
   ++outcome_.step;
   outcome_.meter.Add(times, result->loss, result->count);
+  if (trace_) trace_->AddStep(outcome_.step, times, lapped_);
   if (MustSettle(result->stop)) TUTTI_RETURN_IF_ERROR(Settle());
   TUTTI_RETURN_IF_ERROR(report_->Stepped(outcome_.meter, outcome_.step, learning_rate,
                                          outcome_.step % steps_per_epoch() == 0));
@@ -196,7 +234,40 @@ absl::Status Run::Annotated(const absl::Status& status, int64_t good) const {
       status, absl::StrCat("step ", good + 1, " (epoch ", good / steps_per_epoch() + 1, ")"));
 }
 
+double Run::Lap() {
+  const double seconds = timer_.Lap();
+  lapped_ += absl::Seconds(seconds);
+  return seconds;
+}
+
+void Run::Leave(SpanKind kind) {
+  const double seconds = Lap();
+  if (trace_) trace_->Add(kind, seconds, lapped_, outcome_.step);
+}
+
+absl::Status Run::CompareRanks() {
+  const int64_t steps = outcome_.meter.total_steps() - compared_steps_;
+  if (steps == 0) return absl::OkStatus();
+  const StepParts total = outcome_.meter.total();
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<StepParts> ranks,
+                         GatherParts((total - compared_) / static_cast<double>(steps),
+                                     *parts_.strategy, base::Deadline::After(timeout_)));
+  compared_ = total;
+  compared_steps_ += steps;
+  return report_->RanksCompared(outcome_.step, steps, ranks);
+}
+
+absl::Status Run::WriteTrace() {
+  if (!trace_) return absl::OkStatus();
+  TUTTI_ASSIGN_OR_RETURN(const auto ranks,
+                         GatherTrace(*trace_, *parts_.strategy, base::Deadline::After(timeout_)));
+  return leads() ? base::ReplaceFile(recipe_.trace, ChromeTrace(ranks)) : absl::OkStatus();
+}
+
 absl::Status Run::AfterStep() {
+  if (Every(kStepsPerComparison, outcome_.step) || Every(steps_per_epoch(), outcome_.step)) {
+    TUTTI_RETURN_IF_ERROR(CompareRanks());
+  }
   if (EvaluationIsDue()) TUTTI_RETURN_IF_ERROR(EvaluateNow());
   const bool due = Every(recipe_.checkpoint_every * steps_per_epoch(), outcome_.step) ||
                    Every(recipe_.checkpoint_every_steps, outcome_.step);
@@ -208,10 +279,13 @@ bool Run::EvaluationIsDue() const {
 }
 
 absl::Status Run::EvaluateNow() {
+  parts_.optimizer->Exchange();
   TUTTI_ASSIGN_OR_RETURN(evaluation_, Evaluate(*parts_.strategy, *parts_.input.test,
                                                parts_.input.evaluation, bf16_, timeout_));
+  parts_.optimizer->Exchange();
   evaluated_ = true;
   TUTTI_RETURN_IF_ERROR(ReportUnreadable());
+  Leave(SpanKind::kEvaluation);
   return report_->Evaluated(outcome_.step, evaluation_->top1, evaluation_->top5, evaluation_->loss,
                             evaluation_->images);
 }
@@ -227,25 +301,31 @@ absl::Status Run::SaveCheckpoint() {
   const auto deadline = base::Deadline::After(timeout_);
   TUTTI_ASSIGN_OR_RETURN(owed_, parts_.strategy->SettleOwed(deadline));
   if (!leads()) return absl::OkStatus();
-  parallel::LapTimer timer;
+  Lap();
   checkpoint::CheckpointFolder folder(std::filesystem::path(recipe_.output) / "checkpoints",
                                       static_cast<int>(recipe_.keep_checkpoints));
   TUTTI_ASSIGN_OR_RETURN(const auto saved, folder.Save(Capture(State(), recipe_)));
-  return report_->Checkpointed(outcome_.step, saved.path, saved.bytes, timer.Lap());
+  const double seconds = Lap();
+  if (trace_) trace_->Add(SpanKind::kCheckpoint, seconds, lapped_, outcome_.step);
+  return report_->Checkpointed(outcome_.step, saved.path, saved.bytes, seconds);
 }
 
 absl::Status Run::SaveModel() {
   if (!leads()) return absl::OkStatus();
-  return checkpoint::WriteModelFolder(std::filesystem::path(recipe_.output) / "model",
-                                      MakeModelFolder(recipe_, parts_.model, parts_.input));
+  parts_.optimizer->Exchange();
+  const absl::Status written =
+      checkpoint::WriteModelFolder(std::filesystem::path(recipe_.output) / "model",
+                                   MakeModelFolder(recipe_, parts_.model, parts_.input));
+  parts_.optimizer->Exchange();
+  return written;
 }
 
 }  // namespace
 
-absl::StatusOr<Outcome> Train(const Recipe& recipe,
-                              std::unique_ptr<comm::Communicator> communicator,
+absl::StatusOr<Outcome> Train(const Recipe& asked, std::unique_ptr<comm::Communicator> communicator,
                               const Surroundings& surroundings) {
-  TUTTI_RETURN_IF_ERROR(Validate(recipe));
+  TUTTI_RETURN_IF_ERROR(Validate(asked));
+  const Recipe recipe = ForRanks(asked, communicator->size());
   TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(recipe.device));
   PrepareMachine(recipe.threads, device.is_cuda());
   Run run(recipe, device, surroundings);

@@ -394,5 +394,90 @@ TEST_F(TrainerTest, AGpuAskedForWhereThereIsNoneIsSaid) {
               HasSubstr("there is no GPU to compute on: "));
 }
 
+TEST_F(TrainerTest, TellsWhereTheTimeOfEveryRankGoes) {
+  Recipe recipe = RecipeFor("diagnosis");
+  recipe.trace = outputs_.path() / "trace.json";
+  recipe.tensorboard = outputs_.path() / "events";
+  recipe.epochs = 1;
+  ASSERT_TRUE(TrainOver(2, recipe).ok());
+
+  const fs::path metrics = fs::path(recipe.output) / "metrics.jsonl";
+  const auto compared = Events(metrics, "ranks"), result = Events(metrics, "result");
+  ASSERT_EQ(compared.size(), 1u) << "at the end of the epoch";
+  EXPECT_EQ(compared[0]["over_steps"], kStepsPerEpoch);
+  for (const auto& line : {compared[0], result.at(0)}) {
+    ASSERT_EQ(line["ranks"].size(), 2u);
+    for (const auto& rank : line["ranks"]) {
+      EXPECT_EQ(rank.size(), kStepParts.size());
+      for (const auto& part : rank) EXPECT_GE(part.get<double>(), 0);
+      EXPECT_GT(rank["forward"], 0);
+    }
+  }
+
+  // A process a rank; under each, every step's parts without a gap, and the collectives' thread.
+  const auto trace = nlohmann::json::parse(base::ReadFile(recipe.trace).value());
+  std::map<std::pair<int, std::string>, int> count;
+  std::array<double, 2> end = {};
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    const int rank = event["pid"];
+    ++count[{rank, event["name"]}];
+    if (event["cat"] != "step") continue;
+    EXPECT_GE(event["ts"].get<double>(), end[rank] - 1) << event;
+    end[rank] = event["ts"].get<double>() + event["dur"].get<double>();
+  }
+  for (int rank : {0, 1}) {
+    for (const StepPart& part : kStepParts) {
+      EXPECT_EQ((count[{rank, std::string(part.name)}]), kStepsPerEpoch);
+    }
+    EXPECT_GE((count[{rank, "all-reduce"}]), 2 * kStepsPerEpoch) << "buckets, and counts";
+    EXPECT_EQ((count[{rank, "evaluation"}]), 1);
+  }
+  EXPECT_FALSE(fs::is_empty(recipe.tensorboard));
+}
+
+TEST_F(TrainerTest, AveragedWeightsAreSavedAndGoOnAfterAStop) {
+  Recipe plain = RecipeFor("plain"), whole = RecipeFor("ema-whole"), parts = RecipeFor("ema-parts");
+  whole.ema = parts.ema = 0.9;
+  ASSERT_TRUE(TrainOver(1, plain).ok());
+  ASSERT_TRUE(TrainOver(1, whole).ok());
+  EXPECT_NE(Weights(plain), Weights(whole));
+
+  Surroundings surroundings;
+  std::atomic<int64_t> done = 0;
+  surroundings.step_done = [&](int64_t steps) { done = steps; };
+  surroundings.stop_wanted = [&] { return done >= 2; };
+  ASSERT_TRUE(TrainOver(1, parts, surroundings).ok());
+  parts.resume = "latest";
+  ASSERT_TRUE(TrainOver(1, parts).ok());
+  EXPECT_EQ(Weights(parts), Weights(whole));
+}
+
+// Those that come with tutti, on a few pictures.
+class ExampleRecipe : public TrainerTest, public testing::WithParamInterface<const char*> {};
+
+TEST_P(ExampleRecipe, TrainsTwoSteps) {
+  Recipe recipe;
+  ASSERT_TRUE(ReadRecipe(fs::path(TUTTI_EXAMPLES) / GetParam(), recipe).ok());
+  const base::TemporaryDirectory few;
+  WriteImageFolder(few.path(), 4, 2, 2);
+  recipe.data = few.path();
+  recipe.output = outputs_.path() / "example";
+  recipe.max_steps = 2;
+  if (recipe.batch_per_rank > 0) {
+    recipe.batch_per_rank = 2;
+  } else {
+    recipe.batch = 2;
+  }
+  recipe.checkpoint_every = 0;
+  const auto trained = TrainOver(1, recipe);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  EXPECT_EQ(trained->step, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, ExampleRecipe,
+                         testing::Values("imagenet/reference.yml", "imagenet/modern.yml",
+                                         "cifar10/full.yml", "cifar10/code/recipe.yml"));
+
 }  // namespace
 }  // namespace tutti::train

@@ -19,6 +19,9 @@ class Optimizer {
 
   virtual ~Optimizer() = default;
   virtual void Step(double learning_rate) = 0;
+  // Puts what the finished model has in the place of what is trained, if that differs (averages:
+  // weight_average.h); again: back.
+  virtual void Exchange() {}
   // Its memory by name ("momentum.layer1.0.conv1.weight"), as views: what a checkpoint keeps, and
   // through which it is restored.
   virtual std::map<std::string, torch::Tensor> State() = 0;
@@ -26,23 +29,37 @@ class Optimizer {
   virtual std::vector<torch::Tensor> FlatState() = 0;
 };
 
+// What weight decay is for: all parameters, or those of two dimensions and more alone, so neither
+// biases nor batch-norms (Jia et al. 2018, section 3.2).
+enum class Decay { kAll, kWeights };
+
 // Sutskever et al. 2013, in torch::optim::SGD's form without dampening. One pass over each bucket.
 class Sgd final : public Optimizer {
  public:
   // `buckets` must outlive the optimizer; the coefficients' learning rate is not used.
-  Sgd(const Buckets& buckets, const SgdCoefficients& coefficients);
+  Sgd(const Buckets& buckets, const SgdCoefficients& coefficients, Decay decay = Decay::kAll);
 
   void Step(double learning_rate) override;
   std::map<std::string, torch::Tensor> State() override;
   std::vector<torch::Tensor> FlatState() override { return velocities_; }
 
  private:
+  // Of a bucket, in elements: neighbours that are updated alike.
+  struct Stretch {
+    int64_t begin = 0, end = 0;
+    bool decays = true;
+  };
+  static std::vector<Stretch> StretchesOf(const parallel::Bucket& bucket, Decay decay);
+  template <typename T>
+  void StepOnCpu(size_t bucket);
   void StepOnGpu();
 
   const Buckets& buckets_;
   SgdCoefficients coefficients_;
-  std::vector<torch::Tensor> velocities_;  // one per bucket, [size]
-  torch::Tensor rate_;                     // the learning rate on the GPU; undefined without one
+  std::vector<torch::Tensor> velocities_;                 // one per bucket, [size]
+  std::vector<std::vector<Stretch>> stretches_;           // per bucket
+  std::vector<torch::Tensor> spared_, spared_gradients_;  // that do not decay; for the GPU
+  torch::Tensor rate_;  // the learning rate on the GPU; undefined without one
 };
 
 }  // namespace tutti::train

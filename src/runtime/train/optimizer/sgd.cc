@@ -4,12 +4,6 @@
 namespace tutti::train {
 namespace {
 
-template <typename T>
-void Update(parallel::Bucket& bucket, torch::Tensor& velocity, const SgdCoefficients& c) {
-  SgdUpdate(bucket.values().mutable_data_ptr<T>(), velocity.mutable_data_ptr<T>(),
-            bucket.gradients().const_data_ptr<T>(), static_cast<size_t>(bucket.size()), c);
-}
-
 // Without kernels of tutti's own, where a bucket may be spoiled: factors of 0 and 1 for no and yes.
 void UpdateByLibtorch(parallel::Bucket& bucket, torch::Tensor& velocity, const torch::Tensor& rate,
                       const SgdCoefficients& c) {
@@ -24,10 +18,44 @@ void UpdateByLibtorch(parallel::Bucket& bucket, torch::Tensor& velocity, const t
 
 }  // namespace
 
-Sgd::Sgd(const Buckets& buckets, const SgdCoefficients& coefficients)
+std::vector<Sgd::Stretch> Sgd::StretchesOf(const parallel::Bucket& bucket, Decay decay) {
+  std::vector<Stretch> stretches;
+  for (const auto& slot : bucket.slots()) {
+    const bool decays = decay == Decay::kAll || slot.parameter.dim() > 1;
+    if (stretches.empty() || stretches.back().decays != decays) {
+      if (!stretches.empty()) stretches.back().end = slot.offset;
+      stretches.push_back({slot.offset, 0, decays});
+    }
+  }
+  stretches.back().end = bucket.size();
+  return stretches;
+}
+
+Sgd::Sgd(const Buckets& buckets, const SgdCoefficients& coefficients, Decay decay)
     : buckets_(buckets), coefficients_(coefficients) {
-  for (const auto& bucket : buckets_) velocities_.push_back(torch::zeros_like(bucket->values()));
+  for (const auto& bucket : buckets_) {
+    velocities_.push_back(torch::zeros_like(bucket->values()));
+    stretches_.push_back(StretchesOf(*bucket, decay));
+    for (const Stretch& stretch : stretches_.back()) {
+      if (stretch.decays) continue;
+      spared_.push_back(bucket->values().slice(0, stretch.begin, stretch.end));
+      spared_gradients_.push_back(bucket->gradients().slice(0, stretch.begin, stretch.end));
+    }
+  }
   if (velocities_[0].is_cuda()) rate_ = torch::zeros({1}, velocities_[0].options());
+}
+
+template <typename T>
+void Sgd::StepOnCpu(size_t i) {
+  parallel::Bucket& bucket = *buckets_[i];
+  for (const Stretch& stretch : stretches_[i]) {
+    SgdCoefficients c = coefficients_;
+    if (!stretch.decays) c.weight_decay = 0;
+    SgdUpdate(bucket.values().mutable_data_ptr<T>() + stretch.begin,
+              velocities_[i].mutable_data_ptr<T>() + stretch.begin,
+              bucket.gradients().const_data_ptr<T>() + stretch.begin,
+              static_cast<size_t>(stretch.end - stretch.begin), c);
+  }
 }
 
 void Sgd::Step(double learning_rate) {
@@ -35,9 +63,9 @@ void Sgd::Step(double learning_rate) {
   if (rate_.defined()) return StepOnGpu();
   for (size_t i = 0; i < buckets_.size(); ++i) {
     if (velocities_[i].scalar_type() == torch::kFloat64) {
-      Update<double>(*buckets_[i], velocities_[i], coefficients_);
+      StepOnCpu<double>(i);
     } else {
-      Update<float>(*buckets_[i], velocities_[i], coefficients_);
+      StepOnCpu<float>(i);
     }
   }
 }
@@ -45,6 +73,10 @@ void Sgd::Step(double learning_rate) {
 void Sgd::StepOnGpu() {
   rate_.fill_(coefficients_.learning_rate);
   torch::NoGradGuard no_grad;
+  // The pass over a whole bucket adds the decay again: a launch for each stretch would cost more.
+  if (!spared_.empty()) {
+    torch::_foreach_add_(spared_gradients_, spared_, -coefficients_.weight_decay);
+  }
   for (size_t i = 0; i < buckets_.size(); ++i) {
     parallel::Bucket& bucket = *buckets_[i];
     if (device::Kernels() == nullptr) {

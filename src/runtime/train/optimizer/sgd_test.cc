@@ -45,6 +45,43 @@ INSTANTIATE_TEST_SUITE_P(Coefficients, SgdEqualsTorch,
                                          Case{0.9, 5e-4, false}, Case{0.9, 5e-4, true},
                                          Case{0, 1e-2, false}));
 
+TEST(Sgd, DecaysWeightsAloneWhereThatIsAsked) {
+  torch::manual_seed(3);
+  const auto parameters = [] {
+    return std::vector<torch::Tensor>{torch::ones({5}), torch::ones({4, 3}),
+                                      torch::ones({2, 3, 1, 1}), torch::ones({7})};
+  };
+  auto ours = parameters(), theirs = parameters();
+  std::vector<parallel::NamedParameter> named;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    named.push_back({std::to_string(i), ours[i].set_requires_grad(true)});
+    theirs[i].set_requires_grad(true);
+  }
+  std::vector<std::unique_ptr<parallel::Bucket>> buckets;
+  buckets.push_back(std::make_unique<parallel::Bucket>(named, 0));
+  Sgd sgd(buckets, {.momentum = 0.9, .weight_decay = 0.1}, Decay::kWeights);
+  const auto options = [](double decay) {
+    return std::make_unique<torch::optim::SGDOptions>(
+        torch::optim::SGDOptions(0.1).momentum(0.9).weight_decay(decay));
+  };
+  torch::optim::SGD reference(
+      {torch::optim::OptimizerParamGroup({theirs[1], theirs[2]}, options(0.1)),
+       torch::optim::OptimizerParamGroup({theirs[0], theirs[3]}, options(0))},
+      torch::optim::SGDOptions(0.1));
+  for (int step = 0; step < 5; ++step) {
+    for (size_t i = 0; i < ours.size(); ++i) {
+      const auto gradient = torch::randn_like(theirs[i]);
+      ours[i].mutable_grad().copy_(gradient);
+      theirs[i].mutable_grad() = gradient.clone();
+    }
+    sgd.Step(0.1);
+    reference.step();
+  }
+  for (size_t i = 0; i < ours.size(); ++i) {
+    EXPECT_TRUE(torch::allclose(ours[i], theirs[i], 1e-6, 1e-6)) << i;
+  }
+}
+
 // Every length, so that each vector width meets its remainder.
 TEST(SgdUpdate, EqualsTheFormulaForEveryLength) {
   const SgdCoefficients c{

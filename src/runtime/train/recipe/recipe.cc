@@ -103,6 +103,8 @@ std::vector<Field> FieldsOf(Recipe& r) {
       {"max-steps", kModel, "end after this many steps, schedule and all; 0: after --epochs",
        &r.max_steps},
       {"batch", kModel, "images per step over all ranks", &r.batch, {}, 1},
+      {"batch-per-rank", kModel, "images per step and rank, instead of --batch; 0: none",
+       &r.batch_per_rank},
       {"precision",
        kModel,
        "bf16: convolutions in bfloat16, the rest in fp32",
@@ -129,8 +131,15 @@ std::vector<Field> FieldsOf(Recipe& r) {
       {"lr", kOptimizer, "peak learning rate", &r.lr},
       {"scale-lr", kOptimizer, "--lr is per 256 images of a batch (linear scaling rule)",
        &r.scale_lr},
+      {"lr-per-rank", kOptimizer, "--lr is multiplied by the number of ranks", &r.lr_per_rank},
       {"momentum", kOptimizer, "of stochastic gradient descent", &r.momentum},
       {"weight-decay", kOptimizer, "L2", &r.weight_decay},
+      {"decay",
+       kOptimizer,
+       "what --weight-decay is for: all parameters, or weights alone and neither biases nor "
+       "batch-norm",
+       &r.decay,
+       {"all", "weights"}},
       {"nesterov", kOptimizer, "Nesterov's momentum", &r.nesterov},
       {"schedule",
        kOptimizer,
@@ -142,6 +151,11 @@ std::vector<Field> FieldsOf(Recipe& r) {
        &r.milestones},
       {"gamma", kOptimizer, "factor of \"step\"", &r.gamma},
       {"final-lr", kOptimizer, "where \"cosine\" ends", &r.final_lr},
+      {"ema", kOptimizer,
+       "evaluate and save an exponential moving average of the weights: what it keeps of itself "
+       "per "
+       "step, as 0.999; 0: none",
+       &r.ema},
 
       {"output", kOutput, "folder for checkpoints/, model/ and metrics.jsonl", &r.output},
       {"evaluate-every", kOutput, "epochs; the last one always is; 0: only that",
@@ -153,6 +167,10 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "go on from the newest checkpoint of --output (\"latest\", or no value; from the start if "
        "there is none) or from a checkpoint's FOLDER",
        &r.resume},
+      {"trace", kOutput,
+       "FILE that gets a Chrome trace of the last steps of all ranks (ui.perfetto.dev shows it)",
+       &r.trace},
+      {"tensorboard", kOutput, "FOLDER that gets events for TensorBoard", &r.tensorboard},
       {"torchscript", kOutput, "write the finished model as TorchScript too, model/model.pt",
        &r.torchscript},
 
@@ -183,6 +201,10 @@ std::string FieldText(const Field& field) {
 absl::Status Validate(const Recipe& recipe) {
   const auto wrong = [](absl::string_view what) { return absl::InvalidArgumentError(what); };
   if (recipe.data.empty()) return wrong("--data is missing: the folder that holds the images");
+  if (recipe.ema >= 1) return wrong("--ema must be below 1");
+  if (recipe.scale_lr && recipe.lr_per_rank) {
+    return wrong("--scale-lr and --lr-per-rank are two ways to scale --lr: choose one");
+  }
   if (recipe.label_smoothing >= 1) return wrong("--label-smoothing must be below 1");
   if (recipe.momentum >= 1) return wrong("--momentum must be below 1");
   for (const auto* channels : {&recipe.mean, &recipe.stddev}) {
@@ -197,6 +219,18 @@ absl::Status Validate(const Recipe& recipe) {
     return wrong("--milestones must ascend");
   }
   return absl::OkStatus();
+}
+
+Recipe ForRanks(Recipe recipe, int world_size) {
+  if (recipe.batch_per_rank > 0) {
+    recipe.batch = recipe.batch_per_rank * world_size;
+    recipe.batch_per_rank = 0;
+  }
+  if (recipe.lr_per_rank) {
+    recipe.lr *= world_size;
+    recipe.lr_per_rank = false;
+  }
+  return recipe;
 }
 
 }  // namespace tutti::train

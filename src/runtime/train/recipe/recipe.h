@@ -23,8 +23,9 @@ struct Recipe {
   std::string model = "resnet20";
   int64_t input_size = 0;  // 0: the model's own
   int64_t epochs = 90;
-  int64_t max_steps = 0;  // 0: epochs alone decide
-  int64_t batch = 128;    // over all ranks
+  int64_t max_steps = 0;       // 0: epochs alone decide
+  int64_t batch = 128;         // over all ranks
+  int64_t batch_per_rank = 0;  // 0: `batch` is meant
   std::string precision = "fp32";
   bool sync_bn = false;
   int64_t accumulation = 1;
@@ -34,14 +35,17 @@ struct Recipe {
 
   double lr = 0.1;
   bool scale_lr = false;
+  bool lr_per_rank = false;
   double momentum = 0.9;
   double weight_decay = 1e-4;
+  std::string decay = "all";
   bool nesterov = false;
   std::string schedule = "cosine";
   double warmup_epochs = 0;
   std::vector<double> milestones;
   double gamma = 0.1;
   double final_lr = 0;
+  double ema = 0;
 
   std::string output = "outputs";
   int64_t evaluate_every = 1;
@@ -49,6 +53,7 @@ struct Recipe {
   int64_t checkpoint_every_steps = 0;
   int64_t keep_checkpoints = 2;
   std::string resume = "no";
+  std::string trace, tensorboard;
   bool torchscript = true;
 
   std::string device = "auto";
@@ -76,6 +81,9 @@ std::string FieldText(const Field& field);
 
 // What no single field can tell: data is given, milestones go with "step", ...
 absl::Status Validate(const Recipe& recipe);
+
+// What it means for so many ranks: no longer per rank.
+Recipe ForRanks(Recipe recipe, int world_size);
 
 // Overwrites what the YAML file at `path` sets. Errors begin with "FILE:LINE: ".
 absl::Status ReadRecipe(const std::filesystem::path& path, Recipe& recipe);

@@ -87,6 +87,26 @@ TEST(Recipe, ValidationSaysWhatDoesNotFit) {
   EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--milestones"));
   recipe.milestones = {60, 30};
   EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("ascend"));
+  recipe.milestones = {30, 60};
+  recipe.scale_lr = recipe.lr_per_rank = true;
+  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("two ways"));
+  recipe.scale_lr = false;
+  recipe.ema = 1;
+  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--ema"));
+}
+
+TEST(Recipe, WhatIsMeantPerRankIsMultipliedOnce) {
+  Recipe recipe;
+  recipe.lr = 0.0125;
+  recipe.lr_per_rank = true;
+  recipe.batch_per_rank = 64;
+  const Recipe for_eight = ForRanks(recipe, 8);
+  EXPECT_EQ(for_eight.batch, 512);
+  EXPECT_DOUBLE_EQ(for_eight.lr, 0.1);
+  const Recipe again = ForRanks(for_eight, 8);
+  EXPECT_EQ(again.batch, 512);
+  EXPECT_DOUBLE_EQ(again.lr, 0.1);
+  EXPECT_EQ(ForRanks(Recipe(), 8).batch, Recipe().batch);
 }
 
 }  // namespace

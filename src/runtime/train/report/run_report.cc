@@ -5,20 +5,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "runtime/train/report/ranks.h"
 
 namespace tutti::train {
 namespace {
 
 constexpr absl::Duration kReportEvery = absl::Seconds(1);
 
-// "12 % data, 30 % forward, ..."
+// "data 12.0 %, forward 30.1 %, ..."
 std::string DescribeShares(const StepParts& parts) {
   const double whole = std::max(parts.Sum(), 1e-9) / 100;
-  return absl::StrFormat(
-      "data %.1f %%, forward %.1f %%, backward %.1f %%, communication %.1f %%, optimizer %.1f %%",
-      parts.data / whole, parts.forward / whole, parts.backward / whole,
-      parts.communication / whole, parts.optimizer / whole);
+  std::vector<std::string> shares;
+  for (const StepPart& part : kStepParts) {
+    shares.push_back(absl::StrFormat("%s %.1f %%", part.name, parts.*part.seconds / whole));
+  }
+  return absl::StrJoin(shares, ", ");
 }
 
 }  // namespace
@@ -27,7 +30,11 @@ absl::StatusOr<std::unique_ptr<RunReport>> RunReport::Open(const Recipe& recipe,
                                                            const Readers& readers,
                                                            const base::Clock& clock) {
   TUTTI_ASSIGN_OR_RETURN(MetricsFile file, MetricsFile::Open(readers.metrics, clock));
-  return std::unique_ptr<RunReport>(new RunReport(recipe, std::move(file), readers, clock));
+  auto report = std::unique_ptr<RunReport>(new RunReport(recipe, std::move(file), readers, clock));
+  if (!readers.tensorboard.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(report->events_, EventFile::Create(readers.tensorboard, clock));
+  }
+  return report;
 }
 
 RunReport::RunReport(const Recipe& recipe, MetricsFile metrics, const Readers& readers,
@@ -36,7 +43,7 @@ RunReport::RunReport(const Recipe& recipe, MetricsFile metrics, const Readers& r
       clock_(clock),
       metrics_(std::move(metrics)),
       progress_(readers.out, readers.terminal, readers.line_every, clock),
-      silent_(readers.out == nullptr && !metrics_.writes()) {}
+      silent_(readers.out == nullptr && !metrics_.writes() && readers.tensorboard.empty()) {}
 
 absl::Status RunReport::Started(const RunFacts& facts, int64_t first_step) {
   facts_ = facts;
@@ -81,19 +88,25 @@ absl::Status RunReport::Stepped(Meter& meter, int64_t step, double learning_rate
   const Position position{EpochOf(step), recipe_.epochs, step,
                           facts_.steps,  learning_rate,  SecondsLeft(step)};
   progress_.Step(position, interval);
-  return metrics_.Write("step", {{"epoch", position.epoch},
-                                 {"epochs", position.epochs},
-                                 {"step", step},
-                                 {"steps", position.steps},
-                                 {"loss", interval.loss},
+  std::vector<Scalar> scalars = {{"loss", interval.loss},
                                  {"learning_rate", learning_rate},
-                                 {"images_per_second", interval.images_per_second},
-                                 {"seconds_left", position.seconds_left},
-                                 {"data", interval.parts.data},
-                                 {"forward", interval.parts.forward},
-                                 {"backward", interval.parts.backward},
-                                 {"communication", interval.parts.communication},
-                                 {"optimizer", interval.parts.optimizer}});
+                                 {"images_per_second", interval.images_per_second}};
+  nlohmann::json line = {{"epoch", position.epoch},
+                         {"epochs", position.epochs},
+                         {"step", step},
+                         {"steps", position.steps},
+                         {"seconds_left", position.seconds_left}};
+  for (const Scalar& scalar : scalars) line[scalar.tag] = scalar.value;
+  for (const StepPart& part : kStepParts) {
+    line[std::string(part.name)] = interval.parts.*part.seconds;
+    scalars.push_back({absl::StrCat("step/", part.name), interval.parts.*part.seconds});
+  }
+  TUTTI_RETURN_IF_ERROR(Plot(step, scalars));
+  return metrics_.Write("step", std::move(line));
+}
+
+absl::Status RunReport::Plot(int64_t step, const std::vector<Scalar>& scalars) {
+  return events_ ? events_->Write(step, scalars) : absl::OkStatus();
 }
 
 absl::Status RunReport::Evaluated(int64_t step, double top1, double top5, double loss,
@@ -104,6 +117,8 @@ absl::Status RunReport::Evaluated(int64_t step, double top1, double top5, double
       absl::StrFormat("epoch %*d/%d  top-1 %.1f %%  top-5 %.1f %%  loss %.4f on %d test images",
                       static_cast<int>(absl::StrCat(recipe_.epochs).size()), epoch, recipe_.epochs,
                       100 * top1, 100 * top5, loss, images));
+  TUTTI_RETURN_IF_ERROR(Plot(
+      step, {{"evaluation/top1", top1}, {"evaluation/top5", top5}, {"evaluation/loss", loss}}));
   return metrics_.Write("evaluation", {{"epoch", epoch},
                                        {"step", step},
                                        {"top1", top1},
@@ -121,14 +136,23 @@ absl::Status RunReport::Unreadable(int64_t step, int64_t pictures) {
   return metrics_.Write("unreadable", {{"step", step}, {"pictures", pictures}});
 }
 
+absl::Status RunReport::RanksCompared(int64_t step, int64_t steps,
+                                      std::span<const StepParts> ranks) {
+  if (silent_) return absl::OkStatus();
+  nlohmann::json line = RanksJson(ranks);
+  line["step"] = step;
+  line["over_steps"] = steps;
+  return metrics_.Write("ranks", std::move(line));
+}
+
 absl::Status RunReport::Checkpointed(int64_t step, const std::string& path, uint64_t bytes,
                                      double seconds) {
   return metrics_.Write("checkpoint",
                         {{"step", step}, {"path", path}, {"bytes", bytes}, {"seconds", seconds}});
 }
 
-absl::Status RunReport::Finished(const Meter& meter, double top1, double top5, int64_t images,
-                                 const std::string& model) {
+absl::Status RunReport::Finished(const Meter& meter, std::span<const StepParts> ranks, double top1,
+                                 double top5, int64_t images, const std::string& model) {
   if (silent_) return absl::OkStatus();
   const double seconds = meter.total_seconds();
   const double rate = seconds > 0 ? static_cast<double>(meter.total_images()) / seconds : 0;
@@ -137,16 +161,19 @@ absl::Status RunReport::Finished(const Meter& meter, double top1, double top5, i
     progress_.Line(absl::StrFormat("%s of training steps, %.0f images/s; a step takes %.1f ms: %s",
                                    DescribeSeconds(seconds), rate, 1e3 * seconds / steps,
                                    DescribeShares(meter.total())));
+    if (ranks.size() > 1) progress_.Line(DescribeRanks(ranks));
   }
   progress_.Line(
       absl::StrFormat("top-1 %.1f %%, top-5 %.1f %% on %d test images; the model is in %s",
                       100 * top1, 100 * top5, images, model));
-  return metrics_.Write("result", {{"top1", top1},
-                                   {"top5", top5},
-                                   {"images", images},
-                                   {"model", model},
-                                   {"seconds", seconds},
-                                   {"images_per_second", rate}});
+  nlohmann::json line = RanksJson(ranks);
+  line.update(nlohmann::json{{"top1", top1},
+                             {"top5", top5},
+                             {"images", images},
+                             {"model", model},
+                             {"seconds", seconds},
+                             {"images_per_second", rate}});
+  return metrics_.Write("result", std::move(line));
 }
 
 }  // namespace tutti::train

@@ -1,8 +1,9 @@
-// Tells of a run: to the user by a Progress, to programs by a MetricsFile. Rank 0 has one that
-// speaks, the others one that is silent. Thread-compatible.
+// Tells of a run: to the user by a Progress, to programs by a MetricsFile and TensorBoard's events.
+// Rank 0 has one that speaks, the others one that is silent. Thread-compatible.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
@@ -12,6 +13,7 @@
 #include "runtime/train/report/meter.h"
 #include "runtime/train/report/metrics_file.h"
 #include "runtime/train/report/progress.h"
+#include "runtime/train/report/tensorboard.h"
 
 namespace tutti::train {
 
@@ -26,6 +28,7 @@ struct RunFacts {
 // Where a report goes: nowhere unless something is named.
 struct Readers {
   std::vector<std::filesystem::path> metrics;
+  std::filesystem::path tensorboard;  // folder
   std::FILE* out = nullptr;
   bool terminal = false;                         // of `out`
   absl::Duration line_every = absl::Seconds(5);  // between lines about steps, without a terminal
@@ -45,19 +48,24 @@ class RunReport {
   absl::Status Evaluated(int64_t step, double top1, double top5, double loss, int64_t images);
   // Writes nothing where it is not more than the last time.
   absl::Status Unreadable(int64_t step, int64_t pictures);
+  // Seconds per step of every rank, over the last `steps` steps.
+  absl::Status RanksCompared(int64_t step, int64_t steps, std::span<const StepParts> ranks);
   absl::Status Checkpointed(int64_t step, const std::string& path, uint64_t bytes, double seconds);
-  absl::Status Finished(const Meter& meter, double top1, double top5, int64_t images,
-                        const std::string& model);
+  // `ranks`: seconds per step of every rank, over the whole run.
+  absl::Status Finished(const Meter& meter, std::span<const StepParts> ranks, double top1,
+                        double top5, int64_t images, const std::string& model);
 
  private:
   RunReport(const Recipe& recipe, MetricsFile metrics, const Readers& readers,
             const base::Clock& clock);
+  absl::Status Plot(int64_t step, const std::vector<Scalar>& scalars);
   int64_t EpochOf(int64_t step) const;  // from 1; the one that the step is in
   double SecondsLeft(int64_t step) const;
 
   const Recipe recipe_;
   const base::Clock& clock_;
   MetricsFile metrics_;
+  std::optional<EventFile> events_;
   Progress progress_;
   const bool silent_;
   RunFacts facts_;
