@@ -1,5 +1,4 @@
-# libtorch from the PyPI wheel, linked directly: TorchConfig.cmake asks for a CUDA toolkit that a CPU
-# machine does not have. tools/setup puts the wheel where TUTTI_LIBTORCH points.
+# libtorch from the PyPI wheel; tools/setup puts it where TUTTI_LIBTORCH points.
 set(TUTTI_LIBTORCH "$ENV{HOME}/.cache/tutti/libtorch-2.11.0/torch" CACHE PATH
     "Folder of the torch Python package (has include/ and lib/)")
 if(NOT EXISTS ${TUTTI_LIBTORCH}/lib/libtorch_cpu.so)
@@ -7,13 +6,7 @@ if(NOT EXISTS ${TUTTI_LIBTORCH}/lib/libtorch_cpu.so)
                       "-DTUTTI_LIBTORCH=FOLDER or -DTUTTI_RUNTIME=OFF")
 endif()
 
-add_library(tutti_libtorch INTERFACE)
-target_include_directories(tutti_libtorch SYSTEM INTERFACE
-  ${TUTTI_LIBTORCH}/include ${TUTTI_LIBTORCH}/include/torch/csrc/api/include)
-target_link_directories(tutti_libtorch INTERFACE ${TUTTI_LIBTORCH}/lib)
-target_link_options(tutti_libtorch INTERFACE -Wl,-rpath,${TUTTI_LIBTORCH}/lib
-                    -Wl,--allow-shlib-undefined)
-target_link_libraries(tutti_libtorch INTERFACE torch_cpu c10)
+include(tutti_libtorch)
 
 # torch/torch.h costs 17 s a file; every room that includes it reuses this one precompiled header.
 file(WRITE ${CMAKE_BINARY_DIR}/torch_pch.cc "// The precompiled header's own translation unit.\n")
