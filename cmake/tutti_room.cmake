@@ -43,6 +43,9 @@ function(tutti_room name)
     tutti_reuse_pch(${target}_test ${test_pch})
     if(ARG_TESTS_AS_ONE)
       tutti_several_as_one(${target}_test)
+      # What a file keeps to itself seems to GCC to be of a header, which others would include too.
+      target_compile_options(${target}_test PRIVATE
+                             $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     endif()
     if(test_pch STREQUAL tutti_test_pch)
       target_compile_options(${target}_test PRIVATE ${tutti_test_optimization})
