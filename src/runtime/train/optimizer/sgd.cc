@@ -54,7 +54,7 @@ void Sgd::StepOnCpu(size_t i) {
     SgdUpdate(bucket.values().mutable_data_ptr<T>() + stretch.begin,
               velocities_[i].mutable_data_ptr<T>() + stretch.begin,
               bucket.gradients().const_data_ptr<T>() + stretch.begin,
-              static_cast<size_t>(stretch.end - stretch.begin), c);
+              static_cast<size_t>(stretch.end - stretch.begin), c, at::get_num_threads());
   }
 }
 

@@ -102,6 +102,22 @@ TEST(SgdUpdate, EqualsTheFormulaForEveryLength) {
   }
 }
 
+TEST(SgdUpdate, HasTheSameBitsForAnyNumberOfThreads) {
+  constexpr size_t kCount = 300001;
+  const SgdCoefficients c{.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 1e-4};
+  torch::manual_seed(4);
+  const auto start = torch::randn({3, kCount});
+  const auto updated = [&](int threads) {
+    auto state = start.clone();
+    SgdUpdate(state[0].mutable_data_ptr<float>(), state[1].mutable_data_ptr<float>(),
+              state[2].const_data_ptr<float>(), kCount, c, threads);
+    return state;
+  };
+  const auto one = updated(1);
+  EXPECT_FALSE(torch::equal(one, start));
+  for (int threads : {2, 3, 5}) EXPECT_TRUE(torch::equal(updated(threads), one)) << threads;
+}
+
 TEST(Sgd, LeavesPaddingAtZero) {
   auto weight = torch::randn({3}).set_requires_grad(true);
   std::vector<std::unique_ptr<parallel::Bucket>> buckets;
