@@ -141,5 +141,40 @@ TEST(Equivalence, RanksEqualOneProcessInFp64ToTheLastDigits) {
   for (int ranks : {2, 3, 4}) EXPECT_LT(RelativeDistance(TrainInFp64(ranks), one), 1e-11) << ranks;
 }
 
+// Where four steps lead, and how far they went.
+struct Way {
+  checkpoint::TensorMap end;
+  double length = 0;  // ||end - start|| / ||start||
+};
+Way FourSteps(bool bf16) {
+  torch::manual_seed(5);
+  const auto images = torch::randn({4, 32, 3, 32, 32});
+  const auto labels = torch::randint(10, {4, 32}, torch::kInt64);
+  Way way;
+  OnEveryRank(1, [&](int, std::unique_ptr<comm::Communicator> communicator) {
+    auto model = *models::MakeModel({"resnet20", 10}, 1);
+    auto strategy = *parallel::DataParallel::Create(model, std::move(communicator), {.bf16 = bf16});
+    Sgd sgd(strategy->buckets(), {.momentum = 0.9});
+    const auto start = SnapshotOf(*model);
+    for (int64_t step = 0; step < 4; ++step) {
+      const auto result = strategy->Step(images[step].contiguous(torch::MemoryFormat::ChannelsLast),
+                                         labels[step], base::Deadline::After(absl::Seconds(60)));
+      ASSERT_TRUE(result.ok()) << result.status();
+      sgd.Step(0.05);
+    }
+    way.end = SnapshotOf(*model);
+    way.length = RelativeDistance(way.end, start);
+  });
+  return way;
+}
+
+TEST(Equivalence, Bf16GoesWhereFp32Does) {
+  const Way fp32 = FourSteps(false), bf16 = FourSteps(true);
+  const double apart = RelativeDistance(bf16.end, fp32.end);
+  std::printf("bf16 ends %.1e from fp32, on a way of %.1e\n", apart, fp32.length);
+  EXPECT_GT(apart, 0);
+  EXPECT_LT(apart, 0.2 * fp32.length);
+}
+
 }  // namespace
 }  // namespace tutti::train
