@@ -5,6 +5,7 @@
 #include <CLI/Formatter.hpp>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 
 namespace tutti::client {
 namespace {
@@ -70,7 +71,8 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddData(app);
   AddNode(app);
   AddDoctor(app);
-  AddScore(app);
+  AddProgram(app, "score", "Classify pictures with a trained model");
+  AddProgram(app, "bench", "Measure images per second over models, ranks and transports");
   AddCompletion(app);
   AddHidden(app);
 }
@@ -251,13 +253,16 @@ void CommandDefinitions::AddDoctor(CLI::App* app) {
   AddFormat(doctor, &format_);
 }
 
-void CommandDefinitions::AddScore(CLI::App* app) {
-  CLI::App* score =
-      app->add_subcommand("score", "Classify pictures with a trained model (tutti-score)");
-  // What follows is for tutti-score, --help too.
-  score->prefix_command()->set_help_flag();
-  score->parse_complete_callback([this, score] {
-    chosen_ = [score](Context& context) { return Score(context, score->remaining()); };
+void CommandDefinitions::AddProgram(CLI::App* app, const std::string& name,
+                                    const std::string& description) {
+  const std::string program = absl::StrCat("tutti-", name);
+  CLI::App* command = app->add_subcommand(name, absl::StrCat(description, " (", program, ")"));
+  // What follows is for the program, --help too.
+  command->prefix_command()->set_help_flag();
+  command->parse_complete_callback([this, command, program] {
+    chosen_ = [command, program](Context& context) {
+      return RunBeside(context, program, command->remaining());
+    };
   });
 }
 

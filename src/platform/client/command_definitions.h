@@ -53,7 +53,7 @@ class CommandDefinitions {
   void AddData(CLI::App* app);
   void AddNode(CLI::App* app);
   void AddDoctor(CLI::App* app);
-  void AddScore(CLI::App* app);
+  void AddProgram(CLI::App* app, const std::string& name, const std::string& description);
   void AddCompletion(CLI::App* app);
   void AddHidden(CLI::App* app);
 

@@ -79,7 +79,7 @@ constexpr char kJob[] = R"({"id": "brave_ant", "state": "Failed", "reason": "ran
 TEST_F(CommandParserTest, HelpNamesEveryCommandAndTheExitCodes) {
   const auto help = Parse({"--help"});
   ASSERT_TRUE(help.ok());
-  for (const char* word : {"serve", "run", "job", "node", "doctor", "score", "completion",
+  for (const char* word : {"serve", "run", "job", "node", "doctor", "score", "bench", "completion",
                            "Exit codes", "TUTTI_HOME", "--home"}) {
     EXPECT_THAT(help->text, HasSubstr(word));
   }

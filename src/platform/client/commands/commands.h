@@ -97,8 +97,9 @@ absl::StatusOr<ExitCode> DataList(Context& context, const DataOptions& options);
 absl::StatusOr<ExitCode> NodeList(Context& context, Format format);
 absl::StatusOr<ExitCode> RunDoctor(Context& context, Format format);
 
-// Runs tutti-score, found beside the program, in place of this process.
-absl::StatusOr<ExitCode> Score(Context& context, const std::vector<std::string>& arguments);
+// Runs `name`, a program of tutti's found beside this one, in place of this process.
+absl::StatusOr<ExitCode> RunBeside(Context& context, const std::string& name,
+                                   const std::vector<std::string>& arguments);
 
 // For the completion scripts: the newest jobs' ids, one a line; nothing when there is no service.
 absl::StatusOr<ExitCode> CompleteJobs(Context& context);

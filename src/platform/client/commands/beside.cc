@@ -6,12 +6,13 @@
 
 namespace tutti::client {
 
-absl::StatusOr<ExitCode> Score(Context& context, const std::vector<std::string>& arguments) {
-  const std::string program = (context.program_folder / "tutti-score").string();
+absl::StatusOr<ExitCode> RunBeside(Context& context, const std::string& name,
+                                   const std::vector<std::string>& arguments) {
+  const std::string program = (context.program_folder / name).string();
   if (::access(program.c_str(), X_OK) != 0) {
-    return absl::NotFoundError(absl::StrCat("tutti-score is not beside this program, in ",
+    return absl::NotFoundError(absl::StrCat(name, " is not beside this program, in ",
                                             context.program_folder.string(),
-                                            ": build it with `tools/build tutti-score`"));
+                                            ": build it with `tools/build ", name, "`"));
   }
   std::vector<std::string> words = {program};
   words.insert(words.end(), arguments.begin(), arguments.end());

@@ -1,0 +1,25 @@
+// The flags of tutti-bench.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <variant>
+
+#include "absl/status/statusor.h"
+#include "runtime/bench/sweep.h"
+
+namespace tutti {
+
+struct BenchCommand {
+  bench::Sweep sweep;
+  std::filesystem::path output;  // folder for bench.md, bench.json, bench.svg; "": none
+};
+
+struct ShowAndExit {
+  std::string text;
+};
+
+// InvalidArgument says what is wrong with which flag.
+absl::StatusOr<std::variant<BenchCommand, ShowAndExit>> ReadCommandLine(int argc, char** argv);
+
+}  // namespace tutti

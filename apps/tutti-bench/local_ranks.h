@@ -1,0 +1,13 @@
+// The ranks of a benchmark as processes of this machine, where no launcher has started them.
+#pragma once
+
+#include "absl/status/statusor.h"
+
+namespace tutti {
+
+// Runs this program with the same arguments `ranks` times, each told its rank by the environment,
+// and waits for all; rank 0 has this process's output. The highest exit code. When one fails the
+// others learn it by their collectives.
+absl::StatusOr<int> RunLocalRanks(int ranks, char** argv);
+
+}  // namespace tutti

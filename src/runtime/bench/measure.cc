@@ -1,0 +1,106 @@
+#include "runtime/bench/measure.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/status.h"
+#include "runtime/comm/shared_buffer.h"
+#include "runtime/device/device.h"
+#include "runtime/models/model.h"
+#include "runtime/parallel/bucket.h"
+#include "runtime/parallel/lap.h"
+#include "runtime/train/parts.h"
+
+namespace tutti::bench {
+namespace {
+
+constexpr int64_t kClassesOfSmallInputs = 10, kClasses = 1000;
+constexpr int64_t kSmallInput = 64;
+constexpr size_t kSmallest = 1 << 10, kLargest = 16 << 20;
+constexpr int kRounds = 9;
+
+struct SyntheticBatch {
+  torch::Tensor images, labels;
+};
+
+SyntheticBatch MakeBatch(const StepSetup& setup, int64_t side, int64_t classes, bool bf16) {
+  const auto images = torch::randn({setup.batch, 3, side, side})
+                          .to(bf16 ? torch::kBFloat16 : torch::kFloat32)
+                          .contiguous(torch::MemoryFormat::ChannelsLast);
+  return {images, torch::randint(classes, {setup.batch}, torch::kInt64)};
+}
+
+absl::StatusOr<train::StepParts> OneStep(parallel::Strategy& strategy, train::Optimizer& optimizer,
+                                         const SyntheticBatch& batch, absl::Duration timeout) {
+  parallel::LapTimer timer;
+  train::StepParts parts;
+  TUTTI_ASSIGN_OR_RETURN(const parallel::StepResult result,
+                         strategy.Step(batch.images, batch.labels, base::Deadline::After(timeout)));
+  parts.backward = result.times.backward;
+  parts.communication = result.times.communication;
+  parts.forward = timer.Lap() - parts.backward - parts.communication;
+  optimizer.Step(/*learning_rate=*/1e-4);
+  parts.optimizer = timer.Lap();
+  return parts;
+}
+
+}  // namespace
+
+absl::StatusOr<MeasuredStep> MeasureStep(const StepSetup& setup,
+                                         std::unique_ptr<comm::Communicator> group) {
+  TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(setup.device));
+  train::Recipe recipe;
+  recipe.model = setup.model;
+  recipe.precision = setup.precision;
+  const int64_t side = models::InputSize(setup.model);
+  const int64_t classes = side <= kSmallInput ? kClassesOfSmallInputs : kClasses;
+  TUTTI_ASSIGN_OR_RETURN(const models::Model model, models::MakeModel({setup.model, classes}, 1));
+  TUTTI_ASSIGN_OR_RETURN(const auto strategy,
+                         train::MakeStrategy(recipe, model, std::move(group), device));
+  const auto optimizer = train::MakeOptimizer(recipe, *strategy);
+  TUTTI_RETURN_IF_ERROR(strategy->Synchronize(base::Deadline::After(setup.timeout)));
+
+  torch::manual_seed(1);
+  const auto batch = MakeBatch(setup, side, classes, setup.precision == "bf16");
+  std::vector<train::StepParts> steps;
+  for (int64_t step = 0; step < setup.warm_up + setup.steps; ++step) {
+    TUTTI_ASSIGN_OR_RETURN(const train::StepParts parts,
+                           OneStep(*strategy, *optimizer, batch, setup.timeout));
+    if (step >= setup.warm_up) steps.push_back(parts);
+  }
+  TUTTI_RETURN_IF_ERROR(strategy->Settle(base::Deadline::After(setup.timeout)).status());
+  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  std::nth_element(steps.begin(), middle, steps.end(),
+                   [](const auto& a, const auto& b) { return a.Sum() < b.Sum(); });
+  MeasuredStep measured{*middle, {}};
+  for (const auto& bucket : strategy->buckets()) {
+    measured.bucket_bytes.push_back(static_cast<double>(bucket->gradients().nbytes()));
+  }
+  return measured;
+}
+
+absl::StatusOr<std::vector<AllReduceTime>> MeasureLink(comm::Communicator& group,
+                                                       absl::Duration timeout) {
+  std::vector<AllReduceTime> times;
+  if (group.size() == 1) return times;
+  TUTTI_ASSIGN_OR_RETURN(const auto memory, group.AllocateShared(kLargest));
+  std::memset(memory->data(), 0, kLargest);
+  for (size_t bytes = kSmallest; bytes <= kLargest; bytes *= 4) {
+    std::vector<double> rounds;
+    for (int round = 0; round < kRounds; ++round) {
+      TUTTI_RETURN_IF_ERROR(group.Barrier(base::Deadline::After(timeout)));
+      parallel::LapTimer timer;
+      TUTTI_RETURN_IF_ERROR(group.AllReduce(memory->data(), bytes / sizeof(float),
+                                            comm::DataType::kFloat32, comm::ReduceOp::kSum,
+                                            base::Deadline::After(timeout)));
+      rounds.push_back(timer.Lap());
+    }
+    std::nth_element(rounds.begin(), rounds.begin() + kRounds / 2, rounds.end());
+    times.push_back({static_cast<double>(bytes), rounds[kRounds / 2]});
+  }
+  return times;
+}
+
+}  // namespace tutti::bench

@@ -1,0 +1,41 @@
+// The trainer's own step on synthetic images, and the link under it, in a group of ranks. Every
+// rank of the group makes the same calls.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "runtime/bench/step_model.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/train/report/meter.h"
+
+namespace tutti::bench {
+
+struct StepSetup {
+  std::string model = "resnet20";
+  std::string precision = "fp32";   // or "bf16"
+  int64_t batch = 32;               // images per step and rank
+  int64_t warm_up = 3, steps = 12;  // of which the latter are measured
+  std::string device = "cpu";       // or "cuda", "auto"
+  absl::Duration timeout = absl::Seconds(300);
+};
+
+struct MeasuredStep {
+  train::StepParts parts;            // of this rank, in the step of median length
+  std::vector<double> bucket_bytes;  // of gradients, in the order of their all-reduces
+};
+
+// NotFound: no such model. Errors of collectives name the rank.
+absl::StatusOr<MeasuredStep> MeasureStep(const StepSetup& setup,
+                                         std::unique_ptr<comm::Communicator> group);
+
+// Median times of all-reduces of 1 KiB to 16 MiB in fp32, in the memory that gradients lie in;
+// none in a group of one.
+absl::StatusOr<std::vector<AllReduceTime>> MeasureLink(comm::Communicator& group,
+                                                       absl::Duration timeout);
+
+}  // namespace tutti::bench

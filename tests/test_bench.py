@@ -1,0 +1,27 @@
+"""Story: images per second over ranks and transports, with what explains them (SPEC P1)."""
+import json
+import subprocess
+import xml.etree.ElementTree
+
+from conftest import BIN
+
+
+def test_a_table_a_document_and_a_chart_of_every_point(tmp_path):
+    done = subprocess.run([BIN / "tutti", "bench", "--models", "resnet20", "--ranks", "1,2", "--transports", "shm,tcp", "--batch", "4",
+                           "--steps", "3", "--warm-up", "1", "--output", tmp_path], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (tmp_path / "bench.md").read_text()
+    points = json.loads((tmp_path / "bench.json").read_text())["points"]
+    assert [(point["transport"], point["ranks"]) for point in points] == [("shm", 1), ("shm", 2), ("tcp", 1), ("tcp", 2)]
+    for point in points:
+        step = sum(point["step"].values())
+        assert abs(point["images_per_second"] - point["ranks"] * 4 / step) < 1e-6 * point["images_per_second"]
+        assert point["ideal"] == points[0]["images_per_second"] * point["ranks"]
+        assert (point["link"]["beta"] > 0) == (point["ranks"] > 1)
+        assert done.stdout.count(f"| {point['transport']} | {point['ranks']} |") == 1
+    assert xml.etree.ElementTree.parse(tmp_path / "bench.svg").getroot().tag.endswith("svg")
+
+
+def test_a_wrong_model_is_named_by_every_rank_and_ends_it():
+    done = subprocess.run([BIN / "tutti", "bench", "--models", "resnet21", "--ranks", "2"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "resnet21" in done.stderr and "resnet20" in done.stderr
