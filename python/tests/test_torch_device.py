@@ -5,7 +5,7 @@ import pytest
 from ranks import LIBRARY
 
 ROOM = LIBRARY.parents[1] / "src/runtime/comm"
-RANKS = {"program": "torch_device", "framework": "torch", "size": 1,
+RANKS = {"program": "torch_device", "framework": "torch", "size": 1, "TUTTI_TORCH_NCCL": "1",
          "TUTTI_NCCL_LIBRARY": str(ROOM / "libtutti_fake_nccl.so"),
          "TUTTI_CUDA_LIBRARY": str(ROOM / "libtutti_fake_cuda.so")}
 

@@ -18,7 +18,7 @@ def gpu():
 
 @pytest.fixture(scope="module")
 def ranks(gpu):
-    started = Ranks("torch_gpu", 2, "torch", NCCL_SOCKET_IFNAME="lo")
+    started = Ranks("torch_gpu", 2, "torch", TUTTI_TORCH_NCCL="1", NCCL_SOCKET_IFNAME="lo")
     started.call("begins", True)
     yield started
     started.close()
@@ -42,7 +42,7 @@ def test_without_nccl_they_go_through_the_host(gpu):
 
 
 def test_a_lost_rank_is_named(gpu):
-    started = Ranks("torch_gpu", 2, "torch", NCCL_SOCKET_IFNAME="lo")
+    started = Ranks("torch_gpu", 2, "torch", TUTTI_TORCH_NCCL="1", NCCL_SOCKET_IFNAME="lo")
     try:
         started.call("begins", True)
         with pytest.raises(AssertionError, match="rank 1: ended with") as told:

@@ -3,7 +3,7 @@ they share it, through the host's memory; test_torch_gpu.py has NCCL's part."""
 import pytest
 
 RANKS = {"program": "torch_operations", "framework": "torch", "size": 2,
-         "HOROVOD_DYNAMIC_PROCESS_SETS": "1", "TUTTI_TORCH_NCCL": "0"}
+         "HOROVOD_DYNAMIC_PROCESS_SETS": "1"}
 
 
 @pytest.mark.parametrize("story", [

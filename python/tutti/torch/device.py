@@ -1,12 +1,13 @@
-"""Tensors in memory of a CUDA device: reduced and broadcast there by NCCL, where all ranks have it.
+"""Tensors in memory of a CUDA device: reduced and broadcast there by NCCL, where all ranks have it
+and were started with TUTTI_TORCH_NCCL=1.
 
 A tensor's collective waits, on the GPU, for what was on the current stream when it was submitted;
 synchronize() puts the current stream behind it. The host waits only until the ranks have agreed on
 its turn, never for the GPU. Everything else on a device goes through pinned memory of the host
 (handles.py): gathers, all-to-all, reduce-scatter, Adasum, Compression.int8, int16.
 
-TUTTI_TORCH_NCCL=0, on one rank or all, keeps NCCL out: for ranks that share a GPU, say, which it
-refuses.
+It has to be asked for because it has run over stand-ins of NCCL and the driver only, not on GPUs
+yet. Ranks that share a GPU cannot have it: NCCL refuses them.
 """
 import collections
 import os
@@ -20,7 +21,7 @@ from tutti.torch import memory
 
 
 def _has_nccl():
-    return (os.environ.get("TUTTI_TORCH_NCCL", "1") != "0" and torch.version.cuda is not None
+    return (os.environ.get("TUTTI_TORCH_NCCL") == "1" and torch.version.cuda is not None
             and torch.cuda.is_available())
 
 
