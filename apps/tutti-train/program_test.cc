@@ -104,7 +104,7 @@ TEST_F(ProgramTest, WrongInputIsAnErrorThatNamesIt) {
   EXPECT_THAT(Read(Said("said")), HasSubstr("/nowhere/data"));
   EXPECT_EQ(Run({"--data", Data(), "--model", "resnet2"}), 2);
   EXPECT_THAT(Read(Said("said")), HasSubstr("did you mean \"resnet20\"?"));
-  EXPECT_EQ(Run({"--data", Data(), "--model", "script:/nowhere.pt"}), 2);
+  EXPECT_EQ(Run({"--data", Data(), "--batch", "16", "--model", "script:/nowhere.pt"}), 2);
   EXPECT_THAT(Read(Said("said")), HasSubstr("no TorchScript file /nowhere.pt"));
   std::ofstream(Said("recipe.yml")) << "model: resnet20\nepoch: 3\n";
   EXPECT_EQ(Run({"--config", Said("recipe.yml"), "--data", Data()}), 2);

@@ -271,7 +271,8 @@ TEST_F(TrainerTest, MetricsTellTheRunAndTheStepsPartsAddUp) {
   EXPECT_EQ(steps.back()["step"], 2 * kStepsPerEpoch);
   for (const auto& step : steps) {
     double sum = 0;
-    for (const char* part : {"data", "forward", "backward", "communication", "optimizer"}) {
+    for (const char* part :
+         {"data", "forward", "backward", "communication", "optimizer", "other"}) {
       EXPECT_GE(step[part].get<double>(), 0) << part;
       sum += step[part].get<double>();
     }
