@@ -38,7 +38,8 @@ TEST(Tar, ReadsWhatWasWritten) {
 }
 
 TEST(Tar, ReadsLongNamesOfGnuAndPax) {
-  const std::string gnu = std::string(150, 'g') + ".jpg", pax = std::string(300, 'p') + ".jpg";
+  const std::string gnu = absl::StrCat(std::string(150, 'g'), ".jpg");
+  const std::string pax = absl::StrCat(std::string(300, 'p'), ".jpg");
   const std::string archive =
       TarBuilder().AddWithGnuName(gnu, "1").AddWithPaxPath(pax, "2").Add("short.jpg", "3").Finish();
   const auto files = ReadAll(archive);
