@@ -185,7 +185,7 @@ static void use_session(tutti_comm_session session) {
   tensor.shape = &rows;
   tensor.output = NULL;
   operations[0] = submit(session, TUTTI_COMM_ALL_GATHER, NULL, &tensor);
-  OK(tutti_comm_operation_wait(operations[0], 30));
+  OK(tutti_comm_operation_wait_on_stream(operations[0], NULL, 30)); /* on the host: a plain wait */
   OK(tutti_comm_operation_output(operations[0], 0, &output, sizeof(output)));
   CHECK(output.dimensions == 1 && output.shape[0] == size * (size - 1) / 2);
   CHECK(output.bytes == sizeof(float) * (size_t)output.shape[0]);
