@@ -167,7 +167,7 @@ def test_a_pipeline_goes_on_after_its_service_was_killed(site, tmp_path):
                     f"  a: {{command: 'while [ ! -e {tmp_path}/go ]; do sleep 0.05; done; echo a > ${{{{outputs.o}}}}/a', outputs: {{o: }}}}\n"
                     "  b: {command: 'cat ${{inputs.i}}/a', inputs: {i: '${{parent.jobs.a.outputs.o}}'}}\n")
     assert site.cli("run", file, "--detach").returncode == 0
-    wait_until(lambda: site.get("/v1/jobs/survivor.a")["state"] == "Running", 60, "the first step runs")
+    wait_until(lambda: child(site.get("/v1/jobs/survivor"), "a")["state"] == "Running", 60, "the first step runs")
     site.kill(signal.SIGKILL)
     (tmp_path / "go").touch()
     site.start()
