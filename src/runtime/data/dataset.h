@@ -14,12 +14,21 @@
 
 namespace tutti::data {
 
+// What a set says of its pictures: one class each; the class of every pixel; boxes around objects.
+enum class Annotations { kLabels, kMasks, kBoxes };
+absl::string_view NameOf(Annotations annotations);  // "labels", "masks", "boxes"
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual int64_t size() const = 0;
   virtual const std::vector<std::string>& classes() const = 0;
-  virtual int64_t label(int64_t index) const = 0;
+  virtual int64_t label(int64_t index) const = 0;  // 0 of sets without labels
+  virtual Annotations annotations() const { return Annotations::kLabels; }
+  // A mask or boxes as they lie beside the picture (annotation/annotation.h); empty: labels.
+  // Valid as Encoded's.
+  virtual absl::StatusOr<absl::string_view> Annotation(int64_t, std::string&) const { return ""; }
+  virtual int64_t most_boxes() const { return 0; }  // of any picture
   // The encoded bytes (JPEG, PNG or PNM: decode/picture_decoder.h); valid as long as the dataset
   // and until `scratch` changes, which sets that are not in memory read into.
   virtual absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const = 0;
@@ -30,7 +39,15 @@ class Dataset {
 };
 
 // How the pictures of a folder are kept.
-enum class DatasetFormat { kTarShards, kTfRecords, kImageFolder, kCifar10, kIdx, kSynthetic };
+enum class DatasetFormat {
+  kTarShards,
+  kTfRecords,
+  kImageFolder,
+  kAnnotatedFolder,
+  kCifar10,
+  kIdx,
+  kSynthetic
+};
 absl::string_view NameOf(DatasetFormat format);  // "tar shards", "TFRecord", ...
 
 struct OpenOptions {
@@ -50,7 +67,8 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& so
 
 // Tar shards in the WebDataset layout: consecutive members that share their path up to the first
 // dot of its last component are one sample; `.jpg`, `.jpeg`, `.png`, `.ppm` or `.pgm` is the image,
-// `.cls` its class as a decimal number; other members are passed over.
+// `.cls` its class as a decimal number, or `.mask.png`, `.mask.pgm` its mask, or `.boxes.txt` its
+// boxes, in a set that has the same for all; other members are passed over.
 //
 // `folder` holds <split>-NNNNNN.tar, numbered from 0 without a gap, and classes.txt, one class name
 // a line. Shards may be compressed (<split>-NNNNNN.tar.zst): these are unpacked into memory, plain
@@ -59,6 +77,7 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& so
 // Opening reads every header and label, but no image. NotFound: no such folder, split or
 // classes.txt; DataLoss: a shard is cut short or is no tar archive (names shard and offset);
 // InvalidArgument: a sample without image or label, a label that is no class (names the member).
+// Masks are looked at when they are read.
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenTarShards(const std::filesystem::path& folder,
                                                              absl::string_view split);
 
@@ -82,6 +101,14 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenTfRecords(const std::filesyst
 // without a picture (names it).
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenImageFolder(const std::filesystem::path& folder,
                                                                absl::string_view split);
+
+// <folder>/<split>/images/**: pictures as above, in the order of the names, and for each the mask
+// <split>/masks/**/NAME.png (.pgm) or the boxes <split>/boxes/**/NAME.txt of the same path;
+// <folder>/classes.txt. Boxes are read at opening, pictures and masks when they are asked for.
+// NotFound: no such folder or classes.txt; InvalidArgument: no picture, one without its mask or
+// boxes, masks and boxes both, boxes that ParseBoxes refuses (names file and line).
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenAnnotatedFolder(
+    const std::filesystem::path& folder, absl::string_view split);
 
 // CIFAR-10's binary version: data_batch_1.bin and so on for "train", test_batch.bin for "test", and
 // batches.meta.txt, here or in cifar-10-batches-bin. Pictures are given as PNM. DataLoss: a file is

@@ -18,15 +18,17 @@
 
 namespace tutti::data {
 
-// At most one of pad_crop, random_resized_crop and resize; with none, images must have the batch's
-// size. Resizing is bilinear with antialiasing (augment/resample.h says what it equals). Pixels
-// become (p / 255 - mean) / stddev.
+// At most one of pad_crop, random_resized_crop, resize and stretch; with none, images must have the
+// batch's size. Resizing is bilinear with antialiasing (augment/resample.h says what it equals).
+// Pixels become (p / 255 - mean) / stddev.
 struct Augmentation {
   int height = 32;  // of the images in a batch
   int width = 32;
   int pad_crop = 0;  // > 0: pad by this on every side with black, crop at random (CIFAR recipe)
-  bool random_resized_crop = false;  // Inception-style crop (scale 0.08-1, ratio 3/4-4/3)
+  bool random_resized_crop = false;  // Inception-style crop (scale least_area-1, ratio 3/4-4/3)
+  double least_area = 0.08;          // of that, in parts of the picture's
   int resize = 0;             // > 0: shorter side to this first, then centre crop (evaluation)
+  bool stretch = false;       // all of the picture, its sides' ratio as may be
   bool flip = false;          // mirror with probability 1/2
   float mean[3] = {0, 0, 0};  // of pixels in 0..1, RGB
   float stddev[3] = {1, 1, 1};
@@ -73,6 +75,13 @@ struct Batch {
   int64_t count = 0;
   const void* pixels = nullptr;
   const int64_t* labels = nullptr;
+  // Of sets with masks, [count, height, width]: a class a pixel, 255 where nobody knows. They went
+  // the way of their pictures, by the nearest pixel; beyond the picture nobody knows.
+  const uint8_t* masks = nullptr;
+  // Of sets with boxes, [count, most_boxes, 5]: class, left, top, right, bottom in parts of the
+  // image, -1 as the class where there are fewer. Objects whose centre was cropped away are gone.
+  const float* boxes = nullptr;
+  int64_t most_boxes = 0;
   const int64_t* samples = nullptr;  // indices in the dataset, of replacements where there are any
 };
 

@@ -12,7 +12,7 @@ absl::Status LoadPicture(absl::string_view encoded, Augmentation augmentation, P
   augmentation.pad_crop = 0;
   augmentation.random_resized_crop = false;
   augmentation.flip = false;
-  if (augmentation.resize == 0) {
+  if (augmentation.resize == 0 && !augmentation.stretch) {
     PictureDecoder decoder;
     TUTTI_ASSIGN_OR_RETURN(const ImageSize size, decoder.Open(encoded));
     if (size != ImageSize{augmentation.width, augmentation.height}) {
@@ -23,7 +23,7 @@ absl::Status LoadPicture(absl::string_view encoded, Augmentation augmentation, P
   const Normalizer normalizer(augmentation, type);
   Transform transform(augmentation, normalizer);
   const RandomStream unused(0, RandomStream::Purpose::kAugmentation, 0, 0);
-  return transform.Apply(encoded, unused, pixels);
+  return transform.Apply(encoded, unused, pixels).status();
 }
 
 absl::StatusOr<ImageSize> SizeOf(const Dataset& dataset, int64_t index) {

@@ -9,12 +9,12 @@
 namespace tutti::data {
 namespace {
 
-// Inception's crop as torchvision draws it: an area of 8-100 % of the image, an aspect ratio
-// between 3/4 and 4/3 (uniform in its logarithm).
-Region DrawResizedCrop(ImageSize source, RandomStream& random) {
+// Inception's crop as torchvision draws it: an area of `least` (8 % as it does) to all of the
+// image, an aspect ratio between 3/4 and 4/3 (uniform in its logarithm).
+Region DrawResizedCrop(ImageSize source, double least, RandomStream& random) {
   const double area = double(source.width) * source.height;
   for (int attempt = 0; attempt < 10; ++attempt) {
-    const double target = area * random.Uniform(0.08, 1);
+    const double target = area * random.Uniform(least, 1);
     const double ratio = std::exp(random.Uniform(std::log(3.0 / 4), std::log(4.0 / 3)));
     const int width = static_cast<int>(std::nearbyint(std::sqrt(target * ratio)));
     const int height = static_cast<int>(std::nearbyint(std::sqrt(target / ratio)));
@@ -36,6 +36,13 @@ Region DrawResizedCrop(ImageSize source, RandomStream& random) {
   crop.left = (source.width - crop.width) / 2;
   crop.top = (source.height - crop.height) / 2;
   return crop;
+}
+
+Geometry Resized(const Augmentation& augmentation, const Region& crop) {
+  const int width = augmentation.width, height = augmentation.height;
+  return {.resize = true,
+          .x = {double(crop.left), double(crop.width), width, 0, width},
+          .y = {double(crop.top), double(crop.height), height, 0, height}};
 }
 
 // The shorter side to `resize`, then the centre; Python rounds halves to even, as nearbyint does.
@@ -74,10 +81,15 @@ absl::Status Validate(const Augmentation& augmentation) {
       augmentation.height > 4096) {
     return bad("augmentation: height and width must be 1 to 4096");
   }
-  const int kinds =
-      (augmentation.pad_crop != 0) + augmentation.random_resized_crop + (augmentation.resize != 0);
-  if (kinds > 1)
-    return bad("augmentation: pad_crop, random_resized_crop and resize exclude each other");
+  const int kinds = (augmentation.pad_crop != 0) + augmentation.random_resized_crop +
+                    (augmentation.resize != 0) + augmentation.stretch;
+  if (kinds > 1) {
+    return bad(
+        "augmentation: pad_crop, random_resized_crop, resize and stretch exclude each other");
+  }
+  if (!(augmentation.least_area > 0 && augmentation.least_area <= 1)) {
+    return bad("augmentation: least_area must be above 0 and at most 1");
+  }
   if (augmentation.pad_crop < 0 || augmentation.pad_crop > 1024) {
     return bad("augmentation: pad_crop is ", augmentation.pad_crop, "; allowed are 0 to 1024");
   }
@@ -93,18 +105,16 @@ absl::Status Validate(const Augmentation& augmentation) {
 }
 
 bool CopiesPixels(const Augmentation& augmentation) {
-  return !augmentation.random_resized_crop && augmentation.resize == 0;
+  return !augmentation.random_resized_crop && augmentation.resize == 0 && !augmentation.stretch;
 }
 
 absl::StatusOr<Geometry> PlanGeometry(const Augmentation& augmentation, ImageSize source,
                                       RandomStream random) {
   Geometry geometry;
   if (augmentation.random_resized_crop) {
-    const Region crop = DrawResizedCrop(source, random);
-    geometry.resize = true;
-    geometry.x = {double(crop.left), double(crop.width), augmentation.width, 0, augmentation.width};
-    geometry.y = {double(crop.top), double(crop.height), augmentation.height, 0,
-                  augmentation.height};
+    geometry = Resized(augmentation, DrawResizedCrop(source, augmentation.least_area, random));
+  } else if (augmentation.stretch) {
+    geometry = Resized(augmentation, {0, 0, source.width, source.height});
   } else if (augmentation.resize > 0) {
     geometry = ResizeAndCenter(augmentation, source);
   } else {
@@ -120,6 +130,7 @@ absl::StatusOr<Geometry> PlanGeometry(const Augmentation& augmentation, ImageSiz
     }
   }
   geometry.flip = augmentation.flip && random.Coin();
+  geometry.source = source;
   return geometry;
 }
 

@@ -22,6 +22,7 @@ struct Axis {
 };
 
 struct Geometry {
+  ImageSize source;
   // False: pixels are copied, the output's top left pixel being the source's (left, top), which may
   // lie outside of it (black). True: `x` and `y` say how to resize.
   bool resize = false;
@@ -37,6 +38,7 @@ absl::Status Validate(const Augmentation& augmentation);
 // True if every geometry of this recipe copies pixels, so that keeping whole decoded images helps.
 bool CopiesPixels(const Augmentation& augmentation);
 
+// `source` is the size of the whole picture.
 // Equal to torchvision's transforms, given the same draws: RandomCrop(padding), RandomResizedCrop
 // (its ten tries, then the central crop), Resize + CenterCrop, RandomHorizontalFlip.
 // InvalidArgument: the image is of another size than the batch, or too small for the crop.

@@ -39,23 +39,25 @@ absl::StatusOr<ImageView> Transform::DecodeWhole(absl::string_view encoded) {
   return decoder_.Decode();
 }
 
-absl::Status Transform::ApplyToPixels(const ImageView& image, const RandomStream& random,
-                                      void* out) {
+absl::StatusOr<Geometry> Transform::ApplyToPixels(const ImageView& image,
+                                                  const RandomStream& random, void* out) {
   TUTTI_ASSIGN_OR_RETURN(const Geometry geometry,
                          PlanGeometry(augmentation_, {image.width, image.height}, random));
   normalizer_.CopyWindow(image, geometry.left, geometry.top,
                          {augmentation_.width, augmentation_.height}, geometry.flip, out);
-  return absl::OkStatus();
+  return geometry;
 }
 
-absl::Status Transform::Apply(absl::string_view encoded, const RandomStream& random, void* out) {
+absl::StatusOr<Geometry> Transform::Apply(absl::string_view encoded, const RandomStream& random,
+                                          void* out) {
   if (CopiesPixels(augmentation_)) {
     TUTTI_ASSIGN_OR_RETURN(const ImageView image, DecodeWhole(encoded));
     return ApplyToPixels(image, random, out);
   }
   TUTTI_ASSIGN_OR_RETURN(const ImageSize source, decoder_.Open(encoded));
   TUTTI_ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(augmentation_, source, random));
-  return Resize(geometry, source, out);
+  TUTTI_RETURN_IF_ERROR(Resize(geometry, source, out));
+  return geometry;
 }
 
 absl::Status Transform::Resize(const Geometry& geometry, ImageSize source, void* out) {

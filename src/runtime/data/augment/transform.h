@@ -22,13 +22,15 @@ class Transform {
   Transform(const Augmentation& augmentation, const Normalizer& normalizer)
       : augmentation_(augmentation), normalizer_(normalizer) {}
 
-  // `out` takes height * width * 3 values in the normalizer's type and layout.
-  absl::Status Apply(absl::string_view encoded, const RandomStream& random, void* out);
+  // `out` takes height * width * 3 values in the normalizer's type and layout. Gives the way that
+  // the picture took there.
+  absl::StatusOr<Geometry> Apply(absl::string_view encoded, const RandomStream& random, void* out);
 
   // The two halves of Apply for a recipe that CopiesPixels: a decoded image may be kept and used
   // again.
   absl::StatusOr<ImageView> DecodeWhole(absl::string_view encoded);
-  absl::Status ApplyToPixels(const ImageView& image, const RandomStream& random, void* out);
+  absl::StatusOr<Geometry> ApplyToPixels(const ImageView& image, const RandomStream& random,
+                                         void* out);
 
  private:
   absl::Status Resize(const Geometry& geometry, ImageSize source, void* out);

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "runtime/data/pack/in_parallel.h"
+#include "runtime/data/pack/packed_annotation.h"
 #include "runtime/data/pack/packed_picture.h"
 #include "runtime/data/sampling/sampler.h"
 #include "runtime/data/source/classes.h"
@@ -64,9 +65,10 @@ class ShardWriter {
     TUTTI_RETURN_IF_ERROR(base::RemoveTree(making_));
     return base::MakeDirectories(making_);
   }
-  absl::Status Add(const std::string& key, const PackedPicture& picture, int64_t label) {
+  absl::Status Add(const std::string& key, const PackedPicture& picture,
+                   const PackedAnnotation& annotation) {
     tar_.Add(absl::StrCat(key, ".", picture.extension), picture.bytes);
-    tar_.Add(absl::StrCat(key, ".cls"), absl::StrCat(label));
+    tar_.Add(absl::StrCat(key, ".", annotation.extension), annotation.bytes);
     return tar_.size() < options_.shard_bytes ? absl::OkStatus() : WriteShard();
   }
   // Shard 0 last: a set that lacks it does not open.
@@ -126,7 +128,7 @@ class Packing {
   Packing(const Dataset& dataset, const PackOptions& options, ShardWriter& writer)
       : dataset_(dataset), options_(options), writer_(writer) {
     for (int i = 0; i < std::max(1, options.threads); ++i) {
-      workers_.push_back({std::make_unique<PicturePacker>(options), {}});
+      workers_.push_back({std::make_unique<PicturePacker>(options), {}, {}});
     }
     if (options.shuffle) order_ = Permutation(dataset.size(), *options.shuffle, 0);
   }
@@ -141,14 +143,24 @@ class Packing {
  private:
   struct Worker {
     std::unique_ptr<PicturePacker> packer;
+    AnnotationPacker annotations;
     std::string scratch;
+  };
+  struct PackedSample {
+    PackedPicture picture;
+    PackedAnnotation annotation;
   };
 
   int64_t SampleAt(int64_t i) const { return order_.empty() ? i : order_[static_cast<size_t>(i)]; }
-  absl::StatusOr<PackedPicture> PackOne(int64_t sample, Worker& worker) {
-    absl::StatusOr<absl::string_view> encoded = dataset_.Encoded(sample, worker.scratch);
-    if (!encoded.ok()) return encoded.status();
-    return worker.packer->Pack(*encoded);
+  absl::StatusOr<PackedSample> PackOne(int64_t sample, Worker& worker) {
+    PackedSample packed;
+    TUTTI_ASSIGN_OR_RETURN(const absl::string_view encoded,
+                           dataset_.Encoded(sample, worker.scratch));
+    TUTTI_ASSIGN_OR_RETURN(packed.picture, worker.packer->Pack(encoded));
+    TUTTI_ASSIGN_OR_RETURN(
+        packed.annotation,
+        worker.annotations.Pack(dataset_, sample, packed.picture.from, packed.picture.to));
+    return packed;
   }
   absl::Status PackSome(int64_t begin, int64_t end, Packed& packed);
   absl::Status LeaveOut(const absl::Status& why, Packed& packed) const;
@@ -170,22 +182,21 @@ absl::Status Packing::LeaveOut(const absl::Status& why, Packed& packed) const {
 }
 
 absl::Status Packing::PackSome(int64_t begin, int64_t end, Packed& packed) {
-  std::vector<absl::StatusOr<PackedPicture>> pictures(static_cast<size_t>(end - begin));
+  std::vector<absl::StatusOr<PackedSample>> samples(static_cast<size_t>(end - begin));
   InParallel(options_.threads, begin, end, [&](size_t thread, int64_t i) {
-    pictures[static_cast<size_t>(i - begin)] = PackOne(SampleAt(i), workers_[thread]);
+    samples[static_cast<size_t>(i - begin)] = PackOne(SampleAt(i), workers_[thread]);
   });
   for (int64_t i = begin; i < end; ++i) {
     const int64_t sample = SampleAt(i);
-    const auto& picture = pictures[static_cast<size_t>(i - begin)];
+    const auto& one = samples[static_cast<size_t>(i - begin)];
     const std::string name = dataset_.Describe(sample);
-    if (!picture.ok()) {
-      TUTTI_RETURN_IF_ERROR(LeaveOut(base::Annotate(picture.status(), name), packed));
+    if (!one.ok()) {
+      TUTTI_RETURN_IF_ERROR(LeaveOut(base::Annotate(one.status(), name), packed));
       continue;
     }
-    TUTTI_RETURN_IF_ERROR(
-        writer_.Add(KeyOf(packed.samples, name), *picture, dataset_.label(sample)));
+    TUTTI_RETURN_IF_ERROR(writer_.Add(KeyOf(packed.samples, name), one->picture, one->annotation));
     ++packed.samples;
-    packed.resized += picture->resized;
+    packed.resized += one->picture.resized;
   }
   return absl::OkStatus();
 }

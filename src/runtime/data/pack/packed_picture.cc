@@ -19,6 +19,14 @@ absl::string_view ExtensionOf(PictureKind kind, absl::string_view encoded) {
   return encoded[1] == '5' ? "pgm" : "ppm";
 }
 
+ImageSize Smaller(ImageSize size, int shorter_side) {
+  const int shorter = std::min(size.width, size.height);
+  const auto scaled = [&](int side) {
+    return static_cast<int>(int64_t{side} * shorter_side / shorter);
+  };
+  return {scaled(size.width), scaled(size.height)};
+}
+
 }  // namespace
 
 PicturePacker::PicturePacker(const PackOptions& options)
@@ -29,9 +37,11 @@ PicturePacker::PicturePacker(const PackOptions& options)
 
 absl::StatusOr<PackedPicture> PicturePacker::Pack(absl::string_view encoded) {
   TUTTI_ASSIGN_OR_RETURN(const ImageSize size, decoder_.Open(encoded));
-  PackedPicture packed{std::string(encoded), ExtensionOf(decoder_.kind(), encoded)};
+  PackedPicture packed{std::string(encoded), ExtensionOf(decoder_.kind(), encoded), false, size,
+                       size};
   if (resize_ > 0 && std::min(size.width, size.height) > resize_) {
-    TUTTI_ASSIGN_OR_RETURN(packed.bytes, MakeSmaller(size));
+    packed.to = Smaller(size, resize_);
+    TUTTI_ASSIGN_OR_RETURN(packed.bytes, MakeSmaller(size, packed.to));
     packed.extension = "jpg";
     packed.resized = true;
   }
@@ -43,10 +53,7 @@ absl::StatusOr<PackedPicture> PicturePacker::Pack(absl::string_view encoded) {
   return packed;
 }
 
-absl::StatusOr<std::string> PicturePacker::MakeSmaller(ImageSize size) {
-  const int shorter = std::min(size.width, size.height);
-  const auto scaled = [&](int side) { return static_cast<int>(int64_t{side} * resize_ / shorter); };
-  const ImageSize to{scaled(size.width), scaled(size.height)};
+absl::StatusOr<std::string> PicturePacker::MakeSmaller(ImageSize size, ImageSize to) {
   TUTTI_ASSIGN_OR_RETURN(const Planes planes,
                          decoder_.DecodePlanes({0, 0, size.width, size.height}));
   resampler_.Prepare({0, double(size.width), to.width, 0, to.width},

@@ -16,6 +16,7 @@ struct PackedPicture {
   std::string bytes;
   absl::string_view extension;  // "jpg", "png", "ppm" or "pgm"
   bool resized = false;
+  ImageSize from, to;  // before and after
 };
 
 // Keeps its memory from picture to picture. Not thread-safe.
@@ -28,7 +29,7 @@ class PicturePacker {
   absl::StatusOr<PackedPicture> Pack(absl::string_view encoded);
 
  private:
-  absl::StatusOr<std::string> MakeSmaller(ImageSize size);
+  absl::StatusOr<std::string> MakeSmaller(ImageSize size, ImageSize to);
 
   const int resize_, quality_;
   const bool fast_crops_;

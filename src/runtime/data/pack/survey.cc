@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "runtime/data/annotation/annotation.h"
 #include "runtime/data/decode/picture_decoder.h"
 #include "runtime/data/pack/in_parallel.h"
 
@@ -16,6 +17,7 @@ namespace {
 struct Sums {
   Survey survey;
   PictureDecoder decoder;
+  AnnotationReader annotations;
   std::string scratch;
   uint64_t pixels = 0;
   std::array<uint64_t, 3> levels = {}, squares = {};
@@ -34,6 +36,9 @@ struct Sums {
 };
 
 absl::Status LookAt(const Dataset& dataset, int64_t index, bool decode, Sums& sums) {
+  const bool labelled = dataset.annotations() == Annotations::kLabels;
+  std::vector<int64_t>& of_class = sums.survey.of_class;
+  if (labelled) TUTTI_RETURN_IF_ERROR(sums.annotations.Count(dataset, index, {}, of_class));
   TUTTI_ASSIGN_OR_RETURN(const absl::string_view encoded, dataset.Encoded(index, sums.scratch));
   TUTTI_ASSIGN_OR_RETURN(const ImageSize size, sums.decoder.Open(encoded));
   if (decode) {
@@ -41,6 +46,7 @@ absl::Status LookAt(const Dataset& dataset, int64_t index, bool decode, Sums& su
     sums.AddPixels(image);
   }
   Survey& survey = sums.survey;
+  if (!labelled) TUTTI_RETURN_IF_ERROR(sums.annotations.Count(dataset, index, size, of_class));
   survey.widths.push_back(size.width);
   survey.heights.push_back(size.height);
   survey.bytes.push_back(static_cast<int64_t>(encoded.size()));
@@ -64,12 +70,14 @@ void Append(std::vector<int64_t>& to, const std::vector<int64_t>& from) {
 
 Survey Join(std::vector<Sums>& parts) {
   Survey all;
+  all.of_class.resize(parts[0].survey.of_class.size());
   uint64_t pixels = 0;
   std::array<uint64_t, 3> levels = {}, squares = {};
   for (Sums& part : parts) {
     Append(all.widths, part.survey.widths);
     Append(all.heights, part.survey.heights);
     Append(all.bytes, part.survey.bytes);
+    for (size_t c = 0; c < all.of_class.size(); ++c) all.of_class[c] += part.survey.of_class[c];
     all.jpeg += part.survey.jpeg;
     all.png += part.survey.png;
     all.pnm += part.survey.pnm;
@@ -100,6 +108,7 @@ Survey Join(std::vector<Sums>& parts) {
 
 Survey SurveyOf(const Dataset& dataset, const SurveyOptions& options) {
   std::vector<Sums> parts(static_cast<size_t>(std::max(1, options.threads)));
+  for (Sums& part : parts) part.survey.of_class.resize(dataset.classes().size());
   InParallel(options.threads, 0, dataset.size(), [&](size_t thread, int64_t i) {
     const absl::Status status = LookAt(dataset, i, options.decode, parts[thread]);
     if (status.ok()) return;
@@ -107,10 +116,6 @@ Survey SurveyOf(const Dataset& dataset, const SurveyOptions& options) {
   });
   Survey survey = Join(parts);
   survey.pictures = dataset.size();
-  survey.of_class.resize(dataset.classes().size());
-  for (int64_t i = 0; i < dataset.size(); ++i) {
-    ++survey.of_class.at(static_cast<size_t>(dataset.label(i)));
-  }
   return survey;
 }
 

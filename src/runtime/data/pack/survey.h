@@ -25,7 +25,8 @@ struct UnreadablePicture {
 
 struct Survey {
   int64_t pictures = 0;
-  std::vector<int64_t> of_class;                // pictures by label
+  // Pictures by label; of readable ones, those with the class in their masks, or objects.
+  std::vector<int64_t> of_class;
   std::vector<int64_t> widths, heights, bytes;  // of the readable ones, sorted
   int64_t jpeg = 0, png = 0, pnm = 0;
   std::vector<UnreadablePicture> unreadable;  // by index

@@ -29,9 +29,10 @@ SamplerOptions ForSampler(const Dataset& dataset, const LoaderOptions& options) 
 PrefetchLoader::PrefetchLoader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options)
     : dataset_(std::move(dataset)),
       options_(options),
+      output_{options.augmentation.width, options.augmentation.height},
       normalizer_(options.augmentation, options.pixels, options.layout),
       cache_(dataset_->size(), CopiesPixels(options.augmentation) ? options.cache_bytes : 0),
-      own_{Transform(options.augmentation, normalizer_), {}},
+      own_{Transform(options.augmentation, normalizer_), {}, {}},
       sampler_(ForSampler(*dataset_, options)) {
   steps_per_epoch_ = sampler_.steps_per_epoch();
   // One more than is kept ready: the consumer holds it.
@@ -39,8 +40,9 @@ PrefetchLoader::PrefetchLoader(std::shared_ptr<const Dataset> dataset, const Loa
   free_.reserve(count);
   queue_.reserve(count);
   for (size_t i = 0; i < count; ++i) {
-    slots_.push_back(
-        std::make_unique<Slot>(sampler_.max_count(), ImageBytes(options), options.memory));
+    slots_.push_back(std::make_unique<Slot>(sampler_.max_count(), ImageBytes(options),
+                                            AnnotationBytes(*dataset_, output_),
+                                            dataset_->annotations(), options.memory));
     free_.push_back(slots_.back().get());
   }
   for (int i = 0; i < options.threads; ++i) threads_.emplace_back([this] { RunThread(); });
@@ -56,7 +58,7 @@ PrefetchLoader::~PrefetchLoader() {
 }
 
 void PrefetchLoader::RunThread() {
-  Worker worker{Transform(options_.augmentation, normalizer_), {}};
+  Worker worker{Transform(options_.augmentation, normalizer_), {}, {}};
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     const Work work = ClaimAny();
@@ -198,8 +200,7 @@ PrefetchLoader::Filled PrefetchLoader::Fill(const Work& work, Worker& worker) {
   const int64_t tries = std::min(size, options_.max_unreadable + 1);
   for (int64_t i = 0; i < tries; ++i) {
     const int64_t sample = (wanted + i) % size;
-    filled.status =
-        Decode(work.slot->batch().epoch, sample, worker, work.slot->pixels(work.position));
+    filled.status = FillWith(sample, work, worker);
     if (filled.status.ok()) {
       work.slot->set_sample(work.position, sample);
       work.slot->set_label(work.position, dataset_->label(sample));
@@ -213,7 +214,15 @@ PrefetchLoader::Filled PrefetchLoader::Fill(const Work& work, Worker& worker) {
   return filled;
 }
 
-absl::Status PrefetchLoader::Decode(int64_t epoch, int64_t sample, Worker& worker, void* out) {
+absl::Status PrefetchLoader::FillWith(int64_t sample, const Work& work, Worker& worker) {
+  TUTTI_ASSIGN_OR_RETURN(const Geometry geometry, Decode(work.slot->batch().epoch, sample, worker,
+                                                         work.slot->pixels(work.position)));
+  return worker.annotations.Read(*dataset_, sample, geometry, output_,
+                                 work.slot->annotation(work.position));
+}
+
+absl::StatusOr<Geometry> PrefetchLoader::Decode(int64_t epoch, int64_t sample, Worker& worker,
+                                                void* out) {
   const RandomStream random(options_.seed, RandomStream::Purpose::kAugmentation, epoch, sample);
   ImageView image = cache_.Find(sample);
   if (image.pixels == nullptr) {

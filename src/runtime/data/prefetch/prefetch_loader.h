@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "runtime/data/annotation/annotation.h"
 #include "runtime/data/augment/normalize.h"
 #include "runtime/data/augment/transform.h"
 #include "runtime/data/loader.h"
@@ -52,6 +53,7 @@ class PrefetchLoader final : public Loader {
   struct Worker {
     Transform transform;
     std::string bytes;
+    AnnotationReader annotations;
   };
   struct Filled {
     absl::Status status;
@@ -70,10 +72,12 @@ class PrefetchLoader final : public Loader {
   absl::Status Late() const;
   // Below: without it.
   Filled Fill(const Work& work, Worker& worker);
-  absl::Status Decode(int64_t epoch, int64_t sample, Worker& worker, void* out);
+  absl::Status FillWith(int64_t sample, const Work& work, Worker& worker);
+  absl::StatusOr<Geometry> Decode(int64_t epoch, int64_t sample, Worker& worker, void* out);
 
   const std::shared_ptr<const Dataset> dataset_;
   const LoaderOptions options_;
+  const ImageSize output_;
   const Normalizer normalizer_;
   DecodedCache cache_;
   Worker own_;  // the consumer's

@@ -26,9 +26,15 @@ std::shared_ptr<int64_t> Labels(const BatchMemory& memory, size_t count) {
 
 }  // namespace
 
-Slot::Slot(int64_t max_count, size_t image_bytes, const BatchMemory& memory)
+Slot::Slot(int64_t max_count, size_t image_bytes, size_t annotation_bytes, Annotations annotations,
+           const BatchMemory& memory)
     : image_bytes_(image_bytes),
+      annotation_bytes_(annotation_bytes),
+      annotations_(annotations),
       pixels_(Allocate(memory, static_cast<size_t>(max_count) * image_bytes)),
+      annotated_(annotation_bytes == 0
+                     ? nullptr
+                     : Allocate(memory, static_cast<size_t>(max_count) * annotation_bytes)),
       labels_(Labels(memory, static_cast<size_t>(max_count))),
       samples_(static_cast<size_t>(max_count)) {}
 
@@ -40,6 +46,12 @@ void Slot::Begin(int64_t epoch, int64_t step, std::span<const int64_t> samples) 
             .pixels = pixels_.get(),
             .labels = labels_.get(),
             .samples = samples_.data()};
+  if (annotations_ == Annotations::kMasks) {
+    batch_.masks = reinterpret_cast<const uint8_t*>(annotated_.get());
+  } else if (annotations_ == Annotations::kBoxes) {
+    batch_.boxes = reinterpret_cast<const float*>(annotated_.get());
+    batch_.most_boxes = static_cast<int64_t>(annotation_bytes_ / (5 * sizeof(float)));
+  }
   next_ = 0;
   error_position_ = -1;
   status_ = absl::OkStatus();

@@ -23,8 +23,10 @@ struct UnreadableSample {
 
 class Slot {
  public:
-  // For up to `max_count` images of `image_bytes` each; pixels are aligned to 64 bytes.
-  Slot(int64_t max_count, size_t image_bytes, const BatchMemory& memory);
+  // For up to `max_count` images of `image_bytes` and `annotation_bytes` each (of masks or boxes:
+  // the batch points to them as `annotations` say); pixels are aligned to 64 bytes.
+  Slot(int64_t max_count, size_t image_bytes, size_t annotation_bytes, Annotations annotations,
+       const BatchMemory& memory);
 
   // Takes the samples of a step; nothing of them is claimed yet.
   void Begin(int64_t epoch, int64_t step, std::span<const int64_t> samples);
@@ -61,10 +63,14 @@ class Slot {
   void* pixels(int64_t position) {
     return pixels_.get() + static_cast<size_t>(position) * image_bytes_;
   }
+  void* annotation(int64_t position) {
+    return annotated_.get() + static_cast<size_t>(position) * annotation_bytes_;
+  }
 
  private:
-  const size_t image_bytes_;
-  const std::shared_ptr<std::byte> pixels_;
+  const size_t image_bytes_, annotation_bytes_;
+  const Annotations annotations_;
+  const std::shared_ptr<std::byte> pixels_, annotated_;
   const std::shared_ptr<int64_t> labels_;
   std::vector<int64_t> samples_;
   Batch batch_;

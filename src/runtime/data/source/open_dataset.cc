@@ -68,7 +68,15 @@ bool IsSplitFolder(const fs::path& folder, const std::string& name) {
          fs::is_directory(folder / name, error);
 }
 
-// The splits of an ImageFolder, for errors.
+// Of pictures with masks or boxes: <split>/images beside <split>/masks or <split>/boxes.
+bool IsAnnotatedSplit(const fs::path& folder, const std::string& name) {
+  std::error_code error;
+  return IsSplitFolder(folder, name) && fs::is_directory(folder / name / "images", error) &&
+         (fs::is_directory(folder / name / "masks", error) ||
+          fs::is_directory(folder / name / "boxes", error));
+}
+
+// The splits of a folder, for errors.
 absl::Status NoSplitFolder(const fs::path& folder, absl::string_view split) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder));
   std::vector<absl::string_view> folders;
@@ -80,11 +88,13 @@ absl::Status NoSplitFolder(const fs::path& folder, absl::string_view split) {
                                           base::DidYouMean(split, folders)));
 }
 
+// As ImageFolder, or with masks or boxes.
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenFolderSplit(const fs::path& folder,
-                                                               absl::string_view split) {
+                                                               absl::string_view split,
+                                                               bool annotated) {
   for (const std::string& name : NamesOfSplit(split)) {
     if (std::error_code error; fs::is_directory(folder / name, error)) {
-      return OpenImageFolder(folder, name);
+      return annotated ? OpenAnnotatedFolder(folder, name) : OpenImageFolder(folder, name);
     }
   }
   return NoSplitFolder(folder, split);
@@ -113,6 +123,8 @@ absl::string_view NameOf(DatasetFormat format) {
       return "TFRecord";
     case DatasetFormat::kImageFolder:
       return "ImageFolder";
+    case DatasetFormat::kAnnotatedFolder:
+      return "folder of pictures with masks or boxes";
     case DatasetFormat::kCifar10:
       return "CIFAR-10 binary";
     case DatasetFormat::kIdx:
@@ -132,14 +144,18 @@ absl::StatusOr<DatasetFormat> FormatOf(const std::string& source) {
   if (any(IsTfRecord)) return DatasetFormat::kTfRecords;
   if (any(IsCifar)) return DatasetFormat::kCifar10;
   if (any([&](absl::string_view name) { return IsIdx(folder, name); })) return DatasetFormat::kIdx;
+  if (any([&](const std::string& name) { return IsAnnotatedSplit(folder, name); })) {
+    return DatasetFormat::kAnnotatedFolder;
+  }
   if (any([&](const std::string& name) { return IsSplitFolder(folder, name); })) {
     return DatasetFormat::kImageFolder;
   }
   return absl::NotFoundError(absl::StrCat(
       folder.string(), names.empty() ? ": is empty" : ": holds no pictures that are known",
       "; wanted are tar shards (train-000000.tar, …), TFRecord files (train-00000-of-00001, …), "
-      "folders of classes (train/CLASS/PICTURE.jpg), CIFAR-10's binary files (data_batch_1.bin) "
-      "or MNIST's (train-images-idx3-ubyte)"));
+      "folders of classes (train/CLASS/PICTURE.jpg), pictures with masks or boxes "
+      "(train/images/PICTURE.jpg and train/masks/PICTURE.png or train/boxes/PICTURE.txt), "
+      "CIFAR-10's binary files (data_batch_1.bin) or MNIST's (train-images-idx3-ubyte)"));
 }
 
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& source,
@@ -156,7 +172,8 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(const std::string& so
         return OpenTfRecords(source, name, options.first_label);
       });
     case DatasetFormat::kImageFolder:
-      return OpenFolderSplit(source, split);
+    case DatasetFormat::kAnnotatedFolder:
+      return OpenFolderSplit(source, split, format == DatasetFormat::kAnnotatedFolder);
     case DatasetFormat::kCifar10:
       return OpenCifar10(source, split);
     case DatasetFormat::kIdx:

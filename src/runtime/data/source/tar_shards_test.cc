@@ -84,7 +84,8 @@ TEST_F(TarShards, ASampleWithoutLabelOrImageIsNamed) {
       ErrorOf(TarBuilder().Add("cat/0.jpg", "A").Add("cat/1.jpg", "B").Finish());
   EXPECT_EQ(no_label.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Text(no_label),
-            "train-000000.tar: cat/0: the sample has no label (.cls) beside its image");
+            "train-000000.tar: cat/0: the sample has no label (.cls), "
+            "mask (.mask.png) or boxes (.boxes.txt) beside its image");
   EXPECT_EQ(Text(ErrorOf(TarBuilder().Add("cat/7.cls", "0").Add("cat/7.gif", "A").Finish())),
             "train-000000.tar: cat/7: the sample has no image (.jpg) beside its label");
   EXPECT_EQ(Text(ErrorOf(TarBuilder().Add("a.jpg", "A").Add("a.jpeg", "A").Finish())),

@@ -1,0 +1,37 @@
+// Masks: a class for every pixel of a picture, as they are kept and as they go into a batch. Pure
+// functions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "runtime/data/augment/geometry.h"
+#include "runtime/data/decode/image.h"
+
+namespace tutti::data {
+
+inline constexpr uint8_t kUnknownClass = 255;  // of a pixel that counts for nothing
+
+// Rows of bytes; does not own them.
+struct MaskView {
+  const uint8_t* classes = nullptr;
+  ImageSize size;
+};
+
+// A PNG of grey levels or of palette indices (1 to 8 bits, as they are: Pascal VOC's colours do not
+// matter), or a PGM, into `memory`, which the view is of. InvalidArgument: another kind of picture,
+// or a larger one than pictures may be; DataLoss: damaged.
+absl::StatusOr<MaskView> DecodeMask(absl::string_view encoded, std::vector<uint8_t>& memory);
+
+// InvalidArgument: the mask is not as large as its picture, or has a level that is neither one of
+// so many classes nor kUnknownClass.
+absl::Status CheckMask(const MaskView& mask, ImageSize picture, int64_t classes);
+
+// What the picture's `geometry` makes of its mask, by the nearest pixel: `out` takes output.width *
+// output.height bytes. kUnknownClass beyond the picture.
+void PlaceMask(const MaskView& mask, const Geometry& geometry, ImageSize output, uint8_t* out);
+
+}  // namespace tutti::data

@@ -1,0 +1,35 @@
+// What goes into a shard beside a picture: its label, mask or boxes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "runtime/data/dataset.h"
+#include "runtime/data/decode/image.h"
+
+namespace tutti::data {
+
+struct PackedAnnotation {
+  std::string bytes;
+  absl::string_view extension;  // "cls", "mask.png", "mask.pgm" or "boxes.txt"
+};
+
+// Keeps its memory from picture to picture. Not thread-safe.
+class AnnotationPacker {
+ public:
+  // Of a picture that was `from` pixels large and is packed as `to`: a mask is made as large. Masks
+  // and boxes are read whole: errors as those of mask.h and boxes.h.
+  absl::StatusOr<PackedAnnotation> Pack(const Dataset& dataset, int64_t sample, ImageSize from,
+                                        ImageSize to);
+
+ private:
+  absl::StatusOr<PackedAnnotation> PackMask(absl::string_view encoded, int64_t classes,
+                                            ImageSize from, ImageSize to);
+
+  std::string scratch_;
+  std::vector<uint8_t> mask_, smaller_;
+};
+
+}  // namespace tutti::data

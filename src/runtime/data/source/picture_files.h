@@ -1,0 +1,21 @@
+// Pictures as files of their own.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::data {
+
+// What lies below `folder` at any depth and ends as a picture does (names.h), by its path from
+// there, sorted. Errors name the folder.
+absl::StatusOr<std::vector<std::string>> PicturesBelow(const std::filesystem::path& folder);
+
+// The file's bytes in `scratch`, which the result is of. InvalidArgument: more than 256 MiB.
+absl::StatusOr<absl::string_view> ReadPictureFile(const std::filesystem::path& path,
+                                                  std::string& scratch);
+
+}  // namespace tutti::data
