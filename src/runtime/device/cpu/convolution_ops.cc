@@ -35,13 +35,16 @@ at::Tensor InChannelsLast(const at::Tensor& tensor) {
   return tensor.contiguous(at::MemoryFormat::ChannelsLast);
 }
 
+// Whether it is the same number in both directions.
+bool IsSquare(IntArrayRef values) { return AllAre(values, values.empty() ? 0 : values[0]); }
+
 // None where oneDNN is to do it.
 std::optional<cpu::Convolution> ShapeFor(const at::Tensor& x, const at::Tensor& w,
                                          const Movement& movement) {
   if (x.dim() != 4 || w.dim() != 4 || w.size(2) != w.size(3) || !x.is_cpu() || x.is_mkldnn() ||
       x.scalar_type() != at::kBFloat16 || w.scalar_type() != at::kBFloat16 || w.is_mkldnn() ||
       !x.is_contiguous(at::MemoryFormat::ChannelsLast) || movement.groups != 1 ||
-      !AllAre(movement.stride, 1) || !AllAre(movement.dilation, 1) ||
+      !IsSquare(movement.stride) || !AllAre(movement.dilation, 1) || w.size(2) % 2 == 0 ||
       !AllAre(movement.padding, w.size(2) / 2)) {
     return std::nullopt;
   }
@@ -50,7 +53,8 @@ std::optional<cpu::Convolution> ShapeFor(const at::Tensor& x, const at::Tensor& 
                                   .width = x.size(3),
                                   .inputs = x.size(1),
                                   .outputs = w.size(0),
-                                  .kernel = w.size(2)};
+                                  .kernel = w.size(2),
+                                  .stride = movement.stride[0]};
   return cpu::Takes(shape) ? std::optional(shape) : std::nullopt;
 }
 
@@ -60,8 +64,8 @@ at::Tensor Forward(const at::Tensor& x, const at::Tensor& w, const std::optional
   if (!shape || (bias && bias->defined())) {
     return at::native::mkldnn_convolution(x, w, bias, padding, stride, dilation, groups);
   }
-  at::Tensor y = at::empty({x.size(0), w.size(0), x.size(2), x.size(3)}, x.options(),
-                           at::MemoryFormat::ChannelsLast);
+  at::Tensor y = at::empty({x.size(0), w.size(0), shape->out_height(), shape->out_width()},
+                           x.options(), at::MemoryFormat::ChannelsLast);
   cpu::ConvolutionForward(*shape, ValuesOf(x), ValuesOf(InChannelsLast(w)), ValuesOf(y),
                           at::get_num_threads());
   return y;
@@ -75,7 +79,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> Backward(const at::Tensor& dy, co
                                                         IntArrayRef output_padding, int64_t groups,
                                                         std::array<bool, 3> wanted) {
   const auto shape = ShapeFor(x, w, {stride, padding, dilation, groups});
-  if (!shape || transposed || wanted[2] || dy.scalar_type() != at::kBFloat16) {
+  if (!shape || transposed || wanted[2] || dy.scalar_type() != at::kBFloat16 ||
+      (wanted[0] && shape->is_stem())) {
     return at::native::convolution_backward(dy, x, w, bias_sizes, stride, padding, dilation,
                                             transposed, output_padding, groups, wanted);
   }

@@ -1,6 +1,8 @@
 // Memory that a thread keeps from one convolution to the next. Thread-compatible.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,15 +16,18 @@ class Scratch {
   // At least `count` elements of any content, valid until the next call.
   T* Of(int64_t count) {
     if (count > size_) {
-      memory_.reset(static_cast<T*>(
-          ::operator new(static_cast<size_t>(count) * sizeof(T), std::align_val_t(kAlignment))));
+      const size_t bytes = static_cast<size_t>(count) * sizeof(T);
+      memory_.reset(static_cast<T*>(::operator new(bytes, std::align_val_t(kAlignment))));
+      // Whole huge pages of it; without, every other access to wide panels misses the TLB.
+      const size_t huge = bytes / kAlignment * kAlignment;
+      if (huge > 0) ::madvise(memory_.get(), huge, MADV_HUGEPAGE);
       size_ = count;
     }
     return memory_.get();
   }
 
  private:
-  static constexpr size_t kAlignment = 64;
+  static constexpr size_t kAlignment = size_t{2} << 20;  // a huge page
   struct Delete {
     void operator()(T* memory) const { ::operator delete(memory, std::align_val_t(kAlignment)); }
   };

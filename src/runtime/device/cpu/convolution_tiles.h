@@ -1,11 +1,14 @@
-// The innermost loops of convolution.cc and weight_gradient.cc, by AVX512-BF16. Included by those
-// two alone, below their pragma of that instruction set.
+// The innermost loops of the convolutions, by AVX512-BF16. Included by their sources alone, below
+// the pragma of that instruction set.
 #pragma once
 
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+
+#include "runtime/device/cpu/convolution.h"
 
 namespace tutti::device::cpu {
 
@@ -20,16 +23,35 @@ inline __m512bh Repeated(const uint16_t* pair) {
 
 // Words of a channel each, the lower half from `a` and the upper one from `b`, of 32 channels.
 inline void Interleave(const uint16_t* a, const uint16_t* b, __m512i& first, __m512i& second) {
+  // Words 0, 32, 1, 33, ... of the two vectors, one after the other.
+  const __m512i channel = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512i both = _mm512_or_si512(
+      channel, _mm512_slli_epi32(_mm512_add_epi32(channel, _mm512_set1_epi32(32)), 16));
   const __m512i low = _mm512_loadu_si512(a), high = _mm512_loadu_si512(b);
-  const auto words = [&](int half) {
-    const __m512i of_low = _mm512_cvtepu16_epi32(half == 0 ? _mm512_castsi512_si256(low)
-                                                           : _mm512_extracti64x4_epi64(low, 1));
-    const __m512i of_high = _mm512_cvtepu16_epi32(half == 0 ? _mm512_castsi512_si256(high)
-                                                            : _mm512_extracti64x4_epi64(high, 1));
-    return _mm512_or_si512(of_low, _mm512_slli_epi32(of_high, 16));
-  };
-  first = words(0);
-  second = words(1);
+  first = _mm512_permutex2var_epi16(low, both, high);
+  second =
+      _mm512_permutex2var_epi16(low, _mm512_add_epi32(both, _mm512_set1_epi32(0x00100010)), high);
+}
+
+// An image's row with as many zeros before and behind as `border` pixels have; `from` is null for a
+// row of the border.
+inline void CopyBordered(const uint16_t* from, int64_t values, int64_t border, uint16_t* to) {
+  if (from == nullptr) {
+    std::fill_n(to, values + 2 * border, uint16_t{0});
+    return;
+  }
+  std::fill_n(to, border, uint16_t{0});
+  std::memcpy(to + border, from, 2 * static_cast<size_t>(values));
+  std::fill_n(to + border + values, border, uint16_t{0});
+}
+
+// Where the pixel of x lies, in elements, of which a kernel of 1x1 makes output pixel `pixel`.
+inline int64_t PlaceOf(const Convolution& c, int64_t pixel) {
+  if (c.stride == 1) return pixel * c.inputs;
+  const int64_t column = pixel % c.out_width(), row = pixel / c.out_width();
+  const int64_t image = row / c.out_height();
+  return ((image * c.height + row % c.out_height() * c.stride) * c.width + column * c.stride) *
+         c.inputs;
 }
 
 }  // namespace tutti::device::cpu

@@ -2,119 +2,82 @@
 #include <cstring>
 
 #include "runtime/device/cpu/convolution.h"
-#include "runtime/device/cpu/convolution_scratch.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
 #pragma GCC target("arch=x86-64-v4,avx512bf16,prefer-vector-width=512")
-#include "runtime/device/cpu/convolution_tiles.h"
+#include "runtime/device/cpu/pixel_pairs.h"
 
 namespace tutti::device::cpu {
 namespace {
 
 constexpr int64_t kTileInputs = 8;
-// Words that keep a pixel's channels, which go to as many panels, from meeting in one set of the
-// first cache.
-constexpr int64_t kApart = 16;
-// Pairs of pixels between two visits of a tile's sums.
-constexpr int64_t kPairsOfChunk = 400;
+// Of which the first cache holds a block's gradients, while all tiles of a group go over them.
+constexpr int64_t kPairsOfStrip = 128;
+// Values of x at a pair of pixels, over all that a row of the kernel needs, that the second cache
+// holds for a chunk: it sees them once for each block of outputs.
+constexpr int64_t kGroupValues = 256;
 
-// The pixels of a chunk: bands of rows, laid out by pairs. A band's gradients are [row][pair], its
-// activations have a border of `border` pixels around them and lie twice where there is one, from
-// an even column on and from an odd one.
-//
-//   column          -1  0  1  2  3  4          of five pixels and the borders beside them
-//   dy                 (0  1)(2  3)(4  .)
-//   x, even            (0  1)(2  3)(4  .)      for the middle of a kernel's row
-//   x, odd         (-1  0)(1  2)(3  4)(. .)    for its ends: the right one is a pair further
-struct Geometry {
-  explicit Geometry(const Convolution& shape) : c(shape), border(shape.kernel / 2) {
-    pixels = c.images * c.height * c.width;
-    if (border == 0) {  // rows mean nothing, so they are made long
-      c.width = std::min<int64_t>(pixels, 128);
-      c.height = (pixels + c.width - 1) / c.width;
-      c.images = 1;
-    }
-    pairs = (c.width + 1) / 2;
-    pitch = pairs + border;
-    rows = std::clamp<int64_t>(kPairsOfChunk / pairs, 1, c.height);
-    bands_of_image = (c.height + rows - 1) / rows;
-    bands = c.images * bands_of_image;
-    bands_of_chunk = std::max<int64_t>(1, kPairsOfChunk / (rows * pairs));
+// Memory that the next chunk reads; a part of it is asked for whenever a tile is done, so that it
+// comes while the processor multiplies.
+class Ahead {
+ public:
+  Ahead(const uint16_t* begin, const uint16_t* end, int64_t tiles)
+      : at_(reinterpret_cast<const char*>(begin)),
+        end_(reinterpret_cast<const char*>(end)),
+        step_(((end_ - at_) / kLine + tiles) / tiles * kLine) {}
+  void Fetch() {
+    const char* const until = std::min(end_, at_ + step_);
+    for (; at_ < until; at_ += kLine) _mm_prefetch(at_, _MM_HINT_T1);
   }
 
-  Convolution c;
-  int64_t border, pixels;
-  int64_t pairs, pitch;  // of a row of gradients, of activations
-  int64_t rows, bands_of_image, bands, bands_of_chunk;
+ private:
+  static constexpr int64_t kLine = 64;
+  const char *at_, *end_;
+  int64_t step_;
 };
 
-// `channels` of each of two pixels, null for one of zeros, to the panels at `to` [channels /
-// width], which lie `panel` words apart.
-void StorePair(const uint16_t* a, const uint16_t* b, int64_t channels, int64_t width, int64_t panel,
-               uint32_t* to) {
-  alignas(64) static constexpr uint16_t kZeros[kBlock] = {};
-  for (int64_t channel = 0; channel < channels; channel += kBlock) {
-    __m512i words[2];
-    Interleave(a == nullptr ? kZeros : a + channel, b == nullptr ? kZeros : b + channel, words[0],
-               words[1]);
-    if (width == kBlock) {
-      _mm512_storeu_si512(to, words[0]);
-      _mm512_storeu_si512(to + 16, words[1]);
-      to += panel;
-      continue;
-    }
-    for (const __m512i& sixteen : words) {
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(sixteen));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + panel),
-                          _mm512_extracti64x4_epi64(sixteen, 1));
-      to += 2 * panel;
-    }
-  }
-}
-
-// Row `row` of an image, from column `first` on.
-void StoreRow(const Geometry& g, const uint16_t* from, int64_t channels, int64_t image, int64_t row,
-              int64_t first, int64_t pairs, int64_t width, int64_t panel, uint32_t* to) {
-  const int64_t base = (image * g.c.height + row) * g.c.width;
-  const auto pixel = [&](int64_t column) -> const uint16_t* {
-    const bool inside = row >= 0 && row < g.c.height && column >= 0 && column < g.c.width &&
-                        base + column < g.pixels;
-    return inside ? from + (base + column) * channels : nullptr;
-  };
-  for (int64_t pair = 0; pair < pairs; ++pair, to += width) {
-    StorePair(pixel(first + 2 * pair), pixel(first + 2 * pair + 1), channels, width, panel, to);
-  }
-}
-
-// Of one thread: what a chunk is laid out to, and the sums so far.
+// Of one thread: what a chunk is laid out to.
 struct Work {
-  const uint32_t *even, *odd;  // activations [inputs / 8][band][row][pair][8]
-  const uint32_t* gradients;   // [outputs / 32][band][row][pair][32]
-  int64_t x_panel, dy_panel, x_band, bands;
+  const uint32_t* x;          // [layout][inputs / 16][band][row][pair][16]
+  const uint32_t* gradients;  // [outputs / 16][band][row][pair][16]
+  int64_t x_layout, x_panel, x_band, dy_panel, bands;
+  bool first;  // there are no sums yet
 };
 
-// Adds the products of 8 inputs and 32 outputs to `sums` [8][32].
-void Accumulate(const Geometry& g, const Work& work, const uint32_t* x, const uint32_t* dy,
-                float* sums) {
+// Rows of a chunk, over all of its bands.
+struct Strip {
+  int64_t first, last;
+};
+
+// The products of 8 inputs and 32 outputs, added to `sums` [8][32] or, the first ones, put there.
+void Accumulate(const Geometry& g, const Work& work, const Strip& strip, const uint32_t* x,
+                const uint32_t* dy, float* sums) {
+  const bool none = work.first && strip.first == 0;
   __m512 sum[kTileInputs][2];
   for (int64_t i = 0; i < kTileInputs; ++i) {
-    sum[i][0] = _mm512_loadu_ps(sums + i * kBlock);
-    sum[i][1] = _mm512_loadu_ps(sums + i * kBlock + 16);
+    sum[i][0] = none ? _mm512_setzero_ps() : _mm512_loadu_ps(sums + i * kBlock);
+    sum[i][1] = none ? _mm512_setzero_ps() : _mm512_loadu_ps(sums + i * kBlock + 16);
   }
-  for (int64_t band = 0; band < work.bands; ++band) {
-    const uint32_t* from = x + band * work.x_band;
-    for (int64_t row = 0; row < g.rows; ++row, from += g.pitch * kTileInputs) {
-      for (int64_t pair = 0; pair < g.pairs; ++pair, dy += kBlock) {
-        const __m512bh first = Pairs(dy), second = Pairs(dy + 16);
-        const auto* const words = reinterpret_cast<const uint16_t*>(from + pair * kTileInputs);
+  const int64_t row_step = g.x_step() * g.pitch * kPanel, second_panel = work.dy_panel;
+  int64_t row_of_band = strip.first % g.rows;
+  x += strip.first / g.rows * work.x_band + row_of_band * row_step;
+  dy += strip.first * g.pairs * kPanel;
+  for (int64_t row = strip.first; row < strip.last; ++row) {
+    for (int64_t pair = 0; pair < g.pairs; ++pair, dy += kPanel) {
+      const __m512bh first = Pairs(dy), second = Pairs(dy + second_panel);
+      const auto* const words = reinterpret_cast<const uint16_t*>(x + pair * kPanel);
 #pragma GCC unroll 8
-        for (int64_t i = 0; i < kTileInputs; ++i) {
-          const __m512bh input = Repeated(words + 2 * i);
-          sum[i][0] = _mm512_dpbf16_ps(sum[i][0], input, first);
-          sum[i][1] = _mm512_dpbf16_ps(sum[i][1], input, second);
-        }
+      for (int64_t i = 0; i < kTileInputs; ++i) {
+        const __m512bh input = Repeated(words + 2 * i);
+        sum[i][0] = _mm512_dpbf16_ps(sum[i][0], input, first);
+        sum[i][1] = _mm512_dpbf16_ps(sum[i][1], input, second);
       }
+    }
+    x += row_step;
+    if (++row_of_band == g.rows) {
+      row_of_band = 0;
+      x += work.x_band - g.rows * row_step;
     }
   }
   for (int64_t i = 0; i < kTileInputs; ++i) {
@@ -123,79 +86,152 @@ void Accumulate(const Geometry& g, const Work& work, const uint32_t* x, const ui
   }
 }
 
+// Where the pairs of a tap in a column of the kernel begin.
+const uint32_t* BeginOf(const Geometry& g, const Work& work, int64_t tap_row, int64_t column) {
+  int64_t layout = column, pair = 0;
+  if (g.layouts == 2) {
+    layout = column == 1 ? 0 : 1;
+    pair = column == 2 ? 1 : 0;
+  }
+  return work.x + layout * work.x_layout + (tap_row * g.pitch + pair) * kPanel;
+}
+
+// Tiles [first, last) of 8 inputs each, of one tap and one block of outputs.
+struct Tiles {
+  int64_t tap, block, first, last;
+};
+
+void AccumulateTiles(const Geometry& g, const Work& work, const Tiles& tiles, float* sums,
+                     Ahead& x_ahead, Ahead& dy_ahead) {
+  const uint32_t* const x =
+      BeginOf(g, work, tiles.tap / g.tap_columns(), tiles.tap % g.tap_columns());
+  const uint32_t* const dy = work.gradients + 2 * tiles.block * work.dy_panel;
+  float* const of_block =
+      sums + (tiles.tap * g.c.outputs / kBlock + tiles.block) * g.inputs() * kBlock;
+  const int64_t rows = work.bands * g.rows;
+  const int64_t strips =
+      std::clamp<int64_t>((rows * g.pairs + kPairsOfStrip / 2) / kPairsOfStrip, 1, rows);
+  for (int64_t i = 0; i < strips; ++i) {
+    const Strip strip = {rows * i / strips, rows * (i + 1) / strips};
+    for (int64_t tile = tiles.first; tile < tiles.last; ++tile) {
+      Accumulate(g, work, strip, x + tile / 2 * work.x_panel + tile % 2 * kTileInputs, dy,
+                 of_block + tile * kTileInputs * kBlock);
+    }
+  }
+  for (int64_t tile = tiles.first; tile < tiles.last; ++tile) {
+    x_ahead.Fetch();
+    dy_ahead.Fetch();
+  }
+}
+
 // All taps and channels of a chunk; `sums` is [tap][outputs / 32][inputs / 8][8][32].
-void AccumulateChunk(const Geometry& g, const Work& work, float* sums) {
-  const int64_t kernel = g.c.kernel;
-  for (int64_t tap = 0; tap < kernel * kernel; ++tap) {
-    const int64_t column = tap % kernel;
-    const bool ends = g.border > 0 && column != 1;
-    const uint32_t* const x =
-        (ends ? work.odd : work.even) + (tap / kernel * g.pitch + (column == 2)) * kTileInputs;
+void AccumulateChunk(const Geometry& g, const Work& work, float* sums, Ahead& x_ahead,
+                     Ahead& dy_ahead) {
+  const int64_t tiles = g.inputs() / kTileInputs;
+  const int64_t of_group = std::max<int64_t>(2, kGroupValues / kTileInputs / g.layouts);
+  for (int64_t first = 0; first < tiles; first += of_group) {
     for (int64_t block = 0; block < g.c.outputs / kBlock; ++block) {
-      for (int64_t tile = 0; tile < g.c.inputs / kTileInputs; ++tile) {
-        Accumulate(g, work, x + tile * work.x_panel, work.gradients + block * work.dy_panel, sums);
-        sums += kTileInputs * kBlock;
+      for (int64_t tap = 0; tap < g.taps(); ++tap) {
+        AccumulateTiles(g, work, {tap, block, first, std::min(tiles, first + of_group)}, sums,
+                        x_ahead, dy_ahead);
       }
     }
   }
 }
 
-// Lays bands [first, last) out and adds their products to `sums`.
-void AddChunk(const Geometry& g, const uint16_t* x, const uint16_t* dy, int64_t first, int64_t last,
-              float* sums) {
-  static thread_local Scratch<uint32_t> even, odd, gradients;
-  const int64_t x_rows = g.rows + 2 * g.border;
-  Work work = {.x_panel = (last - first) * x_rows * g.pitch * kTileInputs + kApart,
-               .dy_panel = (last - first) * g.rows * g.pairs * kBlock + kApart,
-               .x_band = x_rows * g.pitch * kTileInputs,
-               .bands = last - first};
-  uint32_t* const at_even = even.Of(work.x_panel * g.c.inputs / kTileInputs);
-  uint32_t* const at_odd = odd.Of(g.border * work.x_panel * g.c.inputs / kTileInputs);
-  uint32_t* const at_dy = gradients.Of(work.dy_panel * g.c.outputs / kBlock);
+// Lays bands [first, last) out.
+Work LayOut(const Geometry& g, const uint16_t* x, const uint16_t* dy, int64_t first, int64_t last) {
+  static thread_local Scratch<uint32_t> x_scratch, dy_scratch;
+  const int64_t bands = last - first, panels = (g.inputs() + kBlock - 1) / kBlock * 2;
+  Work work = {.x_panel = bands * g.x_rows * g.pitch * kPanel + kApart,
+               .x_band = g.x_rows * g.pitch * kPanel,
+               .dy_panel = bands * g.rows * g.pairs * kPanel + kApart,
+               .bands = bands,
+               .first = false};
+  work.x_layout = panels * work.x_panel;
+  uint32_t* const at_x = x_scratch.Of(g.layouts * work.x_layout);
+  uint32_t* const at_dy = dy_scratch.Of(work.dy_panel * g.c.outputs / kPanel);
   for (int64_t band = first; band < last; ++band) {
     const int64_t image = band / g.bands_of_image, top = band % g.bands_of_image * g.rows;
     for (int64_t i = 0; i < g.rows; ++i) {
-      StoreRow(g, dy, g.c.outputs, image, top + i, 0, g.pairs, kBlock, work.dy_panel,
-               at_dy + ((band - first) * g.rows + i) * g.pairs * kBlock);
+      StoreGradients(g, dy, image, top + i, work.dy_panel,
+                     at_dy + ((band - first) * g.rows + i) * g.pairs * kPanel);
     }
-    for (int64_t i = 0; i < x_rows; ++i) {
-      const int64_t to = (band - first) * work.x_band + i * g.pitch * kTileInputs;
-      const int64_t row = top + i - g.border;
-      StoreRow(g, x, g.c.inputs, image, row, 0, g.pairs, kTileInputs, work.x_panel, at_even + to);
-      if (g.border == 0) continue;
-      StoreRow(g, x, g.c.inputs, image, row, -1, g.pitch, kTileInputs, work.x_panel, at_odd + to);
+    for (int64_t i = 0; i < g.x_rows; ++i) {
+      const int64_t row = top * g.x_step() + i - g.c.border();
+      uint32_t* const to = at_x + (band - first) * work.x_band + i * g.pitch * kPanel;
+      if (g.c.is_stem()) StoreStemRow(g, x, image, row, work.x_panel, to);
+      for (int64_t layout = 0; layout < g.layouts && !g.c.is_stem(); ++layout) {
+        StoreRow(g, x, image, row, layout, work.x_panel, to + layout * work.x_layout);
+      }
     }
   }
-  work.even = at_even;
-  work.odd = at_odd;
+  work.x = at_x;
   work.gradients = at_dy;
-  AccumulateChunk(g, work, sums);
+  return work;
 }
 
-// Of a block of outputs: the threads' sums to dw [outputs][tap][inputs].
-void StoreBlock(const Geometry& g, const float* sums, int64_t of_thread, int threads, int64_t block,
-                uint16_t* dw) {
-  const int64_t taps = g.c.kernel * g.c.kernel, tiles = g.c.inputs / kTileInputs;
+// The products of bands [first, last) to `sums`.
+void AddBands(const Geometry& g, const uint16_t* x, const uint16_t* dy, int64_t first, int64_t last,
+              float* sums) {
+  const int64_t x_values = g.c.images * g.c.height * g.c.width * g.c.inputs;
+  const int64_t dy_values = g.c.out_pixels() * g.c.outputs;
+  const int64_t tiles = g.taps() * g.inputs() / kTileInputs * g.c.outputs / kBlock;
+  const int64_t begin = first;
+  for (; first < last; first += g.bands_of_chunk) {
+    const int64_t next = std::min(last, first + g.bands_of_chunk);
+    const int64_t after = std::min(last, next + g.bands_of_chunk);
+    Work work = LayOut(g, x, dy, first, next);
+    work.first = first == begin;
+    // Bands follow each other in memory, but for what is left out at an image's end.
+    Ahead x_ahead(x + x_values * next / g.bands, x + x_values * after / g.bands, tiles);
+    Ahead dy_ahead(dy + dy_values * next / g.bands, dy + dy_values * after / g.bands, tiles);
+    AccumulateChunk(g, work, sums, x_ahead, dy_ahead);
+  }
+}
+
+// The threads' sums of two inputs and a block's 32 outputs.
+struct TwoInputs {
+  __m512 sum[2][2] = {};  // [input][half of the outputs]
+};
+TwoInputs Total(const float* from, int64_t of_thread, int threads) {
+  TwoInputs two;
+  for (int thread = 0; thread < threads; ++thread) {
+    for (int64_t i = 0; i < 4; ++i) {
+      __m512& s = two.sum[i / 2][i % 2];
+      s = _mm512_add_ps(s, _mm512_loadu_ps(from + thread * of_thread + i * 16));
+    }
+  }
+  return two;
+}
+
+// Of a block of outputs, whose weights have `inputs` (of a stem: a kernel's row) for each tap.
+void StoreBlock(const Geometry& g, const float* sums, int threads, int64_t block, uint16_t* dw) {
+  const int64_t taps = g.taps();
+  const int64_t inputs = g.c.is_stem() ? g.c.kernel * g.c.inputs : g.c.inputs;
+  const int64_t row = taps * inputs;
+  const __m512i outputs =
+      _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                         _mm512_set1_epi32(static_cast<int>(row / 2)));
   for (int64_t tap = 0; tap < taps; ++tap) {
-    const float* from = sums + (tap * g.c.outputs / kBlock + block) * tiles * kTileInputs * kBlock;
-    uint16_t* const to = dw + (block * kBlock * taps + tap) * g.c.inputs;
-    for (int64_t input = 0; input < g.c.inputs; input += 2, from += 2 * kBlock) {
-      __m512 sum[2][2] = {};
-      for (int thread = 0; thread < threads; ++thread) {
-        for (int64_t i = 0; i < 4; ++i) {
-          __m512& s = sum[i / 2][i % 2];
-          s = _mm512_add_ps(s, _mm512_loadu_ps(from + thread * of_thread + i * 16));
-        }
-      }
-      // A word of two inputs for each output.
-      const __m512i rows = _mm512_mullo_epi32(
-          _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-          _mm512_set1_epi32(static_cast<int>(taps * g.c.inputs / 2)));
+    const float* from = sums + (tap * g.c.outputs / kBlock + block) * g.inputs() * kBlock;
+    uint16_t* const to = dw + block * kBlock * row + tap * inputs;
+    for (int64_t input = 0; input < inputs; input += 2, from += 2 * kBlock) {
+      const TwoInputs two = Total(from, g.sums(), threads);
       for (int64_t half = 0; half < 2; ++half) {
-        const __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(sum[0][half]));
-        const __m512i high = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(sum[1][half]));
-        _mm512_i32scatter_epi32(to + half * 16 * taps * g.c.inputs + input, rows,
-                                _mm512_or_si512(low, _mm512_slli_epi32(high, 16)), 4);
+        const __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(two.sum[0][half]));
+        const __m512i high = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(two.sum[1][half]));
+        const __m512i words = _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+        uint16_t* const at = to + half * 16 * row + input;
+        if (inputs % 2 == 0) {
+          _mm512_i32scatter_epi32(at, outputs, words, 4);
+          continue;
+        }
+        alignas(64) uint32_t each[16];
+        _mm512_store_si512(each, words);
+        for (int64_t output = 0; output < 16; ++output) {
+          std::memcpy(at + output * row, &each[output], input + 1 < inputs ? 4 : 2);
+        }
       }
     }
   }
@@ -208,20 +244,15 @@ void ConvolutionWeightGradient(const Convolution& shape, const uint16_t* x, cons
   static thread_local Scratch<float> scratch;
   const Geometry g(shape);
   const int parts = static_cast<int>(std::min<int64_t>(threads, g.bands));
-  const int64_t of_thread = g.c.kernel * g.c.kernel * g.c.inputs * g.c.outputs;
-  float* const sums = scratch.Of(parts * of_thread);
+  float* const sums = scratch.Of(parts * g.sums());
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
   for (int part = 0; part < parts; ++part) {
-    float* const own = sums + part * of_thread;
-    std::fill_n(own, of_thread, 0.0f);
-    const int64_t begin = g.bands * part / parts, end = g.bands * (part + 1) / parts;
-    for (int64_t first = begin; first < end; first += g.bands_of_chunk) {
-      AddChunk(g, x, dy, first, std::min(end, first + g.bands_of_chunk), own);
-    }
+    AddBands(g, x, dy, g.bands * part / parts, g.bands * (part + 1) / parts,
+             sums + part * g.sums());
   }
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t block = 0; block < shape.outputs / kBlock; ++block) {
-    StoreBlock(g, sums, of_thread, parts, block, dw);
+    StoreBlock(g, sums, parts, block, dw);
   }
 }
 

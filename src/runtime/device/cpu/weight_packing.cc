@@ -1,0 +1,91 @@
+#include "runtime/device/cpu/weight_packing.h"
+
+#include "runtime/device/cpu/convolution_scratch.h"
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC target("arch=x86-64-v4,avx512bf16,prefer-vector-width=512")
+#include "runtime/device/cpu/convolution_tiles.h"
+
+namespace tutti::device::cpu {
+namespace {
+
+uint16_t* WeightScratch(int64_t count) {
+  static thread_local Scratch<uint16_t> scratch;
+  return scratch.Of(count);
+}
+
+// A kernel's rows have an odd number of values, and get a zero behind.
+void PackStem(const Convolution& c, const uint16_t* w, uint16_t* to) {
+  const int64_t row = c.kernel * c.inputs, depth = ForwardDepth(c);
+  for (int64_t output = 0; output < c.outputs; ++output) {
+    for (int64_t tap = 0; tap < c.kernel; ++tap) {
+      for (int64_t k = 0; k < depth; ++k) {
+        const int64_t pair = (output / kBlock * c.kernel + tap) * depth / 2 + k / 2;
+        to[(pair * kBlock + output % kBlock) * 2 + k % 2] =
+            k < row ? w[(output * c.kernel + tap) * row + k] : uint16_t{0};
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const uint16_t* PackForward(const Convolution& c, const uint16_t* w, int threads) {
+  const int64_t depth = ForwardTaps(c) * ForwardDepth(c);
+  uint16_t* const to = WeightScratch(c.outputs * depth);
+  if (c.is_stem()) {
+    PackStem(c, w, to);
+    return to;
+  }
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t block = 0; block < c.outputs / kBlock; ++block) {
+    const uint16_t* const from = w + block * kBlock * depth;
+    uint16_t* const at = to + block * kBlock * depth;
+    const __m512i rows =
+        _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+                           _mm512_set1_epi32(static_cast<int>(depth / 2)));
+    for (int64_t k = 0; k < depth; k += 2) {
+      for (int64_t half = 0; half < 2; ++half) {
+        const __m512i words = _mm512_i32gather_epi32(rows, from + half * 16 * depth + k, 4);
+        _mm512_storeu_si512(at + k * kBlock + half * kBlock, words);
+      }
+    }
+  }
+  return to;
+}
+
+const uint16_t* PackBackward(const Convolution& c, std::span<const int> order, const uint16_t* w,
+                             int threads) {
+  const auto taps = static_cast<int64_t>(order.size());
+  const int64_t row = taps * c.inputs;
+  uint16_t* const to = WeightScratch(c.outputs * row);
+#pragma omp parallel for num_threads(threads) schedule(static)
+  for (int64_t block = 0; block < c.inputs / kBlock; ++block) {
+    uint16_t* at = to + block * kBlock * taps * c.outputs;
+    for (const int tap : order) {
+      const uint16_t* from = w + tap * c.inputs + block * kBlock;
+      for (int64_t k = 0; k < c.outputs; k += 2, from += 2 * row, at += 2 * kBlock) {
+        __m512i first, second;
+        Interleave(from, from + row, first, second);
+        _mm512_storeu_si512(at, first);
+        _mm512_storeu_si512(at + kBlock, second);
+      }
+    }
+  }
+  return to;
+}
+
+}  // namespace tutti::device::cpu
+#pragma GCC pop_options
+#else
+
+namespace tutti::device::cpu {
+
+const uint16_t* PackForward(const Convolution&, const uint16_t*, int) { return nullptr; }
+const uint16_t* PackBackward(const Convolution&, std::span<const int>, const uint16_t*, int) {
+  return nullptr;
+}
+
+}  // namespace tutti::device::cpu
+#endif
