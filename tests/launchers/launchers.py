@@ -46,8 +46,13 @@ def test_launchers_of_pytorch(cluster, name):
     assert sorted(re.findall(r"rank \d of 4: .*", printed)) == [f"rank {rank} of 4: {TRAINED}" for rank in range(4)]
 
 
-def test_the_trainer_of_hugging_face(cluster):
-    printed = "".join(outputs_of(cluster(os.environ["TUTTI_LAUNCHERS_PYTHON"]), "trainer", 2))
+def test_deepspeed_in_an_mpi_job(cluster):
+    printed = "".join(outputs_of(cluster(os.environ["TUTTI_LAUNCHERS_PYTHON"]), "deepspeed", 4))
+    assert sorted(re.findall(r"rank \d of 4: .*", printed)) == [f"rank {rank} of 4: {TRAINED}" for rank in range(4)]
+
+
+def test_run_glue_by_the_trainer_of_hugging_face(cluster):
+    printed = "".join(outputs_of(cluster(os.environ["TUTTI_LAUNCHERS_PYTHON"]), "run-glue", 2))
     assert len(re.findall(r"rank \d of 4: accuracy (1.000|0.9\d\d)", printed)) == 4
 
 
