@@ -9,68 +9,21 @@ followers    FOLLOWERS connections follow one job, which prints the time; how ol
     benchmarks/service_load/measure.py [submissions listing followers] [--build build] [--json FILE]
 """
 import argparse
-import http.client
 import json
 import os
 import pathlib
 import selectors
-import signal
 import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TICK = os.sysconf("SC_CLK_TCK")
+sys.path.insert(0, str(ROOT / "benchmarks"))
 
-
-class Service:
-    """`tutti serve` with one node, on a folder of its own."""
-
-    def __init__(self, program, home):
-        self.home, self.program = pathlib.Path(home), program
-        self.process = subprocess.Popen([program, "serve", "--home", home, "--port", "0", "--nodes", "1"],
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 20
-        while not (self.home / "service.json").exists():
-            if time.monotonic() > deadline or self.process.poll() is not None:
-                raise SystemExit("tutti serve did not start")
-            time.sleep(0.01)
-        endpoint = json.loads((self.home / "service.json").read_text())
-        host, port = endpoint["address"].removeprefix("http://").split(":")
-        self.address, self.token = (host, int(port)), endpoint["token"]
-
-    def request(self, method, path, body=None):
-        connection = http.client.HTTPConnection(*self.address, timeout=60)
-        connection.request(method, path, body, {"Authorization": f"Bearer {self.token}"})
-        response = connection.getresponse()
-        content = response.read()
-        if response.status >= 300:
-            raise SystemExit(f"{method} {path}: {response.status} {content.decode()}")
-        return content
-
-    def submit(self, command):
-        return json.loads(self.request("POST", "/v1/jobs", submission(command)))["id"]
-
-    def processor_seconds(self):
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICK
-
-    def stop(self):
-        """Cancels what runs, then ends the service."""
-        for job in json.loads(self.request("GET", "/v1/jobs?state=Running,Starting,Preparing"))["jobs"]:
-            self.request("POST", f"/v1/jobs/{job['id']}/cancel")
-            deadline = time.monotonic() + 20
-            while time.monotonic() < deadline and not json.loads(self.request("GET", f"/v1/jobs/{job['id']}"))["ended"]:
-                time.sleep(0.05)
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout=20)
-
-
-def submission(command):
-    text = f"type: command\ncommand: {command}\ncompute: local\nenvironment: host\n"
-    return json.dumps({"file": "job.yml", "text": text, "base_directory": "/", "snapshot": None})
+from running_service import RunningService, submission  # noqa: E402
 
 
 def quantiles(seconds):
@@ -222,7 +175,7 @@ def main():
     results = {"load at the beginning": os.getloadavg()[0]}
     for what in options.what:
         with tempfile.TemporaryDirectory(prefix="tutti-load.") as home:
-            service = Service(options.build / "bin/tutti", home)
+            service = RunningService(options.build / "bin/tutti", home)
             try:
                 results[what] = {"submissions": submissions, "listing": listing, "followers": followers}[what](
                     service, options)

@@ -9,58 +9,32 @@ the same shell directly.
     benchmarks/submit_latency/measure.py [--jobs 200] [--pause 0.15] [--build build] [--json FILE]
 """
 import argparse
-import http.client
 import json
 import os
 import pathlib
-import signal
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from running_service import RunningService  # noqa: E402
+
 PRINT_TIME = "echo $EPOCHREALTIME"
-JOB = f"type: command\ncommand: {PRINT_TIME}\ncompute: local\nenvironment: host\n"
-
-
-class Service:
-    def __init__(self, program, home):
-        self.home = pathlib.Path(home)
-        self.process = subprocess.Popen([program, "serve", "--home", home, "--port", "0", "--nodes", "1"],
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 20
-        while not (self.home / "service.json").exists():
-            if time.monotonic() > deadline or self.process.poll() is not None:
-                raise SystemExit("tutti serve did not start")
-            time.sleep(0.01)
-        endpoint = json.loads((self.home / "service.json").read_text())
-        self.token = endpoint["token"]
-        self.connection = http.client.HTTPConnection(endpoint["address"].removeprefix("http://"), timeout=30)
-
-    def call(self, method, path, body=None):
-        self.connection.request(method, path, body, {"Authorization": f"Bearer {self.token}"})
-        response = self.connection.getresponse()
-        content = response.read()
-        if response.status >= 300:
-            raise SystemExit(f"{method} {path}: {response.status} {content.decode()}")
-        return content
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout=20)
 
 
 def one_job(service):
-    body = json.dumps({"file": "job.yml", "text": JOB, "base_directory": "/", "snapshot": None})
     began = time.time()
-    name = json.loads(service.call("POST", "/v1/jobs", body))["id"]
+    name = service.submit(PRINT_TIME)
     accepted = time.time()
-    for line in service.call("GET", f"/v1/jobs/{name}/stream?follow=true").splitlines():
+    for line in service.request("GET", f"/v1/jobs/{name}/stream?follow=true").splitlines():
         item = json.loads(line)
         if item["type"] == "output" and item["stream"] == "stdout":
             return float(item["text"]) - began, accepted - began, time.time() - began
-    raise SystemExit(f"job {name} printed nothing: {service.call('GET', f'/v1/jobs/{name}').decode()}")
+    raise SystemExit(f"job {name} printed nothing: {service.request('GET', f'/v1/jobs/{name}').decode()}")
 
 
 def one_shell():
@@ -83,7 +57,7 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tutti-latency.") as home:
-        service = Service(options.build / "bin/tutti", home)
+        service = RunningService(options.build / "bin/tutti", home)
         try:
             jobs, shells = [], []
             for number in range(options.jobs + 5):

@@ -1,0 +1,61 @@
+"""A service to measure: `tutti serve` with one node, on a folder of its own."""
+import http.client
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+class RunningService:
+    """Requests go over one connection, which stays open. Not for several threads."""
+
+    def __init__(self, program, home):
+        self.home, self.program = pathlib.Path(home), program
+        self.process = subprocess.Popen([program, "serve", "--home", home, "--port", "0", "--nodes", "1"],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 20
+        while not (self.home / "service.json").exists():
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                raise SystemExit("tutti serve did not start")
+            time.sleep(0.01)
+        endpoint = json.loads((self.home / "service.json").read_text())
+        host, port = endpoint["address"].removeprefix("http://").split(":")
+        self.address, self.token = (host, int(port)), endpoint["token"]
+        self.connection = http.client.HTTPConnection(host, int(port), timeout=60)
+
+    def request(self, method, path, body=None):
+        """The answer's content."""
+        self.connection.request(method, path, body, {"Authorization": f"Bearer {self.token}"})
+        response = self.connection.getresponse()
+        content = response.read()
+        if response.status >= 300:
+            raise SystemExit(f"{method} {path}: {response.status} {content.decode()}")
+        return content
+
+    def submit(self, command):
+        """The id of a job that runs `command`, once it is on the disk."""
+        return json.loads(self.request("POST", "/v1/jobs", submission(command)))["id"]
+
+    def processor_seconds(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / TICK
+
+    def stop(self):
+        """Cancels what runs, then ends the service."""
+        for job in json.loads(self.request("GET", "/v1/jobs?state=Running,Starting,Preparing"))["jobs"]:
+            self.request("POST", f"/v1/jobs/{job['id']}/cancel")
+            deadline = time.monotonic() + 20
+            while time.monotonic() < deadline and not json.loads(self.request("GET", f"/v1/jobs/{job['id']}"))["ended"]:
+                time.sleep(0.05)
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(timeout=20)
+
+
+def submission(command):
+    """The body of a request that submits a job with that command."""
+    text = f"type: command\ncommand: {command}\ncompute: local\nenvironment: host\n"
+    return json.dumps({"file": "job.yml", "text": text, "base_directory": "/", "snapshot": None})
