@@ -7,6 +7,7 @@
 #include <jpeglib.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -15,6 +16,7 @@
 #include "base/status.h"
 #include "runtime/data/decode/jpeg_pieces.h"
 #include "runtime/data/decode/planes.h"
+#include "runtime/data/decode/sequential_reader.h"
 
 namespace tutti::data {
 namespace {
@@ -64,6 +66,8 @@ struct JpegDecoder::State {
   std::vector<uint8_t> split;   // of a CMYK image
   absl::string_view encoded;
   JpegPieces pieces;
+  bool reads_plain_scans = true;
+  SequentialReader reader;
 
   [[noreturn]] static void Fail(jpeg_common_struct* info) {
     State& state = *reinterpret_cast<State*>(info->err);
@@ -93,8 +97,9 @@ struct JpegDecoder::State {
   }
 };
 
-JpegDecoder::JpegDecoder(int64_t max_pixels) : state_(std::make_unique<State>()) {
+JpegDecoder::JpegDecoder(int64_t max_pixels, Reader reader) : state_(std::make_unique<State>()) {
   State& s = *state_;
+  s.reads_plain_scans = reader == Reader::kFastest;
   s.max_pixels = max_pixels;
   s.info.err = jpeg_std_error(&s.errors);
   s.errors.error_exit = &State::Fail;
@@ -245,6 +250,13 @@ void JpegDecoder::ReadPlanes(int first, int last, const Planes& planes) {
 
 absl::StatusOr<Planes> JpegDecoder::DecodeOpened(const Region& region, int denominator) {
   State& s = *state_;
+  std::optional<SequentialScan> scan;
+  if (s.reads_plain_scans && !s.Run([&] { scan = FindSequentialScan(s.info, denominator); })) {
+    return Failure();
+  }
+  if (scan) {
+    if (const std::optional<Planes> planes = s.reader.Read(*scan, region)) return *planes;
+  }
   const bool started = s.Run([&] {
     s.info.raw_data_out = TRUE;
     StartDecoding(denominator);

@@ -1,6 +1,7 @@
-// JPEG to pixels or to planes by libjpeg-turbo, decoding no more than is asked for: a region of the
-// image (rows above it skip the inverse transform, rows below are not read at all), at 1, 1/2, 1/4
-// or 1/8 of its size (the inverse transform computes fewer pixels).
+// JPEG to pixels or to planes, decoding no more than is asked for: a region of the image (what lies
+// above it skips the inverse transform, rows below are not read at all), at 1, 1/2, 1/4 or 1/8 of
+// its size (the inverse transform computes fewer pixels). libjpeg-turbo reads every header, all
+// pixels, and planes of unusual or damaged files; planes of the others SequentialReader does.
 //
 // Who resizes takes planes: brightness and colour as the file holds them, colour at half the
 // resolution. Enlarging colour and turning it into red, green and blue is then part of the resize,
@@ -33,7 +34,11 @@ class JpegDecoder {
   // file can make the decoder allocate (about 6 bytes a pixel for a progressive one).
   static constexpr int64_t kMaxPixels = int64_t{1} << 26;
 
-  explicit JpegDecoder(int64_t max_pixels = kMaxPixels);
+  // Who reads planes of the plain kind of JPEG: libjpeg-turbo, or the faster SequentialReader,
+  // which leaves to libjpeg-turbo what it does not know for sound. Both give the same bits.
+  enum class Reader { kFastest, kLibjpeg };
+
+  explicit JpegDecoder(int64_t max_pixels = kMaxPixels, Reader reader = Reader::kFastest);
   ~JpegDecoder();
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
@@ -50,8 +55,8 @@ class JpegDecoder {
   absl::StatusOr<DecodedRegion> Decode(const Region& region, int denominator = 1);
 
   // The planes of the opened image that make the pixels of `region`, with the samples beside it
-  // that enlarging colour looks at; they cover the image's whole width. The decoder's memory, valid
-  // until its next call. At denominator 1 the samples have the same bits as those of a full decode.
+  // that enlarging colour looks at; they may hold more. The decoder's memory, valid until its next
+  // call. At denominator 1 the samples have the same bits as those of a full decode.
   // CMYK images become RGB planes. Where restart markers allow it (jpeg_pieces.h), rows above and
   // columns beside the region are not read at all. Errors and use as Decode.
   absl::StatusOr<Planes> DecodePlanes(const Region& region, int denominator = 1);

@@ -6,6 +6,7 @@
 // jpeglib.h needs <cstdio> before it.
 #include <jpeglib.h>
 
+#include <random>
 #include <vector>
 
 namespace tutti::data {
@@ -22,7 +23,12 @@ void Configure(jpeg_compress_struct& info, const JpegOptions& options) {
   info.in_color_space = ColorSpaceOf(options.components);
   jpeg_set_defaults(&info);
   jpeg_set_quality(&info, options.quality, TRUE);
+  if (options.rgb) jpeg_set_colorspace(&info, JCS_RGB);
   if (!options.subsample) info.comp_info[0].h_samp_factor = info.comp_info[0].v_samp_factor = 1;
+  if (options.across > 0) info.comp_info[0].h_samp_factor = options.across;
+  if (options.down > 0) info.comp_info[0].v_samp_factor = options.down;
+  info.restart_interval = static_cast<unsigned>(options.restart_interval);
+  info.optimize_coding = options.optimize ? TRUE : FALSE;
   if (options.progressive) jpeg_simple_progression(&info);
 }
 
@@ -61,6 +67,11 @@ std::string EncodePattern(const JpegOptions& options, int seed) {
                         0.5 * std::sin(0.31 * (x + y) + c + 0.7 * seed);
     return static_cast<uint8_t>(127.5 + 80 * wave);
   });
+}
+
+std::string EncodeNoise(const JpegOptions& options, unsigned seed) {
+  std::minstd_rand random(seed);
+  return EncodeJpeg(options, [&](int, int, int) { return static_cast<uint8_t>(random() >> 8); });
 }
 
 }  // namespace tutti::data

@@ -1,0 +1,81 @@
+// Huffman tables of a JPEG (ITU T.81, C and F.2.2) as a reader wants them that is after speed: one
+// look at the next bits gives whole coefficients, up to two at a time.
+//
+// The code of a coefficient says how many zeros stand before it and how many bits its value has;
+// these bits follow. Where code and value are short enough, as most are, the table of the next bits
+// has the value. A longer one is read in steps (`Symbols`).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace tutti::data {
+
+// As the file gives it: how many codes have each length, and their symbols in order.
+struct HuffmanCode {
+  std::array<uint8_t, 17> counts{};  // [0] is not used
+  std::array<uint8_t, 256> symbols{};
+  bool operator==(const HuffmanCode&) const = default;
+};
+
+// A symbol at a time.
+struct Symbols {
+  static constexpr int kBits = 9;
+  std::array<uint16_t, 1 << kBits> quick;  // by the next bits: length << 8 | symbol; 0 if longer
+  std::array<uint32_t, 18> end;  // of each length, the first 16 bits that are beyond its codes
+  std::array<int, 17> offset;    // of each length, what added to a code is its symbol's place
+  std::array<uint8_t, 256> symbols;
+};
+
+// Of the first coefficient of blocks: the differences of neighbours.
+struct DcTable {
+  int shift = 0;                  // 64 - the bits that are looked at
+  std::vector<uint32_t> entries;  // see Difference
+  Symbols symbols;
+};
+
+// Of the others. The entries are laid out as Coefficients says.
+struct AcTable {
+  int shift = 0;
+  std::vector<uint64_t> entries;
+  Symbols symbols;
+};
+
+// An entry of DcTable: bits 0-7 how many bits it takes (0: read the symbol), 16-31 the difference.
+struct Difference {
+  static int Bits(uint32_t entry) { return static_cast<int>(entry & 63); }
+  static int Value(uint32_t entry) { return static_cast<int32_t>(entry) >> 16; }
+};
+
+// An entry of AcTable holds up to two coefficients, or one and the end of the block.
+//   bits  0- 7  how many bits it takes
+//   bits  8-15  how far the last is beyond where the block stands: less than 64
+//               + kEnd if the block ends then; kNone: read the symbol
+//   bits 16-31  the last one's value
+//   bits 32-47  the first one's value
+//   bits 48-55  how far the first is; as the last if there is but one. An entry of an end alone has
+//               a coefficient of 0 there, which the block may take: it is 0 anyway.
+struct Coefficients {
+  static constexpr int kEnd = 128, kNone = 255;
+  static int Bits(uint64_t entry) { return static_cast<int>(entry & 63); }
+  static int Last(uint64_t entry) { return static_cast<int>(entry >> 8 & 255); }
+  static int First(uint64_t entry) { return static_cast<int>(entry >> 48 & 255); }
+  static int16_t LastValue(uint64_t entry) { return static_cast<int16_t>(entry >> 16); }
+  static int16_t FirstValue(uint64_t entry) { return static_cast<int16_t>(entry >> 32); }
+};
+
+// The most bits that the value of a coefficient has in a picture of 8 bits: first, others.
+inline constexpr int kMaxDcBits = 11, kMaxAcBits = 10;
+
+// False: no prefix code, or sizes that T.81 has not. `bits`, 2 to 14, are looked at: more are
+// faster to read with, and slower to make.
+bool MakeDcTable(const HuffmanCode& code, int bits, DcTable& table);
+bool MakeAcTable(const HuffmanCode& code, int bits, AcTable& table);
+
+// The value of which `bits` > 0 bits were read.
+constexpr int Extend(int value, int bits) {
+  return value < 1 << (bits - 1) ? value - (1 << bits) + 1 : value;
+}
+
+}  // namespace tutti::data

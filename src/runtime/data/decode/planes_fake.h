@@ -1,0 +1,13 @@
+// Planes beside planes, for tests and fuzz targets.
+#pragma once
+
+#include "runtime/data/decode/image.h"
+
+namespace tutti::data {
+
+// Whether `a` and `b`, which may hold different parts of a picture that was scaled by
+// 1/denominator, have the same samples for the pixels of `region`, those beside it that enlarging
+// colour looks at among them.
+bool SameSamples(const Planes& a, const Planes& b, const Region& region, int denominator);
+
+}  // namespace tutti::data
