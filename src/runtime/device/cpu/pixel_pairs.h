@@ -22,7 +22,7 @@ constexpr int64_t kPanel = 16;
 // first cache.
 constexpr int64_t kApart = 16;
 // Pairs of pixels that are laid out together, between two visits of all the sums.
-constexpr int64_t kPairsOfChunk = 384;
+constexpr int64_t kPairsOfChunk = 192;
 
 struct Geometry {
   explicit Geometry(const Convolution& shape) : c(shape) {

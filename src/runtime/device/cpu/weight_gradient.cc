@@ -18,14 +18,14 @@ constexpr int64_t kPairsOfStrip = 128;
 // holds for a chunk: it sees them once for each block of outputs.
 constexpr int64_t kGroupValues = 256;
 
-// Memory that the next chunk reads; a part of it is asked for whenever a tile is done, so that it
+// Memory that the next chunk reads; a part of it is asked for at every visit of a tile, so that it
 // comes while the processor multiplies.
 class Ahead {
  public:
-  Ahead(const uint16_t* begin, const uint16_t* end, int64_t tiles)
+  Ahead(const uint16_t* begin, const uint16_t* end, int64_t visits)
       : at_(reinterpret_cast<const char*>(begin)),
         end_(reinterpret_cast<const char*>(end)),
-        step_(((end_ - at_) / kLine + tiles) / tiles * kLine) {}
+        step_(((end_ - at_) / kLine + visits) / visits * kLine) {}
   void Fetch() {
     const char* const until = std::min(end_, at_ + step_);
     for (; at_ < until; at_ += kLine) _mm_prefetch(at_, _MM_HINT_T1);
@@ -49,6 +49,9 @@ struct Work {
 struct Strip {
   int64_t first, last;
 };
+int64_t StripsOf(const Geometry& g, int64_t rows) {
+  return std::clamp<int64_t>((rows * g.pairs + kPairsOfStrip / 2) / kPairsOfStrip, 1, rows);
+}
 
 // The products of 8 inputs and 32 outputs, added to `sums` [8][32] or, the first ones, put there.
 void Accumulate(const Geometry& g, const Work& work, const Strip& strip, const uint32_t* x,
@@ -109,18 +112,15 @@ void AccumulateTiles(const Geometry& g, const Work& work, const Tiles& tiles, fl
   float* const of_block =
       sums + (tiles.tap * g.c.outputs / kBlock + tiles.block) * g.inputs() * kBlock;
   const int64_t rows = work.bands * g.rows;
-  const int64_t strips =
-      std::clamp<int64_t>((rows * g.pairs + kPairsOfStrip / 2) / kPairsOfStrip, 1, rows);
+  const int64_t strips = StripsOf(g, rows);
   for (int64_t i = 0; i < strips; ++i) {
     const Strip strip = {rows * i / strips, rows * (i + 1) / strips};
     for (int64_t tile = tiles.first; tile < tiles.last; ++tile) {
       Accumulate(g, work, strip, x + tile / 2 * work.x_panel + tile % 2 * kTileInputs, dy,
                  of_block + tile * kTileInputs * kBlock);
+      x_ahead.Fetch();
+      dy_ahead.Fetch();
     }
-  }
-  for (int64_t tile = tiles.first; tile < tiles.last; ++tile) {
-    x_ahead.Fetch();
-    dy_ahead.Fetch();
   }
 }
 
@@ -176,7 +176,8 @@ void AddBands(const Geometry& g, const uint16_t* x, const uint16_t* dy, int64_t 
               float* sums) {
   const int64_t x_values = g.c.images * g.c.height * g.c.width * g.c.inputs;
   const int64_t dy_values = g.c.out_pixels() * g.c.outputs;
-  const int64_t tiles = g.taps() * g.inputs() / kTileInputs * g.c.outputs / kBlock;
+  const int64_t visits = g.taps() * g.inputs() / kTileInputs * g.c.outputs / kBlock *
+                         StripsOf(g, g.bands_of_chunk * g.rows);
   const int64_t begin = first;
   for (; first < last; first += g.bands_of_chunk) {
     const int64_t next = std::min(last, first + g.bands_of_chunk);
@@ -184,54 +185,50 @@ void AddBands(const Geometry& g, const uint16_t* x, const uint16_t* dy, int64_t 
     Work work = LayOut(g, x, dy, first, next);
     work.first = first == begin;
     // Bands follow each other in memory, but for what is left out at an image's end.
-    Ahead x_ahead(x + x_values * next / g.bands, x + x_values * after / g.bands, tiles);
-    Ahead dy_ahead(dy + dy_values * next / g.bands, dy + dy_values * after / g.bands, tiles);
+    Ahead x_ahead(x + x_values * next / g.bands, x + x_values * after / g.bands, visits);
+    Ahead dy_ahead(dy + dy_values * next / g.bands, dy + dy_values * after / g.bands, visits);
     AccumulateChunk(g, work, sums, x_ahead, dy_ahead);
   }
 }
 
-// The threads' sums of two inputs and a block's 32 outputs.
-struct TwoInputs {
+// The threads' sums of two inputs and a block's 32 outputs, as words of both for one output each.
+void AddUp(const float* from, int64_t of_thread, int threads, __m512i words[2]) {
   __m512 sum[2][2] = {};  // [input][half of the outputs]
-};
-TwoInputs Total(const float* from, int64_t of_thread, int threads) {
-  TwoInputs two;
   for (int thread = 0; thread < threads; ++thread) {
     for (int64_t i = 0; i < 4; ++i) {
-      __m512& s = two.sum[i / 2][i % 2];
+      __m512& s = sum[i / 2][i % 2];
       s = _mm512_add_ps(s, _mm512_loadu_ps(from + thread * of_thread + i * 16));
     }
   }
-  return two;
+  for (int64_t half = 0; half < 2; ++half) {
+    const __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(sum[0][half]));
+    const __m512i high = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(sum[1][half]));
+    words[half] = _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+  }
 }
 
 // Of a block of outputs, whose weights have `inputs` (of a stem: a kernel's row) for each tap.
+// Turned round 32 inputs at a time: the outputs' rows are often a multiple of 4 KiB apart, of which
+// the caches hold only a few.
 void StoreBlock(const Geometry& g, const float* sums, int threads, int64_t block, uint16_t* dw) {
-  const int64_t taps = g.taps();
   const int64_t inputs = g.c.is_stem() ? g.c.kernel * g.c.inputs : g.c.inputs;
-  const int64_t row = taps * inputs;
+  const int64_t row = g.taps() * inputs;
   const __m512i outputs =
-      _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                         _mm512_set1_epi32(static_cast<int>(row / 2)));
-  for (int64_t tap = 0; tap < taps; ++tap) {
+      _mm512_slli_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), 4);
+  alignas(64) uint32_t turned[kBlock][kBlock / 2];
+  for (int64_t tap = 0; tap < g.taps(); ++tap) {
     const float* from = sums + (tap * g.c.outputs / kBlock + block) * g.inputs() * kBlock;
     uint16_t* const to = dw + block * kBlock * row + tap * inputs;
-    for (int64_t input = 0; input < inputs; input += 2, from += 2 * kBlock) {
-      const TwoInputs two = Total(from, g.sums(), threads);
-      for (int64_t half = 0; half < 2; ++half) {
-        const __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(two.sum[0][half]));
-        const __m512i high = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(two.sum[1][half]));
-        const __m512i words = _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
-        uint16_t* const at = to + half * 16 * row + input;
-        if (inputs % 2 == 0) {
-          _mm512_i32scatter_epi32(at, outputs, words, 4);
-          continue;
-        }
-        alignas(64) uint32_t each[16];
-        _mm512_store_si512(each, words);
-        for (int64_t output = 0; output < 16; ++output) {
-          std::memcpy(at + output * row, &each[output], input + 1 < inputs ? 4 : 2);
-        }
+    for (int64_t first = 0; first < inputs; first += kBlock) {
+      const int64_t count = std::min(kBlock, inputs - first);
+      for (int64_t pair = 0; pair < (count + 1) / 2; ++pair, from += 2 * kBlock) {
+        __m512i words[2];
+        AddUp(from, g.sums(), threads, words);
+        _mm512_i32scatter_epi32(&turned[0][pair], outputs, words[0], 4);
+        _mm512_i32scatter_epi32(&turned[16][pair], outputs, words[1], 4);
+      }
+      for (int64_t output = 0; output < kBlock; ++output) {
+        std::memcpy(to + output * row + first, turned[output], 2 * static_cast<size_t>(count));
       }
     }
   }

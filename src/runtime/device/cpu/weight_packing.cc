@@ -29,6 +29,19 @@ void PackStem(const Convolution& c, const uint16_t* w, uint16_t* to) {
   }
 }
 
+// 32 rows, `pitch` apart, of 32 values. By way of a copy: rows are often a multiple of 4 KiB apart,
+// of which the caches hold only a few.
+void PackSquare(const uint16_t* from, int64_t pitch, uint16_t* to) {
+  alignas(64) uint16_t rows[kBlock][kBlock];
+  for (int64_t row = 0; row < kBlock; ++row) std::copy_n(from + row * pitch, kBlock, rows[row]);
+  const __m512i each =
+      _mm512_slli_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), 4);
+  for (int64_t k = 0; k < kBlock; k += 2, to += 2 * kBlock) {
+    _mm512_storeu_si512(to, _mm512_i32gather_epi32(each, &rows[0][k], 4));
+    _mm512_storeu_si512(to + kBlock, _mm512_i32gather_epi32(each, &rows[16][k], 4));
+  }
+}
+
 }  // namespace
 
 const uint16_t* PackForward(const Convolution& c, const uint16_t* w, int threads) {
@@ -40,16 +53,8 @@ const uint16_t* PackForward(const Convolution& c, const uint16_t* w, int threads
   }
 #pragma omp parallel for num_threads(threads) schedule(static)
   for (int64_t block = 0; block < c.outputs / kBlock; ++block) {
-    const uint16_t* const from = w + block * kBlock * depth;
-    uint16_t* const at = to + block * kBlock * depth;
-    const __m512i rows =
-        _mm512_mullo_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
-                           _mm512_set1_epi32(static_cast<int>(depth / 2)));
-    for (int64_t k = 0; k < depth; k += 2) {
-      for (int64_t half = 0; half < 2; ++half) {
-        const __m512i words = _mm512_i32gather_epi32(rows, from + half * 16 * depth + k, 4);
-        _mm512_storeu_si512(at + k * kBlock + half * kBlock, words);
-      }
+    for (int64_t k = 0; k < depth; k += kBlock) {
+      PackSquare(w + block * kBlock * depth + k, depth, to + (block * depth + k) * kBlock);
     }
   }
   return to;
