@@ -161,8 +161,14 @@ void MappingReader::ReportUntaken(const YamlNode::Entry& entry) {
     }
   }
   const absl::string_view shown = absl::string_view(entry.key).substr(0, kMostShown);
-  diagnostics_.Error(entry.line, absl::StrCat("unknown key ", Quoted(entry.key),
-                                              base::DidYouMean(shown, candidates)));
+  const std::string unknown =
+      absl::StrCat("unknown key ", Quoted(entry.key), base::DidYouMean(shown, candidates));
+  // Azure ML's client takes any key in a pipeline's settings, and published files rely on it.
+  if (place_.schema == "pipeline" && place_.prefix == "settings.") {
+    diagnostics_.Warning(entry.line, absl::StrCat(unknown, ": it has no effect"));
+  } else {
+    diagnostics_.Error(entry.line, unknown);
+  }
 }
 
 }  // namespace tutti::spec

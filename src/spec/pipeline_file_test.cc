@@ -137,6 +137,11 @@ TEST(PipelineFile, ComponentsAreFoundByPathAndByName) {
   EXPECT_THAT(Errors("type: pipeline\njobs: {a: {component: 'azureml:my_trai:1'}}"),
               ElementsAre(HasSubstr("job.yml:2: component \"azureml:my_trai:1\" is not known here "
                                     "(did you mean \"my_train\"?); say in site.yml")));
+  EXPECT_THAT(Errors("type: pipeline\njobs:\n  a: {component: 'azureml:other:1'}\n"
+                     "  b: {type: command, command: x, environment: host,\n"
+                     "      inputs: {i: '${{parent.jobs.a.outputs.model}}'}}"),
+              ElementsAre(HasSubstr("job.yml:3: component \"azureml:other:1\" is not known here")))
+      << "what follows from it is not said";
   EXPECT_THAT(Errors("type: pipeline\njobs: {a: {component: ./no.yml}}"),
               ElementsAre(HasSubstr("job.yml:2: component: /base/no.yml does not exist")));
 }

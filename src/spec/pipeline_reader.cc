@@ -140,6 +140,8 @@ class PipelineReader {
                          base::DidYouMean(source.step.substr(0, 80), names)));
       return;
     }
+    const bool unread = from->job.command.empty() && from->job.steps.empty();
+    if (unread) return;  // its component could not be had, which has been said
     const auto output = from->job.outputs.find(source.name);
     if (output == from->job.outputs.end()) {
       std::vector<absl::string_view> names;
