@@ -43,8 +43,8 @@ bool MakeSymbols(const HuffmanCode& code, Symbols& to) {
   return sound;
 }
 
-// Fills the entries of a code that its value follows, of the `looked` bits: `entry(value)` says
-// how.
+// Fills the entries of a code that a value of `size` bits follows, of the `looked` bits together:
+// `make(value)` gives one.
 template <typename Entry, typename Make>
 void FillValues(Entry* from, int looked, int size, const Make& make) {
   const size_t run = size_t{1} << (looked - size);
@@ -53,32 +53,38 @@ void FillValues(Entry* from, int looked, int size, const Make& make) {
   }
 }
 
-constexpr uint32_t kNoCoefficient = uint32_t{Coefficients::kNone} << 8;
+constexpr uint32_t kNoCoefficient = uint32_t{Coefficients::kNone} << 10;
 
-// By the next `bits` bits the one coefficient there: bits, distance and value, eight, eight and
-// sixteen bits of each entry.
+constexpr uint32_t Entry(int bits, int first, int last, int value) {
+  const auto high = static_cast<uint32_t>(value) << 24;
+  return static_cast<uint32_t>(bits | (first - 1) << 6 | last << 10) | high;
+}
+
+// By the next `bits` bits the one coefficient there, or the end.
 bool MakeSingles(const HuffmanCode& code, int bits, std::vector<uint32_t>& singles) {
   singles.assign(size_t{1} << bits, kNoCoefficient);
   return ForEachCode(code, [&](uint32_t prefix, int length, uint8_t symbol) {
     const int zeros = symbol >> 4, size = symbol & 15, rest = bits - length;
-    if (rest < size || size > kMaxAcBits || prefix >> length != 0) return;
+    if (rest < size || size > Coefficients::kMaxFirstBits) return;
     const bool ends = size == 0 && zeros < 15;
-    const int distance = ends ? Coefficients::kEnd : zeros + 1;
-    const auto low = static_cast<uint32_t>(distance << 8 | (length + size));
+    const int first = ends ? 1 : zeros + 1, last = ends ? Coefficients::kEnd : first;
     FillValues(singles.data() + (size_t{prefix} << rest), rest, size,
-               [low](int value) { return static_cast<uint32_t>(value) << 16 | low; });
+               [=](int value) { return Entry(length + size, first, last, value); });
   });
 }
 
-// The entry of AcTable where `a` comes first and then `b`, which counts only if it is all there.
-uint64_t Joined(uint32_t a, uint32_t b, uint32_t bits) {
-  const uint32_t length = a & 255, distance = a >> 8 & 255;
-  const uint32_t both = length + (b & 255);
-  const bool ends = distance == Coefficients::kEnd;
-  const uint64_t first = ends ? 1 : distance;
-  const bool pair = (b & 255) != 0 && both <= bits && distance < Coefficients::kEnd;
-  const uint64_t low = pair ? both | (distance + (b >> 8 & 255)) << 8 | (b & 0xFFFF0000) : a;
-  return low | uint64_t{a >> 16} << 32 | first << 48;
+// The entry where `a` comes first and then `b`, which counts only if it is all there.
+uint32_t Joined(uint32_t a, uint32_t b, int bits) {
+  const int length = Coefficients::Bits(a) + Coefficients::Bits(b),
+            value = Coefficients::FirstValue(b);
+  const int last = Coefficients::Last(a) + Coefficients::Last(b);
+  constexpr int kLimit = 1 << Coefficients::kMaxLastBits;
+  const bool pair = Coefficients::Bits(b) != 0 && length <= bits && value < kLimit &&
+                    value >= -kLimit && Coefficients::Last(a) < Coefficients::kEnd;
+  const uint32_t kept = a & (0xFF000000 | 15u << 6);
+  const uint32_t joined = kept | static_cast<uint32_t>(length | last << 10) |
+                          (static_cast<uint32_t>(value) & 127) << 17;
+  return pair ? joined : a;
 }
 
 }  // namespace
@@ -105,8 +111,8 @@ bool MakeAcTable(const HuffmanCode& code, int bits, AcTable& table) {
   if (!MakeSymbols(code, table.symbols) || !MakeSingles(code, bits, singles)) return false;
   table.entries.resize(singles.size());
   for (size_t i = 0; i < singles.size(); ++i) {
-    const size_t rest = i << (singles[i] & 255) & (singles.size() - 1);
-    table.entries[i] = Joined(singles[i], singles[rest], static_cast<uint32_t>(bits));
+    const size_t rest = i << Coefficients::Bits(singles[i]) & (singles.size() - 1);
+    table.entries[i] = Joined(singles[i], singles[rest], bits);
   }
   return true;
 }

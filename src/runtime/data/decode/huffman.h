@@ -38,7 +38,7 @@ struct DcTable {
 // Of the others. The entries are laid out as Coefficients says.
 struct AcTable {
   int shift = 0;
-  std::vector<uint64_t> entries;
+  std::vector<uint32_t> entries;
   Symbols symbols;
 };
 
@@ -49,20 +49,20 @@ struct Difference {
 };
 
 // An entry of AcTable holds up to two coefficients, or one and the end of the block.
-//   bits  0- 7  how many bits it takes
-//   bits  8-15  how far the last is beyond where the block stands: less than 64
-//               + kEnd if the block ends then; kNone: read the symbol
-//   bits 16-31  the last one's value
-//   bits 32-47  the first one's value
-//   bits 48-55  how far the first is; as the last if there is but one. An entry of an end alone has
-//               a coefficient of 0 there, which the block may take: it is 0 anyway.
+//   bits  0- 5  how many bits it takes
+//   bits  6- 9  how far the first is beyond where the block stands, less 1
+//   bits 10-16  how far the last is, + kEnd if the block ends then; kNone: read the symbol
+//   bits 17-23  the last one's value
+//   bits 24-31  the first one's value; it is the last, too, if there is but one
+// An entry of an end alone has a coefficient of 0 at 1, which the block may take: it is 0 anyway.
 struct Coefficients {
-  static constexpr int kEnd = 128, kNone = 255;
-  static int Bits(uint64_t entry) { return static_cast<int>(entry & 63); }
-  static int Last(uint64_t entry) { return static_cast<int>(entry >> 8 & 255); }
-  static int First(uint64_t entry) { return static_cast<int>(entry >> 48 & 255); }
-  static int16_t LastValue(uint64_t entry) { return static_cast<int16_t>(entry >> 16); }
-  static int16_t FirstValue(uint64_t entry) { return static_cast<int16_t>(entry >> 32); }
+  static constexpr int kEnd = 64, kNone = 127;
+  static constexpr int kMaxFirstBits = 7, kMaxLastBits = 6;
+  static int Bits(uint32_t entry) { return static_cast<int>(entry & 63); }
+  static int First(uint32_t entry) { return static_cast<int>(entry >> 6 & 15) + 1; }
+  static int Last(uint32_t entry) { return static_cast<int>(entry >> 10 & 127); }
+  static int LastValue(uint32_t entry) { return static_cast<int32_t>(entry << 8) >> 25; }
+  static int FirstValue(uint32_t entry) { return static_cast<int32_t>(entry) >> 24; }
 };
 
 // The most bits that the value of a coefficient has in a picture of 8 bits: first, others.

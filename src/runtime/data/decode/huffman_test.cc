@@ -27,13 +27,13 @@ TEST(Huffman, OneLookGivesADifference) {
 TEST(Huffman, OneLookGivesTwoCoefficients) {
   AcTable table;
   ASSERT_TRUE(MakeAcTable(SmallCode(0x00, 0x01, 0x22), 8, table));
-  const uint64_t two = table.entries[0b10111010];  // a one, then after two zeros a two
+  const uint32_t two = table.entries[0b10111010];  // a one, then after two zeros a two
   EXPECT_EQ(Coefficients::Bits(two), 8);
   EXPECT_EQ(Coefficients::First(two), 1);
   EXPECT_EQ(Coefficients::FirstValue(two), 1);
   EXPECT_EQ(Coefficients::Last(two), 4);
   EXPECT_EQ(Coefficients::LastValue(two), 2);
-  const uint64_t last = table.entries[0b10001111];  // minus one, then the end
+  const uint32_t last = table.entries[0b10001111];  // minus one, then the end
   EXPECT_EQ(Coefficients::Bits(last), 4);
   EXPECT_EQ(Coefficients::FirstValue(last), -1);
   EXPECT_EQ(Coefficients::Last(last), Coefficients::kEnd + 1);

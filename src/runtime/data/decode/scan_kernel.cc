@@ -75,13 +75,13 @@ enum class Step { kGoOn, kBlockEnds, kUnsound };
 
 // One coefficient, whatever the length of its code, after the one at `at`.
 template <bool kKeep>
-TUTTI_INLINE Step TakeOne(const AcTable& table, BitSource& s, int16_t* block, int& at) {
+TUTTI_INLINE Step TakeOne(const AcTable& table, BitSource& s, int16_t* block, size_t& at) {
   Refill(s);
   const int symbol = TakeSymbol(table.symbols, s);
   const int zeros = symbol >> 4, size = symbol & 15;
   if (symbol < 0 || size > kMaxAcBits) return Step::kUnsound;
   if (size == 0 && zeros < 15) return Step::kBlockEnds;
-  at += zeros + 1;
+  at += static_cast<size_t>(zeros) + 1;
   if (at > 63) return Step::kUnsound;
   if (size > 0) {
     const int value = TakeValue(s, size);
@@ -92,11 +92,12 @@ TUTTI_INLINE Step TakeOne(const AcTable& table, BitSource& s, int16_t* block, in
 
 // What lies under the next bits is all of this block.
 template <bool kKeep>
-TUTTI_INLINE void Take(uint64_t entry, BitSource& s, int16_t* block, int at, int last) {
+TUTTI_INLINE void Take(uint32_t entry, BitSource& s, int16_t* block, size_t at, size_t last) {
   if (kKeep) {
     // The last one first: where there is but one, the first has the right value.
-    block[kPlaceInBlock[last]] = Coefficients::LastValue(entry);
-    block[kPlaceInBlock[at + Coefficients::First(entry)]] = Coefficients::FirstValue(entry);
+    block[kPlaceInBlock[last]] = static_cast<int16_t>(Coefficients::LastValue(entry));
+    block[kPlaceInBlock[at + Coefficients::First(entry)]] =
+        static_cast<int16_t>(Coefficients::FirstValue(entry));
   }
   Drop(s, Coefficients::Bits(entry));
 }
@@ -104,13 +105,13 @@ TUTTI_INLINE void Take(uint64_t entry, BitSource& s, int16_t* block, int at, int
 // The block's coefficients but the first.
 template <bool kKeep>
 TUTTI_INLINE bool TakeOthers(const AcTable& table, BitSource& s, int16_t* block) {
-  const uint64_t* const entries = table.entries.data();
+  const uint32_t* const entries = table.entries.data();
   const int shift = table.shift;
-  int at = 0;
+  size_t at = 0;
   while (true) {
     Refill(s);
-    uint64_t entry;
-    int last;
+    uint32_t entry;
+    size_t last;
     for (int look = 0; look < 4; ++look) {
       entry = entries[s.bits >> shift];
       last = at + Coefficients::Last(entry);
@@ -119,14 +120,11 @@ TUTTI_INLINE bool TakeOthers(const AcTable& table, BitSource& s, int16_t* block)
       at = last;
     }
     if (last < 63) continue;
-    if (last == 63) {
-      Take<kKeep>(entry, s, block, at, last);
-      return true;
-    }
-    if (last >= Coefficients::kEnd && last <= Coefficients::kEnd + 62) {
-      const int place = at + Coefficients::First(entry);
-      if (kKeep) block[kPlaceInBlock[place]] = Coefficients::FirstValue(entry);
-      Drop(s, Coefficients::Bits(entry));
+    const bool ends = Coefficients::Last(entry) >= Coefficients::kEnd;
+    const size_t place = ends ? last - Coefficients::kEnd + 1 : last;
+    if (Coefficients::Bits(entry) != 0 && place <= 63) {
+      // What comes last of an end is a 0 behind the block's last coefficient.
+      Take<kKeep>(entry, s, block, at, place);
       return true;
     }
     const Step step = TakeOne<kKeep>(table, s, block, at);
