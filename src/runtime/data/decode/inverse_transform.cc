@@ -199,10 +199,11 @@ void TakeMeans(const int16_t* coefficients, int blocks, uint16_t step, uint8_t* 
   }
 }
 
-// Where there is no faster way.
+}  // namespace
+
 TUTTI_FOR_EACH_VECTOR_WIDTH
-void TransformAnyBlocks(const int16_t* coefficients, int blocks, const uint16_t* steps, int size,
-                        uint8_t* samples, size_t stride) {
+void InverseTransformInLanes(const int16_t* coefficients, int blocks, const uint16_t* steps,
+                             int size, uint8_t* samples, size_t stride) {
   switch (size) {
     case 8:
       return TransformBlocks<8>(coefficients, blocks, steps, samples, stride);
@@ -215,8 +216,6 @@ void TransformAnyBlocks(const int16_t* coefficients, int blocks, const uint16_t*
   }
 }
 
-}  // namespace
-
 void InverseTransform(const int16_t* coefficients, int blocks, const uint16_t* steps, int size,
                       uint8_t* samples, size_t stride) {
   const bool wide = size == 8 && CanTransformWithAvx2();
@@ -226,7 +225,7 @@ void InverseTransform(const int16_t* coefficients, int blocks, const uint16_t* s
     samples += static_cast<ptrdiff_t>(size) * done;
     blocks -= done;
     const int now = wide ? std::min(blocks, 2) : blocks;
-    TransformAnyBlocks(coefficients, now, steps, size, samples, stride);
+    InverseTransformInLanes(coefficients, now, steps, size, samples, stride);
     coefficients += 64 * static_cast<ptrdiff_t>(now);
     samples += static_cast<ptrdiff_t>(size) * now;
     blocks -= now;

@@ -15,4 +15,8 @@ namespace tutti::data {
 void InverseTransform(const int16_t* coefficients, int blocks, const uint16_t* steps, int size,
                       uint8_t* samples, size_t stride);
 
+// The same on any machine, by lanes of 32 bits.
+void InverseTransformInLanes(const int16_t* coefficients, int blocks, const uint16_t* steps,
+                             int size, uint8_t* samples, size_t stride);
+
 }  // namespace tutti::data
