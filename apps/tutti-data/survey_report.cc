@@ -63,6 +63,11 @@ std::string Extremes(const data::Dataset& dataset, const data::Survey& survey) {
                       name(most), " (", Grouped(*most), ")\n");
 }
 
+absl::string_view OfClass(const data::Dataset& dataset) {
+  return dataset.annotations() == data::Annotations::kBoxes ? "objects a class"
+                                                            : "pictures a class";
+}
+
 nlohmann::json JsonOf(const Spread& s) {
   return {{"min", s.least}, {"p10", s.tenth}, {"median", s.median},
           {"p90", s.ninth}, {"max", s.most},  {"mean", s.mean}};
@@ -73,15 +78,15 @@ nlohmann::json JsonOf(const Spread& s) {
 std::string TableOf(absl::string_view title, const data::Dataset& dataset,
                     const data::Survey& survey) {
   const int64_t bytes = std::accumulate(survey.bytes.begin(), survey.bytes.end(), int64_t{0});
-  std::string text =
-      absl::StrCat(title, "\n  ", Grouped(survey.pictures), " pictures of ",
-                   Grouped(static_cast<int64_t>(dataset.classes().size())), " classes, ",
-                   Grouped(bytes), " bytes; ", FormatsOf(survey), "\n");
+  std::string text = absl::StrCat(title, "\n  ", Grouped(survey.pictures), " pictures of ",
+                                  Grouped(static_cast<int64_t>(dataset.classes().size())),
+                                  " classes (", data::NameOf(dataset.annotations()), "), ",
+                                  Grouped(bytes), " bytes; ", FormatsOf(survey), "\n");
   absl::StrAppend(&text, absl::StrFormat("  %-18s%12s%12s%12s%12s%14s%12s\n", "", "least", "10 %",
                                          "median", "90 %", "most", "mean"));
   absl::StrAppend(&text, Row("width", SpreadOf(survey.widths)),
                   Row("height", SpreadOf(survey.heights)), Row("bytes", SpreadOf(survey.bytes)),
-                  Row("pictures a class", SpreadOf(survey.of_class)), Extremes(dataset, survey));
+                  Row(OfClass(dataset), SpreadOf(survey.of_class)), Extremes(dataset, survey));
   if (survey.stddev[0] + survey.stddev[1] + survey.stddev[2] > 0) {
     absl::StrAppend(&text, absl::StrFormat("  mean %.4f,%.4f,%.4f  stddev %.4f,%.4f,%.4f\n",
                                            survey.mean[0], survey.mean[1], survey.mean[2],
@@ -104,10 +109,13 @@ nlohmann::json JsonOf(absl::string_view split, data::DatasetFormat format,
     unreadable.push_back({{"index", one.index}, {"why", std::string(one.status.message())}});
   }
   for (size_t i = 0; i < survey.of_class.size(); ++i) {
-    of_class.push_back({{"name", dataset.classes()[i]}, {"pictures", survey.of_class[i]}});
+    const bool boxes = dataset.annotations() == data::Annotations::kBoxes;
+    of_class.push_back(
+        {{"name", dataset.classes()[i]}, {boxes ? "objects" : "pictures", survey.of_class[i]}});
   }
   return {{"split", std::string(split)},
           {"format", std::string(data::NameOf(format))},
+          {"annotations", std::string(data::NameOf(dataset.annotations()))},
           {"pictures", survey.pictures},
           {"classes", std::move(of_class)},
           {"bytes", std::accumulate(survey.bytes.begin(), survey.bytes.end(), int64_t{0})},

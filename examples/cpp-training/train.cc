@@ -11,7 +11,7 @@
 #include "runtime/data/loader.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
-#include "runtime/train/evaluation.h"
+#include "runtime/train/batch_tensors.h"
 #include "runtime/train/optimizer/optimizer.h"
 #include "runtime/train/optimizer/schedule.h"
 

@@ -19,11 +19,13 @@ constexpr int64_t kMaxPixels = 1 << 14;  // a side; bounds what an image is blow
 json ToJson(const ModelFolder& model) {
   const ModelInput& input = model.input;
   return {{"architecture", model.architecture},
+          {"task", model.task},
           {"classes", model.classes},
           {"input",
            {{"height", input.height},
             {"width", input.width},
             {"resize", input.resize},
+            {"stretch", input.stretch},
             {"mean", input.mean},
             {"stddev", input.stddev}}}};
 }
@@ -43,6 +45,11 @@ class Fields {
       Fail(key, what);
     }
   }
+  // Of keys that older folders do not have.
+  template <typename T>
+  void ReadIfThere(const char* key, const char* what, T& into) {
+    if (object_.contains(key)) Read(key, what, into);
+  }
   void Require(bool holds, const char* key, const char* what) {
     if (!holds) Fail(key, what);
   }
@@ -60,6 +67,7 @@ absl::Status FromJson(const json& object, ModelFolder& model) {
   json input;
   Fields fields(object, status);
   fields.Read("architecture", "a name", model.architecture);
+  fields.ReadIfThere("task", "a name", model.task);
   fields.Read("classes", "a list of names", model.classes);
   fields.Require(!model.classes.empty(), "classes", "a list of names");
   fields.Read("input", "an object", input);
@@ -69,6 +77,7 @@ absl::Status FromJson(const json& object, ModelFolder& model) {
   of_input.Read("height", kSide, model.input.height);
   of_input.Read("width", kSide, model.input.width);
   of_input.Read("resize", "a number of pixels, or 0", model.input.resize);
+  of_input.ReadIfThere("stretch", "true or false", model.input.stretch);
   of_input.Read("mean", "three numbers", model.input.mean);
   of_input.Read("stddev", "three positive numbers", model.input.stddev);
   const auto within = [](int64_t n, int64_t least) { return n >= least && n <= kMaxPixels; };

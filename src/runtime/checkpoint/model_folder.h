@@ -15,14 +15,16 @@ namespace tutti::checkpoint {
 
 struct ModelInput {
   int64_t height = 32, width = 32;  // pixels
-  int64_t resize = 0;  // > 0: shorter side to this first, then the centre of height x width
+  int64_t resize = 0;    // > 0: shorter side to this first, then the centre of height x width
+  bool stretch = false;  // all of the picture to height x width instead
   std::array<double, 3> mean = {0, 0, 0};  // of pixels in 0..1, RGB
   std::array<double, 3> stddev = {1, 1, 1};
 };
 
 struct ModelFolder {
-  std::string architecture;          // models::ModelSpec::name; "script:model.pt": is in the folder
-  std::vector<std::string> classes;  // by label
+  std::string architecture;  // models::ModelSpec::name; "script:model.pt": is in the folder
+  std::string task = "classification";  // tasks::Task::name
+  std::vector<std::string> classes;     // by label
   ModelInput input;
   TensorMap tensors;        // parameters and buffers
   std::string torchscript;  // bytes of model.pt; empty: there is none. ReadModelFolder leaves it so

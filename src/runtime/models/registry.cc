@@ -113,6 +113,7 @@ const std::vector<Entry>& Entries() {
       Other<MobileNetV1>("mobilenet_v1", 224),
       Other<MobileNetV2>("mobilenet_v2", 224),
       Segmenter("fcn_resnet20", 64, Cifar(3), 0, false),
+      Segmenter("fcn_resnet18", 224, ImageNet(kBasic, {2, 2, 2, 2}), 0, false),
       Segmenter("fcn_resnet50", 480, Resnet50(), 2, false),
       Segmenter("fcn_resnet101", 480, Resnet101(), 2, false),
       Segmenter("fcn_resnet50_aux", 480, Resnet50(), 2, true),

@@ -114,25 +114,29 @@ absl::Status DataParallel::TakeUpOwed(const std::vector<torch::Tensor>& owed,
   return reducer_->TakeUp(owed, deadline);
 }
 
-torch::Tensor DataParallel::Logits(const torch::Tensor& images) {
+// fp32, or fp64 if the model is.
+std::vector<torch::Tensor> DataParallel::Outputs(const torch::Tensor& images) {
   const Autocast autocast(options_.bf16, torch::kCPU);
-  const torch::Tensor logits = model_->forward(images);
-  return logits.scalar_type() == torch::kFloat64 ? logits : logits.to(torch::kFloat32);
+  std::vector<torch::Tensor> outputs = model_->Outputs(images);
+  for (torch::Tensor& output : outputs) {
+    if (output.scalar_type() != torch::kFloat64) output = output.to(torch::kFloat32);
+  }
+  return outputs;
 }
 
 absl::StatusOr<torch::Tensor> DataParallel::Predict(const torch::Tensor& images) {
   return Caught<torch::Tensor>(stream_, [&]() -> absl::StatusOr<torch::Tensor> {
     torch::NoGradGuard no_grad;
     model_->eval();
-    return Logits(images);
+    return Outputs(images)[0];
   });
 }
 
 absl::StatusOr<StepResult> DataParallel::Step(const torch::Tensor& images,
-                                              const torch::Tensor& labels,
+                                              const torch::Tensor& targets,
                                               base::Deadline deadline) {
   deadline_ = deadline;
-  return Caught<StepResult>(stream_, [&] { return TryStep(images, labels); });
+  return Caught<StepResult>(stream_, [&] { return TryStep(images, targets); });
 }
 
 // Micro-batches with images in them; but all ranks meet in batch-norms that they share, and the
@@ -143,24 +147,24 @@ int64_t DataParallel::Passes(int64_t count) const {
 }
 
 absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
-                                                 const torch::Tensor& labels) {
+                                                 const torch::Tensor& targets) {
   StepResult result;
   LapTimer timer;
-  total_count_ = labels.size(0);
-  const int64_t counted = stream_.Issue(SumOf(&total_count_, 1, comm::DataType::kInt64, deadline_));
-  const int64_t passes = Passes(labels.size(0));
+  whole_ = {targets.size(0), options_.task->Units(targets)};
+  const int64_t counted = stream_.Issue(SumOf(&whole_, 2, comm::DataType::kInt64, deadline_));
+  const int64_t passes = Passes(targets.size(0));
   reducer_->Begin(deadline_, passes);
   RankSays own;
-  const auto some_images = images.tensor_split(passes), some_labels = labels.tensor_split(passes);
-  for (size_t pass = 0; pass < some_labels.size(); ++pass) {
-    const torch::Tensor loss = Forward(some_images[pass], some_labels[pass], own);
+  const auto some_images = images.tensor_split(passes), some_targets = targets.tensor_split(passes);
+  for (size_t pass = 0; pass < some_targets.size(); ++pass) {
+    const torch::Tensor loss = Forward(some_images[pass], some_targets[pass], own);
     own.stop = stop_requested_;
     // The last backward sends it.
-    if (pass + 1 == some_labels.size()) tail_.Fill(buckets_[0]->tail(), buffers_, rank(), own);
+    if (pass + 1 == some_targets.size()) tail_.Fill(buckets_[0]->tail(), buffers_, rank(), own);
     result.times.forward += timer.Lap();
     if (pass == 0) TUTTI_RETURN_IF_ERROR(stream_.Wait(counted, deadline_));
     result.times.communication += timer.Lap();
-    if (loss.defined()) (loss / static_cast<double>(total_count_)).backward();
+    if (loss.defined()) (loss / whole_.divisor()).backward();
     result.times.backward += timer.Lap();
   }
   TUTTI_RETURN_IF_ERROR(reducer_->Finish());
@@ -170,17 +174,15 @@ absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
   return result;
 }
 
-torch::Tensor DataParallel::Forward(const torch::Tensor& images, const torch::Tensor& labels,
+torch::Tensor DataParallel::Forward(const torch::Tensor& images, const torch::Tensor& targets,
                                     RankSays& own) {
   model_->train();
   // An empty part has nothing to normalise, but batch-norms that the ranks share need its zero.
-  if (labels.size(0) == 0 && !options_.synchronized_batch_norm) return {};
-  const torch::Tensor logits = Logits(images);
-  if (labels.size(0) > 0) own.correct += logits.detach().argmax(1).eq(labels).sum().item<int64_t>();
-  const torch::Tensor loss = at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -100,
-                                                    options_.label_smoothing);
-  own.loss += loss.item<double>();
-  return loss;
+  if (targets.size(0) == 0 && !options_.synchronized_batch_norm) return {};
+  const tasks::Loss loss = options_.task->LossOf(Outputs(images), targets);
+  if (loss.correct.defined()) own.correct += loss.correct.item<int64_t>();
+  own.loss += loss.sum.item<double>();
+  return loss.sum;
 }
 
 // The sums are the same on every rank, so all find the same.
@@ -193,7 +195,7 @@ absl::Status DataParallel::CheckGradients() const {
 
 absl::Status DataParallel::ReadTail(StepResult& result) {
   const torch::Tensor tail = buckets_[0]->tail();
-  TUTTI_RETURN_IF_ERROR(tail_.Read(tail, total_count_, result));
+  TUTTI_RETURN_IF_ERROR(tail_.Read(tail, whole_, result));
   if (world_size() > 1 && !options_.synchronized_batch_norm) {
     torch::NoGradGuard no_grad;
     buffers_.copy_(tail_.MeanBuffers(tail));

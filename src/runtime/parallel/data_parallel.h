@@ -4,8 +4,8 @@
 //
 // Without synchronized batch-norm each rank normalises with its own part, and the running
 // statistics are the mean of the ranks'. They, the loss and the ranks' wish to stop travel in the
-// tail of the first bucket: a step has no message beside the buckets' and one of eight bytes (the
-// size of the mini-batch) that hides behind forward.
+// tail of the first bucket: a step has no message beside the buckets' and one of 16 bytes (the size
+// of the mini-batch) that hides behind forward.
 //
 // Gradients may be accumulated over micro-batches, one after the other, in the memory that one of
 // them takes. Batch-norm sees a micro-batch at a time, as it would see one of as many ranks' parts;
@@ -31,11 +31,12 @@
 #include "runtime/parallel/gradient_reducer.h"
 #include "runtime/parallel/step_tail.h"
 #include "runtime/parallel/strategy.h"
+#include "runtime/tasks/classification.h"
 
 namespace tutti::parallel {
 
 struct DataParallelOptions {
-  double label_smoothing = 0;  // Szegedy et al. 2016, section 7
+  std::shared_ptr<const tasks::Task> task = std::make_shared<tasks::Classification>();
   bool bf16 = false;
   bool synchronized_batch_norm = false;
   int64_t accumulation = 1;  // micro-batches that a rank's part is computed in
@@ -62,7 +63,7 @@ class DataParallel final : public Strategy {
   int rank() const override { return stream_.rank(); }
   int world_size() const override { return stream_.size(); }
   absl::Status Synchronize(base::Deadline deadline) override;
-  absl::StatusOr<StepResult> Step(const torch::Tensor& images, const torch::Tensor& labels,
+  absl::StatusOr<StepResult> Step(const torch::Tensor& images, const torch::Tensor& targets,
                                   base::Deadline deadline) override;
   absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images) override;
   absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline) override;
@@ -75,11 +76,11 @@ class DataParallel final : public Strategy {
  private:
   DataParallel(models::Model model, std::unique_ptr<comm::Communicator> communicator,
                const DataParallelOptions& options);
-  absl::StatusOr<StepResult> TryStep(const torch::Tensor& images, const torch::Tensor& labels);
+  absl::StatusOr<StepResult> TryStep(const torch::Tensor& images, const torch::Tensor& targets);
   int64_t Passes(int64_t count) const;
   // The sum of the micro-batch's losses, with its graph; adds what is to be told to `own`.
-  torch::Tensor Forward(const torch::Tensor& images, const torch::Tensor& labels, RankSays& own);
-  torch::Tensor Logits(const torch::Tensor& images);
+  torch::Tensor Forward(const torch::Tensor& images, const torch::Tensor& targets, RankSays& own);
+  std::vector<torch::Tensor> Outputs(const torch::Tensor& images);
   absl::Status ReadTail(StepResult& result);
   absl::Status CheckGradients() const;
 
@@ -87,7 +88,7 @@ class DataParallel final : public Strategy {
   const DataParallelOptions options_;
   std::atomic<bool> stop_requested_ = false;
   base::Deadline deadline_ = base::Deadline::After(absl::ZeroDuration());  // of the current step
-  int64_t total_count_ = 0;                 // samples in the mini-batch
+  MiniBatch whole_;                                                        // over all ranks
   torch::Tensor buffers_;                   // every floating buffer of the model is a view of it
   std::vector<torch::Tensor> not_reduced_;  // other buffers (counters) and frozen parameters
   StepTail tail_;                           // of the first bucket

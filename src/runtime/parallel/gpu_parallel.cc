@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/comm/shared_buffer.h"
-#include "runtime/models/batch_norm.h"
 #include "runtime/parallel/autocast.h"
 #include "runtime/parallel/caught.h"
 #include "runtime/parallel/flat_model.h"
@@ -28,8 +27,7 @@ constexpr size_t kOneBucket = size_t{1} << 40;  // nobody to begin earlier for
 std::set<const c10::TensorImpl*> OfBatchNorms(const models::Model& model) {
   std::set<const c10::TensorImpl*> found;
   for (const auto& module : model->modules()) {
-    const bool norm = module->as<models::BatchNormImpl>() != nullptr ||
-                      module->as<torch::nn::BatchNorm2dImpl>() != nullptr;
+    const bool norm = module->named_buffers(/*recurse=*/false).contains("running_mean");
     if (!norm) continue;
     for (const Tensor& parameter : module->parameters(/*recurse=*/false)) {
       found.insert(parameter.unsafeGetTensorImpl());
@@ -158,8 +156,10 @@ absl::Status GpuParallel::SumOverRanks(std::span<double> values, base::Deadline 
                      deadline);
 }
 
-Tensor GpuParallel::Logits(const Tensor& images) const {
-  return model_->forward(images).to(torch::kFloat32);
+std::vector<Tensor> GpuParallel::Outputs(const Tensor& images) const {
+  std::vector<Tensor> outputs = model_->Outputs(images);
+  for (Tensor& output : outputs) output = output.to(torch::kFloat32);
+  return outputs;
 }
 
 absl::StatusOr<Tensor> GpuParallel::Predict(const Tensor& images) {
@@ -167,24 +167,25 @@ absl::StatusOr<Tensor> GpuParallel::Predict(const Tensor& images) {
     torch::NoGradGuard no_grad;
     const Autocast autocast(options_.bf16, torch::kCUDA);
     model_->eval();
-    return Logits(images.to(device_)).cpu();
+    return Outputs(images.to(device_))[0].cpu();
   });
 }
 
-absl::StatusOr<StepResult> GpuParallel::Step(const Tensor& images, const Tensor& labels,
+absl::StatusOr<StepResult> GpuParallel::Step(const Tensor& images, const Tensor& targets,
                                              base::Deadline deadline) {
   deadline_ = deadline;
-  return Caught<StepResult>(stream_, [&] { return TryStep(images, labels); });
+  return Caught<StepResult>(stream_, [&] { return TryStep(images, targets); });
 }
 
-absl::StatusOr<StepResult> GpuParallel::TryStep(const Tensor& images, const Tensor& labels) {
+absl::StatusOr<StepResult> GpuParallel::TryStep(const Tensor& images, const Tensor& targets) {
   StepResult result;
   LapTimer timer;
-  const bool renewed = input_.Begin(images, labels);
-  TUTTI_RETURN_IF_ERROR(ShareOut(labels.size(0)));
+  const MiniBatch part{targets.size(0), options_.task->Units(targets)};
+  const bool renewed = input_.Begin(images, targets);
+  TUTTI_RETURN_IF_ERROR(ShareOut(part));
   result.times.communication = timer.Lap();
   Run(renewed);
-  Tell(labels.size(0));
+  Tell(part);
   TUTTI_RETURN_IF_ERROR(input_.Taken(deadline_));
   result.times.forward = timer.Lap();
   if (world_size() > 1) {
@@ -200,13 +201,14 @@ absl::StatusOr<StepResult> GpuParallel::TryStep(const Tensor& images, const Tens
   return result;
 }
 
-// The gradient of a sample's loss counts one part in as many as the mini-batch has samples.
-absl::Status GpuParallel::ShareOut(int64_t count) {
-  int64_t total = count;
+// The gradient of a unit's loss counts one part in as many as the mini-batch has units.
+absl::Status GpuParallel::ShareOut(const MiniBatch& part) {
+  MiniBatch whole = part;
   TUTTI_RETURN_IF_ERROR(
-      stream_.Run(SumOf(&total, 1, comm::DataType::kInt64, deadline_), deadline_));
-  if (total != total_count_) share_.fill_(1.0 / static_cast<double>(total));
-  total_count_ = total;
+      stream_.Run(SumOf(&whole, 2, comm::DataType::kInt64, deadline_), deadline_));
+  if (whole.divisor() != whole_.divisor() || whole_.pictures == 0)
+    share_.fill_(1 / whole.divisor());
+  whole_ = whole;
   return absl::OkStatus();
 }
 
@@ -240,16 +242,16 @@ void GpuParallel::Compute() {
     says_.zero_();
     return;
   }
-  const Tensor logits = Logits(input_.images());
-  const Tensor loss = at::cross_entropy_loss(logits, input_.labels(), {}, at::Reduction::Sum, -100,
-                                             options_.label_smoothing);
+  const tasks::Loss made = options_.task->LossOf(Outputs(input_.images()), input_.labels());
+  const Tensor& loss = made.sum;
   std::vector<Tensor> parameters;
   for (const Trained& trained : trained_) parameters.push_back(trained.parameter);
   const auto gradients = torch::autograd::grad({loss * share_}, parameters, {}, std::nullopt,
                                                /*create_graph=*/false, /*allow_unused=*/true);
   torch::NoGradGuard no_grad;
   Collect(gradients);
-  const Tensor correct = logits.argmax(1).eq(input_.labels()).sum().to(torch::kFloat32);
+  const Tensor correct =
+      made.correct.defined() ? made.correct.to(torch::kFloat32) : torch::zeros_like(loss);
   const Tensor not_finite = loss.isfinite().logical_not().to(torch::kFloat32);
   spoiled_.copy_(torch::maximum(spoiled_, not_finite));
   says_.copy_(torch::cat({loss.detach().view(1), correct.view(1), spoiled_}));
@@ -274,9 +276,9 @@ void GpuParallel::Collect(const std::vector<Tensor>& gradients) {
   }
 }
 
-void GpuParallel::Tell(int64_t count) {
+void GpuParallel::Tell(const MiniBatch& part) {
   Report report;
-  report.count = count;
+  report.part = part;
   report.says = torch::empty({3}, torch::device(torch::kCPU).pinned_memory(true));
   report.says.copy_(says_, /*non_blocking=*/true);
   report.written.record(c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device_));
@@ -296,10 +298,13 @@ absl::Status GpuParallel::Hear(StepResult& result) {
     return absl::OutOfRangeError(absl::StrCat("the gradient of ", name.empty() ? "a layer" : name,
                                               " is not finite, though the loss is"));
   }
+  const auto pictures = static_cast<double>(report.part.pictures);
   const double before = result.loss * static_cast<double>(result.count);
-  result.count += report.count;
+  const double mean = says[0] / report.part.divisor();
+  result.count += report.part.pictures;
   result.correct += std::llround(says[1]);
-  result.loss = (before + says[0]) / static_cast<double>(std::max<int64_t>(result.count, 1));
+  result.loss =
+      (before + mean * pictures) / static_cast<double>(std::max<int64_t>(result.count, 1));
   reports_.pop_front();
   return absl::OkStatus();
 }
@@ -330,7 +335,7 @@ absl::Status GpuParallel::AddUp(StepResult& result) {
   }
   TUTTI_RETURN_IF_ERROR(stream_.Wait(last, deadline_));
   const Tensor tail = on_host_[0].narrow(0, buckets_[0]->size(), tail_.size());
-  TUTTI_RETURN_IF_ERROR(tail_.Read(tail, total_count_, result));
+  TUTTI_RETURN_IF_ERROR(tail_.Read(tail, whole_, result));
   for (size_t i = 0; i < buckets_.size(); ++i) {
     buckets_[i]->gradients().copy_(on_host_[i].narrow(0, 0, buckets_[i]->size()),
                                    /*non_blocking=*/true);

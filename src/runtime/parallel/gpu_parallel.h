@@ -41,7 +41,7 @@ class GpuParallel final : public Strategy {
   int rank() const override { return stream_.rank(); }
   int world_size() const override { return stream_.size(); }
   absl::Status Synchronize(base::Deadline deadline) override;
-  absl::StatusOr<StepResult> Step(const torch::Tensor& images, const torch::Tensor& labels,
+  absl::StatusOr<StepResult> Step(const torch::Tensor& images, const torch::Tensor& targets,
                                   base::Deadline deadline) override;
   absl::StatusOr<StepResult> Settle(base::Deadline deadline) override;
   int64_t outstanding() const override { return static_cast<int64_t>(reports_.size()); }
@@ -62,7 +62,7 @@ class GpuParallel final : public Strategy {
   struct Report {
     torch::Tensor says;  // [3] on the host: sum of losses, hits, not 0 if something is not finite
     c10::Event written{c10::DeviceType::CUDA};
-    int64_t count = 0;
+    MiniBatch part;
   };
   // A trained parameter, where its gradient goes, and the copy of it that forward uses.
   struct Trained {
@@ -74,16 +74,16 @@ class GpuParallel final : public Strategy {
   void MakeCopies();
   void UseCopies(bool use);
   void RefreshCopies();
-  absl::StatusOr<StepResult> TryStep(const torch::Tensor& images, const torch::Tensor& labels);
-  absl::Status ShareOut(int64_t count);
+  absl::StatusOr<StepResult> TryStep(const torch::Tensor& images, const torch::Tensor& targets);
+  absl::Status ShareOut(const MiniBatch& part);
   void Run(bool renewed);
   void Record();
   void Compute();
   void Collect(const std::vector<torch::Tensor>& gradients);
-  void Tell(int64_t count);
+  void Tell(const MiniBatch& part);
   absl::Status Hear(StepResult& result);
   absl::Status AddUp(StepResult& result);
-  torch::Tensor Logits(const torch::Tensor& images) const;
+  std::vector<torch::Tensor> Outputs(const torch::Tensor& images) const;
 
   const models::Model model_;
   const DataParallelOptions options_;
@@ -97,7 +97,7 @@ class GpuParallel final : public Strategy {
   std::vector<torch::Tensor> on_host_;  // per bucket, as Bucket::reduced; of several ranks alone
   std::vector<Trained> trained_;
   GpuInput input_;
-  int64_t total_count_ = 0;  // samples in the mini-batch, of which share_ is the inverse
+  MiniBatch whole_;  // over all ranks; share_ is the inverse of its units
   torch::Tensor share_, says_, spoiled_;
   std::unique_ptr<device::Graph> graph_;
   std::deque<Report> reports_;

@@ -23,18 +23,18 @@ RankSays StepTail::Of(const torch::Tensor& tail, int rank) const {
   return {values[0], std::llround(values[1]), values[2] != 0};
 }
 
-absl::Status StepTail::Read(const torch::Tensor& tail, int64_t total_count,
+absl::Status StepTail::Read(const torch::Tensor& tail, const MiniBatch& whole,
                             StepResult& result) const {
   for (int rank = 0; rank < world_size_; ++rank) {
     const RankSays said = Of(tail, rank);
     if (!std::isfinite(said.loss)) {
       return absl::OutOfRangeError(absl::StrCat("the loss of rank ", rank, " is ", said.loss));
     }
-    result.loss += said.loss / static_cast<double>(total_count);
+    result.loss += said.loss / whole.divisor();
     result.correct += said.correct;
     result.stop |= said.stop;
   }
-  result.count = total_count;
+  result.count = whole.pictures;
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -19,6 +20,14 @@ struct RankSays {
   double loss = 0;  // sum over the rank's part
   int64_t correct = 0;
   bool stop = false;
+};
+
+// How much of it there is. Two numbers in a row: they are summed over the ranks as they lie.
+struct MiniBatch {
+  int64_t pictures = 0;
+  int64_t units = 0;  // of the task
+  // Of the sum of the losses; a mini-batch without any unit has no loss.
+  double divisor() const { return static_cast<double>(std::max<int64_t>(units, 1)); }
 };
 
 class StepTail {
@@ -33,7 +42,7 @@ class StepTail {
   // After it.
   RankSays Of(const torch::Tensor& tail, int rank) const;
   // What all of them said, as a step's result. OutOfRange names the rank whose loss is not finite.
-  absl::Status Read(const torch::Tensor& tail, int64_t total_count, StepResult& result) const;
+  absl::Status Read(const torch::Tensor& tail, const MiniBatch& whole, StepResult& result) const;
   torch::Tensor MeanBuffers(const torch::Tensor& tail) const {
     return tail.narrow(0, 0, buffer_elements_);
   }

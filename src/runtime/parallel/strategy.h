@@ -35,11 +35,11 @@ struct StepTimes {
 // A GPU works on while the CPU prepares what comes next: then the result is that of an earlier step
 // or, at first, of none (a count of 0), and Settle gives what is outstanding.
 struct StepResult {
-  double loss = 0;      // mean
-  int64_t correct = 0;  // top-1
-  int64_t count = 0;
-  bool stop = false;  // some rank had called RequestStop before this step's backward
-  StepTimes times;    // of this rank
+  double loss = 0;      // mean over the task's units
+  int64_t correct = 0;  // pictures, where the task counts them
+  int64_t count = 0;    // pictures
+  bool stop = false;    // some rank had called RequestStop before this step's backward
+  StepTimes times;      // of this rank
 };
 
 // A contiguous run of parameters with their gradients, reduced and updated as one: flat memory of
@@ -54,17 +54,18 @@ class Strategy {
   // Makes every rank's parameters and buffers equal to rank 0's.
   virtual absl::Status Synchronize(base::Deadline deadline) = 0;
   // Forward, backward and the mean of the gradients over the whole mini-batch, of which each rank
-  // brings a part (the parts may differ in size). `images` [n, 3, H, W], `labels` [n] int64.
+  // brings a part (the parts may differ in size). `images` [n, 3, H, W], `targets` [n, ...] of the
+  // task (tasks/task.h).
   // OutOfRange names the rank whose loss is not finite, or the parameter whose gradient is not; the
   // parameters are as before.
-  virtual absl::StatusOr<StepResult> Step(const torch::Tensor& images, const torch::Tensor& labels,
+  virtual absl::StatusOr<StepResult> Step(const torch::Tensor& images, const torch::Tensor& targets,
                                           base::Deadline deadline) = 0;
   // Waits for the steps whose results no call has given yet: the mean of their losses, the sum of
   // their counts. Before the parameters are looked at. Errors as those of Step.
   virtual absl::StatusOr<StepResult> Settle(base::Deadline deadline) { return StepResult(); }
   // How many those are: an error of Step or Settle is about the first of them.
   virtual int64_t outstanding() const { return 0; }
-  // Logits [n, classes] in fp32, on the CPU, with the model in evaluation mode; no communication.
+  // The model's main output in fp32, on the CPU, in evaluation mode; no communication.
   virtual absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images) = 0;
   // In place; exact for integers below 2^53.
   virtual absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline) = 0;

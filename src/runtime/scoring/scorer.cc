@@ -24,6 +24,7 @@ data::Augmentation AugmentationOf(const checkpoint::ModelInput& input) {
   augmentation.height = static_cast<int>(input.height);
   augmentation.width = static_cast<int>(input.width);
   augmentation.resize = static_cast<int>(input.resize);
+  augmentation.stretch = input.stretch;
   std::copy(input.mean.begin(), input.mean.end(), augmentation.mean);
   std::copy(input.stddev.begin(), input.stddev.end(), augmentation.stddev);
   return augmentation;
@@ -46,7 +47,9 @@ std::string NameIn(const std::filesystem::path& folder, const std::string& archi
 absl::Status CheckClassifies(const models::Model& network, const checkpoint::ModelFolder& folder) {
   if (models::PurposeOf(folder.architecture) != models::Purpose::kClassification) {
     return absl::InvalidArgumentError(
-        absl::StrCat(folder.architecture, " does not classify pictures: nothing to score"));
+        absl::StrCat(folder.architecture, " is for ", folder.task,
+                     ", and scores are of classes of pictures; model.pt in the folder answers in "
+                     "Python (docs/formats/checkpoint.md)"));
   }
   if (models::ScriptFile(folder.architecture).empty()) return absl::OkStatus();
   return models::CheckClasses(network, folder.input.height, folder.input.width,

@@ -112,6 +112,12 @@ std::unique_ptr<Measure> Detection::NewMeasure() const {
   return std::make_unique<Precision>(*this, classes_, default_boxes_);
 }
 
+Tensor Detection::Answer(const Tensor& output) const {
+  // By another tensor, so that a trace holds no device.
+  const Tensor boxes = Moved(default_boxes_.to(output), MovesOf(output)).clamp(0, 1);
+  return torch::cat({boxes, torch::softmax(LogitsOf(output), -1)}, -1);
+}
+
 Detections Detect(const Tensor& output, const Tensor& default_boxes) {
   const Tensor scores = torch::softmax(LogitsOf(output), 1);
   const Tensor boxes = Moved(default_boxes, MovesOf(output)).clamp(0, 1);

@@ -24,6 +24,9 @@ class Detection final : public Task {
               const torch::Tensor& targets) const override;
   // map50 (overlap of at least 0.5) and map (mean over 0.5, 0.55, ..., 0.95).
   std::unique_ptr<Measure> NewMeasure() const override;
+  // Of each default box left, top, right and bottom in parts of the picture's sides, then the
+  // probabilities of background and classes: [n, A, 4 + 1 + classes].
+  torch::Tensor Answer(const torch::Tensor& output) const override;
 
  private:
   int64_t classes_;

@@ -54,6 +54,8 @@ class Task {
   virtual Loss LossOf(const std::vector<torch::Tensor>& outputs,
                       const torch::Tensor& targets) const = 0;
   virtual std::unique_ptr<Measure> NewMeasure() const = 0;
+  // What programs that use a finished model want of its main output, in evaluation mode.
+  virtual torch::Tensor Answer(const torch::Tensor& output) const { return output; }
 };
 
 struct TaskOptions {

@@ -37,10 +37,13 @@ std::string Describe(const Recipe& recipe) {
   return text;
 }
 
-// Classes and every label; not the pixels, which would have to be read.
+// Classes and every label, or the pictures' names; not the pixels, which would have to be read.
 std::string Describe(const data::Dataset& images) {
   std::string text = absl::StrCat(absl::StrJoin(images.classes(), "\n"), "\n\n");
-  for (int64_t i = 0; i < images.size(); ++i) absl::StrAppend(&text, images.label(i), " ");
+  const bool labelled = images.annotations() == data::Annotations::kLabels;
+  for (int64_t i = 0; i < images.size(); ++i) {
+    absl::StrAppend(&text, labelled ? absl::StrCat(images.label(i)) : images.Describe(i), " ");
+  }
   return text;
 }
 

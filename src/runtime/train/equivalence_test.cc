@@ -10,7 +10,7 @@
 #include "runtime/models/model.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
-#include "runtime/train/evaluation.h"
+#include "runtime/train/batch_tensors.h"
 #include "runtime/train/input.h"
 #include "runtime/train/optimizer/optimizer.h"
 
@@ -54,7 +54,7 @@ Trained TrainAnEpoch(int ranks, double perturbation = 0) {
   recipe.batch = 125;  // unequal parts for 2 and 3 ranks
   Trained trained;
   OnEveryRank(ranks, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
-    auto input = *OpenInput(recipe, 32, rank, ranks);
+    auto input = *OpenInput(recipe, {.size = 32}, rank, ranks);
     auto model = *models::MakeModel({"resnet20", 10}, 1);
     auto strategy = *parallel::DataParallel::Create(model, std::move(communicator),
                                                     {.synchronized_batch_norm = true});
@@ -121,7 +121,8 @@ checkpoint::TensorMap TrainInFp64(int ranks) {
     auto model = *models::MakeModel({"resnet20", 10}, 1);
     model->to(torch::kFloat64);
     auto strategy = *parallel::DataParallel::Create(
-        model, std::move(communicator), {.label_smoothing = 0.1, .synchronized_batch_norm = true});
+        model, std::move(communicator),
+        {.task = std::make_shared<tasks::Classification>(0.1), .synchronized_batch_norm = true});
     Sgd sgd(strategy->buckets(), {.momentum = 0.9, .weight_decay = 1e-3, .nesterov = true});
     for (int64_t step = 0; step < 4; ++step) {
       const auto x = images[step].tensor_split(ranks)[rank],

@@ -6,13 +6,18 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "runtime/data/augment/geometry.h"
 #include "runtime/data/picture.h"
 
 namespace tutti::train {
 namespace {
 
 constexpr int64_t kSmallInput = 64;  // below it CIFAR's ways are usual, above it ImageNet's
-constexpr int kEvaluationBatchPerRank = 100;  // no gradients, so memory sets no lower limit
+
+// Per rank; no gradients, so memory sets no lower limit, save where a picture's output is large.
+int EvaluationBatch(const Wanted& wanted) {
+  return wanted.annotations == data::Annotations::kLabels ? 100 : 8;
+}
 
 struct Statistics {
   std::array<double, 3> mean, stddev;
@@ -21,12 +26,22 @@ struct Statistics {
 constexpr Statistics kCifar = {{0.4914, 0.4822, 0.4465}, {0.2470, 0.2435, 0.2616}};
 constexpr Statistics kImageNet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
 
-data::Augmentation EvaluationOf(const Recipe& recipe, int64_t size) {
+// Of crops in training, where pixels or boxes are to be told apart: half a picture's sides.
+constexpr double kLeastArea = 0.25;
+
+data::Augmentation EvaluationOf(const Recipe& recipe, const Wanted& wanted) {
+  const int64_t size = wanted.size;
   const Statistics& usual = size <= kSmallInput ? kCifar : kImageNet;
   data::Augmentation result;
   result.height = result.width = static_cast<int>(size);
-  // 256 for 224, as is usual.
-  result.resize = size <= kSmallInput ? 0 : static_cast<int>(size * 8 / 7);
+  if (wanted.annotations == data::Annotations::kLabels) {
+    // 256 for 224, as is usual.
+    result.resize = size <= kSmallInput ? 0 : static_cast<int>(size * 8 / 7);
+  } else if (wanted.annotations == data::Annotations::kMasks) {
+    result.resize = static_cast<int>(size);
+  } else {
+    result.stretch = true;  // no object is left out
+  }
   for (size_t c = 0; c < 3; ++c) {
     result.mean[c] = static_cast<float>(recipe.mean.empty() ? usual.mean[c] : recipe.mean[c]);
     result.stddev[c] =
@@ -35,10 +50,16 @@ data::Augmentation EvaluationOf(const Recipe& recipe, int64_t size) {
   return result;
 }
 
-data::Augmentation TrainingOf(const Recipe& recipe, data::Augmentation augmentation) {
+data::Augmentation TrainingOf(const Recipe& recipe, const Wanted& wanted,
+                              data::Augmentation augmentation) {
   augmentation.flip = recipe.augment != "none";
   if (recipe.augment != "standard") return augmentation;
-  if (augmentation.height <= kSmallInput && augmentation.resize == 0) {
+  if (wanted.annotations != data::Annotations::kLabels) {
+    augmentation.random_resized_crop = true;
+    augmentation.least_area = kLeastArea;
+    augmentation.resize = 0;
+    augmentation.stretch = false;
+  } else if (augmentation.height <= kSmallInput && augmentation.resize == 0) {
     augmentation.pad_crop = augmentation.height / 8;
   } else if (augmentation.height > kSmallInput) {
     augmentation.random_resized_crop = true;
@@ -52,6 +73,17 @@ bool HaveSize(const data::Dataset& images, int64_t size) {
   const auto side = static_cast<int>(size);
   const absl::StatusOr<data::ImageSize> first = data::SizeOf(images, 0);
   return !first.ok() || *first == data::ImageSize{side, side};
+}
+
+absl::Status CheckAnnotations(const Recipe& recipe, const Wanted& wanted, const Input& input) {
+  for (const auto* images : {&input.train_images, &input.test_images}) {
+    const data::Annotations given = (*images)->annotations();
+    if (given == wanted.annotations) continue;
+    return absl::InvalidArgumentError(absl::StrCat(recipe.model, " is trained with ",
+                                                   data::NameOf(wanted.annotations), ", but ",
+                                                   recipe.data, " has ", data::NameOf(given)));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size) {
@@ -76,15 +108,16 @@ absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size
 
 }  // namespace
 
-absl::StatusOr<Input> OpenInput(const Recipe& recipe, int64_t size, int rank, int world_size,
-                                const data::BatchMemory& memory) {
+absl::StatusOr<Input> OpenInput(const Recipe& recipe, const Wanted& wanted, int rank,
+                                int world_size, const data::BatchMemory& memory) {
   Input input;
   TUTTI_ASSIGN_OR_RETURN(input.train_images, data::OpenDataset(recipe.data, "train"));
   TUTTI_ASSIGN_OR_RETURN(input.test_images, data::OpenDataset(recipe.data, "test"));
+  TUTTI_RETURN_IF_ERROR(CheckAnnotations(recipe, wanted, input));
   TUTTI_RETURN_IF_ERROR(CheckSizes(recipe, input, world_size));
-  input.evaluation = EvaluationOf(recipe, size);
-  if (input.evaluation.resize == 0 && !HaveSize(*input.train_images, size)) {
-    input.evaluation.resize = static_cast<int>(size);  // MNIST's 28 pixels for a model of 32
+  input.evaluation = EvaluationOf(recipe, wanted);
+  if (data::CopiesPixels(input.evaluation) && !HaveSize(*input.train_images, wanted.size)) {
+    input.evaluation.resize = static_cast<int>(wanted.size);  // MNIST's 28 pixels for 32
   }
 
   data::LoaderOptions options;
@@ -98,11 +131,11 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, int64_t size, int rank, in
   options.on_unreadable = [](absl::string_view what) {
     base::Warn(absl::StrCat("replaced by the next picture: ", what));
   };
-  options.augmentation = TrainingOf(recipe, input.evaluation);
+  options.augmentation = TrainingOf(recipe, wanted, input.evaluation);
   if (recipe.precision == "bf16") options.pixels = data::PixelType::kBFloat16;
   TUTTI_ASSIGN_OR_RETURN(input.train, data::MakeLoader(input.train_images, options));
 
-  options.global_batch = kEvaluationBatchPerRank * world_size;
+  options.global_batch = EvaluationBatch(wanted) * world_size;
   options.shuffle = false;
   options.drop_last = false;
   options.augmentation = input.evaluation;

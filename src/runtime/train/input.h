@@ -15,10 +15,16 @@ struct Input {
   data::Augmentation evaluation;  // how a picture becomes an input of the finished model
 };
 
-// Opens the splits "train" and "test" of the recipe's data (data::OpenDataset) for a model whose
-// inputs have `size` pixels a side. InvalidArgument: the batch does not fit the ranks or the
-// images; the classes of the two splits differ. Batches lie in `memory`.
-absl::StatusOr<Input> OpenInput(const Recipe& recipe, int64_t size, int rank, int world_size,
-                                const data::BatchMemory& memory = nullptr);
+// What a model takes.
+struct Wanted {
+  int64_t size = 32;  // pixels a side
+  data::Annotations annotations = data::Annotations::kLabels;
+};
+
+// Opens the splits "train" and "test" of the recipe's data (data::OpenDataset). InvalidArgument:
+// they have other annotations; the batch does not fit the ranks or the images; the classes of the
+// two splits differ. Batches lie in `memory`.
+absl::StatusOr<Input> OpenInput(const Recipe& recipe, const Wanted& wanted, int rank,
+                                int world_size, const data::BatchMemory& memory = nullptr);
 
 }  // namespace tutti::train

@@ -11,6 +11,7 @@
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/parallel/gpu_parallel.h"
+#include "runtime/tasks/classification.h"
 #include "runtime/train/optimizer/weight_average.h"
 
 namespace tutti::train {
@@ -30,15 +31,39 @@ std::shared_ptr<std::byte> PageLocked(size_t bytes) {
   return {reinterpret_cast<std::byte*>(owner.mutable_data_ptr<uint8_t>()), [owner](std::byte*) {}};
 }
 
-// The side of the model's input. NotFound says which models there are.
-absl::StatusOr<int64_t> InputSizeOf(const Recipe& recipe) {
+struct TaskOfModel {
+  absl::string_view name;
+  data::Annotations annotations;
+};
+
+TaskOfModel TaskOf(models::Purpose purpose) {
+  switch (purpose) {
+    case models::Purpose::kSegmentation:
+      return {"segmentation", data::Annotations::kMasks};
+    case models::Purpose::kDetection:
+      return {"detection", data::Annotations::kBoxes};
+    case models::Purpose::kClassification:
+      break;
+  }
+  return {"classification", data::Annotations::kLabels};
+}
+
+// What the model takes. NotFound says which models there are; InvalidArgument: it is for another
+// task, or for pictures of one size alone.
+absl::StatusOr<Wanted> WantedBy(const Recipe& recipe) {
   const int64_t own = models::InputSize(recipe.model);
   if (own == 0) return models::MakeModel({recipe.model}, 1).status();
-  if (models::PurposeOf(recipe.model) != models::Purpose::kClassification) {
+  const TaskOfModel task = TaskOf(models::PurposeOf(recipe.model));
+  if (recipe.task != "auto" && recipe.task != task.name) {
     return absl::InvalidArgumentError(
-        absl::StrCat(recipe.model, " does not classify pictures, which is what is trained here"));
+        absl::StrCat(recipe.model, " is a network for ", task.name, ", not for ", recipe.task));
   }
-  return recipe.input_size > 0 ? recipe.input_size : own;
+  const int64_t size = recipe.input_size > 0 ? recipe.input_size : own;
+  if (task.annotations == data::Annotations::kBoxes && size != own) {
+    return absl::InvalidArgumentError(absl::StrCat(recipe.model, " takes pictures of ", own,
+                                                   " pixels a side alone: leave --input-size"));
+  }
+  return Wanted{size, task.annotations};
 }
 
 // A script says only when it runs what it takes and how many classes it tells apart.
@@ -54,10 +79,29 @@ absl::Status CheckScript(const Recipe& recipe, const Parts& parts, int64_t class
                         file);
 }
 
+// The model, under the same names, with its task's answer as output.
+class Answering final : public models::ModelImpl {
+ public:
+  Answering(models::Model model, std::shared_ptr<const tasks::Task> task)
+      : model_(std::move(model)), task_(std::move(task)) {
+    for (const auto& child : model_->named_children()) register_module(child.key(), child.value());
+  }
+  torch::Tensor forward(torch::Tensor images) override {
+    return task_->Answer(model_->forward(std::move(images)));
+  }
+
+ private:
+  const models::Model model_;
+  const std::shared_ptr<const tasks::Task> task_;
+};
+
 // Empty where it is not wanted, or cannot be: no reason to lose the run's result.
-std::string TorchScriptOf(const Recipe& recipe, const models::Model& model,
-                          const data::Augmentation& picture) {
-  if (models::ScriptFile(recipe.model).empty() && !recipe.torchscript) return "";
+std::string TorchScriptOf(const Recipe& recipe, const Parts& parts) {
+  const bool is_script = !models::ScriptFile(recipe.model).empty();
+  if (!is_script && !recipe.torchscript) return "";
+  const models::Model model =
+      is_script ? parts.model : std::make_shared<Answering>(parts.model, parts.task);
+  const data::Augmentation& picture = parts.input.evaluation;
   auto script = models::ToTorchScript(model, picture.height, picture.width);
   if (script.ok()) return *std::move(script);
   base::Warn(std::string(script.status().message()));
@@ -70,17 +114,18 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
                                 std::unique_ptr<comm::Communicator> communicator,
                                 torch::Device device) {
   const int rank = communicator->rank(), size = communicator->size();
-  TUTTI_ASSIGN_OR_RETURN(const int64_t side, InputSizeOf(recipe));
+  TUTTI_ASSIGN_OR_RETURN(const Wanted wanted, WantedBy(recipe));
   Parts parts;
   TUTTI_ASSIGN_OR_RETURN(
       parts.input,
-      OpenInput(recipe, side, rank, size, device.is_cuda() ? PageLocked : data::BatchMemory()));
+      OpenInput(recipe, wanted, rank, size, device.is_cuda() ? PageLocked : data::BatchMemory()));
   const auto classes = static_cast<int64_t>(parts.input.train_images->classes().size());
-  TUTTI_ASSIGN_OR_RETURN(
-      parts.model, models::MakeModel({recipe.model, classes}, static_cast<uint64_t>(recipe.seed)));
+  const models::ModelSpec spec{recipe.model, classes};
+  TUTTI_ASSIGN_OR_RETURN(parts.model, models::MakeModel(spec, static_cast<uint64_t>(recipe.seed)));
   TUTTI_RETURN_IF_ERROR(CheckScript(recipe, parts, classes));
-  TUTTI_ASSIGN_OR_RETURN(parts.strategy,
-                         MakeStrategy(recipe, parts.model, std::move(communicator), device));
+  TUTTI_ASSIGN_OR_RETURN(parts.task, tasks::MakeTask(spec, *parts.model, {recipe.label_smoothing}));
+  TUTTI_ASSIGN_OR_RETURN(parts.strategy, MakeStrategy(recipe, parts.model, std::move(communicator),
+                                                      device, parts.task));
   parts.optimizer = MakeOptimizer(recipe, *parts.strategy);
   if (recipe.ema > 0) {
     parts.optimizer = std::make_unique<WeightAverage>(
@@ -103,14 +148,17 @@ RunFacts FactsOf(const Parts& parts) {
   facts.steps_per_epoch = input.train->steps_per_epoch();
   facts.world_size = parts.strategy->world_size();
   facts.threads = at::get_num_threads();
+  facts.task = std::string(parts.task->name());
   facts.device = parts.model->parameters()[0].is_cuda() ? "cuda" : "cpu";
   return facts;
 }
 
 absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     const Recipe& recipe, const models::Model& model,
-    std::unique_ptr<comm::Communicator> communicator, torch::Device device) {
-  const parallel::DataParallelOptions options{.label_smoothing = recipe.label_smoothing,
+    std::unique_ptr<comm::Communicator> communicator, torch::Device device,
+    std::shared_ptr<const tasks::Task> task) {
+  if (task == nullptr) task = std::make_shared<tasks::Classification>(recipe.label_smoothing);
+  const parallel::DataParallelOptions options{.task = std::move(task),
                                               .bf16 = recipe.precision == "bf16",
                                               .synchronized_batch_norm = recipe.sync_bn,
                                               .accumulation = recipe.accumulation,
@@ -149,15 +197,18 @@ Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch) {
   return schedule;
 }
 
-checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const models::Model& model,
-                                        const Input& input) {
-  const data::Augmentation& picture = input.evaluation;
+checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts) {
+  const data::Augmentation& picture = parts.input.evaluation;
   const bool script = !models::ScriptFile(recipe.model).empty();
   checkpoint::ModelFolder folder{.architecture = script ? "script:model.pt" : recipe.model,
-                                 .classes = input.train_images->classes(),
-                                 .input = {picture.height, picture.width, picture.resize},
-                                 .tensors = models::StateOf(*model),
-                                 .torchscript = TorchScriptOf(recipe, model, picture)};
+                                 .task = std::string(parts.task->name()),
+                                 .classes = parts.input.train_images->classes(),
+                                 .input = {.height = picture.height,
+                                           .width = picture.width,
+                                           .resize = picture.resize,
+                                           .stretch = picture.stretch},
+                                 .tensors = models::StateOf(*parts.model),
+                                 .torchscript = TorchScriptOf(recipe, parts)};
   std::copy_n(picture.mean, 3, folder.input.mean.begin());
   std::copy_n(picture.stddev, 3, folder.input.stddev.begin());
   return folder;

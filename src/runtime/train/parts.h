@@ -10,6 +10,7 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/models/model.h"
 #include "runtime/parallel/strategy.h"
+#include "runtime/tasks/task.h"
 #include "runtime/train/input.h"
 #include "runtime/train/optimizer/optimizer.h"
 #include "runtime/train/optimizer/schedule.h"
@@ -21,6 +22,7 @@ namespace tutti::train {
 struct Parts {
   Input input;
   models::Model model;
+  std::shared_ptr<const tasks::Task> task;
   std::unique_ptr<parallel::Strategy> strategy;
   std::unique_ptr<Optimizer> optimizer;
   Schedule schedule;
@@ -35,9 +37,11 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
 // What a report tells of them.
 RunFacts FactsOf(const Parts& parts);
 
+// Without a task: classification, as the recipe has it.
 absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     const Recipe& recipe, const models::Model& model,
-    std::unique_ptr<comm::Communicator> communicator, torch::Device device = torch::kCPU);
+    std::unique_ptr<comm::Communicator> communicator, torch::Device device = torch::kCPU,
+    std::shared_ptr<const tasks::Task> task = nullptr);
 
 // `strategy` must outlive it.
 std::unique_ptr<Optimizer> MakeOptimizer(const Recipe& recipe, parallel::Strategy& strategy);
@@ -45,7 +49,6 @@ std::unique_ptr<Optimizer> MakeOptimizer(const Recipe& recipe, parallel::Strateg
 Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch);
 
 // What scoring needs of the finished model, sharing its memory, and its TorchScript.
-checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const models::Model& model,
-                                        const Input& input);
+checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts);
 
 }  // namespace tutti::train

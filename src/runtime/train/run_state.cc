@@ -139,6 +139,7 @@ checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe) {
   taken.state = IdentityOf(run, recipe);
   taken.state["step"] = run.step;
   taken.state["evaluated"] = run.evaluated;
+  taken.state["best"] = run.best;
   taken.state["epoch"] = run.step / (run.train_images / recipe.batch);
   taken.state["world_size"] = run.world_size;
   taken.state["recipe"] = RecipeJson(recipe);
@@ -155,6 +156,8 @@ absl::Status Restore(const checkpoint::Checkpoint& from, const Recipe& recipe, R
   RestoreOwed(from.optimizer, run);
   run.step = from.step;
   run.evaluated = from.state.value("evaluated", nlohmann::json(true)) == true;
+  const nlohmann::json best = from.state.value("best", nlohmann::json());
+  run.best = best.is_number() ? best.get<double>() : kNoneYet;
   return absl::OkStatus();
 }
 
@@ -172,6 +175,9 @@ absl::StatusOr<Resumed> BeginOrResume(const Recipe& recipe, parallel::Strategy& 
   }
   run.step = said[1].item<int64_t>();
   run.evaluated = said[2].item<int64_t>() != 0;
+  torch::Tensor best = torch::tensor({run.best}, torch::kFloat64);
+  TUTTI_RETURN_IF_ERROR(strategy.Broadcast(best, deadline));
+  run.best = best.item<double>();
   TUTTI_RETURN_IF_ERROR(strategy.Synchronize(deadline));
   for (const torch::Tensor& flat : run.optimizer.FlatState()) {
     TUTTI_RETURN_IF_ERROR(strategy.Broadcast(flat, deadline));

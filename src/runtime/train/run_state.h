@@ -18,11 +18,14 @@
 
 namespace tutti::train {
 
+constexpr double kNoneYet = -1;  // metrics are 0 to 1
+
 struct RunState {
   models::Model model;
   Optimizer& optimizer;
   int64_t& step;    // steps done
   bool& evaluated;  // the state after that step
+  double& best;     // the first metric of the best evaluation so far, kNoneYet before
   int64_t train_images;
   int64_t world_size;
   const Optimizer::Buckets& buckets;

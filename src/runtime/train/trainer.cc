@@ -14,6 +14,7 @@
 #include "runtime/device/device.h"
 #include "runtime/parallel/lap.h"
 #include "runtime/train/agreement.h"
+#include "runtime/train/batch_tensors.h"
 #include "runtime/train/evaluation.h"
 #include "runtime/train/gather.h"
 #include "runtime/train/machine.h"
@@ -60,6 +61,8 @@ class Run {
   absl::Status ReportUnreadable();
   absl::Status SaveCheckpoint();
   absl::Status SaveModel();
+  absl::Status WriteModel(const char* name);
+  absl::Status KeepIfBest();
   absl::Status Annotated(const absl::Status& status, int64_t good) const;
   // Seconds since the last lap.
   double Lap();
@@ -73,6 +76,7 @@ class Run {
             *parts_.optimizer,
             outcome_.step,
             evaluated_,
+            best_,
             parts_.input.train_images->size(),
             parts_.strategy->world_size(),
             parts_.strategy->buckets(),
@@ -94,6 +98,7 @@ class Run {
   int64_t compared_steps_ = 0;
   std::vector<torch::Tensor> owed_;  // by compressed gradients, at the last checkpoint
   Outcome outcome_;
+  double best_ = kNoneYet;  // first metric of an evaluation of this run
   bool evaluated_ = false;  // the state after the last step was, maybe before a resume
   std::optional<Evaluation> evaluation_;  // if so by this process
 };
@@ -172,9 +177,8 @@ absl::StatusOr<Outcome> Run::ToTheEnd() {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<StepParts> ranks,
                          GatherParts(outcome_.meter.total() / steps, *parts_.strategy,
                                      base::Deadline::After(timeout_)));
-  outcome_.top1 = evaluation_->top1;
-  outcome_.top5 = evaluation_->top5;
-  TUTTI_RETURN_IF_ERROR(report_->Finished(outcome_.meter, ranks, outcome_.top1, outcome_.top5,
+  outcome_.metrics = evaluation_->metrics;
+  TUTTI_RETURN_IF_ERROR(report_->Finished(outcome_.meter, ranks, outcome_.metrics,
                                           evaluation_->images,
                                           (std::filesystem::path(recipe_.output) / "model")));
   return std::move(outcome_);
@@ -188,11 +192,14 @@ absl::StatusOr<bool> Run::Step() {
   times.other = Lap();
   const auto batch = parts_.input.train->Next(base::Deadline::After(timeout_));
   if (!batch.ok()) return Annotated(batch.status(), outcome_.step);
+  const torch::Tensor targets =
+      parts_.task->Targets(AnnotationsOf(*batch, parts_.input.evaluation));
   times.data = Lap();
 
-  torch::manual_seed(static_cast<uint64_t>(recipe_.seed) + static_cast<uint64_t>(outcome_.step));
+  torch::manual_seed(static_cast<uint64_t>(recipe_.seed) + static_cast<uint64_t>(outcome_.step) +
+                     (static_cast<uint64_t>(parts_.strategy->rank()) << 40));  // of dropout
   const auto result = parts_.strategy->Step(ImagesOf(*batch, parts_.input.evaluation, bf16_),
-                                            LabelsOf(*batch), base::Deadline::After(timeout_));
+                                            targets, base::Deadline::After(timeout_));
   if (!result.ok()) {
     const int64_t begun = outcome_.step + 1;
     return Annotated(result.status(), begun - std::max<int64_t>(parts_.strategy->outstanding(), 1));
@@ -280,13 +287,15 @@ bool Run::EvaluationIsDue() const {
 
 absl::Status Run::EvaluateNow() {
   parts_.optimizer->Exchange();
-  TUTTI_ASSIGN_OR_RETURN(evaluation_, Evaluate(*parts_.strategy, *parts_.input.test,
+  TUTTI_ASSIGN_OR_RETURN(evaluation_, Evaluate(*parts_.task, *parts_.strategy, *parts_.input.test,
                                                parts_.input.evaluation, bf16_, timeout_));
+  const absl::Status kept = KeepIfBest();
   parts_.optimizer->Exchange();
+  TUTTI_RETURN_IF_ERROR(kept);
   evaluated_ = true;
   TUTTI_RETURN_IF_ERROR(ReportUnreadable());
   Leave(SpanKind::kEvaluation);
-  return report_->Evaluated(outcome_.step, evaluation_->top1, evaluation_->top5, evaluation_->loss,
+  return report_->Evaluated(outcome_.step, evaluation_->metrics, evaluation_->loss,
                             evaluation_->images);
 }
 
@@ -313,11 +322,22 @@ absl::Status Run::SaveCheckpoint() {
 absl::Status Run::SaveModel() {
   if (!leads()) return absl::OkStatus();
   parts_.optimizer->Exchange();
-  const absl::Status written =
-      checkpoint::WriteModelFolder(std::filesystem::path(recipe_.output) / "model",
-                                   MakeModelFolder(recipe_, parts_.model, parts_.input));
+  const absl::Status written = WriteModel("model");
   parts_.optimizer->Exchange();
   return written;
+}
+
+absl::Status Run::WriteModel(const char* name) {
+  return checkpoint::WriteModelFolder(std::filesystem::path(recipe_.output) / name,
+                                      MakeModelFolder(recipe_, parts_));
+}
+
+// As good is not better. The metrics are the same on every rank.
+absl::Status Run::KeepIfBest() {
+  const double metric = evaluation_->metrics.at(0).value;
+  if (!recipe_.keep_best || !(metric > best_)) return absl::OkStatus();
+  best_ = metric;
+  return leads() ? WriteModel("best") : absl::OkStatus();
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "base/clock.h"
 #include "runtime/comm/communicator.h"
+#include "runtime/tasks/metric.h"
 #include "runtime/train/recipe/recipe.h"
 #include "runtime/train/report/meter.h"
 
@@ -30,8 +31,8 @@ struct Surroundings {
 struct Outcome {
   bool stopped = false;  // on request, before the end; a checkpoint was written
   int64_t step = 0;
-  double top1 = 0, top5 = 0;  // of the finished model, 0..1
-  Meter meter;                // of this rank
+  std::vector<tasks::Metric> metrics;  // of the finished model
+  Meter meter;                         // of this rank
 };
 
 // Joins in with `communicator` and trains to the end, or to a request to stop.

@@ -9,11 +9,12 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/device/device.h"
 #include "runtime/models/model.h"
 #include "runtime/parallel/thread_group_fake.h"
-#include "runtime/train/evaluation.h"
+#include "runtime/train/batch_tensors.h"
 #include "runtime/train/image_folder_fake.h"
 #include "runtime/train/input.h"
 
@@ -283,7 +284,7 @@ TEST_F(TrainerTest, MetricsTellTheRunAndTheStepsPartsAddUp) {
   const auto result = Events(own, "result");
   ASSERT_EQ(result.size(), 1u);
   EXPECT_EQ(result[0]["images"], 30);
-  EXPECT_EQ(result[0]["top1"], outcome->top1);
+  EXPECT_EQ(result[0]["top1"], tasks::Value(outcome->metrics, "top1"));
   EXPECT_EQ(result[0]["model"], (fs::path(recipe.output) / "model").string());
 }
 
@@ -303,15 +304,16 @@ TEST_F(TrainerTest, EvaluationIsTheSameForEveryNumberOfRanks) {
   Recipe recipe = RecipeFor("trained");
   const auto trained = TrainOver(1, recipe);
   ASSERT_TRUE(trained.ok());
-  EXPECT_EQ(trained->top5, 1) << "of three classes";
-  EXPECT_LT(trained->top1, 1);
+  EXPECT_EQ(tasks::Value(trained->metrics, "top5"), 1) << "of three classes";
+  EXPECT_LT(tasks::Value(trained->metrics, "top1"), 1);
   for (int ranks : {2, 3}) {  // nothing left to train: only the evaluation
     recipe.resume = "latest";
     const auto evaluated = TrainOver(ranks, recipe);
     ASSERT_TRUE(evaluated.ok()) << evaluated.status();
     EXPECT_EQ(evaluated->meter.total_steps(), 0);
-    EXPECT_EQ(evaluated->top1, trained->top1);
-    EXPECT_EQ(evaluated->top5, trained->top5);
+    for (const char* metric : {"top1", "top5"}) {
+      EXPECT_EQ(tasks::Value(evaluated->metrics, metric), tasks::Value(trained->metrics, metric));
+    }
   }
 }
 
@@ -324,7 +326,7 @@ TEST_F(TrainerTest, ARunIsThePlainLoopOfForwardBackwardAndDescent) {
   recipe.warmup_epochs = 0.5;  // 2 steps
   ASSERT_TRUE(TrainOver(1, recipe).ok());
 
-  auto input = *OpenInput(recipe, 32, 0, 1);
+  auto input = *OpenInput(recipe, {.size = 32}, 0, 1);
   auto model = *models::MakeModel({recipe.model, 3}, 1);
   const auto initial = *models::MakeModel({recipe.model, 3}, 1);
   torch::optim::SGD descent(model->parameters(), torch::optim::SGDOptions(0.001)
@@ -365,6 +367,11 @@ TEST_F(TrainerTest, ALossThatIsNotFiniteNamesStepAndRankAndKeepsTheLastCheckpoin
   EXPECT_THAT(
       std::string(outcome.status().message()),
       testing::MatchesRegex("step [2-4] \\(epoch 1\\): the loss of rank [01] is -?(nan|inf)"));
+  const auto kept =
+      checkpoint::CheckpointFolder(fs::path(recipe.output) / "checkpoints", 2).LoadNewest();
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_GE(kept->checkpoint.step, 1);
+  EXPECT_TRUE(kept->checkpoint.model.at("conv1.weight").isfinite().all().item<bool>());
 }
 
 TEST_F(TrainerTest, WrongInputIsAClearErrorBeforeAnythingIsWritten) {

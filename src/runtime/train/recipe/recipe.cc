@@ -78,8 +78,8 @@ std::string Text(const std::vector<double>& value) {
 std::vector<Field> FieldsOf(Recipe& r) {
   return {
       {"data", kData,
-       "folder with train and test: tar shards, TFRecord, folders of classes, CIFAR-10 binary, "
-       "MNIST; or synthetic:COUNTxSIDExCLASSES",
+       "folder with train and test: tar shards, TFRecord, folders of classes, pictures with masks "
+       "or boxes, CIFAR-10 binary, MNIST; or synthetic:COUNTxSIDExCLASSES",
        &r.data},
       {"augment",
        kData,
@@ -94,9 +94,15 @@ std::vector<Field> FieldsOf(Recipe& r) {
        &r.max_unreadable},
 
       {"model", kModel,
-       "resnet20, resnet50, resnet50v2, vgg16, inception_v3, mobilenet_v2, ...; script:FILE is a "
-       "TorchScript module",
+       "resnet20, resnet50, resnet50v2, vgg16, inception_v3, mobilenet_v2, fcn_resnet18, "
+       "ssd300_vgg16, ...; script:FILE is a TorchScript module",
        &r.model},
+      {"task",
+       kModel,
+       "what the model is for; auto: what it was made for. Segmentation wants masks, detection "
+       "boxes",
+       &r.task,
+       {"auto", "classification", "segmentation", "detection"}},
       {"input-size", kModel, "height and width of its pictures; 0: what the model is meant for",
        &r.input_size},
       {"epochs", kModel, "times through the training images", &r.epochs, {}, 1},
@@ -163,6 +169,9 @@ std::vector<Field> FieldsOf(Recipe& r) {
       {"checkpoint-every", kOutput, "epochs; 0: none", &r.checkpoint_every},
       {"checkpoint-every-steps", kOutput, "steps, in addition; 0: none", &r.checkpoint_every_steps},
       {"keep-checkpoints", kOutput, "newest ones that stay", &r.keep_checkpoints, {}, 1},
+      {"keep-best", kOutput,
+       "keep the model of the best evaluation (highest top-1, mean IoU or mAP@0.5) in best/",
+       &r.keep_best},
       {"resume", kOutput,
        "go on from the newest checkpoint of --output (\"latest\", or no value; from the start if "
        "there is none) or from a checkpoint's FOLDER",

@@ -21,6 +21,7 @@ struct Recipe {
   int64_t max_unreadable = 10;  // pictures per rank
 
   std::string model = "resnet20";
+  std::string task = "auto";
   int64_t input_size = 0;  // 0: the model's own
   int64_t epochs = 90;
   int64_t max_steps = 0;       // 0: epochs alone decide
@@ -52,6 +53,7 @@ struct Recipe {
   int64_t checkpoint_every = 1;
   int64_t checkpoint_every_steps = 0;
   int64_t keep_checkpoints = 2;
+  bool keep_best = false;
   std::string resume = "no";
   std::string trace, tensorboard;
   bool torchscript = true;

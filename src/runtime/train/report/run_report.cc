@@ -24,6 +24,18 @@ std::string DescribeShares(const StepParts& parts) {
   return absl::StrJoin(shares, ", ");
 }
 
+// "top-1 71.2 %, top-5 93.0 %"
+std::string DescribeMetrics(const std::vector<tasks::Metric>& metrics, absl::string_view between) {
+  return absl::StrJoin(metrics, between, [](std::string* out, const tasks::Metric& metric) {
+    absl::StrAppend(out, absl::StrFormat("%s %.1f %%", metric.title, 100 * metric.value));
+  });
+}
+
+nlohmann::json WithMetrics(nlohmann::json line, const std::vector<tasks::Metric>& metrics) {
+  for (const tasks::Metric& metric : metrics) line[metric.name] = metric.value;
+  return line;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RunReport>> RunReport::Open(const Recipe& recipe,
@@ -58,6 +70,7 @@ absl::Status RunReport::Started(const RunFacts& facts, int64_t first_step) {
       facts.threads == 1 ? "" : "s", facts.device == "cpu" ? "" : " and a GPU", recipe_.batch,
       recipe_.precision, recipe_.epochs, recipe_.epochs == 1 ? "" : "s", facts.steps_per_epoch));
   return metrics_.Write("start", {{"model", recipe_.model},
+                                  {"task", facts.task},
                                   {"parameters", facts.parameters},
                                   {"classes", facts.classes},
                                   {"train_images", facts.train_images},
@@ -109,22 +122,21 @@ absl::Status RunReport::Plot(int64_t step, const std::vector<Scalar>& scalars) {
   return events_ ? events_->Write(step, scalars) : absl::OkStatus();
 }
 
-absl::Status RunReport::Evaluated(int64_t step, double top1, double top5, double loss,
-                                  int64_t images) {
+absl::Status RunReport::Evaluated(int64_t step, const std::vector<tasks::Metric>& metrics,
+                                  double loss, int64_t images) {
   if (silent_) return absl::OkStatus();
   const int64_t epoch = EpochOf(step);
-  progress_.Line(
-      absl::StrFormat("epoch %*d/%d  top-1 %.1f %%  top-5 %.1f %%  loss %.4f on %d test images",
-                      static_cast<int>(absl::StrCat(recipe_.epochs).size()), epoch, recipe_.epochs,
-                      100 * top1, 100 * top5, loss, images));
-  TUTTI_RETURN_IF_ERROR(Plot(
-      step, {{"evaluation/top1", top1}, {"evaluation/top5", top5}, {"evaluation/loss", loss}}));
-  return metrics_.Write("evaluation", {{"epoch", epoch},
-                                       {"step", step},
-                                       {"top1", top1},
-                                       {"top5", top5},
-                                       {"images", images},
-                                       {"loss", loss}});
+  progress_.Line(absl::StrFormat("epoch %*d/%d  %s  loss %.4f on %d test images",
+                                 static_cast<int>(absl::StrCat(recipe_.epochs).size()), epoch,
+                                 recipe_.epochs, DescribeMetrics(metrics, "  "), loss, images));
+  std::vector<Scalar> scalars = {{"evaluation/loss", loss}};
+  for (const tasks::Metric& metric : metrics) {
+    scalars.push_back({absl::StrCat("evaluation/", metric.name), metric.value});
+  }
+  TUTTI_RETURN_IF_ERROR(Plot(step, scalars));
+  return metrics_.Write(
+      "evaluation",
+      WithMetrics({{"epoch", epoch}, {"step", step}, {"images", images}, {"loss", loss}}, metrics));
 }
 
 absl::Status RunReport::Unreadable(int64_t step, int64_t pictures) {
@@ -151,8 +163,9 @@ absl::Status RunReport::Checkpointed(int64_t step, const std::string& path, uint
                         {{"step", step}, {"path", path}, {"bytes", bytes}, {"seconds", seconds}});
 }
 
-absl::Status RunReport::Finished(const Meter& meter, std::span<const StepParts> ranks, double top1,
-                                 double top5, int64_t images, const std::string& model) {
+absl::Status RunReport::Finished(const Meter& meter, std::span<const StepParts> ranks,
+                                 const std::vector<tasks::Metric>& metrics, int64_t images,
+                                 const std::string& model) {
   if (silent_) return absl::OkStatus();
   const double seconds = meter.total_seconds();
   const double rate = seconds > 0 ? static_cast<double>(meter.total_images()) / seconds : 0;
@@ -163,16 +176,11 @@ absl::Status RunReport::Finished(const Meter& meter, std::span<const StepParts> 
                                    DescribeShares(meter.total())));
     if (ranks.size() > 1) progress_.Line(DescribeRanks(ranks));
   }
-  progress_.Line(
-      absl::StrFormat("top-1 %.1f %%, top-5 %.1f %% on %d test images; the model is in %s",
-                      100 * top1, 100 * top5, images, model));
-  nlohmann::json line = RanksJson(ranks);
-  line.update(nlohmann::json{{"top1", top1},
-                             {"top5", top5},
-                             {"images", images},
-                             {"model", model},
-                             {"seconds", seconds},
-                             {"images_per_second", rate}});
+  progress_.Line(absl::StrFormat("%s on %d test images; the model is in %s",
+                                 DescribeMetrics(metrics, ", "), images, model));
+  nlohmann::json line = WithMetrics(RanksJson(ranks), metrics);
+  line.update(nlohmann::json{
+      {"images", images}, {"model", model}, {"seconds", seconds}, {"images_per_second", rate}});
   return metrics_.Write("result", std::move(line));
 }
 

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/clock.h"
+#include "runtime/tasks/metric.h"
 #include "runtime/train/recipe/recipe.h"
 #include "runtime/train/report/meter.h"
 #include "runtime/train/report/metrics_file.h"
@@ -23,6 +24,7 @@ struct RunFacts {
   int world_size = 1;
   int threads = 1;
   std::string device = "cpu";  // or "cuda"
+  std::string task = "classification";
 };
 
 // Where a report goes: nowhere unless something is named.
@@ -45,15 +47,17 @@ class RunReport {
   void Note(absl::string_view text) { progress_.Line(text); }
   // Reports when a second has passed or `last_of_epoch`.
   absl::Status Stepped(Meter& meter, int64_t step, double learning_rate, bool last_of_epoch);
-  absl::Status Evaluated(int64_t step, double top1, double top5, double loss, int64_t images);
+  absl::Status Evaluated(int64_t step, const std::vector<tasks::Metric>& metrics, double loss,
+                         int64_t images);
   // Writes nothing where it is not more than the last time.
   absl::Status Unreadable(int64_t step, int64_t pictures);
   // Seconds per step of every rank, over the last `steps` steps.
   absl::Status RanksCompared(int64_t step, int64_t steps, std::span<const StepParts> ranks);
   absl::Status Checkpointed(int64_t step, const std::string& path, uint64_t bytes, double seconds);
   // `ranks`: seconds per step of every rank, over the whole run.
-  absl::Status Finished(const Meter& meter, std::span<const StepParts> ranks, double top1,
-                        double top5, int64_t images, const std::string& model);
+  absl::Status Finished(const Meter& meter, std::span<const StepParts> ranks,
+                        const std::vector<tasks::Metric>& metrics, int64_t images,
+                        const std::string& model);
 
  private:
   RunReport(const Recipe& recipe, MetricsFile metrics, const Readers& readers,
