@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "runtime/models/model.h"
+#include "runtime/models/networks_test_support.h"
 #include "runtime/models/preactivation_network.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/single_shot_detector.h"
@@ -20,18 +20,6 @@ namespace {
 using testing::HasSubstr;
 using torch::Tensor;
 using NetworkState = std::map<std::string, Tensor>;
-
-Model MakeNetwork(const std::string& name, int64_t classes) {
-  auto model = MakeModel({name, classes}, /*seed=*/1);
-  EXPECT_TRUE(model.ok()) << model.status();
-  return *model;
-}
-
-int64_t CountOf(const Model& model) {
-  int64_t count = 0;
-  for (const Tensor& parameter : model->parameters()) count += parameter.numel();
-  return count;
-}
 
 TEST(Networks, HaveThePublishedNumberOfParameters) {
   // torchvision's model pages; of MobileNetV1 what its authors' checkpoints hold.

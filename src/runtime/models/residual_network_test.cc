@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/models/networks_test_support.h"
 #include "runtime/models/state.h"
 
 namespace tutti::models {
@@ -12,31 +13,19 @@ using torch::Tensor;
 using State = std::map<std::string, Tensor>;
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 
-Model Make(const std::string& name, int64_t classes, uint64_t seed = 1) {
-  auto model = MakeModel({name, classes}, seed);
-  EXPECT_TRUE(model.ok()) << model.status();
-  return *model;
-}
-
-int64_t ParameterCount(const Model& model) {
-  int64_t count = 0;
-  for (const Tensor& parameter : model->parameters()) count += parameter.numel();
-  return count;
-}
-
 TEST(ResidualNetwork, HasThePublishedNumberOfParameters) {
   // torchvision's model pages.
-  EXPECT_EQ(ParameterCount(Make("resnet18", 1000)), 11'689'512);
-  EXPECT_EQ(ParameterCount(Make("resnet34", 1000)), 21'797'672);
-  EXPECT_EQ(ParameterCount(Make("resnet50", 1000)), 25'557'032);
-  EXPECT_EQ(ParameterCount(Make("resnet101", 1000)), 44'549'160);
-  EXPECT_EQ(ParameterCount(Make("resnet152", 1000)), 60'192'808);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet18", 1000)), 11'689'512);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet34", 1000)), 21'797'672);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet50", 1000)), 25'557'032);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet101", 1000)), 44'549'160);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet152", 1000)), 60'192'808);
   // He et al., table 6: 0.27, 0.46, 0.66, 0.85 and 1.7 million.
-  EXPECT_EQ(ParameterCount(Make("resnet20", 10)), 269'722);
-  EXPECT_EQ(ParameterCount(Make("resnet32", 10)), 464'154);
-  EXPECT_EQ(ParameterCount(Make("resnet44", 10)), 658'586);
-  EXPECT_EQ(ParameterCount(Make("resnet56", 10)), 853'018);
-  EXPECT_EQ(ParameterCount(Make("resnet110", 10)), 1'727'962);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet20", 10)), 269'722);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet32", 10)), 464'154);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet44", 10)), 658'586);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet56", 10)), 853'018);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet110", 10)), 1'727'962);
 }
 
 // What torchvision's state_dict() of a ResNet holds, by its published structure.
@@ -95,11 +84,11 @@ Shapes ShapesOf(const Model& model) {
 TEST(ResidualNetwork, HasTorchvisionsNamesAndShapes) {
   const Shapes eighteen = TorchvisionShapes({2, 2, 2, 2}, /*bottleneck=*/false).shapes;
   EXPECT_EQ(eighteen.size(), 122u);
-  EXPECT_EQ(ShapesOf(Make("resnet18", 1000)), eighteen);
+  EXPECT_EQ(ShapesOf(MakeNetwork("resnet18", 1000)), eighteen);
 
   const Shapes fifty = TorchvisionShapes({3, 4, 6, 3}, /*bottleneck=*/true).shapes;
   EXPECT_EQ(fifty.size(), 320u);
-  EXPECT_EQ(ShapesOf(Make("resnet50", 1000)), fifty);
+  EXPECT_EQ(ShapesOf(MakeNetwork("resnet50", 1000)), fifty);
 }
 
 // The network again, as plain calls on a state dict: conv, bn and the block as the papers draw it.
@@ -145,7 +134,7 @@ struct Functional {
 
 void ExpectEqualToFunctional(const std::string& name, const std::vector<int>& blocks,
                              bool bottleneck, bool cifar) {
-  const Model model = Make(name, 10);
+  const Model model = MakeNetwork(name, 10);
   model->to(torch::kFloat64);
   {  // Running statistics that differ from channel to channel.
     torch::NoGradGuard no_grad;
@@ -176,7 +165,7 @@ TEST(ResidualNetwork, ComputesWhatThePapersDraw) {
 }
 
 TEST(ResidualNetwork, InitialisesAsTorchvision) {
-  State state = StateOf(*Make("resnet18", 1000));
+  State state = StateOf(*MakeNetwork("resnet18", 1000));
   // Kaiming with fan_out = 512 * 3 * 3.
   EXPECT_NEAR(state["layer4.0.conv1.weight"].std().item<double>(), std::sqrt(2.0 / (512 * 9)),
               2e-4);
@@ -190,17 +179,17 @@ TEST(ResidualNetwork, InitialisesAsTorchvision) {
 
 TEST(ResidualNetwork, IsAFunctionOfTheSeed) {
   torch::manual_seed(1);
-  State first = StateOf(*Make("resnet20", 10, /*seed=*/7));
+  State first = StateOf(*MakeNetwork("resnet20", 10, /*seed=*/7));
   torch::manual_seed(2);
-  State again = StateOf(*Make("resnet20", 10, /*seed=*/7));
-  State other = StateOf(*Make("resnet20", 10, /*seed=*/8));
+  State again = StateOf(*MakeNetwork("resnet20", 10, /*seed=*/7));
+  State other = StateOf(*MakeNetwork("resnet20", 10, /*seed=*/8));
   for (const auto& [name, tensor] : first) EXPECT_TRUE(tensor.equal(again[name])) << name;
   EXPECT_FALSE(first["conv1.weight"].equal(other["conv1.weight"]));
 }
 
 TEST(ResidualNetwork, TrainsInBfloat16AndChannelsLast) {
-  const Model reference = Make("resnet20", 10);
-  const Model model = Make("resnet20", 10);
+  const Model reference = MakeNetwork("resnet20", 10);
+  const Model model = MakeNetwork("resnet20", 10);
   model->to(torch::kBFloat16);
   EXPECT_EQ(StateOf(*model)["conv1.weight"].scalar_type(), torch::kBFloat16);
   EXPECT_EQ(StateOf(*model)["bn1.running_mean"].scalar_type(), torch::kFloat32);
@@ -233,15 +222,16 @@ TEST(Registry, NamesTheModelsThereAre) {
 }
 
 TEST(State, GoesFromOneModelToAnother) {
-  const Model from = Make("resnet20", 10, /*seed=*/1), to = Make("resnet20", 10, /*seed=*/2);
+  const Model from = MakeNetwork("resnet20", 10, /*seed=*/1),
+              to = MakeNetwork("resnet20", 10, /*seed=*/2);
   ASSERT_TRUE(LoadState(StateOf(*from), *to).ok());
   State expected = StateOf(*from);
   for (const auto& [name, tensor] : StateOf(*to)) EXPECT_TRUE(tensor.equal(expected[name]));
 }
 
 TEST(State, SaysHowAnotherModelDiffersAndChangesNothing) {
-  const Model model = Make("resnet20", 10);
-  State state = StateOf(*Make("resnet20", 100, /*seed=*/2));
+  const Model model = MakeNetwork("resnet20", 10);
+  State state = StateOf(*MakeNetwork("resnet20", 100, /*seed=*/2));
   state.erase("conv1.weight");
   state["head.weight"] = torch::ones(1);
   const Tensor before = StateOf(*model)["layer1.0.conv1.weight"].clone();
