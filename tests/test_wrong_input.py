@@ -141,11 +141,10 @@ def test_a_full_disk_is_said_and_nothing_accepted_is_lost(start_service, write_j
         kept = service.submit(write_job("echo kept"))
         assert service.wait(kept)["state"] == "Completed"
         filler = disk / "filler"
-        with open(filler, "wb") as file:
+        with open(filler, "wb", buffering=0) as file:  # nothing is left for close() to write
             try:
                 while True:
                     file.write(b"\0" * 65536)
-                    file.flush()
             except OSError:
                 pass
         result = service.cli("run", write_job("echo refused", {"big.bin": "x" * 100000}))
