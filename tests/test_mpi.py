@@ -56,6 +56,7 @@ def test_a_rank_that_fails_is_named_and_the_others_follow_from_it(service, write
     assert job["state"] == "Failed"
     assert job["reason"].startswith("rank 3 on n2 failed with exit code 3: error: no such label: 17"), job["reason"]
     assert sorted(failure["rank"] for failure in job["failures"] if failure["consequence"]) == [0, 1, 2]
+    assert "Process received signal" not in service.log_text(name, 0, "stderr"), "mpirun was let end by itself"
 
 
 def test_a_cancelled_mpi_job_leaves_no_process(service, write_job, summing):
@@ -64,6 +65,7 @@ def test_a_cancelled_mpi_job_leaves_no_process(service, write_job, summing):
     assert service.cli("job", "cancel", name).returncode == 0
     assert service.wait(name, 40)["state"] == "Canceled"
     assert processes_with("TUTTI_JOB_ID", name) == []
+    assert "Process received signal" not in service.log_text(name, 0, "stderr")
 
 
 def test_without_mpirun_the_ranks_are_started_directly(service, write_job):

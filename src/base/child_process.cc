@@ -189,7 +189,7 @@ absl::StatusOr<uint64_t> ProcessStartTime(pid_t pid) {
   return ticks;
 }
 
-std::vector<pid_t> Descendants(pid_t root) {
+std::vector<pid_t> Descendants(pid_t root, const std::set<pid_t>& leaves) {
   std::vector<std::pair<pid_t, pid_t>> parent_of;  // (child, parent)
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
@@ -209,7 +209,7 @@ std::vector<pid_t> Descendants(pid_t root) {
     for (const auto& [child, its_parent] : parent_of) {
       if (its_parent != parent) continue;
       found.push_back(child);
-      frontier.push_back(child);
+      if (!leaves.contains(child)) frontier.push_back(child);
     }
   }
   return found;

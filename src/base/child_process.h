@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,7 +73,7 @@ std::map<std::string, std::string> CurrentEnvironment();
 absl::StatusOr<uint64_t> ProcessStartTime(pid_t pid);
 
 // Every live descendant of `root` (not itself), by /proc. With PR_SET_CHILD_SUBREAPER on `root`
-// this includes children whose own parents have ended.
-std::vector<pid_t> Descendants(pid_t root);
+// this includes children whose own parents have ended. What is below one of `leaves` is left out.
+std::vector<pid_t> Descendants(pid_t root, const std::set<pid_t>& leaves = {});
 
 }  // namespace tutti::base

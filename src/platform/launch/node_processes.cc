@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kTurn = 1 << 20;  // bytes of one pipe before the others have theirs
 constexpr absl::Duration kSweep = absl::Milliseconds(30);
 constexpr absl::Duration kRetry = absl::Milliseconds(200);  // of a spool that took no more
+constexpr absl::Duration kStarterPatience = absl::Seconds(5);
 constexpr absl::Duration kForever = absl::Hours(24 * 365);
 
 }  // namespace
@@ -41,7 +42,8 @@ NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions
       memory_(plan.memory_bytes),
       next_memory_look_(base::Deadline::After(absl::ZeroDuration())),
       kernel_kills_before_(KernelOutOfMemoryKills()),
-      spool_patience_(options.spool_patience) {}
+      spool_patience_(options.spool_patience),
+      starter_patience_(base::Deadline::After(absl::ZeroDuration())) {}
 
 absl::Status NodeProcesses::StartAll() {
   if (mpi_ != nullptr) return mpi_->Begin(&limit_, &spool_->Stderr(0));
@@ -65,7 +67,7 @@ absl::Status NodeProcesses::Run(const std::string& command, const NodeFacts& fac
     HearMpi();
     ReapChildren();
     if (!AnyRuns() && !ending_) ending_.emplace(options_.leftover_grace);
-    if (ending_ && ending_->Continue() && !AnyRuns()) break;
+    if (ending_ && ending_->Continue(Spared()) && !AnyRuns()) break;
     Wait();
     HoldSpoolLimit(PumpOutput());
     HoldTimeLimit();
@@ -141,6 +143,19 @@ void NodeProcesses::MpiStarterEnded() {
   const bool explained =
       std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->failed(); });
   if (!status.ok() && !explained && !stopped_) BeginStop(grace_, status);
+}
+
+// mpirun and its daemon end by themselves when ranks do, and Open MPI's crash if they are told to
+// meanwhile. So at first only what is below the ranks is told.
+std::set<pid_t> NodeProcesses::Spared() const {
+  const pid_t starter = mpi_ == nullptr ? -1 : mpi_->starter();
+  if (starter < 0 || ranks_.empty() || starter_patience_.Expired()) return {};
+  std::set<pid_t> adopted;
+  for (const auto& rank : ranks_) adopted.insert(rank->pid());
+  const std::vector<pid_t> starters = base::Descendants(starter, adopted);
+  std::set<pid_t> spared(starters.begin(), starters.end());
+  spared.insert(starter);
+  return spared;
 }
 
 absl::Duration NodeProcesses::UntilNextTask() const {
@@ -242,6 +257,7 @@ void NodeProcesses::BeginStop(absl::Duration grace, absl::Status reason) {
   if (reason_.ok()) reason_ = std::move(reason);
   stopped_ = AnyRuns();
   if (mpi_ != nullptr) mpi_->GiveUp();
+  starter_patience_ = base::Deadline::After(std::min(grace, kStarterPatience));
   if (!ending_) ending_.emplace(grace);
 }
 

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,7 @@ class NodeProcesses {
   void Report(nlohmann::json exit);
   bool KernelKilled() const;
   void MpiStarterEnded();
+  std::set<pid_t> Spared() const;
   bool AnyRuns() const;
   std::vector<OutputPipe*> Pipes() const;
   void Wait();
@@ -81,8 +83,9 @@ class NodeProcesses {
   SpoolPatience spool_patience_;
   bool output_waits_ = false;
   std::optional<EndingDescendants> ending_;
-  bool stopped_ = false;  // told to end before all ranks had ended by themselves
-  absl::Status reason_;   // the first thing that went wrong outside of the processes
+  base::Deadline starter_patience_;  // once it is to end
+  bool stopped_ = false;             // told to end before all ranks had ended by themselves
+  absl::Status reason_;              // the first thing that went wrong outside of the processes
 };
 
 }  // namespace tutti::launch

@@ -38,12 +38,12 @@ absl::Status BecomeSubreaper() {
                                                  : base::ErrnoStatus("PR_SET_CHILD_SUBREAPER");
 }
 
-bool EndingDescendants::Continue() {
+bool EndingDescendants::Continue(const std::set<pid_t>& spared) {
   const std::vector<pid_t> descendants = base::Descendants(::getpid());
   for (const pid_t pid : descendants) {
     if (kill_at_.Expired()) {
       ::kill(pid, SIGKILL);
-    } else if (told_.insert(pid).second) {
+    } else if (!spared.contains(pid) && told_.insert(pid).second) {
       ::kill(pid, SIGTERM);
       ::kill(pid, SIGCONT);  // a stopped process could not act on it
     }

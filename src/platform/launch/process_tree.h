@@ -22,8 +22,9 @@ absl::Status BecomeSubreaper();
 class EndingDescendants {
  public:
   explicit EndingDescendants(absl::Duration grace) : kill_at_(base::Deadline::After(grace)) {}
-  // Sends the signals that are due now. True when no descendant is left. Call again soon.
-  bool Continue();
+  // Sends the signals that are due now. True when no descendant is left. Call again soon. Those of
+  // `spared` are not told yet; after the grace they are killed with the others.
+  bool Continue(const std::set<pid_t>& spared = {});
 
  private:
   base::Deadline kill_at_;
