@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -24,6 +25,7 @@
 #include "base/status.h"
 #include "platform/launch/launcher.h"
 #include "platform/launch/node_folders.h"
+#include "platform/launch/process_limit.h"
 #include "platform/launch/rank_door.h"
 #include "platform/launch/rank_process.h"
 
@@ -155,6 +157,8 @@ std::string ReadLine(int fd) {
 
 int RunStandby() {
   base::StartLogging("info");
+  ReserveProcessLimit();
+  const absl::Cleanup unlimited = [] { ReturnProcessLimit(); };
   const std::string plan = ReadLine(STDIN_FILENO);
   if (plan.empty()) return 0;
   const std::filesystem::path folder = std::filesystem::path(plan).parent_path();

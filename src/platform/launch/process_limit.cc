@@ -26,10 +26,10 @@ int NumberIn(const char* file, int otherwise) {
                                                                                    : otherwise;
 }
 
-// The folder in which this process may make cgroups that count processes; empty: none. With cgroup
-// v2 it is the one above its own, since a cgroup with processes in it has none below that are
-// limited.
-fs::path CgroupParent() {
+constexpr char kReserved[] = "tutti.standby.";
+
+// The cgroup that counts this process's processes, by v1; empty if there is none.
+fs::path OwnCgroup() {
   const auto text = base::ReadFile("/proc/self/cgroup", 1 << 16);
   if (!text.ok()) return {};
   for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
@@ -37,6 +37,34 @@ fs::path CgroupParent() {
     if (fields.size() != 3 || fields[1] != "pids") continue;
     return fs::path("/sys/fs/cgroup/pids") / std::string(fields[2].substr(1));
   }
+  return {};
+}
+
+// Whether that was reserved by this process.
+bool IsReserved(const fs::path& cgroup) {
+  const std::string name = cgroup.filename().string();
+  return absl::StartsWith(name, "tutti.") && absl::EndsWith(name, absl::StrCat(".", ::getpid()));
+}
+
+bool SetLimit(const fs::path& cgroup, int most) {
+  const auto limit = base::Open(cgroup / "pids.max", O_WRONLY);
+  return limit.ok() && base::WriteAll(limit->get(), absl::StrCat(most), "pids.max").ok();
+}
+
+bool EnterCgroup(const fs::path& cgroup) {
+  const auto members = base::Open(cgroup / "cgroup.procs", O_WRONLY);
+  return members.ok() && base::WriteAll(members->get(), "0", "cgroup.procs").ok();
+}
+
+// The folder in which this process may make cgroups that count processes; empty: none. With cgroup
+// v2 it is the one above its own, since a cgroup with processes in it has none below that are
+// limited.
+fs::path CgroupParent() {
+  if (const fs::path own = OwnCgroup(); !own.empty()) {
+    return IsReserved(own) ? own.parent_path() : own;
+  }
+  const auto text = base::ReadFile("/proc/self/cgroup", 1 << 16);
+  if (!text.ok()) return {};
   for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
     if (!absl::StartsWith(line, "0::/")) continue;
     const fs::path own = fs::path("/sys/fs/cgroup") / std::string(line.substr(4));
@@ -62,6 +90,23 @@ void RemoveProcessLimits(const spec::LaunchPlan& plan) {
   }
 }
 
+void ReserveProcessLimit() {
+  const fs::path parent = OwnCgroup();
+  if (parent.empty() || IsReserved(parent)) return;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(parent, error)) {
+    const bool reserved = absl::StartsWith(entry.path().filename().string(), kReserved);
+    if (reserved) ::rmdir(entry.path().c_str());  // fails for those whose process lives
+  }
+  const fs::path folder = parent / absl::StrCat(kReserved, ::getpid());
+  if (fs::create_directory(folder, error) && !EnterCgroup(folder)) ::rmdir(folder.c_str());
+}
+
+void ReturnProcessLimit() {
+  const fs::path own = OwnCgroup();
+  if (IsReserved(own) && EnterCgroup(own.parent_path())) ::rmdir(own.c_str());
+}
+
 int MostProcesses() {
   const int numbers = std::min(NumberIn("/proc/sys/kernel/pid_max", 32768),
                                NumberIn("/proc/sys/kernel/threads-max", 32768));
@@ -73,10 +118,14 @@ ProcessLimit::ProcessLimit(const spec::LaunchPlan& plan, int most) {
   if (parent.empty() || most <= 0) return;
   const fs::path folder = parent / absl::StrCat(LimitName(plan), ::getpid());
   std::error_code error;
+  if (const fs::path own = OwnCgroup(); IsReserved(own)) {
+    fs::rename(own, folder, error);
+    reserved_ = !error && SetLimit(folder, most);
+    if (reserved_) return;
+  }
   if (!fs::create_directory(folder, error)) return;
   folder_ = folder;
-  const auto limit = base::Open(folder / "pids.max", O_WRONLY);
-  if (!limit.ok() || !base::WriteAll(limit->get(), absl::StrCat(most), "pids.max").ok()) return;
+  if (!SetLimit(folder, most)) return;
   auto members = base::Open(folder / "cgroup.procs", O_WRONLY);
   if (members.ok()) members_ = *std::move(members);
 }

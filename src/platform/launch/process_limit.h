@@ -17,6 +17,13 @@ void RemoveProcessLimits(const spec::LaunchPlan& plan);
 // What a node's share of the machine's process numbers is worth: a quarter of them.
 int MostProcesses();
 
+// Entering a cgroup waits for all processors, some ten milliseconds. A launcher that has no plan
+// yet can do it beforehand, where a cgroup can be renamed (v1): the ProcessLimit that it makes
+// later takes that one, in which all that it starts then is, and it too.
+void ReserveProcessLimit();
+// Leaves and removes what was reserved, once all that was started has ended.
+void ReturnProcessLimit();
+
 class ProcessLimit {
  public:
   // `most` processes and threads together.
@@ -26,14 +33,15 @@ class ProcessLimit {
   ProcessLimit(const ProcessLimit&) = delete;
   ProcessLimit& operator=(const ProcessLimit&) = delete;
 
-  bool holds() const { return members_.valid(); }
+  bool holds() const { return reserved_ || members_.valid(); }
   // For ChildOptions::before_exec: the calling process and all that it starts are limited. Returns
   // 0.
   int Enter() const;
 
  private:
   std::filesystem::path folder_;
-  base::UniqueFd members_;  // its cgroup.procs
+  bool reserved_ = false;   // this process is in it
+  base::UniqueFd members_;  // else its cgroup.procs
 };
 
 }  // namespace tutti::launch
