@@ -22,6 +22,46 @@ TEST(LastErrorTest, FindsTheExceptionOfAPythonTraceback) {
             "KeyboardInterrupt");
 }
 
+TEST(LastErrorTest, SaysWhereAnExceptionWithoutTextWasAndHowALongOneGoesOn) {
+  EXPECT_EQ(LastError("Traceback (most recent call last):\n  File \"/w/main.py\", line 9, in main\n"
+                      "    check(x)\n  File \"/w/train.py\", line 2, in check\n"
+                      "    assert x == 4\nAssertionError\n"),
+            "AssertionError at train.py:2: assert x == 4");
+  EXPECT_EQ(LastError("Traceback (most recent call last):\n  File \"a\"\n"
+                      "RuntimeError: Error(s) in loading state_dict for Linear:\n"
+                      "\tMissing key(s) in state_dict: \"weight\".\n"),
+            "RuntimeError: Error(s) in loading state_dict for Linear: "
+            "Missing key(s) in state_dict: \"weight\".");
+}
+
+TEST(LastErrorTest, PassesOverWhatADestructorThrew) {
+  EXPECT_EQ(LastError("Traceback (most recent call last):\n  File \"a\"\nValueError: the real one\n"
+                      "Exception ignored in: <function A.__del__ at 0x7f>\n"
+                      "Traceback (most recent call last):\n  File \"a\"\nOSError: in del\n"),
+            "ValueError: the real one");
+}
+
+TEST(LastErrorTest, TellsAGroupOfExceptionsAndTheFirstOfThem) {
+  EXPECT_EQ(LastError("  + Exception Group Traceback (most recent call last):\n"
+                      "  |   File \"t.py\", line 1, in <module>\n"
+                      "  | ExceptionGroup: two failed (2 sub-exceptions)\n"
+                      "  +-+---------------- 1 ----------------\n    | ValueError: one\n"
+                      "    +---------------- 2 ----------------\n    | OSError: two\n"
+                      "    +------------------------------------\n"),
+            "ExceptionGroup: two failed (2 sub-exceptions): ValueError: one");
+}
+
+TEST(LastErrorTest, NamesTheHostThatNobodyKnows) {
+  EXPECT_EQ(
+      LastError("[W1120 socket.cpp:764] [c10d] The IPv4 network addresses of (no-such, 2345) "
+                "cannot be retrieved (gai error: -2 - Name or service not known).\n"
+                "Traceback (most recent call last):\n  File \"a\"\n"
+                "torch.distributed.DistNetworkError: The client socket has timed out after "
+                "5000ms while trying to connect to (no-such, 2345).\n"),
+      "torch.distributed.DistNetworkError: The client socket has timed out after 5000ms while "
+      "trying to connect to (no-such, 2345). (gai error: -2 - Name or service not known)");
+}
+
 TEST(LastErrorTest, FindsWhatOfACppException) {
   EXPECT_EQ(LastError("terminate called after throwing an instance of 'std::runtime_error'\n"
                       "  what():  cannot open shard 3\n"),

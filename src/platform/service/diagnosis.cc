@@ -22,7 +22,7 @@ namespace {
 // came from it, not before it.
 constexpr absl::Duration kNoticing = absl::Seconds(1);
 
-constexpr std::array<absl::string_view, 32> kLostPeer = {
+constexpr std::array<absl::string_view, 33> kLostPeer = {
     "connection closed by peer",
     "connection reset",
     "connection refused",
@@ -45,6 +45,7 @@ constexpr std::array<absl::string_view, 32> kLostPeer = {
     "rendezvousconnectionerror",
     "rendezvoustimeouterror",
     "waiting for clients",  // c10d's store
+    "wait timeout after",   // the same
     "client socket has failed to connect",
     "connectfullmesh failed",  // Gloo
     "application timeout caused pair closure",
@@ -274,6 +275,7 @@ int BlamedRank(absl::string_view last_error) {
 bool SpeaksOfALostPeer(absl::string_view last_error) {
   if (BlamedRank(last_error) >= 0) return true;
   const std::string text = absl::AsciiStrToLower(last_error);
+  if (absl::StrContains(text, "gai error: ")) return false;  // it asked for a name that is none
   return std::any_of(kLostPeer.begin(), kLostPeer.end(),
                      [&](absl::string_view pattern) { return absl::StrContains(text, pattern); });
 }

@@ -280,5 +280,11 @@ TEST(BlamedRank, FindsTheRank) {
   EXPECT_EQ(BlamedRank("frank 5"), -1);
 }
 
+TEST(SpeaksOfALostPeer, NotWhenTheNameOfThePeerIsNotKnown) {
+  const std::string timed_out = "DistNetworkError: The client socket has timed out after 5000ms";
+  EXPECT_TRUE(SpeaksOfALostPeer(timed_out));
+  EXPECT_FALSE(SpeaksOfALostPeer(timed_out + " (gai error: -2 - Name or service not known)"));
+}
+
 }  // namespace
 }  // namespace tutti::service

@@ -34,11 +34,13 @@ constexpr absl::string_view kCollectiveTimeout =
     "not all ranks came to the same collective in time: look where the slowest one is";
 constexpr absl::string_view kNotAllCame =
     "not all processes came to the rendezvous: is WORLD_SIZE what the script expects?";
+constexpr absl::string_view kNotExecutable =
+    "a script needs its interpreter before it, or chmod +x; the job runs as the service's user";
 constexpr absl::string_view kNoConnection =
     "the processes cannot connect to each other: set GLOO_SOCKET_IFNAME to the nodes' network";
 
 // The first that fits counts.
-constexpr std::array<Known, 41> kKnown = {{
+constexpr std::array<Known, 43> kKnown = {{
     {"no module named", "", "add the package to the job's environment"},
     {"cannot open shared object file", "libcu", kNoCudaLibrary},
     {"cannot open shared object file", "libnv", kNoCudaLibrary},
@@ -74,10 +76,12 @@ constexpr std::array<Known, 41> kKnown = {{
     {"collective operation timeout", "", kCollectiveTimeout},
     {"timed out waiting", "operation to complete", kCollectiveTimeout},
     {"waiting for clients", "", kNotAllCame},
+    {"wait timeout after", "keys:", kNotAllCame},
     {"socket has timed out", "", kNotAllCame},
     {"connectfullmesh failed", "", kNoConnection},
     {"no space left on device", "", "the node's disk, or /dev/shm, is full"},
     {"command not found", "", "the program is not in the job's environment"},
+    {"permission denied", "bash: line", kNotExecutable},
     {"permission denied", "", "the job runs as the user of the service, which may not"},
     {"too many open files", "", "raise the limit of open files for the service"},
 }};
