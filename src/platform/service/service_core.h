@@ -1,7 +1,7 @@
-// The service itself; service.h says what it does. Its functions are in six files by who calls
-// them: service.cc and service_list.cc (users), service_follow.cc (followers), service_launchers.cc
-// (launchers), service_loop.cc (the loop thread) and service_flow.cc (the same, for jobs that have
-// children).
+// The service itself; service.h says what it does. Its functions are in files by who calls them:
+// service.cc, service_list.cc and service_children.cc (users), service_follow.cc (followers),
+// service_launchers.cc (launchers), service_loop.cc (the loop thread), service_flow.cc and
+// service_steps.cc (the same, for jobs that have children).
 #pragma once
 
 #include <functional>
@@ -125,6 +125,13 @@ class ServiceCore final : public Service {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status StopChild(LiveJob& parent, const std::string& step, const std::string& reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> EndFlow(LiveJob& parent, store::JobState state, const std::string& line,
+                               std::vector<Result> results, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A chore: links results into the folder of the job.
+  void Collect(const std::string& id, const std::vector<Result>& results);
+
+  // service_steps.cc
   absl::Status BeginStep(LiveJob& parent, const spec::Step& step, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A chore. `id` is that of the step's job to be.
@@ -132,11 +139,8 @@ class ServiceCore final : public Service {
   // `reused_from` not empty: with its end, since its results are there.
   absl::Status InsertChild(LiveJob& parent, const std::string& step, store::Job job,
                            const std::string& reused_from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<bool> EndFlow(LiveJob& parent, store::JobState state, const std::string& line,
-                               std::vector<Result> results, Effects& effects)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A chore: links results into the folder of the job.
-  void Collect(const std::string& id, const std::vector<Result>& results);
+
+  // service_children.cc
   absl::Status FillChild(const store::JobRecord& record, ChildStatus& child);
   absl::Status FillTrials(const spec::Sweep& sweep, const std::vector<store::JobRecord>& records,
                           std::vector<ChildStatus>& children);

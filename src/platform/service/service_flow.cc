@@ -3,29 +3,20 @@
 // short is decided again and happens once.
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
-
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
-#include "base/hash.h"
 #include "base/status.h"
 #include "platform/flow/pipeline.h"
-#include "platform/flow/step_key.h"
 #include "platform/flow/sweep.h"
 #include "platform/service/folder_content.h"
 #include "platform/service/service_core.h"
+#include "platform/service/trial.h"
 #include "platform/service/trial_metrics.h"
-#include "spec/binding.h"
-#include "spec/data_map.h"
 
 namespace tutti::service {
 namespace {
 
 using flow::ChildState;
 using store::JobState;
-
-constexpr size_t kTokenBytesOfChild = 32;
 
 ChildState StateOfChild(JobState state) {
   switch (state) {
@@ -38,40 +29,6 @@ ChildState StateOfChild(JobState state) {
     default:
       return ChildState::kActive;
   }
-}
-
-uint64_t SeedOf(const store::Job& job) {
-  if (job.spec.sweep->seed) return static_cast<uint64_t>(*job.spec.sweep->seed);
-  const base::Sha256Digest digest = base::Sha256Of(job.id);
-  uint64_t seed = 0;
-  for (int i = 0; i < 8; ++i) seed = seed << 8 | digest[i];
-  return seed;
-}
-
-flow::Values ValuesOf(const spec::Sweep& sweep, const spec::JobSpec& trial) {
-  flow::Values values;
-  for (const spec::SearchParameter& parameter : sweep.parameters) {
-    const auto input = trial.inputs.find(parameter.name);
-    values.push_back(input == trial.inputs.end() ? "" : input->second.literal);
-  }
-  return values;
-}
-
-// Trial `number` as a command job.
-spec::JobSpec TrialSpec(const spec::JobSpec& sweep, int number, const flow::Values& values) {
-  spec::JobSpec trial = sweep;
-  trial.kind = spec::JobKind::kCommand;
-  trial.sweep.reset();
-  trial.timeout = sweep.sweep->trial_timeout;
-  trial.display_name = flow::TrialName(number);
-  for (size_t i = 0; i < values.size(); ++i) {
-    trial.inputs[sweep.sweep->parameters[i].name].literal = values[i];
-  }
-  // What mlflow.log_metric writes comes with the trial's results. Newer versions of MLflow write
-  // files only if they are told that they may.
-  trial.environment_variables.emplace("MLFLOW_TRACKING_URI", "outputs/mlruns");
-  trial.environment_variables.emplace("MLFLOW_ALLOW_FILE_STORE", "true");
-  return trial;
 }
 
 const spec::Step* StepNamed(const spec::JobSpec& pipeline, absl::string_view name) {
@@ -265,113 +222,6 @@ absl::Status ServiceCore::StopChild(LiveJob& parent, const std::string& step,
   return CancelLive(*live->second, reason).status();
 }
 
-// What can be found out of a step at leisure comes first: whether an earlier one did the same.
-absl::Status ServiceCore::BeginStep(LiveJob& parent, const spec::Step& step, Effects& effects) {
-  const std::string id = ChildId(parent, step.name);
-  const auto [plan, is_new] = parent.flow->plans.try_emplace(step.name);
-  const store::Job& job = parent.record.job;
-  spec::JobSpec bound = spec::Bind(job.spec, step, [&](const std::string& sibling) {
-    return files_.FolderOf(ChildId(parent, sibling)).native();
-  });
-  if (is_new) {
-    effects.chores.push_back([this, parent_id = job.id, step = step.name, bound = std::move(bound),
-                              snapshot = step.snapshot, id] {
-      const StepPlan made = PlanStep(bound, snapshot, id);
-      absl::MutexLock lock(&mutex_);
-      const auto found = live_.find(parent_id);
-      if (found == live_.end()) return;
-      found->second->flow->plans[step] = made;
-      Wake();
-    });
-    return absl::OkStatus();
-  }
-  if (!plan->second.ready) return absl::OkStatus();
-  const StepPlan made = plan->second;
-  parent.flow->plans.erase(plan);
-  return InsertChild(parent, step.name,
-                     {.spec = std::move(bound), .snapshot = step.snapshot, .step_key = made.key},
-                     made.reused_from);
-}
-
-StepPlan ServiceCore::PlanStep(const spec::JobSpec& job, const std::string& snapshot,
-                               const std::string& id) {
-  StepPlan plan{.ready = true};
-  std::map<std::string, std::string> digests;
-  bool known = job.reusable && job.kind != spec::JobKind::kPipeline;
-  for (const auto& [name, input] : job.inputs) {
-    if (input.path.empty()) continue;
-    std::error_code error;
-    const bool ours = absl::StartsWith(input.path, files_.FolderOf("").native());
-    if (ours && !std::filesystem::exists(input.path, error) && input.type != "uri_file") {
-      // A step that wrote nothing into an output has left no folder.
-      base::MakeDirectories(input.path).IgnoreError();
-    }
-    if (!known) continue;
-    auto digest = spec::IsAddress(input.path) ? absl::StatusOr<std::string>("at " + input.path)
-                                              : DigestOf(input.path);
-    known = digest.ok();
-    if (known) digests[name] = *std::move(digest);
-  }
-  if (!known) return plan;
-  plan.key = flow::StepKey(job, snapshot, digests);
-  const auto earlier = store_->CompletedWithKey(plan.key);
-  if (!earlier.ok()) return plan;
-  const std::filesystem::path from = files_.FolderOf(earlier->job.id), to = files_.FolderOf(id);
-  const absl::Status linked =
-      std::filesystem::exists(from) ? LinkContent(from, to) : base::MakeDirectories(to);
-  if (linked.ok()) {
-    plan.reused_from = earlier->job.id;
-  } else {
-    spdlog::warn("job {}: the results of {} are not reused: {}", id, earlier->job.id,
-                 linked.ToString());
-    base::RemoveTree(to).IgnoreError();
-  }
-  return plan;
-}
-
-absl::Status ServiceCore::InsertChild(LiveJob& parent, const std::string& step, store::Job job,
-                                      const std::string& reused_from) {
-  job.id = ChildId(parent, step);
-  if (const auto known = store_->GetJob(job.id); known.ok()) {
-    AdoptChild(parent, *known);
-    return absl::OkStatus();
-  }
-  job.created = clock_->Now();
-  job.job_token = options_.random_hex(kTokenBytesOfChild);
-  job.parent = parent.record.job.id;
-  job.step = step;
-  if (job.spec.kind == spec::JobKind::kCommand) {
-    const std::string root = job.parent.substr(0, job.parent.find('.'));
-    job.spec.environment_variables.emplace("AZUREML_ROOT_RUN_ID", root);
-  }
-  std::vector<store::Event> events = {
-      {.time = job.created, .state = JobState::kQueued, .reason = "submitted"}};
-  if (reused_from.empty()) {
-    // What a life before this one has linked and not used would mix with its own results.
-    TUTTI_RETURN_IF_ERROR(base::RemoveTree(files_.FolderOf(job.id)));
-  } else {
-    const std::string detail = ToJson(Detail{.reused_from = reused_from});
-    const std::string reason = absl::StrCat("reused: nothing has changed since ", reused_from);
-    for (const JobState state : {JobState::kFinalizing, JobState::kCompleted}) {
-      events.push_back({.time = job.created, .state = state, .reason = reason, .detail = detail});
-    }
-  }
-  TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, store_->InsertJob(job, events));
-  spdlog::info("job {}: {}: {}", job.id, std::string(Name(record.last.state)), record.last.reason);
-  AdoptChild(parent, record);
-  if (IsEnd(record.last.state)) {
-    Wake();
-    return absl::OkStatus();
-  }
-  auto live = std::make_unique<LiveJob>();
-  live->record = record;
-  TUTTI_RETURN_IF_ERROR(RebuildFlow(*live));
-  if (live->flow != nullptr) flows_.insert(live.get());
-  live_[job.id] = std::move(live);
-  Wake();
-  return absl::OkStatus();
-}
-
 absl::StatusOr<bool> ServiceCore::EndFlow(LiveJob& parent, JobState state, const std::string& line,
                                           std::vector<Result> results, Effects& effects) {
   LiveFlow& flow = *parent.flow;
@@ -407,68 +257,6 @@ void ServiceCore::Collect(const std::string& id, const std::vector<Result>& resu
   if (found == live_.end()) return;
   found->second->flow->results = LiveFlow::Results::kThere;
   Wake();
-}
-
-absl::StatusOr<std::vector<ChildStatus>> ServiceCore::ChildrenOf(absl::string_view id) {
-  TUTTI_ASSIGN_OR_RETURN(const JobStatus parent, GetJob(id));
-  const spec::JobSpec& spec = parent.record.job.spec;
-  if (spec.kind == spec::JobKind::kCommand) return std::vector<ChildStatus>();
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> records, store_->ChildrenOf(id));
-  std::map<std::string, const store::JobRecord*> by_step;
-  for (const store::JobRecord& record : records) by_step[record.job.step] = &record;
-  std::vector<ChildStatus> children;
-  for (const spec::Step& step : spec.steps) {
-    const auto found = by_step.find(step.name);
-    ChildStatus child{.step = step.name, .kind = step.job.kind};
-    if (found != by_step.end()) {
-      TUTTI_RETURN_IF_ERROR(FillChild(*found->second, child));
-    } else {
-      child.never = IsEnd(parent.record.last.state);
-    }
-    children.push_back(std::move(child));
-  }
-  if (spec.sweep) {
-    TUTTI_RETURN_IF_ERROR(FillTrials(*spec.sweep, records, children));
-  }
-  return children;
-}
-
-absl::Status ServiceCore::FillChild(const store::JobRecord& record, ChildStatus& child) {
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto live = live_.find(record.job.id);
-    child.job = StatusOf(live == live_.end() ? record : live->second->record);
-  }
-  child.reused_from = DetailFromJson(record.last.detail).reused_from;
-  if (record.job.spec.kind == spec::JobKind::kCommand) return absl::OkStatus();
-  TUTTI_ASSIGN_OR_RETURN(child.children, ChildrenOf(record.job.id));
-  return absl::OkStatus();
-}
-
-absl::Status ServiceCore::FillTrials(const spec::Sweep& sweep,
-                                     const std::vector<store::JobRecord>& records,
-                                     std::vector<ChildStatus>& children) {
-  size_t best = records.size();
-  for (const store::JobRecord& record : records) {
-    ChildStatus child{.step = record.job.step};
-    TUTTI_RETURN_IF_ERROR(FillChild(record, child));
-    const flow::Values values = ValuesOf(sweep, record.job.spec);
-    for (size_t i = 0; i < values.size(); ++i) {
-      child.values.emplace_back(sweep.parameters[i].name, values[i]);
-    }
-    const auto reports = ReportsOf(files_.FolderOf(record.job.id), sweep.metric);
-    if (!reports.values.empty()) child.metric = flow::BestOf(sweep, reports.values);
-    children.push_back(std::move(child));
-    const ChildStatus& now = children.back();
-    if (!now.metric || now.job->record.last.state != JobState::kCompleted) continue;
-    const size_t index = children.size() - 1;
-    const bool better =
-        best == records.size() || (sweep.maximize ? *now.metric > *children[best].metric
-                                                  : *now.metric < *children[best].metric);
-    if (better) best = index;
-  }
-  if (best < records.size()) children[best].best = true;
-  return absl::OkStatus();
 }
 
 }  // namespace tutti::service

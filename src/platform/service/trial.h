@@ -1,0 +1,21 @@
+// A sweep's trial as a job: which values it has, and what it runs. Pure.
+#pragma once
+
+#include <cstdint>
+
+#include "platform/flow/sweep.h"
+#include "platform/store/store.h"
+#include "spec/job.h"
+
+namespace tutti::service {
+
+// That the sweep's samplers begin with: its own, or one that follows from its id.
+uint64_t SeedOf(const store::Job& sweep);
+
+// The values that a trial was given, one for each parameter of its sweep.
+flow::Values ValuesOf(const spec::Sweep& sweep, const spec::JobSpec& trial);
+
+// Trial `number` of the sweep as a command job.
+spec::JobSpec TrialSpec(const spec::JobSpec& sweep, int number, const flow::Values& values);
+
+}  // namespace tutti::service
