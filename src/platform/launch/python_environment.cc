@@ -1,8 +1,6 @@
 #include "platform/launch/python_environment.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -13,11 +11,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
 #include "base/child_process.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "base/waiting.h"
 
 namespace tutti::launch {
 namespace {
@@ -27,7 +25,6 @@ namespace fs = std::filesystem;
 constexpr char kUv[] = "uv==0.9.*";
 constexpr int kForm = 1;  // of what MakeEnvironment makes; another number makes all anew
 constexpr uint64_t kLargestLog = 1 << 20;
-constexpr absl::Duration kLook = absl::Milliseconds(50);  // for a lock, a child or a cancellation
 
 absl::Status Cancelled() { return absl::CancelledError("stopped while its environment was made"); }
 
@@ -99,17 +96,10 @@ class Maker {
     base::ChildOptions options{.arguments = arguments, .environment = Variables()};
     options.stdout_fd = options.stderr_fd = log.get();
     options.die_with_parent = true;
-    TUTTI_ASSIGN_OR_RETURN(base::ChildProcess child, base::ChildProcess::Start(options));
-    while (true) {
-      const auto ended = child.Wait(base::Deadline::After(kLook));
-      if (ended.ok() && ended->ok()) return absl::OkStatus();
-      if (ended.ok()) break;
-      if (!absl::IsDeadlineExceeded(ended.status())) return ended.status();
-      if (!cancelled_) continue;
-      TUTTI_RETURN_IF_ERROR(child.SignalGroup(SIGKILL));
-      TUTTI_RETURN_IF_ERROR(child.Wait(base::Deadline::After(absl::Seconds(10))).status());
-      return Cancelled();
-    }
+    const auto ended = base::RunToEnd(options, cancelled_);
+    if (absl::IsCancelled(ended.status())) return Cancelled();
+    TUTTI_RETURN_IF_ERROR(ended.status());
+    if (ended->ok()) return absl::OkStatus();
     TUTTI_ASSIGN_OR_RETURN(const std::string said, base::ReadFile(log_, kLargestLog));
     return absl::FailedPreconditionError(said);
   }
@@ -235,16 +225,6 @@ bool IsComplete(const fs::path& folder) {
   return fs::exists(folder / "complete", error) && fs::exists(folder / "bin/python", error);
 }
 
-absl::StatusOr<base::UniqueFd> Lock(const fs::path& file, const std::atomic<bool>& cancelled) {
-  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, base::Open(file, O_RDWR | O_CREAT));
-  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return base::ErrnoStatus(file.string());
-    if (cancelled) return Cancelled();
-    absl::SleepFor(kLook);
-  }
-  return fd;
-}
-
 // Of a requirement that is a path: a file of that name may have changed.
 std::string StampOf(const std::string& requirement) {
   if (!absl::StartsWith(requirement, "/")) return "";
@@ -300,7 +280,9 @@ absl::StatusOr<MadeEnvironment> MakeEnvironment(const spec::Environment& environ
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(environments));
   base::UniqueFd lock;
   if (!IsComplete(folder)) {
-    TUTTI_ASSIGN_OR_RETURN(lock, Lock(environments / absl::StrCat(key, ".lock"), cancelled));
+    auto locked = base::LockFile(environments / absl::StrCat(key, ".lock"), cancelled);
+    if (absl::IsCancelled(locked.status())) return Cancelled();
+    TUTTI_ASSIGN_OR_RETURN(lock, std::move(locked));
   }
   if (!IsComplete(folder)) return Maker(environment, environments, key, cancelled).Make();
   TUTTI_ASSIGN_OR_RETURN(std::string note, base::ReadFile(folder / "complete", kLargestLog));

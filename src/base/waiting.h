@@ -1,0 +1,23 @@
+// Waits that another thread can end by setting a flag, which is looked at 20 times a second: for a
+// lock that other processes hold, and for a program that runs. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+
+#include "absl/status/statusor.h"
+#include "base/child_process.h"
+#include "base/unique_fd.h"
+
+namespace tutti::base {
+
+// An exclusive flock(2) of `file`, which is made if it is not there; held until the descriptor is
+// closed. Cancelled once `cancelled` is set.
+absl::StatusOr<UniqueFd> LockFile(const std::filesystem::path& file,
+                                  const std::atomic<bool>& cancelled);
+
+// Runs a program to its end. Cancelled once `cancelled` is set: its process group is killed.
+absl::StatusOr<ExitStatus> RunToEnd(const ChildOptions& options,
+                                    const std::atomic<bool>& cancelled);
+
+}  // namespace tutti::base
