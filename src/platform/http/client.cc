@@ -41,8 +41,10 @@ bool MayBeRepeated(const std::string& method) {
 
 class Client::Impl {
  public:
-  Impl(std::string base_url, std::string token)
+  Impl(std::string base_url, std::string token, Peer peer)
       : base_url_(std::move(base_url)),
+        name_(absl::StrCat(peer == Peer::kService ? "the service at " : "", base_url_)),
+        advice_(peer == Peer::kService ? ": is it running? start it with: tutti serve" : ""),
         token_(std::move(token)),
         authority_(ParseBaseUrl(base_url_)),
         cancel_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
@@ -98,10 +100,17 @@ class Client::Impl {
   }
 
   absl::Status Connect(base::Deadline deadline) {
-    TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd,
-                           ConnectTo(*authority_, cancel_event_.get(), deadline));
-    socket_.emplace(std::move(fd), cancel_event_.get());
-    return absl::OkStatus();
+    absl::StatusOr<base::UniqueFd> fd = ConnectTo(*authority_, cancel_event_.get(), deadline);
+    if (absl::IsUnavailable(fd.status())) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot reach ", name_.substr(0, name_.find(base_url_)), authority_->host,
+                       ":", authority_->port, " (", fd.status().message(), ")", advice_));
+    }
+    TUTTI_RETURN_IF_ERROR(fd.status());
+    socket_.emplace(*std::move(fd), cancel_event_.get());
+    if (!authority_->tls) return absl::OkStatus();
+    socket_->Limit(deadline, absl::InfiniteDuration());
+    return socket_->BeginTls(authority_->host);
   }
 
   absl::Status SendRequest(const ClientRequest& request) {
@@ -169,6 +178,7 @@ class Client::Impl {
     for (const auto& field : parser.get()) {
       response.headers[absl::AsciiStrToLower(Text(field.name_string()))] = Text(field.value());
     }
+    if (request.on_header && response.ok()) TUTTI_RETURN_IF_ERROR(request.on_header(response));
     std::string block(kBlockBytes, '\0');
     while (!parser.is_done()) {
       auto& body = parser.get().body();
@@ -194,17 +204,19 @@ class Client::Impl {
   absl::Status StatusOf(const error_code& code) const {
     if (code == boost::asio::error::operation_aborted) return absl::CancelledError("cancelled");
     if (code == boost::asio::error::timed_out) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("the service at ", base_url_, " did not answer in time"));
+      return absl::DeadlineExceededError(absl::StrCat(name_, " did not answer in time"));
     }
     const bool ended = code == beast::http::error::end_of_stream ||
                        code == beast::http::error::partial_message ||
                        code == boost::asio::error::eof;
-    return absl::UnavailableError(
-        absl::StrCat("the connection to the service at ", base_url_,
-                     " broke off: ", ended ? "closed by the service" : code.message()));
+    return absl::UnavailableError(absl::StrCat("the connection to ", name_, " broke off: ",
+                                               !ended            ? code.message()
+                                               : advice_.empty() ? "closed by the server"
+                                                                 : "closed by the service"));
   }
 
+  const std::string name_;    // as errors call it
+  const std::string advice_;  // how to start it; empty: it is not ours
   const std::string token_;
   const absl::StatusOr<Authority> authority_;
   const base::UniqueFd cancel_event_;
@@ -214,8 +226,8 @@ class Client::Impl {
   bool answer_began_ = false;
 };
 
-Client::Client(std::string base_url, std::string token)
-    : impl_(std::make_unique<Impl>(std::move(base_url), std::move(token))) {}
+Client::Client(std::string base_url, std::string token, Peer peer)
+    : impl_(std::make_unique<Impl>(std::move(base_url), std::move(token), peer)) {}
 Client::~Client() = default;
 
 absl::StatusOr<ClientResponse> Client::Send(const ClientRequest& request) {

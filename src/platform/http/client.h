@@ -1,5 +1,5 @@
-// A blocking HTTP/1.1 client for one server: keeps its connection, adds the bearer token, ends
-// every exchange by a deadline. No TLS.
+// A blocking HTTP/1.1 client for one server, by TLS where its address begins with https: keeps its
+// connection, adds the bearer token, ends every exchange by a deadline.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,8 @@ namespace tutti::http {
 
 using ChunkCallback = std::function<absl::Status(absl::string_view)>;
 
+struct ClientResponse;
+
 struct ClientRequest {
   std::string method = "GET";
   std::string target;  // "/v1/jobs?limit=5"; see PercentEncode
@@ -34,6 +36,8 @@ struct ClientRequest {
   // moved for this long; `timeout` then limits the connecting and the wait for the answer's header.
   // For large bodies and followers.
   absl::Duration stall_timeout = absl::InfiniteDuration();
+  // When set, it sees a 2xx answer before its body; an error ends the exchange and is returned.
+  std::function<absl::Status(const ClientResponse& header)> on_header;
   // When set, the body of a 2xx answer goes here piece by piece, as it comes; an error ends the
   // exchange and is returned. Other answers' bodies are in ClientResponse::body.
   ChunkCallback on_chunk;
@@ -57,8 +61,11 @@ ChunkCallback ByLine(ChunkCallback on_line);
 // One exchange at a time; Cancel may come from another thread.
 class Client {
  public:
-  // `base_url`: "http://127.0.0.1:6280" or "127.0.0.1:6280".
-  Client(std::string base_url, std::string token);
+  // Whose errors say how to start it.
+  enum class Peer { kService, kAnyServer };
+
+  // `base_url`: "http://127.0.0.1:6280", "https://host" or "127.0.0.1:6280".
+  Client(std::string base_url, std::string token, Peer peer = Peer::kService);
   ~Client();
 
   // Unavailable: no connection, or it broke (a broken one that was kept from an earlier exchange is

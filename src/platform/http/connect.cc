@@ -53,9 +53,7 @@ absl::StatusOr<base::UniqueFd> ConnectTo(const Authority& to, int cancel_fd,
     if (fd.ok() || absl::IsCancelled(fd.status())) return fd;
     last = fd.status();
   }
-  return absl::UnavailableError(absl::StrCat("cannot reach the service at ", to.host, ":", to.port,
-                                             " (", last.message(),
-                                             "): is it running? start it with: tutti serve"));
+  return absl::UnavailableError(last.message());
 }
 
 }  // namespace tutti::http

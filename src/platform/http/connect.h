@@ -8,8 +8,8 @@
 
 namespace tutti::http {
 
-// Tries each address that the host's name has. Unavailable says how to start a service that is not
-// there; Cancelled when `cancel_fd` becomes readable.
+// Tries each address that the host's name has. Unavailable says why the last was of no use;
+// Cancelled when `cancel_fd` becomes readable.
 absl::StatusOr<base::UniqueFd> ConnectTo(const Authority& to, int cancel_fd,
                                          base::Deadline deadline);
 

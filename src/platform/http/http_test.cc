@@ -373,7 +373,7 @@ TEST(Url, ReadsTheFormsOfABaseUrl) {
   EXPECT_EQ(ParseBaseUrl("host:99")->host, "host");
   EXPECT_EQ(ParseBaseUrl("http://host")->port, 80);
   EXPECT_EQ(ParseBaseUrl("[::1]:5")->host, "::1");
-  for (const char* wrong : {"", "http://", "host:0", "host:x", "host:70000", "https://a", "a/b"}) {
+  for (const char* wrong : {"", "http://", "host:0", "host:x", "host:70000", "https://", "a/b"}) {
     EXPECT_FALSE(ParseBaseUrl(wrong).ok()) << wrong;
   }
 }

@@ -52,7 +52,38 @@ bool Socket::PeerHasGone() const {
          (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
+absl::Status Socket::BeginTls(const std::string& host) {
+  auto tls = Tls::Begin(fd_.get(), host);
+  if (!tls.ok()) return tls.status();
+  error_code error;
+  Finish([&] { return (*tls)->Handshake(); }, error);
+  if (error == boost::asio::error::operation_aborted) return absl::CancelledError("cancelled");
+  if (error == boost::asio::error::timed_out) {
+    return absl::DeadlineExceededError(host + " did not begin TLS in time");
+  }
+  if (error) return (*tls)->Failure();
+  tls_ = *std::move(tls);
+  return absl::OkStatus();
+}
+
+size_t Socket::Finish(const std::function<Tls::Step()>& step, error_code& error) {
+  while (true) {
+    const Tls::Step now = step();
+    error = {};
+    if (now.kind == Tls::Step::Kind::kDone) return now.bytes;
+    if (now.kind == Tls::Step::Kind::kEnd) {
+      error = boost::asio::error::eof;
+    } else if (now.kind == Tls::Step::Kind::kFailed) {
+      error = boost::asio::error::connection_reset;
+    } else {
+      error = Await(now.events);
+    }
+    if (error) return 0;
+  }
+}
+
 size_t Socket::Read(void* data, size_t size, error_code& error) {
+  if (tls_ != nullptr) return Finish([&] { return tls_->Read(data, size); }, error);
   while (true) {
     const ssize_t n = ::recv(fd_.get(), data, size, 0);
     if (n > 0) {
@@ -72,6 +103,9 @@ size_t Socket::Read(void* data, size_t size, error_code& error) {
 size_t Socket::Write(iovec* pieces, size_t count, error_code& error) {
   error = {};
   if (count == 0) return 0;
+  if (tls_ != nullptr) {
+    return Finish([&] { return tls_->Write(pieces[0].iov_base, pieces[0].iov_len); }, error);
+  }
   msghdr message{};
   message.msg_iov = pieces;
   message.msg_iovlen = count;

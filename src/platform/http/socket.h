@@ -9,12 +9,17 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
+#include <functional>
 #include <iterator>
+#include <memory>
 #include <optional>
+#include <string>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "base/deadline.h"
 #include "base/unique_fd.h"
+#include "platform/http/tls.h"
 
 namespace tutti::http {
 
@@ -27,6 +32,9 @@ class Socket {
   void Limit(std::optional<base::Deadline> whole, absl::Duration stall);
   // Whether `stop_fd` is looked at; on from the start.
   void HeedStop(bool heed) { heed_stop_ = heed; }
+
+  // From here on all goes through TLS, by a server whose certificate is for `host`. Keeps to Limit.
+  absl::Status BeginTls(const std::string& host);
 
   // While on, what is written may wait in the kernel for what comes next (MSG_MORE), so that a
   // header and a small body leave in one packet.
@@ -83,7 +91,11 @@ class Socket {
   }
 
  private:
+  // The step's bytes; 0 with an error once it has ended otherwise.
+  size_t Finish(const std::function<Tls::Step()>& step, boost::system::error_code& error);
+
   base::UniqueFd fd_;
+  std::unique_ptr<Tls> tls_;
   int stop_fd_;
   bool heed_stop_ = true;
   bool more_ = false;

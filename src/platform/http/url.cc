@@ -89,12 +89,11 @@ absl::StatusOr<Target> ParseTarget(absl::string_view target) {
 
 absl::StatusOr<Authority> ParseBaseUrl(absl::string_view url) {
   absl::string_view rest = url;
-  if (absl::ConsumePrefix(&rest, "https://")) {
-    return absl::UnimplementedError(absl::StrCat(url, ": TLS is not supported, use http://"));
-  }
-  absl::ConsumePrefix(&rest, "http://");
-  absl::ConsumeSuffix(&rest, "/");
   Authority authority;
+  authority.tls = absl::ConsumePrefix(&rest, "https://");
+  if (authority.tls) authority.port = 443;
+  if (!authority.tls) absl::ConsumePrefix(&rest, "http://");
+  absl::ConsumeSuffix(&rest, "/");
   const size_t colon = rest.rfind(':');
   if (colon != absl::string_view::npos && !absl::EndsWith(rest, "]")) {
     if (!absl::SimpleAtoi(rest.substr(colon + 1), &authority.port) || authority.port < 1 ||

@@ -24,10 +24,11 @@ struct Target {
 // InvalidArgument for a target that is not a path or whose path has a "." or ".." segment.
 absl::StatusOr<Target> ParseTarget(absl::string_view target);
 
-// "http://127.0.0.1:6280/", "127.0.0.1:6280" or "http://host" (port 80).
+// "http://127.0.0.1:6280/", "127.0.0.1:6280", "http://host" (port 80) or "https://host" (port 443).
 struct Authority {
   std::string host;
   int port = 80;
+  bool tls = false;
 };
 absl::StatusOr<Authority> ParseBaseUrl(absl::string_view url);
 

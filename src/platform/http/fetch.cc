@@ -1,0 +1,261 @@
+#include "platform/http/fetch.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "base/deadline.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/http/client.h"
+
+namespace tutti::http {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostRedirects = 5;
+constexpr absl::Duration kLook = absl::Milliseconds(50);  // for a cancellation in a pause
+
+struct Address {
+  std::string origin;  // "https://host:8443"
+  std::string target;  // "/a/b?c=d"
+};
+
+absl::StatusOr<Address> AddressOf(absl::string_view url) {
+  url = url.substr(0, url.find('#'));
+  const size_t scheme = url.find("://");
+  const bool known =
+      absl::StartsWithIgnoreCase(url, "https://") || absl::StartsWithIgnoreCase(url, "http://");
+  if (!known) return absl::InvalidArgumentError(absl::StrCat(url, " is no address by http"));
+  for (const char c : url) {
+    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f) {
+      return absl::InvalidArgumentError("an address has no blanks: write %20");
+    }
+  }
+  const size_t path = std::min(url.find_first_of("/?", scheme + 3), url.size());
+  Address address{absl::AsciiStrToLower(url.substr(0, path)), std::string(url.substr(path))};
+  if (!absl::StartsWith(address.target, "/")) address.target.insert(0, "/");
+  return address;
+}
+
+std::string HeaderOf(const ClientResponse& response, const char* name) {
+  const auto found = response.headers.find(name);
+  return found == response.headers.end() ? "" : found->second;
+}
+
+bool IsRedirect(int status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+absl::StatusOr<std::string> RedirectedTo(const Address& from, const std::string& location) {
+  if (location.empty()) return absl::InternalError("it redirects to nowhere");
+  std::string to = location;
+  if (absl::StartsWith(location, "//")) {
+    to = absl::StrCat(from.origin.substr(0, from.origin.find("//")), location);
+  } else if (absl::StartsWith(location, "/")) {
+    to = absl::StrCat(from.origin, location);
+  } else if (!absl::StrContains(location, "://")) {
+    const absl::string_view path = absl::string_view(from.target).substr(0, from.target.find('?'));
+    to = absl::StrCat(from.origin, path.substr(0, path.rfind('/') + 1), location);
+  }
+  const bool loses_tls =
+      absl::StartsWith(from.origin, "https:") && !absl::StartsWithIgnoreCase(to, "https:");
+  if (loses_tls) return absl::PermissionDeniedError("it redirects from https to http");
+  return to;
+}
+
+// The answer of where the redirects end.
+absl::StatusOr<ClientResponse> SendFollowing(std::string url, const ClientRequest& request) {
+  for (int i = 0; i <= kMostRedirects; ++i) {
+    TUTTI_ASSIGN_OR_RETURN(const Address address, AddressOf(url));
+    Client client(address.origin, "", Client::Peer::kAnyServer);
+    ClientRequest here = request;
+    here.target = address.target;
+    TUTTI_ASSIGN_OR_RETURN(ClientResponse response, client.Send(here));
+    if (!IsRedirect(response.status)) return response;
+    TUTTI_ASSIGN_OR_RETURN(url, RedirectedTo(address, HeaderOf(response, "location")));
+  }
+  return absl::InternalError(absl::StrCat("it redirects more than ", kMostRedirects, " times"));
+}
+
+absl::Status StatusOfAnswer(int status) {
+  const std::string said = absl::StrCat("the server answers ", status);
+  if (status >= 200 && status < 300) return absl::OkStatus();
+  if (status == 404 || status == 410)
+    return absl::NotFoundError(absl::StrCat(said, " (not found)"));
+  if (status == 401 || status == 403 || status == 407) {
+    return absl::PermissionDeniedError(absl::StrCat(said, " (not permitted)"));
+  }
+  if (status == 408 || status == 429 || status >= 500) return absl::UnavailableError(said);
+  return absl::FailedPreconditionError(said);
+}
+
+std::string ValidatorOf(const ClientResponse& response) {
+  const std::string tag = HeaderOf(response, "etag");
+  if (!tag.empty() && !absl::StartsWith(tag, "W/")) return tag;  // weak ones promise no bytes
+  return HeaderOf(response, "last-modified");
+}
+
+// What follows "/" in "bytes 0-0/1234", or the length of the body.
+int64_t WholeSize(const ClientResponse& response) {
+  const std::string range = HeaderOf(response, "content-range");
+  const std::string text = response.status == 206 ? range.substr(range.rfind('/') + 1)
+                                                  : HeaderOf(response, "content-length");
+  int64_t bytes = -1;
+  return absl::SimpleAtoi(text, &bytes) && bytes >= 0 ? bytes : -1;
+}
+
+// One file on its way.
+class Fetcher {
+ public:
+  Fetcher(const std::string& url, const fs::path& file, const FetchOptions& options,
+          const std::atomic<bool>& cancelled)
+      : url_(url),
+        part_(file.string() + ".part"),
+        validator_file_(file.string() + ".validator"),
+        file_(file),
+        options_(options),
+        cancelled_(cancelled),
+        deadline_(base::Deadline::After(options.timeout)) {}
+
+  absl::Status Run() {
+    TUTTI_ASSIGN_OR_RETURN(fd_, base::Open(part_, O_WRONLY | O_CREAT));
+    validator_ = base::ReadFile(validator_file_, 4096).value_or("");
+    int failures = 0;
+    absl::Duration pause = options_.pause;
+    while (true) {
+      const int64_t before = Size();
+      const absl::Status status = TryOnce();
+      if (status.ok()) return Finish();
+      const bool passing = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+      if (!passing) return status;
+      failures = Size() > before ? 1 : failures + 1;
+      if (failures == 1) pause = options_.pause;
+      if (failures >= options_.attempts || deadline_.Remaining() < pause) return status;
+      TUTTI_RETURN_IF_ERROR(Pause(pause));
+      pause *= 2;
+    }
+  }
+
+ private:
+  int64_t Size() const {
+    struct stat info {};
+    return ::fstat(fd_.get(), &info) == 0 ? info.st_size : 0;
+  }
+
+  absl::Status Pause(absl::Duration pause) const {
+    const base::Deadline end = base::Deadline::After(pause);
+    while (!end.Expired()) {
+      if (cancelled_) return absl::CancelledError("stopped while it was fetched");
+      absl::SleepFor(std::min(kLook, end.Remaining()));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status TryOnce() {
+    const int64_t have = validator_.empty() ? 0 : Size();
+    ClientRequest request;
+    request.stall_timeout = options_.stall;
+    request.timeout = std::min(options_.stall, deadline_.Remaining());
+    if (have > 0) {
+      request.headers = {{"Range", absl::StrCat("bytes=", have, "-")}, {"If-Range", validator_}};
+    }
+    request.on_header = [this, have](const ClientResponse& answer) { return Begin(answer, have); };
+    request.on_chunk = [this](absl::string_view piece) {
+      if (cancelled_) return absl::CancelledError("stopped while it was fetched");
+      if (deadline_.Expired()) return absl::AbortedError("it took longer than its time limit");
+      return base::WriteAll(fd_.get(), piece, part_.string());
+    };
+    TUTTI_ASSIGN_OR_RETURN(const ClientResponse answer, SendFollowing(url_, request));
+    const bool beyond = answer.status == 416 && have > 0;  // all of it may be here already
+    if (beyond) return Restart();
+    TUTTI_RETURN_IF_ERROR(StatusOfAnswer(answer.status));
+    if (expected_ < 0 || Size() == expected_) return absl::OkStatus();
+    return absl::DataLossError(
+        absl::StrCat("it has ", Size(), " bytes, and not the ", expected_, " that were promised"));
+  }
+
+  // The header of a 2xx answer is here, its body is not.
+  absl::Status Begin(const ClientResponse& answer, int64_t have) {
+    const std::string range = HeaderOf(answer, "content-range");
+    const bool goes_on = answer.status == 206 && have > 0 &&
+                         absl::StartsWith(range, absl::StrCat("bytes ", have, "-"));
+    if (answer.status == 206 && !goes_on) return absl::DataLossError("it sent another part");
+    expected_ = WholeSize(answer);
+    if (!goes_on) {
+      validator_ = ValidatorOf(answer);
+      TUTTI_RETURN_IF_ERROR(base::ReplaceFile(validator_file_, validator_));
+      if (::ftruncate(fd_.get(), 0) != 0) return base::ErrnoStatus(part_.string());
+    }
+    if (::lseek(fd_.get(), goes_on ? have : 0, SEEK_SET) < 0) {
+      return base::ErrnoStatus(part_.string());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Restart() {
+    validator_.clear();
+    return absl::UnavailableError("what was fetched earlier does not fit");
+  }
+
+  absl::Status Finish() {
+    if (::fsync(fd_.get()) != 0 || ::rename(part_.c_str(), file_.c_str()) != 0) {
+      return base::ErrnoStatus(file_.string());
+    }
+    ::unlink(validator_file_.c_str());
+    return absl::OkStatus();
+  }
+
+  const std::string url_;
+  const fs::path part_, validator_file_, file_;
+  const FetchOptions options_;
+  const std::atomic<bool>& cancelled_;
+  const base::Deadline deadline_;
+  base::UniqueFd fd_;
+  std::string validator_;  // of what the .part holds
+  int64_t expected_ = -1;
+};
+
+}  // namespace
+
+absl::StatusOr<RemoteFile> Examine(const std::string& url, absl::Duration timeout) {
+  ClientRequest request;
+  request.method = "HEAD";
+  request.timeout = timeout;
+  TUTTI_ASSIGN_OR_RETURN(ClientResponse answer, SendFollowing(url, request));
+  const bool no_head =
+      answer.status == 400 || answer.status == 403 || answer.status == 405 || answer.status == 501;
+  if (no_head) {  // signed addresses are often for GET alone
+    request.method = "GET";
+    request.headers = {{"Range", "bytes=0-0"}};
+    std::optional<ClientResponse> header;
+    request.on_header = [&](const ClientResponse& got) {
+      header = got;
+      return absl::AbortedError("that is enough");  // it may send the whole
+    };
+    const auto sent = SendFollowing(url, request);
+    if (!header && !sent.ok()) return sent.status();
+    answer = header ? *header : *sent;
+  }
+  TUTTI_RETURN_IF_ERROR(StatusOfAnswer(answer.status));
+  return RemoteFile{WholeSize(answer), ValidatorOf(answer)};
+}
+
+absl::Status FetchFile(const std::string& url, const fs::path& file, const FetchOptions& options,
+                       const std::atomic<bool>& cancelled) {
+  return Fetcher(url, file, options, cancelled).Run();
+}
+
+}  // namespace tutti::http

@@ -1,0 +1,38 @@
+// Files by http and https: what there is at an address, and the whole of it into a file. Redirects
+// are followed, at most five and never from https to http. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace tutti::http {
+
+struct RemoteFile {
+  int64_t bytes = -1;     // -1: the server does not say
+  std::string validator;  // its ETag or else its date; another one is another content; may be empty
+};
+
+// Asks by HEAD, or by a GET of the first byte of servers that have no HEAD. NotFound,
+// PermissionDenied and the like by the answer; Unavailable, DeadlineExceeded after `timeout`.
+absl::StatusOr<RemoteFile> Examine(const std::string& url, absl::Duration timeout);
+
+struct FetchOptions {
+  absl::Duration timeout = absl::Hours(24);        // of the whole
+  absl::Duration stall = absl::Seconds(60);        // without a byte: the connection counts as cut
+  int attempts = 5;                                // in a row that brought nothing
+  absl::Duration pause = absl::Milliseconds(500);  // before the second of them; then twice as long
+};
+
+// The content into `file`, which appears when it is whole: until then there is `file`.part, from
+// whose end a cut transfer goes on, also a later call's, if the server still has the same content.
+// DataLoss if the size is another than was promised; Cancelled once `cancelled` is set.
+absl::Status FetchFile(const std::string& url, const std::filesystem::path& file,
+                       const FetchOptions& options, const std::atomic<bool>& cancelled);
+
+}  // namespace tutti::http
