@@ -1,7 +1,5 @@
 #include "runtime/models/mobile_networks.h"
 
-#include "runtime/models/initialisation.h"
-
 namespace tutti::models {
 namespace {
 
@@ -19,17 +17,9 @@ ConvNorm Dense(int64_t inputs, int64_t outputs, int64_t kernel, int64_t stride,
                   ConvNormImpl::Options{.activation = activation});
 }
 
-Tensor Pooled(const Tensor& x) { return torch::adaptive_avg_pool2d(x, {1, 1}).flatten(1); }
-
-void DrawMobile(const torch::nn::Module& network, at::Generator& generator) {
-  DrawEach(
-      network, [&](torch::nn::Conv2dImpl& layer) { DrawFanOut(layer, generator); },
-      [&](torch::nn::LinearImpl& layer) { DrawNormal(layer, 0.01, generator); });
-}
-
 }  // namespace
 
-MobileNetV1::MobileNetV1(int64_t classes) {
+MobileNetV1::MobileNetV1(int64_t classes) : FeatureClassifier(/*grid=*/1) {
   struct Block {
     int64_t outputs, stride;
   };
@@ -54,15 +44,8 @@ MobileNetV1::MobileNetV1(int64_t classes) {
     features_->Append(separable);
     channels = block.outputs;
   }
-  register_module("features", features_);
-  classifier_ = register_module("classifier", torch::nn::Linear(channels, classes));
+  EndWith(torch::nn::Linear(channels, classes));
 }
-
-Tensor MobileNetV1::forward(Tensor images) {
-  return classifier_->forward(Pooled(features_->forward(std::move(images))));
-}
-
-void MobileNetV1::Initialise(at::Generator generator) { DrawMobile(*this, generator); }
 
 InvertedResidualImpl::InvertedResidualImpl(int64_t inputs, int64_t outputs, int64_t stride,
                                            int64_t expansion)
@@ -80,7 +63,7 @@ Tensor InvertedResidualImpl::forward(Tensor x) {
   return adds_ ? x + y : y;
 }
 
-MobileNetV2::MobileNetV2(int64_t classes) {
+MobileNetV2::MobileNetV2(int64_t classes) : FeatureClassifier(/*grid=*/1) {
   struct Stage {
     int64_t expansion, outputs, blocks, stride;
   };
@@ -100,16 +83,10 @@ MobileNetV2::MobileNetV2(int64_t classes) {
     }
   }
   features_->Append(Dense(channels, 1280, 1, 1, Activation::kRelu6));
-  classifier_->Append(torch::nn::Dropout(0.2));
-  classifier_->Append(torch::nn::Linear(1280, classes));
-  register_module("features", features_);
-  register_module("classifier", classifier_);
+  Chain classifier;
+  classifier->Append(torch::nn::Dropout(0.2));
+  classifier->Append(torch::nn::Linear(1280, classes));
+  EndWith(classifier);
 }
-
-Tensor MobileNetV2::forward(Tensor images) {
-  return classifier_->forward(Pooled(features_->forward(std::move(images))));
-}
-
-void MobileNetV2::Initialise(at::Generator generator) { DrawMobile(*this, generator); }
 
 }  // namespace tutti::models

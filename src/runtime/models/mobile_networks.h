@@ -8,22 +8,14 @@
 
 #include <torch/torch.h>
 
-#include <vector>
-
+#include "runtime/models/feature_classifier.h"
 #include "runtime/models/layers.h"
-#include "runtime/models/model.h"
 
 namespace tutti::models {
 
-class MobileNetV1 : public ModelImpl {
+class MobileNetV1 : public FeatureClassifier {
  public:
   explicit MobileNetV1(int64_t classes);
-  torch::Tensor forward(torch::Tensor images) override;
-  void Initialise(at::Generator generator) override;
-
- private:
-  Chain features_;
-  torch::nn::Linear classifier_{nullptr};
 };
 
 // y = conv(x), and + x where the shape is the same; conv = (expand)-depthwise-project.
@@ -38,14 +30,9 @@ class InvertedResidualImpl : public torch::nn::Module {
 };
 TORCH_MODULE(InvertedResidual);
 
-class MobileNetV2 : public ModelImpl {
+class MobileNetV2 : public FeatureClassifier {
  public:
   explicit MobileNetV2(int64_t classes);
-  torch::Tensor forward(torch::Tensor images) override;
-  void Initialise(at::Generator generator) override;
-
- private:
-  Chain features_, classifier_;
 };
 
 }  // namespace tutti::models

@@ -1,9 +1,9 @@
 #include "runtime/models/vgg.h"
 
-#include "runtime/models/initialisation.h"
-
 namespace tutti::models {
 namespace {
+
+constexpr int64_t kVggGrid = 7;
 
 torch::nn::ReLU InPlaceRelu() { return torch::nn::ReLU(torch::nn::ReLUOptions(/*inplace=*/true)); }
 
@@ -21,7 +21,7 @@ torch::nn::MaxPool2d HalvingPool(bool round_up) {
   return torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(2).stride(2).ceil_mode(round_up));
 }
 
-Vgg16::Vgg16(int64_t classes) {
+Vgg16::Vgg16(int64_t classes) : FeatureClassifier(kVggGrid) {
   int64_t channels = 3;
   for (const auto& [outputs, count] :
        {std::pair<int64_t, int64_t>{64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}}) {
@@ -29,27 +29,16 @@ Vgg16::Vgg16(int64_t classes) {
     features_->Append(HalvingPool());
     channels = outputs;
   }
-  int64_t inputs = channels * 7 * 7;
+  Chain classifier;
+  int64_t inputs = channels * kVggGrid * kVggGrid;
   for (int hidden = 0; hidden < 2; ++hidden) {
-    classifier_->Append(torch::nn::Linear(inputs, 4096));
-    classifier_->Append(InPlaceRelu());
-    classifier_->Append(torch::nn::Dropout(0.5));
+    classifier->Append(torch::nn::Linear(inputs, 4096));
+    classifier->Append(InPlaceRelu());
+    classifier->Append(torch::nn::Dropout(0.5));
     inputs = 4096;
   }
-  classifier_->Append(torch::nn::Linear(inputs, classes));
-  register_module("features", features_);
-  register_module("classifier", classifier_);
-}
-
-torch::Tensor Vgg16::forward(torch::Tensor images) {
-  const torch::Tensor x = torch::adaptive_avg_pool2d(features_->forward(std::move(images)), {7, 7});
-  return classifier_->forward(x.flatten(1));
-}
-
-void Vgg16::Initialise(at::Generator generator) {
-  DrawEach(
-      *this, [&](torch::nn::Conv2dImpl& layer) { DrawFanOut(layer, generator); },
-      [&](torch::nn::LinearImpl& layer) { DrawNormal(layer, 0.01, generator); });
+  classifier->Append(torch::nn::Linear(inputs, classes));
+  EndWith(classifier);
 }
 
 }  // namespace tutti::models

@@ -5,8 +5,8 @@
 
 #include <torch/torch.h>
 
+#include "runtime/models/feature_classifier.h"
 #include "runtime/models/layers.h"
-#include "runtime/models/model.h"
 
 namespace tutti::models {
 
@@ -15,14 +15,9 @@ void AppendVggStage(Chain& chain, int64_t inputs, int64_t outputs, int64_t count
 // Halves the size; an odd one is rounded up or, as VGG does, down.
 torch::nn::MaxPool2d HalvingPool(bool round_up = false);
 
-class Vgg16 : public ModelImpl {
+class Vgg16 : public FeatureClassifier {
  public:
   explicit Vgg16(int64_t classes);
-  torch::Tensor forward(torch::Tensor images) override;
-  void Initialise(at::Generator generator) override;
-
- private:
-  Chain features_, classifier_;
 };
 
 }  // namespace tutti::models
