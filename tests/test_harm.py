@@ -23,6 +23,24 @@ def test_a_flood_of_output_is_kept_whole_and_holds_up_nobody(service, write_job)
     assert files["logs/rank-0.stdout"] == BYTES
 
 
+def test_a_job_that_prints_without_end_fills_its_share_of_the_disk_and_no_more(start_service, write_job):
+    service = start_service(arguments=["--log-limit", "1"])
+    flood = service.submit(write_job("echo first; yes flood | head -c 48000000; touch here; while [ -e here ]; do sleep 0.1; done; "
+                                     "echo last"))
+    running = wait_until(lambda: (job := service.job(flood))["state"] == "Running" and "left out" in job["reason"] and job, 60,
+                         "its user is told while it runs")
+    assert running["reason"].startswith("it prints more than the 1 MiB that are kept")
+    other = service.submit(write_job("echo here"))
+    assert service.wait(other, 60)["state"] == "Completed" and service.log_text(other, 0) == "here\n"
+    wait_until(lambda: [marker.unlink() or 1 for marker in service.home.glob("nodes/n*/*/work/here")], 60, "all is printed")
+    job = service.wait(flood, 60)
+    assert job["state"] == "Completed" and "; note: it prints more than the 1 MiB" in job["reason"]
+    text = service.log_text(flood, 0)
+    assert len(text) < 1_200_000 and text.startswith("first\nflood\n") and text.endswith("flood\nlast\n")
+    assert "bytes are left out here: 1 MiB of a job's output are kept" in text
+    assert [item["text"] for item in service.stream(flood) if item["type"] == "output"][-1] == "last"
+
+
 def test_processes_that_ignore_sigterm_and_leave_their_session_end_with_the_job(service, write_job):
     stubborn = "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" \
                "if os.fork() == 0:\n  os.setsid()\n  if os.fork(): os._exit(0)\n" \

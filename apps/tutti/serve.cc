@@ -41,6 +41,7 @@ absl::Status Serve(const client::ServeOptions& options) {
   serve.directory = options.home;
   serve.address = options.bind;
   serve.port = options.port;
+  serve.service.log_limit = static_cast<uint64_t>(options.log_limit) << 20;
   serve.make_engine = [&options] { return MakeEngine(options); };
   serve.on_ready = [&options](const std::string& url, const fs::path& token_file) {
     spdlog::info("tutti serves {} virtual nodes at {} (state in {}, token in {})", options.nodes,

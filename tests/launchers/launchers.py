@@ -61,3 +61,10 @@ def test_tensorflow_workers(cluster):
     workers = [re.findall(r"worker \d of 2: .*", text) for text in printed]
     assert workers[0][0].startswith("worker 0 of 2: 2.9") or workers[0][0].startswith("worker 0 of 2: 3.0")
     assert workers[0][0].split(": ")[1] == workers[1][0].split(": ")[1]
+
+
+def test_tensorflow_parameter_servers_end_with_the_chief(cluster):
+    service = cluster(os.environ["TUTTI_TENSORFLOW_PYTHON"])
+    printed = outputs_of(service, "tensorflow-servers", 4)
+    assert printed[0] == f"2 workers, 1 server: {TRAINED}\n"
+    assert printed[1:] == ["worker 0 serves\n", "worker 1 serves\n", "ps 0 serves\n"]

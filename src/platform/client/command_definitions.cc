@@ -107,6 +107,10 @@ void CommandDefinitions::AddServe(CLI::App* app) {
   command->add_option("--log-level", serve_.log_level, "How much to log")
       ->capture_default_str()
       ->type_name("trace|debug|info|warn|error|off");
+  command->add_option("--log-limit", serve_.log_limit, "Keep so much of each job's output")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30).description(""))
+      ->type_name("MIB");
   command->footer(
       "Ctrl-C or SIGTERM ends the service; jobs that run go on, and the next service "
       "takes them up.");

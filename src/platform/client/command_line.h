@@ -16,6 +16,7 @@ struct ServeOptions {
   int port = 6280;             // 0: any free one
   std::string bind = "127.0.0.1";
   std::string log_level = "info";
+  int log_limit = 1024;  // MiB of a job's output that are kept
 };
 
 struct Wiring {

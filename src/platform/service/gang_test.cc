@@ -112,6 +112,44 @@ TEST_F(GangTest, EndsAJobThatIsOverdue) {
   EXPECT_EQ(NextStep(now, gang_, absl::FromUnixSeconds(51))->cause, Cause::kTimedOut);
 }
 
+class ServedGangTest : public GangTest {
+ protected:
+  // Ranks 0 to 2 are workers, rank 3 is a parameter server.
+  std::optional<Step> NextAt(int second, JobState state = JobState::kRunning,
+                             Cause cause = Cause::kNone) const {
+    return NextStep(
+        {.state = state, .cause = cause, .world_size = 4, .parameter_servers = 1, .node_count = 2},
+        gang_, absl::FromUnixSeconds(second));
+  }
+};
+
+TEST_F(ServedGangTest, EndsParameterServersOnceTheChiefAndTheWorkersHaveEnded) {
+  Say(0, R"({"kind":"exited","rank":1,"time":9})");
+  Say(1, R"({"kind":"exited","rank":2,"time":9})");
+  EXPECT_FALSE(NextAt(10).has_value());
+  Say(0, R"({"kind":"exited","rank":0,"time":10})");
+  EXPECT_EQ(NextAt(10)->cause, Cause::kServed);
+  EXPECT_TRUE(MustStop(Cause::kServed));
+  Say(1, R"({"kind":"exited","rank":3,"signal":15,"stopped":true,"time":11})");
+  for (const int node : {0, 1}) Say(node, R"({"kind":"finished","ok":true,"time":12})");
+  EXPECT_EQ(NextAt(12, JobState::kFinalizing, Cause::kServed)->state, JobState::kCompleted);
+}
+
+TEST_F(ServedGangTest, GivesWorkersAMomentAfterTheChiefAndIgnoresHowTheyEnd) {
+  Say(0, R"({"kind":"exited","rank":0,"time":10})");
+  EXPECT_FALSE(NextAt(12).has_value());
+  Say(0, R"({"kind":"exited","rank":1,"code":1,"last_error":"UnavailableError","time":13})");
+  EXPECT_FALSE(NextAt(14).has_value());
+  EXPECT_EQ(NextAt(16)->cause, Cause::kServed);
+}
+
+TEST_F(ServedGangTest, FailsWhenAnyOfThemFailsBeforeTheChiefHasEnded) {
+  Say(1, R"({"kind":"exited","rank":3,"code":1,"last_error":"boom","time":9})");
+  EXPECT_EQ(NextAt(10)->cause, Cause::kFailure);
+  Say(0, R"({"kind":"exited","rank":0,"time":10})");
+  EXPECT_EQ(NextAt(10)->cause, Cause::kFailure);
+}
+
 TEST(Place, SpreadsTensorFlowsTasksEvenly) {
   spec::JobSpec spec;
   spec.distribution = {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -13,12 +15,14 @@
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/service/output_tail.h"
 
 namespace tutti::service {
 namespace {
 
 constexpr std::array<absl::string_view, 3> kStreamNames = {"stdout", "stderr", "metrics"};
 constexpr size_t kBlock = 256 << 10;
+constexpr char kKeptFile[] = "rank-kept.json";
 
 // Reads exactly `size` bytes at `offset`.
 absl::Status ReadAt(int fd, uint64_t offset, char* to, size_t size) {
@@ -44,6 +48,10 @@ absl::Status WriteAt(int fd, uint64_t& offset, absl::string_view bytes) {
     offset += n;
   }
   return absl::OkStatus();
+}
+
+std::string NameOf(int rank, Stream stream) {
+  return absl::StrCat("rank-", rank, ".", Name(stream));
 }
 
 absl::StatusOr<uint64_t> SizeOf(int fd) {
@@ -79,18 +87,19 @@ struct JobLogs::File {
   Stream stream = Stream::kStdout;
   base::UniqueFd fd;
   uint64_t size = 0;
-  uint64_t whole = 0;    // bytes up to and with the last newline
-  uint64_t indexed = 0;  // bytes that records cover
+  uint64_t whole = 0;              // bytes up to and with the last newline
+  uint64_t indexed = 0;            // bytes that records cover
+  std::optional<OutputTail> tail;  // once the log is full
 };
 
-JobLogs::JobLogs(std::filesystem::path directory, const base::Clock* clock)
-    : directory_(std::move(directory)), clock_(clock) {}
+JobLogs::JobLogs(std::filesystem::path directory, const base::Clock* clock, uint64_t limit)
+    : directory_(std::move(directory)), clock_(clock), limit_(limit) {}
 JobLogs::~JobLogs() = default;
 
 absl::StatusOr<std::shared_ptr<JobLogs>> JobLogs::Open(const std::filesystem::path& directory,
-                                                       const base::Clock* clock) {
+                                                       const base::Clock* clock, uint64_t limit) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory));
-  std::shared_ptr<JobLogs> logs(new JobLogs(directory, clock));
+  std::shared_ptr<JobLogs> logs(new JobLogs(directory, clock, limit));
   TUTTI_RETURN_IF_ERROR(logs->OpenIndex(O_RDWR | O_CREAT));
   TUTTI_RETURN_IF_ERROR(logs->Recover());
   return logs;
@@ -98,7 +107,7 @@ absl::StatusOr<std::shared_ptr<JobLogs>> JobLogs::Open(const std::filesystem::pa
 
 absl::StatusOr<std::shared_ptr<JobLogs>> JobLogs::OpenToRead(
     const std::filesystem::path& directory) {
-  std::shared_ptr<JobLogs> logs(new JobLogs(directory, nullptr));
+  std::shared_ptr<JobLogs> logs(new JobLogs(directory, nullptr, kNoLimit));
   const absl::Status opened = logs->OpenIndex(O_RDONLY);
   if (!opened.ok() && !absl::IsNotFound(opened)) return opened;
   return logs;
@@ -116,6 +125,7 @@ absl::Status JobLogs::OpenIndex(int flags) {
 absl::Status JobLogs::Recover() {
   absl::MutexLock lock(&mutex_);
   TUTTI_RETURN_IF_ERROR(FindFiles());
+  TUTTI_RETURN_IF_ERROR(RecoverFullness());
   TUTTI_RETURN_IF_ERROR(ReadIndex());
   if (::ftruncate(index_.get(), static_cast<off_t>(records_ * sizeof(Record))) != 0) {
     return base::ErrnoStatus("shorten the index of a job's logs");
@@ -129,7 +139,26 @@ absl::Status JobLogs::Recover() {
       const size_t newline = block.rfind('\n');
       if (newline != std::string::npos) file->whole = at + newline + 1;
     }
-    TUTTI_RETURN_IF_ERROR(IndexLines(*file, /*all=*/false));
+    TUTTI_RETURN_IF_ERROR(IndexLines(*file, /*all=*/full_));
+  }
+  return absl::OkStatus();
+}
+
+// Files go back to what they had when the log became full: what a Close that was cut short had put
+// behind that comes with the next.
+absl::Status JobLogs::RecoverFullness() {
+  const auto text = base::ReadFile(directory_ / kKeptFile);
+  if (!text.ok()) return Room() > 0 ? absl::OkStatus() : BecomeFull();
+  const auto kept = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  full_ = true;
+  for (auto& [key, file] : files_) {
+    const std::string name = NameOf(file->rank, file->stream);
+    const bool known = kept.is_object() && kept.contains(name) && kept[name].is_number_unsigned();
+    if (known) file->size = std::min(file->size, kept[name].get<uint64_t>());
+    if (::ftruncate(file->fd.get(), static_cast<off_t>(file->size)) != 0) {
+      return base::ErrnoStatus("shorten a job's log");
+    }
+    file->tail.emplace(file->size);
   }
   return absl::OkStatus();
 }
@@ -182,10 +211,11 @@ absl::StatusOr<JobLogs::File*> JobLogs::FileOf(int rank, Stream stream) const {
   auto fresh = std::make_unique<File>();
   fresh->rank = rank;
   fresh->stream = stream;
-  const std::filesystem::path path = directory_ / absl::StrCat("rank-", rank, ".", Name(stream));
+  const std::filesystem::path path = directory_ / NameOf(rank, stream);
   TUTTI_ASSIGN_OR_RETURN(fresh->fd,
                          base::Open(path, clock_ == nullptr ? O_RDONLY : O_RDWR | O_CREAT));
   TUTTI_ASSIGN_OR_RETURN(fresh->size, service::SizeOf(fresh->fd.get()));
+  if (full_) fresh->tail.emplace(fresh->size);
   return (files_[{rank, stream}] = std::move(fresh)).get();
 }
 
@@ -194,16 +224,66 @@ absl::StatusOr<uint64_t> JobLogs::Append(int rank, Stream stream, uint64_t offse
   absl::MutexLock lock(&mutex_);
   if (closed_) return absl::FailedPreconditionError("the job's logs are closed");
   TUTTI_ASSIGN_OR_RETURN(File* const file, FileOf(rank, stream));
-  if (offset > file->size) return file->size;
-  const absl::string_view fresh =
-      bytes.substr(std::min<uint64_t>(bytes.size(), file->size - offset));
-  const uint64_t before = file->size;
-  const absl::Status written = WriteAt(file->fd.get(), file->size, fresh);
-  const size_t newline = fresh.substr(0, file->size - before).rfind('\n');
-  if (newline != absl::string_view::npos) file->whole = before + newline + 1;
-  TUTTI_RETURN_IF_ERROR(IndexLines(*file, /*all=*/false));
-  TUTTI_RETURN_IF_ERROR(written);
-  return file->size;
+  if (!full_) {
+    if (offset > file->size) return file->size;
+    const absl::string_view fresh =
+        bytes.substr(std::min<uint64_t>(bytes.size(), file->size - offset));
+    const uint64_t room = Room();
+    TUTTI_RETURN_IF_ERROR(Keep(*file, fresh.substr(0, room)));
+    if (fresh.size() <= room) return file->size;
+    TUTTI_RETURN_IF_ERROR(BecomeFull());
+  }
+  file->tail->Take(offset, bytes);
+  return file->tail->arrived();
+}
+
+// Writes to the end of the file; a part may be there if that fails.
+absl::Status JobLogs::Keep(File& file, absl::string_view bytes) {
+  const uint64_t before = file.size;
+  const absl::Status written = WriteAt(file.fd.get(), file.size, bytes);
+  const size_t newline = bytes.substr(0, file.size - before).rfind('\n');
+  if (newline != absl::string_view::npos) file.whole = before + newline + 1;
+  TUTTI_RETURN_IF_ERROR(IndexLines(file, /*all=*/false));
+  return written;
+}
+
+uint64_t JobLogs::Room() const {
+  uint64_t total = 0;
+  for (const auto& [key, file] : files_) total += file->size;
+  return limit_ - std::min(limit_, total);
+}
+
+absl::Status JobLogs::BecomeFull() {
+  nlohmann::json kept = nlohmann::json::object();
+  for (const auto& [key, file] : files_) kept[NameOf(file->rank, file->stream)] = file->size;
+  TUTTI_RETURN_IF_ERROR(base::ReplaceFile(directory_ / kKeptFile, kept.dump(1) + "\n"));
+  full_ = true;
+  for (auto& [key, file] : files_) {
+    file->tail.emplace(file->size);
+    TUTTI_RETURN_IF_ERROR(IndexLines(*file, /*all=*/true));
+  }
+  return absl::OkStatus();
+}
+
+bool JobLogs::full() const {
+  absl::MutexLock lock(&mutex_);
+  return full_;
+}
+
+// Metrics are read by programs, which would not understand the line.
+absl::Status JobLogs::AddTail(File& file) {
+  const uint64_t left_out = file.tail->LeftOut();
+  if (left_out > 0 && file.stream != Stream::kMetrics) {
+    char before = '\n';
+    if (file.size > 0) TUTTI_RETURN_IF_ERROR(ReadAt(file.fd.get(), file.size - 1, &before, 1));
+    TUTTI_RETURN_IF_ERROR(
+        Keep(file, absl::StrCat(before == '\n' ? "" : "\n", "[tutti: ", left_out,
+                                " bytes are left out here: ", limit_ >> 20,
+                                " MiB of a job's output are kept, and the end of each file]\n")));
+  }
+  const std::string last = file.tail->Last();
+  file.tail.reset();
+  return Keep(file, last);
 }
 
 absl::Status JobLogs::IndexLines(File& file, bool all) {
@@ -229,6 +309,7 @@ absl::Status JobLogs::Close() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;
   for (auto& [key, file] : files_) {
+    if (file->tail) TUTTI_RETURN_IF_ERROR(AddTail(*file));
     TUTTI_RETURN_IF_ERROR(IndexLines(*file, /*all=*/true));
     if (::fsync(file->fd.get()) != 0) return base::ErrnoStatus("fsync a job's log");
   }

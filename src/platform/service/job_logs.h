@@ -10,6 +10,11 @@
 // whole lines that had reached a file and not yet the index. No fsync until Close: the death of the
 // process loses nothing; after a power failure the last seconds before it may be missing.
 //
+// A job may fill a part of the disk and no more: once its files have `limit` bytes the log is full.
+// From then on everything is acknowledged, and of each file the last bytes (output_tail.h) come to
+// its end when the log is closed, after a line that says how much is left out. `rank-kept.json`
+// says how much each file had when the log became full.
+//
 // Thread-safe; one object for writing per folder.
 #pragma once
 
@@ -54,10 +59,12 @@ struct LogLine {
 class JobLogs {
  public:
   static constexpr size_t kMaxLine = 64 << 10;
+  static constexpr uint64_t kNoLimit = ~uint64_t{0};
 
   // For writing, after recovery. The folder is made if it is not there.
   static absl::StatusOr<std::shared_ptr<JobLogs>> Open(const std::filesystem::path& directory,
-                                                       const base::Clock* clock);
+                                                       const base::Clock* clock,
+                                                       uint64_t limit = kNoLimit);
   // Of a job that has ended. A folder that is not there is an empty log.
   static absl::StatusOr<std::shared_ptr<JobLogs>> OpenToRead(
       const std::filesystem::path& directory);
@@ -69,6 +76,7 @@ class JobLogs {
   // Close.
   absl::StatusOr<uint64_t> Append(int rank, Stream stream, uint64_t offset,
                                   absl::string_view bytes);
+  bool full() const;
   // Nothing more comes: last lines without a newline are indexed, everything is on the disk.
   absl::Status Close();
 
@@ -79,11 +87,16 @@ class JobLogs {
  private:
   struct Record;
   struct File;
-  JobLogs(std::filesystem::path directory, const base::Clock* clock);
+  JobLogs(std::filesystem::path directory, const base::Clock* clock, uint64_t limit);
   absl::Status OpenIndex(int flags);
   absl::Status Recover();
   absl::Status FindFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ReadIndex() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status RecoverFullness() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status BecomeFull() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t Room() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status Keep(File& file, absl::string_view bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status AddTail(File& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<File*> FileOf(int rank, Stream stream) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status IndexLines(File& file, bool all) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Record> RecordAt(uint64_t number) const;
@@ -92,9 +105,11 @@ class JobLogs {
 
   const std::filesystem::path directory_;
   const base::Clock* const clock_;  // null: only for reading
-  base::UniqueFd index_;            // not valid: an empty log
+  const uint64_t limit_;
+  base::UniqueFd index_;  // not valid: an empty log
   mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool full_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t records_ ABSL_GUARDED_BY(mutex_) = 0;
   // Never shrinks; a File stays where it is.
   mutable std::map<std::pair<int, Stream>, std::unique_ptr<File>> files_ ABSL_GUARDED_BY(mutex_);

@@ -221,5 +221,36 @@ TEST_F(JobLogsTest, KeepsWorkingAfterADiskWasFull) {
   EXPECT_EQ(std::system(absl::StrCat("umount ", mount.native()).c_str()), 0);
 }
 
+TEST_F(JobLogsTest, KeepsTheHeadAndTheEndOfWhatIsMoreThanItsLimit) {
+  auto logs = *JobLogs::Open(folder_.path(), &clock_, 12);
+  EXPECT_EQ(*logs->Append(0, Stream::kStdout, 0, "first\n"), 6u);
+  EXPECT_FALSE(logs->full());
+  EXPECT_EQ(*logs->Append(0, Stream::kStdout, 6, std::string(200'000, 'x') + "\n"), 200'007u);
+  EXPECT_TRUE(logs->full());
+  EXPECT_EQ(*logs->Append(1, Stream::kStderr, 0, "of another\n"), 11u);
+  EXPECT_EQ(*logs->Append(0, Stream::kStdout, 200'007, "last\n"), 200'012u);
+  EXPECT_EQ(*logs->Append(0, Stream::kStdout, 200'007, "last\n"), 200'012u);  // repeated
+  ASSERT_TRUE(logs->Close().ok());
+  EXPECT_THAT(All(*logs),
+              ElementsAre("0out:first", "0out:xxxxxx~", "0out:",
+                          ::testing::StartsWith("0out:[tutti: 199995 bytes are left out here"),
+                          "0out:last", "1err:of another"));
+}
+
+TEST_F(JobLogsTest, StaysFullAfterACrashWithWhatItHadKept) {
+  {
+    auto logs = *JobLogs::Open(folder_.path(), &clock_, 12);
+    EXPECT_EQ(*logs->Append(0, Stream::kStdout, 0, "0123456789abcdef\n"), 17u);
+  }
+  auto logs = *JobLogs::Open(folder_.path(), &clock_, 1000);
+  EXPECT_TRUE(logs->full());
+  EXPECT_EQ(*logs->Append(0, Stream::kStdout, 17, "last\n"), 22u);
+  ASSERT_TRUE(logs->Close().ok());
+  EXPECT_THAT(All(*logs),
+              ElementsAre("0out:0123456789ab~",
+                          "0out:", ::testing::StartsWith("0out:[tutti: 5 bytes are left out here"),
+                          "0out:last"));
+}
+
 }  // namespace
 }  // namespace tutti::service

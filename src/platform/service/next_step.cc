@@ -1,5 +1,6 @@
 #include "platform/service/next_step.h"
 
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/str_cat.h"
@@ -10,8 +11,10 @@ namespace {
 
 using store::JobState;
 
-constexpr std::array<absl::string_view, 5> kCauses = {"none", "ended", "failure", "canceled",
-                                                      "timed_out"};
+constexpr std::array<absl::string_view, 6> kCauses = {"none",     "ended",     "failure",
+                                                      "canceled", "timed_out", "served"};
+// What workers have after the chief, to end by themselves.
+constexpr absl::Duration kAfterTheChief = absl::Seconds(5);
 
 std::string Count(int n, absl::string_view one, absl::string_view many) {
   return absl::StrCat(n, " ", n == 1 ? one : many);
@@ -19,23 +22,62 @@ std::string Count(int n, absl::string_view one, absl::string_view many) {
 
 std::string Processes(const JobNow& job) { return Count(job.world_size, "process", "processes"); }
 
-Step EndOf(const JobNow& job, const Gang& gang) {
+// When rank 0 ended with 0, in a job with parameter servers.
+std::optional<absl::Time> ChiefEndedWell(const JobNow& job, const GangEnd& end) {
+  if (job.parameter_servers == 0) return std::nullopt;
+  for (const RankExit& exit : end.exits) {
+    if (exit.rank == 0 && exit.ok()) return exit.time;
+  }
+  return std::nullopt;
+}
+
+// Whether the chief has ended well, and the workers too, or they have had their time.
+bool IsServed(const JobNow& job, const Gang& gang, absl::Time now) {
+  const GangEnd end = gang.End();
+  const std::optional<absl::Time> done = ChiefEndedWell(job, end);
+  if (!done) return false;
+  const int workers = job.world_size - job.parameter_servers;
+  const auto ended = std::count_if(end.exits.begin(), end.exits.end(),
+                                   [&](const RankExit& exit) { return exit.rank < workers; });
+  return ended == workers || now > *done + kAfterTheChief;
+}
+
+// How the gang has ended so far. In a job with parameter servers nothing counts that comes after
+// its chief has ended well: workers find their servers gone, and servers are told to end.
+GangEnd EndThatCounts(const JobNow& job, const Gang& gang) {
   GangEnd end = gang.End();
+  const std::optional<absl::Time> done = ChiefEndedWell(job, end);
+  if (done) {
+    std::erase_if(end.exits, [&](const RankExit& exit) { return exit.time > *done; });
+  }
+  return end;
+}
+
+std::string WithNote(std::string line, const JobNow& job) {
+  return job.note.empty() ? line : absl::StrCat(line, "; note: ", job.note);
+}
+
+Step EndOf(const JobNow& job, const Gang& gang) {
+  GangEnd end = EndThatCounts(job, gang);
   end.time_limit = job.time_limit;
   end.timed_out = job.cause == Cause::kTimedOut;
   if (job.cause == Cause::kCanceled) return {JobState::kCanceled, "canceled", job.cause};
   Diagnosis diagnosis = Diagnose(end);
   if (diagnosis.failed()) {
-    return {JobState::kFailed, diagnosis.line, job.cause, std::move(diagnosis.failures)};
+    return {JobState::kFailed, WithNote(diagnosis.line, job), job.cause,
+            std::move(diagnosis.failures)};
   }
-  return {JobState::kCompleted,
-          job.world_size == 1
-              ? "its process ended with exit code 0"
-              : absl::StrCat("all ", job.world_size, " processes ended with exit code 0"),
-          job.cause};
+  if (job.cause == Cause::kServed) {
+    return {JobState::kCompleted, WithNote("its chief, worker 0, ended with exit code 0", job),
+            job.cause};
+  }
+  const std::string all = job.world_size == 1 ? "its process ended with exit code 0"
+                                              : absl::StrCat("all ", job.world_size,
+                                                             " processes ended with exit code 0");
+  return {JobState::kCompleted, WithNote(all, job), job.cause};
 }
 
-std::optional<Step> Forward(const JobNow& job, const Gang& gang) {
+std::optional<Step> Forward(const JobNow& job, const Gang& gang, absl::Time now) {
   switch (job.state) {
     case JobState::kProvisioning:
       if (!gang.AnyPreparing()) return std::nullopt;
@@ -56,7 +98,14 @@ std::optional<Step> Forward(const JobNow& job, const Gang& gang) {
       return Step{JobState::kRunning,
                   absl::StrCat(Processes(job), " on ", Count(job.node_count, "node", "nodes"))};
     case JobState::kRunning:
-      if (!gang.AllExited()) return std::nullopt;
+      if (IsServed(job, gang, now)) {
+        return Step{JobState::kFinalizing,
+                    "its chief, worker 0, has ended; ending the parameter servers", Cause::kServed};
+      }
+      if (!gang.AllExited()) {
+        if (job.note.empty() || job.reason == job.note) return std::nullopt;
+        return Step{JobState::kRunning, job.note};
+      }
       return Step{JobState::kFinalizing, "every process has ended; collecting results",
                   Cause::kEnded};
     default:
@@ -80,7 +129,7 @@ std::optional<Step> NextStep(const JobNow& job, const Gang& gang, absl::Time now
     if (!gang.AllDone()) return std::nullopt;
     return EndOf(job, gang);
   }
-  if (const Diagnosis trouble = Diagnose(gang.End()); trouble.failed()) {
+  if (const Diagnosis trouble = Diagnose(EndThatCounts(job, gang)); trouble.failed()) {
     const bool alone = gang.AllExited();
     return Step{JobState::kFinalizing,
                 absl::StrCat(trouble.line, alone ? "" : "; ending the other processes"),
@@ -90,7 +139,7 @@ std::optional<Step> NextStep(const JobNow& job, const Gang& gang, absl::Time now
     return Step{JobState::kFinalizing, "its time limit has passed; ending its processes",
                 Cause::kTimedOut};
   }
-  return Forward(job, gang);
+  return Forward(job, gang, now);
 }
 
 }  // namespace tutti::service

@@ -15,8 +15,9 @@
 
 namespace tutti::service {
 
-// Why a job is Finalizing. All but kEnded: its processes are to be stopped.
-enum class Cause { kNone, kEnded, kFailure, kCanceled, kTimedOut };
+// Why a job is Finalizing. All but kEnded: its processes are to be stopped. kServed: its chief has
+// ended well, and parameter servers never end by themselves.
+enum class Cause { kNone, kEnded, kFailure, kCanceled, kTimedOut, kServed };
 
 absl::string_view Name(Cause cause);
 Cause CauseFromName(absl::string_view name);  // kNone for what is no cause
@@ -30,8 +31,12 @@ struct JobNow {
   store::JobState state = store::JobState::kProvisioning;
   Cause cause = Cause::kNone;
   int world_size = 1;
+  int parameter_servers = 0;  // the last ranks; rank 0 is the chief
   int node_count = 1;
   std::string environment;  // that may have to be made first; empty: the host's
+  std::string reason;       // of its state
+  // What its user is to know while it runs, and when it has ended; or empty.
+  std::string note;
   absl::Duration time_limit = absl::InfiniteDuration();
   // When the service ends the job itself, should its launchers fail to.
   absl::Time overdue = absl::InfiniteFuture();

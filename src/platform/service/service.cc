@@ -138,7 +138,8 @@ absl::StatusOr<std::unique_ptr<PlacedJob>> ServiceCore::RebuildGang(const std::s
                            store_->LauncherEvents(job->placement.allocation, node));
     for (const std::string& line : lines) job->gang.Apply(node, line);
   }
-  TUTTI_ASSIGN_OR_RETURN(job->logs, JobLogs::Open(files_.FolderOf(job_id) / "logs", clock_));
+  TUTTI_ASSIGN_OR_RETURN(
+      job->logs, JobLogs::Open(files_.FolderOf(job_id) / "logs", clock_, options_.log_limit));
   return job;
 }
 

@@ -46,6 +46,7 @@ struct ServiceOptions {
   absl::Duration stop_grace = absl::Seconds(10);    // from SIGTERM to SIGKILL
   absl::Duration report_limit = absl::Minutes(2);   // for the first word of a launcher
   absl::Duration silence_limit = absl::Minutes(2);  // of a launcher that was told to stop
+  uint64_t log_limit = uint64_t{1} << 30;           // bytes of a job's output that are kept
   int drain_attempts = 3;                           // to recover the spool of a launcher that died
   // A port that is free on that numeric address, `preferred` if it can be.
   std::function<int(const std::string& address, int preferred)> find_port;  // empty: by binding

@@ -94,7 +94,12 @@ absl::StatusOr<uint64_t> ServiceCore::AppendOutput(absl::string_view allocation,
     logs = job->placed->logs;
     bell = job->bell;
   }
+  const bool was_full = logs->full();
   auto kept = logs->Append(rank, stream, offset, bytes);
+  if (!was_full && logs->full()) {
+    absl::MutexLock lock(&mutex_);
+    Wake();  // its user is to know
+  }
   if (absl::IsFailedPrecondition(kept.status())) return Over(allocation);
   bell->Ring();
   return kept;

@@ -33,6 +33,12 @@ bool IsWithin(absl::Duration span, absl::Time since, absl::Time now) {
   return now >= since && now - since < span;
 }
 
+std::string OutputNote(uint64_t limit) {
+  return absl::StrCat("it prints more than the ", limit >> 20,
+                      " MiB that are kept of a job's output (tutti serve --log-limit): what comes "
+                      "after that is left out, but for the end of each file");
+}
+
 }  // namespace
 
 void ServiceCore::Run() {
@@ -191,8 +197,11 @@ absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
     JobNow now{.state = job.record.last.state,
                .cause = job.cause,
                .world_size = fixed.spec.WorldSize(),
+               .parameter_servers = fixed.spec.distribution.parameter_server_count,
                .node_count = placed.gang.size(),
                .environment = fixed.spec.environment.is_host ? "" : fixed.spec.environment.name,
+               .reason = job.record.last.reason,
+               .note = placed.logs->full() ? OutputNote(options_.log_limit) : "",
                .time_limit = fixed.spec.timeout};
     if (job.record.started) {
       now.overdue =
