@@ -211,3 +211,26 @@ def test_a_package_that_cannot_be_had_is_named_with_its_line(site, tmp_path):
     (tmp_path / "conda.yaml").write_text("dependencies:\n  - r-base\n")
     result = site.cli("run", job)
     assert result.returncode == 2 and 'conda.yaml:2: "r-base" cannot be had' in result.stderr
+
+
+def test_data_that_a_file_names_are_found_by_name_and_version(site, tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one/words.txt").write_text("first\n")
+    (tmp_path / "two.txt").write_text("second\n")
+    data = tmp_path / "data.yml"
+    for text in ("name: words-example\ntype: uri_folder\npath: one\n",
+                 "name: words-example\nversion: 7\ntype: uri_file\npath: two.txt\n"):
+        data.write_text(f"$schema: https://azuremlschemas.azureedge.net/latest/data.schema.json\n{text}")
+        assert site.cli("data", "create", "--file", data).returncode == 0
+    assert "azureml:words-example:1" in site.cli("data", "list").stdout
+    job = tmp_path / "job.yml"
+    job.write_text("command: cat ${{inputs.a}}/words.txt ${{inputs.b}}\nenvironment: host\ninputs:\n"
+                   "  a: {type: uri_folder, path: 'azureml:words-example:1'}\n"
+                   "  b: {type: uri_file, path: 'azureml:words-example@latest'}\n")
+    result = site.cli("run", job)
+    assert result.returncode == 0 and "[0] first\n[0] second\n" in result.stdout, (result.stdout, result.stderr)
+    data.write_text("name: words-example\nversion: 7\ntype: uri_file\npath: gone.txt\n")
+    assert "gone.txt does not exist" in site.cli("data", "create", "--file", data).stderr
+    assert site.cli("data", "delete", "--name", "words-example", "--version", "7").returncode == 0
+    job.write_text(job.read_text().replace("@latest", ":7"))
+    assert "job.yml:5: input \"b\": data words-example has no version 7, but 1" in site.cli("run", job).stderr

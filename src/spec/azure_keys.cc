@@ -24,12 +24,18 @@ struct KeyGroup {
 
 constexpr absl::string_view kWrittenByService = "Azure ML's service writes it, users do not";
 constexpr absl::string_view kForReaders = "it is for readers of the file";
-constexpr absl::string_view kNoDataAssets =
-    "there are no data assets: map the name to a folder with `tutti data map azureml:NAME FOLDER`";
 constexpr absl::string_view kNoComputes =
     "computes are not made from files: `tutti serve --nodes N` makes this machine N nodes, and "
     "site.yml says which computes' names mean it";
 constexpr absl::string_view kNoRay = "jobs of type ray are not run by this version";
+
+constexpr absl::string_view kShm =
+    "of a job whose environment is an image: its processes have the node's /dev/shm, which must be "
+    "as large; of another job no effect, warned";
+constexpr absl::string_view kDockerArguments =
+    "of a job whose environment is an image: --add-host, --cap-add, --cap-drop, --device, --env, "
+    "--group-add, --mount, --security-opt, --shm-size, --tmpfs, --ulimit, --volume; others, and of "
+    "another job all, have no effect, warned";
 
 constexpr KeyGroup kGroups[] = {
     {"command", "$schema", kDone, "must be the command job's, where it is given"},
@@ -45,8 +51,8 @@ constexpr KeyGroup kGroups[] = {
      "a folder (without what .amlignore or .gitignore names), a file, or a git address: "
      "git+https://HOST/REPOSITORY.git@REVISION#subdirectory=FOLDER"},
     {"command", "environment", kDone,
-     "a name, `file:` and a path, or written out (below): a Python environment, made once; the "
-     "table of site.yml says what names and images mean"},
+     "a name, `file:` and a path, or written out (below): a Python environment or an image, made "
+     "once; the table of site.yml says what names and images mean"},
     {"command", "environment_variables", kDone, "with ${{inputs.x}} and ${{outputs.x}}"},
     {"command", "compute", kDone,
      "local, or a name that site.yml maps to it; none and `serverless` are local too"},
@@ -55,8 +61,9 @@ constexpr KeyGroup kGroups[] = {
      "uri_folder, uri_file, mltable, mlflow_model, custom_model, triton_model; string, number, "
      "integer, boolean"},
     {"command", "inputs.*.path", kDone,
-     "a local path, an earlier job's output (azureml://jobs/JOB/outputs/NAME/paths/PATH), or an "
-     "address that `tutti data map` serves from a local copy"},
+     "a local path, an earlier job's output (azureml://jobs/JOB/outputs/NAME/paths/PATH), an "
+     "address that `tutti data map` serves from a local copy, or of a uri_file one by https, wasbs "
+     "or abfss that can be read without credentials: it is fetched once to each node"},
     {"command", "inputs.*.mode", kDone,
      "ro_mount, download, direct (an address that is not mapped is then handed on as it is); "
      "eval_mount and eval_download are refused: nothing here evaluates an MLTable"},
@@ -74,7 +81,7 @@ constexpr KeyGroup kGroups[] = {
      "outputs are kept with the job; `tutti job download` fetches them (of a uri_file the last "
      "part of the path is the file's name)"},
     {"command", "outputs.*.name outputs.*.version", kNoEffect,
-     "outputs are not registered as data assets"},
+     "outputs are not made data by themselves: `tutti data create` names them"},
     {"command", "outputs.*.description", kDone, kForReaders},
     {"command", "distribution distribution.type", kDone, "mpi, pytorch, tensorflow"},
     {"command", "distribution.process_count_per_instance", kDone, "mpi and pytorch; 1 without it"},
@@ -89,8 +96,8 @@ constexpr KeyGroup kGroups[] = {
     {"command", "resources.instance_type", kNoEffect, "the nodes are those of the compute"},
     {"command", "resources.locations resources.max_instance_count", kNoEffect,
      "there is one place, and its nodes are given"},
-    {"command", "resources.shm_size", kNoEffect, "jobs share the host's /dev/shm"},
-    {"command", "resources.docker_args", kNoEffect, "jobs do not run in containers here"},
+    {"command", "resources.shm_size", kDone, kShm},
+    {"command", "resources.docker_args", kDone, kDockerArguments},
     {"command", "resources.properties", kNoEffect, "no one reads them here"},
     {"command", "limits limits.timeout", kDone, "seconds of wall time"},
     {"command", "queue_settings queue_settings.priority", kDone, "low, medium, high"},
@@ -109,14 +116,16 @@ constexpr KeyGroup kGroups[] = {
     {"environment", "name", kDone, "how messages call it"},
     {"environment", "version description tags", kDone, kForReaders},
     {"environment", "image", kDone,
-     "looked up in the table of images: a plain Python, the packages that the image holds, or a "
-     "refusal; images are not pulled"},
+     "looked up in the table of images: a plain Python, the packages that the image holds, a "
+     "refusal, or a container; an image that the table does not have is pulled by podman and the "
+     "job runs in containers of it"},
     {"environment", "conda_file", kDone,
      "a file or a mapping; channels' packages are taken from PyPI by a table. A .txt is read as "
      "pip's requirements, a .toml as pyproject's dependencies"},
     {"environment", "build build.path build.dockerfile_path", kDone,
-     "FROM, `pip install`, COPY and ENV of the Dockerfile are followed; what else it does is "
-     "named in a warning"},
+     "where the table says which packages stand for the image after FROM, `pip install`, COPY and "
+     "ENV of the Dockerfile are followed and the rest is named in a warning; else podman builds "
+     "it"},
     {"environment", "os_type", kDone, "linux"},
     {"environment",
      "inference_config inference_config.liveness_route inference_config.liveness_route.port "
@@ -224,8 +233,8 @@ constexpr KeyGroup kGroups[] = {
     {"sweep", "queue_settings.job_tier", kNoEffect, "there is one tier of nodes here"},
     {"sweep", "resources resources.instance_count", kDone, "nodes of each trial"},
     {"sweep", "resources.instance_type", kNoEffect, "the nodes are those of the compute"},
-    {"sweep", "resources.shm_size", kNoEffect, "jobs share the host's /dev/shm"},
-    {"sweep", "resources.docker_args", kNoEffect, "jobs do not run in containers here"},
+    {"sweep", "resources.shm_size", kDone, kShm},
+    {"sweep", "resources.docker_args", kDone, kDockerArguments},
     {"sweep", "resources.properties", kNoEffect, "no one reads them here"},
 
     {"component", "$schema type", kDone, "command or pipeline"},
@@ -249,10 +258,16 @@ constexpr KeyGroup kGroups[] = {
     {"component", "resources.properties", kNoEffect, "no one reads them here"},
     {"component", "environment_variables", kDone, "as a command job's"},
     {"component", "jobs", kDone, "of a pipeline component: as a pipeline's"},
-    {"data",
-     "$schema name version id description tags properties type path auto_delete_setting datastore "
-     "creation_context",
-     kRefused, kNoDataAssets},
+    {"data", "$schema", kDone, "of a file for `tutti data create --file`"},
+    {"data", "name", kDone, "jobs take it by azureml:NAME"},
+    {"data", "version", kDone, "azureml:NAME:VERSION; without it the next whole number"},
+    {"data", "description tags", kDone, "kept and shown"},
+    {"data", "type", kDone, "uri_folder, uri_file, mltable"},
+    {"data", "path", kDone,
+     "a local path, which stays where it is, or an address as a job's input may have it"},
+    {"data", "properties datastore", kNoEffect, "no one reads them here"},
+    {"data", "auto_delete_setting", kNoEffect, "data are not deleted by themselves"},
+    {"data", "id creation_context", kNoEffect, kWrittenByService},
     {"compute",
      "$schema name id type location description resource_id created_on provisioning_state "
      "provisioning_errors size tier min_instances max_instances idle_time_before_scale_down "

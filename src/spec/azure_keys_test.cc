@@ -146,6 +146,9 @@ const std::map<std::string, std::string>& CommandSamples() {
        "distribution: {type: mpi, worker_node_additional_args: x}"},
       {"resources", "resources: {instance_count: 1}"},
       {"resources.instance_count", "resources: {instance_count: 2}"},
+      {"resources.shm_size", "environment: {image: 'a.example/b:1'}\nresources: {shm_size: 2g}"},
+      {"resources.docker_args",
+       "environment: {image: 'a.example/b:1'}\nresources: {docker_args: '--cap-add SYS_PTRACE'}"},
       {"limits", "limits: {timeout: 1}"},
       {"limits.timeout", "limits: {timeout: 1}"},
       {"queue_settings", "queue_settings: {priority: low}"},
@@ -299,7 +302,7 @@ compute: local
 inputs: {d: {type: uri_file, path: f, mode: download}}
 outputs: {o: {type: uri_folder, mode: upload}}
 trial:
-  {command: x, code: ./src, environment: host, environment_variables: {A: 1},
+  {command: x, code: ./src, environment: {image: a.example/b}, environment_variables: {A: 1},
    distribution: {type: mpi}, resources: {instance_count: 1}, queue_settings: {priority: low}}
 sampling_algorithm: {type: random, seed: 1, rule: sobol, logbase: 10}
 search_space:
@@ -311,7 +314,7 @@ objective: {goal: minimize, primary_metric: m}
 early_termination: {type: EARLY}
 limits: {max_total_trials: 1, max_concurrent_trials: 1, timeout: 1, trial_timeout: 1}
 queue_settings: {priority: low}
-resources: {instance_count: 1}
+resources: {instance_count: 1, shm_size: 1g, docker_args: --rm}
 )";
 
 constexpr char kComponent[] = R"($schema: x
@@ -436,9 +439,26 @@ TEST(AzureKeys, TheComponentsReaderDoesWhatTheTableSays) {
 }
 
 TEST(AzureKeys, FilesThatAreNotRunAreRefusedWithTheTablesReason) {
-  for (const char* schema : {"data", "compute"}) {
-    for (const AzureKey& row : AzureKeys()) {
-      EXPECT_TRUE(row.schema != schema || row.outcome == KeyOutcome::kRefused) << row.key;
+  for (const AzureKey& row : AzureKeys()) {
+    EXPECT_TRUE(row.schema != "compute" || row.outcome == KeyOutcome::kRefused) << row.key;
+  }
+}
+
+TEST(AzureKeys, TheDataReaderDoesWhatTheTableSays) {
+  const std::map<std::string, std::string> samples = {
+      {"name", ""}, {"path", ""}, {"tags", "tags: {a: b}"}, {"type", "type: mltable"}};
+  for (const AzureKey& row : AzureKeys()) {
+    if (row.schema != "data") continue;
+    const auto sample = samples.find(std::string(row.key));
+    const auto result = ReadDataFile(
+        absl::StrCat("name: n\npath: x\n",
+                     sample == samples.end() ? absl::StrCat(row.key, ": v") : sample->second, "\n"),
+        "data.yml", "/base");
+    ASSERT_TRUE(result.ok()) << row.key << result.status();
+    if (row.outcome == KeyOutcome::kDone) {
+      EXPECT_THAT(result->warnings, IsEmpty()) << row.key;
+    } else {
+      EXPECT_THAT(result->warnings, Contains(HasSubstr("has no effect"))) << row.key;
     }
   }
 }

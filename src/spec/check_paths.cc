@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "base/closest.h"
 #include "spec/code.h"
+#include "spec/data_map.h"
 #include "spec/diagnostics.h"
 #include "spec/job_file.h"
 
@@ -101,7 +102,8 @@ void CheckScript(const JobSpec& spec, Diagnostics& diagnostics) {
 }
 
 void CheckInput(const std::string& name, const Input& input, Diagnostics& diagnostics) {
-  if (input.path.empty()) return;  // a value, or an address that the program reads by itself
+  if (input.path.empty()) return;     // a value, or an address that the program reads by itself
+  if (IsAddress(input.path)) return;  // its server is asked when the job is submitted
   std::error_code error;
   const fs::file_status status = fs::status(input.path, error);
   const std::string what = absl::StrCat("input \"", name, "\": ", input.path);

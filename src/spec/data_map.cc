@@ -112,6 +112,17 @@ std::string CanonicalAddress(absl::string_view address) {
   return CanonicalAzureMl(rest);
 }
 
+std::string WebAddress(absl::string_view address) {
+  const std::string scheme = absl::AsciiStrToLower(address.substr(0, address.find(':')));
+  const bool is_url = absl::StrContains(address, "://") && address.size() <= 8192;
+  if (is_url && (scheme == "http" || scheme == "https")) {
+    return absl::StrCat(scheme, address.substr(scheme.size()));
+  }
+  const bool is_blob =
+      is_url && (absl::StartsWith(scheme, "wasb") || absl::StartsWith(scheme, "abfs"));
+  return is_blob ? CanonicalAddress(address) : "";
+}
+
 std::string PrefixToMap(absl::string_view address) {
   const std::string canonical = CanonicalAddress(address);
   if (absl::StartsWith(canonical, kByName) && !absl::StartsWith(canonical, kAzureMl)) {

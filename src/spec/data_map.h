@@ -20,6 +20,10 @@ bool IsAddress(absl::string_view text);
 // host; blobs by https; "azureml:NAME/versions/1" for data by name.
 std::string CanonicalAddress(absl::string_view address);
 
+// The address by http or https of the file that `address` names: itself, or that of a blob by
+// wasbs or abfss; "" if it has none.
+std::string WebAddress(absl::string_view address);
+
 // A prefix that serves `address` and what lies beside it, for advice.
 std::string PrefixToMap(absl::string_view address);
 

@@ -110,5 +110,13 @@ TEST(PrefixToMap, IsTheFolderOfAFile) {
   EXPECT_EQ(PrefixToMap("azureml:n:3"), "azureml:n");
 }
 
+TEST(WebAddress, BlobsHaveOneAndOtherThingsHaveNone) {
+  EXPECT_EQ(WebAddress("HTTPS://e.org/a?sig=x"), "https://e.org/a?sig=x");
+  EXPECT_EQ(WebAddress("wasbs://c@acc.blob.core.windows.net/a/b.csv"),
+            "https://acc.blob.core.windows.net/c/a/b.csv");
+  EXPECT_EQ(WebAddress("azureml://datastores/x/paths/y"), "");
+  EXPECT_EQ(WebAddress("azureml:name:1"), "");
+}
+
 }  // namespace
 }  // namespace tutti::spec

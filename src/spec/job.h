@@ -28,7 +28,8 @@ struct Input {
   // uri_folder, uri_file, mltable, mlflow_model, custom_model, triton_model: by path;
   // string, number, integer, boolean: by literal.
   std::string type = "uri_folder";
-  std::string path;               // absolute once the file has been read; empty for a literal
+  // Absolute once the file has been read, or the http(s) address of a file; empty for a literal.
+  std::string path;
   std::string mode = "ro_mount";  // ro_mount, download, direct
   std::string literal;            // as it is put into the command
   int line = 0;                   // in the job file, for errors
@@ -47,14 +48,24 @@ struct Requirement {
   std::string place;  // "conda.yaml:7", for errors
 };
 
-// What the processes of a job find installed: what the machine has, or a Python environment that
-// holds these packages and nothing else, made once and shared by its content.
+// The image whose containers a job's processes run in; an empty one says that they run in none.
+struct Image {
+  std::string reference;   // as podman names it; empty where it is built
+  std::string context;     // of a build: the folder that is sent, absolute
+  std::string dockerfile;  // of a build: its path in `context`
+  std::string place;       // "job.yml:4", for errors
+  bool empty() const { return reference.empty() && context.empty(); }
+};
+
+// What the processes of a job find installed: what the machine has, a Python environment that
+// holds these packages and nothing else, made once and shared by its content, or an image.
 struct Environment {
   std::string name = "host";  // as people call it
   bool is_host = true;        // the machine's own; the rest is empty
   std::string python;         // the version that is wanted, as "3.8"; empty: any
   std::vector<Requirement> packages;
   std::vector<std::string> options;  // of pip: "--extra-index-url=https://…"
+  Image image;                       // if it is not empty: it, and nothing of the others
 };
 
 enum class Priority { kLow, kNormal, kHigh };
@@ -83,6 +94,8 @@ struct JobSpec {
   std::map<std::string, Output> outputs;
   Distribution distribution;
   int instance_count = 1;
+  // Options of `podman run` that the job asks for, as "--cap-add=SYS_PTRACE"; for an image only.
+  std::vector<std::string> container_options;
   absl::Duration timeout = absl::InfiniteDuration();  // limits.timeout: wall time from Running on
   Priority priority = Priority::kNormal;              // queue_settings.priority
   // Whether an earlier job of the same content may stand for it (as a pipeline's step).

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "base/status.h"
 
 namespace tutti::spec {
 namespace {
@@ -180,18 +181,39 @@ class InputReader {
     return PathOfJobOutput(written, context_.site.jobs);
   }
 
+  // Data by name that have no copy of their own; their type, where the job says none.
+  absl::StatusOr<std::string> Resolve(const std::string& written) {
+    bool known = false;
+    const auto asset = context_.site.assets.Find(written, &known);
+    const bool mapped = !absl::IsNotFound(context_.site.data.Find(written).status());
+    if (!known || mapped) return written;
+    TUTTI_RETURN_IF_ERROR(asset.status());
+    if (!typed_) input_.type = asset->type;
+    return asset->path;
+  }
+
   // A path, an earlier job's output, or an address of which there is a copy here.
-  void Locate(const std::string& written) {
+  void Locate(const std::string& by_user) {
+    const auto resolved = Resolve(by_user);
+    if (!resolved.ok()) {
+      diagnostics_.Error(input_.line, absl::StrCat(what_, ": ", resolved.status().message()));
+      return;
+    }
+    const std::string& written = *resolved;
     const auto local = Find(written);
     if (local.ok()) {
       input_.path = *local;
     } else if (absl::IsNotFound(local.status()) && input_.mode == "direct") {
       input_.literal = written;  // the program reads it by itself
+    } else if (const std::string web = WebAddress(written);
+               absl::IsNotFound(local.status()) && input_.type == "uri_file" && !web.empty()) {
+      input_.path = web;  // each node fetches it
     } else if (absl::IsNotFound(local.status())) {
       diagnostics_.Error(
           input_.line,
-          absl::StrCat(what_, ": \"", written.substr(0, 200),
-                       "\" is not on this machine; copy it here and say where: tutti data map ",
+          absl::StrCat(what_, ": \"", written.substr(0, 200), "\" is not on this machine",
+                       web.empty() ? "" : ", and a folder cannot be listed there",
+                       "; copy it here and say where: tutti data map ",
                        PrefixToMap(written).substr(0, 200), " FOLDER"));
     } else {
       diagnostics_.Error(input_.line, absl::StrCat(what_, ": ", local.status().message()));

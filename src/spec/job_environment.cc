@@ -1,5 +1,6 @@
 #include "spec/job_environment.h"
 
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/ascii.h"
@@ -31,6 +32,14 @@ std::string NameOfReference(absl::string_view reference) {
   absl::ConsumePrefix(&reference, "azureml:");
   absl::ConsumePrefix(&reference, "AzureML-");
   return std::string(reference.substr(0, reference.find_first_of("@:")));
+}
+
+// Letters, digits and "._-/:@", as registries' names have them; it goes onto podman's command line.
+bool IsImageReference(absl::string_view text) {
+  return !text.empty() && text.size() <= 512 && absl::ascii_isalnum(text[0]) &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return absl::ascii_isalnum(c) || absl::StrContains("._-/:@", c);
+         });
 }
 
 // Reads one environment; the file in which it stands is the job's own or one that the job names.
@@ -102,7 +111,14 @@ class EnvironmentReader {
     reader.Finish();
     if (image_entry != nullptr) FollowImage(image, image_entry->line, conda != nullptr);
     if (build != nullptr) ReadBuild(*build);
-    if (conda != nullptr) ReadConda(*conda);
+    if (conda != nullptr && !environment_.image.empty()) {
+      diagnostics_.Error(
+          conda->line,
+          "the image is run as it is, and conda_file is not installed in it: install what it names "
+          "in the Dockerfile, or say in site.yml which packages stand for the image");
+    } else if (conda != nullptr) {
+      ReadConda(*conda);
+    }
     if (image_entry == nullptr && build == nullptr && conda == nullptr) {
       diagnostics_.Error(node.line, "environment has neither image nor build nor conda_file");
     }
@@ -115,16 +131,20 @@ class EnvironmentReader {
     if (system == "windows") diagnostics_.Error(entry->line, "os_type: the nodes run Linux");
   }
 
-  // What the table says of the image; with a conda_file its own packages need not be known.
-  void FollowImage(const std::string& image, int line, bool has_packages) {
+  // What the table says of an image; nullptr: nothing, so it is run as it is.
+  const EnvironmentRule* RuleOfImage(absl::string_view image) const {
     absl::string_view curated = image;
-    const EnvironmentRule* rule =
-        absl::ConsumePrefix(&curated, kCuratedImages)
-            ? Site::FindRule(context_.site.environments, curated.substr(0, curated.find(':')))
-            : Site::FindRule(context_.site.images, image);
+    return absl::ConsumePrefix(&curated, kCuratedImages)
+               ? Site::FindRule(context_.site.environments, curated.substr(0, curated.find(':')))
+               : Site::FindRule(context_.site.images, image);
+  }
+
+  // With a conda_file the packages of an image that the table does not have need not be known.
+  void FollowImage(const std::string& image, int line, bool has_packages) {
+    const EnvironmentRule* rule = RuleOfImage(image);
     const std::string shown = absl::StrCat("image \"", image.substr(0, 120), "\"");
     if (environment_.name == "environment of the job file") environment_.name = image;
-    if (rule != nullptr) return Follow(*rule, line, shown);
+    if (rule != nullptr) return Follow(*rule, line, shown, image);
     environment_.is_host = false;
     if (has_packages) {
       diagnostics_.Warning(line, absl::StrCat(shown,
@@ -132,13 +152,25 @@ class EnvironmentReader {
                                               "conda_file names, and nothing of the image"));
       return;
     }
-    diagnostics_.Error(line, absl::StrCat(shown,
-                                          " is not known here, and images are not pulled; say in "
-                                          "site.yml what stands for it: images: {\"",
-                                          image.substr(0, 120), "\": {packages: […]}}, or host"));
+    SetImage(image, line);
   }
 
-  void Follow(const EnvironmentRule& rule, int line, const std::string& what) {
+  void SetImage(const std::string& reference, int line) {
+    environment_.is_host = false;
+    environment_.image = {reference, "", "", absl::StrCat(shown_, ":", line)};
+    if (!IsImageReference(reference)) {
+      diagnostics_.Error(line, absl::StrCat("image \"", reference.substr(0, 120),
+                                            "\" is no name of an image: write "
+                                            "REGISTRY/NAME:TAG or REGISTRY/NAME@sha256:…"));
+    }
+  }
+
+  // `image`: as it was written; "" where a rule of a name is followed.
+  void Follow(const EnvironmentRule& rule, int line, const std::string& what,
+              const std::string& image = "") {
+    if (rule.kind == EnvironmentRule::Kind::kImage) {
+      return SetImage(rule.image.empty() ? image : rule.image, line);
+    }
     environment_.is_host = rule.kind == EnvironmentRule::Kind::kHost;
     if (rule.kind == EnvironmentRule::Kind::kRefused) {
       diagnostics_.Error(
@@ -175,6 +207,11 @@ class EnvironmentReader {
     const std::string image = ReadDockerfile(*text, file, below, installed, inner);
     if (image.empty()) {
       inner.Error(1, "has no FROM");
+    } else if (const EnvironmentRule* rule = RuleOfImage(image);
+               rule == nullptr || rule->kind == EnvironmentRule::Kind::kImage) {
+      // The whole of it is done, by podman: what could not be followed here does not matter.
+      environment_.image = {"", folder.path.string(), name, absl::StrCat(shown_, ":", entry.line)};
+      return;
     } else {
       EnvironmentReader base(below, file.shown, inner);
       base.FollowImage(image, LineOfFrom(*text), false);
@@ -244,6 +281,11 @@ class EnvironmentReader {
 Environment ReadEnvironment(const YamlNode::Entry& entry, const ReadContext& context,
                             Diagnostics& diagnostics) {
   return EnvironmentReader(context, diagnostics.file_name(), diagnostics).Read(entry);
+}
+
+Environment ReadWholeEnvironment(const YamlNode& root, const ReadContext& context,
+                                 Diagnostics& diagnostics) {
+  return EnvironmentReader(context, diagnostics.file_name(), diagnostics).ReadWhole(root);
 }
 
 }  // namespace tutti::spec

@@ -13,4 +13,8 @@ namespace tutti::spec {
 Environment ReadEnvironment(const YamlNode::Entry& entry, const ReadContext& context,
                             Diagnostics& diagnostics);
 
+// The same of a whole file.
+Environment ReadWholeEnvironment(const YamlNode& root, const ReadContext& context,
+                                 Diagnostics& diagnostics);
+
 }  // namespace tutti::spec

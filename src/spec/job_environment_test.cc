@@ -147,14 +147,12 @@ TEST_F(JobEnvironment, AProjectsDependenciesMayStandInForConda) {
               ElementsAre("pyproject.toml:2: dependencies must be a list of strings"));
 }
 
-TEST_F(JobEnvironment, ImagesAreLookedUpAndNotPulled) {
+TEST_F(JobEnvironment, ImagesOfTheTableAreWhatItSays) {
   EXPECT_THAT(Of("{image: 'library/python:latest'}").packages, IsEmpty());
   EXPECT_FALSE(Of("{image: python}").is_host);
   EXPECT_EQ(Of("{image: 'mcr.microsoft.com/azureml/curated/lightgbm-3.3:50'}").packages[0].text,
             "lightgbm");
-  EXPECT_THAT(Errors("{image: 'my.azurecr.io/train:1'}"),
-              ElementsAre(HasSubstr("say in site.yml what stands for it: images: "
-                                    "{\"my.azurecr.io/train:1\": {packages:")));
+  EXPECT_TRUE(Of("{image: python}").image.empty());
   files_["/base/c.yml"] = "dependencies: [numpy]";
   EXPECT_THAT(Packages("{image: 'my.azurecr.io/train:1', conda_file: c.yml}"),
               ElementsAre("numpy (c.yml:1)"));
@@ -177,10 +175,35 @@ TEST_F(JobEnvironment, ADockerfilesPipInstallsAreFollowed) {
   EXPECT_THAT(warnings_, ElementsAre(HasSubstr("docker/Dockerfile:6: RUN apt-get is not done")));
 }
 
-TEST_F(JobEnvironment, ADockerfileOfAnUnknownImageIsRefused) {
-  files_["/base/docker/Dockerfile"] = "\nFROM rocker/tidyverse:latest\n";
-  EXPECT_THAT(Errors("{build: {path: docker}}"),
-              ElementsAre(HasSubstr("docker/Dockerfile:2: image \"rocker/tidyverse:latest\"")));
+TEST_F(JobEnvironment, AnImageThatTheTableDoesNotHaveIsRunAsItIs) {
+  const Environment environment = Of("{image: 'my.azurecr.io/train:1'}");
+  EXPECT_EQ(environment.image.reference, "my.azurecr.io/train:1");
+  EXPECT_EQ(environment.image.place, "job.yml:2");
+  EXPECT_FALSE(environment.is_host);
+  EXPECT_THAT(warnings_, IsEmpty());
+  EXPECT_THAT(Errors("{image: '--privileged'}"),
+              ElementsAre(HasSubstr("job.yml:2: image \"--privileged\" is no name of an image")));
+}
+
+TEST_F(JobEnvironment, TheSiteSaysWhichImagesAreContainers) {
+  site_.images.insert(site_.images.begin(),
+                      {.pattern = "python:3.11", .kind = EnvironmentRule::Kind::kImage});
+  site_.environments.insert(site_.environments.begin(), {.pattern = "team",
+                                                         .kind = EnvironmentRule::Kind::kImage,
+                                                         .image = "registry.example/team:3"});
+  EXPECT_EQ(Of("{image: 'python:3.11'}").image.reference, "python:3.11");
+  EXPECT_EQ(Of("azureml:team:3").image.reference, "registry.example/team:3");
+  files_["/base/c.yml"] = "dependencies: [numpy]";
+  EXPECT_THAT(Errors("{image: 'python:3.11', conda_file: c.yml}"),
+              ElementsAre(HasSubstr("conda_file is not installed in it")));
+}
+
+TEST_F(JobEnvironment, ADockerfileOfAnImageThatTheTableDoesNotHaveIsBuilt) {
+  files_["/base/docker/Dockerfile"] = "\nFROM rocker/tidyverse:latest\nRUN apt-get install -y x\n";
+  const Environment environment = Of("{build: {path: docker}}");
+  EXPECT_EQ(environment.image.context, "/base/docker");
+  EXPECT_EQ(environment.image.dockerfile, "Dockerfile");
+  EXPECT_THAT(warnings_, IsEmpty());
   EXPECT_THAT(Errors("{build: {path: gone}}"), ElementsAre(HasSubstr("/base/gone/Dockerfile")));
 }
 

@@ -11,6 +11,7 @@
 #include "spec/azure_keys.h"
 #include "spec/command_reader.h"
 #include "spec/job_data.h"
+#include "spec/job_environment.h"
 #include "spec/job_scale.h"
 #include "spec/pipeline_reader.h"
 #include "spec/read_context.h"
@@ -22,6 +23,10 @@ namespace {
 constexpr std::array<absl::string_view, 3> kJobTypes = {"command", "pipeline", "sweep"};
 constexpr int kMostFiles = 512;  // that a job file and those it names bring in
 constexpr uint64_t kLargestFile = 1 << 20;
+
+absl::StatusOr<std::string> ReadFromDisk(const std::filesystem::path& file) {
+  return base::ReadFile(file, kLargestFile);
+}
 
 const YamlNode::Entry* Find(const YamlNode& root, absl::string_view key) {
   for (const YamlNode::Entry& entry : root.entries) {
@@ -41,6 +46,7 @@ std::string SchemaFile(const YamlNode& root) {
 // What to do with a file that is no job.
 std::string Advice(absl::string_view kind) {
   if (kind == "environment") return "name it in a job file as environment: file:PATH";
+  if (kind == "data") return "make it known by `tutti data create --file FILE`";
   if (kind == "component") return "name it in a pipeline's step as component: PATH";
   return std::string(FindAzureKey(kind, "$schema")->note);
 }
@@ -137,9 +143,21 @@ absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view
 absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view file_name,
                                        const std::filesystem::path& base_directory,
                                        const Site& site) {
-  return ReadJobFile(text, file_name, base_directory, site, [](const std::filesystem::path& file) {
-    return base::ReadFile(file, kLargestFile);
-  });
+  return ReadJobFile(text, file_name, base_directory, site, ReadFromDisk);
+}
+
+absl::StatusOr<Environment> ReadEnvironmentFile(const std::filesystem::path& file,
+                                                const Site& site) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, ReadFromDisk(file));
+  TUTTI_ASSIGN_OR_RETURN(const auto root, ParseYaml(text, file.string()));
+  Diagnostics diagnostics(file.string());
+  int files_left = kMostFiles;
+  const ReadFileFunction read_file = ReadFromDisk;
+  const ReadContext context{std::filesystem::absolute(file).parent_path(), site, read_file,
+                            files_left};
+  Environment environment = ReadWholeEnvironment(*root, context, diagnostics);
+  TUTTI_RETURN_IF_ERROR(diagnostics.status());
+  return environment;
 }
 
 }  // namespace tutti::spec

@@ -44,6 +44,11 @@ absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view
                                        const std::filesystem::path& base_directory,
                                        const Site& site, const ReadFileFunction& read_file);
 
+// A file of an environment's own schema, as `environment: file:…` names it. InvalidArgument holds
+// all errors, with their lines.
+absl::StatusOr<Environment> ReadEnvironmentFile(const std::filesystem::path& file,
+                                                const Site& site = BuiltInSite());
+
 // Whether what the job names exists on this machine: its code, its inputs' paths, and a script that
 // the command plainly runs from the code (`python train.py`). NotFound holds all errors, with
 // lines: `job.yml:9: input "data": /x/y does not exist`. Says nothing when it cannot be sure.

@@ -55,6 +55,7 @@ json JsonOf(const JobSpec& spec) {
                    {"priority", JsonOf(spec.priority)}};
   // What only pipelines and sweeps have is written for them alone.
   if (!spec.reusable) document["reusable"] = false;
+  if (!spec.container_options.empty()) document["container_options"] = spec.container_options;
   if (spec.kind != JobKind::kCommand) document["kind"] = std::string(Name(spec.kind));
   if (spec.kind == JobKind::kPipeline) {
     document["steps"] = JsonOf(spec.steps);
@@ -89,6 +90,7 @@ absl::Status ReadJobSpec(const json& document, const std::string& path, JobSpec&
   ReadTimeout(document, fields, spec);
   fields.Read("priority", spec.priority);
   fields.Read("reusable", spec.reusable);
+  fields.Read("container_options", spec.container_options);
   std::string kind(Name(spec.kind));
   fields.Read("kind", kind);
   if (const auto known = JobKindFromName(kind)) {

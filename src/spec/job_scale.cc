@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "spec/azure_keys.h"
+#include "spec/container_options.h"
 #include "spec/names.h"
 
 namespace tutti::spec {
@@ -79,6 +80,7 @@ void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) 
   if (entry == nullptr) return;
   MappingReader reader(*entry->value, "resources", diagnostics, {"command", "resources."});
   reader.Count("instance_count", kMostNodes, spec.instance_count);
+  ReadContainerOptions(reader, spec, diagnostics);
   reader.Finish();
 }
 

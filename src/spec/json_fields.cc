@@ -154,6 +154,15 @@ void JsonFields::Read(const char* name, Environment& value) {
   JsonFields fields(*found, PathOf(name), missing_);
   fields.Read("name", value.name);
   fields.Read("is_host", value.is_host);
+  if (found->is_object() && found->contains("image")) {  // none in most
+    JsonFields image((*found)["image"], fields.PathOf("image"), missing_);
+    image.Read("reference", value.image.reference);
+    image.Read("context", value.image.context);
+    image.Read("dockerfile", value.image.dockerfile);
+    image.Read("place", value.image.place);
+    fields.Update(image.Finish());
+    fields.Ignore("image");
+  }
   fields.Read("python", value.python);
   fields.Read("options", value.options);
   if (const json* packages = fields.Array("packages")) {
@@ -234,11 +243,18 @@ json JsonOf(const Environment& environment) {
   for (const Requirement& package : environment.packages) {
     packages.push_back({{"text", package.text}, {"place", package.place}});
   }
-  return {{"name", environment.name},
-          {"is_host", environment.is_host},
-          {"python", environment.python},
-          {"packages", std::move(packages)},
-          {"options", environment.options}};
+  json document = {{"name", environment.name},
+                   {"is_host", environment.is_host},
+                   {"python", environment.python},
+                   {"packages", std::move(packages)},
+                   {"options", environment.options}};
+  const Image& image = environment.image;
+  if (image.empty()) return document;
+  document["image"] = {{"reference", image.reference},
+                       {"context", image.context},
+                       {"dockerfile", image.dockerfile},
+                       {"place", image.place}};
+  return document;
 }
 
 json JsonOf(const Distribution& distribution) {

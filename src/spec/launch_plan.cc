@@ -60,6 +60,7 @@ void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   fields.Read("experiment_name", plan.experiment_name);
   fields.Read("distribution", plan.distribution);
   fields.Read("environment", plan.environment);
+  fields.Read("container_options", plan.container_options);
   fields.Read("environments_directory", plan.environments_directory);
   fields.Read("command", plan.command);
   fields.Read("environment_variables", plan.environment_variables);
@@ -94,6 +95,7 @@ std::string ToJson(const LaunchPlan& plan) {
                {"experiment_name", plan.experiment_name},
                {"distribution", JsonOf(plan.distribution)},
                {"environment", JsonOf(plan.environment)},
+               {"container_options", plan.container_options},
                {"environments_directory", plan.environments_directory},
                {"command", plan.command},
                {"environment_variables", plan.environment_variables},

@@ -30,8 +30,9 @@ struct LaunchPlan {
   std::string experiment_name;
   Distribution distribution;
   Environment environment;
-  std::string environments_directory;  // where environments are made and shared
-  std::string command;                 // ${{…}} unexpanded: only the node knows its paths
+  std::vector<std::string> container_options;  // of JobSpec
+  std::string environments_directory;          // where environments are made and shared
+  std::string command;                         // ${{…}} unexpanded: only the node knows its paths
   std::map<std::string, std::string> environment_variables;
   std::string snapshot;  // "sha256:…" of the code archive; empty: none
   std::map<std::string, Input> inputs;

@@ -72,11 +72,12 @@ class SiteReader {
     if (section == nullptr) return;
     MappingReader check(*section->value, key, diagnostics_);
     std::vector<EnvironmentRule> read;
-    for (const YamlNode::Entry& entry : section->value->entries) read.push_back(ReadRule(entry));
+    for (const YamlNode::Entry& entry : section->value->entries)
+      read.push_back(ReadRule(entry, key == "images"));
     rules.insert(rules.begin(), read.begin(), read.end());  // before those of earlier files
   }
 
-  EnvironmentRule ReadRule(const YamlNode::Entry& entry) {
+  EnvironmentRule ReadRule(const YamlNode::Entry& entry, bool of_images) {
     EnvironmentRule rule;
     rule.pattern = absl::AsciiStrToLower(entry.key);
     rule.place = absl::StrCat(file_name_, ":", entry.line);
@@ -84,9 +85,15 @@ class SiteReader {
       rule.kind = EnvironmentRule::Kind::kHost;
       return rule;
     }
+    if (of_images && entry.value->kind == YamlNode::Kind::kScalar &&
+        entry.value->scalar == "container") {
+      rule.kind = EnvironmentRule::Kind::kImage;
+      return rule;
+    }
     MappingReader reader(*entry.value, absl::StrCat("\"", entry.key, "\""), diagnostics_);
     reader.Text("python", rule.python);
     reader.Texts("packages", rule.packages);
+    if (reader.Text("image", rule.image) != nullptr) rule.kind = EnvironmentRule::Kind::kImage;
     if (reader.Text("refused", rule.reason) != nullptr) rule.kind = EnvironmentRule::Kind::kRefused;
     std::string file;
     if (const YamlNode::Entry* at = reader.Text("conda_file", file)) {
@@ -185,6 +192,7 @@ absl::StatusOr<Site> ReadSite(const fs::path& home) {
   if (!absl::StripAsciiWhitespace(text).empty()) {
     TUTTI_RETURN_IF_ERROR(ReadOver(text, (home / kSiteFile).string(), home, site));
   }
+  TUTTI_ASSIGN_OR_RETURN(site.assets, ReadDataAssets(home));
   TUTTI_ASSIGN_OR_RETURN(const DataMap map, ReadDataMap(home));
   for (const auto& [canonical, entry] : map.entries()) {
     TUTTI_RETURN_IF_ERROR(site.data.Add(entry.prefix, entry.folder));

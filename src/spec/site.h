@@ -2,6 +2,7 @@
 // copies serve which addresses, what environments, images and conda packages are here, and which
 // names of computes mean this cluster. Built-in tables, then HOME/site.yml, which a person edits,
 // then HOME/data-map.yml, which `tutti data map` writes; the later wins. docs/site.md has the form.
+// Beside them HOME/data-assets.json (data_asset.h).
 #pragma once
 
 #include <filesystem>
@@ -12,13 +13,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "spec/data_asset.h"
 #include "spec/data_map.h"
 
 namespace tutti::spec {
 
 // What an environment's name or an image stands for here.
 struct EnvironmentRule {
-  enum class Kind { kHost, kPackages, kRefused };
+  enum class Kind { kHost, kPackages, kImage, kRefused };
 
   std::string pattern;  // lower case; "*" stands for any text
   std::string place;    // where it is written: "site.yml:7"
@@ -26,7 +28,8 @@ struct EnvironmentRule {
   std::string python;                 // a version, or "" for any
   std::vector<std::string> packages;  // of PyPI
   std::string conda_file;             // absolute; in place of `packages`
-  std::string reason;                 // why it is refused
+  std::string image;   // that containers are made from; empty: the one that was named
+  std::string reason;  // why it is refused
 };
 
 struct Site {
@@ -39,6 +42,7 @@ struct Site {
   // What "azureml:NAME" and "azureml:NAME:VERSION" mean in a step: the component's file, absolute.
   std::map<std::string, std::string> components;
   DataMap data;
+  DataAssets assets;
   std::string jobs;  // the folder of all jobs' results; empty: there is none
 
   // nullptr if no rule fits. The case of `name` does not count.

@@ -69,6 +69,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddEnds(job);
   AddFiles(job);
   AddData(app);
+  AddEnvironment(app);
   AddNode(app);
   AddDoctor(app);
   AddProgram(app, "score", "Classify pictures with a trained model");
@@ -223,8 +224,22 @@ void CommandDefinitions::AddFiles(CLI::App* job) {
 
 void CommandDefinitions::AddData(CLI::App* app) {
   CLI::App* data =
-      app->add_subcommand("data", "Local copies of data that lies elsewhere: map, unmap, list");
+      app->add_subcommand("data",
+                          "Data by name, and copies of data that lie elsewhere: create, "
+                          "delete, map, unmap, list");
   data->require_subcommand(1)->fallthrough();
+  CLI::App* create = Add(data, "create", "Give data a name and a version, by a data YAML file",
+                         [this](Context& context) { return DataCreate(context, asset_); });
+  create->add_option("-f,--file", asset_.file, "The data file (Azure ML v2 data YAML)")
+      ->required()
+      ->type_name(kFileValue);
+  create->add_option("-n,--name", asset_.name, "In place of the file's name")->type_name("NAME");
+  create->add_option("-v,--version", asset_.version, "In place of the file's version")
+      ->type_name("VERSION");
+  CLI::App* remove = Add(data, "delete", "Forget data's name; they stay where they are",
+                         [this](Context& context) { return DataDelete(context, asset_); });
+  remove->add_option("-n,--name", asset_.name, "The name")->required()->type_name("NAME");
+  remove->add_option("-v,--version", asset_.version, "This version alone")->type_name("VERSION");
   CLI::App* map = Add(data, "map", "Serve what begins with an address from a local copy",
                       [this](Context& context) { return DataMapAdd(context, data_); });
   map->add_option("prefix", data_.prefix,
@@ -241,6 +256,28 @@ void CommandDefinitions::AddData(CLI::App* app) {
   CLI::App* list = Add(data, "list", "Show what is served from where",
                        [this](Context& context) { return DataList(context, data_); });
   AddFormat(list, &data_.format);
+}
+
+void CommandDefinitions::AddEnvironment(CLI::App* app) {
+  CLI::App* environment =
+      app->add_subcommand("environment", "Images that jobs run in: build, push (by podman)");
+  environment->require_subcommand(1)->fallthrough();
+  CLI::App* build =
+      Add(environment, "build", "Build or pull an environment's image on this machine",
+          [this](Context& context) { return EnvironmentBuild(context, image_); });
+  build
+      ->add_option("file", image_.file,
+                   "The environment's YAML file, or a folder with a Dockerfile")
+      ->required()
+      ->type_name(kFileValue);
+  build->add_option("-t,--tag", image_.image, "A name for it, as REGISTRY/NAME:TAG")
+      ->type_name("IMAGE");
+  CLI::App* push = Add(environment, "push", "Send an image to a registry",
+                       [this](Context& context) { return EnvironmentPush(context, image_); });
+  push->add_option("image", image_.image, "The image's name")->required()->type_name("IMAGE");
+  push->add_option("destination", image_.destination,
+                   "Where to, if its name does not say it: REGISTRY/NAME:TAG")
+      ->type_name("DESTINATION");
 }
 
 void CommandDefinitions::AddNode(CLI::App* app) {

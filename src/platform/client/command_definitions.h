@@ -51,6 +51,7 @@ class CommandDefinitions {
   void AddEnds(CLI::App* job);
   void AddFiles(CLI::App* job);
   void AddData(CLI::App* app);
+  void AddEnvironment(CLI::App* app);
   void AddNode(CLI::App* app);
   void AddDoctor(CLI::App* app);
   void AddProgram(CLI::App* app, const std::string& name, const std::string& description);
@@ -69,6 +70,8 @@ class CommandDefinitions {
   JobCancelOptions cancel_;
   JobDownloadOptions download_;
   DataOptions data_;
+  DataAssetOptions asset_;
+  EnvironmentOptions image_;
   std::vector<std::string> delete_;
   Format format_ = Format::kTable;
   Action chosen_;

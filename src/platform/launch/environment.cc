@@ -49,12 +49,25 @@ bool IsOfOtherPython(absl::string_view name) {
   return name == "PYTHONPATH" || name == "VIRTUAL_ENV" || absl::StartsWith(name, "CONDA_");
 }
 
+// What means something where nothing of the host is installed.
+bool IsHandedOnToImage(absl::string_view name) {
+  return name == "TZ" || absl::EndsWithIgnoreCase(name, "_proxy") ||
+         absl::EndsWith(name, "_INDEX") || absl::StartsWith(name, "NCCL_") ||
+         absl::StartsWith(name, "UCX_") || name == "PIP_INDEX_URL" ||
+         name == "PIP_EXTRA_INDEX_URL" || name == "PIP_TRUSTED_HOST";
+}
+
+bool IsForThisJob(absl::string_view name, const NodeFacts& facts) {
+  if (!IsHandedOn(name)) return false;
+  if (!facts.image.empty()) return IsHandedOnToImage(name);
+  return facts.python.empty() || !IsOfOtherPython(name);
+}
+
 // Layer 1: good values that a user may replace.
 Variables Defaults(const LaunchPlan& plan, const NodeFacts& facts) {
   Variables variables;
   for (const auto& [name, value] : facts.own) {
-    const bool other = !facts.python.empty() && IsOfOtherPython(name);
-    if (IsHandedOn(name) && !other) variables[name] = value;
+    if (IsForThisJob(name, facts)) variables[name] = value;
   }
   variables["PYTHONUNBUFFERED"] = "1";
   variables["TMPDIR"] =
@@ -187,7 +200,8 @@ Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts&
   for (const auto& [name, value] : plan.environment_variables) {
     variables[name] = spec::ExpandExpressions(value, values).value_or(value);
   }
-  variables["PATH"] = PathOf(plan, facts);
+  // An image has a PATH of its own, and the host's programs are not in it.
+  if (facts.image.empty()) variables["PATH"] = PathOf(plan, facts);
   if (!facts.python.empty()) variables["VIRTUAL_ENV"] = facts.python;
   for (auto& [name, value] : Contract(plan, local_rank, facts)) variables[name] = value;
   return variables;

@@ -23,6 +23,7 @@ struct NodeFacts {
   int cores = 1;                  // processors of the node's share
   std::string temporary;          // for TMPDIR; empty: the scratch folder
   std::string python;             // the job's Python environment; empty: the machine's
+  std::string image;              // the id of the image whose containers ranks run in; or empty
 };
 
 // What ${{…}} stands for on this node.

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/launch/claim.h"
+#include "platform/launch/container_start.h"
 #include "platform/launch/delivery.h"
 #include "platform/launch/node_facts.h"
 #include "platform/launch/node_folders.h"
@@ -52,6 +53,7 @@ class Launcher {
     const absl::Status ended =
         EndProcessesOf(plan_.allocation_id, base::Deadline::After(absl::Seconds(30)));
     RemoveProcessLimits(plan_);
+    ForgetContainers();
     if (events_->finished()) return Deliver();
     const std::string reason = absl::StrCat("the launcher of node ", plan_.node().name, " died");
     events_->Append("lost", {{"reason", reason}});
@@ -69,7 +71,8 @@ class Launcher {
     }
     TUTTI_ASSIGN_OR_RETURN(const Staged staged, Prepare());
     nlohmann::json prepared = nlohmann::json::object();
-    if (!staged.note.empty()) prepared["note"] = staged.note;
+    const std::string note = NoteOf(staged);
+    if (!note.empty()) prepared["note"] = note;
     events_->Append("prepared", std::move(prepared));
     TUTTI_RETURN_IF_ERROR(AwaitGo());
     const NodeFacts facts = FactsOfThisNode(staged);
@@ -77,12 +80,25 @@ class Launcher {
     NodeProcesses processes(plan_, options_, events_.get(), spool_.get(), &delivery_, &signals_,
                             &news_);
     const absl::Status status = processes.Run(staged.command, facts, std::move(mpi));
+    ForgetContainers();
     if (absl::IsAborted(status)) return status;
     events_->Append("finalizing", nlohmann::json::object());
     ServiceLink link(plan_);
     const absl::Status uploaded =
         UploadOutputs(plan_, &link, base::Deadline::After(options_.delivery_limit));
     return status.ok() ? uploaded : status;
+  }
+
+  std::string NoteOf(const Staged& staged) const {
+    if (staged.image.empty()) return staged.note;
+    const std::string remark = ContainerRemark(plan_, FactsOfThisNode(staged).gpus);
+    return absl::StrCat(staged.note, staged.note.empty() || remark.empty() ? "" : "; ", remark);
+  }
+
+  // What ran in them has ended.
+  void ForgetContainers() const {
+    const absl::Status removed = RemoveContainers(plan_);
+    if (!removed.ok()) spdlog::warn("{}", removed.ToString());
   }
 
   // The claim is made durable beside the staging, which takes about as long.

@@ -43,6 +43,7 @@ NodeFacts FactsOfThisNode(const Staged& staged) {
   facts.cores = OwnCores();
   facts.temporary = staged.temporary;
   facts.python = staged.python;
+  facts.image = staged.image;
   return facts;
 }
 

@@ -58,6 +58,7 @@ bool SaysWhichRank(absl::string_view name) {
 bool WantsMpirun(const spec::LaunchPlan& plan) {
   const auto set = plan.environment_variables.find(kMpiVariable);
   return plan.distribution.kind == spec::DistributionKind::kMpi && plan.WorldSize() > 1 &&
+         plan.environment.image.empty() &&  // its Open MPI is the image's
          (plan.nodes.size() == 1 || plan.start_port > 0) &&
          (set == plan.environment_variables.end() || set->second != "direct");
 }

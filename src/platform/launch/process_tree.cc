@@ -31,6 +31,14 @@ std::vector<pid_t> ProcessesWith(absl::string_view name, absl::string_view value
   return found;
 }
 
+// Podman, its monitor and the runtime that they call end when what they keep has ended, and clear
+// up after it; one that was told to end meanwhile would leave the others waiting.
+bool KeepsAContainer(pid_t pid) {
+  const auto name = base::ReadFile(absl::StrCat("/proc/", pid, "/comm"), 64);
+  return name.ok() && (*name == "conmon\n" || *name == "podman\n" ||
+                       absl::StartsWith(*name, "runc") || absl::StartsWith(*name, "crun"));
+}
+
 }  // namespace
 
 absl::Status BecomeSubreaper() {
@@ -43,7 +51,8 @@ bool EndingDescendants::Continue(const std::set<pid_t>& spared) {
   for (const pid_t pid : descendants) {
     if (kill_at_.Expired()) {
       ::kill(pid, SIGKILL);
-    } else if (!spared.contains(pid) && told_.insert(pid).second) {
+    } else if (!spared.contains(pid) && !told_.contains(pid) && !KeepsAContainer(pid)) {
+      told_.insert(pid);
       ::kill(pid, SIGTERM);
       ::kill(pid, SIGCONT);  // a stopped process could not act on it
     }

@@ -18,7 +18,7 @@ namespace tutti::launch {
 absl::Status BecomeSubreaper();
 
 // Brings every descendant of this process to an end: SIGTERM once to each, also to those that come
-// meanwhile; after the grace SIGKILL until none is left.
+// meanwhile, but for those that keep a container; after the grace SIGKILL until none is left.
 class EndingDescendants {
  public:
   explicit EndingDescendants(absl::Duration grace) : kill_at_(base::Deadline::After(grace)) {}

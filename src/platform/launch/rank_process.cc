@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/launch/container_start.h"
 #include "platform/launch/last_error.h"
 #include "platform/launch/node_folders.h"
 
@@ -58,8 +59,15 @@ absl::StatusOr<std::unique_ptr<RankProcess>> RankProcess::Start(
   TUTTI_ASSIGN_OR_RETURN(OutputPipe out, OutputPipe::Open(&spool->Stdout(local_rank)));
   TUTTI_ASSIGN_OR_RETURN(OutputPipe err, OutputPipe::Open(&spool->Stderr(local_rank)));
   base::ChildOptions options;
-  options.arguments = {Shell(), "-c", command};
-  options.environment = EnvironmentOf(plan, local_rank, facts);
+  if (facts.image.empty()) {
+    options.arguments = {Shell(), "-c", command};
+    options.environment = EnvironmentOf(plan, local_rank, facts);
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(ContainerStart start,
+                           ContainerStartOf(plan, local_rank, command, facts));
+    options.arguments = std::move(start.arguments);
+    options.environment = std::move(start.environment);
+  }
   options.directory = NodeFolders(plan.directory).work();
   options.stdout_fd = out.write_fd();
   options.stderr_fd = err.write_fd();

@@ -11,9 +11,11 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "platform/container/image.h"
 #include "platform/http/url.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/python_environment.h"
+#include "platform/launch/remote_input.h"
 #include "platform/launch/unpack.h"
 #include "spec/expressions.h"
 
@@ -108,7 +110,11 @@ absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::
                                        const spec::Input& input,
                                        const std::atomic<bool>& cancelled) {
   if (input.path.empty()) return input.literal;
-  const fs::path path(std::string(absl::StripPrefix(input.path, "file://")));
+  fs::path path(std::string(absl::StripPrefix(input.path, "file://")));
+  if (IsRemote(input)) {
+    const fs::path data = fs::path(plan.environments_directory).parent_path() / "data";
+    TUTTI_ASSIGN_OR_RETURN(path, FetchInput(name, input, data, cancelled));
+  }
   const fs::path place = NodeFolders(plan.directory).inputs() / name;
   std::error_code error;
   if (!fs::exists(path, error)) {
@@ -137,6 +143,14 @@ absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::
 absl::Status StageEnvironment(const spec::LaunchPlan& plan, const std::atomic<bool>& cancelled,
                               Staged& staged) {
   if (plan.environment.is_host) return absl::OkStatus();
+  if (!plan.environment.image.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(
+        container::MadeImage made,
+        container::MakeImage(plan.environment.image, plan.environments_directory, cancelled));
+    staged.image = std::move(made.id);
+    staged.note = std::move(made.note);
+    return absl::OkStatus();
+  }
   TUTTI_ASSIGN_OR_RETURN(MadeEnvironment made,
                          MakeEnvironment(plan.environment, plan.environments_directory, cancelled));
   const fs::path own = NodeFolders(plan.directory).python();

@@ -19,6 +19,7 @@ struct Staged {
   Variables outputs;      // name -> folder
   std::string command;    // expanded
   std::string python;     // the job's own Python environment; empty: the machine's
+  std::string image;      // the id of the image that ranks run in; empty: none
   std::string note;       // how that differs from what was asked for; for the user
   std::string temporary;  // the scratch folder, by a path that is short enough for Unix sockets
 };

@@ -85,6 +85,7 @@ std::vector<spec::LaunchPlan> PlansOf(const store::Job& job, const Placement& pl
       .experiment_name = job.spec.experiment_name,
       .distribution = job.spec.distribution,
       .environment = job.spec.environment,
+      .container_options = job.spec.container_options,
       .environments_directory = (service_file.parent_path() / "environments").native(),
       .command = job.spec.command,
       .environment_variables = job.spec.environment_variables,

@@ -11,6 +11,8 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "platform/container/image.h"
+#include "platform/launch/remote_input.h"
 #include "platform/service/free_port.h"
 #include "platform/service/service_core.h"
 #include "spec/job_file.h"
@@ -196,6 +198,8 @@ absl::StatusOr<store::Job> ServiceCore::ToJob(const Submission& submission) {
   if (const absl::Status paths = spec::CheckPaths(file.spec); !paths.ok()) {
     return absl::InvalidArgumentError(paths.message());
   }
+  TUTTI_RETURN_IF_ERROR(container::CheckCanRun(file.spec));
+  TUTTI_RETURN_IF_ERROR(launch::CheckRemoteInputs(file.spec));
   std::string snapshot = submission.snapshot;
   TUTTI_RETURN_IF_ERROR(AssignSnapshots(submission.snapshots, file.spec, snapshot));
   return store::Job{.created = clock_->Now(),

@@ -84,12 +84,29 @@ struct JobDownloadOptions {
 absl::StatusOr<ExitCode> JobDownload(Context& context, const JobDownloadOptions& options);
 
 absl::StatusOr<ExitCode> JobDelete(Context& context, const std::vector<std::string>& jobs);
+
+// Images of environments on this machine, by podman.
+struct EnvironmentOptions {
+  std::string file;         // an environment's, or a folder with a Dockerfile
+  std::string image;        // its name; a built one may have none
+  std::string destination;  // in a registry; empty: as the image's name says
+};
+absl::StatusOr<ExitCode> EnvironmentBuild(Context& context, const EnvironmentOptions& options);
+absl::StatusOr<ExitCode> EnvironmentPush(Context& context, const EnvironmentOptions& options);
+
 // Local copies of data that has an address elsewhere (spec/data_map.h), in HOME/data-map.yml.
 struct DataOptions {
   std::string prefix;
   std::string folder;  // or a file
   Format format = Format::kTable;
 };
+// Data by name and version (spec/data_asset.h).
+struct DataAssetOptions {
+  std::string file;           // Azure ML's data YAML
+  std::string name, version;  // in place of the file's
+};
+absl::StatusOr<ExitCode> DataCreate(Context& context, const DataAssetOptions& options);
+absl::StatusOr<ExitCode> DataDelete(Context& context, const DataAssetOptions& options);
 absl::StatusOr<ExitCode> DataMapAdd(Context& context, const DataOptions& options);
 absl::StatusOr<ExitCode> DataUnmap(Context& context, const DataOptions& options);
 absl::StatusOr<ExitCode> DataList(Context& context, const DataOptions& options);

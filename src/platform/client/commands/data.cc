@@ -8,6 +8,24 @@
 
 namespace tutti::client {
 namespace fs = std::filesystem;
+namespace {
+
+nlohmann::json JsonOfAssets(const spec::DataAssets& assets) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [name, versions] : assets.assets()) {
+    for (const spec::DataAsset& asset : versions) {
+      list.push_back({{"name", name},
+                      {"version", asset.version},
+                      {"type", asset.type},
+                      {"path", asset.path},
+                      {"description", asset.description},
+                      {"tags", asset.tags}});
+    }
+  }
+  return list;
+}
+
+}  // namespace
 
 absl::StatusOr<ExitCode> DataMapAdd(Context& context, const DataOptions& options) {
   std::error_code error;
@@ -39,13 +57,18 @@ absl::StatusOr<ExitCode> DataList(Context& context, const DataOptions& options) 
     for (const auto& [canonical, entry] : site.data.entries()) {
       list.push_back({{"prefix", entry.prefix}, {"folder", entry.folder}});
     }
-    const nlohmann::json document = {{"data", list}};
+    const nlohmann::json document = {{"data", list}, {"assets", JsonOfAssets(site.assets)}};
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, document.dump(), options.format));
     return ExitCode::kOk;
   }
   Table table({{"ADDRESS"}, {"SERVED FROM"}});
   for (const auto& [canonical, entry] : site.data.entries()) {
     table.Add({{entry.prefix}, {entry.folder}});
+  }
+  for (const auto& [name, versions] : site.assets.assets()) {
+    for (const spec::DataAsset& asset : versions) {
+      table.Add({{absl::StrCat("azureml:", name, ":", asset.version)}, {asset.path}});
+    }
   }
   context.out << table.Render(context.out_screen.width, context.out_screen.colour);
   return ExitCode::kOk;

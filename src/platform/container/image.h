@@ -1,0 +1,40 @@
+// Images on this node: pulled or built once, under a lock, and from then on known by what they
+// hold, so that all of a job's ranks on the node run the same one even if its tag moves meanwhile.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "spec/job.h"
+
+namespace tutti::container {
+
+struct MadeImage {
+  std::string id;    // of what it holds; for `podman run`
+  std::string note;  // what differs from what was asked for; empty: nothing
+};
+
+// Finds, pulls or builds it. A name with a tag other than "latest", with a digest or of this
+// machine (localhost/…) is pulled if it is not here; "latest" is asked for each time, and what is
+// here is taken if the registry does not answer. `folder` takes locks and podman's words
+// (image-KEY.log). FailedPrecondition says why in one line, with the place in the job file;
+// Cancelled once `cancelled` is set.
+absl::StatusOr<MadeImage> MakeImage(const spec::Image& image, const std::filesystem::path& folder,
+                                    const std::atomic<bool>& cancelled);
+
+// The name under which a build is kept: "localhost/tutti-build:" and the hash of its files.
+absl::StatusOr<std::string> NameOfBuild(const spec::Image& image);
+
+// "python:3.11" is "docker.io/library/python:3.11", as Docker has it.
+std::string FullReference(const std::string& reference);
+
+// Whether a registry may have another image under that name tomorrow.
+bool MayChange(const std::string& reference);
+
+// InvalidArgument, with the mend, if an environment of the job or of one below it is an image and
+// this machine has no podman.
+absl::Status CheckCanRun(const spec::JobSpec& job);
+
+}  // namespace tutti::container

@@ -1,0 +1,74 @@
+#include "platform/container/image.h"
+
+#include <gmock/gmock.h>
+
+#include "base/file.h"
+#include "platform/container/podman.h"
+
+namespace tutti::container {
+namespace {
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(Image, NamesWithoutARegistryAreDockers) {
+  EXPECT_EQ(FullReference("python:3.11"), "docker.io/library/python:3.11");
+  EXPECT_EQ(FullReference("pytorch/pytorch"), "docker.io/pytorch/pytorch");
+  EXPECT_EQ(FullReference("localhost/mine:1"), "localhost/mine:1");
+  EXPECT_EQ(FullReference("127.0.0.1:5000/mine"), "127.0.0.1:5000/mine");
+  EXPECT_EQ(FullReference("my.azurecr.io/a/b:2"), "my.azurecr.io/a/b:2");
+}
+
+TEST(Image, OnlyTheLatestIsAskedForAgain) {
+  for (const char* name : {"a.example/b", "a.example/b:latest", "127.0.0.1:5000/b", "python"}) {
+    EXPECT_TRUE(MayChange(name)) << name;
+  }
+  for (const char* name :
+       {"a.example/b:1", "localhost/b", "a.example/b@sha256:00", "python:3.11"}) {
+    EXPECT_FALSE(MayChange(name)) << name;
+  }
+}
+
+TEST(Image, ABuildIsNamedByTheContentOfItsFolder) {
+  const base::TemporaryDirectory folder;
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "Dockerfile", "FROM a.example/b:1\n").ok());
+  ASSERT_TRUE(base::MakeDirectories(folder.path() / ".git").ok());
+  const spec::Image image{"", folder.path().string(), "Dockerfile", "job.yml:1"};
+  const std::string name = *NameOfBuild(image);
+  EXPECT_THAT(name, StartsWith("localhost/tutti-build:"));
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / ".git/HEAD", "x").ok());
+  EXPECT_EQ(*NameOfBuild(image), name);
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "more", "x").ok());
+  const std::string second = *NameOfBuild(image);
+  EXPECT_NE(second, name);
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "more", "y").ok());
+  EXPECT_NE(*NameOfBuild(image), second);
+}
+
+TEST(Podman, ItsReasonIsOneLine) {
+  EXPECT_EQ(Complaint("Trying to pull r/x:1...\nError: initializing source docker://r/x:1: reading "
+                      "manifest 1 in r/x: manifest unknown\n"),
+            "initializing source docker://r/x:1: reading manifest 1 in r/x: manifest unknown");
+  EXPECT_EQ(Complaint("STEP 3/3: RUN make\nmake: no rule\nError: building at STEP \"RUN make\": "
+                      "while running runtime: exit status 2\n"),
+            "make: no rule (building at STEP \"RUN make\": while running runtime: exit status 2)");
+  EXPECT_EQ(Complaint(""), "");
+}
+
+TEST(Podman, WithoutItAJobWithAnImageIsRefusedWithTheMend) {
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", "/nonexistent", 1);
+  spec::JobSpec job;
+  EXPECT_TRUE(CheckCanRun(job).ok());
+  spec::Step step;
+  step.job.environment.image = {"a.example/b:1", "", "", "job.yml:7"};
+  job.steps.push_back(step);
+  const absl::Status status = CheckCanRun(job);
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("job.yml:7: image a.example/b:1 cannot be run: podman, which runs images, "
+                        "is not on this machine: install it"));
+}
+
+}  // namespace
+}  // namespace tutti::container

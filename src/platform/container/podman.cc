@@ -1,0 +1,117 @@
+#include "platform/container/podman.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/child_process.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "base/waiting.h"
+
+namespace tutti::container {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kLargestOutput = 16 << 20;
+constexpr size_t kLongestLine = 400;
+
+std::string InOneLine(absl::string_view text) {
+  std::string line =
+      absl::StrJoin(absl::StrSplit(text, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty()), " ");
+  if (line.size() > kLongestLine) line = absl::StrCat(line.substr(0, kLongestLine), "…");
+  return line;
+}
+
+// What podman says of its own doings: no step's words.
+bool IsPodmans(absl::string_view line) {
+  return absl::StartsWith(line, "STEP ") || absl::StartsWith(line, "-->") ||
+         absl::StartsWith(line, "time=\"") || absl::StartsWith(line, "Trying to pull ") ||
+         absl::StartsWith(line, "COMMIT ");
+}
+
+std::string LimitOption(absl::string_view name, int resource, rlim_t most) {
+  rlimit own{};
+  ::getrlimit(static_cast<__rlimit_resource_t>(resource), &own);
+  const rlim_t hard = std::min(own.rlim_max, most);
+  return absl::StrCat("--ulimit=", name, "=", std::min(own.rlim_cur, hard), ":", hard);
+}
+
+// podman lowers its own limit to that.
+rlim_t LargestProcessNumber() {
+  const auto text = base::ReadFile("/proc/sys/kernel/pid_max", 64);
+  uint64_t number = 0;
+  return text.ok() && absl::SimpleAtoi(*text, &number) ? number : 32768;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> FindPodman() {
+  const std::map<std::string, std::string> variables = base::CurrentEnvironment();
+  const auto path = variables.find("PATH");
+  const std::string folders = path == variables.end() ? "/usr/bin:/bin" : path->second;
+  for (const absl::string_view folder : absl::StrSplit(folders, ':', absl::SkipEmpty())) {
+    const std::string program = absl::StrCat(folder, "/podman");
+    if (::access(program.c_str(), X_OK) == 0) return program;
+  }
+  return absl::NotFoundError(
+      "podman, which runs images, is not on this machine: install it (apt-get install podman), or "
+      "say in site.yml which packages stand for the image");
+}
+
+absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
+                                      const fs::path& log, const std::atomic<bool>& cancelled) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string program, FindPodman());
+  const fs::path output = absl::StrCat(log.string(), ".out");
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd out, base::Open(output, O_RDWR | O_CREAT | O_TRUNC));
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd words, base::Open(log, O_WRONLY | O_CREAT | O_TRUNC));
+  base::ChildOptions options{.arguments = {program}, .environment = base::CurrentEnvironment()};
+  options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+  options.stdout_fd = out.get();
+  options.stderr_fd = words.get();
+  options.die_with_parent = true;
+  const auto run = base::RunToEnd(options, cancelled);
+  std::error_code error;
+  fs::remove(output, error);  // it is read by its descriptor
+  TUTTI_ASSIGN_OR_RETURN(const base::ExitStatus ended, run);
+  if (!ended.ok()) {
+    TUTTI_ASSIGN_OR_RETURN(const std::string said, base::ReadFile(log, kLargestOutput));
+    const std::string complaint = Complaint(said);
+    return absl::FailedPreconditionError(
+        complaint.empty() ? absl::StrCat("podman ended with ", ended.ToString()) : complaint);
+  }
+  TUTTI_ASSIGN_OR_RETURN(const std::string text,
+                         base::ReadFile(absl::StrCat("/proc/self/fd/", out.get()), kLargestOutput));
+  return std::string(absl::StripTrailingAsciiWhitespace(text));
+}
+
+std::string Complaint(absl::string_view words) {
+  std::string error, before;
+  for (const absl::string_view line : absl::StrSplit(words, '\n', absl::SkipEmpty())) {
+    absl::string_view rest = line;
+    if (absl::ConsumePrefix(&rest, "Error: ")) {
+      error = InOneLine(rest);
+    } else if (!IsPodmans(line) && error.empty()) {
+      before = InOneLine(line);
+    }
+  }
+  if (error.empty()) return before;
+  return before.empty() ? error : absl::StrCat(before, " (", error, ")");
+}
+
+std::vector<std::string> LimitOptions() {
+  return {LimitOption("nofile", RLIMIT_NOFILE, RLIM_INFINITY),
+          LimitOption("nproc", RLIMIT_NPROC, LargestProcessNumber())};
+}
+
+}  // namespace tutti::container

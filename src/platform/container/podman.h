@@ -1,0 +1,33 @@
+// The program podman, run to its end. It finds its storage, registries and credentials as it does
+// for the user (containers.conf, storage.conf, registries.conf, `podman login`); tutti has no
+// settings of its own for it. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::container {
+
+// Its path. NotFound, with the mend, if this machine has none.
+absl::StatusOr<std::string> FindPodman();
+
+// What `podman ARGUMENTS` wrote to standard output, without the newline at its end. Both outputs
+// go to files beside `log`. FailedPrecondition: Complaint of what it said; Cancelled.
+absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
+                                      const std::filesystem::path& log,
+                                      const std::atomic<bool>& cancelled);
+
+// The reason among podman's words, in one line: its last "Error: …", and before that what the step
+// of a build that failed said last.
+std::string Complaint(absl::string_view words);
+
+// This process's limits as options of `podman run` and `build`: a container may not have more, and
+// podman's defaults are more than many users may give.
+std::vector<std::string> LimitOptions();
+
+}  // namespace tutti::container

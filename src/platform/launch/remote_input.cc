@@ -1,0 +1,96 @@
+#include "platform/launch/remote_input.h"
+
+#include <map>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "base/waiting.h"
+#include "platform/http/fetch.h"
+#include "platform/http/url.h"
+#include "spec/data_map.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::Duration kPatience = absl::Seconds(10);  // with a server's first answer
+constexpr size_t kLongestName = 128;
+
+// The file's name, as programs that look at its ending expect it.
+std::string FileNameOf(absl::string_view url) {
+  const absl::string_view path = url.substr(0, url.find_first_of("?#"));
+  const auto name = http::PercentDecode(path.substr(path.rfind('/') + 1));
+  const bool safe = name.ok() && !name->empty() && name->size() <= kLongestName && *name != "." &&
+                    *name != ".." && name->find('/') == std::string::npos;
+  return safe ? *name : "data";
+}
+
+// Without the query, which signatures of one and the same file differ in, where the server tells
+// contents apart by other means.
+std::string KeyOfContent(const std::string& url, const http::RemoteFile& remote) {
+  const std::string address = remote.validator.empty() ? url : url.substr(0, url.find('?'));
+  const std::string text = absl::StrCat(address, "\n", remote.validator, "\n", remote.bytes);
+  return base::Hex(base::Sha256Of(text)).substr(0, 24);
+}
+
+std::string Why(const spec::Input& input, const absl::Status& status) {
+  return absl::StrCat(input.path.substr(0, 200), " cannot be had: ", status.message(),
+                      "; copy it here and say where: tutti data map ",
+                      spec::PrefixToMap(input.path).substr(0, 200), " FOLDER");
+}
+
+void CheckTree(const spec::JobSpec& job, std::map<std::string, absl::Status>& known,
+               std::vector<std::string>& errors) {
+  for (const auto& [name, input] : job.inputs) {
+    if (!IsRemote(input)) continue;
+    const auto [asked, is_new] = known.try_emplace(input.path);
+    if (is_new) asked->second = http::Examine(input.path, kPatience).status();
+    if (asked->second.ok()) continue;
+    errors.push_back(absl::StrCat(job.file_name, ":", input.line, ": input \"", name,
+                                  "\": ", Why(input, asked->second)));
+  }
+  for (const spec::Step& step : job.steps) CheckTree(step.job, known, errors);
+}
+
+}  // namespace
+
+bool IsRemote(const spec::Input& input) {
+  return absl::StartsWith(input.path, "http://") || absl::StartsWith(input.path, "https://");
+}
+
+absl::StatusOr<fs::path> FetchInput(const std::string& name, const spec::Input& input,
+                                    const fs::path& data, const std::atomic<bool>& cancelled) {
+  const auto failed = [&](const absl::Status& status) {
+    if (absl::IsCancelled(status)) return status;
+    return absl::Status(status.code(), absl::StrCat("input \"", name, "\": ", Why(input, status)));
+  };
+  const auto remote = http::Examine(input.path, kPatience);
+  if (!remote.ok()) return failed(remote.status());
+  const std::string key = KeyOfContent(input.path, *remote);
+  const fs::path file = data / key / FileNameOf(input.path);
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(file.parent_path()));
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
+                         base::LockFile(data / absl::StrCat(key, ".lock"), cancelled));
+  std::error_code error;
+  // Of a content that its server does not tell from another there is no keeping.
+  if (fs::exists(file, error) && !remote->validator.empty()) return file;
+  const absl::Status fetched = http::FetchFile(input.path, file, {}, cancelled);
+  if (!fetched.ok()) return failed(fetched);
+  return file;
+}
+
+absl::Status CheckRemoteInputs(const spec::JobSpec& job) {
+  std::map<std::string, absl::Status> known;
+  std::vector<std::string> errors;
+  CheckTree(job, known, errors);
+  if (errors.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
+}
+
+}  // namespace tutti::launch

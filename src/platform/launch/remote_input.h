@@ -1,0 +1,29 @@
+// Inputs that lie behind http or https: a file each, fetched once to the node's folder and shared
+// by the jobs that name it, as long as the server says that it is the same. Thread-safe.
+//
+//   data/KEY/NAME   the file; KEY is the hash of its address and of what its server says of it
+//   data/KEY.lock   held by who fetches it
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "spec/job.h"
+
+namespace tutti::launch {
+
+bool IsRemote(const spec::Input& input);
+
+// Where it lies below `data`. What cannot be had is named with its address and the command that
+// serves it from a copy; Cancelled once `cancelled` is set.
+absl::StatusOr<std::filesystem::path> FetchInput(const std::string& name, const spec::Input& input,
+                                                 const std::filesystem::path& data,
+                                                 const std::atomic<bool>& cancelled);
+
+// Asks the servers of all such inputs, also of the jobs below it, for 10 seconds each at most.
+// InvalidArgument has a line for each that cannot be had, with its place in the job file.
+absl::Status CheckRemoteInputs(const spec::JobSpec& job);
+
+}  // namespace tutti::launch

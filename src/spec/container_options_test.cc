@@ -1,0 +1,60 @@
+#include <gmock/gmock.h>
+
+#include "absl/strings/str_cat.h"
+#include "spec/job_file.h"
+#include "spec/job_json.h"
+
+namespace tutti::spec {
+namespace {
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+absl::StatusOr<ReadResult> ReadWithResources(absl::string_view resources,
+                                             absl::string_view image = "a.example/train:1") {
+  return ReadJobFile(
+      absl::StrCat("command: x\nenvironment: {image: '", image, "'}\nresources: ", resources, "\n"),
+      "job.yml", "/base");
+}
+
+TEST(ContainerOptions, WhatIsSafeIsPassedOnInOneForm) {
+  const auto result = ReadWithResources(
+      "{shm_size: 2g, docker_args: '--ipc=host -v /data:/data --ulimit memlock=-1 "
+      "--cap-add=SYS_PTRACE --network=host'}");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->spec.container_options,
+              ElementsAre("--shm-size=2g", "--volume=/data:/data", "--ulimit=memlock=-1",
+                          "--cap-add=SYS_PTRACE"));
+  EXPECT_THAT(result->warnings, IsEmpty());
+  const auto again = JobSpecFromJson(ToJson(result->spec));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->container_options, result->spec.container_options);
+  EXPECT_EQ(again->environment.image.reference, "a.example/train:1");
+}
+
+TEST(ContainerOptions, WhatChangesHowContainersAreRunIsNamedAndLeftOut) {
+  const auto result = ReadWithResources(
+      "{docker_args: [--name, mine, --detach, --env, A=1, --entrypoint=/bin/x, "
+      "--pid=container:1]}");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->spec.container_options, ElementsAre("--env=A=1"));
+  EXPECT_THAT(result->warnings,
+              ElementsAre(HasSubstr("job.yml:3: docker_args: --name=mine --detach "
+                                    "--entrypoint=/bin/x --pid=container:1 has no effect")));
+}
+
+TEST(ContainerOptions, OfAJobWithoutAnImageNothingHasAnEffect) {
+  const auto result = ReadWithResources("{shm_size: 2g, docker_args: --init}", "python");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->spec.container_options, IsEmpty());
+  EXPECT_THAT(result->warnings, ElementsAre(HasSubstr("\"shm_size\" has no effect"),
+                                            HasSubstr("\"docker_args\" has no effect")));
+}
+
+TEST(ContainerOptions, ASizeThatIsNoneIsAnError) {
+  EXPECT_THAT(std::string(ReadWithResources("{shm_size: much}").status().message()),
+              HasSubstr("job.yml:3: shm_size \"much\" is no size: write 512m or 2g"));
+}
+
+}  // namespace
+}  // namespace tutti::spec

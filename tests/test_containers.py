@@ -1,0 +1,208 @@
+"""Story: a job's environment is an image, pulled from a registry or built from a Dockerfile, and its ranks run in it by podman.
+The image is busybox alone; the registry is Debian's on a free port of loopback; podman's storage is the test's own."""
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+
+import pytest
+
+from conftest import ROOT, Service, processes_with, wait_until
+
+NEEDED = ("podman", "runc", "docker-registry", "busybox")
+MISSING = [name for name in NEEDED if not shutil.which(name)] + ([] if os.geteuid() == 0 else ["root"])
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"no {', '.join(MISSING)}")
+PROGRAMS = "cat dd echo env hostname id kill ls mkdir ps sh sleep test touch true wc".split()
+
+
+def root_file_system():
+    """A tar with busybox and what a shell needs beside it."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w") as tar:
+        for folder in ("bin", "tmp", "etc", "root"):
+            entry = tarfile.TarInfo(folder)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(entry)
+        tar.add(shutil.which("busybox"), "bin/busybox")
+        for program in PROGRAMS:
+            link = tarfile.TarInfo(f"bin/{program}")
+            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+            tar.addfile(link)
+        users = b"root:x:0:0:root:/root:/bin/sh\n"
+        entry = tarfile.TarInfo("etc/passwd")
+        entry.size = len(users)
+        tar.addfile(entry, io.BytesIO(users))
+    return archive.getvalue()
+
+
+class Registry:
+    """Debian's docker-registry on a free port."""
+
+    def __init__(self, folder):
+        (folder / "registry.yml").write_text(
+            f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {folder}/registry}}}}\nhttp: {{addr: '127.0.0.1:0'}}\n")
+        self.log = folder / "registry.log"
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(["docker-registry", "serve", folder / "registry.yml"], stdout=log, stderr=log)
+        found = wait_until(lambda: re.search(r"listening on (127\.0\.0\.1:\d+)", self.log.read_text()), 20, "the registry listens")
+        self.address = found.group(1)
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A service whose nodes have podman, a registry with the image tiny:1, and the image's full name."""
+    folder = tmp_path_factory.mktemp("containers")
+    registry = Registry(folder)
+    (folder / "storage.conf").write_text(
+        f"[storage]\ndriver = 'overlay'\ngraphroot = '{folder}/images'\nrunroot = '{folder}/running'\n")
+    (folder / "containers.conf").write_text(
+        "[engine]\nruntime = 'runc'\ncgroup_manager = 'cgroupfs'\nevents_logger = 'none'\n")
+    (folder / "registries.conf").write_text(f"[[registry]]\nlocation = '{registry.address}'\ninsecure = true\n")
+    environment = {"CONTAINERS_CONF": str(folder / "containers.conf"), "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
+                   "CONTAINERS_REGISTRIES_CONF": str(folder / "registries.conf")}
+
+    def podman(*arguments, **options):
+        return subprocess.run(["podman", *map(str, arguments)], env={**os.environ, **environment}, capture_output=True,
+                              timeout=120, **options)
+
+    image = f"{registry.address}/tiny:1"
+    made = podman("import", "-q", "--change", "ENV PATH=/bin", "--change", "ENV OF_IMAGE=yes", "-", image,
+                  input=root_file_system())
+    assert made.returncode == 0, made.stderr
+    # 16 nodes, so that a node's share of the memory is small.
+    service = Service(folder / "home", nodes=16, environment=environment).start()
+    service.image, service.registry, service.podman = image, registry.address, podman
+    pushed = service.cli("environment", "push", image)
+    assert pushed.returncode == 0, pushed.stderr
+    podman("rmi", "--all", "--force")
+    yield service
+    service.stop()
+    podman("rm", "--all", "--force", "--time", "0")
+    podman("rmi", "--all", "--force")
+    registry.stop()
+
+
+def run(site, job):
+    result = site.cli("run", job, "-o", "json", timeout=120)
+    assert result.stdout, result.stderr
+    return json.loads(result.stdout), result
+
+
+def containers(site):
+    return site.podman("ps", "--all", "--quiet").stdout.decode().split()
+
+
+def test_two_ranks_on_each_of_two_nodes_run_in_the_image(site, write_job, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/word").write_text("hello\n")
+    command = "test ! -e /usr && cat ${{inputs.data}}/word main.txt && echo $RANK of $WORLD_SIZE on $(hostname) $OF_IMAGE " \
+              "&& echo \"$TWO\" > ${{outputs.kept}}/$RANK && echo x > outputs/all-$RANK && echo careful >&2"
+    job, result = run(site, write_job(
+        command, {"main.txt": "code\n"}, nodes=2, distribution="pytorch", processes=2, environment={"image": site.image},
+        inputs={"data": {"type": "uri_folder", "path": str(tmp_path / "data")}}, outputs={"kept": {"type": "uri_folder"}},
+        environment_variables={"TWO": "one\nand two", "HOME": "/tmp"}))
+    assert job["state"] == "Completed", (job, result.stderr)
+    names = set()
+    for rank in range(4):
+        lines = site.log_text(job["id"], rank).splitlines()
+        assert lines[:2] == ["hello", "code"] and lines[2].startswith(f"{rank} of 4 on ") and lines[2].endswith(" yes")
+        names.add(lines[2].split()[4])
+        assert site.log_text(job["id"], rank, "stderr") == "careful\n"
+        with site.request(f"/v1/jobs/{job['id']}/files/outputs/kept/{rank}") as response:
+            assert response.read() == b"one\nand two\n"
+    assert len(names) == 2 and containers(site) == []
+
+
+def test_a_failing_command_gives_its_code_and_last_words(site, write_job):
+    job, _ = run(site, write_job("echo 'ValueError: no label 17' >&2; exit 3", environment={"image": site.image}))
+    assert job["state"] == "Failed" and "exit code 3" in job["reason"] and "ValueError: no label 17" in job["reason"]
+    assert containers(site) == []
+
+
+def test_an_image_that_no_registry_has_fails_the_job_with_one_line(site, write_job):
+    job, _ = run(site, write_job("true", environment={"image": f"{site.registry}/gone:2"}))
+    assert job["state"] == "Failed"
+    assert re.search(r"job\.yml:\d+: image \S+/gone:2 cannot be pulled: .*manifest unknown", job["reason"]), job["reason"]
+    assert "\n" not in job["reason"]
+
+
+def test_memory_over_the_nodes_share_ends_the_job_as_out_of_memory(site, write_job):
+    job, _ = run(site, write_job("dd if=/dev/zero of=/dev/null bs=2000M count=9", environment={"image": site.image}))
+    assert job["state"] == "Failed" and "rank 0 on n1 ran out of memory (the node" in job["reason"], job["reason"]
+
+
+def test_cancel_leaves_no_process_and_no_container(site, write_job):
+    command = "trap 'echo told; exit 0' TERM; (sleep 600) & echo here; sleep 600 & wait"
+    name = site.submit(write_job(command, environment={"image": site.image}))
+    wait_until(lambda: "here" in site.log_text(name, 0), 60, "it runs")
+    assert len(processes_with("TUTTI_JOB_ID", name)) >= 2
+    assert site.cli("job", "cancel", name, "--wait", timeout=90).returncode == 0
+    assert site.job(name)["state"] == "Canceled" and site.log_text(name, 0) == "here\ntold\n"
+    assert processes_with("TUTTI_JOB_ID", name) == [] and containers(site) == []
+
+
+def test_a_build_context_is_built_once_and_what_fails_in_it_is_said(site, write_job):
+    job = write_job("cat /made", environment={"build": {"path": "context"}})
+    context = job.parent / "context"
+    context.mkdir()
+    (context / "word").write_text("built\n")
+    (context / "Dockerfile").write_text(f"FROM {site.image}\nCOPY word /word\nRUN cat /word > /made\n")
+    first, _ = run(site, job)
+    assert first["state"] == "Completed" and site.log_text(first["id"], 0) == "built\n"
+    images = site.podman("images", "--format", "{{.Repository}}").stdout.decode().split()
+    assert images.count("localhost/tutti-build") == 1
+    assert run(site, job)[0]["state"] == "Completed"
+    (context / "Dockerfile").write_text(f"FROM {site.image}\nRUN echo no such package >&2; exit 4\n")
+    failed, _ = run(site, job)
+    assert re.search(r"job\.yml:\d+: Dockerfile cannot be built: no such package \(building at STEP", failed["reason"])
+
+
+def test_an_environment_is_built_tagged_pushed_and_then_had_by_its_name(site, write_job, tmp_path):
+    (tmp_path / "Dockerfile").write_text(f"FROM {site.image}\nRUN echo v3 > /version\n")
+    (tmp_path / "env.yml").write_text("name: team\nbuild: {path: .}\n")
+    name = f"{site.registry}/team:3"
+    for arguments in (("build", tmp_path / "env.yml", "--tag", name), ("push", name)):
+        result = site.cli("environment", *arguments)
+        assert result.returncode == 0, result.stderr
+    site.podman("rmi", "--force", name)
+    (site.home / "site.yml").write_text(f"environments: {{team: {{image: '{name}'}}}}\n")
+    job, _ = run(site, write_job("cat /version", environment="azureml:team:3"))
+    (site.home / "site.yml").unlink()
+    assert job["state"] == "Completed" and site.log_text(job["id"], 0) == "v3\n"
+    result = site.cli("environment", "push", "localhost/nothing", f"{site.registry}/nothing")
+    assert result.returncode == 2 and len(result.stderr.splitlines()) == 1
+
+
+def test_what_docker_args_may_say_is_honoured_and_the_rest_named(site, write_job):
+    job, result = run(site, write_job(
+        "test -d /scratch && echo $EXTRA", environment={"image": site.image},
+        resources={"shm_size": "1m", "docker_args": "--tmpfs /scratch -e EXTRA=more --name mine"}))
+    assert job["state"] == "Completed" and site.log_text(job["id"], 0) == "more\n"
+    assert "docker_args: --name=mine has no effect" in result.stderr
+
+
+def test_a_machine_without_podman_refuses_before_the_job_queues(start_service, write_job, tmp_path):
+    bare = tmp_path / "bin"
+    bare.mkdir()
+    for program in ("sh", "bash", "env", "python3"):
+        (bare / program).symlink_to(shutil.which(program))
+    service = start_service(environment={"PATH": str(bare)})
+    result = service.cli("run", write_job("true", environment={"image": "registry.example/x:1"}))
+    assert result.returncode == 2 and "podman, which runs images, is not on this machine: install it" in result.stderr
+    assert service.get("/v1/jobs")["jobs"] == []
+
+
+def test_the_example(site, tmp_path):
+    folder = shutil.copytree(ROOT / "examples/azure-ml/container", tmp_path / "container")
+    dockerfile = folder / "docker-context/Dockerfile"
+    dockerfile.write_text(re.sub("(?m)^FROM .*", f"FROM {site.image}", dockerfile.read_text()))
+    job, result = run(site, folder / "job.yml")
+    assert job["state"] == "Completed", (job, result.stderr)
+    assert site.log_text(job["id"], 1) == "hello from rank 1 of 2 in the image that was built\n"

@@ -1,0 +1,147 @@
+"""Story: a job's input is a file behind http or https: it is fetched once, whole or not at all, and what cannot be had is
+said before the job queues. The servers are this test's own, on loopback; the certificate is of a test's authority."""
+import http.server
+import ssl
+import subprocess
+import threading
+
+import pytest
+
+from conftest import Service
+
+BODY = bytes(range(256)) * 8192  # 2 MiB
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Files by ranges; /cut breaks off in the middle of each answer; /round redirects to itself."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *arguments):
+        pass
+
+    def do_HEAD(self):
+        self.answer(body=False)
+
+    def do_GET(self):
+        self.answer(body=True)
+
+    def answer(self, body):
+        path = self.path.split("?")[0]
+        self.server.asked.append((self.command, self.path, self.headers.get("Range")))
+        if path in ("/round", "/moved.bin"):
+            self.send_response(302)
+            self.send_header("Location", "/round" if path == "/round" else "sub/real.bin")
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
+        if path not in ("/sub/real.bin", "/cut.bin", "/short.bin"):
+            self.send_error(404)
+            return None
+        start = 0
+        if self.headers.get("Range") and self.headers.get("If-Range") == '"one"':
+            start = int(self.headers["Range"].split("=")[1].split("-")[0])
+        self.send_response(206 if start else 200)
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(BODY) - 1}/{len(BODY)}")
+        self.send_header("ETag", '"one"')
+        self.send_header("Content-Length", str(len(BODY) - start))
+        self.end_headers()
+        if not body:
+            return None
+        end = len(BODY)
+        if path == "/cut.bin":
+            end = min(end, start + len(BODY) // 2 + 1)
+        elif path == "/short.bin":
+            end = start  # never a byte
+        self.wfile.write(BODY[start:end])
+        if end < len(BODY):
+            self.close_connection = True
+        return None
+
+
+def serve(context=None):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.asked = []
+    if context:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    server.url = f"{'https' if context else 'http'}://127.0.0.1:{server.server_port}"
+    return server
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("remote")
+    for name in ("trusted", "other"):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                        "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", folder / f"{name}.key",
+                        "-out", folder / f"{name}.pem"], check=True, capture_output=True)
+    servers = [serve()]
+    for name in ("trusted", "other"):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(folder / f"{name}.pem", folder / f"{name}.key")
+        servers.append(serve(context))
+    service = Service(folder / "home", environment={"SSL_CERT_FILE": str(folder / "trusted.pem")}).start()
+    service.http, service.https, service.untrusted = servers
+    yield service
+    service.stop()
+    for server in servers:
+        server.shutdown()
+
+
+def job(write_job, path, kind="uri_file", **keys):
+    return write_job("wc -c < ${{inputs.x}} && basename ${{inputs.x}} && sha256sum < ${{inputs.x}}",
+                     inputs={"x": {"type": kind, "path": path}}, **keys)
+
+
+def counted(site, name, rank=0):
+    return site.log_text(name, rank).splitlines()[:2]
+
+
+def test_a_file_behind_https_is_fetched_once_for_all_ranks_and_later_jobs(site, write_job):
+    for _ in range(2):
+        name = site.submit(job(write_job, site.https.url + "/moved.bin", nodes=2))
+        assert site.wait(name)["state"] == "Completed", site.job(name)
+        for rank in (0, 1):
+            assert counted(site, name, rank) == [str(len(BODY)), "moved.bin"]
+    assert sum(method == "GET" and path == "/sub/real.bin" for method, path, _ in site.https.asked) == 1
+
+
+def test_a_transfer_that_is_cut_goes_on_where_it_ended(site, write_job):
+    name = site.submit(job(write_job, site.http.url + "/cut.bin"))
+    assert site.wait(name)["state"] == "Completed", site.job(name)
+    assert counted(site, name) == [str(len(BODY)), "cut.bin"]
+    ranges = [asked for method, path, asked in site.http.asked if method == "GET" and path == "/cut.bin"]
+    assert ranges == [None, f"bytes={len(BODY) // 2 + 1}-"]
+
+
+@pytest.mark.parametrize("server, path, why", [
+    ("http", "/gone.csv", "the server answers 404 (not found)"),
+    ("http", "/round", "it redirects more than 5 times"),
+    ("untrusted", "/sub/real.bin", "its certificate is not trusted"),
+])
+def test_what_cannot_be_had_is_said_before_the_job_queues(site, write_job, server, path, why):
+    url = getattr(site, server).url + path
+    before = len(site.get("/v1/jobs")["jobs"])
+    result = site.cli("run", job(write_job, url))
+    assert result.returncode == 2 and why in result.stderr, result.stderr
+    assert "job.yml:" in result.stderr and "tutti data map" in result.stderr
+    assert len(site.get("/v1/jobs")["jobs"]) == before
+
+
+def test_a_server_that_is_not_there_is_named(site, write_job):
+    result = site.cli("run", job(write_job, "http://127.0.0.1:1/x.csv"))
+    assert result.returncode == 2 and "cannot reach 127.0.0.1:1" in result.stderr and "tutti serve" not in result.stderr
+
+
+def test_a_folder_elsewhere_cannot_be_listed(site, write_job):
+    for address in (site.http.url + "/sets/", "wasbs://data@account.blob.core.windows.net/sets"):
+        result = site.cli("run", job(write_job, address, kind="uri_folder"))
+        assert result.returncode == 2 and "a folder cannot be listed there; copy it here" in result.stderr
+
+
+def test_a_transfer_that_never_comes_fails_the_job_in_one_line(site, write_job):
+    name = site.submit(job(write_job, site.http.url + "/short.bin"))
+    ended = site.wait(name, 90)
+    assert ended["state"] == "Failed" and "/short.bin cannot be had:" in ended["reason"] and "\n" not in ended["reason"]
+    assert not list((site.home / "data").glob("*/short.bin"))
