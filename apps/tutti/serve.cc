@@ -4,12 +4,15 @@
 
 #include <system_error>
 
+#include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "platform/api/api.h"
 #include "platform/engine/local/local_engine.h"
+#include "platform/engine/slurm/slurm_engine.h"
 #include "platform/launch/launch_programs.h"
 #include "spdlog/spdlog.h"
+#include "spec/site.h"
 
 namespace tutti {
 namespace {
@@ -18,10 +21,15 @@ namespace fs = std::filesystem;
 
 // Launchers are this same program, by its path as it is now: a build may replace the file
 // meanwhile.
-absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(const client::ServeOptions& options) {
+absl::StatusOr<fs::path> ThisProgram() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (error) return base::ErrnoStatus("read /proc/self/exe", error.value());
+  return program;
+}
+
+absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(const client::ServeOptions& options) {
+  TUTTI_ASSIGN_OR_RETURN(const fs::path program, ThisProgram());
   engine::LocalEngineOptions local;
   local.root = options.home / "nodes";
   local.node_count = options.nodes;
@@ -30,6 +38,25 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(const client::ServeOp
   TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<engine::LocalEngine> engine,
                          engine::LocalEngine::Open(local));
   return engine;
+}
+
+// The computes of site.yml that are clusters, as it is now.
+absl::StatusOr<api::ServeOptions::Clusters> MakeClusters(const client::ServeOptions& options,
+                                                         engine::SlurmCommands* commands,
+                                                         const fs::path& launcher_file) {
+  TUTTI_ASSIGN_OR_RETURN(const fs::path program, ThisProgram());
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(options.home));
+  api::ServeOptions::Clusters clusters;
+  for (const auto& [name, compute] : site.slurm_computes) {
+    engine::SlurmEngineOptions slurm;
+    slurm.compute = compute;
+    slurm.launcher = {program.string(), "launch", "--plan"};
+    slurm.launcher_file = launcher_file;
+    auto engine = engine::SlurmEngine::Open(slurm, commands);
+    TUTTI_RETURN_IF_ERROR(base::Annotate(engine.status(), absl::StrCat("compute ", name)));
+    clusters[name] = *std::move(engine);
+  }
+  return clusters;
 }
 
 }  // namespace
@@ -43,6 +70,10 @@ absl::Status Serve(const client::ServeOptions& options) {
   serve.port = options.port;
   serve.service.log_limit = static_cast<uint64_t>(options.log_limit) << 20;
   serve.make_engine = [&options] { return MakeEngine(options); };
+  engine::RealSlurmCommands commands;
+  serve.make_clusters = [&](const fs::path& launcher_file) {
+    return MakeClusters(options, &commands, launcher_file);
+  };
   serve.on_ready = [&options](const std::string& url, const fs::path& token_file) {
     spdlog::info("tutti serves {} virtual nodes at {} (state in {}, token in {})", options.nodes,
                  url, options.home.string(), token_file.string());

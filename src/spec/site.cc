@@ -109,7 +109,16 @@ class SiteReader {
     MappingReader computes(*section->value, "computes", diagnostics_);
     static constexpr std::array<absl::string_view, 1> kComputes = {"local"};
     for (const YamlNode::Entry& entry : section->value->entries) {
-      computes.Choice(entry.key, kComputes, site_.computes[absl::AsciiStrToLower(entry.key)]);
+      const std::string name = absl::AsciiStrToLower(entry.key);
+      if (entry.value->kind != YamlNode::Kind::kMapping) {
+        computes.Choice(entry.key, kComputes, site_.computes[name]);
+      } else if (name == "local" || name == "serverless") {
+        diagnostics_.Error(entry.line, absl::StrCat("\"", name, "\" means this machine's nodes"));
+      } else {
+        site_.computes[name] = name;
+        site_.slurm_computes[name] =
+            ReadSlurmCompute(*entry.value, name, folder_.string(), diagnostics_);
+      }
     }
   }
 

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "spec/data_asset.h"
 #include "spec/data_map.h"
+#include "spec/slurm_compute.h"
 
 namespace tutti::spec {
 
@@ -38,7 +39,8 @@ struct Site {
   // A conda package's name and what stands for it: a PyPI name, "" (nothing is needed), or
   // "refused: REASON".
   std::map<std::string, std::string> conda_packages;
-  std::map<std::string, std::string> computes;  // name -> "local"
+  std::map<std::string, std::string> computes;  // name -> "local", or a name of slurm_computes
+  std::map<std::string, SlurmCompute> slurm_computes;
   // What "azureml:NAME" and "azureml:NAME:VERSION" mean in a step: the component's file, absolute.
   std::map<std::string, std::string> components;
   DataMap data;

@@ -25,6 +25,32 @@ TEST_F(SiteTest, WithoutFilesItIsTheBuiltInTables) {
   EXPECT_EQ(Site::FindRule(site->images, "unknown/image"), nullptr);
 }
 
+TEST_F(SiteTest, AComputeMayBeASlurmCluster) {
+  Write("site.yml",
+        "computes:\n  HPC: {type: slurm, folder: ./shared, partition: gpu, gres: 'gpu:4',\n"
+        "        cpus_per_node: 16, exclusive: true, options: [--mail-type=END]}\n");
+  const auto site = ReadSite(home_.path());
+  ASSERT_TRUE(site.ok()) << site.status();
+  EXPECT_EQ(site->computes.at("hpc"), "hpc");
+  const SlurmCompute& hpc = site->slurm_computes.at("hpc");
+  EXPECT_EQ(hpc.folder, (home_.path() / "shared").string());
+  EXPECT_EQ(hpc.partition, "gpu");
+  EXPECT_EQ(hpc.cpus_per_node, 16);
+  EXPECT_TRUE(hpc.exclusive);
+  EXPECT_EQ(hpc.options, std::vector<std::string>{"--mail-type=END"});
+}
+
+TEST_F(SiteTest, AClustersMistakesAreNamedByLine) {
+  Write("site.yml",
+        "computes:\n  hpc: {type: slurm, partiton: gpu}\n  local: {type: slurm, folder: /x}\n"
+        "  other: {type: slurm, folder: /x, options: [-n4]}\n");
+  const std::string error(ReadSite(home_.path()).status().message());
+  EXPECT_THAT(error, HasSubstr("site.yml:2: compute \"hpc\" has no folder"));
+  EXPECT_THAT(error, HasSubstr("partiton"));
+  EXPECT_THAT(error, HasSubstr("site.yml:3: \"local\" means this machine's nodes"));
+  EXPECT_THAT(error, HasSubstr("site.yml:4: \"-n4\" is no option of sbatch"));
+}
+
 TEST_F(SiteTest, ASitesOwnTableComesFirst) {
   Write("site.yml",
         "environments:\n  sklearn-*: host\n  my-env: {python: '3.9', packages: [numpy]}\n"

@@ -34,8 +34,13 @@ class RunningPlatform final : public Platform {
     service::ServiceOptions service = options.service;
     service.directory = options.directory;
     service.launcher_file = folder_->launcher_file();
-    TUTTI_ASSIGN_OR_RETURN(
-        service_, service::Service::Open(std::move(service), store_.get(), engine_.get(), &clock_));
+    service::Engines engines(engine_.get());
+    if (options.make_clusters) {
+      TUTTI_ASSIGN_OR_RETURN(clusters_, options.make_clusters(folder_->launcher_file()));
+    }
+    for (const auto& [name, cluster] : clusters_) engines.clusters[name] = cluster.get();
+    TUTTI_ASSIGN_OR_RETURN(service_, service::Service::Open(std::move(service), store_.get(),
+                                                            std::move(engines), &clock_));
     router_ = std::make_unique<Router>(
         AllRoutes(service_.get()),
         Tokens{.user = folder_->user_token(), .launcher = folder_->launcher_token()});
@@ -69,6 +74,7 @@ class RunningPlatform final : public Platform {
   std::unique_ptr<service::StateFolder> folder_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<engine::Engine> engine_;
+  ServeOptions::Clusters clusters_;
   std::unique_ptr<service::Service> service_;
   std::unique_ptr<Router> router_;
   std::unique_ptr<http::Server> server_;

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,10 @@ struct ServeOptions {
   int port = 6280;                    // 0: any free one
   // Called once the state folder is held, so that two services never share an engine.
   std::function<absl::StatusOr<std::unique_ptr<engine::Engine>>()> make_engine;
+  // Those of other computes, by name; empty: there are none. The file is the service's address for
+  // launchers.
+  using Clusters = std::map<std::string, std::unique_ptr<engine::Engine>>;
+  std::function<absl::StatusOr<Clusters>(const std::filesystem::path& launcher_file)> make_clusters;
   // Called once requests are answered, with "http://127.0.0.1:6280" and the token file's path.
   std::function<void(const std::string& url, const std::filesystem::path& token_file)> on_ready;
   service::ServiceOptions service;  // its folders are set by Serve

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,16 +29,24 @@ struct Node {
   std::string directory;  // its scratch folder, absolute
 };
 
-// The nodes of one gang, one plan per node, in node_index order; plan.nodes names the nodes.
+// The nodes of one gang, one plan per node, in node_index order; plan.nodes names the nodes. For an
+// engine that schedules for itself those names stand for nodes that it has yet to choose.
 struct Allocation {
   std::string id;
   std::vector<spec::LaunchPlan> plans;
+  spec::Priority priority = spec::Priority::kNormal;  // in the engine's own queue
 };
 
 struct AllocationState {
   std::string id;
   // One per node that was ever started here: false once its launcher process has ended.
   std::vector<bool> launcher_alive;
+
+  // Of an engine that schedules for itself:
+  bool waits = false;  // in its queue, for `reason`; no node has been given
+  std::optional<absl::Time> expected_start;
+  std::vector<Node> nodes;  // given to it, in node_index order
+  std::string reason;       // of one that has ended: how, if the engine has something to say of it
 };
 
 class Engine {
@@ -57,6 +66,10 @@ class Engine {
 
   // What is true now, including of allocations that were started before this process was.
   virtual absl::StatusOr<std::vector<AllocationState>> Observe() = 0;
+
+  // What Observe says is to be true of now soon: a launcher of an allocation that was waiting has
+  // come. Returns at once; for engines that look only now and then.
+  virtual void Refresh() {}
 
   // Forgets an allocation whose launchers have all ended and removes its folders. OK if unknown.
   virtual absl::Status Release(const std::string& allocation_id) = 0;

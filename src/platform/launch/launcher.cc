@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -16,6 +17,7 @@
 #include "platform/launch/claim.h"
 #include "platform/launch/container_start.h"
 #include "platform/launch/delivery.h"
+#include "platform/launch/given_place.h"
 #include "platform/launch/node_facts.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/node_processes.h"
@@ -219,6 +221,7 @@ absl::Status RunLauncher(const fs::path& plan_file, const LauncherOptions& optio
   TUTTI_RETURN_IF_ERROR(BecomeSubreaper());
   TUTTI_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(plan_file, 64 << 20));
   TUTTI_ASSIGN_OR_RETURN(spec::LaunchPlan plan, spec::LaunchPlanFromJson(text));
+  if (const char* gang = std::getenv("TUTTI_GANG")) TUTTI_RETURN_IF_ERROR(TakePlace(gang, plan));
   const NodeFolders folders(plan.directory);
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folders.spool()));
   TUTTI_ASSIGN_OR_RETURN(const Claim claim, ClaimAllocation(folders));

@@ -138,6 +138,10 @@ class Examination {
   Diagnosis Conclude() {
     const RankExit* first = FirstPrimary();
     const NodeEnd* lost = FirstLost();
+    const bool by_itself = first != nullptr && first->signal != 9;
+    if (!end_.verdict.empty() && !by_itself && (lost != nullptr || !bad_.empty())) {
+      return With(end_.verdict, {.what = end_.verdict}, nullptr);
+    }
     if (lost != nullptr && (first == nullptr || lost->time - kNoticing <= first->time)) {
       return Lost(*lost);
     }

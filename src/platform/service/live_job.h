@@ -63,6 +63,7 @@ struct PlacedJob {
   absl::Time started_at;
   bool stopped = false;  // Engine::Stop has answered OK, to this service
   absl::Time stopped_at;
+  std::string verdict;  // how the cluster ended it, if that has a reason of its own
 };
 
 struct LiveJob {
@@ -71,6 +72,7 @@ struct LiveJob {
   Cause cause = Cause::kNone;
   std::unique_ptr<PlacedJob> placed;  // null while it is queued
   std::unique_ptr<LiveFlow> flow;     // of a pipeline or a sweep, which is never placed
+  bool handed_over = false;           // to a cluster's queue, by this service
   std::string waits_for;              // of a queued job, by the scheduler
   std::optional<absl::Time> expected_start;
 };

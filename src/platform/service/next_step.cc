@@ -46,6 +46,7 @@ bool IsServed(const JobNow& job, const Gang& gang, absl::Time now) {
 // its chief has ended well: workers find their servers gone, and servers are told to end.
 GangEnd EndThatCounts(const JobNow& job, const Gang& gang) {
   GangEnd end = gang.End();
+  end.verdict = job.verdict;
   const std::optional<absl::Time> done = ChiefEndedWell(job, end);
   if (done) {
     std::erase_if(end.exits, [&](const RankExit& exit) { return exit.time > *done; });

@@ -40,6 +40,7 @@ struct JobNow {
   absl::Duration time_limit = absl::InfiniteDuration();
   // When the service ends the job itself, should its launchers fail to.
   absl::Time overdue = absl::InfiniteFuture();
+  std::string verdict;  // how the cluster ended it, if that has a reason of its own
 };
 
 struct Step {

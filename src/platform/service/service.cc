@@ -50,9 +50,9 @@ absl::Status CheckSpace(const std::filesystem::path& directory) {
                    " kB; delete files or jobs that have ended"));
 }
 
-// That one of its jobs takes at once.
+// That one of its jobs takes at once of this machine's.
 int MostNodes(const spec::JobSpec& job) {
-  int most = job.instance_count;
+  int most = job.compute == "local" ? job.instance_count : 0;
   for (const spec::Step& step : job.steps) most = std::max(most, MostNodes(step.job));
   return most;
 }
@@ -75,18 +75,18 @@ ServiceOptions WithDefaults(ServiceOptions options) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Service>> Service::Open(ServiceOptions options, store::Store* store,
-                                                       engine::Engine* engine,
-                                                       const base::Clock* clock) {
-  auto service = std::make_unique<ServiceCore>(std::move(options), store, engine, clock);
+                                                       Engines engines, const base::Clock* clock) {
+  auto service =
+      std::make_unique<ServiceCore>(std::move(options), store, std::move(engines), clock);
   TUTTI_RETURN_IF_ERROR(service->Rebuild());
   return service;
 }
 
-ServiceCore::ServiceCore(ServiceOptions options, store::Store* store, engine::Engine* engine,
+ServiceCore::ServiceCore(ServiceOptions options, store::Store* store, Engines engines,
                          const base::Clock* clock)
     : options_(WithDefaults(std::move(options))),
       store_(store),
-      engine_(engine),
+      engines_(std::move(engines)),
       clock_(clock),
       snapshots_(options_.directory / "snapshots", options_.directory / "incoming"),
       files_(options_.directory / "jobs", options_.directory / "incoming") {}
@@ -99,7 +99,7 @@ absl::Status ServiceCore::Rebuild() {
   TUTTI_ASSIGN_OR_RETURN(std::vector<store::JobRecord> records, store_->NonTerminalJobs());
   absl::MutexLock lock(&mutex_);
   for (store::JobRecord& record : records) TUTTI_RETURN_IF_ERROR(RebuildJob(std::move(record)));
-  TUTTI_ASSIGN_OR_RETURN(nodes_, engine_->ListNodes());
+  TUTTI_ASSIGN_OR_RETURN(nodes_, engines_.local->ListNodes());
   return absl::OkStatus();
 }
 
@@ -256,6 +256,11 @@ absl::StatusOr<JobStatus> ServiceCore::Insert(const store::Job& job, bool named)
 
 absl::Status ServiceCore::BeginInsert(const store::Job& job) {
   absl::MutexLock lock(&mutex_);
+  if (EngineOf(job.spec.compute) == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(job.spec.file_name, ": compute \"", job.spec.compute,
+                     "\" is in site.yml, but was not when the service started: restart it"));
+  }
   const int nodes = static_cast<int>(nodes_.size());
   if (const int most = MostNodes(job.spec); most > nodes) {
     return absl::InvalidArgumentError(
@@ -371,7 +376,7 @@ absl::StatusOr<std::vector<NodeStatus>> ServiceCore::ListNodes() {
     for (const std::string& node : leaving.nodes) holders[node] = JobOfAllocation(allocation);
   }
   for (const auto& [id, job] : live_) {
-    if (job->placed == nullptr) continue;
+    if (job->placed == nullptr || job->record.job.spec.compute != "local") continue;
     for (const PlacedNode& node : job->placed->placement.nodes) holders[node.name] = id;
   }
   std::vector<NodeStatus> nodes;

@@ -39,6 +39,15 @@
 
 namespace tutti::service {
 
+// Where jobs run, by their compute. "local" is always there; tutti's own scheduler places its jobs.
+// All others schedule for themselves: a job is handed over when it comes in, stays Queued while it
+// waits there, and is placed when the engine says on which nodes.
+struct Engines {
+  Engines(engine::Engine* local) : local(local) {}  // NOLINT: most services have nothing else
+  engine::Engine* local;
+  std::map<std::string, engine::Engine*, std::less<>> clusters;
+};
+
 struct ServiceOptions {
   std::filesystem::path directory;      // logs, outputs and snapshots lie below it
   std::filesystem::path launcher_file;  // spec::LaunchPlan::service_file of every plan
@@ -124,10 +133,9 @@ struct FollowResult {
 
 class Service {
  public:
-  // Rebuilds everything; starts and stops nothing yet. `store`, `engine` and `clock` outlive it.
+  // Rebuilds everything; starts and stops nothing yet. `store`, engines and `clock` outlive it.
   static absl::StatusOr<std::unique_ptr<Service>> Open(ServiceOptions options, store::Store* store,
-                                                       engine::Engine* engine,
-                                                       const base::Clock* clock);
+                                                       Engines engines, const base::Clock* clock);
   // Jobs go on without the service.
   virtual ~Service() = default;
 

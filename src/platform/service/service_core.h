@@ -1,7 +1,8 @@
 // The service itself; service.h says what it does. Its functions are in files by who calls them:
 // service.cc, service_list.cc and service_children.cc (users), service_follow.cc (followers),
 // service_launchers.cc (launchers), service_loop.cc (the loop thread), service_flow.cc and
-// service_steps.cc (the same, for jobs that have children).
+// service_steps.cc (the same, for jobs that have children), service_cluster.cc (the same, for jobs
+// of engines that schedule for themselves).
 #pragma once
 
 #include <functional>
@@ -24,7 +25,7 @@ namespace tutti::service {
 
 class ServiceCore final : public Service {
  public:
-  ServiceCore(ServiceOptions options, store::Store* store, engine::Engine* engine,
+  ServiceCore(ServiceOptions options, store::Store* store, Engines engines,
               const base::Clock* clock);
   ~ServiceCore() override;
   absl::Status Rebuild();
@@ -59,16 +60,25 @@ class ServiceCore final : public Service {
   const JobFiles& files() const override { return files_; }
 
  private:
-  // What is to be done to the engine once the lock is released. Jobs by id.
+  // An allocation, and the compute whose engine has it.
+  struct At {
+    std::string compute, allocation;
+  };
+  struct StartOf {
+    std::string job, compute;
+    engine::Allocation allocation;
+  };
+  // What is to be done to the engines once the lock is released.
   struct Effects {
-    std::vector<std::pair<std::string, engine::Allocation>> starts;
-    std::vector<std::string> stops;     // allocations
-    std::vector<std::string> releases;  // allocations
+    std::vector<StartOf> starts;
+    std::vector<At> stops;
+    std::vector<At> releases;
     std::vector<std::function<void()>> chores;
   };
   // An allocation that is over and still holds its nodes.
   struct Leaving {
-    std::vector<std::string> nodes;
+    std::string compute;
+    std::vector<std::string> nodes;  // that tutti's scheduler gave it
     absl::Time since;
     absl::Time last_stop;
   };
@@ -171,12 +181,14 @@ class ServiceCore final : public Service {
   void Loop();
   absl::Duration ObserveInterval() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   bool ObservationDue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  void Observed(const std::vector<engine::AllocationState>& states, Effects& effects)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // nullptr if there is no such compute (any more).
+  engine::Engine* EngineOf(absl::string_view compute) const;
+  void Observed(const std::string& compute, const std::vector<engine::AllocationState>& states,
+                Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ObservedJob(PlacedJob& job, const engine::AllocationState* state)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ObservedLeaving(const engine::AllocationState& state, Effects& effects)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ObservedLeaving(const std::string& compute, const engine::AllocationState& state,
+                       Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AdvanceAll(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes every step that is possible. True if the job has ended.
   absl::StatusOr<bool> Advance(LiveJob& job, Effects& effects)
@@ -193,6 +205,19 @@ class ServiceCore final : public Service {
   // With those that are over and whose nodes are not free yet.
   std::vector<scheduler::RunningJob> Running(absl::Time now) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // service_cluster.cc
+  static std::string AllocationOf(const store::Job& job);
+  void HandOver(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What a cluster says of a job that it has yet to place, or has just placed.
+  void ObservedQueued(LiveJob& job, const engine::AllocationState& state)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status PlaceOn(LiveJob& job, const engine::AllocationState& state)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the allocation is one that a cluster has just begun and that is not placed yet; has the
+  // cluster looked at, if so.
+  bool IsBeingPlaced(absl::string_view allocation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // service_loop.cc
   absl::Status StartOn(LiveJob& job, const std::vector<std::string>& nodes, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Perform(const Effects& effects) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -203,7 +228,7 @@ class ServiceCore final : public Service {
 
   const ServiceOptions options_;
   store::Store* const store_;
-  engine::Engine* const engine_;
+  const Engines engines_;
   const base::Clock* const clock_;
   Snapshots snapshots_;
   const JobFiles files_;
@@ -220,7 +245,8 @@ class ServiceCore final : public Service {
   absl::Time next_explanation_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::map<std::string, Leaving> leaving_ ABSL_GUARDED_BY(mutex_);
   std::vector<engine::Node> nodes_ ABSL_GUARDED_BY(mutex_);
-  bool observed_once_ ABSL_GUARDED_BY(mutex_) = false;
+  bool observed_once_ ABSL_GUARDED_BY(mutex_) = false;               // the local engine
+  std::set<std::string> observed_clusters_ ABSL_GUARDED_BY(mutex_);  // those that have answered
   absl::Time last_observation_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::map<std::string, std::string> complaints_ ABSL_GUARDED_BY(mutex_);
   absl::Mutex tick_mutex_;  // one Tick at a time; taken before mutex_

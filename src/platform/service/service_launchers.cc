@@ -30,6 +30,9 @@ LiveJob* ServiceCore::JobOn(absl::string_view allocation) {
 // Every call of a launcher comes by here: a sign of life.
 absl::StatusOr<LiveJob*> ServiceCore::Placed(absl::string_view allocation, int node) {
   LiveJob* const job = JobOn(allocation);
+  if (job == nullptr && IsBeingPlaced(allocation)) {
+    return absl::UnavailableError(absl::StrCat("allocation ", allocation, " is being placed"));
+  }
   if (job == nullptr) return Over(allocation);
   if (node < 0 || node >= job->placed->gang.size()) return NoSuchNode(allocation, node);
   job->placed->nodes[node].last_word = clock_->Now();

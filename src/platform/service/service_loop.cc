@@ -90,19 +90,25 @@ void ServiceCore::Tick() {
     dirty_ = false;
     observe = ObservationDue();
   }
-  absl::StatusOr<std::vector<engine::AllocationState>> states;
-  if (observe) states = engine_->Observe();
+  using States = absl::StatusOr<std::vector<engine::AllocationState>>;
+  std::map<std::string, States> states;
+  if (observe) {
+    states.emplace("local", engines_.local->Observe());
+    for (const auto& [name, engine] : engines_.clusters) states.emplace(name, engine->Observe());
+  }
   Effects effects;
   {
     absl::MutexLock lock(&mutex_);
-    if (observe) {
-      last_observation_ = clock_->Now();
-      Complain("the engine cannot be observed", states.status());
-      if (states.ok()) Observed(*states, effects);
+    if (observe) last_observation_ = clock_->Now();
+    for (const auto& [compute, observed] : states) {
+      const std::string where = compute == "local" ? "" : absl::StrCat(" of compute ", compute);
+      Complain(absl::StrCat("the engine", where, " cannot be observed"), observed.status());
+      if (observed.ok()) Observed(compute, *observed, effects);
     }
     AdvanceAll(effects);
     AdvanceFlows(effects);
     if (observed_once_) ScheduleQueued(effects);
+    HandOver(effects);
   }
   Perform(effects);
 }
@@ -117,19 +123,37 @@ void ServiceCore::Complain(const std::string& about, const absl::Status& status)
   }
 }
 
-void ServiceCore::Observed(const std::vector<engine::AllocationState>& states, Effects& effects) {
-  observed_once_ = true;
+engine::Engine* ServiceCore::EngineOf(absl::string_view compute) const {
+  if (compute == "local") return engines_.local;
+  const auto found = engines_.clusters.find(compute);
+  return found == engines_.clusters.end() ? nullptr : found->second;
+}
+
+void ServiceCore::Observed(const std::string& compute,
+                           const std::vector<engine::AllocationState>& states, Effects& effects) {
+  compute == "local" ? void(observed_once_ = true) : void(observed_clusters_.insert(compute));
   std::map<absl::string_view, const engine::AllocationState*> by_id;
   for (const engine::AllocationState& state : states) by_id[state.id] = &state;
   for (const LiveJob* job : placed_) {
+    if (job->record.job.spec.compute != compute) continue;
     const bool begins = job->record.last.state == JobState::kProvisioning && !job->placed->started;
     if (begins) continue;  // Start is still to come
     const auto found = by_id.find(job->placed->placement.allocation);
     ObservedJob(*job->placed, found == by_id.end() ? nullptr : found->second);
   }
-  std::erase_if(leaving_, [&](const auto& entry) { return !by_id.contains(entry.first); });
+  std::erase_if(leaving_, [&](const auto& entry) {
+    return entry.second.compute == compute && !by_id.contains(entry.first);
+  });
   for (const engine::AllocationState& state : states) {
-    if (JobOn(state.id) == nullptr) ObservedLeaving(state, effects);
+    if (JobOn(state.id) != nullptr) continue;
+    const auto live = live_.find(JobOfAllocation(state.id));
+    const bool queued = live != live_.end() && live->second->placed == nullptr &&
+                        AllocationOf(live->second->record.job) == state.id;
+    if (queued) {
+      ObservedQueued(*live->second, state);
+    } else {
+      ObservedLeaving(compute, state, effects);
+    }
   }
 }
 
@@ -145,6 +169,7 @@ void ServiceCore::ObservedJob(PlacedJob& job, const engine::AllocationState* sta
     const bool alive =
         node < static_cast<int>(state->launcher_alive.size()) && state->launcher_alive[node];
     if (alive) continue;
+    job.verdict = state->reason;
     LiveNode& live = job.nodes[node];
     job.gang.NoteDeath(node, now);
     if (IsWithin(kBetweenDrains, live.last_drain, now)) continue;
@@ -159,18 +184,24 @@ void ServiceCore::ObservedJob(PlacedJob& job, const engine::AllocationState* sta
   }
 }
 
-void ServiceCore::ObservedLeaving(const engine::AllocationState& state, Effects& effects) {
+void ServiceCore::ObservedLeaving(const std::string& compute, const engine::AllocationState& state,
+                                  Effects& effects) {
   const absl::Time now = clock_->Now();
+  if (state.waits) {
+    effects.stops.push_back({compute, state.id});
+    return;
+  }
   const bool alive = std::find(state.launcher_alive.begin(), state.launcher_alive.end(), true) !=
                      state.launcher_alive.end();
   if (!alive) {
-    effects.releases.push_back(state.id);
+    effects.releases.push_back({compute, state.id});
     return;
   }
-  Leaving& leaving = leaving_.try_emplace(state.id, Leaving{.since = now}).first->second;
+  Leaving& leaving =
+      leaving_.try_emplace(state.id, Leaving{.compute = compute, .since = now}).first->second;
   if (IsWithin(kBetweenStops, std::max(leaving.since, leaving.last_stop), now)) return;
   leaving.last_stop = now;
-  effects.stops.push_back(state.id);
+  effects.stops.push_back({compute, state.id});
 }
 
 void ServiceCore::AdvanceAll(Effects& effects) {
@@ -179,9 +210,11 @@ void ServiceCore::AdvanceAll(Effects& effects) {
     const absl::StatusOr<bool> ended = Advance(*job, effects);
     Complain(absl::StrCat("job ", id, " cannot go on"), ended.status());
     if (!ended.ok() || !*ended) return false;
-    Leaving leaving{.since = clock_->Now()};
+    Leaving leaving{.compute = job->record.job.spec.compute, .since = clock_->Now()};
     const Placement& placement = job->placed->placement;
-    for (const PlacedNode& node : placement.nodes) leaving.nodes.push_back(node.name);
+    for (const PlacedNode& node : placement.nodes) {
+      if (leaving.compute == "local") leaving.nodes.push_back(node.name);
+    }
     leaving_[placement.allocation] = std::move(leaving);
     live_.erase(id);
     return true;
@@ -202,7 +235,8 @@ absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
                .environment = fixed.spec.environment.is_host ? "" : fixed.spec.environment.name,
                .reason = job.record.last.reason,
                .note = placed.logs->full() ? OutputNote(options_.log_limit) : "",
-               .time_limit = fixed.spec.timeout};
+               .time_limit = fixed.spec.timeout,
+               .verdict = placed.verdict};
     if (job.record.started) {
       now.overdue =
           *job.record.started + fixed.spec.timeout + options_.stop_grace + kTimeLimitSlack;
@@ -226,13 +260,17 @@ void ServiceCore::AddEffects(const LiveJob& job, Effects& effects) const {
                                   [](const LiveNode& node) { return node.drains > 0; });
   const Placement& placement = placed.placement;
   if (!placed.started && (begins || drains)) {
-    effects.starts.emplace_back(
-        job.record.job.id,
-        engine::Allocation{.id = placement.allocation,
-                           .plans = PlansOf(job.record.job, placement, options_.launcher_file,
-                                            options_.stop_grace)});
+    effects.starts.push_back(
+        {.job = job.record.job.id,
+         .compute = job.record.job.spec.compute,
+         .allocation = {.id = placement.allocation,
+                        .plans = PlansOf(job.record.job, placement, options_.launcher_file,
+                                         options_.stop_grace),
+                        .priority = job.record.job.spec.priority}});
   }
-  if (MustStop(job.cause) && !placed.stopped) effects.stops.push_back(placement.allocation);
+  if (MustStop(job.cause) && !placed.stopped) {
+    effects.stops.push_back({job.record.job.spec.compute, placement.allocation});
+  }
 }
 
 void ServiceCore::GiveUpOnTheSilent(PlacedJob& job) {
@@ -256,8 +294,8 @@ void ServiceCore::GiveUpOnTheSilent(PlacedJob& job) {
 std::vector<scheduler::PendingJob> ServiceCore::Pending() const {
   std::vector<scheduler::PendingJob> pending;
   for (const auto& [id, job] : live_) {
-    if (job->placed != nullptr || job->flow != nullptr) continue;
     const spec::JobSpec& spec = job->record.job.spec;
+    if (job->placed != nullptr || job->flow != nullptr || spec.compute != "local") continue;
     pending.push_back({.id = id,
                        .priority = spec.priority,
                        .sequence = job->record.job.sequence,
@@ -270,6 +308,7 @@ std::vector<scheduler::PendingJob> ServiceCore::Pending() const {
 std::vector<scheduler::RunningJob> ServiceCore::Running(absl::Time now) const {
   std::vector<scheduler::RunningJob> running;
   for (const LiveJob* job : placed_) {
+    if (job->record.job.spec.compute != "local") continue;
     scheduler::RunningJob entry{.id = job->record.job.id};
     for (const PlacedNode& node : job->placed->placement.nodes) entry.nodes.push_back(node.name);
     entry.expected_end =
@@ -277,6 +316,7 @@ std::vector<scheduler::RunningJob> ServiceCore::Running(absl::Time now) const {
     running.push_back(std::move(entry));
   }
   for (const auto& [allocation, leaving] : leaving_) {
+    if (leaving.compute != "local") continue;
     running.push_back({.id = JobOfAllocation(allocation),
                        .nodes = leaving.nodes,
                        .expected_end = now + options_.stop_grace});
@@ -287,7 +327,9 @@ std::vector<scheduler::RunningJob> ServiceCore::Running(absl::Time now) const {
 bool ServiceCore::SchedulingPays(absl::Time now) const {
   if (live_.size() - placed_.size() < kLongQueue || now >= next_explanation_) return true;
   size_t held = 0;
-  for (const LiveJob* job : placed_) held += job->placed->placement.nodes.size();
+  for (const LiveJob* job : placed_) {
+    if (job->record.job.spec.compute == "local") held += job->placed->placement.nodes.size();
+  }
   for (const auto& [allocation, leaving] : leaving_) held += leaving.nodes.size();
   return held < nodes_.size();
 }
@@ -327,8 +369,8 @@ absl::Status ServiceCore::StartOn(LiveJob& job, const std::vector<std::string>& 
     nodes.push_back(*found);
   }
   const std::string& id = job.record.job.id;
-  Placement placement = Place(job.record.job.spec, absl::StrCat(id, ".", job.record.job.sequence),
-                              nodes, options_.find_port(nodes.front().address, kMasterPort));
+  Placement placement = Place(job.record.job.spec, AllocationOf(job.record.job), nodes,
+                              options_.find_port(nodes.front().address, kMasterPort));
   if (job.record.job.spec.distribution.kind == spec::DistributionKind::kMpi && nodes.size() > 1) {
     placement.start_port = options_.find_port(nodes.front().address, kStartPort);
   }
@@ -348,24 +390,29 @@ absl::Status ServiceCore::StartOn(LiveJob& job, const std::vector<std::string>& 
 
 void ServiceCore::Perform(const Effects& effects) {
   for (const auto& chore : effects.chores) chores_.Do(chore);
-  for (const auto& [job_id, allocation] : effects.starts) {
-    Started(job_id, engine_->Start(allocation));
+  for (const StartOf& start : effects.starts) {
+    engine::Engine* const engine = EngineOf(start.compute);
+    if (engine != nullptr) Started(start.job, engine->Start(start.allocation));
   }
-  for (const std::string& allocation : effects.stops) {
-    const absl::Status status = engine_->Stop(allocation, options_.stop_grace);
+  for (const At& at : effects.stops) {
+    engine::Engine* const engine = EngineOf(at.compute);
+    if (engine == nullptr) continue;
+    const absl::Status status = engine->Stop(at.allocation, options_.stop_grace);
     absl::MutexLock lock(&mutex_);
-    Complain(absl::StrCat("allocation ", allocation, " cannot be stopped"), status);
-    const LiveJob* const job = JobOn(allocation);
+    Complain(absl::StrCat("allocation ", at.allocation, " cannot be stopped"), status);
+    const LiveJob* const job = JobOn(at.allocation);
     if (job == nullptr || !status.ok()) continue;
     job->placed->stopped = true;
     job->placed->stopped_at = clock_->Now();
   }
-  for (const std::string& allocation : effects.releases) {
-    const absl::Status status = engine_->Release(allocation);
+  for (const At& at : effects.releases) {
+    engine::Engine* const engine = EngineOf(at.compute);
+    if (engine == nullptr) continue;
+    const absl::Status status = engine->Release(at.allocation);
     absl::MutexLock lock(&mutex_);
-    Complain(absl::StrCat("allocation ", allocation, " cannot be released"), status);
+    Complain(absl::StrCat("allocation ", at.allocation, " cannot be released"), status);
     if (!status.ok()) continue;
-    leaving_.erase(allocation);
+    leaving_.erase(at.allocation);
     Wake();
   }
 }
@@ -375,6 +422,11 @@ void ServiceCore::Started(const std::string& job_id, const absl::Status& status)
   const auto live = live_.find(job_id);
   if (live == live_.end()) return;
   LiveJob& job = *live->second;
+  if (job.placed == nullptr) {  // handed to a cluster
+    job.handed_over = status.ok();
+    Complain(absl::StrCat("job ", job_id, " cannot be handed over"), status);
+    return;
+  }
   PlacedJob& placed = *job.placed;
   placed.started = true;
   placed.started_at = clock_->Now();

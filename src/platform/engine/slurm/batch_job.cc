@@ -1,0 +1,107 @@
+#include "platform/engine/slurm/batch_job.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace tutti::engine {
+namespace {
+
+// Beyond the job's own limit: what staging, the end of the processes and delivery may take.
+constexpr double kSlackSeconds = 600;
+constexpr int kWarningSeconds = 60;
+
+// A plain user may only lower a priority, so "high" is what an sbatch of theirs has.
+int NiceOf(spec::Priority priority) {
+  switch (priority) {
+    case spec::Priority::kHigh:
+      return 0;
+    case spec::Priority::kNormal:
+      return 100;
+    case spec::Priority::kLow:
+      return 10'000;
+  }
+  return 0;
+}
+
+int CpusOf(const spec::SlurmCompute& compute, const Allocation& allocation) {
+  if (compute.cpus_per_node > 0) return compute.cpus_per_node;
+  int most = 1;
+  for (const spec::PlanNode& node : allocation.plans.front().nodes) {
+    most = std::max(most, node.process_count);
+  }
+  return most;
+}
+
+}  // namespace
+
+std::string ShellQuoted(absl::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
+std::vector<std::string> SbatchCommand(const spec::SlurmCompute& compute,
+                                       const Allocation& allocation, const BatchJob& job) {
+  const spec::LaunchPlan& plan = allocation.plans.front();
+  const bool one = allocation.plans.size() == 1;
+  std::vector<std::string> command = {
+      "sbatch",
+      "--parsable",
+      "--no-requeue",  // a second run is tutti's to decide
+      absl::StrCat("--job-name=", plan.job_id),
+      absl::StrCat("--comment=", job.comment),
+      absl::StrCat("--nodes=", allocation.plans.size()),
+      "--ntasks-per-node=1",
+      absl::StrCat("--cpus-per-task=", CpusOf(compute, allocation)),
+      absl::StrCat("--chdir=", job.folder.native()),
+      absl::StrCat("--output=", (job.folder / "slurm.log").native()),
+      "--open-mode=append",
+      absl::StrCat("--signal=", one ? "B:" : "", "TERM@", kWarningSeconds),
+      absl::StrCat("--nice=", NiceOf(allocation.priority))};
+  const std::pair<const char*, const std::string*> texts[] = {
+      {"partition", &compute.partition},    {"account", &compute.account}, {"qos", &compute.qos},
+      {"constraint", &compute.constraint},  {"gres", &compute.gres},       {"mem", &compute.memory},
+      {"reservation", &compute.reservation}};
+  for (const auto& [name, value] : texts) {
+    if (!value->empty()) command.push_back(absl::StrCat("--", name, "=", *value));
+  }
+  if (compute.exclusive) command.push_back("--exclusive");
+  if (plan.timeout_seconds > 0) {
+    const double seconds = std::min(plan.timeout_seconds + plan.grace_seconds + kSlackSeconds, 3e7);
+    command.push_back(absl::StrCat("--time=", static_cast<int64_t>(std::ceil(seconds / 60))));
+  } else if (!compute.time.empty()) {
+    command.push_back(absl::StrCat("--time=", compute.time));
+  }
+  command.insert(command.end(), compute.options.begin(), compute.options.end());
+  command.push_back((job.folder / "batch.sh").native());
+  return command;
+}
+
+std::string BatchScript(const spec::SlurmCompute& compute, const Allocation& allocation,
+                        const BatchJob& job) {
+  const size_t nodes = allocation.plans.size();
+  const std::string plan =
+      absl::StrCat(ShellQuoted(job.folder.native()), "/\"$SLURM_NODEID\"/plan.json");
+  std::string script = absl::StrCat(
+      "#!/bin/bash\n# Job ", allocation.plans.front().job_id, " of tutti.\n",
+      "# The nodes and their addresses, in the order of SLURM_NODEID.\n"
+      "declare -A address\n"
+      "while read -r name at; do address[$name]=$at; done < <(scontrol show node --oneliner "
+      "\"$SLURM_JOB_NODELIST\" | sed -n 's/^NodeName=\\([^ ]*\\) .* NodeAddr=\\([^ ]*\\) "
+      ".*/\\1 \\2/p')\n"
+      "for name in $(scontrol show hostnames \"$SLURM_JOB_NODELIST\"); do "
+      "TUTTI_GANG+=\"$name ${address[$name]:-$name};\"; done\n"
+      "export TUTTI_GANG\n");
+  if (nodes == 1) {
+    absl::StrAppend(&script, "exec ", job.program, " ", plan, "\n");
+    return script;
+  }
+  absl::StrAppend(&script, "exec srun --nodes=", nodes, " --ntasks=", nodes,
+                  " --ntasks-per-node=1 --cpus-per-task=", CpusOf(compute, allocation),
+                  " --export=ALL --cpu-bind=none --mpi=none --kill-on-bad-exit=1 --wait=0 ",
+                  "bash -c ", ShellQuoted(absl::StrCat("exec ", job.program, " ", plan)), "\n");
+  return script;
+}
+
+}  // namespace tutti::engine

@@ -1,0 +1,33 @@
+// What an allocation becomes in Slurm: the command line of sbatch and the batch script. Pure
+// functions.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "platform/engine/engine.h"
+#include "spec/slurm_compute.h"
+
+namespace tutti::engine {
+
+struct BatchJob {
+  std::string comment;           // names the allocation; what it is found by
+  std::filesystem::path folder;  // the allocation's, shared with the nodes
+  std::string program;           // of the launcher up to the plan, quoted for a shell
+};
+
+// sbatch with everything but the environment. The time limit is later than the job's own, which its
+// launchers keep; a minute ahead of it they are told by SIGTERM.
+std::vector<std::string> SbatchCommand(const spec::SlurmCompute& compute,
+                                       const Allocation& allocation, const BatchJob& job);
+
+// Finds out which nodes it has got and starts a launcher on each. A single one is the batch step
+// itself, which saves srun.
+std::string BatchScript(const spec::SlurmCompute& compute, const Allocation& allocation,
+                        const BatchJob& job);
+
+// For a shell, in quotes.
+std::string ShellQuoted(absl::string_view text);
+
+}  // namespace tutti::engine

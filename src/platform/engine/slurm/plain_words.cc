@@ -1,0 +1,117 @@
+#include "platform/engine/slurm/plain_words.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace tutti::engine {
+namespace {
+
+using Phrase = std::pair<absl::string_view, absl::string_view>;
+
+constexpr std::array<Phrase, 26> kWaits = {{
+    {"None", "has just been queued"},
+    {"Resources", "waits for nodes to become free"},
+    {"Priority", "waits behind jobs of higher priority"},
+    {"Dependency", "waits for another job"},
+    {"BeginTime", "may not begin yet"},
+    {"Cleaning", "waits until what is left of its last run is gone"},
+    {"Licenses", "waits for a license"},
+    {"JobHeldUser", "is held; `scontrol release` lets it go"},
+    {"JobHeldAdmin", "is held by the administrator"},
+    {"Reservation", "waits for its reservation to begin"},
+    {"ReservationDeleted", "asks for a reservation that was deleted"},
+    {"PartitionDown", "waits: its partition takes no jobs now"},
+    {"PartitionInactive", "waits: its partition starts no jobs now"},
+    {"PartitionNodeLimit", "can never start: more nodes than its partition gives one job"},
+    {"PartitionTimeLimit", "can never start: a longer time limit than its partition gives"},
+    {"PartitionConfig", "can never start: its partition has no such nodes"},
+    {"BadConstraints", "can never start: no node meets its constraint"},
+    {"ReqNodeNotAvail", "waits: nodes that it needs are down or reserved"},
+    {"NodeDown", "waits: a node that it needs is down"},
+    {"InvalidAccount", "can never start: its account is not valid"},
+    {"InvalidQOS", "can never start: its QOS is not valid"},
+    {"AccountNotAllowed", "can never start: its account may not use the partition"},
+    {"QOSNotAllowed", "can never start: its QOS may not use the partition"},
+    {"SchedDefer", "waits for the scheduler's next round"},
+    {"Prolog", "waits for its nodes to be made ready"},
+    {"FrontEndDown", "waits: no front end is up"},
+}};
+
+constexpr std::array<Phrase, 9> kEnds = {{
+    {"NODE_FAIL", "a node of it failed"},
+    {"TIMEOUT", "it reached the time limit that it was given in Slurm"},
+    {"OUT_OF_MEMORY", "it used more memory than it was given in Slurm"},
+    {"PREEMPTED", "it was preempted by another job"},
+    {"CANCELLED", "it was cancelled in Slurm"},
+    {"BOOT_FAIL", "its nodes did not boot"},
+    {"DEADLINE", "its deadline in Slurm has passed"},
+    {"REVOKED", "Slurm revoked it"},
+    {"LAUNCH_FAILED", "Slurm could not launch it"},
+}};
+
+template <class Phrases>
+absl::string_view Find(const Phrases& phrases, absl::string_view word) {
+  const auto found = std::find_if(phrases.begin(), phrases.end(),
+                                  [&](const Phrase& phrase) { return phrase.first == word; });
+  return found == phrases.end() ? "" : found->second;
+}
+
+}  // namespace
+
+std::string WhyItWaits(const SlurmJob& job) {
+  if (job.state != "PENDING") return "its nodes are being made ready";
+  std::string words(Find(kWaits, job.reason));
+  if (words.empty() && absl::StartsWith(job.reason, "QOS")) words = "waits: its QOS is at a limit";
+  if (words.empty() && absl::StartsWith(job.reason, "Assoc")) {
+    words = "waits: its account is at a limit";
+  }
+  if (words.empty()) words = "waits";
+  if (job.reason.empty() || job.reason == "None") return words;
+  return absl::StrCat(words, " (Slurm: ", job.reason, ")");
+}
+
+std::string HowItEnded(const SlurmJob& job) {
+  const absl::string_view words = Find(kEnds, job.state);
+  if (!words.empty()) return absl::StrCat(words, " (Slurm: ", job.state, ")");
+  if (job.reason == "JobLaunchFailure" || job.reason == "RaisedSignal") {
+    return absl::StrCat("Slurm could not launch it (Slurm: ", job.reason, ")");
+  }
+  return "";
+}
+
+bool MayPass(absl::string_view complaint) {
+  static constexpr std::array<absl::string_view, 9> kPassing = {"unable to contact",
+                                                                "socket timed out",
+                                                                "zero bytes",
+                                                                "temporarily",
+                                                                "connection refused",
+                                                                "connection timed out",
+                                                                "communication connection",
+                                                                "standby mode",
+                                                                "transport endpoint"};
+  const std::string text = absl::AsciiStrToLower(complaint);
+  return std::any_of(kPassing.begin(), kPassing.end(),
+                     [&](absl::string_view passing) { return absl::StrContains(text, passing); });
+}
+
+std::string Complaint(absl::string_view stderr_text) {
+  std::string last;
+  for (absl::string_view line : absl::StrSplit(stderr_text, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    absl::ConsumePrefix(&line, "sbatch: ");
+    absl::ConsumePrefix(&line, "error: ");
+    if (!line.empty()) last = std::string(line.substr(0, 300));
+  }
+  absl::string_view text = last;
+  absl::ConsumePrefix(&text, "Batch job submission failed: ");
+  return std::string(text);
+}
+
+}  // namespace tutti::engine

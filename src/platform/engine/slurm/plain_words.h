@@ -1,0 +1,24 @@
+// Slurm's words for why a job waits or how it ended, as a user understands them. Pure functions.
+#pragma once
+
+#include <string>
+
+#include "platform/engine/slurm/queue_reader.h"
+
+namespace tutti::engine {
+
+// "waits for nodes to become free (Slurm: Resources)".
+std::string WhyItWaits(const SlurmJob& job);
+
+// "a node of it failed (Slurm: NODE_FAIL)"; "" for an end that says nothing of its own: the job's
+// processes have told how they ended.
+std::string HowItEnded(const SlurmJob& job);
+
+// Of what sbatch complained: whether Slurm may take the job later, or has taken it and could not
+// say so. Else the refusal is final.
+bool MayPass(absl::string_view complaint);
+
+// sbatch's complaint in one line without its prefixes.
+std::string Complaint(absl::string_view stderr_text);
+
+}  // namespace tutti::engine

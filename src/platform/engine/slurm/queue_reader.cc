@@ -1,0 +1,177 @@
+#include "platform/engine/slurm/queue_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "base/status.h"
+
+namespace tutti::engine {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMostHosts = 65'536;
+
+// Nodes are chosen, and may still be booting.
+constexpr std::array<absl::string_view, 3> kWaitingStates = {"PENDING", "CONFIGURING",
+                                                             "POWER_UP_NODE"};
+constexpr std::array<absl::string_view, 8> kRunningStates = {"RUNNING",  "COMPLETING", "SUSPENDED",
+                                                             "STOPPED",  "SIGNALING",  "STAGE_OUT",
+                                                             "RESIZING", "EXPEDITING"};
+
+std::string TextOf(const json& job, const char* key) {
+  const auto found = job.find(key);
+  return found != job.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// A number, or, as from 23.02 on, {"set": true, "number": 7}. 0 if there is none.
+int64_t NumberOf(const json& job, const char* key) {
+  const auto found = job.find(key);
+  if (found == job.end()) return 0;
+  if (found->is_number_integer()) return found->get<int64_t>();
+  if (!found->is_object() || !found->contains("number")) return 0;
+  if (found->contains("set") && (*found)["set"] == false) return 0;
+  return (*found)["number"].is_number_integer() ? (*found)["number"].get<int64_t>() : 0;
+}
+
+// A word, or, as from 23.02 on, a list of it and its flags: ["RUNNING", "COMPLETING"].
+std::vector<std::string> StatesOf(const json& job) {
+  const auto found = job.find("job_state");
+  if (found == job.end()) return {};
+  if (found->is_string()) return {found->get<std::string>()};
+  std::vector<std::string> states;
+  for (const json& state : *found) {
+    if (state.is_string()) states.push_back(state.get<std::string>());
+  }
+  return states;
+}
+
+template <class Known>
+bool AnyOf(const std::vector<std::string>& states, const Known& known) {
+  return std::any_of(states.begin(), states.end(), [&](const std::string& state) {
+    return std::find(known.begin(), known.end(), state) != known.end();
+  });
+}
+
+SlurmJob JobOf(const json& entry) {
+  SlurmJob job{.id = NumberOf(entry, "job_id"),
+               .reason = TextOf(entry, "state_reason"),
+               .comment = TextOf(entry, "comment"),
+               .nodes = TextOf(entry, "nodes")};
+  const std::vector<std::string> states = StatesOf(entry);
+  if (!states.empty()) job.state = states.front();
+  if (AnyOf(states, kWaitingStates)) {
+    job.phase = SlurmPhase::kWaiting;
+  } else {
+    job.phase = AnyOf(states, kRunningStates) ? SlurmPhase::kRunning : SlurmPhase::kEnded;
+  }
+  const int64_t start = NumberOf(entry, "start_time");
+  if (job.phase == SlurmPhase::kWaiting && start > 0) {
+    job.expected_start = absl::FromUnixSeconds(start);
+  }
+  return job;
+}
+
+// Splits at commas outside of brackets.
+absl::StatusOr<std::vector<absl::string_view>> SplitList(absl::string_view hosts) {
+  std::vector<absl::string_view> parts;
+  size_t begin = 0;
+  bool inside = false;
+  for (size_t i = 0; i <= hosts.size(); ++i) {
+    if (i == hosts.size() || (hosts[i] == ',' && !inside)) {
+      parts.push_back(hosts.substr(begin, i - begin));
+      begin = i + 1;
+    } else if (hosts[i] == '[' || hosts[i] == ']') {
+      if (inside == (hosts[i] == '[')) return absl::InvalidArgumentError("brackets do not match");
+      inside = !inside;
+    }
+  }
+  if (inside) return absl::InvalidArgumentError("a bracket is not closed");
+  return parts;
+}
+
+// The numbers of "1-3,07", each as wide as it is written.
+absl::Status ExpandRanges(absl::string_view ranges, std::vector<std::string>& numbers) {
+  for (const absl::string_view range : absl::StrSplit(ranges, ',')) {
+    const std::pair<absl::string_view, absl::string_view> ends =
+        absl::StrSplit(range, absl::MaxSplits('-', 1));
+    int64_t first = 0, last = 0;
+    const absl::string_view to = absl::StrContains(range, '-') ? ends.second : ends.first;
+    const auto is_number = [](absl::string_view text) {
+      return !text.empty() && text.size() < 10 &&
+             std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
+    };
+    if (!is_number(ends.first) || !is_number(to) || !absl::SimpleAtoi(ends.first, &first) ||
+        !absl::SimpleAtoi(to, &last) || last < first ||
+        last - first >= static_cast<int64_t>(kMostHosts - std::min(kMostHosts, numbers.size()))) {
+      return absl::InvalidArgumentError("no range of hosts");
+    }
+    for (int64_t i = first; i <= last; ++i) {
+      numbers.push_back(absl::StrFormat("%0*d", static_cast<int>(ends.first.size()), i));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// One part, which may have several brackets: "rack[1-2]n[1-4]".
+absl::Status ExpandPart(absl::string_view part, std::vector<std::string>& hosts) {
+  std::vector<std::string> names = {""};
+  while (!part.empty()) {
+    const size_t open = std::min(part.find('['), part.size());
+    for (std::string& name : names) absl::StrAppend(&name, part.substr(0, open));
+    if (open == part.size()) break;
+    const size_t close = part.find(']', open);
+    std::vector<std::string> numbers, longer;
+    TUTTI_RETURN_IF_ERROR(ExpandRanges(part.substr(open + 1, close - open - 1), numbers));
+    if (numbers.size() * names.size() > kMostHosts) {
+      return absl::InvalidArgumentError("too many hosts");
+    }
+    for (const std::string& name : names) {
+      for (const std::string& number : numbers) longer.push_back(absl::StrCat(name, number));
+    }
+    names = std::move(longer);
+    part.remove_prefix(close + 1);
+  }
+  hosts.insert(hosts.end(), names.begin(), names.end());
+  return hosts.size() <= kMostHosts ? absl::OkStatus()
+                                    : absl::InvalidArgumentError("too many hosts");
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view text, absl::string_view comment) {
+  const json document = json::parse(text.begin(), text.end(), nullptr, false);
+  if (!document.is_object() || !document.contains("jobs") || !document["jobs"].is_array()) {
+    return absl::DataLossError("squeue --json printed no list of jobs");
+  }
+  std::vector<SlurmJob> jobs;
+  for (const json& entry : document["jobs"]) {
+    if (!entry.is_object()) continue;
+    SlurmJob job = JobOf(entry);
+    if (job.id > 0 && absl::StartsWith(job.comment, comment)) jobs.push_back(std::move(job));
+  }
+  return jobs;
+}
+
+absl::StatusOr<std::vector<std::string>> ExpandHosts(absl::string_view hosts) {
+  std::vector<std::string> names;
+  if (hosts.empty()) return names;
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<absl::string_view> parts, SplitList(hosts));
+  for (const absl::string_view part : parts) {
+    const absl::Status status = ExpandPart(part, names);
+    if (part.empty() || !status.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", hosts.substr(0, 80), "\" is no list of hosts"));
+    }
+  }
+  return names;
+}
+
+}  // namespace tutti::engine

@@ -1,0 +1,35 @@
+// What Slurm's commands print, read: `squeue --json` of 22.05 and later, and lists of hosts
+// ("n[1-3,07],login"). Whatever the text, a status or a value comes back. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace tutti::engine {
+
+enum class SlurmPhase { kWaiting, kRunning, kEnded };
+
+// One of squeue's jobs.
+struct SlurmJob {
+  int64_t id = 0;
+  SlurmPhase phase = SlurmPhase::kWaiting;
+  std::string state;   // in Slurm's word: PENDING, NODE_FAIL
+  std::string reason;  // likewise: Resources
+  std::string comment;
+  std::string nodes;                         // a list of hosts; empty while it waits
+  std::optional<absl::Time> expected_start;  // while it waits, if Slurm has planned it
+};
+
+// Those jobs whose comment begins with `comment`. DataLoss if it is no such document.
+absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view json, absl::string_view comment);
+
+// In the list's order. InvalidArgument for what is no list, and beyond 65,536 hosts.
+absl::StatusOr<std::vector<std::string>> ExpandHosts(absl::string_view hosts);
+
+}  // namespace tutti::engine

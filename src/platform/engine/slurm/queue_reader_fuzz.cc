@@ -1,0 +1,18 @@
+// Whatever Slurm's commands print, it is read or refused.
+#include <cstdlib>
+#include <string>
+
+#include "platform/engine/slurm/queue_reader.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto jobs = tutti::engine::ReadQueue(text, "tutti:");
+  if (jobs.ok()) {
+    for (const auto& job : *jobs) {
+      if (job.id <= 0) std::abort();
+    }
+  }
+  const auto hosts = tutti::engine::ExpandHosts(text);
+  if (hosts.ok() && hosts->size() > 65'536) std::abort();
+  return 0;
+}

@@ -1,0 +1,95 @@
+#include "platform/engine/slurm/queue_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "platform/engine/slurm/plain_words.h"
+
+namespace tutti::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// As Slurm 22.05 prints them.
+constexpr char kQueueOf22[] = R"({"meta": {}, "errors": [], "jobs": [
+  {"job_id": 1, "job_state": "RUNNING", "state_reason": "None", "start_time": 1795208535,
+   "nodes": "n[1-2]", "comment": "tutti:ab:job.1"},
+  {"job_id": 2, "job_state": "PENDING", "state_reason": "Resources", "start_time": 1826744535,
+   "nodes": "", "comment": "tutti:ab:job.2"},
+  {"job_id": 3, "job_state": "RUNNING", "comment": "somebody's", "nodes": "n3"},
+  {"job_id": 4, "job_state": "NODE_FAIL", "comment": "tutti:ab:job.4", "nodes": "n3"}]})";
+
+// As from 23.02 on.
+constexpr char kQueueOf23[] = R"({"jobs": [
+  {"job_id": 7, "job_state": ["PENDING"], "state_reason": "Priority", "nodes": null,
+   "start_time": {"set": false, "infinite": false, "number": 5}, "comment": "tutti:ab:job.7"},
+  {"job_id": 8, "job_state": ["RUNNING", "COMPLETING"], "nodes": "n1", "comment": "tutti:ab:job.8",
+   "start_time": {"set": true, "infinite": false, "number": 1795208535}},
+  {"job_id": 9, "job_state": ["RUNNING", "CONFIGURING"], "nodes": "n1",
+   "comment": "tutti:ab:job.9"}]})";
+
+TEST(QueueReader, ReadsItsOwnJobsOnly) {
+  const auto jobs = ReadQueue(kQueueOf22, "tutti:ab:");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  ASSERT_EQ(jobs->size(), 3u);
+  EXPECT_EQ((*jobs)[0].phase, SlurmPhase::kRunning);
+  EXPECT_EQ((*jobs)[0].nodes, "n[1-2]");
+  EXPECT_EQ((*jobs)[0].expected_start, std::nullopt);
+  EXPECT_EQ((*jobs)[1].phase, SlurmPhase::kWaiting);
+  EXPECT_EQ((*jobs)[1].expected_start, absl::FromUnixSeconds(1826744535));
+  EXPECT_EQ((*jobs)[2].phase, SlurmPhase::kEnded);
+}
+
+TEST(QueueReader, ReadsLaterVersionsWithTheirListsOfStates) {
+  const auto jobs = ReadQueue(kQueueOf23, "tutti:ab:");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  ASSERT_EQ(jobs->size(), 3u);
+  EXPECT_EQ((*jobs)[0].phase, SlurmPhase::kWaiting);
+  EXPECT_EQ((*jobs)[0].expected_start, std::nullopt);
+  EXPECT_EQ((*jobs)[1].phase, SlurmPhase::kRunning);
+  EXPECT_EQ((*jobs)[2].phase, SlurmPhase::kWaiting);  // its nodes boot
+}
+
+TEST(QueueReader, RefusesWhatIsNoQueue) {
+  for (const char* text : {"", "{}", "[]", "{\"jobs\": 1}", "slurm_load_jobs error"}) {
+    EXPECT_EQ(ReadQueue(text, "").status().code(), absl::StatusCode::kDataLoss) << text;
+  }
+}
+
+TEST(QueueReader, ExpandsListsOfHosts) {
+  EXPECT_THAT(*ExpandHosts("n1"), ElementsAre("n1"));
+  EXPECT_THAT(*ExpandHosts("n[1-2,08-10],login"),
+              ElementsAre("n1", "n2", "n08", "n09", "n10", "login"));
+  EXPECT_THAT(*ExpandHosts("r[1-2]n[3-4]-ib"),
+              ElementsAre("r1n3-ib", "r1n4-ib", "r2n3-ib", "r2n4-ib"));
+  EXPECT_THAT(*ExpandHosts(""), IsEmpty());
+  for (const char* wrong : {"n[", "n]", "n[1-", "n[2-1]", "n[a]", "n[[1]]", "a,,b", "n[1-999999]",
+                            "n[1-60000]m[1-60000]"}) {
+    EXPECT_FALSE(ExpandHosts(wrong).ok()) << wrong;
+  }
+}
+
+TEST(PlainWords, SayWhyAJobWaitsAndHowItEnded) {
+  SlurmJob job{.state = "PENDING", .reason = "Resources"};
+  EXPECT_EQ(WhyItWaits(job), "waits for nodes to become free (Slurm: Resources)");
+  job.reason = "QOSMaxJobsPerUserLimit";
+  EXPECT_EQ(WhyItWaits(job), "waits: its QOS is at a limit (Slurm: QOSMaxJobsPerUserLimit)");
+  job.reason = "SomethingNew";
+  EXPECT_EQ(WhyItWaits(job), "waits (Slurm: SomethingNew)");
+  EXPECT_EQ(HowItEnded({.state = "NODE_FAIL"}), "a node of it failed (Slurm: NODE_FAIL)");
+  EXPECT_EQ(HowItEnded({.state = "COMPLETED"}), "");
+}
+
+TEST(PlainWords, TellARefusalFromAnOutage) {
+  const std::string refused = Complaint(
+      "sbatch: error: invalid partition specified: nope\n"
+      "sbatch: error: Batch job submission failed: Invalid partition name specified\n");
+  EXPECT_EQ(refused, "Invalid partition name specified");
+  EXPECT_FALSE(MayPass(refused));
+  EXPECT_TRUE(MayPass("Unable to contact slurm controller (connect failure)"));
+  EXPECT_TRUE(MayPass("Socket timed out on send/recv operation"));
+}
+
+}  // namespace
+}  // namespace tutti::engine

@@ -1,0 +1,107 @@
+#include "platform/engine/slurm/slurm_allocation.h"
+
+#include <fcntl.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/engine/slurm/plain_words.h"
+
+namespace tutti::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool IsThere(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+}  // namespace
+
+fs::path SlurmAllocation::node(int index) const { return folder / absl::StrCat(index); }
+
+bool SlurmAllocation::HasBegun(int index) const { return IsThere(node(index) / "started"); }
+
+bool SlurmAllocation::HasBegun() const {
+  for (int i = 0; i < node_count(); ++i) {
+    if (HasBegun(i)) return true;
+  }
+  return false;
+}
+
+bool SlurmAllocation::IsDone(int index) const { return IsThere(node(index) / "done"); }
+
+absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
+  SlurmAllocation found;
+  found.folder = folder;
+  if (!IsThere(folder / "batch.sh")) return absl::NotFoundError(folder.native());
+  int count = 0;
+  while (IsThere(found.node(count) / "plan.json")) ++count;
+  found.couriers.resize(count);
+  found.stage = Stage::kUncertain;
+  found.since = base::SteadyNow();
+  if (const auto id = base::ReadFile(folder / "slurm-id", 100);
+      id.ok() && absl::SimpleAtoi(*id, &found.job.id)) {
+    found.job.state = "PENDING";
+    found.stage = Stage::kSubmitted;
+  }
+  if (const auto end = base::ReadFile(folder / "end", 1 << 20); end.ok()) {
+    const auto json = nlohmann::json::parse(*end, nullptr, false);
+    found.stage = Stage::kEnded;
+    found.job.phase = SlurmPhase::kEnded;
+    if (!json.is_object()) return found;
+    if (json.contains("how") && json["how"].is_string()) found.end = json["how"];
+    if (json.contains("nodes") && json["nodes"].is_string()) found.job.nodes = json["nodes"];
+  }
+  return found;
+}
+
+absl::Status SlurmAllocation::NoteId(int64_t id) {
+  job.id = id;
+  return base::WriteFileAtomic(folder / "slurm-id", absl::StrCat(id));
+}
+
+absl::Status SlurmAllocation::NoteEnd(const std::string& how) {
+  stage = Stage::kEnded;
+  end = how;
+  return base::WriteFileAtomic(folder / "end",
+                               nlohmann::json{{"how", how}, {"nodes", job.nodes}}.dump());
+}
+
+absl::Status SlurmAllocation::MarkStopped() const {
+  for (int i = 0; i < node_count(); ++i) {
+    TUTTI_RETURN_IF_ERROR(base::Open(node(i) / "stop", O_WRONLY | O_CREAT).status());
+  }
+  return absl::OkStatus();
+}
+
+AllocationState SlurmAllocation::State(const std::string& id) {
+  AllocationState state{.id = id};
+  const bool runs = stage == Stage::kSubmitted && job.phase == SlurmPhase::kRunning;
+  if (!runs && stage != Stage::kEnded) {
+    state.waits = true;
+    state.reason = !problem.empty()             ? problem
+                   : stage == Stage::kSubmitted ? WhyItWaits(job)
+                                                : "is being handed to Slurm";
+    state.expected_start = job.expected_start;
+    return state;
+  }
+  state.reason = end;
+  for (auto& courier : couriers) {
+    if (courier && courier->Wait(base::Deadline::After(absl::ZeroDuration())).ok()) courier.reset();
+    state.launcher_alive.push_back(runs || courier.has_value());
+  }
+  const auto names = ExpandHosts(job.nodes);
+  if (!names.ok() || static_cast<int>(names->size()) != node_count()) return state;
+  for (int i = 0; i < node_count(); ++i) {
+    // Its launchers know the addresses.
+    state.nodes.push_back({.name = (*names)[i], .address = (*names)[i], .directory = node(i)});
+  }
+  return state;
+}
+
+}  // namespace tutti::engine

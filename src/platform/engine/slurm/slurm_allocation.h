@@ -1,0 +1,52 @@
+// One allocation as the Slurm engine knows it, and its traces in the shared folder. Not
+// thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/child_process.h"
+#include "platform/engine/engine.h"
+#include "platform/engine/slurm/queue_reader.h"
+
+namespace tutti::engine {
+
+struct SlurmAllocation {
+  // kUncertain: an sbatch for it may have taken effect.
+  enum class Stage { kToSubmit, kUncertain, kSubmitted, kEnded };
+
+  std::filesystem::path folder;
+  Stage stage = Stage::kToSubmit;
+  std::vector<std::string> command;  // of sbatch; empty after a restart, until Start
+  absl::Duration since;              // SteadyNow, of the stage
+  absl::Duration settles;            // when what is uncertain can be told from a look
+  absl::Duration not_before;         // when to submit
+  std::string problem;               // why it is not submitted yet
+  SlurmJob job;                      // as at the last look; id 0: not known
+  std::string end;                   // how it ended, if there is something to say
+  bool stop = false;
+  bool signalled = false;
+  absl::Duration kill_at;                                   // when the Slurm job is ended by force
+  std::vector<std::optional<base::ChildProcess>> couriers;  // that deliver what launchers left
+
+  int node_count() const { return static_cast<int>(couriers.size()); }
+  std::filesystem::path node(int index) const;
+  bool HasBegun(int index) const;  // a launcher has taken that node's plan
+  bool HasBegun() const;           // on any node
+  bool IsDone(int index) const;
+
+  // What an earlier engine left. NotFound if the folder holds no allocation.
+  static absl::StatusOr<SlurmAllocation> Find(const std::filesystem::path& folder);
+  absl::Status NoteId(int64_t id);
+  // It is over; written down, since Slurm forgets it after some minutes.
+  absl::Status NoteEnd(const std::string& how);
+  absl::Status MarkStopped() const;  // for launchers that have yet to begin
+  AllocationState State(const std::string& id);
+};
+
+}  // namespace tutti::engine

@@ -1,0 +1,35 @@
+// Running Slurm's commands. The fake of the tests answers from memory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/child_process.h"
+#include "base/deadline.h"
+
+namespace tutti::engine {
+
+struct CommandResult {
+  base::ExitStatus exit;
+  std::string out, err;
+};
+
+class SlurmCommands {
+ public:
+  virtual ~SlurmCommands() = default;
+  // Runs the program of arguments[0] and waits for its end. DeadlineExceeded: it was killed, and
+  // may have done its work. NotFound and others: it could not be started.
+  virtual absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,
+                                            base::Deadline deadline) = 0;
+};
+
+// With this process's environment, but for what would change the commands' meaning (SBATCH_*,
+// SLURM_* of a job that this process is in). A command dies with the thread that runs it.
+class RealSlurmCommands final : public SlurmCommands {
+ public:
+  absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,
+                                    base::Deadline deadline) override;
+};
+
+}  // namespace tutti::engine

@@ -1,0 +1,200 @@
+#include "platform/engine/slurm/slurm_engine.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/status.h"
+
+namespace tutti::engine {
+namespace {
+
+namespace fs = std::filesystem;
+using Stage = SlurmAllocation::Stage;
+
+constexpr absl::Duration kBeyondGrace = absl::Minutes(1);  // to deliver, for what was told to stop
+
+absl::Status CheckAllocationId(const std::string& id) {
+  if (id.empty() || id.front() == '.' || id.size() > 200 || absl::StrContains(id, '/')) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", id, "\" cannot name an allocation"));
+  }
+  return absl::OkStatus();
+}
+
+// What tells the Slurm jobs of this folder from all others, also those of another with its name.
+absl::StatusOr<std::string> IdOf(const fs::path& folder) {
+  auto id = base::ReadFile(folder / "id", 100);
+  if (id.ok()) return std::string(absl::StripAsciiWhitespace(*id));
+  if (!absl::IsNotFound(id.status())) return id.status();
+  const std::string fresh = base::RandomHex(4);
+  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folder / "id", fresh));
+  return fresh;
+}
+
+std::string ProgramOf(const std::vector<std::string>& launcher) {
+  return absl::StrJoin(launcher, " ", [](std::string* out, const std::string& argument) {
+    absl::StrAppend(out, ShellQuoted(argument));
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SlurmEngine>> SlurmEngine::Open(const SlurmEngineOptions& options,
+                                                               SlurmCommands* commands) {
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(options.compute.folder));
+  TUTTI_ASSIGN_OR_RETURN(std::string id, IdOf(options.compute.folder));
+  std::unique_ptr<SlurmEngine> engine(new SlurmEngine(options, commands, std::move(id)));
+  TUTTI_RETURN_IF_ERROR(engine->FindAllocations());
+  engine->thread_ = std::thread([raw = engine.get()] { raw->Talk(); });
+  return engine;
+}
+
+SlurmEngine::SlurmEngine(const SlurmEngineOptions& options, SlurmCommands* commands, std::string id)
+    : options_(options), commands_(commands), comment_(absl::StrCat("tutti:", id, ":")) {}
+
+SlurmEngine::~SlurmEngine() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    wake_.SignalAll();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::Status SlurmEngine::FindAllocations() {
+  absl::MutexLock lock(&mutex_);
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(options_.compute.folder, error)) {
+    auto found = SlurmAllocation::Find(entry.path());
+    if (!found.ok()) continue;
+    found->settles = base::SteadyNow() + options_.settling;
+    known_.emplace(entry.path().filename().string(), *std::move(found));
+  }
+  return error ? base::ErrnoStatus(options_.compute.folder, error.value()) : absl::OkStatus();
+}
+
+EngineTraits SlurmEngine::traits() const {
+  return {.schedules_itself = true, .has_gpus = absl::StrContains(options_.compute.gres, "gpu")};
+}
+
+absl::StatusOr<std::vector<Node>> SlurmEngine::ListNodes() { return std::vector<Node>(); }
+
+Allocation SlurmEngine::Localized(Allocation allocation) const {
+  const fs::path root = options_.compute.folder;
+  for (size_t i = 0; i < allocation.plans.size(); ++i) {
+    spec::LaunchPlan& plan = allocation.plans[i];
+    plan.directory = (root / allocation.id / absl::StrCat(i)).native();
+    plan.service_file = (root / "launcher.json").native();
+    plan.environments_directory = (root / "environments").native();
+  }
+  return allocation;
+}
+
+absl::Status SlurmEngine::Start(const Allocation& given) {
+  TUTTI_RETURN_IF_ERROR(CheckAllocationId(given.id));
+  if (given.plans.empty()) return absl::InvalidArgumentError("an allocation without nodes");
+  const Allocation allocation = Localized(given);
+  absl::MutexLock lock(&mutex_);
+  const auto known = known_.find(allocation.id);
+  if (known != known_.end() && known->second.stage == Stage::kEnded) {
+    return StartHere(known->second, allocation);
+  }
+  SlurmAllocation fresh;
+  fresh.folder = fs::path(options_.compute.folder) / allocation.id;
+  fresh.couriers.resize(allocation.plans.size());
+  const BatchJob job{comment_ + allocation.id, fresh.folder, ProgramOf(options_.launcher)};
+  SlurmAllocation& at = known == known_.end() ? fresh : known->second;
+  at.command = SbatchCommand(options_.compute, allocation, job);
+  if (known != known_.end()) return absl::OkStatus();
+  for (size_t i = 0; i < allocation.plans.size(); ++i) {
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(fresh.node(i)));
+    TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(fresh.node(i) / "plan.json",
+                                                spec::ToJson(allocation.plans[i]), 0600));
+  }
+  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(
+      fresh.folder / "batch.sh", BatchScript(options_.compute, allocation, job), 0700));
+  known_.emplace(allocation.id, std::move(fresh));
+  wake_.Signal();
+  return absl::OkStatus();
+}
+
+// The Slurm job is over: launchers that find its traces deliver from here what was left. Where
+// none began there is nothing to deliver, and one that began now would run the job.
+absl::Status SlurmEngine::StartHere(SlurmAllocation& known, const Allocation& allocation) {
+  for (int i = 0; i < known.node_count(); ++i) {
+    if (known.couriers[i] || !known.HasBegun(i) || known.IsDone(i)) continue;
+    const fs::path plan = known.node(i) / "plan.json";
+    TUTTI_RETURN_IF_ERROR(base::ReplaceFile(plan, spec::ToJson(allocation.plans.at(i)), 0600));
+    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd log, base::Open(known.node(i) / "courier.log",
+                                                                O_WRONLY | O_CREAT | O_APPEND));
+    base::ChildOptions options;
+    options.arguments = options_.launcher;
+    options.arguments.push_back(plan.native());
+    options.environment = base::CurrentEnvironment();
+    options.directory = "/";
+    options.stdout_fd = options.stderr_fd = log.get();
+    options.new_session = true;
+    TUTTI_ASSIGN_OR_RETURN(known.couriers[i], base::ChildProcess::Start(options));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SlurmEngine::Stop(const std::string& allocation_id, absl::Duration grace) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = known_.find(allocation_id);
+  if (found == known_.end() || found->second.stage == Stage::kEnded) return absl::OkStatus();
+  SlurmAllocation& known = found->second;
+  if (known.stop) return absl::OkStatus();
+  TUTTI_RETURN_IF_ERROR(known.MarkStopped());
+  known.stop = true;
+  known.kill_at = base::SteadyNow() + grace + kBeyondGrace;
+  wake_.Signal();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<AllocationState>> SlurmEngine::Observe() {
+  absl::MutexLock lock(&mutex_);
+  std::vector<AllocationState> states;
+  for (auto& [id, known] : known_) {
+    const bool must_know = known.stage == Stage::kSubmitted || known.stage == Stage::kUncertain;
+    if (must_know && !looked_) {
+      return slurm_.ok() ? absl::UnavailableError("Slurm has not been asked yet") : slurm_;
+    }
+    states.push_back(known.State(id));
+    if (states.back().waits && !slurm_.ok()) states.back().reason = std::string(slurm_.message());
+  }
+  return states;
+}
+
+void SlurmEngine::Refresh() {
+  absl::MutexLock lock(&mutex_);
+  hurry_ = true;
+  wake_.Signal();
+}
+
+absl::Status SlurmEngine::Release(const std::string& allocation_id) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = known_.find(allocation_id);
+  if (found == known_.end()) return absl::OkStatus();
+  const AllocationState state = found->second.State(allocation_id);
+  const bool alive = std::count(state.launcher_alive.begin(), state.launcher_alive.end(), true) > 0;
+  if (alive || state.waits) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("a launcher of allocation ", allocation_id, " still runs"));
+  }
+  // Its end stays readable until all else is gone.
+  const fs::path away = found->second.folder.parent_path() / (".released-" + allocation_id);
+  std::error_code error;
+  fs::rename(found->second.folder, away, error);
+  TUTTI_RETURN_IF_ERROR(base::RemoveTree(error ? found->second.folder : away));
+  known_.erase(found);
+  return absl::OkStatus();
+}
+
+}  // namespace tutti::engine

@@ -1,0 +1,108 @@
+// A Slurm cluster, whose queue is Slurm's own: an allocation is one Slurm job, its batch step
+// starts one launcher per node (batch_job.h). All that is known of it lies in the compute's folder,
+// which the nodes share:
+//
+//   FOLDER/id                   names this tutti in the comments of its Slurm jobs
+//   FOLDER/launcher.json        where the service is, for launchers; kept up to date
+//   FOLDER/ALLOCATION/batch.sh  its existence: that it is to be, or has been, submitted
+//   FOLDER/ALLOCATION/slurm-id  Slurm's number of it, once that is known
+//   FOLDER/ALLOCATION/end       how it ended; nothing of it runs any more
+//   FOLDER/ALLOCATION/I/        node I's folder (docs/formats/launch-plan.md)
+//
+// Invariant: sbatch is only called for an allocation that the last look at Slurm's queue, taken
+// after every earlier attempt to submit it can have taken effect, did not show. Should a Slurm job
+// be there twice all the same, the marker in the nodes' folders lets one of them run.
+//
+// One thread talks to Slurm; calls only read and write what it knows, so a controller that is down
+// holds up nobody. It looks when there is something to look for, and takes at most a twentieth of
+// the time for it. Thread-safe; one object per folder.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "base/deadline.h"
+#include "platform/engine/engine.h"
+#include "platform/engine/slurm/batch_job.h"
+#include "platform/engine/slurm/queue_reader.h"
+#include "platform/engine/slurm/slurm_allocation.h"
+#include "platform/engine/slurm/slurm_commands.h"
+#include "spec/slurm_compute.h"
+
+namespace tutti::engine {
+
+struct SlurmEngineOptions {
+  spec::SlurmCompute compute;
+  // The launcher's command line up to the plan file, as in LocalEngineOptions. The nodes see the
+  // program by the same path.
+  std::vector<std::string> launcher;
+  std::filesystem::path launcher_file;  // the service's, copied into the folder; may be empty
+  absl::Duration look_interval = absl::Seconds(1);
+  absl::Duration settling = absl::Seconds(2);       // for an sbatch that was cut off to take effect
+  absl::Duration slow_settling = absl::Minutes(1);  // for one that Slurm did not answer
+};
+
+class SlurmEngine final : public Engine {
+ public:
+  // `commands` outlives it.
+  static absl::StatusOr<std::unique_ptr<SlurmEngine>> Open(const SlurmEngineOptions& options,
+                                                           SlurmCommands* commands);
+  // Slurm's jobs go on.
+  ~SlurmEngine() override;
+
+  EngineTraits traits() const override;
+  // None: which nodes there are is Slurm's affair.
+  absl::StatusOr<std::vector<Node>> ListNodes() override;
+  // Returns before Slurm knows of it. What the plans say of folders and of the service's file is
+  // replaced by what is true of this compute.
+  absl::Status Start(const Allocation& allocation) override;
+  absl::Status Stop(const std::string& allocation_id, absl::Duration grace) override;
+  // Unavailable until Slurm has answered once, if there is anything to know.
+  absl::StatusOr<std::vector<AllocationState>> Observe() override;
+  void Refresh() override;
+  absl::Status Release(const std::string& allocation_id) override;
+
+ private:
+  SlurmEngine(const SlurmEngineOptions& options, SlurmCommands* commands, std::string id);
+  absl::Status FindAllocations();
+  Allocation Localized(Allocation allocation) const;
+  absl::Status StartHere(SlurmAllocation& known, const Allocation& allocation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  void Talk();  // the thread
+  bool HasWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  bool LookIsDue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void Look() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Learn(const std::vector<SlurmJob>& jobs, absl::Duration began)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SubmitAll() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Submit(const std::string& id, const std::vector<std::string>& command)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Copies the service's file; a line that says why the nodes could not reach the service, or "".
+  std::string TellWhereTheServiceIs();
+
+  const SlurmEngineOptions options_;
+  SlurmCommands* const commands_;
+  const std::string comment_;  // what those of its jobs begin with
+  absl::Mutex mutex_;
+  absl::CondVar wake_;
+  std::map<std::string, SlurmAllocation> known_ ABSL_GUARDED_BY(mutex_);
+  std::vector<int64_t> surplus_ ABSL_GUARDED_BY(mutex_);  // Slurm jobs to cancel
+  absl::Status slurm_ ABSL_GUARDED_BY(mutex_);            // of the last look
+  bool looked_ ABSL_GUARDED_BY(mutex_) = false;           // a look has succeeded
+  bool hurry_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Duration last_look_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // its end
+  absl::Duration look_cost_ ABSL_GUARDED_BY(mutex_);
+  std::string told_;  // the service's file as it was copied last; the thread's
+  std::thread thread_;
+};
+
+}  // namespace tutti::engine

@@ -1,0 +1,263 @@
+// The engine's thread, which alone talks to Slurm: it submits, looks and stops.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/engine/slurm/plain_words.h"
+#include "platform/engine/slurm/slurm_engine.h"
+
+namespace tutti::engine {
+namespace {
+
+using Stage = SlurmAllocation::Stage;
+
+constexpr absl::Duration kCommandLimit = absl::Seconds(30);
+constexpr absl::Duration kRest = absl::Seconds(5);
+constexpr absl::Duration kShortest = absl::Milliseconds(50);  // between looks, also in a hurry
+constexpr absl::Duration kAgain = absl::Seconds(5);           // after a refusal that may pass
+constexpr int kShareOfTime = 20;
+
+bool IsOfThisMachineOnly(absl::string_view address) {
+  return absl::StrContains(address, "//127.") || absl::StrContains(address, "//localhost") ||
+         absl::StrContains(address, "//0.0.0.0");
+}
+
+void SayIfWrong(const absl::Status& status) {
+  if (!status.ok()) spdlog::error("{}", status.ToString());
+}
+
+// Of several Slurm jobs of one allocation the one that counts: what runs, then what waits, and of
+// those the first.
+bool CountsMore(const SlurmJob& a, const SlurmJob& b) {
+  const auto rank = [](const SlurmJob& job) {
+    return job.phase == SlurmPhase::kRunning ? 0 : job.phase == SlurmPhase::kWaiting ? 1 : 2;
+  };
+  return std::pair(rank(a), a.id) < std::pair(rank(b), b.id);
+}
+
+}  // namespace
+
+void SlurmEngine::Talk() {
+  while (true) {
+    bool look = false;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (stopping_) return;
+      look = LookIsDue();
+    }
+    SubmitAll();
+    if (look) Look();
+    StopAll();
+    absl::MutexLock lock(&mutex_);
+    if (stopping_) return;
+    if (!HasWork()) {
+      wake_.WaitWithTimeout(&mutex_, kRest);
+    } else if (hurry_) {
+      wake_.WaitWithTimeout(&mutex_, kShortest);
+    } else {
+      wake_.WaitWithTimeout(&mutex_, std::min(options_.look_interval, kRest));
+    }
+  }
+}
+
+bool SlurmEngine::HasWork() const {
+  return std::any_of(known_.begin(), known_.end(),
+                     [](const auto& entry) { return entry.second.stage != Stage::kEnded; });
+}
+
+bool SlurmEngine::LookIsDue() const {
+  if (!HasWork()) return false;
+  const absl::Duration rest =
+      hurry_ ? std::max(kShortest, look_cost_)
+             : std::max(options_.look_interval, look_cost_ * (kShareOfTime - 1));
+  return base::SteadyNow() - last_look_ >= rest;
+}
+
+void SlurmEngine::Look() {
+  const absl::Duration began = base::SteadyNow();
+  {
+    absl::MutexLock lock(&mutex_);
+    hurry_ = false;
+  }
+  const auto queue = commands_->Run({"squeue", "--json"}, base::Deadline::After(kCommandLimit));
+  absl::StatusOr<std::vector<SlurmJob>> jobs;
+  if (!queue.ok()) {
+    jobs = queue.status();
+  } else if (queue->exit.ok()) {
+    jobs = ReadQueue(queue->out, comment_);
+  } else {
+    jobs = absl::UnavailableError(Complaint(queue->err));
+  }
+  absl::MutexLock lock(&mutex_);
+  last_look_ = base::SteadyNow();
+  look_cost_ = last_look_ - began;
+  const absl::Status before = slurm_;
+  slurm_ = absl::OkStatus();
+  if (!jobs.ok()) {
+    slurm_ = absl::UnavailableError(
+        absl::StrCat("waits for Slurm, which does not answer: ", jobs.status().message()));
+    if (before != slurm_) spdlog::warn("{}", std::string(slurm_.message()));
+    return;
+  }
+  looked_ = true;
+  Learn(*jobs, began);
+}
+
+void SlurmEngine::Learn(const std::vector<SlurmJob>& jobs, absl::Duration began) {
+  std::map<absl::string_view, const SlurmJob*> counting;
+  for (const SlurmJob& job : jobs) {
+    const SlurmJob*& best = counting[absl::StripPrefix(job.comment, comment_)];
+    const SlurmJob* surplus = best;
+    if (best == nullptr || CountsMore(job, *best)) {
+      best = &job;
+    } else {
+      surplus = &job;
+    }
+    if (surplus != nullptr && surplus->phase != SlurmPhase::kEnded) surplus_.push_back(surplus->id);
+  }
+  for (auto& [id, known] : known_) {
+    if (known.stage == Stage::kEnded) continue;
+    const auto found = counting.find(id);
+    if (found != counting.end()) {
+      const SlurmJob& job = *found->second;
+      if (known.stage != Stage::kSubmitted || known.job.id != job.id) {
+        SayIfWrong(known.NoteId(job.id));
+      }
+      known.stage = Stage::kSubmitted;
+      known.problem.clear();
+      const std::string nodes = known.job.nodes;
+      known.job = job;
+      if (job.nodes.empty()) known.job.nodes = nodes;
+      if (job.phase == SlurmPhase::kEnded) SayIfWrong(known.NoteEnd(HowItEnded(job)));
+    } else if (known.stage == Stage::kSubmitted && known.since < began) {
+      SayIfWrong(known.NoteEnd(absl::StrCat("Slurm no longer knows its job ", known.job.id)));
+    } else if (known.stage == Stage::kUncertain && known.settles < began) {
+      if (known.HasBegun()) {
+        SayIfWrong(known.NoteEnd("Slurm no longer knows its job"));
+      } else {
+        known.stage = Stage::kToSubmit;
+      }
+    }
+  }
+}
+
+std::string SlurmEngine::TellWhereTheServiceIs() {
+  if (options_.launcher_file.empty()) return "";
+  const auto text = base::ReadFile(options_.launcher_file, 1 << 20);
+  if (!text.ok()) return std::string(text.status().message());
+  const auto json = nlohmann::json::parse(*text, nullptr, false);
+  if (!json.is_object() || !json.contains("address") || !json["address"].is_string()) {
+    return absl::StrCat(options_.launcher_file.native(), " names no address");
+  }
+  if (IsOfThisMachineOnly(json["address"].get<std::string>())) {
+    return absl::StrCat("waits: the service listens at ", json["address"].get<std::string>(),
+                        ", which the nodes cannot reach; start it with --bind and an address that "
+                        "they can");
+  }
+  if (*text == told_) return "";
+  const absl::Status told = base::ReplaceFile(
+      std::filesystem::path(options_.compute.folder) / "launcher.json", *text, 0600);
+  if (!told.ok()) return std::string(told.message());
+  told_ = *text;
+  return "";
+}
+
+void SlurmEngine::SubmitAll() {
+  std::string problem;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (known_.empty()) return;
+  }
+  problem = TellWhereTheServiceIs();
+  std::vector<std::pair<std::string, std::vector<std::string>>> commands;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (auto& [id, known] : known_) {
+      if (known.stage != Stage::kToSubmit) continue;
+      if (known.stop) {
+        SayIfWrong(known.NoteEnd(""));
+        continue;
+      }
+      if (known.command.empty() || base::SteadyNow() < known.not_before) continue;
+      if (!problem.empty()) {
+        known.problem = problem;
+        continue;
+      }
+      // From here on an sbatch may take effect, whatever becomes of this process.
+      known.stage = Stage::kUncertain;
+      known.settles = absl::InfiniteDuration();
+      commands.emplace_back(id, known.command);
+    }
+  }
+  for (const auto& [id, command] : commands) Submit(id, command);
+}
+
+void SlurmEngine::Submit(const std::string& id, const std::vector<std::string>& command) {
+  const auto result = commands_->Run(command, base::Deadline::After(kCommandLimit));
+  absl::MutexLock lock(&mutex_);
+  const auto found = known_.find(id);
+  if (found == known_.end()) return;
+  SlurmAllocation& known = found->second;
+  known.since = base::SteadyNow();
+  int64_t number = 0;
+  if (result.ok() && result->exit.ok()) {
+    // "17" or "17;cluster".
+    const std::vector<std::string> words = absl::StrSplit(result->out, absl::ByAnyChar(";\n"));
+    if (absl::SimpleAtoi(words.front(), &number)) {
+      known.stage = Stage::kSubmitted;
+      known.problem.clear();
+      known.job.state = "PENDING";
+      SayIfWrong(known.NoteId(number));
+      spdlog::info("allocation {} is Slurm's job {}", id, number);
+      return;
+    }
+  }
+  const std::string why =
+      result.ok() ? Complaint(result->err) : std::string(result.status().message());
+  known.problem = absl::StrCat("waits for Slurm: ", why);
+  known.not_before = known.since + kAgain;
+  if (absl::IsDeadlineExceeded(result.status()) || absl::StrContains(why, "timed out")) {
+    known.settles = known.since + options_.slow_settling;
+  } else if (!result.ok() || result->exit.ok() || MayPass(why)) {
+    known.settles = known.since + options_.settling;
+  } else {
+    SayIfWrong(known.NoteEnd(absl::StrCat("Slurm refused it: ", why)));
+  }
+}
+
+void SlurmEngine::StopAll() {
+  std::vector<std::vector<std::string>> commands;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const int64_t id : surplus_) commands.push_back({"scancel", absl::StrCat(id)});
+    surplus_.clear();
+    for (auto& [id, known] : known_) {
+      if (!known.stop || known.stage != Stage::kSubmitted || known.job.id == 0) continue;
+      const std::string number = absl::StrCat(known.job.id);
+      const bool runs = known.job.phase == SlurmPhase::kRunning;
+      if (!runs || base::SteadyNow() > known.kill_at) {
+        commands.push_back({"scancel", number});
+      } else if (!known.signalled) {
+        known.signalled = true;
+        commands.push_back({"scancel", "--signal=TERM", number});
+        if (known.node_count() == 1) commands.back().insert(commands.back().begin() + 1, "--batch");
+      }
+    }
+    if (!commands.empty()) hurry_ = true;
+  }
+  for (const auto& command : commands) {
+    const auto result = commands_->Run(command, base::Deadline::After(kCommandLimit));
+    if (result.ok() && result->exit.ok()) continue;
+    spdlog::warn("scancel: {}", result.ok() ? Complaint(result->err) : result.status().ToString());
+  }
+}
+
+}  // namespace tutti::engine

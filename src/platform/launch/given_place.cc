@@ -1,0 +1,50 @@
+#include "platform/launch/given_place.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status.h"
+
+namespace tutti::launch {
+namespace {
+
+absl::StatusOr<std::string> NumericAddress(const std::string& host) {
+  addrinfo wanted = {};
+  wanted.ai_family = AF_INET;
+  addrinfo* found = nullptr;
+  if (const int error = ::getaddrinfo(host.c_str(), nullptr, &wanted, &found); error != 0) {
+    return absl::NotFoundError(
+        absl::StrCat("node ", host, " has no address: ", ::gai_strerror(error)));
+  }
+  char text[INET_ADDRSTRLEN] = {};
+  ::inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(found->ai_addr)->sin_addr, text,
+              sizeof text);
+  ::freeaddrinfo(found);
+  return std::string(text);
+}
+
+}  // namespace
+
+absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan) {
+  const std::vector<std::string> entries = absl::StrSplit(gang, ';', absl::SkipEmpty());
+  if (entries.size() != plan.nodes.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the job has got ", entries.size(), " nodes, and its plan is for ", plan.nodes.size()));
+  }
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const std::vector<std::string> words = absl::StrSplit(entries[i], ' ', absl::SkipEmpty());
+    if (words.empty()) return absl::InvalidArgumentError("a node without a name");
+    plan.nodes[i].name = words.front();
+    TUTTI_ASSIGN_OR_RETURN(plan.nodes[i].address, NumericAddress(words.back()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,16 @@
+// A launcher that a cluster's own scheduler has placed: which nodes the gang has got is known only
+// there, and comes in TUTTI_GANG, set by the batch step: "NAME ADDRESS;NAME ADDRESS;" in the order
+// of the plan's nodes. An address may be a host's name.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "spec/launch_plan.h"
+
+namespace tutti::launch {
+
+// Puts names and numeric addresses into the plan. InvalidArgument if `gang` has another number of
+// nodes, NotFound for a name that does not resolve.
+absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan);
+
+}  // namespace tutti::launch

@@ -1,0 +1,30 @@
+#include "platform/launch/given_place.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti::launch {
+namespace {
+
+spec::LaunchPlan PlanOfTwo() {
+  spec::LaunchPlan plan;
+  plan.nodes = {{"node-0", "0.0.0.0", 0, 2}, {"node-1", "0.0.0.0", 2, 2}};
+  return plan;
+}
+
+TEST(GivenPlace, NamesTheNodesInTheirOrder) {
+  spec::LaunchPlan plan = PlanOfTwo();
+  ASSERT_TRUE(TakePlace("n7 10.0.0.7;n1 localhost;", plan).ok());
+  EXPECT_EQ(plan.nodes[0].name, "n7");
+  EXPECT_EQ(plan.nodes[0].address, "10.0.0.7");
+  EXPECT_EQ(plan.nodes[1].address, "127.0.0.1");
+  EXPECT_EQ(plan.nodes[1].first_rank, 2);
+}
+
+TEST(GivenPlace, RefusesAnotherNumberOfNodes) {
+  spec::LaunchPlan plan = PlanOfTwo();
+  EXPECT_EQ(TakePlace("n7 10.0.0.7;", plan).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(TakePlace(" ;n1 10.0.0.1", plan).code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace tutti::launch

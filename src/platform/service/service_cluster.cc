@@ -1,0 +1,109 @@
+// Jobs of engines that schedule for themselves. Such a job is Queued as long as it waits there; the
+// service hands it over as often as it starts anew, which an engine does not mind, and writes
+// Provisioning once it is told the nodes.
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "platform/service/service_core.h"
+
+namespace tutti::service {
+namespace {
+
+// Ports that jobs which share a node do not share, below those that the system gives out.
+constexpr int kFirstPort = 10'000;
+constexpr int kPairs = 11'000;
+
+Placement PlaceOnCluster(const store::Job& job, std::string allocation,
+                         const std::vector<engine::Node>& nodes) {
+  const int port = kFirstPort + 2 * static_cast<int>(job.sequence % kPairs);
+  Placement placement = Place(job.spec, std::move(allocation), nodes, port);
+  const bool mpi = job.spec.distribution.kind == spec::DistributionKind::kMpi;
+  if (mpi && nodes.size() > 1) placement.start_port = port + 1;
+  return placement;
+}
+
+}  // namespace
+
+std::string ServiceCore::AllocationOf(const store::Job& job) {
+  return absl::StrCat(job.id, ".", job.sequence);
+}
+
+void ServiceCore::HandOver(Effects& effects) {
+  if (engines_.clusters.empty()) return;
+  for (const auto& [id, live] : live_) {
+    const store::Job& job = live->record.job;
+    if (live->placed != nullptr || live->flow != nullptr || live->handed_over ||
+        job.spec.compute == "local") {
+      continue;
+    }
+    if (EngineOf(job.spec.compute) == nullptr) {
+      live->waits_for = absl::StrCat("waits: site.yml has no compute ", job.spec.compute);
+      continue;
+    }
+    live->waits_for = "is being handed to the cluster";
+    // Stand-ins, until it is known which nodes they are.
+    std::vector<engine::Node> nodes(job.spec.instance_count);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      nodes[i] = {.name = absl::StrCat("node-", i), .address = "0.0.0.0", .directory = "/"};
+    }
+    const Placement placement = PlaceOnCluster(job, AllocationOf(job), nodes);
+    effects.starts.push_back(
+        {.job = id,
+         .compute = job.spec.compute,
+         .allocation = {
+             .id = placement.allocation,
+             .plans = PlansOf(job, placement, options_.launcher_file, options_.stop_grace),
+             .priority = job.spec.priority}});
+  }
+}
+
+void ServiceCore::ObservedQueued(LiveJob& job, const engine::AllocationState& state) {
+  if (state.waits) {
+    job.waits_for = state.reason;
+    job.expected_start = state.expected_start;
+    return;
+  }
+  const std::string about = absl::StrCat("job ", job.record.job.id, " cannot be placed");
+  if (!state.nodes.empty()) {
+    Complain(about, PlaceOn(job, state));
+    return;
+  }
+  // Over before it had a node.
+  const std::string why = state.reason.empty() ? "the cluster has dropped it" : state.reason;
+  const absl::Status written = Append(job, {store::JobState::kFailed, why, Cause::kFailure});
+  Complain(about, written);
+  if (written.ok()) live_.erase(live_.find(job.record.job.id));
+}
+
+absl::Status ServiceCore::PlaceOn(LiveJob& job, const engine::AllocationState& state) {
+  const store::Job& fixed = job.record.job;
+  TUTTI_ASSIGN_OR_RETURN(job.placed,
+                         RebuildGang(fixed.id, PlaceOnCluster(fixed, state.id, state.nodes)));
+  std::vector<std::string> names;
+  for (const engine::Node& node : state.nodes) names.push_back(node.name);
+  const absl::Status written = Append(
+      job,
+      {store::JobState::kProvisioning, absl::StrCat("starting on ", absl::StrJoin(names, ", "))});
+  if (!written.ok()) {
+    job.placed.reset();
+    return written;
+  }
+  job.placed->started = true;
+  placed_.insert(&job);
+  return absl::OkStatus();
+}
+
+bool ServiceCore::IsBeingPlaced(absl::string_view allocation) {
+  const auto live = live_.find(JobOfAllocation(allocation));
+  if (live == live_.end() || live->second->placed != nullptr) return false;
+  const store::Job& job = live->second->record.job;
+  if (job.spec.compute == "local" || AllocationOf(job) != allocation) return false;
+  engine::Engine* const engine = EngineOf(job.spec.compute);
+  if (engine != nullptr) engine->Refresh();
+  return true;
+}
+
+}  // namespace tutti::service
