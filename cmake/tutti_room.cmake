@@ -74,7 +74,7 @@ endfunction()
 # Even precompiled, headers cost more than a file's own code: several files are compiled as one, so
 # the names that a room's sources, or such tests, keep to themselves differ.
 function(tutti_several_as_one target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
 endfunction()
 
 # Of the sources that the variable names, those that fuzz targets reach: the others would be compiled

@@ -12,7 +12,7 @@
 namespace tutti::spec {
 namespace {
 
-constexpr absl::string_view kRefused = "refused:";
+constexpr absl::string_view kRefusedPackage = "refused:";
 
 // One of conda's match specifications, "channel::name=1.2=build", taken apart.
 struct CondaPackage {
@@ -142,10 +142,10 @@ class CondaReader {
     const std::string name =
         found == context_.site.conda_packages.end() ? package.name : found->second;
     if (name.empty()) return;
-    if (absl::StartsWith(name, kRefused)) {
+    if (absl::StartsWith(name, kRefusedPackage)) {
       diagnostics_.Error(line,
                          absl::StrCat("\"", package.name.substr(0, 80), "\" cannot be had: ",
-                                      absl::StripAsciiWhitespace(name.substr(kRefused.size()))));
+                                      absl::StripAsciiWhitespace(name.substr(kRefusedPackage.size()))));
       return;
     }
     environment_.packages.push_back(

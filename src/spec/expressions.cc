@@ -15,7 +15,7 @@ constexpr absl::string_view kOpen = "${{";
 constexpr absl::string_view kClose = "}}";
 constexpr absl::string_view kOptionalOpen = "$[[";
 constexpr absl::string_view kOptionalClose = "]]";
-constexpr size_t kMostErrors = 20;
+constexpr size_t kMostExpressionErrors = 20;
 
 // One ${{…}} of a text: `written` includes the braces, `body` does not and is trimmed.
 struct Expression {
@@ -194,7 +194,7 @@ std::vector<ExpressionError> CheckExpressions(absl::string_view text,
   Expression expression;
   OptionalPart part{0, 0, {}};
   bool more = NextOptional(text, 0, part);
-  while (errors.size() < kMostErrors && Next(text, done, expression)) {
+  while (errors.size() < kMostExpressionErrors && Next(text, done, expression)) {
     while (more && part.end <= expression.offset) more = NextOptional(text, part.end, part);
     const bool may_be_absent = more && part.begin < expression.offset;
     std::string error =

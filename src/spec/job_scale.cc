@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMostNodes = 100'000;
 constexpr int kMostProcesses = 10'000;           // of one kind on one node
-constexpr int kMostSeconds = 10 * 365 * 86'400;  // ten years
+constexpr int kLongestJob = 10 * 365 * 86'400;  // ten years
 constexpr std::array<absl::string_view, 4> kPriorities = {"low", "medium", "normal", "high"};
 constexpr std::array<absl::string_view, 3> kDistributions = {"mpi", "pytorch", "tensorflow"};
 
@@ -67,7 +67,7 @@ void ReadLimits(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   if (entry == nullptr) return;
   MappingReader reader(*entry->value, "limits", diagnostics, {"command", "limits."});
   int seconds = 0;
-  if (reader.Count("timeout", kMostSeconds, seconds) != nullptr) {
+  if (reader.Count("timeout", kLongestJob, seconds) != nullptr) {
     spec.timeout = absl::Seconds(seconds);
   }
   reader.Finish();

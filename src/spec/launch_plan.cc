@@ -12,11 +12,11 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMostRanks = 10'000'000;
-constexpr double kMostSeconds = 1e12;
+constexpr double kLongestWait = 1e12;
 
 // JSON has no infinity. A time without an end is written as the longest that a reader takes.
 double Finite(double seconds) {
-  return std::isnan(seconds) ? 0 : std::min(std::max(seconds, 0.0), kMostSeconds);
+  return std::isnan(seconds) ? 0 : std::min(std::max(seconds, 0.0), kLongestWait);
 }
 
 json JsonOfNodes(const std::vector<PlanNode>& nodes) {

@@ -6,14 +6,14 @@
 namespace tutti::spec {
 namespace {
 
-constexpr std::array<std::pair<DistributionKind, absl::string_view>, 4> kDistributions = {{
+constexpr std::array<std::pair<DistributionKind, absl::string_view>, 4> kDistributionNames = {{
     {DistributionKind::kNone, "none"},
     {DistributionKind::kMpi, "mpi"},
     {DistributionKind::kPyTorch, "pytorch"},
     {DistributionKind::kTensorFlow, "tensorflow"},
 }};
 
-constexpr std::array<std::pair<Priority, absl::string_view>, 3> kPriorities = {{
+constexpr std::array<std::pair<Priority, absl::string_view>, 3> kPriorityNames = {{
     {Priority::kLow, "low"},
     {Priority::kNormal, "normal"},
     {Priority::kHigh, "high"},
@@ -71,15 +71,15 @@ std::optional<Value> ValueIn(const std::array<std::pair<Value, absl::string_view
 
 }  // namespace
 
-absl::string_view Name(DistributionKind kind) { return NameIn(kDistributions, kind); }
-absl::string_view Name(Priority priority) { return NameIn(kPriorities, priority); }
+absl::string_view Name(DistributionKind kind) { return NameIn(kDistributionNames, kind); }
+absl::string_view Name(Priority priority) { return NameIn(kPriorityNames, priority); }
 
 std::optional<DistributionKind> DistributionKindFromName(absl::string_view name) {
-  return ValueIn(kDistributions, name);
+  return ValueIn(kDistributionNames, name);
 }
 
 std::optional<Priority> PriorityFromName(absl::string_view name) {
-  return ValueIn(kPriorities, name);
+  return ValueIn(kPriorityNames, name);
 }
 
 absl::string_view Name(JobKind kind) { return NameIn(kJobKinds, kind); }

@@ -32,13 +32,13 @@ absl::StatusOr<ReadResult> Read(absl::string_view text, const Files& files = {})
                      });
 }
 
-JobSpec SpecOf(absl::string_view text, const Files& files = {}) {
+JobSpec PipelineOf(absl::string_view text, const Files& files = {}) {
   const auto result = Read(text, files);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? result->spec : JobSpec();
 }
 
-std::vector<std::string> Errors(absl::string_view text, const Files& files = {}) {
+std::vector<std::string> PipelineErrors(absl::string_view text, const Files& files = {}) {
   const auto result = Read(text, files);
   EXPECT_FALSE(result.ok());
   return absl::StrSplit(std::string(result.status().message()), '\n');
@@ -60,7 +60,7 @@ command: train ${{inputs.data}} ${{inputs.epochs}} ${{inputs.rate}} $[[${{inputs
 )"}};
 
 TEST(PipelineFile, StepsTakeInputsOfThePipelineAndOutputsOfEachOther) {
-  const JobSpec job = SpecOf(R"(
+  const JobSpec job = PipelineOf(R"(
 type: pipeline
 experiment_name: e
 inputs:
@@ -97,7 +97,7 @@ jobs:
 }
 
 TEST(PipelineFile, AComponentsInputsGetTheStepsValuesOrTheirDefaults) {
-  const JobSpec job = SpecOf(R"(
+  const JobSpec job = PipelineOf(R"(
 type: pipeline
 inputs: {epochs: 3}
 jobs:
@@ -131,36 +131,36 @@ TEST(PipelineFile, ComponentsAreFoundByPathAndByName) {
        {"azureml:my_train@latest", "azureml:my_train:1",
         "azureml://registries/r/components/my_train/versions/2", "file:./c.yaml", "c.yaml"}) {
     const JobSpec job =
-        SpecOf(absl::StrCat("type: pipeline\njobs: {a: {component: '", reference, "'}}"), files);
+        PipelineOf(absl::StrCat("type: pipeline\njobs: {a: {component: '", reference, "'}}"), files);
     EXPECT_EQ(job.steps.at(0).job.command.size(), 1u) << reference;
   }
-  EXPECT_THAT(Errors("type: pipeline\njobs: {a: {component: 'azureml:my_trai:1'}}"),
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {a: {component: 'azureml:my_trai:1'}}"),
               ElementsAre(HasSubstr("job.yml:2: component \"azureml:my_trai:1\" is not known here "
                                     "(did you mean \"my_train\"?); say in site.yml")));
-  EXPECT_THAT(Errors("type: pipeline\njobs:\n  a: {component: 'azureml:other:1'}\n"
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  a: {component: 'azureml:other:1'}\n"
                      "  b: {type: command, command: x, environment: host,\n"
                      "      inputs: {i: '${{parent.jobs.a.outputs.model}}'}}"),
               ElementsAre(HasSubstr("job.yml:3: component \"azureml:other:1\" is not known here")))
       << "what follows from it is not said";
-  EXPECT_THAT(Errors("type: pipeline\njobs: {a: {component: ./no.yml}}"),
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {a: {component: ./no.yml}}"),
               ElementsAre(HasSubstr("job.yml:2: component: /base/no.yml does not exist")));
 }
 
 TEST(PipelineFile, WhatTheStepLacksIsSaidWithItsLine) {
-  EXPECT_THAT(Errors("type: pipeline\njobs:\n  t:\n    component: ./parts/train.yml\n    inputs:\n"
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  t:\n    component: ./parts/train.yml\n    inputs:\n"
                      "      data: ./d\n      epohs: 3\n",
                      kTrain),
               ElementsAre(HasSubstr("job.yml:3: input \"epochs\" has no value"),
                           HasSubstr("job.yml:7: component parts/train.yml has no input \"epohs\" "
                                     "(did you mean \"epochs\"?)")));
-  EXPECT_THAT(Errors("type: pipeline\njobs:\n  t:\n    component: ./parts/train.yml\n    inputs:\n"
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  t:\n    component: ./parts/train.yml\n    inputs:\n"
                      "      data: ./d\n      epochs: many\n",
                      kTrain),
               ElementsAre(HasSubstr("job.yml:7: input \"epochs\" is \"many\", which is no whole")));
 }
 
 TEST(PipelineFile, WhatIsWrongInAComponentIsSaidUnderItsName) {
-  EXPECT_THAT(Errors("type: pipeline\njobs: {t: {component: ./c.yml}}",
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {t: {component: ./c.yml}}",
                      {{"/base/c.yml", "command: x ${{inputs.y}}\ncomand: z\n"}}),
               ElementsAre("c.yml:1: ${{inputs.y}}: the job has no input \"y\"",
                           "c.yml:2: unknown key \"comand\" (did you mean \"command\"?)"));
@@ -168,7 +168,7 @@ TEST(PipelineFile, WhatIsWrongInAComponentIsSaidUnderItsName) {
 
 TEST(PipelineFile, BindingsThatLeadNowhereAreNamed) {
   EXPECT_THAT(
-      Errors(R"(type: pipeline
+      PipelineErrors(R"(type: pipeline
 inputs: {word: hello}
 jobs:
   first:
@@ -195,7 +195,7 @@ jobs:
 }
 
 TEST(PipelineFile, StepsThatWaitForEachOtherAreRefused) {
-  EXPECT_THAT(Errors(R"(type: pipeline
+  EXPECT_THAT(PipelineErrors(R"(type: pipeline
 jobs:
   a: {command: x, inputs: {i: "${{parent.jobs.b.outputs.o}}"}, outputs: {o: }}
   b: {command: x, inputs: {i: "${{parent.jobs.a.outputs.o}}"}, outputs: {o: }}
@@ -206,17 +206,17 @@ jobs:
 
 TEST(PipelineFile, WhatIsNotRunIsRefusedWithItsName) {
   EXPECT_THAT(
-      Errors("type: pipeline\njobs: {a: {type: parallel, task: x}}"),
+      PipelineErrors("type: pipeline\njobs: {a: {type: parallel, task: x}}"),
       ElementsAre(HasSubstr("step \"a\" is of type parallel, which this version does not")));
-  EXPECT_THAT(Errors("type: pipeline\njobs: {a: {type: comand, command: x}}"),
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {a: {type: comand, command: x}}"),
               ElementsAre(HasSubstr("did you mean \"command\"?")));
-  EXPECT_THAT(Errors("type: pipeline\nname: x\n"), ElementsAre(HasSubstr("a pipeline needs jobs")));
-  EXPECT_THAT(Errors("type: pipeline\njobs: {a b: {command: x}}"),
+  EXPECT_THAT(PipelineErrors("type: pipeline\nname: x\n"), ElementsAre(HasSubstr("a pipeline needs jobs")));
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {a b: {command: x}}"),
               ElementsAre(HasSubstr("must have a name of letters")));
 }
 
 TEST(PipelineFile, AnOutputOfThePipelineIsOfTheKindOfTheStepsThatWritesIt) {
-  const JobSpec job = SpecOf(R"(
+  const JobSpec job = PipelineOf(R"(
 type: pipeline
 outputs:
   model: {mode: upload}
@@ -253,7 +253,7 @@ jobs:
 )"}};
 
 TEST(PipelineFile, APipelineIsAStepOfAnother) {
-  const JobSpec job = SpecOf(R"(
+  const JobSpec job = PipelineOf(R"(
 type: pipeline
 inputs: {cluster: cpu-cluster}
 jobs:
@@ -284,7 +284,7 @@ jobs:
 }
 
 TEST(PipelineFile, APipelineThatContainsItselfIsRefused) {
-  EXPECT_THAT(Errors("type: pipeline\njobs: {a: {type: pipeline, component: ./c.yml}}",
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {a: {type: pipeline, component: ./c.yml}}",
                      {{"/base/c.yml",
                        "type: pipeline\njobs: {a: {type: pipeline, component: "
                        "./c.yml}, b: {type: pipeline, component: ./c.yml}}"}})
@@ -293,7 +293,7 @@ TEST(PipelineFile, APipelineThatContainsItselfIsRefused) {
 }
 
 TEST(PipelineFile, TheDefaultArtifactsAreTheJobsFolder) {
-  const JobSpec job = SpecOf(R"(
+  const JobSpec job = PipelineOf(R"(
 type: pipeline
 jobs:
   a: {command: echo x > outputs/x, outputs: {artifacts: }}
@@ -306,7 +306,7 @@ jobs:
 }
 
 TEST(SweepFile, ReadsSearchSpaceObjectiveAndLimits) {
-  const JobSpec job = SpecOf(R"(
+  const JobSpec job = PipelineOf(R"(
 type: sweep
 trial:
   command: train --a ${{inputs.a}} --b ${{search_space.b}} --c ${{search_space.c}}
@@ -336,7 +336,7 @@ limits: {max_total_trials: 4, max_concurrent_trials: 2, timeout: 3600, trial_tim
 }
 
 TEST(SweepFile, ATrialMayBeAComponentWhoseInputsAreSwept) {
-  const JobSpec job = SpecOf(R"(
+  const JobSpec job = PipelineOf(R"(
 type: pipeline
 jobs:
   make: {command: x, outputs: {o: }}
@@ -356,7 +356,7 @@ jobs:
   EXPECT_THAT(job.steps[1].inputs_from, ElementsAre(Pair("data", "jobs.make.outputs.o")));
   EXPECT_EQ(sweep.inputs.at("epochs").type, "integer");
   EXPECT_TRUE(sweep.outputs.contains("model"));
-  EXPECT_THAT(Errors(R"(type: sweep
+  EXPECT_THAT(PipelineErrors(R"(type: sweep
 trial: ./parts/train.yml
 inputs: {data: ./d, epochs: 1}
 search_space: {rat: {type: uniform, min_value: 0, max_value: 1}}
@@ -367,7 +367,7 @@ objective: {goal: minimize, primary_metric: loss}
 }
 
 TEST(SweepFile, WhatIsWrongIsSaidWithItsLine) {
-  EXPECT_THAT(Errors(R"(type: sweep
+  EXPECT_THAT(PipelineErrors(R"(type: sweep
 trial: {command: x}
 sampling_algorithm: grid
 search_space:
@@ -386,13 +386,13 @@ limits: {max_trials: 3}
                           HasSubstr("job.yml:8: objective has no primary_metric"),
                           HasSubstr("job.yml:9: bandit needs slack_factor or slack_amount"),
                           HasSubstr("job.yml:10: unknown key \"max_trials\"")));
-  EXPECT_THAT(Errors("type: sweep\n"),
+  EXPECT_THAT(PipelineErrors("type: sweep\n"),
               UnorderedElementsAre(HasSubstr("needs a search_space"),
                                    HasSubstr("needs an objective"), HasSubstr("needs a trial")));
 }
 
 TEST(PipelineFile, SurvivesItsJson) {
-  const JobSpec job = SpecOf(R"(
+  const JobSpec job = PipelineOf(R"(
 type: pipeline
 settings: {continue_on_step_failure: true, force_rerun: true, on_init: make, on_finalize: inner}
 jobs:

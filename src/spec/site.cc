@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kSiteFile[] = "site.yml";
 constexpr char kDataMapFile[] = "data-map.yml";
-constexpr uint64_t kLargestFile = 1 << 20;
+constexpr uint64_t kLargestSiteFile = 1 << 20;
 
 // "*" is any text, also none. Linear in practice: the last star takes more when what follows does
 // not fit.
@@ -164,12 +164,12 @@ absl::Status ReadOver(absl::string_view text, absl::string_view file_name, const
 
 // "" if there is none, or nothing but comments in it.
 absl::StatusOr<std::string> TextOf(const fs::path& file) {
-  auto text = base::ReadFile(file, kLargestFile);
+  auto text = base::ReadFile(file, kLargestSiteFile);
   if (absl::IsNotFound(text.status())) return "";
   return text;
 }
 
-std::string Quoted(absl::string_view text) {
+std::string InQuotes(absl::string_view text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}}), "\"");
 }
 
@@ -222,7 +222,7 @@ absl::Status WriteDataMap(const fs::path& home, const DataMap& map) {
   std::string text = "# Written by `tutti data map`: addresses and the local copies of them.\n";
   absl::StrAppend(&text, map.entries().empty() ? "data: {}\n" : "data:\n");
   for (const auto& [canonical, entry] : map.entries()) {
-    absl::StrAppend(&text, "  ", Quoted(entry.prefix), ": ", Quoted(entry.folder), "\n");
+    absl::StrAppend(&text, "  ", InQuotes(entry.prefix), ": ", InQuotes(entry.folder), "\n");
   }
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home));
   return base::WriteFileAtomic(home / kDataMapFile, text);

@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string ErrorOf(absl::string_view text) {
+std::string TreeError(absl::string_view text) {
   return std::string(ParseYaml(text, "f.yml").status().message());
 }
 
@@ -27,16 +27,16 @@ TEST(YamlTree, KeepsOrderAndLines) {
 }
 
 TEST(YamlTree, BadYamlNamesTheLine) {
-  EXPECT_THAT(ErrorOf("a: 1\nb: [1, 2\nc: 3\n"), StartsWith("f.yml:"));
-  EXPECT_THAT(ErrorOf("a: 1\n\tb: 2\n"), StartsWith("f.yml:2: "));
-  EXPECT_THAT(ErrorOf("a: 'x\n"), StartsWith("f.yml:"));
-  EXPECT_THAT(ErrorOf("a: \"x\nb: 2\n\n"), StartsWith("f.yml:"));
-  EXPECT_EQ(ErrorOf(""), "f.yml:1: is empty");
-  EXPECT_EQ(ErrorOf("# nothing\n"), "f.yml:1: is empty");
+  EXPECT_THAT(TreeError("a: 1\nb: [1, 2\nc: 3\n"), StartsWith("f.yml:"));
+  EXPECT_THAT(TreeError("a: 1\n\tb: 2\n"), StartsWith("f.yml:2: "));
+  EXPECT_THAT(TreeError("a: 'x\n"), StartsWith("f.yml:"));
+  EXPECT_THAT(TreeError("a: \"x\nb: 2\n\n"), StartsWith("f.yml:"));
+  EXPECT_EQ(TreeError(""), "f.yml:1: is empty");
+  EXPECT_EQ(TreeError("# nothing\n"), "f.yml:1: is empty");
 }
 
 TEST(YamlTree, AKeyThatComesTwiceIsAnError) {
-  EXPECT_EQ(ErrorOf("a:\n  x: 1\n  y: 2\n  x: 3\n"),
+  EXPECT_EQ(TreeError("a:\n  x: 1\n  y: 2\n  x: 3\n"),
             "f.yml:4: key \"x\" is there already, in line 2");
 }
 
@@ -53,26 +53,26 @@ TEST(YamlTree, AliasesThatMultiplyAreStopped) {
     for (int k = 0; k < 10; ++k) absl::StrAppend(&text, k > 0 ? "," : "", "*a", i - 1);
     absl::StrAppend(&text, "]\n");
   }
-  EXPECT_THAT(ErrorOf(text), HasSubstr("more than 20000 values"));
-  EXPECT_THAT(ErrorOf("a: &a [*a]\n"), HasSubstr("inside of its own anchor"));
+  EXPECT_THAT(TreeError(text), HasSubstr("more than 20000 values"));
+  EXPECT_THAT(TreeError("a: &a [*a]\n"), HasSubstr("inside of its own anchor"));
 }
 
 TEST(YamlTree, DepthSizeAndEncodingAreBounded) {
-  EXPECT_THAT(ErrorOf(std::string(100'000, '[')), HasSubstr("deeper than 32 levels"));
-  EXPECT_THAT(ErrorOf(std::string(1 << 20, 'a')), HasSubstr("larger than 256 KiB"));
-  EXPECT_EQ(ErrorOf("a: 1\nb: \xff\n"), "f.yml:2: is not UTF-8 text");
-  EXPECT_EQ(ErrorOf("a: \xc3"), "f.yml:1: is not UTF-8 text");
-  EXPECT_EQ(ErrorOf("a: \xed\xa0\x80"), "f.yml:1: is not UTF-8 text");
+  EXPECT_THAT(TreeError(std::string(100'000, '[')), HasSubstr("deeper than 32 levels"));
+  EXPECT_THAT(TreeError(std::string(1 << 20, 'a')), HasSubstr("larger than 256 KiB"));
+  EXPECT_EQ(TreeError("a: 1\nb: \xff\n"), "f.yml:2: is not UTF-8 text");
+  EXPECT_EQ(TreeError("a: \xc3"), "f.yml:1: is not UTF-8 text");
+  EXPECT_EQ(TreeError("a: \xed\xa0\x80"), "f.yml:1: is not UTF-8 text");
   EXPECT_TRUE(ParseYaml("a: \xc3\xa9 \xf0\x9f\x8e\xb6\n", "f.yml").ok());
-  EXPECT_EQ(ErrorOf("a: \"x\\0\"\n"), "f.yml:1: a text contains a zero byte");
+  EXPECT_EQ(TreeError("a: \"x\\0\"\n"), "f.yml:1: a text contains a zero byte");
 }
 
 TEST(YamlTree, OneDocumentOnly) {
-  EXPECT_EQ(ErrorOf("a: 1\n---\nb: 2\n"), "f.yml:3: holds more than one document");
+  EXPECT_EQ(TreeError("a: 1\n---\nb: 2\n"), "f.yml:3: holds more than one document");
 }
 
 TEST(YamlTree, KeysAreText) {
-  EXPECT_THAT(ErrorOf("? [a]\n: 1\n"), HasSubstr("a key must be text, but is a list"));
+  EXPECT_THAT(TreeError("? [a]\n: 1\n"), HasSubstr("a key must be text, but is a list"));
 }
 
 }  // namespace

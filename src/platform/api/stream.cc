@@ -11,7 +11,7 @@ namespace {
 using service::FollowResult;
 using service::Service;
 
-constexpr absl::Duration kLook = absl::Milliseconds(500);  // whether the client is still there
+constexpr absl::Duration kLookForMore = absl::Milliseconds(500);  // whether the client is still there
 constexpr absl::Duration kAlive = absl::Seconds(10);
 
 // One follower. Holds no more than one batch.
@@ -38,7 +38,7 @@ class Stream {
         TUTTI_RETURN_IF_ERROR(writer.Write("{\"type\":\"alive\"}\n"));
         alive = base::Deadline::After(kAlive);
       }
-      TUTTI_ASSIGN_OR_RETURN(batch, Next(follow_ ? kLook : absl::ZeroDuration()));
+      TUTTI_ASSIGN_OR_RETURN(batch, Next(follow_ ? kLookForMore : absl::ZeroDuration()));
     }
   }
 
