@@ -143,9 +143,9 @@ class CondaReader {
         found == context_.site.conda_packages.end() ? package.name : found->second;
     if (name.empty()) return;
     if (absl::StartsWith(name, kRefusedPackage)) {
-      diagnostics_.Error(line,
-                         absl::StrCat("\"", package.name.substr(0, 80), "\" cannot be had: ",
-                                      absl::StripAsciiWhitespace(name.substr(kRefusedPackage.size()))));
+      diagnostics_.Error(
+          line, absl::StrCat("\"", package.name.substr(0, 80), "\" cannot be had: ",
+                             absl::StripAsciiWhitespace(name.substr(kRefusedPackage.size()))));
       return;
     }
     environment_.packages.push_back(

@@ -12,7 +12,7 @@ namespace tutti::spec {
 namespace {
 
 constexpr int kMostNodes = 100'000;
-constexpr int kMostProcesses = 10'000;           // of one kind on one node
+constexpr int kMostProcesses = 10'000;          // of one kind on one node
 constexpr int kLongestJob = 10 * 365 * 86'400;  // ten years
 constexpr std::array<absl::string_view, 4> kPriorities = {"low", "medium", "normal", "high"};
 constexpr std::array<absl::string_view, 3> kDistributions = {"mpi", "pytorch", "tensorflow"};

@@ -111,7 +111,7 @@ jobs:
     environment_variables: {A: 1}
     resources: {instance_count: 2}
 )",
-                             kTrain);
+                                 kTrain);
   const JobSpec& train = job.steps.at(0).job;
   EXPECT_EQ(train.code, "/base/parts/src");
   EXPECT_EQ(train.file_name, "parts/train.yml");
@@ -130,16 +130,16 @@ TEST(PipelineFile, ComponentsAreFoundByPathAndByName) {
   for (const char* reference :
        {"azureml:my_train@latest", "azureml:my_train:1",
         "azureml://registries/r/components/my_train/versions/2", "file:./c.yaml", "c.yaml"}) {
-    const JobSpec job =
-        PipelineOf(absl::StrCat("type: pipeline\njobs: {a: {component: '", reference, "'}}"), files);
+    const JobSpec job = PipelineOf(
+        absl::StrCat("type: pipeline\njobs: {a: {component: '", reference, "'}}"), files);
     EXPECT_EQ(job.steps.at(0).job.command.size(), 1u) << reference;
   }
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {a: {component: 'azureml:my_trai:1'}}"),
               ElementsAre(HasSubstr("job.yml:2: component \"azureml:my_trai:1\" is not known here "
                                     "(did you mean \"my_train\"?); say in site.yml")));
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  a: {component: 'azureml:other:1'}\n"
-                     "  b: {type: command, command: x, environment: host,\n"
-                     "      inputs: {i: '${{parent.jobs.a.outputs.model}}'}}"),
+                             "  b: {type: command, command: x, environment: host,\n"
+                             "      inputs: {i: '${{parent.jobs.a.outputs.model}}'}}"),
               ElementsAre(HasSubstr("job.yml:3: component \"azureml:other:1\" is not known here")))
       << "what follows from it is not said";
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {a: {component: ./no.yml}}"),
@@ -147,21 +147,23 @@ TEST(PipelineFile, ComponentsAreFoundByPathAndByName) {
 }
 
 TEST(PipelineFile, WhatTheStepLacksIsSaidWithItsLine) {
-  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  t:\n    component: ./parts/train.yml\n    inputs:\n"
+  EXPECT_THAT(
+      PipelineErrors("type: pipeline\njobs:\n  t:\n    component: ./parts/train.yml\n    inputs:\n"
                      "      data: ./d\n      epohs: 3\n",
                      kTrain),
-              ElementsAre(HasSubstr("job.yml:3: input \"epochs\" has no value"),
-                          HasSubstr("job.yml:7: component parts/train.yml has no input \"epohs\" "
-                                    "(did you mean \"epochs\"?)")));
-  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  t:\n    component: ./parts/train.yml\n    inputs:\n"
+      ElementsAre(HasSubstr("job.yml:3: input \"epochs\" has no value"),
+                  HasSubstr("job.yml:7: component parts/train.yml has no input \"epohs\" "
+                            "(did you mean \"epochs\"?)")));
+  EXPECT_THAT(
+      PipelineErrors("type: pipeline\njobs:\n  t:\n    component: ./parts/train.yml\n    inputs:\n"
                      "      data: ./d\n      epochs: many\n",
                      kTrain),
-              ElementsAre(HasSubstr("job.yml:7: input \"epochs\" is \"many\", which is no whole")));
+      ElementsAre(HasSubstr("job.yml:7: input \"epochs\" is \"many\", which is no whole")));
 }
 
 TEST(PipelineFile, WhatIsWrongInAComponentIsSaidUnderItsName) {
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {t: {component: ./c.yml}}",
-                     {{"/base/c.yml", "command: x ${{inputs.y}}\ncomand: z\n"}}),
+                             {{"/base/c.yml", "command: x ${{inputs.y}}\ncomand: z\n"}}),
               ElementsAre("c.yml:1: ${{inputs.y}}: the job has no input \"y\"",
                           "c.yml:2: unknown key \"comand\" (did you mean \"command\"?)"));
 }
@@ -210,7 +212,8 @@ TEST(PipelineFile, WhatIsNotRunIsRefusedWithItsName) {
       ElementsAre(HasSubstr("step \"a\" is of type parallel, which this version does not")));
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {a: {type: comand, command: x}}"),
               ElementsAre(HasSubstr("did you mean \"command\"?")));
-  EXPECT_THAT(PipelineErrors("type: pipeline\nname: x\n"), ElementsAre(HasSubstr("a pipeline needs jobs")));
+  EXPECT_THAT(PipelineErrors("type: pipeline\nname: x\n"),
+              ElementsAre(HasSubstr("a pipeline needs jobs")));
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {a b: {command: x}}"),
               ElementsAre(HasSubstr("must have a name of letters")));
 }
@@ -230,7 +233,7 @@ jobs:
     command: echo x > ${{outputs.o}}
     outputs: {o: "${{parent.outputs.text}}"}
 )",
-                             kTrain);
+                                 kTrain);
   EXPECT_THAT(job.steps[0].outputs_to, ElementsAre(Pair("model", "model")));
   EXPECT_EQ(job.outputs.at("model").type, "mlflow_model");
   EXPECT_EQ(job.steps[1].job.outputs.at("o").file, "hello.txt");
@@ -269,7 +272,7 @@ jobs:
     command: y ${{inputs.m}}
     inputs: {m: "${{parent.jobs.inner.outputs.model}}"}
 )",
-                             kNested);
+                                 kNested);
   const Step& inner = job.steps.at(1);
   EXPECT_EQ(inner.job.kind, JobKind::kPipeline);
   EXPECT_THAT(inner.inputs_from, ElementsAre(Pair("data", "jobs.make.outputs.o")));
@@ -285,9 +288,9 @@ jobs:
 
 TEST(PipelineFile, APipelineThatContainsItselfIsRefused) {
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {a: {type: pipeline, component: ./c.yml}}",
-                     {{"/base/c.yml",
-                       "type: pipeline\njobs: {a: {type: pipeline, component: "
-                       "./c.yml}, b: {type: pipeline, component: ./c.yml}}"}})
+                             {{"/base/c.yml",
+                               "type: pipeline\njobs: {a: {type: pipeline, component: "
+                               "./c.yml}, b: {type: pipeline, component: ./c.yml}}"}})
                   .front(),
               HasSubstr("nested deeper than 8"));
 }
@@ -350,7 +353,7 @@ jobs:
       rate: {type: loguniform, min_value: -5, max_value: 0}
     objective: {goal: minimize, primary_metric: loss}
 )",
-                             kTrain);
+                                 kTrain);
   const JobSpec& sweep = job.steps.at(1).job;
   EXPECT_EQ(sweep.kind, JobKind::kSweep);
   EXPECT_THAT(job.steps[1].inputs_from, ElementsAre(Pair("data", "jobs.make.outputs.o")));
@@ -362,7 +365,7 @@ inputs: {data: ./d, epochs: 1}
 search_space: {rat: {type: uniform, min_value: 0, max_value: 1}}
 objective: {goal: minimize, primary_metric: loss}
 )",
-                     kTrain),
+                             kTrain),
               ElementsAre(HasSubstr("has no input of that name (did you mean \"rate\"?)")));
 }
 
@@ -409,7 +412,7 @@ jobs:
     objective: {goal: minimize, primary_metric: loss}
     early_termination: {type: truncation_selection, truncation_percentage: 20}
 )",
-                             kNested);
+                                 kNested);
   const std::string json = ToJson(job);
   const auto back = JobSpecFromJson(json);
   ASSERT_TRUE(back.ok()) << back.status();

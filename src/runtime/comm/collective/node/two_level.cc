@@ -60,7 +60,7 @@ absl::Status TwoLevel::AllReduce(std::byte* data, size_t count, const Reduction&
   TUTTI_RETURN_IF_ERROR(ReachLane(deadline));
   const size_t bytes = count * SizeOf(reduction.type);
   return bytes <= kSmallMessage ? Small({data, bytes}, reduction, deadline)
-                         : Large(data, count, reduction, deadline);
+                                : Large(data, count, reduction, deadline);
 }
 
 // The links of a lane are not among the group's first ones. In the order of the ranks' numbers in
