@@ -11,7 +11,8 @@ namespace {
 using service::FollowResult;
 using service::Service;
 
-constexpr absl::Duration kLookForMore = absl::Milliseconds(500);  // whether the client is still there
+constexpr absl::Duration kLookForMore =
+    absl::Milliseconds(500);  // whether the client is still there
 constexpr absl::Duration kAlive = absl::Seconds(10);
 
 // One follower. Holds no more than one batch.
