@@ -228,7 +228,8 @@ def test_data_that_a_file_names_are_found_by_name_and_version(site, tmp_path):
                    "  a: {type: uri_folder, path: 'azureml:words-example:1'}\n"
                    "  b: {type: uri_file, path: 'azureml:words-example@latest'}\n")
     result = site.cli("run", job)
-    assert result.returncode == 0 and "[0] first\n[0] second\n" in result.stdout, (result.stdout, result.stderr)
+    assert result.returncode == 0, result.stderr
+    assert [line for line in result.stdout.splitlines() if line.startswith("[0]")] == ["[0] first", "[0] second"], result.stdout
     data.write_text("name: words-example\nversion: 7\ntype: uri_file\npath: gone.txt\n")
     assert "gone.txt does not exist" in site.cli("data", "create", "--file", data).stderr
     assert site.cli("data", "delete", "--name", "words-example", "--version", "7").returncode == 0

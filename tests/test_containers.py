@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import tempfile
 
 import pytest
 
@@ -60,8 +61,10 @@ def site(tmp_path_factory):
     """A service whose nodes have podman, a registry with the image tiny:1, and the image's full name."""
     folder = tmp_path_factory.mktemp("containers")
     registry = Registry(folder)
+    # podman waits for all that others have written to the file system of its storage: 20 s a container beside a compiler.
+    storage = tempfile.mkdtemp(prefix="tutti-images-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
     (folder / "storage.conf").write_text(
-        f"[storage]\ndriver = 'overlay'\ngraphroot = '{folder}/images'\nrunroot = '{folder}/running'\n")
+        f"[storage]\ndriver = 'overlay'\ngraphroot = '{storage}/images'\nrunroot = '{storage}/running'\n")
     (folder / "containers.conf").write_text(
         "[engine]\nruntime = 'runc'\ncgroup_manager = 'cgroupfs'\nevents_logger = 'none'\n")
     (folder / "registries.conf").write_text(f"[[registry]]\nlocation = '{registry.address}'\ninsecure = true\n")
@@ -86,6 +89,8 @@ def site(tmp_path_factory):
     service.stop()
     podman("rm", "--all", "--force", "--time", "0")
     podman("rmi", "--all", "--force")
+    subprocess.run(["umount", f"{storage}/images/overlay"], capture_output=True)  # podman mounts it onto itself
+    shutil.rmtree(storage)
     registry.stop()
 
 

@@ -108,6 +108,9 @@ bool LiesIn(const std::filesystem::path& path, const std::filesystem::path& fold
 absl::Status CheckOutput(const Recipe& recipe) {
   const std::filesystem::path output = recipe.output, checkpoints = output / "checkpoints";
   TUTTI_RETURN_IF_ERROR(checkpoint::FolderWriter::CheckMayReplace(output / "model"));
+  if (recipe.keep_best) {
+    TUTTI_RETURN_IF_ERROR(checkpoint::FolderWriter::CheckMayReplace(output / "best"));
+  }
   if (recipe.resume == "latest" || LiesIn(recipe.resume, checkpoints)) return absl::OkStatus();
   TUTTI_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
                          checkpoint::CheckpointFolder(checkpoints, 1).List());

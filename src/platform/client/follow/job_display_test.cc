@@ -119,7 +119,8 @@ TEST(JobDisplay, KeepsTheResult) {
       ParseStreamLine(Output(0, "metrics", R"({\"event\": \"result\", \"top1\": 0.5})"));
   display.Line(**line, kNow);
   ASSERT_TRUE(display.result().has_value());
-  EXPECT_EQ(display.result()->top1, 0.5);
+  ASSERT_EQ(display.result()->scores.size(), 1u);
+  EXPECT_EQ(display.result()->scores[0].second, 0.5);
 }
 
 TEST(JobDisplay, ShowsOneRankOrOnlyErrors) {

@@ -58,10 +58,16 @@ std::string Start(const Metric& m) {
   return absl::StrCat("training ", absl::StrJoin(parts, " · "));
 }
 
+// What trainers call the scores of their tasks, and people.
+constexpr std::pair<const char*, const char*> kScores[] = {
+    {"top1", "top-1"},    {"top5", "top-5"},    {"miou", "mean IoU"},
+    {"pixels", "pixels"}, {"map50", "mAP@0.5"}, {"map", "mAP"}};
+
 std::string Scores(const Metric& m) {
   std::vector<std::string> parts;
-  if (m.top1) parts.push_back(absl::StrCat("top-1 ", Percent(*m.top1)));
-  if (m.top5) parts.push_back(absl::StrCat("top-5 ", Percent(*m.top5)));
+  for (const auto& [title, score] : m.scores) {
+    parts.push_back(absl::StrCat(title, " ", Percent(score)));
+  }
   if (m.loss) parts.push_back(absl::StrFormat("loss %.4g", *m.loss));
   std::string line = absl::StrJoin(parts, " · ");
   if (m.images) absl::StrAppend(&line, " on ", WithCommas(*m.images), " images");
@@ -102,8 +108,9 @@ std::optional<Metric> ParseMetric(absl::string_view text) {
   m.images_per_second = Number(object, "images_per_second");
   m.seconds_left = Number(object, "seconds_left");
   m.seconds = Number(object, "seconds");
-  m.top1 = Number(object, "top1");
-  m.top5 = Number(object, "top5");
+  for (const auto& [key, title] : kScores) {
+    if (const auto score = Number(object, key)) m.scores.emplace_back(title, *score);
+  }
   return m;
 }
 

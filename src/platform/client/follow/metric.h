@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -16,7 +18,8 @@ struct Metric {
   std::string model, path, precision;
   std::optional<int64_t> epoch, epochs, step, steps, images, train_images, parameters, world_size,
       global_batch, bytes;
-  std::optional<double> loss, images_per_second, seconds_left, seconds, top1, top5;
+  std::optional<double> loss, images_per_second, seconds_left, seconds;
+  std::vector<std::pair<std::string, double>> scores;  // "top-1": 0.612, in the order shown
 };
 
 // nullopt for what is no metric of a known event: programs may write what they like.

@@ -19,6 +19,9 @@ TEST(Metric, SaysHowGoodItIs) {
   EXPECT_EQ(MetricLine(*ParseMetric(R"({"event": "evaluation", "epoch": 3, "top1": 0.612,
                                         "top5": 0.95, "loss": 1.0625, "images": 1000})")),
             "epoch 3: top-1 61.20 % · top-5 95.00 % · loss 1.062 on 1,000 images");
+  EXPECT_EQ(
+      MetricLine(*ParseMetric(R"({"event": "result", "map50": 0.75, "map": 0.5, "images": 16})")),
+      "result: mAP@0.5 75.00 % · mAP 50.00 % on 16 images");
   EXPECT_EQ(MetricLine(*ParseMetric(R"({"event": "checkpoint", "step": 40, "bytes": 2200000,
                                         "seconds": 0.12})")),
             "checkpoint at step 40: 2.20 MB in 0.12 s");

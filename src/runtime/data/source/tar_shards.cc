@@ -161,6 +161,11 @@ absl::Status TarShards::AddMember(const TarMember& member, Gathering& sample) {
   }
   const bool is_image = IsPictureExtension(extension);
   const std::optional<Annotations> kind = KindOf(extension);
+  if (kind && sample.kind && *kind != *sample.kind) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(absl::Utf8SafeCEscape(member.name), ": the sample has a ", OneOf(*sample.kind),
+                     " already, and may not have a ", OneOf(*kind), " too"));
+  }
   if ((is_image && sample.has_image) || (kind && sample.kind)) {
     return absl::InvalidArgumentError(absl::StrCat(absl::Utf8SafeCEscape(member.name),
                                                    ": a second ", is_image ? "image" : OneOf(*kind),
