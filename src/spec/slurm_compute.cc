@@ -1,5 +1,6 @@
 #include "spec/slurm_compute.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -9,6 +10,21 @@
 #include "spec/mapping_reader.h"
 
 namespace tutti::spec {
+namespace {
+
+// What says how a job is found, started or watched; sbatch takes shortened names too.
+bool IsTuttis(absl::string_view option) {
+  static constexpr std::array<absl::string_view, 15> kNames = {
+      "--array",    "--chdir",   "--clusters", "--comment",   "--error",
+      "--nodes",    "--ntasks",  "--no-kill",  "--open-mode", "--output",
+      "--parsable", "--requeue", "--signal",   "--test-only", "--wrap"};
+  const absl::string_view name = option.substr(0, option.find('='));
+  return name.size() > 4 && std::any_of(kNames.begin(), kNames.end(), [&](absl::string_view own) {
+           return absl::StartsWith(own, name);
+         });
+}
+
+}  // namespace
 
 SlurmCompute ReadSlurmCompute(const YamlNode& node, const std::string& name,
                               const std::string& folder, Diagnostics& diagnostics) {
@@ -37,6 +53,9 @@ SlurmCompute ReadSlurmCompute(const YamlNode& node, const std::string& name,
   reader.Flag("exclusive", compute.exclusive);
   if (const YamlNode::Entry* at = reader.Texts("options", compute.options)) {
     for (const std::string& option : compute.options) {
+      if (IsTuttis(option)) {
+        diagnostics.Error(at->line, absl::StrCat("\"", option.substr(0, 80), "\" is set by tutti"));
+      }
       if (absl::StartsWith(option, "--")) continue;
       diagnostics.Error(at->line, absl::StrCat("\"", option.substr(0, 80),
                                                "\" is no option of sbatch: write --NAME=VALUE"));

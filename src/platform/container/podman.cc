@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kLargestOutput = 16 << 20;
+constexpr off_t kMostRead = 1 << 20;  // of what podman says, which may be all that a build prints
 constexpr size_t kLongestLine = 400;
 
 std::string InOneLine(absl::string_view text) {
@@ -54,6 +54,17 @@ rlim_t LargestProcessNumber() {
   return text.ok() && absl::SimpleAtoi(*text, &number) ? number : 32768;
 }
 
+// The last of what a file of ours has.
+absl::StatusOr<std::string> EndOf(int fd) {
+  const off_t size = ::lseek(fd, 0, SEEK_END);
+  if (size < 0) return base::ErrnoStatus("podman's words");
+  std::string text(static_cast<size_t>(std::min(size, kMostRead)), '\0');
+  const ssize_t got = ::pread(fd, text.data(), text.size(), size - static_cast<off_t>(text.size()));
+  if (got < 0) return base::ErrnoStatus("podman's words");
+  text.resize(static_cast<size_t>(got));
+  return text;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> FindPodman() {
@@ -74,7 +85,7 @@ absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
   TUTTI_ASSIGN_OR_RETURN(const std::string program, FindPodman());
   const fs::path output = absl::StrCat(log.string(), ".out");
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd out, base::Open(output, O_RDWR | O_CREAT | O_TRUNC));
-  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd words, base::Open(log, O_WRONLY | O_CREAT | O_TRUNC));
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd words, base::Open(log, O_RDWR | O_CREAT | O_TRUNC));
   base::ChildOptions options{.arguments = {program}, .environment = base::CurrentEnvironment()};
   options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
   options.stdout_fd = out.get();
@@ -85,13 +96,12 @@ absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
   fs::remove(output, error);  // it is read by its descriptor
   TUTTI_ASSIGN_OR_RETURN(const base::ExitStatus ended, run);
   if (!ended.ok()) {
-    TUTTI_ASSIGN_OR_RETURN(const std::string said, base::ReadFile(log, kLargestOutput));
+    TUTTI_ASSIGN_OR_RETURN(const std::string said, EndOf(words.get()));
     const std::string complaint = Complaint(said);
     return absl::FailedPreconditionError(
         complaint.empty() ? absl::StrCat("podman ended with ", ended.ToString()) : complaint);
   }
-  TUTTI_ASSIGN_OR_RETURN(const std::string text,
-                         base::ReadFile(absl::StrCat("/proc/self/fd/", out.get()), kLargestOutput));
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, EndOf(out.get()));
   return std::string(absl::StripTrailingAsciiWhitespace(text));
 }
 

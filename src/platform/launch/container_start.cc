@@ -90,11 +90,13 @@ bool HasCdi() {
 }
 
 // Podman takes the value of `--env=NAME` from its own environment, so that no secret stands on a
-// command line; but what steers podman itself is given by value.
-bool SteersPodman(const Variables& own, const std::string& name) {
-  static constexpr absl::string_view kPrefixes[] = {"CONTAINER", "PODMAN", "XDG_", "DOCKER",
-                                                    "BUILDAH",   "GO",     "LD_",  "_"};
-  return own.contains(name) || name == "TMPDIR" || name == "HOME" || name == "PATH" ||
+// command line; but what steers podman itself, and would do so otherwise than for the launcher, is
+// given by value.
+bool SteersPodman(const std::string& name) {
+  static constexpr absl::string_view kPrefixes[] = {
+      "CONTAINER", "PODMAN", "XDG_",     "DOCKER",    "BUILDAH", "GO",        "LD_",
+      "_",         "TMP",    "STORAGE_", "REGISTRY_", "NOTIFY_", "SSL_CERT_", "DBUS_"};
+  return name == "HOME" || name == "PATH" ||
          std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
                      [&](absl::string_view prefix) { return absl::StartsWith(name, prefix); });
 }
@@ -103,7 +105,8 @@ void AddVariables(const Variables& variables, ContainerStart& start) {
   start.environment = base::CurrentEnvironment();
   const Variables own = start.environment;
   for (const auto& [name, value] : variables) {
-    if (SteersPodman(own, name)) {
+    const auto same = own.find(name);
+    if (SteersPodman(name) && (same == own.end() || same->second != value)) {
       start.arguments.push_back(absl::StrCat("--env=", name, "=", value));
     } else {
       start.arguments.push_back(absl::StrCat("--env=", name));
@@ -128,14 +131,18 @@ void Append(std::vector<std::string> more, std::vector<std::string>& list) {
 
 absl::Status RemoveOnce(const spec::LaunchPlan& plan) {
   TUTTI_ASSIGN_OR_RETURN(const std::string podman, container::FindPodman());
-  base::ChildOptions options{.arguments = {podman, "rm", "--force", "--ignore", "--time=0"},
-                             .environment = base::CurrentEnvironment()};
+  base::ChildOptions options{
+      .arguments = {podman, "rm", "--force", "--ignore", "--volumes", "--time=0"},
+      .environment = base::CurrentEnvironment()};
   for (int rank = 0; rank < plan.node().process_count; ++rank) {
     options.arguments.push_back(ContainerName(plan, rank));
   }
   TUTTI_ASSIGN_OR_RETURN(base::ChildProcess child, base::ChildProcess::Start(options));
   const auto ended = child.Wait(base::Deadline::After(kRemoval));
-  if (!ended.ok()) child.SignalGroup(SIGKILL).IgnoreError();
+  if (!ended.ok()) {
+    child.SignalGroup(SIGKILL).IgnoreError();
+    child.Wait(base::Deadline::After(kRemoval)).IgnoreError();
+  }
   TUTTI_RETURN_IF_ERROR(base::Annotate(ended.status(), "podman rm"));
   return ended->ok() ? absl::OkStatus()
                      : absl::InternalError(absl::StrCat("podman rm: ", ended->ToString()));

@@ -35,8 +35,8 @@ std::vector<pid_t> ProcessesWith(absl::string_view name, absl::string_view value
 // up after it; one that was told to end meanwhile would leave the others waiting.
 bool KeepsAContainer(pid_t pid) {
   const auto name = base::ReadFile(absl::StrCat("/proc/", pid, "/comm"), 64);
-  return name.ok() && (*name == "conmon\n" || *name == "podman\n" ||
-                       absl::StartsWith(*name, "runc") || absl::StartsWith(*name, "crun"));
+  return name.ok() && (*name == "conmon\n" || *name == "podman\n" || *name == "runc\n" ||
+                       *name == "crun\n" || absl::StartsWith(*name, "runc:["));
 }
 
 }  // namespace

@@ -31,10 +31,14 @@ std::string FileNameOf(absl::string_view url) {
   return safe ? *name : "data";
 }
 
-// Without the query, which signatures of one and the same file differ in, where the server tells
-// contents apart by other means.
+// Without the query of a signed address, which differs between signatures of one and the same file,
+// where the server tells contents apart by other means. Other queries may name other files.
 std::string KeyOfContent(const std::string& url, const http::RemoteFile& remote) {
-  const std::string address = remote.validator.empty() ? url : url.substr(0, url.find('?'));
+  const bool is_signed = absl::StrContains(url, "sig=") ||
+                         absl::StrContains(url, "X-Amz-Signature=") ||
+                         absl::StrContains(url, "X-Goog-Signature=");
+  const std::string address =
+      is_signed && !remote.validator.empty() ? url.substr(0, url.find('?')) : url;
   const std::string text = absl::StrCat(address, "\n", remote.validator, "\n", remote.bytes);
   return base::Hex(base::Sha256Of(text)).substr(0, 24);
 }

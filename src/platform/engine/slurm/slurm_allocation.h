@@ -31,6 +31,7 @@ struct SlurmAllocation {
   std::string end;                   // how it ended, if there is something to say
   bool stop = false;
   bool signalled = false;
+  absl::Duration next_cancel = -absl::InfiniteDuration();   // not before, when one was sent
   absl::Duration kill_at;                                   // when the Slurm job is ended by force
   std::vector<std::optional<base::ChildProcess>> couriers;  // that deliver what launchers left
 

@@ -87,7 +87,8 @@ void SlurmEngine::Look() {
     absl::MutexLock lock(&mutex_);
     hurry_ = false;
   }
-  const auto queue = commands_->Run({"squeue", "--json"}, base::Deadline::After(kCommandLimit));
+  const auto queue =
+      commands_->Run({"squeue", "--all", "--json"}, base::Deadline::After(kCommandLimit));
   absl::StatusOr<std::vector<SlurmJob>> jobs;
   if (!queue.ok()) {
     jobs = queue.status();
@@ -244,6 +245,8 @@ void SlurmEngine::StopAll() {
       const std::string number = absl::StrCat(known.job.id);
       const bool runs = known.job.phase == SlurmPhase::kRunning;
       if (!runs || base::SteadyNow() > known.kill_at) {
+        if (base::SteadyNow() < known.next_cancel) continue;  // Slurm is at it
+        known.next_cancel = base::SteadyNow() + kAgain;
         commands.push_back({"scancel", number});
       } else if (!known.signalled) {
         known.signalled = true;
