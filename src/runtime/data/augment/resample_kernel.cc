@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "runtime/data/vector_width.h"
+#include "base/vector_width.h"
 
 namespace tutti::data {
 namespace {

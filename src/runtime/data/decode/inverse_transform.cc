@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/vector_width.h"
 #include "runtime/data/decode/inverse_transform_avx2.h"
-#include "runtime/data/vector_width.h"
 
 namespace tutti::data {
 namespace {

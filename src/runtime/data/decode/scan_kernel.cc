@@ -3,8 +3,8 @@
 #include <bit>
 #include <cstring>
 
+#include "base/vector_width.h"
 #include "runtime/data/decode/entropy_code.h"
-#include "runtime/data/vector_width.h"
 
 namespace tutti::data {
 namespace {
