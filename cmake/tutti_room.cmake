@@ -65,7 +65,7 @@ function(tutti_room name)
       get_filename_component(fuzzer ${source} NAME_WE)
       add_executable(${fuzzer} ${source})
       target_link_libraries(${fuzzer} PRIVATE ${target})
-      target_compile_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
+      tutti_reuse_pch(${fuzzer} tutti_plain_pch)
       target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer -Wl,--as-needed)
     endforeach()
   endif()
@@ -99,8 +99,8 @@ function(tutti_only_fuzzed variable)
   set(${variable} ${reached} PARENT_SCOPE)
 endfunction()
 
-# A program that reuses a library's precompiled header: GCC takes it only if both are compiled with
-# -fPIC, where CMake would give a program -fPIE.
+# A program that reuses a library's precompiled header: a compiler takes it only if both are compiled
+# with -fPIC, where CMake would give a program -fPIE.
 function(tutti_reuse_pch target pch)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIC)

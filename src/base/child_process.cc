@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "base/status.h"
 
 extern char** environ;
@@ -29,20 +30,6 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
   for (std::string& s : strings) pointers.push_back(s.data());
   pointers.push_back(nullptr);
   return pointers;
-}
-
-// Where execvp would find it, looked up in the child's own PATH before the fork.
-absl::StatusOr<std::string> FindProgram(const ChildOptions& options) {
-  const std::string& name = options.arguments.at(0);
-  if (name.find('/') != std::string::npos) return name;
-  const auto path = options.environment.find("PATH");
-  const std::string folders =
-      path == options.environment.end() ? "/usr/local/bin:/usr/bin:/bin" : path->second;
-  for (const absl::string_view folder : absl::StrSplit(folders, ':')) {
-    std::string candidate = absl::StrCat(folder.empty() ? "." : folder, "/", name);
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return absl::NotFoundError(absl::StrCat(name, ": not found in PATH=", folders));
 }
 
 struct ChildPlan {
@@ -95,7 +82,8 @@ std::string ExitStatus::ToString() const {
 
 absl::StatusOr<ChildProcess> ChildProcess::Start(const ChildOptions& options) {
   if (options.arguments.empty()) return absl::InvalidArgumentError("no program to start");
-  TUTTI_ASSIGN_OR_RETURN(const std::string program, FindProgram(options));
+  TUTTI_ASSIGN_OR_RETURN(const std::string program,
+                         FindProgram(options.arguments[0], options.environment));
   std::vector<std::string> arguments = options.arguments;
   std::vector<std::string> variables;
   for (const auto& [key, value] : options.environment) {

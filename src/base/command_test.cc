@@ -1,0 +1,40 @@
+#include "base/command.h"
+
+#include <gmock/gmock.h>
+
+namespace tutti::base {
+namespace {
+
+absl::StatusOr<CommandResult> Shell(const std::string& script, absl::string_view input,
+                                    absl::Duration limit = absl::Seconds(20)) {
+  ChildOptions options;
+  options.arguments = {"/bin/sh", "-c", script};
+  return RunCommand(options, input, Deadline::After(limit));
+}
+
+TEST(Command, GivesBothOutputsAndTheExitCode) {
+  const auto result = Shell("cat; echo no >&2; exit 3", "a line\n");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->out, "a line\n");
+  EXPECT_EQ(result->err, "no\n");
+  EXPECT_EQ(result->exit.code, 3);
+}
+
+TEST(Command, NeedsNobodyWhoReadsALongInput) {
+  const auto result = Shell("exit 0", std::string(1 << 20, 'x'));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->exit.ok());
+}
+
+TEST(Command, IsEndedAtItsDeadline) {
+  const auto result = Shell("sleep 600", "", absl::Milliseconds(50));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(result.status())) << result.status();
+}
+
+TEST(Command, WhoseOutputIsClosedStillHasADeadline) {
+  const auto result = Shell("exec >&- 2>&-; sleep 600", "", absl::Milliseconds(200));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(result.status())) << result.status();
+}
+
+}  // namespace
+}  // namespace tutti::base
