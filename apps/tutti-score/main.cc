@@ -16,6 +16,7 @@ struct Options {
   std::vector<std::string> files;
   std::string model;
   int top = 5;
+  bool mirrored = false;
   std::string output = "table";
 };
 
@@ -28,6 +29,9 @@ void Describe(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->capture_default_str()
       ->type_name("N");
+  app.add_flag("--mirrored", options.mirrored,
+               "Score the mean output for each picture and its mirror image, as "
+               "tutti-train --evaluate-mirrored does: twice the work");
   app.add_option("-o,--output", options.output, "table, json or csv")
       ->check(CLI::IsMember({"table", "json", "csv"}).description(""))
       ->capture_default_str()
@@ -60,7 +64,7 @@ int Score(const Options& options) {
     Complain(scorer.status());
     return kCouldNotStart;
   }
-  const auto scores = scorer->Score(options.files, options.top);
+  const auto scores = scorer->Score(options.files, options.top, options.mirrored);
   const std::string text = Format(options, scores);
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (std::fflush(stdout) != 0) {

@@ -92,7 +92,8 @@ TEST_F(ScoreProgramTest, ExitsWithTwoWhenItCannotStart) {
 TEST_F(ScoreProgramTest, HelpNamesEveryOptionAndTheExitCodes) {
   const Outcome help = Run({"--help"});
   EXPECT_EQ(help.code, 0);
-  for (const char* text : {"FILE", "--model DIR", "--top N", "--output FORMAT", "Exit code"}) {
+  for (const char* text :
+       {"FILE", "--model DIR", "--top N", "--mirrored", "--output FORMAT", "Exit code"}) {
     EXPECT_TRUE(absl::StrContains(help.out, text)) << text << "\n" << help.out;
   }
 }

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/data/augment/geometry.h"
+#include "runtime/data/augment/mix.h"
 #include "runtime/data/prefetch/prefetch_loader.h"
 
 namespace tutti::data {
@@ -28,6 +29,11 @@ absl::Status Validate(const Dataset& dataset, const LoaderOptions& options) {
     return absl::InvalidArgumentError("loader: max_unreadable is below 0");
   }
   TUTTI_RETURN_IF_ERROR(Validate(options.augmentation));
+  TUTTI_RETURN_IF_ERROR(Validate(options.mixing));
+  if (options.mixing.any() && dataset.annotations() != Annotations::kLabels) {
+    return absl::InvalidArgumentError(
+        "loader: only pictures with labels are mixed, not those with masks or boxes");
+  }
   if (dataset.size() == 0) return absl::InvalidArgumentError("loader: the dataset is empty");
   if (options.drop_last && dataset.size() < options.global_batch) {
     return absl::InvalidArgumentError(

@@ -1,6 +1,7 @@
 // From shards to batches. Which samples a rank sees at a step is a pure function of
 // (seed, epoch, step, rank, world size); how they are augmented is one of (seed, epoch, sample)
-// alone, so that the mini-batch over all ranks is the same for every number of ranks.
+// alone, and how they are mixed one of (seed, epoch, step), so that the mini-batch over all ranks
+// is the same for every number of ranks.
 //
 // No libtorch here: a batch is plain memory, ready to be viewed as a tensor.
 #pragma once
@@ -27,11 +28,21 @@ struct Augmentation {
   int pad_crop = 0;  // > 0: pad by this on every side with black, crop at random (CIFAR recipe)
   bool random_resized_crop = false;  // Inception-style crop (scale least_area-1, ratio 3/4-4/3)
   double least_area = 0.08;          // of that, in parts of the picture's
-  int resize = 0;             // > 0: shorter side to this first, then centre crop (evaluation)
-  bool stretch = false;       // all of the picture, its sides' ratio as may be
-  bool flip = false;          // mirror with probability 1/2
+  int resize = 0;        // > 0: shorter side to this first, then centre crop (evaluation)
+  bool stretch = false;  // all of the picture, its sides' ratio as may be
+  bool flip = false;     // mirror with probability 1/2
+  // Probability of erasing a rectangle: 2 to 33 % of the image, of a ratio between 0.3 and 3.3,
+  // becomes the mean (Zhong et al. 2017, "Random Erasing Data Augmentation").
+  double erase = 0;
   float mean[3] = {0, 0, 0};  // of pixels in 0..1, RGB
   float stddev[3] = {1, 1, 1};
+};
+
+// Pictures of labels alone become mixtures of two (augment/mix.h). With both, a step takes one of
+// the two, by a coin.
+struct Mixing {
+  double mixup = 0, cutmix = 0;  // alpha of the shares' Beta(alpha, alpha); 0: not
+  bool any() const { return mixup > 0 || cutmix > 0; }
 };
 
 enum class PixelType { kFloat32, kBFloat16 };
@@ -64,6 +75,7 @@ struct LoaderOptions {
   std::function<void(absl::string_view what)> on_unreadable;
   BatchMemory memory;  // null: the loader's own. Asked for once, by MakeLoader
   Augmentation augmentation;
+  Mixing mixing;
 };
 
 // One rank's part of one mini-batch. `pixels` is [count, height, width, 3] in memory
@@ -75,6 +87,9 @@ struct Batch {
   int64_t count = 0;
   const void* pixels = nullptr;
   const int64_t* labels = nullptr;
+  // Below 1: the images are mixed in pairs, that at 2 i with that at 2 i + 1, and a label counts as
+  // much for its image, the rest being the other's. A last image without a partner is its own.
+  float own_share = 1;
   // Of sets with masks, [count, height, width]: a class a pixel, 255 where nobody knows. They went
   // the way of their pictures, by the nearest pixel; beyond the picture nobody knows.
   const uint8_t* masks = nullptr;

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/data/augment/mix.h"
 #include "runtime/data/augment/transform.h"
 #include "runtime/data/dataset_fake.h"
 #include "runtime/data/decode/jpeg_fake.h"
@@ -136,6 +137,43 @@ TEST(Loader, TheRanksBatchesTogetherAreTheSameForEveryWorldSize) {
         joined.pixels.insert(joined.pixels.end(), part.pixels.begin(), part.pixels.end());
       }
       EXPECT_EQ(joined, batch) << world_size << " ranks";
+    }
+  }
+}
+
+// Against the pictures of a loader that does not mix; for every number of ranks and threads.
+TEST(Loader, PairsAreMixedTheSameWayForEveryWorldSizeAndThreads) {
+  const auto dataset = MakeFakeDataset(50, 10);
+  LoaderOptions plain = CifarOptions();
+  plain.global_batch = 15;  // the last has no partner
+  LoaderOptions mixed = plain;
+  mixed.mixing = {.mixup = 0.5, .cutmix = 1};
+  const Normalizer normalizer(plain.augmentation, plain.pixels);
+  for (const int world_size : {1, 2, 3}) {
+    const auto whole = Make(dataset, plain);
+    std::vector<std::unique_ptr<Loader>> ranks;
+    mixed.world_size = world_size;
+    mixed.threads = world_size;
+    for (mixed.rank = 0; mixed.rank < world_size; ++mixed.rank) {
+      ranks.push_back(Make(dataset, mixed));
+    }
+    for (int64_t step = 0; step < 7; ++step) {
+      Copy expected = NextOf(*whole);
+      const RandomStream random(3, RandomStream::Purpose::kMixing, step / 3, step % 3);
+      const Mix mix = DrawMix(mixed.mixing, {32, 32}, random);
+      for (size_t i = 0; i + 1 < 15; i += 2) {
+        MixPair(mix, normalizer, {32, 32}, &expected.pixels[i * kValues],
+                &expected.pixels[(i + 1) * kValues]);
+      }
+      std::vector<float> pixels;
+      for (const auto& rank : ranks) {
+        const auto batch = rank->Next(Soon());
+        ASSERT_TRUE(batch.ok()) << batch.status();
+        EXPECT_EQ(batch->own_share, mix.own);
+        const Copy part = CopyOf(*batch);
+        pixels.insert(pixels.end(), part.pixels.begin(), part.pixels.end());
+      }
+      ASSERT_EQ(pixels, expected.pixels) << world_size << " ranks, step " << step;
     }
   }
 }

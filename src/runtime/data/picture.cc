@@ -12,6 +12,7 @@ absl::Status LoadPicture(absl::string_view encoded, Augmentation augmentation, P
   augmentation.pad_crop = 0;
   augmentation.random_resized_crop = false;
   augmentation.flip = false;
+  augmentation.erase = 0;
   if (augmentation.resize == 0 && !augmentation.stretch) {
     PictureDecoder decoder;
     TUTTI_ASSIGN_OR_RETURN(const ImageSize size, decoder.Open(encoded));

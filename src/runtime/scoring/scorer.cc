@@ -64,8 +64,11 @@ struct Scorer::Loaded {
   data::Augmentation augmentation;
 
   // Probabilities [n, classes] of the pictures [n, H, W, 3].
-  torch::Tensor Probabilities(const torch::Tensor& pictures) {
-    return torch::softmax(network->forward(pictures.permute({0, 3, 1, 2})), 1, torch::kFloat32);
+  torch::Tensor Probabilities(const torch::Tensor& pictures, bool mirrored) {
+    const torch::Tensor images = pictures.permute({0, 3, 1, 2});
+    torch::Tensor logits = network->forward(images);
+    if (mirrored) logits = (logits + network->forward(images.flip(3))) / 2;
+    return torch::softmax(logits, 1, torch::kFloat32);
   }
 
   void Fill(const torch::Tensor& probabilities, int64_t top, FileScore& score) {
@@ -80,7 +83,7 @@ struct Scorer::Loaded {
     }
   }
 
-  void ScoreBatch(std::span<FileScore> scores, int64_t top) {
+  void ScoreBatch(std::span<FileScore> scores, int64_t top, bool mirrored) {
     const torch::Tensor pictures = torch::empty(
         {static_cast<int64_t>(scores.size()), augmentation.height, augmentation.width, 3});
     std::vector<FileScore*> readable;
@@ -91,7 +94,7 @@ struct Scorer::Loaded {
     }
     if (readable.empty()) return;
     const auto count = static_cast<int64_t>(readable.size());
-    const torch::Tensor probabilities = Probabilities(pictures.narrow(0, 0, count));
+    const torch::Tensor probabilities = Probabilities(pictures.narrow(0, 0, count), mirrored);
     for (int64_t i = 0; i < count; ++i) Fill(probabilities[i], top, *readable[i]);
   }
 };
@@ -121,13 +124,13 @@ absl::StatusOr<Scorer> Scorer::Open(const std::filesystem::path& model_folder) {
       Loaded{*std::move(network), folder.classes, AugmentationOf(folder.input)}));
 }
 
-std::vector<FileScore> Scorer::Score(std::span<const std::string> files, int top) {
+std::vector<FileScore> Scorer::Score(std::span<const std::string> files, int top, bool mirrored) {
   const torch::InferenceMode inference;
   std::vector<FileScore> scores(files.size());
   for (size_t i = 0; i < files.size(); ++i) scores[i].file = files[i];
   for (size_t i = 0; i < scores.size(); i += kBatch) {
     const size_t count = std::min<size_t>(kBatch, scores.size() - i);
-    loaded_->ScoreBatch(std::span(scores).subspan(i, count), top);
+    loaded_->ScoreBatch(std::span(scores).subspan(i, count), top, mirrored);
   }
   return scores;
 }

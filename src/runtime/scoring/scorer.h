@@ -33,8 +33,9 @@ class Scorer {
   ~Scorer();
 
   // The `top` most probable classes (all, if there are fewer) of every file, in the files' order.
+  // `mirrored`: by the mean of the logits for a picture and for its mirror image.
   // A file that cannot be read or is no JPEG has its own error; the others are scored all the same.
-  std::vector<FileScore> Score(std::span<const std::string> files, int top);
+  std::vector<FileScore> Score(std::span<const std::string> files, int top, bool mirrored = false);
 
  private:
   struct Loaded;

@@ -37,7 +37,7 @@ class ScorerTest : public testing::Test {
     return file;
   }
   // By the network alone, without batches.
-  torch::Tensor Expected(const std::string& file) {
+  torch::Tensor Expected(const std::string& file, bool mirrored = false) {
     data::Augmentation augmentation;
     std::copy_n(folder_.input.mean.begin(), 3, augmentation.mean);
     std::copy_n(folder_.input.stddev.begin(), 3, augmentation.stddev);
@@ -45,7 +45,10 @@ class ScorerTest : public testing::Test {
     EXPECT_TRUE(data::LoadPicture(*base::ReadFile(file), augmentation, data::PixelType::kFloat32,
                                   pixels.mutable_data_ptr())
                     .ok());
-    return torch::softmax(network_->forward(pixels.permute({0, 3, 1, 2})), 1)[0];
+    const torch::Tensor image = pixels.permute({0, 3, 1, 2});
+    torch::Tensor logits = network_->forward(image);
+    if (mirrored) logits = (logits + network_->forward(image.flip(3))) / 2;
+    return torch::softmax(logits, 1)[0];
   }
   absl::Status OpenError() {
     EXPECT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
@@ -75,6 +78,16 @@ TEST_F(ScorerTest, GivesTheNetworksProbabilitiesOverSeveralBatches) {
       EXPECT_NEAR(scores[i].predictions[k].probability, values[k].item<double>(), 1e-4);
     }
   }
+}
+
+TEST_F(ScorerTest, ScoresByTheMeanOverAPictureAndItsMirrorImage) {
+  ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
+  const std::string file = Picture(3);
+  const auto scores = Scorer::Open(model())->Score(std::vector{file}, 1, /*mirrored=*/true);
+  ASSERT_TRUE(scores[0].status.ok()) << scores[0].status;
+  const double expected = Expected(file, /*mirrored=*/true).max().item<double>();
+  EXPECT_NEAR(scores[0].predictions[0].probability, expected, 1e-4);
+  EXPECT_GT(std::abs(expected - Expected(file).max().item<double>()), 1e-4);
 }
 
 TEST_F(ScorerTest, ScoresPicturesOfAnotherSize) {

@@ -9,8 +9,8 @@ using torch::Tensor;
 
 constexpr double kAuxiliaryClassifier = 0.4;
 
-Tensor CrossEntropy(const Tensor& logits, const Tensor& labels, double smoothing) {
-  return at::cross_entropy_loss(logits, labels, {}, at::Reduction::Sum, -100, smoothing);
+Tensor CrossEntropy(const Tensor& logits, const Tensor& targets, double smoothing) {
+  return at::cross_entropy_loss(logits, targets, {}, at::Reduction::Sum, -100, smoothing);
 }
 
 class TopFive final : public Measure {
@@ -42,7 +42,8 @@ Loss Classification::LossOf(const std::vector<Tensor>& outputs, const Tensor& ta
   for (size_t i = 1; i < outputs.size(); ++i) {
     sum = sum + kAuxiliaryClassifier * CrossEntropy(outputs[i], targets, label_smoothing_);
   }
-  return {sum, outputs[0].detach().argmax(1).eq(targets).sum()};
+  const Tensor labels = targets.dim() == 2 ? targets.argmax(1) : targets;
+  return {sum, outputs[0].detach().argmax(1).eq(labels).sum()};
 }
 
 std::unique_ptr<Measure> Classification::NewMeasure() const { return std::make_unique<TopFive>(); }

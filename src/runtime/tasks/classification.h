@@ -5,8 +5,9 @@
 
 namespace tutti::tasks {
 
-// Annotations and targets are labels, [n] int64. An auxiliary classifier's loss counts 0.4 (Szegedy
-// et al. 2016).
+// Annotations are labels, [n] int64; targets too, or of mixed pictures (data/augment/mix.h) each
+// one's shares of the classes, [n, classes], of which it is right to find the largest. An auxiliary
+// classifier's loss counts 0.4 (Szegedy et al. 2016).
 class Classification final : public Task {
  public:
   // Label smoothing: Szegedy et al. 2016, section 7; in training alone.

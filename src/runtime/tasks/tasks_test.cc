@@ -25,6 +25,22 @@ TEST(Classification, AddsUpAuxiliaryLossesAndCountsHits) {
             plain.sum.item<double>());
 }
 
+TEST(Classification, OfMixedPicturesIsTheSharesMeanOfTheLosses) {
+  const Tensor logits = torch::tensor({{2.0, 0.0, 1.0}, {0.0, 1.0, 0.0}});
+  const Tensor own = torch::tensor({0, 1}, torch::kInt64), other = own.flip(0);
+  const Tensor shares = 0.7 * torch::one_hot(own, 3) + 0.3 * torch::one_hot(other, 3);
+  for (const double smoothing : {0.0, 0.1}) {
+    const Classification task(smoothing);
+    const Loss mixed = task.LossOf({logits}, shares.to(torch::kFloat32));
+    EXPECT_NEAR(mixed.sum.item<double>(),
+                0.7 * task.LossOf({logits}, own).sum.item<double>() +
+                    0.3 * task.LossOf({logits}, other).sum.item<double>(),
+                1e-5);
+    EXPECT_EQ(mixed.correct.item<int64_t>(), 2);
+    EXPECT_EQ(task.Units(shares), 2);
+  }
+}
+
 TEST(Segmentation, LeavesOutIgnoredPixels) {
   const Segmentation task(3);
   const Tensor masks = torch::tensor({0, 1, 2, 255}, torch::kInt64).view({1, 2, 2});

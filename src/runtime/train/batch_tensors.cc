@@ -36,4 +36,15 @@ torch::Tensor AnnotationsOf(const data::Batch& batch, const data::Augmentation& 
   return LabelsOf(batch);
 }
 
+torch::Tensor MixedLabelsOf(const data::Batch& batch, int64_t classes) {
+  torch::Tensor shares = torch::zeros({batch.count, classes});
+  auto share = shares.accessor<float, 2>();
+  for (int64_t i = 0; i < batch.count; ++i) {
+    const int64_t partner = (i ^ 1) < batch.count ? i ^ 1 : i;
+    share[i][batch.labels[i]] += batch.own_share;
+    share[i][batch.labels[partner]] += 1 - batch.own_share;
+  }
+  return shares;
+}
+
 }  // namespace tutti::train

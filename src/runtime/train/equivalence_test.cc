@@ -89,7 +89,9 @@ double RelativeDistance(const checkpoint::TensorMap& a, const checkpoint::Tensor
 
 // Training amplifies rounding, about tenfold in ten steps here. So the measure is a run of one
 // process whose weights begin one rounding (1.2e-7) away: n ranks end no farther from one process
-// than it does, times four. The first loss, which nothing amplifies yet, agrees to 5e-6.
+// than ten times as far as it does. Ends of such runs scatter: on processors whose libraries sum in
+// different orders, 0.9 to 6 times as far were seen. The first loss, which nothing amplifies yet,
+// agrees to 5e-6.
 TEST(Equivalence, HalfAnEpochOfTheSampleOverRanksEqualsOneProcessWithinRoundingInFp32) {
   at::set_num_threads(1);
   Trained one, rounded, two, three;
@@ -105,7 +107,7 @@ TEST(Equivalence, HalfAnEpochOfTheSampleOverRanksEqualsOneProcessWithinRoundingI
   for (const Trained* many : {&two, &three}) {
     const double distance = RelativeDistance(many->tensors, one.tensors);
     std::printf("%d ranks: %.2e\n", many == &two ? 2 : 3, distance);
-    EXPECT_LT(distance, 4 * unit);
+    EXPECT_LT(distance, 10 * unit);
     EXPECT_LT(distance, 2e-3);
     EXPECT_NEAR(many->losses[0], one.losses[0], 5e-6);
     EXPECT_NEAR(many->losses.back(), one.losses.back(), 5e-3);

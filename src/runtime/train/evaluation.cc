@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/train/batch_tensors.h"
 
@@ -26,28 +27,49 @@ absl::Status Join(parallel::Strategy& strategy, std::vector<double>& rows,
   return rows.empty() ? absl::OkStatus() : strategy.SumOverRanks(rows, deadline);
 }
 
+// Adds up what the ranks measured.
+absl::Status Share(parallel::Strategy& strategy, tasks::Measure& measure, base::Deadline deadline) {
+  TUTTI_RETURN_IF_ERROR(strategy.SumOverRanks(measure.sums, deadline));
+  return measure.has_rows() ? Join(strategy, measure.rows, deadline) : absl::OkStatus();
+}
+
+void AppendMirrored(const tasks::Measure& measure, std::vector<tasks::Metric>& metrics) {
+  for (const tasks::Metric& metric : measure.Metrics()) {
+    metrics.push_back({absl::StrCat(metric.name, "_mirrored"),
+                       absl::StrCat(metric.title, " with mirror images"), metric.value});
+  }
+}
+
+constexpr int64_t kAcross = 3;  // of [n, 3, H, W]
+
 }  // namespace
 
 absl::StatusOr<Evaluation> Evaluate(const tasks::Task& task, parallel::Strategy& strategy,
-                                    data::Loader& loader, const data::Augmentation& augmentation,
-                                    bool bf16, absl::Duration timeout) {
-  const std::unique_ptr<tasks::Measure> measure = task.NewMeasure();
-  double images = 0;
+                                    data::Loader& loader, const EvaluationOptions& options) {
+  const std::unique_ptr<tasks::Measure> measure = task.NewMeasure(), mirrored = task.NewMeasure();
+  std::vector<double> images = {0};
   for (int64_t step = 0; step < loader.steps_per_epoch(); ++step) {
-    TUTTI_ASSIGN_OR_RETURN(const data::Batch batch, loader.Next(base::Deadline::After(timeout)));
+    TUTTI_ASSIGN_OR_RETURN(const data::Batch batch,
+                           loader.Next(base::Deadline::After(options.timeout)));
     if (batch.count == 0) continue;
-    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor output,
-                           strategy.Predict(ImagesOf(batch, augmentation, bf16)));
-    measure->Add(output, AnnotationsOf(batch, augmentation));
-    images += static_cast<double>(batch.count);
+    const torch::Tensor pictures = ImagesOf(batch, options.augmentation, options.bf16),
+                        annotations = AnnotationsOf(batch, options.augmentation);
+    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor output, strategy.Predict(pictures));
+    measure->Add(output, annotations);
+    images[0] += static_cast<double>(batch.count);
+    if (!options.mirrored) continue;
+    TUTTI_ASSIGN_OR_RETURN(const torch::Tensor other, strategy.Predict(pictures.flip(kAcross)));
+    mirrored->Add((output + other) / 2, annotations);
   }
-  const auto deadline = base::Deadline::After(timeout);
-  measure->sums.push_back(images);
-  TUTTI_RETURN_IF_ERROR(strategy.SumOverRanks(measure->sums, deadline));
-  images = measure->sums.back();
-  measure->sums.pop_back();
-  if (measure->has_rows()) TUTTI_RETURN_IF_ERROR(Join(strategy, measure->rows, deadline));
-  return Evaluation{measure->Metrics(), measure->MeanLoss(), static_cast<int64_t>(images)};
+  const auto deadline = base::Deadline::After(options.timeout);
+  TUTTI_RETURN_IF_ERROR(strategy.SumOverRanks(images, deadline));
+  TUTTI_RETURN_IF_ERROR(Share(strategy, *measure, deadline));
+  Evaluation evaluation{measure->Metrics(), measure->MeanLoss(), static_cast<int64_t>(images[0])};
+  if (options.mirrored) {
+    TUTTI_RETURN_IF_ERROR(Share(strategy, *mirrored, deadline));
+    AppendMirrored(*mirrored, evaluation.metrics);
+  }
+  return evaluation;
 }
 
 }  // namespace tutti::train

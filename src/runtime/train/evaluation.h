@@ -17,10 +17,17 @@ struct Evaluation {
   int64_t images = 0;
 };
 
+struct EvaluationOptions {
+  data::Augmentation augmentation;
+  bool bf16 = false;
+  // Also of the mean of the outputs (of classification: logits) for a picture and its mirror image:
+  // the task's metrics once more, as "top1_mirrored", after the plain ones.
+  bool mirrored = false;
+  absl::Duration timeout = absl::InfiniteDuration();  // of each wait
+};
+
 // One epoch of `loader`, of which each rank takes its part; the metrics are those of one process.
-// `timeout` bounds each wait.
 absl::StatusOr<Evaluation> Evaluate(const tasks::Task& task, parallel::Strategy& strategy,
-                                    data::Loader& loader, const data::Augmentation& augmentation,
-                                    bool bf16, absl::Duration timeout);
+                                    data::Loader& loader, const EvaluationOptions& options);
 
 }  // namespace tutti::train

@@ -53,6 +53,7 @@ data::Augmentation EvaluationOf(const Recipe& recipe, const Wanted& wanted) {
 data::Augmentation TrainingOf(const Recipe& recipe, const Wanted& wanted,
                               data::Augmentation augmentation) {
   augmentation.flip = recipe.augment != "none";
+  augmentation.erase = recipe.erase;
   if (recipe.augment != "standard") return augmentation;
   if (wanted.annotations != data::Annotations::kLabels) {
     augmentation.random_resized_crop = true;
@@ -132,6 +133,7 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const Wanted& wanted, int 
     base::Warn(absl::StrCat("replaced by the next picture: ", what));
   };
   options.augmentation = TrainingOf(recipe, wanted, input.evaluation);
+  options.mixing = {recipe.mixup, recipe.cutmix};
   if (recipe.precision == "bf16") options.pixels = data::PixelType::kBFloat16;
   TUTTI_ASSIGN_OR_RETURN(input.train, data::MakeLoader(input.train_images, options));
 
@@ -139,6 +141,7 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const Wanted& wanted, int 
   options.shuffle = false;
   options.drop_last = false;
   options.augmentation = input.evaluation;
+  options.mixing = {};
   TUTTI_ASSIGN_OR_RETURN(input.test, data::MakeLoader(input.test_images, options));
   return input;
 }

@@ -48,6 +48,22 @@ TaskOfModel TaskOf(models::Purpose purpose) {
   return {"classification", data::Annotations::kLabels};
 }
 
+// What is meant for pictures with one label each.
+absl::Status CheckForLabels(const Recipe& recipe, absl::string_view task) {
+  if (task == "classification") return absl::OkStatus();
+  const std::pair<absl::string_view, bool> wanted[] = {
+      {"--erase", recipe.erase > 0},
+      {"--mixup", recipe.mixup > 0},
+      {"--cutmix", recipe.cutmix > 0},
+      {"--evaluate-mirrored", recipe.evaluate_mirrored}};
+  for (const auto& [flag, is_wanted] : wanted) {
+    if (!is_wanted) continue;
+    return absl::InvalidArgumentError(absl::StrCat(flag, " is for classification alone, and ",
+                                                   recipe.model, " is for ", task, ": leave it"));
+  }
+  return absl::OkStatus();
+}
+
 // What the model takes. NotFound says which models there are; InvalidArgument: it is for another
 // task, or for pictures of one size alone.
 absl::StatusOr<Wanted> WantedBy(const Recipe& recipe) {
@@ -58,6 +74,7 @@ absl::StatusOr<Wanted> WantedBy(const Recipe& recipe) {
     return absl::InvalidArgumentError(
         absl::StrCat(recipe.model, " is a network for ", task.name, ", not for ", recipe.task));
   }
+  TUTTI_RETURN_IF_ERROR(CheckForLabels(recipe, task.name));
   const int64_t size = recipe.input_size > 0 ? recipe.input_size : own;
   if (task.annotations == data::Annotations::kBoxes && size != own) {
     return absl::InvalidArgumentError(absl::StrCat(recipe.model, " takes pictures of ", own,

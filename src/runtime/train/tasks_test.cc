@@ -112,6 +112,10 @@ TEST_F(TasksTest, WhatDoesNotFitIsNamed) {
   recipe.input_size = 0;
   recipe.label_smoothing = 0.1;
   EXPECT_THAT(Refused(recipe), HasSubstr("leave --label-smoothing"));
+  recipe.cutmix = 1;
+  EXPECT_THAT(
+      Refused(recipe),
+      HasSubstr("--cutmix is for classification alone, and ssd64_resnet20 is for detection"));
 }
 
 // Where four steps in fp64 lead: in fp32 rounding decides which boxes without an object are the

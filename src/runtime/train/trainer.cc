@@ -51,6 +51,7 @@ class Run {
  private:
   absl::Status OpenReport(const Resumed& resumed);
   absl::StatusOr<bool> Step();  // true: stop
+  torch::Tensor TargetsOf(const data::Batch& batch) const;
   bool MustSettle(bool stop) const;
   absl::Status Settle();
   absl::Status AfterStep();
@@ -192,8 +193,7 @@ absl::StatusOr<bool> Run::Step() {
   times.other = Lap();
   const auto batch = parts_.input.train->Next(base::Deadline::After(timeout_));
   if (!batch.ok()) return Annotated(batch.status(), outcome_.step);
-  const torch::Tensor targets =
-      parts_.task->Targets(AnnotationsOf(*batch, parts_.input.evaluation));
+  const torch::Tensor targets = TargetsOf(*batch);
   times.data = Lap();
 
   torch::manual_seed(static_cast<uint64_t>(recipe_.seed) + static_cast<uint64_t>(outcome_.step) +
@@ -218,6 +218,14 @@ absl::StatusOr<bool> Run::Step() {
   TUTTI_RETURN_IF_ERROR(report_->Stepped(outcome_.meter, outcome_.step, learning_rate,
                                          outcome_.step % steps_per_epoch() == 0));
   return result->stop;
+}
+
+torch::Tensor Run::TargetsOf(const data::Batch& batch) const {
+  if (recipe_.mixup > 0 || recipe_.cutmix > 0) {
+    const auto classes = static_cast<int64_t>(parts_.input.train_images->classes().size());
+    return MixedLabelsOf(batch, classes);
+  }
+  return parts_.task->Targets(AnnotationsOf(batch, parts_.input.evaluation));
 }
 
 bool Run::MustSettle(bool stop) const {
@@ -288,7 +296,10 @@ bool Run::EvaluationIsDue() const {
 absl::Status Run::EvaluateNow() {
   parts_.optimizer->Exchange();
   TUTTI_ASSIGN_OR_RETURN(evaluation_, Evaluate(*parts_.task, *parts_.strategy, *parts_.input.test,
-                                               parts_.input.evaluation, bf16_, timeout_));
+                                               {.augmentation = parts_.input.evaluation,
+                                                .bf16 = bf16_,
+                                                .mirrored = recipe_.evaluate_mirrored,
+                                                .timeout = timeout_}));
   const absl::Status kept = KeepIfBest();
   parts_.optimizer->Exchange();
   TUTTI_RETURN_IF_ERROR(kept);

@@ -13,6 +13,7 @@
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/device/device.h"
 #include "runtime/models/model.h"
+#include "runtime/models/state.h"
 #include "runtime/parallel/thread_group_fake.h"
 #include "runtime/train/batch_tensors.h"
 #include "runtime/train/image_folder_fake.h"
@@ -101,14 +102,21 @@ struct StopCase {
   int ranks;
   int64_t step;
   bool sync_bn;
+  bool mixed = false;
 };
 
 class Resume : public TrainerTest, public testing::WithParamInterface<StopCase> {};
 
 TEST_P(Resume, GivesTheBytesOfARunWithoutInterruption) {
-  const auto [ranks, step, sync_bn] = GetParam();
-  Recipe whole = RecipeFor("whole"), parts = RecipeFor("parts");
-  whole.sync_bn = parts.sync_bn = sync_bn;
+  const auto [ranks, step, sync_bn, mixed] = GetParam();
+  Recipe whole = RecipeFor("whole");
+  whole.sync_bn = sync_bn;
+  if (mixed) {
+    whole.erase = 0.5;
+    whole.mixup = whole.cutmix = 1;
+  }
+  Recipe parts = whole;
+  parts.output = RecipeFor("parts").output;
   ASSERT_TRUE(TrainOver(ranks, whole).ok());
 
   Surroundings surroundings;
@@ -137,7 +145,8 @@ TEST_P(Resume, GivesTheBytesOfARunWithoutInterruption) {
 INSTANTIATE_TEST_SUITE_P(Stops, Resume,
                          testing::Values(StopCase{1, 4, false},  // at the end of an epoch
                                          StopCase{1, 3, false}, StopCase{2, 5, false},
-                                         StopCase{2, 6, true}, StopCase{3, 1, false}));
+                                         StopCase{2, 6, true}, StopCase{3, 1, false},
+                                         StopCase{2, 5, false, true}));
 
 // At a checkpoint that the whole run makes too: what is owed is part of both.
 TEST_F(TrainerTest, ACompressedRunResumedFromACheckpointGivesTheBytesOfOneWithoutInterruption) {
@@ -315,6 +324,37 @@ TEST_F(TrainerTest, EvaluationIsTheSameForEveryNumberOfRanks) {
       EXPECT_EQ(tasks::Value(evaluated->metrics, metric), tasks::Value(trained->metrics, metric));
     }
   }
+}
+
+TEST_F(TrainerTest, MirroredEvaluationIsTheMeanOfTwoOutputs) {
+  Recipe recipe = RecipeFor("mirrored");
+  recipe.mixup = 0.2;
+  recipe.evaluate_mirrored = true;
+  const auto trained = TrainOver(2, recipe);
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  EXPECT_EQ(trained->metrics.at(0).name, "top1");
+
+  const auto folder = *checkpoint::ReadModelFolder(fs::path(recipe.output) / "model");
+  const auto model = *models::MakeModel({recipe.model, 3}, 9);
+  ASSERT_TRUE(models::LoadState(folder.tensors, *model).ok());
+  model->eval();
+  const torch::NoGradGuard no_grad;
+  auto input = *OpenInput(recipe, {.size = 32}, 0, 1);
+  const auto batch = *input.test->Next(base::Deadline::After(absl::Seconds(30)));
+  const torch::Tensor images = ImagesOf(batch, input.evaluation, false);
+  const torch::Tensor mean = (model->forward(images) + model->forward(images.flip(3))) / 2;
+  const auto hits = mean.argmax(1).eq(LabelsOf(batch)).sum().item<double>();
+  ASSERT_EQ(batch.count, 30);
+  EXPECT_DOUBLE_EQ(tasks::Value(trained->metrics, "top1_mirrored"), hits / 30);
+}
+
+// Pictures change places within pairs, and their labels with them.
+TEST_F(TrainerTest, MixedLabelsAreSharesOfAPair) {
+  const std::array<int64_t, 3> labels = {2, 0, 1};
+  const torch::Tensor shares =
+      MixedLabelsOf({.count = 3, .labels = labels.data(), .own_share = 0.75f}, 3);
+  EXPECT_TRUE(shares.equal(
+      torch::tensor({{0.25f, 0.0f, 0.75f}, {0.75f, 0.0f, 0.25f}, {0.0f, 1.0f, 0.0f}})));
 }
 
 // Against libtorch's own optimizer and a schedule written out: what no comparison of two runs of

@@ -38,6 +38,25 @@ Region DrawResizedCrop(ImageSize source, double least, RandomStream& random) {
   return crop;
 }
 
+// Ten tries for a rectangle that is smaller than the image in both directions.
+Region DrawErased(const Augmentation& augmentation, RandomStream& random) {
+  if (augmentation.erase == 0 || random.Uniform(0, 1) >= augmentation.erase) return {};
+  const double area = double(augmentation.width) * augmentation.height;
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const double target = area * random.Uniform(0.02, 0.33);
+    const double ratio = std::exp(random.Uniform(std::log(0.3), std::log(3.3)));
+    const int height = static_cast<int>(std::nearbyint(std::sqrt(target * ratio)));
+    const int width = static_cast<int>(std::nearbyint(std::sqrt(target / ratio)));
+    if (height >= augmentation.height || width >= augmentation.width) continue;
+    const int top =
+        static_cast<int>(random.Below(static_cast<uint64_t>(augmentation.height - height + 1)));
+    const int left =
+        static_cast<int>(random.Below(static_cast<uint64_t>(augmentation.width - width + 1)));
+    return {left, top, width, height};
+  }
+  return {};
+}
+
 Geometry Resized(const Augmentation& augmentation, const Region& crop) {
   const int width = augmentation.width, height = augmentation.height;
   return {.resize = true,
@@ -90,6 +109,9 @@ absl::Status Validate(const Augmentation& augmentation) {
   if (!(augmentation.least_area > 0 && augmentation.least_area <= 1)) {
     return bad("augmentation: least_area must be above 0 and at most 1");
   }
+  if (!(augmentation.erase >= 0 && augmentation.erase <= 1)) {
+    return bad("augmentation: erase is a probability, 0 to 1, and not ", augmentation.erase);
+  }
   if (augmentation.pad_crop < 0 || augmentation.pad_crop > 1024) {
     return bad("augmentation: pad_crop is ", augmentation.pad_crop, "; allowed are 0 to 1024");
   }
@@ -130,6 +152,7 @@ absl::StatusOr<Geometry> PlanGeometry(const Augmentation& augmentation, ImageSiz
     }
   }
   geometry.flip = augmentation.flip && random.Coin();
+  geometry.erased = DrawErased(augmentation, random);
   geometry.source = source;
   return geometry;
 }

@@ -29,7 +29,8 @@ struct Geometry {
   int left = 0;
   int top = 0;
   Axis x, y;
-  bool flip = false;  // mirrored left to right, after all else
+  bool flip = false;  // mirrored left to right, after the resize or copy
+  Region erased;      // of the output, after all else; empty: nothing is
 };
 
 // Checks what does not depend on an image. InvalidArgument names the field.
@@ -40,7 +41,7 @@ bool CopiesPixels(const Augmentation& augmentation);
 
 // `source` is the size of the whole picture.
 // Equal to torchvision's transforms, given the same draws: RandomCrop(padding), RandomResizedCrop
-// (its ten tries, then the central crop), Resize + CenterCrop, RandomHorizontalFlip.
+// (its ten tries, then the central crop), Resize + CenterCrop, RandomHorizontalFlip, RandomErasing.
 // InvalidArgument: the image is of another size than the batch, or too small for the crop.
 absl::StatusOr<Geometry> PlanGeometry(const Augmentation& augmentation, ImageSize source,
                                       RandomStream random);

@@ -80,6 +80,34 @@ TEST(Geometry, ResizeAndCentreCropAreTorchvisions) {
   EXPECT_EQ(geometry->y.first, 16);
 }
 
+TEST(Geometry, ErasesRectanglesOfTheirBoundsAsOftenAsAsked) {
+  const Augmentation augmentation{
+      .height = 224, .width = 224, .random_resized_crop = true, .flip = true, .erase = 0.25};
+  Augmentation plain = augmentation;
+  plain.erase = 0;
+  int erased = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const auto geometry = PlanGeometry(augmentation, {500, 375}, Draw(i));
+    const auto without = PlanGeometry(plain, {500, 375}, Draw(i));
+    ASSERT_EQ(geometry->x.begin, without->x.begin);
+    ASSERT_EQ(geometry->flip, without->flip);
+    const Region& region = geometry->erased;
+    if (region.width == 0) continue;
+    ++erased;
+    ASSERT_GE(region.left, 0);
+    ASSERT_GE(region.top, 0);
+    ASSERT_LE(region.left + region.width, 224);
+    ASSERT_LE(region.top + region.height, 224);
+    const double area = double(region.width) * region.height / (224 * 224);
+    const double ratio = double(region.height) / region.width;
+    ASSERT_GT(area, 0.019);
+    ASSERT_LT(area, 0.335);
+    ASSERT_GT(ratio, 0.29);
+    ASSERT_LT(ratio, 3.4);
+  }
+  EXPECT_NEAR(erased, 1000, 110);  // 4 standard deviations
+}
+
 TEST(Geometry, AnImageOfAnotherSizeIsAnErrorThatSaysBoth) {
   const absl::Status status = PlanGeometry({}, {40, 30}, Draw(0)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -95,6 +123,7 @@ TEST(Geometry, RecipesThatContradictThemselvesAreRefused) {
   EXPECT_FALSE(Validate({.height = 224, .width = 224, .resize = 200}).ok());
   EXPECT_FALSE(Validate({.height = 0}).ok());
   EXPECT_FALSE(Validate({.stddev = {1, 0, 1}}).ok());
+  EXPECT_FALSE(Validate({.erase = 1.5}).ok());
   EXPECT_FALSE(Validate({.stddev = {1, NAN, 1}}).ok());
 }
 

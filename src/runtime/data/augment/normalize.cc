@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <type_traits>
 
 namespace tutti::data {
@@ -77,6 +78,12 @@ void Normalizer::CopyWindow(const ImageView& source, int left, int top, ImageSiz
       CopyRow<uint16_t>(source, left, top + y, window.width, flip, target);
     }
   }
+}
+
+void Normalizer::Erase(ImageSize picture, const Region& region, void* out) const {
+  const NormalizedTarget target = Target(picture.width, picture.height, out);
+  ForEachRun(target, region,
+             [&](size_t offset, size_t bytes) { std::memset(target.out + offset, 0, bytes); });
 }
 
 }  // namespace tutti::data

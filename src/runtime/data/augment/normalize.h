@@ -30,6 +30,21 @@ struct NormalizedTarget {
   float scale[3], bias[3];
 };
 
+// Calls run(offset, bytes) for each stretch of memory that holds values of `region`, as offsets
+// from target.out.
+template <typename Run>
+void ForEachRun(const NormalizedTarget& target, const Region& region, const Run& run) {
+  const bool planar = target.layout == PixelLayout::kPlanar;
+  const size_t bytes = static_cast<size_t>(region.width) * target.pixel_bytes;
+  for (size_t plane = 0; plane < (planar ? 3 : 1); ++plane) {
+    for (int y = region.top; y < region.top + region.height; ++y) {
+      run(plane * target.plane_bytes + static_cast<size_t>(y) * target.row_bytes +
+              static_cast<size_t>(region.left) * target.pixel_bytes,
+          bytes);
+    }
+  }
+}
+
 // Immutable; thread-safe. Computes (p / 255 - mean) / stddev in fp32, in this order, as
 // torchvision's ToTensor and Normalize do: an unresized image has the same bits as theirs.
 class Normalizer {
@@ -44,6 +59,9 @@ class Normalizer {
   // outside of it; mirrored if `flip`. `out` takes height * width * 3 values.
   void CopyWindow(const ImageView& source, int left, int top, ImageSize window, bool flip,
                   void* out) const;
+
+  // Makes a region of a width x height picture at `out` the mean, which is 0.
+  void Erase(ImageSize picture, const Region& region, void* out) const;
 
  private:
   template <typename Value>

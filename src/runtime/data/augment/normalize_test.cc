@@ -85,5 +85,21 @@ TEST(Normalizer, PlanarHoldsTheSameNumbersByColour) {
   }
 }
 
+TEST(Normalizer, ErasesARegionAndNothingBesideIt) {
+  for (const PixelType type : {PixelType::kFloat32, PixelType::kBFloat16}) {
+    for (const PixelLayout layout : {PixelLayout::kChannelsLast, PixelLayout::kPlanar}) {
+      const Normalizer normalizer(kCifar, type, layout);
+      const size_t value = BytesOf(type);
+      std::vector<uint8_t> out(4 * 3 * 3 * value, 7);
+      normalizer.Erase({4, 3}, {1, 1, 2, 2}, out.data());
+      for (size_t i = 0; i < out.size(); ++i) {
+        const size_t at = i / value, pixel = layout == PixelLayout::kPlanar ? at % 12 : at / 3;
+        const size_t x = pixel % 4, y = pixel / 4;
+        ASSERT_EQ(out[i], x >= 1 && x < 3 && y >= 1 ? 0 : 7) << i;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tutti::data

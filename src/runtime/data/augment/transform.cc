@@ -45,6 +45,7 @@ absl::StatusOr<Geometry> Transform::ApplyToPixels(const ImageView& image,
                          PlanGeometry(augmentation_, {image.width, image.height}, random));
   normalizer_.CopyWindow(image, geometry.left, geometry.top,
                          {augmentation_.width, augmentation_.height}, geometry.flip, out);
+  normalizer_.Erase({augmentation_.width, augmentation_.height}, geometry.erased, out);
   return geometry;
 }
 
@@ -69,6 +70,7 @@ absl::Status Transform::Resize(const Geometry& geometry, ImageSize source, void*
       const Planes planes,
       decoder_.DecodePlanes(Unscaled(resampler_.needed(), denominator, source), denominator));
   resampler_.Run(planes, geometry.flip, normalizer_, out);
+  normalizer_.Erase({augmentation_.width, augmentation_.height}, geometry.erased, out);
   return absl::OkStatus();
 }
 

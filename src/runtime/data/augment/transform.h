@@ -1,5 +1,5 @@
 // From an encoded image to its place in a batch: decode what the geometry needs, resize or crop,
-// flip, normalise.
+// flip, normalise, erase.
 #pragma once
 
 #include <functional>

@@ -154,5 +154,27 @@ TEST(Picture, ThatIsNoJpegIsAnError) {
             "not a JPEG (starts with 47 49 46 38 39 61, a GIF image)");
 }
 
+TEST(Transform, ErasesAfterACopyAndAfterAResize) {
+  const std::string jpeg = EncodePattern({.width = 32, .height = 32});
+  for (const bool resized : {false, true}) {
+    Augmentation plain = Levels(32);
+    plain.random_resized_crop = resized;
+    plain.pad_crop = resized ? 0 : 4;
+    Augmentation erasing = plain;
+    erasing.erase = 1;
+    for (int64_t sample = 0; sample < 20; ++sample) {
+      const Region region = PlanGeometry(erasing, {32, 32}, Draw(sample))->erased;
+      ASSERT_GT(region.width, 0);
+      const std::vector<float> whole = Apply(plain, jpeg, sample),
+                               erased = Apply(erasing, jpeg, sample);
+      for (int i = 0; i < 32 * 32 * 3; ++i) {
+        const int x = i / 3 % 32 - region.left, y = i / 96 - region.top;
+        const bool inside = x >= 0 && x < region.width && y >= 0 && y < region.height;
+        ASSERT_EQ(erased[static_cast<size_t>(i)], inside ? 0 : whole[static_cast<size_t>(i)]);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tutti::data

@@ -21,7 +21,8 @@ SamplerOptions ForSampler(const Dataset& dataset, const LoaderOptions& options) 
           .world_size = options.world_size,
           .seed = options.seed,
           .shuffle = options.shuffle,
-          .drop_last = options.drop_last};
+          .drop_last = options.drop_last,
+          .pairs = options.mixing.any()};
 }
 
 }  // namespace
@@ -87,7 +88,8 @@ void PrefetchLoader::BeginStep() {
   Slot* slot = free_.back();
   free_.pop_back();
   const std::span<const int64_t> samples = sampler_.Samples(epoch_, step_);
-  slot->Begin(epoch_, step_, samples);
+  const RandomStream random(options_.seed, RandomStream::Purpose::kMixing, epoch_, step_);
+  slot->Begin(epoch_, step_, samples, DrawMix(options_.mixing, output_, random));
   for (const int64_t sample : samples) {
     if (cache_.Find(sample).pixels == nullptr) dataset_->WillNeed(sample);
   }
@@ -204,6 +206,7 @@ PrefetchLoader::Filled PrefetchLoader::Fill(const Work& work, Worker& worker) {
     if (filled.status.ok()) {
       work.slot->set_sample(work.position, sample);
       work.slot->set_label(work.position, dataset_->label(sample));
+      MixIfPairIsThere(work);
       return filled;
     }
     filled.status = base::Annotate(filled.status, dataset_->Describe(sample));
@@ -212,6 +215,14 @@ PrefetchLoader::Filled PrefetchLoader::Fill(const Work& work, Worker& worker) {
     }
   }
   return filled;
+}
+
+// Whichever of the two is written last.
+void PrefetchLoader::MixIfPairIsThere(const Work& work) const {
+  if (work.slot->mix().own == 1 || !work.slot->CompletesPair(work.position)) return;
+  const int64_t first = work.position & ~int64_t{1};
+  MixPair(work.slot->mix(), normalizer_, output_, work.slot->pixels(first),
+          work.slot->pixels(first + 1));
 }
 
 absl::Status PrefetchLoader::FillWith(int64_t sample, const Work& work, Worker& worker) {

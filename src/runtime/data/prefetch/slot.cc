@@ -36,15 +36,19 @@ Slot::Slot(int64_t max_count, size_t image_bytes, size_t annotation_bytes, Annot
                      ? nullptr
                      : Allocate(memory, static_cast<size_t>(max_count) * annotation_bytes)),
       labels_(Labels(memory, static_cast<size_t>(max_count))),
-      samples_(static_cast<size_t>(max_count)) {}
+      samples_(static_cast<size_t>(max_count)),
+      half_done_(static_cast<size_t>(max_count + 1) / 2) {}
 
-void Slot::Begin(int64_t epoch, int64_t step, std::span<const int64_t> samples) {
+void Slot::Begin(int64_t epoch, int64_t step, std::span<const int64_t> samples, const Mix& mix) {
   std::copy(samples.begin(), samples.end(), samples_.begin());
+  mix_ = mix;
+  for (auto& half : half_done_) half.store(false, std::memory_order_relaxed);
   batch_ = {.epoch = epoch,
             .step = step,
             .count = static_cast<int64_t>(samples.size()),
             .pixels = pixels_.get(),
             .labels = labels_.get(),
+            .own_share = mix.own,
             .samples = samples_.data()};
   if (annotations_ == Annotations::kMasks) {
     batch_.masks = reinterpret_cast<const uint8_t*>(annotated_.get());
@@ -63,6 +67,10 @@ std::span<const UnreadableSample> Slot::unreadable() {
   std::stable_sort(unreadable_.begin(), unreadable_.end(),
                    [](const auto& a, const auto& b) { return a.position < b.position; });
   return unreadable_;
+}
+
+bool Slot::CompletesPair(int64_t position) {
+  return half_done_[static_cast<size_t>(position / 2)].exchange(true, std::memory_order_acq_rel);
 }
 
 int64_t Slot::Claim() {

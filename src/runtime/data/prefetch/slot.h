@@ -3,6 +3,7 @@
 // loader's mutex.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "runtime/data/augment/mix.h"
 #include "runtime/data/loader.h"
 
 namespace tutti::data {
@@ -29,7 +31,7 @@ class Slot {
        const BatchMemory& memory);
 
   // Takes the samples of a step; nothing of them is claimed yet.
-  void Begin(int64_t epoch, int64_t step, std::span<const int64_t> samples);
+  void Begin(int64_t epoch, int64_t step, std::span<const int64_t> samples, const Mix& mix);
 
   bool HasUnclaimed() const { return next_ < batch_.count && error_position_ < 0; }
   // The position that the caller is to fill now. HasUnclaimed().
@@ -49,6 +51,12 @@ class Slot {
   }
   bool abandoned() const { return abandoned_; }
   bool idle() const { return in_flight_ == 0; }
+
+  // How the pictures of the step are mixed.
+  const Mix& mix() const { return mix_; }
+  // Says that the pixels at `position` are written. True for the second of a pair, with which it
+  // may now be mixed; the first one's pixels are there for its caller. Without the loader's mutex.
+  bool CompletesPair(int64_t position);
 
   const Batch& batch() const { return batch_; }
   const absl::Status& status() const { return status_; }
@@ -73,7 +81,9 @@ class Slot {
   const std::shared_ptr<std::byte> pixels_, annotated_;
   const std::shared_ptr<int64_t> labels_;
   std::vector<int64_t> samples_;
+  std::vector<std::atomic<bool>> half_done_;  // of pairs: one of the two is written
   Batch batch_;
+  Mix mix_;
   int64_t next_ = 0;       // the first position that nobody has claimed
   int64_t in_flight_ = 0;  // claimed and not finished
   int64_t error_position_ = -1;

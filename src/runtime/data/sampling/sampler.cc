@@ -34,7 +34,10 @@ int64_t Sampler::steps_per_epoch() const {
 }
 
 int64_t Sampler::max_count() const {
-  return (options_.global_batch + options_.world_size - 1) / options_.world_size;
+  const int64_t unit = options_.pairs ? 2 : 1;
+  const int64_t units = (options_.global_batch + unit - 1) / unit;
+  return std::min<int64_t>(options_.global_batch,
+                           (units + options_.world_size - 1) / options_.world_size * unit);
 }
 
 std::span<const int64_t> Sampler::Samples(int64_t epoch, int64_t step) {
@@ -45,8 +48,11 @@ std::span<const int64_t> Sampler::Samples(int64_t epoch, int64_t step) {
   }
   const int64_t first = step * options_.global_batch;
   const int64_t batch = std::min<int64_t>(options_.global_batch, options_.dataset_size - first);
-  const int64_t begin = batch * options_.rank / options_.world_size;
-  const int64_t end = batch * (options_.rank + 1) / options_.world_size;
+  const int64_t unit = options_.pairs ? 2 : 1, units = (batch + unit - 1) / unit;
+  const auto part = [&](int64_t rank) {
+    return std::min(batch, units * rank / options_.world_size * unit);
+  };
+  const int64_t begin = part(options_.rank), end = part(options_.rank + 1);
   return std::span<const int64_t>(order_).subspan(static_cast<size_t>(first + begin),
                                                   static_cast<size_t>(end - begin));
 }

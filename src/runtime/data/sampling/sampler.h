@@ -3,7 +3,8 @@
 // An epoch is a permutation of the dataset (Fisher-Yates with draws of Philox, a function of seed
 // and epoch alone), cut into global batches; a global batch of b samples is split contiguously,
 // rank r of w taking [b r / w, b (r + 1) / w). So the parts of the ranks differ by one sample at
-// most, and their concatenation in rank order is the same for every world size.
+// most, and their concatenation in rank order is the same for every world size. Where pairs are to
+// stay together, the same holds of pairs.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@ struct SamplerOptions {
   uint64_t seed = 1;
   bool shuffle = true;    // else the dataset's order in every epoch
   bool drop_last = true;  // else the last step of an epoch is short
+  bool pairs = false;     // every rank's part begins at an even position of the global batch
 };
 
 // Of {0, …, size - 1}.

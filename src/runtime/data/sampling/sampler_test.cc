@@ -81,6 +81,31 @@ TEST(Sampler, StepsAskedForInAnyOrderAreTheSame) {
   }
 }
 
+TEST(Sampler, PairsStayTogether) {
+  for (const int global_batch : {1, 2, 7, 64}) {
+    for (const int world_size : {1, 2, 3, 8}) {
+      SamplerOptions options{.dataset_size = 200, .global_batch = global_batch, .seed = 5};
+      options.drop_last = false;
+      options.pairs = true;
+      options.world_size = world_size;
+      std::vector<int64_t> seen;
+      std::vector<Sampler> ranks;
+      for (options.rank = 0; options.rank < world_size; ++options.rank) ranks.emplace_back(options);
+      for (int64_t step = 0; step < ranks[0].steps_per_epoch(); ++step) {
+        size_t before = 0;
+        for (Sampler& rank : ranks) {
+          const auto samples = rank.Samples(0, step);
+          EXPECT_TRUE(samples.empty() || before % 2 == 0);
+          EXPECT_LE(static_cast<int64_t>(samples.size()), rank.max_count());
+          before += samples.size();
+          seen.insert(seen.end(), samples.begin(), samples.end());
+        }
+      }
+      EXPECT_EQ(seen, Permutation(200, 5, 0)) << global_batch << " over " << world_size;
+    }
+  }
+}
+
 TEST(Sampler, WithoutShuffleKeepsTheDatasetsOrder) {
   SamplerOptions options{.dataset_size = 10, .global_batch = 4};
   options.shuffle = options.drop_last = false;

@@ -86,6 +86,19 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "standard: random crop and flip, in the way usual for the input size; flip; none",
        &r.augment,
        {"standard", "flip", "none"}},
+      {"erase", kData,
+       "probability of random erasing: a rectangle of 2 to 33 % of a training image becomes the "
+       "mean "
+       "(Zhong et al. 2017)",
+       &r.erase},
+      {"mixup", kData,
+       "ALPHA: training images and their labels become blends of two, with shares from "
+       "Beta(ALPHA, ALPHA) (Zhang et al. 2018); 0: none",
+       &r.mixup},
+      {"cutmix", kData,
+       "ALPHA: likewise, but rectangles change places (Yun et al. 2019); with --mixup each step "
+       "takes one of the two",
+       &r.cutmix},
       {"mean", kData, "of the pixels in 0..1, R,G,B (default: CIFAR's or ImageNet's)", &r.mean},
       {"stddev", kData, "of the pixels, likewise", &r.stddev, {}, 1e-6},
       {"workers", kData, "decoding threads per rank", &r.workers, {}, 1},
@@ -166,6 +179,10 @@ std::vector<Field> FieldsOf(Recipe& r) {
       {"output", kOutput, "folder for checkpoints/, model/ and metrics.jsonl", &r.output},
       {"evaluate-every", kOutput, "epochs; the last one always is; 0: only that",
        &r.evaluate_every},
+      {"evaluate-mirrored", kOutput,
+       "evaluate also the mean output for each image and its mirror image, as top1_mirrored; "
+       "evaluation takes twice as long",
+       &r.evaluate_mirrored},
       {"checkpoint-every", kOutput, "epochs; 0: none", &r.checkpoint_every},
       {"checkpoint-every-steps", kOutput, "steps, in addition; 0: none", &r.checkpoint_every_steps},
       {"keep-checkpoints", kOutput, "newest ones that stay", &r.keep_checkpoints, {}, 1},
@@ -210,6 +227,7 @@ std::string FieldText(const Field& field) {
 absl::Status Validate(const Recipe& recipe) {
   const auto wrong = [](absl::string_view what) { return absl::InvalidArgumentError(what); };
   if (recipe.data.empty()) return wrong("--data is missing: the folder that holds the images");
+  if (recipe.erase > 1) return wrong("--erase is a probability: at most 1");
   if (recipe.ema >= 1) return wrong("--ema must be below 1");
   if (recipe.scale_lr && recipe.lr_per_rank) {
     return wrong("--scale-lr and --lr-per-rank are two ways to scale --lr: choose one");

@@ -16,6 +16,8 @@ namespace tutti::train {
 struct Recipe {
   std::string data;
   std::string augment = "standard";
+  double erase = 0;
+  double mixup = 0, cutmix = 0;
   std::vector<double> mean, stddev;  // empty: by the model's input size
   int64_t workers = 1;
   int64_t max_unreadable = 10;  // pictures per rank
@@ -50,6 +52,7 @@ struct Recipe {
 
   std::string output = "outputs";
   int64_t evaluate_every = 1;
+  bool evaluate_mirrored = false;
   int64_t checkpoint_every = 1;
   int64_t checkpoint_every_steps = 0;
   int64_t keep_checkpoints = 2;

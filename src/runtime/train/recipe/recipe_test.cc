@@ -91,6 +91,9 @@ TEST(Recipe, ValidationSaysWhatDoesNotFit) {
   recipe.scale_lr = recipe.lr_per_rank = true;
   EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("two ways"));
   recipe.scale_lr = false;
+  recipe.erase = 1.1;
+  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--erase"));
+  recipe.erase = 1;
   recipe.ema = 1;
   EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--ema"));
 }

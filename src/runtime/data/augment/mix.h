@@ -1,0 +1,32 @@
+// Mixed pictures: mixup (Zhang et al. 2018, "mixup: Beyond Empirical Risk Minimization") and CutMix
+// (Yun et al. 2019). Pictures are mixed in pairs, the first of a mini-batch with the second, the
+// third with the fourth: the order is random anyway, each picture is decoded once, and a rank whose
+// part begins at an even position (sampling/sampler.h) needs no other's. How a step mixes is drawn
+// for all of its pairs: a pure function of (seed, epoch, step), the same on every rank.
+#pragma once
+
+#include "runtime/data/augment/normalize.h"
+#include "runtime/data/decode/image.h"
+#include "runtime/data/loader.h"
+#include "runtime/data/sampling/random_stream.h"
+
+namespace tutti::data {
+
+// InvalidArgument names the field.
+absl::Status Validate(const Mixing& mixing);
+
+struct Mix {
+  float own = 1;  // of a picture's label, its own share; the rest is its partner's
+  // CutMix: where the two change places, 1 - own of the area. Empty: mixup, in which a picture's
+  // values are own * its own + (1 - own) * its partner's.
+  Region cut;
+};
+
+// For pictures of `size` pixels. A share is drawn from Beta(alpha, alpha).
+Mix DrawMix(const Mixing& mixing, ImageSize size, RandomStream random);
+
+// Mixes two normalised pictures in place, in the normalizer's type and layout.
+void MixPair(const Mix& mix, const Normalizer& normalizer, ImageSize size, void* first,
+             void* second);
+
+}  // namespace tutti::data
