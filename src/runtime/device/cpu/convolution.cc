@@ -1,6 +1,7 @@
 #include "runtime/device/cpu/convolution.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#include "runtime/device/cpu/amx.h"
 #include "runtime/device/cpu/convolution_kinds.h"
 
 namespace tutti::device::cpu {
@@ -12,6 +13,8 @@ bool Takes(const Convolution& c) {
       c.outputs % 32 != 0 || c.outputs > 8192 || (c.stride != 1 && c.stride != 2)) {
     return false;
   }
+  // Too few channels for tiles of AMX, which oneDNN fills by other means.
+  if (c.is_stem() && HasAmx()) return false;
   if (c.is_stem()) return (c.kernel == 3 || c.kernel == 7) && c.kernel * c.inputs <= 24;
   return c.inputs % 32 == 0 && c.inputs <= 8192 && (c.kernel == 1 || c.kernel == 3);
 }

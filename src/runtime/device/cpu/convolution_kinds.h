@@ -1,4 +1,5 @@
-// The two ways of convolution.h: by pixels, where the kernel is 1x1, and by images with a border.
+// The ways of convolution.h: by pixels, where the kernel is 1x1, and by images with a border; the
+// weights' gradient where there is AMX.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +17,9 @@ void ForwardOfImages(const Convolution& c, const uint16_t* x, const uint16_t* w,
                      int threads);
 void InputGradientOfImages(const Convolution& c, const uint16_t* dy, const uint16_t* w,
                            uint16_t* dx, int threads);
+
+// Not of a stem; where HasAmx().
+void AmxWeightGradient(const Convolution& c, const uint16_t* x, const uint16_t* dy, uint16_t* dw,
+                       int threads);
 
 }  // namespace tutti::device::cpu

@@ -20,22 +20,21 @@ struct Images {
   int64_t pitch() const { return width + 2 * border; }
 };
 
-// Rows of results: every so many of an image's, of the same pixels.
+// Results, in lines that are rows of an image: every so many of its rows, of the same pixels.
 struct Pass {
   Product product;
-  int64_t rows, columns;
-  int64_t from_pitch;           // from what one row reads to what the next one does
-  int64_t to_image, to, pitch;  // an image's results; the first of a row; from a row to the next
+  Lines lines;
+  int64_t to_image, to;  // an image's results; the first of a row
 };
 
 // Of the bordered images at `images`, the first one's results to `y`.
 void MakeRows(const Pass& pass, const uint16_t* images, int64_t size, int64_t count, uint16_t* y) {
+  AmxTiles tiles;
+  AmxTiles* const amx = AmxTakes(pass.product) ? &tiles : nullptr;
   for (int64_t block = 0; block < pass.product.outputs / kBlock; ++block) {
     for (int64_t i = 0; i < count; ++i) {
-      for (int64_t row = 0; row < pass.rows; ++row) {
-        Row(pass.product, block, images + i * size + row * pass.from_pitch,
-            y + i * pass.to_image + pass.to + row * pass.pitch, pass.columns);
-      }
+      Multiply(pass.product, amx, pass.lines, block, images + i * size,
+               y + i * pass.to_image + pass.to);
     }
   }
 }
@@ -104,12 +103,12 @@ Pass InputGradientPass(const Convolution& c, int64_t row, int64_t column, const 
   p.tap_count = static_cast<int64_t>(taps.size());
   for (size_t i = 0; i < taps.size(); ++i) p.taps[i] = taps[i].shift;
   return {.product = p,
-          .rows = (c.height - row + c.stride - 1) / c.stride,
-          .columns = (c.width - column + c.stride - 1) / c.stride,
-          .from_pitch = images.pitch(),
+          .lines = {.lines = (c.height - row + c.stride - 1) / c.stride,
+                    .count = (c.width - column + c.stride - 1) / c.stride,
+                    .from_pitch = images.pitch(),
+                    .to_pitch = c.stride * c.width * c.inputs},
           .to_image = c.height * c.width * c.inputs,
-          .to = (row * c.width + column) * c.inputs,
-          .pitch = c.stride * c.width * c.inputs};
+          .to = (row * c.width + column) * c.inputs};
 }
 
 }  // namespace
@@ -127,12 +126,12 @@ void ForwardOfImages(const Convolution& c, const uint16_t* x, const uint16_t* w,
                     : tap / c.kernel * images.pitch() + tap % c.kernel * c.inputs;
   }
   const Pass pass = {.product = p,
-                     .rows = c.out_height(),
-                     .columns = c.out_width(),
-                     .from_pitch = c.stride * images.pitch(),
+                     .lines = {.lines = c.out_height(),
+                               .count = c.out_width(),
+                               .from_pitch = c.stride * images.pitch(),
+                               .to_pitch = c.out_width() * c.outputs},
                      .to_image = c.out_height() * c.out_width() * c.outputs,
-                     .to = 0,
-                     .pitch = c.out_width() * c.outputs};
+                     .to = 0};
   MultiplyImages(images, c.border(), {&pass, 1}, x, y, threads);
 }
 

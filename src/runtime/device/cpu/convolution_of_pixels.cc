@@ -26,7 +26,11 @@ void EachPart(const Convolution& c, int64_t depth, int threads, const Body& body
 }
 
 void AllBlocks(const Product& p, const uint16_t* x, uint16_t* y, int64_t count) {
-  for (int64_t block = 0; block < p.outputs / kBlock; ++block) Row(p, block, x, y, count);
+  AmxTiles tiles;
+  AmxTiles* const amx = AmxTakes(p) ? &tiles : nullptr;
+  for (int64_t block = 0; block < p.outputs / kBlock; ++block) {
+    Multiply(p, amx, {.lines = 1, .count = count}, block, x, y);
+  }
 }
 
 // The gradient of output pixel `i` to the pixel that it was made of, and zeros to those beside and

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "absl/cleanup/cleanup.h"
+#include "runtime/device/cpu/amx.h"
 #include "runtime/device/cpu/convolution_ops.h"
 
 namespace tutti::device {
@@ -55,9 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 // One rounding of bf16 is 1.1e-3 in this measure.
-TEST_P(ConvolutionTest, EqualsTheFormulaForwardAndBackwardWithAnyNumberOfThreads) {
-  const cpu::Convolution& c = GetParam();
-  if (!cpu::Takes(c)) GTEST_SKIP() << "this processor has no AVX512-BF16";
+void ExpectTheFormula(const cpu::Convolution& c) {
   const Tensor x = Random({c.images, c.inputs, c.height, c.width}).requires_grad_(!c.is_stem());
   const Tensor w = Random({c.outputs, c.inputs, c.kernel, c.kernel}).requires_grad_();
   const Tensor x64 = Exact(x), w64 = Exact(w);
@@ -79,6 +79,18 @@ TEST_P(ConvolutionTest, EqualsTheFormulaForwardAndBackwardWithAnyNumberOfThreads
     EXPECT_LT(Distance(w.grad(), w64.grad()), 2.5e-3) << threads;
   }
   at::set_num_threads(before);
+}
+
+TEST_P(ConvolutionTest, EqualsTheFormulaForwardAndBackwardWithAnyNumberOfThreads) {
+  const absl::Cleanup restore = [] { cpu::LeaveAmxAlone(false); };
+  bool taken = false;
+  for (bool alone : {false, true}) {  // the same twice where there is no AMX
+    cpu::LeaveAmxAlone(alone);
+    if (!cpu::Takes(GetParam())) continue;  // without AVX512-BF16, or a stem where there is AMX
+    ExpectTheFormula(GetParam());
+    taken = true;
+  }
+  if (!taken) GTEST_SKIP() << "this processor has no AVX512-BF16";
 }
 
 TEST(ConvolutionOps, WhatTheyDoNotTakeIsComputedByOneDnn) {

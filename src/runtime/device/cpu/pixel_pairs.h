@@ -25,7 +25,7 @@ constexpr int64_t kApart = 16;
 constexpr int64_t kPairsOfChunk = 192;
 
 struct Geometry {
-  explicit Geometry(const Convolution& shape) : c(shape) {
+  explicit Geometry(const Convolution& shape, int64_t pairs_of_chunk = kPairsOfChunk) : c(shape) {
     height = c.out_height();
     width = c.out_width();
     images = c.images;
@@ -39,12 +39,12 @@ struct Geometry {
     pitch = pairs + (layouts == 2 ? 1 : 0);
     // Bands of the same size: what is left of an image's last one is multiplied as zeros.
     bands_of_image =
-        std::clamp<int64_t>((height * pairs + kPairsOfChunk / 2) / kPairsOfChunk, 1, height);
+        std::clamp<int64_t>((height * pairs + pairs_of_chunk / 2) / pairs_of_chunk, 1, height);
     rows = (height + bands_of_image - 1) / bands_of_image;
     bands_of_image = (height + rows - 1) / rows;
     x_rows = (rows - 1) * x_step() + c.kernel;
     bands = images * bands_of_image;
-    bands_of_chunk = std::max<int64_t>(1, kPairsOfChunk / (rows * pairs));
+    bands_of_chunk = std::max<int64_t>(1, pairs_of_chunk / (rows * pairs));
   }
   int64_t x_step() const { return c.kernel == 1 ? 1 : c.stride; }
   // The kernel's rows and columns, of which a stem has one with more channels.
@@ -122,6 +122,25 @@ inline void StoreStemRow(const Geometry& g, const uint16_t* x, int64_t image, in
                c.width * c.inputs, c.border() * c.inputs, bordered);
   std::fill_n(bordered + width, 2 * step + kBlock, uint16_t{0});
   StorePairs(g.pairs, kBlock, panel, to, [&](int64_t column) { return bordered + column * step; });
+}
+
+// Of one thread: what a chunk is laid out to, in words.
+struct Work {
+  const uint32_t* x;          // [layout][inputs / 16][band][row][pair][16]
+  const uint32_t* gradients;  // [outputs / 16][band][row][pair][16]
+  int64_t x_layout, x_panel, x_band, dy_panel, bands;
+  bool first;  // there are no sums yet
+};
+
+// Where the pairs of a tap in a column of the kernel begin.
+inline const uint32_t* BeginOf(const Geometry& g, const Work& work, int64_t tap_row,
+                               int64_t column) {
+  int64_t layout = column, pair = 0;
+  if (g.layouts == 2) {
+    layout = column == 1 ? 0 : 1;
+    pair = column == 2 ? 1 : 0;
+  }
+  return work.x + layout * work.x_layout + (tap_row * g.pitch + pair) * kPanel;
 }
 
 }  // namespace tutti::device::cpu

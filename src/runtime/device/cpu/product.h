@@ -5,23 +5,11 @@
 #include <array>
 #include <utility>
 
-#include "runtime/device/cpu/convolution_tiles.h"
+#include "runtime/device/cpu/amx_product.h"
 
 namespace tutti::device::cpu {
 
 constexpr int kMostRows = 14;  // with two vectors each, and the weights', all of the registers
-
-// A product: of pixels with `depth` values each by weights [block][tap][depth / 2][32][2], whose
-// blocks lie `block` elements apart. `taps` says how far from a pixel the one is that a tap
-// multiplies; neighbouring pixels lie `step` apart and their results, `outputs` each, `to_step`.
-struct Product {
-  int64_t depth, outputs;
-  int64_t step, to_step;
-  std::array<int64_t, 9> taps;
-  int64_t tap_count;
-  const uint16_t* weights;
-  int64_t block;
-};
 
 // `kRows` neighbouring pixels from `x` on, the results of one block to `y`.
 template <int kRows>
@@ -55,33 +43,18 @@ constexpr std::array<TileFunction, sizeof...(kRows)> AllTiles(
 }
 constexpr auto kTiles = AllTiles(std::make_integer_sequence<int, kMostRows>());
 
-// `count` neighbouring pixels, the results of one block.
-inline void Row(const Product& p, int64_t block, const uint16_t* x, uint16_t* y, int64_t count) {
-  for (int64_t at = 0; at < count; at += kMostRows) {
-    const int64_t rows = std::min<int64_t>(kMostRows, count - at);
-    kTiles[static_cast<size_t>(rows - 1)](p, x + at * p.step, p.weights + block * p.block,
-                                          y + at * p.to_step + block * kBlock);
+// One block of results, by AMX where `tiles` is given.
+inline void Multiply(const Product& p, AmxTiles* tiles, const Lines& lines, int64_t block,
+                     const uint16_t* x, uint16_t* y) {
+  if (tiles != nullptr) return AmxLines(p, *tiles, lines, block, x, y);
+  const uint16_t* const weights = p.weights + block * p.block;
+  y += block * kBlock;
+  for (int64_t line = 0; line < lines.lines; ++line, x += lines.from_pitch, y += lines.to_pitch) {
+    for (int64_t at = 0; at < lines.count; at += kMostRows) {
+      const int64_t rows = std::min<int64_t>(kMostRows, lines.count - at);
+      kTiles[static_cast<size_t>(rows - 1)](p, x + at * p.step, weights, y + at * p.to_step);
+    }
   }
-}
-
-// A part of the pixels that the second cache holds beside a block's weights.
-constexpr int64_t kPartElements = 128 << 10;
-
-// As many parts of at most `largest` of `count` things as give every thread the same number.
-inline int64_t PartsOf(int64_t count, int64_t largest, int threads) {
-  const int64_t parts = (count + largest - 1) / largest;
-  return std::min(count, (parts + threads - 1) / threads * threads);
-}
-
-inline Product ProductOf(int64_t depth, int64_t outputs, const uint16_t* weights) {
-  return {.depth = depth,
-          .outputs = outputs,
-          .step = depth,
-          .to_step = outputs,
-          .taps = {},
-          .tap_count = 1,
-          .weights = weights,
-          .block = depth * kBlock};
 }
 
 }  // namespace tutti::device::cpu

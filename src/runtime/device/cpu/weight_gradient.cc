@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/device/cpu/convolution.h"
+#include "runtime/device/cpu/amx.h"
+#include "runtime/device/cpu/convolution_kinds.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #pragma GCC push_options
@@ -35,14 +36,6 @@ class Ahead {
   static constexpr int64_t kLine = 64;
   const char *at_, *end_;
   int64_t step_;
-};
-
-// Of one thread: what a chunk is laid out to.
-struct Work {
-  const uint32_t* x;          // [layout][inputs / 16][band][row][pair][16]
-  const uint32_t* gradients;  // [outputs / 16][band][row][pair][16]
-  int64_t x_layout, x_panel, x_band, dy_panel, bands;
-  bool first;  // there are no sums yet
 };
 
 // Rows of a chunk, over all of its bands.
@@ -87,16 +80,6 @@ void Accumulate(const Geometry& g, const Work& work, const Strip& strip, const u
     _mm512_storeu_ps(sums + i * kBlock, sum[i][0]);
     _mm512_storeu_ps(sums + i * kBlock + 16, sum[i][1]);
   }
-}
-
-// Where the pairs of a tap in a column of the kernel begin.
-const uint32_t* BeginOf(const Geometry& g, const Work& work, int64_t tap_row, int64_t column) {
-  int64_t layout = column, pair = 0;
-  if (g.layouts == 2) {
-    layout = column == 1 ? 0 : 1;
-    pair = column == 2 ? 1 : 0;
-  }
-  return work.x + layout * work.x_layout + (tap_row * g.pitch + pair) * kPanel;
 }
 
 // Tiles [first, last) of 8 inputs each, of one tap and one block of outputs.
@@ -238,6 +221,7 @@ void StoreBlock(const Geometry& g, const float* sums, int threads, int64_t block
 
 void ConvolutionWeightGradient(const Convolution& shape, const uint16_t* x, const uint16_t* dy,
                                uint16_t* dw, int threads) {
+  if (HasAmx() && !shape.is_stem()) return AmxWeightGradient(shape, x, dy, dw, threads);
   static thread_local Scratch<float> scratch;
   const Geometry g(shape);
   const int parts = static_cast<int>(std::min<int64_t>(threads, g.bands));
