@@ -1,0 +1,262 @@
+#include "platform/cluster/check.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/status.h"
+#include "platform/cluster/configuration.h"
+#include "platform/cluster/work.h"
+
+namespace tutti::cluster {
+namespace {
+
+constexpr double kMostSkew = 1;       // seconds; munge itself refuses at 300
+constexpr int64_t kLeastDisk = 1024;  // MiB
+constexpr double kSlowLink = 0.5;     // of the median
+constexpr absl::Duration kCheckTime = absl::Minutes(2);
+
+// `others`, `controller`, `here` and `next` are set before it. Python, since no POSIX tool listens.
+constexpr absl::string_view kCheckScript = R"sh(
+set +e
+PATH=$PATH:/usr/sbin:/sbin; export PATH LC_ALL=C
+open() { timeout 10 bash -c "exec 3<>/dev/tcp/$1/$2" 2>/dev/null; }
+for other in $others; do
+  name=${other%%=*} address=${other#*=}
+  getent hosts "$name" >/dev/null || echo "unknown=$name"
+  { open "$address" 6818 || echo "refused=$name:6818"; } &
+done
+open "${controller#*=}" 6817 || echo "refused=${controller%%=*}:6817"
+wait
+for folder in /tmp /var/spool /var/log; do
+  df -Pm "$folder" 2>/dev/null | awk -v f="$folder" 'NR == 2 { print "disk=" $4 " " f }'
+done
+if grep -qsx 0x10de /sys/bus/pci/devices/*/vendor && ! nvidia-smi -L >/dev/null 2>&1; then echo driver=none; fi
+for port in /sys/class/infiniband/*/ports/*; do
+  [ -f "$port/state" ] && echo "link=$(echo "$port" | cut -d/ -f5,7) $(cut -d: -f2 <"$port/state" | tr -d ' ')"
+done
+[ -n "$next" ] && timeout 30 python3 - "$here" "${next#*=}" <<'PYTHON'
+import socket, sys, threading, time
+PORT, SECONDS = 6830, 0.5
+def receive(listener):
+    connection = listener.accept()[0]
+    total, begun = 0, None
+    while data := connection.recv(1 << 20):
+        begun = begun or time.monotonic()
+        total += len(data)
+    connection.sendall(b"%f" % (total / 1e6 / max(time.monotonic() - begun, 1e-3)) if begun else b"0")
+listener = socket.create_server((sys.argv[1], PORT))
+threading.Thread(target=receive, args=(listener,), daemon=False).start()
+deadline = time.monotonic() + 15
+while True:
+    try:
+        sender = socket.create_connection((sys.argv[2], PORT), 2)
+        break
+    except OSError:
+        if time.monotonic() > deadline:
+            raise
+        time.sleep(0.05)
+end, block = time.monotonic() + SECONDS, bytes(1 << 20)
+sender.settimeout(10)
+while time.monotonic() < end:
+    sender.sendall(block)
+sender.shutdown(socket.SHUT_WR)
+print("sent=" + sender.recv(64).decode())
+PYTHON
+echo end=yes
+)sh";
+
+std::string Pair(const HostFacts& host) { return absl::StrCat(host.name, "=", host.address); }
+
+std::pair<std::string, std::string> InTwo(absl::string_view text, char at) {
+  return absl::StrSplit(text, absl::MaxSplits(at, 1));
+}
+
+Finding Found(const NodeReport& report, const char* name) {
+  Finding finding;
+  finding.host = report.host;
+  finding.name = name;
+  return finding;
+}
+
+Finding JudgeClock(const NodeReport& report) {
+  Finding finding = Found(report, "clock");
+  finding.detail = absl::StrFormat("%+.2f s from this machine's (within %.2f s)",
+                                   report.clock_ahead, report.clock_unsure);
+  if (std::abs(report.clock_ahead) - report.clock_unsure <= kMostSkew) return finding;
+  finding.outcome = Finding::Outcome::kFailed;
+  finding.mend = "keep its clock by NTP: apt-get install chrony";
+  return finding;
+}
+
+Finding JudgeNames(const NodeReport& report) {
+  Finding finding = Found(report, "names");
+  finding.detail = "finds every other node";
+  if (report.unknown_names.empty()) return finding;
+  finding.outcome = Finding::Outcome::kWarning;
+  finding.detail = absl::StrCat("does not find ", absl::StrJoin(report.unknown_names, ", "));
+  finding.mend = "put them into DNS or /etc/hosts; Slurm itself goes by addresses here";
+  return finding;
+}
+
+Finding JudgePorts(const NodeReport& report) {
+  Finding finding = Found(report, "ports");
+  finding.detail = "Slurm's daemons answer";
+  if (report.refused_ports.empty()) return finding;
+  finding.outcome = Finding::Outcome::kFailed;
+  finding.detail = absl::StrCat("cannot reach ", absl::StrJoin(report.refused_ports, ", "));
+  finding.mend =
+      "open TCP 6817 to 6818 between the nodes; if a daemon is down, `tutti cluster create` "
+      "starts it";
+  return finding;
+}
+
+Finding JudgeDisk(const NodeReport& report) {
+  Finding finding = Found(report, "disk");
+  std::vector<std::string> full;
+  int64_t least = INT64_MAX;
+  for (const auto& [folder, free] : report.free_mib) {
+    least = std::min(least, free);
+    if (free < kLeastDisk) full.push_back(absl::StrCat(folder, " has ", free, " MiB"));
+  }
+  finding.detail = absl::StrCat(report.free_mib.empty() ? 0 : least, " MiB or more are free");
+  if (full.empty() && !report.free_mib.empty()) return finding;
+  finding.outcome = Finding::Outcome::kFailed;
+  if (!full.empty()) finding.detail = absl::StrJoin(full, ", ");
+  finding.mend = absl::StrCat("free ", kLeastDisk, " MiB there");
+  return finding;
+}
+
+Finding JudgeDevices(const NodeReport& report) {
+  Finding finding = Found(report, "devices");
+  std::vector<std::string> down;
+  for (const auto& [port, state] : report.links) {
+    if (state != "ACTIVE") down.push_back(absl::StrCat(port, " is ", state));
+  }
+  finding.detail = absl::StrCat("GPUs have their driver; ", report.links.size(),
+                                " InfiniBand ports, all active");
+  if (!report.gpu_without_driver && down.empty()) return finding;
+  finding.outcome = Finding::Outcome::kFailed;
+  if (report.gpu_without_driver) {
+    finding.detail = "a GPU whose driver does not answer";
+    finding.mend = "install NVIDIA's driver: apt-get install nvidia-driver, or see `dmesg`";
+  } else {
+    finding.detail = absl::StrJoin(down, ", ");
+    finding.mend = "see its cable and the subnet manager (ibstat, opensm)";
+  }
+  return finding;
+}
+
+Finding JudgeLink(const NodeReport& report, double median) {
+  Finding finding = Found(report, "bandwidth");
+  finding.detail = absl::StrFormat("%.0f MB/s to the next node", report.sent_mb_per_second);
+  if (report.sent_mb_per_second >= median * kSlowLink && report.sent_mb_per_second > 0) {
+    return finding;
+  }
+  finding.outcome = Finding::Outcome::kWarning;
+  if (report.sent_mb_per_second > 0) {
+    absl::StrAppend(&finding.detail, absl::StrFormat("; others send %.0f", median));
+    finding.mend = "see the link's speed (ethtool) and what else uses it";
+  } else {
+    finding.detail = "could not be measured";
+    finding.mend = "needs python3 on the nodes and TCP 6830 between them";
+  }
+  return finding;
+}
+
+double MedianOf(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+// A clock is off by what it says less the middle of question and answer, give or take half of what
+// they took; the best of three.
+absl::Status AskClock(Remote& remote, NodeReport& report) {
+  report.clock_unsure = 1e9;
+  for (int i = 0; i < 3; ++i) {
+    const absl::Time before = absl::Now();
+    TUTTI_ASSIGN_OR_RETURN(const std::string text, remote.Run(report.host, "date +%s.%N",
+                                                              base::Deadline::After(kCheckTime)));
+    const absl::Duration half = (absl::Now() - before) / 2;
+    double seconds = 0;
+    if (!absl::SimpleAtod(absl::StripAsciiWhitespace(text), &seconds)) {
+      return absl::InvalidArgumentError(absl::StrCat(report.host, ": does not tell its time"));
+    }
+    if (absl::ToDoubleSeconds(half) >= report.clock_unsure) continue;
+    report.clock_unsure = absl::ToDoubleSeconds(half);
+    report.clock_ahead = seconds - absl::ToDoubleSeconds(before + half - absl::UnixEpoch());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string CheckScript(const std::vector<HostFacts>& hosts, size_t index) {
+  std::vector<std::string> others;
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    if (i != index) others.push_back(Pair(hosts[i]));
+  }
+  const std::string next = hosts.size() < 2 ? "" : Pair(hosts[(index + 1) % hosts.size()]);
+  return absl::StrCat("others='", absl::StrJoin(others, " "), "' here=", hosts[index].address,
+                      " next='", next, "'\n", kCheckScript);
+}
+
+absl::StatusOr<NodeReport> ReadReport(const std::string& host, absl::string_view text) {
+  NodeReport report;
+  report.host = host;
+  bool whole = false;
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    const auto [key, value] = InTwo(line, '=');
+    if (key == "unknown") report.unknown_names.push_back(value);
+    if (key == "refused") report.refused_ports.push_back(value);
+    if (key == "driver") report.gpu_without_driver = true;
+    if (key == "end") whole = true;
+    if (key == "link") report.links.insert(InTwo(value, ' '));
+    if (key == "sent" && !absl::SimpleAtod(value, &report.sent_mb_per_second)) {
+      report.sent_mb_per_second = 0;
+    }
+    if (key != "disk") continue;
+    const auto [free, folder] = InTwo(value, ' ');
+    if (!absl::SimpleAtoi(free, &report.free_mib[folder])) report.free_mib[folder] = 0;
+  }
+  if (whole) return report;
+  return absl::InvalidArgumentError(absl::StrCat(host, ": its checks did not come to their end"));
+}
+
+std::vector<Finding> Judge(const std::vector<NodeReport>& reports) {
+  std::vector<double> speeds;
+  for (const NodeReport& report : reports) {
+    if (report.sent_mb_per_second > 0) speeds.push_back(report.sent_mb_per_second);
+  }
+  const double median = MedianOf(speeds);
+  std::vector<Finding> findings;
+  for (const NodeReport& report : reports) {
+    findings.insert(findings.end(), {JudgeClock(report), JudgeNames(report), JudgePorts(report),
+                                     JudgeDisk(report), JudgeDevices(report)});
+    if (reports.size() > 1) findings.push_back(JudgeLink(report, median));
+  }
+  return findings;
+}
+
+absl::StatusOr<std::vector<Finding>> CheckNodes(Remote& remote, const Description& description) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<HostFacts> facts, Probe(remote, description.Hosts()));
+  std::vector<HostFacts> nodes;
+  for (const std::string& host : description.nodes) nodes.push_back(*FactsOf(facts, host));
+  const std::string controller = absl::StrCat("controller=", Pair(facts.front()), "\n");
+  std::vector<NodeReport> reports(nodes.size());
+  TUTTI_RETURN_IF_ERROR(OnEach(description.nodes, [&](size_t i) -> absl::Status {
+    TUTTI_ASSIGN_OR_RETURN(const std::string text,
+                           remote.Run(nodes[i].host, controller + CheckScript(nodes, i),
+                                      base::Deadline::After(kCheckTime)));
+    TUTTI_ASSIGN_OR_RETURN(reports[i], ReadReport(nodes[i].host, text));
+    return AskClock(remote, reports[i]);
+  }));
+  return Judge(reports);
+}
+
+}  // namespace tutti::cluster

@@ -1,0 +1,48 @@
+// Whether machines are fit to be nodes of one cluster: each check that fails names its mend. Nodes
+// report what they see; what follows from it is a pure function.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "platform/cluster/description.h"
+#include "platform/cluster/host_facts.h"
+#include "platform/cluster/remote.h"
+
+namespace tutti::cluster {
+
+struct NodeReport {
+  std::string host;
+  double clock_ahead = 0;                    // seconds, of this machine's clock
+  double clock_unsure = 0;                   // give or take
+  std::vector<std::string> unknown_names;    // of other hosts
+  std::vector<std::string> refused_ports;    // "h2:6818"
+  std::map<std::string, int64_t> free_mib;   // folder -> free space
+  bool gpu_without_driver = false;           // a GPU is there, and nvidia-smi does not answer
+  std::map<std::string, std::string> links;  // InfiniBand port -> state
+  double sent_mb_per_second = 0;             // to the next node; 0: could not be measured
+};
+
+// One script for each node, which run at the same time: beside the other checks each sends to the
+// next in a ring, so that every link is used in both directions.
+std::string CheckScript(const std::vector<HostFacts>& hosts, size_t index);
+
+absl::StatusOr<NodeReport> ReadReport(const std::string& host, absl::string_view text);
+
+struct Finding {
+  enum class Outcome { kOk, kWarning, kFailed };
+  std::string host, name;
+  Outcome outcome = Outcome::kOk;
+  std::string detail, mend;
+};
+
+// A finding for each host and check.
+std::vector<Finding> Judge(const std::vector<NodeReport>& reports);
+
+absl::StatusOr<std::vector<Finding>> CheckNodes(Remote& remote, const Description& description);
+
+}  // namespace tutti::cluster

@@ -1,0 +1,26 @@
+// Slurm's configuration files of a cluster, as pure functions of what it is to be and what its
+// hosts are. All of them lie on the controller, which gives them to the nodes ("configless").
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "platform/cluster/description.h"
+#include "platform/cluster/host_facts.h"
+
+namespace tutti::cluster {
+
+// `facts`: of all hosts of the description.
+std::string SlurmConf(const Description& wanted, const std::vector<HostFacts>& facts);
+std::string CgroupConf(const Description& wanted, const std::vector<HostFacts>& facts);
+std::string GresConf(const Description& wanted, const std::vector<HostFacts>& facts);
+std::string SlurmdbdConf(const AccountingDatabase& database, const HostFacts& controller);
+
+// That of `host`; nullptr if there is none.
+const HostFacts* FactsOf(const std::vector<HostFacts>& facts, const std::string& host);
+
+// What Slurm may give of it to jobs: kernels differ in what they keep, and a node with less than
+// slurm.conf says is drained.
+int64_t UsableMemory(int64_t memory_mib);
+
+}  // namespace tutti::cluster

@@ -1,0 +1,24 @@
+// Shell texts that more than one step needs: files, and daemons with systemd or without.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "platform/cluster/host_facts.h"
+
+namespace tutti::cluster {
+
+// The file has this content afterwards, and never a part of it; the owner is "user:group".
+std::string WriteFileText(absl::string_view path, absl::string_view content, absl::string_view mode,
+                          absl::string_view owner);
+
+// `daemon`: munged, slurmdbd, slurmctld or slurmd. OK if it does not run.
+std::string StopText(const HostFacts& host, absl::string_view daemon);
+// It must not run; with systemd it starts at each boot, too.
+std::string StartText(const HostFacts& host, absl::string_view daemon);
+
+// For the controller: gives the node no more jobs and waits for those that it has. A squeue that
+// fails tells nothing, and is asked again.
+std::string DrainText(const std::string& node, int wait_seconds);
+
+}  // namespace tutti::cluster

@@ -1,0 +1,50 @@
+#include "platform/cluster/daemons.h"
+
+#include <gmock/gmock.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/command.h"
+#include "base/file.h"
+
+namespace tutti::cluster {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Runs the drain of node n; `squeue` is the body of a shell function that has $asked, the number of
+// times that it was asked before.
+base::CommandResult Drained(int wait_seconds, const std::string& squeue) {
+  const base::TemporaryDirectory folder;
+  const std::string count = (folder.path() / "asked").string();
+  const std::string script =
+      absl::StrCat("set -e\nscontrol() { :; }\nsleep() { :; }\nsqueue() { asked=$(wc -l <", count,
+                   "); echo >>", count, "; ", squeue, "; }\n: >", count, "\n",
+                   DrainText("n", wait_seconds), "wc -l <", count, "\n");
+  base::ChildOptions options;
+  options.arguments = {"/bin/sh", "-c", script};
+  options.environment = {{"PATH", "/usr/bin:/bin"}};
+  const auto result = base::RunCommand(options, "", base::Deadline::After(absl::Seconds(30)));
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *result : base::CommandResult{};
+}
+
+TEST(Drain, WaitsUntilSqueueTellsOfNoJob) {
+  const auto drained = Drained(9, "[ $asked -ge 2 ] || echo 7");
+  EXPECT_EQ(drained.out, "3\n") << drained.err;
+}
+
+TEST(Drain, TakesASqueueThatFailsForNoAnswer) {
+  EXPECT_EQ(Drained(9, "[ $asked -ge 3 ]").out, "4\n");
+  const auto drained = Drained(2, "false");
+  EXPECT_EQ(drained.out, "");
+  EXPECT_THAT(drained.err, HasSubstr("n still has jobs or none: squeue fails"));
+}
+
+TEST(Drain, NamesTheJobsThatRunOn) {
+  const auto drained = Drained(2, "printf '7\\n8\\n'");
+  EXPECT_EQ(drained.out, "");
+  EXPECT_THAT(drained.err, HasSubstr("n still runs jobs 7 8"));
+}
+
+}  // namespace
+}  // namespace tutti::cluster

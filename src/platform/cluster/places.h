@@ -1,0 +1,35 @@
+// Where things of the cluster lie on its hosts.
+#pragma once
+
+#include <array>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::cluster {
+
+// The first line of each file that tutti makes.
+inline constexpr absl::string_view kMark = "# Made by tutti cluster; changes are overwritten.";
+
+inline constexpr absl::string_view kMungeKey = "/etc/munge/munge.key";
+inline constexpr absl::string_view kSlurmConf = "/etc/slurm/slurm.conf";
+inline constexpr absl::string_view kCgroupConf = "/etc/slurm/cgroup.conf";
+inline constexpr absl::string_view kGresConf = "/etc/slurm/gres.conf";
+inline constexpr absl::string_view kSlurmdbdConf = "/etc/slurm/slurmdbd.conf";
+inline constexpr absl::string_view kResumeProgram = "/etc/slurm/tutti-resume";
+inline constexpr absl::string_view kSuspendProgram = "/etc/slurm/tutti-suspend";
+// What slurmd is started with; its unit reads it too.
+inline constexpr absl::string_view kSlurmdOptions = "/etc/default/slurmd";
+// Lets slurmd's unit run on a host without a slurm.conf of its own.
+inline constexpr absl::string_view kSlurmdUnit = "/etc/systemd/system/slurmd.service.d/tutti.conf";
+// What slurmd has from its controller.
+inline constexpr absl::string_view kFetchedSlurmConf = "/var/spool/slurmd/conf-cache/slurm.conf";
+inline constexpr absl::string_view kFetchedCgroupConf = "/var/spool/slurmd/conf-cache/cgroup.conf";
+inline constexpr absl::string_view kFetchedGresConf = "/var/spool/slurmd/conf-cache/gres.conf";
+inline constexpr absl::string_view kPowerLogs = "/var/log/slurm/tutti-nodes";
+
+inline constexpr std::array<absl::string_view, 12> kProbedFiles = {
+    kMungeKey,     kSlurmConf,        kCgroupConf,        kGresConf,
+    kSlurmdbdConf, kResumeProgram,    kSuspendProgram,    kSlurmdOptions,
+    kSlurmdUnit,   kFetchedSlurmConf, kFetchedCgroupConf, kFetchedGresConf};
+
+}  // namespace tutti::cluster

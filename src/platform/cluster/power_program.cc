@@ -1,0 +1,48 @@
+#include "platform/cluster/power_program.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "platform/cluster/places.h"
+
+namespace tutti::cluster {
+namespace {
+
+constexpr absl::string_view kProgram = R"sh(#!/bin/sh
+MARK
+# Slurm calls it with a list of nodes. ACTION is the site's command; NODE names the node it is for.
+PATH=$PATH:/usr/sbin:/sbin; export PATH
+exec </dev/null >/dev/null 2>&1  # Slurm leaves these closed
+logs=LOGS
+action() {
+COMMAND
+}
+one() {
+  log=$logs/$1.log
+  for try in 1 2 3; do
+    echo "$(date -u +%FT%TZ) WORD $1, attempt $try" >>"$log"
+    if (NODE=$1; export NODE; action) >>"$log" 2>&1 </dev/null; then return 0; fi
+    [ $try = 3 ] || sleep $((try * WAIT))
+  done
+  why=$(tail -n 1 "$log" | tr -cd '[:alnum:] ._:/,-' | cut -c1-120)
+  scontrol update nodename="$1" state=DOWN reason="WORD failed: $why; see $log"
+}
+for node in $(scontrol show hostnames "$1"); do one "$node" & done
+wait
+)sh";
+
+std::string Program(absl::string_view word, const std::string& command) {
+  return absl::StrReplaceAll(kProgram, {{"MARK", kMark},
+                                        {"LOGS", kPowerLogs},
+                                        {"ACTION", word},
+                                        {"COMMAND", command},
+                                        {"WORD", word},
+                                        {"WAIT", "2"}});
+}
+
+}  // namespace
+
+std::string ResumeProgram(const Autoscale& scale) { return Program("resume", scale.resume); }
+
+std::string SuspendProgram(const Autoscale& scale) { return Program("suspend", scale.suspend); }
+
+}  // namespace tutti::cluster

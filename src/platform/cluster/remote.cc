@@ -1,0 +1,66 @@
+#include "platform/cluster/remote.h"
+
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/hash.h"
+#include "base/status.h"
+
+namespace tutti::cluster {
+namespace {
+
+constexpr int kSshFailed = 255;
+// Another shell than sh may be the user's.
+constexpr char kAsRoot[] =
+    "sh -c 'if [ \"$(id -u)\" = 0 ]; then exec sh -e -s -- \"$SSH_CONNECTION\"; else exec sudo -n "
+    "sh -e -s -- \"$SSH_CONNECTION\"; fi'";
+
+std::string LastLine(absl::string_view text) {
+  const std::vector<absl::string_view> lines =
+      absl::StrSplit(absl::StripAsciiWhitespace(text), '\n', absl::SkipWhitespace());
+  return lines.empty() ? "no reason was given" : std::string(lines.back().substr(0, 300));
+}
+
+std::string MendOf(absl::string_view said, const std::string& host) {
+  if (absl::StrContains(said, "Host key verification failed")) {
+    return absl::StrCat("; run `ssh ", host, "` once by hand and accept its key");
+  }
+  if (absl::StrContains(said, "Permission denied")) {
+    return absl::StrCat("; let this account in without a password: ssh-copy-id ", host);
+  }
+  if (absl::StrContains(said, "sudo:")) {
+    return "; let this user act as root without a password (NOPASSWD in /etc/sudoers.d), or log in "
+           "as root by --user root";
+  }
+  return "";
+}
+
+}  // namespace
+
+SshRemote::SshRemote(std::string user, std::string config)
+    : user_(std::move(user)), config_(std::move(config)) {}
+
+absl::StatusOr<std::string> SshRemote::Run(const std::string& host, absl::string_view script,
+                                           base::Deadline deadline) {
+  base::ChildOptions options;
+  options.environment = base::CurrentEnvironment();
+  options.arguments = {"ssh", "-oBatchMode=yes", "-oConnectTimeout=10", "-oServerAliveInterval=15",
+                       "-oControlMaster=auto", "-oControlPersist=20",
+                       // Short, whatever the host is called: a socket's path has few characters.
+                       absl::StrCat("-oControlPath=", sockets_.path().string(), "/",
+                                    base::Hex(base::Sha256Of(host)).substr(0, 8))};
+  if (!config_.empty()) options.arguments.insert(options.arguments.end(), {"-F", config_});
+  if (!user_.empty()) options.arguments.insert(options.arguments.end(), {"-l", user_});
+  options.arguments.insert(options.arguments.end(), {"--", host, kAsRoot});
+  const auto result = base::RunCommand(options, script, deadline);
+  if (!result.ok()) return base::Annotate(result.status(), host);
+  const std::string said = LastLine(result->err);
+  if (result->exit.ok()) return result->out;
+  const std::string text = absl::StrCat(host, ": ", said, MendOf(result->err, host));
+  return result->exit.code == kSshFailed ? absl::UnavailableError(text) : absl::AbortedError(text);
+}
+
+}  // namespace tutti::cluster

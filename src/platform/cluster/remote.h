@@ -1,0 +1,39 @@
+// Running shell scripts on other hosts. The fake of the tests answers from memory.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/command.h"
+#include "base/deadline.h"
+#include "base/file.h"
+
+namespace tutti::cluster {
+
+class Remote {
+ public:
+  virtual ~Remote() = default;
+  // What `script` printed, run as root by `sh -e`; its $1 is ssh's SSH_CONNECTION. Errors name the
+  // host and, where they can, the mend: Unavailable if it cannot be reached, Aborted if the script
+  // failed, with the end of what it wrote to standard error. Thread-safe.
+  virtual absl::StatusOr<std::string> Run(const std::string& host, absl::string_view script,
+                                          base::Deadline deadline) = 0;
+};
+
+// By the system's ssh, which never asks anything; one connection to a host serves all its scripts.
+// A script goes through standard input, so that no process list shows what is in it.
+class SshRemote final : public Remote {
+ public:
+  // `user` and `config` may be empty: ssh's own.
+  SshRemote(std::string user, std::string config);
+  absl::StatusOr<std::string> Run(const std::string& host, absl::string_view script,
+                                  base::Deadline deadline) override;
+
+ private:
+  const std::string user_, config_;
+  const base::TemporaryDirectory sockets_{"tutti-ssh"};
+};
+
+}  // namespace tutti::cluster

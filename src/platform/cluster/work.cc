@@ -1,0 +1,148 @@
+#include "platform/cluster/work.h"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/synchronization/mutex.h"
+#include "base/status.h"
+#include "platform/cluster/configuration.h"
+
+namespace tutti::cluster {
+namespace {
+
+constexpr size_t kMostAtOnce = 128;
+constexpr absl::Duration kProbeTime = absl::Seconds(60);
+constexpr absl::Duration kStepTime = absl::Minutes(15);  // apt may have much to fetch
+
+absl::Status CarryOutOnHost(Remote& remote, const std::vector<const Step*>& steps,
+                            const Report& report, absl::Mutex& reporting) {
+  for (const Step* step : steps) {
+    const absl::Time begun = absl::Now();
+    const absl::Status done =
+        remote.Run(step->host, step->script, base::Deadline::After(kStepTime)).status();
+    const absl::MutexLock lock(&reporting);
+    report(step->host, step->what,
+           done.ok() ? absl::StrFormat("done (%.1f s)", absl::ToDoubleSeconds(absl::Now() - begun))
+                     : "FAILED");
+    if (!done.ok()) {
+      return absl::Status(done.code(), absl::StrCat(done.message(), " (", step->what, ")"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Waits in the controller, which answers once all are usable; else says which are not, and why.
+std::string AwaitScript(const std::vector<std::string>& names, int seconds) {
+  return absl::StrCat("names='", absl::StrJoin(names, ","), "' count=", names.size(),
+                      "\nend=$(( $(date +%s) + ", seconds, " ))\n",
+                      R"sh(while :; do
+  up=$(sinfo -h -N -n "$names" -o '%N %T' 2>/dev/null | grep -cE ' (idle|planned|mixed|allocated|completing|reserved)[-+]?$' || true)
+  [ "$up" -ge $count ] && exit 0
+  [ "$(date +%s)" -lt $end ] || break
+  sleep 0.2
+done
+sinfo -h -N -n "$names" -o '%N is %T (%E)' | grep -vE ' is (idle|planned|mixed|allocated|completing|reserved)[-+]? ' |
+  tr '\n' ';' >&2
+echo >&2
+exit 1
+)sh");
+}
+
+}  // namespace
+
+absl::Status OnEach(const std::vector<std::string>& hosts,
+                    const std::function<absl::Status(size_t index)>& act) {
+  std::vector<absl::Status> results(hosts.size());
+  std::atomic<size_t> next = 0;
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < std::min(hosts.size(), kMostAtOnce); ++i) {
+    threads.emplace_back([&] {
+      for (size_t at = next++; at < hosts.size(); at = next++) results[at] = act(at);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  absl::StatusCode code = absl::StatusCode::kOk;
+  std::vector<std::string> messages;
+  for (const absl::Status& result : results) {
+    if (result.ok()) continue;
+    if (messages.empty()) code = result.code();
+    messages.emplace_back(result.message());
+  }
+  return absl::Status(code, absl::StrJoin(messages, "\n"));
+}
+
+absl::StatusOr<std::vector<HostFacts>> Probe(Remote& remote,
+                                             const std::vector<std::string>& hosts) {
+  std::vector<HostFacts> facts(hosts.size());
+  TUTTI_RETURN_IF_ERROR(OnEach(hosts, [&](size_t i) -> absl::Status {
+    TUTTI_ASSIGN_OR_RETURN(const std::string text,
+                           remote.Run(hosts[i], absl::StrCat("set +e\n", ProbeScript()),
+                                      base::Deadline::After(kProbeTime)));
+    TUTTI_ASSIGN_OR_RETURN(facts[i], ReadFacts(hosts[i], text));
+    return absl::OkStatus();
+  }));
+  return facts;
+}
+
+absl::Status CarryOut(Remote& remote, const std::vector<Step>& steps, const Report& report) {
+  absl::Mutex reporting;
+  for (auto begin = steps.begin(); begin != steps.end();) {
+    const auto end = std::find_if(begin, steps.end(),
+                                  [&](const Step& step) { return step.stage != begin->stage; });
+    std::vector<std::string> hosts;
+    std::vector<std::vector<const Step*>> of_host;
+    for (; begin != end; ++begin) {
+      const auto at = std::find(hosts.begin(), hosts.end(), begin->host);
+      if (at == hosts.end()) {
+        hosts.push_back(begin->host);
+        of_host.push_back({&*begin});
+      } else {
+        of_host[at - hosts.begin()].push_back(&*begin);
+      }
+    }
+    TUTTI_RETURN_IF_ERROR(OnEach(
+        hosts, [&](size_t i) { return CarryOutOnHost(remote, of_host[i], report, reporting); }));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AwaitNodes(Remote& remote, const Description& description,
+                        const std::vector<HostFacts>& facts, base::Deadline deadline) {
+  std::vector<std::string> names;
+  for (const std::string& host : description.nodes) names.push_back(FactsOf(facts, host)->name);
+  const int seconds = static_cast<int>(absl::ToInt64Seconds(deadline.Remaining()));
+  const absl::Status status =
+      remote
+          .Run(description.controller, AwaitScript(names, seconds),
+               base::Deadline::After(deadline.Remaining() + absl::Seconds(30)))
+          .status();
+  if (!absl::IsAborted(status)) return status;
+  return absl::AbortedError(
+      absl::StrCat(status.message(),
+                   "; see /var/log/slurm/slurmctld.log there and slurmd.log on "
+                   "the node"));
+}
+
+absl::StatusOr<int> TryNodes(Remote& remote, const std::string& controller,
+                             const std::vector<HostFacts>& nodes) {
+  std::set<std::string> names;
+  for (const HostFacts& node : nodes) names.insert(node.name);
+  const std::string script = absl::StrCat(
+      "cd /\nexec srun --immediate=30 --time=1 --job-name=tutti-cluster --nodes=", names.size(),
+      " --ntasks-per-node=1 --nodelist=", absl::StrJoin(names, ","), " hostname -s </dev/null\n");
+  TUTTI_ASSIGN_OR_RETURN(const std::string said,
+                         remote.Run(controller, script, base::Deadline::After(absl::Minutes(2))));
+  const std::set<std::string> answered = absl::StrSplit(said, '\n', absl::SkipWhitespace());
+  if (answered == names) return static_cast<int>(names.size());
+  return absl::AbortedError(absl::StrCat("srun hostname was to come from ",
+                                         absl::StrJoin(names, ", "), "; it came from ",
+                                         absl::StrJoin(answered, ", ")));
+}
+
+}  // namespace tutti::cluster

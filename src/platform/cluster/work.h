@@ -1,0 +1,40 @@
+// Carrying out what was planned: the thin shell around plan.h, many hosts at the same time.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "platform/cluster/description.h"
+#include "platform/cluster/host_facts.h"
+#include "platform/cluster/plan.h"
+#include "platform/cluster/remote.h"
+
+namespace tutti::cluster {
+
+// Told of each thing that has ended, one at a time: host, what, and how it went.
+using Report =
+    std::function<void(const std::string& host, const std::string& what, const std::string& how)>;
+
+// Calls `act` for each host, up to 128 at a time; the first error's code with every host's message,
+// a line each.
+absl::Status OnEach(const std::vector<std::string>& hosts,
+                    const std::function<absl::Status(size_t index)>& act);
+
+// In the order of `hosts`.
+absl::StatusOr<std::vector<HostFacts>> Probe(Remote& remote, const std::vector<std::string>& hosts);
+
+// Stage by stage; the steps of one host one after the other. Nothing follows a stage that failed.
+absl::Status CarryOut(Remote& remote, const std::vector<Step>& steps, const Report& report);
+
+// Waits until Slurm can use all nodes of the description.
+absl::Status AwaitNodes(Remote& remote, const Description& description,
+                        const std::vector<HostFacts>& facts, base::Deadline deadline);
+
+// `srun hostname` over these hosts: the number of nodes that answered with their names.
+absl::StatusOr<int> TryNodes(Remote& remote, const std::string& controller,
+                             const std::vector<HostFacts>& nodes);
+
+}  // namespace tutti::cluster
