@@ -24,9 +24,6 @@ struct KeyGroup {
 
 constexpr absl::string_view kWrittenByService = "Azure ML's service writes it, users do not";
 constexpr absl::string_view kForReaders = "it is for readers of the file";
-constexpr absl::string_view kNoComputes =
-    "computes are not made from files: `tutti serve --nodes N` makes this machine N nodes, and "
-    "site.yml says which computes' names mean it";
 constexpr absl::string_view kNoRay = "jobs of type ray are not run by this version";
 
 constexpr absl::string_view kShm =
@@ -36,6 +33,11 @@ constexpr absl::string_view kDockerArguments =
     "of a job whose environment is an image: --add-host, --cap-add, --cap-drop, --device, --env, "
     "--group-add, --mount, --security-opt, --shm-size, --tmpfs, --ulimit, --volume; others, and of "
     "another job all, have no effect, warned";
+
+constexpr absl::string_view kProperties =
+    "`slurm: {partition, account, qos, constraint, gres, reservation, time, memory, cpus_per_node, "
+    "exclusive, options}`: over what site.yml says of a compute of type slurm; other properties "
+    "have no effect, warned";
 
 constexpr KeyGroup kGroups[] = {
     {"command", "$schema", kDone, "must be the command job's, where it is given"},
@@ -55,7 +57,8 @@ constexpr KeyGroup kGroups[] = {
      "once; the table of site.yml says what names and images mean"},
     {"command", "environment_variables", kDone, "with ${{inputs.x}} and ${{outputs.x}}"},
     {"command", "compute", kDone,
-     "local, or a name that site.yml maps to it; none and `serverless` are local too"},
+     "local, or a name that site.yml or a compute's file maps to it; none and `serverless` are "
+     "local too"},
     {"command", "inputs inputs.*", kDone, "a plain value, or a mapping of the keys below"},
     {"command", "inputs.*.type", kDone,
      "uri_folder, uri_file, mltable, mlflow_model, custom_model, triton_model; string, number, "
@@ -98,10 +101,12 @@ constexpr KeyGroup kGroups[] = {
      "there is one place, and its nodes are given"},
     {"command", "resources.shm_size", kDone, kShm},
     {"command", "resources.docker_args", kDone, kDockerArguments},
-    {"command", "resources.properties", kNoEffect, "no one reads them here"},
+    {"command", "resources.properties", kDone, kProperties},
     {"command", "limits limits.timeout", kDone, "seconds of wall time"},
     {"command", "queue_settings queue_settings.priority", kDone, "low, medium, high"},
     {"command", "queue_settings.job_tier", kNoEffect, "there is one tier of nodes here"},
+    {"command", "retry_settings retry_settings.max_retries", kDone,
+     "tutti's own: how often the job is begun again after a node of it was lost; 0 without it"},
     {"command", "services", kNoEffect, "ports of a job are not published here"},
     {"command",
      "services.*.type services.*.job_service_type services.*.port services.*.nodes "
@@ -121,7 +126,8 @@ constexpr KeyGroup kGroups[] = {
      "job runs in containers of it"},
     {"environment", "conda_file", kDone,
      "a file or a mapping; channels' packages are taken from PyPI by a table. A .txt is read as "
-     "pip's requirements, a .toml as pyproject's dependencies"},
+     "pip's requirements, a .toml as pyproject's dependencies. Of an image that is run: installed "
+     "on top of it, for its own Python"},
     {"environment", "build build.path build.dockerfile_path", kDone,
      "where the table says which packages stand for the image after FROM, `pip install`, COPY and "
      "ENV of the Dockerfile are followed and the rest is named in a warning; else podman builds "
@@ -235,7 +241,7 @@ constexpr KeyGroup kGroups[] = {
     {"sweep", "resources.instance_type", kNoEffect, "the nodes are those of the compute"},
     {"sweep", "resources.shm_size", kDone, kShm},
     {"sweep", "resources.docker_args", kDone, kDockerArguments},
-    {"sweep", "resources.properties", kNoEffect, "no one reads them here"},
+    {"sweep", "resources.properties", kDone, kProperties},
 
     {"component", "$schema type", kDone, "command or pipeline"},
     {"component", "name version display_name", kDone,
@@ -255,7 +261,7 @@ constexpr KeyGroup kGroups[] = {
      "distribution.process_count_per_instance distribution.worker_count "
      "distribution.parameter_server_count",
      kDone, "as a command job's; paths count from the component's folder"},
-    {"component", "resources.properties", kNoEffect, "no one reads them here"},
+    {"component", "resources.properties", kDone, kProperties},
     {"component", "environment_variables", kDone, "as a command job's"},
     {"component", "jobs", kDone, "of a pipeline component: as a pipeline's"},
     {"data", "$schema", kDone, "of a file for `tutti data create --file`"},
@@ -268,19 +274,38 @@ constexpr KeyGroup kGroups[] = {
     {"data", "properties datastore", kNoEffect, "no one reads them here"},
     {"data", "auto_delete_setting", kNoEffect, "data are not deleted by themselves"},
     {"data", "id creation_context", kNoEffect, kWrittenByService},
+    {"compute", "$schema", kDone, "of a file for `tutti compute create --file`"},
+    {"compute", "name", kDone, "jobs take it by compute: azureml:NAME"},
+    {"compute", "type", kDone,
+     "amlcompute, computeinstance (one node), virtualmachine, kubernetes: each stands for nodes "
+     "that "
+     "are there already, this machine's or (`--as`) those of a compute of site.yml; synapsespark "
+     "is "
+     "refused"},
+    {"compute", "description tags", kDone, "kept and shown"},
+    {"compute", "max_instances", kDone, "a job that takes more nodes is refused before it queues"},
     {"compute",
-     "$schema name id type location description resource_id created_on provisioning_state "
-     "provisioning_errors size tier min_instances max_instances idle_time_before_scale_down "
+     "min_instances idle_time_before_scale_down idle_time_before_shutdown "
+     "idle_time_before_shutdown_minutes schedules",
+     kNoEffect, "nodes are not bought and given back"},
+    {"compute", "size tier location resource_id os_image_metadata namespace", kNoEffect,
+     "the nodes are those that the name stands for"},
+    {"compute",
      "ssh_public_access_enabled ssh_settings ssh_settings.admin_username "
      "ssh_settings.admin_password ssh_settings.ssh_key_value ssh_settings.ssh_private_key_file "
      "network_settings network_settings.vnet_name network_settings.subnet "
-     "network_settings.public_ip_address network_settings.private_ip_address identity "
-     "identity.type identity.user_assigned_identities identity.principal_id enable_node_public_ip "
-     "create_on_behalf_of create_on_behalf_of.user_tenant_id create_on_behalf_of.user_object_id "
-     "state last_operation services schedules idle_time_before_shutdown "
-     "idle_time_before_shutdown_minutes custom_applications setup_scripts os_image_metadata "
-     "namespace tags",
-     kRefused, kNoComputes},
+     "network_settings.public_ip_address network_settings.private_ip_address "
+     "enable_node_public_ip",
+     kNoEffect, "machines and networks are not set up here; nothing of it is kept"},
+    {"compute",
+     "identity identity.type identity.user_assigned_identities identity.principal_id "
+     "create_on_behalf_of create_on_behalf_of.user_tenant_id create_on_behalf_of.user_object_id",
+     kNoEffect, "jobs run as the user of the service"},
+    {"compute", "custom_applications setup_scripts", kNoEffect,
+     "what jobs need is said by their environment"},
+    {"compute",
+     "id created_on provisioning_state provisioning_errors state last_operation services",
+     kNoEffect, kWrittenByService},
 };
 
 absl::string_view OutcomeName(KeyOutcome outcome) {

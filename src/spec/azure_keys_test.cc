@@ -149,6 +149,9 @@ const std::map<std::string, std::string>& CommandSamples() {
       {"resources.shm_size", "environment: {image: 'a.example/b:1'}\nresources: {shm_size: 2g}"},
       {"resources.docker_args",
        "environment: {image: 'a.example/b:1'}\nresources: {docker_args: '--cap-add SYS_PTRACE'}"},
+      {"resources.properties", "resources: {properties: {slurm: {qos: high}}}"},
+      {"retry_settings", "retry_settings: {max_retries: 1}"},
+      {"retry_settings.max_retries", "retry_settings: {max_retries: 2}"},
       {"limits", "limits: {timeout: 1}"},
       {"limits.timeout", "limits: {timeout: 1}"},
       {"queue_settings", "queue_settings: {priority: low}"},
@@ -314,7 +317,7 @@ objective: {goal: minimize, primary_metric: m}
 early_termination: {type: EARLY}
 limits: {max_total_trials: 1, max_concurrent_trials: 1, timeout: 1, trial_timeout: 1}
 queue_settings: {priority: low}
-resources: {instance_count: 1, shm_size: 1g, docker_args: --rm}
+resources: {instance_count: 1, shm_size: 1g, docker_args: --rm, properties: {slurm: {qos: q}}}
 )";
 
 constexpr char kComponent[] = R"($schema: x
@@ -333,7 +336,7 @@ command: x
 code: ./src
 environment: host
 environment_variables: {A: 1}
-resources: {instance_count: 1}
+resources: {instance_count: 1, properties: {slurm: {qos: q}}}
 distribution: DISTRIBUTION
 )";
 
@@ -438,9 +441,24 @@ TEST(AzureKeys, TheComponentsReaderDoesWhatTheTableSays) {
   }
 }
 
-TEST(AzureKeys, FilesThatAreNotRunAreRefusedWithTheTablesReason) {
+TEST(AzureKeys, TheComputeReaderDoesWhatTheTableSays) {
+  const std::map<std::string, std::string> samples = {{"name", ""},
+                                                      {"tags", "tags: {a: b}"},
+                                                      {"type", "type: virtualmachine"},
+                                                      {"max_instances", "max_instances: 2"}};
   for (const AzureKey& row : AzureKeys()) {
-    EXPECT_TRUE(row.schema != "compute" || row.outcome == KeyOutcome::kRefused) << row.key;
+    if (row.schema != "compute") continue;
+    const auto sample = samples.find(std::string(row.key));
+    const auto result = ReadComputeFile(
+        absl::StrCat("name: n\n", sample == samples.end() ? PlainSample(row.key) : sample->second,
+                     "\n"),
+        "compute.yml");
+    ASSERT_TRUE(result.ok()) << row.key << result.status();
+    if (row.outcome == KeyOutcome::kDone) {
+      EXPECT_THAT(result->warnings, IsEmpty()) << row.key;
+    } else {
+      EXPECT_THAT(result->warnings, Contains(HasSubstr("has no effect"))) << row.key;
+    }
   }
 }
 

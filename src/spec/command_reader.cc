@@ -115,15 +115,19 @@ void CommandReader::ReadCompute(absl::string_view key, JobSpec& spec) {
   const auto known = computes.find(absl::AsciiStrToLower(name));
   if (name == "local" || name == "serverless" || name.empty()) {
     spec.compute = "local";
+  } else if (source_.context.site.compute_files.contains(absl::AsciiStrToLower(name))) {
+    spec.compute = absl::AsciiStrToLower(name);  // ReadJobFile says what it stands for
   } else if (known != computes.end()) {
     spec.compute = known->second;
   } else {
     source_.diagnostics.Error(
         entry->line, absl::StrCat("compute \"", written.substr(0, 80),
                                   "\" does not exist; write \"local\", this machine's virtual "
-                                  "nodes, or say in site.yml that the name means them: "
+                                  "nodes, or say that the name means them, in site.yml: "
                                   "computes: {",
-                                  name.substr(0, 80), ": local}"));
+                                  name.substr(0, 80),
+                                  ": local}, or by its file: tutti compute "
+                                  "create --file FILE"));
   }
 }
 

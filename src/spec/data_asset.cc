@@ -27,21 +27,11 @@ constexpr char kAssetsFile[] = "data-assets.json";
 constexpr uint64_t kLargestAssetsFile = 64 << 20;
 constexpr std::array<absl::string_view, 3> kAssetTypes = {"uri_folder", "uri_file", "mltable"};
 
-// Letters, digits, "-", "_" and ".", as Azure ML has them.
-bool IsAssetName(absl::string_view name) {
-  return !name.empty() && name.size() <= 255 && absl::ascii_isalnum(name[0]) &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
-         });
-}
-
 void CheckName(const YamlNode::Entry* entry, absl::string_view key, absl::string_view value,
                Diagnostics& diagnostics) {
-  if (entry == nullptr || IsAssetName(value)) return;
-  diagnostics.Error(entry->line, absl::StrCat(key,
-                                              " must be of letters, digits, \"-\", \"_\" and "
-                                              "\".\", must begin with a letter or digit, and "
-                                              "has at most 255 characters"));
+  if (entry == nullptr) return;
+  const absl::Status fits = CheckAssetName(key, value);
+  if (!fits.ok()) diagnostics.Error(entry->line, fits.message());
 }
 
 void ReadAssetPath(const YamlNode::Entry& entry, const std::filesystem::path& base,
@@ -86,6 +76,18 @@ absl::StatusOr<DataAsset> AssetOf(const json& document, std::string path) {
 }
 
 }  // namespace
+
+absl::Status CheckAssetName(absl::string_view what, absl::string_view name) {
+  const bool fits = !name.empty() && name.size() <= 255 && absl::ascii_isalnum(name[0]) &&
+                    std::all_of(name.begin(), name.end(), [](unsigned char c) {
+                      return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+                    });
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      what,
+      " must be of letters, digits, \"-\", \"_\" and \".\", must begin with a letter or "
+      "digit, and has at most 255 characters"));
+}
 
 absl::StatusOr<ReadDataResult> ReadDataFile(absl::string_view text, absl::string_view file_name,
                                             const std::filesystem::path& base_directory) {
@@ -172,14 +174,10 @@ absl::StatusOr<DataAsset> DataAssets::Find(absl::string_view address, bool* know
                                           ", but ", absl::StrJoin(versions, ", ")));
 }
 
-absl::StatusOr<DataAssets> ReadDataAssets(const std::filesystem::path& home) {
-  const std::string file = (home / kAssetsFile).string();
-  const auto text = base::ReadFile(file, kLargestAssetsFile);
-  DataAssets assets;
-  if (absl::IsNotFound(text.status())) return assets;
-  TUTTI_RETURN_IF_ERROR(text.status());
-  TUTTI_ASSIGN_OR_RETURN(const json document, ParseJsonObject(*text, file));
+absl::StatusOr<DataAssets> DataAssetsFromJson(absl::string_view text, const std::string& file) {
+  TUTTI_ASSIGN_OR_RETURN(const json document, ParseJsonObject(text, file));
   JsonFields fields(document, "", Missing::kIsAnError);
+  DataAssets assets;
   const json* const list = fields.Array("assets");
   TUTTI_RETURN_IF_ERROR(base::Annotate(fields.Finish(), file));
   for (size_t i = 0; i < list->size(); ++i) {
@@ -190,12 +188,24 @@ absl::StatusOr<DataAssets> ReadDataAssets(const std::filesystem::path& home) {
   return assets;
 }
 
-absl::Status WriteDataAssets(const std::filesystem::path& home, const DataAssets& assets) {
+absl::StatusOr<DataAssets> ReadDataAssets(const std::filesystem::path& home) {
+  const std::string file = (home / kAssetsFile).string();
+  const auto text = base::ReadFile(file, kLargestAssetsFile);
+  if (absl::IsNotFound(text.status())) return DataAssets();
+  TUTTI_RETURN_IF_ERROR(text.status());
+  return DataAssetsFromJson(*text, file);
+}
+
+json JsonOf(const DataAssets& assets) {
   json list = json::array();
   for (const auto& [name, versions] : assets.assets()) {
     for (const DataAsset& asset : versions) list.push_back(JsonOfAsset(asset));
   }
-  const json document = {{"assets", std::move(list)}};
+  return list;
+}
+
+absl::Status WriteDataAssets(const std::filesystem::path& home, const DataAssets& assets) {
+  const json document = {{"assets", JsonOf(assets)}};
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home));
   return base::WriteFileAtomic(home / kAssetsFile, absl::StrCat(document.dump(1), "\n"));
 }

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ struct ReadDataResult {
 absl::StatusOr<ReadDataResult> ReadDataFile(absl::string_view text, absl::string_view file_name,
                                             const std::filesystem::path& base_directory);
 
+// Whether Azure ML takes it as a name or a version: letters, digits, "-", "_" and "."; the first a
+// letter or digit; at most 255. InvalidArgument; `what` is what it would be.
+absl::Status CheckAssetName(absl::string_view what, absl::string_view name);
+
 // Thread-compatible.
 class DataAssets {
  public:
@@ -52,6 +57,10 @@ class DataAssets {
   std::map<std::string, std::vector<DataAsset>> assets_;
 };
 
+// All versions, as HOME/data-assets.json and `tutti data list` have them: a JSON array.
+nlohmann::json JsonOf(const DataAssets& assets);
+
+absl::StatusOr<DataAssets> DataAssetsFromJson(absl::string_view text, const std::string& file);
 absl::StatusOr<DataAssets> ReadDataAssets(const std::filesystem::path& home);
 absl::Status WriteDataAssets(const std::filesystem::path& home, const DataAssets& assets);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "spec/slurm_compute.h"
 #include "spec/sweep.h"
 
 namespace tutti::spec {
@@ -65,7 +66,7 @@ struct Environment {
   std::string python;         // the version that is wanted, as "3.8"; empty: any
   std::vector<Requirement> packages;
   std::vector<std::string> options;  // of pip: "--extra-index-url=https://…"
-  Image image;                       // if it is not empty: it, and nothing of the others
+  Image image;                       // if it is not empty: it, with the packages installed in it
 };
 
 enum class Priority { kLow, kNormal, kHigh };
@@ -98,6 +99,9 @@ struct JobSpec {
   std::vector<std::string> container_options;
   absl::Duration timeout = absl::InfiniteDuration();  // limits.timeout: wall time from Running on
   Priority priority = Priority::kNormal;              // queue_settings.priority
+  // retry_settings.max_retries: how often it is begun again after a node of it was lost.
+  int max_retries = 0;
+  SlurmSettings slurm;  // resources.properties.slurm: over its compute's, if that is of type slurm
   // Whether an earlier job of the same content may stand for it (as a pipeline's step).
   bool reusable = true;
 

@@ -109,16 +109,9 @@ class EnvironmentReader {
     const YamlNode::Entry* build = reader.Take("build");
     const YamlNode::Entry* conda = reader.Take("conda_file");
     reader.Finish();
-    if (image_entry != nullptr) FollowImage(image, image_entry->line, conda != nullptr);
+    if (image_entry != nullptr) FollowImage(image, image_entry->line);
     if (build != nullptr) ReadBuild(*build);
-    if (conda != nullptr && !environment_.image.empty()) {
-      diagnostics_.Error(
-          conda->line,
-          "the image is run as it is, and conda_file is not installed in it: install what it names "
-          "in the Dockerfile, or say in site.yml which packages stand for the image");
-    } else if (conda != nullptr) {
-      ReadConda(*conda);
-    }
+    if (conda != nullptr) ReadConda(*conda);
     if (image_entry == nullptr && build == nullptr && conda == nullptr) {
       diagnostics_.Error(node.line, "environment has neither image nor build nor conda_file");
     }
@@ -139,19 +132,11 @@ class EnvironmentReader {
                : Site::FindRule(context_.site.images, image);
   }
 
-  // With a conda_file the packages of an image that the table does not have need not be known.
-  void FollowImage(const std::string& image, int line, bool has_packages) {
+  void FollowImage(const std::string& image, int line) {
     const EnvironmentRule* rule = RuleOfImage(image);
     const std::string shown = absl::StrCat("image \"", image.substr(0, 120), "\"");
     if (environment_.name == "environment of the job file") environment_.name = image;
     if (rule != nullptr) return Follow(*rule, line, shown, image);
-    environment_.is_host = false;
-    if (has_packages) {
-      diagnostics_.Warning(line, absl::StrCat(shown,
-                                              " is not pulled: the environment holds what "
-                                              "conda_file names, and nothing of the image"));
-      return;
-    }
     SetImage(image, line);
   }
 
@@ -214,7 +199,7 @@ class EnvironmentReader {
       return;
     } else {
       EnvironmentReader base(below, file.shown, inner);
-      base.FollowImage(image, LineOfFrom(*text), false);
+      base.FollowImage(image, LineOfFrom(*text));
       environment_.is_host = base.environment_.is_host;
       environment_.packages = std::move(base.environment_.packages);
       if (environment_.python.empty()) environment_.python = base.environment_.python;

@@ -154,9 +154,7 @@ TEST_F(JobEnvironment, ImagesOfTheTableAreWhatItSays) {
             "lightgbm");
   EXPECT_TRUE(Of("{image: python}").image.empty());
   files_["/base/c.yml"] = "dependencies: [numpy]";
-  EXPECT_THAT(Packages("{image: 'my.azurecr.io/train:1', conda_file: c.yml}"),
-              ElementsAre("numpy (c.yml:1)"));
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("is not pulled: the environment holds what")));
+  EXPECT_TRUE(Of("{image: python, conda_file: c.yml}").image.empty());
 }
 
 TEST_F(JobEnvironment, ADockerfilesPipInstallsAreFollowed) {
@@ -194,8 +192,16 @@ TEST_F(JobEnvironment, TheSiteSaysWhichImagesAreContainers) {
   EXPECT_EQ(Of("{image: 'python:3.11'}").image.reference, "python:3.11");
   EXPECT_EQ(Of("azureml:team:3").image.reference, "registry.example/team:3");
   files_["/base/c.yml"] = "dependencies: [numpy]";
-  EXPECT_THAT(Errors("{image: 'python:3.11', conda_file: c.yml}"),
-              ElementsAre(HasSubstr("conda_file is not installed in it")));
+  EXPECT_EQ(Of("{image: 'python:3.11', conda_file: c.yml}").image.reference, "python:3.11");
+}
+
+TEST_F(JobEnvironment, ACondaFileIsInstalledInAnImageThatIsRun) {
+  files_["/base/c.yml"] = "dependencies: [python=3.9, numpy, {pip: [tqdm]}]";
+  const Environment environment = Of("{image: 'my.azurecr.io/train:1', conda_file: c.yml}");
+  EXPECT_EQ(environment.image.reference, "my.azurecr.io/train:1");
+  EXPECT_THAT(Packages("{image: 'my.azurecr.io/train:1', conda_file: c.yml}"),
+              ElementsAre("numpy (c.yml:1)", "tqdm (c.yml:1)"));
+  EXPECT_THAT(warnings_, IsEmpty());
 }
 
 TEST_F(JobEnvironment, ADockerfileOfAnImageThatTheTableDoesNotHaveIsBuilt) {

@@ -1,5 +1,6 @@
 #include "spec/job_file.h"
 
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/ascii.h"
@@ -8,11 +9,12 @@
 #include "base/closest.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "spec/azure_keys.h"
+#include "spec/batch_script.h"
 #include "spec/command_reader.h"
 #include "spec/job_data.h"
 #include "spec/job_environment.h"
 #include "spec/job_scale.h"
+#include "spec/other_kinds.h"
 #include "spec/pipeline_reader.h"
 #include "spec/read_context.h"
 #include "spec/sweep_reader.h"
@@ -43,30 +45,26 @@ std::string SchemaFile(const YamlNode& root) {
   return schema.substr(schema.rfind('/') + 1);
 }
 
-// What to do with a file that is no job.
-std::string Advice(absl::string_view kind) {
-  if (kind == "environment") return "name it in a job file as environment: file:PATH";
-  if (kind == "data") return "make it known by `tutti data create --file FILE`";
-  if (kind == "component") return "name it in a pipeline's step as component: PATH";
-  return std::string(FindAzureKey(kind, "$schema")->note);
-}
-
 // Files of other kinds are told apart at once: all else would be said of the wrong one.
 absl::Status CheckKind(const YamlNode& root, Diagnostics& diagnostics) {
-  static constexpr struct {
-    absl::string_view schema, kind;
-  } kOthers[] = {{"pipelinecomponent.", "component"},
-                 {"environment.", "environment"},
-                 {"data.", "data"},
-                 {"compute", "compute"}};
-  const std::string name = SchemaFile(root);
-  for (const auto& [other, kind] : kOthers) {
-    const bool is_it =
-        absl::StartsWith(name, other) || (kind == "compute" && absl::StrContains(name, kind));
-    if (name.empty() || !is_it) continue;
-    diagnostics.Error(Find(root, "$schema")->line,
-                      absl::StrCat("this is a file of kind ", kind, ": ", Advice(kind)));
-  }
+  const YamlNode::Entry* const type = Find(root, "type");
+  const std::string reason = NoJobBecause(SchemaFile(root), type ? type->value->scalar : "");
+  if (reason.empty()) return absl::OkStatus();
+  const YamlNode::Entry* const schema = Find(root, "$schema");
+  diagnostics.Error(schema ? schema->line : type->line, reason);
+  return diagnostics.status();
+}
+
+// Of a type that Azure ML runs and tutti does not, all else would be said of the wrong job, too.
+absl::Status CheckType(const YamlNode& root, Diagnostics& diagnostics) {
+  const YamlNode::Entry* const type = Find(root, "type");
+  const std::string schema = SchemaFile(root);
+  const std::string name = absl::AsciiStrToLower(
+      type ? type->value->scalar : schema.substr(0, std::min(schema.find("job."), schema.size())));
+  const absl::string_view reason = NotRunBecause(name);
+  if (reason.empty()) return absl::OkStatus();
+  const YamlNode::Entry* const at = type ? type : Find(root, "$schema");
+  diagnostics.Error(at->line, absl::StrCat("jobs of type ", name, " are not run: ", reason));
   return diagnostics.status();
 }
 
@@ -112,6 +110,26 @@ JobSpec ReadCommandJob(const Source& source) {
   return spec;
 }
 
+// A compute that has a file becomes what it stands for, in every job of the tree.
+void ResolveCompute(const Site& site, JobSpec& spec, Diagnostics& diagnostics) {
+  for (Step& step : spec.steps) ResolveCompute(site, step.job, diagnostics);
+  const auto found = site.compute_files.find(spec.compute);
+  if (found == site.compute_files.end()) return;
+  const ComputeFile& compute = found->second;
+  spec.compute = compute.stands_for;
+  if (spec.compute != "local" && !site.slurm_computes.contains(spec.compute)) {
+    diagnostics.Error(spec.command_line,
+                      absl::StrCat("compute \"", compute.name, "\" stands for \"", spec.compute,
+                                   "\", which site.yml does not have"));
+  }
+  const int most = compute.max_instances;
+  if (most == 0 || spec.kind == JobKind::kPipeline || spec.instance_count <= most) return;
+  diagnostics.Error(spec.command_line,
+                    absl::StrCat("instance_count is ", spec.instance_count, ", but compute \"",
+                                 compute.name, "\" lets a job take ", most,
+                                 most == 1 ? " node" : " nodes", " (max_instances of its file)"));
+}
+
 // Every job of the tree says under which name its file is shown.
 void NameFile(absl::string_view file_name, JobSpec& spec) {
   if (spec.file_name.empty()) spec.file_name = std::string(file_name);  // not of a component
@@ -123,9 +141,11 @@ void NameFile(absl::string_view file_name, JobSpec& spec) {
 absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view file_name,
                                        const std::filesystem::path& base_directory,
                                        const Site& site, const ReadFileFunction& read_file) {
+  if (IsBatchScript(text)) return ReadBatchScript(text, file_name, base_directory, site);
   TUTTI_ASSIGN_OR_RETURN(const auto root, ParseYaml(text, file_name));
   Diagnostics diagnostics(file_name);
   TUTTI_RETURN_IF_ERROR(CheckKind(*root, diagnostics));
+  TUTTI_RETURN_IF_ERROR(CheckType(*root, diagnostics));
   int files_left = kMostFiles;
   const ReadContext context{base_directory, site, read_file, files_left};
   const Source source{*root, text, context, diagnostics};
@@ -134,6 +154,7 @@ absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view
   result.spec = type == "pipeline" ? ReadPipelineJob(source)
                 : type == "sweep"  ? ReadSweepJob(source)
                                    : ReadCommandJob(source);
+  ResolveCompute(site, result.spec, diagnostics);
   TUTTI_RETURN_IF_ERROR(diagnostics.status());
   NameFile(file_name, result.spec);
   result.warnings = diagnostics.warnings();

@@ -153,10 +153,10 @@ TEST(JobFile, AnUnknownKeyIsAnsweredWithTheNearestAtEveryLevel) {
 
 TEST(JobFile, AllErrorsComeAtOnceInTheOrderOfTheFile) {
   EXPECT_THAT(
-      Errors("type: automl\nname: ../x\ncommand: ''\ncompute: gpu\n"
+      Errors("type: autoML2\nname: ../x\ncommand: ''\ncompute: gpu\n"
              "resources: {instance_count: 0}\nlimits: {timeout: soon}\n"
              "queue_settings: {priority: hgh}\n"),
-      ElementsAre(HasSubstr("job.yml:1: job type \"automl\" is not supported"),
+      ElementsAre(HasSubstr("job.yml:1: job type \"autoML2\" is not supported"),
                   HasSubstr("job.yml:2: name must be"), HasSubstr("job.yml:3: command is empty"),
                   HasSubstr("job.yml:4: compute \"gpu\" does not exist"),
                   "job.yml:5: instance_count must be a whole number from 1 to 100000, but "
@@ -334,8 +334,21 @@ TEST(JobFile, FilesOfOtherKindsAreToldApart) {
   };
   EXPECT_THAT(Errors(with("pipelineComponent")), ElementsAre(HasSubstr("component: PATH")));
   EXPECT_THAT(Errors(with("environment")), ElementsAre(HasSubstr("environment: file:PATH")));
-  EXPECT_THAT(Errors(with("amlCompute")), ElementsAre(HasSubstr("a file of kind compute")));
+  EXPECT_THAT(Errors(with("amlCompute")), ElementsAre(HasSubstr("tutti compute create")));
   EXPECT_THAT(Errors(with("data")), ElementsAre(HasSubstr("tutti data create")));
+  EXPECT_THAT(Errors(with("managedOnlineDeployment")), ElementsAre(HasSubstr("tutti score")));
+  EXPECT_THAT(Errors(with("schedule")), ElementsAre(HasSubstr("have cron submit the job")));
+  EXPECT_THAT(Errors("type: mltable\nname: x\npath: y\n"),
+              ElementsAre(HasSubstr("job.yml:1: this is a file of kind data")));
+}
+
+TEST(JobFile, TypesThatAreNotRunAreRefusedWithTheReasonAlone) {
+  EXPECT_THAT(Errors("$schema: x/autoMLJob.schema.json\ntype: automl\ntask: forecasting\n"),
+              ElementsAre(HasSubstr("job.yml:2: jobs of type automl are not run: a service")));
+  EXPECT_THAT(Errors("$schema: x/sparkJob.schema.json\nentry: {file: a.py}\n"),
+              ElementsAre(HasSubstr("job.yml:1: jobs of type spark are not run: it needs")));
+  EXPECT_THAT(Errors("type: parallel\nmini_batch_size: 1\n"),
+              ElementsAre(HasSubstr("RANK and WORLD_SIZE")));
 }
 
 TEST(JobFile, CodeMayComeFromGit) {

@@ -29,6 +29,40 @@ void ReadTimeout(const json& document, JsonFields& fields, JobSpec& spec) {
   if (seconds >= 0) spec.timeout = absl::Seconds(seconds);
 }
 
+json JsonOfSlurm(const SlurmSettings& slurm) {
+  return {{"partition", slurm.partition},
+          {"account", slurm.account},
+          {"qos", slurm.qos},
+          {"constraint", slurm.constraint},
+          {"gres", slurm.gres},
+          {"reservation", slurm.reservation},
+          {"time", slurm.time},
+          {"memory", slurm.memory},
+          {"cpus_per_node", slurm.cpus_per_node},
+          {"exclusive", slurm.exclusive},
+          {"options", slurm.options},
+          {"shape", slurm.shape}};
+}
+
+void ReadSlurm(const json& document, JsonFields& fields, SlurmSettings& slurm) {
+  if (!document.is_object() || !document.contains("slurm")) return;
+  fields.Ignore("slurm");
+  JsonFields inner(document["slurm"], fields.PathOf("slurm"), Missing::kKeepsDefault);
+  inner.Read("partition", slurm.partition);
+  inner.Read("account", slurm.account);
+  inner.Read("qos", slurm.qos);
+  inner.Read("constraint", slurm.constraint);
+  inner.Read("gres", slurm.gres);
+  inner.Read("reservation", slurm.reservation);
+  inner.Read("time", slurm.time);
+  inner.Read("memory", slurm.memory);
+  inner.Read("cpus_per_node", slurm.cpus_per_node, 0, 65536);
+  inner.Read("exclusive", slurm.exclusive);
+  inner.Read("options", slurm.options);
+  inner.Read("shape", slurm.shape);
+  fields.Update(inner.Finish());
+}
+
 }  // namespace
 
 std::string ToJson(const JobSpec& spec) { return Dump(JsonOf(spec)); }
@@ -53,7 +87,9 @@ json JsonOf(const JobSpec& spec) {
                    {"instance_count", spec.instance_count},
                    {"timeout_seconds", JsonOfTimeout(spec.timeout)},
                    {"priority", JsonOf(spec.priority)}};
-  // What only pipelines and sweeps have is written for them alone.
+  // What few jobs have is written for them alone.
+  if (spec.max_retries > 0) document["max_retries"] = spec.max_retries;
+  if (spec.slurm != SlurmSettings()) document["slurm"] = JsonOfSlurm(spec.slurm);
   if (!spec.reusable) document["reusable"] = false;
   if (!spec.container_options.empty()) document["container_options"] = spec.container_options;
   if (spec.kind != JobKind::kCommand) document["kind"] = std::string(Name(spec.kind));
@@ -89,6 +125,8 @@ absl::Status ReadJobSpec(const json& document, const std::string& path, JobSpec&
   fields.Read("instance_count", spec.instance_count, 1, kMost);
   ReadTimeout(document, fields, spec);
   fields.Read("priority", spec.priority);
+  fields.Read("max_retries", spec.max_retries, 0, kMost);
+  ReadSlurm(document, fields, spec.slurm);
   fields.Read("reusable", spec.reusable);
   fields.Read("container_options", spec.container_options);
   std::string kind(Name(spec.kind));

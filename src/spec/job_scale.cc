@@ -12,7 +12,8 @@ namespace tutti::spec {
 namespace {
 
 constexpr int kMostNodes = 100'000;
-constexpr int kMostProcesses = 10'000;          // of one kind on one node
+constexpr int kMostProcesses = 10'000;  // of one kind on one node
+constexpr int kMostRetries = 1000;
 constexpr int kLongestJob = 10 * 365 * 86'400;  // ten years
 constexpr std::array<absl::string_view, 4> kPriorities = {"low", "medium", "normal", "high"};
 constexpr std::array<absl::string_view, 3> kDistributions = {"mpi", "pytorch", "tensorflow"};
@@ -73,6 +74,36 @@ void ReadLimits(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   reader.Finish();
 }
 
+// Of a free mapping, in which each kind of compute has a part: Slurm's is read here.
+void ReadProperties(MappingReader& resources, JobSpec& spec, Diagnostics& diagnostics) {
+  const YamlNode::Entry* entry = resources.Take("properties");
+  if (entry == nullptr) return;
+  const auto no_effect = [&](int line, absl::string_view key) {
+    diagnostics.Warning(
+        line, absl::StrCat("\"", key.substr(0, 80), "\" has no effect: no one reads it here"));
+  };
+  if (entry->value->kind != YamlNode::Kind::kMapping) no_effect(entry->line, "properties");
+  for (const YamlNode::Entry& part : entry->value->entries) {
+    if (part.key == "slurm") {
+      spec.slurm = ReadSlurmSettings(*part.value, "resources.properties.slurm", diagnostics);
+    } else {
+      no_effect(part.line, part.key);
+    }
+  }
+}
+
+void ReadRetries(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+  const YamlNode::Entry* entry = job.Take("retry_settings");
+  if (entry == nullptr) return;
+  MappingReader reader(*entry->value, "retry_settings", diagnostics,
+                       {"command", "retry_settings."});
+  const YamlNode::Entry* retries = reader.Take("max_retries");
+  if (retries != nullptr && retries->value->scalar != "0") {
+    reader.Count("max_retries", kMostRetries, spec.max_retries);
+  }
+  reader.Finish();
+}
+
 }  // namespace
 
 void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
@@ -81,6 +112,7 @@ void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) 
   MappingReader reader(*entry->value, "resources", diagnostics, {"command", "resources."});
   reader.Count("instance_count", kMostNodes, spec.instance_count);
   ReadContainerOptions(reader, spec, diagnostics);
+  ReadProperties(reader, spec, diagnostics);
   reader.Finish();
 }
 
@@ -100,6 +132,7 @@ void ReadScale(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   ReadDistribution(job, spec, diagnostics);  // after the nodes, which give it a default
   ReadLimits(job, spec, diagnostics);
   ReadQueueSettings(job, spec, diagnostics);
+  ReadRetries(job, spec, diagnostics);
 }
 
 }  // namespace tutti::spec

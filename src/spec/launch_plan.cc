@@ -57,6 +57,7 @@ void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   fields.Read("node_index", plan.node_index, 0, static_cast<int>(plan.nodes.size()) - 1);
   fields.Read("master_port", plan.master_port, 1, 65535);
   fields.Read("start_port", plan.start_port, 0, 65535);
+  fields.Read("boot_id", plan.boot_id);
   fields.Read("experiment_name", plan.experiment_name);
   fields.Read("distribution", plan.distribution);
   fields.Read("environment", plan.environment);
@@ -68,6 +69,8 @@ void ReadFields(JsonFields& fields, LaunchPlan& plan) {
   fields.Read("inputs", plan.inputs);
   fields.Read("outputs", plan.outputs);
   fields.Read("directory", plan.directory);
+  fields.Read("attempt", plan.attempt, 1, 1'000'000);
+  fields.Read("former_directory", plan.former_directory);
   fields.Read("memory_bytes", plan.memory_bytes, 0);
   fields.Read("timeout_seconds", plan.timeout_seconds);
   fields.Read("grace_seconds", plan.grace_seconds);
@@ -92,6 +95,7 @@ std::string ToJson(const LaunchPlan& plan) {
                {"nodes", JsonOfNodes(plan.nodes)},
                {"master_port", plan.master_port},
                {"start_port", plan.start_port},
+               {"boot_id", plan.boot_id},
                {"experiment_name", plan.experiment_name},
                {"distribution", JsonOf(plan.distribution)},
                {"environment", JsonOf(plan.environment)},
@@ -103,6 +107,8 @@ std::string ToJson(const LaunchPlan& plan) {
                {"inputs", JsonOf(plan.inputs)},
                {"outputs", JsonOf(plan.outputs)},
                {"directory", plan.directory},
+               {"attempt", plan.attempt},
+               {"former_directory", plan.former_directory},
                {"memory_bytes", plan.memory_bytes},
                {"timeout_seconds", timeout},
                {"grace_seconds", Finite(plan.grace_seconds)},

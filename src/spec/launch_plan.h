@@ -27,6 +27,9 @@ struct LaunchPlan {
   std::vector<PlanNode> nodes;  // all nodes of the gang, in rank order
   int master_port = 6105;
   int start_port = 0;  // on the first node: where launchers meet for mpirun; 0: they need not
+  // The start of the nodes' machine for which the plan was made, where that is the service's own:
+  // it may run in no other. Empty: the claim on the allocation is durable instead.
+  std::string boot_id;
   std::string experiment_name;
   Distribution distribution;
   Environment environment;
@@ -39,6 +42,10 @@ struct LaunchPlan {
   std::map<std::string, Output> outputs;
   std::string
       directory;  // the allocation's own folder on this node: spool, working folder, outputs
+  // Of a job that is begun again: which time this is, from 1, and the folder that the time before
+  // had on the node of this index, whose outputs are taken over; empty: none.
+  int attempt = 1;
+  std::string former_directory;
   int64_t memory_bytes = 0;    // this node's share; 0: no limit
   double timeout_seconds = 0;  // wall time of the processes; 0: no limit
   double grace_seconds = 10;   // from SIGTERM to SIGKILL

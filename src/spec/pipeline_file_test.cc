@@ -207,9 +207,8 @@ jobs:
 }
 
 TEST(PipelineFile, WhatIsNotRunIsRefusedWithItsName) {
-  EXPECT_THAT(
-      PipelineErrors("type: pipeline\njobs: {a: {type: parallel, task: x}}"),
-      ElementsAre(HasSubstr("step \"a\" is of type parallel, which this version does not")));
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {a: {type: parallel, task: x}}"),
+              ElementsAre(HasSubstr("step \"a\" is of type parallel, which is not run: a driver")));
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {a: {type: comand, command: x}}"),
               ElementsAre(HasSubstr("did you mean \"command\"?")));
   EXPECT_THAT(PipelineErrors("type: pipeline\nname: x\n"),

@@ -156,12 +156,6 @@ class SiteReader {
   Site& site_;
 };
 
-absl::Status ReadOver(absl::string_view text, absl::string_view file_name, const fs::path& folder,
-                      Site& site) {
-  TUTTI_ASSIGN_OR_RETURN(const auto root, ParseYaml(text, file_name));
-  return SiteReader(file_name, folder, site).Read(*root);
-}
-
 // "" if there is none, or nothing but comments in it.
 absl::StatusOr<std::string> TextOf(const fs::path& file) {
   auto text = base::ReadFile(file, kLargestSiteFile);
@@ -175,6 +169,12 @@ std::string InQuotes(absl::string_view text) {
 
 }  // namespace
 
+absl::Status ReadSiteText(absl::string_view text, absl::string_view file_name,
+                          const fs::path& folder, Site& site) {
+  TUTTI_ASSIGN_OR_RETURN(const auto root, ParseYaml(text, file_name));
+  return SiteReader(file_name, folder, site).Read(*root);
+}
+
 const EnvironmentRule* Site::FindRule(const std::vector<EnvironmentRule>& rules,
                                       absl::string_view name) {
   const std::string lower = absl::AsciiStrToLower(name);
@@ -187,7 +187,7 @@ const EnvironmentRule* Site::FindRule(const std::vector<EnvironmentRule>& rules,
 const Site& BuiltInSite() {
   static const Site* const site = [] {
     auto* built_in = new Site;
-    const absl::Status status = ReadOver(kSiteDefaults, "built-in table", "/", *built_in);
+    const absl::Status status = ReadSiteText(kSiteDefaults, "built-in table", "/", *built_in);
     if (!status.ok()) std::abort();  // a test reads it
     return built_in;
   }();
@@ -199,9 +199,10 @@ absl::StatusOr<Site> ReadSite(const fs::path& home) {
   site.jobs = (home / "jobs").string();
   TUTTI_ASSIGN_OR_RETURN(const std::string text, TextOf(home / kSiteFile));
   if (!absl::StripAsciiWhitespace(text).empty()) {
-    TUTTI_RETURN_IF_ERROR(ReadOver(text, (home / kSiteFile).string(), home, site));
+    TUTTI_RETURN_IF_ERROR(ReadSiteText(text, (home / kSiteFile).string(), home, site));
   }
   TUTTI_ASSIGN_OR_RETURN(site.assets, ReadDataAssets(home));
+  TUTTI_ASSIGN_OR_RETURN(site.compute_files, ReadComputes(home));
   TUTTI_ASSIGN_OR_RETURN(const DataMap map, ReadDataMap(home));
   for (const auto& [canonical, entry] : map.entries()) {
     TUTTI_RETURN_IF_ERROR(site.data.Add(entry.prefix, entry.folder));
@@ -213,7 +214,7 @@ absl::StatusOr<DataMap> ReadDataMap(const fs::path& home) {
   TUTTI_ASSIGN_OR_RETURN(const std::string text, TextOf(home / kDataMapFile));
   Site site;
   if (!absl::StripAsciiWhitespace(text).empty()) {
-    TUTTI_RETURN_IF_ERROR(ReadOver(text, (home / kDataMapFile).string(), home, site));
+    TUTTI_RETURN_IF_ERROR(ReadSiteText(text, (home / kDataMapFile).string(), home, site));
   }
   return site.data;
 }

@@ -2,7 +2,7 @@
 // copies serve which addresses, what environments, images and conda packages are here, and which
 // names of computes mean this cluster. Built-in tables, then HOME/site.yml, which a person edits,
 // then HOME/data-map.yml, which `tutti data map` writes; the later wins. docs/site.md has the form.
-// Beside them HOME/data-assets.json (data_asset.h).
+// Beside them HOME/data-assets.json (data_asset.h) and HOME/computes.json (compute_file.h).
 #pragma once
 
 #include <filesystem>
@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "spec/compute_file.h"
 #include "spec/data_asset.h"
 #include "spec/data_map.h"
 #include "spec/slurm_compute.h"
@@ -41,6 +42,7 @@ struct Site {
   std::map<std::string, std::string> conda_packages;
   std::map<std::string, std::string> computes;  // name -> "local", or a name of slurm_computes
   std::map<std::string, SlurmCompute> slurm_computes;
+  ComputeFiles compute_files;  // HOME/computes.json; they come before `computes`
   // What "azureml:NAME" and "azureml:NAME:VERSION" mean in a step: the component's file, absolute.
   std::map<std::string, std::string> components;
   DataMap data;
@@ -54,6 +56,10 @@ struct Site {
 
 // The tables that come with tutti.
 const Site& BuiltInSite();
+
+// The text of a site.yml over what `site` holds; its relative paths count from `folder`.
+absl::Status ReadSiteText(absl::string_view text, absl::string_view file_name,
+                          const std::filesystem::path& folder, Site& site);
 
 // With those of `home` over them. InvalidArgument names file and line of what is wrong in them.
 absl::StatusOr<Site> ReadSite(const std::filesystem::path& home);

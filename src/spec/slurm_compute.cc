@@ -24,7 +24,62 @@ bool IsTuttis(absl::string_view option) {
          });
 }
 
+// The keys that a compute and a job share.
+void ReadKeys(MappingReader& reader, SlurmSettings& settings, Diagnostics& diagnostics) {
+  const std::pair<absl::string_view, std::string*> texts[] = {
+      {"partition", &settings.partition},
+      {"account", &settings.account},
+      {"qos", &settings.qos},
+      {"constraint", &settings.constraint},
+      {"gres", &settings.gres},
+      {"time", &settings.time},
+      {"reservation", &settings.reservation},
+      {"memory", &settings.memory}};
+  for (const auto& [key, value] : texts) reader.Text(key, *value);
+  reader.Count("cpus_per_node", 65536, settings.cpus_per_node);
+  reader.Flag("exclusive", settings.exclusive);
+  if (const YamlNode::Entry* at = reader.Texts("options", settings.options)) {
+    for (const std::string& option : settings.options) {
+      if (IsTuttis(option)) {
+        diagnostics.Error(at->line, absl::StrCat("\"", option.substr(0, 80), "\" is set by tutti"));
+      }
+      if (absl::StartsWith(option, "--")) continue;
+      diagnostics.Error(at->line, absl::StrCat("\"", option.substr(0, 80),
+                                               "\" is no option of sbatch: write --NAME=VALUE"));
+    }
+  }
+}
+
 }  // namespace
+
+SlurmSettings Over(SlurmSettings compute, const SlurmSettings& job) {
+  const std::pair<std::string*, const std::string*> texts[] = {
+      {&compute.partition, &job.partition},
+      {&compute.account, &job.account},
+      {&compute.qos, &job.qos},
+      {&compute.constraint, &job.constraint},
+      {&compute.gres, &job.gres},
+      {&compute.time, &job.time},
+      {&compute.reservation, &job.reservation},
+      {&compute.memory, &job.memory}};
+  for (const auto& [to, from] : texts) {
+    if (!from->empty()) *to = *from;
+  }
+  if (job.cpus_per_node > 0) compute.cpus_per_node = job.cpus_per_node;
+  compute.exclusive = compute.exclusive || job.exclusive;
+  compute.options.insert(compute.options.end(), job.options.begin(), job.options.end());
+  compute.shape = job.shape;
+  return compute;
+}
+
+SlurmSettings ReadSlurmSettings(const YamlNode& node, const std::string& what,
+                                Diagnostics& diagnostics) {
+  SlurmSettings settings;
+  MappingReader reader(node, what, diagnostics);
+  ReadKeys(reader, settings, diagnostics);
+  reader.Finish();
+  return settings;
+}
 
 SlurmCompute ReadSlurmCompute(const YamlNode& node, const std::string& name,
                               const std::string& folder, Diagnostics& diagnostics) {
@@ -44,23 +99,7 @@ SlurmCompute ReadSlurmCompute(const YamlNode& node, const std::string& name,
                                               "\" has no folder: name one that this machine and "
                                               "the nodes share"));
   }
-  const std::pair<absl::string_view, std::string*> texts[] = {
-      {"partition", &compute.partition},     {"account", &compute.account}, {"qos", &compute.qos},
-      {"constraint", &compute.constraint},   {"gres", &compute.gres},       {"time", &compute.time},
-      {"reservation", &compute.reservation}, {"memory", &compute.memory}};
-  for (const auto& [key, value] : texts) reader.Text(key, *value);
-  reader.Count("cpus_per_node", 65536, compute.cpus_per_node);
-  reader.Flag("exclusive", compute.exclusive);
-  if (const YamlNode::Entry* at = reader.Texts("options", compute.options)) {
-    for (const std::string& option : compute.options) {
-      if (IsTuttis(option)) {
-        diagnostics.Error(at->line, absl::StrCat("\"", option.substr(0, 80), "\" is set by tutti"));
-      }
-      if (absl::StartsWith(option, "--")) continue;
-      diagnostics.Error(at->line, absl::StrCat("\"", option.substr(0, 80),
-                                               "\" is no option of sbatch: write --NAME=VALUE"));
-    }
-  }
+  ReadKeys(reader, compute, diagnostics);
   reader.Finish();
   return compute;
 }

@@ -1,5 +1,5 @@
-// A compute of type slurm, as site.yml describes it (docs/slurm.md). Plain values: what is empty or
-// zero is left to Slurm.
+// A compute of type slurm, as site.yml describes it, and what a job asks of it (docs/slurm.md).
+// Plain values: what is empty or zero is left to Slurm.
 #pragma once
 
 #include <string>
@@ -10,15 +10,30 @@ namespace tutti::spec {
 class Diagnostics;
 struct YamlNode;
 
-struct SlurmCompute {
-  std::string folder;  // absolute, the same on this machine and on every node
+struct SlurmSettings {
   std::string partition, account, qos, constraint, gres, reservation;
   std::string time;       // --time of a job that has no limits.timeout, in Slurm's words
   std::string memory;     // --mem of a node, in Slurm's words
   int cpus_per_node = 0;  // 0: one for each process
   bool exclusive = false;
   std::vector<std::string> options;  // further ones of sbatch, as they are
+  // Of a script (batch_script.h): the options of sbatch that say how much it asks for, in place of
+  // those that follow from the job's nodes and processes.
+  std::vector<std::string> shape;
+
+  bool operator==(const SlurmSettings&) const = default;
 };
+
+// A compute's settings with a job's over them: what the job leaves out is the compute's.
+SlurmSettings Over(SlurmSettings compute, const SlurmSettings& job);
+
+struct SlurmCompute : SlurmSettings {
+  std::string folder;  // absolute, the same on this machine and on every node
+};
+
+// `what` names the mapping in errors.
+SlurmSettings ReadSlurmSettings(const YamlNode& node, const std::string& what,
+                                Diagnostics& diagnostics);
 
 // `folder`: what relative paths count from.
 SlurmCompute ReadSlurmCompute(const YamlNode& node, const std::string& name,

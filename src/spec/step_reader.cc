@@ -14,6 +14,7 @@
 #include "spec/expressions.h"
 #include "spec/job_data.h"
 #include "spec/job_scale.h"
+#include "spec/other_kinds.h"
 #include "spec/pipeline_reader.h"
 #include "spec/sweep_reader.h"
 
@@ -23,9 +24,6 @@ namespace {
 using Node = std::shared_ptr<const YamlNode>;
 
 constexpr std::array<absl::string_view, 3> kStepTypes = {"command", "sweep", "pipeline"};
-constexpr std::array<absl::string_view, 8> kRefusedTypes = {"parallel", "spark",         "automl",
-                                                            "import",   "data_transfer", "if_else",
-                                                            "do_while", "parallel_for"};
 
 const YamlNode::Entry* Find(const YamlNode& node, absl::string_view key) {
   for (const YamlNode::Entry& entry : node.entries) {
@@ -110,8 +108,8 @@ class StepReader {
     const auto is = [&](absl::string_view known) { return type == known; };
     if (std::any_of(kStepTypes.begin(), kStepTypes.end(), is)) return type;
     Error(written->line,
-          std::any_of(kRefusedTypes.begin(), kRefusedTypes.end(), is)
-              ? absl::StrCat("is of type ", type, ", which this version does not run")
+          !NotRunBecause(type).empty()
+              ? absl::StrCat("is of type ", type, ", which is not run: ", NotRunBecause(type))
               : absl::StrCat("is of unknown type \"", type.substr(0, 80), "\"",
                              base::DidYouMean(type.substr(0, 80), kStepTypes)));
     return "";

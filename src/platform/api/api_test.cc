@@ -143,7 +143,7 @@ TEST_F(ApiTest, LeadsAJobFromSubmissionToItsDeletion) {
   EXPECT_EQ(created["id"], "j");
   EXPECT_EQ(created["name"], "j");
   EXPECT_EQ(created["display_name"], "j");
-  EXPECT_EQ(created["state"], "Queued");
+  EXPECT_THAT(created["state"], ::testing::AnyOf("Queued", "Provisioning"));
   EXPECT_EQ(created["world_size"], 2);
 
   std::vector<json> lines;
@@ -358,6 +358,27 @@ TEST_F(ApiTest, RefusesASecondServiceAndATakenPort) {
   const auto taken = Platform::Start(options);
   EXPECT_TRUE(absl::IsAlreadyExists(taken.status())) << taken.status();
   EXPECT_FALSE(std::filesystem::exists(options.directory / "service.json"));
+}
+
+TEST_F(ApiTest, SaysOfAJobWhetherItWouldBeTakenAndTakesNothing) {
+  const auto check = [&](const std::string& text) {
+    const auto response = Send({.method = "POST",
+                                .target = "/v1/job-checks",
+                                .body = json{{"text", text}, {"base_directory", "/"}}.dump()});
+    return std::pair(response.status, Fits("post", "/v1/job-checks", response));
+  };
+  const auto [good, warnings] = check("command: true\ncode: /\nidentity: {type: managed}\n");
+  EXPECT_EQ(good, 200) << warnings;  // code that was not sent
+  EXPECT_EQ(warnings["warnings"].size(), 1u) << warnings;
+  const auto [bad, faults] = check(
+      "command: true\nresources: {instance_count: 100}\ninputs: {x: {path: /no/such/place}}\n");
+  EXPECT_EQ(bad, 400);
+  const std::string message = faults["error"]["message"];
+  EXPECT_THAT(message, HasSubstr("the job could never start"));
+  EXPECT_THAT(message, HasSubstr("/no/such/place does not exist"));
+  EXPECT_EQ(json::parse(Get("/v1/jobs").body)["jobs"].size(), 0u);
+  CreateJob("name: taken\ncommand: true\n");
+  EXPECT_EQ(check("name: taken\ncommand: true\n").first, 409);
 }
 
 TEST_F(ApiTest, EndsPromptlyWhileFollowersWait) {

@@ -206,6 +206,10 @@ std::string SummariesJson(const std::vector<service::JobSummary>& jobs) {
   return text + "]}";
 }
 
+std::string WarningsJson(const std::vector<std::string>& warnings) {
+  return Text({{"warnings", warnings}});
+}
+
 std::string NodesJson(const std::vector<service::NodeStatus>& nodes) {
   json list = json::array();
   for (const service::NodeStatus& node : nodes) {

@@ -20,6 +20,8 @@ std::string JobsJson(const std::vector<service::JobStatus>& jobs);
 std::string SummariesJson(const std::vector<service::JobSummary>& jobs);
 std::string NodesJson(const std::vector<service::NodeStatus>& nodes);
 std::string FilesJson(const std::vector<service::JobFile>& files);
+// What is to be said of a job that would be taken.
+std::string WarningsJson(const std::vector<std::string>& warnings);
 // One line of a stream, with its newline.
 std::string StreamLine(const service::FollowItem& item);
 

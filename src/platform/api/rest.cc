@@ -57,6 +57,15 @@ Response CreateJob(Service* service, const Call& call) {
   return JobResponse(service->Submit(*submission), 201);
 }
 
+Response CheckJob(Service* service, const Call& call) {
+  const auto body = call.connection.ReadBody(kMaxJobFile);
+  if (!body.ok()) return ErrorResponse(body.status());
+  const auto submission = SubmissionFromJson(*body);
+  if (!submission.ok()) return ErrorResponse(submission.status());
+  const auto warnings = service->Check(*submission);
+  return warnings.ok() ? JsonResponse(WarningsJson(*warnings)) : ErrorResponse(warnings.status());
+}
+
 absl::StatusOr<store::JobFilter> FilterOf(const http::Request& request, int most) {
   store::JobFilter filter;
   TUTTI_ASSIGN_OR_RETURN(const int64_t limit, QueryNumber(request, "limit", 100, 1, most));
@@ -140,6 +149,7 @@ std::vector<Route> UserRoutes(Service* service) {
       {"HEAD", "/v1/snapshots/{snapshot}", Access::kUser, with(HasSnapshot)},
       {"PUT", "/v1/snapshots/{snapshot}", Access::kUser, with(PutSnapshot)},
       {"POST", "/v1/jobs", Access::kUser, with(CreateJob)},
+      {"POST", "/v1/job-checks", Access::kUser, with(CheckJob)},
       {"GET", "/v1/jobs", Access::kUser, with(ListJobs)},
       {"GET", "/v1/job-summaries", Access::kUser, with(ListSummaries)},
       {"GET", "/v1/jobs/{job}", Access::kUser, with(GetJob)},

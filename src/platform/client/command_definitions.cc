@@ -61,16 +61,21 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddServe(app);
   AddRun(app);
   CLI::App* job = app->add_subcommand(
-      "job", "Jobs: create, list, show, stream, wait, cancel, download, delete");
+      "job", "Jobs: create, validate, list, show, stream, wait, cancel, download, delete");
   job->require_subcommand(1)->fallthrough();
   AddCreate(job);
+  AddValidate(job);
   AddViews(job);
   AddStream(job);
   AddEnds(job);
   AddFiles(job);
   AddData(app);
+  AddCompute(app);
   AddEnvironment(app);
   AddNode(app);
+  cluster_.AddTo(
+      app, [this](CLI::App* parent, const std::string& name, const std::string& description,
+                  Action action) { return Add(parent, name, description, std::move(action)); });
   AddDoctor(app);
   AddProgram(app, "score", "Classify pictures with a trained model");
   AddProgram(app, "bench", "Measure images per second over models, ranks and transports");
@@ -117,8 +122,11 @@ void CommandDefinitions::AddServe(CLI::App* app) {
       "takes them up.");
 }
 
-void CommandDefinitions::AddSubmission(CLI::App* command, RunOptions* options) {
-  command->add_option("file", options->file, "The job file (Azure ML v2 command-job YAML)")
+template <typename Options>
+void CommandDefinitions::AddSubmission(CLI::App* command, Options* options) {
+  command
+      ->add_option("-f,--file,file", options->file,
+                   "The job file (Azure ML v2 YAML: command, pipeline or sweep)")
       ->required()
       ->type_name(kFileValue);
   command
@@ -156,6 +164,14 @@ void CommandDefinitions::AddCreate(CLI::App* job) {
         return Run(context, submit_);
       });
   AddSubmission(create, &submit_);
+}
+
+void CommandDefinitions::AddValidate(CLI::App* job) {
+  CLI::App* validate = Add(job, "validate", "Say whether a job would be taken; submit nothing",
+                           [this](Context& context) { return JobValidate(context, validate_); });
+  AddSubmission(validate, &validate_);
+  validate->add_flag("--offline", validate_.offline,
+                     "Check the file, its paths and its code alone; ask no service");
 }
 
 void CommandDefinitions::AddViews(CLI::App* job) {
@@ -256,6 +272,31 @@ void CommandDefinitions::AddData(CLI::App* app) {
   CLI::App* list = Add(data, "list", "Show what is served from where",
                        [this](Context& context) { return DataList(context, data_); });
   AddFormat(list, &data_.format);
+}
+
+void CommandDefinitions::AddCompute(CLI::App* app) {
+  CLI::App* compute =
+      app->add_subcommand("compute", "What computes' names mean here: create, list, show, delete");
+  compute->require_subcommand(1)->fallthrough();
+  CLI::App* create =
+      Add(compute, "create", "Give nodes that are here a name, by a compute YAML file",
+          [this](Context& context) { return ComputeCreate(context, compute_); });
+  create->add_option("-f,--file", compute_.file, "The compute file (Azure ML v2 compute YAML)")
+      ->required()
+      ->type_name(kFileValue);
+  create->add_option("-n,--name", compute_.name, "In place of the file's name")->type_name("NAME");
+  create->add_option("--as", compute_.stands_for, "A cluster of site.yml; without it this machine")
+      ->type_name("COMPUTE");
+  CLI::App* list = Add(compute, "list", "Show all computes that jobs may name",
+                       [this](Context& context) { return ComputeList(context, compute_); });
+  AddFormat(list, &compute_.format);
+  CLI::App* show = Add(compute, "show", "Show one compute",
+                       [this](Context& context) { return ComputeShow(context, compute_); });
+  show->add_option("-n,--name,name", compute_.name, "The name")->required()->type_name("NAME");
+  AddFormat(show, &compute_.format);
+  CLI::App* remove = Add(compute, "delete", "Forget a compute that was made from a file",
+                         [this](Context& context) { return ComputeDelete(context, compute_); });
+  remove->add_option("-n,--name,name", compute_.name, "The name")->required()->type_name("NAME");
 }
 
 void CommandDefinitions::AddEnvironment(CLI::App* app) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "platform/client/cluster_definitions.h"
 #include "platform/client/command_line.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/completion.h"
@@ -43,14 +44,18 @@ class CommandDefinitions {
   CLI::App* Add(CLI::App* parent, const std::string& name, const std::string& description,
                 Action action);
   void AddServe(CLI::App* app);
-  void AddSubmission(CLI::App* command, RunOptions* options);
+  // A job file and changes to it; of RunOptions or JobValidateOptions.
+  template <typename Options>
+  void AddSubmission(CLI::App* command, Options* options);
   void AddRun(CLI::App* app);
   void AddCreate(CLI::App* job);
+  void AddValidate(CLI::App* job);
   void AddViews(CLI::App* job);
   void AddStream(CLI::App* job);
   void AddEnds(CLI::App* job);
   void AddFiles(CLI::App* job);
   void AddData(CLI::App* app);
+  void AddCompute(CLI::App* app);
   void AddEnvironment(CLI::App* app);
   void AddNode(CLI::App* app);
   void AddDoctor(CLI::App* app);
@@ -63,6 +68,7 @@ class CommandDefinitions {
   std::string home_, plan_, shell_, complete_;
   ServeOptions serve_;
   RunOptions submit_;
+  JobValidateOptions validate_;
   JobListOptions list_;
   JobOptions show_;
   JobStreamOptions stream_;
@@ -71,7 +77,9 @@ class CommandDefinitions {
   JobDownloadOptions download_;
   DataOptions data_;
   DataAssetOptions asset_;
+  ComputeOptions compute_;
   EnvironmentOptions image_;
+  ClusterDefinitions cluster_;
   std::vector<std::string> delete_;
   Format format_ = Format::kTable;
   Action chosen_;

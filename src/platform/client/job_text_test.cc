@@ -37,6 +37,13 @@ TEST(ApplySettings, SetsValuesAndThePathsOfInputs) {
             "name: a=b\n");
 }
 
+TEST(ApplySettings, AreOptionsOfAScript) {
+  EXPECT_EQ(*ApplySettings("#!/bin/sh\n#SBATCH -N4\n\ntrue\n", {"compute=hpc", "nodes=2"}),
+            "#!/bin/sh\n#SBATCH -N4\n\n#SBATCH \"--clusters=hpc\" \"--nodes=2\"\ntrue\n");
+  EXPECT_EQ(*ApplySettings("#!/bin/sh", {"nodes=2"}), "#!/bin/sh\n#SBATCH \"--nodes=2\"\n");
+  EXPECT_FALSE(ApplySettings("#!/bin/sh\n", {"nodes"}).ok());
+}
+
 TEST(ApplySettings, SaysWhatIsWrongWithASetting) {
   for (const char* setting : {"epochs", "=5", "command.x=1", "inputs..x=1", "name=[1"}) {
     const auto text = ApplySettings(kText, {setting});

@@ -47,6 +47,10 @@ absl::StatusOr<std::string> Service::CreateJob(const std::string& body) {
   return Call({.method = "POST", .target = "/v1/jobs", .body = body});
 }
 
+absl::Status Service::CheckJob(const std::string& body) {
+  return Call({.method = "POST", .target = "/v1/job-checks", .body = body}).status();
+}
+
 absl::StatusOr<std::string> Service::Jobs(const std::string& state, int limit, int64_t before) {
   std::string target = absl::StrCat("/v1/jobs?limit=", limit);
   if (!state.empty()) absl::StrAppend(&target, "&state=", http::PercentEncode(state));

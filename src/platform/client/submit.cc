@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -36,83 +37,128 @@ absl::Status FetchCode(spec::JobSpec& job, const fs::path& temporary, std::ostre
   return AsInput(spec::CheckPaths(job));
 }
 
-// Packs the code and uploads it if the service does not have it; its hash, or "" without code.
-absl::StatusOr<std::string> SendCode(Service& service, const std::string& code,
-                                     const fs::path& temporary, std::ostream& remarks) {
-  if (code.empty()) return "";
-  const fs::path archive = temporary / "code.tar.zst";
-  const auto snapshot = PackCode(code, archive);
-  if (!snapshot.ok()) return AsInput(snapshot.status());
-  remarks << "code: " << WithCommas(snapshot->files)
-          << (snapshot->files == 1 ? " file, " : " files, ") << Bytes(snapshot->content_bytes);
-  TUTTI_ASSIGN_OR_RETURN(const bool known, service.HasSnapshot(snapshot->hash));
-  if (known) {
-    remarks << ", unchanged since an earlier job" << std::endl;
-    return snapshot->hash;
-  }
-  remarks << "; sending " << Bytes(snapshot->archive_bytes) << std::endl;
-  TUTTI_RETURN_IF_ERROR(service.PutSnapshot(snapshot->hash, archive));
-  return snapshot->hash;
-}
+// A code folder that was packed.
+struct Packed {
+  Snapshot snapshot;
+  fs::path archive;
+};
 
-// A code folder on its way: each is packed and sent once, whichever of the jobs take it.
-class CodeSender {
+// The code of a job and of all below it; each folder once, whichever of the jobs take it.
+class CodePacker {
  public:
-  CodeSender(Service& service, const fs::path& temporary, std::ostream& remarks)
-      : service_(service), temporary_(temporary), remarks_(remarks) {}
+  CodePacker(const fs::path& temporary, std::ostream& remarks)
+      : temporary_(temporary), remarks_(remarks) {}
 
-  // That of the job and of all below it.
-  absl::Status SendTree(const spec::JobSpec& job) {
-    TUTTI_RETURN_IF_ERROR(SendOne(job));
-    for (const spec::Step& step : job.steps) TUTTI_RETURN_IF_ERROR(SendTree(step.job));
+  absl::Status PackTree(const spec::JobSpec& job) {
+    TUTTI_RETURN_IF_ERROR(PackOne(job));
+    for (const spec::Step& step : job.steps) TUTTI_RETURN_IF_ERROR(PackTree(step.job));
     return absl::OkStatus();
   }
 
   // By the `code` that the jobs name.
-  const std::map<std::string, std::string>& snapshots() const { return snapshots_; }
+  const std::map<std::string, Packed>& packed() const { return packed_; }
 
  private:
-  absl::Status SendOne(spec::JobSpec job) {
+  absl::Status PackOne(spec::JobSpec job) {
     const std::string named = job.code;
-    if (named.empty() || snapshots_.contains(named)) return absl::OkStatus();
-    const fs::path folder = temporary_ / absl::StrCat(snapshots_.size());
+    if (named.empty() || packed_.contains(named)) return absl::OkStatus();
+    const fs::path folder = temporary_ / absl::StrCat(packed_.size());
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
     TUTTI_RETURN_IF_ERROR(FetchCode(job, folder, remarks_));
-    TUTTI_ASSIGN_OR_RETURN(snapshots_[named], SendCode(service_, job.code, folder, remarks_));
+    const fs::path archive = folder / "code.tar.zst";
+    const auto snapshot = PackCode(job.code, archive);
+    if (!snapshot.ok()) return AsInput(snapshot.status());
+    packed_[named] = {*snapshot, archive};
     return absl::OkStatus();
   }
 
-  Service& service_;
   const fs::path temporary_;
   std::ostream& remarks_;
-  std::map<std::string, std::string> snapshots_;
+  std::map<std::string, Packed> packed_;
 };
 
-}  // namespace
+// What is told of code that was packed.
+std::string Size(const Snapshot& snapshot) {
+  return absl::StrCat("code: ", WithCommas(snapshot.files),
+                      snapshot.files == 1 ? " file, " : " files, ", Bytes(snapshot.content_bytes));
+}
 
-absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, const JobFile& file,
-                                      std::ostream& remarks) {
+// Sends what the service does not have; the snapshots, by the `code` that the jobs name.
+absl::StatusOr<std::map<std::string, std::string>> SendCode(
+    Service& service, const std::map<std::string, Packed>& packed, std::ostream& remarks) {
+  std::map<std::string, std::string> sent;
+  for (const auto& [code, file] : packed) {
+    remarks << Size(file.snapshot);
+    TUTTI_ASSIGN_OR_RETURN(const bool known, service.HasSnapshot(file.snapshot.hash));
+    if (known) {
+      remarks << ", unchanged since an earlier job" << std::endl;
+    } else {
+      remarks << "; sending " << Bytes(file.snapshot.archive_bytes) << std::endl;
+      TUTTI_RETURN_IF_ERROR(service.PutSnapshot(file.snapshot.hash, file.archive));
+    }
+    sent[code] = file.snapshot.hash;
+  }
+  return sent;
+}
+
+// What the user wrote, read.
+struct Written {
+  std::string text;
+  fs::path directory;
+  spec::ReadResult job;
+};
+
+absl::StatusOr<Written> ReadWritten(const fs::path& home, const JobFile& file) {
   const auto content = base::ReadFile(file.path, kLargestJobFile);
   if (!content.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot read the job file: ", content.status().message()));
   }
-  TUTTI_ASSIGN_OR_RETURN(const std::string text, ApplySettings(*content, file.settings));
-  const fs::path directory = fs::absolute(file.path).parent_path();
+  Written written{.directory = fs::absolute(file.path).parent_path()};
+  TUTTI_ASSIGN_OR_RETURN(written.text, ApplySettings(*content, file.settings));
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home));
-  TUTTI_ASSIGN_OR_RETURN(spec::ReadResult job, spec::ReadJobFile(text, file.path, directory, site));
-  for (const std::string& warning : job.warnings) remarks << "warning: " << warning << std::endl;
-  TUTTI_RETURN_IF_ERROR(AsInput(spec::CheckPaths(job.spec)));
-  const base::TemporaryDirectory temporary("tutti-code");
-  CodeSender code(service, temporary.path(), remarks);
-  TUTTI_RETURN_IF_ERROR(code.SendTree(job.spec));
-  if (job.spec.kind != spec::JobKind::kCommand) {
-    return service.CreateJob(
-        CreateJobBody(file.path, text, directory.string(), "", code.snapshots()));
+  TUTTI_ASSIGN_OR_RETURN(written.job,
+                         spec::ReadJobFile(written.text, file.path, written.directory, site));
+  return written;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, const JobFile& file,
+                                      std::ostream& remarks) {
+  TUTTI_ASSIGN_OR_RETURN(const Written written, ReadWritten(home, file));
+  const spec::JobSpec& job = written.job.spec;
+  for (const std::string& warning : written.job.warnings) {
+    remarks << "warning: " << warning << std::endl;
   }
-  const auto sent = code.snapshots().find(job.spec.code);
-  return service.CreateJob(CreateJobBody(file.path, text, directory.string(),
-                                         sent == code.snapshots().end() ? "" : sent->second));
+  TUTTI_RETURN_IF_ERROR(AsInput(spec::CheckPaths(job)));
+  const base::TemporaryDirectory temporary("tutti-code");
+  CodePacker code(temporary.path(), remarks);
+  TUTTI_RETURN_IF_ERROR(code.PackTree(job));
+  TUTTI_ASSIGN_OR_RETURN(const auto snapshots, SendCode(service, code.packed(), remarks));
+  const std::string directory = written.directory.string();
+  if (job.kind != spec::JobKind::kCommand) {
+    return service.CreateJob(CreateJobBody(file.path, written.text, directory, "", snapshots));
+  }
+  const auto sent = snapshots.find(job.code);
+  return service.CreateJob(CreateJobBody(file.path, written.text, directory,
+                                         sent == snapshots.end() ? "" : sent->second));
+}
+
+absl::StatusOr<CheckedJob> CheckJob(Service* service, const fs::path& home, const JobFile& file) {
+  TUTTI_ASSIGN_OR_RETURN(Written written, ReadWritten(home, file));
+  CheckedJob checked{std::move(written.job.spec), std::move(written.job.warnings)};
+  if (service != nullptr) {
+    const std::string body = CreateJobBody(file.path, written.text, written.directory.string(), "");
+    TUTTI_RETURN_IF_ERROR(service->CheckJob(body));
+  } else {
+    TUTTI_RETURN_IF_ERROR(AsInput(spec::CheckPaths(checked.job)));
+  }
+  const base::TemporaryDirectory temporary("tutti-code");
+  std::ostringstream unheard;
+  CodePacker code(temporary.path(), unheard);
+  TUTTI_RETURN_IF_ERROR(code.PackTree(checked.job));
+  return checked;
 }
 
 }  // namespace tutti::client

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "platform/client/service.h"
+#include "spec/job.h"
 
 namespace tutti::client {
 
@@ -22,5 +23,16 @@ struct JobFile {
 // fault of the file, of the paths in it and of the code folder; then nothing has been sent.
 absl::StatusOr<std::string> SubmitJob(Service& service, const std::filesystem::path& home,
                                       const JobFile& file, std::ostream& remarks);
+
+struct CheckedJob {
+  spec::JobSpec job;
+  std::vector<std::string> warnings;
+};
+
+// All that SubmitJob and the service check, with nothing kept: InvalidArgument, AlreadyExists and
+// the like as SubmitJob would give them. Without a service what needs none is checked: the file,
+// the paths in it and the code.
+absl::StatusOr<CheckedJob> CheckJob(Service* service, const std::filesystem::path& home,
+                                    const JobFile& file);
 
 }  // namespace tutti::client

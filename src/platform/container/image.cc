@@ -11,8 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/machine.h"
 #include "base/status.h"
 #include "base/waiting.h"
+#include "platform/container/packages.h"
 #include "platform/container/podman.h"
 
 namespace tutti::container {
@@ -21,13 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string KeyOf(absl::string_view text) { return base::Hex(base::Sha256Of(text)).substr(0, 24); }
-
-// A folder that nodes share has a lock for each node's own storage.
-std::string HostName() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  return name;
-}
 
 // "MODE PATH HASH" of one file of a build's context.
 absl::StatusOr<std::string> LineOf(const fs::path& file, const fs::path& root) {
@@ -51,7 +46,8 @@ class Maker {
         const std::atomic<bool>& cancelled)
       : image_(image),
         name_(std::move(name)),
-        stem_(folder / absl::StrCat("image-", KeyOf(name_), ".", HostName())),
+        // A folder that nodes share has a lock for each node's own storage.
+        stem_(folder / absl::StrCat("image-", KeyOf(name_), ".", base::HostName())),
         cancelled_(cancelled) {}
 
   absl::StatusOr<MadeImage> Make() {
@@ -158,15 +154,19 @@ bool MayChange(const std::string& reference) {
   return tag == std::string::npos || reference.substr(tag) == ":latest";
 }
 
-absl::StatusOr<MadeImage> MakeImage(const spec::Image& image, const fs::path& folder,
+absl::StatusOr<MadeImage> MakeImage(const spec::Environment& environment, const fs::path& folder,
                                     const std::atomic<bool>& cancelled) {
+  const spec::Image& image = environment.image;
   TUTTI_RETURN_IF_ERROR(FindPodman().status());
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
   std::string name = image.reference;
   if (!image.context.empty()) {
     TUTTI_ASSIGN_OR_RETURN(name, NameOfBuild(image));
   }
-  return Maker(image, folder, name, cancelled).Make();
+  auto made = Maker(image, folder, name, cancelled).Make();
+  if (!made.ok() || environment.packages.empty()) return made;
+  TUTTI_ASSIGN_OR_RETURN(made->id, WithPackages(environment, made->id, folder, cancelled));
+  return made;
 }
 
 absl::Status CheckCanRun(const spec::JobSpec& job) {

@@ -16,12 +16,14 @@ struct MadeImage {
   std::string note;  // what differs from what was asked for; empty: nothing
 };
 
-// Finds, pulls or builds it. A name with a tag other than "latest", with a digest or of this
+// Finds, pulls or builds the environment's image, and installs its packages in it (packages.h), if
+// it has any. A name with a tag other than "latest", with a digest or of this
 // machine (localhost/…) is pulled if it is not here; "latest" is asked for each time, and what is
 // here is taken if the registry does not answer. `folder` takes locks and podman's words
 // (image-KEY.log). FailedPrecondition says why in one line, with the place in the job file;
 // Cancelled once `cancelled` is set.
-absl::StatusOr<MadeImage> MakeImage(const spec::Image& image, const std::filesystem::path& folder,
+absl::StatusOr<MadeImage> MakeImage(const spec::Environment& environment,
+                                    const std::filesystem::path& folder,
                                     const std::atomic<bool>& cancelled);
 
 // The name under which a build is kept: "localhost/tutti-build:" and the hash of its files.

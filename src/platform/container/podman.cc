@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -15,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "base/child_process.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "base/status.h"
 #include "base/waiting.h"
 
@@ -68,13 +68,8 @@ absl::StatusOr<std::string> EndOf(int fd) {
 }  // namespace
 
 absl::StatusOr<std::string> FindPodman() {
-  const std::map<std::string, std::string> variables = base::CurrentEnvironment();
-  const auto path = variables.find("PATH");
-  const std::string folders = path == variables.end() ? "/usr/bin:/bin" : path->second;
-  for (const absl::string_view folder : absl::StrSplit(folders, ':', absl::SkipEmpty())) {
-    const std::string program = absl::StrCat(folder, "/podman");
-    if (::access(program.c_str(), X_OK) == 0) return program;
-  }
+  auto program = base::FindProgram("podman", base::CurrentEnvironment());
+  if (program.ok()) return program;
   return absl::NotFoundError(
       "podman, which runs images, is not on this machine: install it (apt-get install podman), or "
       "say in site.yml which packages stand for the image");

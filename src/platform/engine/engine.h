@@ -35,6 +35,7 @@ struct Allocation {
   std::string id;
   std::vector<spec::LaunchPlan> plans;
   spec::Priority priority = spec::Priority::kNormal;  // in the engine's own queue
+  spec::SlurmSettings slurm;  // what the job asks of Slurm over its compute's settings
 };
 
 struct AllocationState {
@@ -47,6 +48,7 @@ struct AllocationState {
   std::optional<absl::Time> expected_start;
   std::vector<Node> nodes;  // given to it, in node_index order
   std::string reason;       // of one that has ended: how, if the engine has something to say of it
+  bool lost = false;        // likewise: it lost a node, and may run well on others
 };
 
 class Engine {

@@ -52,7 +52,7 @@ class Client::Impl {
   absl::StatusOr<ClientResponse> Send(const ClientRequest& request) {
     if (cancelled_) return absl::CancelledError("cancelled");
     TUTTI_RETURN_IF_ERROR(authority_.status());
-    const base::Deadline deadline = base::Deadline::After(request.timeout);
+    const base::Deadline deadline = Sooner(request);
     if (socket_ && socket_->PeerHasGone()) socket_.reset();
     const bool kept = socket_.has_value();
     absl::StatusOr<ClientResponse> response = SendOnce(request, deadline);
@@ -72,18 +72,22 @@ class Client::Impl {
   const std::string base_url_;
 
  private:
+  static base::Deadline Sooner(const ClientRequest& request) {
+    const base::Deadline own = base::Deadline::After(request.timeout);
+    return request.deadline ? base::Deadline::Sooner(own, *request.deadline) : own;
+  }
+
   // Closes the connection unless the exchange came to its regular end.
   absl::StatusOr<ClientResponse> SendOnce(const ClientRequest& request, base::Deadline deadline) {
     answer_began_ = false;
     absl::Cleanup close = [this] { socket_.reset(); };
     if (!socket_) TUTTI_RETURN_IF_ERROR(Connect(deadline));
     const bool unlimited = request.stall_timeout < absl::InfiniteDuration();
-    socket_->Limit(unlimited ? std::nullopt : std::optional(deadline), request.stall_timeout);
+    socket_->Limit(unlimited ? request.deadline : deadline, request.stall_timeout);
     const absl::Status sent = SendRequest(request);
     if (!sent.ok() && !absl::IsUnavailable(sent)) return sent;
     // A server that refuses a body answers before it has read all: look for that answer even so.
-    socket_->Limit(unlimited ? base::Deadline::After(request.timeout) : deadline,
-                   absl::InfiniteDuration());
+    socket_->Limit(unlimited ? Sooner(request) : deadline, absl::InfiniteDuration());
     ResponseParser parser;
     parser.header_limit(256 << 10);
     parser.body_limit(std::numeric_limits<uint64_t>::max());
@@ -93,7 +97,7 @@ class Client::Impl {
     beast::http::read_header(*socket_, buffer_, parser, code);
     answer_began_ = parser.got_some();
     if (code) return sent.ok() ? StatusOf(code) : sent;
-    if (unlimited) socket_->Limit(std::nullopt, request.stall_timeout);
+    if (unlimited) socket_->Limit(request.deadline, request.stall_timeout);
     TUTTI_ASSIGN_OR_RETURN(ClientResponse response, ReadAnswer(request, parser));
     if (sent.ok() && parser.keep_alive()) std::move(close).Cancel();
     return response;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,8 @@ struct ClientRequest {
   std::filesystem::path body_file;  // when not empty, its bytes are the body
   // Of the whole exchange. Followers that run for hours set `stall_timeout` instead.
   absl::Duration timeout = absl::Seconds(30);
+  // Of the whole in any case, also of bodies that may take as long as they need.
+  std::optional<base::Deadline> deadline;
   // When finite, the bodies take as long as they need and the exchange fails only when no byte has
   // moved for this long; `timeout` then limits the connecting and the wait for the answer's header.
   // For large bodies and followers.

@@ -1,14 +1,12 @@
 #include "platform/http/connect.h"
 
-#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 
-#include "absl/cleanup/cleanup.h"
-#include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/http/resolve.h"
 
 namespace tutti::http {
 namespace {
@@ -38,17 +36,9 @@ absl::StatusOr<base::UniqueFd> ConnectOnce(const addrinfo& to, int cancel_fd,
 
 absl::StatusOr<base::UniqueFd> ConnectTo(const Authority& to, int cancel_fd,
                                          base::Deadline deadline) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int failure = ::getaddrinfo(to.host.c_str(), absl::StrCat(to.port).c_str(), &hints, &found);
-  if (failure != 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot find host ", to.host, ": ", ::gai_strerror(failure)));
-  }
-  const absl::Cleanup release = [found] { ::freeaddrinfo(found); };
+  TUTTI_ASSIGN_OR_RETURN(const Addresses found, Resolve(to, cancel_fd, deadline));
   absl::Status last = absl::UnavailableError("no address");
-  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+  for (const addrinfo* address = found.get(); address != nullptr; address = address->ai_next) {
     absl::StatusOr<base::UniqueFd> fd = ConnectOnce(*address, cancel_fd, deadline);
     if (fd.ok() || absl::IsCancelled(fd.status())) return fd;
     last = fd.status();

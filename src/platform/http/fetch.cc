@@ -7,13 +7,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <thread>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/deadline.h"
 #include "base/file.h"
@@ -76,11 +79,39 @@ absl::StatusOr<std::string> RedirectedTo(const Address& from, const std::string&
   return to;
 }
 
+// Breaks a client's exchange off once a flag is set, for as long as it lives.
+class Watch {
+ public:
+  Watch(Client& client, const std::atomic<bool>& cancelled)
+      : thread_([this, &client, &cancelled] {
+          absl::MutexLock lock(&mutex_);
+          while (!mutex_.AwaitWithTimeout(absl::Condition(&over_), kLook)) {
+            if (!cancelled) continue;
+            client.Cancel();
+            return;
+          }
+        }) {}
+  ~Watch() {
+    {
+      absl::MutexLock lock(&mutex_);
+      over_ = true;
+    }
+    thread_.join();
+  }
+
+ private:
+  absl::Mutex mutex_;
+  bool over_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
 // The answer of where the redirects end.
-absl::StatusOr<ClientResponse> SendFollowing(std::string url, const ClientRequest& request) {
+absl::StatusOr<ClientResponse> SendFollowing(std::string url, const ClientRequest& request,
+                                             const std::atomic<bool>& cancelled) {
   for (int i = 0; i <= kMostRedirects; ++i) {
     TUTTI_ASSIGN_OR_RETURN(const Address address, AddressOf(url));
     Client client(address.origin, "", Client::Peer::kAnyServer);
+    const Watch watch(client, cancelled);
     ClientRequest here = request;
     here.target = address.target;
     TUTTI_ASSIGN_OR_RETURN(ClientResponse response, client.Send(here));
@@ -168,17 +199,19 @@ class Fetcher {
     const int64_t have = validator_.empty() ? 0 : Size();
     ClientRequest request;
     request.stall_timeout = options_.stall;
-    request.timeout = std::min(options_.stall, deadline_.Remaining());
+    request.timeout = options_.stall;
+    request.deadline = deadline_;
     if (have > 0) {
       request.headers = {{"Range", absl::StrCat("bytes=", have, "-")}, {"If-Range", validator_}};
     }
     request.on_header = [this, have](const ClientResponse& answer) { return Begin(answer, have); };
     request.on_chunk = [this](absl::string_view piece) {
+      // Where bytes come without a pause no one waits for a deadline or a watch.
       if (cancelled_) return absl::CancelledError("stopped while it was fetched");
       if (deadline_.Expired()) return absl::AbortedError("it took longer than its time limit");
       return base::WriteAll(fd_.get(), piece, part_.string());
     };
-    TUTTI_ASSIGN_OR_RETURN(const ClientResponse answer, SendFollowing(url_, request));
+    TUTTI_ASSIGN_OR_RETURN(const ClientResponse answer, SendFollowing(url_, request, cancelled_));
     const bool beyond = answer.status == 416 && have > 0;  // all of it may be here already
     if (beyond) return Restart();
     TUTTI_RETURN_IF_ERROR(StatusOfAnswer(answer.status));
@@ -230,11 +263,12 @@ class Fetcher {
 
 }  // namespace
 
-absl::StatusOr<RemoteFile> Examine(const std::string& url, absl::Duration timeout) {
+absl::StatusOr<RemoteFile> Examine(const std::string& url, base::Deadline deadline,
+                                   const std::atomic<bool>& cancelled) {
   ClientRequest request;
   request.method = "HEAD";
-  request.timeout = timeout;
-  TUTTI_ASSIGN_OR_RETURN(ClientResponse answer, SendFollowing(url, request));
+  request.deadline = deadline;
+  TUTTI_ASSIGN_OR_RETURN(ClientResponse answer, SendFollowing(url, request, cancelled));
   const bool no_head =
       answer.status == 400 || answer.status == 403 || answer.status == 405 || answer.status == 501;
   if (no_head) {  // signed addresses are often for GET alone
@@ -245,7 +279,7 @@ absl::StatusOr<RemoteFile> Examine(const std::string& url, absl::Duration timeou
       header = got;
       return absl::AbortedError("that is enough");  // it may send the whole
     };
-    const auto sent = SendFollowing(url, request);
+    const auto sent = SendFollowing(url, request, cancelled);
     if (!header && !sent.ok()) return sent.status();
     answer = header ? *header : *sent;
   }

@@ -1,5 +1,7 @@
 // Files by http and https: what there is at an address, and the whole of it into a file. Redirects
-// are followed, at most five and never from https to http. Thread-safe.
+// are followed, at most five and never from https to http. A deadline is of the whole, with all
+// redirects; once `cancelled` is set (it is looked at 20 times a second) a call ends with
+// Cancelled, whatever it waits for. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -10,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/deadline.h"
 
 namespace tutti::http {
 
@@ -19,8 +22,9 @@ struct RemoteFile {
 };
 
 // Asks by HEAD, or by a GET of the first byte of servers that have no HEAD. NotFound,
-// PermissionDenied and the like by the answer; Unavailable, DeadlineExceeded after `timeout`.
-absl::StatusOr<RemoteFile> Examine(const std::string& url, absl::Duration timeout);
+// PermissionDenied and the like by the answer; Unavailable, DeadlineExceeded.
+absl::StatusOr<RemoteFile> Examine(const std::string& url, base::Deadline deadline,
+                                   const std::atomic<bool>& cancelled);
 
 struct FetchOptions {
   absl::Duration timeout = absl::Hours(24);        // of the whole
@@ -31,7 +35,7 @@ struct FetchOptions {
 
 // The content into `file`, which appears when it is whole: until then there is `file`.part, from
 // whose end a cut transfer goes on, also a later call's, if the server still has the same content.
-// DataLoss if the size is another than was promised; Cancelled once `cancelled` is set.
+// DataLoss if the size is another than was promised.
 absl::Status FetchFile(const std::string& url, const std::filesystem::path& file,
                        const FetchOptions& options, const std::atomic<bool>& cancelled);
 

@@ -9,11 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/child_process.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "base/status.h"
 
 namespace tutti::launch {
 
-absl::StatusOr<Claim> ClaimAllocation(const NodeFolders& folders) {
+absl::StatusOr<Claim> ClaimAllocation(const NodeFolders& folders, const std::string& boot_id) {
   Claim claim;
   TUTTI_ASSIGN_OR_RETURN(claim.lock, base::Open(folders.lock(), O_RDWR | O_CREAT));
   if (::flock(claim.lock.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -27,7 +28,9 @@ absl::StatusOr<Claim> ClaimAllocation(const NodeFolders& folders) {
   TUTTI_RETURN_IF_ERROR(base::WriteAll(claim.lock.get(), owner, folders.lock().string()));
 
   const auto marker = base::Open(folders.started(), O_WRONLY | O_CREAT | O_EXCL);
-  claim.first = marker.ok();
+  // After another start of the machine the marker may be lost with what was not yet on the disk,
+  // but the launcher that made it is, too.
+  claim.first = marker.ok() && (boot_id.empty() || boot_id == base::BootId());
   if (!marker.ok() && !absl::IsAlreadyExists(marker.status())) return marker.status();
   return claim;
 }

@@ -1,6 +1,9 @@
 // Which launcher may run an allocation's processes: the first that takes the folder's lock and
-// finds no marker. Every later one only clears up.
+// finds no marker, in the start of the machine that the plan names, if it names one. Every later
+// one only clears up.
 #pragma once
+
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
@@ -15,9 +18,11 @@ struct Claim {
 
 // Takes the lock, writes {"pid", "start_time"} into it, then makes the marker (O_EXCL).
 // FailedPrecondition if a live launcher holds the lock.
-absl::StatusOr<Claim> ClaimAllocation(const NodeFolders& folders);
+// `boot_id`: of the plan.
+absl::StatusOr<Claim> ClaimAllocation(const NodeFolders& folders, const std::string& boot_id);
 
-// Syncs the marker and the plan. What a claim's holder does before this is not to be seen: it comes
+// Syncs the marker and the plan, where the plan names no start of the machine: then a power failure
+// may not take the marker. What a claim's holder does before this is not to be seen: it comes
 // before the first process.
 absl::Status MakeClaimDurable(const NodeFolders& folders);
 

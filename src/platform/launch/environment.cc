@@ -176,6 +176,7 @@ void AddTutti(const LaunchPlan& plan, const Place& at, Variables& v) {
   v["TUTTI_ALLOCATION_ID"] = plan.allocation_id;
   v["TUTTI_NODE_NAME"] = plan.node().name;
   v["TUTTI_NODE_ADDRESS"] = plan.node().address;
+  v["TUTTI_RESTART_COUNT"] = absl::StrCat(plan.attempt - 1);
   v["TUTTI_JOB_TOKEN"] = plan.job_token;
   v["TUTTI_METRICS_FILE"] = NodeFolders(plan.directory).stream(at.rank, "metrics").string();
 }

@@ -103,6 +103,7 @@ TEST(EnvironmentOfTest, EveryValueForEveryProcessOfTwoByTwo) {
           {"AZUREML_PROCESS_NAME", absl::StrCat("rank_", rank)},
           {"TUTTI_JOB_ID", "job"},
           {"TUTTI_ALLOCATION_ID", "job.1"},
+          {"TUTTI_RESTART_COUNT", "0"},
           {"TUTTI_NODE_NAME", node == 0 ? "n1" : "n2"},
           {"TUTTI_NODE_ADDRESS", node == 0 ? "127.77.0.1" : "127.77.0.2"},
           {"TUTTI_JOB_TOKEN", "beef"},

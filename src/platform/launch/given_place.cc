@@ -4,16 +4,21 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 
 namespace tutti::launch {
 namespace {
+
+// Slurm warns a minute ahead, and is not exact about it.
+constexpr absl::Duration kNearItsEnd = absl::Minutes(2);
 
 absl::StatusOr<std::string> NumericAddress(const std::string& host) {
   addrinfo wanted = {};
@@ -45,6 +50,19 @@ absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan) {
     TUTTI_ASSIGN_OR_RETURN(plan.nodes[i].address, NumericAddress(words.back()));
   }
   return absl::OkStatus();
+}
+
+absl::Status WhyToldToEnd(const std::filesystem::path& stop, absl::Time now) {
+  std::error_code error;
+  if (std::getenv("TUTTI_GANG") == nullptr || std::filesystem::exists(stop, error)) {
+    return absl::OkStatus();
+  }
+  const char* const end = std::getenv("SLURM_JOB_END_TIME");
+  int64_t seconds = 0;
+  const bool soon = end != nullptr && absl::SimpleAtoi(end, &seconds) &&
+                    now + kNearItsEnd >= absl::FromUnixSeconds(seconds);
+  return absl::DeadlineExceededError(soon ? "it has used up the time that it was given in Slurm"
+                                          : "it was cancelled or preempted in Slurm");
 }
 
 }  // namespace tutti::launch

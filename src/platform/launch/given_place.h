@@ -3,8 +3,11 @@
 // of the plan's nodes. An address may be a host's name.
 #pragma once
 
+#include <filesystem>
+
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "spec/launch_plan.h"
 
 namespace tutti::launch {
@@ -12,5 +15,9 @@ namespace tutti::launch {
 // Puts names and numeric addresses into the plan. InvalidArgument if `gang` has another number of
 // nodes, NotFound for a name that does not resolve.
 absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan);
+
+// Why a launcher is told to end, if it was the cluster and not tutti, which leaves the file `stop`
+// first. OK for a launcher that no cluster has placed.
+absl::Status WhyToldToEnd(const std::filesystem::path& stop, absl::Time now);
 
 }  // namespace tutti::launch

@@ -82,6 +82,7 @@ class Launcher {
     NodeProcesses processes(plan_, options_, events_.get(), spool_.get(), &delivery_, &signals_,
                             &news_);
     const absl::Status status = processes.Run(staged.command, facts, std::move(mpi));
+    if (processes.failed()) TUTTI_RETURN_IF_ERROR(MarkFailed());
     ForgetContainers();
     if (absl::IsAborted(status)) return status;
     events_->Append("finalizing", nlohmann::json::object());
@@ -97,21 +98,29 @@ class Launcher {
     return absl::StrCat(staged.note, staged.note.empty() || remark.empty() ? "" : "; ", remark);
   }
 
+  // For who starts launchers on a cluster, whose accounting is to say so.
+  absl::Status MarkFailed() const {
+    return base::Open(NodeFolders(plan_.directory).failed(), O_WRONLY | O_CREAT).status();
+  }
+
   // What ran in them has ended.
   void ForgetContainers() const {
     const absl::Status removed = RemoveContainers(plan_);
     if (!removed.ok()) spdlog::warn("{}", removed.ToString());
   }
 
-  // The claim is made durable beside the staging, which takes about as long.
+  // Where the claim must be durable it is made so beside the staging.
   absl::StatusOr<Staged> Prepare() {
     ServiceLink link(plan_);
     absl::Status durable;
-    std::thread sync([&] { durable = MakeClaimDurable(NodeFolders(plan_.directory)); });
+    std::thread sync;
+    if (plan_.boot_id.empty()) {
+      sync = std::thread([&] { durable = MakeClaimDurable(NodeFolders(plan_.directory)); });
+    }
     absl::StatusOr<Staged> staged = Beside<Staged>(
         [&](const std::atomic<bool>& cancelled) { return Stage(plan_, &link, cancelled); },
         [&] { link.Abandon(); });
-    sync.join();
+    if (sync.joinable()) sync.join();
     TUTTI_RETURN_IF_ERROR(durable);
     return staged;
   }
@@ -175,7 +184,10 @@ class Launcher {
 
   // Reports the end and stays until everything has been acknowledged.
   absl::Status Finish(const absl::Status& status) {
-    if (!status.ok()) spdlog::warn("{}", status.ToString());
+    if (!status.ok()) {
+      spdlog::warn("{}", status.ToString());
+      MarkFailed().IgnoreError();
+    }
     const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
     TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_.AwaitOutput(deadline)));
     events_->Append("finished", {{"ok", status.ok()}, {"reason", std::string(status.message())}});
@@ -224,7 +236,7 @@ absl::Status RunLauncher(const fs::path& plan_file, const LauncherOptions& optio
   if (const char* gang = std::getenv("TUTTI_GANG")) TUTTI_RETURN_IF_ERROR(TakePlace(gang, plan));
   const NodeFolders folders(plan.directory);
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folders.spool()));
-  TUTTI_ASSIGN_OR_RETURN(const Claim claim, ClaimAllocation(folders));
+  TUTTI_ASSIGN_OR_RETURN(const Claim claim, ClaimAllocation(folders, plan.boot_id));
   HeedEarlyStop(folders);
   TUTTI_ASSIGN_OR_RETURN(auto events, EventLog::Open(folders.events()));
   TUTTI_ASSIGN_OR_RETURN(

@@ -67,6 +67,15 @@ TEST_F(LauncherFaults, AJobRunsOnWhileTheServiceIsAwayAndEverythingComesAfter) {
   EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
 }
 
+TEST_F(LauncherFaults, APlanOfAnotherStartOfTheMachineIsNotRun) {
+  spec::LaunchPlan plan = Plan("touch ran");
+  plan.boot_id = "4a1cde0b-0000-4000-8000-000000000000";  // the power was cut since
+  EXPECT_TRUE(Run(plan).ok());
+  EXPECT_TRUE(service.Events("started").empty());
+  EXPECT_EQ(service.Events("lost").size(), 1u);
+  EXPECT_EQ(service.Events("finished").at(0)["ok"], false);
+}
+
 TEST_F(LauncherFaults, AfterKill9TheSecondLauncherDeliversTheRestAndRunsNothing) {
   const spec::LaunchPlan plan =
       Plan(absl::StrCat("(setsid sleep 600 &) ; echo partial > outputs/result; ", Lines(2000)));

@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "base/child_process.h"
 #include "base/file.h"
+#include "base/machine.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/process_tree.h"
 #include "platform/launch/service_double.h"
@@ -42,6 +43,7 @@ class LauncherFixture : public ::testing::Test {
     plan.grace_seconds = 5;
     plan.service_file = (folder.path() / "service.json").string();
     plan.job_token = "abcd";
+    plan.boot_id = base::BootId();
     return plan;
   }
 

@@ -17,6 +17,7 @@ struct NodeFolders {
   std::filesystem::path started() const { return root / "started"; }
   std::filesystem::path lock() const { return root / "lock"; }
   std::filesystem::path stop() const { return root / "stop"; }
+  std::filesystem::path failed() const { return root / "failed"; }
   std::filesystem::path done() const { return root / "done"; }
   std::filesystem::path spool() const { return root / "spool"; }
   std::filesystem::path events() const { return spool() / "events.jsonl"; }

@@ -12,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/child_process.h"
 #include "base/status.h"
+#include "platform/launch/given_place.h"
+#include "platform/launch/node_folders.h"
 
 namespace tutti::launch {
 namespace {
@@ -130,6 +132,7 @@ void NodeProcesses::HearMpi() {
 }
 
 void NodeProcesses::Report(nlohmann::json exit) {
+  failed_ = failed_ || exit.value("code", 0) != 0 || exit.value("signal", 0) != 0;
   events_->Append("exited", std::move(exit));
   delivery_->Wake();
 }
@@ -173,7 +176,8 @@ void NodeProcesses::Wait() {
   ::poll(waiting.data(), waiting.size(), base::Deadline::After(UntilNextTask()).RemainingMillis());
   news_->Clear();
   if (const std::optional<StopRequest> request = signals_->Take()) {
-    BeginStop(request->grace.value_or(grace_), absl::OkStatus());
+    BeginStop(request->grace.value_or(grace_),
+              WhyToldToEnd(NodeFolders(plan_.directory).stop(), absl::Now()));
   }
   if (delivery_->gone()) {
     BeginStop(grace_, absl::AbortedError("the service does not know this allocation"));

@@ -36,6 +36,8 @@ class NodeProcesses {
   // allocation.
   absl::Status Run(const std::string& command, const NodeFacts& facts,
                    std::unique_ptr<MpiStart> mpi);
+  // Whether one of them has ended with another exit code than 0.
+  bool failed() const { return failed_; }
 
  private:
   absl::Status StartAll();
@@ -85,7 +87,8 @@ class NodeProcesses {
   std::optional<EndingDescendants> ending_;
   base::Deadline starter_patience_;  // once it is to end
   bool stopped_ = false;             // told to end before all ranks had ended by themselves
-  absl::Status reason_;              // the first thing that went wrong outside of the processes
+  bool failed_ = false;
+  absl::Status reason_;  // the first thing that went wrong outside of the processes
 };
 
 }  // namespace tutti::launch

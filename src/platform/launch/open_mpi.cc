@@ -1,7 +1,5 @@
 #include "platform/launch/open_mpi.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 
@@ -9,25 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/machine.h"
 #include "platform/launch/launch_programs.h"
 
 namespace tutti::launch {
 namespace {
-
-std::string InPath(const Variables& variables, absl::string_view program) {
-  const auto path = variables.find("PATH");
-  if (path == variables.end()) return "";
-  for (const absl::string_view folder : absl::StrSplit(path->second, ':', absl::SkipEmpty())) {
-    std::string candidate = absl::StrCat(folder, "/", program);
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return "";
-}
-
-std::string HostName() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
 
 absl::string_view FirstLabel(absl::string_view name) { return name.substr(0, name.find('.')); }
 
@@ -64,11 +48,10 @@ bool WantsMpirun(const spec::LaunchPlan& plan) {
 }
 
 std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables) {
-  const std::string mpirun = InPath(variables, "orterun");
-  const bool daemon = !InPath(variables, "orted").empty();
+  const bool daemon = base::FindProgram("orted", variables).ok();
   const bool alone = plan.nodes.size() == 1;
-  const bool own_name = FirstLabel(HostName()) == FirstLabel(plan.node().name);
-  return daemon && (alone || own_name) ? mpirun : "";
+  const bool own_name = FirstLabel(base::HostName()) == FirstLabel(plan.node().name);
+  return daemon && (alone || own_name) ? base::FindProgram("orterun", variables).value_or("") : "";
 }
 
 std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::string& mpirun,

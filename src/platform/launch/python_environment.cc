@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -16,13 +15,14 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "base/waiting.h"
+#include "platform/container/uv.h"
+#include "spec/install_failure.h"
 
 namespace tutti::launch {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kUv[] = "uv==0.9.*";
 constexpr int kForm = 1;  // of what MakeEnvironment makes; another number makes all anew
 constexpr uint64_t kLargestLog = 1 << 20;
 
@@ -31,38 +31,6 @@ absl::Status Cancelled() { return absl::CancelledError("stopped while its enviro
 std::string Variable(const std::map<std::string, std::string>& variables, const char* name) {
   const auto found = variables.find(name);
   return found == variables.end() ? "" : found->second;
-}
-
-// A package's name as indexes compare it (PEP 503): "Foo_Bar[x]>=1" is "foo-bar".
-std::string PackageName(absl::string_view requirement) {
-  const size_t end = requirement.find_first_of(" [=<>!~;@(");
-  std::string name = absl::AsciiStrToLower(requirement.substr(0, end));
-  for (char& c : name) {
-    if (c == '_' || c == '.') c = '-';
-  }
-  return name;
-}
-
-bool IsPartOfName(char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; }
-
-bool NamesPackage(absl::string_view text, absl::string_view name) {
-  for (size_t at = text.find(name); at != absl::string_view::npos; at = text.find(name, at + 1)) {
-    const size_t end = at + name.size();
-    const bool begins = at == 0 || !IsPartOfName(text[at - 1]);
-    const bool ends = end == text.size() || !IsPartOfName(text[end]) ||
-                      (text[end] == '.' && (end + 1 == text.size() || text[end + 1] == ' '));
-    if (begins && ends && !name.empty()) return true;
-  }
-  return false;
-}
-
-std::string OneLine(absl::string_view text) {
-  const std::string plain = absl::StrReplaceAll(
-      text, {{"×", " "}, {"╰─▶", " "}, {"├─▶", " "}, {"│", " "}, {"hint:", " hint:"}});
-  std::string line =
-      absl::StrJoin(absl::StrSplit(plain, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty()), " ");
-  if (line.size() > 400) line = absl::StrCat(line.substr(0, 400), "…");
-  return line;
 }
 
 // Runs programs for one environment; what they say goes to its log.
@@ -77,7 +45,7 @@ class Maker {
         cancelled_(cancelled) {}
 
   absl::StatusOr<MadeEnvironment> Make() {
-    TUTTI_RETURN_IF_ERROR(FindUv());
+    TUTTI_ASSIGN_OR_RETURN(uv_, container::FindUv(environments_, cancelled_));
     TUTTI_RETURN_IF_ERROR(base::RemoveTree(folder_));
     TUTTI_RETURN_IF_ERROR(MakeVenv());
     TUTTI_RETURN_IF_ERROR(InstallPackages());
@@ -125,34 +93,6 @@ class Maker {
     return variables;
   }
 
-  absl::Status FindUv() {
-    for (const absl::string_view folder :
-         absl::StrSplit(Variable(base::CurrentEnvironment(), "PATH"), ':', absl::SkipEmpty())) {
-      uv_ = (fs::path(std::string(folder)) / "uv").string();
-      if (::access(uv_.c_str(), X_OK) == 0) return absl::OkStatus();
-    }
-    const fs::path own = environments_ / "uv";
-    uv_ = (own / "bin/uv").string();
-    if (::access(uv_.c_str(), X_OK) == 0) return absl::OkStatus();
-    const fs::path partial = environments_ / absl::StrCat("uv.", base::RandomHex(4));
-    const std::string bin = (partial / "bin/uv").string();
-    absl::Status installed =
-        Run({"python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-             "--target", partial.string(), kUv});
-    if (installed.ok() && ::access(bin.c_str(), X_OK) == 0) {
-      std::error_code error;
-      fs::rename(partial, own, error);  // another may have been faster
-    }
-    base::RemoveTree(partial).IgnoreError();
-    if (::access(uv_.c_str(), X_OK) == 0) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        absl::StrCat("uv, which makes environments, is not on this machine and could not be "
-                     "installed: ",
-                     OneLine(installed.message()),
-                     "; install it (pip install uv), or use the "
-                     "environment \"host\""));
-  }
-
   absl::Status MakeVenv() {
     const std::vector<std::string> plain = {uv_, "venv", "--python"};
     const auto with = [&](const std::string& python) {
@@ -188,7 +128,7 @@ class Maker {
       if (again.ok() || absl::IsCancelled(again)) return again;
     }
     if (!absl::IsFailedPrecondition(installed)) return installed;
-    std::string why = ExplainFailure(environment_, std::string(installed.message()));
+    std::string why = spec::ExplainFailure(environment_, std::string(installed.message()));
     if (!note_.empty()) absl::StrAppend(&why, " (", note_, ")");
     return absl::FailedPreconditionError(why);
   }
@@ -254,22 +194,6 @@ std::string EnvironmentKey(const spec::Environment& environment) {
   }
   const std::string text = content.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return base::Hex(base::Sha256Of(text)).substr(0, 24);
-}
-
-std::string ExplainFailure(const spec::Environment& environment, const std::string& complaint) {
-  std::string lower = absl::AsciiStrToLower(complaint);
-  for (char& c : lower) {
-    if (c == '_') c = '-';
-  }
-  std::vector<std::string> blamed;
-  for (const spec::Requirement& package : environment.packages) {
-    if (NamesPackage(lower, PackageName(package.text))) {
-      blamed.push_back(absl::StrCat(package.place, ": ", package.text));
-    }
-  }
-  const std::string what =
-      blamed.empty() ? absl::StrCat("environment ", environment.name) : absl::StrJoin(blamed, ", ");
-  return absl::StrCat(what, " cannot be had: ", OneLine(complaint));
 }
 
 absl::StatusOr<MadeEnvironment> MakeEnvironment(const spec::Environment& environment,

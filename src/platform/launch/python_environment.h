@@ -38,7 +38,4 @@ absl::Status MakeJobPython(const std::filesystem::path& shared,
 // The name of its folder: equal content, equal name.
 std::string EnvironmentKey(const spec::Environment& environment);
 
-// Which requirements uv's complaint is about, with their lines, and the complaint in one line.
-std::string ExplainFailure(const spec::Environment& environment, const std::string& complaint);
-
 }  // namespace tutti::launch

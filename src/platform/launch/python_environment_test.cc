@@ -170,17 +170,5 @@ TEST_F(PythonEnvironment, AJobsOwnSeesTheSharedOneAndChangesNothingInIt) {
   EXPECT_EQ(OutputOf({(shared->folder / "bin/beta").string()}), "beta []\n");
 }
 
-TEST(ExplainFailureTest, BlamesOnlyWhatUvNames) {
-  spec::Environment environment;
-  environment.packages = {{"torch==9", "c:1"}, {"torch-vision", "c:2"}, {"Foo.Bar>=1", "c:3"}};
-  EXPECT_THAT(ExplainFailure(environment, "there is no version of torch==9"),
-              HasSubstr("c:1: torch==9 cannot be had"));
-  EXPECT_THAT(ExplainFailure(environment, "there is no version of torch==9"),
-              Not(HasSubstr("c:2")));
-  EXPECT_THAT(ExplainFailure(environment, "foo-bar depends on torch_vision."),
-              HasSubstr("c:2: torch-vision, c:3: Foo.Bar>=1 cannot be had"));
-  EXPECT_THAT(ExplainFailure(environment, "no network"), HasSubstr("environment host cannot"));
-}
-
 }  // namespace
 }  // namespace tutti::launch

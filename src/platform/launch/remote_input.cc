@@ -1,11 +1,14 @@
 #include "platform/launch/remote_input.h"
 
+#include <algorithm>
 #include <map>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/deadline.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
@@ -19,8 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr absl::Duration kPatience = absl::Seconds(10);  // with a server's first answer
+constexpr absl::Duration kPatience = absl::Seconds(10);  // with all servers' first answers
 constexpr size_t kLongestName = 128;
+constexpr size_t kMostAtOnce = 16;
 
 // The file's name, as programs that look at its ending expect it.
 std::string FileNameOf(absl::string_view url) {
@@ -49,17 +53,40 @@ std::string Why(const spec::Input& input, const absl::Status& status) {
                       spec::PrefixToMap(input.path).substr(0, 200), " FOLDER");
 }
 
-void CheckTree(const spec::JobSpec& job, std::map<std::string, absl::Status>& known,
-               std::vector<std::string>& errors) {
+using Answers = std::map<std::string, absl::Status>;  // by address
+
+void Collect(const spec::JobSpec& job, Answers& answers) {
   for (const auto& [name, input] : job.inputs) {
-    if (!IsRemote(input)) continue;
-    const auto [asked, is_new] = known.try_emplace(input.path);
-    if (is_new) asked->second = http::Examine(input.path, kPatience).status();
-    if (asked->second.ok()) continue;
-    errors.push_back(absl::StrCat(job.file_name, ":", input.line, ": input \"", name,
-                                  "\": ", Why(input, asked->second)));
+    if (IsRemote(input)) answers.try_emplace(input.path);
   }
-  for (const spec::Step& step : job.steps) CheckTree(step.job, known, errors);
+  for (const spec::Step& step : job.steps) Collect(step.job, answers);
+}
+
+// Several servers at a time, all by one deadline.
+void AskAll(Answers& answers) {
+  static const std::atomic<bool> never = false;
+  const base::Deadline deadline = base::Deadline::After(kPatience);
+  std::vector<Answers::value_type*> list;
+  for (auto& entry : answers) list.push_back(&entry);
+  std::atomic<size_t> next = 0;
+  const auto ask = [&] {
+    for (size_t i = next++; i < list.size(); i = next++) {
+      list[i]->second = http::Examine(list[i]->first, deadline, never).status();
+    }
+  };
+  std::vector<std::thread> threads(std::min(list.size(), kMostAtOnce));
+  for (std::thread& thread : threads) thread = std::thread(ask);
+  for (std::thread& thread : threads) thread.join();
+}
+
+void Report(const spec::JobSpec& job, const Answers& answers, std::vector<std::string>& errors) {
+  for (const auto& [name, input] : job.inputs) {
+    const auto answer = answers.find(input.path);
+    if (answer == answers.end() || answer->second.ok()) continue;
+    errors.push_back(absl::StrCat(job.file_name, ":", input.line, ": input \"", name,
+                                  "\": ", Why(input, answer->second)));
+  }
+  for (const spec::Step& step : job.steps) Report(step.job, answers, errors);
 }
 
 }  // namespace
@@ -74,7 +101,7 @@ absl::StatusOr<fs::path> FetchInput(const std::string& name, const spec::Input& 
     if (absl::IsCancelled(status)) return status;
     return absl::Status(status.code(), absl::StrCat("input \"", name, "\": ", Why(input, status)));
   };
-  const auto remote = http::Examine(input.path, kPatience);
+  const auto remote = http::Examine(input.path, base::Deadline::After(kPatience), cancelled);
   if (!remote.ok()) return failed(remote.status());
   const std::string key = KeyOfContent(input.path, *remote);
   const fs::path file = data / key / FileNameOf(input.path);
@@ -90,9 +117,11 @@ absl::StatusOr<fs::path> FetchInput(const std::string& name, const spec::Input& 
 }
 
 absl::Status CheckRemoteInputs(const spec::JobSpec& job) {
-  std::map<std::string, absl::Status> known;
+  Answers answers;
+  Collect(job, answers);
+  AskAll(answers);
   std::vector<std::string> errors;
-  CheckTree(job, known, errors);
+  Report(job, answers, errors);
   if (errors.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
 }

@@ -22,7 +22,8 @@ absl::StatusOr<std::filesystem::path> FetchInput(const std::string& name, const 
                                                  const std::filesystem::path& data,
                                                  const std::atomic<bool>& cancelled);
 
-// Asks the servers of all such inputs, also of the jobs below it, for 10 seconds each at most.
+// Asks the servers of all such inputs, also of the jobs below it, several at a time and for 10
+// seconds in all at most.
 // InvalidArgument has a line for each that cannot be had, with its place in the job file.
 absl::Status CheckRemoteInputs(const spec::JobSpec& job);
 

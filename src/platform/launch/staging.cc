@@ -146,7 +146,7 @@ absl::Status StageEnvironment(const spec::LaunchPlan& plan, const std::atomic<bo
   if (!plan.environment.image.empty()) {
     TUTTI_ASSIGN_OR_RETURN(
         container::MadeImage made,
-        container::MakeImage(plan.environment.image, plan.environments_directory, cancelled));
+        container::MakeImage(plan.environment, plan.environments_directory, cancelled));
     staged.image = std::move(made.id);
     staged.note = std::move(made.note);
     return absl::OkStatus();
@@ -157,6 +157,49 @@ absl::Status StageEnvironment(const spec::LaunchPlan& plan, const std::atomic<bo
   TUTTI_RETURN_IF_ERROR(MakeJobPython(made.folder, own));
   staged.python = own.string();
   staged.note = std::move(made.note);
+  return absl::OkStatus();
+}
+
+// Links as they are, also those that lead nowhere; what is neither a file nor a folder is left out,
+// and so is what vanishes meanwhile.
+absl::Status CopyAsItIs(const fs::path& from, const fs::path& to,
+                        const std::atomic<bool>& cancelled) {
+  if (cancelled) return absl::CancelledError("stopped while outputs were copied");
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(to));
+  std::error_code error;
+  for (fs::directory_iterator entry(from, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const fs::path target = to / entry->path().filename();
+    std::error_code failed;
+    const fs::file_status status = entry->symlink_status(failed);
+    if (fs::is_directory(status)) {
+      TUTTI_RETURN_IF_ERROR(CopyAsItIs(entry->path(), target, cancelled));
+    } else if (fs::is_symlink(status)) {
+      fs::copy_symlink(entry->path(), target, failed);
+    } else if (fs::is_regular_file(status)) {
+      fs::copy_file(entry->path(), target, fs::copy_options::overwrite_existing, failed);
+    }
+    if (failed && failed != std::errc::no_such_file_or_directory) {
+      return base::ErrnoStatus(absl::StrCat("copy ", entry->path().string()), failed.value());
+    }
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return base::ErrnoStatus(absl::StrCat("read ", from.string()), error.value());
+  }
+  return absl::OkStatus();
+}
+
+// What the attempt before this one had written: it may have checkpoints to resume from. Copied,
+// since a launcher that is cut off may still be writing there.
+absl::Status TakeOverOutputs(const spec::LaunchPlan& plan, const std::atomic<bool>& cancelled) {
+  if (plan.former_directory.empty()) return absl::OkStatus();
+  const NodeFolders former(plan.former_directory), own(plan.directory);
+  const std::pair<fs::path, fs::path> folders[] = {{former.work_outputs(), own.work_outputs()},
+                                                   {former.outputs(), own.outputs()}};
+  std::error_code error;
+  for (const auto& [from, to] : folders) {
+    if (fs::is_directory(from, error)) TUTTI_RETURN_IF_ERROR(CopyAsItIs(from, to, cancelled));
+  }
   return absl::OkStatus();
 }
 
@@ -172,6 +215,8 @@ absl::StatusOr<Staged> Stage(const spec::LaunchPlan& plan, ServiceLink* link,
                              const std::atomic<bool>& cancelled) {
   TUTTI_RETURN_IF_ERROR(MakeFolders(plan));
   TUTTI_RETURN_IF_ERROR(base::Annotate(StageCode(plan, link), "code"));
+  TUTTI_RETURN_IF_ERROR(
+      base::Annotate(TakeOverOutputs(plan, cancelled), "outputs of the attempt before"));
   Staged staged;
   staged.temporary = ShortScratch(NodeFolders(plan.directory)).string();
   TUTTI_RETURN_IF_ERROR(StageEnvironment(plan, cancelled, staged));

@@ -140,7 +140,9 @@ class Examination {
     const NodeEnd* lost = FirstLost();
     const bool by_itself = first != nullptr && first->signal != 9;
     if (!end_.verdict.empty() && !by_itself && (lost != nullptr || !bad_.empty())) {
-      return With(end_.verdict, {.what = end_.verdict}, nullptr);
+      Diagnosis diagnosis = With(end_.verdict, {.what = end_.verdict}, nullptr);
+      diagnosis.lost_node = end_.lost;
+      return diagnosis;
     }
     if (lost != nullptr && (first == nullptr || lost->time - kNoticing <= first->time)) {
       return Lost(*lost);
@@ -235,8 +237,11 @@ class Examination {
     // A second launcher that knows no more says that the first one died.
     const bool known = !node.reason.empty() && !absl::StrContains(node.reason, "launcher");
     const std::string why = known ? absl::StrCat(" (", OneLine(node.reason), ")") : "";
-    return With(absl::StrCat("launcher on node ", node.node, " died", why),
-                {.node = node.node, .what = absl::StrCat("the launcher died", why)}, nullptr);
+    Diagnosis diagnosis =
+        With(absl::StrCat("launcher on node ", node.node, " died", why),
+             {.node = node.node, .what = absl::StrCat("the launcher died", why)}, nullptr);
+    diagnosis.lost_node = true;
+    return diagnosis;
   }
 
   Diagnosis OfNode(const NodeEnd& node) const {

@@ -45,6 +45,7 @@ struct GangEnd {
   std::vector<NodeEnd> nodes;
   absl::Duration time_limit = absl::InfiniteDuration();
   std::string verdict;     // how the cluster ended the whole job, if that has a reason of its own
+  bool lost = false;       // and that is the loss of a node
   bool timed_out = false;  // the service itself ended the job at its time limit
 };
 
@@ -58,6 +59,7 @@ struct Failure {
 struct Diagnosis {
   std::string line;               // "" if nothing failed
   std::vector<Failure> failures;  // the cause first, then in order of time
+  bool lost_node = false;         // the cause is the loss of a node or of its launcher
   bool failed() const { return !line.empty(); }
 };
 

@@ -23,6 +23,7 @@ namespace {
 constexpr std::array<absl::string_view, 3> kStreamNames = {"stdout", "stderr", "metrics"};
 constexpr size_t kBlock = 256 << 10;
 constexpr char kKeptFile[] = "rank-kept.json";
+constexpr char kBeginsFile[] = "rank-begins.json";
 
 // Reads exactly `size` bytes at `offset`.
 absl::Status ReadAt(int fd, uint64_t offset, char* to, size_t size) {
@@ -86,6 +87,7 @@ struct JobLogs::File {
   int rank = 0;
   Stream stream = Stream::kStdout;
   base::UniqueFd fd;
+  uint64_t begin = 0;  // of what this attempt of the job prints
   uint64_t size = 0;
   uint64_t whole = 0;              // bytes up to and with the last newline
   uint64_t indexed = 0;            // bytes that records cover
@@ -97,11 +99,13 @@ JobLogs::JobLogs(std::filesystem::path directory, const base::Clock* clock, uint
 JobLogs::~JobLogs() = default;
 
 absl::StatusOr<std::shared_ptr<JobLogs>> JobLogs::Open(const std::filesystem::path& directory,
-                                                       const base::Clock* clock, uint64_t limit) {
+                                                       const base::Clock* clock, uint64_t limit,
+                                                       int attempt) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory));
   std::shared_ptr<JobLogs> logs(new JobLogs(directory, clock, limit));
   TUTTI_RETURN_IF_ERROR(logs->OpenIndex(O_RDWR | O_CREAT));
   TUTTI_RETURN_IF_ERROR(logs->Recover());
+  TUTTI_RETURN_IF_ERROR(logs->BeginAttempt(attempt));
   return logs;
 }
 
@@ -140,6 +144,28 @@ absl::Status JobLogs::Recover() {
       if (newline != std::string::npos) file->whole = at + newline + 1;
     }
     TUTTI_RETURN_IF_ERROR(IndexLines(*file, /*all=*/full_));
+  }
+  return absl::OkStatus();
+}
+
+// Where it begins is decided once, before anything of it has come.
+absl::Status JobLogs::BeginAttempt(int attempt) {
+  if (attempt == 1) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  const std::filesystem::path place = directory_ / kBeginsFile;
+  const auto text = base::ReadFile(place);
+  auto begins = nlohmann::json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
+  const bool known = begins.is_object() && begins.contains("attempt") &&
+                     begins["attempt"].is_number() && begins["attempt"] == attempt;
+  if (!known) {
+    begins = {{"attempt", attempt}};
+    for (const auto& [key, file] : files_) begins[NameOf(file->rank, file->stream)] = file->size;
+    TUTTI_RETURN_IF_ERROR(base::ReplaceFile(place, begins.dump(1) + "\n"));
+  }
+  for (const auto& [key, file] : files_) {
+    const std::string name = NameOf(file->rank, file->stream);
+    if (!begins.contains(name) || !begins[name].is_number_unsigned()) continue;
+    file->begin = std::min(file->size, begins[name].get<uint64_t>());
   }
   return absl::OkStatus();
 }
@@ -224,17 +250,18 @@ absl::StatusOr<uint64_t> JobLogs::Append(int rank, Stream stream, uint64_t offse
   absl::MutexLock lock(&mutex_);
   if (closed_) return absl::FailedPreconditionError("the job's logs are closed");
   TUTTI_ASSIGN_OR_RETURN(File* const file, FileOf(rank, stream));
+  offset += std::min(file->begin, kNoLimit - offset);
   if (!full_) {
-    if (offset > file->size) return file->size;
+    if (offset > file->size) return file->size - file->begin;
     const absl::string_view fresh =
         bytes.substr(std::min<uint64_t>(bytes.size(), file->size - offset));
     const uint64_t room = Room();
     TUTTI_RETURN_IF_ERROR(Keep(*file, fresh.substr(0, room)));
-    if (fresh.size() <= room) return file->size;
+    if (fresh.size() <= room) return file->size - file->begin;
     TUTTI_RETURN_IF_ERROR(BecomeFull());
   }
   file->tail->Take(offset, bytes);
-  return file->tail->arrived();
+  return file->tail->arrived() - file->begin;
 }
 
 // Writes to the end of the file; a part may be there if that fails.

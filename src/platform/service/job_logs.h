@@ -15,6 +15,9 @@
 // its end when the log is closed, after a line that says how much is left out. `rank-kept.json`
 // says how much each file had when the log became full.
 //
+// What a later attempt of the job prints goes behind what there is: `rank-begins.json` says where
+// in each file it begins, and offsets of Append count from there.
+//
 // Thread-safe; one object for writing per folder.
 #pragma once
 
@@ -64,7 +67,7 @@ class JobLogs {
   // For writing, after recovery. The folder is made if it is not there.
   static absl::StatusOr<std::shared_ptr<JobLogs>> Open(const std::filesystem::path& directory,
                                                        const base::Clock* clock,
-                                                       uint64_t limit = kNoLimit);
+                                                       uint64_t limit = kNoLimit, int attempt = 1);
   // Of a job that has ended. A folder that is not there is an empty log.
   static absl::StatusOr<std::shared_ptr<JobLogs>> OpenToRead(
       const std::filesystem::path& directory);
@@ -88,6 +91,7 @@ class JobLogs {
   struct Record;
   struct File;
   JobLogs(std::filesystem::path directory, const base::Clock* clock, uint64_t limit);
+  absl::Status BeginAttempt(int attempt);
   absl::Status OpenIndex(int flags);
   absl::Status Recover();
   absl::Status FindFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

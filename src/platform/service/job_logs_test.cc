@@ -50,6 +50,27 @@ class JobLogsTest : public ::testing::Test {
   base::ManualClock clock_{absl::FromUnixSeconds(1'000'000)};
 };
 
+TEST_F(JobLogsTest, ALaterAttemptGoesBehindWhatThereIsAndCountsFromThere) {
+  const auto open = [&](int attempt) {
+    return *JobLogs::Open(folder_.path(), &clock_, JobLogs::kNoLimit, attempt);
+  };
+  auto first = open(1);
+  Append(*first, 0, Stream::kStdout, 0, "first\n", 6);
+  ASSERT_TRUE(first->Close().ok());
+  auto second = open(2);
+  Append(*second, 0, Stream::kStdout, 0, "second\n", 7);
+  Append(*second, 1, Stream::kStdout, 0, "other\n", 6);
+  Append(*second, 0, Stream::kStdout, 9, "a gap\n", 7);
+  second = open(2);  // after a crash it begins where it began
+  Append(*second, 0, Stream::kStdout, 3, "ond\nmore\n", 12);
+  Append(*second, 1, Stream::kStdout, 0, "other\n", 6);
+  EXPECT_EQ(FileText("rank-0.stdout"), "first\nsecond\nmore\n");
+  EXPECT_THAT(All(*second), ElementsAre("0out:first", "0out:second", "1out:other", "0out:more"));
+  auto third = open(3);
+  Append(*third, 1, Stream::kStdout, 0, "third\n", 6);
+  EXPECT_EQ(FileText("rank-1.stdout"), "other\nthird\n");
+}
+
 TEST_F(JobLogsTest, MergesRanksInTheOrderOfArrival) {
   auto logs = OpenLogs();
   Append(*logs, 0, Stream::kStdout, 0, "a\n", 2);

@@ -9,6 +9,8 @@ using nlohmann::json;
 std::string ToJson(const Detail& detail) {
   json value = json::object();
   if (detail.placement) value["allocation"] = json::parse(ToJson(*detail.placement));
+  if (detail.former) value["former_allocation"] = json::parse(ToJson(*detail.former));
+  if (detail.begun_before > 0) value["begun_before"] = detail.begun_before;
   if (detail.cause != Cause::kNone) value["cause"] = std::string(Name(detail.cause));
   if (!detail.reused_from.empty()) value["reused_from"] = detail.reused_from;
   for (const Failure& failure : detail.failures) {
@@ -24,12 +26,16 @@ Detail DetailFromJson(absl::string_view text) {
   const json value = json::parse(text.begin(), text.end(), nullptr, false);
   Detail detail;
   if (!value.is_object()) return detail;
-  if (value.contains("allocation")) {
-    auto placement = PlacementFromJson(value["allocation"].dump());
-    if (placement.ok()) detail.placement = *std::move(placement);
+  const std::pair<const char*, std::optional<Placement>*> placements[] = {
+      {"allocation", &detail.placement}, {"former_allocation", &detail.former}};
+  for (const auto& [name, to] : placements) {
+    if (!value.contains(name)) continue;
+    auto placement = PlacementFromJson(value[name].dump());
+    if (placement.ok()) *to = *std::move(placement);
   }
   try {
     detail.cause = CauseFromName(value.value("cause", ""));
+    detail.begun_before = value.value("begun_before", 0);
     detail.reused_from = value.value("reused_from", "");
     for (const json& failure : value.value("failures", json::array())) {
       detail.failures.push_back({.rank = failure.at("rank").get<int>(),

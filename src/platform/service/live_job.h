@@ -64,6 +64,7 @@ struct PlacedJob {
   bool stopped = false;  // Engine::Stop has answered OK, to this service
   absl::Time stopped_at;
   std::string verdict;  // how the cluster ended it, if that has a reason of its own
+  bool lost = false;    // and that is the loss of a node
 };
 
 struct LiveJob {
@@ -72,14 +73,20 @@ struct LiveJob {
   Cause cause = Cause::kNone;
   std::unique_ptr<PlacedJob> placed;  // null while it is queued
   std::unique_ptr<LiveFlow> flow;     // of a pipeline or a sweep, which is never placed
+  std::optional<Placement> former;    // of the last attempt that had taken over what was there
+  int begun_before = 0;               // attempts
   bool handed_over = false;           // to a cluster's queue, by this service
   std::string waits_for;              // of a queued job, by the scheduler
   std::optional<absl::Time> expected_start;
+
+  int attempt() const { return begun_before + 1; }  // which time it is begun
 };
 
 // The detail of a job's events, for programs: {"allocation": …, "cause": …, "failures": […]}.
 struct Detail {
   std::optional<Placement> placement;
+  std::optional<Placement> former;  // as in LiveJob
+  int begun_before = 0;
   Cause cause = Cause::kNone;
   std::vector<Failure> failures;
   std::string reused_from;  // of a step: the job whose results it took

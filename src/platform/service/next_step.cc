@@ -47,6 +47,7 @@ bool IsServed(const JobNow& job, const Gang& gang, absl::Time now) {
 GangEnd EndThatCounts(const JobNow& job, const Gang& gang) {
   GangEnd end = gang.End();
   end.verdict = job.verdict;
+  end.lost = job.lost;
   const std::optional<absl::Time> done = ChiefEndedWell(job, end);
   if (done) {
     std::erase_if(end.exits, [&](const RankExit& exit) { return exit.time > *done; });
@@ -66,7 +67,7 @@ Step EndOf(const JobNow& job, const Gang& gang) {
   Diagnosis diagnosis = Diagnose(end);
   if (diagnosis.failed()) {
     return {JobState::kFailed, WithNote(diagnosis.line, job), job.cause,
-            std::move(diagnosis.failures)};
+            std::move(diagnosis.failures), diagnosis.lost_node};
   }
   if (job.cause == Cause::kServed) {
     return {JobState::kCompleted, WithNote("its chief, worker 0, ended with exit code 0", job),

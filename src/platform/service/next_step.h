@@ -41,6 +41,7 @@ struct JobNow {
   // When the service ends the job itself, should its launchers fail to.
   absl::Time overdue = absl::InfiniteFuture();
   std::string verdict;  // how the cluster ended it, if that has a reason of its own
+  bool lost = false;    // and that is the loss of a node
 };
 
 struct Step {
@@ -48,6 +49,7 @@ struct Step {
   std::string reason;
   Cause cause = Cause::kNone;
   std::vector<Failure> failures;
+  bool lost_node = false;  // of a failure: a node was lost, the job itself is not at fault
 };
 
 std::optional<Step> NextStep(const JobNow& job, const Gang& gang, absl::Time now);

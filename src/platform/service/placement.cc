@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace tutti::service {
 
@@ -32,9 +34,22 @@ Placement Place(const spec::JobSpec& spec, std::string allocation,
 std::string JobOfAllocation(absl::string_view allocation) {
   const size_t dot = allocation.rfind('.');
   if (dot == absl::string_view::npos || dot == 0 || dot + 1 == allocation.size()) return "";
-  const absl::string_view number = allocation.substr(dot + 1);
-  if (!std::all_of(number.begin(), number.end(), absl::ascii_isdigit)) return "";
-  return std::string(allocation.substr(0, dot));
+  const std::pair<absl::string_view, absl::string_view> numbers =
+      absl::StrSplit(allocation.substr(dot + 1), absl::MaxSplits('-', 1));
+  for (const absl::string_view number : {numbers.first, numbers.second}) {
+    if (!std::all_of(number.begin(), number.end(), absl::ascii_isdigit)) return "";
+  }
+  return numbers.first.empty() ? "" : std::string(allocation.substr(0, dot));
+}
+
+int AttemptOf(absl::string_view allocation) {
+  if (JobOfAllocation(allocation).empty()) return 1;
+  const absl::string_view number = allocation.substr(allocation.rfind('.') + 1);
+  const size_t dash = number.find('-');
+  int attempt = 1;
+  return dash != absl::string_view::npos && absl::SimpleAtoi(number.substr(dash + 1), &attempt)
+             ? attempt
+             : 1;
 }
 
 std::string ToJson(const Placement& placement) {
@@ -50,6 +65,7 @@ std::string ToJson(const Placement& placement) {
   return json{{"id", placement.allocation},
               {"master_port", placement.master_port},
               {"start_port", placement.start_port},
+              {"boot_id", placement.boot_id},
               {"nodes", std::move(nodes)}}
       .dump();
 }
@@ -59,7 +75,8 @@ absl::StatusOr<Placement> PlacementFromJson(absl::string_view text) {
     const json value = json::parse(text.begin(), text.end());
     Placement placement{.allocation = value.at("id").get<std::string>(),
                         .master_port = value.at("master_port").get<int>(),
-                        .start_port = value.value("start_port", 0)};
+                        .start_port = value.value("start_port", 0),
+                        .boot_id = value.value("boot_id", "")};
     for (const json& node : value.at("nodes")) {
       placement.nodes.push_back({.name = node.at("name").get<std::string>(),
                                  .address = node.at("address").get<std::string>(),
@@ -82,6 +99,7 @@ std::vector<spec::LaunchPlan> PlansOf(const store::Job& job, const Placement& pl
       .job_id = job.id,
       .master_port = placement.master_port,
       .start_port = placement.start_port,
+      .boot_id = placement.boot_id,
       .experiment_name = job.spec.experiment_name,
       .distribution = job.spec.distribution,
       .environment = job.spec.environment,

@@ -25,10 +25,12 @@ struct PlacedNode {
 };
 
 struct Placement {
-  std::string allocation;  // "JOB.SEQUENCE": never used twice, also if the name is
+  // "JOB.SEQUENCE", of later attempts "JOB.SEQUENCE-2": never used twice, also if the name is
+  std::string allocation;
   std::vector<PlacedNode> nodes;
   int master_port = 0;
-  int start_port = 0;  // as in spec::LaunchPlan
+  int start_port = 0;   // as in spec::LaunchPlan
+  std::string boot_id;  // likewise
 };
 
 // Ranks in node order: processes per instance on each node, or TensorFlow's tasks spread evenly,
@@ -36,8 +38,10 @@ struct Placement {
 Placement Place(const spec::JobSpec& spec, std::string allocation,
                 const std::vector<engine::Node>& nodes, int master_port);
 
-// The allocation's id says whose it is: "JOB.17" is of JOB. "" if it is no such id.
+// The allocation's id says whose it is: "JOB.17" and "JOB.17-2" are of JOB. "" if it is no such id.
 std::string JobOfAllocation(absl::string_view allocation);
+// 1, and 2 of "JOB.17-2".
+int AttemptOf(absl::string_view allocation);
 
 // As JSON text, for an event's detail.
 std::string ToJson(const Placement& placement);

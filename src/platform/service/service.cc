@@ -2,72 +2,22 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/machine.h"
 #include "base/status.h"
-#include "platform/container/image.h"
-#include "platform/launch/remote_input.h"
 #include "platform/service/free_port.h"
 #include "platform/service/service_core.h"
-#include "spec/job_file.h"
 
 namespace tutti::service {
 namespace {
 
-constexpr int kNameAttempts = 8;
-// Kept free for what accepted jobs have yet to write: their events and the ends of their logs.
-constexpr std::uintmax_t kReservedBytes = 4 << 20;
-constexpr size_t kTokenBytes = 32;
-constexpr size_t kLongestId = 200;  // of a child: it becomes a folder
-
-// "Hello World" -> "hello-world": what people recognise a job by, safe as a file name.
-std::string Slug(absl::string_view text) {
-  std::string slug;
-  for (const char c : text.substr(0, 40)) {
-    if (absl::ascii_isalnum(c)) {
-      slug += absl::ascii_tolower(c);
-    } else if (!slug.empty() && slug.back() != '-') {
-      slug += '-';
-    }
-  }
-  while (!slug.empty() && slug.back() == '-') slug.pop_back();
-  return slug.empty() ? "job" : slug;
-}
-
-absl::Status CheckSpace(const std::filesystem::path& directory) {
-  std::error_code error;
-  const std::filesystem::space_info space = std::filesystem::space(directory, error);
-  if (error || space.available >= kReservedBytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the disk of ", directory.native(), " is full: ", space.available >> 10,
-                   " kB of space are left, and no job is taken below ", kReservedBytes >> 10,
-                   " kB; delete files or jobs that have ended"));
-}
-
-// That one of its jobs takes at once of this machine's.
-int MostNodes(const spec::JobSpec& job) {
-  int most = job.compute == "local" ? job.instance_count : 0;
-  for (const spec::Step& step : job.steps) most = std::max(most, MostNodes(step.job));
-  return most;
-}
-
-// The longest name of a job below it, which follows its own: ".train.trial-10000".
-size_t LongestChildName(const spec::JobSpec& job) {
-  size_t longest = job.sweep ? std::strlen(".trial-10000") : 0;
-  for (const spec::Step& step : job.steps) {
-    longest = std::max(longest, 1 + step.name.size() + LongestChildName(step.job));
-  }
-  return longest;
-}
-
 ServiceOptions WithDefaults(ServiceOptions options) {
   if (!options.find_port) options.find_port = FindFreePort;
+  if (options.boot_id.empty()) options.boot_id = base::BootId();
   if (!options.random_hex) options.random_hex = base::RandomHex;
   return options;
 }
@@ -116,6 +66,8 @@ absl::Status ServiceCore::RebuildJob(store::JobRecord record) {
   Detail detail = DetailFromJson(record.last.detail);
   job->record = std::move(record);
   job->cause = detail.cause;
+  job->former = std::move(detail.former);
+  job->begun_before = detail.begun_before;
   if (detail.placement) {
     TUTTI_ASSIGN_OR_RETURN(job->placed,
                            RebuildGang(job->record.job.id, *std::move(detail.placement)));
@@ -140,8 +92,9 @@ absl::StatusOr<std::unique_ptr<PlacedJob>> ServiceCore::RebuildGang(const std::s
                            store_->LauncherEvents(job->placement.allocation, node));
     for (const std::string& line : lines) job->gang.Apply(node, line);
   }
-  TUTTI_ASSIGN_OR_RETURN(
-      job->logs, JobLogs::Open(files_.FolderOf(job_id) / "logs", clock_, options_.log_limit));
+  TUTTI_ASSIGN_OR_RETURN(job->logs,
+                         JobLogs::Open(files_.FolderOf(job_id) / "logs", clock_, options_.log_limit,
+                                       AttemptOf(job->placement.allocation)));
   return job;
 }
 
@@ -151,8 +104,16 @@ void ServiceCore::Wake() {
 }
 
 absl::Status ServiceCore::Append(LiveJob& job, const Step& step) {
-  Detail detail{.cause = step.cause, .failures = step.failures};
-  if (job.placed != nullptr) detail.placement = job.placed->placement;
+  Detail detail{.former = job.former,
+                .begun_before = job.begun_before,
+                .cause = step.cause,
+                .failures = step.failures};
+  if (job.placed != nullptr && step.state == store::JobState::kQueued) {
+    detail.former = FormerAfter(job);
+    detail.begun_before = job.attempt();
+  } else if (job.placed != nullptr) {
+    detail.placement = job.placed->placement;
+  }
   TUTTI_ASSIGN_OR_RETURN(store::Event event,
                          store_->AppendEvent(job.record.job.id, job.record.last.sequence,
                                              {.time = clock_->Now(),
@@ -168,114 +129,6 @@ absl::Status ServiceCore::Append(LiveJob& job, const Step& step) {
   job.bell->Ring();
   changed_.SignalAll();
   return absl::OkStatus();
-}
-
-// Each job of the tree gets the snapshot of its code.
-absl::Status ServiceCore::AssignSnapshots(const std::map<std::string, std::string>& sent,
-                                          spec::JobSpec& job, std::string& snapshot) {
-  if (const auto found = sent.find(job.code); snapshot.empty() && found != sent.end()) {
-    snapshot = found->second;
-  }
-  if (!snapshot.empty()) {
-    TUTTI_RETURN_IF_ERROR(snapshots_.Find(snapshot).status());
-  } else if (!job.code.empty()) {
-    return absl::InvalidArgumentError(
-        "the job has code, but its snapshot was not sent: PUT /v1/snapshots/… first");
-  }
-  for (spec::Step& step : job.steps) {
-    TUTTI_RETURN_IF_ERROR(AssignSnapshots(sent, step.job, step.snapshot));
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<store::Job> ServiceCore::ToJob(const Submission& submission) {
-  if (!submission.base_directory.is_absolute()) {
-    return absl::InvalidArgumentError("base_directory must be an absolute path");
-  }
-  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(options_.directory));
-  TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, spec::ReadJobFile(submission.text, submission.file,
-                                                                  submission.base_directory, site));
-  if (const absl::Status paths = spec::CheckPaths(file.spec); !paths.ok()) {
-    return absl::InvalidArgumentError(paths.message());
-  }
-  TUTTI_RETURN_IF_ERROR(container::CheckCanRun(file.spec));
-  TUTTI_RETURN_IF_ERROR(launch::CheckRemoteInputs(file.spec));
-  std::string snapshot = submission.snapshot;
-  TUTTI_RETURN_IF_ERROR(AssignSnapshots(submission.snapshots, file.spec, snapshot));
-  return store::Job{.created = clock_->Now(),
-                    .spec = std::move(file.spec),
-                    .file_text = submission.text,
-                    .snapshot = std::move(snapshot),
-                    .job_token = options_.random_hex(kTokenBytes),
-                    .warnings = std::move(file.warnings)};
-}
-
-absl::StatusOr<JobStatus> ServiceCore::Submit(const Submission& submission) {
-  TUTTI_RETURN_IF_ERROR(CheckSpace(options_.directory));
-  TUTTI_ASSIGN_OR_RETURN(store::Job job, ToJob(submission));
-  const bool named = !job.spec.name.empty();
-  const std::string slug =
-      Slug(job.spec.display_name.empty() ? job.spec.experiment_name : job.spec.display_name);
-  for (int attempt = 0;; ++attempt) {
-    job.id = named ? job.spec.name : absl::StrCat(slug, "-", options_.random_hex(3));
-    if (job.id.size() + LongestChildName(job.spec) > kLongestId) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(job.spec.file_name,
-                       ": the names of the job and of its steps in each other have more than ",
-                       kLongestId, " characters"));
-    }
-    auto status = Insert(job, named);
-    if (named || !absl::IsAlreadyExists(status.status()) || attempt == kNameAttempts) {
-      return status;
-    }
-  }
-}
-
-absl::StatusOr<JobStatus> ServiceCore::Insert(const store::Job& job, bool named) {
-  TUTTI_RETURN_IF_ERROR(BeginInsert(job));
-  // Not under the lock: those who submit at the same time share one sync of the disk.
-  auto record = store_->InsertJob(
-      job, {.time = job.created, .state = store::JobState::kQueued, .reason = "submitted"});
-  absl::MutexLock lock(&mutex_);
-  inserting_.erase(job.id);
-  changed_.SignalAll();
-  if (named && absl::IsAlreadyExists(record.status())) {
-    return absl::AlreadyExistsError(absl::StrCat("there is a job named \"", job.id,
-                                                 "\" already: change \"name\", or leave it out"));
-  }
-  TUTTI_RETURN_IF_ERROR(record.status());
-  auto live = std::make_unique<LiveJob>();
-  live->record = *record;
-  TUTTI_RETURN_IF_ERROR(RebuildFlow(*live));
-  if (live->flow != nullptr) flows_.insert(live.get());
-  live_[job.id] = std::move(live);
-  spdlog::info("job {}: Queued: submitted", job.id);
-  WakeForNewJob();
-  return StatusOf(*record);
-}
-
-absl::Status ServiceCore::BeginInsert(const store::Job& job) {
-  absl::MutexLock lock(&mutex_);
-  if (EngineOf(job.spec.compute) == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(job.spec.file_name, ": compute \"", job.spec.compute,
-                     "\" is in site.yml, but was not when the service started: restart it"));
-  }
-  const int nodes = static_cast<int>(nodes_.size());
-  if (const int most = MostNodes(job.spec); most > nodes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(job.spec.file_name, ": instance_count is ", most, ", but the cluster has ",
-                     nodes, nodes == 1 ? " node" : " nodes", ": the job could never start"));
-  }
-  if (!inserting_.insert(job.id).second) {
-    return absl::AlreadyExistsError(absl::StrCat("there is a job \"", job.id, "\" already"));
-  }
-  return absl::OkStatus();
-}
-
-// One who names a job that is just being inserted waits until it is known what became of it.
-void ServiceCore::AwaitInsert(absl::string_view id) {
-  while (inserting_.contains(id)) changed_.Wait(&mutex_);
 }
 
 JobStatus ServiceCore::StatusOf(const store::JobRecord& record) const {
@@ -335,7 +188,9 @@ absl::StatusOr<JobStatus> ServiceCore::CancelLive(LiveJob& job, const std::strin
     Wake();
     return StatusOf(record);
   }
-  if (!MustStop(job.cause)) {
+  const bool might_return =
+      job.cause == Cause::kFailure && job.attempt() <= job.record.job.spec.max_retries;
+  if (!MustStop(job.cause) || might_return) {
     TUTTI_RETURN_IF_ERROR(Append(job, {store::JobState::kFinalizing, why, Cause::kCanceled}));
     Wake();
   }

@@ -57,6 +57,7 @@ struct ServiceOptions {
   absl::Duration silence_limit = absl::Minutes(2);  // of a launcher that was told to stop
   uint64_t log_limit = uint64_t{1} << 30;           // bytes of a job's output that are kept
   int drain_attempts = 3;                           // to recover the spool of a launcher that died
+  std::string boot_id;                              // of this machine; empty: base::BootId
   // A port that is free on that numeric address, `preferred` if it can be.
   std::function<int(const std::string& address, int preferred)> find_port;  // empty: by binding
   std::function<std::string(size_t bytes)> random_hex;  // empty: base::RandomHex
@@ -152,6 +153,9 @@ class Service {
   // ResourceExhausted if the disk has no room for what the job will have to write down. What has
   // been answered OK survives everything.
   virtual absl::StatusOr<JobStatus> Submit(const Submission& submission) = 0;
+  // What Submit would say of it, with nothing taken in; its code need not have been sent. The
+  // warnings, if it would be taken.
+  virtual absl::StatusOr<std::vector<std::string>> Check(const Submission& submission) = 0;
   virtual absl::StatusOr<JobStatus> GetJob(absl::string_view id) = 0;
   virtual absl::StatusOr<std::vector<store::Event>> EventsOf(absl::string_view id) = 0;
   virtual absl::StatusOr<std::vector<JobStatus>> ListJobs(const store::JobFilter& filter) = 0;

@@ -27,10 +27,6 @@ Placement PlaceOnCluster(const store::Job& job, std::string allocation,
 
 }  // namespace
 
-std::string ServiceCore::AllocationOf(const store::Job& job) {
-  return absl::StrCat(job.id, ".", job.sequence);
-}
-
 void ServiceCore::HandOver(Effects& effects) {
   if (engines_.clusters.empty()) return;
   for (const auto& [id, live] : live_) {
@@ -49,14 +45,9 @@ void ServiceCore::HandOver(Effects& effects) {
     for (size_t i = 0; i < nodes.size(); ++i) {
       nodes[i] = {.name = absl::StrCat("node-", i), .address = "0.0.0.0", .directory = "/"};
     }
-    const Placement placement = PlaceOnCluster(job, AllocationOf(job), nodes);
+    const Placement placement = PlaceOnCluster(job, AllocationOf(*live), nodes);
     effects.starts.push_back(
-        {.job = id,
-         .compute = job.spec.compute,
-         .allocation = {
-             .id = placement.allocation,
-             .plans = PlansOf(job, placement, options_.launcher_file, options_.stop_grace),
-             .priority = job.spec.priority}});
+        {.job = id, .compute = job.spec.compute, .allocation = AllocationFor(*live, placement)});
   }
 }
 
@@ -100,7 +91,7 @@ bool ServiceCore::IsBeingPlaced(absl::string_view allocation) {
   const auto live = live_.find(JobOfAllocation(allocation));
   if (live == live_.end() || live->second->placed != nullptr) return false;
   const store::Job& job = live->second->record.job;
-  if (job.spec.compute == "local" || AllocationOf(job) != allocation) return false;
+  if (job.spec.compute == "local" || AllocationOf(*live->second) != allocation) return false;
   engine::Engine* const engine = EngineOf(job.spec.compute);
   if (engine != nullptr) engine->Refresh();
   return true;

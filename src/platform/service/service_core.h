@@ -1,13 +1,14 @@
 // The service itself; service.h says what it does. Its functions are in files by who calls them:
-// service.cc, service_list.cc and service_children.cc (users), service_follow.cc (followers),
-// service_launchers.cc (launchers), service_loop.cc (the loop thread), service_flow.cc and
-// service_steps.cc (the same, for jobs that have children), service_cluster.cc (the same, for jobs
-// of engines that schedule for themselves).
+// service.cc, service_submit.cc, service_list.cc and service_children.cc (users), service_follow.cc
+// (followers), service_launchers.cc (launchers), service_loop.cc (the loop thread), service_flow.cc
+// and service_steps.cc (the same, for jobs that have children), service_cluster.cc (the same, for
+// jobs of engines that schedule for themselves), service_retry.cc (jobs that are begun again).
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "platform/service/cursor.h"
 #include "platform/service/live_job.h"
 #include "platform/service/service.h"
+#include "spec/job_file.h"
 
 namespace tutti::service {
 
@@ -35,6 +37,7 @@ class ServiceCore final : public Service {
   void Stop() override;
 
   absl::StatusOr<JobStatus> Submit(const Submission& submission) override;
+  absl::StatusOr<std::vector<std::string>> Check(const Submission& submission) override;
   absl::StatusOr<JobStatus> GetJob(absl::string_view id) override;
   absl::StatusOr<std::vector<store::Event>> EventsOf(absl::string_view id) override;
   absl::StatusOr<std::vector<JobStatus>> ListJobs(const store::JobFilter& filter) override;
@@ -89,16 +92,30 @@ class ServiceCore final : public Service {
   absl::StatusOr<std::unique_ptr<PlacedJob>> RebuildGang(const std::string& job_id,
                                                          Placement placement);
   absl::Status RestoreInterruptedDeletes();
+  JobStatus StatusOf(const store::JobRecord& record) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Appends an event to the store and, if that was possible, to what is in memory.
+  absl::Status Append(LiveJob& job, const Step& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // service_submit.cc
+  // InvalidArgument names every fault that can be known before a job runs.
+  absl::StatusOr<spec::ReadResult> ReadAndCheck(const Submission& submission) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether the computes of it and of all below it are there and have as many nodes as it takes.
+  absl::Status CheckPlace(const spec::JobSpec& job) const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<store::Job> ToJob(const Submission& submission);
   absl::Status AssignSnapshots(const std::map<std::string, std::string>& sent, spec::JobSpec& job,
                                std::string& snapshot);
   absl::StatusOr<JobStatus> Insert(const store::Job& job, bool named);
   absl::Status BeginInsert(const store::Job& job);
+  // Where a job can start at once, since none is ahead of it and the nodes are idle: they are held
+  // for it until EndInsert. The allocation has no id yet.
+  std::optional<Placement> PlaceAtOnce(const store::Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndInsert(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes in what is on the disk. `placed`: as the record's last event has it, if it does.
+  absl::Status Adopt(const store::JobRecord& record, std::optional<Placement> placed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitInsert(absl::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  JobStatus StatusOf(const store::JobRecord& record) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // Appends an event to the store and, if that was possible, to what is in memory.
-  absl::Status Append(LiveJob& job, const Step& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // service_list.cc
   JobSummary SummaryOf(const LiveJob& job) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
@@ -190,7 +207,8 @@ class ServiceCore final : public Service {
   void ObservedLeaving(const std::string& compute, const engine::AllocationState& state,
                        Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AdvanceAll(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes every step that is possible. True if the job has ended.
+  // Takes every step that is possible. True if the job has left its nodes: it has ended, or is
+  // Queued again.
   absl::StatusOr<bool> Advance(LiveJob& job, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What the engine has yet to be told of the job.
@@ -205,8 +223,9 @@ class ServiceCore final : public Service {
   // With those that are over and whose nodes are not free yet.
   std::vector<scheduler::RunningJob> Running(absl::Time now) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  std::vector<std::string> NodeNames() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+
   // service_cluster.cc
-  static std::string AllocationOf(const store::Job& job);
   void HandOver(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What a cluster says of a job that it has yet to place, or has just placed.
   void ObservedQueued(LiveJob& job, const engine::AllocationState& state)
@@ -217,7 +236,26 @@ class ServiceCore final : public Service {
   // cluster looked at, if so.
   bool IsBeingPlaced(absl::string_view allocation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // service_retry.cc
+  static std::string AllocationOf(const store::Job& job, int attempt = 1);
+  static std::string AllocationOf(const LiveJob& job) {
+    return AllocationOf(job.record.job, job.attempt());
+  }
+  engine::Allocation AllocationFor(const LiveJob& job, const Placement& placement) const;
+  static bool MayBeginAgain(const LiveJob& job, const Step& end);
+  // Back to Queued; its nodes are its no more.
+  static std::optional<Placement> FormerAfter(const LiveJob& job);
+  absl::Status BeginAgain(LiveJob& job, const std::string& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether an attempt to come takes over the outputs of this allocation.
+  bool IsStillNeeded(absl::string_view allocation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   // service_loop.cc
+  // On those nodes; without an id of the allocation.
+  absl::StatusOr<Placement> PlacementOn(const spec::JobSpec& spec,
+                                        const std::vector<std::string>& nodes) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  static std::string ReasonOfStart(const Placement& placement);
   absl::Status StartOn(LiveJob& job, const std::vector<std::string>& nodes, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Perform(const Effects& effects) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -241,6 +279,8 @@ class ServiceCore final : public Service {
   std::map<std::string, std::unique_ptr<LiveJob>, std::less<>> live_ ABSL_GUARDED_BY(mutex_);
   std::set<LiveJob*> placed_ ABSL_GUARDED_BY(mutex_);  // those of live_ that have nodes
   std::set<std::string, std::less<>> inserting_ ABSL_GUARDED_BY(mutex_);  // on their way to live_
+  // Nodes of jobs that are being inserted with their placement.
+  std::map<std::string, std::vector<std::string>> held_ ABSL_GUARDED_BY(mutex_);
   std::set<LiveJob*> flows_ ABSL_GUARDED_BY(mutex_);  // those of live_ that have children
   absl::Time next_explanation_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::map<std::string, Leaving> leaving_ ABSL_GUARDED_BY(mutex_);

@@ -37,7 +37,9 @@ int InAProcess(const std::filesystem::path& folder, const Script& script, int64_
 }
 
 // Submits unless an earlier process was told that the job is accepted, then plays to the end.
-void RunJob(World& world, const std::filesystem::path& folder) {
+// `idle`: the service has seen that its nodes are idle before, so that the job is placed at once.
+void RunJob(World& world, const std::filesystem::path& folder, bool idle) {
+  if (idle) world.Step();
   if (std::filesystem::exists(folder / "accepted")) {
     ASSERT_TRUE(world.service().GetJob("j").ok()) << "an accepted job was lost";
   } else {
@@ -46,6 +48,30 @@ void RunJob(World& world, const std::filesystem::path& folder) {
     DiskEngine::Put(folder / "accepted", "");
   }
   ASSERT_TRUE(world.StepUntilOver("j")) << world.Reason("j");
+}
+
+// The same of a job that may be begun again, whose second launcher dies when it first runs.
+void RunJobThatLosesANode(World& world, const std::filesystem::path& folder) {
+  const std::filesystem::path lost = folder / "lost";
+  if (!std::filesystem::exists(folder / "accepted")) {
+    const auto submitted =
+        world.Submit(absl::StrCat(kJobFile, "retry_settings: {max_retries: 1}\n"));
+    ASSERT_TRUE(submitted.ok() || absl::IsAlreadyExists(submitted.status())) << submitted.status();
+    DiskEngine::Put(folder / "accepted", "");
+  }
+  ASSERT_TRUE(world.StepUntil([&] {
+    const bool runs = world.State("j") == store::JobState::kRunning;
+    if (!std::filesystem::exists(lost)) {
+      if (!runs) return false;
+      DiskEngine::Put(lost, "");
+      world.launchers().Kill("j.1", 1);
+    }
+    world.launchers().script().erase(1);
+    if (std::filesystem::exists(world.engine().root() / "j.1-2")) {
+      world.launchers().script().clear();
+    }
+    return IsEnd(world.State("j")) && world.engine().Allocations().empty();
+  })) << world.Reason("j");
 }
 
 void ExpectOneRunOf(const std::filesystem::path& folder, const Script& script,
@@ -73,11 +99,11 @@ class Crash : public ::testing::Test {
   // Dies at every call of one whole life, each time in a fresh folder. `second`: and once more,
   // that many calls into the life after it.
   void DieEverywhere(const Script& script, const std::string& history, const std::string& reason,
-                     size_t lines, int64_t second = 0) {
+                     size_t lines, int64_t second = 0, bool idle = false) {
     int64_t die_at = 1;
     for (;; ++die_at) {
       base::TemporaryDirectory folder;
-      const auto body = [&](World& world) { RunJob(world, folder.path()); };
+      const auto body = [&](World& world) { RunJob(world, folder.path(), idle); };
       const int code = InAProcess(folder.path(), script, die_at, body);
       ASSERT_TRUE(code == kDied || code == 0) << "at call " << die_at << ": exit code " << code;
       if (second > 0) InAProcess(folder.path(), script, second, body);
@@ -86,7 +112,7 @@ class Crash : public ::testing::Test {
       ASSERT_FALSE(HasFailure()) << "after dying at call " << die_at;
       if (code == 0) break;  // the life was shorter than that
     }
-    EXPECT_GT(die_at, 25);
+    EXPECT_GT(die_at, 20);
   }
 };
 
@@ -100,10 +126,30 @@ TEST_F(Crash, TwiceInAJobThatCompletes) {
                 "all 2 processes ended with exit code 0", 6, 5);
 }
 
+TEST_F(Crash, AtEveryWriteOfAJobThatIsPlacedAtOnce) {
+  DieEverywhere({}, "Queued Provisioning Preparing Starting Running Finalizing Completed",
+                "all 2 processes ended with exit code 0", 6, 0, true);
+}
+
 TEST_F(Crash, AtEveryWriteOfAJobThatFails) {
   DieEverywhere({{0, nullptr}, {1, {{"signal", 9}}}},
                 "Queued Provisioning Preparing Starting Running Finalizing Failed",
                 "rank 1 on n2 was killed by signal 9 (SIGKILL)", 6);
+}
+
+TEST_F(Crash, AtEveryWriteOfAJobThatIsBegunAgain) {
+  const Script script = {{0, nullptr}, {1, nullptr}};
+  for (int64_t die_at = 1;; ++die_at) {
+    base::TemporaryDirectory folder;
+    const auto body = [&](World& world) { RunJobThatLosesANode(world, folder.path()); };
+    const int code = InAProcess(folder.path(), script, die_at, body);
+    ASSERT_TRUE(code == kDied || code == 0) << "at call " << die_at << ": exit code " << code;
+    ASSERT_EQ(InAProcess(folder.path(), script, 0, body), 0) << "after dying at " << die_at;
+    World world(folder.path(), script);
+    ASSERT_EQ(world.State("j"), store::JobState::kCompleted) << "after dying at " << die_at;
+    ASSERT_EQ(world.engine().Starts().size(), 4u) << "after dying at " << die_at;
+    if (code == 0) break;
+  }
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ void ServiceCore::Observed(const std::string& compute,
     if (JobOn(state.id) != nullptr) continue;
     const auto live = live_.find(JobOfAllocation(state.id));
     const bool queued = live != live_.end() && live->second->placed == nullptr &&
-                        AllocationOf(live->second->record.job) == state.id;
+                        AllocationOf(*live->second) == state.id;
     if (queued) {
       ObservedQueued(*live->second, state);
     } else {
@@ -170,6 +170,7 @@ void ServiceCore::ObservedJob(PlacedJob& job, const engine::AllocationState* sta
         node < static_cast<int>(state->launcher_alive.size()) && state->launcher_alive[node];
     if (alive) continue;
     job.verdict = state->reason;
+    job.lost = state->lost;
     LiveNode& live = job.nodes[node];
     job.gang.NoteDeath(node, now);
     if (IsWithin(kBetweenDrains, live.last_drain, now)) continue;
@@ -193,6 +194,10 @@ void ServiceCore::ObservedLeaving(const std::string& compute, const engine::Allo
   }
   const bool alive = std::find(state.launcher_alive.begin(), state.launcher_alive.end(), true) !=
                      state.launcher_alive.end();
+  if (!alive && IsStillNeeded(state.id)) {
+    leaving_.erase(state.id);
+    return;
+  }
   if (!alive) {
     effects.releases.push_back({compute, state.id});
     return;
@@ -207,16 +212,16 @@ void ServiceCore::ObservedLeaving(const std::string& compute, const engine::Allo
 void ServiceCore::AdvanceAll(Effects& effects) {
   std::erase_if(placed_, [&](LiveJob* job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const std::string id = job->record.job.id;
+    const Placement placement = job->placed->placement;
     const absl::StatusOr<bool> ended = Advance(*job, effects);
     Complain(absl::StrCat("job ", id, " cannot go on"), ended.status());
     if (!ended.ok() || !*ended) return false;
     Leaving leaving{.compute = job->record.job.spec.compute, .since = clock_->Now()};
-    const Placement& placement = job->placed->placement;
     for (const PlacedNode& node : placement.nodes) {
       if (leaving.compute == "local") leaving.nodes.push_back(node.name);
     }
     leaving_[placement.allocation] = std::move(leaving);
-    live_.erase(id);
+    if (IsEnd(job->record.last.state)) live_.erase(id);
     return true;
   });
 }
@@ -236,7 +241,8 @@ absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
                .reason = job.record.last.reason,
                .note = placed.logs->full() ? OutputNote(options_.log_limit) : "",
                .time_limit = fixed.spec.timeout,
-               .verdict = placed.verdict};
+               .verdict = placed.verdict,
+               .lost = placed.lost};
     if (job.record.started) {
       now.overdue =
           *job.record.started + fixed.spec.timeout + options_.stop_grace + kTimeLimitSlack;
@@ -246,6 +252,10 @@ absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
     const std::string& why = job.record.last.reason;
     if (step->state == JobState::kCanceled && why != kCancelAsked) step->reason = why;
     if (IsEnd(step->state)) TUTTI_RETURN_IF_ERROR(placed.logs->Close());
+    if (MayBeginAgain(job, *step)) {
+      TUTTI_RETURN_IF_ERROR(BeginAgain(job, step->reason));
+      return true;
+    }
     TUTTI_RETURN_IF_ERROR(Append(job, *step));
     if (IsEnd(step->state)) return true;
   }
@@ -260,13 +270,9 @@ void ServiceCore::AddEffects(const LiveJob& job, Effects& effects) const {
                                   [](const LiveNode& node) { return node.drains > 0; });
   const Placement& placement = placed.placement;
   if (!placed.started && (begins || drains)) {
-    effects.starts.push_back(
-        {.job = job.record.job.id,
-         .compute = job.record.job.spec.compute,
-         .allocation = {.id = placement.allocation,
-                        .plans = PlansOf(job.record.job, placement, options_.launcher_file,
-                                         options_.stop_grace),
-                        .priority = job.record.job.spec.priority}});
+    effects.starts.push_back({.job = job.record.job.id,
+                              .compute = job.record.job.spec.compute,
+                              .allocation = AllocationFor(job, placement)});
   }
   if (MustStop(job.cause) && !placed.stopped) {
     effects.stops.push_back({job.record.job.spec.compute, placement.allocation});
@@ -315,6 +321,8 @@ std::vector<scheduler::RunningJob> ServiceCore::Running(absl::Time now) const {
         job->record.started.value_or(now) + job->record.job.spec.timeout + options_.stop_grace;
     running.push_back(std::move(entry));
   }
+  for (const auto& [id, nodes] : held_)
+    running.push_back({.id = id, .nodes = nodes, .expected_end = now});
   for (const auto& [allocation, leaving] : leaving_) {
     if (leaving.compute != "local") continue;
     running.push_back({.id = JobOfAllocation(allocation),
@@ -344,10 +352,7 @@ void ServiceCore::ScheduleQueued(Effects& effects) {
   next_explanation_ = now + kBetweenExplanations;
   const std::vector<scheduler::PendingJob> pending = Pending();
   if (pending.empty()) return;
-  std::vector<std::string> names;
-  names.reserve(nodes_.size());
-  for (const engine::Node& node : nodes_) names.push_back(node.name);
-  const scheduler::Decision decision = scheduler::Schedule(pending, Running(now), names, now);
+  const scheduler::Decision decision = scheduler::Schedule(pending, Running(now), NodeNames(), now);
   for (const scheduler::Start& start : decision.starts) {
     const absl::Status status = StartOn(*live_.at(start.job_id), start.nodes, effects);
     Complain(absl::StrCat("job ", start.job_id, " cannot be started"), status);
@@ -359,8 +364,15 @@ void ServiceCore::ScheduleQueued(Effects& effects) {
   }
 }
 
-absl::Status ServiceCore::StartOn(LiveJob& job, const std::vector<std::string>& names,
-                                  Effects& effects) {
+std::vector<std::string> ServiceCore::NodeNames() const {
+  std::vector<std::string> names;
+  names.reserve(nodes_.size());
+  for (const engine::Node& node : nodes_) names.push_back(node.name);
+  return names;
+}
+
+absl::StatusOr<Placement> ServiceCore::PlacementOn(const spec::JobSpec& spec,
+                                                   const std::vector<std::string>& names) const {
   std::vector<engine::Node> nodes;
   for (const std::string& name : names) {
     const auto found = std::find_if(nodes_.begin(), nodes_.end(),
@@ -368,15 +380,29 @@ absl::Status ServiceCore::StartOn(LiveJob& job, const std::vector<std::string>& 
     if (found == nodes_.end()) return absl::InternalError(absl::StrCat("no node ", name));
     nodes.push_back(*found);
   }
-  const std::string& id = job.record.job.id;
-  Placement placement = Place(job.record.job.spec, AllocationOf(job.record.job), nodes,
-                              options_.find_port(nodes.front().address, kMasterPort));
-  if (job.record.job.spec.distribution.kind == spec::DistributionKind::kMpi && nodes.size() > 1) {
-    placement.start_port = options_.find_port(nodes.front().address, kStartPort);
+  const std::string& first = nodes.front().address;
+  Placement placement = Place(spec, "", nodes, options_.find_port(first, kMasterPort));
+  if (spec.distribution.kind == spec::DistributionKind::kMpi && nodes.size() > 1) {
+    placement.start_port = options_.find_port(first, kStartPort);
   }
-  TUTTI_ASSIGN_OR_RETURN(job.placed, RebuildGang(id, std::move(placement)));
-  absl::Status written = Append(
-      job, {JobState::kProvisioning, absl::StrCat("starting on ", absl::StrJoin(names, ", "))});
+  placement.boot_id = options_.boot_id;
+  return placement;
+}
+
+std::string ServiceCore::ReasonOfStart(const Placement& placement) {
+  return absl::StrCat("starting on ", absl::StrJoin(placement.nodes, ", ",
+                                                    [](std::string* out, const PlacedNode& node) {
+                                                      absl::StrAppend(out, node.name);
+                                                    }));
+}
+
+absl::Status ServiceCore::StartOn(LiveJob& job, const std::vector<std::string>& names,
+                                  Effects& effects) {
+  TUTTI_ASSIGN_OR_RETURN(Placement placement, PlacementOn(job.record.job.spec, names));
+  placement.allocation = AllocationOf(job);
+  const std::string reason = ReasonOfStart(placement);
+  TUTTI_ASSIGN_OR_RETURN(job.placed, RebuildGang(job.record.job.id, std::move(placement)));
+  absl::Status written = Append(job, {JobState::kProvisioning, reason});
   if (!written.ok()) {
     job.placed.reset();
     return written;

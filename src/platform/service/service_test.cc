@@ -108,6 +108,39 @@ TEST_F(ServiceTest, RefusesWhatCanNeverRunAndKeepsNothingOfIt) {
                                    .status()));
 }
 
+TEST_F(ServiceTest, PlacesAJobThatNeedNotWaitWithItsFirstEvent) {
+  world_.Step();  // the nodes are known to be idle
+  const auto first = world_.Submit(Named("first"));
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->record.last.state, store::JobState::kProvisioning);
+  EXPECT_EQ(world_.History("first"), "Queued Provisioning");
+  EXPECT_THAT(world_.engine().Starts(), IsEmpty());  // the loop's to do
+  ASSERT_TRUE(world_.Submit(Named("second")).ok());
+  EXPECT_EQ(world_.History("second"), "Queued");  // the nodes are taken
+  ASSERT_TRUE(world_.StepUntilOver("second"));
+  EXPECT_EQ(world_.History("first"), world_.History("second"));
+  EXPECT_EQ(world_.State("first"), store::JobState::kCompleted);
+}
+
+TEST_F(ServiceTest, GivesEachNodeToOneOfThoseThatComeAtTheSameTime) {
+  world_.Step();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back(
+        [&, i] { EXPECT_TRUE(world_.Submit(Named(absl::StrCat("job-", i), 1)).ok()); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::set<std::string> taken;
+  for (int i = 0; i < 8; ++i) {
+    const auto job = service().GetJob(absl::StrCat("job-", i));
+    ASSERT_TRUE(job.ok()) << job.status();
+    for (const std::string& node : job->nodes) EXPECT_TRUE(taken.insert(node).second) << node;
+  }
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_TRUE(world_.StepUntilState(absl::StrCat("job-", i), store::JobState::kCompleted));
+  }
+}
+
 TEST_F(ServiceTest, RefusesANameThatIsTaken) {
   ASSERT_TRUE(world_.Submit().ok());
   EXPECT_TRUE(absl::IsAlreadyExists(world_.Submit().status()));

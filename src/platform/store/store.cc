@@ -35,28 +35,42 @@ std::string ListQuery(absl::string_view select, const JobFilter& filter) {
 // As precise as the store keeps it.
 absl::Time ToMicros(absl::Time time) { return absl::FromUnixMicros(absl::ToUnixMicros(time)); }
 
+absl::Status CheckFollows(absl::string_view job_id, JobState from, JobState to) {
+  if (CanFollow(from, to)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("job ", job_id, " is ", Name(from), " and cannot become ", Name(to)));
+}
+
+// Whether a new job can have gone through that.
+absl::Status CheckPast(absl::string_view id, const std::vector<Event>& events) {
+  if (events.empty() || events.front().state != JobState::kQueued) {
+    return absl::FailedPreconditionError("a job's first event is Queued");
+  }
+  for (size_t i = 1; i < events.size(); ++i) {
+    TUTTI_RETURN_IF_ERROR(CheckFollows(id, events[i - 1].state, events[i].state));
+  }
+  return absl::OkStatus();
+}
+
 class SqliteStore final : public Store {
  public:
   explicit SqliteStore(std::unique_ptr<Database> database)
       : database_(std::move(database)), writes_(database_.get(), &mutex_) {}
 
-  absl::StatusOr<JobRecord> InsertJob(const Job& job, const std::vector<Event>& events) override {
+  absl::StatusOr<JobRecord> InsertJob(const Job& job, const EventsFor& events) override {
     if (job.id.empty()) return absl::InvalidArgumentError("a job needs an id");
-    if (events.empty() || events.front().state != JobState::kQueued) {
-      return absl::FailedPreconditionError("a job's first event is Queued");
-    }
-    for (size_t i = 1; i < events.size(); ++i) {
-      TUTTI_RETURN_IF_ERROR(CheckFollows(job.id, events[i - 1].state, events[i].state));
-    }
-    JobRecord record{.job = job, .last = events.back(), .started = std::nullopt};
+    JobRecord record{.job = job, .last = {}, .started = std::nullopt};
     record.job.created = ToMicros(job.created);
-    record.last.time = ToMicros(events.back().time);
     TUTTI_RETURN_IF_ERROR(writes_.Write([&](SQLite::Database& sqlite) -> absl::Status {
       if (HasJob(sqlite, job.id)) {
         return absl::AlreadyExistsError(absl::StrCat("there is a job \"", job.id, "\" already"));
       }
       record.job.sequence = InsertRow(sqlite, job);
-      for (const Event& event : events) record.last.sequence = InsertEvent(sqlite, job.id, event);
+      const std::vector<Event> past = events(record.job.sequence);
+      TUTTI_RETURN_IF_ERROR(CheckPast(job.id, past));
+      record.last = past.back();
+      record.last.time = ToMicros(past.back().time);
+      for (const Event& event : past) record.last.sequence = InsertEvent(sqlite, job.id, event);
       return absl::OkStatus();
     }));
     return record;
@@ -258,12 +272,6 @@ class SqliteStore final : public Store {
                                              expected_last, ")"));
     }
     return CheckFollows(job_id, event.state, next);
-  }
-
-  static absl::Status CheckFollows(absl::string_view job_id, JobState from, JobState to) {
-    if (CanFollow(from, to)) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        absl::StrCat("job ", job_id, " is ", Name(from), " and cannot become ", Name(to)));
   }
 
   absl::Mutex mutex_;

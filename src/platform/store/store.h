@@ -90,7 +90,13 @@ class Store {
     return InsertJob(job, std::vector<Event>{event});
   }
   // The same with all that it has gone through already.
-  virtual absl::StatusOr<JobRecord> InsertJob(const Job& job, const std::vector<Event>& events) = 0;
+  absl::StatusOr<JobRecord> InsertJob(const Job& job, const std::vector<Event>& events) {
+    return InsertJob(job, [&events](int64_t) { return events; });
+  }
+  // The same with events that tell of the job's sequence. `events` is called in the transaction,
+  // and may be called twice.
+  using EventsFor = std::function<std::vector<Event>(int64_t sequence)>;
+  virtual absl::StatusOr<JobRecord> InsertJob(const Job& job, const EventsFor& events) = 0;
 
   // Returns the event with its sequence. Aborted if the job's last event is another one than
   // `expected_last`; FailedPrecondition if the state cannot follow.

@@ -37,6 +37,14 @@ struct RunOptions {
 };
 absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options);
 
+struct JobValidateOptions {
+  std::string file;
+  std::vector<std::string> settings;
+  bool offline = false;  // what needs no service alone
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> JobValidate(Context& context, const JobValidateOptions& options);
+
 struct JobListOptions {
   std::string state;  // one or several, with commas
   int limit = 20;
@@ -93,6 +101,18 @@ struct EnvironmentOptions {
 };
 absl::StatusOr<ExitCode> EnvironmentBuild(Context& context, const EnvironmentOptions& options);
 absl::StatusOr<ExitCode> EnvironmentPush(Context& context, const EnvironmentOptions& options);
+
+// Computes by their files (spec/compute_file.h).
+struct ComputeOptions {
+  std::string file;
+  std::string name;        // of create: in place of the file's
+  std::string stands_for;  // local, or a compute of site.yml
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> ComputeCreate(Context& context, const ComputeOptions& options);
+absl::StatusOr<ExitCode> ComputeList(Context& context, const ComputeOptions& options);
+absl::StatusOr<ExitCode> ComputeShow(Context& context, const ComputeOptions& options);
+absl::StatusOr<ExitCode> ComputeDelete(Context& context, const ComputeOptions& options);
 
 // Local copies of data that has an address elsewhere (spec/data_map.h), in HOME/data-map.yml.
 struct DataOptions {

@@ -8,24 +8,6 @@
 
 namespace tutti::client {
 namespace fs = std::filesystem;
-namespace {
-
-nlohmann::json JsonOfAssets(const spec::DataAssets& assets) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const auto& [name, versions] : assets.assets()) {
-    for (const spec::DataAsset& asset : versions) {
-      list.push_back({{"name", name},
-                      {"version", asset.version},
-                      {"type", asset.type},
-                      {"path", asset.path},
-                      {"description", asset.description},
-                      {"tags", asset.tags}});
-    }
-  }
-  return list;
-}
-
-}  // namespace
 
 absl::StatusOr<ExitCode> DataMapAdd(Context& context, const DataOptions& options) {
   std::error_code error;
@@ -57,7 +39,7 @@ absl::StatusOr<ExitCode> DataList(Context& context, const DataOptions& options) 
     for (const auto& [canonical, entry] : site.data.entries()) {
       list.push_back({{"prefix", entry.prefix}, {"folder", entry.folder}});
     }
-    const nlohmann::json document = {{"data", list}, {"assets", JsonOfAssets(site.assets)}};
+    const nlohmann::json document = {{"data", list}, {"assets", spec::JsonOf(site.assets)}};
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, document.dump(), options.format));
     return ExitCode::kOk;
   }

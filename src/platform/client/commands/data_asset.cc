@@ -33,8 +33,14 @@ absl::StatusOr<ExitCode> DataCreate(Context& context, const DataAssetOptions& op
   for (const std::string& warning : read.warnings) {
     context.err << "warning: " << warning << std::endl;
   }
-  if (!options.name.empty()) read.asset.name = options.name;
-  if (!options.version.empty()) read.asset.version = options.version;
+  if (!options.name.empty()) {
+    TUTTI_RETURN_IF_ERROR(spec::CheckAssetName("--name", options.name));
+    read.asset.name = options.name;
+  }
+  if (!options.version.empty()) {
+    TUTTI_RETURN_IF_ERROR(spec::CheckAssetName("--version", options.version));
+    read.asset.version = options.version;
+  }
   std::error_code error;
   if (!spec::IsAddress(read.asset.path) && !fs::exists(read.asset.path, error)) {
     return absl::InvalidArgumentError(

@@ -16,15 +16,17 @@ namespace {
 const std::atomic<bool> never = false;
 
 // An environment's file, or a folder with a Dockerfile.
-absl::StatusOr<spec::Image> ImageOf(const Context& context, const std::string& file) {
+absl::StatusOr<spec::Environment> ImageOf(const Context& context, const std::string& file) {
   std::error_code error;
   if (fs::is_directory(file, error)) {
-    return spec::Image{"", fs::absolute(file).lexically_normal().string(), "Dockerfile", file};
+    spec::Environment built{.is_host = false};
+    built.image = {"", fs::absolute(file).lexically_normal().string(), "Dockerfile", file};
+    return built;
   }
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
   TUTTI_ASSIGN_OR_RETURN(const spec::Environment environment,
                          spec::ReadEnvironmentFile(file, site));
-  if (!environment.image.empty()) return environment.image;
+  if (!environment.image.empty()) return environment;
   return absl::InvalidArgumentError(
       absl::StrCat(file, ": this environment is no image here, but ",
                    environment.is_host ? "the machine's own Python"
@@ -43,8 +45,8 @@ absl::Status AsUsers(const absl::Status& status) {
 }  // namespace
 
 absl::StatusOr<ExitCode> EnvironmentBuild(Context& context, const EnvironmentOptions& options) {
-  TUTTI_ASSIGN_OR_RETURN(const spec::Image image, ImageOf(context, options.file));
-  const auto made = container::MakeImage(image, context.home / "environments", never);
+  TUTTI_ASSIGN_OR_RETURN(const spec::Environment environment, ImageOf(context, options.file));
+  const auto made = container::MakeImage(environment, context.home / "environments", never);
   TUTTI_RETURN_IF_ERROR(AsUsers(made.status()));
   if (!made->note.empty()) context.err << "note: " << made->note << "\n";
   if (options.image.empty()) {

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-std::optional<double> Number(const json& object, const char* key) {
+std::optional<double> FiniteNumber(const json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end() || !found->is_number()) return std::nullopt;
   const double value = found->get<double>();
@@ -24,7 +24,7 @@ std::optional<double> Number(const json& object, const char* key) {
 
 // Counts beyond 10^15 are no counts.
 std::optional<int64_t> Count(const json& object, const char* key) {
-  const std::optional<double> value = Number(object, key);
+  const std::optional<double> value = FiniteNumber(object, key);
   if (!value.has_value() || *value < 0 || *value > 1e15) return std::nullopt;
   return static_cast<int64_t>(*value);
 }
@@ -104,12 +104,12 @@ std::optional<Metric> ParseMetric(absl::string_view text) {
   m.world_size = Count(object, "world_size");
   m.global_batch = Count(object, "global_batch");
   m.bytes = Count(object, "bytes");
-  m.loss = Number(object, "loss");
-  m.images_per_second = Number(object, "images_per_second");
-  m.seconds_left = Number(object, "seconds_left");
-  m.seconds = Number(object, "seconds");
+  m.loss = FiniteNumber(object, "loss");
+  m.images_per_second = FiniteNumber(object, "images_per_second");
+  m.seconds_left = FiniteNumber(object, "seconds_left");
+  m.seconds = FiniteNumber(object, "seconds");
   for (const auto& [key, title] : kScores) {
-    if (const auto score = Number(object, key)) m.scores.emplace_back(title, *score);
+    if (const auto score = FiniteNumber(object, key)) m.scores.emplace_back(title, *score);
   }
   return m;
 }

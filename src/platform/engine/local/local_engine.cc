@@ -164,7 +164,7 @@ absl::Status LocalEngine::StartOn(const spec::LaunchPlan& plan, PlacedLauncher& 
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(placed.folder()));
   const fs::path plan_file = placed.folder() / "plan.json";
   if (!placed.HasBegun()) {
-    // The launcher that takes it makes it durable.
+    // After a power failure it is of no more use: launchers run plans of their own start only.
     TUTTI_RETURN_IF_ERROR(base::ReplaceFile(plan_file, spec::ToJson(plan), 0600));
     auto standby = standbys_ == nullptr ? std::nullopt : standbys_->Take(node, plan_file);
     if (standby) return placed.TakeOver(*std::move(standby));

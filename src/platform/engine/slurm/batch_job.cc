@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
@@ -26,13 +27,21 @@ int NiceOf(spec::Priority priority) {
   return 0;
 }
 
-int CpusOf(const spec::SlurmCompute& compute, const Allocation& allocation) {
-  if (compute.cpus_per_node > 0) return compute.cpus_per_node;
+int CpusOf(const spec::SlurmSettings& settings, const Allocation& allocation) {
+  if (settings.cpus_per_node > 0) return settings.cpus_per_node;
   int most = 1;
   for (const spec::PlanNode& node : allocation.plans.front().nodes) {
     most = std::max(most, node.process_count);
   }
   return most;
+}
+
+// A launcher on each node; or what a script asks for, whose launcher is its batch step.
+std::vector<std::string> ShapeOf(const spec::SlurmSettings& settings,
+                                 const Allocation& allocation) {
+  if (!settings.shape.empty()) return settings.shape;
+  return {absl::StrCat("--nodes=", allocation.plans.size()), "--ntasks-per-node=1",
+          absl::StrCat("--cpus-per-task=", CpusOf(settings, allocation))};
 }
 
 }  // namespace
@@ -41,7 +50,7 @@ std::string ShellQuoted(absl::string_view text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
-std::vector<std::string> SbatchCommand(const spec::SlurmCompute& compute,
+std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
                                        const Allocation& allocation, const BatchJob& job) {
   const spec::LaunchPlan& plan = allocation.plans.front();
   const bool one = allocation.plans.size() == 1;
@@ -51,34 +60,41 @@ std::vector<std::string> SbatchCommand(const spec::SlurmCompute& compute,
       "--no-requeue",  // a second run is tutti's to decide
       absl::StrCat("--job-name=", plan.job_id),
       absl::StrCat("--comment=", job.comment),
-      absl::StrCat("--nodes=", allocation.plans.size()),
-      "--ntasks-per-node=1",
-      absl::StrCat("--cpus-per-task=", CpusOf(compute, allocation)),
       absl::StrCat("--chdir=", job.folder.native()),
       absl::StrCat("--output=", (job.folder / "slurm.log").native()),
       "--open-mode=append",
       absl::StrCat("--signal=", one ? "B:" : "", "TERM@", kWarningSeconds),
       absl::StrCat("--nice=", NiceOf(allocation.priority))};
   const std::pair<const char*, const std::string*> texts[] = {
-      {"partition", &compute.partition},    {"account", &compute.account}, {"qos", &compute.qos},
-      {"constraint", &compute.constraint},  {"gres", &compute.gres},       {"mem", &compute.memory},
-      {"reservation", &compute.reservation}};
+      {"partition", &settings.partition},
+      {"account", &settings.account},
+      {"qos", &settings.qos},
+      {"constraint", &settings.constraint},
+      {"gres", &settings.gres},
+      {"mem", &settings.memory},
+      {"reservation", &settings.reservation}};
+  const bool says_memory =
+      std::any_of(settings.shape.begin(), settings.shape.end(),
+                  [](const auto& option) { return absl::StartsWith(option, "--mem"); });
   for (const auto& [name, value] : texts) {
+    if (value == &settings.memory && says_memory) continue;
     if (!value->empty()) command.push_back(absl::StrCat("--", name, "=", *value));
   }
-  if (compute.exclusive) command.push_back("--exclusive");
+  if (settings.exclusive) command.push_back("--exclusive");
   if (plan.timeout_seconds > 0) {
     const double seconds = std::min(plan.timeout_seconds + plan.grace_seconds + kSlackSeconds, 3e7);
     command.push_back(absl::StrCat("--time=", static_cast<int64_t>(std::ceil(seconds / 60))));
-  } else if (!compute.time.empty()) {
-    command.push_back(absl::StrCat("--time=", compute.time));
+  } else if (!settings.time.empty()) {
+    command.push_back(absl::StrCat("--time=", settings.time));
   }
-  command.insert(command.end(), compute.options.begin(), compute.options.end());
+  const std::vector<std::string> shape = ShapeOf(settings, allocation);
+  command.insert(command.end(), shape.begin(), shape.end());
+  command.insert(command.end(), settings.options.begin(), settings.options.end());
   command.push_back((job.folder / "batch.sh").native());
   return command;
 }
 
-std::string BatchScript(const spec::SlurmCompute& compute, const Allocation& allocation,
+std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& allocation,
                         const BatchJob& job) {
   const size_t nodes = allocation.plans.size();
   const std::string plan =
@@ -90,17 +106,27 @@ std::string BatchScript(const spec::SlurmCompute& compute, const Allocation& all
       "while read -r name at; do address[$name]=$at; done < <(scontrol show node --oneliner "
       "\"$SLURM_JOB_NODELIST\" | sed -n 's/^NodeName=\\([^ ]*\\) .* NodeAddr=\\([^ ]*\\) "
       ".*/\\1 \\2/p')\n"
-      "for name in $(scontrol show hostnames \"$SLURM_JOB_NODELIST\"); do "
+      "for name in $(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n ",
+      nodes,
+      "); do "
       "TUTTI_GANG+=\"$name ${address[$name]:-$name};\"; done\n"
       "export TUTTI_GANG\n");
+  // Slurm's accounting is to say whether the job failed; launchers themselves end with 0.
+  const std::string failed =
+      absl::StrCat("for file in ", ShellQuoted(job.folder.native()),
+                   "/*/failed; do [ ! -e \"$file\" ] || code=1; done\n", "exit $code\n");
   if (nodes == 1) {
-    absl::StrAppend(&script, "exec ", job.program, " ", plan, "\n");
+    // Signals come to the batch step, which hands them on.
+    absl::StrAppend(
+        &script, job.program, " ", plan, " & launcher=$!\n", "trap 'kill -TERM $launcher' TERM\n",
+        "while wait $launcher; code=$?; kill -0 $launcher 2>/dev/null; do :; done\n", failed);
     return script;
   }
-  absl::StrAppend(&script, "exec srun --nodes=", nodes, " --ntasks=", nodes,
-                  " --ntasks-per-node=1 --cpus-per-task=", CpusOf(compute, allocation),
+  absl::StrAppend(&script, "srun --nodes=", nodes, " --ntasks=", nodes,
+                  " --ntasks-per-node=1 --cpus-per-task=", CpusOf(settings, allocation),
                   " --export=ALL --cpu-bind=none --mpi=none --kill-on-bad-exit=1 --wait=0 ",
-                  "bash -c ", ShellQuoted(absl::StrCat("exec ", job.program, " ", plan)), "\n");
+                  "bash -c ", ShellQuoted(absl::StrCat("exec ", job.program, " ", plan)),
+                  "; code=$?\n", failed);
   return script;
 }
 

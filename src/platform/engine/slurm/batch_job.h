@@ -19,12 +19,12 @@ struct BatchJob {
 
 // sbatch with everything but the environment. The time limit is later than the job's own, which its
 // launchers keep; a minute ahead of it they are told by SIGTERM.
-std::vector<std::string> SbatchCommand(const spec::SlurmCompute& compute,
+std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
                                        const Allocation& allocation, const BatchJob& job);
 
-// Finds out which nodes it has got and starts a launcher on each. A single one is the batch step
-// itself, which saves srun.
-std::string BatchScript(const spec::SlurmCompute& compute, const Allocation& allocation,
+// Finds out which nodes it has got and starts a launcher on each; a single one runs in the batch
+// step, which saves srun. Ends with 1 if the job failed, for Slurm's accounting.
+std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& allocation,
                         const BatchJob& job);
 
 // For a shell, in quotes.

@@ -86,6 +86,10 @@ std::string HowItEnded(const SlurmJob& job) {
   return "";
 }
 
+bool HasLostANode(const SlurmJob& job) {
+  return job.state == "NODE_FAIL" || job.state == "BOOT_FAIL" || job.state == "PREEMPTED";
+}
+
 bool MayPass(absl::string_view complaint) {
   static constexpr std::array<absl::string_view, 9> kPassing = {"unable to contact",
                                                                 "socket timed out",

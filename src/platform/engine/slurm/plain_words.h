@@ -14,6 +14,9 @@ std::string WhyItWaits(const SlurmJob& job);
 // processes have told how they ended.
 std::string HowItEnded(const SlurmJob& job);
 
+// Whether it ended since a node failed, did not boot or was taken away.
+bool HasLostANode(const SlurmJob& job);
+
 // Of what sbatch complained: whether Slurm may take the job later, or has taken it and could not
 // say so. Else the refusal is final.
 bool MayPass(absl::string_view complaint);

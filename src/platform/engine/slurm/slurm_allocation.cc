@@ -55,6 +55,7 @@ absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
     found.job.phase = SlurmPhase::kEnded;
     if (!json.is_object()) return found;
     if (json.contains("how") && json["how"].is_string()) found.end = json["how"];
+    found.lost = json.contains("lost") && json["lost"] == true;
     if (json.contains("nodes") && json["nodes"].is_string()) found.job.nodes = json["nodes"];
   }
   return found;
@@ -65,11 +66,12 @@ absl::Status SlurmAllocation::NoteId(int64_t id) {
   return base::WriteFileAtomic(folder / "slurm-id", absl::StrCat(id));
 }
 
-absl::Status SlurmAllocation::NoteEnd(const std::string& how) {
+absl::Status SlurmAllocation::NoteEnd(const std::string& how, bool is_lost) {
   stage = Stage::kEnded;
   end = how;
-  return base::WriteFileAtomic(folder / "end",
-                               nlohmann::json{{"how", how}, {"nodes", job.nodes}}.dump());
+  lost = is_lost;
+  return base::WriteFileAtomic(
+      folder / "end", nlohmann::json{{"how", how}, {"nodes", job.nodes}, {"lost", lost}}.dump());
 }
 
 absl::Status SlurmAllocation::MarkStopped() const {
@@ -91,12 +93,13 @@ AllocationState SlurmAllocation::State(const std::string& id) {
     return state;
   }
   state.reason = end;
+  state.lost = lost;
   for (auto& courier : couriers) {
     if (courier && courier->Wait(base::Deadline::After(absl::ZeroDuration())).ok()) courier.reset();
     state.launcher_alive.push_back(runs || courier.has_value());
   }
-  const auto names = ExpandHosts(job.nodes);
-  if (!names.ok() || static_cast<int>(names->size()) != node_count()) return state;
+  const auto names = ExpandHosts(job.nodes);  // a script's launcher is on the first of them
+  if (!names.ok() || static_cast<int>(names->size()) < node_count()) return state;
   for (int i = 0; i < node_count(); ++i) {
     // Its launchers know the addresses.
     state.nodes.push_back({.name = (*names)[i], .address = (*names)[i], .directory = node(i)});

@@ -29,6 +29,7 @@ struct SlurmAllocation {
   std::string problem;               // why it is not submitted yet
   SlurmJob job;                      // as at the last look; id 0: not known
   std::string end;                   // how it ended, if there is something to say
+  bool lost = false;                 // it ended since it lost a node
   bool stop = false;
   bool signalled = false;
   absl::Duration next_cancel = -absl::InfiniteDuration();   // not before, when one was sent
@@ -45,7 +46,7 @@ struct SlurmAllocation {
   static absl::StatusOr<SlurmAllocation> Find(const std::filesystem::path& folder);
   absl::Status NoteId(int64_t id);
   // It is over; written down, since Slurm forgets it after some minutes.
-  absl::Status NoteEnd(const std::string& how);
+  absl::Status NoteEnd(const std::string& how, bool lost = false);
   absl::Status MarkStopped() const;  // for launchers that have yet to begin
   AllocationState State(const std::string& id);
 };

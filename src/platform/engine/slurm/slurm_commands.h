@@ -5,15 +5,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/child_process.h"
+#include "base/command.h"
 #include "base/deadline.h"
 
 namespace tutti::engine {
 
-struct CommandResult {
-  base::ExitStatus exit;
-  std::string out, err;
-};
+using base::CommandResult;
 
 class SlurmCommands {
  public:

@@ -90,6 +90,10 @@ Allocation SlurmEngine::Localized(Allocation allocation) const {
   for (size_t i = 0; i < allocation.plans.size(); ++i) {
     spec::LaunchPlan& plan = allocation.plans[i];
     plan.directory = (root / allocation.id / absl::StrCat(i)).native();
+    if (!plan.former_directory.empty()) {  // of that allocation, wherever the service saw it
+      const fs::path former = fs::path(plan.former_directory).filename();
+      plan.former_directory = (root / former / absl::StrCat(i)).native();
+    }
     plan.service_file = (root / "launcher.json").native();
     plan.environments_directory = (root / "environments").native();
   }
@@ -110,15 +114,16 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
   fresh.couriers.resize(allocation.plans.size());
   const BatchJob job{comment_ + allocation.id, fresh.folder, ProgramOf(options_.launcher)};
   SlurmAllocation& at = known == known_.end() ? fresh : known->second;
-  at.command = SbatchCommand(options_.compute, allocation, job);
+  const spec::SlurmSettings settings = spec::Over(options_.compute, allocation.slurm);
+  at.command = SbatchCommand(settings, allocation, job);
   if (known != known_.end()) return absl::OkStatus();
   for (size_t i = 0; i < allocation.plans.size(); ++i) {
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(fresh.node(i)));
     TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(fresh.node(i) / "plan.json",
                                                 spec::ToJson(allocation.plans[i]), 0600));
   }
-  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(
-      fresh.folder / "batch.sh", BatchScript(options_.compute, allocation, job), 0700));
+  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(fresh.folder / "batch.sh",
+                                              BatchScript(settings, allocation, job), 0700));
   known_.emplace(allocation.id, std::move(fresh));
   wake_.Signal();
   return absl::OkStatus();

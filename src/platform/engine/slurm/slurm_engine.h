@@ -46,6 +46,7 @@ struct SlurmEngineOptions {
   absl::Duration look_interval = absl::Seconds(1);
   absl::Duration settling = absl::Seconds(2);       // for an sbatch that was cut off to take effect
   absl::Duration slow_settling = absl::Minutes(1);  // for one that Slurm did not answer
+  absl::Duration pause = absl::Seconds(5);          // after a refusal that may pass
 };
 
 class SlurmEngine final : public Engine {

@@ -22,7 +22,7 @@ using Stage = SlurmAllocation::Stage;
 constexpr absl::Duration kCommandLimit = absl::Seconds(30);
 constexpr absl::Duration kRest = absl::Seconds(5);
 constexpr absl::Duration kShortest = absl::Milliseconds(50);  // between looks, also in a hurry
-constexpr absl::Duration kAgain = absl::Seconds(5);           // after a refusal that may pass
+constexpr absl::Duration kAgain = absl::Seconds(5);           // between two scancels of one job
 constexpr int kShareOfTime = 20;
 
 bool IsOfThisMachineOnly(absl::string_view address) {
@@ -137,7 +137,8 @@ void SlurmEngine::Learn(const std::vector<SlurmJob>& jobs, absl::Duration began)
       const std::string nodes = known.job.nodes;
       known.job = job;
       if (job.nodes.empty()) known.job.nodes = nodes;
-      if (job.phase == SlurmPhase::kEnded) SayIfWrong(known.NoteEnd(HowItEnded(job)));
+      if (job.phase == SlurmPhase::kEnded)
+        SayIfWrong(known.NoteEnd(HowItEnded(job), HasLostANode(job)));
     } else if (known.stage == Stage::kSubmitted && known.since < began) {
       SayIfWrong(known.NoteEnd(absl::StrCat("Slurm no longer knows its job ", known.job.id)));
     } else if (known.stage == Stage::kUncertain && known.settles < began) {
@@ -224,7 +225,7 @@ void SlurmEngine::Submit(const std::string& id, const std::vector<std::string>& 
   const std::string why =
       result.ok() ? Complaint(result->err) : std::string(result.status().message());
   known.problem = absl::StrCat("waits for Slurm: ", why);
-  known.not_before = known.since + kAgain;
+  known.not_before = known.since + options_.pause;
   if (absl::IsDeadlineExceeded(result.status()) || absl::StrContains(why, "timed out")) {
     known.settles = known.since + options_.slow_settling;
   } else if (!result.ok() || result->exit.ok() || MayPass(why)) {

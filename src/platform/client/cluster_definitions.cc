@@ -1,0 +1,137 @@
+#include "platform/client/cluster_definitions.h"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+namespace tutti::client {
+
+CLI::App* ClusterDefinitions::Add(CLI::App* cluster, const AddCommand& add, const std::string& name,
+                                  const std::string& description, Command command) {
+  CLI::App* added = add(cluster, name, description,
+                        [this, command](Context& context) { return command(context, options_); });
+  added->add_option("-n,--name", options_.name, "The cluster's name")
+      ->capture_default_str()
+      ->type_name("NAME");
+  return added;
+}
+
+void ClusterDefinitions::AddHosts(CLI::App* command) {
+  command->add_option("host", options_.hosts, "Machines, as ssh knows them")
+      ->required()
+      ->delimiter(',')
+      ->type_name("HOST");
+}
+
+void ClusterDefinitions::AddForce(CLI::App* command, const std::string& description) {
+  command->add_flag("--force", options_.force, description);
+}
+
+void ClusterDefinitions::AddCreate(CLI::App* cluster, const AddCommand& add) {
+  CLI::App* create =
+      Add(cluster, add, "create", "Make machines a Slurm cluster, or mend one that was made so",
+          &ClusterCreate);
+  create->add_option("--hosts", options_.hosts, "The machines, with commas between")
+      ->required()
+      ->delimiter(',')
+      ->type_name("HOST,…");
+  create
+      ->add_option("--controller", options_.controller,
+                   "Where slurmctld runs (default: the first); need not be among the hosts")
+      ->type_name("HOST");
+  create->add_option("--user", options_.user, "Who logs in (default: as ssh is configured)")
+      ->type_name("USER");
+  create->add_option("--ssh-config", options_.ssh_config, "Configuration for ssh")
+      ->type_name("FILE");
+  create
+      ->add_option("--accounting-db", options_.accounting,
+                   "Keep accounts in this MariaDB by slurmdbd; @FILE: the address is in FILE")
+      ->type_name("mysql://USER:PASSWORD@HOST/DATABASE");
+  create->add_flag("--dry-run", options_.dry_run, "Only say what would be done");
+  create->footer(
+      "Needs ssh without questions, as root or with sudo. On Debian and Ubuntu it installs Slurm\n"
+      "and munge. A second run changes nothing but what is not as it should be.");
+}
+
+void ClusterDefinitions::AddNodes(CLI::App* cluster, const AddCommand& add) {
+  CLI::App* more = Add(cluster, add, "add-node", "Take machines into the cluster", &ClusterAddNode);
+  AddHosts(more);
+  more->add_flag("--dry-run", options_.dry_run, "Only say what would be done");
+  CLI::App* fewer = Add(cluster, add, "remove-node", "Wait for machines' jobs, then take them out",
+                        &ClusterRemoveNode);
+  AddHosts(fewer);
+  fewer->add_option("--wait", options_.wait_seconds, "Give up after so long")
+      ->capture_default_str()
+      ->type_name("SECONDS");
+  AddForce(fewer, "Also a machine that cannot be reached");
+}
+
+void ClusterDefinitions::AddViews(CLI::App* cluster, const AddCommand& add) {
+  CLI::App* status = Add(cluster, add, "status", "Show its nodes and their states", &ClusterStatus);
+  CLI::App* check =
+      Add(cluster, add, "check", "Check each node: clock, names, ports, disk, devices, bandwidth",
+          &ClusterCheck);
+  for (CLI::App* command : {status, check}) {
+    command
+        ->add_option_function<std::string>(
+            "-o,--output",
+            [this](const std::string& text) {
+              if (text != "table" && text != "json" && text != "yaml") {
+                throw CLI::ValidationError("--output",
+                                           "\"" + text + "\" is none of table, json and yaml");
+              }
+              options_.format = text == "json"   ? Format::kJson
+                                : text == "yaml" ? Format::kYaml
+                                                 : Format::kTable;
+            },
+            "How to show it")
+        ->type_name("table|json|yaml");
+  }
+}
+
+void ClusterDefinitions::AddAutoscale(CLI::App* cluster, const AddCommand& add) {
+  CLI::App* scale =
+      Add(cluster, add, "autoscale", "Have nodes switched on when jobs wait and off when idle",
+          &ClusterAutoscale);
+  cluster::Autoscale& of = options_.scale;
+  scale->add_option("--nodes", of.nodes, "All that there may be; without it autoscaling ends")
+      ->delimiter(',')
+      ->type_name("HOST,…");
+  scale->add_option("--resume", of.resume, "Command that switches $NODE on")->type_name("COMMAND");
+  scale->add_option("--suspend", of.suspend, "Command that switches $NODE off")
+      ->type_name("COMMAND");
+  scale->add_option("--min", of.min, "So many stay on")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber.description(""))
+      ->type_name("N");
+  scale->add_option("--idle", of.idle_seconds, "Off after so long without work")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("SECONDS");
+  scale->add_option("--boot", of.boot_seconds, "Unusable if not there after so long")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("SECONDS");
+  scale
+      ->add_option("--like", options_.like,
+                   "They have this host's hardware (default: the first node)")
+      ->type_name("HOST");
+  scale->add_flag("--dry-run", options_.dry_run, "Only say what would be done");
+}
+
+void ClusterDefinitions::AddTo(CLI::App* app, const AddCommand& add) {
+  CLI::App* cluster = app->add_subcommand(
+      "cluster", "Slurm on machines of your own: create, status, add-node, remove-node, …");
+  cluster->require_subcommand(1)->fallthrough();
+  AddCreate(cluster, add);
+  AddViews(cluster, add);
+  AddNodes(cluster, add);
+  AddAutoscale(cluster, add);
+  Add(cluster, add, "upgrade", "Newer packages of Slurm, in the order that Slurm needs",
+      &ClusterUpgrade);
+  AddForce(
+      Add(cluster, add, "delete", "End its daemons and remove its configuration", &ClusterDelete),
+      "Also while jobs are in its queue");
+}
+
+}  // namespace tutti::client

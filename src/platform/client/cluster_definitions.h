@@ -1,0 +1,42 @@
+// The options of `tutti cluster …` and what --help says of them. A part of CommandDefinitions.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "platform/client/commands/cluster.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tutti::client {
+
+// Parsing fills the options of the command that was chosen. Stays where it is.
+class ClusterDefinitions {
+ public:
+  using Action = std::function<absl::StatusOr<ExitCode>(Context&)>;
+  using AddCommand = std::function<CLI::App*(CLI::App* parent, const std::string& name,
+                                             const std::string& description, Action action)>;
+
+  ClusterDefinitions() = default;
+  ClusterDefinitions(const ClusterDefinitions&) = delete;
+  ClusterDefinitions& operator=(const ClusterDefinitions&) = delete;
+
+  void AddTo(CLI::App* app, const AddCommand& add);
+
+ private:
+  using Command = absl::StatusOr<ExitCode> (*)(Context&, const ClusterOptions&);
+  CLI::App* Add(CLI::App* cluster, const AddCommand& add, const std::string& name,
+                const std::string& description, Command command);
+  void AddHosts(CLI::App* command);
+  void AddForce(CLI::App* command, const std::string& description);
+  void AddCreate(CLI::App* cluster, const AddCommand& add);
+  void AddNodes(CLI::App* cluster, const AddCommand& add);
+  void AddViews(CLI::App* cluster, const AddCommand& add);
+  void AddAutoscale(CLI::App* cluster, const AddCommand& add);
+
+  ClusterOptions options_;
+};
+
+}  // namespace tutti::client

@@ -1,0 +1,36 @@
+// The commands `tutti cluster …`: a Slurm cluster on machines that ssh reaches. They need no
+// service.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "platform/client/commands/commands.h"
+#include "platform/cluster/description.h"
+
+namespace tutti::client {
+
+struct ClusterOptions {
+  std::string name = "tutti";
+  std::vector<std::string> hosts;
+  std::string controller;  // empty: the first of the hosts
+  std::string user, ssh_config;
+  std::string accounting;  // mysql://…, or @FILE with that
+  bool dry_run = false;    // say what would be done
+  bool force = false;      // also while jobs are there
+  int wait_seconds = 3600;
+  cluster::Autoscale scale;  // no nodes: it ends
+  std::string like;          // a host whose hardware they have; empty: the first node
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> ClusterCreate(Context& context, const ClusterOptions& options);
+absl::StatusOr<ExitCode> ClusterAddNode(Context& context, const ClusterOptions& options);
+absl::StatusOr<ExitCode> ClusterRemoveNode(Context& context, const ClusterOptions& options);
+absl::StatusOr<ExitCode> ClusterUpgrade(Context& context, const ClusterOptions& options);
+absl::StatusOr<ExitCode> ClusterDelete(Context& context, const ClusterOptions& options);
+absl::StatusOr<ExitCode> ClusterStatus(Context& context, const ClusterOptions& options);
+absl::StatusOr<ExitCode> ClusterCheck(Context& context, const ClusterOptions& options);
+absl::StatusOr<ExitCode> ClusterAutoscale(Context& context, const ClusterOptions& options);
+
+}  // namespace tutti::client

@@ -1,0 +1,80 @@
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "platform/client/commands/cluster.h"
+#include "platform/client/commands/cluster_converge.h"
+
+namespace tutti::client {
+namespace {
+
+using cluster::Autoscale;
+using cluster::Description;
+
+absl::Status CheckScale(const Description& description, const ClusterOptions& options) {
+  const Autoscale& scale = options.scale;
+  for (const std::string& node : scale.nodes) {
+    TUTTI_RETURN_IF_ERROR(cluster::CheckHostName(node));
+    for (const std::string& fixed : description.Hosts()) {
+      if (node != fixed) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          node, " is there for good; `tutti cluster remove-node ", node, "` takes it out first"));
+    }
+  }
+  if (scale.resume.empty() || scale.suspend.empty()) {
+    return absl::InvalidArgumentError(
+        "--resume and --suspend name the commands that switch node $NODE on and off");
+  }
+  if (scale.min > static_cast<int>(scale.nodes.size())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--min ", scale.min, " of ", scale.nodes.size(), " nodes cannot be"));
+  }
+  return absl::OkStatus();
+}
+
+// With the hardware of `like`, which is there now.
+absl::StatusOr<Autoscale> ScaleLike(cluster::Remote& remote, Autoscale scale,
+                                    const std::string& like) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<cluster::HostFacts> facts,
+                         cluster::Probe(remote, {like}));
+  scale.sockets = facts.front().sockets;
+  scale.cores_per_socket = facts.front().cores_per_socket;
+  scale.threads_per_core = facts.front().threads_per_core;
+  scale.memory_mib = facts.front().memory_mib;
+  return scale;
+}
+
+// Power saving keeps what is there; this brings it there.
+absl::Status BringUp(cluster::Remote& remote, const Description& description) {
+  std::string script;
+  for (int i = 0; i < description.autoscale->min; ++i) {
+    const std::string& node = description.autoscale->nodes[i];
+    absl::StrAppend(&script, "case $(sinfo -h -n ", node,
+                    " -o %t) in *~) scontrol update nodename=", node, " state=POWER_UP ;; esac\n");
+  }
+  return remote.Run(description.controller, script, base::Deadline::After(absl::Minutes(1)))
+      .status();
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> ClusterAutoscale(Context& context, const ClusterOptions& options) {
+  TUTTI_ASSIGN_OR_RETURN(Description description,
+                         cluster::ReadDescription(context.home, options.name));
+  cluster::SshRemote remote(description.user, description.ssh_config);
+  description.autoscale.reset();
+  if (options.scale.nodes.empty())
+    return Converge(context, remote, description, {}, options.dry_run);
+  TUTTI_RETURN_IF_ERROR(CheckScale(description, options));
+  if (options.like.empty() && description.nodes.empty()) {
+    return absl::InvalidArgumentError(
+        "this cluster has no fixed node: --like HOST names one with the hardware of --nodes");
+  }
+  const std::string like = options.like.empty() ? description.nodes.front() : options.like;
+  TUTTI_ASSIGN_OR_RETURN(description.autoscale, ScaleLike(remote, options.scale, like));
+  TUTTI_ASSIGN_OR_RETURN(const ExitCode code,
+                         Converge(context, remote, description, {}, options.dry_run));
+  if (!options.dry_run) TUTTI_RETURN_IF_ERROR(BringUp(remote, description));
+  return code;
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,59 @@
+#include "platform/client/commands/cluster_converge.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/client/text/columns.h"
+#include "platform/cluster/configuration.h"
+#include "platform/cluster/plan.h"
+
+namespace tutti::client {
+namespace {
+
+using cluster::HostFacts;
+
+constexpr absl::Duration kComesUp = absl::Seconds(90);
+
+}  // namespace
+
+cluster::Report LinesOn(Context& context) {
+  return [&context](const std::string& host, const std::string& what, const std::string& how) {
+    context.out << PadRight(host, 12) << " " << PadRight(what, 58) << " " << how << std::endl;
+  };
+}
+
+absl::StatusOr<ExitCode> Converge(Context& context, cluster::Remote& remote,
+                                  const cluster::Description& description,
+                                  const std::vector<std::string>& tried, bool dry_run) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<HostFacts> facts,
+                         cluster::Probe(remote, description.Hosts()));
+  TUTTI_ASSIGN_OR_RETURN(const cluster::Plan plan, cluster::MakePlan(description, facts));
+  for (const std::string& note : plan.notes) context.err << "note: " << note << std::endl;
+  if (dry_run) {
+    for (const cluster::Step& step : plan.steps) LinesOn(context)(step.host, step.what, "");
+    if (plan.steps.empty()) context.out << "There is nothing to do.\n";
+    return ExitCode::kOk;
+  }
+  TUTTI_RETURN_IF_ERROR(cluster::WriteDescription(context.home, description));
+  TUTTI_RETURN_IF_ERROR(cluster::CarryOut(remote, plan.steps, LinesOn(context)));
+  TUTTI_RETURN_IF_ERROR(
+      cluster::AwaitNodes(remote, description, facts, base::Deadline::After(kComesUp)));
+  if (plan.steps.empty()) {
+    context.out << "There is nothing to do: " << description.nodes.size()
+                << " nodes are as they should be.\n";
+    return ExitCode::kOk;
+  }
+  std::vector<HostFacts> nodes;
+  for (const std::string& host : tried) nodes.push_back(*cluster::FactsOf(facts, host));
+  if (nodes.empty()) return ExitCode::kOk;
+  const absl::StatusOr<int> answered = cluster::TryNodes(remote, description.controller, nodes);
+  const bool busy = absl::StrContains(answered.status().message(), "nodes are busy");
+  if (!answered.ok() && !busy) return answered.status();
+  LinesOn(context)(description.controller, "srun hostname",
+                   busy
+                       ? "not tried: jobs hold the nodes"
+                       : absl::StrCat(*answered, *answered == 1 ? " node" : " nodes", " answered"));
+  return ExitCode::kOk;
+}
+
+}  // namespace tutti::client

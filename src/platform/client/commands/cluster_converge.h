@@ -1,0 +1,22 @@
+// What several commands of `tutti cluster` share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "platform/client/commands/commands.h"
+#include "platform/cluster/description.h"
+#include "platform/cluster/work.h"
+
+namespace tutti::client {
+
+// A line for each thing that was done.
+cluster::Report LinesOn(Context& context);
+
+// Makes the hosts what the description says, keeps it, and shows that jobs run on `tried`. With
+// `dry_run` it says what it would do.
+absl::StatusOr<ExitCode> Converge(Context& context, cluster::Remote& remote,
+                                  const cluster::Description& description,
+                                  const std::vector<std::string>& tried, bool dry_run);
+
+}  // namespace tutti::client

@@ -1,0 +1,191 @@
+#include "platform/container/packages.h"
+
+#include <unistd.h>
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "base/child_process.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/machine.h"
+#include "base/status.h"
+#include "base/waiting.h"
+#include "platform/container/podman.h"
+#include "platform/container/uv.h"
+#include "spec/install_failure.h"
+
+namespace tutti::container {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kForm = 1;  // of what is built; another number builds all anew
+constexpr uint64_t kMostSaid = 1 << 20;
+
+// Runs in the image, with the build's own folder at /run/tutti. What it says stays there.
+constexpr char kInstall[] = R"(cd /run/tutti
+exec >said 2>&1
+python=$(command -v python3 || command -v python) || { echo 'the image has no Python'; exit 1; }
+if [ -x ./uv ] && ./uv --version >version; then
+  exec ./uv pip install --python "$python" --break-system-packages -r requirements.txt "$@"
+fi
+exec "$python" -m pip install --disable-pip-version-check -r requirements.txt "$@"
+)";
+
+std::string Quoted(absl::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
+// What this machine was told of indexes, for pip and for uv.
+std::map<std::string, std::string> IndexVariables() {
+  static constexpr std::pair<absl::string_view, absl::string_view> kBoth[] = {
+      {"PIP_INDEX_URL", "UV_DEFAULT_INDEX"},
+      {"PIP_EXTRA_INDEX_URL", "UV_INDEX"},
+      {"PIP_FIND_LINKS", "UV_FIND_LINKS"},
+      {"PIP_NO_INDEX", "UV_NO_INDEX"}};
+  std::map<std::string, std::string> told = {{"PIP_BREAK_SYSTEM_PACKAGES", "1"},
+                                             {"PIP_ROOT_USER_ACTION", "ignore"},
+                                             {"UV_CACHE_DIR", "/run/tutti-cache"},
+                                             {"UV_LINK_MODE", "copy"},
+                                             {"UV_NO_PROGRESS", "1"},
+                                             {"UV_PYTHON_DOWNLOADS", "never"},
+                                             {"NO_COLOR", "1"}};
+  const std::map<std::string, std::string> own = base::CurrentEnvironment();
+  for (const auto& [pip, uv] : kBoth) {
+    const auto of_pip = own.find(std::string(pip)), of_uv = own.find(std::string(uv));
+    if (of_pip != own.end()) told[std::string(pip)] = told[std::string(uv)] = of_pip->second;
+    if (of_uv != own.end()) told[std::string(uv)] = of_uv->second;
+  }
+  return told;
+}
+
+class PackageBuild {
+ public:
+  PackageBuild(const spec::Environment& environment, const std::string& base,
+               const fs::path& folder, const std::atomic<bool>& cancelled)
+      : environment_(environment), base_(base), folder_(folder), cancelled_(cancelled) {
+    for (const spec::Requirement& package : environment.packages) {
+      absl::StrAppend(&requirements_, package.text, "\n");
+    }
+    std::string content = absl::StrCat(kForm, "\n", base, "\n", requirements_, "\n",
+                                       absl::StrJoin(environment.options, "\n"));
+    for (const spec::Requirement& package : environment.packages) {  // a file may change
+      const auto digest = base::Sha256OfFile(package.text);
+      if (digest.ok()) absl::StrAppend(&content, "\n", base::Hex(*digest));
+    }
+    const std::string key = base::Hex(base::Sha256Of(content)).substr(0, 24);
+    name_ = absl::StrCat("localhost/tutti-packages:", key);
+    stem_ = folder / absl::StrCat("image-", key, ".", base::HostName());
+  }
+
+  absl::StatusOr<std::string> Make() {
+    if (auto here = Find(); here.ok() || absl::IsCancelled(here.status())) return here;
+    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
+                           base::LockFile(absl::StrCat(stem_.string(), ".lock"), cancelled_));
+    if (auto here = Find(); here.ok() || absl::IsCancelled(here.status())) return here;
+    const base::TemporaryDirectory build("tutti-build");
+    TUTTI_RETURN_IF_ERROR(Fill(build.path()));
+    const absl::Status built = Build(build.path());
+    if (!built.ok()) return built;
+    return Find();
+  }
+
+ private:
+  absl::StatusOr<std::string> Find() {
+    const fs::path log = absl::StrCat(stem_.string(), ".", ::getpid(), ".log");
+    auto found = RunPodman({"image", "inspect", "--format", "{{.Id}}", name_}, log, cancelled_);
+    std::error_code error;
+    fs::remove(log, error);
+    return found;
+  }
+
+  absl::Status Fill(const fs::path& build) {
+    std::string variables;
+    for (const auto& [name, value] : IndexVariables()) {
+      absl::StrAppend(&variables, "export ", name, "=", Quoted(value), "\n");
+    }
+    std::string options;
+    for (const std::string& option : environment_.options) {
+      absl::StrAppend(&options, " ", Quoted(option));
+    }
+    const std::pair<const char*, std::string> files[] = {
+        {"Containerfile", absl::StrCat("FROM ", base_, "\nUSER 0\nRUN sh /run/tutti/start\n")},
+        {"requirements.txt", requirements_},
+        {"install", kInstall},
+        {"start", absl::StrCat(variables, "exec sh /run/tutti/install", options, "\n")}};
+    for (const auto& [name, content] : files) {
+      TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(build / name, content, 0700));
+    }
+    std::error_code error;
+    const auto uv = FindUv(folder_, cancelled_);
+    if (absl::IsCancelled(uv.status())) return uv.status();
+    if (uv.ok()) fs::copy_file(*uv, build / "uv", error);  // else the image's pip does it
+    return base::MakeDirectories(folder_ / "cache");
+  }
+
+  // Folders and files of this machine that are read for packages.
+  std::set<std::string> Sources() const {
+    std::set<std::string> sources;
+    std::vector<std::string> named = absl::StrSplit(requirements_, '\n');
+    for (const auto& [name, value] : IndexVariables()) {
+      if (!absl::StrContains(name, "FIND_LINKS")) continue;
+      for (const absl::string_view part : absl::StrSplit(value, ' ')) named.emplace_back(part);
+    }
+    std::error_code error;
+    for (const std::string& path : named) {
+      if (absl::StartsWith(path, "/") && fs::exists(path, error)) sources.insert(path);
+    }
+    return sources;
+  }
+
+  absl::Status Build(const fs::path& build) {
+    std::vector<std::string> arguments = {
+        "build",
+        "--network=host",
+        "--pull=never",
+        "--no-cache",  // podman's does not see that what is mounted differs
+        absl::StrCat("--tag=", name_),
+        absl::StrCat("--volume=", build.string(), ":/run/tutti"),
+        absl::StrCat("--volume=", (folder_ / "cache").string(), ":/run/tutti-cache"),
+        absl::StrCat("--file=", (build / "Containerfile").string())};
+    for (const std::string& path : Sources()) {
+      arguments.push_back(absl::StrCat("--volume=", path, ":", path, ":ro"));
+    }
+    for (std::string& option : LimitOptions()) arguments.push_back(std::move(option));
+    const fs::path context = build / "context";  // nothing is copied from it
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(context));
+    arguments.push_back(context.string());
+    const auto built = RunPodman(arguments, absl::StrCat(stem_.string(), ".log"), cancelled_);
+    if (built.ok() || absl::IsCancelled(built.status())) return built.status();
+    const std::string said = base::ReadFile(build / "said", kMostSaid).value_or("");
+    const std::string why = spec::ExplainFailure(
+        environment_, said.empty() ? std::string(built.status().message()) : said);
+    const bool has_place = !absl::StartsWith(why, "environment ");
+    return absl::FailedPreconditionError(
+        has_place ? why : absl::StrCat(environment_.image.place, ": ", why));
+  }
+
+  const spec::Environment& environment_;
+  const std::string base_;
+  const fs::path folder_;
+  const std::atomic<bool>& cancelled_;
+  std::string requirements_, name_;
+  fs::path stem_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> WithPackages(const spec::Environment& environment,
+                                         const std::string& base, const fs::path& folder,
+                                         const std::atomic<bool>& cancelled) {
+  return PackageBuild(environment, base, folder, cancelled).Make();
+}
+
+}  // namespace tutti::container

@@ -1,0 +1,21 @@
+// An image with packages of PyPI on top, for its own Python: by uv where this machine has it, else
+// by the image's pip. Built once on a node, under a lock, and known by what goes into it.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "spec/job.h"
+
+namespace tutti::container {
+
+// `base`: an image of this node, by its id; the new one's. `folder` takes locks, logs and uv's
+// cache. FailedPrecondition names the lines of the packages that cannot be had; Cancelled.
+absl::StatusOr<std::string> WithPackages(const spec::Environment& environment,
+                                         const std::string& base,
+                                         const std::filesystem::path& folder,
+                                         const std::atomic<bool>& cancelled);
+
+}  // namespace tutti::container

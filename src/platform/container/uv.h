@@ -1,0 +1,18 @@
+// uv, the program that installs Python packages: this machine's, or one of tutti's own, which pip
+// installs the first time. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace tutti::container {
+
+// Its path. `folder`: where one of our own lies (uv/bin/uv) and what pip said (uv.log).
+// FailedPrecondition, with the mend; Cancelled once `cancelled` is set.
+absl::StatusOr<std::string> FindUv(const std::filesystem::path& folder,
+                                   const std::atomic<bool>& cancelled);
+
+}  // namespace tutti::container

@@ -1,0 +1,142 @@
+#include "platform/engine/slurm/slurm_commands_fake.h"
+
+#include <fcntl.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+
+namespace tutti::engine {
+namespace {
+
+std::string ValueOf(const std::vector<std::string>& arguments, absl::string_view option) {
+  for (const std::string& argument : arguments) {
+    absl::string_view value = argument;
+    if (absl::ConsumePrefix(&value, absl::StrCat(option, "="))) return std::string(value);
+  }
+  return "";
+}
+
+CommandResult Complaining(const std::string& text) {
+  return {.exit = {.code = 1}, .err = absl::StrCat(text, "\n")};
+}
+
+}  // namespace
+
+absl::StatusOr<CommandResult> SlurmCommandsFake::Run(const std::vector<std::string>& arguments,
+                                                     base::Deadline) {
+  absl::MutexLock lock(&mutex_);
+  const std::string& program = arguments.front();
+  const Fault fault = faults_[program];
+  const absl::Status late = absl::DeadlineExceededError(program + " did not answer in time");
+  if (fault == Fault::kNothing) return late;
+  if (fault == Fault::kDown) {
+    return Complaining(program + ": error: Unable to contact slurm controller (connect failure)");
+  }
+  if (fault == Fault::kRefuse) {
+    return Complaining("sbatch: error: Batch job submission failed: Invalid partition name");
+  }
+  ++counts_[program];
+  CommandResult result;
+  if (program == "sbatch") result = Sbatch(arguments);
+  if (program == "squeue") result.out = Squeue();
+  if (program == "scancel") result = Scancel(arguments);
+  if (fault == Fault::kLate) return late;
+  return result;
+}
+
+CommandResult SlurmCommandsFake::Sbatch(const std::vector<std::string>& arguments) {
+  last_sbatch_ = arguments;
+  Job job{.comment = ValueOf(arguments, "--comment"),
+          .state = "PENDING",
+          .folder = std::filesystem::path(arguments.back()).parent_path().string()};
+  if (!absl::SimpleAtoi(ValueOf(arguments, "--nodes"), &job.nodes)) job.nodes = 1;
+  if (!hold_) Begin(job);
+  jobs_[next_] = job;
+  return {.out = absl::StrCat(next_++, "\n")};
+}
+
+// As a launcher that takes its plan does.
+void SlurmCommandsFake::Begin(Job& job) {
+  job.state = "RUNNING";
+  for (int i = 0; i < job.nodes; ++i) {
+    const std::filesystem::path node = std::filesystem::path(job.folder) / absl::StrCat(i);
+    base::Open(node / "started", O_WRONLY | O_CREAT).status().IgnoreError();
+  }
+}
+
+std::string SlurmCommandsFake::Squeue() const {
+  nlohmann::json jobs = nlohmann::json::array();
+  for (const auto& [id, job] : jobs_) {
+    const bool waits = job.state == "PENDING";
+    jobs.push_back({{"job_id", id},
+                    {"job_state", job.state},
+                    {"state_reason", waits ? "Resources" : "None"},
+                    {"comment", job.comment},
+                    {"nodes", waits ? "" : absl::StrCat("n[1-", job.nodes, "]")}});
+  }
+  return nlohmann::json{{"jobs", std::move(jobs)}}.dump();
+}
+
+CommandResult SlurmCommandsFake::Scancel(const std::vector<std::string>& arguments) {
+  int id = 0;
+  if (!absl::SimpleAtoi(arguments.back(), &id) || !jobs_.contains(id)) {
+    return Complaining("scancel: error: Invalid job id");
+  }
+  jobs_[id].state = "CANCELLED";
+  return {};
+}
+
+void SlurmCommandsFake::SetFault(const std::string& program, Fault fault) {
+  absl::MutexLock lock(&mutex_);
+  faults_[program] = fault;
+}
+
+void SlurmCommandsFake::Hold(bool hold) {
+  absl::MutexLock lock(&mutex_);
+  hold_ = hold;
+  if (hold) return;
+  for (auto& [id, job] : jobs_) {
+    if (job.state == "PENDING") Begin(job);
+  }
+}
+
+void SlurmCommandsFake::End(const std::string& allocation, const std::string& state) {
+  absl::MutexLock lock(&mutex_);
+  for (auto& [id, job] : jobs_) {
+    if (absl::EndsWith(job.comment, ":" + allocation)) job.state = state;
+  }
+}
+
+void SlurmCommandsFake::Double(const std::string& allocation) {
+  absl::MutexLock lock(&mutex_);
+  for (auto& [id, job] : jobs_) {
+    if (!absl::EndsWith(job.comment, ":" + allocation)) continue;
+    jobs_[next_++] = job;
+    return;
+  }
+}
+
+void SlurmCommandsFake::Forget() {
+  absl::MutexLock lock(&mutex_);
+  std::erase_if(jobs_, [](const auto& entry) {
+    return entry.second.state != "PENDING" && entry.second.state != "RUNNING";
+  });
+}
+
+int SlurmCommandsFake::count(const std::string& program) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = counts_.find(program);
+  return found == counts_.end() ? 0 : found->second;
+}
+
+std::vector<std::string> SlurmCommandsFake::last_sbatch() const {
+  absl::MutexLock lock(&mutex_);
+  return last_sbatch_;
+}
+
+}  // namespace tutti::engine

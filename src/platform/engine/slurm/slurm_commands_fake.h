@@ -1,0 +1,64 @@
+// Slurm's commands as tests play them, from memory: a queue whose jobs begin at once and run until
+// they are ended. What Slurm can do wrong it does when told. Thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "platform/engine/slurm/slurm_commands.h"
+
+namespace tutti::engine {
+
+class SlurmCommandsFake final : public SlurmCommands {
+ public:
+  // How sbatch or squeue misbehave.
+  enum class Fault {
+    kNone,
+    kLate,     // the work is done, and no answer comes in time
+    kNothing,  // no answer comes in time, and nothing is done
+    kDown,     // "Unable to contact slurm controller"
+    kRefuse,   // "Invalid partition"
+  };
+
+  absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,
+                                    base::Deadline deadline) override;
+
+  void SetFault(const std::string& program, Fault fault);
+  // Jobs that are submitted from now on wait in the queue; or begin after all.
+  void Hold(bool hold);
+  // The job of that allocation ends in that state, as "NODE_FAIL".
+  void End(const std::string& allocation, const std::string& state);
+  // A second job for the allocation, as an sbatch that was repeated makes it.
+  void Double(const std::string& allocation);
+  // Its ended jobs leave the queue.
+  void Forget();
+  // "sbatch" or "scancel" and how often it did something.
+  int count(const std::string& program) const;
+  std::vector<std::string> last_sbatch() const;
+
+ private:
+  struct Job {
+    std::string comment, state, folder;
+    int nodes = 1;
+  };
+  CommandResult Sbatch(const std::vector<std::string>& arguments)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string Squeue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  CommandResult Scancel(const std::vector<std::string>& arguments)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Begin(Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable absl::Mutex mutex_;
+  std::map<int, Job> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Fault> faults_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int> counts_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> last_sbatch_ ABSL_GUARDED_BY(mutex_);
+  bool hold_ ABSL_GUARDED_BY(mutex_) = false;
+  int next_ ABSL_GUARDED_BY(mutex_) = 1;
+};
+
+}  // namespace tutti::engine

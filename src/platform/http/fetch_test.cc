@@ -1,0 +1,87 @@
+#include "platform/http/fetch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "platform/http/server.h"
+
+namespace tutti::http {
+namespace {
+
+constexpr absl::Duration kFar = absl::Minutes(5);        // what no call may take
+constexpr absl::Duration kGenerous = absl::Seconds(20);  // on a machine that has much to do
+
+// Says nothing, ever, but to /redirects/N, which leads to the next.
+class SilentServer {
+ public:
+  SilentServer() {
+    auto server = Server::Start({}, [this](const Request& request, Connection& connection) {
+      if (absl::StartsWith(request.path, "/redirect")) {
+        absl::SleepFor(absl::Milliseconds(100));
+        return Response{.status = 302, .headers = {{"Location", "/redirect"}}};
+      }
+      if (!begun.HasBeenNotified()) begun.Notify();
+      while (!connection.Closed()) absl::SleepFor(absl::Milliseconds(1));
+      return Response{};
+    });
+    EXPECT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  std::string url(const std::string& path) const { return server_->url() + path; }
+
+  absl::Notification begun;
+
+ private:
+  std::unique_ptr<Server> server_;
+};
+
+TEST(Fetch, ACallThatWaitsForASilentServerEndsWhenItIsCancelled) {
+  SilentServer server;
+  const base::TemporaryDirectory folder("tutti-fetch");
+  std::atomic<bool> cancelled = false;
+  std::thread canceller([&] {
+    server.begun.WaitForNotification();
+    cancelled = true;
+  });
+  const absl::Time begin = absl::Now();
+  const absl::Status status = FetchFile(server.url("/file"), folder.path() / "file",
+                                        {.timeout = kFar, .stall = kFar}, cancelled);
+  canceller.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
+  EXPECT_LT(absl::Now() - begin, kGenerous);
+  EXPECT_EQ(Examine(server.url("/file"), base::Deadline::After(kFar), cancelled).status().code(),
+            absl::StatusCode::kCancelled);
+}
+
+TEST(Fetch, TheTimeLimitIsOfTheWholeAndNotOfEachPart) {
+  SilentServer server;
+  const base::TemporaryDirectory folder("tutti-fetch");
+  const std::atomic<bool> never = false;
+  const absl::Status stalled =
+      FetchFile(server.url("/file"), folder.path() / "file",
+                {.timeout = absl::Milliseconds(200), .stall = kFar}, never);
+  EXPECT_EQ(stalled.code(), absl::StatusCode::kDeadlineExceeded) << stalled;
+  // Six answers of 100 ms each would be in time one by one.
+  const auto led =
+      Examine(server.url("/redirect"), base::Deadline::After(absl::Milliseconds(250)), never);
+  EXPECT_EQ(led.status().code(), absl::StatusCode::kDeadlineExceeded) << led.status();
+}
+
+TEST(Fetch, AHostThatHasNoAddressIsNamed) {
+  const std::atomic<bool> never = false;
+  const auto answer = Examine("http://no-such-host.invalid/x", base::Deadline::After(kFar), never);
+  EXPECT_EQ(answer.status().code(), absl::StatusCode::kUnavailable) << answer.status();
+  EXPECT_THAT(std::string(answer.status().message()),
+              testing::HasSubstr("cannot find host no-such-host.invalid"));
+}
+
+}  // namespace
+}  // namespace tutti::http

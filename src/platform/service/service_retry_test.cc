@@ -1,0 +1,135 @@
+// Jobs that are begun again after the loss of a node.
+#include <gmock/gmock.h>
+
+#include "platform/service/world_for_tests.h"
+
+namespace tutti::service {
+namespace {
+
+using store::JobState;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+const std::string kWithRetries = absl::StrCat(kJobFile, "retry_settings: {max_retries: 1}\n");
+const Script kBothRun = {{0, nullptr}, {1, nullptr}};
+
+class RetryTest : public ::testing::Test {
+ protected:
+  // Its nodes' launchers at work, the second of them dies.
+  void LoseANode(const std::string& allocation) {
+    ASSERT_TRUE(world_.StepUntil([&] {
+      return world_.State("j") == JobState::kRunning &&
+             world_.engine().Allocations().back() == allocation;
+    }));
+    world_.launchers().Kill(allocation, 1);
+  }
+  spec::LaunchPlan PlanOf(const std::string& allocation, int node) {
+    const auto text =
+        base::ReadFile(world_.engine().root() / allocation / absl::StrCat("plan-", node));
+    return *spec::LaunchPlanFromJson(text.value());
+  }
+
+  const base::TemporaryDirectory folder_;
+  World world_{folder_.path(), kBothRun};
+};
+
+TEST_F(RetryTest, AJobThatLostANodeIsQueuedAgainAndRunsOnce) {
+  ASSERT_TRUE(world_.Submit(kWithRetries).ok());
+  LoseANode("j.1");
+  ASSERT_TRUE(world_.StepUntil([&] { return world_.engine().Allocations().back() == "j.1-2"; }));
+  EXPECT_EQ(PlanOf("j.1-2", 1).attempt, 2);
+  EXPECT_THAT(PlanOf("j.1-2", 1).former_directory, HasSubstr("scratch/j.1"));
+  // What the second attempt takes over is there until it has it.
+  EXPECT_THAT(world_.engine().Allocations(), ElementsAre("j.1", "j.1-2"));
+  world_.launchers().script().clear();
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kCompleted);
+  EXPECT_EQ(world_.History("j"),
+            "Queued Provisioning Preparing Starting Running Finalizing "
+            "Queued Provisioning Preparing Starting Running Finalizing Completed");
+  EXPECT_THAT(world_.engine().Starts(), ElementsAre("j.1 0", "j.1 1", "j.1-2 0", "j.1-2 1"));
+  const auto events = *world_.service().EventsOf("j");
+  EXPECT_EQ(events[6].reason,
+            "launcher on node n2 died (it was killed); it is begun again, attempt 2 of 2");
+}
+
+TEST_F(RetryTest, ItsLogHasWhatEachAttemptPrinted) {
+  ASSERT_TRUE(world_.Submit(kWithRetries).ok());
+  LoseANode("j.1");
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kFinalizing));
+  world_.Open();  // the service dies meanwhile
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kQueued));
+  world_.Open();
+  world_.launchers().script().clear();
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  std::vector<std::string> told = world_.Told("j");
+  std::erase_if(told, [](const std::string& item) { return item[0] != '0'; });
+  EXPECT_THAT(told, ElementsAre("0:rank 0 begins", "0:rank 0 ends", "0:rank 0 last",
+                                "0:rank 0 begins", "0:rank 0 ends", "0:rank 0 last"));
+}
+
+TEST_F(RetryTest, WhenItsRetriesAreUsedUpItFailsWithItsOneLine) {
+  ASSERT_TRUE(world_.Submit(kWithRetries).ok());
+  LoseANode("j.1");
+  LoseANode("j.1-2");
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kFailed);
+  EXPECT_EQ(world_.Reason("j"), "launcher on node n2 died (it was killed)");
+}
+
+TEST_F(RetryTest, AJobThatFailsByItselfIsNotBegunAgain) {
+  world_.launchers().script() = {{0, {{"code", 3}}}};
+  ASSERT_TRUE(world_.Submit(kWithRetries).ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kFailed);
+  EXPECT_EQ(world_.engine().Starts().size(), 2u);
+}
+
+TEST_F(RetryTest, ACancelledJobIsNotBegunAgain) {
+  ASSERT_TRUE(world_.Submit(kWithRetries).ok());
+  LoseANode("j.1");
+  ASSERT_TRUE(world_.service().Cancel("j").ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kCanceled);
+  EXPECT_EQ(world_.engine().Starts().size(), 2u);
+}
+
+TEST_F(RetryTest, OneThatIsCancelledWhileItsLossIsClearedUpIsNotBegunAgain) {
+  ASSERT_TRUE(world_.Submit(kWithRetries).ok());
+  LoseANode("j.1");
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kFinalizing));
+  ASSERT_TRUE(world_.service().Cancel("j").ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kCanceled);
+  EXPECT_EQ(world_.engine().Starts().size(), 2u);
+}
+
+TEST_F(RetryTest, AnAttemptThatIsLostBeforeItTookOverLeavesThatToTheNext) {
+  ASSERT_TRUE(world_.Submit(absl::StrCat(kJobFile, "retry_settings: {max_retries: 2}\n")).ok());
+  LoseANode("j.1");
+  ASSERT_TRUE(world_.StepUntil([&] {
+    return world_.State("j") == JobState::kProvisioning &&
+           world_.engine().Allocations().back() == "j.1-2";
+  }));
+  world_.launchers().Kill("j.1-2", 0);
+  world_.launchers().Kill("j.1-2", 1);
+  world_.Open();
+  ASSERT_TRUE(world_.StepUntil([&] { return world_.engine().Allocations().back() == "j.1-3"; }));
+  EXPECT_EQ(PlanOf("j.1-3", 1).attempt, 3);
+  EXPECT_THAT(PlanOf("j.1-3", 1).former_directory, EndsWith("/j.1"));
+  EXPECT_THAT(world_.engine().Allocations(), Contains("j.1"));
+}
+
+TEST_F(RetryTest, OneThatIsCancelledWhileItWaitsAgainLeavesNothing) {
+  ASSERT_TRUE(world_.Submit(kWithRetries).ok());
+  LoseANode("j.1");
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kQueued));
+  ASSERT_TRUE(world_.service().Cancel("j").ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_EQ(world_.State("j"), JobState::kCanceled);
+}
+
+}  // namespace
+}  // namespace tutti::service

@@ -1,0 +1,253 @@
+// How jobs come in: what is checked before, and the one transaction after which they are there.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "platform/container/image.h"
+#include "platform/launch/remote_input.h"
+#include "platform/service/service_core.h"
+#include "spec/job_file.h"
+
+namespace tutti::service {
+namespace {
+
+constexpr int kNameAttempts = 8;
+// Kept free for what accepted jobs have yet to write: their events and the ends of their logs.
+constexpr std::uintmax_t kReservedBytes = 4 << 20;
+constexpr size_t kJobTokenBytes = 32;
+constexpr size_t kLongestId = 200;  // of a child: it becomes a folder
+constexpr size_t kIdBytes = 3;      // that make a name of the service's its own
+
+// "Hello World" -> "hello-world": what people recognise a job by, safe as a file name.
+std::string Slug(absl::string_view text) {
+  std::string slug;
+  for (const char c : text.substr(0, 40)) {
+    if (absl::ascii_isalnum(c)) {
+      slug += absl::ascii_tolower(c);
+    } else if (!slug.empty() && slug.back() != '-') {
+      slug += '-';
+    }
+  }
+  while (!slug.empty() && slug.back() == '-') slug.pop_back();
+  return slug.empty() ? "job" : slug;
+}
+
+absl::Status CheckSpace(const std::filesystem::path& directory) {
+  std::error_code error;
+  const std::filesystem::space_info space = std::filesystem::space(directory, error);
+  if (error || space.available >= kReservedBytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the disk of ", directory.native(), " is full: ", space.available >> 10,
+                   " kB of space are left, and no job is taken below ", kReservedBytes >> 10,
+                   " kB; delete files or jobs that have ended"));
+}
+
+// The longest name of a job below it, which follows its own: ".train.trial-10000".
+size_t LongestChildName(const spec::JobSpec& job) {
+  size_t longest = job.sweep ? std::strlen(".trial-10000") : 0;
+  for (const spec::Step& step : job.steps) {
+    longest = std::max(longest, 1 + step.name.size() + LongestChildName(step.job));
+  }
+  return longest;
+}
+
+std::string SlugOf(const spec::JobSpec& job) {
+  return Slug(job.display_name.empty() ? job.experiment_name : job.display_name);
+}
+
+absl::Status CheckNameLength(const spec::JobSpec& job) {
+  const size_t own = job.name.empty() ? SlugOf(job).size() + 1 + 2 * kIdBytes : job.name.size();
+  if (own + LongestChildName(job) <= kLongestId) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      job.file_name, ": the names of the job and of its steps in each other have more than ",
+      kLongestId, " characters"));
+}
+
+absl::Status NameIsTaken(absl::string_view name) {
+  return absl::AlreadyExistsError(absl::StrCat("there is a job named \"", name,
+                                               "\" already: change \"name\", or leave it out"));
+}
+
+}  // namespace
+
+// Each job of the tree gets the snapshot of its code.
+absl::Status ServiceCore::AssignSnapshots(const std::map<std::string, std::string>& sent,
+                                          spec::JobSpec& job, std::string& snapshot) {
+  if (const auto found = sent.find(job.code); snapshot.empty() && found != sent.end()) {
+    snapshot = found->second;
+  }
+  if (!snapshot.empty()) {
+    TUTTI_RETURN_IF_ERROR(snapshots_.Find(snapshot).status());
+  } else if (!job.code.empty()) {
+    return absl::InvalidArgumentError(
+        "the job has code, but its snapshot was not sent: PUT /v1/snapshots/… first");
+  }
+  for (spec::Step& step : job.steps) {
+    TUTTI_RETURN_IF_ERROR(AssignSnapshots(sent, step.job, step.snapshot));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ServiceCore::CheckPlace(const spec::JobSpec& job) const {
+  for (const spec::Step& step : job.steps) TUTTI_RETURN_IF_ERROR(CheckPlace(step.job));
+  if (EngineOf(job.compute) == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(job.file_name, ": compute \"", job.compute,
+                     "\" is in site.yml, but was not when the service started: restart it"));
+  }
+  absl::MutexLock lock(&mutex_);
+  const int nodes = static_cast<int>(nodes_.size());
+  if (job.compute != "local" || job.instance_count <= nodes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      job.file_name, ": instance_count is ", job.instance_count, ", but the cluster has ", nodes,
+      nodes == 1 ? " node" : " nodes", ": the job could never start"));
+}
+
+absl::StatusOr<spec::ReadResult> ServiceCore::ReadAndCheck(const Submission& submission) const {
+  if (!submission.base_directory.is_absolute()) {
+    return absl::InvalidArgumentError("base_directory must be an absolute path");
+  }
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(options_.directory));
+  TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, spec::ReadJobFile(submission.text, submission.file,
+                                                                  submission.base_directory, site));
+  std::vector<absl::string_view> faults;
+  const absl::Status checks[] = {CheckNameLength(file.spec), CheckPlace(file.spec),
+                                 spec::CheckPaths(file.spec), container::CheckCanRun(file.spec),
+                                 launch::CheckRemoteInputs(file.spec)};
+  for (const absl::Status& check : checks) {
+    if (!check.ok()) faults.push_back(check.message());
+  }
+  if (!faults.empty()) return absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
+  return file;
+}
+
+absl::StatusOr<store::Job> ServiceCore::ToJob(const Submission& submission) {
+  TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, ReadAndCheck(submission));
+  std::string snapshot = submission.snapshot;
+  TUTTI_RETURN_IF_ERROR(AssignSnapshots(submission.snapshots, file.spec, snapshot));
+  return store::Job{.created = clock_->Now(),
+                    .spec = std::move(file.spec),
+                    .file_text = submission.text,
+                    .snapshot = std::move(snapshot),
+                    .job_token = options_.random_hex(kJobTokenBytes),
+                    .warnings = std::move(file.warnings)};
+}
+
+absl::StatusOr<std::vector<std::string>> ServiceCore::Check(const Submission& submission) {
+  TUTTI_RETURN_IF_ERROR(CheckSpace(options_.directory));
+  TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, ReadAndCheck(submission));
+  if (!file.spec.name.empty() && GetJob(file.spec.name).ok()) return NameIsTaken(file.spec.name);
+  return std::move(file.warnings);
+}
+
+absl::StatusOr<JobStatus> ServiceCore::Submit(const Submission& submission) {
+  TUTTI_RETURN_IF_ERROR(CheckSpace(options_.directory));
+  TUTTI_ASSIGN_OR_RETURN(store::Job job, ToJob(submission));
+  const bool named = !job.spec.name.empty();
+  for (int attempt = 0;; ++attempt) {
+    job.id =
+        named ? job.spec.name : absl::StrCat(SlugOf(job.spec), "-", options_.random_hex(kIdBytes));
+    auto status = Insert(job, named);
+    if (named || !absl::IsAlreadyExists(status.status()) || attempt == kNameAttempts) {
+      return status;
+    }
+  }
+}
+
+absl::StatusOr<JobStatus> ServiceCore::Insert(const store::Job& job, bool named) {
+  TUTTI_RETURN_IF_ERROR(BeginInsert(job));
+  std::optional<Placement> placed = PlaceAtOnce(job);
+  const auto events = [&](int64_t sequence) {
+    std::vector<store::Event> past = {
+        {.time = job.created, .state = store::JobState::kQueued, .reason = "submitted"}};
+    if (!placed) return past;
+    store::Job numbered{.id = job.id, .sequence = sequence};
+    placed->allocation = AllocationOf(numbered);
+    past.push_back({.time = clock_->Now(),
+                    .state = store::JobState::kProvisioning,
+                    .reason = ReasonOfStart(*placed),
+                    .detail = ToJson(Detail{.placement = placed})});
+    return past;
+  };
+  // Not under the lock: those who submit at the same time share one sync of the disk.
+  auto record = store_->InsertJob(job, events);
+  absl::MutexLock lock(&mutex_);
+  EndInsert(job.id);
+  if (named && absl::IsAlreadyExists(record.status())) return NameIsTaken(job.id);
+  TUTTI_RETURN_IF_ERROR(record.status());
+  TUTTI_RETURN_IF_ERROR(Adopt(*record, std::move(placed)));
+  return StatusOf(*record);
+}
+
+absl::Status ServiceCore::BeginInsert(const store::Job& job) {
+  absl::MutexLock lock(&mutex_);
+  if (!inserting_.insert(job.id).second) {
+    return absl::AlreadyExistsError(absl::StrCat("there is a job \"", job.id, "\" already"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ServiceCore::Adopt(const store::JobRecord& record, std::optional<Placement> placed) {
+  const std::string& id = record.job.id;
+  auto live = std::make_unique<LiveJob>();
+  live->record = record;
+  TUTTI_RETURN_IF_ERROR(RebuildFlow(*live));
+  LiveJob& job = *(live_[id] = std::move(live));
+  if (job.flow != nullptr) flows_.insert(&job);
+  spdlog::info("job {}: Queued: submitted", id);
+  if (!placed) {
+    WakeForNewJob();
+    return absl::OkStatus();
+  }
+  spdlog::info("job {}: Provisioning: {}", id, record.last.reason);
+  Wake();
+  auto gang = RebuildGang(id, *std::move(placed));
+  if (gang.ok()) {
+    job.placed = *std::move(gang);
+    placed_.insert(&job);
+    return absl::OkStatus();
+  }
+  const absl::Status ended =
+      Append(job, {store::JobState::kFailed, std::string(gang.status().message()), Cause::kNone});
+  if (ended.ok()) live_.erase(id);
+  return ended;
+}
+
+std::optional<Placement> ServiceCore::PlaceAtOnce(const store::Job& job) {
+  absl::MutexLock lock(&mutex_);
+  const bool is_ours = job.spec.kind == spec::JobKind::kCommand && job.spec.compute == "local";
+  const size_t waiting = live_.size() - placed_.size() - flows_.size();
+  const bool is_next = waiting == 0 && inserting_.size() == 1 && observed_once_ && !stopping_;
+  if (!is_ours || !is_next) return std::nullopt;
+  const absl::Time now = clock_->Now();
+  const scheduler::Decision decision = scheduler::Schedule({{.id = job.id,
+                                                             .priority = job.spec.priority,
+                                                             .node_count = job.spec.instance_count,
+                                                             .time_limit = job.spec.timeout}},
+                                                           Running(now), NodeNames(), now);
+  if (decision.starts.empty()) return std::nullopt;
+  const std::vector<std::string>& names = decision.starts.front().nodes;
+  auto placement = PlacementOn(job.spec, names);
+  if (!placement.ok()) return std::nullopt;
+  held_[job.id] = names;
+  return *std::move(placement);
+}
+
+void ServiceCore::EndInsert(const std::string& id) {
+  inserting_.erase(id);
+  held_.erase(id);
+  changed_.SignalAll();
+}
+
+// One who names a job that is just being inserted waits until it is known what became of it.
+void ServiceCore::AwaitInsert(absl::string_view id) {
+  while (inserting_.contains(id)) changed_.Wait(&mutex_);
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,104 @@
+#include "spec/other_kinds.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace tutti::spec {
+namespace {
+
+constexpr absl::string_view kServing =
+    "it serves a model, which jobs do not: `tutti score` classifies pictures with a trained one";
+constexpr absl::string_view kOfWorkspace =
+    "it describes a workspace of Azure, and here there is none";
+
+struct FileKind {
+  absl::string_view schema;  // begins so, in lower case
+  absl::string_view kind;
+  absl::string_view advice;
+};
+
+constexpr FileKind kFiles[] = {
+    {"commandcomponent.", "component", "name it in a pipeline's step as component: PATH"},
+    {"pipelinecomponent.", "component", "name it in a pipeline's step as component: PATH"},
+    {"sparkcomponent.", "spark component", "it needs a Spark cluster, which is not here"},
+    {"parallelcomponent.", "parallel component",
+     "it is fed by a driver of Azure ML; write a command component that reads its share by RANK"},
+    {"environment.", "environment", "name it in a job file as environment: file:PATH"},
+    {"dataimport.", "data import", "bring the data here, then `tutti data create --file FILE`"},
+    {"data.", "data", "make it known by `tutti data create --file FILE`"},
+    {"model.", "model", "a job takes it as an input of type custom_model or mlflow_model, by path"},
+    {"schedule.", "schedule", "have cron submit the job: tutti job create --file FILE"},
+    {"monitorschedule.", "schedule", "nothing here is monitored by schedule"},
+    {"managedonlinedeployment.", "deployment", kServing},
+    {"kubernetesonlinedeployment.", "deployment", kServing},
+    {"batchdeployment.", "deployment", kServing},
+    {"modelbatchdeployment.", "deployment", kServing},
+    {"pipelinecomponentbatchdeployment.", "deployment", "run its pipeline as a job"},
+    {"managedonlineendpoint.", "endpoint", kServing},
+    {"kubernetesonlineendpoint.", "endpoint", kServing},
+    {"batchendpoint.", "endpoint", kServing},
+    {"modelversionpackage.", "model package", kServing},
+    {"workspace.", "workspace", kOfWorkspace},
+    {"registry.", "registry", kOfWorkspace},
+    {"workspaceconnection.", "connection", kOfWorkspace},
+    {"azureblob.", "datastore", "map its address to a copy: tutti data map ADDRESS FOLDER"},
+    {"azurefile.", "datastore", "map its address to a copy: tutti data map ADDRESS FOLDER"},
+    {"azuredatalakegen1.", "datastore", "map its address to a copy: tutti data map ADDRESS FOLDER"},
+    {"azuredatalakegen2.", "datastore", "map its address to a copy: tutti data map ADDRESS FOLDER"},
+    {"featureset.", "feature set", kOfWorkspace},
+    {"featurestore", "feature store", kOfWorkspace},
+    {"flow.", "prompt flow", "it is run by promptflow and not as a job"},
+    {"run.", "prompt flow run", "it is run by promptflow and not as a job"},
+};
+
+struct JobType {
+  absl::string_view type, reason;
+};
+
+constexpr JobType kTypes[] = {
+    {"automl",
+     "a service of Azure ML writes its training and chooses its models; a sweep over a script of "
+     "one's own is the nearest"},
+    {"spark", "it needs a Spark cluster, which is not here"},
+    {"parallel",
+     "a driver of Azure ML deals out its mini-batches; a command on several nodes that reads its "
+     "share by RANK and WORLD_SIZE is the nearest"},
+    {"import", "it copies from databases; bring the data here and name them by tutti data create"},
+    {"data_transfer", "it copies between stores of Azure; a command that copies is the nearest"},
+    {"finetuning", "it trains models of Azure's catalogue, which are not here"},
+    {"base", "it has no schema; write type: command"},
+    {"if_else", "steps depend on each other by data alone here"},
+    {"do_while", "steps are run once here; loop in a command"},
+    {"parallel_for", "steps are run once here; a sweep runs one with many values"},
+};
+
+// Of the schemas of computes, which are many.
+bool IsCompute(absl::string_view schema) { return absl::StrContains(schema, "compute"); }
+
+}  // namespace
+
+std::string NoJobBecause(absl::string_view schema, absl::string_view type) {
+  const std::string name = absl::AsciiStrToLower(schema);
+  for (const FileKind& file : kFiles) {
+    if (!absl::StartsWith(name, file.schema)) continue;
+    return absl::StrCat("this is a file of kind ", file.kind, ": ", file.advice);
+  }
+  if (IsCompute(name)) {
+    return "this is a file of kind compute: make it known by `tutti compute create --file FILE`";
+  }
+  const bool is_data = type == "uri_folder" || type == "uri_file" || type == "mltable";
+  const bool is_model = type == "custom_model" || type == "mlflow_model" || type == "triton_model";
+  if (name.empty() && is_data) return NoJobBecause("data.", "");
+  if (name.empty() && is_model) return NoJobBecause("model.", "");
+  return "";
+}
+
+absl::string_view NotRunBecause(absl::string_view type) {
+  for (const JobType& known : kTypes) {
+    if (known.type == type) return known.reason;
+  }
+  return "";
+}
+
+}  // namespace tutti::spec

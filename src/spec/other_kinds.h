@@ -1,0 +1,19 @@
+// What Azure ML has and tutti does not run: files that are no jobs, and types of jobs. Each with
+// the reason and what to do in its place. Inside the room spec only. Pure functions; thread-safe.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::spec {
+
+// By the last part of a file's $schema or, without one, by its `type`: "this is a file of kind
+// data: make it known by `tutti data create --file FILE`". "" if it may be a job.
+std::string NoJobBecause(absl::string_view schema, absl::string_view type);
+
+// Of a type of jobs or steps: "it needs a Spark cluster, …". "" for one that Azure ML does not
+// have.
+absl::string_view NotRunBecause(absl::string_view type);
+
+}  // namespace tutti::spec
