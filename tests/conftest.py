@@ -8,12 +8,19 @@ import textwrap
 import time
 import urllib.error
 import urllib.request
+import zipfile
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("TUTTI_BUILD", ROOT / "build")) / "bin"
 TERMINAL = {"Completed", "Failed", "Canceled"}
+LONG = {"test_containers", "test_cpp_library", "test_slurm", "test_torchvision", "test_training"}
+
+
+def pytest_collection_modifyitems(items):
+    """Workers take whole files in this order: a long one that came last would leave the other without work."""
+    items.sort(key=lambda item: item.path.stem not in LONG)
 
 
 def wait_until(condition, seconds, what):
@@ -194,3 +201,19 @@ def processes_with(variable, value):
         if f"{variable}={value}".encode() in variables and not zombie:
             found.append(int(entry.name))
     return found
+
+
+GREETER = "def greeting(who):\n    return f'hello {who}'\n\n\ndef main():\n    import sys\n    print(greeting(sys.argv[1]))\n"
+
+
+def make_wheel(folder):
+    """A package `tutti_greeter` with a program `greet`, as pip and uv install it."""
+    info = "tutti_greeter-1.0.dist-info"
+    with zipfile.ZipFile(folder / "tutti_greeter-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("tutti_greeter.py", GREETER)
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tutti_greeter\nVersion: 1.0\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/entry_points.txt", "[console_scripts]\ngreet = tutti_greeter:main\n")
+        wheel.writestr(f"{info}/RECORD", "".join(
+            f"{name},,\n" for name in ("tutti_greeter.py", f"{info}/METADATA", f"{info}/WHEEL", f"{info}/entry_points.txt",
+                                       f"{info}/RECORD")))

@@ -3,27 +3,10 @@ Azure/azureml-examples; what is this site's own (names of computes, copies of da
 import json
 import shutil
 import subprocess
-import zipfile
 
 import pytest
 
-from conftest import ROOT, Service
-
-GREETER = "def greeting(who):\n    return f'hello {who}'\n\n\ndef main():\n    import sys\n    print(greeting(sys.argv[1]))\n"
-
-
-def make_wheel(folder):
-    """A package `tutti_greeter` with a program `greet`, as pip and uv install it."""
-    info = "tutti_greeter-1.0.dist-info"
-    with zipfile.ZipFile(folder / "tutti_greeter-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("tutti_greeter.py", GREETER)
-        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tutti_greeter\nVersion: 1.0\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{info}/entry_points.txt", "[console_scripts]\ngreet = tutti_greeter:main\n")
-        wheel.writestr(f"{info}/RECORD", "".join(
-            f"{name},,\n" for name in ("tutti_greeter.py", f"{info}/METADATA", f"{info}/WHEEL", f"{info}/entry_points.txt",
-                                       f"{info}/RECORD")))
-
+from conftest import ROOT, Service, make_wheel
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
@@ -235,3 +218,55 @@ def test_data_that_a_file_names_are_found_by_name_and_version(site, tmp_path):
     assert site.cli("data", "delete", "--name", "words-example", "--version", "7").returncode == 0
     job.write_text(job.read_text().replace("@latest", ":7"))
     assert "job.yml:5: input \"b\": data words-example has no version 7, but 1" in site.cli("run", job).stderr
+
+
+def test_computes_come_from_their_files(site, tmp_path):
+    (tmp_path / "compute.yml").write_text(
+        "$schema: https://azuremlschemas.azureedge.net/latest/amlCompute.schema.json\nname: small-cluster\ntype: amlcompute\n"
+        "size: STANDARD_DS3_v2\nmin_instances: 0\nmax_instances: 1\ntier: low_priority\n")
+    made = site.cli("compute", "create", "-f", tmp_path / "compute.yml")
+    assert made.returncode == 0 and "azureml:small-cluster is this machine's nodes" in made.stdout, made.stderr
+    assert "compute.yml:4" in made.stderr and "the nodes are those that the name stands for" in made.stderr
+    shown = json.loads(site.cli("compute", "show", "Small-Cluster", "-o", "json").stdout)
+    assert shown["max_instances"] == 1 and shown["stands_for"] == "local"
+    names = [compute["name"] for compute in json.loads(site.cli("compute", "list", "-o", "json").stdout)["computes"]]
+    assert {"local", "cpu-cluster", "small-cluster"} <= set(names)
+    (tmp_path / "job.yml").write_text("command: 'true'\ncompute: azureml:small-cluster\nenvironment: host\n")
+    assert site.cli("run", tmp_path / "job.yml").returncode == 0
+    two = site.cli("job", "validate", "-f", tmp_path / "job.yml", "--set", "resources.instance_count=2")
+    assert two.returncode == 2 and 'compute "small-cluster" lets a job take 1 node' in two.stderr, two.stderr
+    assert site.cli("compute", "create", "-f", tmp_path / "compute.yml", "--as", "no-such-cluster").returncode == 2
+    assert site.cli("compute", "delete", "-n", "small-cluster").returncode == 0
+    assert site.cli("compute", "delete", "-n", "small-cluster").returncode == 4
+    gone = site.cli("job", "validate", "-f", tmp_path / "job.yml")
+    assert gone.returncode == 2 and "tutti compute create --file" in gone.stderr
+
+
+REFUSED = {  # a file of azure_refused/: the line that is blamed, and what is said
+    "automl": (2, "jobs of type automl are not run: a service of Azure ML"),
+    "spark": (2, "jobs of type spark are not run: it needs a Spark cluster"),
+    "parallel_step": (7, 'step "identify" is of type parallel, which is not run: a driver of Azure ML deals out its mini-batches'),
+    "automl_step": (5, 'step "classify" is of type automl, which is not run'),
+    "finetuning": (1, "jobs of type finetuning are not run"),
+    "schedule": (1, "a file of kind schedule: have cron submit the job"),
+    "data_import": (1, "a file of kind data import: bring the data here"),
+    "online_deployment": (1, "a file of kind deployment: it serves a model, which jobs do not"),
+    "batch_deployment": (1, "a file of kind deployment"),
+    "endpoint": (1, "a file of kind endpoint"),
+    "model": (1, "a file of kind model: a job takes it as an input"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_not_run_is_refused_with_the_reason_alone(site, name):
+    line, words = REFUSED[name]
+    result = site.cli("job", "validate", "--offline", "-f", ROOT / "tests/azure_refused" / f"{name}.yml", "-o", "json")
+    assert result.returncode == 2, result.stdout
+    errors = json.loads(result.stdout)["errors"]
+    assert errors[0]["location"].endswith(f"{name}.yml:{line}") and words in errors[0]["message"], errors
+    assert len(errors) == 1 or name == "automl_step", errors
+
+
+def test_a_spark_pool_is_no_compute_here(site):
+    result = site.cli("compute", "create", "-f", ROOT / "tests/azure_refused/synapse.yml")
+    assert result.returncode == 2 and "synapse.yml:2: type synapsespark is a Spark cluster" in result.stderr

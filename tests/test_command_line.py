@@ -48,6 +48,42 @@ def test_every_form_shows_the_job(service, write_job, form):
             assert "n1" in result.stdout and "n2" in result.stdout
 
 
+def test_validate_says_what_submission_would_say_and_submits_nothing(service, write_job, tmp_path):
+    good = write_job("python train.py", files={"train.py": "pass"}, nodes=2, identity={"type": "managed"})
+    result = service.cli("job", "validate", "-f", good)
+    assert result.returncode == 0 and "is valid: a command; 2 nodes, 2 processes" in result.stdout, result.stderr
+    assert "warning: " in result.stderr and "identity" in result.stderr
+    for form, read in (("json", json.loads), ("yaml", yaml.safe_load)):
+        report = read(service.cli("job", "validate", good, "-o", form).stdout)
+        assert report["result"] == "Succeeded" and report["errors"] == [] and "identity" in report["warnings"][0]["message"]
+    bad = write_job("python trian.py", files={"train.py": "pass"}, nodes=9)
+    result = service.cli("job", "validate", "-f", bad, "-o", "json")
+    assert result.returncode == 2 and result.stderr == ""
+    report = json.loads(result.stdout)
+    messages = [error["message"] for error in report["errors"]]
+    assert report["result"] == "Failed" and any('did you mean "train.py"' in text for text in messages), report
+    assert any("the job could never start" in text for text in messages), report
+    place = next(error["location"] for error in report["errors"] if "trian.py" in error["message"])
+    assert place.startswith(str(bad) + ":") and place.rsplit(":", 1)[1].isdigit()
+    assert service.cli("job", "validate", bad, "--set", "command=python train.py", "--set",
+                       "resources.instance_count=2").returncode == 0
+    assert service.get("/v1/jobs")["jobs"] == []
+
+
+def test_validate_knows_the_names_that_are_taken_and_asks_no_service_if_told(service, write_job, tmp_path):
+    job = write_job("true", name="only-once")
+    service.submit(job)
+    result = service.cli("job", "validate", job)
+    assert result.returncode == 7 and "only-once" in result.stderr
+    home = ["--home", tmp_path / "no-service"]
+    assert service.cli(*home, "job", "validate", job).returncode == 3
+    result = service.cli(*home, "job", "validate", job, "--offline")
+    assert result.returncode == 0 and "is valid" in result.stdout and "not asked: the service" in result.stderr
+    missing = write_job("true", inputs={"x": {"type": "uri_file", "path": "nothing-there.csv"}})
+    result = service.cli(*home, "job", "validate", missing, "--offline")
+    assert result.returncode == 2 and "nothing-there.csv does not exist" in result.stderr
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_knows_the_commands(service, shell):
     result = service.cli("completion", shell)

@@ -3,15 +3,17 @@ The image is busybox alone; the registry is Debian's on a free port of loopback;
 import io
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 
 import pytest
 
-from conftest import ROOT, Service, processes_with, wait_until
+from conftest import ROOT, Service, make_wheel, processes_with, wait_until
 
 NEEDED = ("podman", "runc", "docker-registry", "busybox")
 MISSING = [name for name in NEEDED if not shutil.which(name)] + ([] if os.geteuid() == 0 else ["root"])
@@ -192,6 +194,49 @@ def test_what_docker_args_may_say_is_honoured_and_the_rest_named(site, write_job
         resources={"shm_size": "1m", "docker_args": "--tmpfs /scratch -e EXTRA=more --name mine"}))
     assert job["state"] == "Completed" and site.log_text(job["id"], 0) == "more\n"
     assert "docker_args: --name=mine has no effect" in result.stderr
+
+
+def python_file_system(folder):
+    """busybox and this machine's Python with what it is linked to, as an image's files."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    with tarfile.open(folder / "python.tar", "w") as tar:
+        with tarfile.open(fileobj=io.BytesIO(root_file_system())) as small:
+            for entry in small:
+                tar.addfile(entry, small.extractfile(entry) if entry.isfile() else None)
+        binary = f"/usr/bin/{version}"
+        modules = sorted(pathlib.Path(f"/usr/lib/{version}/lib-dynload").glob("*.so"))
+        names = ("gcc_s", "rt", "pthread", "dl", "m")  # what uv is linked to, as images with Python have it
+        more = [str(path) for name in names for path in pathlib.Path("/lib").glob(f"*-linux-gnu/lib{name}.so.[0-9]")]
+        linked = subprocess.run(["ldd", binary, *modules], capture_output=True, text=True, check=True).stdout
+        for path in sorted({binary, *more, *re.findall(r"(/lib\S+|/usr/lib\S+) \(", linked)}):
+            tar.add(os.path.realpath(path), path.lstrip("/"))
+        tar.add(f"/usr/lib/{version}", f"usr/lib/{version}",
+                filter=lambda entry: None if re.search(r"/(test|config-[^/]*|__pycache__|dist-packages)$", entry.name) else entry)
+        link = tarfile.TarInfo("bin/python3")
+        link.type, link.linkname = tarfile.SYMTYPE, binary
+        tar.addfile(link)
+    return (folder / "python.tar").read_bytes()
+
+
+@pytest.mark.skipif(not os.path.exists(f"/usr/bin/python3.{sys.version_info.minor}"), reason="no Python of Debian's")
+def test_a_conda_file_is_installed_in_the_image_once(site, write_job, tmp_path):
+    image = f"{site.registry}/python:1"
+    site.podman("import", "-q", "--change", "ENV PATH=/bin", "-", image, input=python_file_system(tmp_path), check=True)
+    make_wheel(tmp_path)
+    wheel = tmp_path / "tutti_greeter-1.0-py3-none-any.whl"
+    keys = {"environment": {"image": image, "conda_file": {"dependencies": ["python=3.8", {"pip": [str(wheel)]}]}}}
+    for _ in range(2):
+        job = site.wait(site.submit(write_job("python3 -c 'import tutti_greeter; print(tutti_greeter.greeting(\"image\"))'", **keys)), 240)
+        assert job["state"] == "Completed", job["reason"]
+        assert site.log_text(job["id"], 0) == "hello image\n"
+    built = site.podman("images", "--format", "{{.Repository}}").stdout.decode().split()
+    assert built.count("localhost/tutti-packages") == 1, built
+    keys["environment"]["conda_file"]["dependencies"][1]["pip"] = ["--no-index", "no-such-thing-at-all==7"]
+    job = site.wait(site.submit(write_job("true", **keys)), 120)
+    assert job["state"] == "Failed" and "job.yml:" in job["reason"] and "no-such-thing-at-all==7" in job["reason"], job
+    keys["environment"]["image"] = site.image  # which has no Python
+    job = site.wait(site.submit(write_job("true", **keys)), 120)
+    assert job["state"] == "Failed" and "the image has no Python" in job["reason"], job
 
 
 def test_a_machine_without_podman_refuses_before_the_job_queues(start_service, write_job, tmp_path):

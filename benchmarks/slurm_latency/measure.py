@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""tutti on Slurm against sbatch itself, on a cluster of two nodes that tests/lab/slurm makes (root).
+
+1. From submission to the first instruction of the job's process: a job of tutti and a plain `sbatch --wrap`, in turn.
+2. How long it takes to submit N jobs, one after the other: over one connection to tutti, and by sbatch in a loop. tutti has
+   submitted a job when it is on the disk and Slurm knows it.
+3. What part of a core the service takes (with all squeue that it calls) while N jobs wait in Slurm's queue.
+
+    benchmarks/slurm_latency/measure.py [--jobs 30] [--submissions 1000] [--pending 10000] [--seconds 60] [--build build] [--json FILE]
+"""
+import argparse
+import ctypes
+import http.client
+import json
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LAB = ROOT / "tests/lab/slurm"
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Cluster:
+    def __init__(self, folder, program):
+        self.folder, self.lab = folder, folder / "lab"
+        subprocess.run([LAB, "start", self.lab, "2"], check=True, stdout=subprocess.DEVNULL)
+        self.environment = {**os.environ, "SLURM_CONF": str(self.lab / "slurm.conf"), "TUTTI_HOME": str(folder / "home")}
+        home = folder / "home"
+        home.mkdir(mode=0o700)
+        (home / "site.yml").write_text(f"computes:\n  hpc: {{type: slurm, folder: {folder}/shared, memory: 10M}}\n")
+        self.service = subprocess.Popen([LAB, "run", self.lab, program, "serve", "--bind", "10.77.0.1", "--port", "0", "--nodes", "1"],
+                                        env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=open(folder / "serve.log", "w"))
+        deadline = time.monotonic() + 20
+        while not (home / "service.json").exists():
+            if time.monotonic() > deadline:
+                raise SystemExit((folder / "serve.log").read_text())
+            time.sleep(0.01)
+        # From here on this process is in the controller's network.
+        tag = subprocess.run(["sh", "-c", 'printf %s "$1" | sha256sum | cut -c1-6', "sh", self.lab], check=True, capture_output=True,
+                             text=True).stdout.strip()
+        with open(f"/run/netns/tutti-{tag}-ctl", "rb") as network:
+            enter(network.fileno())
+        endpoint = json.loads((home / "service.json").read_text())
+        host, port = endpoint["address"].removeprefix("http://").split(":")
+        self.token, self.connection = endpoint["token"], http.client.HTTPConnection(host, int(port), timeout=600)
+
+    def request(self, method, path, body=None):
+        self.connection.request(method, path, body, {"Authorization": f"Bearer {self.token}"})
+        response = self.connection.getresponse()
+        content = response.read()
+        if response.status >= 300:
+            raise SystemExit(f"{method} {path}: {response.status} {content.decode()}")
+        return json.loads(content)
+
+    def submit(self, command):
+        text = json.dumps({"type": "command", "command": command, "compute": "hpc", "environment": "host"})
+        return self.request("POST", "/v1/jobs", json.dumps({"file": "job.yml", "text": text, "base_directory": "/", "snapshot": None}))["id"]
+
+    def sbatch(self, command):
+        subprocess.run(["sbatch", "--parsable", "--mem=10M", "--output=/dev/null", f"--wrap={command}"], check=True,
+                       stdout=subprocess.DEVNULL, env=self.environment)
+
+    def pending(self):
+        return len(subprocess.run(["squeue", "-h", "-t", "PD", "-o", "%i"], check=True, capture_output=True, text=True,
+                                  env=self.environment).stdout.split())
+
+    def processor_seconds(self):
+        """Of the service and of the commands that it has waited for."""
+        fields = pathlib.Path(f"/proc/{self.service.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return sum(map(int, fields[11:15])) / TICK
+
+    def partition(self, state):
+        subprocess.run(["scontrol", "update", "partitionname=main", f"state={state}"], check=True, env=self.environment)
+
+    def stop(self):
+        self.service.kill()
+        self.service.wait()
+        subprocess.run([LAB, "stop", self.lab], check=True)
+
+
+def enter(descriptor):
+    """This process goes into that network namespace."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(descriptor, 0x40000000) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+def to_first_instruction(cluster, folder, submit):
+    """Seconds until the job has written the time into a file."""
+    file = folder / f"first-{time.time_ns()}"
+    began = time.time()
+    submit(f"echo $EPOCHREALTIME >{file}.new; mv {file}.new {file}")
+    deadline = time.monotonic() + 60
+    while not file.exists():
+        if time.monotonic() > deadline:
+            raise SystemExit("a job did not begin within a minute")
+        time.sleep(0.002)
+    return float(file.read_text()) - began
+
+
+def await_queue_empty(cluster):
+    while subprocess.run(["squeue", "-h"], capture_output=True, text=True, env=cluster.environment).stdout.strip():
+        time.sleep(0.1)
+
+
+def measure(cluster, folder, options):
+    table = {}
+    ours, theirs = [], []
+    for number in range(options.jobs + 2):
+        a = to_first_instruction(cluster, folder, cluster.submit)
+        await_queue_empty(cluster)
+        b = to_first_instruction(cluster, folder, lambda command: cluster.sbatch(f'exec bash -c "{command}"'.replace("$", "\\$")))
+        await_queue_empty(cluster)
+        if number >= 2:
+            ours.append(1000 * a)
+            theirs.append(1000 * b)
+    table["first_instruction_ms"] = {"tutti": statistics.median(ours), "sbatch": statistics.median(theirs),
+                                     "overhead": statistics.median(a - b for a, b in zip(ours, theirs))}
+    print("submit to first instruction, median ms:", table["first_instruction_ms"], flush=True)
+    cluster.partition("DOWN")  # so that jobs wait
+    began, ticks = time.monotonic(), cluster.processor_seconds()
+    for _ in range(options.submissions):
+        cluster.submit("true")
+    accepted = time.monotonic() - began
+    while cluster.pending() < options.submissions:
+        time.sleep(0.05)
+    ours = time.monotonic() - began
+    used = cluster.processor_seconds() - ticks
+    began = time.monotonic()
+    for _ in range(options.submissions):
+        cluster.sbatch("true")
+    theirs = time.monotonic() - began
+    table["submissions"] = {"jobs": options.submissions, "tutti_accepted_s": accepted, "tutti_in_slurm_s": ours, "sbatch_s": theirs,
+                            "tutti_processor_s": used}
+    print("submissions:", table["submissions"], flush=True)
+    for _ in range(options.pending - options.submissions):
+        cluster.submit("true")
+    deadline = time.monotonic() + 3600
+    while cluster.pending() < options.pending + options.submissions and time.monotonic() < deadline:
+        time.sleep(2)
+    began, ticks = time.monotonic(), cluster.processor_seconds()
+    time.sleep(options.seconds)
+    share = (cluster.processor_seconds() - ticks) / (time.monotonic() - began)
+    table["pending"] = {"jobs": options.pending, "seconds": options.seconds, "share_of_a_core": share}
+    print("waiting:", table["pending"], flush=True)
+    return table
+
+
+def end(*_):
+    raise SystemExit("told to end")
+
+
+def main():
+    signal.signal(signal.SIGTERM, end)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=30)
+    parser.add_argument("--submissions", type=int, default=1000)
+    parser.add_argument("--pending", type=int, default=10000)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--json", type=pathlib.Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tutti-slurm.") as folder:
+        folder = pathlib.Path(folder)
+        cluster = Cluster(folder, options.build / "bin/tutti")
+        try:
+            print(f"load {os.getloadavg()[0]:.1f}")
+            table = measure(cluster, folder, options)
+        finally:
+            cluster.stop()
+    if options.json:
+        options.json.write_text(json.dumps(table, indent=1))
+
+
+if __name__ == "__main__":
+    main()

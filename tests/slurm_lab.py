@@ -1,0 +1,81 @@
+"""A Slurm cluster of namespaces for stories (tests/lab/slurm), and a tutti beside its controller. Its files say `from slurm_lab import *`."""
+import ctypes
+import os
+import subprocess
+
+import pytest
+
+from conftest import ROOT, Service, wait_until
+
+__all__ = ["Cluster", "cluster", "cluster_nodes", "hpc", "needs_lab"]
+
+LAB = ROOT / "tests" / "lab" / "slurm"
+CANNOT = subprocess.run([LAB, "can"], capture_output=True, text=True)
+needs_lab = pytest.mark.skipif(CANNOT.returncode != 0, reason=f"no Slurm lab: {CANNOT.stdout.strip()}")
+
+
+def enter_network(path):
+    """This thread, and what it starts, goes into that network namespace."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open(path, "rb") as namespace:
+        if libc.setns(namespace.fileno(), 0x40000000) != 0:  # CLONE_NEWNET
+            raise OSError(ctypes.get_errno(), "setns")
+
+
+class Cluster:
+    """Two Slurm nodes, and a tutti beside their controller whose site.yml has them as compute "hpc"."""
+
+    def __init__(self, folder):
+        self.lab = folder / "lab"
+        self.environment = {**os.environ, "SLURM_CONF": str(self.lab / "slurm.conf")}
+
+    def do(self, *arguments):
+        subprocess.run([LAB, arguments[0], self.lab, *arguments[1:]], check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+    def slurm(self, *command):
+        done = subprocess.run(command, env=self.environment, check=True, timeout=30, capture_output=True, text=True)
+        return done.stdout
+
+    def queue(self):
+        """(id, state, comment) of each job that Slurm has not ended."""
+        return [tuple(line.split("|")) for line in self.slurm("squeue", "-h", "-o", "%i|%T|%k").splitlines()]
+
+
+@pytest.fixture(scope="module")
+def cluster_nodes():
+    """How many nodes the cluster of a file has; a file may have a fixture of its own that says another number."""
+    return 2
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory, cluster_nodes):
+    cluster = Cluster(tmp_path_factory.mktemp("slurm"))
+    own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    try:
+        cluster.do("start", str(cluster_nodes))
+        listing = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+        tag = subprocess.run(["sh", "-c", 'printf %s "$1" | sha256sum | cut -c1-6', "sh", cluster.lab], check=True,
+                             capture_output=True, text=True).stdout.strip()
+        assert f"tutti-{tag}-ctl" in listing
+        enter_network(f"/run/netns/tutti-{tag}-ctl")
+        yield cluster
+    finally:
+        enter_network(f"/proc/self/fd/{own}")
+        os.close(own)
+        cluster.do("stop")
+
+
+@pytest.fixture
+def hpc(cluster, tmp_path):
+    """A service with the compute "hpc"."""
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "site.yml").write_text(
+        f"computes:\n  hpc: {{type: slurm, folder: {tmp_path}/shared, partition: main, memory: 100M}}\n"
+        f"  wrong: {{type: slurm, folder: {tmp_path}/wrong, partition: nope}}\n")
+    service = Service(home, 2, {"SLURM_CONF": cluster.environment["SLURM_CONF"]})
+    service.start("--bind", "10.77.0.1")
+    yield service
+    service.stop()
+
+

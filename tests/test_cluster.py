@@ -1,0 +1,196 @@
+"""Story: a Slurm cluster on bare machines that ssh reaches (SPEC E3), over tests/lab/ssh: namespaces that this file makes and removes.
+The tests follow each other: one cluster is made, mended, resized, scaled and deleted."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from conftest import BIN, ROOT, wait_until
+
+LAB = ROOT / "tests" / "lab" / "ssh"
+CANNOT = subprocess.run([LAB, "can"], capture_output=True, text=True)
+pytestmark = pytest.mark.skipif(CANNOT.returncode != 0, reason=f"no lab of bare machines: {CANNOT.stdout.strip()}")
+NOTHING = "There is nothing to do: {} as they should be.\n"
+
+
+class Machines:
+    """Six bare machines, h1 to h6, and a tutti at the login place beside them."""
+
+    def __init__(self, folder, power):
+        self.lab = folder / "lab"
+        self.home = folder / "home"
+        self.power = power
+        self.ssh_config = self.lab / "ssh_config"
+        self.environment = {**os.environ, "TUTTI_HOME": str(self.home), "NO_COLOR": "1"}
+
+    def do(self, *arguments):
+        return subprocess.run([LAB, arguments[0], self.lab, *map(str, arguments[1:])], check=True, timeout=90,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+
+    def on(self, host, script):
+        return self.do("host", host, "sh", "-ec", script)
+
+    def tutti(self, *arguments, code=0):
+        done = subprocess.run([LAB, "run", self.lab, BIN / "tutti", "cluster", *map(str, arguments)], env=self.environment,
+                              timeout=180, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout if code == 0 else done.stdout + done.stderr
+
+    def create(self, hosts, *arguments, code=0):
+        return self.tutti("create", "--hosts", hosts, "--ssh-config", self.ssh_config, *arguments, code=code)
+
+    def nodes(self):
+        return {node["name"]: node for node in json.loads(self.tutti("status", "-o", "json"))["nodes"]}
+
+    def states(self):
+        return {name: node["state"] for name, node in self.nodes().items()}
+
+    def checks(self, code=0):
+        found = json.loads(self.tutti("check", "-o", "json", code=code).split("\ntutti:")[0])["checks"]
+        return {(check["host"], check["name"]): check for check in found}
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory):
+    # Slurm's own user, who runs the site's commands, does not get through the folders of pytest's.
+    with tempfile.TemporaryDirectory(prefix="tutti-power-") as power:
+        os.chmod(power, 0o777)
+        machines = Machines(tmp_path_factory.mktemp("cluster"), pathlib.Path(power))
+        try:
+            machines.do("start", 6)
+            yield machines
+        finally:
+            machines.do("stop")
+
+
+def steps(text):
+    """(host, what) of each line that tells a step."""
+    return [(line.split()[0], line[13:72].strip()) for line in text.splitlines()]
+
+
+def test_bare_machines_become_a_cluster_whose_second_making_changes_nothing(machines):
+    planned = steps(machines.create("h1,h2", "--dry-run"))
+    assert ("h1", "write slurm.conf, cgroup.conf, gres.conf; start slurmctld") in planned
+    assert not machines.home.exists(), "a dry run keeps nothing"
+    made = machines.create("h1,h2")
+    assert sorted(steps(made)[:-1]) == sorted(planned) and "2 nodes answered" in made
+    assert sorted(machines.on("h2", "cd /; srun --nodes=2 hostname").split()) == ["h1", "h2"]
+    assert machines.create("h1,h2") == NOTHING.format("2 nodes are")
+    assert machines.states() == {"h1": "idle", "h2": "idle"}
+
+
+def test_what_was_broken_is_found_with_its_mend_and_mended(machines):
+    assert all(check["outcome"] == "ok" for check in machines.checks().values()), machines.checks()
+    machines.on("h2", "pid=$(cat /run/slurmd.pid); kill $pid; while [ -d /proc/$pid ]; do sleep 0.05; done")
+    found = machines.checks(code=1)
+    assert found["h1", "ports"]["outcome"] == "failed" and "h2:6818" in found["h1", "ports"]["detail"]
+    assert "tutti cluster create" in found["h1", "ports"]["mend"]
+    machines.on("h1", "echo MpiDefault=pmix >>/etc/slurm/slurm.conf")
+    mended = steps(machines.create("h1,h2"))
+    assert ("h1", "write slurm.conf; restart slurmctld") in mended and ("h2", "start slurmd") in mended
+    assert ("h2", "give it the cluster's munge key") not in mended
+
+
+def test_what_would_do_harm_is_refused_before_anything_is_changed(machines):
+    machines.on("h4", "echo ClusterName=another >/etc/slurm/slurm.conf")
+    assert "h4 has a /etc/slurm/slurm.conf that tutti did not make" in machines.tutti("add-node", "h4", code=7)
+    machines.on("h4", "rm /etc/slurm/slurm.conf")
+    assert "h2 is a node of this cluster and not among --hosts" in machines.create("h1", code=7)
+    unreachable = machines.tutti("add-node", "10.78.0.77", code=3)
+    assert "10.78.0.77" in unreachable
+    assert machines.create("h1,h2") == NOTHING.format("2 nodes are")
+
+
+def test_a_node_is_added_and_one_leaves_after_its_job(machines):
+    assert "1 node answered" in machines.tutti("add-node", "h3")
+    go = machines.power / "go"
+    machines.on("h1", f"cd /; sbatch -w h2 -o /dev/null --wrap 'until [ -e {go} ]; do sleep 0.1; done'")
+    wait_until(lambda: machines.states()["h2"] == "running", 60, "the job runs")
+    with ThreadPoolExecutor(1) as beside:
+        removal = beside.submit(machines.tutti, "remove-node", "h2,h3")
+        try:
+            wait_until(lambda: machines.states()["h2"] == "leaving", 60, "the node takes no more jobs")
+            assert not removal.done()
+        finally:
+            go.touch()
+        assert ("h2", "drain it and wait for its jobs") in steps(removal.result())
+    assert machines.states() == {"h1": "idle"}
+    assert machines.on("h2", "cat /proc/[0-9]*/comm | grep -cx slurmd || true").strip() == "0"
+    assert "h1 is the controller" in machines.tutti("remove-node", "h1", code=2)
+
+
+class Provider:
+    """What a cloud does: boots a machine with the site's image when it is asked to, and halts it."""
+
+    def __init__(self, machines):
+        self.machines = machines
+        self.ended = threading.Event()
+        self.booted, self.halted = [], []
+        key = json.loads((machines.home / "clusters" / "tutti.json").read_text())["munge_key"]
+        (machines.lab / "image.key").write_text(key)
+        self.thread = threading.Thread(target=self.serve)
+
+    def serve(self):
+        while not self.ended.wait(0.05):
+            for request in sorted(self.machines.power.glob("*.on")):
+                self.boot(request.stem)
+                self.booted.append(request.stem)
+                request.unlink()
+            for request in sorted(self.machines.power.glob("*.off")):
+                self.machines.do("halt", request.stem)
+                self.halted.append(request.stem)
+                request.unlink()
+
+    def boot(self, host):
+        self.machines.do("boot", host)
+        self.machines.on(host, f"""install -o munge -g munge -m 0400 {self.machines.lab}/image.key /etc/munge/munge.key
+            install -d -o munge -g munge /run/munge; setpriv --reuid munge --regid munge --init-groups munged
+            mkdir -p /var/log/slurm /var/spool/slurmd; slurmd -b --conf-server 10.78.0.11:6817""")
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.thread.join()
+
+
+def test_nodes_come_when_a_job_needs_them_and_go_when_they_are_idle(machines):
+    for host in ("h2", "h3", "h4", "h5"):
+        machines.do("halt", host)
+    power = machines.power
+    with Provider(machines) as provider:
+        machines.tutti("autoscale", "--nodes", "h2,h3,h4,h5", "--idle", 5, "--boot", 120,
+                       "--resume", f"touch {power}/$NODE.on", "--suspend", f"touch {power}/$NODE.off")
+        scaled = ("h2", "h3", "h4", "h5")
+        assert [machines.states()[host] for host in scaled] == ["off"] * 4
+        machines.on("h1", f"cd /; sbatch -N5 -o {power}/output --wrap 'srun --ntasks-per-node=1 hostname'")
+        wait_until(lambda: machines.states()["h3"] == "preparing" or provider.booted, 60, "nodes are called for")
+        output = power / "output"
+        wait_until(lambda: output.exists() and len(output.read_text().split()) == 5, 120, "the job ran on all five")
+        assert sorted(output.read_text().split()) == ["h1", *scaled] and sorted(provider.booted) == list(scaled)
+        wait_until(lambda: sorted(provider.halted) == list(scaled), 120, "all machines are off again")
+        assert {machines.states()[host] for host in scaled} <= {"leaving", "off"}
+
+
+def test_a_node_that_cannot_be_had_is_unusable_with_the_reason_and_its_log(machines):
+    machines.tutti("autoscale", "--nodes", "h6", "--resume", "echo no machine left in this zone; exit 1", "--suspend", "true")
+    machines.on("h1", "cd /; sbatch -w h6 -o /dev/null --wrap hostname")
+    node = wait_until(lambda: (node := machines.nodes()["h6"])["state"] == "unusable" and node, 60, "it is given up")
+    assert node["reason"] == "resume failed: no machine left in this zone; see /var/log/slurm/tutti-nodes/h6.log"
+    log = machines.on("h1", "cat /var/log/slurm/tutti-nodes/h6.log")
+    assert log.count("no machine left in this zone") == 3
+    assert "PENDING" in machines.on("h1", "squeue -h -o %T"), "the job waits for another node"
+
+
+def test_a_deleted_cluster_leaves_bare_machines(machines):
+    assert "1 jobs are in its queue" in machines.tutti("delete", code=7)
+    machines.tutti("delete", "--force")
+    assert machines.on("h1", "ls /etc/slurm; cat /proc/[0-9]*/comm | grep -xE 'munged|slurm.*' || true") == ""
+    assert "no cluster" in machines.tutti("status", code=4)

@@ -1,0 +1,124 @@
+"""Story: what a job asks of Slurm, scripts with #SBATCH lines, and jobs that lose a node, over tests/lab/slurm."""
+import pytest
+
+from conftest import processes_with, wait_until
+from slurm_lab import *  # noqa: F403
+
+pytestmark = needs_lab
+
+# Counts steps in its outputs, as a training with checkpoints; the first attempt waits to be lost.
+COUNTS = """
+    mkdir -p outputs; file=outputs/step-$RANK; begin=$(cat $file 2>/dev/null || echo 0)
+    echo "attempt $TUTTI_RESTART_COUNT begins at step $begin"
+    if [ $begin = 0 ]; then echo 5 >$file; ln -s gone outputs/latest-$RANK; mkfifo outputs/pipe-$RANK; echo saved; sleep 600; fi
+    echo $((begin + 5)) >$file"""
+
+
+def lose(cluster, service, name, node):
+    """The node fails while the job is at work on it, and comes back."""
+    wait_until(lambda: all("saved" in service.log_text(name, rank) for rank in (0, 1)), 40, f"{name} has saved its step")
+    cluster.do("lose", node)
+    cluster.do("return", node)
+
+
+def test_a_job_that_loses_a_node_is_begun_again_from_what_it_had_written(hpc, cluster, write_job):
+    name = hpc.submit(write_job(COUNTS, nodes=2, distribution="mpi", compute="hpc", retry_settings={"max_retries": 2}))
+    lose(cluster, hpc, name, "n2")
+    job = hpc.wait(name, 60)
+    assert job["state"] == "Completed", job["reason"]
+    for rank in (0, 1):
+        assert hpc.log_text(name, rank) == "attempt 0 begins at step 0\nsaved\nattempt 1 begins at step 5\n"
+        with hpc.request(f"/v1/jobs/{name}/files/outputs/step-{rank}") as file:
+            assert file.read() == b"10\n"
+    again = [event["reason"] for event in job["events"] if event["state"] == "Queued"][1]
+    assert "NODE_FAIL" in again and "begun again, attempt 2 of 3" in again, again
+    assert not processes_with("TUTTI_JOB_ID", name)
+
+
+def test_a_job_whose_retries_are_used_up_fails_with_its_one_line(hpc, cluster, write_job):
+    name = hpc.submit(write_job("echo saved; sleep 600", nodes=2, distribution="mpi", compute="hpc",
+                                retry_settings={"max_retries": 1}))
+    lose(cluster, hpc, name, "n1")
+    wait_until(lambda: hpc.log_text(name, 0).count("saved") == 2, 40, "its second attempt runs")
+    cluster.do("lose", "n2")
+    cluster.do("return", "n2")
+    job = hpc.wait(name, 60)
+    assert job["state"] == "Failed" and job["reason"] == "a node of it failed (Slurm: NODE_FAIL)", job["reason"]
+    assert not processes_with("TUTTI_JOB_ID", name)
+
+
+def test_a_service_that_dies_while_a_node_is_lost_begins_the_job_again_once(hpc, cluster, write_job, tmp_path):
+    ran = tmp_path / "ran"
+    name = hpc.submit(write_job(f"echo $TUTTI_RESTART_COUNT >>{ran}; echo saved; [ $TUTTI_RESTART_COUNT = 1 ] || sleep 600",
+                                nodes=2, distribution="mpi", compute="hpc", retry_settings={"max_retries": 1}))
+    wait_until(lambda: hpc.log_text(name, 1), 30, "it runs")
+    hpc.kill()
+    cluster.do("lose", "n2")
+    cluster.do("return", "n2")
+    hpc.start("--bind", "10.77.0.1")
+    assert hpc.wait(name, 60)["state"] == "Completed"
+    assert sorted(ran.read_text().split()) == ["0", "0", "1", "1"]
+
+
+def test_a_job_says_what_it_asks_of_slurm(hpc, cluster, write_job):
+    def job(**slurm):
+        return write_job("sleep 600", compute="hpc", resources={"instance_count": 1, "properties": {"slurm": slurm}})
+
+    refused = hpc.wait(hpc.submit(job(constraint="quantum")))
+    assert refused["state"] == "Failed" and "Slurm refused it: Invalid feature" in refused["reason"], refused["reason"]
+    name = hpc.submit(job(exclusive=True, memory="64M", time="7"))
+    hpc.wait_for_state(name, "Running")
+    assert cluster.slurm("squeue", "-h", "-n", name, "-o", "%l %m %C").split() == ["7:00", "64M", "4"]  # whole nodes
+    assert hpc.cli("job", "cancel", name).returncode == 0
+    assert hpc.wait(name)["state"] == "Canceled"
+
+
+SCRIPT = """#!/bin/bash
+#SBATCH --job-name=two-nodes
+#SBATCH --nodes=2 --ntasks-per-node=2   # four tasks
+#SBATCH --time=10 -o ignored-%j.log
+LINES
+cd "$SLURM_SUBMIT_DIR"
+cat beside.txt
+echo "$SLURM_JOB_NUM_NODES nodes, $SLURM_NTASKS tasks"
+srun --mpi=none sh -c 'echo "task $SLURM_PROCID on $SLURMD_NODENAME"' | sort
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    (tmp_path / "beside.txt").write_text("what lies beside the script\n")
+
+    def write(lines=""):
+        path = tmp_path / "train.sh"
+        path.write_text(SCRIPT.replace("LINES\n", lines))
+        return path
+    return write
+
+
+def test_a_script_with_sbatch_lines_runs_on_its_allocation(hpc, script):
+    done = hpc.cli("run", "--detach", script("#SBATCH --clusters=hpc\n"))
+    assert done.returncode == 0, done.stderr
+    assert "train.sh:4: --output has no effect" in done.stderr, done.stderr
+    name = done.stdout.split()[-1]
+    job = hpc.wait(name)
+    assert job["state"] == "Completed", (job["reason"], hpc.log_text(name, 0, "stderr"))
+    assert name.startswith("two-nodes")
+    assert hpc.log_text(name, 0).splitlines() == [
+        "what lies beside the script", "2 nodes, 4 tasks",
+        "task 0 on n1", "task 1 on n1", "task 2 on n2", "task 3 on n2"]
+
+
+def test_the_same_script_on_virtual_nodes_has_slurms_variables_and_no_srun(hpc, script):
+    done = hpc.cli("run", "--detach", script("#SBATCH --clusters=local\n"))
+    assert "--nodes=2 has no effect" in done.stderr, done.stderr
+    name = done.stdout.split()[-1]
+    job = hpc.wait(name)
+    assert hpc.log_text(name, 0).splitlines() == ["what lies beside the script", "1 nodes, 1 tasks"]
+    assert "srun: there is no Slurm on virtual nodes" in hpc.log_text(name, 0, "stderr"), job["reason"]
+
+
+def test_a_wrong_script_is_told_by_line(hpc, script):
+    done = hpc.cli("run", script("#SBATCH --array=1-4\n#SBATCH --tme=3\n"))
+    assert done.returncode == 2, done.stderr
+    assert "train.sh:5: --array: write a sweep" in done.stderr and "train.sh:6: " in done.stderr, done.stderr

@@ -1,0 +1,137 @@
+"""Story: many jobs at once and everything that can die dying, over tests/lab/slurm. TUTTI_STORM_JOBS says how many jobs (the
+whole: 200 and 50 of them under faults), TUTTI_STORM_SEED which faults."""
+import collections
+import os
+import pathlib
+import random
+import re
+import signal
+
+import pytest
+
+from conftest import TERMINAL, processes_with, wait_until
+from slurm_lab import *  # noqa: F403
+
+pytestmark = needs_lab
+JOBS = int(os.environ.get("TUTTI_STORM_JOBS", "60"))
+SEED = int(os.environ.get("TUTTI_STORM_SEED", "1"))
+
+
+@pytest.fixture(scope="module")
+def cluster_nodes():
+    return 4
+
+
+def all_end(service, names, seconds):
+    def ended():
+        states = {job["id"]: job["state"] for job in service.get("/v1/jobs?limit=1000")["jobs"]}
+        return all(states[name] in TERMINAL for name in names)
+    wait_until(ended, seconds, "every job has ended")
+    return {name: service.job(name) for name in names}
+
+
+def test_jobs_queued_at_once_end_as_they_should_and_slurms_accounting_agrees(hpc, cluster, write_job, tmp_path):
+    ran = tmp_path / "ran"
+    commands = {"good": f"echo x >>{ran}; echo done", "bad": f"echo x >>{ran}; exit 3"}
+    files = {kind: write_job(command, compute="hpc") for kind, command in commands.items()}
+    pair = write_job(f"echo x >>{ran}; echo done", nodes=2, distribution="mpi", compute="hpc")
+    names = {}
+    for i in range(JOBS):
+        kind = "bad" if i % 10 == 3 else "pair" if i % 10 == 7 else "good"
+        names[hpc.submit(pair if kind == "pair" else files[kind])] = kind
+    jobs = all_end(hpc, names, 60 + JOBS)
+    for name, kind in names.items():
+        assert jobs[name]["state"] == ("Failed" if kind == "bad" else "Completed"), jobs[name]["reason"]
+    expected = JOBS + sum(kind == "pair" for kind in names.values())
+    assert ran.read_text().count("x") == expected, "each process ran once"
+    wait_until(lambda: not cluster.queue(), 30, "Slurm's queue is empty")
+    records = collections.defaultdict(list)
+    for line in (cluster.lab / "log/jobcomp.txt").read_text().splitlines():
+        fields = dict(re.findall(r"(\w+)=(\S*)", line))
+        records[fields["Name"]].append((fields["JobState"], int(fields["NodeCnt"])))
+    for name, kind in names.items():
+        assert records[name] == [("FAILED" if kind == "bad" else "COMPLETED", 2 if kind == "pair" else 1)], (kind, records[name])
+
+
+class Storm:
+    """What can die dies: one fault after another, each mended before the next."""
+
+    def __init__(self, cluster, service, seed):
+        self.cluster, self.tutti, self.random = cluster, service, random.Random(seed)
+        self.did = collections.Counter()
+
+    def strike(self):
+        fault = self.random.choice([self.controller, self.node, self.node, self.service, self.launcher, self.launcher, self.link])
+        self.did[fault.__name__] += 1
+        fault()
+
+    def a_node(self):
+        return f"n{self.random.randint(1, 4)}"
+
+    def controller(self):
+        self.cluster.do("controller", "stop")
+        self.cluster.do("controller", "start")
+
+    def node(self):
+        node = self.a_node()
+        self.cluster.do("lose", node)
+        self.cluster.do("return", node)
+
+    def service(self):
+        self.tutti.kill(signal.SIGKILL)
+        self.tutti.start("--bind", "10.77.0.1")
+
+    def launcher(self):
+        plan = f"{self.tutti.home.parent}/shared/".encode()
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if b"--plan" in words and words[words.index(b"--plan") + 1].startswith(plan) and words[0].endswith(b"tutti"):
+                found.append(int(entry.name))
+        if found:
+            os.kill(self.random.choice(found), signal.SIGKILL)
+
+    def link(self):
+        node = self.a_node()
+        self.cluster.do("link", node, "down")
+        wait_until(lambda: self.tutti.get("/v1/health"), 5, "the service answers")
+        self.cluster.do("link", node, "up")
+
+
+# What a job that was hit may say, and nothing else.
+REASONS = re.compile(r"a node of it failed|launcher on node n\d|Slurm could not launch it|Slurm no longer knows|"
+                     r"rank \d+ on n\d was (killed|stopped)|node n\d: |it was cancelled in Slurm")
+
+
+def test_whatever_dies_no_job_is_lost_none_runs_twice_and_each_failure_has_its_line(hpc, cluster, write_job, tmp_path):
+    ran = tmp_path / "ran"
+    command = f"echo $TUTTI_JOB_ID.$TUTTI_RESTART_COUNT.$RANK >>{ran}; echo begun; sleep 0.$((RANDOM % 10)); echo done"
+    alone = write_job(command, compute="hpc", retry_settings={"max_retries": 5})
+    pair = write_job(command, nodes=2, distribution="mpi", compute="hpc", retry_settings={"max_retries": 5})
+    once = write_job(command, compute="hpc")
+    kinds = {"alone": alone, "pair": pair, "once": once}
+    storm = Storm(cluster, hpc, SEED)
+    names = {}
+    for i in range(JOBS // 4):
+        kind = ("alone", "alone", "pair", "once")[i % 4]
+        names[hpc.submit(kinds[kind])] = kind
+        if i % 3 == 2:
+            storm.strike()
+    jobs = all_end(hpc, names, 180)
+    begun = collections.Counter(ran.read_text().split())
+    assert [line for line, count in begun.items() if count > 1] == [], "nothing runs twice"
+    for name, kind in names.items():
+        job = jobs[name]
+        if job["state"] == "Completed":
+            last = sum(event["state"] == "Queued" for event in job["events"]) - 1
+            ranks = range(2 if kind == "pair" else 1)
+            assert all(begun[f"{name}.{last}.{rank}"] == 1 for rank in ranks), (name, last, begun)
+            assert all(hpc.log_text(name, rank).endswith("done\n") for rank in ranks), name
+        else:
+            assert job["state"] == "Failed" and REASONS.match(job["reason"]) and "\n" not in job["reason"], job
+        assert not processes_with("TUTTI_JOB_ID", name)
+    wait_until(lambda: not cluster.queue(), 30, "Slurm's queue is empty")
+    assert sum(job["state"] == "Completed" for job in jobs.values()) > len(jobs) // 3, (storm.did, jobs)
