@@ -111,12 +111,15 @@ absl::Status UcxChannel::Prepare(const Patience& patience) {
 }
 
 // A byte each way through UCX, and then one each way over the socket, which says that the former
-// has come and that nothing is left to do here. Until both have both, both make progress.
+// has come and that nothing is left to do here. Until both have both, both make progress: TCP's two
+// sides may have opened a connection each, and the one that has heard all may still be asked which
+// of them stays.
 absl::Status UcxChannel::Greet(const Patience& patience) {
   std::byte greeting{1};
   TUTTI_RETURN_IF_ERROR(TrySend({&greeting, 1}).status());
   bool heard = false, told = false, answered = false;
   while (!answered || !told) {
+    endpoint_->Progress();
     if (!heard) {
       TUTTI_ASSIGN_OR_RETURN(const size_t n, ReceiveInto({&greeting, 1}));
       heard = n == 1;
