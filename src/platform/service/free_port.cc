@@ -3,13 +3,18 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <utility>
 
-#include "base/unique_fd.h"
+#include "absl/strings/str_cat.h"
 
 namespace tutti::service {
 namespace {
+
+constexpr int kAttempts = 32;
 
 // Binds and lets go again. The port, or 0 with errno.
 int TryPort(const std::string& address, int port) {
@@ -30,12 +35,31 @@ int TryPort(const std::string& address, int port) {
   return ntohs(where.sin_port);
 }
 
+// A name of the machine's that one socket can have, and that is gone with it.
+std::shared_ptr<const base::UniqueFd> Claim(const std::string& address, int port) {
+  auto claim = std::make_shared<base::UniqueFd>(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const std::string name = absl::StrCat("tutti-port-", address, ":", port);
+  sockaddr_un where = {};
+  where.sun_family = AF_UNIX;
+  name.copy(where.sun_path + 1, sizeof(where.sun_path) - 1);  // after a zero byte: not a file's
+  const size_t size = offsetof(sockaddr_un, sun_path) + 1 + name.size();
+  if (::bind(claim->get(), reinterpret_cast<sockaddr*>(&where), static_cast<socklen_t>(size)) != 0) {
+    return nullptr;
+  }
+  return claim;
+}
+
 }  // namespace
 
-int FindFreePort(const std::string& address, int preferred) {
-  if (TryPort(address, preferred) != 0 || errno == EADDRNOTAVAIL) return preferred;
-  const int other = TryPort(address, 0);
-  return other != 0 ? other : preferred;
+FreePort FindFreePort(const std::string& address, int preferred) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const int port = TryPort(address, attempt == 0 ? preferred : 0);
+    if (port == 0 && errno == EADDRNOTAVAIL) return {preferred};
+    if (port == 0) continue;
+    auto claim = Claim(address, port);
+    if (claim != nullptr) return {port, std::move(claim)};
+  }
+  return {preferred};
 }
 
 }  // namespace tutti::service

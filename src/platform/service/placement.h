@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "platform/engine/engine.h"
+#include "platform/service/free_port.h"
 #include "platform/store/store.h"
 
 namespace tutti::service {
@@ -31,6 +32,7 @@ struct Placement {
   int master_port = 0;
   int start_port = 0;   // as in spec::LaunchPlan
   std::string boot_id;  // likewise
+  std::vector<FreePort> claims;  // on the ports, of the service that chose them alone
 };
 
 // Ranks in node order: processes per instance on each node, or TensorFlow's tasks spread evenly,

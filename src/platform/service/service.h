@@ -32,6 +32,7 @@
 #include "base/deadline.h"
 #include "platform/engine/engine.h"
 #include "platform/service/diagnosis.h"
+#include "platform/service/free_port.h"
 #include "platform/service/job_files.h"
 #include "platform/service/job_logs.h"
 #include "platform/service/snapshots.h"
@@ -59,7 +60,7 @@ struct ServiceOptions {
   int drain_attempts = 3;                           // to recover the spool of a launcher that died
   std::string boot_id;                              // of this machine; empty: base::BootId
   // A port that is free on that numeric address, `preferred` if it can be.
-  std::function<int(const std::string& address, int preferred)> find_port;  // empty: by binding
+  std::function<FreePort(const std::string& address, int preferred)> find_port;  // empty: FindFreePort
   std::function<std::string(size_t bytes)> random_hex;  // empty: base::RandomHex
 };
 

@@ -381,9 +381,12 @@ absl::StatusOr<Placement> ServiceCore::PlacementOn(const spec::JobSpec& spec,
     nodes.push_back(*found);
   }
   const std::string& first = nodes.front().address;
-  Placement placement = Place(spec, "", nodes, options_.find_port(first, kMasterPort));
+  const FreePort master = options_.find_port(first, kMasterPort);
+  Placement placement = Place(spec, "", nodes, master.port);
+  placement.claims = {master};
   if (spec.distribution.kind == spec::DistributionKind::kMpi && nodes.size() > 1) {
-    placement.start_port = options_.find_port(first, kStartPort);
+    placement.claims.push_back(options_.find_port(first, kStartPort));
+    placement.start_port = placement.claims.back().port;
   }
   placement.boot_id = options_.boot_id;
   return placement;

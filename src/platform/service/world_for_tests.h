@@ -288,7 +288,7 @@ class World {
     ServiceOptions options{.directory = folder_,
                            .launcher_file = folder_ / "launcher.json",
                            .observe_interval = absl::ZeroDuration()};
-    options.find_port = [](const std::string&, int preferred) { return preferred; };
+    options.find_port = [](const std::string&, int preferred) { return FreePort{preferred}; };
     auto service = Service::Open(options, store_.get(), &engine_, &clock_);
     ASSERT_TRUE(service.ok()) << service.status();
     service_ = *std::move(service);
