@@ -43,7 +43,8 @@ std::shared_ptr<const base::UniqueFd> Claim(const std::string& address, int port
   where.sun_family = AF_UNIX;
   name.copy(where.sun_path + 1, sizeof(where.sun_path) - 1);  // after a zero byte: not a file's
   const size_t size = offsetof(sockaddr_un, sun_path) + 1 + name.size();
-  if (::bind(claim->get(), reinterpret_cast<sockaddr*>(&where), static_cast<socklen_t>(size)) != 0) {
+  if (::bind(claim->get(), reinterpret_cast<sockaddr*>(&where), static_cast<socklen_t>(size)) !=
+      0) {
     return nullptr;
   }
   return claim;

@@ -30,8 +30,8 @@ struct Placement {
   std::string allocation;
   std::vector<PlacedNode> nodes;
   int master_port = 0;
-  int start_port = 0;   // as in spec::LaunchPlan
-  std::string boot_id;  // likewise
+  int start_port = 0;            // as in spec::LaunchPlan
+  std::string boot_id;           // likewise
   std::vector<FreePort> claims;  // on the ports, of the service that chose them alone
 };
 

@@ -60,7 +60,8 @@ struct ServiceOptions {
   int drain_attempts = 3;                           // to recover the spool of a launcher that died
   std::string boot_id;                              // of this machine; empty: base::BootId
   // A port that is free on that numeric address, `preferred` if it can be.
-  std::function<FreePort(const std::string& address, int preferred)> find_port;  // empty: FindFreePort
+  std::function<FreePort(const std::string& address, int preferred)>
+      find_port;                                        // empty: FindFreePort
   std::function<std::string(size_t bytes)> random_hex;  // empty: base::RandomHex
 };
 
