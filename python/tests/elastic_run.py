@@ -65,7 +65,10 @@ class Run:
 
     def end(self):
         """The exit code."""
-        code = self.process.wait(timeout=DEADLINE)
+        try:
+            code = self.process.wait(timeout=DEADLINE)
+        except subprocess.TimeoutExpired:
+            pytest.fail(f"has not ended after {DEADLINE} s:\n{self.text()}")
         self._reader.join(DEADLINE)
         return code
 

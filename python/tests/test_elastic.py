@@ -221,6 +221,33 @@ def test_rank_0s_word_counts():
     state.check_host_updates()
 
 
+def test_what_is_heard_while_the_group_re_forms_interrupts_afterwards():
+    state, hears = Counting(), [True]
+
+    def trains(state):
+        state.check_host_updates()
+        return 7
+
+    def re_form():
+        if hears.pop():
+            state.on_hosts_updated(11, elastic.HostUpdateResult.removed)
+            hears.append(False)
+
+    state.on_hosts_updated(10, elastic.HostUpdateResult.removed)
+    assert elastic.run_fn(trains, re_form)(state) == 7
+    assert state.calls.count("reset") == 2 and not hears
+
+
+def test_the_next_rank_0_remembers_what_it_heard_as_another_rank():
+    ranks = [1]
+    state = Counting(told=lambda own: own if ranks == [0] else (0, 0, 0))
+    state.on_hosts_updated(10, elastic.HostUpdateResult.removed)
+    state.check_host_updates()
+    ranks[0] = 0
+    with pytest.raises(HostsUpdatedInterrupt):
+        state.check_host_updates()
+
+
 def test_objects_are_restored_as_they_were_committed():
     state = elastic.ObjectState(lambda obj: obj, lambda: 0, epoch=3, seen=[1])
     state.epoch, _ = 4, state.seen.append(2)

@@ -122,7 +122,6 @@ class State:
         self._reset_callbacks.extend(callbacks)
 
     def on_reset(self):
-        self._host_messages = queue.Queue()
         self.reset()
         for callback in self._reset_callbacks:
             callback()
@@ -138,11 +137,15 @@ class State:
         self.check_host_updates()
 
     def check_host_updates(self):
-        """HostsUpdatedInterrupt on all ranks if rank 0 has heard of a change."""
+        """HostsUpdatedInterrupt on all ranks if rank 0 has heard of a change. What a rank has heard it
+        keeps until then, also over a re-forming: it may come in the middle of one, or be the next
+        rank 0's only word of it. The most that this costs is a re-forming without a change."""
         before = latest = self._last_updated_timestamp
         update = HostUpdateResult.no_update
+        heard = []
         while not self._host_messages.empty():
-            timestamp, result = self._host_messages.get()
+            heard.append(self._host_messages.get())
+        for timestamp, result in heard:
             if timestamp > latest:
                 latest, update = timestamp, update | result
         if _newcomers_wait():
@@ -150,6 +153,8 @@ class State:
         before, self._last_updated_timestamp, update = self._bcast_object((before, latest, update))
         if self._last_updated_timestamp > before:
             raise HostsUpdatedInterrupt(update == HostUpdateResult.removed)
+        for message in heard:
+            self._host_messages.put(message)
 
     def save(self):
         """Keeps the state as it is now, in memory."""
