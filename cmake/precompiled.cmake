@@ -26,7 +26,7 @@ target_link_libraries(tutti_plain_pch PUBLIC absl::status absl::synchronization 
                       nlohmann_json::nlohmann_json spdlog::spdlog)
 if(TUTTI_TESTS)
   # Tests are compiled more often than they run hot.
-  set(tutti_test_optimization -O1)
+  set(tutti_test_optimization -Og)
   tutti_pch(tutti_test_pch ${tutti_plain_headers} <gtest/gtest.h> <gmock/gmock.h>)
   target_compile_options(tutti_test_pch PRIVATE ${tutti_test_optimization})
   target_link_libraries(tutti_test_pch PUBLIC absl::status absl::synchronization fmt::fmt
