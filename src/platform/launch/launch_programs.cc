@@ -142,17 +142,18 @@ int RunAgent(const std::string& host, const std::string& command) {
   return error.empty() ? 0 : Complain(absl::InternalError(absl::StrCat(host, ": ", error)));
 }
 
-// "" at the end of the input.
+// The only line that comes, or "" at the end of the input.
 std::string ReadLine(int fd) {
   std::string line;
-  char c = 0;
-  while (true) {
-    const ssize_t n = ::read(fd, &c, 1);
+  char part[4096];
+  while (!absl::EndsWith(line, "\n")) {
+    const ssize_t n = ::read(fd, part, sizeof(part));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return "";
-    if (c == '\n') return line;
-    line += c;
+    line.append(part, static_cast<size_t>(n));
   }
+  line.pop_back();
+  return line;
 }
 
 int RunStandby() {

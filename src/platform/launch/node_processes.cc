@@ -42,7 +42,7 @@ NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions
       most_processes_(options.most_processes > 0 ? options.most_processes : MostProcesses()),
       limit_(plan, most_processes_),
       memory_(plan.memory_bytes),
-      next_memory_look_(base::Deadline::After(absl::ZeroDuration())),
+      next_memory_look_(base::Deadline::After(memory_.interval())),  // not while ranks begin
       kernel_kills_before_(KernelOutOfMemoryKills()),
       spool_patience_(options.spool_patience),
       starter_patience_(base::Deadline::After(absl::ZeroDuration())) {}
