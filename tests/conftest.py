@@ -15,12 +15,13 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("TUTTI_BUILD", ROOT / "build")) / "bin"
 TERMINAL = {"Completed", "Failed", "Canceled"}
-LONG = {"test_containers", "test_cpp_library", "test_slurm", "test_torchvision", "test_training"}
+LONG = ("test_cluster", "test_failures", "test_slurm", "test_slurm_frameworks", "test_azure_jobs", "test_slurm_jobs",
+        "test_slurm_storms", "test_harm", "test_containers")  # the longest first
 
 
 def pytest_collection_modifyitems(items):
     """Workers take whole files in this order: a long one that came last would leave the other without work."""
-    items.sort(key=lambda item: item.path.stem not in LONG)
+    items.sort(key=lambda item: LONG.index(item.path.stem) if item.path.stem in LONG else len(LONG))
 
 
 def wait_until(condition, seconds, what):
