@@ -22,6 +22,10 @@ bool IsThere(const fs::path& path) {
 
 }  // namespace
 
+absl::Status WriteSlurmId(const fs::path& folder, int64_t id) {
+  return base::WriteFileAtomic(folder / "slurm-id", absl::StrCat(id));
+}
+
 fs::path SlurmAllocation::node(int index) const { return folder / absl::StrCat(index); }
 
 bool SlurmAllocation::HasBegun(int index) const { return IsThere(node(index) / "started"); }
@@ -63,7 +67,7 @@ absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
 
 absl::Status SlurmAllocation::NoteId(int64_t id) {
   job.id = id;
-  return base::WriteFileAtomic(folder / "slurm-id", absl::StrCat(id));
+  return WriteSlurmId(folder, id);
 }
 
 absl::Status SlurmAllocation::NoteEnd(const std::string& how, bool is_lost) {

@@ -16,6 +16,9 @@
 
 namespace tutti::engine {
 
+// Slurm's number of the allocation in that folder, for an engine that comes later.
+absl::Status WriteSlurmId(const std::filesystem::path& folder, int64_t id);
+
 struct SlurmAllocation {
   // kUncertain: an sbatch for it may have taken effect.
   enum class Stage { kToSubmit, kUncertain, kSubmitted, kEnded };

@@ -112,6 +112,7 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
   SlurmAllocation fresh;
   fresh.folder = fs::path(options_.compute.folder) / allocation.id;
   fresh.couriers.resize(allocation.plans.size());
+  fresh.since = base::SteadyNow();
   const BatchJob job{comment_ + allocation.id, fresh.folder, ProgramOf(options_.launcher)};
   SlurmAllocation& at = known == known_.end() ? fresh : known->second;
   const spec::SlurmSettings settings = spec::Over(options_.compute, allocation.slurm);

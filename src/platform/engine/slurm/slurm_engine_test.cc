@@ -5,16 +5,24 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "platform/engine/slurm/slurm_commands_fake.h"
 
 namespace tutti::engine {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Le;
 using ::testing::Not;
 using Fault = SlurmCommandsFake::Fault;
 
@@ -180,6 +188,82 @@ TEST_F(SlurmEngineTest, AScriptsLinesStandForTheJobsOwnShape) {
   EXPECT_THAT(command, Contains("--ntasks=4"));
   EXPECT_THAT(command, Not(Contains(HasSubstr("--cpus-per-task"))));
   EXPECT_THAT(command, Not(Contains("--mem=1G")));  // the two exclude each other
+}
+
+// Whose first sbatch ends when it is told to, and each later one when two have been there at once;
+// notes who came when.
+class CrowdedSlurm final : public SlurmCommands {
+ public:
+  absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,
+                                    base::Deadline deadline) override {
+    if (arguments.front() != "sbatch") return fake_.Run(arguments, deadline);
+    {
+      absl::MutexLock lock(&mutex_);
+      order_.push_back(arguments.back());
+      most_ = std::max(most_, ++inside_);
+      const bool first = order_.size() == 1;
+      const auto may_end = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+        return first ? all_are_there_ : most_ > 1;
+      };
+      mutex_.AwaitWithTimeout(absl::Condition(&may_end), absl::Seconds(20));
+    }
+    auto result = fake_.Run(arguments, deadline);
+    absl::MutexLock lock(&mutex_);
+    --inside_;
+    return result;
+  }
+
+  void AllAreThere() {
+    absl::MutexLock lock(&mutex_);
+    all_are_there_ = true;
+  }
+  int most() const {
+    absl::MutexLock lock(&mutex_);
+    return most_;
+  }
+  std::vector<std::string> order() const {
+    absl::MutexLock lock(&mutex_);
+    return order_;
+  }
+  SlurmCommandsFake fake_;
+
+ private:
+  mutable absl::Mutex mutex_;
+  bool all_are_there_ ABSL_GUARDED_BY(mutex_) = false;
+  int inside_ ABSL_GUARDED_BY(mutex_) = 0;
+  int most_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::string> order_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(SlurmEngineTest, SubmitsSeveralAtATimeAndThoseThatCameFirstAtFirst) {
+  engine_.reset();
+  CrowdedSlurm slurm;
+  slurm.fake_.SetFault("squeue", Fault::kDown);
+  {
+    SlurmEngineOptions options;
+    options.compute.folder = root_.path() / "crowd";
+    options.launcher = {"/bin/true"};
+    options.look_interval = absl::Milliseconds(10);
+    engine_ = *SlurmEngine::Open(options, &slurm);
+  }
+  constexpr int kMany = 40;
+  for (int i = 0; i < kMany; ++i) {
+    ASSERT_TRUE(engine_->Start(Gang(absl::StrCat("job.", kMany - i))).ok());
+  }
+  slurm.AllAreThere();
+  const base::Deadline deadline = base::Deadline::After(absl::Seconds(30));
+  while (slurm.fake_.count("sbatch") < kMany && !deadline.Expired()) ::usleep(1000);
+  EXPECT_EQ(slurm.fake_.count("sbatch"), kMany);
+  EXPECT_THAT(slurm.most(), AllOf(Gt(1), Le(4)));
+  const std::vector<std::string> order = slurm.order();
+  // Those that are under way at the same time may overtake each other.
+  for (int i = 0; i < kMany; ++i) {
+    const auto at = std::find_if(order.begin(), order.end(), [&](const std::string& script) {
+      return absl::StrContains(script, absl::StrCat("/job.", kMany - i, "/"));
+    });
+    EXPECT_LE(std::abs(at - order.begin() - i), 4) << i;
+  }
+  engine_.reset();  // before the commands that it uses
 }
 
 }  // namespace

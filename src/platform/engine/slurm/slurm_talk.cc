@@ -2,7 +2,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <atomic>
 #include <nlohmann/json.hpp>
+#include <thread>
+#include <tuple>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -17,6 +20,7 @@
 namespace tutti::engine {
 namespace {
 
+namespace fs = std::filesystem;
 using Stage = SlurmAllocation::Stage;
 
 constexpr absl::Duration kCommandLimit = absl::Seconds(30);
@@ -24,10 +28,19 @@ constexpr absl::Duration kRest = absl::Seconds(5);
 constexpr absl::Duration kShortest = absl::Milliseconds(50);  // between looks, also in a hurry
 constexpr absl::Duration kAgain = absl::Seconds(5);           // between two scancels of one job
 constexpr int kShareOfTime = 20;
+// An sbatch mostly waits for the controller, which serves several at once.
+constexpr size_t kAtOnce = 4;
 
 bool IsOfThisMachineOnly(absl::string_view address) {
   return absl::StrContains(address, "//127.") || absl::StrContains(address, "//localhost") ||
          absl::StrContains(address, "//0.0.0.0");
+}
+
+// Of "17" or "17;cluster"; 0 of anything else.
+int64_t NumberIn(absl::string_view out) {
+  const std::vector<absl::string_view> words = absl::StrSplit(out, absl::ByAnyChar(";\n"));
+  int64_t number = 0;
+  return absl::SimpleAtoi(words.front(), &number) ? number : 0;
 }
 
 void SayIfWrong(const absl::Status& status) {
@@ -165,8 +178,8 @@ std::string SlurmEngine::TellWhereTheServiceIs() {
                         "they can");
   }
   if (*text == told_) return "";
-  const absl::Status told = base::ReplaceFile(
-      std::filesystem::path(options_.compute.folder) / "launcher.json", *text, 0600);
+  const absl::Status told =
+      base::ReplaceFile(fs::path(options_.compute.folder) / "launcher.json", *text, 0600);
   if (!told.ok()) return std::string(told.message());
   told_ = *text;
   return "";
@@ -179,7 +192,12 @@ void SlurmEngine::SubmitAll() {
     if (known_.empty()) return;
   }
   problem = TellWhereTheServiceIs();
-  std::vector<std::pair<std::string, std::vector<std::string>>> commands;
+  struct Due {
+    absl::Duration since;
+    std::string id;
+    std::vector<std::string> command;
+  };
+  std::vector<Due> due;
   {
     absl::MutexLock lock(&mutex_);
     for (auto& [id, known] : known_) {
@@ -196,31 +214,39 @@ void SlurmEngine::SubmitAll() {
       // From here on an sbatch may take effect, whatever becomes of this process.
       known.stage = Stage::kUncertain;
       known.settles = absl::InfiniteDuration();
-      commands.emplace_back(id, known.command);
+      due.push_back({known.since, id, known.command});
     }
   }
-  for (const auto& [id, command] : commands) Submit(id, command);
+  std::sort(due.begin(), due.end(), [](const Due& a, const Due& b) {
+    return std::tie(a.since, a.id) < std::tie(b.since, b.id);
+  });
+  std::atomic<size_t> next = 0;
+  const auto submit = [&] {
+    for (size_t i = next++; i < due.size(); i = next++) Submit(due[i].id, due[i].command);
+  };
+  std::vector<std::thread> others;
+  while (others.size() + 1 < std::min(due.size(), kAtOnce)) others.emplace_back(submit);
+  submit();
+  for (std::thread& other : others) other.join();
 }
 
 void SlurmEngine::Submit(const std::string& id, const std::vector<std::string>& command) {
   const auto result = commands_->Run(command, base::Deadline::After(kCommandLimit));
+  const int64_t number = result.ok() && result->exit.ok() ? NumberIn(result->out) : 0;
+  // A sync of the disk, for which nobody need wait. What is uncertain is not released meanwhile.
+  if (number > 0) SayIfWrong(WriteSlurmId(fs::path(options_.compute.folder) / id, number));
   absl::MutexLock lock(&mutex_);
   const auto found = known_.find(id);
   if (found == known_.end()) return;
   SlurmAllocation& known = found->second;
   known.since = base::SteadyNow();
-  int64_t number = 0;
-  if (result.ok() && result->exit.ok()) {
-    // "17" or "17;cluster".
-    const std::vector<std::string> words = absl::StrSplit(result->out, absl::ByAnyChar(";\n"));
-    if (absl::SimpleAtoi(words.front(), &number)) {
-      known.stage = Stage::kSubmitted;
-      known.problem.clear();
-      known.job.state = "PENDING";
-      SayIfWrong(known.NoteId(number));
-      spdlog::info("allocation {} is Slurm's job {}", id, number);
-      return;
-    }
+  if (number > 0) {
+    known.stage = Stage::kSubmitted;
+    known.problem.clear();
+    known.job.id = number;
+    known.job.state = "PENDING";
+    spdlog::info("allocation {} is Slurm's job {}", id, number);
+    return;
   }
   const std::string why =
       result.ok() ? Complaint(result->err) : std::string(result.status().message());
