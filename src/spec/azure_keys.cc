@@ -24,7 +24,10 @@ struct KeyGroup {
 
 constexpr absl::string_view kWrittenByService = "Azure ML's service writes it, users do not";
 constexpr absl::string_view kForReaders = "it is for readers of the file";
-constexpr absl::string_view kNoRay = "jobs of type ray are not run by this version";
+constexpr absl::string_view kNoRay =
+    "no Ray cluster is made here: leave the distribution out, and begin one in the command (ray "
+    "start "
+    "--head where NODE_RANK is 0, ray start --address=$MASTER_ADDR:6379 elsewhere)";
 
 constexpr absl::string_view kShm =
     "of a job whose environment is an image: its processes have the node's /dev/shm, which must be "
@@ -86,7 +89,8 @@ constexpr KeyGroup kGroups[] = {
     {"command", "outputs.*.name outputs.*.version", kNoEffect,
      "outputs are not made data by themselves: `tutti data create` names them"},
     {"command", "outputs.*.description", kDone, kForReaders},
-    {"command", "distribution distribution.type", kDone, "mpi, pytorch, tensorflow"},
+    {"command", "distribution distribution.type", kDone,
+     "mpi, pytorch, tensorflow; horovod is as mpi"},
     {"command", "distribution.process_count_per_instance", kDone, "mpi and pytorch; 1 without it"},
     {"command", "distribution.worker_count", kDone, "tensorflow; without it one for each node"},
     {"command", "distribution.parameter_server_count", kDone, "tensorflow"},

@@ -105,7 +105,7 @@ const std::map<std::string, std::string>& CommandSamples() {
       {"experiment_name", "experiment_name: e"},
       {"command", ""},
       {"code", "code: ./src"},
-      {"environment", "environment: azureml:AzureML-sklearn-1.5@latest"},
+      {"environment", "environment: azureml:AzureML-openmpi4.1-ubuntu20.04@latest"},
       {"environment_variables", "environment_variables: {A: 1}"},
       {"compute", "compute: azureml:local"},
       {"inputs", "inputs: {a: 1}"},

@@ -114,7 +114,8 @@ void CheckInput(const std::string& name, const Input& input, Diagnostics& diagno
   } else if (input.type == "uri_file" && fs::is_directory(status)) {
     diagnostics.Error(input.line, absl::StrCat(what, " is a folder; its type is uri_folder"));
   } else if (input.type == "mltable" && !fs::exists(fs::path(input.path) / "MLTable", error)) {
-    diagnostics.Error(input.line, absl::StrCat(what, " holds no file MLTable"));
+    diagnostics.Error(input.line,
+                      absl::StrCat(what, " holds no file MLTable; write one, or use uri_folder"));
   }
 }
 

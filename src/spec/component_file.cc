@@ -113,8 +113,13 @@ void CheckNames(const YamlNode::Entry& definitions, const YamlNode::Entry& given
   for (const YamlNode::Entry& entry : given.value->entries) {
     if (Find(&definitions, entry.key) != nullptr) continue;
     const std::string shown = entry.key.substr(0, 80);
-    diagnostics.Error(entry.line, absl::StrCat("component ", component, " has no input \"", shown,
-                                               "\"", base::DidYouMean(shown, names)));
+    const std::string meant = base::DidYouMean(shown, names);
+    const std::string said = absl::StrCat("component ", component, " has no input \"", shown, "\"");
+    if (meant.empty()) {  // Azure ML passes over it
+      diagnostics.Warning(entry.line, absl::StrCat(said, "; it is not used"));
+    } else {
+      diagnostics.Error(entry.line, absl::StrCat(said, meant));
+    }
   }
 }
 

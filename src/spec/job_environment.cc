@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <regex>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -163,10 +164,24 @@ class EnvironmentReader {
       return;
     }
     if (!rule.python.empty()) environment_.python = rule.python;
+    WarnOfVersions(rule, line, what);
     for (const std::string& package : rule.packages) {
       environment_.packages.push_back({package, rule.place});
     }
     if (!rule.conda_file.empty()) ReadPackagesOf(rule.conda_file, line);
+  }
+
+  // "sklearn-1.5" by the table that tutti comes with is the scikit-learn of the day.
+  void WarnOfVersions(const EnvironmentRule& rule, int line, const std::string& what) {
+    const bool pinned = std::any_of(rule.packages.begin(), rule.packages.end(),
+                                    [](const auto& p) { return absl::StrContains(p, "="); });
+    static const std::regex kVersion("-[0-9]+\\.[0-9]");
+    if (rule.packages.empty() || pinned || !std::regex_search(what, kVersion)) return;
+    diagnostics_.Warning(line,
+                         absl::StrCat(what, " becomes the newest ", rule.packages.front(),
+                                      rule.packages.size() > 1 ? " and what goes with it" : "",
+                                      ", not the version of its name (", rule.place,
+                                      "); where that matters, give it packages in site.yml"));
   }
 
   void ReadBuild(const YamlNode::Entry& entry) {

@@ -128,6 +128,8 @@ TEST(JobFile, ReadsEveryDistribution) {
                    "distribution: {type: mpi, process_count_per_instance: 2}\n")
                 .WorldSize(),
             6);
+  const JobSpec horovod = SpecOf("command: x\ndistribution: {type: horovod}\n");
+  EXPECT_EQ(horovod.distribution.kind, DistributionKind::kMpi);
   const JobSpec spec = SpecOf(
       "command: x\ndistribution: {type: tensorflow, parameter_server_count: 1}\n"
       "resources: {instance_count: 2}\n");

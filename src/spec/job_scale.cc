@@ -16,7 +16,8 @@ constexpr int kMostProcesses = 10'000;  // of one kind on one node
 constexpr int kMostRetries = 1000;
 constexpr int kLongestJob = 10 * 365 * 86'400;  // ten years
 constexpr std::array<absl::string_view, 4> kPriorities = {"low", "medium", "normal", "high"};
-constexpr std::array<absl::string_view, 3> kDistributions = {"mpi", "pytorch", "tensorflow"};
+constexpr std::array<absl::string_view, 4> kDistributions = {"mpi", "pytorch", "tensorflow",
+                                                             "horovod"};
 
 void ReadTensorFlow(const YamlNode::Entry& entry, MappingReader& reader, JobSpec& spec,
                     Diagnostics& diagnostics) {
@@ -53,7 +54,8 @@ void ReadDistribution(MappingReader& job, JobSpec& spec, Diagnostics& diagnostic
     return;  // which keys are right depends on the type
   }
   Distribution& distribution = spec.distribution;
-  distribution.kind = *DistributionKindFromName(type);
+  // Horovod's ranks are started as those of MPI are.
+  distribution.kind = type == "horovod" ? DistributionKind::kMpi : *DistributionKindFromName(type);
   if (distribution.kind == DistributionKind::kTensorFlow) {
     ReadTensorFlow(*entry, reader, spec, diagnostics);
   } else {

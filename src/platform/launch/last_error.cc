@@ -217,22 +217,30 @@ bool SaysError(const std::string& line) {
                      [&](absl::string_view mark) { return absl::StrContains(lower, mark); });
 }
 
-}  // namespace
-
-std::string LastError(absl::string_view stderr_tail) {
+std::vector<std::string> LinesOf(absl::string_view text) {
   std::vector<std::string> lines;
-  for (const absl::string_view raw : absl::StrSplit(stderr_tail, '\n')) {
+  for (const absl::string_view raw : absl::StrSplit(text, '\n')) {
     std::string line = Plain(raw);
     if (!absl::StripAsciiWhitespace(line).empty()) lines.push_back(std::move(line));
   }
-  if (lines.empty()) return "";
+  return lines;
+}
+
+std::string Exception(const std::vector<std::string>& lines) {
   std::string best = ExceptionGroup(lines);
   if (best.empty()) best = PythonException(lines);
-  if (best.empty()) best = CppException(lines);
-  if (best.empty()) {
-    const auto error = std::find_if(lines.rbegin(), lines.rend(), SaysError);
-    best = error == lines.rend() ? lines.back() : *error;
-  }
+  return best.empty() ? CppException(lines) : best;
+}
+
+}  // namespace
+
+std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_tail) {
+  const std::vector<std::string> lines = LinesOf(stderr_tail);
+  std::string best = Exception(lines);
+  const auto error = std::find_if(lines.rbegin(), lines.rend(), SaysError);
+  if (best.empty() && error != lines.rend()) best = *error;
+  if (best.empty()) best = Exception(LinesOf(stdout_tail));
+  if (best.empty() && !lines.empty()) best = lines.back();
   return Bounded(absl::StripAsciiWhitespace(best));
 }
 

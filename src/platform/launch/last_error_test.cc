@@ -84,6 +84,18 @@ TEST(LastErrorTest, PrefersALineThatSaysErrorToTheLastOne) {
   EXPECT_EQ(LastError("\n \n"), "");
 }
 
+TEST(LastErrorTest, AnExceptionOnStdoutComesAfterErrorsOfStderrAndBeforeItsLastLine) {
+  const char* out =
+      "epoch 1\nTraceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n"
+      "ConfigError: no such key: lr\n";
+  EXPECT_EQ(LastError("", out), "ConfigError: no such key: lr");
+  EXPECT_EQ(LastError("loading\n", out), "ConfigError: no such key: lr");
+  EXPECT_EQ(LastError("bash: line 1: x: command not found\n", out),
+            "bash: line 1: x: command not found");
+  EXPECT_EQ(LastError("last words\n", "epoch 1\nepoch 2\n"), "last words");
+  EXPECT_EQ(LastError("", "epoch 1\nepoch 2\n"), "");
+}
+
 TEST(LastErrorTest, IsShortPlainAndValidUtf8) {
   EXPECT_EQ(LastError("10%\r50%\r\x1b[31mfatal: red\x1b[0m\n"), "fatal: red");
   EXPECT_EQ(LastError("bad \xff\xfe byte"), "bad ?? byte");

@@ -104,7 +104,7 @@ nlohmann::json RankProcess::End(base::ExitStatus status, bool stopped, bool kern
   for (OutputPipe* pipe : {&out_, &err_}) pipe->Pump(kLastOutput).IgnoreError();
   std::string why = OutOfMemory(status, stopped, kernel_kills);
   const bool out_of_memory = !why.empty();
-  if (!out_of_memory && !status.ok()) why = LastError(err_.tail());
+  if (!out_of_memory && !status.ok()) why = LastError(err_.tail(), out_.tail());
   return {{"rank", rank_},           {"code", status.code},
           {"signal", status.signal}, {"out_of_memory", out_of_memory},
           {"stopped", stopped},      {"last_error", why}};

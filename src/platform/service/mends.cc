@@ -23,6 +23,8 @@ constexpr absl::string_view kNoName =
     "the name cannot be resolved from this node; between nodes use MASTER_ADDR, which is an "
     "address";
 
+constexpr absl::string_view kNoInternet =
+    "this node cannot reach that host: give the job the file as an input";
 constexpr absl::string_view kMixedCuda =
     "CUDA libraries of two versions are mixed: take the packages' own, without LD_LIBRARY_PATH";
 constexpr absl::string_view kMemory = "the memory is full; take a smaller batch per process";
@@ -40,7 +42,7 @@ constexpr absl::string_view kNoConnection =
     "the processes cannot connect to each other: set GLOO_SOCKET_IFNAME to the nodes' network";
 
 // The first that fits counts.
-constexpr std::array<Known, 43> kKnown = {{
+constexpr std::array<Known, 48> kKnown = {{
     {"no module named", "", "add the package to the job's environment"},
     {"cannot open shared object file", "libcu", kNoCudaLibrary},
     {"cannot open shared object file", "libnv", kNoCudaLibrary},
@@ -67,9 +69,14 @@ constexpr std::array<Known, 43> kKnown = {{
     {"eaddrinuse", "", kPortInUse},
     {"errno: 98", "", kPortInUse},
     {"errno 98", "", kPortInUse},
+    {"name or service not known", "http", kNoInternet},
+    {"name or service not known", "urlopen", kNoInternet},
+    {"temporary failure in name resolution", "http", kNoInternet},
+    {"temporary failure in name resolution", "urlopen", kNoInternet},
+    {"failed to resolve", "http", kNoInternet},
+    {"could not resolve host", "", kNoInternet},
     {"name or service not known", "", kNoName},
     {"temporary failure in name resolution", "", kNoName},
-    {"could not resolve host", "", kNoName},
     {"failed to resolve", "", kNoName},
     {"nodename nor servname", "", kNoName},
     {"getaddrinfo", "", kNoName},

@@ -35,7 +35,9 @@ TEST(MendOfTest, KnowsWhatToDoAboutCommonFailures) {
       {"RuntimeError: The server socket has failed to bind to 0.0.0.0:29500 (errno: 98 - Address "
        "already in use). EADDRINUSE",
        "MASTER_PORT"},
-      {"curl: (6) Could not resolve host: example.org", "MASTER_ADDR"},
+      {"curl: (6) Could not resolve host: example.org", "as an input"},
+      {"urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>",
+       "as an input"},
       {"Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)",
        "slowest"},
       {"RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 5000ms for recv "
