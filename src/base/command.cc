@@ -6,8 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -36,22 +38,53 @@ absl::StatusOr<UniqueFd> InputOf(absl::string_view input) {
   return file;
 }
 
+// The head and the tail of a stream, however long it is.
+class BoundedText {
+ public:
+  explicit BoundedText(size_t most) : half_(most / 2) {}
+
+  void Add(absl::string_view bytes) {
+    const size_t fits = std::min(bytes.size(), half_ - head_.size());
+    head_.append(bytes.data(), fits);
+    tail_.append(bytes.data() + fits, bytes.size() - fits);
+    if (tail_.size() > 2 * half_) Shorten();
+  }
+
+  std::string Text() {
+    Shorten();
+    if (dropped_ == 0) return head_ + tail_;
+    return absl::StrCat(head_, "\n[", dropped_, " bytes are left out here]\n", tail_);
+  }
+
+ private:
+  void Shorten() {
+    const size_t surplus = tail_.size() - std::min(tail_.size(), half_);
+    tail_.erase(0, surplus);
+    dropped_ += surplus;
+  }
+
+  const size_t half_;
+  std::string head_, tail_;
+  uint64_t dropped_ = 0;
+};
+
 // Takes what is there; false at the end.
-bool TakeOutput(int fd, std::string& text) {
+bool TakeOutput(int fd, BoundedText& text) {
   std::array<char, 65536> buffer;
   const ssize_t n = ::read(fd, buffer.data(), buffer.size());
-  if (n > 0) text.append(buffer.data(), n);
+  if (n > 0) text.Add({buffer.data(), static_cast<size_t>(n)});
   return n > 0 || (n < 0 && errno == EINTR);
 }
 
 // Both streams to their ends. False at the deadline.
-bool TakeOutputs(int out, int err, Deadline deadline, CommandResult& result) {
+bool TakeOutputs(int out, int err, Deadline deadline, BoundedText& out_text,
+                 BoundedText& err_text) {
   std::array<pollfd, 2> streams = {pollfd{out, POLLIN, 0}, pollfd{err, POLLIN, 0}};
   while (streams[0].fd >= 0 || streams[1].fd >= 0) {
     if (deadline.Expired()) return false;
     if (::poll(streams.data(), streams.size(), deadline.RemainingMillis()) <= 0) continue;
-    if (streams[0].revents != 0 && !TakeOutput(out, result.out)) streams[0].fd = -1;
-    if (streams[1].revents != 0 && !TakeOutput(err, result.err)) streams[1].fd = -1;
+    if (streams[0].revents != 0 && !TakeOutput(out, out_text)) streams[0].fd = -1;
+    if (streams[1].revents != 0 && !TakeOutput(err, err_text)) streams[1].fd = -1;
   }
   return true;
 }
@@ -59,7 +92,7 @@ bool TakeOutputs(int out, int err, Deadline deadline, CommandResult& result) {
 }  // namespace
 
 absl::StatusOr<CommandResult> RunCommand(ChildOptions options, absl::string_view input,
-                                         Deadline deadline) {
+                                         Deadline deadline, size_t most_output) {
   TUTTI_ASSIGN_OR_RETURN(OutputPipe out, MakeOutputPipe());
   TUTTI_ASSIGN_OR_RETURN(OutputPipe err, MakeOutputPipe());
   TUTTI_ASSIGN_OR_RETURN(const UniqueFd in, InputOf(input));
@@ -71,8 +104,8 @@ absl::StatusOr<CommandResult> RunCommand(ChildOptions options, absl::string_view
   TUTTI_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(options));
   out.write.reset();
   err.write.reset();
-  CommandResult result;
-  const bool ended = TakeOutputs(out.read.get(), err.read.get(), deadline, result);
+  BoundedText out_text(most_output), err_text(most_output);
+  const bool ended = TakeOutputs(out.read.get(), err.read.get(), deadline, out_text, err_text);
   const absl::StatusOr<ExitStatus> exit =
       ended ? child.Wait(deadline) : absl::DeadlineExceededError("");
   if (absl::IsDeadlineExceeded(exit.status())) {
@@ -81,8 +114,7 @@ absl::StatusOr<CommandResult> RunCommand(ChildOptions options, absl::string_view
     return absl::DeadlineExceededError(absl::StrCat(name, " did not end in time"));
   }
   TUTTI_RETURN_IF_ERROR(exit.status());
-  result.exit = *exit;
-  return result;
+  return CommandResult{*exit, out_text.Text(), err_text.Text()};
 }
 
 }  // namespace tutti::base

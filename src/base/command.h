@@ -2,6 +2,7 @@
 // Thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -13,13 +14,17 @@ namespace tutti::base {
 
 struct CommandResult {
   ExitStatus exit;
-  std::string out, err;
+  std::string out, err;  // where bytes are left out, a line between head and tail says how many
 };
+
+// What is kept of each stream: half of it from the beginning, half from the end.
+inline constexpr size_t kMostCommandOutput = 4 << 20;
 
 // Starts `options` (whose descriptors are set here), gives it `input` to read and waits for its end
 // and that of its output. DeadlineExceeded: it was killed with its process group, and may have done
 // its work. Errors of starting it are those of ChildProcess::Start.
 absl::StatusOr<CommandResult> RunCommand(ChildOptions options, absl::string_view input,
-                                         Deadline deadline);
+                                         Deadline deadline,
+                                         size_t most_output = kMostCommandOutput);
 
 }  // namespace tutti::base

@@ -26,6 +26,17 @@ TEST(Command, NeedsNobodyWhoReadsALongInput) {
   EXPECT_TRUE(result->exit.ok());
 }
 
+TEST(Command, KeepsTheHeadAndTheTailOfALongOutput) {
+  ChildOptions options;
+  options.arguments = {"/bin/sh", "-c", "echo first; head -c 300000 /dev/zero; echo last"};
+  const auto result = RunCommand(options, "", Deadline::After(absl::Seconds(20)), 20);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const std::string head = "first\n" + std::string(4, '\0');
+  const std::string tail = std::string(5, '\0') + "last\n";
+  EXPECT_EQ(result->out, head + "\n[299991 bytes are left out here]\n" + tail);
+  EXPECT_EQ(result->err, "");
+}
+
 TEST(Command, IsEndedAtItsDeadline) {
   const auto result = Shell("sleep 600", "", absl::Milliseconds(50));
   EXPECT_TRUE(absl::IsDeadlineExceeded(result.status())) << result.status();

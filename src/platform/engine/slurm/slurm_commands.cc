@@ -8,6 +8,9 @@
 namespace tutti::engine {
 namespace {
 
+// squeue --json says some kilobytes of each job, and what is cut could not be read.
+constexpr size_t kMostOutput = 512 << 20;
+
 std::map<std::string, std::string> EnvironmentOfCommands() {
   std::map<std::string, std::string> environment = base::CurrentEnvironment();
   std::erase_if(environment, [](const auto& entry) {
@@ -27,7 +30,7 @@ absl::StatusOr<CommandResult> RealSlurmCommands::Run(const std::vector<std::stri
   options.arguments = arguments;
   options.environment = EnvironmentOfCommands();
   options.directory = "/";
-  return base::RunCommand(std::move(options), "", deadline);
+  return base::RunCommand(std::move(options), "", deadline, kMostOutput);
 }
 
 }  // namespace tutti::engine
