@@ -113,14 +113,33 @@ void LocalEngine::FindAllocation(const fs::path& folder) {
     base::RemoveTree(folder).IgnoreError();
     return;
   }
+  const std::string id = folder.filename().string();
+  std::error_code error;
+  if (!CheckId(id).ok() || !fs::is_directory(folder, error)) return;
   const auto text = base::ReadFile(folder / "plan.json");
-  if (absl::IsNotFound(text.status())) return;  // never began
   const auto plan = spec::LaunchPlanFromJson(text.ok() ? *text : "");
   if (plan.ok()) {
-    gangs_[folder.filename().string()].try_emplace(plan->node_index, folder);
-  } else {
-    spdlog::error("{}: {}", folder.string(), plan.status().ToString());
+    gangs_[id].try_emplace(plan->node_index, folder);
+    return;
   }
+  PlacedLauncher launcher(folder);
+  if (launcher.HasBegun() || launcher.Alive()) {
+    spdlog::error("{}: {}", folder.string(), plan.status().ToString());
+    without_plan_[id].push_back(std::move(launcher));
+  } else if (const absl::Status removed = launcher.Remove(); !removed.ok()) {
+    spdlog::error("{}", removed.ToString());
+  }
+}
+
+std::vector<PlacedLauncher*> LocalEngine::LaunchersOf(const std::string& allocation_id) {
+  std::vector<PlacedLauncher*> launchers;
+  if (const auto gang = gangs_.find(allocation_id); gang != gangs_.end()) {
+    for (auto& [index, placed] : gang->second) launchers.push_back(&placed);
+  }
+  if (const auto found = without_plan_.find(allocation_id); found != without_plan_.end()) {
+    for (PlacedLauncher& placed : found->second) launchers.push_back(&placed);
+  }
+  return launchers;
 }
 
 EngineTraits LocalEngine::traits() const {
@@ -218,10 +237,8 @@ void LocalEngine::TakeBack(Gang& gang, const std::vector<int>& nodes) {
 
 absl::Status LocalEngine::Stop(const std::string& allocation_id, absl::Duration grace) {
   absl::MutexLock lock(&mutex_);
-  const auto gang = gangs_.find(allocation_id);
-  if (gang == gangs_.end()) return absl::OkStatus();
   absl::Status first;
-  for (const auto& [index, placed] : gang->second) first.Update(placed.Stop(grace));
+  for (const PlacedLauncher* placed : LaunchersOf(allocation_id)) first.Update(placed->Stop(grace));
   return first;
 }
 
@@ -233,21 +250,27 @@ absl::StatusOr<std::vector<AllocationState>> LocalEngine::Observe() {
     for (auto& [index, placed] : gang) state.launcher_alive[index] = placed.Alive();
     states.push_back(std::move(state));
   }
+  for (auto& [id, launchers] : without_plan_) {
+    if (gangs_.contains(id)) continue;  // Release takes both
+    AllocationState state{.id = id};
+    for (PlacedLauncher& placed : launchers) state.launcher_alive.push_back(placed.Alive());
+    states.push_back(std::move(state));
+  }
   return states;
 }
 
 absl::Status LocalEngine::Release(const std::string& allocation_id) {
   absl::MutexLock lock(&mutex_);
-  const auto gang = gangs_.find(allocation_id);
-  if (gang == gangs_.end()) return absl::OkStatus();
-  for (auto& [index, placed] : gang->second) {
-    if (placed.Alive()) {
+  const std::vector<PlacedLauncher*> launchers = LaunchersOf(allocation_id);
+  for (PlacedLauncher* placed : launchers) {
+    if (placed->Alive()) {
       return absl::FailedPreconditionError(
           absl::StrCat("a launcher of allocation ", allocation_id, " still runs"));
     }
   }
-  for (const auto& [index, placed] : gang->second) TUTTI_RETURN_IF_ERROR(placed.Remove());
-  gangs_.erase(gang);
+  for (const PlacedLauncher* placed : launchers) TUTTI_RETURN_IF_ERROR(placed->Remove());
+  gangs_.erase(allocation_id);
+  without_plan_.erase(allocation_id);
   return absl::OkStatus();
 }
 

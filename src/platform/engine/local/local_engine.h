@@ -3,7 +3,8 @@
 //
 //   ROOT/hosts                     the nodes' /etc/hosts
 //   ROOT/nI/ALLOCATION/            the allocation's folder on node I (docs/formats/launch-plan.md)
-//   ROOT/nI/ALLOCATION/plan.json   its plan; a folder without one never began
+//   ROOT/nI/ALLOCATION/plan.json   its plan; a folder without one never began and is removed
+//   ROOT/nI/ALLOCATION/started     a launcher has taken it: the folder goes by Release alone
 //   ROOT/nI/ALLOCATION/launcher    process id and start time of the launcher started last
 //
 // Launchers run in sessions of their own and outlive the engine; one that is opened anew finds them
@@ -56,6 +57,9 @@ class LocalEngine final : public Engine {
   absl::Status PrepareHosts();
   void FindAllocations();
   void FindAllocation(const std::filesystem::path& folder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Its launchers, also those whose node is not known.
+  std::vector<PlacedLauncher*> LaunchersOf(const std::string& allocation_id)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<int> NodeOf(const spec::LaunchPlan& plan) const;
   absl::Status StartOn(const spec::LaunchPlan& plan, PlacedLauncher& placed);
   void TakeBack(Gang& gang, const std::vector<int>& nodes);
@@ -68,6 +72,9 @@ class LocalEngine final : public Engine {
   Isolation isolation_ = Isolation::kNone;
   absl::Mutex mutex_;
   std::map<std::string, Gang> gangs_ ABSL_GUARDED_BY(mutex_);
+  // What was begun and has lost its plan, by a power failure say: nobody knows which of its
+  // allocation's nodes it is.
+  std::map<std::string, std::vector<PlacedLauncher>> without_plan_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<StandbyLaunchers> standbys_;  // may be null
 };
 

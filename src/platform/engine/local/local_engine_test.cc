@@ -146,6 +146,24 @@ TEST_F(LocalEngineTest, AfterKill9AStartBringsASecondLauncherUnlessTheFirstWasDo
   EndAll(*engine, "job.1");
 }
 
+TEST_F(LocalEngineTest, WhatAPowerFailureLeftWithoutAPlanDoesNotStay) {
+  Open();
+  std::filesystem::create_directories(Folder(1, "empty.1"));
+  std::filesystem::create_directories(Folder(1, "cut.1"));
+  ASSERT_TRUE(base::WriteFileAtomic(Folder(1, "cut.1") / "plan.json", "").ok());
+  std::filesystem::create_directories(Folder(2, "begun.1"));
+  ASSERT_TRUE(base::WriteFileAtomic(Folder(2, "begun.1") / "plan.json", "{\"jo").ok());
+  ASSERT_TRUE(base::WriteFileAtomic(Folder(2, "begun.1") / "started", "").ok());
+  auto engine = Open();
+  EXPECT_FALSE(std::filesystem::exists(Folder(1, "empty.1")));
+  EXPECT_FALSE(std::filesystem::exists(Folder(1, "cut.1")));
+  // Whether its job still wants what it wrote is the service's to know.
+  EXPECT_THAT(Alive(*engine, "begun.1"), ElementsAre(false));
+  EXPECT_TRUE(engine->Release("begun.1").ok());
+  EXPECT_FALSE(std::filesystem::exists(Folder(2, "begun.1")));
+  EXPECT_TRUE(engine->Observe()->empty());
+}
+
 TEST_F(LocalEngineTest, AllNodesOrNone) {
   auto engine = Open();
   // On the second node the allocation's folder cannot be made.
