@@ -7,7 +7,7 @@ import pytest
 
 from conftest import ROOT, Service, wait_until
 
-__all__ = ["Cluster", "cluster", "cluster_nodes", "hpc", "needs_lab"]
+__all__ = ["Cluster", "cluster", "cluster_nodes", "hidden_folders", "hpc", "needs_lab"]
 
 LAB = ROOT / "tests" / "lab" / "slurm"
 CANNOT = subprocess.run([LAB, "can"], capture_output=True, text=True)
@@ -48,11 +48,17 @@ def cluster_nodes():
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory, cluster_nodes):
+def hidden_folders():
+    """In place of these each node has an empty disk of its own."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory, cluster_nodes, hidden_folders):
     cluster = Cluster(tmp_path_factory.mktemp("slurm"))
     own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
-        cluster.do("start", str(cluster_nodes))
+        cluster.do("start", str(cluster_nodes), *map(str, hidden_folders))
         listing = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
         tag = subprocess.run(["sh", "-c", 'printf %s "$1" | sha256sum | cut -c1-6', "sh", cluster.lab], check=True,
                              capture_output=True, text=True).stdout.strip()
