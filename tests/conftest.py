@@ -49,12 +49,12 @@ class Service:
         self.process = None
         self.log = self.home.with_name(self.home.name + ".log")
 
-    def start(self, *arguments):
+    def start(self, *arguments, patience=20):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [BIN / "tutti", "serve", "--nodes", str(self.nodes), "--port", "0", *arguments],
                 env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-        wait_until(self.answers, 20, f"the service answers; its log: {self.log.read_text()[-2000:]}")
+        wait_until(self.answers, patience, f"the service answers; its log: {self.log.read_text()[-2000:]}")
         return self
 
     def answers(self):

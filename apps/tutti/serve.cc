@@ -9,9 +9,11 @@
 #include "base/status.h"
 #include "platform/api/api.h"
 #include "platform/engine/local/local_engine.h"
+#include "platform/engine/slurm/program_snapshot.h"
 #include "platform/engine/slurm/slurm_engine.h"
 #include "platform/launch/launch_programs.h"
 #include "spdlog/spdlog.h"
+#include "spec/node_folder.h"
 #include "spec/site.h"
 
 namespace tutti {
@@ -52,6 +54,11 @@ absl::StatusOr<api::ServeOptions::Clusters> MakeClusters(const client::ServeOpti
     slurm.compute = compute;
     slurm.launcher = {program.string(), "launch", "--plan"};
     slurm.launcher_file = launcher_file;
+    if (const auto on_nodes = spec::NodeFolder(compute.folder)) {
+      slurm.node_folder = *on_nodes;
+      slurm.compute.folder = (options.home / "slurm" / name).native();
+      TUTTI_ASSIGN_OR_RETURN(slurm.program, engine::PackThisProgram(options.home / "snapshots"));
+    }
     auto engine = engine::SlurmEngine::Open(slurm, commands);
     TUTTI_RETURN_IF_ERROR(base::Annotate(engine.status(), absl::StrCat("compute ", name)));
     clusters[name] = *std::move(engine);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/file.h"
+#include "spec/node_folder.h"
 
 namespace tutti::spec {
 namespace {
@@ -38,6 +39,17 @@ TEST_F(SiteTest, AComputeMayBeASlurmCluster) {
   EXPECT_EQ(hpc.cpus_per_node, 16);
   EXPECT_TRUE(hpc.exclusive);
   EXPECT_EQ(hpc.options, std::vector<std::string>{"--mail-type=END"});
+}
+
+TEST_F(SiteTest, AClustersFolderMayBeOnEachNode) {
+  Write("site.yml", "computes: {apart: {type: slurm, folder: 'node:/tmp'}}\n");
+  const auto site = ReadSite(home_.path());
+  ASSERT_TRUE(site.ok()) << site.status();
+  EXPECT_EQ(NodeFolder(site->slurm_computes.at("apart").folder), "/tmp");
+  EXPECT_EQ(NodeFolder("/shared"), std::nullopt);
+  Write("site.yml", "computes:\n  apart: {type: slurm, folder: 'node:tmp'}\n");
+  EXPECT_THAT(std::string(ReadSite(home_.path()).status().message()),
+              HasSubstr("site.yml:2: node: is followed by a path on the nodes"));
 }
 
 TEST_F(SiteTest, AClustersMistakesAreNamedByLine) {

@@ -6,8 +6,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "spec/job_data.h"
 #include "spec/mapping_reader.h"
+#include "spec/node_folder.h"
 
 namespace tutti::spec {
 namespace {
@@ -81,6 +83,11 @@ SlurmSettings ReadSlurmSettings(const YamlNode& node, const std::string& what,
   return settings;
 }
 
+std::optional<std::string> NodeFolder(absl::string_view folder) {
+  if (!absl::ConsumePrefix(&folder, "node:")) return std::nullopt;
+  return std::string(folder);
+}
+
 SlurmCompute ReadSlurmCompute(const YamlNode& node, const std::string& name,
                               const std::string& folder, Diagnostics& diagnostics) {
   SlurmCompute compute;
@@ -91,13 +98,17 @@ SlurmCompute ReadSlurmCompute(const YamlNode& node, const std::string& name,
     diagnostics.Error(node.line, absl::StrCat("compute \"", name, "\" has no type: slurm"));
   }
   if (const YamlNode::Entry* at = reader.Text("folder", shared)) {
-    const auto path = LocalPath(shared, folder);
+    const auto own = NodeFolder(shared);
+    const auto path = own ? shared : LocalPath(shared, folder);
     if (path.ok()) compute.folder = *path;
     if (!path.ok()) diagnostics.Error(at->line, path.status().message());
+    if (own && !absl::StartsWith(*own, "/")) {
+      diagnostics.Error(at->line, "node: is followed by a path on the nodes, which begins with /");
+    }
   } else {
     diagnostics.Error(node.line, absl::StrCat("compute \"", name,
                                               "\" has no folder: name one that this machine and "
-                                              "the nodes share"));
+                                              "the nodes share, or node:/tmp"));
   }
   ReadKeys(reader, compute, diagnostics);
   reader.Finish();

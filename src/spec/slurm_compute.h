@@ -28,7 +28,7 @@ struct SlurmSettings {
 SlurmSettings Over(SlurmSettings compute, const SlurmSettings& job);
 
 struct SlurmCompute : SlurmSettings {
-  std::string folder;  // absolute, the same on this machine and on every node
+  std::string folder;  // absolute, the same here and on every node; or "node:…" (node_folder.h)
 };
 
 // `what` names the mapping in errors.

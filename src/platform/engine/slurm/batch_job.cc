@@ -60,8 +60,8 @@ std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
       "--no-requeue",  // a second run is tutti's to decide
       absl::StrCat("--job-name=", plan.job_id),
       absl::StrCat("--comment=", job.comment),
-      absl::StrCat("--chdir=", job.folder.native()),
-      absl::StrCat("--output=", (job.folder / "slurm.log").native()),
+      absl::StrCat("--chdir=", job.shared ? job.folder.native() : "/"),
+      absl::StrCat("--output=", job.shared ? (job.folder / "slurm.log").native() : "/dev/null"),
       "--open-mode=append",
       absl::StrCat("--signal=", one ? "B:" : "", "TERM@", kWarningSeconds),
       absl::StrCat("--nice=", NiceOf(allocation.priority))};
@@ -94,13 +94,8 @@ std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
   return command;
 }
 
-std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& allocation,
-                        const BatchJob& job) {
-  const size_t nodes = allocation.plans.size();
-  const std::string plan =
-      absl::StrCat(ShellQuoted(job.folder.native()), "/\"$SLURM_NODEID\"/plan.json");
-  std::string script = absl::StrCat(
-      "#!/bin/bash\n# Job ", allocation.plans.front().job_id, " of tutti.\n",
+std::string GangScript(size_t nodes) {
+  return absl::StrCat(
       "# The nodes and their addresses, in the order of SLURM_NODEID.\n"
       "declare -A address\n"
       "while read -r name at; do address[$name]=$at; done < <(scontrol show node --oneliner "
@@ -111,6 +106,22 @@ std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& a
       "); do "
       "TUTTI_GANG+=\"$name ${address[$name]:-$name};\"; done\n"
       "export TUTTI_GANG\n");
+}
+
+std::string SrunScript(const spec::SlurmSettings& settings, const Allocation& allocation) {
+  const size_t nodes = allocation.plans.size();
+  return absl::StrCat("srun --nodes=", nodes, " --ntasks=", nodes,
+                      " --ntasks-per-node=1 --cpus-per-task=", CpusOf(settings, allocation),
+                      " --export=ALL --cpu-bind=none --mpi=none --wait=0");
+}
+
+std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& allocation,
+                        const BatchJob& job) {
+  const size_t nodes = allocation.plans.size();
+  const std::string plan =
+      absl::StrCat(ShellQuoted(job.folder.native()), "/\"$SLURM_NODEID\"/plan.json");
+  std::string script = absl::StrCat("#!/bin/bash\n# Job ", allocation.plans.front().job_id,
+                                    " of tutti.\n", GangScript(nodes));
   // Slurm's accounting is to say whether the job failed; launchers themselves end with 0.
   const std::string failed =
       absl::StrCat("for file in ", ShellQuoted(job.folder.native()),
@@ -122,11 +133,9 @@ std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& a
         "while wait $launcher; code=$?; kill -0 $launcher 2>/dev/null; do :; done\n", failed);
     return script;
   }
-  absl::StrAppend(&script, "srun --nodes=", nodes, " --ntasks=", nodes,
-                  " --ntasks-per-node=1 --cpus-per-task=", CpusOf(settings, allocation),
-                  " --export=ALL --cpu-bind=none --mpi=none --kill-on-bad-exit=1 --wait=0 ",
-                  "bash -c ", ShellQuoted(absl::StrCat("exec ", job.program, " ", plan)),
-                  "; code=$?\n", failed);
+  absl::StrAppend(&script, SrunScript(settings, allocation), " --kill-on-bad-exit=1 bash -c ",
+                  ShellQuoted(absl::StrCat("exec ", job.program, " ", plan)), "; code=$?\n",
+                  failed);
   return script;
 }
 

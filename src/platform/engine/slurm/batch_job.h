@@ -15,6 +15,7 @@ struct BatchJob {
   std::string comment;           // names the allocation; what it is found by
   std::filesystem::path folder;  // the allocation's, shared with the nodes
   std::string program;           // of the launcher up to the plan, quoted for a shell
+  bool shared = true;            // false: the folder is this machine's alone (unshared_job.h)
 };
 
 // sbatch with everything but the environment. The time limit is later than the job's own, which its
@@ -26,6 +27,12 @@ std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
 // step, which saves srun. Ends with 1 if the job failed, for Slurm's accounting.
 std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& allocation,
                         const BatchJob& job);
+
+// The part of a batch script that finds out the nodes and their addresses, for TUTTI_GANG.
+std::string GangScript(size_t nodes);
+
+// srun with a launcher's step on each of the nodes, up to the command.
+std::string SrunScript(const spec::SlurmSettings& settings, const Allocation& allocation);
 
 // For a shell, in quotes.
 std::string ShellQuoted(absl::string_view text);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "platform/engine/slurm/unshared_job.h"
 
 namespace tutti::engine {
 namespace {
@@ -56,7 +57,10 @@ absl::StatusOr<std::unique_ptr<SlurmEngine>> SlurmEngine::Open(const SlurmEngine
 }
 
 SlurmEngine::SlurmEngine(const SlurmEngineOptions& options, SlurmCommands* commands, std::string id)
-    : options_(options), commands_(commands), comment_(absl::StrCat("tutti:", id, ":")) {}
+    : options_(options),
+      commands_(commands),
+      id_(std::move(id)),
+      comment_(absl::StrCat("tutti:", id_, ":")) {}
 
 SlurmEngine::~SlurmEngine() {
   {
@@ -100,6 +104,19 @@ Allocation SlurmEngine::Localized(Allocation allocation) const {
   return allocation;
 }
 
+absl::StatusOr<std::string> SlurmEngine::ScriptOf(const Allocation& allocation,
+                                                  const BatchJob& job) const {
+  const spec::SlurmSettings settings = spec::Over(options_.compute, allocation.slurm);
+  if (shared()) return BatchScript(settings, allocation, job);
+  TUTTI_ASSIGN_OR_RETURN(std::string service, base::ReadFile(options_.launcher_file, 1 << 20));
+  return UnsharedBatchScript(settings, allocation,
+                             {.comment = job.comment,
+                              .node_folder = options_.node_folder,
+                              .id = id_,
+                              .service = std::move(service),
+                              .program = options_.program});
+}
+
 absl::Status SlurmEngine::Start(const Allocation& given) {
   TUTTI_RETURN_IF_ERROR(CheckAllocationId(given.id));
   if (given.plans.empty()) return absl::InvalidArgumentError("an allocation without nodes");
@@ -113,18 +130,21 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
   fresh.folder = fs::path(options_.compute.folder) / allocation.id;
   fresh.couriers.resize(allocation.plans.size());
   fresh.since = base::SteadyNow();
-  const BatchJob job{comment_ + allocation.id, fresh.folder, ProgramOf(options_.launcher)};
+  const BatchJob job{comment_ + allocation.id, fresh.folder, ProgramOf(options_.launcher),
+                     shared()};
+  TUTTI_ASSIGN_OR_RETURN(const std::string script, ScriptOf(allocation, job));
   SlurmAllocation& at = known == known_.end() ? fresh : known->second;
-  const spec::SlurmSettings settings = spec::Over(options_.compute, allocation.slurm);
-  at.command = SbatchCommand(settings, allocation, job);
-  if (known != known_.end()) return absl::OkStatus();
+  at.command = SbatchCommand(spec::Over(options_.compute, allocation.slurm), allocation, job);
+  if (known != known_.end()) {
+    // Where the script says where the service is, that may have changed.
+    return shared() ? absl::OkStatus() : base::ReplaceFile(at.folder / "batch.sh", script, 0700);
+  }
   for (size_t i = 0; i < allocation.plans.size(); ++i) {
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(fresh.node(i)));
     TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(fresh.node(i) / "plan.json",
                                                 spec::ToJson(allocation.plans[i]), 0600));
   }
-  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(fresh.folder / "batch.sh",
-                                              BatchScript(settings, allocation, job), 0700));
+  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(fresh.folder / "batch.sh", script, 0700));
   known_.emplace(allocation.id, std::move(fresh));
   wake_.Signal();
   return absl::OkStatus();
@@ -133,6 +153,7 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
 // The Slurm job is over: launchers that find its traces deliver from here what was left. Where
 // none began there is nothing to deliver, and one that began now would run the job.
 absl::Status SlurmEngine::StartHere(SlurmAllocation& known, const Allocation& allocation) {
+  if (!shared()) return absl::OkStatus();
   for (int i = 0; i < known.node_count(); ++i) {
     if (known.couriers[i] || !known.HasBegun(i) || known.IsDone(i)) continue;
     const fs::path plan = known.node(i) / "plan.json";

@@ -9,6 +9,9 @@
 //   FOLDER/ALLOCATION/end       how it ended; nothing of it runs any more
 //   FOLDER/ALLOCATION/I/        node I's folder (docs/formats/launch-plan.md)
 //
+// Of a compute whose nodes share nothing the folder is this machine's alone, and nodes have folders
+// of their own (unshared_job.h); what a launcher that was lost had not sent is then lost with it.
+//
 // Invariant: sbatch is only called for an allocation that the last look at Slurm's queue, taken
 // after every earlier attempt to submit it can have taken effect, did not show. Should a Slurm job
 // be there twice all the same, the marker in the nodes' folders lets one of them run.
@@ -43,6 +46,10 @@ struct SlurmEngineOptions {
   // program by the same path.
   std::vector<std::string> launcher;
   std::filesystem::path launcher_file;  // the service's, copied into the folder; may be empty
+  // Of nodes that share nothing: their folder, and the snapshot that the launcher comes in. The
+  // compute's folder is this machine's, and the service's file must be there.
+  std::string node_folder;
+  std::string program;
   absl::Duration look_interval = absl::Seconds(1);
   absl::Duration settling = absl::Seconds(2);       // for an sbatch that was cut off to take effect
   absl::Duration slow_settling = absl::Minutes(1);  // for one that Slurm did not answer
@@ -72,7 +79,9 @@ class SlurmEngine final : public Engine {
  private:
   SlurmEngine(const SlurmEngineOptions& options, SlurmCommands* commands, std::string id);
   absl::Status FindAllocations();
+  bool shared() const { return options_.node_folder.empty(); }
   Allocation Localized(Allocation allocation) const;
+  absl::StatusOr<std::string> ScriptOf(const Allocation& allocation, const BatchJob& job) const;
   absl::Status StartHere(SlurmAllocation& known, const Allocation& allocation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -91,6 +100,7 @@ class SlurmEngine final : public Engine {
 
   const SlurmEngineOptions options_;
   SlurmCommands* const commands_;
+  const std::string id_;       // of the folder
   const std::string comment_;  // what those of its jobs begin with
   absl::Mutex mutex_;
   absl::CondVar wake_;

@@ -3,6 +3,7 @@
 #include "platform/engine/slurm/slurm_engine.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +11,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/command.h"
 #include "base/file.h"
+#include "platform/engine/slurm/program_snapshot.h"
 #include "platform/engine/slurm/slurm_commands_fake.h"
 
 namespace tutti::engine {
@@ -26,6 +29,27 @@ using ::testing::Le;
 using ::testing::Not;
 using Fault = SlurmCommandsFake::Fault;
 
+// Remembers what is said to scancel.
+class Listening final : public SlurmCommands {
+ public:
+  explicit Listening(SlurmCommands* commands) : commands_(commands) {}
+  absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,
+                                    base::Deadline deadline) override {
+    absl::MutexLock lock(&mutex_);
+    if (arguments.front() == "scancel") last_scancel_ = arguments;
+    return commands_->Run(arguments, deadline);
+  }
+  std::vector<std::string> last_scancel() const {
+    absl::MutexLock lock(&mutex_);
+    return last_scancel_;
+  }
+
+ private:
+  SlurmCommands* const commands_;
+  mutable absl::Mutex mutex_;
+  std::vector<std::string> last_scancel_ ABSL_GUARDED_BY(mutex_);
+};
+
 class SlurmEngineTest : public ::testing::Test {
  protected:
   SlurmEngineTest() { Open(); }
@@ -36,12 +60,15 @@ class SlurmEngineTest : public ::testing::Test {
     options.compute.folder = root_.path() / "shared";
     options.compute.partition = "main";
     options.compute.memory = "1G";
+    options.launcher_file = launcher_file_;
+    options.node_folder = node_folder_;
+    options.program = "sha256:0123";
     options.launcher = {"/bin/sh", "-c", "exec true"};
     options.look_interval = absl::Milliseconds(10);
     options.settling = absl::Milliseconds(50);
     options.slow_settling = absl::Milliseconds(100);
     options.pause = absl::Milliseconds(20);
-    engine_ = *SlurmEngine::Open(options, &slurm_);
+    engine_ = *SlurmEngine::Open(options, &listening_);
   }
 
   static Allocation Gang(const std::string& id, int size = 1) {
@@ -83,8 +110,27 @@ class SlurmEngineTest : public ::testing::Test {
     return Await(id, [](const AllocationState& s) { return !s.waits && !s.launcher_alive[0]; });
   }
 
+  // From now on the nodes share nothing with the service.
+  void OpenUnshared() {
+    launcher_file_ = root_.path() / "launcher.json";
+    node_folder_ = "/scratch/my disk";
+    Announce("http://10.1.0.1:6280");
+    Open();
+  }
+  void Announce(const std::string& address) {
+    ASSERT_TRUE(base::WriteFileAtomic(launcher_file_,
+                                      R"({"address": ")" + address + R"(", "token": "s3cret"})")
+                    .ok());
+  }
+  std::string Script(const std::string& id) const {
+    return base::ReadFile(root_.path() / "shared" / id / "batch.sh").value_or("");
+  }
+
   const base::TemporaryDirectory root_{"tutti-slurm"};
+  std::filesystem::path launcher_file_;
+  std::string node_folder_;
   SlurmCommandsFake slurm_;
+  Listening listening_{&slurm_};
   std::unique_ptr<SlurmEngine> engine_;
 };
 
@@ -264,6 +310,87 @@ TEST_F(SlurmEngineTest, SubmitsSeveralAtATimeAndThoseThatCameFirstAtFirst) {
     EXPECT_LE(std::abs(at - order.begin() - i), 4) << i;
   }
   engine_.reset();  // before the commands that it uses
+}
+
+TEST_F(SlurmEngineTest, WhatNodesThatShareNothingNeedTravelsInTheScriptAlone) {
+  OpenUnshared();
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  AwaitRunning("a.1");
+  const std::string script = Script("a.1");
+  for (const char* part : {"token='s3cret'", "host='10.1.0.1'", "port='6280'", "sha256:0123",
+                           "/scratch/my disk/tutti-", "\"job_id\":\"j\""}) {
+    EXPECT_THAT(script, HasSubstr(part));
+  }
+  struct stat info = {};
+  ASSERT_EQ(::stat((root_.path() / "shared/a.1/batch.sh").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700U);
+  const std::vector<std::string> command = slurm_.last_sbatch();
+  EXPECT_THAT(command, Contains("--output=/dev/null"));
+  EXPECT_THAT(command, Contains("--chdir=/"));
+  EXPECT_THAT(command, Not(Contains(HasSubstr("s3cret"))));
+  EXPECT_FALSE(std::filesystem::exists(root_.path() / "shared/launcher.json"));
+}
+
+TEST_F(SlurmEngineTest, AServiceThatMovedIsToldToNodesBeforeTheirJobIsSubmitted) {
+  slurm_.SetFault("sbatch", Fault::kNothing);
+  OpenUnshared();
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  Await("a.1", [](const AllocationState& s) { return s.waits && !s.reason.empty(); });
+  Announce("http://10.1.0.1:7000");
+  Open();
+  slurm_.SetFault("sbatch", Fault::kNone);
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  EXPECT_THAT(Script("a.1"), HasSubstr("port='7000'"));
+}
+
+TEST_F(SlurmEngineTest, NodesThatShareNothingAreToldToStopByTheScript) {
+  OpenUnshared();
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  AwaitRunning("a.1");
+  ASSERT_TRUE(engine_->Stop("a.1", absl::Seconds(1)).ok());
+  AwaitEnd("a.1");
+  EXPECT_THAT(listening_.last_scancel(), ElementsAre("scancel", "--batch", "--signal=USR1", "1"));
+  // Nothing of it lies here that a launcher could deliver.
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  EXPECT_THAT(State("a.1").launcher_alive, ElementsAre(false, false));
+}
+
+TEST_F(SlurmEngineTest, AnAddressThatABareShellCannotSpeakIsRefused) {
+  OpenUnshared();
+  Announce("https://service.example");
+  EXPECT_EQ(engine_->Start(Gang("a.1")).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(ProgramSnapshot, RunsFromWhereItIsUnpackedWithTheLibrariesThatItBrought) {
+  const base::TemporaryDirectory root("tutti-program");
+  const auto name = PackThisProgram(root.path());
+  ASSERT_TRUE(name.ok()) << name.status();
+  const std::filesystem::path archive = root.path() / ("sha256-" + name->substr(7));
+  const auto run = [&](std::vector<std::string> arguments) {
+    base::ChildOptions options;
+    options.arguments = std::move(arguments);
+    options.environment = {{"PATH", "/usr/bin:/bin"},
+                           {"LD_LIBRARY_PATH", root.path() / "lib"},
+                           {"LD_TRACE_LOADED_OBJECTS", "1"}};
+    options.directory = "/";
+    return *base::RunCommand(std::move(options), "", base::Deadline::After(absl::Seconds(60)));
+  };
+  base::ChildOptions tar;
+  tar.arguments = {"tar", "-xzf", archive, "-C", root.path()};
+  tar.environment = base::CurrentEnvironment();
+  tar.directory = "/";
+  ASSERT_TRUE(
+      base::RunCommand(std::move(tar), "", base::Deadline::After(absl::Seconds(60)))->exit.ok());
+  // This test itself looks for its libraries where the environment says; tutti needs no such
+  // hint.
+  const base::CommandResult loaded = run({root.path() / "tutti"});
+  EXPECT_THAT(loaded.out, HasSubstr("libstdc++.so.6 => " + (root.path() / "lib").native()));
+  EXPECT_THAT(loaded.out, Not(HasSubstr("not found")));
+  EXPECT_FALSE(std::filesystem::exists(root.path() / "lib/libc.so.6"));
+  const auto again = PackThisProgram(root.path());
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(*again, *name);
 }
 
 }  // namespace

@@ -177,7 +177,7 @@ std::string SlurmEngine::TellWhereTheServiceIs() {
                         ", which the nodes cannot reach; start it with --bind and an address that "
                         "they can");
   }
-  if (*text == told_) return "";
+  if (*text == told_ || !shared()) return "";
   const absl::Status told =
       base::ReplaceFile(fs::path(options_.compute.folder) / "launcher.json", *text, 0600);
   if (!told.ok()) return std::string(told.message());
@@ -278,7 +278,10 @@ void SlurmEngine::StopAll() {
       } else if (!known.signalled) {
         known.signalled = true;
         commands.push_back({"scancel", "--signal=TERM", number});
-        if (known.node_count() == 1) commands.back().insert(commands.back().begin() + 1, "--batch");
+        // There no launcher sees the file that says by whom it is told: the script says it.
+        if (!shared()) commands.back() = {"scancel", "--batch", "--signal=USR1", number};
+        if (shared() && known.node_count() == 1)
+          commands.back().insert(commands.back().begin() + 1, "--batch");
       }
     }
     if (!commands.empty()) hurry_ = true;

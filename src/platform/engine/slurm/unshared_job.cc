@@ -1,0 +1,201 @@
+#include "platform/engine/slurm/unshared_job.h"
+
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "base/hash.h"
+
+namespace tutti::engine {
+namespace {
+
+// What runs on every node, and what the first does for all. The variables stand before it.
+constexpr absl::string_view kFunctions = R"BASH(
+# call METHOD TARGET [BODY]: what the service answers. 1 without an answer of 2xx.
+call() {
+  local LC_ALL=C version status rest line
+  exec 3<>"/dev/tcp/$host/$port" || return 1
+  printf '%s %s HTTP/1.0\r\nAuthorization: Bearer %s\r\nContent-Length: %s\r\n\r\n%s' "$1" "$2" "$token" "${#3}" "$3" >&3
+  read -r -u 3 version status rest
+  while IFS= read -r -u 3 line && [ "$line" != $'\r' ]; do :; done
+  cat <&3
+  exec 3>&-
+  [ "${status:0:1}" = 2 ]
+} 2>/dev/null
+
+# fail REASON: for what keeps this node from its part; the service ends the job with it.
+fail() {
+  local reason=${*//[^[:print:]]/ } try
+  reason=${reason//[\"\\]/}
+  echo "tutti: $reason" >&2
+  for try in {1..20}; do
+    call POST "$nodes/$SLURM_NODEID/events?first=1" \
+      "{\"kind\": \"finished\", \"ok\": false, \"reason\": \"${reason:0:300}\", \"time\": $(date +%s)}" >/dev/null && break
+    sleep 1
+  done
+  exit 1
+}
+
+make_home() {
+  local why
+  why=$(umask 077; mkdir -p -- "$home" 2>&1) || fail "its folder cannot be made: $why"
+  [ -O "$home" ] && [ ! -L "$home" ] || fail "$home is somebody else's"
+  chmod 700 "$home"
+}
+
+is_program() { [ -f "$1" ] && echo "${program#sha256:}  $1" | sha256sum --check --status; }
+
+# fetch FILE: the launcher from the service, which may be away for a while.
+fetch() {
+  local until=$((SECONDS + 600)) pause=1
+  until [ -e "$at/stop" ]; do
+    rm -f "$1"
+    call GET "/internal/v1/snapshots/$program" >"$1" && is_program "$1" && return
+    if [ $SECONDS -ge $until ]; then
+      echo "tutti: no launcher could be fetched from $host:$port" >&2
+      exit 1
+    fi
+    sleep $pause
+    [ $pause = 8 ] || pause=$((2 * pause))
+  done
+}
+
+launch() {
+  "$at/program/tutti" launch --plan "$at/plan.json" >>"$at/launcher.log" 2>&1 &
+  launcher=$!
+  while wait $launcher; kill -0 $launcher 2>/dev/null; do :; done
+}
+
+on_node() {
+  local at=$folder/$SLURM_NODEID mask launcher why code=0
+  exec </dev/null
+  trap '[ -z "$launcher" ] || kill -TERM $launcher' TERM
+  # Told by tutti: a launcher that finds the file knows.
+  trap '>"$at/stop"; [ -z "$launcher" ] || kill -TERM $launcher' USR1
+  make_home
+  mask=$(umask)
+  umask 077
+  why=$(mkdir -p "$at/program" 2>&1) || fail "its folder cannot be made: $why"
+  echo $$ >"$at/script"
+  printf '%s\n' "$service" >"$at/launcher.json"
+  printf '%s\n' "${plan//$node_number/$SLURM_NODEID}" >"$at/plan.json"
+  mv "$spread" "$at/program.tar.gz" 2>/dev/null
+  is_program "$at/program.tar.gz" || fetch "$at/program.tar.gz"
+  if [ ! -e "$at/stop" ]; then
+    why=$(tar -xzf "$at/program.tar.gz" -C "$at/program" 2>&1) || fail "the launcher cannot be unpacked: $why"
+    rm "$at/program.tar.gz"
+    umask "$mask"
+    launch
+    [ -e "$at/started" ] || fail "its launcher did not begin: $(tail -n 1 "$at/launcher.log")"
+    [ -e "$at/done" ] || launch  # the first one died
+    [ ! -e "$at/failed" ] || code=1
+  fi
+  cd /
+  [ ! -e "$at/started" ] || [ -e "$at/done" ] || exit 1  # the folder stays, with what was not delivered
+  rm -rf "$at" 2>/dev/null
+  rmdir "$folder" "${folder%/*}" 2>/dev/null
+  exit $code
+}
+
+# Slurm may have a second job for what this one is for; the first runs.
+is_first() {
+  local first
+  first=$(squeue --noheader --all --user="$UID" --states=RUNNING,COMPLETING --format='%A %k' |
+    awk -v comment="$comment" '$2 == comment { print $1 }' | sort -n | head -n 1)
+  [ -z "$first" ] || [ "$first" = "$SLURM_JOB_ID" ]
+}
+)BASH";
+
+// On the first node, for all of several.
+constexpr absl::string_view kSpread = R"BASH(
+on_nodes() {
+  local at=$folder/first
+  make_home
+  mkdir -p "$at"
+  fetch "$at/program.tar.gz"
+  sbcast "$at/program.tar.gz" "$spread" || echo "tutti: each node fetches the launcher by itself" >&2
+  rm -rf "$at"
+}
+tell_nodes() {
+  srun --overlap --export=ALL --cpu-bind=none --mpi=none NODES bash -c \
+    "at=$(printf %q "$folder")"'/$SLURM_NODEID; [ ! -d "$at" ] || >"$at/stop"; kill -USR1 $(cat "$at/script")' </dev/null
+}
+trap tell_nodes USR1
+on_nodes
+share="$(declare -f call fail make_home is_program fetch launch on_node)
+$(declare -p program folder home spread nodes node_number host port)"
+SRUN bash -c "$share"'
+IFS= read -r token; IFS= read -r service; IFS= read -r plan; on_node' <<<"$token
+$service
+$plan" &
+steps=$!
+while wait $steps; code=$?; kill -0 $steps 2>/dev/null; do :; done
+exit $code
+)BASH";
+
+// One plan for all nodes: `number` stands where a node's own is to be.
+std::string PlanOfAll(const Allocation& allocation, const std::string& folder,
+                      const std::string& home, const std::string& number) {
+  spec::LaunchPlan plan = allocation.plans.front();
+  plan.directory = absl::StrCat(folder, "/", number);
+  plan.service_file = absl::StrCat(plan.directory, "/launcher.json");
+  plan.environments_directory = absl::StrCat(home, "/environments");
+  plan.former_directory.clear();  // on nodes that may not be this job's any more
+  nlohmann::json json = nlohmann::json::parse(spec::ToJson(plan));
+  json["node_index"] = number;
+  return absl::StrReplaceAll(json.dump(), {{absl::StrCat("\"node_index\":\"", number, "\""),
+                                            absl::StrCat("\"node_index\":", number)}});
+}
+
+std::string Set(absl::string_view name, absl::string_view value) {
+  return absl::StrCat(name, "=", ShellQuoted(value), "\n");
+}
+
+}  // namespace
+
+std::string HomeOnNodes(const std::string& node_folder) {
+  return absl::StrCat(node_folder == "/" ? "" : node_folder, "/tutti-", ::getuid());
+}
+
+absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& settings,
+                                                const Allocation& allocation,
+                                                const UnsharedJob& job) {
+  const auto service = nlohmann::json::parse(job.service, nullptr, false);
+  if (!service.is_object() || !service.contains("address") || !service["address"].is_string() ||
+      !service.contains("token") || !service["token"].is_string()) {
+    return absl::InvalidArgumentError("the service's file names no address and token");
+  }
+  absl::string_view at = service["address"].get_ref<const std::string&>();
+  const size_t colon = at.rfind(':');
+  if (!absl::ConsumePrefix(&at, "http://") || colon < 8) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", service["address"].get_ref<const std::string&>(),
+                     "\" is not http://HOST:PORT, which nodes that share no folder can speak"));
+  }
+  const std::string home = HomeOnNodes(job.node_folder);
+  const std::string folder = absl::StrCat(home, "/", job.id, "/", allocation.id);
+  const std::string number = base::RandomHex(16);  // which nothing in the plan can be by chance
+  std::string script = absl::StrCat(
+      "#!/bin/bash\n# Job ", allocation.plans.front().job_id, " of tutti. Holds a secret.\n",
+      Set("comment", job.comment), Set("host", at.substr(0, at.rfind(':'))),
+      Set("port", at.substr(at.rfind(':') + 1)),
+      Set("token", service["token"].get_ref<const std::string&>()), Set("service", service.dump()),
+      Set("program", job.program), Set("home", home), Set("folder", folder),
+      "spread=", ShellQuoted(home), "-$SLURM_JOB_ID.tar.gz\n",
+      Set("nodes", absl::StrCat("/internal/v1/allocations/", allocation.id, "/nodes")),
+      Set("node_number", number), Set("plan", PlanOfAll(allocation, folder, home, number)),
+      kFunctions, "is_first || exit 0\n", GangScript(allocation.plans.size()));
+  if (allocation.plans.size() == 1) return script + "on_node\n";
+  const std::string count =
+      absl::StrCat("--nodes=", allocation.plans.size(), " --ntasks=", allocation.plans.size(),
+                   " --ntasks-per-node=1");
+  return absl::StrCat(
+      script, absl::StrReplaceAll(
+                  kSpread, {{"NODES", count},
+                            {"SRUN", SrunScript(settings, allocation) + " --kill-on-bad-exit=0"}}));
+}
+
+}  // namespace tutti::engine

@@ -1,0 +1,15 @@
+// What a compute of type slurm says of a folder that is not shared: "node:/tmp" is /tmp on the own
+// disk of each of its nodes, which see nothing of this machine's files.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::spec {
+
+// The path on the nodes; nullopt for a folder that they share with this machine.
+std::optional<std::string> NodeFolder(absl::string_view folder);
+
+}  // namespace tutti::spec

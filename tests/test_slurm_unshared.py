@@ -1,0 +1,120 @@
+"""Story: Slurm nodes that share no folder with the service: neither the program nor any file of it is on them."""
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+from conftest import BIN, Service, processes_with, wait_until
+from slurm_lab import *  # noqa: F403
+
+pytestmark = needs_lab
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    """What the service's machine alone has: on a node this folder is an empty disk."""
+    return tmp_path_factory.mktemp("machine")
+
+
+@pytest.fixture(scope="module")
+def hidden_folders(machine):
+    return [machine, BIN]
+
+
+@pytest.fixture
+def apart(cluster, machine):
+    """A service whose compute "apart" has nodes that share nothing with it. One home for all tests: it packs itself once."""
+    home = machine / "home"
+    home.mkdir(mode=0o700, exist_ok=True)
+    (home / "site.yml").write_text(
+        f"computes:\n  apart: {{type: slurm, folder: 'node:{machine}', memory: 200M}}\n"
+        f"  nowhere: {{type: slurm, folder: 'node:/proc/nowhere', memory: 200M}}\n")
+    service = Service(home, 1, {"SLURM_CONF": cluster.environment["SLURM_CONF"]})
+    service.start("--bind", "10.77.0.1", patience=60)
+    yield service
+    service.stop()
+
+
+def on_node(cluster, node, *command):
+    """What the command says where the node's slurmd is, with its disks."""
+    pid = (cluster.lab / "run" / f"slurmd-{node}").read_text().strip()
+    return subprocess.run(["nsenter", "--target", pid, "--mount", *command], capture_output=True, text=True, timeout=30).stdout
+
+
+def nothing_is_left(cluster, machine):
+    """Of allocations: no folder on any node."""
+    return all(not on_node(cluster, node, "find", str(machine), "-mindepth", "2", "-not", "-path", "*/environments*").strip()
+               for node in ("n1", "n2"))
+
+
+def test_a_gang_runs_with_its_code_and_brings_back_logs_and_results(apart, cluster, machine, write_job):
+    command = """
+        cat beside.txt; echo "$RANK of $WORLD_SIZE on $TUTTI_NODE_NAME, $MASTER_ADDR"
+        mkdir -p outputs && echo "$RANK" > outputs/rank-$RANK.txt && echo model > ${{outputs.model}}/weights-$RANK"""
+    name = apart.submit(write_job(command, files={"beside.txt": "sent along\n"}, nodes=2, distribution="pytorch", processes=2,
+                                  compute="apart", outputs={"model": {"type": "uri_folder"}}))
+    job = apart.wait(name)
+    assert job["state"] == "Completed", job["reason"]
+    for rank in range(4):
+        assert apart.log_text(name, rank) == f"sent along\n{rank} of 4 on n{1 + rank // 2}, 10.77.0.11\n"
+        with apart.request(f"/v1/jobs/{name}/files/outputs/rank-{rank}.txt") as file:
+            assert file.read().decode() == f"{rank}\n"
+        with apart.request(f"/v1/jobs/{name}/files/outputs/model/weights-{rank}") as file:
+            assert file.read() == b"model\n"
+    wait_until(lambda: not cluster.queue() and nothing_is_left(cluster, machine), 30, "nodes are as they were")
+
+
+def test_a_failure_has_its_line_and_is_slurms_too(apart, cluster, write_job):
+    name = apart.submit(write_job("echo there; [ $RANK = 0 ] || exit 3; sleep 600", nodes=2, distribution="pytorch", compute="apart"))
+    job = apart.wait(name)
+    assert job["state"] == "Failed" and job["reason"].startswith("rank 1 on n2 failed with exit code 3"), job["reason"]
+    assert apart.log_text(name, 1) == "there\n"
+    wait_until(lambda: not cluster.queue(), 30, "Slurm's queue is empty")
+    assert f" Name={name} JobState=FAILED " in (cluster.lab / "log/jobcomp.txt").read_text()
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_cancelled_job_keeps_what_it_had_and_leaves_nothing(apart, cluster, machine, write_job, nodes):
+    name = apart.submit(write_job("echo up; mkdir -p outputs; echo kept >outputs/so-far-$RANK; echo ready; sleep 600", nodes=nodes,
+                                  distribution="pytorch", compute="apart"))
+    wait_until(lambda: all("ready" in apart.log_text(name, rank) for rank in range(nodes)), 40, "it runs")
+    token = (apart.home / "launcher_token").read_text().strip()
+    told = [entry for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline") if token.encode() in read(entry)]
+    told += [pid for pid in processes_with("TUTTI_JOB_ID", name) if token.encode() in read(f"/proc/{pid}/environ")]
+    assert not told, "the token stands on no command line and in no job's environment"
+    assert apart.cli("job", "cancel", name).returncode == 0
+    job = apart.wait(name)
+    assert job["state"] == "Canceled" and job["reason"] == "canceled", job["reason"]
+    with apart.request(f"/v1/jobs/{name}/files/outputs/so-far-{nodes - 1}") as file:
+        assert file.read() == b"kept\n"
+    wait_until(lambda: not cluster.queue() and nothing_is_left(cluster, machine), 30, "nodes are as they were")
+    assert not processes_with("TUTTI_JOB_ID", name)
+
+
+def read(path):
+    try:
+        return pathlib.Path(path).read_bytes()
+    except OSError:
+        return b""
+
+
+def test_a_killed_launcher_is_told_of_and_what_was_printed_is_kept(apart, cluster, write_job):
+    name = apart.submit(write_job("echo before; sleep 600", nodes=2, distribution="pytorch", compute="apart"))
+    wait_until(lambda: all(apart.log_text(name, rank) for rank in (0, 1)), 40, "their output has come")
+    plans = [pid for pid in pathlib.Path("/proc").glob("[0-9]*")
+             if b"--plan" in (words := read(pid / "cmdline").split(b"\0")) and name.encode() in words[-2]
+             and words[-2].endswith(b"/1/plan.json") and words[0].endswith(b"tutti")]
+    assert len(plans) == 1, plans
+    os.kill(int(plans[0].name), signal.SIGKILL)
+    job = apart.wait(name)
+    assert job["state"] == "Failed" and "launcher on node n2 died" in job["reason"], job["reason"]
+    assert [apart.log_text(name, rank) for rank in (0, 1)] == ["before\n", "before\n"]
+
+
+def test_a_node_without_the_folder_says_so(apart, cluster, write_job):
+    job = apart.wait(apart.submit(write_job("true", compute="nowhere")))
+    assert job["state"] == "Failed", job
+    assert job["reason"].startswith("node n1: its folder cannot be made: ") or "n2" in job["reason"], job["reason"]
+    assert "/proc/nowhere" in job["reason"], job["reason"]
