@@ -13,6 +13,7 @@
 #include "spec/job_data.h"
 #include "spec/mapping_reader.h"
 #include "spec/package_files.h"
+#include "spec/site_defaults.h"
 
 namespace tutti::spec {
 namespace {
@@ -173,10 +174,9 @@ class EnvironmentReader {
 
   // "sklearn-1.5" by the table that tutti comes with is the scikit-learn of the day.
   void WarnOfVersions(const EnvironmentRule& rule, int line, const std::string& what) {
-    const bool pinned = std::any_of(rule.packages.begin(), rule.packages.end(),
-                                    [](const auto& p) { return absl::StrContains(p, "="); });
     static const std::regex kVersion("-[0-9]+\\.[0-9]");
-    if (rule.packages.empty() || pinned || !std::regex_search(what, kVersion)) return;
+    const bool built_in = absl::StartsWith(rule.place, kBuiltInTable);
+    if (!built_in || rule.packages.empty() || !std::regex_search(what, kVersion)) return;
     diagnostics_.Warning(line,
                          absl::StrCat(what, " becomes the newest ", rule.packages.front(),
                                       rule.packages.size() > 1 ? " and what goes with it" : "",

@@ -66,6 +66,7 @@ TEST_F(JobEnvironment, CuratedNamesArePackages) {
     EXPECT_FALSE(environment.is_host);
     EXPECT_EQ(environment.packages.at(0).text, "scikit-learn");
   }
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("becomes the newest scikit-learn")));
   EXPECT_EQ(Of("azureml:AzureML-acpt-pytorch-2.8-cuda12.6@latest").packages.at(0).text, "torch");
   EXPECT_EQ(Of("azureml:AzureML-tensorflow-2.16-cuda12@latest").packages.at(0).text,
             "tensorflow-cpu");

@@ -187,7 +187,7 @@ const EnvironmentRule* Site::FindRule(const std::vector<EnvironmentRule>& rules,
 const Site& BuiltInSite() {
   static const Site* const site = [] {
     auto* built_in = new Site;
-    const absl::Status status = ReadSiteText(kSiteDefaults, "built-in table", "/", *built_in);
+    const absl::Status status = ReadSiteText(kSiteDefaults, kBuiltInTable, "/", *built_in);
     if (!status.ok()) std::abort();  // a test reads it
     return built_in;
   }();

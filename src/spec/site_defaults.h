@@ -7,4 +7,7 @@ namespace tutti::spec {
 
 extern const absl::string_view kSiteDefaults;
 
+// What places in it are called, before a colon and the line.
+inline constexpr absl::string_view kBuiltInTable = "built-in table";
+
 }  // namespace tutti::spec
