@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <regex>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -17,6 +16,18 @@
 
 namespace tutti::spec {
 namespace {
+
+// Whether "-1.5" or the like stands in a name. No regular expression: names are as long as a file
+// makes them, and the standard library's recurse for each digit.
+bool HasVersion(absl::string_view name) {
+  for (size_t dot = name.find('.'); dot != absl::string_view::npos; dot = name.find('.', dot + 1)) {
+    if (dot + 1 == name.size() || !absl::ascii_isdigit(name[dot + 1])) continue;
+    size_t first = dot;
+    while (first > 0 && absl::ascii_isdigit(name[first - 1])) --first;
+    if (first < dot && first > 0 && name[first - 1] == '-') return true;
+  }
+  return false;
+}
 
 constexpr absl::string_view kCuratedImages = "mcr.microsoft.com/azureml/curated/";
 
@@ -174,9 +185,8 @@ class EnvironmentReader {
 
   // "sklearn-1.5" by the table that tutti comes with is the scikit-learn of the day.
   void WarnOfVersions(const EnvironmentRule& rule, int line, const std::string& what) {
-    static const std::regex kVersion("-[0-9]+\\.[0-9]");
     const bool built_in = absl::StartsWith(rule.place, kBuiltInTable);
-    if (!built_in || rule.packages.empty() || !std::regex_search(what, kVersion)) return;
+    if (!built_in || rule.packages.empty() || !HasVersion(what)) return;
     diagnostics_.Warning(line,
                          absl::StrCat(what, " becomes the newest ", rule.packages.front(),
                                       rule.packages.size() > 1 ? " and what goes with it" : "",

@@ -76,6 +76,20 @@ TEST_F(JobEnvironment, CuratedNamesArePackages) {
                                     "be had here")));
 }
 
+TEST_F(JobEnvironment, ANameWithAVersionBecomesTheNewestWhichIsSaid) {
+  for (const char* name : {"AzureML-sklearn-1.5", "AzureML-acpt-pytorch-2.8-cuda12.6"}) {
+    Of(name);
+    EXPECT_THAT(warnings_, ElementsAre(HasSubstr("not the version of its name"))) << name;
+  }
+  // However long the name is; and "minimal" has no packages whose version could differ.
+  for (const std::string& name : {std::string("sklearn-nightly"), std::string("sklearn-x1.5"),
+                                  std::string("minimal-ubuntu20.04-py3.8"),
+                                  absl::StrCat("sklearn-", std::string(200'000, '1'))}) {
+    Of(name);
+    EXPECT_THAT(warnings_, IsEmpty()) << name.substr(0, 40);
+  }
+}
+
 TEST_F(JobEnvironment, AnUnknownNameIsAnsweredWithTheMend) {
   EXPECT_THAT(
       Errors("azureml:my-env:1"),
