@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -70,6 +71,11 @@ absl::Status SlurmAllocation::NoteId(int64_t id) {
   return WriteSlurmId(folder, id);
 }
 
+void SlurmAllocation::NoteLook(const SlurmJob& seen) {
+  std::string before = std::exchange(job, seen).nodes;
+  if (NodeNames().empty()) job.nodes = std::move(before);
+}
+
 absl::Status SlurmAllocation::NoteEnd(const std::string& how, bool is_lost) {
   stage = Stage::kEnded;
   end = how;
@@ -85,9 +91,17 @@ absl::Status SlurmAllocation::MarkStopped() const {
   return absl::OkStatus();
 }
 
+std::vector<std::string> SlurmAllocation::NodeNames() const {
+  auto names = ExpandHosts(job.nodes);  // a script's launcher is on the first of them
+  if (!names.ok() || static_cast<int>(names->size()) < node_count()) return {};
+  return *std::move(names);
+}
+
 AllocationState SlurmAllocation::State(const std::string& id) {
   AllocationState state{.id = id};
-  const bool runs = stage == Stage::kSubmitted && job.phase == SlurmPhase::kRunning;
+  std::vector<std::string> names = NodeNames();
+  const bool runs =
+      stage == Stage::kSubmitted && job.phase == SlurmPhase::kRunning && !names.empty();
   if (!runs && stage != Stage::kEnded) {
     state.waits = true;
     state.reason = !problem.empty()             ? problem
@@ -102,11 +116,14 @@ AllocationState SlurmAllocation::State(const std::string& id) {
     if (courier && courier->Wait(base::Deadline::After(absl::ZeroDuration())).ok()) courier.reset();
     state.launcher_alive.push_back(runs || courier.has_value());
   }
-  const auto names = ExpandHosts(job.nodes);  // a script's launcher is on the first of them
-  if (!names.ok() || static_cast<int>(names->size()) < node_count()) return state;
+  // What was begun is delivered, also when Slurm forgot the job before it had told all its nodes.
+  if (names.empty() && !HasBegun()) return state;
+  for (int i = static_cast<int>(names.size()); i < node_count(); ++i) {
+    names.push_back(absl::StrCat("node-", i));
+  }
   for (int i = 0; i < node_count(); ++i) {
     // Its launchers know the addresses.
-    state.nodes.push_back({.name = (*names)[i], .address = (*names)[i], .directory = node(i)});
+    state.nodes.push_back({.name = names[i], .address = names[i], .directory = node(i)});
   }
   return state;
 }

@@ -48,10 +48,15 @@ struct SlurmAllocation {
   // What an earlier engine left. NotFound if the folder holds no allocation.
   static absl::StatusOr<SlurmAllocation> Find(const std::filesystem::path& folder);
   absl::Status NoteId(int64_t id);
+  // What a look tells of it. A job that completes is told with the nodes alone that still do.
+  void NoteLook(const SlurmJob& seen);
   // It is over; written down, since Slurm forgets it after some minutes.
   absl::Status NoteEnd(const std::string& how, bool lost = false);
   absl::Status MarkStopped() const;  // for launchers that have yet to begin
   AllocationState State(const std::string& id);
+
+ private:
+  std::vector<std::string> NodeNames() const;  // none, unless all are known
 };
 
 }  // namespace tutti::engine

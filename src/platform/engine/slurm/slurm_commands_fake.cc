@@ -73,11 +73,12 @@ std::string SlurmCommandsFake::Squeue() const {
   nlohmann::json jobs = nlohmann::json::array();
   for (const auto& [id, job] : jobs_) {
     const bool waits = job.state == "PENDING";
+    const std::string all = waits ? "" : absl::StrCat("n[1-", job.nodes, "]");
     jobs.push_back({{"job_id", id},
                     {"job_state", job.state},
                     {"state_reason", waits ? "Resources" : "None"},
                     {"comment", job.comment},
-                    {"nodes", waits ? "" : absl::StrCat("n[1-", job.nodes, "]")}});
+                    {"nodes", job.state == "COMPLETING" ? job.completing : all}});
   }
   return nlohmann::json{{"jobs", std::move(jobs)}}.dump();
 }
@@ -109,6 +110,16 @@ void SlurmCommandsFake::End(const std::string& allocation, const std::string& st
   absl::MutexLock lock(&mutex_);
   for (auto& [id, job] : jobs_) {
     if (absl::EndsWith(job.comment, ":" + allocation)) job.state = state;
+  }
+}
+
+void SlurmCommandsFake::Complete(const std::string& allocation, const std::string& nodes) {
+  absl::MutexLock lock(&mutex_);
+  for (auto& [id, job] : jobs_) {
+    if (!absl::EndsWith(job.comment, ":" + allocation)) continue;
+    if (job.state == "PENDING") Begin(job);
+    job.state = "COMPLETING";
+    job.completing = nodes;
   }
 }
 

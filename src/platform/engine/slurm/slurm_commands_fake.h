@@ -32,6 +32,9 @@ class SlurmCommandsFake final : public SlurmCommands {
   void Hold(bool hold);
   // The job of that allocation ends in that state, as "NODE_FAIL".
   void End(const std::string& allocation, const std::string& state);
+  // It has run and completes; it is told to be on those nodes, since Slurm tells only the ones that
+  // are not yet done.
+  void Complete(const std::string& allocation, const std::string& nodes);
   // A second job for the allocation, as an sbatch that was repeated makes it.
   void Double(const std::string& allocation);
   // Its ended jobs leave the queue.
@@ -44,6 +47,7 @@ class SlurmCommandsFake final : public SlurmCommands {
   struct Job {
     std::string comment, state, folder;
     int nodes = 1;
+    std::string completing;  // on which
   };
   CommandResult Sbatch(const std::vector<std::string>& arguments)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

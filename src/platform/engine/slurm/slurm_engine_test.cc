@@ -27,6 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::Not;
+using ::testing::SizeIs;
 using Fault = SlurmCommandsFake::Fault;
 
 // Remembers what is said to scancel.
@@ -206,6 +207,47 @@ TEST_F(SlurmEngineTest, ALostNodeIsKnownAsSuchAlsoAfterSlurmHasForgottenTheJob) 
   const AllocationState end = AwaitEnd("a.1");
   EXPECT_TRUE(end.lost);
   EXPECT_THAT(end.reason, HasSubstr("NODE_FAIL"));
+}
+
+TEST_F(SlurmEngineTest, AJobThatIsFirstSeenCompletingIsNotOverUntilAllItsNodesAreTold) {
+  slurm_.Hold(true);
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  ASSERT_TRUE(engine_->Start(Gang("b.1", 2)).ok());
+  for (const char* id : {"a.1", "b.1"}) {
+    Await(id, [](const AllocationState& s) { return absl::StrContains(s.reason, "Resources"); });
+  }
+  slurm_.Complete("a.1", "n2");
+  slurm_.Complete("b.1", "");
+  for (const char* id : {"a.1", "b.1"}) {
+    const AllocationState state = Await(
+        id, [](const AllocationState& s) { return !absl::StrContains(s.reason, "Resources"); });
+    EXPECT_TRUE(state.waits) << state.reason;
+    slurm_.End(id, "COMPLETED");
+    EXPECT_THAT(AwaitEnd(id).nodes, SizeIs(2));
+  }
+}
+
+TEST_F(SlurmEngineTest, ACompletingJobStaysOnAllItsNodes) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  AwaitRunning("a.1");
+  slurm_.Complete("a.1", "n2");
+  const int looks = slurm_.count("squeue");
+  const AllocationState state =
+      Await("a.1", [&](const AllocationState&) { return slurm_.count("squeue") > looks + 2; });
+  EXPECT_FALSE(state.waits);
+  EXPECT_THAT(state.nodes, SizeIs(2));
+}
+
+TEST_F(SlurmEngineTest, WhatBeganOnNodesThatWereNeverToldIsStillDelivered) {
+  slurm_.Hold(true);
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  Await("a.1", [](const AllocationState& s) { return absl::StrContains(s.reason, "Resources"); });
+  slurm_.Complete("a.1", "n2");
+  Await("a.1", [](const AllocationState& s) { return !absl::StrContains(s.reason, "Resources"); });
+  slurm_.Forget();
+  const AllocationState end = AwaitEnd("a.1");
+  EXPECT_THAT(end.reason, HasSubstr("Slurm no longer knows its job"));
+  EXPECT_THAT(end.nodes, SizeIs(2));
 }
 
 TEST_F(SlurmEngineTest, AJobsSettingsStandOverItsComputes) {

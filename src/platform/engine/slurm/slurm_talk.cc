@@ -147,9 +147,7 @@ void SlurmEngine::Learn(const std::vector<SlurmJob>& jobs, absl::Duration began)
       }
       known.stage = Stage::kSubmitted;
       known.problem.clear();
-      const std::string nodes = known.job.nodes;
-      known.job = job;
-      if (job.nodes.empty()) known.job.nodes = nodes;
+      known.NoteLook(job);
       if (job.phase == SlurmPhase::kEnded)
         SayIfWrong(known.NoteEnd(HowItEnded(job), HasLostANode(job)));
     } else if (known.stage == Stage::kSubmitted && known.since < began) {
