@@ -108,7 +108,7 @@ absl::Status ServiceCore::Append(LiveJob& job, const Step& step) {
                 .begun_before = job.begun_before,
                 .cause = step.cause,
                 .failures = step.failures};
-  if (job.placed != nullptr && step.state == store::JobState::kQueued) {
+  if (step.state == store::JobState::kQueued) {  // it is begun again
     detail.former = FormerAfter(job);
     detail.begun_before = job.attempt();
   } else if (job.placed != nullptr) {

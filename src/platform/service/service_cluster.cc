@@ -64,7 +64,15 @@ void ServiceCore::ObservedQueued(LiveJob& job, const engine::AllocationState& st
   }
   // Over before it had a node.
   const std::string why = state.reason.empty() ? "the cluster has dropped it" : state.reason;
-  const absl::Status written = Append(job, {store::JobState::kFailed, why, Cause::kFailure});
+  const Step end{.state = store::JobState::kFailed,
+                 .reason = why,
+                 .cause = Cause::kFailure,
+                 .lost_node = state.lost};
+  if (MayBeginAgain(job, end)) {
+    Complain(about, BeginAgain(job, why));
+    return;
+  }
+  const absl::Status written = Append(job, end);
   Complain(about, written);
   if (written.ok()) live_.erase(live_.find(job.record.job.id));
 }

@@ -39,7 +39,8 @@ bool ServiceCore::MayBeginAgain(const LiveJob& job, const Step& end) {
 // One that was lost before it had taken over what the attempts before it wrote leaves that to the
 // next one.
 std::optional<Placement> ServiceCore::FormerAfter(const LiveJob& job) {
-  return job.placed->gang.AllPrepared() ? job.placed->placement : job.former;
+  return job.placed != nullptr && job.placed->gang.AllPrepared() ? job.placed->placement
+                                                                 : job.former;
 }
 
 absl::Status ServiceCore::BeginAgain(LiveJob& job, const std::string& why) {

@@ -1,6 +1,9 @@
 // Jobs that are begun again after the loss of a node.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <set>
+
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::service {
@@ -129,6 +132,78 @@ TEST_F(RetryTest, OneThatIsCancelledWhileItWaitsAgainLeavesNothing) {
   ASSERT_TRUE(world_.service().Cancel("j").ok());
   ASSERT_TRUE(world_.StepUntilOver("j"));
   EXPECT_EQ(world_.State("j"), JobState::kCanceled);
+}
+
+// A scheduler to which each allocation is lost before it has told of any node of it, `losses`
+// times.
+class UnluckyCluster final : public engine::Engine {
+ public:
+  engine::EngineTraits traits() const override { return {.schedules_itself = true}; }
+  absl::StatusOr<std::vector<engine::Node>> ListNodes() override {
+    return std::vector<engine::Node>();
+  }
+  absl::Status Start(const engine::Allocation& allocation) override {
+    if (allocations_.insert(allocation.id).second) started_.push_back(allocation.id);
+    return absl::OkStatus();
+  }
+  absl::Status Stop(const std::string&, absl::Duration) override { return absl::OkStatus(); }
+  absl::StatusOr<std::vector<engine::AllocationState>> Observe() override {
+    std::vector<engine::AllocationState> states;
+    for (const std::string& id : allocations_) {
+      const bool is_lost =
+          std::find(started_.begin(), started_.end(), id) - started_.begin() < losses;
+      states.push_back({.id = id,
+                        .waits = !is_lost,
+                        .reason = is_lost ? "its nodes did not boot" : "waits",
+                        .lost = is_lost});
+    }
+    return states;
+  }
+  absl::Status Release(const std::string& id) override {
+    allocations_.erase(id);
+    return absl::OkStatus();
+  }
+  int losses = 0;
+  const std::set<std::string>& allocations() const { return allocations_; }
+
+ private:
+  std::set<std::string> allocations_;  // that are not released
+  std::vector<std::string> started_;
+};
+
+const std::string kOnTheCluster = kWithRetries + "compute: hpc\n";
+
+class QueuedRetryTest : public ::testing::Test {
+ protected:
+  QueuedRetryTest() {
+    DiskEngine::Put(folder_.path() / "site.yml",
+                    "computes: {hpc: {type: slurm, folder: ./shared}}\n");
+  }
+  const base::TemporaryDirectory folder_;
+  UnluckyCluster cluster_;
+  World world_{folder_.path(), {}, 2, &cluster_};
+};
+
+TEST_F(QueuedRetryTest, OneWhoseNodesNeverCameUpIsQueuedAgain) {
+  cluster_.losses = 1;
+  ASSERT_EQ(world_.Submit(kOnTheCluster).status(), absl::OkStatus());
+  ASSERT_TRUE(
+      world_.StepUntil([&] { return cluster_.allocations() == std::set<std::string>{"j.1-2"}; }));
+  EXPECT_EQ(world_.History("j"), "Queued Queued");
+  EXPECT_EQ(world_.service().EventsOf("j")->back().reason,
+            "its nodes did not boot; it is begun again, attempt 2 of 2");
+  world_.Open();
+  world_.Step();
+  EXPECT_EQ(world_.History("j"), "Queued Queued");
+  EXPECT_THAT(cluster_.allocations(), ElementsAre("j.1-2"));
+}
+
+TEST_F(QueuedRetryTest, OneWhoseNodesNeverCameUpFailsOnceItsRetriesAreUsedUp) {
+  cluster_.losses = 2;
+  ASSERT_EQ(world_.Submit(kOnTheCluster).status(), absl::OkStatus());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kFailed));
+  EXPECT_EQ(world_.Reason("j"), "its nodes did not boot");
+  EXPECT_TRUE(world_.StepUntil([&] { return cluster_.allocations().empty(); }));
 }
 
 }  // namespace

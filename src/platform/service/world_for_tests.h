@@ -272,8 +272,11 @@ limits:
 // All of it in one folder, so that another process can go on with it.
 class World {
  public:
-  explicit World(const std::filesystem::path& folder, Script script = {}, int nodes = 2)
+  // `cluster`, if there is one, is the engine of the compute "hpc".
+  explicit World(const std::filesystem::path& folder, Script script = {}, int nodes = 2,
+                 engine::Engine* cluster = nullptr)
       : folder_(folder),
+        cluster_(cluster),
         engine_(folder / "engine", nodes),
         launchers_(&engine_, std::move(script)) {
     Open();
@@ -289,7 +292,9 @@ class World {
                            .launcher_file = folder_ / "launcher.json",
                            .observe_interval = absl::ZeroDuration()};
     options.find_port = [](const std::string&, int preferred) { return FreePort{preferred}; };
-    auto service = Service::Open(options, store_.get(), &engine_, &clock_);
+    Engines engines(&engine_);
+    if (cluster_ != nullptr) engines.clusters["hpc"] = cluster_;
+    auto service = Service::Open(options, store_.get(), engines, &clock_);
     ASSERT_TRUE(service.ok()) << service.status();
     service_ = *std::move(service);
   }
@@ -358,6 +363,7 @@ class World {
 
  private:
   const std::filesystem::path folder_;
+  engine::Engine* const cluster_;
   base::ManualClock clock_{absl::FromUnixSeconds(1'800'000'000)};
   DiskEngine engine_;
   Launchers launchers_;
