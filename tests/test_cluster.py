@@ -133,7 +133,7 @@ class Provider:
         self.booted, self.halted = [], []
         key = json.loads((machines.home / "clusters" / "tutti.json").read_text())["munge_key"]
         (machines.lab / "image.key").write_text(key)
-        self.thread = threading.Thread(target=self.serve)
+        self.ran = ThreadPoolExecutor(1)
 
     def serve(self):
         while not self.ended.wait(0.05):
@@ -153,12 +153,18 @@ class Provider:
             mkdir -p /var/log/slurm /var/spool/slurmd; slurmd -b --conf-server 10.78.0.11:6817""")
 
     def __enter__(self):
-        self.thread.start()
+        self.served = self.ran.submit(self.serve)
         return self
 
     def __exit__(self, *_):
         self.ended.set()
-        self.thread.join()
+        self.served.result()
+
+    def say(self):
+        """What one looks at when a job does not get on."""
+        if self.served.done():
+            self.served.result()
+        return self.machines.on("h1", "squeue; sinfo -N -l; scontrol show job; tail -n 40 /var/log/slurm/slurmctld.log")
 
 
 def test_nodes_come_when_a_job_needs_them_and_go_when_they_are_idle(machines):
@@ -173,7 +179,10 @@ def test_nodes_come_when_a_job_needs_them_and_go_when_they_are_idle(machines):
         machines.on("h1", f"cd /; sbatch -N5 -o {power}/output --wrap 'srun --ntasks-per-node=1 hostname'")
         wait_until(lambda: machines.states()["h3"] == "preparing" or provider.booted, 60, "nodes are called for")
         output = power / "output"
-        wait_until(lambda: output.exists() and len(output.read_text().split()) == 5, 120, "the job ran on all five")
+        try:
+            wait_until(lambda: output.exists() and len(output.read_text().splitlines()) >= 5, 120, "the job ran on all five")
+        except pytest.fail.Exception as error:
+            raise AssertionError(f"{error.msg}\n{output.exists() and output.read_text()}\n{provider.say()}") from None
         assert sorted(output.read_text().split()) == ["h1", *scaled] and sorted(provider.booted) == list(scaled)
         wait_until(lambda: sorted(provider.halted) == list(scaled), 120, "all machines are off again")
         assert {machines.states()[host] for host in scaled} <= {"leaving", "off"}

@@ -50,8 +50,8 @@ def test_metrics_and_summary_are_kept(service, write_job):
     assert 0 < lines[-1]["top1"] <= 1 and lines[-1]["images"] == 1000
 
 
-def run_alone(output, *arguments, timeout=400):
-    return subprocess.run([BIN / "tutti-train", "--model", "resnet20", "--data", DATA, "--batch", "128", "--output", output,
+def run_alone(output, *arguments, data=DATA, timeout=400):
+    return subprocess.run([BIN / "tutti-train", "--model", "resnet20", "--data", data, "--batch", "64", "--output", output,
                            *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
                           env={k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")})
 
@@ -61,21 +61,30 @@ def model_bytes(output):
 
 
 # The second epoch is not whole: steps of both count, not how many.
-SOME_STEPS = ("--epochs", 2, "--max-steps", 50, "--seed", 3, "--evaluate-every", 0)
+SOME_STEPS = ("--epochs", 2, "--max-steps", 25, "--seed", 3, "--evaluate-every", 0)
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def a_fifth(tmp_path_factory):
+    """1,000 of the sample's 5,000 images to train with."""
+    data = tmp_path_factory.mktemp("data")
+    for name in ("classes.txt", "train-000000.tar.zst", "test-000000.tar.zst"):
+        (data / name).symlink_to(DATA / name)
+    return data
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, a_fifth):
     """The output of a training that nothing interrupts."""
     output = tmp_path_factory.mktemp("whole")
-    result = run_alone(output, *SOME_STEPS)
+    result = run_alone(output, *SOME_STEPS, data=a_fifth)
     assert result.returncode == 0, result.stderr
     return output
 
 
-def test_terminate_and_resume_gives_the_same_bytes_as_no_interruption(whole, tmp_path):
+def test_terminate_and_resume_gives_the_same_bytes_as_no_interruption(whole, a_fifth, tmp_path):
     metrics = tmp_path / "metrics.jsonl"
-    stopped = subprocess.Popen([BIN / "tutti-train", "--model", "resnet20", "--data", DATA, "--batch", "128", "--output",
+    stopped = subprocess.Popen([BIN / "tutti-train", "--model", "resnet20", "--data", a_fifth, "--batch", "64", "--output",
                                 tmp_path / "parts", *map(str, SOME_STEPS)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                env={**os.environ, "TUTTI_METRICS_FILE": str(metrics)}, text=True)
     wait_until(lambda: metrics.exists() and '"step"' in metrics.read_text(), 60, "training has begun")
@@ -83,20 +92,20 @@ def test_terminate_and_resume_gives_the_same_bytes_as_no_interruption(whole, tmp
     _, errors = stopped.communicate(timeout=60)
     assert stopped.returncode not in (0, None) and "--resume" in errors, errors
     assert not (tmp_path / "parts/model").exists()
-    resumed = run_alone(tmp_path / "parts", *SOME_STEPS, "--resume")
+    resumed = run_alone(tmp_path / "parts", *SOME_STEPS, "--resume", data=a_fifth)
     assert resumed.returncode == 0, resumed.stderr
     assert model_bytes(tmp_path / "parts") == model_bytes(whole)
 
 
-def test_a_killed_training_resumes_from_its_last_checkpoint_with_the_same_bytes(whole, tmp_path):
-    common = (*SOME_STEPS, "--checkpoint-every-steps", 10)
+def test_a_killed_training_resumes_from_its_last_checkpoint_with_the_same_bytes(whole, a_fifth, tmp_path):
+    common = (*SOME_STEPS, "--checkpoint-every-steps", 5)
     output = tmp_path / "parts"
-    killed = subprocess.Popen([BIN / "tutti-train", "--model", "resnet20", "--data", DATA, "--batch", "128", "--output", output,
+    killed = subprocess.Popen([BIN / "tutti-train", "--model", "resnet20", "--data", a_fifth, "--batch", "64", "--output", output,
                                *map(str, common)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_until(lambda: list(output.glob("checkpoints/step-*/manifest.json")), 60, "a checkpoint is there")
     killed.kill()
     killed.wait(timeout=20)
-    resumed = run_alone(output, *common, "--resume")
+    resumed = run_alone(output, *common, "--resume", data=a_fifth)
     assert resumed.returncode == 0, resumed.stderr
     assert model_bytes(output) == model_bytes(whole)
 
