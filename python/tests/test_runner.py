@@ -380,6 +380,27 @@ def test_a_discovery_script_that_hangs_is_given_up(tmp_path):
     assert not processes_with(f"{tmp_path}/never")
 
 
+def test_a_run_that_ends_as_its_discovery_script_does_ends(monkeypatch):
+    async def look():
+        looking = asyncio.ensure_future(elastic._printed_by("discover", 60))
+
+        class Process:
+            returncode = 0
+
+            async def communicate(self):
+                looking.cancel()  # and then it is done, before who waits for it runs again
+                return b"localhost:2", None
+
+        async def start(*_arguments, **_options):
+            return Process()
+
+        monkeypatch.setattr(asyncio, "create_subprocess_shell", start)
+        await asyncio.wait({looking}, timeout=20)
+        return looking.cancelled()
+
+    assert asyncio.run(look()), "the cancellation was lost, and the loop that looks goes on"
+
+
 class Clock:
     now = 0.0
 

@@ -33,18 +33,21 @@ async def _printed_by(script, seconds):
     process = await asyncio.create_subprocess_shell(script, stdout=asyncio.subprocess.PIPE,
                                                     stdin=asyncio.subprocess.DEVNULL,
                                                     start_new_session=True)
+    printing = asyncio.ensure_future(process.communicate())
     try:
-        printed, _ = await asyncio.wait_for(process.communicate(), seconds)
-    except (asyncio.TimeoutError, asyncio.CancelledError) as error:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
-        if isinstance(error, asyncio.CancelledError):
-            raise
-        raise ValueError(f"{script} did not end within {seconds:g} s") from None
+        # Not wait_for, which before Python 3.12 loses a cancellation that comes as the command ends.
+        await asyncio.wait({printing}, timeout=seconds)
+    finally:
+        if not printing.done():
+            printing.cancel()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    if not printing.done() or printing.cancelled():
+        raise ValueError(f"{script} did not end within {seconds:g} s")
     if process.returncode != 0:
         raise ValueError(f"{script} ended with exit code {process.returncode}")
-    return printed.decode()
+    return printing.result()[0].decode()
 
 
 class Hosts:

@@ -34,12 +34,11 @@ async def _lines_of(host, command, environment, ssh, timeout):
 
     worker = Worker(0, host, 0)
     await worker.start(command, environment, Kept(prefix=False), ssh, folder="/")
-    try:
-        await asyncio.wait_for(asyncio.shield(worker.ended), timeout)
-    except asyncio.TimeoutError:
+    # Not wait_for, which before Python 3.12 loses a cancellation that comes as the worker ends.
+    await asyncio.wait({worker.ended}, timeout=timeout)
+    if not worker.ended.done():
         worker.kill()
-        raise HostUnusable(
-            f"{host} did not answer within {timeout:g} s (--start-timeout)") from None
+        raise HostUnusable(f"{host} did not answer within {timeout:g} s (--start-timeout)")
     return worker.code, b"".join(lines).decode().split()
 
 
