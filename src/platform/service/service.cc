@@ -114,12 +114,17 @@ absl::Status ServiceCore::Append(LiveJob& job, const Step& step) {
   } else if (job.placed != nullptr) {
     detail.placement = job.placed->placement;
   }
-  TUTTI_ASSIGN_OR_RETURN(store::Event event,
-                         store_->AppendEvent(job.record.job.id, job.record.last.sequence,
-                                             {.time = clock_->Now(),
-                                              .state = step.state,
-                                              .reason = step.reason,
-                                              .detail = ToJson(detail)}));
+  // That it is placed is on the disk before a launcher may run, and its end before one is told.
+  const bool is_between = step.state != store::JobState::kQueued &&
+                          step.state != store::JobState::kProvisioning && !IsEnd(step.state);
+  TUTTI_ASSIGN_OR_RETURN(
+      store::Event event,
+      store_->AppendEvent(job.record.job.id, job.record.last.sequence,
+                          {.time = clock_->Now(),
+                           .state = step.state,
+                           .reason = step.reason,
+                           .detail = ToJson(detail)},
+                          is_between ? NeedOf(job) : store::Survives::kPowerLoss));
   spdlog::info("job {}: {}: {}", job.record.job.id, std::string(Name(step.state)), step.reason);
   if (step.state == store::JobState::kRunning && !job.record.started) {
     job.record.started = event.time;

@@ -187,6 +187,9 @@ class ServiceCore final : public Service {
 
   // service_launchers.cc
   // The live job of that allocation, or null.
+  // What is noted of a job between its start and its end: on this machine its launchers do not
+  // survive a loss of power either, and it ends as lost whatever was noted.
+  static store::Survives NeedOf(const LiveJob& job);
   LiveJob* JobOn(absl::string_view allocation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The same, by a launcher's own call. Aborted if there is none.
   absl::StatusOr<LiveJob*> Placed(absl::string_view allocation, int node)

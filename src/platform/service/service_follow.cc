@@ -85,9 +85,6 @@ absl::StatusOr<ServiceCore::Watched> ServiceCore::Watch(absl::string_view id) {
 
 absl::StatusOr<FollowResult> ServiceCore::WhatFollows(absl::string_view id, const Watched& job,
                                                       const Cursor& from) {
-  if (job.last.sequence < from.event) {
-    return absl::InvalidArgumentError("the cursor is none of this job");
-  }
   // Events before lines: the log is closed before the end is written, so an end that is read here
   // has all of its lines behind it.
   std::vector<store::Event> events;

@@ -21,6 +21,11 @@ bool MayGo(const LiveJob& job) {
 
 }  // namespace
 
+store::Survives ServiceCore::NeedOf(const LiveJob& job) {
+  const bool is_here = job.placed != nullptr && !job.placed->placement.boot_id.empty();
+  return is_here ? store::Survives::kCrash : store::Survives::kPowerLoss;
+}
+
 LiveJob* ServiceCore::JobOn(absl::string_view allocation) {
   const auto live = live_.find(JobOfAllocation(allocation));
   if (live == live_.end() || live->second->placed == nullptr) return nullptr;
@@ -53,7 +58,7 @@ absl::StatusOr<Service::Acknowledgement> ServiceCore::ReportEvents(
   for (const std::string& line : lines) TUTTI_RETURN_IF_ERROR(gang.Check(node, line));
   TUTTI_ASSIGN_OR_RETURN(
       const int64_t kept,
-      store_->AddLauncherEvents(job.record.job.id, allocation, node, first, lines));
+      store_->AddLauncherEvents(job.record.job.id, allocation, node, first, lines, NeedOf(job)));
   while (gang.count(node) < kept) gang.Apply(node, lines.at(gang.count(node) + 1 - first));
   Wake();
   return Acknowledgement{.acknowledged = kept, .go = MayGo(job)};

@@ -118,9 +118,15 @@ absl::Status Database::Migrate(const Migrations& migrations) {
   return absl::OkStatus();
 }
 
-absl::Status Database::Write(const std::function<absl::Status(SQLite::Database&)>& body) {
+absl::Status Database::Write(const std::function<absl::Status(SQLite::Database&)>& body,
+                             Survives survives) {
   return Guard(
       [&]() -> absl::Status {
+        if (survives != set_to_) {  // in WAL mode NORMAL is FULL without the sync of each commit
+          sqlite_.exec(survives == Survives::kCrash ? "PRAGMA synchronous = NORMAL"
+                                                    : "PRAGMA synchronous = FULL");
+          set_to_ = survives;
+        }
         // Takes the write lock at once: a read that becomes a write can fail with no way to wait.
         SQLite::Transaction transaction(sqlite_, SQLite::TransactionBehavior::IMMEDIATE);
         TUTTI_RETURN_IF_ERROR(body(sqlite_));  // undone when `transaction` goes
@@ -134,8 +140,8 @@ absl::Status Database::Write(const std::function<absl::Status(SQLite::Database&)
 
 absl::Status Database::WriteTogether(
     const std::vector<const std::function<absl::Status(SQLite::Database&)>*>& bodies,
-    std::vector<absl::Status>& statuses) {
-  return Write([&](SQLite::Database& sqlite) {
+    std::vector<absl::Status>& statuses, Survives survives) {
+  const auto all = [&](SQLite::Database& sqlite) {
     statuses.clear();
     for (const auto* body : bodies) {
       sqlite.exec("SAVEPOINT one");
@@ -144,7 +150,8 @@ absl::Status Database::WriteTogether(
       sqlite.exec("RELEASE one");
     }
     return absl::OkStatus();
-  });
+  };
+  return Write(all, survives);
 }
 
 absl::Status Database::Read(const std::function<absl::Status(SQLite::Database&)>& body) {

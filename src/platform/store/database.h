@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "platform/store/survives.h"
 
 namespace tutti::store {
 
@@ -35,12 +36,13 @@ class Database {
                                                         DatabaseOptions options);
 
   // Runs `body` in one write transaction: committed if it returns OK, else undone.
-  absl::Status Write(const std::function<absl::Status(SQLite::Database&)>& body);
+  absl::Status Write(const std::function<absl::Status(SQLite::Database&)>& body,
+                     Survives survives = Survives::kPowerLoss);
   // Runs all in one transaction; those that do not return OK are undone, the others committed. On
   // an error of the database itself nothing is changed, and that is returned.
   absl::Status WriteTogether(
       const std::vector<const std::function<absl::Status(SQLite::Database&)>*>& bodies,
-      std::vector<absl::Status>& statuses);
+      std::vector<absl::Status>& statuses, Survives survives = Survives::kPowerLoss);
   // Runs `body`, which only reads.
   absl::Status Read(const std::function<absl::Status(SQLite::Database&)>& body);
 
@@ -54,6 +56,7 @@ class Database {
   const std::filesystem::path path_;
   const DatabaseOptions options_;
   int64_t commit_calls_ = 0;
+  Survives set_to_ = Survives::kPowerLoss;  // as SQLite is set
   SQLite::Database sqlite_;
 };
 

@@ -1,13 +1,14 @@
 #include "platform/store/group_commit.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/status.h"
 
 namespace tutti::store {
 
-absl::Status GroupCommit::Write(const Body& body) {
-  Request own{&body, absl::OkStatus()};
+absl::Status GroupCommit::Write(const Body& body, Survives survives) {
+  Request own{&body, survives, absl::OkStatus()};
   std::vector<Request*> batch;
   {
     absl::MutexLock lock(&mutex_);
@@ -31,14 +32,20 @@ void GroupCommit::Commit(const std::vector<Request*>& batch) {
   absl::MutexLock lock(database_mutex_);
   if (batch.size() > 1) {
     std::vector<const Body*> bodies;
-    for (const Request* request : batch) bodies.push_back(request->body);
+    Survives survives = Survives::kCrash;
+    for (const Request* request : batch) {
+      bodies.push_back(request->body);
+      survives = std::max(survives, request->survives);
+    }
     std::vector<absl::Status> statuses;
-    if (database_->WriteTogether(bodies, statuses).ok()) {
+    if (database_->WriteTogether(bodies, statuses, survives).ok()) {
       for (size_t i = 0; i < batch.size(); ++i) batch[i]->status = std::move(statuses[i]);
       return;
     }
   }
-  for (Request* request : batch) request->status = database_->Write(*request->body);
+  for (Request* request : batch) {
+    request->status = database_->Write(*request->body, request->survives);
+  }
 }
 
 }  // namespace tutti::store

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -68,22 +69,27 @@ class SqliteStore final : public Store {
       record.job.sequence = InsertRow(sqlite, job);
       const std::vector<Event> past = events(record.job.sequence);
       TUTTI_RETURN_IF_ERROR(CheckPast(job.id, past));
+      SkipNumbersOfLostEvents(sqlite);
       record.last = past.back();
       record.last.time = ToMicros(past.back().time);
       for (const Event& event : past) record.last.sequence = InsertEvent(sqlite, job.id, event);
       return absl::OkStatus();
     }));
+    skipped_ = true;
     return record;
   }
 
   absl::StatusOr<Event> AppendEvent(absl::string_view job_id, int64_t expected_last,
-                                    const Event& event) override {
+                                    const Event& event, Survives survives) override {
     Event appended = event;
-    TUTTI_RETURN_IF_ERROR(writes_.Write([&](SQLite::Database& sqlite) -> absl::Status {
+    const auto append = [&](SQLite::Database& sqlite) -> absl::Status {
       TUTTI_RETURN_IF_ERROR(CheckStep(sqlite, job_id, expected_last, event.state));
+      SkipNumbersOfLostEvents(sqlite);
       appended.sequence = InsertEvent(sqlite, job_id, event);
       return absl::OkStatus();
-    }));
+    };
+    TUTTI_RETURN_IF_ERROR(writes_.Write(append, skipped_ ? survives : Survives::kPowerLoss));
+    skipped_ = true;
     return appended;
   }
 
@@ -217,10 +223,11 @@ class SqliteStore final : public Store {
 
   absl::StatusOr<int64_t> AddLauncherEvents(absl::string_view job_id, absl::string_view allocation,
                                             int node, int64_t first,
-                                            const std::vector<std::string>& lines) override {
+                                            const std::vector<std::string>& lines,
+                                            Survives survives) override {
     if (first < 1) return absl::InvalidArgumentError("launcher events are numbered from 1");
     int64_t last = 0;
-    TUTTI_RETURN_IF_ERROR(writes_.Write([&](SQLite::Database& sqlite) -> absl::Status {
+    const auto add = [&](SQLite::Database& sqlite) -> absl::Status {
       if (!HasJob(sqlite, job_id)) return NoJob(job_id);
       last = LastLauncherEvent(sqlite, allocation, node);
       if (first > last + 1) return absl::OkStatus();
@@ -235,7 +242,8 @@ class SqliteStore final : public Store {
         insert.exec();
       }
       return absl::OkStatus();
-    }));
+    };
+    TUTTI_RETURN_IF_ERROR(writes_.Write(add, survives));
     return last;
   }
 
@@ -257,6 +265,14 @@ class SqliteStore final : public Store {
   }
 
  private:
+  // Followers go on behind the number of the last event that they were told, also of one that was
+  // told and then lost with the power. Between two syncs lie far fewer events than are skipped, and
+  // the first write of a process, which skips them, is synced.
+  void SkipNumbersOfLostEvents(SQLite::Database& sqlite) {
+    if (skipped_) return;
+    sqlite.exec("UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'");
+  }
+
   // Whether a job whose last event is `expected_last` may take the step to `next`.
   static absl::Status CheckStep(SQLite::Database& sqlite, absl::string_view job_id,
                                 int64_t expected_last, JobState next) {
@@ -277,6 +293,7 @@ class SqliteStore final : public Store {
   absl::Mutex mutex_;
   const std::unique_ptr<Database> database_ ABSL_PT_GUARDED_BY(mutex_);
   GroupCommit writes_;
+  std::atomic<bool> skipped_ = false;
 };
 
 }  // namespace

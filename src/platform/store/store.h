@@ -2,8 +2,10 @@
 //
 // The events are the truth: a job's state is what its last event says; the jobs table holds only
 // what never changes. What a call has returned OK for is on the disk and survives kill -9 and power
-// loss (synchronous=FULL); a call that failed changed nothing. An event is appended only after the
-// one that its writer saw last, so that two writers cannot both move a job.
+// loss (synchronous=FULL), but for what its caller says need not survive the latter; a call that
+// failed changed nothing. An event is appended only after the one that its writer saw last, so that
+// two writers cannot both move a job. No number of an event is given twice, also not one that a
+// power loss took.
 //
 // Thread-safe. Errors: NotFound, AlreadyExists, Aborted (someone else was faster: read again),
 // FailedPrecondition (not a step that a job can take), ResourceExhausted (disk full: nothing was
@@ -24,6 +26,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "platform/store/job_state.h"
+#include "platform/store/survives.h"
 #include "spec/job.h"
 
 namespace tutti::store {
@@ -101,7 +104,8 @@ class Store {
   // Returns the event with its sequence. Aborted if the job's last event is another one than
   // `expected_last`; FailedPrecondition if the state cannot follow.
   virtual absl::StatusOr<Event> AppendEvent(absl::string_view job_id, int64_t expected_last,
-                                            const Event& event) = 0;
+                                            const Event& event,
+                                            Survives survives = Survives::kPowerLoss) = 0;
 
   virtual absl::StatusOr<JobRecord> GetJob(absl::string_view id) = 0;
   virtual absl::StatusOr<std::vector<JobRecord>> ListJobs(const JobFilter& filter) = 0;
@@ -128,7 +132,8 @@ class Store {
   virtual absl::StatusOr<int64_t> AddLauncherEvents(absl::string_view job_id,
                                                     absl::string_view allocation, int node,
                                                     int64_t first,
-                                                    const std::vector<std::string>& lines) = 0;
+                                                    const std::vector<std::string>& lines,
+                                                    Survives survives = Survives::kPowerLoss) = 0;
   // The lines of a node after number `after`, in order; empty if nothing is known of it.
   virtual absl::StatusOr<std::vector<std::string>> LauncherEvents(absl::string_view allocation,
                                                                   int node, int64_t after = 0) = 0;

@@ -95,6 +95,31 @@ TEST_F(StoreFaultTest, WhatWasAnsweredSurvivesKill9) {
   }
 }
 
+// The files as they are when the power is lost before the last event is synced.
+TEST_F(StoreFaultTest, TheNumberOfAnEventThatAPowerLossTookIsNotGivenAgain) {
+  auto store = Open();
+  store->InsertJob(AJob(), AnEvent(kQueued)).status().IgnoreError();
+  store.reset();
+  store = Open();
+  const int64_t kept = store
+                           ->AppendEvent("one", store->GetJob("one")->last.sequence,
+                                         AnEvent(kPreparing), Survives::kCrash)
+                           ->sequence;
+  const std::filesystem::path synced = directory_.path() / "synced";
+  std::filesystem::create_directory(synced);
+  for (const char* suffix : {"", "-wal"}) {
+    std::filesystem::copy_file(path_.string() + suffix,
+                               synced / (std::string("store.db") + suffix));
+  }
+  const int64_t lost =
+      store->AppendEvent("one", kept, AnEvent(kRunning), Survives::kCrash)->sequence;
+  store.reset();
+  path_ = synced / "store.db";
+  store = Open();
+  EXPECT_EQ(store->GetJob("one")->last.state, kPreparing);
+  EXPECT_GT(store->AppendEvent("one", kept, AnEvent(kFailed))->sequence, lost);
+}
+
 TEST_F(StoreFaultTest, ACrashAtAnyCommitLeavesAllOfAWriteOrNothing) {
   constexpr JobState kSteps[] = {kPreparing, kRunning, kFinalizing, kCompleted};
   Open().reset();  // migrations are not what is tested here
@@ -109,7 +134,8 @@ TEST_F(StoreFaultTest, ACrashAtAnyCommitLeavesAllOfAWriteOrNothing) {
       auto store = Store::Open(path_, options);
       int64_t last = (*store)->InsertJob(AJob(), AnEvent(kQueued))->last.sequence;
       for (const JobState state : kSteps) {
-        last = (*store)->AppendEvent("one", last, AnEvent(state))->sequence;
+        const Survives survives = state == kCompleted ? Survives::kPowerLoss : Survives::kCrash;
+        last = (*store)->AppendEvent("one", last, AnEvent(state), survives)->sequence;
       }
     });
     ASSERT_EQ(WEXITSTATUS(status), 42) << crash_at;
