@@ -150,7 +150,8 @@ class Provider:
         self.machines.do("boot", host)
         self.machines.on(host, f"""install -o munge -g munge -m 0400 {self.machines.lab}/image.key /etc/munge/munge.key
             install -d -o munge -g munge /run/munge; setpriv --reuid munge --regid munge --init-groups munged
-            mkdir -p /var/log/slurm /var/spool/slurmd; slurmd -b --conf-server 10.78.0.11:6817""")
+            mkdir -p /var/log/slurm /var/spool/slurmd
+            until slurmd -b --conf-server 10.78.0.11:6817; do sleep 1; done  # as systemd does while the controller is busy""")
 
     def __enter__(self):
         self.served = self.ran.submit(self.serve)
@@ -180,7 +181,7 @@ def test_nodes_come_when_a_job_needs_them_and_go_when_they_are_idle(machines):
         wait_until(lambda: machines.states()["h3"] == "preparing" or provider.booted, 60, "nodes are called for")
         output = power / "output"
         try:
-            wait_until(lambda: output.exists() and len(output.read_text().splitlines()) >= 5, 120, "the job ran on all five")
+            wait_until(lambda: output.exists() and len(output.read_text().splitlines()) >= 5, 240, "the job ran on all five")
         except pytest.fail.Exception as error:
             raise AssertionError(f"{error.msg}\n{output.exists() and output.read_text()}\n{provider.say()}") from None
         assert sorted(output.read_text().split()) == ["h1", *scaled] and sorted(provider.booted) == list(scaled)
