@@ -41,7 +41,8 @@ struct ChildPlan {
   pid_t parent;
 };
 
-// 0, or the errno of the first step that failed. Runs between fork and exec.
+// 0, or the errno of the first step that failed. Runs between vfork and exec, in the parent's
+// memory.
 int SetUpChild(const ChildPlan& plan) {
   const ChildOptions& options = *plan.options;
   if (options.new_session ? ::setsid() < 0 : ::setpgid(0, 0) != 0) return errno;
@@ -54,10 +55,10 @@ int SetUpChild(const ChildPlan& plan) {
   if (options.stdout_fd >= 0 && ::dup2(options.stdout_fd, 1) < 0) return errno;
   if (options.stderr_fd >= 0 && ::dup2(options.stderr_fd, 2) < 0) return errno;
   if (!options.directory.empty() && ::chdir(options.directory.c_str()) != 0) return errno;
+  for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int number : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD}) ::signal(number, SIG_DFL);
   return options.before_exec ? options.before_exec() : 0;
 }
 
@@ -69,6 +70,21 @@ int SetUpChild(const ChildPlan& plan) {
   }
   [[maybe_unused]] const ssize_t written = ::write(plan.error_fd, &error, sizeof error);
   ::_exit(127);
+}
+
+// A copy of the parent's page tables, as fork makes it, takes longer than all else here, and its
+// other threads pay for it with a fault at each page that they write to next. No handler of the
+// parent's may run in the child: signals wait until it has set them up.
+pid_t ForkInParentsMemory(const ChildPlan& plan) {
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = ::vfork();
+  if (pid == 0) RunChild(plan);
+  const int error = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return pid;
 }
 
 }  // namespace
@@ -102,9 +118,8 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const ChildOptions& options) {
                        &options,
                        error_in.get(),
                        ::getpid()};
-  const pid_t pid = ::fork();
+  const pid_t pid = ForkInParentsMemory(plan);
   if (pid < 0) return ErrnoStatus(absl::StrCat("fork for ", program));
-  if (pid == 0) RunChild(plan);
 
   error_in.reset();
   int error = 0;

@@ -39,8 +39,9 @@ struct ChildOptions {
   int stderr_fd = -1;                              // -1: the parent's
   bool new_session = false;      // setsid: survives the end of the parent's terminal
   bool die_with_parent = false;  // SIGKILL when the thread that started it ends
-  // Runs in the child between fork and exec; may only call async-signal-safe functions. Returns 0
-  // or an errno, which Start reports. For namespaces, affinity and limits.
+  // Runs in the child between vfork and exec, in the parent's memory: may only call
+  // async-signal-safe functions, and changes nothing that the parent reads. Returns 0 or an errno,
+  // which Start reports. For namespaces, affinity and limits.
   std::function<int()> before_exec;
 };
 
