@@ -28,6 +28,8 @@
 #include "platform/launch/process_limit.h"
 #include "platform/launch/rank_door.h"
 #include "platform/launch/rank_process.h"
+#include "platform/launch/spool.h"
+#include "platform/launch/staging.h"
 
 namespace tutti::launch {
 namespace {
@@ -156,10 +158,23 @@ std::string ReadLine(int fd) {
   return line;
 }
 
-int RunStandby() {
+// What the launcher of a job with one rank opens before its process begins, so that it is there
+// already when the folder becomes that of an allocation.
+absl::Status MakeAhead(const NodeFolders& folders) {
+  TUTTI_RETURN_IF_ERROR(MakeEmptyFolders(folders));
+  TUTTI_RETURN_IF_ERROR(Spool::Open(folders.spool(), 0, 1).status());
+  for (const std::filesystem::path& file : {folders.log(), folders.lock(), folders.events()}) {
+    TUTTI_RETURN_IF_ERROR(base::Open(file, O_WRONLY | O_CREAT).status());
+  }
+  return absl::OkStatus();
+}
+
+int RunStandby(const std::string& ahead) {
   base::StartLogging("info");
   ReserveProcessLimit();
   const absl::Cleanup unlimited = [] { ReturnProcessLimit(); };
+  // The job's launcher makes what is not there.
+  if (!ahead.empty()) MakeAhead(NodeFolders(ahead)).IgnoreError();
   const std::string plan = ReadLine(STDIN_FILENO);
   if (plan.empty()) return 0;
   const std::filesystem::path folder = std::filesystem::path(plan).parent_path();
@@ -179,7 +194,7 @@ int RunStandby() {
 std::optional<int> RunLaunchProgram(int argc, const char* const* argv) {
   if (argc < 2) return std::nullopt;
   const std::string program = argv[1];
-  if (program == kStandbyProgram) return RunStandby();
+  if (program == kStandbyProgram) return RunStandby(argc > 2 ? argv[2] : "");
   if (program == kRankProgram) return RunRank();
   if (program != kAgentProgram) return std::nullopt;
   if (argc < 4) return Complain(absl::InvalidArgumentError("launch-agent needs HOST COMMAND"));

@@ -16,8 +16,10 @@ inline constexpr char kDoorVariable[] = "TUTTI_LAUNCH_DOOR";
 // If the arguments say `launch-standby`, `launch-rank` or `launch-agent …`: runs it and returns its
 // exit code. Call it before anything else in main.
 //
-// launch-standby: reads the path of a plan from its standard input and becomes that plan's
-// launcher, with its log beside the plan. Ends if the input does. launch-rank: asks the launcher
+// launch-standby [FOLDER]: reads the path of a plan from its standard input and becomes that plan's
+// launcher, with its log beside the plan. Ends if the input does. What that launcher would make in
+// its folder it makes in FOLDER while it waits, for who gives it the plan to move there.
+// launch-rank: asks the launcher
 // for its rank's output pipes, environment and command, runs that, reports its end, and ends alike
 // (128 + n after signal n). SIGTERM is handed on. launch-agent HOST COMMAND…: has HOST's launcher
 // run the command; 0 once it has been started.

@@ -38,10 +38,7 @@ absl::Status LinkShortScratch(const NodeFolders& folders) {
 
 absl::Status MakeFolders(const spec::LaunchPlan& plan) {
   const NodeFolders folders(plan.directory);
-  for (const fs::path& folder :
-       {folders.work(), folders.inputs(), folders.outputs(), folders.scratch()}) {
-    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
-  }
+  TUTTI_RETURN_IF_ERROR(MakeEmptyFolders(folders));
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd host_file,
                          base::Open(folders.host_file(), O_WRONLY | O_CREAT | O_TRUNC));
   TUTTI_RETURN_IF_ERROR(
@@ -209,6 +206,14 @@ fs::path ShortScratch(const NodeFolders& folders) {
   const std::string path = folders.scratch().string();
   if (path.size() <= kLongestScratch) return path;
   return absl::StrCat("/tmp/tutti-", base::Hex(base::Sha256Of(path)).substr(0, 16));
+}
+
+absl::Status MakeEmptyFolders(const NodeFolders& folders) {
+  for (const fs::path& folder :
+       {folders.work(), folders.inputs(), folders.outputs(), folders.scratch()}) {
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Staged> Stage(const spec::LaunchPlan& plan, ServiceLink* link,

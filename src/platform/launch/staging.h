@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "platform/launch/environment.h"
 #include "platform/launch/node_folders.h"
@@ -27,6 +28,9 @@ struct Staged {
 // The scratch folder's path, or, if that leaves too little of the 108 characters of a Unix socket's
 // address, as Python's multiprocessing makes them there, the name that a short link to it has.
 std::filesystem::path ShortScratch(const NodeFolders& folders);
+
+// Those that a job's files go to; what is there already stays.
+absl::Status MakeEmptyFolders(const NodeFolders& folders);
 
 // An error says what is missing and, where it is the job's, how to mend it. `cancelled` is looked
 // at between files and ends the work with Cancelled; so does link->Abandon().

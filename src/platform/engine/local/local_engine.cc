@@ -47,6 +47,9 @@ std::vector<Node> MakeNodes(const LocalEngineOptions& options) {
   return nodes;
 }
 
+// What a launcher that waits there has made for the next allocation's folder.
+fs::path AheadOn(const Node& node) { return fs::path(node.directory) / ".ahead"; }
+
 template <class T>
 std::vector<T> Share(const std::vector<T>& all, int index, int count) {
   const size_t size = all.size();
@@ -180,7 +183,7 @@ absl::Status LocalEngine::StartOn(const spec::LaunchPlan& plan, PlacedLauncher& 
   if (placed.Launched() && !placed.HasPlan()) {  // without its traces it would run once more
     return absl::DataLossError(absl::StrCat(placed.folder().string(), " was removed while it ran"));
   }
-  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(placed.folder()));
+  TUTTI_RETURN_IF_ERROR(placed.MakeFolder(AheadOn(nodes_[node])));
   const fs::path plan_file = placed.folder() / "plan.json";
   if (!placed.HasBegun()) {
     // After a power failure it is of no more use: launchers run plans of their own start only.
@@ -197,7 +200,9 @@ void LocalEngine::KeepStandbys() {
   if (options_.standby.empty()) return;
   standbys_ =
       std::make_unique<StandbyLaunchers>(options_.node_count, [this](int node, int stdin_fd) {
-        base::ChildOptions options = LauncherOn(node, options_.standby);
+        std::vector<std::string> arguments = options_.standby;
+        arguments.push_back(AheadOn(nodes_[node]).string());
+        base::ChildOptions options = LauncherOn(node, std::move(arguments));
         options.directory = "/";
         options.stdin_fd = stdin_fd;
         options.new_session = true;

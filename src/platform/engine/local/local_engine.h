@@ -31,7 +31,8 @@ struct LocalEngineOptions {
   int node_count = 1;          // at most 16384
   // The launcher's command line up to the plan file: {"/usr/bin/tutti", "launch", "--plan"}.
   std::vector<std::string> launcher;
-  // That of one which waits for a plan (standby_launchers.h); empty: none wait.
+  // That of one which waits for a plan (standby_launchers.h), up to the path of a folder that it
+  // may make for an allocation meanwhile; empty: none wait.
   std::vector<std::string> standby;
   std::vector<int> cores;    // to share out; empty: those this process may use
   int64_t memory_bytes = 0;  // to share out; 0: nine tenths of the machine's

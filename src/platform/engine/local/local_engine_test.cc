@@ -164,6 +164,20 @@ TEST_F(LocalEngineTest, WhatAPowerFailureLeftWithoutAPlanDoesNotStay) {
   EXPECT_TRUE(engine->Observe()->empty());
 }
 
+TEST_F(LocalEngineTest, AnAllocationsFolderIsTheOneThatWasMadeAheadOnItsNode) {
+  auto engine = Open();
+  for (const char* node : {"n1", "n2"}) {
+    ASSERT_TRUE(base::MakeDirectories(root.path() / node / ".ahead" / "spool").ok());
+  }
+  ASSERT_TRUE(engine->Start(Gang(*engine, "job.1", 1)).ok());
+  EXPECT_TRUE(std::filesystem::exists(Folder(1, "job.1") / "spool"));
+  EXPECT_FALSE(std::filesystem::exists(root.path() / "n1" / ".ahead"));
+  EXPECT_TRUE(std::filesystem::exists(root.path() / "n2" / ".ahead"));
+  engine = Open();  // which takes nothing else for an allocation
+  EXPECT_EQ(engine->Observe()->size(), 1u);
+  EndAll(*engine, "job.1");
+}
+
 TEST_F(LocalEngineTest, AllNodesOrNone) {
   auto engine = Open();
   // On the second node the allocation's folder cannot be made.

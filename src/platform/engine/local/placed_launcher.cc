@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -36,6 +37,11 @@ bool PlacedLauncher::Alive() {
     if (process && IsAlive(*process)) return true;
   }
   return false;
+}
+
+absl::Status PlacedLauncher::MakeFolder(const fs::path& ahead) const {
+  if (!Exists(folder_) && ::rename(ahead.c_str(), folder_.c_str()) == 0) return absl::OkStatus();
+  return base::MakeDirectories(folder_);
 }
 
 absl::Status PlacedLauncher::Launch(base::ChildOptions options) {

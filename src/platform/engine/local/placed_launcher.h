@@ -25,6 +25,9 @@ class PlacedLauncher {
   bool HasPlan() const;
   bool Alive();
 
+  // Makes the folder, of `ahead` if that is there: to make its parts on a disk takes longer than
+  // all else before a job's first process.
+  absl::Status MakeFolder(const std::filesystem::path& ahead) const;
   // Starts the program of `options` (arguments, environment, before_exec), with its log in the
   // folder, in a session of its own.
   absl::Status Launch(base::ChildOptions options);
