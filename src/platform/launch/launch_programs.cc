@@ -163,7 +163,8 @@ std::string ReadLine(int fd) {
 absl::Status MakeAhead(const NodeFolders& folders) {
   TUTTI_RETURN_IF_ERROR(MakeEmptyFolders(folders));
   TUTTI_RETURN_IF_ERROR(Spool::Open(folders.spool(), 0, 1).status());
-  for (const std::filesystem::path& file : {folders.log(), folders.lock(), folders.events()}) {
+  for (const std::filesystem::path& file :
+       {folders.log(), folders.lock(), folders.events(), folders.host_file()}) {
     TUTTI_RETURN_IF_ERROR(base::Open(file, O_WRONLY | O_CREAT).status());
   }
   return absl::OkStatus();

@@ -76,6 +76,9 @@ absl::Status StageCode(const spec::LaunchPlan& plan, ServiceLink* link) {
   if (!plan.snapshot.empty()) {
     const fs::path archive = folders.scratch() / "snapshot.tar.zst";
     TUTTI_RETURN_IF_ERROR(Download(plan.snapshot, archive, link));
+    // The code may have something else of that name.
+    ::rmdir(folders.work_logs().c_str());
+    ::rmdir(folders.work_outputs().c_str());
     const absl::Status unpacked = UnpackArchive(archive, folders.work());
     ::unlink(archive.c_str());
     TUTTI_RETURN_IF_ERROR(unpacked);
@@ -209,8 +212,8 @@ fs::path ShortScratch(const NodeFolders& folders) {
 }
 
 absl::Status MakeEmptyFolders(const NodeFolders& folders) {
-  for (const fs::path& folder :
-       {folders.work(), folders.inputs(), folders.outputs(), folders.scratch()}) {
+  for (const fs::path& folder : {folders.work_logs(), folders.work_outputs(), folders.inputs(),
+                                 folders.outputs(), folders.scratch()}) {
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
   }
   return absl::OkStatus();
