@@ -1,5 +1,6 @@
 // The loop: look at the engine, take every step that can be taken, then act on the engine. A step
-// is on disk before its effect begins; an effect that a crash cut short is begun again.
+// is written before its effect begins, and what a loss of power must not take is on the disk; an
+// effect that a crash cut short is begun again.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
