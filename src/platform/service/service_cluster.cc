@@ -47,7 +47,7 @@ void ServiceCore::HandOver(Effects& effects) {
     }
     const Placement placement = PlaceOnCluster(job, AllocationOf(*live), nodes);
     effects.starts.push_back(
-        {.job = id, .compute = job.spec.compute, .allocation = AllocationFor(*live, placement)});
+        {.compute = job.spec.compute, .allocation = AllocationFor(*live, placement)});
   }
 }
 
@@ -96,11 +96,11 @@ absl::Status ServiceCore::PlaceOn(LiveJob& job, const engine::AllocationState& s
 }
 
 bool ServiceCore::IsBeingPlaced(absl::string_view allocation) {
-  const auto live = live_.find(JobOfAllocation(allocation));
-  if (live == live_.end() || live->second->placed != nullptr) return false;
-  const store::Job& job = live->second->record.job;
-  if (job.spec.compute == "local" || AllocationOf(*live->second) != allocation) return false;
-  engine::Engine* const engine = EngineOf(job.spec.compute);
+  const LiveJob* const job = LiveJobOf(allocation);
+  if (job == nullptr || job->placed != nullptr) return false;
+  const std::string& compute = job->record.job.spec.compute;
+  if (compute == "local") return false;
+  engine::Engine* const engine = EngineOf(compute);
   if (engine != nullptr) engine->Refresh();
   return true;
 }

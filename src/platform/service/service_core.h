@@ -68,7 +68,7 @@ class ServiceCore final : public Service {
     std::string compute, allocation;
   };
   struct StartOf {
-    std::string job, compute;
+    std::string compute;
     engine::Allocation allocation;
   };
   // What is to be done to the engines once the lock is released.
@@ -186,10 +186,12 @@ class ServiceCore final : public Service {
                                            const Cursor& from);
 
   // service_launchers.cc
-  // The live job of that allocation, or null.
   // What is noted of a job between its start and its end: on this machine its launchers do not
   // survive a loss of power either, and it ends as lost whatever was noted.
   static store::Survives NeedOf(const LiveJob& job);
+  // The live job whose present attempt that allocation is, or null.
+  LiveJob* LiveJobOf(absl::string_view allocation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same of one that has its nodes.
   LiveJob* JobOn(absl::string_view allocation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The same, by a launcher's own call. Aborted if there is none.
   absl::StatusOr<LiveJob*> Placed(absl::string_view allocation, int node)
@@ -262,7 +264,7 @@ class ServiceCore final : public Service {
   absl::Status StartOn(LiveJob& job, const std::vector<std::string>& nodes, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Perform(const Effects& effects) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Started(const std::string& job_id, const absl::Status& status);
+  void Started(const std::string& allocation, const absl::Status& status);
   // Logs a failure once, not at every tick.
   void Complain(const std::string& about, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -26,10 +26,15 @@ store::Survives ServiceCore::NeedOf(const LiveJob& job) {
   return is_here ? store::Survives::kCrash : store::Survives::kPowerLoss;
 }
 
-LiveJob* ServiceCore::JobOn(absl::string_view allocation) {
+LiveJob* ServiceCore::LiveJobOf(absl::string_view allocation) {
   const auto live = live_.find(JobOfAllocation(allocation));
-  if (live == live_.end() || live->second->placed == nullptr) return nullptr;
-  return live->second->placed->placement.allocation == allocation ? live->second.get() : nullptr;
+  if (live == live_.end()) return nullptr;
+  return AllocationOf(*live->second) == allocation ? live->second.get() : nullptr;
+}
+
+LiveJob* ServiceCore::JobOn(absl::string_view allocation) {
+  LiveJob* const job = LiveJobOf(allocation);
+  return job != nullptr && job->placed != nullptr ? job : nullptr;
 }
 
 // Every call of a launcher comes by here: a sign of life.

@@ -146,14 +146,11 @@ void ServiceCore::Observed(const std::string& compute,
     return entry.second.compute == compute && !by_id.contains(entry.first);
   });
   for (const engine::AllocationState& state : states) {
-    if (JobOn(state.id) != nullptr) continue;
-    const auto live = live_.find(JobOfAllocation(state.id));
-    const bool queued = live != live_.end() && live->second->placed == nullptr &&
-                        AllocationOf(*live->second) == state.id;
-    if (queued) {
-      ObservedQueued(*live->second, state);
-    } else {
+    LiveJob* const job = LiveJobOf(state.id);
+    if (job == nullptr) {
       ObservedLeaving(compute, state, effects);
+    } else if (job->placed == nullptr) {
+      ObservedQueued(*job, state);
     }
   }
 }
@@ -271,9 +268,8 @@ void ServiceCore::AddEffects(const LiveJob& job, Effects& effects) const {
                                   [](const LiveNode& node) { return node.drains > 0; });
   const Placement& placement = placed.placement;
   if (!placed.started && (begins || drains)) {
-    effects.starts.push_back({.job = job.record.job.id,
-                              .compute = job.record.job.spec.compute,
-                              .allocation = AllocationFor(job, placement)});
+    effects.starts.push_back(
+        {.compute = job.record.job.spec.compute, .allocation = AllocationFor(job, placement)});
   }
   if (MustStop(job.cause) && !placed.stopped) {
     effects.stops.push_back({job.record.job.spec.compute, placement.allocation});
@@ -422,7 +418,7 @@ void ServiceCore::Perform(const Effects& effects) {
   for (const auto& chore : effects.chores) chores_.Do(chore);
   for (const StartOf& start : effects.starts) {
     engine::Engine* const engine = EngineOf(start.compute);
-    if (engine != nullptr) Started(start.job, engine->Start(start.allocation));
+    if (engine != nullptr) Started(start.allocation.id, engine->Start(start.allocation));
   }
   for (const At& at : effects.stops) {
     engine::Engine* const engine = EngineOf(at.compute);
@@ -447,22 +443,23 @@ void ServiceCore::Perform(const Effects& effects) {
   }
 }
 
-void ServiceCore::Started(const std::string& job_id, const absl::Status& status) {
+// By then the job may have ended, and another have come under its name.
+void ServiceCore::Started(const std::string& allocation, const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
-  const auto live = live_.find(job_id);
-  if (live == live_.end()) return;
-  LiveJob& job = *live->second;
-  if (job.placed == nullptr) {  // handed to a cluster
-    job.handed_over = status.ok();
-    Complain(absl::StrCat("job ", job_id, " cannot be handed over"), status);
+  LiveJob* const job = LiveJobOf(allocation);
+  if (job == nullptr) return;
+  const std::string& id = job->record.job.id;
+  if (job->placed == nullptr) {  // handed to a cluster
+    job->handed_over = status.ok();
+    Complain(absl::StrCat("job ", id, " cannot be handed over"), status);
     return;
   }
-  PlacedJob& placed = *job.placed;
+  PlacedJob& placed = *job->placed;
   placed.started = true;
   placed.started_at = clock_->Now();
   if (status.ok()) return;
-  spdlog::error("job {} cannot be started: {}", job_id, status.ToString());
-  const bool begins = job.record.last.state == JobState::kProvisioning;
+  spdlog::error("job {} cannot be started: {}", id, status.ToString());
+  const bool begins = job->record.last.state == JobState::kProvisioning;
   for (int node = 0; begins && node < placed.gang.size(); ++node) {
     placed.gang.GiveUp(node, absl::StrCat("it could not be started: ", status.message()),
                        placed.started_at);

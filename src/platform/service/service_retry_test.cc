@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "platform/service/cluster_for_tests.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::service {
@@ -134,43 +135,6 @@ TEST_F(RetryTest, OneThatIsCancelledWhileItWaitsAgainLeavesNothing) {
   EXPECT_EQ(world_.State("j"), JobState::kCanceled);
 }
 
-// A scheduler to which each allocation is lost before it has told of any node of it, `losses`
-// times.
-class UnluckyCluster final : public engine::Engine {
- public:
-  engine::EngineTraits traits() const override { return {.schedules_itself = true}; }
-  absl::StatusOr<std::vector<engine::Node>> ListNodes() override {
-    return std::vector<engine::Node>();
-  }
-  absl::Status Start(const engine::Allocation& allocation) override {
-    if (allocations_.insert(allocation.id).second) started_.push_back(allocation.id);
-    return absl::OkStatus();
-  }
-  absl::Status Stop(const std::string&, absl::Duration) override { return absl::OkStatus(); }
-  absl::StatusOr<std::vector<engine::AllocationState>> Observe() override {
-    std::vector<engine::AllocationState> states;
-    for (const std::string& id : allocations_) {
-      const bool is_lost =
-          std::find(started_.begin(), started_.end(), id) - started_.begin() < losses;
-      states.push_back({.id = id,
-                        .waits = !is_lost,
-                        .reason = is_lost ? "its nodes did not boot" : "waits",
-                        .lost = is_lost});
-    }
-    return states;
-  }
-  absl::Status Release(const std::string& id) override {
-    allocations_.erase(id);
-    return absl::OkStatus();
-  }
-  int losses = 0;
-  const std::set<std::string>& allocations() const { return allocations_; }
-
- private:
-  std::set<std::string> allocations_;  // that are not released
-  std::vector<std::string> started_;
-};
-
 const std::string kOnTheCluster = kWithRetries + "compute: hpc\n";
 
 class QueuedRetryTest : public ::testing::Test {
@@ -180,7 +144,7 @@ class QueuedRetryTest : public ::testing::Test {
                     "computes: {hpc: {type: slurm, folder: ./shared}}\n");
   }
   const base::TemporaryDirectory folder_;
-  UnluckyCluster cluster_;
+  FakeCluster cluster_;
   World world_{folder_.path(), {}, 2, &cluster_};
 };
 

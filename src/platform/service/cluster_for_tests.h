@@ -1,0 +1,54 @@
+// A cluster's scheduler for tests: its queue is all there is of it. Not thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "platform/engine/engine.h"
+
+namespace tutti::service {
+
+class FakeCluster final : public engine::Engine {
+ public:
+  engine::EngineTraits traits() const override { return {.schedules_itself = true}; }
+  absl::StatusOr<std::vector<engine::Node>> ListNodes() override {
+    return std::vector<engine::Node>();
+  }
+  absl::Status Start(const engine::Allocation& allocation) override {
+    if (during_start) during_start();
+    if (allocations_.insert(allocation.id).second) started_.push_back(allocation.id);
+    return absl::OkStatus();
+  }
+  absl::Status Stop(const std::string&, absl::Duration) override { return absl::OkStatus(); }
+  absl::StatusOr<std::vector<engine::AllocationState>> Observe() override {
+    std::vector<engine::AllocationState> states;
+    for (const std::string& id : allocations_) {
+      const bool is_lost =
+          std::find(started_.begin(), started_.end(), id) - started_.begin() < losses;
+      states.push_back({.id = id,
+                        .waits = !is_lost,
+                        .reason = is_lost ? "its nodes did not boot" : "waits",
+                        .lost = is_lost});
+    }
+    return states;
+  }
+  absl::Status Release(const std::string& id) override {
+    allocations_.erase(id);
+    return absl::OkStatus();
+  }
+
+  std::function<void()> during_start;
+  // So many allocations are lost, the first ones, before it has told of any node of them. All
+  // others wait.
+  int losses = 0;
+  const std::set<std::string>& allocations() const { return allocations_; }
+
+ private:
+  std::set<std::string> allocations_;  // that are not released
+  std::vector<std::string> started_;
+};
+
+}  // namespace tutti::service

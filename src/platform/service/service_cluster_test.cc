@@ -1,0 +1,38 @@
+// Jobs of engines that schedule for themselves.
+#include <gmock/gmock.h>
+
+#include "platform/service/cluster_for_tests.h"
+#include "platform/service/world_for_tests.h"
+
+namespace tutti::service {
+namespace {
+
+using ::testing::ElementsAre;
+
+class ServiceClusterTest : public ::testing::Test {
+ protected:
+  ServiceClusterTest() {
+    DiskEngine::Put(folder_.path() / "site.yml",
+                    "computes: {hpc: {type: slurm, folder: ./shared}}\n");
+  }
+  const base::TemporaryDirectory folder_;
+  FakeCluster cluster_;
+  World world_{folder_.path(), {}, 2, &cluster_};
+};
+
+TEST_F(ServiceClusterTest, HandsOverAJobThatCameUnderTheNameOfOneThatWasJustHandedOver) {
+  const std::string file = absl::StrCat(kJobFile, "compute: hpc\n");
+  cluster_.during_start = [&] {
+    cluster_.during_start = nullptr;
+    EXPECT_EQ(world_.service().Cancel("j").status(), absl::OkStatus());
+    EXPECT_EQ(world_.service().Delete("j"), absl::OkStatus());
+    EXPECT_EQ(world_.Submit(file).status(), absl::OkStatus());
+  };
+  ASSERT_EQ(world_.Submit(file).status(), absl::OkStatus());
+  world_.Step();
+  world_.Step();
+  EXPECT_THAT(cluster_.allocations(), ElementsAre("j.1", "j.2"));
+}
+
+}  // namespace
+}  // namespace tutti::service
