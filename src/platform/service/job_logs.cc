@@ -61,6 +61,12 @@ absl::StatusOr<uint64_t> SizeOf(int fd) {
   return static_cast<uint64_t>(status.st_size);
 }
 
+// Which attempt of the job a file of kKeptFile or kBeginsFile speaks of: without a word, the first.
+int AttemptIn(const nlohmann::json& file) {
+  const bool says = file.is_object() && file.contains("attempt") && file["attempt"].is_number();
+  return says ? file["attempt"].get<int>() : 1;
+}
+
 }  // namespace
 
 absl::string_view Name(Stream stream) { return kStreamNames[static_cast<int>(stream)]; }
@@ -94,24 +100,25 @@ struct JobLogs::File {
   std::optional<OutputTail> tail;  // once the log is full
 };
 
-JobLogs::JobLogs(std::filesystem::path directory, const base::Clock* clock, uint64_t limit)
-    : directory_(std::move(directory)), clock_(clock), limit_(limit) {}
+JobLogs::JobLogs(std::filesystem::path directory, const base::Clock* clock, uint64_t limit,
+                 int attempt)
+    : directory_(std::move(directory)), clock_(clock), limit_(limit), attempt_(attempt) {}
 JobLogs::~JobLogs() = default;
 
 absl::StatusOr<std::shared_ptr<JobLogs>> JobLogs::Open(const std::filesystem::path& directory,
                                                        const base::Clock* clock, uint64_t limit,
                                                        int attempt) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory));
-  std::shared_ptr<JobLogs> logs(new JobLogs(directory, clock, limit));
+  std::shared_ptr<JobLogs> logs(new JobLogs(directory, clock, limit, attempt));
   TUTTI_RETURN_IF_ERROR(logs->OpenIndex(O_RDWR | O_CREAT));
   TUTTI_RETURN_IF_ERROR(logs->Recover());
-  TUTTI_RETURN_IF_ERROR(logs->BeginAttempt(attempt));
+  TUTTI_RETURN_IF_ERROR(logs->BeginAttempt());
   return logs;
 }
 
 absl::StatusOr<std::shared_ptr<JobLogs>> JobLogs::OpenToRead(
     const std::filesystem::path& directory) {
-  std::shared_ptr<JobLogs> logs(new JobLogs(directory, nullptr, kNoLimit));
+  std::shared_ptr<JobLogs> logs(new JobLogs(directory, nullptr, kNoLimit, /*attempt=*/1));
   const absl::Status opened = logs->OpenIndex(O_RDONLY);
   if (!opened.ok() && !absl::IsNotFound(opened)) return opened;
   return logs;
@@ -145,20 +152,18 @@ absl::Status JobLogs::Recover() {
     }
     TUTTI_RETURN_IF_ERROR(IndexLines(*file, /*all=*/full_));
   }
-  return absl::OkStatus();
+  return full_ || Room() > 0 ? absl::OkStatus() : BecomeFull();
 }
 
 // Where it begins is decided once, before anything of it has come.
-absl::Status JobLogs::BeginAttempt(int attempt) {
-  if (attempt == 1) return absl::OkStatus();
+absl::Status JobLogs::BeginAttempt() {
+  if (attempt_ == 1) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
   const std::filesystem::path place = directory_ / kBeginsFile;
   const auto text = base::ReadFile(place);
   auto begins = nlohmann::json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
-  const bool known = begins.is_object() && begins.contains("attempt") &&
-                     begins["attempt"].is_number() && begins["attempt"] == attempt;
-  if (!known) {
-    begins = {{"attempt", attempt}};
+  if (AttemptIn(begins) != attempt_) {
+    begins = {{"attempt", attempt_}};
     for (const auto& [key, file] : files_) begins[NameOf(file->rank, file->stream)] = file->size;
     TUTTI_RETURN_IF_ERROR(base::ReplaceFile(place, begins.dump(1) + "\n"));
   }
@@ -171,11 +176,12 @@ absl::Status JobLogs::BeginAttempt(int attempt) {
 }
 
 // Files go back to what they had when the log became full: what a Close that was cut short had put
-// behind that comes with the next.
+// behind that comes with the next. No later attempt begins before Close is done.
 absl::Status JobLogs::RecoverFullness() {
   const auto text = base::ReadFile(directory_ / kKeptFile);
-  if (!text.ok()) return Room() > 0 ? absl::OkStatus() : BecomeFull();
+  if (!text.ok()) return absl::OkStatus();
   const auto kept = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (AttemptIn(kept) != attempt_) return absl::OkStatus();
   full_ = true;
   for (auto& [key, file] : files_) {
     const std::string name = NameOf(file->rank, file->stream);
@@ -281,7 +287,7 @@ uint64_t JobLogs::Room() const {
 }
 
 absl::Status JobLogs::BecomeFull() {
-  nlohmann::json kept = nlohmann::json::object();
+  nlohmann::json kept = {{"attempt", attempt_}};
   for (const auto& [key, file] : files_) kept[NameOf(file->rank, file->stream)] = file->size;
   TUTTI_RETURN_IF_ERROR(base::ReplaceFile(directory_ / kKeptFile, kept.dump(1) + "\n"));
   full_ = true;

@@ -13,7 +13,7 @@
 // A job may fill a part of the disk and no more: once its files have `limit` bytes the log is full.
 // From then on everything is acknowledged, and of each file the last bytes (output_tail.h) come to
 // its end when the log is closed, after a line that says how much is left out. `rank-kept.json`
-// says how much each file had when the log became full.
+// says how much each file had when the log became full, and in which attempt of the job.
 //
 // What a later attempt of the job prints goes behind what there is: `rank-begins.json` says where
 // in each file it begins, and offsets of Append count from there.
@@ -90,8 +90,8 @@ class JobLogs {
  private:
   struct Record;
   struct File;
-  JobLogs(std::filesystem::path directory, const base::Clock* clock, uint64_t limit);
-  absl::Status BeginAttempt(int attempt);
+  JobLogs(std::filesystem::path directory, const base::Clock* clock, uint64_t limit, int attempt);
+  absl::Status BeginAttempt();
   absl::Status OpenIndex(int flags);
   absl::Status Recover();
   absl::Status FindFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -110,6 +110,7 @@ class JobLogs {
   const std::filesystem::path directory_;
   const base::Clock* const clock_;  // null: only for reading
   const uint64_t limit_;
+  const int attempt_;
   base::UniqueFd index_;  // not valid: an empty log
   mutable absl::Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;

@@ -273,5 +273,35 @@ TEST_F(JobLogsTest, StaysFullAfterACrashWithWhatItHadKept) {
                           "0out:last"));
 }
 
+TEST_F(JobLogsTest, KeepsTheEndOfEachAttemptOfWhatIsMoreThanItsLimit) {
+  const auto open = [&](int attempt) {
+    return *JobLogs::Open(folder_.path(), &clock_, 6, attempt);
+  };
+  auto first = open(1);
+  Append(*first, 0, Stream::kStdout, 0, "first\nfirst ends\n", 17);
+  ASSERT_TRUE(first->Close().ok());
+  std::vector<std::string> lines = All(*first);
+  EXPECT_THAT(lines, ElementsAre("0out:first", "0out:first ends"));
+  auto second = open(2);
+  EXPECT_TRUE(second->full());
+  Append(*second, 0, Stream::kStdout, 0, "second ends\n", 12);
+  second = open(2);  // the service died
+  Append(*second, 0, Stream::kStdout, 0, "second ends\n", 12);
+  ASSERT_TRUE(second->Close().ok());
+  second = open(2);  // and again, before it was known that it had closed them
+  Append(*second, 0, Stream::kStdout, 0, "second ends\n", 12);
+  ASSERT_TRUE(second->Close().ok());
+  lines.push_back("0out:second ends");
+  EXPECT_EQ(All(*second), lines);
+}
+
+TEST_F(JobLogsTest, KeepsWhatIsThereWhenItIsFoundToBeFull) {
+  auto logs = *JobLogs::Open(folder_.path(), &clock_);
+  Append(*logs, 0, Stream::kStdout, 0, "first\nse", 8);
+  logs = *JobLogs::Open(folder_.path(), &clock_, 6);
+  EXPECT_TRUE(logs->full());
+  EXPECT_THAT(All(*logs), ElementsAre("0out:first", "0out:se~"));
+}
+
 }  // namespace
 }  // namespace tutti::service
