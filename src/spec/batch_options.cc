@@ -13,6 +13,9 @@
 namespace tutti::spec {
 namespace {
 
+constexpr BatchValue kAlone = BatchValue::kNone;
+constexpr BatchValue kMaybe = BatchValue::kOptional;
+constexpr BatchValue kValue = BatchValue::kNeeded;
 constexpr BatchUse kTaken = BatchUse::kRead;
 constexpr BatchUse kAmount = BatchUse::kShape;
 constexpr BatchUse kPassed = BatchUse::kHandedOn;
@@ -24,84 +27,84 @@ constexpr absl::string_view kKeptWithTheJob =
 constexpr absl::string_view kTuttiSubmits = "tutti submits the script and waits for it";
 
 constexpr BatchOption kOptions[] = {
-    {"account", 'A', true, kTaken, ""},
-    {"array", 'a', true, kNotTaken, "write a sweep over a grid, whose trials are its tasks"},
-    {"begin", 'b', true, kPassed, ""},
-    {"chdir", 'D', true, kTaken, ""},
-    {"clusters", 'M', true, kTaken, ""},
-    {"comment", 0, true, kWithoutEffect, "the service finds its jobs by their comments"},
-    {"constraint", 'C', true, kTaken, ""},
-    {"contiguous", 0, false, kPassed, ""},
-    {"core-spec", 'S', true, kPassed, ""},
-    {"cores-per-socket", 0, true, kAmount, ""},
-    {"cpus-per-gpu", 0, true, kAmount, ""},
-    {"cpus-per-task", 'c', true, kAmount, ""},
-    {"deadline", 0, true, kPassed, ""},
-    {"dependency", 'd', true, kNotTaken, "write a pipeline, whose steps wait for each other"},
-    {"distribution", 'm', true, kAmount, ""},
-    {"error", 'e', true, kWithoutEffect, kKeptWithTheJob},
-    {"exclude", 'x', true, kPassed, ""},
-    {"exclusive", 0, false, kTaken, ""},
-    {"export", 0, true, kWithoutEffect, "the script has the environment that tutti's jobs have"},
-    {"extra-node-info", 'B', true, kAmount, ""},
-    {"gpu-bind", 0, true, kAmount, ""},
-    {"gpu-freq", 0, true, kPassed, ""},
-    {"gpus", 'G', true, kAmount, ""},
-    {"gpus-per-node", 0, true, kAmount, ""},
-    {"gpus-per-socket", 0, true, kAmount, ""},
-    {"gpus-per-task", 0, true, kAmount, ""},
-    {"gres", 0, true, kTaken, ""},
-    {"gres-flags", 0, true, kPassed, ""},
-    {"hint", 0, true, kAmount, ""},
-    {"hold", 'H', false, kNotTaken, "submit it when it may begin"},
-    {"input", 'i', true, kWithoutEffect, "jobs read nothing from standard input"},
-    {"job-name", 'J', true, kTaken, ""},
-    {"licenses", 'L', true, kPassed, ""},
-    {"mail-type", 0, true, kPassed, ""},
-    {"mail-user", 0, true, kPassed, ""},
-    {"mem", 0, true, kAmount, ""},
-    {"mem-bind", 0, true, kAmount, ""},
-    {"mem-per-cpu", 0, true, kAmount, ""},
-    {"mem-per-gpu", 0, true, kAmount, ""},
-    {"mincpus", 0, true, kAmount, ""},
-    {"network", 0, true, kPassed, ""},
-    {"nice", 0, true, kPassed, ""},
-    {"no-kill", 'k', false, kNotTaken, "tutti ends a job of which a node was lost"},
-    {"no-requeue", 0, false, kTaken, ""},
-    {"nodelist", 'w', true, kPassed, ""},
-    {"nodes", 'N', true, kAmount, ""},
-    {"ntasks", 'n', true, kAmount, ""},
-    {"ntasks-per-core", 0, true, kAmount, ""},
-    {"ntasks-per-gpu", 0, true, kAmount, ""},
-    {"ntasks-per-node", 0, true, kAmount, ""},
-    {"ntasks-per-socket", 0, true, kAmount, ""},
-    {"open-mode", 0, true, kWithoutEffect, kKeptWithTheJob},
-    {"output", 'o', true, kWithoutEffect, kKeptWithTheJob},
-    {"overcommit", 'O', false, kAmount, ""},
-    {"oversubscribe", 's', false, kPassed, ""},
-    {"parsable", 0, false, kWithoutEffect, kTuttiSubmits},
-    {"partition", 'p', true, kTaken, ""},
-    {"priority", 0, true, kPassed, ""},
-    {"profile", 0, true, kPassed, ""},
-    {"propagate", 0, true, kPassed, ""},
-    {"qos", 'q', true, kTaken, ""},
-    {"quiet", 'Q', false, kWithoutEffect, kTuttiSubmits},
-    {"requeue", 0, false, kTaken, ""},
-    {"reservation", 0, true, kTaken, ""},
-    {"signal", 0, true, kTaken, ""},
-    {"sockets-per-node", 0, true, kAmount, ""},
-    {"spread-job", 0, false, kPassed, ""},
-    {"switches", 0, true, kPassed, ""},
-    {"test-only", 0, false, kNotTaken, "it would run nothing"},
-    {"threads-per-core", 0, true, kAmount, ""},
-    {"time", 't', true, kTaken, ""},
-    {"time-min", 0, true, kPassed, ""},
-    {"tmp", 0, true, kAmount, ""},
-    {"verbose", 'v', false, kWithoutEffect, kTuttiSubmits},
-    {"wait", 'W', false, kWithoutEffect, kTuttiSubmits},
-    {"wait-all-nodes", 0, true, kPassed, ""},
-    {"wckey", 0, true, kPassed, ""},
-    {"wrap", 0, true, kNotTaken, "the script is what runs"},
+    {"account", 'A', kValue, kTaken, ""},
+    {"array", 'a', kValue, kNotTaken, "write a sweep over a grid, whose trials are its tasks"},
+    {"begin", 'b', kValue, kPassed, ""},
+    {"chdir", 'D', kValue, kTaken, ""},
+    {"clusters", 'M', kValue, kTaken, ""},
+    {"comment", 0, kValue, kWithoutEffect, "the service finds its jobs by their comments"},
+    {"constraint", 'C', kValue, kTaken, ""},
+    {"contiguous", 0, kAlone, kPassed, ""},
+    {"core-spec", 'S', kValue, kPassed, ""},
+    {"cores-per-socket", 0, kValue, kAmount, ""},
+    {"cpus-per-gpu", 0, kValue, kAmount, ""},
+    {"cpus-per-task", 'c', kValue, kAmount, ""},
+    {"deadline", 0, kValue, kPassed, ""},
+    {"dependency", 'd', kValue, kNotTaken, "write a pipeline, whose steps wait for each other"},
+    {"distribution", 'm', kValue, kAmount, ""},
+    {"error", 'e', kValue, kWithoutEffect, kKeptWithTheJob},
+    {"exclude", 'x', kValue, kPassed, ""},
+    {"exclusive", 0, kMaybe, kTaken, ""},
+    {"export", 0, kValue, kWithoutEffect, "the script has the environment that tutti's jobs have"},
+    {"extra-node-info", 'B', kValue, kAmount, ""},
+    {"gpu-bind", 0, kValue, kAmount, ""},
+    {"gpu-freq", 0, kValue, kPassed, ""},
+    {"gpus", 'G', kValue, kAmount, ""},
+    {"gpus-per-node", 0, kValue, kAmount, ""},
+    {"gpus-per-socket", 0, kValue, kAmount, ""},
+    {"gpus-per-task", 0, kValue, kAmount, ""},
+    {"gres", 0, kValue, kTaken, ""},
+    {"gres-flags", 0, kValue, kPassed, ""},
+    {"hint", 0, kValue, kAmount, ""},
+    {"hold", 'H', kAlone, kNotTaken, "submit it when it may begin"},
+    {"input", 'i', kValue, kWithoutEffect, "jobs read nothing from standard input"},
+    {"job-name", 'J', kValue, kTaken, ""},
+    {"licenses", 'L', kValue, kPassed, ""},
+    {"mail-type", 0, kValue, kPassed, ""},
+    {"mail-user", 0, kValue, kPassed, ""},
+    {"mem", 0, kValue, kAmount, ""},
+    {"mem-bind", 0, kValue, kAmount, ""},
+    {"mem-per-cpu", 0, kValue, kAmount, ""},
+    {"mem-per-gpu", 0, kValue, kAmount, ""},
+    {"mincpus", 0, kValue, kAmount, ""},
+    {"network", 0, kValue, kPassed, ""},
+    {"nice", 0, kMaybe, kPassed, ""},
+    {"no-kill", 'k', kMaybe, kNotTaken, "tutti ends a job of which a node was lost"},
+    {"no-requeue", 0, kAlone, kTaken, ""},
+    {"nodelist", 'w', kValue, kPassed, ""},
+    {"nodes", 'N', kValue, kAmount, ""},
+    {"ntasks", 'n', kValue, kAmount, ""},
+    {"ntasks-per-core", 0, kValue, kAmount, ""},
+    {"ntasks-per-gpu", 0, kValue, kAmount, ""},
+    {"ntasks-per-node", 0, kValue, kAmount, ""},
+    {"ntasks-per-socket", 0, kValue, kAmount, ""},
+    {"open-mode", 0, kValue, kWithoutEffect, kKeptWithTheJob},
+    {"output", 'o', kValue, kWithoutEffect, kKeptWithTheJob},
+    {"overcommit", 'O', kAlone, kAmount, ""},
+    {"oversubscribe", 's', kAlone, kPassed, ""},
+    {"parsable", 0, kAlone, kWithoutEffect, kTuttiSubmits},
+    {"partition", 'p', kValue, kTaken, ""},
+    {"priority", 0, kValue, kPassed, ""},
+    {"profile", 0, kValue, kPassed, ""},
+    {"propagate", 0, kMaybe, kPassed, ""},
+    {"qos", 'q', kValue, kTaken, ""},
+    {"quiet", 'Q', kAlone, kWithoutEffect, kTuttiSubmits},
+    {"requeue", 0, kAlone, kTaken, ""},
+    {"reservation", 0, kValue, kTaken, ""},
+    {"signal", 0, kValue, kTaken, ""},
+    {"sockets-per-node", 0, kValue, kAmount, ""},
+    {"spread-job", 0, kAlone, kPassed, ""},
+    {"switches", 0, kValue, kPassed, ""},
+    {"test-only", 0, kAlone, kNotTaken, "it would run nothing"},
+    {"threads-per-core", 0, kValue, kAmount, ""},
+    {"time", 't', kValue, kTaken, ""},
+    {"time-min", 0, kValue, kPassed, ""},
+    {"tmp", 0, kValue, kAmount, ""},
+    {"verbose", 'v', kAlone, kWithoutEffect, kTuttiSubmits},
+    {"wait", 'W', kAlone, kWithoutEffect, kTuttiSubmits},
+    {"wait-all-nodes", 0, kValue, kPassed, ""},
+    {"wckey", 0, kValue, kPassed, ""},
+    {"wrap", 0, kValue, kNotTaken, "the script is what runs"},
 };
 
 constexpr size_t kMostTold = 80;
@@ -209,9 +212,9 @@ class LineReader {
     }
   }
 
-  // Its value is the next word.
+  // Its value is the next word, if it cannot do without one.
   void TakeNext(const BatchOption& option) {
-    if (!option.has_value) return Take(option, "");
+    if (option.value != kValue) return Take(option, "");
     if (next_ == words_.size()) {
       diagnostics_.Error(line_, absl::StrCat("--", option.name, " has no value"));
       return;
@@ -229,8 +232,10 @@ class LineReader {
       diagnostics_.Error(line_, absl::StrCat("--", option.name, ": ", option.note));
     } else if (option.use == kWithoutEffect) {
       diagnostics_.Warning(line_, absl::StrCat("--", option.name, " has no effect: ", option.note));
-    } else if (option.has_value && value.empty()) {
+    } else if (option.value == kValue && value.empty()) {
       diagnostics_.Error(line_, absl::StrCat("--", option.name, " has no value"));
+    } else if (option.value == kAlone && !value.empty()) {
+      diagnostics_.Error(line_, absl::StrCat("--", option.name, " takes no value"));
     } else {
       given_.push_back({&option, std::move(value), line_});
     }

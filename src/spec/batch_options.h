@@ -19,10 +19,12 @@ enum class BatchUse {
   kRefused,
 };
 
+enum class BatchValue { kNone, kOptional, kNeeded };
+
 struct BatchOption {
   absl::string_view name;  // long, without "--"
   char letter;             // 0: it has no short form
-  bool has_value;
+  BatchValue value;
   BatchUse use;
   absl::string_view note;  // why it is refused or has no effect
 };
@@ -30,7 +32,7 @@ struct BatchOption {
 // As it stands in a script.
 struct GivenOption {
   const BatchOption* option;
-  std::string value;
+  std::string value;  // "": none
   int line;
 };
 

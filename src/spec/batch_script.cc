@@ -55,7 +55,7 @@ class ScriptJob {
   void Take(const GivenOption& given) {
     const absl::string_view name = given.option->name;
     const std::string option =
-        absl::StrCat("--", name, given.option->has_value ? "=" : "", given.value);
+        absl::StrCat("--", name, given.value.empty() ? "" : "=", given.value);
     if (given.option->use == BatchUse::kShape) {
       NoteCount(name, given);
       spec_.slurm.shape.push_back(option);
@@ -96,20 +96,35 @@ class ScriptJob {
   }
 
   void TakeOther(absl::string_view name, const GivenOption& given) {
-    if (name == "exclusive") spec_.slurm.exclusive = true;
+    if (name == "exclusive") TakeExclusive(given);
     if (name == "requeue") spec_.max_retries = kRequeues;
     if (name == "no-requeue") spec_.max_retries = 0;
     if (name == "chdir") folder_ = (fs::path(folder_) / given.value).lexically_normal().string();
     if (name == "time") TakeTime(given);
     if (name == "clusters") TakeCompute(given);
-    if (name != "signal") return;
+    if (name == "signal") TakeSignal(given);
+  }
+
+  void TakeExclusive(const GivenOption& given) {
+    spec_.slurm.exclusive = true;
+    if (given.value.empty()) return;
+    spec_.slurm.options.push_back(absl::StrCat("--exclusive=", given.value));  // among whom
+  }
+
+  // Slurm sends one, and by itself tutti asks for SIGTERM.
+  void TakeSignal(const GivenOption& given) {
     if (absl::StartsWithIgnoreCase(given.value, "B:")) {
       diagnostics_.Warning(given.line,
                            "--signal=B:… has no effect: the script gets SIGTERM a minute ahead of "
                            "its time limit");
-    } else {
-      spec_.slurm.shape.push_back(absl::StrCat("--signal=", given.value));
+      return;
     }
+    spec_.slurm.shape.push_back(absl::StrCat("--signal=", given.value));
+    diagnostics_.Warning(
+        given.line,
+        absl::StrCat("--signal=", given.value.substr(0, 80),
+                     ": in Slurm what srun starts gets it, in place of the SIGTERM that the "
+                     "script gets a minute ahead of its time limit"));
   }
 
   void TakeTime(const GivenOption& given) {

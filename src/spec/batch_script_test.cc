@@ -90,6 +90,22 @@ TEST(BatchScript, WhatHasNoEffectIsSaid) {
                                     HasSubstr("train.sh:3: --signal=B:")));
 }
 
+TEST(BatchScript, ASignalForWhatSrunStartsIsHandedToSbatchAndItIsSaidWhatItReplaces) {
+  const ReadResult read = ReadScript("#SBATCH --signal=USR1@60\n");
+  EXPECT_THAT(read.spec.slurm.shape, ElementsAre("--signal=USR1@60"));
+  EXPECT_THAT(read.warnings,
+              ElementsAre(HasSubstr("what srun starts gets it, in place of the SIGTERM")));
+}
+
+TEST(BatchScript, SomeOptionsDoWithoutTheirValue) {
+  const ReadResult read =
+      ReadScript("#SBATCH --nice --exclusive\n#SBATCH --propagate --nice=7 --exclusive=user\n");
+  EXPECT_THAT(read.spec.slurm.options,
+              ElementsAre("--nice", "--propagate", "--nice=7", "--exclusive=user"));
+  EXPECT_TRUE(read.spec.slurm.exclusive);
+  EXPECT_THAT(ScriptError("#SBATCH --contiguous=yes\n"), HasSubstr("--contiguous takes no value"));
+}
+
 TEST(BatchScript, OnVirtualNodesSlurmsVariablesAreSetAndSrunSaysThatItIsNotThere) {
   const ReadResult local =
       ReadScript("#SBATCH -N 2 -n 4 -t 90 --cpus-per-task=2 -D sub\n", BuiltInSite());
