@@ -49,6 +49,19 @@ def test_a_waiting_job_says_slurms_reason_and_a_cancelled_one_leaves_nothing(hpc
     wait_until(lambda: not cluster.queue(), 30, "Slurm's queue is empty")
 
 
+def test_slurms_nodes_are_listed_with_their_state(hpc, cluster):
+    def nodes():
+        return {node["name"]: node for node in hpc.get("/v1/nodes")["nodes"] if node["compute"] == "hpc"}
+    assert nodes()["n1"]["address"] == "10.77.0.11" and nodes()["n1"]["memory_bytes"] > 0 and nodes()["n1"]["cores"]
+    wait_until(lambda: nodes()["n2"]["state"] == "idle", 30, "it is idle")
+    assert "hpc" in hpc.cli("node", "list").stdout
+    cluster.do("controller", "stop")
+    answer = hpc.get("/v1/nodes")
+    cluster.do("controller", "start")
+    assert {node["compute"] for node in answer["nodes"]} == {"local"}
+    assert any("compute hpc" in warning for warning in answer["warnings"]), answer["warnings"]
+
+
 def test_what_slurm_refuses_fails_with_its_words(hpc, write_job):
     job = hpc.wait(hpc.submit(write_job("true", compute="wrong")))
     assert job["state"] == "Failed" and "Slurm refused it: Invalid partition" in job["reason"], job["reason"]

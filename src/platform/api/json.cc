@@ -210,17 +210,19 @@ std::string WarningsJson(const std::vector<std::string>& warnings) {
   return Text({{"warnings", warnings}});
 }
 
-std::string NodesJson(const std::vector<service::NodeStatus>& nodes) {
+std::string NodesJson(const service::NodeList& nodes) {
   json list = json::array();
-  for (const service::NodeStatus& node : nodes) {
+  for (const service::NodeStatus& node : nodes.nodes) {
+    const char* const ours = node.job.empty() ? "idle" : "running";
     list.push_back({{"name", node.node.name},
+                    {"compute", node.compute},
                     {"address", node.node.address},
                     {"cores", node.node.cores},
                     {"memory_bytes", node.node.memory_bytes},
-                    {"state", node.job.empty() ? "idle" : "running"},
+                    {"state", node.node.state.empty() ? ours : node.node.state},
                     {"job", TextOrNull(node.job)}});
   }
-  return Text({{"nodes", std::move(list)}});
+  return Text({{"nodes", std::move(list)}, {"warnings", nodes.warnings}});
 }
 
 std::string FilesJson(const std::vector<service::JobFile>& files) {

@@ -18,7 +18,7 @@ std::string JobJson(const service::JobStatus& job, const std::vector<store::Even
 std::string JobsJson(const std::vector<service::JobStatus>& jobs);
 // Written by hand, since there may be ten thousand.
 std::string SummariesJson(const std::vector<service::JobSummary>& jobs);
-std::string NodesJson(const std::vector<service::NodeStatus>& nodes);
+std::string NodesJson(const service::NodeList& nodes);
 std::string FilesJson(const std::vector<service::JobFile>& files);
 // What is to be said of a job that would be taken.
 std::string WarningsJson(const std::vector<std::string>& warnings);

@@ -133,8 +133,7 @@ Response GetFile(Service* service, const Call& call) {
 }
 
 Response ListNodes(Service* service, const Call&) {
-  const auto nodes = service->ListNodes();
-  return nodes.ok() ? JsonResponse(NodesJson(*nodes)) : ErrorResponse(nodes.status());
+  return JsonResponse(NodesJson(service->ListNodes()));
 }
 
 }  // namespace

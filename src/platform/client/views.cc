@@ -137,8 +137,8 @@ JobView JobOf(const json& object) {
 }
 
 NodeView NodeOf(const json& object) {
-  NodeView node{Text(object, "name"), Text(object, "address"), Text(object, "state"),
-                Text(object, "job")};
+  NodeView node{Text(object, "name"), Text(object, "compute"), Text(object, "address"),
+                Text(object, "state"), Text(object, "job")};
   node.memory_bytes = static_cast<uint64_t>(std::max<int64_t>(0, Number(object, "memory_bytes")));
   const auto cores = object.find("cores");
   if (cores != object.end() && cores->is_array()) {
@@ -167,11 +167,13 @@ absl::StatusOr<std::vector<JobView>> ParseJobs(absl::string_view text) {
   return jobs;
 }
 
-absl::StatusOr<std::vector<NodeView>> ParseNodes(absl::string_view text) {
+absl::StatusOr<NodesView> ParseNodes(absl::string_view text) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<json> objects, Objects(text, "nodes"));
-  std::vector<NodeView> nodes;
-  for (const json& object : objects) nodes.push_back(NodeOf(object));
-  return nodes;
+  NodesView view;
+  for (const json& object : objects) view.nodes.push_back(NodeOf(object));
+  TUTTI_ASSIGN_OR_RETURN(const json document, Object(text, "nodes"));
+  view.warnings = Texts(document, "warnings");
+  return view;
 }
 
 absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view text) {

@@ -61,9 +61,14 @@ struct JobView {
 };
 
 struct NodeView {
-  std::string name, address, state, job;
+  std::string name, compute, address, state, job;
   std::vector<int> cores;
   uint64_t memory_bytes = 0;
+};
+
+struct NodesView {
+  std::vector<NodeView> nodes;
+  std::vector<std::string> warnings;
 };
 
 struct FileView {
@@ -84,7 +89,7 @@ struct StreamLine {
 
 absl::StatusOr<JobView> ParseJob(absl::string_view json);
 absl::StatusOr<std::vector<JobView>> ParseJobs(absl::string_view json);
-absl::StatusOr<std::vector<NodeView>> ParseNodes(absl::string_view json);
+absl::StatusOr<NodesView> ParseNodes(absl::string_view json);
 absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view json);
 // nullopt for a kind of line that this client does not know.
 absl::StatusOr<std::optional<StreamLine>> ParseStreamLine(absl::string_view json);

@@ -45,11 +45,13 @@ TEST(Views, ReadsStreamLinesAndSkipsUnknownKinds) {
 }
 
 TEST(Views, ReadsNodesAndFiles) {
-  const auto nodes = ParseNodes(
-      R"({"nodes": [{"name": "node-0", "cores": [0, 1], "memory_bytes": 5, "job": null}]})");
-  ASSERT_TRUE(nodes.ok());
-  EXPECT_EQ(nodes->at(0).cores.size(), 2u);
-  EXPECT_EQ(nodes->at(0).job, "");
+  const auto view = ParseNodes(
+      R"({"nodes": [{"name": "node-0", "cores": [0, 1], "memory_bytes": 5, "job": null}],
+          "warnings": ["w"]})");
+  ASSERT_TRUE(view.ok());
+  EXPECT_EQ(view->nodes.at(0).cores.size(), 2u);
+  EXPECT_EQ(view->nodes.at(0).job, "");
+  EXPECT_EQ(view->warnings, std::vector<std::string>{"w"});
   EXPECT_EQ(ParseFiles(R"({"files": [{"path": "a", "bytes": -3}]})")->at(0).bytes, 0u);
 }
 

@@ -27,6 +27,7 @@ struct Node {
   std::vector<int> cores;  // processor numbers of its share; may overlap on a small machine
   int64_t memory_bytes = 0;
   std::string directory;  // its scratch folder, absolute
+  std::string state;      // in the word of an engine that schedules for itself
 };
 
 // The nodes of one gang, one plan per node, in node_index order; plan.nodes names the nodes. For an
@@ -55,6 +56,7 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual EngineTraits traits() const = 0;
+  // Those of an engine that schedules for itself are what it says now: asking takes up to seconds.
   virtual absl::StatusOr<std::vector<Node>> ListNodes() = 0;
 
   // Starts one launcher per node: all nodes or none. Idempotent on allocation.id: for a node whose

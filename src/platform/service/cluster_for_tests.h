@@ -14,9 +14,7 @@ namespace tutti::service {
 class FakeCluster final : public engine::Engine {
  public:
   engine::EngineTraits traits() const override { return {.schedules_itself = true}; }
-  absl::StatusOr<std::vector<engine::Node>> ListNodes() override {
-    return std::vector<engine::Node>();
-  }
+  absl::StatusOr<std::vector<engine::Node>> ListNodes() override { return nodes; }
   absl::Status Start(const engine::Allocation& allocation) override {
     if (during_start) during_start();
     if (allocations_.insert(allocation.id).second) started_.push_back(allocation.id);
@@ -40,6 +38,7 @@ class FakeCluster final : public engine::Engine {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<std::vector<engine::Node>> nodes = std::vector<engine::Node>();
   std::function<void()> during_start;
   // So many allocations are lost, the first ones, before it has told of any node of them. All
   // others wait.

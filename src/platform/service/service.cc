@@ -229,20 +229,37 @@ absl::Status ServiceCore::DeleteOne(absl::string_view id) {
   return files_.Remove(id);
 }
 
-absl::StatusOr<std::vector<NodeStatus>> ServiceCore::ListNodes() {
+NodeList ServiceCore::ListNodes() {
+  std::vector<std::pair<std::string, absl::StatusOr<std::vector<engine::Node>>>> told;
+  for (const auto& [compute, engine] : engines_.clusters) {
+    told.emplace_back(compute, engine->ListNodes());
+  }
   absl::MutexLock lock(&mutex_);
-  std::map<std::string, std::string> holders;
+  told.emplace(told.begin(), "local", nodes_);
+  std::map<std::pair<std::string, std::string>, std::string> holders;  // by compute and node
   for (const auto& [allocation, leaving] : leaving_) {
-    for (const std::string& node : leaving.nodes) holders[node] = JobOfAllocation(allocation);
+    for (const std::string& node : leaving.nodes) {
+      holders[{leaving.compute, node}] = JobOfAllocation(allocation);
+    }
   }
-  for (const auto& [id, job] : live_) {
-    if (job->placed == nullptr || job->record.job.spec.compute != "local") continue;
-    for (const PlacedNode& node : job->placed->placement.nodes) holders[node.name] = id;
+  for (const LiveJob* job : placed_) {
+    const store::Job& fixed = job->record.job;
+    for (const PlacedNode& node : job->placed->placement.nodes) {
+      holders[{fixed.spec.compute, node.name}] = fixed.id;
+    }
   }
-  std::vector<NodeStatus> nodes;
-  nodes.reserve(nodes_.size());
-  for (const engine::Node& node : nodes_) nodes.push_back({node, holders[node.name]});
-  return nodes;
+  NodeList list;
+  for (const auto& [compute, nodes] : told) {
+    if (!nodes.ok()) {
+      list.warnings.push_back(absl::StrCat("the nodes of compute ", compute,
+                                           " are not known: ", nodes.status().message()));
+      continue;
+    }
+    for (const engine::Node& node : *nodes) {
+      list.nodes.push_back({compute, node, holders[{compute, node.name}]});
+    }
+  }
+  return list;
 }
 
 }  // namespace tutti::service

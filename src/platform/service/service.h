@@ -114,8 +114,14 @@ struct ChildStatus {
 };
 
 struct NodeStatus {
+  std::string compute;
   engine::Node node;
-  std::string job;  // that holds it; empty: idle
+  std::string job;  // that holds it, or one of those of this service on it; empty: none
+};
+
+struct NodeList {
+  std::vector<NodeStatus> nodes;
+  std::vector<std::string> warnings;  // of computes that cannot tell theirs now
 };
 
 // One thing that a follower is told.
@@ -175,7 +181,8 @@ class Service {
   // InvalidArgument for a cursor that no item of this job carried.
   virtual absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
                                               base::Deadline deadline) = 0;
-  virtual absl::StatusOr<std::vector<NodeStatus>> ListNodes() = 0;
+  // Waits for clusters up to their engines' limits.
+  virtual NodeList ListNodes() = 0;
 
   // --- For launchers (docs/formats/launch-plan.md). Aborted if the allocation is not known or is
   // over: the launcher is to end. InvalidArgument for a node, rank or stream that it does not have.

@@ -34,5 +34,19 @@ TEST_F(ServiceClusterTest, HandsOverAJobThatCameUnderTheNameOfOneThatWasJustHand
   EXPECT_THAT(cluster_.allocations(), ElementsAre("j.1", "j.2"));
 }
 
+TEST_F(ServiceClusterTest, ListsTheNodesOfAllComputesThatCanTellThem) {
+  cluster_.nodes = std::vector<engine::Node>{{.name = "n1", .state = "down*"}};
+  const NodeList all = world_.service().ListNodes();
+  ASSERT_EQ(all.nodes.size(), 3u);
+  EXPECT_EQ(all.nodes[0].compute, "local");
+  EXPECT_EQ(all.nodes[2].compute, "hpc");
+  EXPECT_EQ(all.nodes[2].node.state, "down*");
+  EXPECT_THAT(all.warnings, ElementsAre());
+  cluster_.nodes = absl::UnavailableError("no answer");
+  const NodeList rest = world_.service().ListNodes();
+  EXPECT_EQ(rest.nodes.size(), 2u);
+  EXPECT_THAT(rest.warnings, ElementsAre("the nodes of compute hpc are not known: no answer"));
+}
+
 }  // namespace
 }  // namespace tutti::service

@@ -47,7 +47,7 @@ class ServiceCore final : public Service {
   absl::Status Delete(absl::string_view id) override;
   absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
                                       base::Deadline deadline) override;
-  absl::StatusOr<std::vector<NodeStatus>> ListNodes() override;
+  NodeList ListNodes() override;
 
   absl::StatusOr<Acknowledgement> ReportEvents(absl::string_view allocation, int node,
                                                int64_t first,

@@ -163,13 +163,13 @@ TEST_F(ServiceTest, SaysWhatAJobWaitsForAndWhenItIsExpectedToStart) {
   EXPECT_NE(waiting.reason, "submitted");
   ASSERT_TRUE(waiting.expected_start.has_value());
   EXPECT_GT(*waiting.expected_start, world_.clock().Now());
-  const auto nodes = *service().ListNodes();
+  const auto nodes = service().ListNodes().nodes;
   EXPECT_EQ(nodes.at(0).job, "first");
   EXPECT_EQ(world_.History("second"), "Queued");  // waiting writes no events
   world_.launchers().script() = {};
   ASSERT_TRUE(world_.StepUntilOver("second"));
   EXPECT_EQ(world_.State("first"), JobState::kCompleted);
-  EXPECT_EQ(service().ListNodes()->at(0).job, "");
+  EXPECT_EQ(service().ListNodes().nodes.at(0).job, "");
 }
 
 TEST_F(ServiceTest, StopsTheWholeGangWhenARankIsKilledAndSaysWhich) {
@@ -314,10 +314,10 @@ TEST_F(ServiceTest, GivesUpOnLaunchersThatNeverReport) {
   world_.clock().Advance(absl::Minutes(3));
   ASSERT_TRUE(world_.StepUntilState("j", JobState::kFailed));
   EXPECT_THAT(world_.Reason("j"), HasSubstr("has not reported within 2m"));
-  EXPECT_EQ(service().ListNodes()->at(0).job, "j");  // its launchers still hold the nodes
+  EXPECT_EQ(service().ListNodes().nodes.at(0).job, "j");  // its launchers still hold the nodes
   world_.launchers().silent = false;
   ASSERT_TRUE(world_.StepUntilOver("j"));  // they are told 410 and end
-  EXPECT_EQ(service().ListNodes()->at(0).job, "");
+  EXPECT_EQ(service().ListNodes().nodes.at(0).job, "");
 }
 
 // The old allocation's launchers linger on while a new job has taken the name.

@@ -1,5 +1,4 @@
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/service.h"
@@ -7,6 +6,20 @@
 #include "platform/client/text/table.h"
 
 namespace tutti::client {
+namespace {
+
+// {0, 1, 2, 5} -> "0-2,5".
+std::string Ranges(const std::vector<int>& numbers) {
+  std::string text;
+  for (size_t first = 0, last = 0; first < numbers.size(); first = ++last) {
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    absl::StrAppend(&text, text.empty() ? "" : ",", numbers[first]);
+    if (last > first) absl::StrAppend(&text, "-", numbers[last]);
+  }
+  return text;
+}
+
+}  // namespace
 
 absl::StatusOr<ExitCode> NodeList(Context& context, Format format) {
   Service service(context.connect());
@@ -15,18 +28,23 @@ absl::StatusOr<ExitCode> NodeList(Context& context, Format format) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, format));
     return ExitCode::kOk;
   }
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<NodeView> nodes, ParseNodes(text));
+  TUTTI_ASSIGN_OR_RETURN(const NodesView view, ParseNodes(text));
+  for (const std::string& warning : view.warnings) {
+    context.err << "warning: " << warning << std::endl;
+  }
   Table table({{"NAME"},
+               {"COMPUTE"},
                {"ADDRESS"},
                {"STATE"},
                {"CORES", Table::Align::kLeft, true},
                {"MEMORY", Table::Align::kRight},
                {"JOB"}});
-  for (const NodeView& node : nodes) {
+  for (const NodeView& node : view.nodes) {
     table.Add({{node.name},
+               {node.compute},
                {node.address},
                {node.state, TintOfState(node.state)},
-               {absl::StrJoin(node.cores, ",")},
+               {Ranges(node.cores)},
                {Bytes(node.memory_bytes)},
                {node.job}});
   }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "platform/client/endpoint.h"
 #include "platform/client/service.h"
@@ -46,14 +47,19 @@ Check CheckService(const DoctorSubject& subject) {
 Check CheckToken(const DoctorSubject& subject) {
   Service service(subject.connect());
   const auto text = service.Nodes();
-  const auto nodes = text.ok() ? ParseNodes(*text) : text.status();
-  if (!nodes.ok()) {
-    return {"nodes", Check::Outcome::kFailed, std::string(nodes.status().message()),
+  const auto view = text.ok() ? ParseNodes(*text) : text.status();
+  if (!view.ok()) {
+    return {"nodes", Check::Outcome::kFailed, std::string(view.status().message()),
             absl::StrCat("see that TUTTI_TOKEN or ", (subject.home / "service.json").string(),
                          " is the running service's")};
   }
-  Check check{"nodes", Check::Outcome::kOk, absl::StrCat(nodes->size(), " nodes")};
-  if (nodes->empty()) {
+  Check check{"nodes", Check::Outcome::kOk, absl::StrCat(view->nodes.size(), " nodes")};
+  if (!view->warnings.empty()) {
+    check.outcome = Check::Outcome::kWarning;
+    absl::StrAppend(&check.detail, "; ", absl::StrJoin(view->warnings, "; "));
+    check.mend = "see whether sinfo answers on the service's machine";
+  }
+  if (view->nodes.empty()) {
     check.outcome = Check::Outcome::kFailed;
     check.mend = "tutti serve --nodes 2";
   }

@@ -42,6 +42,15 @@ TEST_F(ChecksTest, AServiceThatAnswersIsWell) {
   EXPECT_EQ(CheckService(newer).outcome, Outcome::kWarning);
 }
 
+TEST_F(ChecksTest, AClusterThatDoesNotTellItsNodesIsSaid) {
+  FakeService service([](const http::ClientRequest&) -> FakeService::Answer {
+    return {.chunks = {R"({"nodes": [{"name": "n1"}], "warnings": ["hpc is silent"]})"}};
+  });
+  const Check check = CheckToken(Subject(&service));
+  EXPECT_EQ(check.outcome, Outcome::kWarning);
+  EXPECT_EQ(check.detail, "1 nodes; hpc is silent");
+}
+
 TEST_F(ChecksTest, AMissingServiceNamesTheMend) {
   FakeService service([](const http::ClientRequest&) -> FakeService::Answer {
     return {.then = absl::UnavailableError("refused")};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -18,6 +20,8 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostHosts = 65'536;
+constexpr size_t kMostCores = 65'536;
+constexpr int64_t kMostMebibytes = int64_t{1} << 40;
 
 // Nodes are chosen, and may still be booting.
 constexpr std::array<absl::string_view, 3> kWaitingStates = {"PENDING", "CONFIGURING",
@@ -172,6 +176,29 @@ absl::StatusOr<std::vector<std::string>> ExpandHosts(absl::string_view hosts) {
     }
   }
   return names;
+}
+
+std::vector<Node> ReadNodes(absl::string_view lines) {
+  std::vector<Node> nodes;
+  std::set<std::string> known;  // a node comes once for each of its partitions
+  for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
+    const std::vector<absl::string_view> fields = absl::StrSplit(line, '|');
+    size_t cores = 0;
+    int64_t mebibytes = 0;
+    const bool is_node = fields.size() == 5 && !fields[0].empty() && !fields[1].empty() &&
+                         absl::SimpleAtoi(fields[2], &cores) && cores <= kMostCores &&
+                         absl::SimpleAtoi(fields[3], &mebibytes) && mebibytes >= 0 &&
+                         mebibytes <= kMostMebibytes;
+    if (!is_node || !known.insert(std::string(fields[0])).second) continue;
+    Node node{.name = std::string(fields[0]),
+              .address = std::string(fields[4]),
+              .memory_bytes = mebibytes << 20,
+              .state = std::string(fields[1])};
+    node.cores.resize(cores);
+    std::iota(node.cores.begin(), node.cores.end(), 0);
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
 }
 
 }  // namespace tutti::engine

@@ -1,5 +1,5 @@
-// What Slurm's commands print, read: `squeue --json` of 22.05 and later, and lists of hosts
-// ("n[1-3,07],login"). Whatever the text, a status or a value comes back. Thread-safe.
+// What Slurm's commands print, read: `squeue --json` of 22.05 and later, lists of hosts
+// ("n[1-3,07],login") and of nodes. Whatever the text, a status or a value comes back. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "platform/engine/engine.h"
 
 namespace tutti::engine {
 
@@ -31,5 +32,11 @@ absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view json, absl::st
 
 // In the list's order. InvalidArgument for what is no list, and beyond 65,536 hosts.
 absl::StatusOr<std::vector<std::string>> ExpandHosts(absl::string_view hosts);
+
+// What sinfo is asked for of each node: name, state, processors, memory in MiB, address.
+inline constexpr absl::string_view kNodeFormat = "%N|%T|%c|%m|%o";
+
+// The lines of `sinfo --Node` in that format, each node once; lines that are none are left out.
+std::vector<Node> ReadNodes(absl::string_view lines);
 
 }  // namespace tutti::engine

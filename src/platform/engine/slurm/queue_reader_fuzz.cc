@@ -14,5 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto hosts = tutti::engine::ExpandHosts(text);
   if (hosts.ok() && hosts->size() > 65'536) std::abort();
+  for (const auto& node : tutti::engine::ReadNodes(text)) {
+    if (node.name.empty() || node.memory_bytes < 0) std::abort();
+  }
   return 0;
 }

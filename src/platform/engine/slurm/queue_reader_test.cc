@@ -91,5 +91,18 @@ TEST(PlainWords, TellARefusalFromAnOutage) {
   EXPECT_TRUE(MayPass("Socket timed out on send/recv operation"));
 }
 
+TEST(ReadNodes, ReadsEachNodeOnceAndLeavesOutWhatIsNone) {
+  const std::vector<Node> nodes = ReadNodes(
+      "n1|mixed|4|4096|10.0.0.1\nn2|down*|2|1|n2\nn1|mixed|4|4096|10.0.0.1\n"
+      "sinfo: hello\n|idle|1|1|x\nn3|idle|many|1|x\nn4|idle|1|99999999999999999|x\n");
+  ASSERT_EQ(nodes.size(), 2u);
+  EXPECT_EQ(nodes[0].name, "n1");
+  EXPECT_EQ(nodes[0].state, "mixed");
+  EXPECT_EQ(nodes[0].address, "10.0.0.1");
+  EXPECT_EQ(nodes[0].cores, (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(nodes[0].memory_bytes, int64_t{4} << 30);
+  EXPECT_EQ(nodes[1].state, "down*");
+}
+
 }  // namespace
 }  // namespace tutti::engine

@@ -44,6 +44,7 @@ absl::StatusOr<CommandResult> SlurmCommandsFake::Run(const std::vector<std::stri
   CommandResult result;
   if (program == "sbatch") result = Sbatch(arguments);
   if (program == "squeue") result.out = Squeue();
+  if (program == "sinfo") result.out = Sinfo();
   if (program == "scancel") result = Scancel(arguments);
   if (fault == Fault::kLate) return late;
   return result;
@@ -82,6 +83,8 @@ std::string SlurmCommandsFake::Squeue() const {
   }
   return nlohmann::json{{"jobs", std::move(jobs)}}.dump();
 }
+
+std::string SlurmCommandsFake::Sinfo() { return "n1|mixed|4|4096|10.0.0.1\nn2|idle|4|4096|n2\n"; }
 
 CommandResult SlurmCommandsFake::Scancel(const std::vector<std::string>& arguments) {
   int id = 0;

@@ -1,5 +1,5 @@
-// Slurm's commands as tests play them, from memory: a queue whose jobs begin at once and run until
-// they are ended. What Slurm can do wrong it does when told. Thread-safe.
+// Slurm's commands as tests play them, from memory: two nodes, and a queue whose jobs begin at once
+// and run until they are ended. What Slurm can do wrong it does when told. Thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -51,6 +51,7 @@ class SlurmCommandsFake final : public SlurmCommands {
   };
   CommandResult Sbatch(const std::vector<std::string>& arguments)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static std::string Sinfo();
   std::string Squeue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   CommandResult Scancel(const std::vector<std::string>& arguments)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "platform/engine/slurm/plain_words.h"
 #include "platform/engine/slurm/unshared_job.h"
 
 namespace tutti::engine {
@@ -19,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Stage = SlurmAllocation::Stage;
 
+constexpr absl::Duration kNodesLimit = absl::Seconds(10);  // for whom a user waits
 constexpr absl::Duration kBeyondGrace = absl::Minutes(1);  // to deliver, for what was told to stop
 
 absl::Status CheckAllocationId(const std::string& id) {
@@ -87,7 +89,16 @@ EngineTraits SlurmEngine::traits() const {
   return {.schedules_itself = true, .has_gpus = absl::StrContains(options_.compute.gres, "gpu")};
 }
 
-absl::StatusOr<std::vector<Node>> SlurmEngine::ListNodes() { return std::vector<Node>(); }
+absl::StatusOr<std::vector<Node>> SlurmEngine::ListNodes() {
+  const std::string& partition = options_.compute.partition;
+  const auto result = commands_->Run(
+      {"sinfo", partition.empty() ? "--all" : absl::StrCat("--partition=", partition), "--Node",
+       "--noheader", absl::StrCat("--format=", kNodeFormat)},
+      base::Deadline::After(kNodesLimit));
+  if (!result.ok()) return absl::UnavailableError(result.status().message());
+  if (!result->exit.ok()) return absl::UnavailableError(Complaint(result->err));
+  return ReadNodes(result->out);
+}
 
 Allocation SlurmEngine::Localized(Allocation allocation) const {
   const fs::path root = options_.compute.folder;

@@ -16,9 +16,9 @@
 // after every earlier attempt to submit it can have taken effect, did not show. Should a Slurm job
 // be there twice all the same, the marker in the nodes' folders lets one of them run.
 //
-// One thread talks to Slurm; calls only read and write what it knows, so a controller that is down
-// holds up nobody. It looks when there is something to look for, and takes at most a twentieth of
-// the time for it. Thread-safe; one object per folder.
+// One thread talks to Slurm; calls other than ListNodes only read and write what it knows, so a
+// controller that is down holds up nobody. It looks when there is something to look for, and takes
+// at most a twentieth of the time for it. Thread-safe; one object per folder.
 #pragma once
 
 #include <filesystem>
@@ -65,7 +65,8 @@ class SlurmEngine final : public Engine {
   ~SlurmEngine() override;
 
   EngineTraits traits() const override;
-  // None: which nodes there are is Slurm's affair.
+  // As Slurm tells them now, of the compute's partition if it has one; without folders. Unavailable
+  // if it does not answer within seconds.
   absl::StatusOr<std::vector<Node>> ListNodes() override;
   // Returns before Slurm knows of it. What the plans say of folders and of the service's file is
   // replaced by what is true of this compute.

@@ -435,5 +435,17 @@ TEST(ProgramSnapshot, RunsFromWhereItIsUnpackedWithTheLibrariesThatItBrought) {
   EXPECT_EQ(*again, *name);
 }
 
+TEST_F(SlurmEngineTest, ListsTheNodesThatSlurmTellsOf) {
+  const auto nodes = engine_->ListNodes();
+  ASSERT_EQ(nodes.status(), absl::OkStatus());
+  ASSERT_THAT(*nodes, SizeIs(2));
+  EXPECT_EQ(nodes->front().name, "n1");
+  EXPECT_EQ(nodes->front().state, "mixed");
+  slurm_.SetFault("sinfo", Fault::kDown);
+  EXPECT_THAT(engine_->ListNodes().status(),
+              AllOf(testing::Property(&absl::Status::code, absl::StatusCode::kUnavailable),
+                    testing::Property(&absl::Status::message, HasSubstr("Unable to contact"))));
+}
+
 }  // namespace
 }  // namespace tutti::engine
