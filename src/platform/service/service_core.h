@@ -112,8 +112,11 @@ class ServiceCore final : public Service {
   // for it until EndInsert. The allocation has no id yet.
   std::optional<Placement> PlaceAtOnce(const store::Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
   void EndInsert(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes in what is on the disk. `placed`: as the record's last event has it, if it does.
-  absl::Status Adopt(const store::JobRecord& record, std::optional<Placement> placed)
+  // Of a job that has just come, and so has no children.
+  LiveJob& GoLive(const store::JobRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes in what is on the disk, and says what has become of it. `placed`: as the record's last
+  // event has it, if it does.
+  JobStatus Adopt(const store::JobRecord& record, std::optional<Placement> placed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitInsert(absl::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -119,11 +119,7 @@ absl::Status ServiceCore::InsertChild(LiveJob& parent, const std::string& step, 
     Wake();
     return absl::OkStatus();
   }
-  auto live = std::make_unique<LiveJob>();
-  live->record = record;
-  TUTTI_RETURN_IF_ERROR(RebuildFlow(*live));
-  if (live->flow != nullptr) flows_.insert(live.get());
-  live_[job.id] = std::move(live);
+  GoLive(record);
   Wake();
   return absl::OkStatus();
 }

@@ -181,8 +181,7 @@ absl::StatusOr<JobStatus> ServiceCore::Insert(const store::Job& job, bool named)
   EndInsert(job.id);
   if (named && absl::IsAlreadyExists(record.status())) return NameIsTaken(job.id);
   TUTTI_RETURN_IF_ERROR(record.status());
-  TUTTI_RETURN_IF_ERROR(Adopt(*record, std::move(placed)));
-  return StatusOf(*record);
+  return Adopt(*record, std::move(placed));
 }
 
 absl::Status ServiceCore::BeginInsert(const store::Job& job) {
@@ -193,17 +192,23 @@ absl::Status ServiceCore::BeginInsert(const store::Job& job) {
   return absl::OkStatus();
 }
 
-absl::Status ServiceCore::Adopt(const store::JobRecord& record, std::optional<Placement> placed) {
+LiveJob& ServiceCore::GoLive(const store::JobRecord& record) {
+  LiveJob& job = *(live_[record.job.id] = std::make_unique<LiveJob>());
+  job.record = record;
+  if (record.job.spec.kind != spec::JobKind::kCommand) {
+    job.flow = std::make_unique<LiveFlow>();
+    flows_.insert(&job);
+  }
+  return job;
+}
+
+JobStatus ServiceCore::Adopt(const store::JobRecord& record, std::optional<Placement> placed) {
   const std::string& id = record.job.id;
-  auto live = std::make_unique<LiveJob>();
-  live->record = record;
-  TUTTI_RETURN_IF_ERROR(RebuildFlow(*live));
-  LiveJob& job = *(live_[id] = std::move(live));
-  if (job.flow != nullptr) flows_.insert(&job);
+  LiveJob& job = GoLive(record);
   spdlog::info("job {}: Queued: submitted", id);
   if (!placed) {
     WakeForNewJob();
-    return absl::OkStatus();
+    return StatusOf(job.record);
   }
   spdlog::info("job {}: Provisioning: {}", id, record.last.reason);
   Wake();
@@ -211,12 +216,15 @@ absl::Status ServiceCore::Adopt(const store::JobRecord& record, std::optional<Pl
   if (gang.ok()) {
     job.placed = *std::move(gang);
     placed_.insert(&job);
-    return absl::OkStatus();
+    return StatusOf(job.record);
   }
-  const absl::Status ended =
-      Append(job, {store::JobState::kFailed, std::string(gang.status().message()), Cause::kNone});
+  // One whose end cannot be written either is begun by the loop, as one that was queued.
+  const std::string why = absl::StrCat("it could not be started: ", gang.status().message());
+  const absl::Status ended = Append(job, {store::JobState::kFailed, why});
+  Complain(absl::StrCat("job ", id, " cannot be ended"), ended);
+  const JobStatus status = StatusOf(job.record);
   if (ended.ok()) live_.erase(id);
-  return ended;
+  return status;
 }
 
 std::optional<Placement> ServiceCore::PlaceAtOnce(const store::Job& job) {

@@ -122,6 +122,19 @@ TEST_F(ServiceTest, PlacesAJobThatNeedNotWaitWithItsFirstEvent) {
   EXPECT_EQ(world_.State("first"), store::JobState::kCompleted);
 }
 
+TEST_F(ServiceTest, SaysAtOnceOfAJobThatCannotBeginThatItHasFailed) {
+  world_.Step();
+  std::filesystem::create_directories(folder_.path() / "jobs");
+  DiskEngine::Put(folder_.path() / "jobs/j", "in the way of its folder");
+  const auto status = world_.Submit();
+  ASSERT_EQ(status.status(), absl::OkStatus());
+  EXPECT_EQ(status->record.last.state, JobState::kFailed);
+  EXPECT_THAT(status->reason, HasSubstr("it could not be started: "));
+  EXPECT_EQ(world_.State("j"), JobState::kFailed);
+  world_.Step();
+  EXPECT_EQ(world_.engine().start_calls, 0);
+}
+
 TEST_F(ServiceTest, GivesEachNodeToOneOfThoseThatComeAtTheSameTime) {
   world_.Step();
   std::vector<std::thread> threads;
