@@ -35,6 +35,16 @@ def test_a_job_that_loses_a_node_is_begun_again_from_what_it_had_written(hpc, cl
     assert not processes_with("TUTTI_JOB_ID", name)
 
 
+def test_a_job_whose_launchers_end_themselves_before_slurm_gives_their_node_up_is_begun_again(hpc, cluster, write_job):
+    name = hpc.submit(write_job(COUNTS, nodes=2, distribution="mpi", compute="hpc", retry_settings={"max_retries": 1}))
+    wait_until(lambda: all("saved" in hpc.log_text(name, rank) for rank in (0, 1)), 40, "it has saved its step")
+    cluster.slurm("scontrol", "update", "nodename=n2", "state=down", "reason=story")  # its processes live, and are told to end
+    cluster.slurm("scontrol", "update", "nodename=n2", "state=resume")
+    job = hpc.wait(name, 60)
+    assert job["state"] == "Completed", job["reason"]
+    assert hpc.log_text(name, 1) == "attempt 0 begins at step 0\nsaved\nattempt 1 begins at step 5\n"
+
+
 def test_a_job_whose_retries_are_used_up_fails_with_its_one_line(hpc, cluster, write_job):
     name = hpc.submit(write_job("echo saved; sleep 600", nodes=2, distribution="mpi", compute="hpc",
                                 retry_settings={"max_retries": 1}))

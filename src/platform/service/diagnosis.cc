@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -136,14 +137,23 @@ class Examination {
   }
 
   Diagnosis Conclude() {
-    const RankExit* first = FirstPrimary();
-    const NodeEnd* lost = FirstLost();
-    const bool by_itself = first != nullptr && first->signal != 9;
-    if (!end_.verdict.empty() && !by_itself && (lost != nullptr || !bad_.empty())) {
+    const bool open = AnyFailed() && !FailedByItself();
+    // What a node says went wrong on it yields to the loss of a node alone.
+    const bool counts = end_.lost || FirstLost() != nullptr || !bad_.empty();
+    if (open && counts && !end_.verdict.empty()) {
       Diagnosis diagnosis = With(end_.verdict, {.what = end_.verdict}, nullptr);
       diagnosis.lost_node = end_.lost;
       return diagnosis;
     }
+    Diagnosis diagnosis = WithoutVerdict();
+    diagnosis.verdict_counts = open && !TimedOut();
+    return diagnosis;
+  }
+
+ private:
+  Diagnosis WithoutVerdict() const {
+    const RankExit* first = FirstPrimary();
+    const NodeEnd* lost = FirstLost();
     if (lost != nullptr && (first == nullptr || lost->time - kNoticing <= first->time)) {
       return Lost(*lost);
     }
@@ -160,7 +170,17 @@ class Examination {
     return {};
   }
 
- private:
+  bool AnyFailed() const {
+    return !bad_.empty() || std::any_of(end_.nodes.begin(), end_.nodes.end(),
+                                        [](const NodeEnd& node) { return !node.ok; });
+  }
+
+  // And not by a signal that a cluster ends jobs with.
+  bool FailedByItself() const {
+    const RankExit* first = FirstPrimary();
+    return first != nullptr && first->signal != SIGKILL && first->signal != SIGTERM;
+  }
+
   const RankExit* FirstPrimary() const {
     for (const RankExit* exit : bad_) {
       if (!Secondary(*exit)) return exit;

@@ -60,6 +60,7 @@ struct Diagnosis {
   std::string line;               // "" if nothing failed
   std::vector<Failure> failures;  // the cause first, then in order of time
   bool lost_node = false;         // the cause is the loss of a node or of its launcher
+  bool verdict_counts = false;    // if the cluster has yet to say how it ended, that is the cause
   bool failed() const { return !line.empty(); }
 };
 

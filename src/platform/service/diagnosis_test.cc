@@ -185,6 +185,18 @@ TEST(Diagnosis, BelievesThatSigkillIsACauseWhateverWasSaidBefore) {
   EXPECT_EQ(d.line, "rank 1 on n2 was killed by signal 9 (SIGKILL)");
 }
 
+TEST(Diagnosis, WhatANodeSaysOfItselfYieldsToALostNodeOnly) {
+  GangEnd end = Gang({});
+  end.nodes = {{.node = "n1", .ok = false, .reason = "an input is not there"}};
+  EXPECT_TRUE(Diagnose(end).verdict_counts);
+  end.verdict = "Slurm no longer knows its job 7";
+  EXPECT_EQ(Diagnose(end).line, "node n1: an input is not there");
+  end.verdict = "a node of it failed";
+  end.lost = true;
+  EXPECT_EQ(Diagnose(end).line, "a node of it failed");
+  EXPECT_TRUE(Diagnose(end).lost_node);
+}
+
 TEST(Diagnosis, DoesNotDependOnTheOrderOfTheReports) {
   GangEnd end = Gang({Ended(0, 4, 1, 0, "rank 2 left"), Ended(1, 7), Ended(2, 5, 1, 0, "KeyError"),
                       Stopped(3, 8), Ended(4, 5, 1, 0, "KeyError")});

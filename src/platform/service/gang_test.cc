@@ -112,6 +112,41 @@ TEST_F(GangTest, EndsAJobThatIsOverdue) {
   EXPECT_EQ(NextStep(now, gang_, absl::FromUnixSeconds(51))->cause, Cause::kTimedOut);
 }
 
+TEST_F(GangTest, WaitsForTheVerdictOfAClusterThatHasToldItsLaunchersToEnd) {
+  JobNow now{.state = JobState::kFinalizing,
+             .cause = Cause::kFailure,
+             .world_size = 4,
+             .node_count = 2,
+             .verdict_may_come = true};
+  const auto next = [&] { return NextStep(now, gang_, absl::FromUnixSeconds(100)); };
+  Say(0, R"({"kind":"exited","rank":0,"signal":15,"stopped":true,"time":10})");
+  Say(1, R"({"kind":"exited","rank":2,"signal":15,"time":10})");
+  Say(0, R"({"kind":"finished","ok":true,"time":11})");
+  Say(1, R"({"kind":"finished","ok":false,"reason":"mpirun ended","time":11})");
+  EXPECT_FALSE(next().has_value());
+  now.verdict = "a node of it failed";
+  now.lost = true;
+  now.verdict_may_come = false;
+  EXPECT_EQ(next()->reason, "a node of it failed");
+  EXPECT_TRUE(next()->lost_node);
+  now.verdict.clear();  // it has none
+  now.lost = false;
+  EXPECT_EQ(next()->state, JobState::kFailed);
+  EXPECT_FALSE(next()->lost_node);
+}
+
+TEST_F(GangTest, WaitsForNoVerdictOnARankThatFailedByItself) {
+  Say(0, R"({"kind":"exited","rank":0,"code":3,"time":10})");
+  Say(1, R"({"kind":"exited","rank":2,"signal":15,"stopped":true,"time":11})");
+  for (const int node : {0, 1}) Say(node, R"({"kind":"finished","ok":true,"time":12})");
+  const JobNow now{.state = JobState::kFinalizing,
+                   .cause = Cause::kFailure,
+                   .world_size = 4,
+                   .node_count = 2,
+                   .verdict_may_come = true};
+  EXPECT_EQ(NextStep(now, gang_, absl::FromUnixSeconds(100))->state, JobState::kFailed);
+}
+
 class ServedGangTest : public GangTest {
  protected:
   // Ranks 0 to 2 are workers, rank 3 is a parameter server.

@@ -65,6 +65,7 @@ struct PlacedJob {
   absl::Time stopped_at;
   std::string verdict;  // how the cluster ended it, if that has a reason of its own
   bool lost = false;    // and that is the loss of a node
+  bool judged = false;  // the engine has said that it is over, with a reason or without
 };
 
 struct LiveJob {

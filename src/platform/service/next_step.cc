@@ -59,24 +59,26 @@ std::string WithNote(std::string line, const JobNow& job) {
   return job.note.empty() ? line : absl::StrCat(line, "; note: ", job.note);
 }
 
-Step EndOf(const JobNow& job, const Gang& gang) {
+// Nothing while the cluster may yet say that the job is not at fault.
+std::optional<Step> EndOf(const JobNow& job, const Gang& gang) {
   GangEnd end = EndThatCounts(job, gang);
   end.time_limit = job.time_limit;
   end.timed_out = job.cause == Cause::kTimedOut;
-  if (job.cause == Cause::kCanceled) return {JobState::kCanceled, "canceled", job.cause};
+  if (job.cause == Cause::kCanceled) return Step{JobState::kCanceled, "canceled", job.cause};
   Diagnosis diagnosis = Diagnose(end);
+  if (diagnosis.verdict_counts && job.verdict_may_come) return std::nullopt;
   if (diagnosis.failed()) {
-    return {JobState::kFailed, WithNote(diagnosis.line, job), job.cause,
-            std::move(diagnosis.failures), diagnosis.lost_node};
+    return Step{JobState::kFailed, WithNote(diagnosis.line, job), job.cause,
+                std::move(diagnosis.failures), diagnosis.lost_node};
   }
   if (job.cause == Cause::kServed) {
-    return {JobState::kCompleted, WithNote("its chief, worker 0, ended with exit code 0", job),
-            job.cause};
+    return Step{JobState::kCompleted, WithNote("its chief, worker 0, ended with exit code 0", job),
+                job.cause};
   }
   const std::string all = job.world_size == 1 ? "its process ended with exit code 0"
                                               : absl::StrCat("all ", job.world_size,
                                                              " processes ended with exit code 0");
-  return {JobState::kCompleted, WithNote(all, job), job.cause};
+  return Step{JobState::kCompleted, WithNote(all, job), job.cause};
 }
 
 std::optional<Step> Forward(const JobNow& job, const Gang& gang, absl::Time now) {

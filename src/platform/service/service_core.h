@@ -219,6 +219,8 @@ class ServiceCore final : public Service {
   // Queued again.
   absl::StatusOr<bool> Advance(LiveJob& job, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether a cluster has yet to say how it ended a job whose launchers have ended.
+  bool VerdictMayCome(const LiveJob& job) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // What the engine has yet to be told of the job.
   void AddEffects(const LiveJob& job, Effects& effects) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void GiveUpOnTheSilent(PlacedJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

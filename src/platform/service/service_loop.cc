@@ -28,6 +28,8 @@ constexpr size_t kLongQueue = 200;
 constexpr absl::Duration kBetweenExplanations = absl::Seconds(1);
 // Launchers end a job at its time limit; this much later the service does.
 constexpr absl::Duration kTimeLimitSlack = absl::Seconds(30);
+// What a cluster is given to say how it ended a job.
+constexpr absl::Duration kVerdictLimit = absl::Minutes(1);
 
 // A clock that was set back ends the wait.
 bool IsWithin(absl::Duration span, absl::Time since, absl::Time now) {
@@ -158,17 +160,21 @@ void ServiceCore::Observed(const std::string& compute,
 // `state` is null if the engine knows nothing of the allocation.
 void ServiceCore::ObservedJob(PlacedJob& job, const engine::AllocationState* state) {
   const absl::Time now = clock_->Now();
+  if (state == nullptr) job.judged = true;
   for (int node = 0; node < job.gang.size(); ++node) {
+    const bool alive = state != nullptr && node < static_cast<int>(state->launcher_alive.size()) &&
+                       state->launcher_alive[node];
+    if (state != nullptr && !state->waits && !alive) {
+      job.verdict = state->reason;
+      job.lost = state->lost;
+      job.judged = true;
+    }
     if (job.gang.done(node)) continue;
     if (state == nullptr) {
       job.gang.GiveUp(node, "the engine has no trace of the allocation", now);
       continue;
     }
-    const bool alive =
-        node < static_cast<int>(state->launcher_alive.size()) && state->launcher_alive[node];
     if (alive) continue;
-    job.verdict = state->reason;
-    job.lost = state->lost;
     LiveNode& live = job.nodes[node];
     job.gang.NoteDeath(node, now);
     if (IsWithin(kBetweenDrains, live.last_drain, now)) continue;
@@ -240,7 +246,8 @@ absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
                .note = placed.logs->full() ? OutputNote(options_.log_limit) : "",
                .time_limit = fixed.spec.timeout,
                .verdict = placed.verdict,
-               .lost = placed.lost};
+               .lost = placed.lost,
+               .verdict_may_come = VerdictMayCome(job)};
     if (job.record.started) {
       now.overdue =
           *job.record.started + fixed.spec.timeout + options_.stop_grace + kTimeLimitSlack;
@@ -259,6 +266,14 @@ absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
   }
   AddEffects(job, effects);
   return false;
+}
+
+// For a moment after its launchers' last words.
+bool ServiceCore::VerdictMayCome(const LiveJob& job) const {
+  if (job.record.job.spec.compute == "local" || job.placed->judged) return false;
+  absl::Time last_word = absl::InfinitePast();
+  for (const LiveNode& node : job.placed->nodes) last_word = std::max(last_word, node.last_word);
+  return IsWithin(kVerdictLimit, last_word, clock_->Now());
 }
 
 void ServiceCore::AddEffects(const LiveJob& job, Effects& effects) const {
