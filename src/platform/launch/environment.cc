@@ -79,16 +79,6 @@ Variables Defaults(const LaunchPlan& plan, const NodeFacts& facts) {
   return variables;
 }
 
-std::string PathOf(const LaunchPlan& plan, const NodeFacts& facts) {
-  const auto users = plan.environment_variables.find("PATH");
-  const auto own = facts.own.find("PATH");
-  const std::string rest = users != plan.environment_variables.end() ? users->second
-                           : own != facts.own.end()                  ? own->second
-                                                    : "/usr/local/bin:/usr/bin:/bin";
-  std::string path = facts.python.empty() ? rest : absl::StrCat(facts.python, "/bin:", rest);
-  return facts.program_folder.empty() ? path : absl::StrCat(facts.program_folder, ":", path);
-}
-
 struct Place {
   int rank, world_size, local_rank, local_size, node, nodes;
   std::string master, port;
@@ -195,6 +185,16 @@ Variables Contract(const LaunchPlan& plan, int local_rank, const NodeFacts& fact
 
 }  // namespace
 
+std::string PathOf(const Variables& users, const NodeFacts& facts) {
+  const auto given = users.find("PATH");
+  const auto own = facts.own.find("PATH");
+  const std::string rest = given != users.end()     ? given->second
+                           : own != facts.own.end() ? own->second
+                                                    : "/usr/local/bin:/usr/bin:/bin";
+  std::string path = facts.python.empty() ? rest : absl::StrCat(facts.python, "/bin:", rest);
+  return facts.program_folder.empty() ? path : absl::StrCat(facts.program_folder, ":", path);
+}
+
 Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts& facts) {
   Variables variables = Defaults(plan, facts);
   const spec::ExpressionValues values = ValuesOf(plan, facts.inputs, facts.outputs);
@@ -202,7 +202,7 @@ Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts&
     variables[name] = spec::ExpandExpressions(value, values).value_or(value);
   }
   // An image has a PATH of its own, and the host's programs are not in it.
-  if (facts.image.empty()) variables["PATH"] = PathOf(plan, facts);
+  if (facts.image.empty()) variables["PATH"] = PathOf(plan.environment_variables, facts);
   if (!facts.python.empty()) variables["VIRTUAL_ENV"] = facts.python;
   for (auto& [name, value] : Contract(plan, local_rank, facts)) variables[name] = value;
   return variables;

@@ -30,6 +30,9 @@ struct NodeFacts {
 spec::ExpressionValues ValuesOf(const spec::LaunchPlan& plan, const Variables& inputs,
                                 const Variables& outputs);
 
+// PATH of processes that run in no image; `users` are the job's environment_variables.
+std::string PathOf(const Variables& users, const NodeFacts& facts);
+
 // The whole environment of the process with `local_rank` on the plan's own node. Three layers: what
 // is handed on and defaulted; over it the user's environment_variables; over them the contract,
 // which says who a process is and where its files are, and which a user cannot break.

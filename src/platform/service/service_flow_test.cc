@@ -31,7 +31,7 @@ jobs:
 
 constexpr char kSweep[] = R"(type: sweep
 name: s
-trial: {command: "train ${{search_space.x}}"}
+trial: {command: "echo ${{search_space.x}}"}
 sampling_algorithm: grid
 search_space: {x: {type: choice, values: [1, 2, 3, 4]}}
 objective: {goal: minimize, primary_metric: loss}

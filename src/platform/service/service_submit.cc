@@ -10,6 +10,8 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "platform/container/image.h"
+#include "platform/launch/command_check.h"
+#include "platform/launch/node_facts.h"
 #include "platform/launch/remote_input.h"
 #include "platform/service/service_core.h"
 #include "spec/job_file.h"
@@ -117,9 +119,13 @@ absl::StatusOr<spec::ReadResult> ServiceCore::ReadAndCheck(const Submission& sub
   TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, spec::ReadJobFile(submission.text, submission.file,
                                                                   submission.base_directory, site));
   std::vector<absl::string_view> faults;
-  const absl::Status checks[] = {CheckNameLength(file.spec), CheckPlace(file.spec),
-                                 spec::CheckPaths(file.spec), container::CheckCanRun(file.spec),
-                                 launch::CheckRemoteInputs(file.spec)};
+  const absl::Status checks[] = {
+      CheckNameLength(file.spec),
+      CheckPlace(file.spec),
+      spec::CheckPaths(file.spec),
+      container::CheckCanRun(file.spec),
+      launch::CheckRemoteInputs(file.spec),
+      launch::CheckCommand(file.spec, launch::FactsOfThisNode({}), file.warnings)};
   for (const absl::Status& check : checks) {
     if (!check.ok()) faults.push_back(check.message());
   }

@@ -99,6 +99,8 @@ TEST_F(ServiceTest, RefusesWhatCanNeverRunAndKeepsNothingOfIt) {
   }
   EXPECT_THAT(std::string(world_.Submit(Named("big", 3)).status().message()),
               HasSubstr("the cluster has 2 nodes"));
+  EXPECT_THAT(std::string(world_.Submit("command: pyhton3 -V\n").status().message()),
+              HasSubstr(":1: the command runs \"pyhton3\", which is not in the service's PATH"));
   EXPECT_THAT(*service().ListJobs({}), IsEmpty());
   EXPECT_FALSE(service().Submit({.text = kJobFile, .base_directory = "relative"}).ok());
   EXPECT_TRUE(absl::IsNotFound(service()

@@ -1,0 +1,103 @@
+#include "platform/launch/command_check.h"
+
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/closest.h"
+#include "base/machine.h"
+#include "platform/launch/first_program.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+// BASH_ENV and BASH_FUNC_name%%.
+bool MayDefineFunctions(const Variables& variables) {
+  const auto first = variables.lower_bound("BASH_");
+  return first != variables.end() && absl::StartsWith(first->first, "BASH_");
+}
+
+// The folders of `path`; none if one of them is in the job's own folder.
+std::vector<std::string> FoldersOf(absl::string_view path) {
+  std::vector<std::string> folders;
+  for (const absl::string_view folder : absl::StrSplit(path, ':')) {
+    const bool is_unset = absl::StartsWith(folder, "$") && !absl::StartsWith(folder, "${{");
+    if (is_unset) continue;  // "$PATH" in environment_variables: nobody expands it
+    if (!absl::StartsWith(folder, "/")) return {};
+    folders.emplace_back(folder);
+  }
+  return folders;
+}
+
+std::string Suggestion(absl::string_view name, const std::vector<std::string>& folders) {
+  std::set<std::string> programs;
+  std::error_code error;
+  for (const std::string& folder : folders) {
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+      programs.insert(entry->path().filename());
+    }
+  }
+  const std::vector<absl::string_view> candidates(programs.begin(), programs.end());
+  return base::DidYouMean(name, candidates);
+}
+
+std::string Message(const spec::JobSpec& job, absl::string_view program,
+                    absl::string_view suggestion) {
+  const absl::string_view path = job.environment_variables.contains("PATH")
+                                     ? "the PATH of environment_variables"
+                                     : "the service's PATH";
+  const std::string mend =
+      job.compute == "local"
+          ? "; install it, or name an environment that has it"
+          : absl::StrCat("; the nodes of compute \"", job.compute, "\" must have it");
+  return absl::StrCat(job.file_name, ":", job.command_line, ": the command runs \"", program,
+                      "\", which is not in ", path, suggestion, mend);
+}
+
+class Check {
+ public:
+  Check(const NodeFacts& facts, std::vector<std::string>& warnings)
+      : facts_(facts), warnings_(warnings) {}
+
+  void LookAt(const spec::JobSpec& job, bool is_step) {
+    for (const spec::Step& step : job.steps) LookAt(step.job, true);
+    const spec::Environment& environment = job.environment;
+    const bool has_command = job.kind != spec::JobKind::kPipeline && environment.is_host;
+    if (!has_command || MayDefineFunctions(job.environment_variables)) return;
+    const FirstProgram program = FirstProgramOf(job.command);
+    const std::vector<std::string> folders = FoldersOf(PathOf(job.environment_variables, facts_));
+    if (program.name.empty() || folders.empty()) return;
+    if (base::FindProgram(program.name, {{"PATH", absl::StrJoin(folders, ":")}}).ok()) return;
+    const bool is_sure = program.decides && job.compute == "local" && !is_step;
+    (is_sure ? errors_ : warnings_)
+        .push_back(Message(job, program.name, Suggestion(program.name, folders)));
+  }
+
+  absl::Status status() const {
+    if (errors_.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrJoin(errors_, "\n"));
+  }
+
+ private:
+  const NodeFacts& facts_;
+  std::vector<std::string>& warnings_;
+  std::vector<std::string> errors_;
+};
+
+}  // namespace
+
+absl::Status CheckCommand(const spec::JobSpec& job, const NodeFacts& facts,
+                          std::vector<std::string>& warnings) {
+  Check check(facts, warnings);
+  check.LookAt(job, false);
+  return check.status();
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,21 @@
+// A job's command before the job queues (SPEC J11): a misspelt program is said at once, and not by
+// a failure when the job's turn has come. Thread-safe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "platform/launch/environment.h"
+#include "spec/job.h"
+
+namespace tutti::launch {
+
+// InvalidArgument names the first program of a job, or of one below it, that is not found where
+// `facts` are those of the nodes. Only jobs whose environment is the machine's are looked at. Where
+// the job may run all the same (on the nodes of a cluster, after another step, with what follows in
+// the command) a warning is added instead.
+absl::Status CheckCommand(const spec::JobSpec& job, const NodeFacts& facts,
+                          std::vector<std::string>& warnings);
+
+}  // namespace tutti::launch

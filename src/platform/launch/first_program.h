@@ -1,0 +1,19 @@
+// The first program that a shell command runs, as far as that can be told without a shell.
+// Thread-safe.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::launch {
+
+struct FirstProgram {
+  std::string name;      // as it is looked for in PATH; empty: only a shell could tell
+  bool decides = false;  // without it the command fails, whatever follows
+};
+
+// Behind assignments, and behind `cd`, `echo`, `export` and `set`.
+FirstProgram FirstProgramOf(absl::string_view command);
+
+}  // namespace tutti::launch
