@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/closest.h"
+#include "spec/image_reference.h"
 #include "spec/job_data.h"
 #include "spec/mapping_reader.h"
 #include "spec/package_files.h"
@@ -45,14 +46,6 @@ std::string NameOfReference(absl::string_view reference) {
   absl::ConsumePrefix(&reference, "azureml:");
   absl::ConsumePrefix(&reference, "AzureML-");
   return std::string(reference.substr(0, reference.find_first_of("@:")));
-}
-
-// Letters, digits and "._-/:@", as registries' names have them; it goes onto podman's command line.
-bool IsImageReference(absl::string_view text) {
-  return !text.empty() && text.size() <= 512 && absl::ascii_isalnum(text[0]) &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
-           return absl::ascii_isalnum(c) || absl::StrContains("._-/:@", c);
-         });
 }
 
 // Reads one environment; the file in which it stands is the job's own or one that the job names.
@@ -159,7 +152,8 @@ class EnvironmentReader {
     if (!IsImageReference(reference)) {
       diagnostics_.Error(line, absl::StrCat("image \"", reference.substr(0, 120),
                                             "\" is no name of an image: write "
-                                            "REGISTRY/NAME:TAG or REGISTRY/NAME@sha256:…"));
+                                            "REGISTRY/NAME:TAG or REGISTRY/NAME@sha256:…, the name "
+                                            "in lower case"));
     }
   }
 

@@ -196,6 +196,9 @@ TEST_F(JobEnvironment, AnImageThatTheTableDoesNotHaveIsRunAsItIs) {
   EXPECT_THAT(warnings_, IsEmpty());
   EXPECT_THAT(Errors("{image: '--privileged'}"),
               ElementsAre(HasSubstr("job.yml:2: image \"--privileged\" is no name of an image")));
+  EXPECT_THAT(Errors("{image: 'my.azurecr.io/Team/train:1'}"),
+              ElementsAre(HasSubstr("is no name of an image: write REGISTRY/NAME:TAG or "
+                                    "REGISTRY/NAME@sha256:…, the name in lower case")));
 }
 
 TEST_F(JobEnvironment, TheSiteSaysWhichImagesAreContainers) {

@@ -1,0 +1,13 @@
+// The name of an image as registries have it: [HOST[:PORT]/]NAME[/NAME…][:TAG][@sha256:DIGEST].
+// Thread-safe.
+#pragma once
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::spec {
+
+// What podman would take for such a name, by the grammar of the distribution project
+// (distribution/reference). No option of a command line is one.
+bool IsImageReference(absl::string_view text);
+
+}  // namespace tutti::spec
