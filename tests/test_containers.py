@@ -69,7 +69,9 @@ def site(tmp_path_factory):
         f"[storage]\ndriver = 'overlay'\ngraphroot = '{storage}/images'\nrunroot = '{storage}/running'\n")
     (folder / "containers.conf").write_text(
         "[engine]\nruntime = 'runc'\ncgroup_manager = 'cgroupfs'\nevents_logger = 'none'\n")
-    (folder / "registries.conf").write_text(f"[[registry]]\nlocation = '{registry.address}'\ninsecure = true\n")
+    (folder / "registries.conf").write_text(
+        f"[[registry]]\nlocation = '{registry.address}'\ninsecure = true\n"
+        f"[[registry]]\nprefix = 'docker.io'\nlocation = '{registry.address}/hub'\ninsecure = true\n")
     environment = {"CONTAINERS_CONF": str(folder / "containers.conf"), "CONTAINERS_STORAGE_CONF": str(folder / "storage.conf"),
                    "CONTAINERS_REGISTRIES_CONF": str(folder / "registries.conf")}
 
@@ -170,6 +172,16 @@ def test_a_build_context_is_built_once_and_what_fails_in_it_is_said(site, write_
     (context / "Dockerfile").write_text(f"FROM {site.image}\nRUN echo no such package >&2; exit 4\n")
     failed, _ = run(site, job)
     assert re.search(r"job\.yml:\d+: Dockerfile cannot be built: no such package \(building at STEP", failed["reason"])
+
+
+def test_a_dockerfiles_name_without_a_registry_is_docker_hubs(site, write_job):
+    site.podman("pull", site.image, check=True)
+    site.podman("push", site.image, f"{site.registry}/hub/library/tutti-tiny:1", check=True)
+    job = write_job("cat /made", environment={"build": {"path": "context"}})
+    (job.parent / "context").mkdir()
+    (job.parent / "context/Dockerfile").write_text("FROM tutti-tiny:1\nRUN echo of the hub > /made\n")
+    done, _ = run(site, job)
+    assert done["state"] == "Completed" and site.log_text(done["id"], 0) == "of the hub\n", done
 
 
 def test_an_environment_is_built_tagged_pushed_and_then_had_by_its_name(site, write_job, tmp_path):

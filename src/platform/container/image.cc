@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <system_error>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/child_process.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/machine.h"
@@ -16,6 +18,7 @@
 #include "base/waiting.h"
 #include "platform/container/packages.h"
 #include "platform/container/podman.h"
+#include "platform/container/registries.h"
 
 namespace tutti::container {
 namespace {
@@ -69,9 +72,10 @@ class Maker {
   }
 
   // Several may ask at once; the log that stays is that of who ended last.
-  absl::StatusOr<std::string> Podman(const std::vector<std::string>& arguments) {
+  absl::StatusOr<std::string> Podman(const std::vector<std::string>& arguments,
+                                     const std::map<std::string, std::string>& variables = {}) {
     const fs::path own = absl::StrCat(stem_.string(), ".", ::getpid(), ".log");
-    auto result = RunPodman(arguments, own, cancelled_);
+    auto result = RunPodman(arguments, own, cancelled_, variables);
     std::error_code error;
     fs::rename(own, absl::StrCat(stem_.string(), ".log"), error);
     return result;
@@ -105,7 +109,10 @@ class Maker {
         absl::StrCat("--file=", (fs::path(image_.context) / image_.dockerfile).string())};
     for (std::string& option : LimitOptions()) arguments.push_back(std::move(option));
     arguments.push_back(image_.context);
-    const auto built = Podman(arguments);
+    const base::TemporaryDirectory scratch("tutti-build");
+    TUTTI_ASSIGN_OR_RETURN(const fs::path registries,
+                           WriteRegistries(base::CurrentEnvironment(), scratch.path()));
+    const auto built = Podman(arguments, {{"CONTAINERS_REGISTRIES_CONF", registries.string()}});
     if (built.ok()) return Made(Find(name_));
     if (absl::IsCancelled(built.status())) return built.status();
     return absl::FailedPreconditionError(absl::StrCat(

@@ -44,6 +44,33 @@ TEST(Image, ABuildIsNamedByTheContentOfItsFolder) {
   EXPECT_NE(*NameOfBuild(image), second);
 }
 
+// Stands for podman: a build writes down the registries.conf that it was given.
+constexpr char kFakePodman[] = R"(#!/bin/sh
+here=${0%/*}
+case $1 in
+  build) cat "$CONTAINERS_REGISTRIES_CONF" >"$here/registries" ;;
+  image) [ -e "$here/registries" ] && echo made || { echo "Error: image not known" >&2; exit 125; } ;;
+esac
+)";
+
+TEST(Image, ABuildFindsNamesWithoutARegistryOnDockerHub) {
+  const base::TemporaryDirectory folder;
+  const std::filesystem::path bin = folder.path() / "bin", context = folder.path() / "context";
+  ASSERT_TRUE(base::MakeDirectories(bin).ok() && base::MakeDirectories(context).ok());
+  ASSERT_TRUE(base::WriteFileAtomic(bin / "podman", kFakePodman, 0755).ok());
+  ASSERT_TRUE(base::WriteFileAtomic(context / "Dockerfile", "FROM python:3.11\n").ok());
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", (bin.string() + ":" + path).c_str(), 1);
+  spec::Environment environment;
+  environment.image = {"", context.string(), "Dockerfile", "job.yml:1"};
+  const auto made = MakeImage(environment, folder.path() / "environments", false);
+  ::setenv("PATH", path.c_str(), 1);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->id, "made");
+  EXPECT_THAT(base::ReadFile(bin / "registries", 1 << 20).value(),
+              HasSubstr("unqualified-search-registries"));
+}
+
 TEST(Podman, ItsReasonIsOneLine) {
   EXPECT_EQ(Complaint("Trying to pull r/x:1...\nError: initializing source docker://r/x:1: reading "
                       "manifest 1 in r/x: manifest unknown\n"),

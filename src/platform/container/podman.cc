@@ -76,13 +76,15 @@ absl::StatusOr<std::string> FindPodman() {
 }
 
 absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
-                                      const fs::path& log, const std::atomic<bool>& cancelled) {
+                                      const fs::path& log, const std::atomic<bool>& cancelled,
+                                      const std::map<std::string, std::string>& variables) {
   TUTTI_ASSIGN_OR_RETURN(const std::string program, FindPodman());
   const fs::path output = absl::StrCat(log.string(), ".out");
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd out, base::Open(output, O_RDWR | O_CREAT | O_TRUNC));
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd words, base::Open(log, O_RDWR | O_CREAT | O_TRUNC));
   base::ChildOptions options{.arguments = {program}, .environment = base::CurrentEnvironment()};
   options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
+  for (const auto& [name, value] : variables) options.environment[name] = value;
   options.stdout_fd = out.get();
   options.stderr_fd = words.get();
   options.die_with_parent = true;

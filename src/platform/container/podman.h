@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,12 @@ namespace tutti::container {
 absl::StatusOr<std::string> FindPodman();
 
 // What `podman ARGUMENTS` wrote to standard output, without the newline at its end. Both outputs
-// go to files beside `log`. FailedPrecondition: Complaint of what it said; Cancelled.
+// go to files beside `log`; `variables` go over its environment. FailedPrecondition: Complaint of
+// what it said; Cancelled.
 absl::StatusOr<std::string> RunPodman(const std::vector<std::string>& arguments,
                                       const std::filesystem::path& log,
-                                      const std::atomic<bool>& cancelled);
+                                      const std::atomic<bool>& cancelled,
+                                      const std::map<std::string, std::string>& variables = {});
 
 // The reason among podman's words, in one line: its last "Error: …", and before that what the step
 // of a build that failed said last.
