@@ -259,6 +259,11 @@ def test_a_machine_without_podman_refuses_before_the_job_queues(start_service, w
     service = start_service(environment={"PATH": str(bare)})
     result = service.cli("run", write_job("true", environment={"image": "registry.example/x:1"}))
     assert result.returncode == 2 and "podman, which runs images, is not on this machine: install it" in result.stderr
+    job = write_job("true", environment={"build": {"path": "context"}})
+    (job.parent / "context").mkdir()
+    (job.parent / "context/Dockerfile").write_text("FROM python:3.11\nRUN apt-get install -y curl\n")
+    result = service.cli("run", job)
+    assert result.returncode == 2 and "context/Dockerfile:2: RUN apt-get cannot be run: podman" in result.stderr, result.stderr
     assert service.get("/v1/jobs")["jobs"] == []
 
 

@@ -133,9 +133,10 @@ constexpr KeyGroup kGroups[] = {
      "pip's requirements, a .toml as pyproject's dependencies. Of an image that is run: installed "
      "on top of it, for its own Python"},
     {"environment", "build build.path build.dockerfile_path", kDone,
-     "where the table says which packages stand for the image after FROM, `pip install`, COPY and "
-     "ENV of the Dockerfile are followed and the rest is named in a warning; else podman builds "
-     "it"},
+     "where the table says which packages stand for the image after FROM and no packages of the "
+     "system are installed, `pip install`, COPY and ENV of the Dockerfile are followed and the "
+     "rest "
+     "is named in a warning; else podman builds it"},
     {"environment", "os_type", kDone, "linux"},
     {"environment",
      "inference_config inference_config.liveness_route inference_config.liveness_route.port "

@@ -72,13 +72,33 @@ std::string BaseName(absl::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
+template <typename Names>
+bool IsOneOf(absl::string_view word, const Names& names) {
+  return std::find(std::begin(names), std::end(names), word) != std::end(names);
+}
+
+// The program by which a command installs packages of the system, or "".
+std::string SystemInstaller(const Words& command) {
+  static constexpr absl::string_view kPrograms[] = {"apt", "apt-get",  "aptitude", "apk", "dnf",
+                                                    "yum", "microdnf", "zypper",   "dpkg"};
+  static constexpr absl::string_view kInstalls[] = {"install",      "add", "in",       "build-dep",
+                                                    "groupinstall", "-i",  "--install"};
+  if (command[0] == "echo") return "";
+  const auto program =  // behind A=1, sudo or then
+      std::find_if(command.begin(), command.end(),
+                   [](const std::string& word) { return IsOneOf(BaseName(word), kPrograms); });
+  const bool installs = std::any_of(
+      program, command.end(), [](const std::string& word) { return IsOneOf(word, kInstalls); });
+  return installs ? BaseName(*program) : "";
+}
+
 class DockerfileReader {
  public:
   DockerfileReader(const NamedFile& file, const ReadContext& context, Environment& environment,
                    Diagnostics& diagnostics)
       : file_(file), context_(context), environment_(environment), diagnostics_(diagnostics) {}
 
-  std::string Read(absl::string_view text) {
+  Dockerfile Read(absl::string_view text) {
     int number = 0, first = 1;
     std::string joined;
     for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -93,7 +113,7 @@ class DockerfileReader {
       joined.clear();
     }
     if (!joined.empty()) ReadInstruction(joined, first);
-    return image_;
+    return std::move(found_);
   }
 
  private:
@@ -105,7 +125,7 @@ class DockerfileReader {
       const Words words = absl::StrSplit(rest, ' ', absl::SkipEmpty());
       for (const std::string& name : words) {
         if (absl::StartsWith(name, "--")) continue;
-        image_ = name;
+        found_.image = name;
         break;
       }
     } else if (word == "ARG" || word == "ENV") {
@@ -171,6 +191,10 @@ class DockerfileReader {
   void ReadRun(absl::string_view rest, int number) {
     Words others;
     for (const Words& command : CommandsOf(rest)) {
+      const std::string installer = SystemInstaller(command);
+      if (!installer.empty() && found_.system_install.empty()) {
+        found_.system_install = absl::StrCat(file_.shown, ":", number, ": RUN ", installer);
+      }
       if (ReadCommand(command, number) || !LooksLikeProgram(command[0])) continue;
       others.push_back(command[0]);
     }
@@ -277,16 +301,15 @@ class DockerfileReader {
   const ReadContext& context_;
   Environment& environment_;
   Diagnostics& diagnostics_;
-  std::string image_;
+  Dockerfile found_;
   std::map<std::string, std::string> variables_;
   std::map<std::string, std::string> copied_;  // name in the image -> path in the build context
 };
 
 }  // namespace
 
-std::string ReadDockerfile(absl::string_view text, const NamedFile& file,
-                           const ReadContext& context, Environment& environment,
-                           Diagnostics& diagnostics) {
+Dockerfile ReadDockerfile(absl::string_view text, const NamedFile& file, const ReadContext& context,
+                          Environment& environment, Diagnostics& diagnostics) {
   return DockerfileReader(file, context, environment, diagnostics).Read(text);
 }
 

@@ -55,6 +55,8 @@ struct Image {
   std::string context;     // of a build: the folder that is sent, absolute
   std::string dockerfile;  // of a build: its path in `context`
   std::string place;       // "job.yml:4", for errors
+  // Of a build: what in the file cannot be had otherwise, "Dockerfile:6: RUN apt-get"; or empty.
+  std::string needed_by;
   bool empty() const { return reference.empty() && context.empty(); }
 };
 

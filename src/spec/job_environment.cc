@@ -208,23 +208,31 @@ class EnvironmentReader {
     Diagnostics inner(file.shown);
     Environment installed;
     const ReadContext below = context_.Below(folder.path);
-    const std::string image = ReadDockerfile(*text, file, below, installed, inner);
-    if (image.empty()) {
+    const Dockerfile found = ReadDockerfile(*text, file, below, installed, inner);
+    if (found.image.empty()) {
       inner.Error(1, "has no FROM");
-    } else if (const EnvironmentRule* rule = RuleOfImage(image);
-               rule == nullptr || rule->kind == EnvironmentRule::Kind::kImage) {
+    } else if (IsBuilt(found)) {
       // The whole of it is done, by podman: what could not be followed here does not matter.
-      environment_.image = {"", folder.path.string(), name, absl::StrCat(shown_, ":", entry.line)};
+      environment_.image = {"", folder.path.string(), name, absl::StrCat(shown_, ":", entry.line),
+                            found.system_install};
       return;
     } else {
       EnvironmentReader base(below, file.shown, inner);
-      base.FollowImage(image, LineOfFrom(*text));
+      base.FollowImage(found.image, LineOfFrom(*text));
       environment_.is_host = base.environment_.is_host;
       environment_.packages = std::move(base.environment_.packages);
       if (environment_.python.empty()) environment_.python = base.environment_.python;
     }
     Merge(std::move(installed));
     diagnostics_.Add(entry.line, inner);
+  }
+
+  // Not where packages stand for its image, unless it needs more than tutti's own table knows of.
+  bool IsBuilt(const Dockerfile& found) const {
+    const EnvironmentRule* rule = RuleOfImage(found.image);
+    if (rule == nullptr || rule->kind == EnvironmentRule::Kind::kImage) return true;
+    return rule->kind == EnvironmentRule::Kind::kPackages && !found.system_install.empty() &&
+           absl::StartsWith(rule->place, kBuiltInTable);
   }
 
   void Merge(Environment other) {

@@ -176,7 +176,7 @@ TEST_F(JobEnvironment, ADockerfilesPipInstallsAreFollowed) {
   files_["/base/docker/Dockerfile"] =
       "# syntax=1\nARG TAG=latest\nFROM mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04:${TAG}\n"
       "ENV WHEEL_VERSION 1.2\nCOPY reqs/requirements.txt /tmp/r.txt\n"
-      "RUN apt-get update && \\\n    apt-get install -y curl\n"
+      "RUN apt-get update && \\\n    curl -O https://e.org/x\n"
       "RUN pip install --no-cache-dir 'matplotlib>=3.3,<3.4' \\\n  # a comment\n"
       "     \"tqdm==$WHEEL_VERSION\" && python -m pip install -r /tmp/r.txt\n"
       "RUN conda install -n base -c conda-forge pytorch=1.10 -y\nCMD [\"x\"]\n";
@@ -185,7 +185,8 @@ TEST_F(JobEnvironment, ADockerfilesPipInstallsAreFollowed) {
       Packages("{build: {path: docker}}"),
       ElementsAre("matplotlib>=3.3,<3.4 (docker/Dockerfile:8)", "tqdm==1.2 (docker/Dockerfile:8)",
                   "numpy (reqs/requirements.txt:1)", "torch==1.10.* (docker/Dockerfile:11)"));
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("docker/Dockerfile:6: RUN apt-get is not done")));
+  EXPECT_THAT(warnings_,
+              ElementsAre(HasSubstr("docker/Dockerfile:6: RUN apt-get, curl is not done")));
 }
 
 TEST_F(JobEnvironment, AnImageThatTheTableDoesNotHaveIsRunAsItIs) {
@@ -229,6 +230,32 @@ TEST_F(JobEnvironment, ADockerfileOfAnImageThatTheTableDoesNotHaveIsBuilt) {
   EXPECT_EQ(environment.image.dockerfile, "Dockerfile");
   EXPECT_THAT(warnings_, IsEmpty());
   EXPECT_THAT(Errors("{build: {path: gone}}"), ElementsAre(HasSubstr("/base/gone/Dockerfile")));
+}
+
+TEST_F(JobEnvironment, ADockerfileThatInstallsPackagesOfTheSystemIsBuilt) {
+  for (const char* install :
+       {"apt-get update && \\\n  DEBIAN_FRONTEND=noninteractive apt-get install -y curl",
+        "if true; then sudo apt install curl; fi", "apk add --no-cache curl", "yum -y install curl",
+        "dpkg -i curl.deb"}) {
+    files_["/base/docker/Dockerfile"] =
+        absl::StrCat("FROM python:3.11\nRUN pip install numpy\nRUN ", install, "\n");
+    const Environment environment = Of("{build: {path: docker}}");
+    EXPECT_EQ(environment.image.context, "/base/docker") << install;
+    EXPECT_THAT(environment.image.needed_by, HasSubstr("docker/Dockerfile:3: RUN ")) << install;
+    EXPECT_THAT(warnings_, IsEmpty()) << install;
+  }
+  for (const char* harmless : {"apt-get update && apt-get clean", "echo apt-get install curl"}) {
+    files_["/base/docker/Dockerfile"] = absl::StrCat("FROM python:3.11\nRUN ", harmless, "\n");
+    EXPECT_TRUE(Of("{build: {path: docker}}").image.empty()) << harmless;
+  }
+  files_["/base/docker/Dockerfile"] =
+      "FROM mcr.microsoft.com/azureml/curated/automl:1\nRUN apt-get install -y curl\n";
+  EXPECT_THAT(Errors("{build: {path: docker}}"), ElementsAre(HasSubstr("cannot be had here")));
+  // Where the site says what the image stands for, its machines have what else is needed.
+  files_["/base/docker/Dockerfile"] = "FROM python:3.11\nRUN apt-get install -y curl\n";
+  site_.images.insert(site_.images.begin(), {.pattern = "python:*", .place = "site.yml:2"});
+  EXPECT_TRUE(Of("{build: {path: docker}}").image.empty());
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("docker/Dockerfile:2: RUN apt-get is not done")));
 }
 
 TEST_F(JobEnvironment, MayStandInAFileOfItsOwn) {

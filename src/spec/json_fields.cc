@@ -160,6 +160,7 @@ void JsonFields::Read(const char* name, Environment& value) {
     image.Read("context", value.image.context);
     image.Read("dockerfile", value.image.dockerfile);
     image.Read("place", value.image.place);
+    if ((*found)["image"].contains("needed_by")) image.Read("needed_by", value.image.needed_by);
     fields.Update(image.Finish());
     fields.Ignore("image");
   }
@@ -254,6 +255,7 @@ json JsonOf(const Environment& environment) {
                        {"context", image.context},
                        {"dockerfile", image.dockerfile},
                        {"place", image.place}};
+  if (!image.needed_by.empty()) document["image"]["needed_by"] = image.needed_by;
   return document;
 }
 

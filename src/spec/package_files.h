@@ -45,10 +45,13 @@ void ReadPyproject(absl::string_view text, const NamedFile& file, const ReadCont
 void ReadPipLine(absl::string_view line, int number, const NamedFile& file,
                  const ReadContext& context, Environment& environment, Diagnostics& diagnostics);
 
-// Returns the image of FROM, or "" if there is none. What the file does beside installing Python
-// packages is a warning.
-std::string ReadDockerfile(absl::string_view text, const NamedFile& file,
-                           const ReadContext& context, Environment& environment,
-                           Diagnostics& diagnostics);
+struct Dockerfile {
+  std::string image;           // of the last FROM; empty if there is none
+  std::string system_install;  // "docker/Dockerfile:6: RUN apt-get", the first; or empty
+};
+
+// What the file does beside installing Python packages is a warning.
+Dockerfile ReadDockerfile(absl::string_view text, const NamedFile& file, const ReadContext& context,
+                          Environment& environment, Diagnostics& diagnostics);
 
 }  // namespace tutti::spec

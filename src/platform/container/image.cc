@@ -115,8 +115,14 @@ class Maker {
     const auto built = Podman(arguments, {{"CONTAINERS_REGISTRIES_CONF", registries.string()}});
     if (built.ok()) return Made(Find(name_));
     if (absl::IsCancelled(built.status())) return built.status();
-    return absl::FailedPreconditionError(absl::StrCat(
-        image_.place, ": ", image_.dockerfile, " cannot be built: ", built.status().message()));
+    const std::string why =
+        image_.needed_by.empty()
+            ? ""
+            : absl::StrCat("; it is built for ", image_.needed_by,
+                           ", unless site.yml says which packages stand for its image");
+    return absl::FailedPreconditionError(
+        absl::StrCat(image_.place, ": ", image_.dockerfile,
+                     " cannot be built: ", built.status().message(), why));
   }
 
   const spec::Image& image_;
@@ -182,11 +188,11 @@ absl::Status CheckCanRun(const spec::JobSpec& job) {
   if (image.empty() || job.compute != "local") return absl::OkStatus();
   const absl::Status found = FindPodman().status();
   if (found.ok()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(image.place, ": ",
-                   image.context.empty() ? absl::StrCat("image ", image.reference)
-                                         : absl::StrCat("the image of ", image.dockerfile),
-                   " cannot be run: ", found.message()));
+  const std::string what = !image.needed_by.empty() ? image.needed_by
+                           : image.context.empty()
+                               ? absl::StrCat(image.place, ": image ", image.reference)
+                               : absl::StrCat(image.place, ": the image of ", image.dockerfile);
+  return absl::InvalidArgumentError(absl::StrCat(what, " cannot be run: ", found.message()));
 }
 
 }  // namespace tutti::container

@@ -44,31 +44,54 @@ TEST(Image, ABuildIsNamedByTheContentOfItsFolder) {
   EXPECT_NE(*NameOfBuild(image), second);
 }
 
-// Stands for podman: a build writes down the registries.conf that it was given.
+// Stands for podman: a build writes down the registries.conf that it was given, or fails.
 constexpr char kFakePodman[] = R"(#!/bin/sh
 here=${0%/*}
+for last; do :; done
 case $1 in
-  build) cat "$CONTAINERS_REGISTRIES_CONF" >"$here/registries" ;;
+  build)
+    grep -q gone "$last/Dockerfile" && { echo "Error: no such image" >&2; exit 125; }
+    cat "$CONTAINERS_REGISTRIES_CONF" >"$here/registries" ;;
   image) [ -e "$here/registries" ] && echo made || { echo "Error: image not known" >&2; exit 125; } ;;
 esac
 )";
 
-TEST(Image, ABuildFindsNamesWithoutARegistryOnDockerHub) {
-  const base::TemporaryDirectory folder;
-  const std::filesystem::path bin = folder.path() / "bin", context = folder.path() / "context";
-  ASSERT_TRUE(base::MakeDirectories(bin).ok() && base::MakeDirectories(context).ok());
-  ASSERT_TRUE(base::WriteFileAtomic(bin / "podman", kFakePodman, 0755).ok());
-  ASSERT_TRUE(base::WriteFileAtomic(context / "Dockerfile", "FROM python:3.11\n").ok());
-  const std::string path = std::getenv("PATH");
-  ::setenv("PATH", (bin.string() + ":" + path).c_str(), 1);
-  spec::Environment environment;
-  environment.image = {"", context.string(), "Dockerfile", "job.yml:1"};
-  const auto made = MakeImage(environment, folder.path() / "environments", false);
-  ::setenv("PATH", path.c_str(), 1);
+class Build : public ::testing::Test {
+ protected:
+  Build() {
+    EXPECT_TRUE(base::MakeDirectories(bin_).ok() && base::MakeDirectories(context_).ok());
+    EXPECT_TRUE(base::WriteFileAtomic(bin_ / "podman", kFakePodman, 0755).ok());
+    ::setenv("PATH", (bin_.string() + ":" + path_).c_str(), 1);
+  }
+  ~Build() override { ::setenv("PATH", path_.c_str(), 1); }
+
+  absl::StatusOr<MadeImage> Of(absl::string_view dockerfile, const std::string& needed_by = "") {
+    EXPECT_TRUE(base::WriteFileAtomic(context_ / "Dockerfile", dockerfile).ok());
+    spec::Environment environment;
+    environment.image = {"", context_.string(), "Dockerfile", "job.yml:1", needed_by};
+    return MakeImage(environment, folder_.path() / "environments", false);
+  }
+
+  const std::string path_ = std::getenv("PATH");
+  const base::TemporaryDirectory folder_;
+  const std::filesystem::path bin_ = folder_.path() / "bin", context_ = folder_.path() / "context";
+};
+
+TEST_F(Build, FindsNamesWithoutARegistryOnDockerHub) {
+  const auto made = Of("FROM python:3.11\n");
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_EQ(made->id, "made");
-  EXPECT_THAT(base::ReadFile(bin / "registries", 1 << 20).value(),
+  EXPECT_THAT(base::ReadFile(bin_ / "registries", 1 << 20).value(),
               HasSubstr("unqualified-search-registries"));
+}
+
+TEST_F(Build, SaysWhatItIsForWhereItFails) {
+  EXPECT_EQ(Of("FROM gone\n").status().message(),
+            "job.yml:1: Dockerfile cannot be built: no such image");
+  EXPECT_EQ(
+      Of("FROM gone\n", "Dockerfile:2: RUN apt-get").status().message(),
+      "job.yml:1: Dockerfile cannot be built: no such image; it is built for Dockerfile:2: RUN "
+      "apt-get, unless site.yml says which packages stand for its image");
 }
 
 TEST(Podman, ItsReasonIsOneLine) {
@@ -93,11 +116,16 @@ TEST(Podman, WithoutItAJobWithAnImageIsRefusedWithTheMend) {
   EXPECT_TRUE(CheckCanRun(job).ok()) << "the nodes of a cluster may have it";
   job.steps[0].job.compute = "local";
   const absl::Status status = CheckCanRun(job);
+  job.steps[0].job.environment.image = {"", "/docker", "Dockerfile", "job.yml:7",
+                                        "docker/Dockerfile:6: RUN apt-get"};
+  const absl::Status of_build = CheckCanRun(job);
   ::setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("job.yml:7: image a.example/b:1 cannot be run: podman, which runs images, "
                         "is not on this machine: install it"));
+  EXPECT_THAT(std::string(of_build.message()),
+              StartsWith("docker/Dockerfile:6: RUN apt-get cannot be run: podman, which runs"));
 }
 
 }  // namespace
