@@ -23,12 +23,12 @@ bool MayDefineFunctions(const Variables& variables) {
   return first != variables.end() && absl::StartsWith(first->first, "BASH_");
 }
 
-// The folders of `path`; none if one of them is in the job's own folder.
+// The folders of `path`; none if one of them is in the job's own folder or yet to be known.
 std::vector<std::string> FoldersOf(absl::string_view path) {
+  if (absl::StrContains(path, "${{")) return {};
   std::vector<std::string> folders;
   for (const absl::string_view folder : absl::StrSplit(path, ':')) {
-    const bool is_unset = absl::StartsWith(folder, "$") && !absl::StartsWith(folder, "${{");
-    if (is_unset) continue;  // "$PATH" in environment_variables: nobody expands it
+    if (absl::StartsWith(folder, "$")) continue;  // "$PATH" of a job file: nobody expands it
     if (!absl::StartsWith(folder, "/")) return {};
     folders.emplace_back(folder);
   }

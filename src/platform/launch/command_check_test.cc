@@ -50,8 +50,10 @@ TEST_F(CommandCheck, NamesTheLineAndTheMend) {
 TEST_F(CommandCheck, SaysNothingOfWhatThisMachinesPathDoesNotTell) {
   job_.environment_variables["BASH_ENV"] = "functions.sh";
   EXPECT_EQ(Refusal(), "");
-  job_.environment_variables = {{"PATH", "bin:/usr/bin"}};
-  EXPECT_EQ(Refusal(), "");
+  for (const char* path : {"bin:/usr/bin", "", "/opt/${{inputs.version}}/bin:/usr/bin"}) {
+    job_.environment_variables = {{"PATH", path}};
+    EXPECT_EQ(Refusal(), "") << path;
+  }
   job_.environment_variables.clear();
   job_.environment.is_host = false;
   EXPECT_EQ(Refusal(), "");

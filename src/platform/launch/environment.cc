@@ -202,7 +202,7 @@ Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts&
     variables[name] = spec::ExpandExpressions(value, values).value_or(value);
   }
   // An image has a PATH of its own, and the host's programs are not in it.
-  if (facts.image.empty()) variables["PATH"] = PathOf(plan.environment_variables, facts);
+  if (facts.image.empty()) variables["PATH"] = PathOf(variables, facts);
   if (!facts.python.empty()) variables["VIRTUAL_ENV"] = facts.python;
   for (auto& [name, value] : Contract(plan, local_rank, facts)) variables[name] = value;
   return variables;

@@ -30,7 +30,7 @@ struct NodeFacts {
 spec::ExpressionValues ValuesOf(const spec::LaunchPlan& plan, const Variables& inputs,
                                 const Variables& outputs);
 
-// PATH of processes that run in no image; `users` are the job's environment_variables.
+// PATH of processes that run in no image; `users` has the job's own, if it sets one.
 std::string PathOf(const Variables& users, const NodeFacts& facts);
 
 // The whole environment of the process with `local_rank` on the plan's own node. Three layers: what

@@ -136,10 +136,12 @@ TEST(EnvironmentOfTest, AUserMaySetDefaultsButNotWhoAProcessIs) {
 TEST(EnvironmentOfTest, VariablesMayNameInputsAndOutputs) {
   spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
   plan.inputs["gone"] = {.type = "number", .absent = true};
-  plan.environment_variables = {{"A", "${{inputs.x}}/y $[[no ${{inputs.gone}}]]"}};
+  plan.environment_variables = {{"A", "${{inputs.x}}/y $[[no ${{inputs.gone}}]]"},
+                                {"PATH", "${{inputs.x}}/bin:/usr/bin"}};
   NodeFacts facts;
   facts.inputs = {{"x", "/in"}};
-  EXPECT_THAT(EnvironmentOf(plan, 0, facts), Contains(Pair("A", "/in/y ")));
+  EXPECT_THAT(EnvironmentOf(plan, 0, facts),
+              AllOf(Contains(Pair("A", "/in/y ")), Contains(Pair("PATH", "/in/bin:/usr/bin"))));
 }
 
 TEST(EnvironmentOfTest, APythonEnvironmentComesFirstAndTheLaunchersIsNotSeen) {
