@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "platform/launch/exception_message.h"
 
 namespace tutti::launch {
 namespace {
@@ -106,42 +107,6 @@ std::string SignalOfStarted(const std::vector<std::string>& lines) {
 
 using Lines = std::vector<std::string>;
 
-// "train.py:3: assert x == 4", of the last frame between a traceback's begin and its end.
-std::string Place(Lines::const_iterator begin, Lines::const_iterator end) {
-  for (auto line = end; line-- != begin;) {
-    absl::string_view frame = absl::StripLeadingAsciiWhitespace(*line);
-    if (!absl::ConsumePrefix(&frame, "File \"")) continue;
-    const std::pair<absl::string_view, absl::string_view> parts =
-        absl::StrSplit(frame, absl::MaxSplits("\", line ", 1));
-    if (parts.second.empty()) continue;
-    const absl::string_view file = parts.first.substr(parts.first.rfind('/') + 1);
-    const absl::string_view number = parts.second.substr(0, parts.second.find(','));
-    const std::string code = line + 1 == end ? "" : *(line + 1);
-    return absl::StrCat(file, ":", number, code.empty() ? "" : ": ",
-                        absl::StripAsciiWhitespace(code));
-  }
-  return "";
-}
-
-// With what its first line does not say: where it was, if it has no text; how its text goes on; and
-// what c10d has printed before of a name that nobody knows.
-std::string Whole(const Lines& lines, Lines::const_iterator traceback, Lines::const_iterator line) {
-  if (absl::EndsWith(*line, ":") && line + 1 != lines.end() && absl::StartsWith(line[1], "\t")) {
-    return absl::StrCat(*line, " ", absl::StripAsciiWhitespace(line[1]));
-  }
-  if (!absl::StrContains(*line, ':')) {
-    const std::string place = Place(traceback, line);
-    return place.empty() ? *line : absl::StrCat(*line, " at ", place);
-  }
-  if (!absl::StrContains(*line, "trying to connect to (")) return *line;
-  const auto unknown = std::find_if(lines.begin(), lines.end(), [](const std::string& other) {
-    return absl::StrContains(other, "(gai error: ");
-  });
-  if (unknown == lines.end()) return *line;
-  const std::string error = unknown->substr(unknown->find("(gai error: "));
-  return absl::StrCat(*line, " ", error.substr(0, error.find(')') + 1));
-}
-
 // "ExceptionGroup: two failed (2 sub-exceptions): ValueError: one"; or empty.
 std::string ExceptionGroup(const Lines& lines) {
   auto line = std::find_if(lines.begin(), lines.end(), [](const std::string& candidate) {
@@ -176,14 +141,13 @@ std::string PythonException(const Lines& lines) {
       const std::string ended = starters.empty() ? "" : SignalOfStarted(lines);
       return ended.empty() ? starters : ended;
     }
-    // A message may go on over lines; the first says most.
     const auto last = end;
     const auto line = std::find_if(traceback.base(), last, [](const std::string& candidate) {
       return !absl::StartsWith(candidate, " ") && LooksLikeException(candidate);
     });
     end = traceback.base() - 1;
     if (line == last || IsIgnored(lines, end)) continue;
-    if (!IsOfAStarter(*line)) return Whole(lines, end, line);
+    if (!IsOfAStarter(*line)) return ExceptionMessage(lines, end, line);
     if (starters.empty()) starters = *line;
   }
 }

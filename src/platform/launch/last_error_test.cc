@@ -34,6 +34,44 @@ TEST(LastErrorTest, SaysWhereAnExceptionWithoutTextWasAndHowALongOneGoesOn) {
             "Missing key(s) in state_dict: \"weight\".");
 }
 
+TEST(LastErrorTest, TellsTheNextLineWhereTheFirstSaysNothing) {
+  const std::string traceback = "Traceback (most recent call last):\n  File \"a\"\n";
+  EXPECT_EQ(LastError(traceback + "ValueError: \nexpected 3 channels\nbut got 4\n"),
+            "ValueError: expected 3 channels");
+  EXPECT_EQ(LastError(traceback + "RuntimeError: these files are missing:\n  - /data/a.tar\n"),
+            "RuntimeError: these files are missing: - /data/a.tar");
+  EXPECT_EQ(LastError(traceback + "RuntimeError: stopped:\n\nDuring handling of the above "
+                                  "exception, another exception occurred:\n\n"),
+            "RuntimeError: stopped:");
+  EXPECT_EQ(LastError(traceback + "pydantic_core.ValidationError: 1 validation error for Config\n"
+                                  "lr\n  Field required [type=missing]\n    For more see x\n"),
+            "pydantic_core.ValidationError: 1 validation error for Config lr: "
+            "Field required [type=missing]");
+}
+
+TEST(LastErrorTest, PassesOverWhereANodeOfAGraphWasMade) {
+  EXPECT_EQ(LastError("Traceback (most recent call last):\n  File \"t.py\", line 12, in <module>\n"
+                      "tensorflow.python.framework.errors_impl.InvalidArgumentError: "
+                      "Graph execution error:\n\n"
+                      "Detected at node 'loss/Softmax' defined at (most recent call last):\n"
+                      "    File \"t.py\", line 12, in <module>\n      model.fit(x, y)\n"
+                      "Node: 'loss/Softmax'\n"
+                      "Received a label value of 17 which is outside the valid range of [0, 10).\n"
+                      "\t [[{{node loss/Softmax}}]] [Op:__inference_train_function_604]\n"),
+            "tensorflow.python.framework.errors_impl.InvalidArgumentError: Graph execution error: "
+            "Received a label value of 17 which is outside the valid range of [0, 10).");
+}
+
+TEST(LastErrorTest, TellsWhatNcclAdds) {
+  EXPECT_EQ(LastError("[rank1]: Traceback (most recent call last):\n[rank1]:   File \"a\"\n"
+                      "[rank1]: torch.distributed.DistBackendError: NCCL error in: N.cpp:94, "
+                      "unhandled system error (run with NCCL_DEBUG=INFO for details)\n"
+                      "[rank1]: ncclSystemError: System call (e.g. socket, malloc) failed. \n"
+                      "[rank1]: Last error:\n[rank1]: Call to connect returned No route\n"),
+            "torch.distributed.DistBackendError: NCCL error in: N.cpp:94, unhandled system error "
+            "(run with NCCL_DEBUG=INFO for details) Call to connect returned No route");
+}
+
 TEST(LastErrorTest, PassesOverWhatADestructorThrew) {
   EXPECT_EQ(LastError("Traceback (most recent call last):\n  File \"a\"\nValueError: the real one\n"
                       "Exception ignored in: <function A.__del__ at 0x7f>\n"
