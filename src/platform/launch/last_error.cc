@@ -152,15 +152,22 @@ std::string PythonException(const Lines& lines) {
   }
 }
 
-std::string CppException(const std::vector<std::string>& lines) {
+// "std::runtime_error: no such shard", of an exception that nobody caught.
+std::string CppException(const Lines& lines) {
+  absl::string_view what;
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
     absl::string_view text = absl::StripLeadingAsciiWhitespace(*line);
-    if (absl::ConsumePrefix(&text, "what():")) {
-      return std::string(absl::StripAsciiWhitespace(text));
+    if (what.empty() && absl::ConsumePrefix(&text, "what():")) {
+      what = absl::StripAsciiWhitespace(text);
+    } else if (absl::ConsumePrefix(&text, "terminate called after throwing an instance of '")) {
+      const absl::string_view type = text.substr(0, text.rfind('\''));
+      if (what.empty() || what == type) return std::string(what.empty() ? *line : what);
+      return absl::StrCat(type, ": ", what);
+    } else if (what.empty() && absl::StartsWith(text, "terminate called without")) {
+      return std::string(text);
     }
-    if (absl::StartsWith(text, "terminate called")) return std::string(text);
   }
-  return "";
+  return std::string(what);
 }
 
 bool SaysError(const std::string& line) {

@@ -8,7 +8,7 @@
 namespace tutti::launch {
 
 // The best line of `stderr_tail`, at most 300 characters, valid UTF-8: the exception that ended a
-// Python program ("ValueError: no such label: 17"), what() of an uncaught C++ exception, a
+// Python program ("ValueError: no such label: 17"), an uncaught C++ exception with its type, a
 // sanitizer's or assertion's summary, the last line that says "error", an exception on stdout,
 // where "2>&1 | tee" sends it, else the last line. "" if there is none.
 std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_tail = "");

@@ -103,7 +103,16 @@ TEST(LastErrorTest, NamesTheHostThatNobodyKnows) {
 TEST(LastErrorTest, FindsWhatOfACppException) {
   EXPECT_EQ(LastError("terminate called after throwing an instance of 'std::runtime_error'\n"
                       "  what():  cannot open shard 3\n"),
-            "cannot open shard 3");
+            "std::runtime_error: cannot open shard 3");
+  EXPECT_EQ(LastError("terminate called after throwing an instance of 'c10::Error'\n"
+                      "terminate called recursively\n  what():  CUDA error: no memory\n"
+                      "Exception raised from f at c10/cuda/x.cpp:1\n"),
+            "c10::Error: CUDA error: no memory");
+  EXPECT_EQ(LastError("terminate called after throwing an instance of 'std::bad_alloc'\n"
+                      "  what():  std::bad_alloc\nterminate called recursively\n"),
+            "std::bad_alloc");
+  EXPECT_EQ(LastError("terminate called after throwing an instance of 'int'\nAborted\n"),
+            "terminate called after throwing an instance of 'int'");
   EXPECT_EQ(LastError("terminate called without an active exception\n"),
             "terminate called without an active exception");
 }
