@@ -15,6 +15,8 @@
 namespace tutti::launch {
 namespace {
 
+using Lines = std::vector<std::string>;
+
 constexpr size_t kMostCharacters = 300;
 
 // PyTorch begins the lines of an exception with "[rank0]: ".
@@ -86,26 +88,12 @@ bool LooksLikeException(absl::string_view line) {
   return is_name && absl::ascii_isupper(static_cast<unsigned char>(last.empty() ? 'x' : last[0]));
 }
 
-// What a starter of processes ends with when one of them has failed: torchrun, accelerate, mpirun's
-// wrappers. The process's own exception, printed before, says why.
-bool IsOfAStarter(absl::string_view exception) {
-  return absl::StrContains(exception, "ChildFailedError") ||
-         absl::StartsWith(exception, "subprocess.CalledProcessError");
+// What a starter of processes says when one of them has failed: torchrun, accelerate, mpirun's
+// wrappers. The process's own exception or error, printed before, says why.
+bool IsOfAStarter(absl::string_view line) {
+  return absl::StrContains(line, "torch.distributed.elastic.multiprocessing") ||
+         absl::StartsWith(line, "subprocess.CalledProcessError");
 }
-
-// What torchrun says of a process that a signal ended, which printed no exception: "Signal 9
-// (SIGKILL) received by PID 71".
-std::string SignalOfStarted(const std::vector<std::string>& lines) {
-  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    const size_t at = line->find("Signal ");
-    if (at != std::string::npos && absl::StrContains(*line, ") received by PID ")) {
-      return absl::StrCat("a process that it started was ended: ", line->substr(at));
-    }
-  }
-  return "";
-}
-
-using Lines = std::vector<std::string>;
 
 // "ExceptionGroup: two failed (2 sub-exceptions): ValueError: one"; or empty.
 std::string ExceptionGroup(const Lines& lines) {
@@ -127,29 +115,47 @@ bool IsIgnored(const Lines& lines, Lines::const_iterator traceback) {
   return traceback != lines.begin() && absl::StartsWith(*(traceback - 1), "Exception ignored in");
 }
 
-// The exception under a "Traceback (most recent call last):": the last that is no starter's, else
-// the last.
-std::string PythonException(const Lines& lines) {
-  std::string starters;
+// The last exception under a "Traceback (most recent call last):" that is a starter's, or is not.
+std::string PythonException(const Lines& lines, bool of_a_starter) {
   auto end = lines.end();
   while (true) {
     const auto traceback =
         std::find_if(std::make_reverse_iterator(end), lines.rend(), [](const std::string& line) {
           return absl::StrContains(line, "Traceback (most recent call last):");
         });
-    if (traceback == lines.rend()) {
-      const std::string ended = starters.empty() ? "" : SignalOfStarted(lines);
-      return ended.empty() ? starters : ended;
-    }
+    if (traceback == lines.rend()) return "";
     const auto last = end;
     const auto line = std::find_if(traceback.base(), last, [](const std::string& candidate) {
       return !absl::StartsWith(candidate, " ") && LooksLikeException(candidate);
     });
     end = traceback.base() - 1;
-    if (line == last || IsIgnored(lines, end)) continue;
-    if (!IsOfAStarter(*line)) return ExceptionMessage(lines, end, line);
-    if (starters.empty()) starters = *line;
+    if (line == last || IsIgnored(lines, end) || IsOfAStarter(*line) != of_a_starter) continue;
+    return of_a_starter ? *line : ExceptionMessage(lines, end, line);
   }
+}
+
+// What torchrun says of a process that a signal ended, which printed no exception: "Signal 9
+// (SIGKILL) received by PID 71".
+std::string SignalOfStarted(const Lines& lines) {
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    const size_t at = line->find("Signal ");
+    if (at != std::string::npos && absl::StrContains(*line, ") received by PID ")) {
+      return absl::StrCat("a process that it started was ended: ", line->substr(at));
+    }
+  }
+  return "";
+}
+
+// And of the first that failed by itself: "exitcode  : 3 (pid: 71)".
+std::string ExitCodeOfStarted(const Lines& lines) {
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(*line, absl::MaxSplits(':', 1));
+    if (absl::StripAsciiWhitespace(parts.first) != "exitcode") continue;
+    return absl::StrCat("a process that it started failed with exit code ",
+                        absl::StripAsciiWhitespace(parts.second));
+  }
+  return "";
 }
 
 // "std::runtime_error: no such shard", of an exception that nobody caught.
@@ -183,13 +189,14 @@ bool SaysError(const std::string& line) {
                                                  "out of memory",
                                                  "segmentation fault",
                                                  "killed"};
+  if (IsOfAStarter(line)) return false;
   const std::string lower = absl::AsciiStrToLower(line);
   return std::any_of(std::begin(kMarks), std::end(kMarks),
                      [&](absl::string_view mark) { return absl::StrContains(lower, mark); });
 }
 
-std::vector<std::string> LinesOf(absl::string_view text) {
-  std::vector<std::string> lines;
+Lines LinesOf(absl::string_view text) {
+  Lines lines;
   for (const absl::string_view raw : absl::StrSplit(text, '\n')) {
     std::string line = Plain(raw);
     if (!absl::StripAsciiWhitespace(line).empty()) lines.push_back(std::move(line));
@@ -197,20 +204,38 @@ std::vector<std::string> LinesOf(absl::string_view text) {
   return lines;
 }
 
-std::string Exception(const std::vector<std::string>& lines) {
+std::string Exception(const Lines& lines) {
   std::string best = ExceptionGroup(lines);
-  if (best.empty()) best = PythonException(lines);
+  if (best.empty()) best = PythonException(lines, false);
   return best.empty() ? CppException(lines) : best;
+}
+
+std::string LastLineThatSaysError(const Lines& lines) {
+  const auto error = std::find_if(lines.rbegin(), lines.rend(), SaysError);
+  return error == lines.rend() ? "" : *error;
+}
+
+// The most that a starter which ended with an exception lets know of the process that it started.
+std::string OfAStarted(const Lines& lines) {
+  const std::string exception = PythonException(lines, true);
+  if (exception.empty()) return "";
+  std::string best = SignalOfStarted(lines);
+  if (best.empty()) best = LastLineThatSaysError(lines);
+  if (best.empty()) best = ExitCodeOfStarted(lines);
+  return best.empty() ? exception : best;
 }
 
 }  // namespace
 
 std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_tail) {
-  const std::vector<std::string> lines = LinesOf(stderr_tail);
+  const Lines lines = LinesOf(stderr_tail);
+  const Lines out = LinesOf(stdout_tail);
   std::string best = Exception(lines);
-  const auto error = std::find_if(lines.rbegin(), lines.rend(), SaysError);
-  if (best.empty() && error != lines.rend()) best = *error;
-  if (best.empty()) best = Exception(LinesOf(stdout_tail));
+  if (best.empty()) best = SignalOfStarted(lines);
+  if (best.empty()) best = LastLineThatSaysError(lines);
+  if (best.empty()) best = Exception(out);
+  if (best.empty()) best = OfAStarted(lines);
+  if (best.empty()) best = OfAStarted(out);
   if (best.empty() && !lines.empty()) best = lines.back();
   return Bounded(absl::StripAsciiWhitespace(best));
 }

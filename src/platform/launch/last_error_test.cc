@@ -170,5 +170,27 @@ TEST(LastErrorTest, TheProcesssOwnExceptionComesBeforeItsStarters) {
             "subprocess.CalledProcessError: Command '['python']' returned 1.");
 }
 
+TEST(LastErrorTest, AnErrorThatIsNoExceptionComesBeforeItsStarters) {
+  const std::string torchrun =
+      "E1120 12:00:00 api.py:702] failed (exitcode: 2) local_rank: 0 (pid: 71) of binary: python\n"
+      "Traceback (most recent call last):\n  File \"/bin/torchrun\", line 8, in <module>\n"
+      "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n=====\n"
+      "train.py FAILED\nRoot Cause (first observed failure):\n  rank      : 0 (local_rank: 0)\n"
+      "  exitcode  : 2 (pid: 71)\n  error_file: <N/A>\n  traceback : To enable traceback see: x\n";
+  EXPECT_EQ(LastError("train.py: error: unrecognized arguments: --learn\n" + torchrun),
+            "train.py: error: unrecognized arguments: --learn");
+  EXPECT_EQ(LastError("terminate called after throwing an instance of 'std::runtime_error'\n"
+                      "  what():  cannot open shard 3\n" +
+                      torchrun),
+            "std::runtime_error: cannot open shard 3");
+  EXPECT_EQ(LastError("", "train.py: error: unrecognized arguments: --learn\n" + torchrun),
+            "train.py: error: unrecognized arguments: --learn");
+  EXPECT_EQ(LastError(torchrun), "a process that it started failed with exit code 2 (pid: 71)");
+  EXPECT_EQ(LastError("gcc: fatal error: no input files\n"
+                      "Traceback (most recent call last):\n  File \"setup.py\", line 3\n"
+                      "subprocess.CalledProcessError: Command '['gcc']' returned 1.\n"),
+            "gcc: fatal error: no input files");
+}
+
 }  // namespace
 }  // namespace tutti::launch
