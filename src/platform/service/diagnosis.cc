@@ -76,15 +76,18 @@ std::string OneLine(absl::string_view text) {
   return absl::StrReplaceAll(absl::StripAsciiWhitespace(text), {{"\r\n", " "}, {"\n", " "}});
 }
 
-std::string How(const RankExit& exit) {
-  return base::ExitStatus{.code = exit.code, .signal = exit.signal}.ToString();
+base::ExitStatus StatusOf(const RankExit& exit) {
+  return {.code = exit.code, .signal = exit.signal};
 }
+
+std::string How(const RankExit& exit) { return StatusOf(exit).ToString(); }
 
 // ": ValueError: boom", where the last words can belong to the end; with the mend of what is known.
 std::string LastWords(const RankExit& exit) {
   const bool from_outside = exit.signal == 9 || exit.signal == 15;
-  if (exit.last_error.empty() || from_outside) return "";
-  const absl::string_view mend = MendOf(exit.last_error);
+  if (from_outside) return "";
+  const absl::string_view mend = MendOf(StatusOf(exit), exit.last_error);
+  if (exit.last_error.empty()) return absl::StrCat(mend.empty() ? "" : ": ", mend);
   return absl::StrCat(": ", OneLine(exit.last_error), mend.empty() ? "" : " (", mend,
                       mend.empty() ? "" : ")");
 }
@@ -98,7 +101,7 @@ std::string MemoryShare(int64_t bytes) {
 std::string ShellSignal(const RankExit& exit) {
   if (exit.signal != 0 || exit.code <= 128 || exit.code > 128 + 31) return "";
   const base::ExitStatus inner{.signal = exit.code - 128};
-  return absl::StrCat(" (its shell's word for ", inner.ToString(), ")");
+  return absl::StrCat(", its shell's word for ", inner.ToString());
 }
 
 // What follows "rank 1 on n2 ".

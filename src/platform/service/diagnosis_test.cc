@@ -61,7 +61,7 @@ TEST(Diagnosis, PrefersTheCauseOverAnEarlierReportOfALostPeer) {
   // Clocks of two nodes: the consequence may carry the earlier time.
   const Diagnosis d =
       Diagnose(Gang({Ended(0, 4, 1, 0, "UNAVAILABLE: rank 1 left the group"), Ended(1, 5, 0, 11)}));
-  EXPECT_EQ(d.line, "rank 1 on n2 was killed by signal 11 (SIGSEGV)");
+  EXPECT_THAT(d.line, HasSubstr("rank 1 on n2 was killed by signal 11 (SIGSEGV)"));
   ASSERT_EQ(d.failures.size(), 2u);
   EXPECT_TRUE(d.failures[1].consequence);
 }
@@ -111,9 +111,17 @@ TEST(Diagnosis, SaysOutOfMemoryWithTheShare) {
 }
 
 TEST(Diagnosis, TranslatesTheShellsCodeForASignal) {
-  const Diagnosis d = Diagnose(Gang({Ended(0, 5, 139)}));
+  const Diagnosis d = Diagnose(Gang({Ended(0, 5, 139, 0, "epoch 3")}));
   EXPECT_EQ(d.line,
-            "rank 0 on n1 failed with exit code 139 (its shell's word for signal 11 (SIGSEGV))");
+            "rank 0 on n1 failed with exit code 139, its shell's word for signal 11 (SIGSEGV): "
+            "epoch 3 (native code failed; PYTHONFAULTHANDLER=1 in environment_variables tells "
+            "where)");
+}
+
+TEST(Diagnosis, SaysWhatAnEndWithoutWordsMeans) {
+  EXPECT_EQ(Diagnose(Gang({Ended(0, 5, 124)})).line,
+            "rank 0 on n1 failed with exit code 124: this is how `timeout` ends what has used up "
+            "its time");
 }
 
 TEST(Diagnosis, QuotesWhatAnAbortedProcessSaid) {

@@ -1,5 +1,7 @@
 #include "platform/service/mends.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -40,6 +42,8 @@ constexpr absl::string_view kNotExecutable =
     "a script needs its interpreter before it, or chmod +x; the job runs as the service's user";
 constexpr absl::string_view kNoConnection =
     "the processes cannot connect to each other: set GLOO_SOCKET_IFNAME to the nodes' network";
+constexpr absl::string_view kNativeCode =
+    "native code failed; PYTHONFAULTHANDLER=1 in environment_variables tells where";
 
 // The first that fits counts.
 constexpr std::array<Known, 48> kKnown = {{
@@ -93,14 +97,47 @@ constexpr std::array<Known, 48> kKnown = {{
     {"too many open files", "", "raise the limit of open files for the service"},
 }};
 
+// Of these signals native code is the cause, which leaves no Python traceback.
+absl::string_view MendOfSignal(int signal, absl::string_view last_error) {
+  const bool says_where = absl::StrContains(last_error, "Fatal Python error");
+  switch (signal) {
+    case SIGABRT:  // what aborts has mostly said why
+      return last_error.empty() ? kNativeCode : "";
+    case SIGSEGV:
+    case SIGFPE:
+      return says_where ? "" : kNativeCode;
+    case SIGILL:
+      return "it was compiled for other processors than this node's";
+    case SIGBUS:
+      return "/dev/shm or a disk is full, or a file was cut short while it was mapped";
+    default:
+      return "";
+  }
+}
+
+absl::string_view MendOfCode(int code, absl::string_view last_error) {
+  switch (code) {
+    case 124:
+      return "this is how `timeout` ends what has used up its time";
+    case 126:
+      return "what the command names was found, but cannot be executed";
+    case 127:
+      return "a program that the command names is neither in the job's environment nor in its code";
+    default:
+      // A shell that ran the command reports its signal so.
+      return code > 128 ? MendOfSignal(code - 128, last_error) : "";
+  }
+}
+
 }  // namespace
 
-absl::string_view MendOf(absl::string_view last_error) {
+absl::string_view MendOf(const base::ExitStatus& end, absl::string_view last_error) {
   const std::string lower = absl::AsciiStrToLower(last_error);
   const auto known = std::find_if(kKnown.begin(), kKnown.end(), [&](const Known& entry) {
     return absl::StrContains(lower, entry.words) && absl::StrContains(lower, entry.also);
   });
-  return known == kKnown.end() ? "" : known->mend;
+  if (known != kKnown.end()) return known->mend;
+  return end.signal != 0 ? MendOfSignal(end.signal, last_error) : MendOfCode(end.code, last_error);
 }
 
 }  // namespace tutti::service

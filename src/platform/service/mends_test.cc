@@ -1,6 +1,7 @@
 #include "platform/service/mends.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
 
 #include <string>
 
@@ -50,13 +51,34 @@ TEST(MendOfTest, KnowsWhatToDoAboutCommonFailures) {
        "GLOO_SOCKET_IFNAME"},
       {"bash: line 1: deepspeed: command not found", "environment"}};
   for (const auto& [words, mend] : kCases) {
-    EXPECT_THAT(std::string(MendOf(words)), HasSubstr(mend)) << words;
+    EXPECT_THAT(std::string(MendOf({.code = 1}, words)), HasSubstr(mend)) << words;
   }
 }
 
+TEST(MendOfTest, KnowsWhatSignalsAndCodesMean) {
+  const auto mend = [](base::ExitStatus end, const char* words = "epoch 3") {
+    return std::string(MendOf(end, words));
+  };
+  EXPECT_THAT(mend({.signal = SIGSEGV}), HasSubstr("PYTHONFAULTHANDLER"));
+  EXPECT_THAT(mend({.code = 128 + SIGSEGV}), HasSubstr("PYTHONFAULTHANDLER"));
+  EXPECT_THAT(mend({.signal = SIGFPE}), HasSubstr("native code"));
+  EXPECT_THAT(mend({.signal = SIGBUS}), HasSubstr("/dev/shm"));
+  EXPECT_THAT(mend({.signal = SIGILL}), HasSubstr("processors"));
+  EXPECT_THAT(mend({.signal = SIGABRT}, ""), HasSubstr("native code"));
+  EXPECT_THAT(mend({.code = 124}), HasSubstr("`timeout`"));
+  EXPECT_THAT(mend({.code = 126}), HasSubstr("cannot be executed"));
+  EXPECT_THAT(mend({.code = 127}), HasSubstr("environment"));
+}
+
+TEST(MendOfTest, LeavesASignalToTheWordsThatTellIt) {
+  EXPECT_EQ(MendOf({.signal = SIGABRT}, "std::out_of_range: map::at"), "");
+  EXPECT_EQ(MendOf({.signal = SIGSEGV}, "Fatal Python error: Segmentation fault"), "");
+  EXPECT_THAT(std::string(MendOf({.signal = SIGBUS}, "std::bad_alloc")), HasSubstr("memory"));
+}
+
 TEST(MendOfTest, SaysNothingOfOtherFailures) {
-  EXPECT_EQ(MendOf("ValueError: boom"), "");
-  EXPECT_EQ(MendOf(""), "");
+  EXPECT_EQ(MendOf({.code = 1}, "ValueError: boom"), "");
+  EXPECT_EQ(MendOf({.code = 1}, ""), "");
 }
 
 }  // namespace
