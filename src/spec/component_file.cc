@@ -172,6 +172,9 @@ YamlNode::Entry MergedInputs(const YamlNode::Entry* definitions, const YamlNode:
     } else {
       section->entries.push_back(Merged(entry, *value));
     }
+    if (!component.empty()) {
+      section->entries.back().defined = absl::StrCat(component, ":", entry.line);
+    }
   }
   return {"inputs", line, section};
 }

@@ -133,28 +133,32 @@ class InputReader {
     CheckLiteral();
   }
 
+  // With where a component says so, if it does.
+  void Refuse(absl::string_view why) {
+    diagnostics_.Error(input_.line,
+                       absl::StrCat(what_, " is \"", input_.literal.substr(0, 80), "\"", why,
+                                    entry_.defined.empty() ? "" : ": see ", entry_.defined));
+  }
+
   void CheckLiteral() {
     double number = 0;
     int64_t whole = 0;
     const bool is_number = absl::SimpleAtod(input_.literal, &number);
-    const std::string shown = absl::StrCat(what_, " is \"", input_.literal.substr(0, 80), "\"");
     if (input_.type == "boolean") {
       const std::string lower = absl::AsciiStrToLower(input_.literal);
       if (lower != "true" && lower != "false") {
-        diagnostics_.Error(input_.line, absl::StrCat(shown, ", which is no boolean"));
+        Refuse(", which is no boolean");
       }
     } else if (input_.type == "integer" && !absl::SimpleAtoi(input_.literal, &whole)) {
-      diagnostics_.Error(input_.line, absl::StrCat(shown, ", which is no whole number"));
+      Refuse(", which is no whole number");
     } else if (input_.type == "number" && !is_number) {
-      diagnostics_.Error(input_.line, absl::StrCat(shown, ", which is no number"));
+      Refuse(", which is no number");
     } else if (is_number && (number < least_ || number > most_)) {
-      diagnostics_.Error(input_.line,
-                         absl::StrCat(shown, ", which is not from ", least_, " to ", most_));
+      Refuse(absl::StrCat(", which is not from ", least_, " to ", most_));
     }
     if (!choices_.empty() &&
         std::find(choices_.begin(), choices_.end(), input_.literal) == choices_.end()) {
-      diagnostics_.Error(input_.line,
-                         absl::StrCat(shown, ", which is none of ", absl::StrJoin(choices_, ", ")));
+      Refuse(absl::StrCat(", which is none of ", absl::StrJoin(choices_, ", ")));
     }
   }
 

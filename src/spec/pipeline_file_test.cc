@@ -167,6 +167,29 @@ TEST(PipelineFile, WhatTheStepLacksIsSaidWithItsLine) {
       ElementsAre(HasSubstr("job.yml:7: input \"epochs\" is \"many\", which is no whole")));
 }
 
+TEST(PipelineFile, AValueThatTheComponentDoesNotAllowIsSaidWithBothLines) {
+  const Files files = {{"/base/parts/tune.yml", R"(type: command
+inputs:
+  epochs: {type: integer}
+  optimizer:
+    type: string
+    enum: [adam, sgd]
+  rate: {type: number, default: 2, max: 1}
+environment: host
+command: tune ${{inputs.epochs}} ${{inputs.optimizer}} ${{inputs.rate}}
+)"}};
+  EXPECT_THAT(
+      PipelineErrors("type: pipeline\njobs:\n  tune:\n    component: ./parts/tune.yml\n"
+                     "    inputs:\n      epochs: many\n      optimizer: lion\n",
+                     files),
+      ElementsAre("job.yml:3: input \"rate\" is \"2\", which is not from -inf to 1: see "
+                  "parts/tune.yml:7",
+                  "job.yml:6: input \"epochs\" is \"many\", which is no whole number: see "
+                  "parts/tune.yml:3",
+                  "job.yml:7: input \"optimizer\" is \"lion\", which is none of adam, sgd: see "
+                  "parts/tune.yml:4"));
+}
+
 TEST(PipelineFile, WhatIsWrongInAComponentIsSaidUnderItsName) {
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {t: {component: ./c.yml}}",
                              {{"/base/c.yml", "command: x ${{inputs.y}}\ncomand: z\n"}}),
