@@ -153,8 +153,10 @@ class InputReader {
       Refuse(", which is no whole number");
     } else if (input_.type == "number" && !is_number) {
       Refuse(", which is no number");
-    } else if (is_number && (number < least_ || number > most_)) {
-      Refuse(absl::StrCat(", which is not from ", least_, " to ", most_));
+    } else if (is_number && number < least_) {
+      Refuse(absl::StrCat(", which is less than ", least_));
+    } else if (is_number && number > most_) {
+      Refuse(absl::StrCat(", which is more than ", most_));
     }
     if (!choices_.empty() &&
         std::find(choices_.begin(), choices_.end(), input_.literal) == choices_.end()) {

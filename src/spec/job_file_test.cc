@@ -300,7 +300,7 @@ TEST(JobFile, InputsHaveDefaultsAndMayBeOptional) {
   EXPECT_THAT(Errors("command: x\ninputs:\n  n: {type: integer, default: 9, max: 5}\n"
                      "  k: {type: string, default: c, enum: [a, b]}\n"
                      "  i: {type: integer, default: 1.5}\n  s: {type: string}\n"),
-              ElementsAre(HasSubstr("job.yml:3: input \"n\" is \"9\", which is not from"),
+              ElementsAre("job.yml:3: input \"n\" is \"9\", which is more than 5",
                           "job.yml:4: input \"k\" is \"c\", which is none of a, b",
                           "job.yml:5: input \"i\" is \"1.5\", which is no whole number",
                           HasSubstr("job.yml:6: input \"s\" has no value")));

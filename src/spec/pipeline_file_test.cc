@@ -182,7 +182,7 @@ command: tune ${{inputs.epochs}} ${{inputs.optimizer}} ${{inputs.rate}}
       PipelineErrors("type: pipeline\njobs:\n  tune:\n    component: ./parts/tune.yml\n"
                      "    inputs:\n      epochs: many\n      optimizer: lion\n",
                      files),
-      ElementsAre("job.yml:3: input \"rate\" is \"2\", which is not from -inf to 1: see "
+      ElementsAre("job.yml:3: input \"rate\" is \"2\", which is more than 1: see "
                   "parts/tune.yml:7",
                   "job.yml:6: input \"epochs\" is \"many\", which is no whole number: see "
                   "parts/tune.yml:3",
