@@ -47,11 +47,16 @@ std::string SchemaFile(const YamlNode& root) {
 
 // Files of other kinds are told apart at once: all else would be said of the wrong one.
 absl::Status CheckKind(const YamlNode& root, Diagnostics& diagnostics) {
-  const YamlNode::Entry* const type = Find(root, "type");
-  const std::string reason = NoJobBecause(SchemaFile(root), type ? type->value->scalar : "");
+  const YamlNode::Entry* by = Find(root, "$schema");
+  std::string schema = SchemaFile(root);
+  const bool runs = Find(root, "command") || Find(root, "jobs") || Find(root, "trial");
+  for (auto entry = root.entries.begin(); schema.empty() && entry != root.entries.end(); ++entry) {
+    schema = std::string(SchemaToldBy(entry->key, entry->value->scalar, runs));
+    by = &*entry;
+  }
+  const std::string reason = NoJobBecause(schema);
   if (reason.empty()) return absl::OkStatus();
-  const YamlNode::Entry* const schema = Find(root, "$schema");
-  diagnostics.Error(schema ? schema->line : type->line, reason);
+  diagnostics.Error(by->line, reason);
   return diagnostics.status();
 }
 
@@ -68,7 +73,7 @@ absl::Status CheckType(const YamlNode& root, Diagnostics& diagnostics) {
   return diagnostics.status();
 }
 
-// "command", "pipeline" or "sweep", by `type` or else by the schema.
+// "command", "pipeline" or "sweep", by `type`, else by the schema, else by what only one has.
 std::string TypeOf(const YamlNode& root, Diagnostics& diagnostics) {
   const YamlNode::Entry* entry = Find(root, "type");
   if (entry == nullptr || entry->value->kind != YamlNode::Kind::kScalar) {
@@ -76,7 +81,8 @@ std::string TypeOf(const YamlNode& root, Diagnostics& diagnostics) {
     for (const absl::string_view type : {"pipeline", "sweep"}) {
       if (absl::StartsWith(schema, absl::StrCat(type, "job."))) return std::string(type);
     }
-    return "command";
+    if (!schema.empty() || Find(root, "command") != nullptr) return "command";
+    return Find(root, "jobs") ? "pipeline" : Find(root, "trial") ? "sweep" : "command";
   }
   const std::string type = entry->value->scalar;
   for (const absl::string_view known : kJobTypes) {

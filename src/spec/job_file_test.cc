@@ -344,6 +344,31 @@ TEST(JobFile, FilesOfOtherKindsAreToldApart) {
               ElementsAre(HasSubstr("job.yml:1: this is a file of kind data")));
 }
 
+TEST(JobFile, FilesWithoutASchemaAreToldByTheirKeys) {
+  EXPECT_EQ(SpecOf("jobs: {a: {command: x}}\n").kind, JobKind::kPipeline);
+  EXPECT_EQ(SpecOf("trial: {command: 'x ${{search_space.lr}}', environment: host}\n"
+                   "sampling_algorithm: random\nobjective: {goal: minimize, primary_metric: loss}\n"
+                   "search_space: {lr: {type: choice, values: [1, 2]}}\n"
+                   "limits: {max_total_trials: 2}\n")
+                .kind,
+            JobKind::kSweep);
+  const std::pair<const char*, const char*> kKinds[] = {
+      {"name: e\nimage: python:3.11\n", "job.yml:2: this is a file of kind environment"},
+      {"name: e\nchannels: [defaults]\ndependencies: [pip]\n",
+       "job.yml:3: this is a file of kind conda environment"},
+      {"name: c\ntype: amlcompute\nsize: x\n", "job.yml:2: this is a file of kind compute"},
+      {"name: d\ntype: azure_blob\n", "job.yml:2: this is a file of kind datastore"},
+      {"name: d\nendpoint_name: e\n", "job.yml:2: this is a file of kind deployment"},
+      {"name: s\ncreate_job: x\n", "job.yml:2: this is a file of kind schedule"},
+      {"name: t\nversion: 1\ntype: command\ncommand: x\n",
+       "job.yml:2: this is a file of kind component"}};
+  for (const auto& [text, error] : kKinds) {
+    EXPECT_THAT(Errors(text), ElementsAre(HasSubstr(error)));
+  }
+  // Of a job that has a key of another kind, the key is wrong and not the file.
+  EXPECT_THAT(Errors("command: x\nimage: python\n"), ElementsAre(HasSubstr("key \"image\"")));
+}
+
 TEST(JobFile, TypesThatAreNotRunAreRefusedWithTheReasonAlone) {
   EXPECT_THAT(Errors("$schema: x/autoMLJob.schema.json\ntype: automl\ntask: forecasting\n"),
               ElementsAre(HasSubstr("job.yml:2: jobs of type automl are not run: a service")));

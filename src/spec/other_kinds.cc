@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 
 namespace tutti::spec {
 namespace {
@@ -25,6 +26,7 @@ constexpr FileKind kFiles[] = {
     {"parallelcomponent.", "parallel component",
      "it is fed by a driver of Azure ML; write a command component that reads its share by RANK"},
     {"environment.", "environment", "name it in a job file as environment: file:PATH"},
+    {"conda.", "conda environment", "name it in a job's environment as conda_file: PATH"},
     {"dataimport.", "data import", "bring the data here, then `tutti data create --file FILE`"},
     {"data.", "data", "make it known by `tutti data create --file FILE`"},
     {"model.", "model", "a job takes it as an input of type custom_model or mlflow_model, by path"},
@@ -50,6 +52,41 @@ constexpr FileKind kFiles[] = {
     {"featurestore", "feature store", kOfWorkspace},
     {"flow.", "prompt flow", "it is run by promptflow and not as a job"},
     {"run.", "prompt flow run", "it is run by promptflow and not as a job"},
+};
+
+struct Mark {
+  absl::string_view key, value;  // any value, if empty
+  absl::string_view schema;
+};
+
+constexpr Mark kMarks[] = {
+    {"type", "uri_folder", "data."},
+    {"type", "uri_file", "data."},
+    {"type", "mltable", "data."},
+    {"type", "custom_model", "model."},
+    {"type", "mlflow_model", "model."},
+    {"type", "triton_model", "model."},
+    {"type", "amlcompute", "amlcompute."},
+    {"type", "computeinstance", "computeinstance."},
+    {"type", "synapsespark", "synapsesparkcompute."},
+    {"type", "azure_blob", "azureblob."},
+    {"type", "azure_file", "azurefile."},
+    {"type", "azure_data_lake_gen1", "azuredatalakegen1."},
+    {"type", "azure_data_lake_gen2", "azuredatalakegen2."},
+    {"endpoint_name", "", "managedonlinedeployment."},
+    {"auth_mode", "", "managedonlineendpoint."},
+    {"create_job", "", "schedule."},
+    {"create_monitor", "", "monitorschedule."},
+    {"dependencies", "", "conda."},
+    {"conda_file", "", "environment."},
+    {"image", "", "environment."},
+    {"build", "", "environment."},
+};
+
+// Components say what is to be run, as jobs do.
+constexpr Mark kMarksOfComponents[] = {
+    {"version", "", "commandcomponent."},
+    {"is_deterministic", "", "commandcomponent."},
 };
 
 struct JobType {
@@ -78,7 +115,7 @@ bool IsCompute(absl::string_view schema) { return absl::StrContains(schema, "com
 
 }  // namespace
 
-std::string NoJobBecause(absl::string_view schema, absl::string_view type) {
+std::string NoJobBecause(absl::string_view schema) {
   const std::string name = absl::AsciiStrToLower(schema);
   for (const FileKind& file : kFiles) {
     if (!absl::StartsWith(name, file.schema)) continue;
@@ -87,10 +124,16 @@ std::string NoJobBecause(absl::string_view schema, absl::string_view type) {
   if (IsCompute(name)) {
     return "this is a file of kind compute: make it known by `tutti compute create --file FILE`";
   }
-  const bool is_data = type == "uri_folder" || type == "uri_file" || type == "mltable";
-  const bool is_model = type == "custom_model" || type == "mlflow_model" || type == "triton_model";
-  if (name.empty() && is_data) return NoJobBecause("data.", "");
-  if (name.empty() && is_model) return NoJobBecause("model.", "");
+  return "";
+}
+
+absl::string_view SchemaToldBy(absl::string_view key, absl::string_view value, bool runs) {
+  const absl::Span<const Mark> marks =
+      runs ? absl::MakeConstSpan(kMarksOfComponents) : absl::MakeConstSpan(kMarks);
+  for (const Mark& mark : marks) {
+    if (key != mark.key) continue;
+    if (mark.value.empty() || absl::EqualsIgnoreCase(value, mark.value)) return mark.schema;
+  }
   return "";
 }
 

@@ -8,9 +8,13 @@
 
 namespace tutti::spec {
 
-// By the last part of a file's $schema or, without one, by its `type`: "this is a file of kind
-// data: make it known by `tutti data create --file FILE`". "" if it may be a job.
-std::string NoJobBecause(absl::string_view schema, absl::string_view type);
+// By the last part of a file's $schema: "this is a file of kind data: make it known by `tutti data
+// create --file FILE`". "" if it may be a job.
+std::string NoJobBecause(absl::string_view schema);
+
+// The schema of a file that names none, by a key at its top and that key's value; "" if they do not
+// tell. `runs`: the file says what is to be run.
+absl::string_view SchemaToldBy(absl::string_view key, absl::string_view value, bool runs);
 
 // Of a type of jobs or steps: "it needs a Spark cluster, …". "" for one that Azure ML does not
 // have.

@@ -31,7 +31,7 @@ struct YamlNode::Entry {
   std::string key;
   int line = 1;  // of the key
   std::shared_ptr<const YamlNode> value;
-  std::string defined = "";  // "train.yml:8", where another file says what the value may be
+  std::string defined;  // "train.yml:8", where another file says what the value may be
 };
 
 struct YamlLimits {
