@@ -4,6 +4,7 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -35,6 +36,16 @@ absl::StatusOr<std::string> NumericAddress(const std::string& host) {
   return std::string(text);
 }
 
+// The number that a variable begins with ("4(x2),3": tasks of each node); 0 if there is none.
+int Leading(const std::map<std::string, std::string>& variables, const std::string& name) {
+  const auto found = variables.find(name);
+  if (found == variables.end()) return 0;
+  const std::string& text = found->second;
+  int number = 0;
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  return absl::SimpleAtoi(text.substr(0, digits), &number) ? number : 0;
+}
+
 }  // namespace
 
 absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan) {
@@ -63,6 +74,14 @@ absl::Status WhyToldToEnd(const std::filesystem::path& stop, absl::Time now) {
                     now + kNearItsEnd >= absl::FromUnixSeconds(seconds);
   return absl::DeadlineExceededError(soon ? "it has used up the time that it was given in Slurm"
                                           : "it was cancelled or preempted in Slurm");
+}
+
+int GivenCores(const std::map<std::string, std::string>& variables, int own) {
+  if (!variables.contains("TUTTI_GANG")) return own;
+  const bool several = Leading(variables, "SLURM_TASKS_PER_NODE") > 1;
+  const int of_a_task = several ? Leading(variables, "SLURM_CPUS_PER_TASK") : 0;
+  const int given = of_a_task > 0 ? of_a_task : Leading(variables, "SLURM_CPUS_ON_NODE");
+  return given > 0 ? std::min(given, own) : own;
 }
 
 }  // namespace tutti::launch

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -19,5 +21,10 @@ absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan);
 // Why a launcher is told to end, if it was the cluster and not tutti, which leaves the file `stop`
 // first. OK for a launcher that no cluster has placed.
 absl::Status WhyToldToEnd(const std::filesystem::path& stop, absl::Time now);
+
+// How many of the `own` processors, on which this launcher may run, it has got for its processes:
+// not every Slurm binds a job to those that it has given it. Of a script that asks for several
+// tasks on a node it is what one of them gets. `variables`: the launcher's environment.
+int GivenCores(const std::map<std::string, std::string>& variables, int own);
 
 }  // namespace tutti::launch

@@ -26,5 +26,21 @@ TEST(GivenPlace, RefusesAnotherNumberOfNodes) {
   EXPECT_EQ(TakePlace(" ;n1 10.0.0.1", plan).code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(GivenPlace, HasTheProcessorsThatSlurmHasGivenTheNode) {
+  std::map<std::string, std::string> variables = {{"TUTTI_GANG", "n7 10.0.0.7;"},
+                                                  {"SLURM_TASKS_PER_NODE", "1(x2)"},
+                                                  {"SLURM_CPUS_PER_TASK", "2"},
+                                                  {"SLURM_CPUS_ON_NODE", "4"}};
+  EXPECT_EQ(GivenCores(variables, 64), 4);
+  EXPECT_EQ(GivenCores(variables, 3), 3);  // bound more tightly
+  variables["SLURM_TASKS_PER_NODE"] = "8(x2),7";
+  EXPECT_EQ(GivenCores(variables, 64), 2);
+  variables.erase("SLURM_CPUS_PER_TASK");
+  EXPECT_EQ(GivenCores(variables, 64), 4);
+  EXPECT_EQ(GivenCores({{"TUTTI_GANG", "n7 10.0.0.7;"}, {"SLURM_CPUS_ON_NODE", "x"}}, 64), 64);
+  // A service in a shell that Slurm has started places its jobs by itself.
+  EXPECT_EQ(GivenCores({{"SLURM_CPUS_ON_NODE", "4"}}, 64), 64);
+}
+
 }  // namespace
 }  // namespace tutti::launch

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/child_process.h"
+#include "platform/launch/given_place.h"
 
 namespace tutti::launch {
 namespace {
@@ -40,7 +41,7 @@ NodeFacts FactsOfThisNode(const Staged& staged) {
   facts.inputs = staged.inputs;
   facts.outputs = staged.outputs;
   facts.gpus = OwnGpus(facts.own);
-  facts.cores = OwnCores();
+  facts.cores = GivenCores(facts.own, OwnCores());
   facts.temporary = staged.temporary;
   facts.python = staged.python;
   facts.image = staged.image;
