@@ -27,6 +27,11 @@ int NiceOf(spec::Priority priority) {
   return 0;
 }
 
+// Whole nodes with all of their processors.
+bool TakesAllCpus(const spec::SlurmSettings& settings) {
+  return settings.exclusive && settings.cpus_per_node == 0;
+}
+
 int CpusOf(const spec::SlurmSettings& settings, const Allocation& allocation) {
   if (settings.cpus_per_node > 0) return settings.cpus_per_node;
   int most = 1;
@@ -41,7 +46,8 @@ std::vector<std::string> ShapeOf(const spec::SlurmSettings& settings,
                                  const Allocation& allocation) {
   if (!settings.shape.empty()) return settings.shape;
   return {absl::StrCat("--nodes=", allocation.plans.size()), "--ntasks-per-node=1",
-          absl::StrCat("--cpus-per-task=", CpusOf(settings, allocation))};
+          absl::StrCat(TakesAllCpus(settings) ? "--mincpus=" : "--cpus-per-task=",
+                       CpusOf(settings, allocation))};
 }
 
 }  // namespace
@@ -110,8 +116,10 @@ std::string GangScript(size_t nodes) {
 
 std::string SrunScript(const spec::SlurmSettings& settings, const Allocation& allocation) {
   const size_t nodes = allocation.plans.size();
-  return absl::StrCat("srun --nodes=", nodes, " --ntasks=", nodes,
-                      " --ntasks-per-node=1 --cpus-per-task=", CpusOf(settings, allocation),
+  // A step that says a number has no more than that, also of nodes that the job has whole.
+  const std::string cpus =
+      TakesAllCpus(settings) ? "" : absl::StrCat(" --cpus-per-task=", CpusOf(settings, allocation));
+  return absl::StrCat("srun --nodes=", nodes, " --ntasks=", nodes, " --ntasks-per-node=1", cpus,
                       " --export=ALL --cpu-bind=none --mpi=none --wait=0");
 }
 

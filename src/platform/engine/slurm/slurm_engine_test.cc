@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/command.h"
 #include "base/file.h"
+#include "platform/engine/slurm/batch_job.h"
 #include "platform/engine/slurm/program_snapshot.h"
 #include "platform/engine/slurm/slurm_commands_fake.h"
 
@@ -265,6 +266,18 @@ TEST_F(SlurmEngineTest, AJobsSettingsStandOverItsComputes) {
     EXPECT_THAT(command, Contains(option));
   }
   EXPECT_THAT(command, Not(Contains("--partition=main")));
+}
+
+TEST_F(SlurmEngineTest, LaunchersHaveAllOfExclusiveNodesUnlessANumberIsSaid) {
+  Allocation gang = Gang("a.1", 2);
+  EXPECT_THAT(SrunScript(gang.slurm, gang), HasSubstr("--cpus-per-task="));
+  gang.slurm.exclusive = true;
+  EXPECT_THAT(SrunScript(gang.slurm, gang), Not(HasSubstr("--cpus-per-task=")));
+  ASSERT_TRUE(engine_->Start(gang).ok());
+  AwaitRunning("a.1");
+  EXPECT_THAT(slurm_.last_sbatch(), Contains(HasSubstr("--mincpus=")));
+  gang.slurm.cpus_per_node = 3;
+  EXPECT_THAT(SrunScript(gang.slurm, gang), HasSubstr("--cpus-per-task=3 "));
 }
 
 TEST_F(SlurmEngineTest, AScriptsLinesStandForTheJobsOwnShape) {
