@@ -18,6 +18,9 @@
 namespace tutti::spec {
 namespace {
 
+// What is written out has no name of its own: "environment of the job file".
+constexpr char kUnnamed[] = "of the job file";
+
 // Whether "-1.5" or the like stands in a name. No regular expression: names are as long as a file
 // makes them, and the standard library's recurse for each digit.
 bool HasVersion(absl::string_view name) {
@@ -104,7 +107,7 @@ class EnvironmentReader {
 
   void ReadMapping(const YamlNode& node) {
     environment_.is_host = false;
-    environment_.name = "environment of the job file";
+    environment_.name = kUnnamed;
     MappingReader reader(node, "environment", diagnostics_, {"environment", ""});
     std::string unused, image;
     for (const char* key : {"$schema", "version", "description"}) reader.Text(key, unused);
@@ -141,7 +144,7 @@ class EnvironmentReader {
   void FollowImage(const std::string& image, int line) {
     const EnvironmentRule* rule = RuleOfImage(image);
     const std::string shown = absl::StrCat("image \"", image.substr(0, 120), "\"");
-    if (environment_.name == "environment of the job file") environment_.name = image;
+    if (environment_.name == kUnnamed) environment_.name = image;
     if (rule != nullptr) return Follow(*rule, line, shown, image);
     SetImage(image, line);
   }

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "spec/install_failure.h"
 #include "spec/job_file.h"
 
 namespace tutti::spec {
@@ -10,6 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 class JobEnvironment : public ::testing::Test {
  protected:
@@ -118,6 +120,12 @@ TEST_F(JobEnvironment, CondaFilesBecomeRequirementsWithTheirLines) {
   const Environment environment = Of(kInline);
   EXPECT_EQ(environment.python, "3.8");
   EXPECT_THAT(environment.options, ElementsAre("--extra-index-url=https://e.org/simple"));
+}
+
+TEST_F(JobEnvironment, OneWithoutANameIsThatOfTheJobFile) {
+  files_["/base/c.yml"] = "dependencies: [scipy]\n";
+  EXPECT_THAT(ExplainFailure(Of("{conda_file: c.yml}"), "no network"),
+              StartsWith("environment of the job file cannot be had"));
 }
 
 TEST_F(JobEnvironment, ACondaMappingMayStandInTheJobFile) {
