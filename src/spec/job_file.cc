@@ -54,7 +54,7 @@ absl::Status CheckKind(const YamlNode& root, Diagnostics& diagnostics) {
     schema = std::string(SchemaToldBy(entry->key, entry->value->scalar, runs));
     by = &*entry;
   }
-  const std::string reason = NoJobBecause(schema);
+  const std::string reason = NoJobBecause(schema, diagnostics.file_name());
   if (reason.empty()) return absl::OkStatus();
   diagnostics.Error(by->line, reason);
   return diagnostics.status();

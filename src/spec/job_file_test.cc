@@ -334,10 +334,11 @@ TEST(JobFile, FilesOfOtherKindsAreToldApart) {
     return absl::StrCat("$schema: https://azuremlschemas.azureedge.net/latest/", schema,
                         ".schema.json\nname: x\n");
   };
-  EXPECT_THAT(Errors(with("pipelineComponent")), ElementsAre(HasSubstr("component: PATH")));
-  EXPECT_THAT(Errors(with("environment")), ElementsAre(HasSubstr("environment: file:PATH")));
-  EXPECT_THAT(Errors(with("amlCompute")), ElementsAre(HasSubstr("tutti compute create")));
-  EXPECT_THAT(Errors(with("data")), ElementsAre(HasSubstr("tutti data create")));
+  EXPECT_THAT(Errors(with("pipelineComponent")), ElementsAre(HasSubstr("component: ./job.yml")));
+  EXPECT_THAT(Errors(with("environment")), ElementsAre(HasSubstr("environment: file:./job.yml")));
+  EXPECT_THAT(Errors(with("amlCompute")),
+              ElementsAre(HasSubstr("tutti compute create --file job.yml")));
+  EXPECT_THAT(Errors(with("data")), ElementsAre(HasSubstr("tutti data create --file job.yml")));
   EXPECT_THAT(Errors(with("managedOnlineDeployment")), ElementsAre(HasSubstr("tutti score")));
   EXPECT_THAT(Errors(with("schedule")), ElementsAre(HasSubstr("have cron submit the job")));
   EXPECT_THAT(Errors("type: mltable\nname: x\npath: y\n"),

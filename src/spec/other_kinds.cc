@@ -1,8 +1,12 @@
 #include "spec/other_kinds.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/types/span.h"
 
 namespace tutti::spec {
@@ -16,21 +20,21 @@ constexpr absl::string_view kOfWorkspace =
 struct FileKind {
   absl::string_view schema;  // begins so, in lower case
   absl::string_view kind;
-  absl::string_view advice;
+  absl::string_view advice;  // FILE and ./FILE: the file, and the file from beside it
 };
 
 constexpr FileKind kFiles[] = {
-    {"commandcomponent.", "component", "name it in a pipeline's step as component: PATH"},
-    {"pipelinecomponent.", "component", "name it in a pipeline's step as component: PATH"},
+    {"commandcomponent.", "component", "name it in a pipeline's step as component: ./FILE"},
+    {"pipelinecomponent.", "component", "name it in a pipeline's step as component: ./FILE"},
     {"sparkcomponent.", "spark component", "it needs a Spark cluster, which is not here"},
     {"parallelcomponent.", "parallel component",
      "it is fed by a driver of Azure ML; write a command component that reads its share by RANK"},
-    {"environment.", "environment", "name it in a job file as environment: file:PATH"},
-    {"conda.", "conda environment", "name it in a job's environment as conda_file: PATH"},
+    {"environment.", "environment", "name it in a job file as environment: file:./FILE"},
+    {"conda.", "conda environment", "name it in a job's environment as conda_file: ./FILE"},
     {"dataimport.", "data import", "bring the data here, then `tutti data create --file FILE`"},
     {"data.", "data", "make it known by `tutti data create --file FILE`"},
     {"model.", "model", "a job takes it as an input of type custom_model or mlflow_model, by path"},
-    {"schedule.", "schedule", "have cron submit the job: tutti job create --file FILE"},
+    {"schedule.", "schedule", "have cron submit the job that it names, by tutti job create --file"},
     {"monitorschedule.", "schedule", "nothing here is monitored by schedule"},
     {"managedonlinedeployment.", "deployment", kServing},
     {"kubernetesonlinedeployment.", "deployment", kServing},
@@ -53,6 +57,9 @@ constexpr FileKind kFiles[] = {
     {"flow.", "prompt flow", "it is run by promptflow and not as a job"},
     {"run.", "prompt flow run", "it is run by promptflow and not as a job"},
 };
+
+constexpr FileKind kCompute = {"", "compute",
+                               "make it known by `tutti compute create --file FILE`"};
 
 struct Mark {
   absl::string_view key, value;  // any value, if empty
@@ -115,16 +122,16 @@ bool IsCompute(absl::string_view schema) { return absl::StrContains(schema, "com
 
 }  // namespace
 
-std::string NoJobBecause(absl::string_view schema) {
+std::string NoJobBecause(absl::string_view schema, absl::string_view file) {
   const std::string name = absl::AsciiStrToLower(schema);
-  for (const FileKind& file : kFiles) {
-    if (!absl::StartsWith(name, file.schema)) continue;
-    return absl::StrCat("this is a file of kind ", file.kind, ": ", file.advice);
-  }
-  if (IsCompute(name)) {
-    return "this is a file of kind compute: make it known by `tutti compute create --file FILE`";
-  }
-  return "";
+  const auto found = std::find_if(std::begin(kFiles), std::end(kFiles), [&](const FileKind& known) {
+    return absl::StartsWith(name, known.schema);
+  });
+  if (found == std::end(kFiles) && !IsCompute(name)) return "";
+  const FileKind& kind = found == std::end(kFiles) ? kCompute : *found;
+  const std::string beside = absl::StrCat("./", file.substr(file.rfind('/') + 1));
+  return absl::StrCat("this is a file of kind ", kind.kind, ": ",
+                      absl::StrReplaceAll(kind.advice, {{"./FILE", beside}, {"FILE", file}}));
 }
 
 absl::string_view SchemaToldBy(absl::string_view key, absl::string_view value, bool runs) {

@@ -9,8 +9,8 @@
 namespace tutti::spec {
 
 // By the last part of a file's $schema: "this is a file of kind data: make it known by `tutti data
-// create --file FILE`". "" if it may be a job.
-std::string NoJobBecause(absl::string_view schema);
+// create --file data.yml`", where the file is `file`. "" if it may be a job.
+std::string NoJobBecause(absl::string_view schema, absl::string_view file);
 
 // The schema of a file that names none, by a key at its top and that key's value; "" if they do not
 // tell. `runs`: the file says what is to be run.
