@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "base/closest.h"
 #include "spec/job_data.h"
+#include "spec/other_kinds.h"
 #include "spec/package_files.h"
 
 namespace tutti::spec {
@@ -138,6 +139,12 @@ std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, const R
   const auto root = text.ok() ? ParseYaml(*text, file->shown) : text.status();
   if (!root.ok()) {
     diagnostics.Error(entry.line, absl::StrCat(entry.key, ": ", root.status().message()));
+    return std::nullopt;
+  }
+  const auto other = OtherKindOf(**root, file->shown);
+  if (other && other->kind != "component") {
+    diagnostics.Error(entry.line, absl::StrCat(entry.key, ": ", file->shown, " is a file of kind ",
+                                               other->kind, ": ", other->advice));
     return std::nullopt;
   }
   return ComponentFile{file->shown, file->path.parent_path(), *std::move(text), *root};

@@ -12,6 +12,7 @@
 #include "spec/image_reference.h"
 #include "spec/job_data.h"
 #include "spec/mapping_reader.h"
+#include "spec/other_kinds.h"
 #include "spec/package_files.h"
 #include "spec/site_defaults.h"
 
@@ -98,6 +99,12 @@ class EnvironmentReader {
     if (!root.ok()) {
       diagnostics_.Error(line, absl::StrCat("environment: ", root.status().message()));
       return;
+    }
+    const auto other = OtherKindOf(**root, file.shown);
+    if (other && other->kind != "environment") {
+      return diagnostics_.Error(
+          line, absl::StrCat("environment: ", file.shown, " is a file of kind ", other->kind, ": ",
+                             other->advice));
     }
     Diagnostics inner(file.shown);
     environment_ = EnvironmentReader(context_.Below(file.path.parent_path()), file.shown, inner)

@@ -128,6 +128,13 @@ TEST_F(JobEnvironment, OneWithoutANameIsThatOfTheJobFile) {
               StartsWith("environment of the job file cannot be had"));
 }
 
+TEST_F(JobEnvironment, AFileOfAnotherKindIsToldApart) {
+  files_["/base/conda.yml"] = "dependencies: [scipy]\n";
+  EXPECT_THAT(Errors("file:conda.yml"),
+              ElementsAre("job.yml:2: environment: conda.yml is a file of kind conda environment: "
+                          "name it in a job's environment as conda_file: ./conda.yml"));
+}
+
 TEST_F(JobEnvironment, ACondaMappingMayStandInTheJobFile) {
   EXPECT_THAT(Packages("\n  image: python\n  conda_file:\n    dependencies:\n      - pytables\n"),
               ElementsAre("tables (job.yml:6)"));

@@ -37,33 +37,19 @@ const YamlNode::Entry* Find(const YamlNode& root, absl::string_view key) {
   return nullptr;
 }
 
-// "https://…/pipelineJob.schema.json" -> "pipelinejob.schema.json"; "" without a $schema.
-std::string SchemaFile(const YamlNode& root) {
-  const YamlNode::Entry* entry = Find(root, "$schema");
-  if (entry == nullptr) return "";
-  const std::string schema = absl::AsciiStrToLower(entry->value->scalar);
-  return schema.substr(schema.rfind('/') + 1);
-}
-
 // Files of other kinds are told apart at once: all else would be said of the wrong one.
 absl::Status CheckKind(const YamlNode& root, Diagnostics& diagnostics) {
-  const YamlNode::Entry* by = Find(root, "$schema");
-  std::string schema = SchemaFile(root);
-  const bool runs = Find(root, "command") || Find(root, "jobs") || Find(root, "trial");
-  for (auto entry = root.entries.begin(); schema.empty() && entry != root.entries.end(); ++entry) {
-    schema = std::string(SchemaToldBy(entry->key, entry->value->scalar, runs));
-    by = &*entry;
-  }
-  const std::string reason = NoJobBecause(schema, diagnostics.file_name());
-  if (reason.empty()) return absl::OkStatus();
-  diagnostics.Error(by->line, reason);
+  const auto other = OtherKindOf(root, diagnostics.file_name());
+  if (!other) return absl::OkStatus();
+  diagnostics.Error(other->line,
+                    absl::StrCat("this is a file of kind ", other->kind, ": ", other->advice));
   return diagnostics.status();
 }
 
 // Of a type that Azure ML runs and tutti does not, all else would be said of the wrong job, too.
 absl::Status CheckType(const YamlNode& root, Diagnostics& diagnostics) {
   const YamlNode::Entry* const type = Find(root, "type");
-  const std::string schema = SchemaFile(root);
+  const std::string schema = SchemaOf(root);
   const std::string name = absl::AsciiStrToLower(
       type ? type->value->scalar : schema.substr(0, std::min(schema.find("job."), schema.size())));
   const absl::string_view reason = NotRunBecause(name);
@@ -77,7 +63,7 @@ absl::Status CheckType(const YamlNode& root, Diagnostics& diagnostics) {
 std::string TypeOf(const YamlNode& root, Diagnostics& diagnostics) {
   const YamlNode::Entry* entry = Find(root, "type");
   if (entry == nullptr || entry->value->kind != YamlNode::Kind::kScalar) {
-    const std::string schema = SchemaFile(root);
+    const std::string schema = SchemaOf(root);
     for (const absl::string_view type : {"pipeline", "sweep"}) {
       if (absl::StartsWith(schema, absl::StrCat(type, "job."))) return std::string(type);
     }

@@ -1,8 +1,5 @@
 #include "spec/other_kinds.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -117,31 +114,57 @@ constexpr JobType kTypes[] = {
     {"parallel_for", "steps are run once here; a sweep runs one with many values"},
 };
 
-// Of the schemas of computes, which are many.
-bool IsCompute(absl::string_view schema) { return absl::StrContains(schema, "compute"); }
-
-}  // namespace
-
-std::string NoJobBecause(absl::string_view schema, absl::string_view file) {
-  const std::string name = absl::AsciiStrToLower(schema);
-  const auto found = std::find_if(std::begin(kFiles), std::end(kFiles), [&](const FileKind& known) {
-    return absl::StartsWith(name, known.schema);
-  });
-  if (found == std::end(kFiles) && !IsCompute(name)) return "";
-  const FileKind& kind = found == std::end(kFiles) ? kCompute : *found;
-  const std::string beside = absl::StrCat("./", file.substr(file.rfind('/') + 1));
-  return absl::StrCat("this is a file of kind ", kind.kind, ": ",
-                      absl::StrReplaceAll(kind.advice, {{"./FILE", beside}, {"FILE", file}}));
+const YamlNode::Entry* TopEntry(const YamlNode& root, absl::string_view key) {
+  for (const YamlNode::Entry& entry : root.entries) {
+    if (entry.key == key) return &entry;
+  }
+  return nullptr;
 }
 
-absl::string_view SchemaToldBy(absl::string_view key, absl::string_view value, bool runs) {
+// The schema of a file that names none, by an entry at its top; "" if that does not tell. `runs`:
+// the file says what is to be run.
+absl::string_view SchemaToldBy(const YamlNode::Entry& entry, bool runs) {
   const absl::Span<const Mark> marks =
       runs ? absl::MakeConstSpan(kMarksOfComponents) : absl::MakeConstSpan(kMarks);
   for (const Mark& mark : marks) {
-    if (key != mark.key) continue;
-    if (mark.value.empty() || absl::EqualsIgnoreCase(value, mark.value)) return mark.schema;
+    if (entry.key != mark.key) continue;
+    if (mark.value.empty() || absl::EqualsIgnoreCase(entry.value->scalar, mark.value)) {
+      return mark.schema;
+    }
   }
   return "";
+}
+
+const FileKind* KindOfSchema(absl::string_view schema) {
+  for (const FileKind& kind : kFiles) {
+    if (absl::StartsWith(schema, kind.schema)) return &kind;
+  }
+  return absl::StrContains(schema, "compute") ? &kCompute : nullptr;  // they have many schemas
+}
+
+}  // namespace
+
+std::string SchemaOf(const YamlNode& root) {
+  const YamlNode::Entry* entry = TopEntry(root, "$schema");
+  if (entry == nullptr) return "";
+  const std::string schema = absl::AsciiStrToLower(entry->value->scalar);
+  return schema.substr(schema.rfind('/') + 1);
+}
+
+std::optional<OtherKind> OtherKindOf(const YamlNode& root, absl::string_view file) {
+  const YamlNode::Entry* by = TopEntry(root, "$schema");
+  std::string schema = SchemaOf(root);
+  const bool runs = TopEntry(root, "command") || TopEntry(root, "jobs") || TopEntry(root, "trial");
+  for (auto entry = root.entries.begin(); schema.empty() && entry != root.entries.end(); ++entry) {
+    schema = std::string(SchemaToldBy(*entry, runs));
+    by = &*entry;
+  }
+  const FileKind* kind = KindOfSchema(schema);
+  if (kind == nullptr) return std::nullopt;
+  const std::string beside = absl::StrCat("./", file.substr(file.rfind('/') + 1));
+  return OtherKind{kind->kind,
+                   absl::StrReplaceAll(kind->advice, {{"./FILE", beside}, {"FILE", file}}),
+                   by->line};
 }
 
 absl::string_view NotRunBecause(absl::string_view type) {

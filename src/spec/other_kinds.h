@@ -2,19 +2,27 @@
 // the reason and what to do in its place. Inside the room spec only. Pure functions; thread-safe.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "spec/yaml_tree.h"
 
 namespace tutti::spec {
 
-// By the last part of a file's $schema: "this is a file of kind data: make it known by `tutti data
-// create --file data.yml`", where the file is `file`. "" if it may be a job.
-std::string NoJobBecause(absl::string_view schema, absl::string_view file);
+// A file that is no job.
+struct OtherKind {
+  absl::string_view kind;  // "data"
+  std::string advice;      // "make it known by `tutti data create --file data.yml`"
+  int line;                // where the file tells it
+};
 
-// The schema of a file that names none, by a key at its top and that key's value; "" if they do not
-// tell. `runs`: the file says what is to be run.
-absl::string_view SchemaToldBy(absl::string_view key, absl::string_view value, bool runs);
+// "https://…/pipelineJob.schema.json" -> "pipelinejob.schema.json"; "" without a $schema.
+std::string SchemaOf(const YamlNode& root);
+
+// By its $schema or, without one, by its type and keys. nullopt if it may be a job. `file`: its
+// name, for the advice.
+std::optional<OtherKind> OtherKindOf(const YamlNode& root, absl::string_view file);
 
 // Of a type of jobs or steps: "it needs a Spark cluster, …". "" for one that Azure ML does not
 // have.

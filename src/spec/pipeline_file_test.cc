@@ -197,6 +197,20 @@ TEST(PipelineFile, WhatIsWrongInAComponentIsSaidUnderItsName) {
                           "c.yml:2: unknown key \"comand\" (did you mean \"command\"?)"));
 }
 
+TEST(PipelineFile, AFileThatIsNoComponentIsToldApart) {
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  t:\n    component: ./e.yml\n",
+                             {{"/base/e.yml", "name: e\nimage: python\n"}}),
+              ElementsAre("job.yml:4: component: e.yml is a file of kind environment: name it in a "
+                          "job file as environment: file:./e.yml"));
+}
+
+TEST(PipelineFile, AComponentWithJobsIsAPipelineWithoutItsType) {
+  const JobSpec job = PipelineOf("jobs: {p: {component: ./p.yml}}\n",
+                                 {{"/base/p.yml", "jobs: {a: {command: x, environment: host}}\n"}});
+  ASSERT_EQ(job.steps.size(), 1u);
+  EXPECT_EQ(job.steps[0].job.kind, JobKind::kPipeline);
+}
+
 TEST(PipelineFile, BindingsThatLeadNowhereAreNamed) {
   EXPECT_THAT(
       PipelineErrors(R"(type: pipeline

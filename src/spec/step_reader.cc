@@ -121,8 +121,11 @@ class StepReader {
     if (entry == nullptr) return "command";
     Diagnostics unheard(source_.diagnostics.file_name());  // it is read, and told of, later
     const auto file = FindComponent(*entry, source_.context, unheard);
-    const YamlNode::Entry* type = file ? Find(*file->root, "type") : nullptr;
-    return type != nullptr && type->value->scalar == "pipeline" ? "pipeline" : "command";
+    if (!file) return "command";
+    const YamlNode::Entry* type = Find(*file->root, "type");
+    const bool is_pipeline =
+        type != nullptr ? type->value->scalar == "pipeline" : Find(*file->root, "jobs") != nullptr;
+    return is_pipeline ? "pipeline" : "command";
   }
 
   void ReadByType(const std::string& type, Given& given) {
