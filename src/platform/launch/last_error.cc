@@ -176,6 +176,23 @@ std::string CppException(const Lines& lines) {
   return std::string(what);
 }
 
+// "Fatal Python error: Segmentation fault at model.py:3 in forward", which Python says of a signal
+// with PYTHONFAULTHANDLER=1; its innermost frame comes first.
+std::string FatalPythonError(const Lines& lines) {
+  const auto begins = [](absl::string_view prefix) {
+    return [prefix](const std::string& line) { return absl::StartsWith(line, prefix); };
+  };
+  const auto error = std::find_if(lines.begin(), lines.end(), begins("Fatal Python error: "));
+  if (error == lines.end()) return "";
+  const auto thread = std::find_if(error, lines.end(), begins("Current thread "));
+  const auto frame = std::find_if(thread, lines.end(), begins("  File \""));
+  if (frame == lines.end()) return *error;
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(*frame, absl::MaxSplits("\", line ", 1));
+  return absl::StrCat(*error, " at ", parts.first.substr(parts.first.find_last_of("/\"") + 1), ":",
+                      parts.second);
+}
+
 bool SaysError(const std::string& line) {
   static constexpr absl::string_view kMarks[] = {"error:",
                                                  "error ",
@@ -207,7 +224,8 @@ Lines LinesOf(absl::string_view text) {
 std::string Exception(const Lines& lines) {
   std::string best = ExceptionGroup(lines);
   if (best.empty()) best = PythonException(lines, false);
-  return best.empty() ? CppException(lines) : best;
+  if (best.empty()) best = CppException(lines);
+  return best.empty() ? FatalPythonError(lines) : best;
 }
 
 std::string LastLineThatSaysError(const Lines& lines) {

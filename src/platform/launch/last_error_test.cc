@@ -117,6 +117,17 @@ TEST(LastErrorTest, FindsWhatOfACppException) {
             "terminate called without an active exception");
 }
 
+TEST(LastErrorTest, SaysWhereNativeCodeFailedIfPythonDoes) {
+  EXPECT_EQ(LastError("Fatal Python error: Segmentation fault\n\n"
+                      "Thread 0x00007f9b (most recent call first):\n"
+                      "  File \"/usr/lib/threading.py\", line 327 in wait\n\n"
+                      "Current thread 0x00007f9c (most recent call first):\n"
+                      "  File \"/w/model.py\", line 3 in forward\n"
+                      "  File \"/w/train.py\", line 4 in <module>\n"
+                      "/bin/bash: line 1:    71 Segmentation fault      python train.py\n"),
+            "Fatal Python error: Segmentation fault at model.py:3 in forward");
+}
+
 TEST(LastErrorTest, PrefersALineThatSaysErrorToTheLastOne) {
   EXPECT_EQ(LastError("error: no data in /x\nbye\n"), "error: no data in /x");
   EXPECT_EQ(LastError("/bin/bash: line 1: trian: command not found\n"),
