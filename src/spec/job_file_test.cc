@@ -368,6 +368,8 @@ TEST(JobFile, FilesWithoutASchemaAreToldByTheirKeys) {
   }
   // Of a job that has a key of another kind, the key is wrong and not the file.
   EXPECT_THAT(Errors("command: x\nimage: python\n"), ElementsAre(HasSubstr("key \"image\"")));
+  EXPECT_THAT(Errors("type: command\nimage: python\n"),
+              ElementsAre(HasSubstr("\"command\" is missing"), HasSubstr("key \"image\"")));
 }
 
 TEST(JobFile, TypesThatAreNotRunAreRefusedWithTheReasonAlone) {

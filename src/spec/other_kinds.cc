@@ -72,6 +72,8 @@ constexpr Mark kMarks[] = {
     {"type", "triton_model", "model."},
     {"type", "amlcompute", "amlcompute."},
     {"type", "computeinstance", "computeinstance."},
+    {"type", "virtualmachine", "virtualmachinecompute."},
+    {"type", "kubernetes", "kubernetescompute."},
     {"type", "synapsespark", "synapsesparkcompute."},
     {"type", "azure_blob", "azureblob."},
     {"type", "azure_file", "azurefile."},
@@ -154,7 +156,10 @@ std::string SchemaOf(const YamlNode& root) {
 std::optional<OtherKind> OtherKindOf(const YamlNode& root, absl::string_view file) {
   const YamlNode::Entry* by = TopEntry(root, "$schema");
   std::string schema = SchemaOf(root);
-  const bool runs = TopEntry(root, "command") || TopEntry(root, "jobs") || TopEntry(root, "trial");
+  const YamlNode::Entry* type = TopEntry(root, "type");
+  const bool is_job_type = type != nullptr && SchemaToldBy(*type, /*runs=*/false).empty();
+  const bool runs =
+      is_job_type || TopEntry(root, "command") || TopEntry(root, "jobs") || TopEntry(root, "trial");
   for (auto entry = root.entries.begin(); schema.empty() && entry != root.entries.end(); ++entry) {
     schema = std::string(SchemaToldBy(*entry, runs));
     by = &*entry;
