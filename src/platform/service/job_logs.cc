@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -108,8 +109,8 @@ JobLogs::~JobLogs() = default;
 absl::StatusOr<std::shared_ptr<JobLogs>> JobLogs::Open(const std::filesystem::path& directory,
                                                        const base::Clock* clock, uint64_t limit,
                                                        int attempt) {
-  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory));
   std::shared_ptr<JobLogs> logs(new JobLogs(directory, clock, limit, attempt));
+  if (::access(directory.c_str(), F_OK) != 0 && errno == ENOENT) return logs;
   TUTTI_RETURN_IF_ERROR(logs->OpenIndex(O_RDWR | O_CREAT));
   TUTTI_RETURN_IF_ERROR(logs->Recover());
   TUTTI_RETURN_IF_ERROR(logs->BeginAttempt());
@@ -122,6 +123,13 @@ absl::StatusOr<std::shared_ptr<JobLogs>> JobLogs::OpenToRead(
   const absl::Status opened = logs->OpenIndex(O_RDONLY);
   if (!opened.ok() && !absl::IsNotFound(opened)) return opened;
   return logs;
+}
+
+absl::Status JobLogs::MakeFolder() {
+  if (index_.valid()) return absl::OkStatus();
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory_));
+  TUTTI_ASSIGN_OR_RETURN(index_, base::Open(directory_ / "arrivals", O_RDWR | O_CREAT));
+  return absl::OkStatus();
 }
 
 absl::Status JobLogs::OpenIndex(int flags) {
@@ -255,6 +263,7 @@ absl::StatusOr<uint64_t> JobLogs::Append(int rank, Stream stream, uint64_t offse
                                          absl::string_view bytes) {
   absl::MutexLock lock(&mutex_);
   if (closed_) return absl::FailedPreconditionError("the job's logs are closed");
+  TUTTI_RETURN_IF_ERROR(MakeFolder());
   TUTTI_ASSIGN_OR_RETURN(File* const file, FileOf(rank, stream));
   offset += std::min(file->begin, kNoLimit - offset);
   if (!full_) {
@@ -341,6 +350,7 @@ absl::Status JobLogs::IndexLines(File& file, bool all) {
 absl::Status JobLogs::Close() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;
+  if (!index_.valid()) return absl::OkStatus();
   for (auto& [key, file] : files_) {
     if (file->tail) TUTTI_RETURN_IF_ERROR(AddTail(*file));
     TUTTI_RETURN_IF_ERROR(IndexLines(*file, /*all=*/true));

@@ -64,7 +64,8 @@ class JobLogs {
   static constexpr size_t kMaxLine = 64 << 10;
   static constexpr uint64_t kNoLimit = ~uint64_t{0};
 
-  // For writing, after recovery. The folder is made if it is not there.
+  // For writing, after recovery. A folder that is not there is made with the first bytes: who
+  // submits a job need not wait for that.
   static absl::StatusOr<std::shared_ptr<JobLogs>> Open(const std::filesystem::path& directory,
                                                        const base::Clock* clock,
                                                        uint64_t limit = kNoLimit, int attempt = 1);
@@ -93,6 +94,7 @@ class JobLogs {
   JobLogs(std::filesystem::path directory, const base::Clock* clock, uint64_t limit, int attempt);
   absl::Status BeginAttempt();
   absl::Status OpenIndex(int flags);
+  absl::Status MakeFolder() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Recover();
   absl::Status FindFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ReadIndex() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

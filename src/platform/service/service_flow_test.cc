@@ -154,6 +154,7 @@ void ReportMetrics(World& world, const std::filesystem::path& folder, const std:
     if (!child.job || child.job->record.last.state != JobState::kRunning) continue;
     const auto file = folder / "jobs" / child.job->record.job.id / "logs/rank-0.metrics";
     if (std::filesystem::exists(file)) continue;
+    std::filesystem::create_directories(file.parent_path());
     DiskEngine::Put(file, absl::StrCat("{\"loss\": ", child.values.at(0).second, "}\n"));
   }
 }
