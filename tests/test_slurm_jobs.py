@@ -45,6 +45,19 @@ def test_a_job_whose_launchers_end_themselves_before_slurm_gives_their_node_up_i
     assert hpc.log_text(name, 1) == "attempt 0 begins at step 0\nsaved\nattempt 1 begins at step 5\n"
 
 
+@pytest.mark.parametrize("partition", ["scavenge", "graceful"])
+def test_a_job_that_is_preempted_is_begun_again(hpc, cluster, write_job, partition):
+    name = hpc.submit(write_job("echo $TUTTI_RESTART_COUNT; [ $TUTTI_RESTART_COUNT = 1 ] || exec sleep 600", compute="hpc",
+                                retry_settings={"max_retries": 1},
+                                resources={"instance_count": 1, "properties": {"slurm": {"partition": partition}}}))
+    wait_until(lambda: hpc.log_text(name, 0), 30, "it runs")
+    other = hpc.submit(write_job("true", nodes=2, distribution="mpi", processes=4, compute="hpc"))  # needs both nodes whole
+    ended = hpc.wait(name, 60)
+    assert ended["state"] == "Completed" and hpc.log_text(name, 0) == "0\n1\n", ended["reason"]
+    assert any("preempted by another job" in event["reason"] for event in ended["events"])
+    assert hpc.wait(other)["state"] == "Completed"
+
+
 def test_a_job_whose_retries_are_used_up_fails_with_its_one_line(hpc, cluster, write_job):
     name = hpc.submit(write_job("echo saved; sleep 600", nodes=2, distribution="mpi", compute="hpc",
                                 retry_settings={"max_retries": 1}))

@@ -63,6 +63,11 @@ absl::string_view Find(const Phrases& phrases, absl::string_view word) {
   return found == phrases.end() ? "" : found->second;
 }
 
+// By itself, within the grace that its partition gives: Slurm then says how its processes ended.
+bool EndsWhilePreempted(const SlurmJob& job) {
+  return job.preempted && Find(kEnds, job.state).empty();
+}
+
 }  // namespace
 
 std::string WhyItWaits(const SlurmJob& job) {
@@ -78,7 +83,7 @@ std::string WhyItWaits(const SlurmJob& job) {
 }
 
 std::string HowItEnded(const SlurmJob& job) {
-  const absl::string_view words = Find(kEnds, job.state);
+  const absl::string_view words = Find(kEnds, EndsWhilePreempted(job) ? "PREEMPTED" : job.state);
   if (!words.empty()) return absl::StrCat(words, " (Slurm: ", job.state, ")");
   if (job.reason == "JobLaunchFailure" || job.reason == "RaisedSignal") {
     return absl::StrCat("Slurm could not launch it (Slurm: ", job.reason, ")");
@@ -87,7 +92,8 @@ std::string HowItEnded(const SlurmJob& job) {
 }
 
 bool HasLostANode(const SlurmJob& job) {
-  return job.state == "NODE_FAIL" || job.state == "BOOT_FAIL" || job.state == "PREEMPTED";
+  return job.state == "NODE_FAIL" || job.state == "BOOT_FAIL" || job.state == "PREEMPTED" ||
+         EndsWhilePreempted(job);
 }
 
 bool MayPass(absl::string_view complaint) {

@@ -76,6 +76,7 @@ SlurmJob JobOf(const json& entry) {
   } else {
     job.phase = AnyOf(states, kRunningStates) ? SlurmPhase::kRunning : SlurmPhase::kEnded;
   }
+  job.preempted = NumberOf(entry, "preempt_time") > 0;
   const int64_t start = NumberOf(entry, "start_time");
   if (job.phase == SlurmPhase::kWaiting && start > 0) {
     job.expected_start = absl::FromUnixSeconds(start);

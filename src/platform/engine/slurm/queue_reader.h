@@ -25,6 +25,7 @@ struct SlurmJob {
   std::string comment;
   std::string nodes;                         // a list of hosts; empty while it waits
   std::optional<absl::Time> expected_start;  // while it waits, if Slurm has planned it
+  bool preempted = false;                    // it was told to make way for another
 };
 
 // Those jobs whose comment begins with `comment`. DataLoss if it is no such document.

@@ -79,6 +79,8 @@ TEST(PlainWords, SayWhyAJobWaitsAndHowItEnded) {
   EXPECT_EQ(WhyItWaits(job), "waits (Slurm: SomethingNew)");
   EXPECT_EQ(HowItEnded({.state = "NODE_FAIL"}), "a node of it failed (Slurm: NODE_FAIL)");
   EXPECT_EQ(HowItEnded({.state = "COMPLETED"}), "");
+  EXPECT_EQ(HowItEnded({.state = "FAILED", .preempted = true}),
+            "it was preempted by another job (Slurm: FAILED)");
 }
 
 TEST(PlainWords, TellARefusalFromAnOutage) {
@@ -89,6 +91,20 @@ TEST(PlainWords, TellARefusalFromAnOutage) {
   EXPECT_FALSE(MayPass(refused));
   EXPECT_TRUE(MayPass("Unable to contact slurm controller (connect failure)"));
   EXPECT_TRUE(MayPass("Socket timed out on send/recv operation"));
+}
+
+TEST(PlainWords, AJobThatEndedWhileItWasPreemptedHasLostItsNodesUnlessItWasCancelled) {
+  const auto jobs = ReadQueue(
+      R"({"jobs": [{"job_id": 1, "job_state": "FAILED", "preempt_time": 1795246045},
+                   {"job_id": 2, "job_state": "FAILED", "preempt_time": 0},
+                   {"job_id": 3, "job_state": ["FAILED"],
+                    "preempt_time": {"set": true, "infinite": false, "number": 5}},
+                   {"job_id": 4, "job_state": "CANCELLED", "preempt_time": 5}]})",
+      "");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  std::vector<bool> lost;
+  for (const SlurmJob& job : *jobs) lost.push_back(HasLostANode(job));
+  EXPECT_EQ(lost, (std::vector<bool>{true, false, true, false}));
 }
 
 TEST(ReadNodes, ReadsEachNodeOnceAndLeavesOutWhatIsNone) {
