@@ -44,6 +44,7 @@ class Cluster:
         # From here on this process is in the controller's network.
         tag = subprocess.run(["sh", "-c", 'printf %s "$1" | sha256sum | cut -c1-6', "sh", self.lab], check=True, capture_output=True,
                              text=True).stdout.strip()
+        self.outside = open("/proc/self/ns/net", "rb")
         with open(f"/run/netns/tutti-{tag}-ctl", "rb") as network:
             enter(network.fileno())
         endpoint = json.loads((home / "service.json").read_text())
@@ -81,6 +82,7 @@ class Cluster:
     def stop(self):
         self.service.kill()
         self.service.wait()
+        enter(self.outside.fileno())  # what is inside ends with the lab
         subprocess.run([LAB, "stop", self.lab], check=True)
 
 
