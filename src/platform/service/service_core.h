@@ -298,6 +298,7 @@ class ServiceCore final : public Service {
   bool observed_once_ ABSL_GUARDED_BY(mutex_) = false;               // the local engine
   std::set<std::string> observed_clusters_ ABSL_GUARDED_BY(mutex_);  // those that have answered
   absl::Time last_observation_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Duration work_ ABSL_GUARDED_BY(mutex_);  // of the last look: the processor
   std::map<std::string, std::string> complaints_ ABSL_GUARDED_BY(mutex_);
   absl::Mutex tick_mutex_;  // one Tick at a time; taken before mutex_
   std::thread loop_;

@@ -2,6 +2,7 @@
 // is written before its effect begins, and what a loss of power must not take is on the disk; an
 // effect that a crash cut short is begun again.
 #include <spdlog/spdlog.h>
+#include <time.h>
 
 #include <algorithm>
 
@@ -26,6 +27,10 @@ constexpr absl::Duration kBetweenStops = absl::Seconds(30);
 // Who waits behind so many is told why every so often, and not at every change.
 constexpr size_t kLongQueue = 200;
 constexpr absl::Duration kBetweenExplanations = absl::Seconds(1);
+// A look at ten thousand jobs that wait takes tens of milliseconds: then it is not taken five times
+// a second. What one wakes for is done at once also then.
+constexpr int kRestPerWork = 40;
+constexpr absl::Duration kWorthARest = absl::Milliseconds(2);
 // Launchers end a job at its time limit; this much later the service does.
 constexpr absl::Duration kTimeLimitSlack = absl::Seconds(30);
 // What a cluster is given to say how it ended a job.
@@ -34,6 +39,13 @@ constexpr absl::Duration kVerdictLimit = absl::Minutes(1);
 // A clock that was set back ends the wait.
 bool IsWithin(absl::Duration span, absl::Time since, absl::Time now) {
   return now >= since && now - since < span;
+}
+
+// Of this thread, which others that want the processor do not change.
+absl::Duration ProcessorTime() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return absl::DurationFromTimespec(time);
 }
 
 std::string OutputNote(uint64_t limit) {
@@ -78,7 +90,10 @@ absl::Duration ServiceCore::ObserveInterval() const {
   const bool ends_soon = std::any_of(leaving_.begin(), leaving_.end(), [now](const auto& entry) {
     return IsWithin(kEndsSoon, entry.second.since, now);
   });
-  return ends_soon ? std::min(kSoon, options_.observe_interval) : options_.observe_interval;
+  const absl::Duration rest = work_ < kWorthARest ? absl::ZeroDuration() : work_ * kRestPerWork;
+  const absl::Duration wanted =
+      ends_soon ? std::min(kSoon, options_.observe_interval) : options_.observe_interval;
+  return std::max(rest, wanted);
 }
 
 bool ServiceCore::ObservationDue() const {
@@ -87,6 +102,7 @@ bool ServiceCore::ObservationDue() const {
 
 void ServiceCore::Tick() {
   absl::MutexLock one_at_a_time(&tick_mutex_);
+  const absl::Duration began = ProcessorTime();
   bool observe = false;
   {
     absl::MutexLock lock(&mutex_);
@@ -112,6 +128,7 @@ void ServiceCore::Tick() {
     AdvanceFlows(effects);
     if (observed_once_) ScheduleQueued(effects);
     HandOver(effects);
+    if (observe) work_ = ProcessorTime() - began;
   }
   Perform(effects);
 }
