@@ -28,7 +28,8 @@ def ranks(request):
 
 @pytest.mark.parametrize("ranks, story", [
     (variant, story) for variant in VARIANTS for story in BY_THE_OP + BESIDE_IT
-    if story in BY_THE_OP or variant != "keras3-python"], indirect=["ranks"])
+    if story in BY_THE_OP or variant != "keras3-python"], indirect=["ranks"],
+    scope="module")  # else each story would start ranks of its own
 def test_fit(ranks, story):
     ranks.call(story)
 
