@@ -73,7 +73,7 @@ absl::Status SlurmAllocation::NoteId(int64_t id) {
 
 void SlurmAllocation::NoteLook(const SlurmJob& seen) {
   std::string before = std::exchange(job, seen).nodes;
-  if (NodeNames().empty()) job.nodes = std::move(before);
+  if (!before.empty() && NodeNames().empty()) job.nodes = std::move(before);
 }
 
 absl::Status SlurmAllocation::NoteEnd(const std::string& how, bool is_lost) {
@@ -99,9 +99,10 @@ std::vector<std::string> SlurmAllocation::NodeNames() const {
 
 AllocationState SlurmAllocation::State(const std::string& id) {
   AllocationState state{.id = id};
-  std::vector<std::string> names = NodeNames();
-  const bool runs =
-      stage == Stage::kSubmitted && job.phase == SlurmPhase::kRunning && !names.empty();
+  const bool is_on_nodes = stage == Stage::kSubmitted && job.phase == SlurmPhase::kRunning;
+  std::vector<std::string> names;  // thousands may wait, of which there are none to read
+  if (is_on_nodes || stage == Stage::kEnded) names = NodeNames();
+  const bool runs = is_on_nodes && !names.empty();
   if (!runs && stage != Stage::kEnded) {
     state.waits = true;
     state.reason = !problem.empty()             ? problem
