@@ -119,13 +119,11 @@ absl::StatusOr<spec::ReadResult> ServiceCore::ReadAndCheck(const Submission& sub
   TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, spec::ReadJobFile(submission.text, submission.file,
                                                                   submission.base_directory, site));
   std::vector<absl::string_view> faults;
+  static const auto* const facts = new launch::NodeFacts(launch::FactsOfThisNode({}));
   const absl::Status checks[] = {
-      CheckNameLength(file.spec),
-      CheckPlace(file.spec),
-      spec::CheckPaths(file.spec),
-      container::CheckCanRun(file.spec),
-      launch::CheckRemoteInputs(file.spec),
-      launch::CheckCommand(file.spec, launch::FactsOfThisNode({}), file.warnings)};
+      CheckNameLength(file.spec),           CheckPlace(file.spec),
+      spec::CheckPaths(file.spec),          container::CheckCanRun(file.spec),
+      launch::CheckRemoteInputs(file.spec), launch::CheckCommand(file.spec, *facts, file.warnings)};
   for (const absl::Status& check : checks) {
     if (!check.ok()) faults.push_back(check.message());
   }
