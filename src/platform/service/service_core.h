@@ -111,6 +111,10 @@ class ServiceCore final : public Service {
   // Where a job can start at once, since none is ahead of it and the nodes are idle: they are held
   // for it until EndInsert. The allocation has no id yet.
   std::optional<Placement> PlaceAtOnce(const store::Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Starts its launchers.
+  void Begin(const std::string& id) ABSL_LOCKS_EXCLUDED(tick_mutex_, mutex_);
+  // The same, and waits until it is on the disk. One that does not get there is canceled.
+  absl::Status BeginAndSync(const std::string& id) ABSL_LOCKS_EXCLUDED(tick_mutex_, mutex_);
   void EndInsert(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Of a job that has just come, and so has no children.
   LiveJob& GoLive(const store::JobRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -179,13 +179,49 @@ absl::StatusOr<JobStatus> ServiceCore::Insert(const store::Job& job, bool named)
                     .detail = ToJson(Detail{.placement = placed})});
     return past;
   };
+  // What begins here at once is gone with this machine's power: it need not wait for the disk, and
+  // only its submitter does.
+  const store::Survives survives = placed ? store::Survives::kCrash : store::Survives::kPowerLoss;
+  const bool begins = placed.has_value();
   // Not under the lock: those who submit at the same time share one sync of the disk.
-  auto record = store_->InsertJob(job, events);
+  auto record = store_->InsertJob(job, events, survives);
+  JobStatus status;
+  {
+    absl::MutexLock lock(&mutex_);
+    EndInsert(job.id);
+    if (named && absl::IsAlreadyExists(record.status())) return NameIsTaken(job.id);
+    TUTTI_RETURN_IF_ERROR(record.status());
+    status = Adopt(*record, std::move(placed));
+  }
+  if (begins) TUTTI_RETURN_IF_ERROR(BeginAndSync(job.id));
+  return status;
+}
+
+// By this thread, since the loop would have to be woken; it does it if it is at work just now.
+void ServiceCore::Begin(const std::string& id) {
+  if (!tick_mutex_.TryLock()) return;
+  Effects effects;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = live_.find(id);
+    if (found != live_.end() && found->second->placed != nullptr) {
+      AddEffects(*found->second, effects);
+    }
+  }
+  Perform(effects);
+  tick_mutex_.Unlock();
+}
+
+absl::Status ServiceCore::BeginAndSync(const std::string& id) {
+  Begin(id);
+  const absl::Status synced = store_->Sync();
+  if (!synced.ok()) {  // its submitter takes it for refused
+    const absl::Status canceled = Cancel(id).status();
+    if (!canceled.ok()) spdlog::error("job {} cannot be canceled: {}", id, canceled.ToString());
+  }
   absl::MutexLock lock(&mutex_);
-  EndInsert(job.id);
-  if (named && absl::IsAlreadyExists(record.status())) return NameIsTaken(job.id);
-  TUTTI_RETURN_IF_ERROR(record.status());
-  return Adopt(*record, std::move(placed));
+  Wake();
+  return synced;
 }
 
 absl::Status ServiceCore::BeginInsert(const store::Job& job) {
@@ -215,7 +251,6 @@ JobStatus ServiceCore::Adopt(const store::JobRecord& record, std::optional<Place
     return StatusOf(job.record);
   }
   spdlog::info("job {}: Provisioning: {}", id, record.last.reason);
-  Wake();
   auto gang = RebuildGang(id, *std::move(placed));
   if (gang.ok()) {
     job.placed = *std::move(gang);

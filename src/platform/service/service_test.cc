@@ -116,7 +116,7 @@ TEST_F(ServiceTest, PlacesAJobThatNeedNotWaitWithItsFirstEvent) {
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_EQ(first->record.last.state, store::JobState::kProvisioning);
   EXPECT_EQ(world_.History("first"), "Queued Provisioning");
-  EXPECT_THAT(world_.engine().Starts(), IsEmpty());  // the loop's to do
+  EXPECT_EQ(world_.engine().Starts().size(), 2u);  // before the answer, without the loop
   ASSERT_TRUE(world_.Submit(Named("second")).ok());
   EXPECT_EQ(world_.History("second"), "Queued");  // the nodes are taken
   ASSERT_TRUE(world_.StepUntilOver("second"));

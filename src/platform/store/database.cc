@@ -1,11 +1,14 @@
 #include "platform/store/database.h"
 
 #include <SQLiteCpp/Transaction.h>
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "base/status.h"
 
 namespace tutti::store {
@@ -62,6 +65,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::filesystem::
   TUTTI_RETURN_IF_ERROR(database->CheckOwner());
   TUTTI_RETURN_IF_ERROR(database->Configure());
   TUTTI_RETURN_IF_ERROR(database->Migrate(migrations));
+  TUTTI_RETURN_IF_ERROR(database->OpenLog());
   return database;
 }
 
@@ -116,6 +120,17 @@ absl::Status Database::Migrate(const Migrations& migrations) {
     }));
   }
   return absl::OkStatus();
+}
+
+absl::Status Database::OpenLog() {
+  TUTTI_ASSIGN_OR_RETURN(log_, base::Open(path_.string() + "-wal", O_RDONLY));
+  return absl::OkStatus();
+}
+
+// What has left the log for the database file by a checkpoint was synced by that.
+absl::Status Database::Sync() const {
+  if (::fdatasync(log_.get()) == 0) return absl::OkStatus();
+  return base::ErrnoStatus(absl::StrCat("sync ", path_.string(), "-wal"));
 }
 
 absl::Status Database::Write(const std::function<absl::Status(SQLite::Database&)>& body,

@@ -1,5 +1,6 @@
 // One connection to a tutti database: opened safely, migrated, with SQLite's errors turned into
-// statuses that say what to do. Inside the room store only. Not thread-safe.
+// statuses that say what to do. Inside the room store only. Not thread-safe,
+// but for Sync.
 //
 // Invariant: outside of Write no transaction is open, whatever failed before.
 #pragma once
@@ -17,6 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/unique_fd.h"
 #include "platform/store/survives.h"
 
 namespace tutti::store {
@@ -43,6 +45,9 @@ class Database {
   absl::Status WriteTogether(
       const std::vector<const std::function<absl::Status(SQLite::Database&)>*>& bodies,
       std::vector<absl::Status>& statuses, Survives survives = Survives::kPowerLoss);
+  // Once it returns OK what was written before survives a loss of power. From any thread, also
+  // beside a call of another: only the disk is waited for.
+  absl::Status Sync() const;
   // Runs `body`, which only reads.
   absl::Status Read(const std::function<absl::Status(SQLite::Database&)>& body);
 
@@ -51,6 +56,7 @@ class Database {
   absl::Status CheckOwner();
   absl::Status Configure();
   absl::Status Migrate(const Migrations& migrations);
+  absl::Status OpenLog();
   absl::Status StatusOf(const SQLite::Exception& error);
 
   const std::filesystem::path path_;
@@ -58,6 +64,7 @@ class Database {
   int64_t commit_calls_ = 0;
   Survives set_to_ = Survives::kPowerLoss;  // as SQLite is set
   SQLite::Database sqlite_;
+  base::UniqueFd log_;  // SQLite's write-ahead log, which is there as long as its connection
 };
 
 }  // namespace tutti::store

@@ -58,11 +58,12 @@ class SqliteStore final : public Store {
   explicit SqliteStore(std::unique_ptr<Database> database)
       : database_(std::move(database)), writes_(database_.get(), &mutex_) {}
 
-  absl::StatusOr<JobRecord> InsertJob(const Job& job, const EventsFor& events) override {
+  absl::StatusOr<JobRecord> InsertJob(const Job& job, const EventsFor& events,
+                                      Survives survives) override {
     if (job.id.empty()) return absl::InvalidArgumentError("a job needs an id");
     JobRecord record{.job = job, .last = {}, .started = std::nullopt};
     record.job.created = ToMicros(job.created);
-    TUTTI_RETURN_IF_ERROR(writes_.Write([&](SQLite::Database& sqlite) -> absl::Status {
+    const auto insert = [&](SQLite::Database& sqlite) -> absl::Status {
       if (HasJob(sqlite, job.id)) {
         return absl::AlreadyExistsError(absl::StrCat("there is a job \"", job.id, "\" already"));
       }
@@ -74,10 +75,14 @@ class SqliteStore final : public Store {
       record.last.time = ToMicros(past.back().time);
       for (const Event& event : past) record.last.sequence = InsertEvent(sqlite, job.id, event);
       return absl::OkStatus();
-    }));
+    };
+    TUTTI_RETURN_IF_ERROR(writes_.Write(insert, AtFirstDurable(survives)));
     skipped_ = true;
     return record;
   }
+
+  // Not under the lock: it is the disk that is waited for.
+  absl::Status Sync() override ABSL_NO_THREAD_SAFETY_ANALYSIS { return database_->Sync(); }
 
   absl::StatusOr<Event> AppendEvent(absl::string_view job_id, int64_t expected_last,
                                     const Event& event, Survives survives) override {
@@ -88,7 +93,7 @@ class SqliteStore final : public Store {
       appended.sequence = InsertEvent(sqlite, job_id, event);
       return absl::OkStatus();
     };
-    TUTTI_RETURN_IF_ERROR(writes_.Write(append, skipped_ ? survives : Survives::kPowerLoss));
+    TUTTI_RETURN_IF_ERROR(writes_.Write(append, AtFirstDurable(survives)));
     skipped_ = true;
     return appended;
   }
@@ -271,6 +276,10 @@ class SqliteStore final : public Store {
   void SkipNumbersOfLostEvents(SQLite::Database& sqlite) {
     if (skipped_) return;
     sqlite.exec("UPDATE sqlite_sequence SET seq = seq + 1000000 WHERE name = 'events'");
+  }
+
+  Survives AtFirstDurable(Survives survives) const {
+    return skipped_ ? survives : Survives::kPowerLoss;
   }
 
   // Whether a job whose last event is `expected_last` may take the step to `next`.

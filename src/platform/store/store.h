@@ -99,7 +99,12 @@ class Store {
   // The same with events that tell of the job's sequence. `events` is called in the transaction,
   // and may be called twice.
   using EventsFor = std::function<std::vector<Event>(int64_t sequence)>;
-  virtual absl::StatusOr<JobRecord> InsertJob(const Job& job, const EventsFor& events) = 0;
+  virtual absl::StatusOr<JobRecord> InsertJob(const Job& job, const EventsFor& events,
+                                              Survives survives = Survives::kPowerLoss) = 0;
+
+  // Once it returns OK all that was written before survives a loss of power too. Other calls go on
+  // meanwhile.
+  virtual absl::Status Sync() = 0;
 
   // Returns the event with its sequence. Aborted if the job's last event is another one than
   // `expected_last`; FailedPrecondition if the state cannot follow.
