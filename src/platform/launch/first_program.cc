@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 
 namespace tutti::launch {
 namespace {
@@ -150,6 +151,21 @@ FirstProgram FirstProgramOf(absl::string_view command) {
     if (!reader.TakeSequence()) return {};
   }
   return {};
+}
+
+std::vector<std::string> PlainWordsOf(absl::string_view command) {
+  const std::string joined = absl::StrReplaceAll(command, {{"\\\n", ""}});
+  const absl::string_view line = absl::StripAsciiWhitespace(joined);
+  const bool is_plain = std::all_of(line.begin(), line.end(), [](unsigned char c) {
+    return absl::ascii_isalnum(c) || absl::StrContains("._+-/=:,@% \t", c);
+  });
+  std::vector<std::string> words =
+      absl::StrSplit(is_plain ? line : "", absl::ByAnyChar(" \t"), absl::SkipEmpty());
+  if (words.empty()) return {};
+  const absl::string_view program = words[0];
+  const bool is_name = absl::StrContains(program, '/') || IsName(program);
+  if (!is_name || absl::StrContains(program, '=') || IsOneOf(program, kOfTheShell)) return {};
+  return words;
 }
 
 }  // namespace tutti::launch

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -15,5 +16,9 @@ struct FirstProgram {
 
 // Behind assignments, and behind `cd`, `echo`, `export` and `set`.
 FirstProgram FirstProgramOf(absl::string_view command);
+
+// The words of a command that is one program and arguments in which a shell has nothing to expand,
+// quote or interpret; none of any other.
+std::vector<std::string> PlainWordsOf(absl::string_view command);
 
 }  // namespace tutti::launch

@@ -75,5 +75,44 @@ TEST(FirstProgram, IsNoneWhereOnlyAShellCouldTell) {
   }
 }
 
+TEST(PlainWords, AreThoseOfOneProgramThatAShellLeavesAsTheyAre) {
+  EXPECT_EQ(PlainWordsOf(" python train.py --lr=0.1 \\\n  --data a,b:c@d%1+2\n"),
+            (std::vector<std::string>{"python", "train.py", "--lr=0.1", "--data", "a,b:c@d%1+2"}));
+  EXPECT_EQ(PlainWordsOf("/usr/bin/env"), std::vector<std::string>{"/usr/bin/env"});
+}
+
+TEST(PlainWords, AreNoneWhereAShellHasWork) {
+  for (const char* command : {"",
+                              " ",
+                              "python $FILE",
+                              "python 'a b'",
+                              "python \"a\"",
+                              "python *.py",
+                              "python a?.py",
+                              "python ~/a.py",
+                              "python a; python b",
+                              "python a && python b",
+                              "python a | cat",
+                              "python a >log",
+                              "python a &",
+                              "python {a,b}",
+                              "(python a)",
+                              "LR=1 python a",
+                              "cd src",
+                              "exec python a",
+                              "time python a",
+                              ". ./env",
+                              "source env",
+                              "!python",
+                              "[ -e a ]",
+                              "python a # note",
+                              "python a\npython b",
+                              "python a\\b",
+                              "a/b=c python",
+                              "python [a]"}) {
+    EXPECT_TRUE(PlainWordsOf(command).empty()) << command;
+  }
+}
+
 }  // namespace
 }  // namespace tutti::launch

@@ -11,13 +11,12 @@
 #include "platform/launch/container_start.h"
 #include "platform/launch/last_error.h"
 #include "platform/launch/node_folders.h"
+#include "platform/launch/rank_command.h"
 
 namespace tutti::launch {
 namespace {
 
 constexpr size_t kLastOutput = 1 << 20;  // at most what a pipe can hold, whatever its size
-
-std::string Shell() { return ::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh"; }
 
 }  // namespace
 
@@ -31,10 +30,12 @@ int PreferAsOutOfMemoryVictim() {
 
 nlohmann::json StartOf(const spec::LaunchPlan& plan, int local_rank, const std::string& command,
                        const NodeFacts& facts) {
+  const std::filesystem::path work = NodeFolders(plan.directory).work();
+  const RankCommand start = RankCommandOf(command, EnvironmentOf(plan, local_rank, facts), work);
   return {{"rank", plan.node().first_rank + local_rank},
-          {"arguments", {Shell(), "-c", command}},
-          {"environment", EnvironmentOf(plan, local_rank, facts)},
-          {"directory", NodeFolders(plan.directory).work().string()}};
+          {"arguments", start.arguments},
+          {"environment", start.environment},
+          {"directory", work.string()}};
 }
 
 absl::StatusOr<std::unique_ptr<RankProcess>> RankProcess::Adopt(const spec::LaunchPlan& plan,
@@ -59,16 +60,18 @@ absl::StatusOr<std::unique_ptr<RankProcess>> RankProcess::Start(
   TUTTI_ASSIGN_OR_RETURN(OutputPipe out, OutputPipe::Open(&spool->Stdout(local_rank)));
   TUTTI_ASSIGN_OR_RETURN(OutputPipe err, OutputPipe::Open(&spool->Stderr(local_rank)));
   base::ChildOptions options;
+  options.directory = NodeFolders(plan.directory).work();
   if (facts.image.empty()) {
-    options.arguments = {Shell(), "-c", command};
-    options.environment = EnvironmentOf(plan, local_rank, facts);
+    RankCommand start =
+        RankCommandOf(command, EnvironmentOf(plan, local_rank, facts), options.directory);
+    options.arguments = std::move(start.arguments);
+    options.environment = std::move(start.environment);
   } else {
     TUTTI_ASSIGN_OR_RETURN(ContainerStart start,
                            ContainerStartOf(plan, local_rank, command, facts));
     options.arguments = std::move(start.arguments);
     options.environment = std::move(start.environment);
   }
-  options.directory = NodeFolders(plan.directory).work();
   options.stdout_fd = out.write_fd();
   options.stderr_fd = err.write_fd();
   options.die_with_parent = true;
