@@ -112,9 +112,11 @@ class Launcher {
   // Where the claim must be durable it is made so beside the staging.
   absl::StatusOr<Staged> Prepare() {
     ServiceLink link(plan_);
+    const bool must_sync = plan_.boot_id.empty();
+    if (!must_sync && StagesAtOnce(plan_)) return Stage(plan_, &link, /*cancelled=*/false);
     absl::Status durable;
     std::thread sync;
-    if (plan_.boot_id.empty()) {
+    if (must_sync) {
       sync = std::thread([&] { durable = MakeClaimDurable(NodeFolders(plan_.directory)); });
     }
     absl::StatusOr<Staged> staged = Beside<Staged>(

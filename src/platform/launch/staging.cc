@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <system_error>
 
 #include "absl/strings/match.h"
@@ -217,6 +218,14 @@ absl::Status MakeEmptyFolders(const NodeFolders& folders) {
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
   }
   return absl::OkStatus();
+}
+
+bool StagesAtOnce(const spec::LaunchPlan& plan) {
+  const bool brings_inputs = std::any_of(
+      plan.inputs.begin(), plan.inputs.end(),
+      [](const auto& named) { return named.second.mode == "download" || IsRemote(named.second); });
+  return plan.snapshot.empty() && plan.former_directory.empty() && plan.environment.is_host &&
+         !brings_inputs;
 }
 
 absl::StatusOr<Staged> Stage(const spec::LaunchPlan& plan, ServiceLink* link,

@@ -32,6 +32,10 @@ std::filesystem::path ShortScratch(const NodeFolders& folders);
 // Those that a job's files go to; what is there already stays.
 absl::Status MakeEmptyFolders(const NodeFolders& folders);
 
+// Whether there is nothing in it that could take long: no code to fetch, no input or output to
+// copy, no environment to make.
+bool StagesAtOnce(const spec::LaunchPlan& plan);
+
 // An error says what is missing and, where it is the job's, how to mend it. `cancelled` is looked
 // at between files and ends the work with Cancelled; so does link->Abandon().
 absl::StatusOr<Staged> Stage(const spec::LaunchPlan& plan, ServiceLink* link,
