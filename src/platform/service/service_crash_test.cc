@@ -24,9 +24,9 @@ int InAProcess(const std::filesystem::path& folder, const Script& script, int64_
   if (pid == 0) {
     World world(folder, script);
     if (die_at > 0) {
-      world.Open([die_at](int64_t call) {
+      world.Open({.on_commit = [die_at](int64_t call) {
         if (call == die_at) ::_exit(kDied);
-      });
+      }});
     }
     body(world);
     ::_exit(::testing::Test::HasFailure() ? 1 : 0);

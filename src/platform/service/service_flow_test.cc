@@ -253,9 +253,9 @@ class FlowCrash : public ::testing::Test {
     if (pid == 0) {
       World world(folder);
       if (die_at > 0) {
-        world.Open([die_at](int64_t call) {
+        world.Open({.on_commit = [die_at](int64_t call) {
           if (call == die_at) ::_exit(77);
-        });
+        }});
       }
       const auto submitted = world.Submit(text);
       if (!submitted.ok() && !absl::IsAlreadyExists(submitted.status())) ::_exit(2);

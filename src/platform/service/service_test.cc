@@ -124,6 +124,19 @@ TEST_F(ServiceTest, PlacesAJobThatNeedNotWaitWithItsFirstEvent) {
   EXPECT_EQ(world_.State("first"), store::JobState::kCompleted);
 }
 
+TEST_F(ServiceTest, RefusesAndEndsAJobThatHasBegunWhenTheDiskTakesNothing) {
+  size_t begun = 0;
+  world_.Open({.on_sync = [&] {
+    begun = world_.engine().Starts().size();
+    return absl::UnavailableError("the device fails");
+  }});
+  world_.Step();
+  EXPECT_EQ(world_.Submit(Named("first")).status(), absl::UnavailableError("the device fails"));
+  EXPECT_EQ(begun, 2u);
+  ASSERT_TRUE(world_.StepUntilOver("first"));
+  EXPECT_EQ(world_.State("first"), store::JobState::kCanceled);
+}
+
 TEST_F(ServiceTest, SaysAtOnceOfAJobThatCannotBeginThatItHasFailed) {
   world_.Step();
   std::filesystem::create_directories(folder_.path() / "jobs");

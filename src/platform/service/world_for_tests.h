@@ -282,10 +282,10 @@ class World {
     Open();
   }
 
-  void Open(std::function<void(int64_t)> on_commit = nullptr) {
+  void Open(store::StoreOptions with = {}) {
     service_.reset();
     store_.reset();
-    auto store = store::Store::Open(folder_ / "tutti.db", {.on_commit = std::move(on_commit)});
+    auto store = store::Store::Open(folder_ / "tutti.db", std::move(with));
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
     ServiceOptions options{.directory = folder_,

@@ -129,6 +129,7 @@ absl::Status Database::OpenLog() {
 
 // What has left the log for the database file by a checkpoint was synced by that.
 absl::Status Database::Sync() const {
+  if (options_.on_sync) TUTTI_RETURN_IF_ERROR(options_.on_sync());
   if (::fdatasync(log_.get()) == 0) return absl::OkStatus();
   return base::ErrnoStatus(absl::StrCat("sync ", path_.string(), "-wal"));
 }

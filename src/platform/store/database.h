@@ -29,6 +29,7 @@ using Migrations = std::vector<const char*>;
 struct DatabaseOptions {
   absl::Duration busy_timeout;
   std::function<void(int64_t)> on_commit;  // may be empty; see StoreOptions
+  std::function<absl::Status()> on_sync;   // the same
 };
 
 class Database {

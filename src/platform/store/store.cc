@@ -314,9 +314,10 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::filesystem::path& 
   // locks on it.
   const absl::Status created = base::Open(path, O_RDWR | O_CREAT | O_EXCL, 0600).status();
   if (!created.ok() && !absl::IsAlreadyExists(created)) return created;
-  TUTTI_ASSIGN_OR_RETURN(
-      std::unique_ptr<Database> database,
-      Database::Open(path, AllMigrations(), {options.busy_timeout, std::move(options.on_commit)}));
+  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<Database> database,
+                         Database::Open(path, AllMigrations(),
+                                        {options.busy_timeout, std::move(options.on_commit),
+                                         std::move(options.on_sync)}));
   return std::make_unique<SqliteStore>(std::move(database));
 }
 

@@ -77,6 +77,8 @@ struct StoreOptions {
   // For crash tests: called under the store's lock before (1, 3, …) and after (2, 4, …) each
   // commit; the number counts all calls since Open.
   std::function<void(int64_t)> on_commit;
+  // For fault tests: called before each Sync, whose answer an error of it is.
+  std::function<absl::Status()> on_sync;
 };
 
 class Store {
