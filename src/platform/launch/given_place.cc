@@ -58,7 +58,11 @@ absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan) {
     const std::vector<std::string> words = absl::StrSplit(entries[i], ' ', absl::SkipEmpty());
     if (words.empty()) return absl::InvalidArgumentError("a node without a name");
     plan.nodes[i].name = words.front();
-    TUTTI_ASSIGN_OR_RETURN(plan.nodes[i].address, NumericAddress(words.back()));
+    absl::StatusOr<std::string> address = NumericAddress(words.back());
+    const bool is_alone = entries.size() == 1 && words.size() == 1;
+    if (!address.ok() && is_alone) address = "127.0.0.1";
+    TUTTI_RETURN_IF_ERROR(address.status());
+    plan.nodes[i].address = *std::move(address);
   }
   return absl::OkStatus();
 }

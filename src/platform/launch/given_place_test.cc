@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+
 namespace tutti::launch {
 namespace {
 
@@ -18,6 +20,16 @@ TEST(GivenPlace, NamesTheNodesInTheirOrder) {
   EXPECT_EQ(plan.nodes[0].address, "10.0.0.7");
   EXPECT_EQ(plan.nodes[1].address, "127.0.0.1");
   EXPECT_EQ(plan.nodes[1].first_rank, 2);
+}
+
+TEST(GivenPlace, OfANodeAloneIsWhereItsNameLeadsToOrItsLoopbackAddress) {
+  for (const char* name : {"localhost", "no-such-node.invalid"}) {
+    spec::LaunchPlan plan;
+    plan.nodes = {{"node-0", "0.0.0.0", 0, 2}};
+    ASSERT_TRUE(TakePlace(absl::StrCat(name, ";"), plan).ok());
+    EXPECT_EQ(plan.nodes[0].name, name);
+    EXPECT_EQ(plan.nodes[0].address, "127.0.0.1");
+  }
 }
 
 TEST(GivenPlace, RefusesAnotherNumberOfNodes) {

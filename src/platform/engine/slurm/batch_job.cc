@@ -101,16 +101,22 @@ std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
 }
 
 std::string GangScript(size_t nodes) {
+  // The batch step runs on the first node, whose launcher finds its own address.
+  if (nodes == 1) return "export TUTTI_GANG=\"$SLURMD_NODENAME;\"\n";
   return absl::StrCat(
       "# The nodes and their addresses, in the order of SLURM_NODEID.\n"
+      "exec 3< <(scontrol show node --oneliner \"$SLURM_JOB_NODELIST\") "
+      "4< <(scontrol show hostnames \"$SLURM_JOB_NODELIST\")\n"
       "declare -A address\n"
-      "while read -r name at; do address[$name]=$at; done < <(scontrol show node --oneliner "
-      "\"$SLURM_JOB_NODELIST\" | sed -n 's/^NodeName=\\([^ ]*\\) .* NodeAddr=\\([^ ]*\\) "
-      ".*/\\1 \\2/p')\n"
-      "for name in $(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n ",
+      "while read -r -u 3 line; do\n"
+      "  [[ $line =~ ^NodeName=([^ ]+)\\ .*\\ NodeAddr=([^ ]+)\\  ]] && "
+      "address[${BASH_REMATCH[1]}]=${BASH_REMATCH[2]}\n"
+      "done\n"
+      "mapfile -t -u 4 -n ",
       nodes,
-      "); do "
-      "TUTTI_GANG+=\"$name ${address[$name]:-$name};\"; done\n"
+      " names\n"
+      "exec 3<&- 4<&-\n"
+      "for name in \"${names[@]}\"; do TUTTI_GANG+=\"$name ${address[$name]:-$name};\"; done\n"
       "export TUTTI_GANG\n");
 }
 
