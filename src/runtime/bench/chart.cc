@@ -68,6 +68,15 @@ class Panel {
     return kHeight - kBottom - 12 - span * part;
   }
 
+  // Where the first word below all points of so many ranks stands.
+  double Below(int ranks) const {
+    double lowest = 0;
+    for (const Point& p : points_) {
+      if (p.ranks == ranks) lowest = std::max(lowest, Y(p.images_per_second()));
+    }
+    return lowest + 14;
+  }
+
   std::string Lines() const {
     std::vector<std::string> transports;
     for (const Point& p : points_) {
@@ -91,7 +100,7 @@ class Panel {
       absl::StrAppendFormat(&marks, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"/>\n", x,
                             y, colour);
       if (p.ranks > 1) {
-        absl::StrAppend(&marks, ChartText(x + 6, y + 14 + 12 * static_cast<double>(number),
+        absl::StrAppend(&marks, ChartText(x + 6, Below(p.ranks) + 12 * static_cast<double>(number),
                                           absl::StrFormat("%.0f %%", 100 * p.efficiency()), "start",
                                           colour, 10));
       }
