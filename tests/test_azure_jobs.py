@@ -220,6 +220,96 @@ def test_data_that_a_file_names_are_found_by_name_and_version(site, tmp_path):
     assert "job.yml:5: input \"b\": data words-example has no version 7, but 1" in site.cli("run", job).stderr
 
 
+def test_components_that_a_file_names_are_found_as_they_were_made(site, tmp_path):
+    parts = tmp_path / "repository/parts"
+    parts.mkdir(parents=True)
+    (tmp_path / "repository/src").mkdir()
+    (tmp_path / "repository/src/count.py").write_text("import sys\nprint('counted', *sys.argv[1:])\n")
+    (parts / "conda.yml").write_text("dependencies:\n  - pip:\n    - tutti_greeter\n")
+    component = parts / "count.yml"
+    component.write_text("$schema: https://azuremlschemas.azureedge.net/latest/commandComponent.schema.json\n"
+                         "name: count_words\nversion: 3\ntype: command\ndescription: counts\ncode: ../src\n"
+                         "command: python3 count.py ${{inputs.word}} ${{inputs.times}}\n"
+                         "environment: {image: python, conda_file: conda.yml}\n"
+                         "inputs:\n  word: {type: string}\n  times: {type: integer, default: 2}\n")
+    made = site.cli("component", "create", "--file", component)
+    assert made.returncode == 0 and "azureml:count_words:3 is " in made.stdout, made.stderr
+    assert site.cli("component", "create", "-f", component).returncode == 0  # nothing has changed
+    (tmp_path / "repository/src/count.py").write_text("print('another program')\n")
+    again = site.cli("component", "create", "-f", component)
+    assert again.returncode == 7 and "component count_words:3 is there with other files" in again.stderr, again.stderr
+    assert site.cli("component", "create", "-f", component, "--version", "4").returncode == 0
+    shutil.rmtree(tmp_path / "repository")
+
+    job = tmp_path / "job.yml"
+    job.write_text("type: pipeline\njobs:\n  a:\n    component: azureml:count_words:3\n    inputs: {word: one}\n"
+                   "  b:\n    component: azureml:count_words@latest\n    inputs: {word: two}\n")
+    result = site.cli("run", job, "-o", "json", timeout=300)
+    assert result.returncode == 0, (result.stdout, result.stderr)
+    name = json.loads(result.stdout)["id"]
+    assert site.log_text(f"{name}.a", 0) == "counted one 2\n" and site.log_text(f"{name}.b", 0) == "another program\n"
+
+    listed = json.loads(site.cli("component", "list", "-o", "json").stdout)["assets"]
+    assert [(one["name"], one["version"], one["type"]) for one in listed] == [
+        ("count_words", "3", "command"), ("count_words", "4", "command")]
+    assert "counts" in site.cli("component", "show", "count_words", "-v", "3").stdout
+    assert site.cli("component", "delete", "-n", "count_words", "-v", "4").returncode == 0
+    assert json.loads(site.cli("component", "show", "count_words", "-o", "json").stdout)["version"] == "3"
+    assert not (site.home / "assets/component/count_words/4").exists()
+    job.write_text(job.read_text().replace("@latest", ":4"))
+    gone = site.cli("job", "validate", "-f", job)
+    assert gone.returncode == 2 and "job.yml:7: component: component count_words has no version 4, but 3" in gone.stderr, gone.stderr
+    assert site.cli("component", "delete", "count_words").returncode == 0
+
+
+def test_environments_that_a_file_names_are_found_beside_the_curated_ones(site, tmp_path):
+    folder = tmp_path / "environments"
+    folder.mkdir()
+    (folder / "conda.yml").write_text("dependencies:\n  - pip:\n    - tutti_greeter\n")
+    environment = folder / "environment.yml"
+    environment.write_text("$schema: https://azuremlschemas.azureedge.net/latest/environment.schema.json\n"
+                           "name: greeter\nversion: 1\nimage: python\nconda_file: conda.yml\n")
+    made = site.cli("environment", "create", "--file", environment)
+    assert made.returncode == 0 and "azureml:greeter:1 is " in made.stdout, made.stderr
+    (folder / "conda.yml").write_text("dependencies: [numpy]\n")
+    other = site.cli("environment", "create", "--file", environment)
+    assert other.returncode == 7 and "environment greeter:1 is there with other files" in other.stderr, other.stderr
+    job = tmp_path / "job.yml"
+    for reference in ("azureml:greeter:1", "azureml:greeter@latest"):
+        job.write_text(f"command: python -c \"import tutti_greeter; print('greeted')\"\nenvironment: {reference}\n")
+        result = site.cli("run", job, timeout=300)
+        assert result.returncode == 0 and "[0] greeted" in result.stdout, (result.stdout, result.stderr)
+    job.write_text("command: 'true'\nenvironment: azureml:greeter:9\n")
+    wrong = site.cli("run", job)
+    assert wrong.returncode == 2 and "job.yml:2: environment: environment greeter has no version 9, but 1" in wrong.stderr, wrong.stderr
+    assert "conda_file" in site.cli("environment", "list").stdout
+    assert site.cli("environment", "delete", "greeter").returncode == 0
+    assert site.cli("environment", "delete", "greeter").returncode == 4
+    assert site.cli("environment", "show", "greeter").returncode == 4
+    job.write_text("command: 'true'\nenvironment: azureml:greeter:1\n")
+    assert "tutti environment create --file FILE" in site.cli("run", job).stderr
+
+
+def test_what_is_wrong_with_a_file_that_gives_a_name_is_said_and_nothing_is_kept(site, tmp_path):
+    environment = tmp_path / "environment.yml"
+    environment.write_text("conda_file: {dependencies: [numpy]}\n")
+    for arguments, words in ((["-f", environment], 'the key "name" is missing: write it, or give --name NAME'),
+                             (["-f", environment, "--name", "a/b"], "--name must be of letters"),
+                             (["-f", environment, "--name", "..", "--version", "1"], "--name must be of letters"),
+                             (["-f", environment, "--name", "a", "--version", "1/2"], "--version must be of letters"),
+                             (["-f", tmp_path / "gone.yml"], "gone.yml")):
+        result = site.cli("environment", "create", *arguments)
+        assert result.returncode == 2 and words in result.stderr, (arguments, result.stderr)
+    component = tmp_path / "component.yml"
+    component.write_text("name: broken\ncommand: python3 main.py ${{inputs.x}}\ncode: gone\nenvironment: host\n")
+    result = site.cli("component", "create", "-f", component)
+    assert result.returncode == 2 and "component.yml:2: " in result.stderr, result.stderr
+    component.write_text("name: broken\ncommand: python3 main.py\ncode: gone\nenvironment: host\n")
+    result = site.cli("component", "create", "-f", component)
+    assert result.returncode == 2 and "component.yml:3: code: " in result.stderr and "does not exist" in result.stderr, result.stderr
+    assert json.loads(site.cli("component", "list", "-o", "json").stdout)["assets"] == []
+
+
 def test_computes_come_from_their_files(site, tmp_path):
     (tmp_path / "compute.yml").write_text(
         "$schema: https://azuremlschemas.azureedge.net/latest/amlCompute.schema.json\nname: small-cluster\ntype: amlcompute\n"

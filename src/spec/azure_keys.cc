@@ -121,9 +121,12 @@ constexpr KeyGroup kGroups[] = {
     {"command", "identity.type identity.client_id identity.object_id identity.msi_resource_id",
      kNoEffect, "as identity"},
 
-    {"environment", "$schema", kDone, ""},
-    {"environment", "name", kDone, "how messages call it"},
-    {"environment", "version description tags", kDone, kForReaders},
+    {"environment", "$schema", kDone, "also of a file for `tutti environment create --file`"},
+    {"environment", "name", kDone,
+     "how messages call it; of one that was created, jobs take it by azureml:NAME"},
+    {"environment", "version", kDone,
+     "of one that was created: azureml:NAME:VERSION; without it the next whole number"},
+    {"environment", "description tags", kDone, kForReaders},
     {"environment", "image", kDone,
      "looked up in the table of images: a plain Python, the packages that the image holds, a "
      "refusal, or a container; an image that the table does not have is pulled by podman and the "
@@ -249,8 +252,10 @@ constexpr KeyGroup kGroups[] = {
     {"sweep", "resources.properties", kDone, kProperties},
 
     {"component", "$schema type", kDone, "command or pipeline"},
-    {"component", "name version display_name", kDone,
-     "for readers of the file; steps find components by path, or by the names in site.yml"},
+    {"component", "name version", kDone,
+     "steps take it by path or, once it was created by `tutti component create --file`, by "
+     "azureml:NAME:VERSION; site.yml may give names, too"},
+    {"component", "display_name", kDone, kForReaders},
     {"component", "description tags", kDone, "kept and shown"},
     {"component", "is_deterministic", kDone, "false: no step takes an earlier one's results"},
     {"component", "id", kNoEffect, kWrittenByService},

@@ -13,6 +13,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
+#include "spec/asset_file.h"
+#include "spec/compute_file.h"
 #include "spec/job_file.h"
 #include "spec/yaml_tree.h"
 
@@ -468,10 +470,11 @@ TEST(AzureKeys, TheDataReaderDoesWhatTheTableSays) {
   for (const AzureKey& row : AzureKeys()) {
     if (row.schema != "data") continue;
     const auto sample = samples.find(std::string(row.key));
-    const auto result = ReadDataFile(
+    const std::string text =
         absl::StrCat("name: n\npath: x\n",
-                     sample == samples.end() ? absl::StrCat(row.key, ": v") : sample->second, "\n"),
-        "data.yml", "/base");
+                     sample == samples.end() ? absl::StrCat(row.key, ": v") : sample->second, "\n");
+    const auto result = ReadAssetFile(AssetKind::kData, "data.yml", "/base", BuiltInSite(),
+                                      [&](const std::filesystem::path&) { return text; });
     ASSERT_TRUE(result.ok()) << row.key << result.status();
     if (row.outcome == KeyOutcome::kDone) {
       EXPECT_THAT(result->warnings, IsEmpty()) << row.key;

@@ -5,7 +5,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/closest.h"
 #include "spec/job_data.h"
@@ -15,25 +14,6 @@
 namespace tutti::spec {
 namespace {
 
-// "azureml:train:1" and "azureml://registries/R/components/train/versions/1" are {"train", "1"}; a
-// label is no version.
-std::pair<std::string, std::string> NameAndVersion(absl::string_view reference) {
-  if (absl::ConsumePrefix(&reference, "azureml://")) {
-    const std::vector<absl::string_view> parts = absl::StrSplit(reference, '/');
-    for (size_t i = 0; i + 1 < parts.size(); ++i) {
-      if (parts[i] != "components") continue;
-      const bool versioned = i + 3 < parts.size() && parts[i + 2] == "versions";
-      return {std::string(parts[i + 1]), versioned ? std::string(parts[i + 3]) : ""};
-    }
-    return {std::string(reference), ""};
-  }
-  absl::ConsumePrefix(&reference, "azureml:");
-  const size_t end = std::min(reference.find_first_of("@:"), reference.size());
-  const bool versioned = end < reference.size() && reference[end] == ':';
-  return {std::string(reference.substr(0, end)),
-          versioned ? std::string(reference.substr(end + 1)) : ""};
-}
-
 bool IsPath(absl::string_view reference) {
   return absl::StartsWith(reference, "file:") || absl::StartsWith(reference, ".") ||
          absl::StartsWith(reference, "/") ||
@@ -41,29 +21,42 @@ bool IsPath(absl::string_view reference) {
           (absl::EndsWith(reference, ".yml") || absl::EndsWith(reference, ".yaml")));
 }
 
-// Where the component lies; an error if the site's table does not have it.
+// Where the component lies; an error if nobody has given one that name.
 std::optional<NamedFile> Locate(const YamlNode::Entry& entry, const ReadContext& context,
                                 Diagnostics& diagnostics) {
-  absl::string_view reference = entry.value->scalar;
-  if (IsPath(reference)) {
-    absl::ConsumePrefix(&reference, "file:");
-    absl::ConsumePrefix(&reference, "./");
-    return FileBeside(reference, context);
+  absl::string_view written = entry.value->scalar;
+  if (IsPath(written)) {
+    absl::ConsumePrefix(&written, "file:");
+    absl::ConsumePrefix(&written, "./");
+    return FileBeside(written, context);
   }
-  const auto [name, version] = NameAndVersion(reference);
+  const AssetReference reference = ReferenceOf(AssetKind::kComponent, written);
+  bool registered = false;
+  const auto asset = context.site.component_assets.Find(reference, &registered);
+  if (asset.ok()) {
+    return NamedFile{absl::StrCat("azureml:", asset->name, ":", asset->version), asset->path};
+  }
   const auto& known = context.site.components;
-  for (const std::string& key : {absl::StrCat(name, ":", version), name}) {
+  for (const std::string& key :
+       {absl::StrCat(reference.name, ":", reference.version), reference.name}) {
     if (const auto found = known.find(key); found != known.end()) {
       return NamedFile{found->second, found->second};
     }
   }
+  if (registered) {
+    diagnostics.Error(entry.line, absl::StrCat(entry.key, ": ", asset.status().message()));
+    return std::nullopt;
+  }
   std::vector<absl::string_view> names;
   for (const auto& [key, path] : known) names.push_back(key);
+  for (const auto& [key, versions] : context.site.component_assets.assets()) names.push_back(key);
+  const absl::string_view name = absl::string_view(reference.name).substr(0, 80);
   diagnostics.Error(entry.line,
-                    absl::StrCat("component \"", reference.substr(0, 120), "\" is not known here",
-                                 base::DidYouMean(absl::string_view(name).substr(0, 80), names),
-                                 "; say in site.yml where its file is: components: {",
-                                 name.substr(0, 80), ": PATH}"));
+                    absl::StrCat("component \"", written.substr(0, 120), "\" is not known here",
+                                 base::DidYouMean(name, names),
+                                 "; make it known by its file: tutti component create --file FILE, "
+                                 "or say in site.yml where that is: components: {",
+                                 name, ": PATH}"));
   return std::nullopt;
 }
 

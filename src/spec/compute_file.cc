@@ -6,10 +6,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/status.h"
-#include "spec/data_asset.h"
+#include "spec/asset_head.h"
 #include "spec/diagnostics.h"
+#include "spec/home_list.h"
 #include "spec/json_fields.h"
 #include "spec/mapping_reader.h"
 
@@ -18,8 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kComputesFile[] = "computes.json";
-constexpr uint64_t kLargestComputesFile = 16 << 20;
+constexpr char kKey[] = "computes";
 constexpr int kMostInstances = 100'000;
 constexpr std::array<absl::string_view, 5> kComputeTypes = {
     "amlcompute", "computeinstance", "virtualmachine", "kubernetes", "synapsespark"};
@@ -27,8 +26,6 @@ constexpr std::array<absl::string_view, 5> kComputeTypes = {
 void CheckComputeName(const YamlNode& root, const YamlNode::Entry* entry, const std::string& name,
                       Diagnostics& diagnostics) {
   if (entry == nullptr) return diagnostics.Error(root.line, "the key \"name\" is missing");
-  const absl::Status fits = CheckAssetName("name", name);
-  if (!fits.ok()) diagnostics.Error(entry->line, fits.message());
   const std::string lower = absl::AsciiStrToLower(name);
   if (lower == "local" || lower == "serverless") {
     diagnostics.Error(entry->line, absl::StrCat("\"", lower, "\" means this machine's nodes"));
@@ -56,17 +53,13 @@ absl::StatusOr<ReadComputeResult> ReadComputeFile(absl::string_view text,
   Diagnostics diagnostics(file_name);
   MappingReader reader(*root, "a compute file", diagnostics, {"compute", ""});
   ComputeFile compute;
-  std::string unused;
-  reader.Text("$schema", unused);
-  const YamlNode::Entry* const name = reader.Text("name", compute.name);
+  const YamlNode::Entry* const name = ReadHead(reader, compute, diagnostics);
   CheckComputeName(*root, name, compute.name, diagnostics);
   const YamlNode::Entry* const type = reader.Choice("type", kComputeTypes, compute.type);
   if (compute.type == "synapsespark") {
     diagnostics.Error(type->line,
                       "type synapsespark is a Spark cluster: jobs here do not run on one");
   }
-  reader.Text("description", compute.description);
-  reader.TextMap("tags", compute.tags);
   if (compute.type == "computeinstance") compute.max_instances = 1;
   reader.Count("max_instances", kMostInstances, compute.max_instances);
   reader.Finish();
@@ -87,32 +80,37 @@ json JsonOf(const ComputeFiles& computes) {
   return list;
 }
 
+namespace {
+
+// What adds the entries of a list.
+EachEntry AddTo(ComputeFiles& computes) {
+  return [&computes](const json& entry, std::string place) -> absl::Status {
+    TUTTI_ASSIGN_OR_RETURN(ComputeFile compute, ComputeOf(entry, std::move(place)));
+    computes[absl::AsciiStrToLower(compute.name)] = std::move(compute);
+    return absl::OkStatus();
+  };
+}
+
+}  // namespace
+
 absl::StatusOr<ComputeFiles> ComputesFromJson(absl::string_view text, const std::string& file) {
-  TUTTI_ASSIGN_OR_RETURN(const json document, ParseJsonObject(text, file));
-  JsonFields fields(document, "", Missing::kIsAnError);
   ComputeFiles computes;
-  const json* const list = fields.Array("computes");
-  TUTTI_RETURN_IF_ERROR(base::Annotate(fields.Finish(), file));
-  for (size_t i = 0; i < list->size(); ++i) {
-    auto compute = ComputeOf((*list)[i], absl::StrCat("computes[", i, "]"));
-    TUTTI_RETURN_IF_ERROR(base::Annotate(compute.status(), file));
-    computes[absl::AsciiStrToLower(compute->name)] = *std::move(compute);
-  }
+  TUTTI_RETURN_IF_ERROR(ReadListText(text, file, kKey, AddTo(computes)));
   return computes;
 }
 
+std::filesystem::path ComputesFile(const std::filesystem::path& home) {
+  return home / "computes.json";
+}
+
 absl::StatusOr<ComputeFiles> ReadComputes(const std::filesystem::path& home) {
-  const std::string file = (home / kComputesFile).string();
-  const auto text = base::ReadFile(file, kLargestComputesFile);
-  if (absl::IsNotFound(text.status())) return ComputeFiles();
-  TUTTI_RETURN_IF_ERROR(text.status());
-  return ComputesFromJson(*text, file);
+  ComputeFiles computes;
+  TUTTI_RETURN_IF_ERROR(ReadList(ComputesFile(home), kKey, AddTo(computes)));
+  return computes;
 }
 
 absl::Status WriteComputes(const std::filesystem::path& home, const ComputeFiles& computes) {
-  const json document = {{"computes", JsonOf(computes)}};
-  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home));
-  return base::WriteFileAtomic(home / kComputesFile, absl::StrCat(document.dump(1), "\n"));
+  return WriteList(ComputesFile(home), kKey, JsonOf(computes));
 }
 
 }  // namespace tutti::spec

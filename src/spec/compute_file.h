@@ -39,6 +39,7 @@ using ComputeFiles = std::map<std::string, ComputeFile>;
 // A JSON array, as HOME/computes.json and `tutti compute list` have it.
 nlohmann::json JsonOf(const ComputeFiles& computes);
 absl::StatusOr<ComputeFiles> ComputesFromJson(absl::string_view text, const std::string& file);
+std::filesystem::path ComputesFile(const std::filesystem::path& home);
 absl::StatusOr<ComputeFiles> ReadComputes(const std::filesystem::path& home);
 absl::Status WriteComputes(const std::filesystem::path& home, const ComputeFiles& computes);
 

@@ -189,8 +189,10 @@ class InputReader {
 
   // Data by name that have no copy of their own; their type, where the job says none.
   absl::StatusOr<std::string> Resolve(const std::string& written) {
+    if (!absl::StartsWith(written, "azureml:")) return written;
     bool known = false;
-    const auto asset = context_.site.assets.Find(written, &known);
+    const auto asset =
+        context_.site.data_assets.Find(ReferenceOf(AssetKind::kData, written), &known);
     const bool mapped = !absl::IsNotFound(context_.site.data.Find(written).status());
     if (!known || mapped) return written;
     TUTTI_RETURN_IF_ERROR(asset.status());

@@ -38,18 +38,8 @@ constexpr absl::string_view kCuratedImages = "mcr.microsoft.com/azureml/curated/
 
 // "azureml:AzureML-sklearn-1.5@latest", "sklearn-1.5:3" and
 // "azureml://registries/azureml/environments/sklearn-1.5/labels/latest" are "sklearn-1.5".
-std::string NameOfReference(absl::string_view reference) {
-  if (absl::ConsumePrefix(&reference, "azureml://")) {
-    const std::vector<absl::string_view> parts = absl::StrSplit(reference, '/');
-    for (size_t i = 0; i + 1 < parts.size(); ++i) {
-      if (parts[i] == "environments")
-        return std::string(absl::StripPrefix(parts[i + 1], "AzureML-"));
-    }
-    return std::string(reference);
-  }
-  absl::ConsumePrefix(&reference, "azureml:");
-  absl::ConsumePrefix(&reference, "AzureML-");
-  return std::string(reference.substr(0, reference.find_first_of("@:")));
+std::string TableName(const AssetReference& reference) {
+  return std::string(absl::StripPrefix(reference.name, "AzureML-"));
 }
 
 // Reads one environment; the file in which it stands is the job's own or one that the job names.
@@ -77,23 +67,42 @@ class EnvironmentReader {
     absl::string_view path = written;
     if (absl::ConsumePrefix(&path, "file:") || absl::StartsWith(written, "./") ||
         absl::StartsWith(written, "../")) {
-      return ReadFile(path, line);
+      return ReadFile(FileBeside(path, context_), line);
     }
-    environment_.name = NameOfReference(written);
+    const AssetReference reference = ReferenceOf(AssetKind::kEnvironment, written);
+    bool registered = false;
+    const auto asset = context_.site.environment_assets.Find(reference, &registered);
+    if (asset.ok()) {
+      ReadFile({absl::StrCat("azureml:", asset->name, ":", asset->version), asset->path}, line);
+      environment_.name = asset->name;
+      return;
+    }
+    environment_.name = TableName(reference);
     const EnvironmentRule* rule = Site::FindRule(context_.site.environments, environment_.name);
     if (rule != nullptr) return Follow(*rule, line, absl::StrCat("environment \"", written, "\""));
+    if (registered) {
+      return diagnostics_.Error(line, absl::StrCat("environment: ", asset.status().message()));
+    }
+    RefuseUnknown(written, line);
+  }
+
+  void RefuseUnknown(absl::string_view written, int line) {
     std::vector<absl::string_view> names;
     for (const EnvironmentRule& known : context_.site.environments) names.push_back(known.pattern);
+    for (const auto& [name, versions] : context_.site.environment_assets.assets()) {
+      names.push_back(name);
+    }
+    const absl::string_view name = absl::string_view(environment_.name).substr(0, 80);
     diagnostics_.Error(
         line, absl::StrCat("environment \"", written.substr(0, 120), "\" is not known here",
-                           base::DidYouMean(environment_.name.substr(0, 80), names),
-                           "; say in site.yml what it holds: environments: {",
-                           environment_.name.substr(0, 80), ": {packages: […]}}, or host"));
+                           base::DidYouMean(name, names),
+                           "; make it known by its file: tutti environment create --file FILE, or "
+                           "say in site.yml what it holds: environments: {",
+                           name, ": {packages: […]}}, or host"));
   }
 
   // `file:env.yml`: the environment's own schema, with paths that count from its folder.
-  void ReadFile(absl::string_view path, int line) {
-    const NamedFile file = FileBeside(path, context_);
+  void ReadFile(const NamedFile& file, int line) {
     const auto text = context_.Read(file.path);
     const auto root = text.ok() ? ParseYaml(*text, file.shown) : text.status();
     if (!root.ok()) {

@@ -96,6 +96,7 @@ TEST_F(JobEnvironment, AnUnknownNameIsAnsweredWithTheMend) {
   EXPECT_THAT(
       Errors("azureml:my-env:1"),
       ElementsAre(HasSubstr("job.yml:2: environment \"azureml:my-env:1\" is not known here; "
+                            "make it known by its file: tutti environment create --file FILE, or "
                             "say in site.yml what it holds: environments: {my-env:")));
 }
 

@@ -23,12 +23,7 @@ namespace tutti::spec {
 namespace {
 
 constexpr std::array<absl::string_view, 3> kJobTypes = {"command", "pipeline", "sweep"};
-constexpr int kMostFiles = 512;  // that a job file and those it names bring in
 constexpr uint64_t kLargestFile = 1 << 20;
-
-absl::StatusOr<std::string> ReadFromDisk(const std::filesystem::path& file) {
-  return base::ReadFile(file, kLargestFile);
-}
 
 const YamlNode::Entry* Find(const YamlNode& root, absl::string_view key) {
   for (const YamlNode::Entry& entry : root.entries) {
@@ -129,6 +124,10 @@ void NameFile(absl::string_view file_name, JobSpec& spec) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> ReadFromDisk(const std::filesystem::path& file) {
+  return base::ReadFile(file, kLargestFile);
+}
 
 absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view file_name,
                                        const std::filesystem::path& base_directory,

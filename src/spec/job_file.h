@@ -29,6 +29,8 @@ namespace tutti::spec {
 using ReadFileFunction =
     std::function<absl::StatusOr<std::string>(const std::filesystem::path& file)>;
 
+absl::StatusOr<std::string> ReadFromDisk(const std::filesystem::path& file);
+
 struct ReadResult {
   JobSpec spec;
   // Keys that are accepted and have no effect here: `job.yml:14: "shm_size" has no effect: …`.

@@ -136,7 +136,8 @@ TEST(PipelineFile, ComponentsAreFoundByPathAndByName) {
   }
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {a: {component: 'azureml:my_trai:1'}}"),
               ElementsAre(HasSubstr("job.yml:2: component \"azureml:my_trai:1\" is not known here "
-                                    "(did you mean \"my_train\"?); say in site.yml")));
+                                    "(did you mean \"my_train\"?); make it known by its file: "
+                                    "tutti component create --file FILE, or say in site.yml")));
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  a: {component: 'azureml:other:1'}\n"
                              "  b: {type: command, command: x, environment: host,\n"
                              "      inputs: {i: '${{parent.jobs.a.outputs.model}}'}}"),

@@ -10,6 +10,8 @@
 
 namespace tutti::spec {
 
+inline constexpr int kMostFiles = 512;  // that a file and those it names bring in
+
 struct ReadContext {
   std::filesystem::path base;  // absolute: relative paths count from it
   const Site& site;

@@ -201,7 +201,9 @@ absl::StatusOr<Site> ReadSite(const fs::path& home) {
   if (!absl::StripAsciiWhitespace(text).empty()) {
     TUTTI_RETURN_IF_ERROR(ReadSiteText(text, (home / kSiteFile).string(), home, site));
   }
-  TUTTI_ASSIGN_OR_RETURN(site.assets, ReadDataAssets(home));
+  for (Assets* assets : {&site.data_assets, &site.environment_assets, &site.component_assets}) {
+    TUTTI_ASSIGN_OR_RETURN(*assets, ReadAssets(home, assets->kind()));
+  }
   TUTTI_ASSIGN_OR_RETURN(site.compute_files, ReadComputes(home));
   TUTTI_ASSIGN_OR_RETURN(const DataMap map, ReadDataMap(home));
   for (const auto& [canonical, entry] : map.entries()) {

@@ -2,7 +2,7 @@
 // copies serve which addresses, what environments, images and conda packages are here, and which
 // names of computes mean this cluster. Built-in tables, then HOME/site.yml, which a person edits,
 // then HOME/data-map.yml, which `tutti data map` writes; the later wins. docs/site.md has the form.
-// Beside them HOME/data-assets.json (data_asset.h) and HOME/computes.json (compute_file.h).
+// Beside them HOME/data-assets.json and the like (asset.h) and HOME/computes.json (compute_file.h).
 #pragma once
 
 #include <filesystem>
@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "spec/asset.h"
 #include "spec/compute_file.h"
-#include "spec/data_asset.h"
 #include "spec/data_map.h"
 #include "spec/slurm_compute.h"
 
@@ -46,7 +46,10 @@ struct Site {
   // What "azureml:NAME" and "azureml:NAME:VERSION" mean in a step: the component's file, absolute.
   std::map<std::string, std::string> components;
   DataMap data;
-  DataAssets assets;
+  Assets data_assets{AssetKind::kData};
+  // They come before `environments` and `components`.
+  Assets environment_assets{AssetKind::kEnvironment};
+  Assets component_assets{AssetKind::kComponent};
   std::string jobs;  // the folder of all jobs' results; empty: there is none
 
   // nullptr if no rule fits. The case of `name` does not count.

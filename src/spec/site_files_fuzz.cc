@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "spec/asset_file.h"
 #include "spec/compute_file.h"
-#include "spec/data_asset.h"
 #include "spec/json_fields.h"
 #include "spec/site.h"
 
@@ -25,23 +25,31 @@ bool Taken(const Result& result) {
   return status.ok();
 }
 
+void ReadAsset(AssetKind kind, absl::string_view text, const Site& site) {
+  const ReadFileFunction read_file = [&](const std::filesystem::path&) {
+    return std::string(text);
+  };
+  const auto file = ReadAssetFile(kind, "file.yml", "/base", site, read_file);
+  if (!Taken(file)) return;
+  Assets assets(kind);
+  if (!assets.Add(file->asset).ok()) std::abort();
+  const nlohmann::json document = {{"assets", JsonOf(assets)}};
+  const auto back = AssetsFromJson(kind, Dump(document), "assets");
+  if (!back.ok() || back->assets().size() != 1) std::abort();
+}
+
 void ReadAll(absl::string_view text) {
   Site site = BuiltInSite();
   Taken(ReadSiteText(text, "site.yml", "/home", site));
-  if (const auto data = ReadDataFile(text, "data.yml", "/base"); Taken(data)) {
-    DataAssets assets;
-    if (!assets.Add(data->asset).ok()) std::abort();
-    const nlohmann::json document = {{"assets", JsonOf(assets)}};
-    const std::string written = Dump(document);
-    const auto back = DataAssetsFromJson(written, "assets");
-    if (!back.ok() || back->assets().size() != 1) std::abort();
+  for (const AssetKind kind : {AssetKind::kData, AssetKind::kEnvironment, AssetKind::kComponent}) {
+    ReadAsset(kind, text, site);
   }
   if (const auto compute = ReadComputeFile(text, "compute.yml"); Taken(compute)) {
     const nlohmann::json document = {{"computes", JsonOf({{"x", compute->compute}})}};
     const std::string written = Dump(document);
     if (!ComputesFromJson(written, "computes").ok()) std::abort();
   }
-  Taken(DataAssetsFromJson(text, "assets"));
+  Taken(AssetsFromJson(AssetKind::kData, text, "assets"));
   Taken(ComputesFromJson(text, "computes"));
 }
 

@@ -70,6 +70,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddEnds(job);
   AddFiles(job);
   AddData(app);
+  AddComponent(app);
   AddCompute(app);
   AddEnvironment(app);
   AddNode(app);
@@ -238,24 +239,60 @@ void CommandDefinitions::AddFiles(CLI::App* job) {
   remove->add_option("job", delete_, "The jobs' names, in full")->required()->type_name(kJobValue);
 }
 
-void CommandDefinitions::AddData(CLI::App* app) {
-  CLI::App* data =
-      app->add_subcommand("data",
-                          "Data by name, and copies of data that lie elsewhere: create, "
-                          "delete, map, unmap, list");
-  data->require_subcommand(1)->fallthrough();
-  CLI::App* create = Add(data, "create", "Give data a name and a version, by a data YAML file",
-                         [this](Context& context) { return DataCreate(context, asset_); });
-  create->add_option("-f,--file", asset_.file, "The data file (Azure ML v2 data YAML)")
+void CommandDefinitions::AddAssets(CLI::App* group, spec::AssetKind kind) {
+  using Do = absl::StatusOr<ExitCode> (*)(Context&, const AssetOptions&);
+  const auto action = [this, kind](Do what) -> Action {
+    return [this, kind, what](Context& context) {
+      asset_.kind = kind;
+      return what(context, asset_);
+    };
+  };
+  const auto name = [this](CLI::App* command) {
+    command->add_option("-n,--name,name", asset_.name, "The name")->required()->type_name("NAME");
+  };
+  const std::string what(spec::AssetKindName(kind));
+  CLI::App* create = Add(group, "create",
+                         absl::StrCat("Give ", kind == spec::AssetKind::kData ? "" : "this ", what,
+                                      " a name and a version, by its YAML file"),
+                         action(AssetCreate));
+  create
+      ->add_option("-f,--file", asset_.file, absl::StrCat("The file (Azure ML v2 ", what, " YAML)"))
       ->required()
       ->type_name(kFileValue);
   create->add_option("-n,--name", asset_.name, "In place of the file's name")->type_name("NAME");
   create->add_option("-v,--version", asset_.version, "In place of the file's version")
       ->type_name("VERSION");
-  CLI::App* remove = Add(data, "delete", "Forget data's name; they stay where they are",
-                         [this](Context& context) { return DataDelete(context, asset_); });
-  remove->add_option("-n,--name", asset_.name, "The name")->required()->type_name("NAME");
+  if (kind != spec::AssetKind::kData) {
+    CLI::App* list = Add(group, "list", "Show those that were made from a file", action(AssetList));
+    AddFormat(list, &asset_.format);
+  }
+  CLI::App* show = Add(group, "show", "Show one, in its newest version", action(AssetShow));
+  name(show);
+  show->add_option("-v,--version", asset_.version, "In this version")->type_name("VERSION");
+  AddFormat(show, &asset_.format);
+  CLI::App* remove =
+      Add(group, "delete",
+          kind == spec::AssetKind::kData ? "Forget data's name; they stay where they are"
+                                         : "Forget a name and what is kept of it",
+          action(AssetDelete));
+  name(remove);
   remove->add_option("-v,--version", asset_.version, "This version alone")->type_name("VERSION");
+}
+
+void CommandDefinitions::AddComponent(CLI::App* app) {
+  CLI::App* component = app->add_subcommand(
+      "component", "What steps run, by name and version: create, list, show, delete");
+  component->require_subcommand(1)->fallthrough();
+  AddAssets(component, spec::AssetKind::kComponent);
+}
+
+void CommandDefinitions::AddData(CLI::App* app) {
+  CLI::App* data =
+      app->add_subcommand("data",
+                          "Data by name, and copies of data that lie elsewhere: create, list, "
+                          "show, delete, map, unmap");
+  data->require_subcommand(1)->fallthrough();
+  AddAssets(data, spec::AssetKind::kData);
   CLI::App* map = Add(data, "map", "Serve what begins with an address from a local copy",
                       [this](Context& context) { return DataMapAdd(context, data_); });
   map->add_option("prefix", data_.prefix,
@@ -301,8 +338,11 @@ void CommandDefinitions::AddCompute(CLI::App* app) {
 
 void CommandDefinitions::AddEnvironment(CLI::App* app) {
   CLI::App* environment =
-      app->add_subcommand("environment", "Images that jobs run in: build, push (by podman)");
+      app->add_subcommand("environment",
+                          "Environments by name and version: create, list, show, delete; "
+                          "their images, by podman: build, push");
   environment->require_subcommand(1)->fallthrough();
+  AddAssets(environment, spec::AssetKind::kEnvironment);
   CLI::App* build =
       Add(environment, "build", "Build or pull an environment's image on this machine",
           [this](Context& context) { return EnvironmentBuild(context, image_); });

@@ -55,6 +55,9 @@ class CommandDefinitions {
   void AddEnds(CLI::App* job);
   void AddFiles(CLI::App* job);
   void AddData(CLI::App* app);
+  // create, show and delete, and list but for data.
+  void AddAssets(CLI::App* group, spec::AssetKind kind);
+  void AddComponent(CLI::App* app);
   void AddCompute(CLI::App* app);
   void AddEnvironment(CLI::App* app);
   void AddNode(CLI::App* app);
@@ -76,7 +79,7 @@ class CommandDefinitions {
   JobCancelOptions cancel_;
   JobDownloadOptions download_;
   DataOptions data_;
-  DataAssetOptions asset_;
+  AssetOptions asset_;
   ComputeOptions compute_;
   EnvironmentOptions image_;
   ClusterDefinitions cluster_;

@@ -189,4 +189,11 @@ absl::StatusOr<Snapshot> PackCode(const fs::path& code, const fs::path& archive)
   return snapshot;
 }
 
+absl::StatusOr<std::vector<std::string>> FilesOfCode(const fs::path& code) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Item> items, ItemsOf(code));
+  std::vector<std::string> names;
+  for (const Item& item : items) names.push_back(item.name);
+  return names;
+}
+
 }  // namespace tutti::client

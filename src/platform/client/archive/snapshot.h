@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -24,5 +25,9 @@ struct Snapshot {
 // neither file, folder nor link, a file that changed while it was read.
 absl::StatusOr<Snapshot> PackCode(const std::filesystem::path& code,
                                   const std::filesystem::path& archive);
+
+// The names, relative to `code`, of what PackCode takes of it, folders too; sorted. Of a single
+// file its own. The same errors.
+absl::StatusOr<std::vector<std::string>> FilesOfCode(const std::filesystem::path& code);
 
 }  // namespace tutti::client

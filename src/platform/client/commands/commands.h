@@ -14,6 +14,7 @@
 #include "platform/client/exit_code.h"
 #include "platform/client/structured_output.h"
 #include "platform/client/text/style.h"
+#include "spec/asset.h"
 
 namespace tutti::client {
 
@@ -114,21 +115,27 @@ absl::StatusOr<ExitCode> ComputeList(Context& context, const ComputeOptions& opt
 absl::StatusOr<ExitCode> ComputeShow(Context& context, const ComputeOptions& options);
 absl::StatusOr<ExitCode> ComputeDelete(Context& context, const ComputeOptions& options);
 
+// Data, environments and components by name and version (spec/asset.h).
+struct AssetOptions {
+  spec::AssetKind kind = spec::AssetKind::kData;
+  std::string file;           // Azure ML's YAML
+  std::string name, version;  // of create: in place of the file's
+  Format format = Format::kTable;
+};
+absl::StatusOr<ExitCode> AssetCreate(Context& context, const AssetOptions& options);
+absl::StatusOr<ExitCode> AssetList(Context& context, const AssetOptions& options);
+absl::StatusOr<ExitCode> AssetShow(Context& context, const AssetOptions& options);
+absl::StatusOr<ExitCode> AssetDelete(Context& context, const AssetOptions& options);
+
 // Local copies of data that has an address elsewhere (spec/data_map.h), in HOME/data-map.yml.
 struct DataOptions {
   std::string prefix;
   std::string folder;  // or a file
   Format format = Format::kTable;
 };
-// Data by name and version (spec/data_asset.h).
-struct DataAssetOptions {
-  std::string file;           // Azure ML's data YAML
-  std::string name, version;  // in place of the file's
-};
-absl::StatusOr<ExitCode> DataCreate(Context& context, const DataAssetOptions& options);
-absl::StatusOr<ExitCode> DataDelete(Context& context, const DataAssetOptions& options);
 absl::StatusOr<ExitCode> DataMapAdd(Context& context, const DataOptions& options);
 absl::StatusOr<ExitCode> DataUnmap(Context& context, const DataOptions& options);
+// With the data that have a name.
 absl::StatusOr<ExitCode> DataList(Context& context, const DataOptions& options);
 
 absl::StatusOr<ExitCode> NodeList(Context& context, Format format);

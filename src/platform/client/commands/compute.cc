@@ -1,15 +1,14 @@
-#include <atomic>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "base/waiting.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/text/table.h"
+#include "spec/asset.h"
 #include "spec/compute_file.h"
-#include "spec/data_asset.h"
+#include "spec/home_list.h"
 #include "spec/site.h"
 
 namespace tutti::client {
@@ -17,13 +16,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr uint64_t kLargestComputeFile = 1 << 20;
-
-// Held while the list is read, changed and written.
-absl::StatusOr<base::UniqueFd> LockComputes(const fs::path& home) {
-  static const std::atomic<bool> never_ended = false;
-  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home));
-  return base::LockFile(home / "computes.lock", never_ended);
-}
 
 // With those that are there without a file: this machine's nodes and what site.yml has.
 spec::ComputeFiles AllComputes(const spec::Site& site) {
@@ -83,7 +75,8 @@ absl::StatusOr<ExitCode> ComputeCreate(Context& context, const ComputeOptions& o
   if (!options.stands_for.empty()) compute.stands_for = absl::AsciiStrToLower(options.stands_for);
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
   TUTTI_RETURN_IF_ERROR(CheckStandsFor(site, compute.stands_for));
-  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock, LockComputes(context.home));
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
+                         spec::LockList(spec::ComputesFile(context.home)));
   TUTTI_ASSIGN_OR_RETURN(spec::ComputeFiles computes, spec::ReadComputes(context.home));
   computes[absl::AsciiStrToLower(compute.name)] = compute;
   TUTTI_RETURN_IF_ERROR(spec::WriteComputes(context.home, computes));
@@ -117,7 +110,8 @@ absl::StatusOr<ExitCode> ComputeShow(Context& context, const ComputeOptions& opt
 }
 
 absl::StatusOr<ExitCode> ComputeDelete(Context& context, const ComputeOptions& options) {
-  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock, LockComputes(context.home));
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
+                         spec::LockList(spec::ComputesFile(context.home)));
   TUTTI_ASSIGN_OR_RETURN(spec::ComputeFiles computes, spec::ReadComputes(context.home));
   if (computes.erase(absl::AsciiStrToLower(options.name)) == 0) {
     return absl::NotFoundError(absl::StrCat("no compute ", options.name,

@@ -39,7 +39,7 @@ absl::StatusOr<ExitCode> DataList(Context& context, const DataOptions& options) 
     for (const auto& [canonical, entry] : site.data.entries()) {
       list.push_back({{"prefix", entry.prefix}, {"folder", entry.folder}});
     }
-    const nlohmann::json document = {{"data", list}, {"assets", spec::JsonOf(site.assets)}};
+    const nlohmann::json document = {{"data", list}, {"assets", spec::JsonOf(site.data_assets)}};
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, document.dump(), options.format));
     return ExitCode::kOk;
   }
@@ -47,8 +47,8 @@ absl::StatusOr<ExitCode> DataList(Context& context, const DataOptions& options) 
   for (const auto& [canonical, entry] : site.data.entries()) {
     table.Add({{entry.prefix}, {entry.folder}});
   }
-  for (const auto& [name, versions] : site.assets.assets()) {
-    for (const spec::DataAsset& asset : versions) {
+  for (const auto& [name, versions] : site.data_assets.assets()) {
+    for (const spec::Asset& asset : versions) {
       table.Add({{absl::StrCat("azureml:", name, ":", asset.version)}, {asset.path}});
     }
   }

@@ -1,0 +1,33 @@
+// The files of an environment or a component that got a name: copies, which stay as they are
+// whatever becomes of the files they were made from.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace tutti::client {
+
+struct FilesToKeep {
+  std::vector<std::filesystem::path> files;  // absolute; each once
+  std::string digest;                        // "sha256:…" of their places and contents
+};
+
+// Those of `parts`, files and folders; the first is the one that names the others, and places count
+// from its folder. Of folders without .git and what their ignore file names, as of a job's code.
+// What lies below `home` is kept there already and left out, as is what is not there.
+absl::StatusOr<FilesToKeep> FindFilesToKeep(const std::vector<std::filesystem::path>& parts,
+                                            const std::filesystem::path& home);
+
+// Where the copy of a file lies below `folder`: at its absolute path, so that the files find each
+// other as before, also by "..".
+std::filesystem::path KeptPath(const std::filesystem::path& folder,
+                               const std::filesystem::path& file);
+
+// Copies them into `folder`, in place of what is there. It appears whole or not at all.
+absl::Status KeepFiles(const FilesToKeep& kept, const std::filesystem::path& folder);
+
+}  // namespace tutti::client

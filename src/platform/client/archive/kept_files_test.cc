@@ -1,0 +1,73 @@
+#include "platform/client/archive/kept_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+
+namespace tutti::client {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+
+class KeptFilesTest : public testing::Test {
+ protected:
+  void Write(const fs::path& file, const std::string& text) {
+    ASSERT_TRUE(base::MakeDirectories(file.parent_path()).ok());
+    ASSERT_TRUE(base::WriteFileAtomic(file, text).ok());
+  }
+
+  // A component below `at`, with its code beside its folder.
+  std::vector<fs::path> Project(const fs::path& at) {
+    Write(at / "parts/train.yml", "code: ../src\n");
+    Write(at / "src/main.py", "print(1)\n");
+    Write(at / "src/data/big", "x\n");
+    Write(at / "src/.gitignore", "data/\n");
+    return {at / "parts/train.yml", at / "parts/../src"};
+  }
+
+  const base::TemporaryDirectory folder_, home_;
+};
+
+TEST_F(KeptFilesTest, AreFoundFromEachOtherAsBefore) {
+  const auto found = FindFilesToKeep(Project(folder_.path()), home_.path());
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_THAT(found->files,
+              ElementsAre(folder_.path() / "parts/train.yml", folder_.path() / "src",
+                          folder_.path() / "src/.gitignore", folder_.path() / "src/main.py"));
+  const fs::path kept = home_.path() / "assets/component/train/1";
+  ASSERT_TRUE(KeepFiles(*found, kept).ok());
+  const fs::path file = KeptPath(kept, folder_.path() / "parts/train.yml");
+  EXPECT_EQ(*base::ReadFile(file), "code: ../src\n");
+  EXPECT_EQ(*base::ReadFile(file.parent_path() / "../src/main.py"), "print(1)\n");
+  EXPECT_FALSE(fs::exists(file.parent_path() / "../src/data"));
+}
+
+TEST_F(KeptFilesTest, AreTheSameFromAnotherFolderAndOthersOnceTheyChange) {
+  const auto first = FindFilesToKeep(Project(folder_.path() / "a"), home_.path());
+  const auto second = FindFilesToKeep(Project(folder_.path() / "b"), home_.path());
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(first->digest, second->digest);
+  std::vector<fs::path> parts = Project(folder_.path() / "b");
+  Write(folder_.path() / "b/src/main.py", "print(2)\n");
+  EXPECT_NE(FindFilesToKeep(parts, home_.path())->digest, first->digest);
+}
+
+TEST_F(KeptFilesTest, WhatIsKeptAlreadyOrIsGoneIsLeftOut) {
+  std::vector<fs::path> parts = Project(folder_.path());
+  const std::string digest = FindFilesToKeep(parts, home_.path())->digest;
+  Write(home_.path() / "assets/component/other/1/other.yml", "x\n");
+  parts.push_back(home_.path() / "assets/component/other/1/other.yml");
+  parts.push_back(folder_.path() / "gone");
+  EXPECT_EQ(FindFilesToKeep(parts, home_.path())->digest, digest);
+}
+
+TEST_F(KeptFilesTest, ALinkThatLeavesTheCodeIsAnError) {
+  const std::vector<fs::path> parts = Project(folder_.path());
+  fs::create_symlink("/etc/hostname", folder_.path() / "src/link");
+  EXPECT_TRUE(absl::IsInvalidArgument(FindFilesToKeep(parts, home_.path()).status()));
+}
+
+}  // namespace
+}  // namespace tutti::client

@@ -1,0 +1,130 @@
+#include "spec/asset.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/client/archive/kept_files.h"
+#include "platform/client/commands/commands.h"
+#include "platform/client/text/table.h"
+#include "spec/asset_file.h"
+#include "spec/home_list.h"
+#include "spec/site.h"
+
+namespace tutti::client {
+namespace fs = std::filesystem;
+namespace {
+
+// A file that is missing is a fault of what the user gave.
+absl::Status AsInput(const absl::Status& status) {
+  return absl::IsNotFound(status) ? absl::InvalidArgumentError(status.message()) : status;
+}
+
+// What the command line says over what the file says.
+absl::Status TakeNames(const AssetOptions& options, spec::Asset& asset) {
+  if (!options.name.empty()) {
+    TUTTI_RETURN_IF_ERROR(spec::CheckAssetName("--name", options.name));
+    asset.name = options.name;
+  }
+  if (!options.version.empty()) {
+    TUTTI_RETURN_IF_ERROR(spec::CheckAssetName("--version", options.version));
+    asset.version = options.version;
+  }
+  if (!asset.name.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(options.file, ": the key \"name\" is missing: write it, or give --name NAME"));
+}
+
+// Adds the version, after its files are kept if it is a new one.
+absl::StatusOr<spec::Asset> AddVersion(const fs::path& home, const spec::AssetFile& file,
+                                       const FilesToKeep& kept, spec::Assets& assets) {
+  spec::Asset asset = file.asset;
+  if (asset.version.empty()) asset.version = assets.NextVersion(asset.name);
+  if (!file.parts.empty()) {
+    const fs::path folder = spec::AssetFolder(home, assets.kind(), asset.name, asset.version);
+    asset.path = KeptPath(folder, file.parts.front()).string();
+    asset.digest = kept.digest;
+    bool known = false;
+    const bool is_new = !assets.Find({asset.name, asset.version}, &known).ok();
+    TUTTI_ASSIGN_OR_RETURN(const spec::Asset added, assets.Add(asset));
+    if (is_new) TUTTI_RETURN_IF_ERROR(KeepFiles(kept, folder));
+    return added;
+  }
+  return assets.Add(asset);
+}
+
+absl::Status ShowTable(Context& context, const std::vector<spec::Asset>& assets) {
+  Table table({{"NAME"}, {"VERSION"}, {"TYPE"}, {"DESCRIPTION", Table::Align::kLeft, true}});
+  for (const spec::Asset& asset : assets) {
+    table.Add({{asset.name}, {asset.version}, {asset.type}, {asset.description}});
+  }
+  context.out << table.Render(context.out_screen.width, context.out_screen.colour);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<ExitCode> AssetCreate(Context& context, const AssetOptions& options) {
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
+  auto file = spec::ReadAssetFile(options.kind, options.file, site);
+  TUTTI_RETURN_IF_ERROR(AsInput(file.status()));
+  for (const std::string& warning : file->warnings) {
+    context.err << "warning: " << warning << std::endl;
+  }
+  TUTTI_RETURN_IF_ERROR(TakeNames(options, file->asset));
+  FilesToKeep kept;
+  if (!file->parts.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(kept, FindFilesToKeep(file->parts, context.home));
+  }
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
+                         spec::LockList(spec::AssetsFile(context.home, options.kind)));
+  TUTTI_ASSIGN_OR_RETURN(spec::Assets assets, spec::ReadAssets(context.home, options.kind));
+  TUTTI_ASSIGN_OR_RETURN(const spec::Asset added, AddVersion(context.home, *file, kept, assets));
+  TUTTI_RETURN_IF_ERROR(spec::WriteAssets(context.home, assets));
+  context.out << "azureml:" << added.name << ":" << added.version << " is "
+              << (added.digest.empty() ? added.path : options.file) << "\n";
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> AssetList(Context& context, const AssetOptions& options) {
+  TUTTI_ASSIGN_OR_RETURN(const spec::Assets assets, spec::ReadAssets(context.home, options.kind));
+  if (options.format != Format::kTable) {
+    const nlohmann::json document = {{"assets", spec::JsonOf(assets)}};
+    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, document.dump(), options.format));
+    return ExitCode::kOk;
+  }
+  std::vector<spec::Asset> all;
+  for (const auto& [name, versions] : assets.assets()) {
+    all.insert(all.end(), versions.begin(), versions.end());
+  }
+  TUTTI_RETURN_IF_ERROR(ShowTable(context, all));
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> AssetShow(Context& context, const AssetOptions& options) {
+  TUTTI_ASSIGN_OR_RETURN(const spec::Assets assets, spec::ReadAssets(context.home, options.kind));
+  bool known = false;
+  TUTTI_ASSIGN_OR_RETURN(const spec::Asset asset,
+                         assets.Find({options.name, options.version}, &known));
+  if (options.format == Format::kTable) {
+    TUTTI_RETURN_IF_ERROR(ShowTable(context, {asset}));
+    context.out << asset.path << "\n";
+  } else {
+    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, spec::JsonOf(asset).dump(), options.format));
+  }
+  return ExitCode::kOk;
+}
+
+absl::StatusOr<ExitCode> AssetDelete(Context& context, const AssetOptions& options) {
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
+                         spec::LockList(spec::AssetsFile(context.home, options.kind)));
+  TUTTI_ASSIGN_OR_RETURN(spec::Assets assets, spec::ReadAssets(context.home, options.kind));
+  TUTTI_RETURN_IF_ERROR(assets.Remove(options.name, options.version));
+  TUTTI_RETURN_IF_ERROR(spec::WriteAssets(context.home, assets));
+  TUTTI_RETURN_IF_ERROR(base::RemoveTree(
+      spec::AssetFolder(context.home, options.kind, options.name, options.version)));
+  return ExitCode::kOk;
+}
+
+}  // namespace tutti::client

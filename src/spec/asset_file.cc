@@ -1,0 +1,205 @@
+#include "spec/asset_file.h"
+
+#include <array>
+#include <memory>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "spec/asset_head.h"
+#include "spec/code.h"
+#include "spec/data_map.h"
+#include "spec/diagnostics.h"
+#include "spec/job_data.h"
+#include "spec/job_environment.h"
+#include "spec/mapping_reader.h"
+#include "spec/read_context.h"
+#include "spec/step_reader.h"
+
+namespace tutti::spec {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::array<absl::string_view, 3> kDataTypes = {"uri_folder", "uri_file", "mltable"};
+constexpr std::array<absl::string_view, 3> kEnvironmentTypes = {"build", "conda_file", "image"};
+
+using Node = std::shared_ptr<const YamlNode>;
+
+Node Text(absl::string_view text) {
+  auto node = std::make_shared<YamlNode>();
+  node->kind = YamlNode::Kind::kScalar;
+  node->scalar = std::string(text);
+  return node;
+}
+
+Node Mapping(std::vector<YamlNode::Entry> entries) {
+  auto node = std::make_shared<YamlNode>();
+  node->kind = YamlNode::Kind::kMapping;
+  node->entries = std::move(entries);
+  return node;
+}
+
+const YamlNode::Entry* Find(const YamlNode& node, absl::string_view key) {
+  for (const YamlNode::Entry& entry : node.entries) {
+    if (entry.key == key) return &entry;
+  }
+  return nullptr;
+}
+
+void ReadAssetHead(MappingReader& reader, Asset& asset, Diagnostics& diagnostics) {
+  ReadHead(reader, asset, diagnostics);
+  const YamlNode::Entry* const version = reader.Text("version", asset.version);
+  const absl::Status fits = version ? CheckAssetName("version", asset.version) : absl::OkStatus();
+  if (!fits.ok()) diagnostics.Error(version->line, fits.message());
+}
+
+void ReadData(const YamlNode& root, const fs::path& base, Asset& asset, Diagnostics& diagnostics) {
+  MappingReader reader(root, "a data file", diagnostics, {"data", ""});
+  ReadAssetHead(reader, asset, diagnostics);
+  asset.type = "uri_folder";
+  reader.Choice("type", kDataTypes, asset.type);
+  const YamlNode::Entry* const path = reader.Text("path", asset.path);
+  reader.Finish();
+  if (path == nullptr || asset.path.empty()) {
+    diagnostics.Error(path == nullptr ? root.line : path->line,
+                      "the key \"path\" is missing: say where the data lie");
+  } else if (!IsAddress(asset.path)) {
+    const auto local = LocalPath(asset.path, base);
+    if (local.ok()) {
+      asset.path = *local;
+    } else {
+      diagnostics.Error(path->line, local.status().message());
+    }
+  }
+}
+
+// Reads environments and components as jobs do that name them.
+class PartsReader {
+ public:
+  PartsReader(const ReadContext& context, std::vector<fs::path>& parts, Diagnostics& diagnostics)
+      : context_(context), parts_(parts), diagnostics_(diagnostics) {}
+
+  void ReadEnvironmentFile(const std::string& file, const YamlNode& root, Asset& asset) {
+    const YamlNode::Entry entry{"environment", 1, Text(absl::StrCat("file:", file))};
+    AddParts(ReadEnvironment(entry, context_, diagnostics_));
+    for (const absl::string_view type : kEnvironmentTypes) {
+      if (Find(root, type) == nullptr) continue;
+      asset.type = std::string(type);
+      break;
+    }
+  }
+
+  // As a step, with the pipeline's inputs for those that have no value in the file.
+  JobSpec ReadComponent(const std::string& file, const YamlNode& root, Asset& asset) {
+    JobSpec pipeline;
+    std::set<std::string> open;
+    std::vector<YamlNode::Entry> bound;
+    const YamlNode::Entry* const inputs = Find(root, "inputs");
+    const Node none = Mapping({});
+    for (const YamlNode::Entry& input : (inputs ? inputs->value : none)->entries) {
+      if (Find(*input.value, "default") || Find(*input.value, "optional")) continue;
+      pipeline.inputs[input.key] = {.type = "", .mode = ""};
+      open.insert(input.key);
+      bound.push_back({input.key, 1, Text(absl::StrCat("${{parent.inputs.", input.key, "}}"))});
+    }
+    std::vector<YamlNode::Entry> keys = {{"component", 1, Text(absl::StrCat("file:", file))},
+                                         {"inputs", 1, Mapping(std::move(bound))}};
+    if (const YamlNode::Entry* const type = Find(root, "type")) keys.push_back(*type);
+    const Node step = Mapping(std::move(keys));
+    const Source source{*step, "", context_, diagnostics_};
+    const Scope scope{pipeline, open, "local"};
+    JobSpec job = ReadStep({"component", 1, step}, source, scope).job;
+    asset.type = job.kind == JobKind::kPipeline ? "pipeline" : "command";
+    AddPartsOf(job);
+    return job;
+  }
+
+ private:
+  void AddPartsOf(const JobSpec& job) {
+    if (!job.code.empty() && !IsGitCode(job.code)) parts_.emplace_back(job.code);
+    AddParts(job.environment);
+    for (const Step& step : job.steps) AddPartsOf(step.job);
+  }
+
+  void AddParts(const Environment& environment) {
+    if (!environment.image.context.empty()) parts_.emplace_back(environment.image.context);
+    for (const Requirement& package : environment.packages) AddPath(package.text);
+    for (const std::string& option : environment.options) {
+      AddPath(option.substr(option.find('=') + 1));
+    }
+  }
+
+  // Packages that lie beside their list.
+  void AddPath(const std::string& path) {
+    if (absl::StartsWith(path, "/")) parts_.emplace_back(path);
+  }
+
+  const ReadContext& context_;
+  std::vector<fs::path>& parts_;
+  Diagnostics& diagnostics_;
+};
+
+// What was read, with the job that a component makes.
+struct Read {
+  AssetFile file;
+  JobSpec job;
+};
+
+// Tells `parts` of each file that is read.
+ReadFileFunction Noting(const ReadFileFunction& read_file, std::vector<fs::path>& parts) {
+  return [&read_file, &parts](const fs::path& file) {
+    auto text = read_file(file);
+    if (text.ok()) parts.push_back(file);
+    return text;
+  };
+}
+
+absl::StatusOr<Read> ReadKind(AssetKind kind, const std::string& file, const fs::path& folder,
+                              const Site& site, const ReadFileFunction& read_file) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string text, read_file(folder / file));
+  TUTTI_ASSIGN_OR_RETURN(const Node root, ParseYaml(text, file));
+  Diagnostics diagnostics(file);
+  Read read;
+  Asset& asset = read.file.asset;
+  if (kind == AssetKind::kData) {
+    ReadData(*root, (folder / file).parent_path(), asset, diagnostics);
+  } else {
+    const ReadFileFunction noting = Noting(read_file, read.file.parts);
+    int files_left = kMostFiles;
+    const ReadContext context{folder, site, noting, files_left};
+    PartsReader parts(context, read.file.parts, diagnostics);
+    if (kind == AssetKind::kEnvironment) {
+      parts.ReadEnvironmentFile(file, *root, asset);
+    } else {
+      read.job = parts.ReadComponent(file, *root, asset);
+    }
+    TUTTI_RETURN_IF_ERROR(diagnostics.status());
+    MappingReader head(*root, AssetKindName(kind), diagnostics);
+    ReadAssetHead(head, asset, diagnostics);
+  }
+  TUTTI_RETURN_IF_ERROR(diagnostics.status());
+  read.file.warnings = diagnostics.warnings();
+  return read;
+}
+
+}  // namespace
+
+absl::StatusOr<AssetFile> ReadAssetFile(AssetKind kind, const std::string& file,
+                                        const fs::path& folder, const Site& site,
+                                        const ReadFileFunction& read_file) {
+  TUTTI_ASSIGN_OR_RETURN(Read read, ReadKind(kind, file, folder, site, read_file));
+  return std::move(read.file);
+}
+
+absl::StatusOr<AssetFile> ReadAssetFile(AssetKind kind, const std::string& file, const Site& site) {
+  TUTTI_ASSIGN_OR_RETURN(Read read, ReadKind(kind, file, fs::current_path(), site, ReadFromDisk));
+  const Asset& asset = read.file.asset;
+  std::error_code error;
+  if (kind == AssetKind::kData && !IsAddress(asset.path) && !fs::exists(asset.path, error)) {
+    return absl::NotFoundError(absl::StrCat(file, ": path ", asset.path, " does not exist"));
+  }
+  TUTTI_RETURN_IF_ERROR(CheckPaths(read.job));
+  return std::move(read.file);
+}
+
+}  // namespace tutti::spec
