@@ -310,6 +310,21 @@ def test_what_is_wrong_with_a_file_that_gives_a_name_is_said_and_nothing_is_kept
     assert json.loads(site.cli("component", "list", "-o", "json").stdout)["assets"] == []
 
 
+@pytest.mark.parametrize("command", ["data", "environment", "component", "compute", "job"])
+def test_a_file_given_to_the_wrong_command_is_told_the_right_one(site, tmp_path, command):
+    files = {"data": "name: d\ntype: uri_file\npath: x\n", "environment": "name: e\nimage: python\n",
+             "component": "name: c\nversion: 1\ncommand: x\n", "compute": "name: k\ntype: amlcompute\n",
+             "job": "experiment_name: j\ncommand: x\ncompute: local\n"}
+    for kind, text in files.items():
+        if kind == command:
+            continue
+        (tmp_path / f"{kind}.yml").write_text(text)
+        result = site.cli(command, "create", "-f", tmp_path / f"{kind}.yml")
+        assert result.returncode == 2 and len(result.stderr.splitlines()) == 1, result.stderr
+        assert f"this is a file of kind {kind}, where one of kind {command} is expected" in result.stderr, result.stderr
+        assert f"`tutti {kind} create --file {tmp_path / kind}.yml`" in result.stderr, result.stderr
+
+
 def test_computes_come_from_their_files(site, tmp_path):
     (tmp_path / "compute.yml").write_text(
         "$schema: https://azuremlschemas.azureedge.net/latest/amlCompute.schema.json\nname: small-cluster\ntype: amlcompute\n"
@@ -338,12 +353,12 @@ REFUSED = {  # a file of azure_refused/: the line that is blamed, and what is sa
     "parallel_step": (7, 'step "identify" is of type parallel, which is not run: a driver of Azure ML deals out its mini-batches'),
     "automl_step": (5, 'step "classify" is of type automl, which is not run'),
     "finetuning": (1, "jobs of type finetuning are not run"),
-    "schedule": (1, "a file of kind schedule: have cron submit the job"),
-    "data_import": (1, "a file of kind data import: bring the data here"),
-    "online_deployment": (1, "a file of kind deployment: it serves a model, which jobs do not"),
+    "schedule": (1, "a file of kind schedule, where one of kind job is expected: have cron submit the job"),
+    "data_import": (1, "a file of kind data import, where one of kind job is expected: bring the data here"),
+    "online_deployment": (1, "a file of kind deployment, where one of kind job is expected: it serves a model, which jobs do not"),
     "batch_deployment": (1, "a file of kind deployment"),
     "endpoint": (1, "a file of kind endpoint"),
-    "model": (1, "a file of kind model: a job takes it as an input"),
+    "model": (1, "a file of kind model, where one of kind job is expected: a job takes it as an input"),
 }
 
 

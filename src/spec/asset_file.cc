@@ -13,6 +13,7 @@
 #include "spec/job_data.h"
 #include "spec/job_environment.h"
 #include "spec/mapping_reader.h"
+#include "spec/other_kinds.h"
 #include "spec/read_context.h"
 #include "spec/step_reader.h"
 
@@ -159,6 +160,7 @@ absl::StatusOr<Read> ReadKind(AssetKind kind, const std::string& file, const fs:
   TUTTI_ASSIGN_OR_RETURN(const std::string text, read_file(folder / file));
   TUTTI_ASSIGN_OR_RETURN(const Node root, ParseYaml(text, file));
   Diagnostics diagnostics(file);
+  TUTTI_RETURN_IF_ERROR(CheckKind(AssetKindName(kind), *root, diagnostics));
   Read read;
   Asset& asset = read.file.asset;
   if (kind == AssetKind::kData) {

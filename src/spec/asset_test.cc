@@ -118,6 +118,27 @@ TEST(Asset, AComponentBringsItsCodeAndLeavesItsInputsOpen) {
               ::testing::AllOf(HasSubstr("c.yml:2: "), HasSubstr("no whole number: see c.yml:5")));
 }
 
+TEST(Asset, AFileOfAnotherKindIsToldWithTheRightCommand) {
+  const std::map<std::string, std::string> kFiles = {
+      {"data", "name: d\ntype: uri_file\npath: x\n"},
+      {"environment", "name: e\nimage: python\n"},
+      {"component", "name: c\nversion: 1\ncommand: x\n"},
+      {"compute", "name: k\ntype: amlcompute\n"},
+      {"job", "name: j\ncommand: x\ncompute: local\n"}};
+  for (const AssetKind kind : {AssetKind::kData, AssetKind::kEnvironment, AssetKind::kComponent}) {
+    for (const auto& [other, text] : kFiles) {
+      if (other == AssetKindName(kind)) continue;
+      EXPECT_THAT(Error(ReadFrom(kind, "f.yml", {{"f.yml", text}})),
+                  ::testing::AllOf(HasSubstr("this is a file of kind " + other +
+                                             ", where one of "
+                                             "kind " +
+                                             std::string(AssetKindName(kind)) + " is expected"),
+                                   HasSubstr("`tutti " + other + " create --file f.yml`"),
+                                   ::testing::Not(HasSubstr("\n"))));
+    }
+  }
+}
+
 TEST(Asset, VersionsAreFoundAndTheLastIsTheLatest) {
   Assets assets(AssetKind::kData);
   ASSERT_TRUE(assets.Add(Made("iris", "", "/a")).ok());

@@ -134,10 +134,9 @@ std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, const R
     diagnostics.Error(entry.line, absl::StrCat(entry.key, ": ", root.status().message()));
     return std::nullopt;
   }
-  const auto other = OtherKindOf(**root, file->shown);
-  if (other && other->kind != "component") {
-    diagnostics.Error(entry.line, absl::StrCat(entry.key, ": ", file->shown, " is a file of kind ",
-                                               other->kind, ": ", other->advice));
+  if (const auto other = OtherKindThan("component", **root, file->shown)) {
+    diagnostics.Error(entry.line,
+                      absl::StrCat(entry.key, ": ", file->shown, " is ", other->message));
     return std::nullopt;
   }
   return ComponentFile{file->shown, file->path.parent_path(), *std::move(text), *root};

@@ -12,6 +12,7 @@
 #include "spec/home_list.h"
 #include "spec/json_fields.h"
 #include "spec/mapping_reader.h"
+#include "spec/other_kinds.h"
 
 namespace tutti::spec {
 namespace {
@@ -51,6 +52,7 @@ absl::StatusOr<ReadComputeResult> ReadComputeFile(absl::string_view text,
                                                   absl::string_view file_name) {
   TUTTI_ASSIGN_OR_RETURN(const auto root, ParseYaml(text, file_name));
   Diagnostics diagnostics(file_name);
+  TUTTI_RETURN_IF_ERROR(CheckKind("compute", *root, diagnostics));
   MappingReader reader(*root, "a compute file", diagnostics, {"compute", ""});
   ComputeFile compute;
   const YamlNode::Entry* const name = ReadHead(reader, compute, diagnostics);

@@ -63,5 +63,12 @@ TEST(ComputeFile, AJobTakesItByNameAndNoMoreNodesThanItHas) {
   EXPECT_THAT(std::string(step.status().message()), HasSubstr("lets a job take 2 nodes"));
 }
 
+TEST(ComputeFile, AFileOfAnotherKindIsToldWithTheRightCommand) {
+  EXPECT_THAT(std::string(ReadComputeFile("name: e\nimage: python\n", "e.yml").status().message()),
+              HasSubstr("e.yml:2: this is a file of kind environment, where one of kind compute is "
+                        "expected: name it in a job file as environment: file:./e.yml, or make it "
+                        "known by `tutti environment create --file e.yml`"));
+}
+
 }  // namespace
 }  // namespace tutti::spec

@@ -109,11 +109,9 @@ class EnvironmentReader {
       diagnostics_.Error(line, absl::StrCat("environment: ", root.status().message()));
       return;
     }
-    const auto other = OtherKindOf(**root, file.shown);
-    if (other && other->kind != "environment") {
-      return diagnostics_.Error(
-          line, absl::StrCat("environment: ", file.shown, " is a file of kind ", other->kind, ": ",
-                             other->advice));
+    if (const auto other = OtherKindThan("environment", **root, file.shown)) {
+      return diagnostics_.Error(line,
+                                absl::StrCat("environment: ", file.shown, " is ", other->message));
     }
     Diagnostics inner(file.shown);
     environment_ = EnvironmentReader(context_.Below(file.path.parent_path()), file.shown, inner)
@@ -293,10 +291,12 @@ class EnvironmentReader {
       ReadRequirements(*text, file, below, environment_, inner);
     } else if (absl::EndsWith(file.shown, ".toml")) {
       ReadPyproject(*text, file, below, environment_, inner);
-    } else if (const auto root = ParseYaml(*text, file.shown); root.ok()) {
-      ReadCondaMapping(**root, file, below, environment_, inner);
-    } else {
+    } else if (const auto root = ParseYaml(*text, file.shown); !root.ok()) {
       diagnostics_.Error(line, root.status().message());
+    } else if (const auto other = OtherKindThan("conda environment", **root, file.shown)) {
+      diagnostics_.Error(line, absl::StrCat("conda_file: ", file.shown, " is ", other->message));
+    } else {
+      ReadCondaMapping(**root, file, below, environment_, inner);
     }
     diagnostics_.Add(line, inner);
   }

@@ -132,8 +132,25 @@ TEST_F(JobEnvironment, OneWithoutANameIsThatOfTheJobFile) {
 TEST_F(JobEnvironment, AFileOfAnotherKindIsToldApart) {
   files_["/base/conda.yml"] = "dependencies: [scipy]\n";
   EXPECT_THAT(Errors("file:conda.yml"),
-              ElementsAre("job.yml:2: environment: conda.yml is a file of kind conda environment: "
-                          "name it in a job's environment as conda_file: ./conda.yml"));
+              ElementsAre("job.yml:2: environment: conda.yml is a file of kind conda environment, "
+                          "where one of kind environment is expected: name it in an environment as "
+                          "conda_file: ./conda.yml"));
+  files_["/base/job2.yml"] = "experiment_name: x\ncommand: echo\ncompute: local\n";
+  EXPECT_THAT(
+      Errors("file:job2.yml"),
+      ElementsAre("job.yml:2: environment: job2.yml is a file of kind job, where one of kind "
+                  "environment is expected: submit it by `tutti job create --file "
+                  "job2.yml`"));
+  EXPECT_THAT(
+      Errors("{conda_file: job2.yml}"),
+      ElementsAre("job.yml:2: conda_file: job2.yml is a file of kind job, where one of kind "
+                  "conda environment is expected: submit it by `tutti job create --file "
+                  "job2.yml`"));
+  files_["/base/env.yml"] = "name: e\nimage: python\nconda_file: conda.yml\n";
+  EXPECT_THAT(Errors("{conda_file: env.yml}"),
+              ElementsAre(HasSubstr("conda_file: env.yml is a file of kind environment, where one "
+                                    "of kind conda environment is expected: name it in a job file "
+                                    "as environment: file:./env.yml")));
 }
 
 TEST_F(JobEnvironment, ACondaMappingMayStandInTheJobFile) {

@@ -32,15 +32,6 @@ const YamlNode::Entry* Find(const YamlNode& root, absl::string_view key) {
   return nullptr;
 }
 
-// Files of other kinds are told apart at once: all else would be said of the wrong one.
-absl::Status CheckKind(const YamlNode& root, Diagnostics& diagnostics) {
-  const auto other = OtherKindOf(root, diagnostics.file_name());
-  if (!other) return absl::OkStatus();
-  diagnostics.Error(other->line,
-                    absl::StrCat("this is a file of kind ", other->kind, ": ", other->advice));
-  return diagnostics.status();
-}
-
 // Of a type that Azure ML runs and tutti does not, all else would be said of the wrong job, too.
 absl::Status CheckType(const YamlNode& root, Diagnostics& diagnostics) {
   const YamlNode::Entry* const type = Find(root, "type");
@@ -135,7 +126,7 @@ absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view
   if (IsBatchScript(text)) return ReadBatchScript(text, file_name, base_directory, site);
   TUTTI_ASSIGN_OR_RETURN(const auto root, ParseYaml(text, file_name));
   Diagnostics diagnostics(file_name);
-  TUTTI_RETURN_IF_ERROR(CheckKind(*root, diagnostics));
+  TUTTI_RETURN_IF_ERROR(CheckKind("job", *root, diagnostics));
   TUTTI_RETURN_IF_ERROR(CheckType(*root, diagnostics));
   int files_left = kMostFiles;
   const ReadContext context{base_directory, site, read_file, files_left};
@@ -163,6 +154,7 @@ absl::StatusOr<Environment> ReadEnvironmentFile(const std::filesystem::path& fil
   TUTTI_ASSIGN_OR_RETURN(const std::string text, ReadFromDisk(file));
   TUTTI_ASSIGN_OR_RETURN(const auto root, ParseYaml(text, file.string()));
   Diagnostics diagnostics(file.string());
+  TUTTI_RETURN_IF_ERROR(CheckKind("environment", *root, diagnostics));
   int files_left = kMostFiles;
   const ReadFileFunction read_file = ReadFromDisk;
   const ReadContext context{std::filesystem::absolute(file).parent_path(), site, read_file,

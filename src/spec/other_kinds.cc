@@ -1,5 +1,8 @@
 #include "spec/other_kinds.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -20,14 +23,21 @@ struct FileKind {
   absl::string_view advice;  // FILE and ./FILE: the file, and the file from beside it
 };
 
+constexpr absl::string_view kComponentAdvice =
+    "name it in a pipeline's step as component: ./FILE, or make it known by `tutti component "
+    "create "
+    "--file FILE`";
+
 constexpr FileKind kFiles[] = {
-    {"commandcomponent.", "component", "name it in a pipeline's step as component: ./FILE"},
-    {"pipelinecomponent.", "component", "name it in a pipeline's step as component: ./FILE"},
+    {"commandcomponent.", "component", kComponentAdvice},
+    {"pipelinecomponent.", "component", kComponentAdvice},
     {"sparkcomponent.", "spark component", "it needs a Spark cluster, which is not here"},
     {"parallelcomponent.", "parallel component",
      "it is fed by a driver of Azure ML; write a command component that reads its share by RANK"},
-    {"environment.", "environment", "name it in a job file as environment: file:./FILE"},
-    {"conda.", "conda environment", "name it in a job's environment as conda_file: ./FILE"},
+    {"environment.", "environment",
+     "name it in a job file as environment: file:./FILE, or make it known by `tutti environment "
+     "create --file FILE`"},
+    {"conda.", "conda environment", "name it in an environment as conda_file: ./FILE"},
     {"dataimport.", "data import", "bring the data here, then `tutti data create --file FILE`"},
     {"data.", "data", "make it known by `tutti data create --file FILE`"},
     {"model.", "model", "a job takes it as an input of type custom_model or mlflow_model, by path"},
@@ -57,6 +67,8 @@ constexpr FileKind kFiles[] = {
 
 constexpr FileKind kCompute = {"", "compute",
                                "make it known by `tutti compute create --file FILE`"};
+
+constexpr FileKind kJob = {"", "job", "submit it by `tutti job create --file FILE`"};
 
 struct Mark {
   absl::string_view key, value;  // any value, if empty
@@ -94,6 +106,10 @@ constexpr Mark kMarksOfComponents[] = {
     {"version", "", "commandcomponent."},
     {"is_deterministic", "", "commandcomponent."},
 };
+
+// Of what components and jobs both may say, only jobs have these.
+constexpr absl::string_view kKeysOfJobs[] = {"compute",  "experiment_name", "queue_settings",
+                                             "services", "identity",        "trial"};
 
 struct JobType {
   absl::string_view type, reason;
@@ -141,7 +157,42 @@ const FileKind* KindOfSchema(absl::string_view schema) {
   for (const FileKind& kind : kFiles) {
     if (absl::StartsWith(schema, kind.schema)) return &kind;
   }
+  if (absl::StrContains(schema, "job.")) return &kJob;
   return absl::StrContains(schema, "compute") ? &kCompute : nullptr;  // they have many schemas
+}
+
+bool SaysWhatToRun(const YamlNode::Entry& entry) {
+  if (entry.key == "command" || entry.key == "jobs" || entry.key == "trial") return true;
+  if (entry.key != "type") return false;
+  const std::string type = absl::AsciiStrToLower(entry.value->scalar);
+  return type == "command" || type == "pipeline" || type == "sweep" || !NotRunBecause(type).empty();
+}
+
+struct Told {
+  const FileKind* kind = nullptr;  // nullptr: nothing tells it
+  const YamlNode::Entry* by = nullptr;
+};
+
+Told Tell(const YamlNode& root) {
+  const std::string schema = SchemaOf(root);
+  if (!schema.empty()) return {KindOfSchema(schema), TopEntry(root, "$schema")};
+  const YamlNode::Entry* type = TopEntry(root, "type");
+  const bool is_job_type = type != nullptr && SchemaToldBy(*type, /*runs=*/false).empty();
+  const bool runs =
+      is_job_type || TopEntry(root, "command") || TopEntry(root, "jobs") || TopEntry(root, "trial");
+  for (const YamlNode::Entry& entry : root.entries) {
+    const absl::string_view by_keys = SchemaToldBy(entry, runs);
+    if (!by_keys.empty()) return {KindOfSchema(by_keys), &entry};
+  }
+  for (const YamlNode::Entry& entry : root.entries) {
+    if (SaysWhatToRun(entry)) return {&kJob, &entry};
+  }
+  return {};
+}
+
+bool MayBeComponent(const YamlNode& root) {
+  return std::none_of(std::begin(kKeysOfJobs), std::end(kKeysOfJobs),
+                      [&](absl::string_view key) { return TopEntry(root, key) != nullptr; });
 }
 
 }  // namespace
@@ -153,23 +204,24 @@ std::string SchemaOf(const YamlNode& root) {
   return schema.substr(schema.rfind('/') + 1);
 }
 
-std::optional<OtherKind> OtherKindOf(const YamlNode& root, absl::string_view file) {
-  const YamlNode::Entry* by = TopEntry(root, "$schema");
-  std::string schema = SchemaOf(root);
-  const YamlNode::Entry* type = TopEntry(root, "type");
-  const bool is_job_type = type != nullptr && SchemaToldBy(*type, /*runs=*/false).empty();
-  const bool runs =
-      is_job_type || TopEntry(root, "command") || TopEntry(root, "jobs") || TopEntry(root, "trial");
-  for (auto entry = root.entries.begin(); schema.empty() && entry != root.entries.end(); ++entry) {
-    schema = std::string(SchemaToldBy(*entry, runs));
-    by = &*entry;
-  }
-  const FileKind* kind = KindOfSchema(schema);
-  if (kind == nullptr) return std::nullopt;
+std::optional<OtherKind> OtherKindThan(absl::string_view expected, const YamlNode& root,
+                                       absl::string_view file) {
+  const Told told = Tell(root);
+  if (told.kind == nullptr || told.kind->kind == expected) return std::nullopt;
+  if (told.kind == &kJob && expected == "component" && MayBeComponent(root)) return std::nullopt;
   const std::string beside = absl::StrCat("./", file.substr(file.rfind('/') + 1));
-  return OtherKind{kind->kind,
-                   absl::StrReplaceAll(kind->advice, {{"./FILE", beside}, {"FILE", file}}),
-                   by->line};
+  const std::string advice =
+      absl::StrReplaceAll(told.kind->advice, {{"./FILE", beside}, {"FILE", file}});
+  return OtherKind{absl::StrCat("a file of kind ", told.kind->kind, ", where one of kind ",
+                                expected, " is expected: ", advice),
+                   told.by->line};
+}
+
+absl::Status CheckKind(absl::string_view expected, const YamlNode& root, Diagnostics& diagnostics) {
+  const auto other = OtherKindThan(expected, root, diagnostics.file_name());
+  if (!other) return absl::OkStatus();
+  diagnostics.Error(other->line, absl::StrCat("this is ", other->message));
+  return diagnostics.status();
 }
 
 absl::string_view NotRunBecause(absl::string_view type) {

@@ -201,8 +201,13 @@ TEST(PipelineFile, WhatIsWrongInAComponentIsSaidUnderItsName) {
 TEST(PipelineFile, AFileThatIsNoComponentIsToldApart) {
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  t:\n    component: ./e.yml\n",
                              {{"/base/e.yml", "name: e\nimage: python\n"}}),
-              ElementsAre("job.yml:4: component: e.yml is a file of kind environment: name it in a "
-                          "job file as environment: file:./e.yml"));
+              ElementsAre(HasSubstr("job.yml:4: component: e.yml is a file of kind environment, "
+                                    "where one of kind component is expected: name it in a job "
+                                    "file as environment: file:./e.yml")));
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  t:\n    component: ./j.yml\n",
+                             {{"/base/j.yml", "command: x\ncompute: local\n"}}),
+              ElementsAre(HasSubstr("job.yml:4: component: j.yml is a file of kind job, where one "
+                                    "of kind component is expected")));
 }
 
 TEST(PipelineFile, AComponentWithJobsIsAPipelineWithoutItsType) {
