@@ -37,7 +37,8 @@ std::string CanonicalAzureMl(absl::string_view path) {
   for (size_t i = first; i < parts.size(); ++i) {
     absl::StrAppend(&rest, i == first ? "" : "/", parts[i]);
   }
-  if (first > 0 && absl::StartsWith(rest, "data/")) return absl::StrCat(kByName, rest.substr(5));
+  const bool is_named = absl::StartsWith(rest, "data/") || absl::StartsWith(rest, "models/");
+  if (first > 0 && is_named) return absl::StrCat(kByName, rest.substr(rest.find('/') + 1));
   return absl::StrCat(kAzureMl, rest);
 }
 
@@ -58,6 +59,18 @@ std::string CanonicalUrl(absl::string_view scheme, absl::string_view rest) {
   const bool web = store || scheme == "http" || scheme == "https";
   while (!path.empty() && path.back() == '/') path.pop_back();
   return absl::StrCat(web ? "https" : scheme, "://", host, path.empty() ? "" : "/", path);
+}
+
+// Where the name ends in "azureml://registries/R/models/NAME/versions/1"; npos for what is no model
+// or data of a registry.
+size_t EndOfRegistryName(absl::string_view canonical) {
+  absl::string_view rest = canonical;
+  if (!absl::ConsumePrefix(&rest, "azureml://registries/")) return absl::string_view::npos;
+  rest.remove_prefix(std::min(rest.find('/'), rest.size()));
+  if (!absl::ConsumePrefix(&rest, "/models/") && !absl::ConsumePrefix(&rest, "/data/")) {
+    return absl::string_view::npos;
+  }
+  return canonical.size() - rest.size() + std::min(rest.find('/'), rest.size());
 }
 
 int HexDigit(char c) {
@@ -128,6 +141,9 @@ std::string PrefixToMap(absl::string_view address) {
   if (absl::StartsWith(canonical, kByName) && !absl::StartsWith(canonical, kAzureMl)) {
     return canonical.substr(0, canonical.find('/'));
   }
+  if (const size_t end = EndOfRegistryName(canonical); end != std::string::npos) {
+    return canonical.substr(0, end);
+  }
   absl::string_view prefix = address.substr(0, address.find_first_of("?#"));
   const size_t host = prefix.find("://");
   const size_t slash = prefix.rfind('/');
@@ -193,7 +209,8 @@ absl::StatusOr<std::string> DataMap::Find(absl::string_view address) const {
        end = canonical.rfind('/', end - 1)) {
     const auto found = entries_.find(canonical.substr(0, end));
     if (found == entries_.end()) continue;
-    const bool by_name = !absl::StrContains(found->first, "//");
+    const bool by_name =
+        !absl::StrContains(found->first, "//") || end == EndOfRegistryName(canonical);
     const std::string rest = by_name ? "" : PercentDecoded(canonical.substr(end));
     if (!StaysBelow(rest)) {
       return absl::InvalidArgumentError(

@@ -17,7 +17,7 @@ namespace tutti::spec {
 bool IsAddress(absl::string_view text);
 
 // The one form of all addresses of a thing: without query, trailing slash and upper case in the
-// host; blobs by https; "azureml:NAME/versions/1" for data by name.
+// host; blobs by https; "azureml:NAME/versions/1" for data and models by name.
 std::string CanonicalAddress(absl::string_view address);
 
 // The address by http or https of the file that `address` names: itself, or that of a blob by

@@ -64,6 +64,16 @@ TEST(DataMapTest, DataByNameIsServedInEveryVersion) {
   EXPECT_TRUE(absl::IsNotFound(map.Find("azureml:cifar10:1").status()));
 }
 
+TEST(DataMapTest, ARegistrysModelIsServedInEveryVersion) {
+  const DataMap map = Map({{"azureml://registries/r/models/bert", "/bert"},
+                           {"azureml://registries/r/models/vit/versions/2", "/vit-2"}});
+  EXPECT_EQ(*map.Find("azureml://registries/r/models/bert/versions/3"), "/bert");
+  EXPECT_EQ(*map.Find("azureml://registries/r/models/bert/labels/latest"), "/bert");
+  EXPECT_EQ(*map.Find("azureml://registries/r/models/vit/versions/2"), "/vit-2");
+  EXPECT_TRUE(absl::IsNotFound(map.Find("azureml://registries/r/models/vit/versions/1").status()));
+  EXPECT_TRUE(absl::IsNotFound(map.Find("azureml://registries/r/models/bert2").status()));
+}
+
 TEST(DataMapTest, NoAddressLeadsOutOfTheFolder) {
   const DataMap map = Map({{"https://e.org/sets", "/a"}});
   for (const char* address : {"https://e.org/sets/../x", "https://e.org/sets/%2e%2e/x",
@@ -108,6 +118,13 @@ TEST(PrefixToMap, IsTheFolderOfAFile) {
   EXPECT_EQ(PrefixToMap("https://e.org/iris.csv"), "https://e.org/iris.csv");
   EXPECT_EQ(PrefixToMap("wasbs://c@a.net/"), "wasbs://c@a.net");
   EXPECT_EQ(PrefixToMap("azureml:n:3"), "azureml:n");
+  EXPECT_EQ(PrefixToMap("azureml://registries/r/models/bert/versions/3"),
+            "azureml://registries/r/models/bert");
+  EXPECT_EQ(PrefixToMap("azureml://registries/r/data/wiki/labels/latest"),
+            "azureml://registries/r/data/wiki");
+  EXPECT_EQ(PrefixToMap("azureml://subscriptions/s/resourcegroups/g/workspaces/w/models/m/"
+                        "versions/1"),
+            "azureml:m");
 }
 
 TEST(WebAddress, BlobsHaveOneAndOtherThingsHaveNone) {

@@ -345,6 +345,15 @@ TEST(JobFile, FilesOfOtherKindsAreToldApart) {
               ElementsAre(HasSubstr("job.yml:1: this is a file of kind data")));
 }
 
+TEST(JobFile, ARegistrysModelThatIsNotHereIsAnsweredWithTheMend) {
+  EXPECT_THAT(Errors("command: x\ninputs:\n  m: {type: mlflow_model, path: "
+                     "'azureml://registries/azureml/models/bert/versions/3'}\n"),
+              ElementsAre("job.yml:3: input \"m\": "
+                          "\"azureml://registries/azureml/models/bert/versions/3\" is not on this "
+                          "machine; copy it here and say where: tutti data map "
+                          "azureml://registries/azureml/models/bert FOLDER"));
+}
+
 TEST(JobFile, FilesWithoutASchemaAreToldByTheirKeys) {
   EXPECT_EQ(SpecOf("jobs: {a: {command: x}}\n").kind, JobKind::kPipeline);
   EXPECT_EQ(SpecOf("trial: {command: 'x ${{search_space.lr}}', environment: host}\n"
