@@ -283,6 +283,7 @@ def test_environments_that_a_file_names_are_found_beside_the_curated_ones(site, 
     wrong = site.cli("run", job)
     assert wrong.returncode == 2 and "job.yml:2: environment: environment greeter has no version 9, but 1" in wrong.stderr, wrong.stderr
     assert "conda_file" in site.cli("environment", "list").stdout
+    assert site.cli("environment", "delete", "greeter", "--version", "").returncode == 2
     assert site.cli("environment", "delete", "greeter").returncode == 0
     assert site.cli("environment", "delete", "greeter").returncode == 4
     assert site.cli("environment", "show", "greeter").returncode == 4

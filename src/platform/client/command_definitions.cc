@@ -250,6 +250,12 @@ void CommandDefinitions::AddAssets(CLI::App* group, spec::AssetKind kind) {
   const auto name = [this](CLI::App* command) {
     command->add_option("-n,--name,name", asset_.name, "The name")->required()->type_name("NAME");
   };
+  // An empty one, as of a variable that is not set, would mean all of them to `delete`.
+  const auto version = [this](CLI::App* command, const std::string& description) {
+    command->add_option("-v,--version", asset_.version, description)
+        ->check([](const std::string& text) { return text.empty() ? "is empty" : ""; })
+        ->type_name("VERSION");
+  };
   const std::string what(spec::AssetKindName(kind));
   CLI::App* create = Add(group, "create",
                          absl::StrCat("Give ", kind == spec::AssetKind::kData ? "" : "this ", what,
@@ -260,15 +266,14 @@ void CommandDefinitions::AddAssets(CLI::App* group, spec::AssetKind kind) {
       ->required()
       ->type_name(kFileValue);
   create->add_option("-n,--name", asset_.name, "In place of the file's name")->type_name("NAME");
-  create->add_option("-v,--version", asset_.version, "In place of the file's version")
-      ->type_name("VERSION");
+  version(create, "In place of the file's version");
   if (kind != spec::AssetKind::kData) {
     CLI::App* list = Add(group, "list", "Show those that were made from a file", action(AssetList));
     AddFormat(list, &asset_.format);
   }
   CLI::App* show = Add(group, "show", "Show one, in its newest version", action(AssetShow));
   name(show);
-  show->add_option("-v,--version", asset_.version, "In this version")->type_name("VERSION");
+  version(show, "In this version");
   AddFormat(show, &asset_.format);
   CLI::App* remove =
       Add(group, "delete",
@@ -276,7 +281,7 @@ void CommandDefinitions::AddAssets(CLI::App* group, spec::AssetKind kind) {
                                          : "Forget a name and what is kept of it",
           action(AssetDelete));
   name(remove);
-  remove->add_option("-v,--version", asset_.version, "This version alone")->type_name("VERSION");
+  version(remove, "This version alone");
 }
 
 void CommandDefinitions::AddComponent(CLI::App* app) {
