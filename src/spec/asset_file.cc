@@ -47,6 +47,13 @@ const YamlNode::Entry* Find(const YamlNode& node, absl::string_view key) {
   return nullptr;
 }
 
+// Whether a step may leave the input out.
+bool MayBeLeftOut(const YamlNode::Entry& input) {
+  const YamlNode::Entry* const optional = Find(*input.value, "optional");
+  return Find(*input.value, "default") != nullptr ||
+         (optional != nullptr && absl::EqualsIgnoreCase(optional->value->scalar, "true"));
+}
+
 void ReadAssetHead(MappingReader& reader, Asset& asset, Diagnostics& diagnostics) {
   ReadHead(reader, asset, diagnostics);
   const YamlNode::Entry* const version = reader.Text("version", asset.version);
@@ -98,7 +105,7 @@ class PartsReader {
     const YamlNode::Entry* const inputs = Find(root, "inputs");
     const Node none = Mapping({});
     for (const YamlNode::Entry& input : (inputs ? inputs->value : none)->entries) {
-      if (Find(*input.value, "default") || Find(*input.value, "optional")) continue;
+      if (MayBeLeftOut(input)) continue;
       pipeline.inputs[input.key] = {.type = "", .mode = ""};
       open.insert(input.key);
       bound.push_back({input.key, 1, Text(absl::StrCat("${{parent.inputs.", input.key, "}}"))});

@@ -95,7 +95,8 @@ TEST(Asset, AnEnvironmentBringsTheFilesThatItReads) {
 TEST(Asset, AComponentBringsItsCodeAndLeavesItsInputsOpen) {
   const std::string train =
       "name: train\nversion: 1\ntype: command\ncode: ../src\ncommand: x ${{inputs.data}} "
-      "${{inputs.rate}}\ninputs:\n  data: {type: uri_folder}\n  rate: {type: number, default: 1}\n"
+      "${{inputs.rate}}\ninputs:\n  data: {type: uri_folder, optional: false}\n  rate: {type: "
+      "number, default: 1}\n"
       "environment: host\n";
   const auto command = ReadFrom(AssetKind::kComponent, "train.yml", {{"train.yml", train}});
   ASSERT_TRUE(command.ok()) << command.status();

@@ -179,8 +179,8 @@ constexpr KeyGroup kGroups[] = {
     {"pipeline", "jobs.*.type", kDone,
      "command, sweep, pipeline; parallel, spark, automl and the flow controls are refused"},
     {"pipeline", "jobs.*.component", kDone,
-     "a path (./train.yml), or a name that site.yml gives a path: azureml:NAME:VERSION, "
-     "azureml:NAME@latest, a registry's address"},
+     "a path (./train.yml), or a name that `tutti component create` or site.yml has given one: "
+     "azureml:NAME:VERSION, azureml:NAME@latest, a registry's address"},
     {"pipeline", "jobs.*.inputs", kDone,
      "values as a command job's, ${{parent.inputs.NAME}}, or ${{parent.jobs.STEP.outputs.NAME}}"},
     {"pipeline", "jobs.*.outputs", kDone, "as a command job's, or ${{parent.outputs.NAME}}"},
