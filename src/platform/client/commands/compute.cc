@@ -12,7 +12,6 @@
 #include "spec/site.h"
 
 namespace tutti::client {
-namespace fs = std::filesystem;
 namespace {
 
 constexpr uint64_t kLargestComputeFile = 1 << 20;
