@@ -29,7 +29,7 @@ constexpr size_t kLongQueue = 200;
 constexpr absl::Duration kBetweenExplanations = absl::Seconds(1);
 // A look at ten thousand jobs that wait takes tens of milliseconds: then it is not taken five times
 // a second. What one wakes for is done at once also then.
-constexpr int kRestPerWork = 40;
+constexpr int kRestPerWork = 80;
 constexpr absl::Duration kWorthARest = absl::Milliseconds(2);
 // Launchers end a job at its time limit; this much later the service does.
 constexpr absl::Duration kTimeLimitSlack = absl::Seconds(30);

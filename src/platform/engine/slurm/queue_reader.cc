@@ -30,6 +30,16 @@ constexpr std::array<absl::string_view, 8> kRunningStates = {"RUNNING",  "COMPLE
                                                              "STOPPED",  "SIGNALING",  "STAGE_OUT",
                                                              "RESIZING", "EXPEDITING"};
 
+// How deep things lie: a member of the document, one of its jobs, a member of a job.
+constexpr int kOfDocument = 1, kJob = 2, kOfJob = 3;
+
+constexpr std::array<absl::string_view, 7> kRead = {
+    "job_id", "state_reason", "comment", "nodes", "job_state", "preempt_time", "start_time"};
+
+bool IsRead(absl::string_view member) {
+  return std::find(kRead.begin(), kRead.end(), member) != kRead.end();
+}
+
 std::string TextOf(const json& job, const char* key) {
   const auto found = job.find(key);
   return found != job.end() && found->is_string() ? found->get<std::string>() : "";
@@ -152,15 +162,22 @@ absl::Status ExpandPart(absl::string_view part, std::vector<std::string>& hosts)
 }  // namespace
 
 absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view text, absl::string_view comment) {
-  const json document = json::parse(text.begin(), text.end(), nullptr, false);
+  std::vector<SlurmJob> jobs;
+  // Ten thousand jobs are 33 MB, of which each job's object is let go as soon as it is read, and of
+  // its hundred members most are not kept at all.
+  const auto keep = [&](int depth, json::parse_event_t event, json& parsed) {
+    if (event == json::parse_event_t::key) {
+      if (depth == kOfDocument) return parsed == "jobs";
+      return depth != kOfJob || IsRead(parsed.get_ref<const std::string&>());
+    }
+    if (event != json::parse_event_t::object_end || depth != kJob) return true;
+    SlurmJob job = JobOf(parsed);
+    if (job.id > 0 && absl::StartsWith(job.comment, comment)) jobs.push_back(std::move(job));
+    return false;
+  };
+  const json document = json::parse(text.begin(), text.end(), keep, false);
   if (!document.is_object() || !document.contains("jobs") || !document["jobs"].is_array()) {
     return absl::DataLossError("squeue --json printed no list of jobs");
-  }
-  std::vector<SlurmJob> jobs;
-  for (const json& entry : document["jobs"]) {
-    if (!entry.is_object()) continue;
-    SlurmJob job = JobOf(entry);
-    if (job.id > 0 && absl::StartsWith(job.comment, comment)) jobs.push_back(std::move(job));
   }
   return jobs;
 }

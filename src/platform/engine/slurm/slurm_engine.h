@@ -18,7 +18,7 @@
 //
 // One thread talks to Slurm; calls other than ListNodes only read and write what it knows, so a
 // controller that is down holds up nobody. It looks when there is something to look for, and takes
-// at most a twentieth of the time for it. Thread-safe; one object per folder.
+// at most a thirtieth of the time for it. Thread-safe; one object per folder.
 #pragma once
 
 #include <filesystem>

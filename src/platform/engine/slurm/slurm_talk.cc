@@ -27,7 +27,7 @@ constexpr absl::Duration kCommandLimit = absl::Seconds(30);
 constexpr absl::Duration kRest = absl::Seconds(5);
 constexpr absl::Duration kShortest = absl::Milliseconds(50);  // between looks, also in a hurry
 constexpr absl::Duration kAgain = absl::Seconds(5);           // between two scancels of one job
-constexpr int kShareOfTime = 20;
+constexpr int kShareOfTime = 30;
 // An sbatch mostly waits for the controller, which serves several at once.
 constexpr size_t kAtOnce = 4;
 
