@@ -53,6 +53,7 @@ absl::StatusOr<api::ServeOptions::Clusters> MakeClusters(const client::ServeOpti
     engine::SlurmEngineOptions slurm;
     slurm.compute = compute;
     slurm.launcher = {program.string(), "launch", "--plan"};
+    slurm.collector = {program.string(), launch::kCollectorProgram};
     slurm.launcher_file = launcher_file;
     if (const auto on_nodes = spec::NodeFolder(compute.folder)) {
       slurm.node_folder = *on_nodes;

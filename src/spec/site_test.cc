@@ -52,6 +52,24 @@ TEST_F(SiteTest, AClustersFolderMayBeOnEachNode) {
               HasSubstr("site.yml:2: node: is followed by a path on the nodes"));
 }
 
+TEST_F(SiteTest, AClusterSaysHowItsNodesReachTheService) {
+  Write("site.yml",
+        "computes:\n  near: {type: slurm, folder: /x}\n  far: {type: slurm, folder: /x, reach: "
+        "folder}\n"
+        "  open: {type: slurm, folder: /x, reach: service}\n");
+  const auto site = ReadSite(home_.path());
+  ASSERT_TRUE(site.ok()) << site.status();
+  EXPECT_EQ(site->slurm_computes.at("near").reach, Reach::kUnsaid);
+  EXPECT_EQ(site->slurm_computes.at("far").reach, Reach::kFolder);
+  EXPECT_EQ(site->slurm_computes.at("open").reach, Reach::kService);
+  Write("site.yml",
+        "computes:\n  a: {type: slurm, folder: 'node:/tmp', reach: folder}\n"
+        "  b: {type: slurm, folder: /x, reach: pigeon}\n");
+  const std::string error(ReadSite(home_.path()).status().message());
+  EXPECT_THAT(error, HasSubstr("site.yml:2: reach: folder needs a folder that the nodes share"));
+  EXPECT_THAT(error, HasSubstr("site.yml:3: "));
+}
+
 TEST_F(SiteTest, AClustersMistakesAreNamedByLine) {
   Write("site.yml",
         "computes:\n  hpc: {type: slurm, partiton: gpu}\n  local: {type: slurm, folder: /x}\n"

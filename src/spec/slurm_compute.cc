@@ -110,6 +110,14 @@ SlurmCompute ReadSlurmCompute(const YamlNode& node, const std::string& name,
                                               "\" has no folder: name one that this machine and "
                                               "the nodes share, or node:/tmp"));
   }
+  static constexpr std::array<absl::string_view, 2> kWays = {"service", "folder"};
+  std::string way;
+  if (const YamlNode::Entry* at = reader.Choice("reach", kWays, way)) {
+    compute.reach = way == "folder" ? Reach::kFolder : Reach::kService;
+    if (way == "folder" && NodeFolder(compute.folder)) {
+      diagnostics.Error(at->line, "reach: folder needs a folder that the nodes share");
+    }
+  }
   ReadKeys(reader, compute, diagnostics);
   reader.Finish();
   return compute;

@@ -27,8 +27,13 @@ struct SlurmSettings {
 // A compute's settings with a job's over them: what the job leaves out is the compute's.
 SlurmSettings Over(SlurmSettings compute, const SlurmSettings& job);
 
+// How launchers reach the service. kUnsaid: by the folder if the service listens for its own
+// machine only.
+enum class Reach { kUnsaid, kService, kFolder };
+
 struct SlurmCompute : SlurmSettings {
   std::string folder;  // absolute, the same here and on every node; or "node:…" (node_folder.h)
+  Reach reach = Reach::kUnsaid;
 };
 
 // `what` names the mapping in errors.

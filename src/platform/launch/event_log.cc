@@ -39,6 +39,11 @@ void EventLog::Append(const std::string& kind, nlohmann::json fields) {
   lines_.push_back(std::move(line));
 }
 
+absl::Status EventLog::Sync() const {
+  if (::fdatasync(fd_.get()) == 0) return absl::OkStatus();
+  return base::ErrnoStatus("flush spool/events.jsonl");
+}
+
 int64_t EventLog::size() const {
   absl::MutexLock lock(&mutex_);
   return static_cast<int64_t>(lines_.size());

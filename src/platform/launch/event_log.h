@@ -23,6 +23,9 @@ class EventLog {
   // Adds "kind" and "time" to `fields` (an object) and appends it.
   void Append(const std::string& kind, nlohmann::json fields);
 
+  // Until others that share the disk can see what is there.
+  absl::Status Sync() const;
+
   int64_t size() const;
   // The last event is "finished".
   bool finished() const;

@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "platform/launch/collector.h"
 #include "platform/launch/launcher.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/process_limit.h"
@@ -190,12 +191,20 @@ int RunStandby(const std::string& ahead) {
   return status.ok() ? 0 : 1;
 }
 
+int RunCollectorProgram(const std::string& folder, const std::string& service_file) {
+  base::StartLogging("info");
+  const absl::Status status = RunCollector(folder, service_file);
+  if (!status.ok()) spdlog::error("{}", status.ToString());
+  return status.ok() ? 0 : 1;
+}
+
 }  // namespace
 
 std::optional<int> RunLaunchProgram(int argc, const char* const* argv) {
   if (argc < 2) return std::nullopt;
   const std::string program = argv[1];
   if (program == kStandbyProgram) return RunStandby(argc > 2 ? argv[2] : "");
+  if (program == kCollectorProgram && argc > 3) return RunCollectorProgram(argv[2], argv[3]);
   if (program == kRankProgram) return RunRank();
   if (program != kAgentProgram) return std::nullopt;
   if (argc < 4) return Complain(absl::InvalidArgumentError("launch-agent needs HOST COMMAND"));

@@ -1,6 +1,6 @@
-// What else this program is on a node: a launcher that is started ahead of any job, and what mpirun
-// starts in place of the job's command and in place of ssh. The latter two talk to the node's
-// launcher over a Unix socket (rank_door.h).
+// What else this program is: a launcher that is started ahead of any job, what delivers for
+// launchers that do not reach the service, and what mpirun starts in place of the job's command and
+// in place of ssh. The latter two talk to the node's launcher over a Unix socket (rank_door.h).
 #pragma once
 
 #include <optional>
@@ -8,17 +8,19 @@
 namespace tutti::launch {
 
 inline constexpr char kStandbyProgram[] = "launch-standby";
+inline constexpr char kCollectorProgram[] = "launch-collector";
 inline constexpr char kRankProgram[] = "launch-rank";
 inline constexpr char kAgentProgram[] = "launch-agent";
 // The path of the launcher's socket.
 inline constexpr char kDoorVariable[] = "TUTTI_LAUNCH_DOOR";
 
-// If the arguments say `launch-standby`, `launch-rank` or `launch-agent …`: runs it and returns its
-// exit code. Call it before anything else in main.
+// If the arguments say `launch-standby`, `launch-collector …`, `launch-rank` or `launch-agent …`:
+// runs it and returns its exit code. Call it before anything else in main.
 //
 // launch-standby [FOLDER]: reads the path of a plan from its standard input and becomes that plan's
 // launcher, with its log beside the plan. Ends if the input does. What that launcher would make in
 // its folder it makes in FOLDER while it waits, for who gives it the plan to move there.
+// launch-collector FOLDER SERVICE_FILE: collector.h.
 // launch-rank: asks the launcher
 // for its rank's output pipes, environment and command, runs that, reports its end, and ends alike
 // (128 + n after signal n). SIGTERM is handed on. launch-agent HOST COMMAND…: has HOST's launcher

@@ -26,7 +26,6 @@
 #include "platform/launch/process_tree.h"
 #include "platform/launch/signals.h"
 #include "platform/launch/staging.h"
-#include "platform/launch/upload.h"
 
 namespace tutti::launch {
 namespace {
@@ -43,7 +42,7 @@ class Launcher {
         signals_(std::move(signals)),
         events_(std::move(events)),
         spool_(std::move(spool)),
-        delivery_(plan_, events_.get(), spool_.get(), &news_) {}
+        delivery_(Delivery::Start(plan_, events_.get(), spool_.get(), &news_)) {}
 
   absl::Status Run() {
     events_->Append("preparing", nlohmann::json::object());
@@ -59,9 +58,9 @@ class Launcher {
     if (events_->finished()) return Deliver();
     const std::string reason = absl::StrCat("the launcher of node ", plan_.node().name, " died");
     events_->Append("lost", {{"reason", reason}});
-    ServiceLink link(plan_);  // what results there are belong to the user all the same
+    // What results there are belong to the user all the same.
     const absl::Status uploaded =
-        UploadOutputs(plan_, &link, base::Deadline::After(options_.delivery_limit));
+        delivery_->SendResults(base::Deadline::After(options_.delivery_limit));
     if (!uploaded.ok()) spdlog::warn("{}", uploaded.ToString());
     return Finish(ended.ok() ? absl::InternalError(reason) : ended);
   }
@@ -79,16 +78,15 @@ class Launcher {
     TUTTI_RETURN_IF_ERROR(AwaitGo());
     const NodeFacts facts = FactsOfThisNode(staged);
     TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<MpiStart> mpi, AgreeOnMpi(facts));
-    NodeProcesses processes(plan_, options_, events_.get(), spool_.get(), &delivery_, &signals_,
-                            &news_);
+    NodeProcesses processes(plan_, options_, events_.get(), spool_.get(), delivery_.get(),
+                            &signals_, &news_);
     const absl::Status status = processes.Run(staged.command, facts, std::move(mpi));
     if (processes.failed()) TUTTI_RETURN_IF_ERROR(MarkFailed());
     ForgetContainers();
     if (absl::IsAborted(status)) return status;
     events_->Append("finalizing", nlohmann::json::object());
-    ServiceLink link(plan_);
     const absl::Status uploaded =
-        UploadOutputs(plan_, &link, base::Deadline::After(options_.delivery_limit));
+        delivery_->SendResults(base::Deadline::After(options_.delivery_limit));
     return status.ok() ? uploaded : status;
   }
 
@@ -111,17 +109,18 @@ class Launcher {
 
   // Where the claim must be durable it is made so beside the staging.
   absl::StatusOr<Staged> Prepare() {
-    ServiceLink link(plan_);
     const bool must_sync = plan_.boot_id.empty();
-    if (!must_sync && StagesAtOnce(plan_)) return Stage(plan_, &link, /*cancelled=*/false);
+    if (!must_sync && StagesAtOnce(plan_)) return Stage(plan_, delivery_.get(), /*cancelled=*/false);
     absl::Status durable;
     std::thread sync;
     if (must_sync) {
       sync = std::thread([&] { durable = MakeClaimDurable(NodeFolders(plan_.directory)); });
     }
     absl::StatusOr<Staged> staged = Beside<Staged>(
-        [&](const std::atomic<bool>& cancelled) { return Stage(plan_, &link, cancelled); },
-        [&] { link.Abandon(); });
+        [&](const std::atomic<bool>& cancelled) {
+          return Stage(plan_, delivery_.get(), cancelled);
+        },
+        [&] { delivery_->AbandonCode(); });
     if (sync.joinable()) sync.join();
     TUTTI_RETURN_IF_ERROR(durable);
     return staged;
@@ -165,7 +164,8 @@ class Launcher {
     if (plan_.nodes.size() == 1) {
       return AwaitOrStop([] { return true; }, base::Deadline::After(options_.go_limit));
     }
-    return AwaitOrStop([this] { return delivery_.go(); }, base::Deadline::After(options_.go_limit));
+    return AwaitOrStop([this] { return delivery_->go(); },
+                       base::Deadline::After(options_.go_limit));
   }
 
   // Until `ready` holds, which is looked at whenever there is news. Cancelled on a signal, Aborted
@@ -173,7 +173,7 @@ class Launcher {
   absl::Status AwaitOrStop(const std::function<bool()>& ready, base::Deadline deadline) {
     while (true) {
       if (signals_.Take()) return absl::CancelledError("stopped before its processes began");
-      if (delivery_.gone()) return absl::AbortedError("the service does not know this allocation");
+      if (delivery_->gone()) return absl::AbortedError("the service does not know this allocation");
       if (ready()) return absl::OkStatus();
       if (deadline.Expired()) {
         return absl::DeadlineExceededError("the other nodes of the job did not get ready in time");
@@ -191,15 +191,15 @@ class Launcher {
       MarkFailed().IgnoreError();
     }
     const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
-    TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_.AwaitOutput(deadline)));
+    TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_->AwaitOutput(deadline)));
     events_->Append("finished", {{"ok", status.ok()}, {"reason", std::string(status.message())}});
     return Deliver();
   }
 
   absl::Status Deliver() {
     const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
-    TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_.AwaitEvents(deadline)));
-    spool_->SaveAcknowledged(events_->size());
+    TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_->AwaitEvents(deadline)));
+    if (!plan_.service_file.empty()) spool_->SaveAcknowledged(events_->size());
     const NodeFolders folders(plan_.directory);
     if (const fs::path link = ShortScratch(folders); link != folders.scratch()) {
       std::error_code error;
@@ -218,7 +218,7 @@ class Launcher {
   Wakeup news_;
   const std::unique_ptr<EventLog> events_;
   const std::unique_ptr<Spool> spool_;
-  Delivery delivery_;
+  const std::unique_ptr<Delivery> delivery_;
 };
 
 // An engine that ends the allocation leaves the file and signals who has the lock. Whoever blocks

@@ -22,6 +22,7 @@ struct NodeFolders {
   std::filesystem::path spool() const { return root / "spool"; }
   std::filesystem::path events() const { return spool() / "events.jsonl"; }
   std::filesystem::path acknowledged() const { return spool() / "acknowledged.json"; }
+  std::filesystem::path written() const { return spool() / "written.json"; }
   std::filesystem::path stream(int rank, absl::string_view name) const {
     return spool() / absl::StrCat("rank-", rank, ".", name);
   }
@@ -32,6 +33,8 @@ struct NodeFolders {
   std::filesystem::path inputs() const { return root / "inputs"; }
   std::filesystem::path outputs() const { return root / "outputs"; }
   std::filesystem::path scratch() const { return root / "scratch"; }
+  // Beside the folders of all nodes, where a collector has put it.
+  std::filesystem::path code() const { return root.parent_path() / "code.tar.zst"; }
   std::filesystem::path host_file() const { return root / "hostfile"; }
 };
 

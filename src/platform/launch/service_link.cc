@@ -25,11 +25,11 @@ bool IsPassing(int status) {
 ServiceLink::ServiceLink(const spec::LaunchPlan& plan)
     : service_file_(plan.service_file),
       prefix_(absl::StrCat("/internal/v1/allocations/", http::PercentEncode(plan.allocation_id),
-                           "/nodes/", plan.node_index)),
+                           "/nodes/")),
       pause_(kFirstPause) {}
 
-std::string ServiceLink::Target(absl::string_view rest) const {
-  return absl::StrCat(prefix_, rest);
+std::string ServiceLink::Target(int node, absl::string_view rest) const {
+  return absl::StrCat(prefix_, node, rest);
 }
 
 absl::Status ServiceLink::Connect() {

@@ -20,8 +20,8 @@ class ServiceLink {
  public:
   explicit ServiceLink(const spec::LaunchPlan& plan);
 
-  // "/internal/v1/allocations/A/nodes/I" + `rest`.
-  std::string Target(absl::string_view rest) const;
+  // "/internal/v1/allocations/A/nodes/NODE" + `rest`.
+  std::string Target(int node, absl::string_view rest) const;
 
   // The first 2xx answer. Aborted: the service does not know the allocation (410). Other 4xx are
   // returned as what they stand for; 401, 408, 429 and 5xx are repeated. 507 is ResourceExhausted

@@ -75,6 +75,11 @@ absl::StatusOr<std::string> SpoolFile::Read(uint64_t offset, size_t most) const 
   return bytes;
 }
 
+absl::Status SpoolFile::Sync() const {
+  if (::fdatasync(fd_.get()) == 0) return absl::OkStatus();
+  return base::ErrnoStatus(absl::StrCat("flush ", path_.string()));
+}
+
 void SpoolFile::Acknowledge(uint64_t offset) {
   acknowledged_ = offset;
   if (offset < given_back_ + kKept + kHole) return;

@@ -36,6 +36,9 @@ class SpoolFile {
   // Up to `most` bytes from `offset` on.
   absl::StatusOr<std::string> Read(uint64_t offset, size_t most) const;
 
+  // Until others that share the disk can see what is there.
+  absl::Status Sync() const;
+
   uint64_t acknowledged() const { return acknowledged_; }
   // May also go back: the service then asks for bytes anew.
   void Acknowledge(uint64_t offset);

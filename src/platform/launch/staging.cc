@@ -13,7 +13,6 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "platform/container/image.h"
-#include "platform/http/url.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/python_environment.h"
 #include "platform/launch/remote_input.h"
@@ -47,41 +46,16 @@ absl::Status MakeFolders(const spec::LaunchPlan& plan) {
   return LinkShortScratch(folders);
 }
 
-// The archive's bytes into `file`; their hash must be the one that names the snapshot.
-absl::Status Download(const std::string& snapshot, const fs::path& file, ServiceLink* link) {
-  while (true) {
-    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd fd,
-                           base::Open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600));
-    base::Sha256 hash;
-    http::ClientRequest request;
-    request.target = absl::StrCat("/internal/v1/snapshots/", http::PercentEncode(snapshot));
-    request.stall_timeout = absl::Seconds(60);
-    request.on_chunk = [&](absl::string_view piece) {
-      hash.Update(piece);
-      return base::WriteAll(fd.get(), piece, file.string());
-    };
-    // One attempt a time, since a broken one has left its bytes in the file.
-    const auto response = link->TryCall(request);
-    if (absl::IsUnavailable(response.status())) {
-      link->PauseAfterFailure();
-      continue;
-    }
-    TUTTI_RETURN_IF_ERROR(response.status());
-    if (absl::StrCat("sha256:", base::Hex(hash.Finish())) == snapshot) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat("the service sent other bytes than ", snapshot));
-  }
-}
-
-absl::Status StageCode(const spec::LaunchPlan& plan, ServiceLink* link) {
+absl::Status StageCode(const spec::LaunchPlan& plan, Delivery* delivery) {
   const NodeFolders folders(plan.directory);
   if (!plan.snapshot.empty()) {
-    const fs::path archive = folders.scratch() / "snapshot.tar.zst";
-    TUTTI_RETURN_IF_ERROR(Download(plan.snapshot, archive, link));
+    const fs::path own = folders.scratch() / "snapshot.tar.zst";
+    TUTTI_ASSIGN_OR_RETURN(const fs::path archive, delivery->FetchCode(own));
     // The code may have something else of that name.
     ::rmdir(folders.work_logs().c_str());
     ::rmdir(folders.work_outputs().c_str());
     const absl::Status unpacked = UnpackArchive(archive, folders.work());
-    ::unlink(archive.c_str());
+    ::unlink(own.c_str());
     TUTTI_RETURN_IF_ERROR(unpacked);
   }
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folders.work_logs()));
@@ -228,10 +202,10 @@ bool StagesAtOnce(const spec::LaunchPlan& plan) {
          !brings_inputs;
 }
 
-absl::StatusOr<Staged> Stage(const spec::LaunchPlan& plan, ServiceLink* link,
+absl::StatusOr<Staged> Stage(const spec::LaunchPlan& plan, Delivery* delivery,
                              const std::atomic<bool>& cancelled) {
   TUTTI_RETURN_IF_ERROR(MakeFolders(plan));
-  TUTTI_RETURN_IF_ERROR(base::Annotate(StageCode(plan, link), "code"));
+  TUTTI_RETURN_IF_ERROR(base::Annotate(StageCode(plan, delivery), "code"));
   TUTTI_RETURN_IF_ERROR(
       base::Annotate(TakeOverOutputs(plan, cancelled), "outputs of the attempt before"));
   Staged staged;

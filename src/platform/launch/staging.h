@@ -8,9 +8,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "platform/launch/delivery.h"
 #include "platform/launch/environment.h"
 #include "platform/launch/node_folders.h"
-#include "platform/launch/service_link.h"
 #include "spec/launch_plan.h"
 
 namespace tutti::launch {
@@ -37,8 +37,8 @@ absl::Status MakeEmptyFolders(const NodeFolders& folders);
 bool StagesAtOnce(const spec::LaunchPlan& plan);
 
 // An error says what is missing and, where it is the job's, how to mend it. `cancelled` is looked
-// at between files and ends the work with Cancelled; so does link->Abandon().
-absl::StatusOr<Staged> Stage(const spec::LaunchPlan& plan, ServiceLink* link,
+// at between files and ends the work with Cancelled; so does delivery->AbandonCode().
+absl::StatusOr<Staged> Stage(const spec::LaunchPlan& plan, Delivery* delivery,
                              const std::atomic<bool>& cancelled);
 
 }  // namespace tutti::launch

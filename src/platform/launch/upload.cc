@@ -42,11 +42,11 @@ bool IsReserved(const std::string& path) {
   return absl::StartsWith(path, "logs/rank-") || absl::StartsWith(path, "logs/arrivals");
 }
 
-absl::Status Upload(const Result& result, ServiceLink* link, base::Deadline deadline) {
+absl::Status Upload(const Result& result, int node, ServiceLink* link, base::Deadline deadline) {
   http::ClientRequest request;
   request.method = "PUT";
   request.target =
-      link->Target(absl::StrCat("/files?path=", http::PercentEncode(result.path, true)));
+      link->Target(node, absl::StrCat("/files?path=", http::PercentEncode(result.path, true)));
   request.content_type = "application/octet-stream";
   request.body_file = result.file;
   request.timeout = absl::Minutes(5);  // the service makes the file durable before it answers
@@ -73,7 +73,7 @@ absl::Status UploadOutputs(const spec::LaunchPlan& plan, ServiceLink* link,
   }
   absl::Status first;
   for (const Result& result : results) {
-    const absl::Status status = Upload(result, link, deadline);
+    const absl::Status status = Upload(result, plan.node_index, link, deadline);
     if (absl::IsAborted(status)) return status;
     first.Update(base::Annotate(status, absl::StrCat("sending ", result.path)));
   }

@@ -1,6 +1,7 @@
 #include "platform/engine/slurm/slurm_allocation.h"
 
 #include <fcntl.h>
+#include <signal.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -15,6 +16,9 @@ namespace tutti::engine {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Of a collector, which locks it (launch/collector.h). Its existence: by_folder.
+constexpr char kCollectorLock[] = "collector";
 
 bool IsThere(const fs::path& path) {
   std::error_code error;
@@ -47,6 +51,7 @@ absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
   int count = 0;
   while (IsThere(found.node(count) / "plan.json")) ++count;
   found.couriers.resize(count);
+  found.by_folder = IsThere(folder / kCollectorLock);
   found.stage = Stage::kUncertain;
   found.since = base::SteadyNow();
   if (const auto id = base::ReadFile(folder / "slurm-id", 100);
@@ -82,6 +87,38 @@ absl::Status SlurmAllocation::NoteEnd(const std::string& how, bool is_lost) {
   lost = is_lost;
   return base::WriteFileAtomic(
       folder / "end", nlohmann::json{{"how", how}, {"nodes", job.nodes}, {"lost", lost}}.dump());
+}
+
+absl::Status SlurmAllocation::PrepareCollection() const {
+  // What is looked at again and again is there from the beginning: a network disk remembers for a
+  // while that a file was not.
+  for (int i = 0; i < node_count(); ++i) {
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(node(i) / "spool"));
+    for (const char* file : {"written.json", "acknowledged.json"}) {
+      TUTTI_RETURN_IF_ERROR(base::ReplaceFile(node(i) / "spool" / file, "{}\n"));
+    }
+  }
+  return base::Open(folder / kCollectorLock, O_WRONLY | O_CREAT).status();
+}
+
+bool SlurmAllocation::NeedsCollector() {
+  const bool runs = stage == Stage::kSubmitted && job.phase == SlurmPhase::kRunning;
+  if (!by_folder || !runs) return false;
+  if (collector && collector->Wait(base::Deadline::After(absl::ZeroDuration())).ok()) {
+    collector.reset();
+  }
+  if (collector || base::SteadyNow() < next_collector) return false;
+  for (int i = 0; i < node_count(); ++i) {
+    if (!IsDone(i)) return true;
+  }
+  return false;
+}
+
+void SlurmAllocation::EndCollector() {
+  if (!collector) return;
+  collector->SignalGroup(SIGKILL).IgnoreError();
+  collector->Wait(base::Deadline::After(absl::Seconds(5))).IgnoreError();
+  collector.reset();
 }
 
 absl::Status SlurmAllocation::MarkStopped() const {

@@ -39,6 +39,11 @@ struct SlurmAllocation {
   absl::Duration kill_at;                                   // when the Slurm job is ended by force
   std::vector<std::optional<base::ChildProcess>> couriers;  // that deliver what launchers left
 
+  // Its launchers do not reach the service: a collector here delivers for them while they run.
+  bool by_folder = false;
+  std::optional<base::ChildProcess> collector;
+  absl::Duration next_collector = -absl::InfiniteDuration();  // not before, when one was started
+
   int node_count() const { return static_cast<int>(couriers.size()); }
   std::filesystem::path node(int index) const;
   bool HasBegun(int index) const;  // a launcher has taken that node's plan
@@ -52,6 +57,11 @@ struct SlurmAllocation {
   void NoteLook(const SlurmJob& seen);
   // It is over; written down, since Slurm forgets it after some minutes.
   absl::Status NoteEnd(const std::string& how, bool lost = false);
+  // Writes down that it goes by the folder; before it is submitted.
+  absl::Status PrepareCollection() const;
+  // That it is to have a collector, and has none that runs.
+  bool NeedsCollector();
+  void EndCollector();
   absl::Status MarkStopped() const;  // for launchers that have yet to begin
   AllocationState State(const std::string& id);
 

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "platform/engine/slurm/plain_words.h"
+#include "platform/engine/slurm/service_file.h"
 #include "platform/engine/slurm/unshared_job.h"
 
 namespace tutti::engine {
@@ -71,6 +72,7 @@ SlurmEngine::~SlurmEngine() {
     wake_.SignalAll();
   }
   if (thread_.joinable()) thread_.join();
+  for (auto& [id, known] : known_) known.EndCollector();
 }
 
 absl::Status SlurmEngine::FindAllocations() {
@@ -100,7 +102,16 @@ absl::StatusOr<std::vector<Node>> SlurmEngine::ListNodes() {
   return ReadNodes(result->out);
 }
 
-Allocation SlurmEngine::Localized(Allocation allocation) const {
+bool SlurmEngine::GoesByFolder() const {
+  if (!shared() || options_.launcher_file.empty()) return false;
+  if (options_.compute.reach != spec::Reach::kUnsaid) {
+    return options_.compute.reach == spec::Reach::kFolder;
+  }
+  const auto service = ReadServiceFile(options_.launcher_file);
+  return service.ok() && IsOfThisMachineOnly(service->address);
+}
+
+Allocation SlurmEngine::Localized(Allocation allocation, bool by_folder) const {
   const fs::path root = options_.compute.folder;
   for (size_t i = 0; i < allocation.plans.size(); ++i) {
     spec::LaunchPlan& plan = allocation.plans[i];
@@ -109,7 +120,7 @@ Allocation SlurmEngine::Localized(Allocation allocation) const {
       const fs::path former = fs::path(plan.former_directory).filename();
       plan.former_directory = (root / former / absl::StrCat(i)).native();
     }
-    plan.service_file = (root / "launcher.json").native();
+    plan.service_file = by_folder ? "" : (root / "launcher.json").native();
     plan.environments_directory = (root / "environments").native();
   }
   return allocation;
@@ -131,13 +142,14 @@ absl::StatusOr<std::string> SlurmEngine::ScriptOf(const Allocation& allocation,
 absl::Status SlurmEngine::Start(const Allocation& given) {
   TUTTI_RETURN_IF_ERROR(CheckAllocationId(given.id));
   if (given.plans.empty()) return absl::InvalidArgumentError("an allocation without nodes");
-  const Allocation allocation = Localized(given);
   absl::MutexLock lock(&mutex_);
-  const auto known = known_.find(allocation.id);
+  const auto known = known_.find(given.id);
+  SlurmAllocation fresh;
+  fresh.by_folder = known == known_.end() ? GoesByFolder() : known->second.by_folder;
+  const Allocation allocation = Localized(given, fresh.by_folder);
   if (known != known_.end() && known->second.stage == Stage::kEnded) {
     return StartHere(known->second, allocation);
   }
-  SlurmAllocation fresh;
   fresh.folder = fs::path(options_.compute.folder) / allocation.id;
   fresh.couriers.resize(allocation.plans.size());
   fresh.since = base::SteadyNow();
@@ -155,6 +167,7 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
     TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(fresh.node(i) / "plan.json",
                                                 spec::ToJson(allocation.plans[i]), 0600));
   }
+  if (fresh.by_folder) TUTTI_RETURN_IF_ERROR(fresh.PrepareCollection());
   TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(fresh.folder / "batch.sh", script, 0700));
   known_.emplace(allocation.id, std::move(fresh));
   wake_.Signal();
@@ -165,10 +178,13 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
 // none began there is nothing to deliver, and one that began now would run the job.
 absl::Status SlurmEngine::StartHere(SlurmAllocation& known, const Allocation& allocation) {
   if (!shared()) return absl::OkStatus();
+  known.EndCollector();
   for (int i = 0; i < known.node_count(); ++i) {
     if (known.couriers[i] || !known.HasBegun(i) || known.IsDone(i)) continue;
     const fs::path plan = known.node(i) / "plan.json";
-    TUTTI_RETURN_IF_ERROR(base::ReplaceFile(plan, spec::ToJson(allocation.plans.at(i)), 0600));
+    spec::LaunchPlan here = allocation.plans.at(i);
+    if (known.by_folder) here.service_file = options_.launcher_file.native();
+    TUTTI_RETURN_IF_ERROR(base::ReplaceFile(plan, spec::ToJson(here), 0600));
     TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd log, base::Open(known.node(i) / "courier.log",
                                                                 O_WRONLY | O_CREAT | O_APPEND));
     base::ChildOptions options;
@@ -226,6 +242,7 @@ absl::Status SlurmEngine::Release(const std::string& allocation_id) {
     return absl::FailedPreconditionError(
         absl::StrCat("a launcher of allocation ", allocation_id, " still runs"));
   }
+  found->second.EndCollector();
   // Its end stays readable until all else is gone.
   const fs::path away = found->second.folder.parent_path() / (".released-" + allocation_id);
   std::error_code error;

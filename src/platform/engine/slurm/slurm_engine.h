@@ -6,6 +6,9 @@
 //   FOLDER/launcher.json        where the service is, for launchers; kept up to date
 //   FOLDER/ALLOCATION/batch.sh  its existence: that it is to be, or has been, submitted
 //   FOLDER/ALLOCATION/slurm-id  Slurm's number of it, once that is known
+//   FOLDER/ALLOCATION/collector its existence: that its launchers do not reach the service; locked
+//   by
+//                               the process here that delivers for them while they run
 //   FOLDER/ALLOCATION/end       how it ended; nothing of it runs any more
 //   FOLDER/ALLOCATION/I/        node I's folder (docs/formats/launch-plan.md)
 //
@@ -45,6 +48,9 @@ struct SlurmEngineOptions {
   // The launcher's command line up to the plan file, as in LocalEngineOptions. The nodes see the
   // program by the same path.
   std::vector<std::string> launcher;
+  // The command line, up to the allocation's folder and the service's file, of what delivers for
+  // launchers that do not reach the service. It ends with this process.
+  std::vector<std::string> collector;
   std::filesystem::path launcher_file;  // the service's, copied into the folder; may be empty
   // Of nodes that share nothing: their folder, and the snapshot that the launcher comes in. The
   // compute's folder is this machine's, and the service's file must be there.
@@ -81,7 +87,9 @@ class SlurmEngine final : public Engine {
   SlurmEngine(const SlurmEngineOptions& options, SlurmCommands* commands, std::string id);
   absl::Status FindAllocations();
   bool shared() const { return options_.node_folder.empty(); }
-  Allocation Localized(Allocation allocation) const;
+  // Whether launchers that are submitted now go by the folder.
+  bool GoesByFolder() const;
+  Allocation Localized(Allocation allocation, bool by_folder) const;
   absl::StatusOr<std::string> ScriptOf(const Allocation& allocation, const BatchJob& job) const;
   absl::Status StartHere(SlurmAllocation& known, const Allocation& allocation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -95,8 +103,10 @@ class SlurmEngine final : public Engine {
   void SubmitAll() ABSL_LOCKS_EXCLUDED(mutex_);
   void Submit(const std::string& id, const std::vector<std::string>& command)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  void StartCollectors() ABSL_LOCKS_EXCLUDED(mutex_);
   void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Copies the service's file; a line that says why the nodes could not reach the service, or "".
+  // Copies the service's file, for launchers that reach it; a line that says why the nodes could
+  // not, or "".
   std::string TellWhereTheServiceIs();
 
   const SlurmEngineOptions options_;

@@ -3,6 +3,7 @@
 #include "platform/engine/slurm/slurm_engine.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/command.h"
 #include "base/file.h"
 #include "platform/engine/slurm/batch_job.h"
@@ -66,6 +68,9 @@ class SlurmEngineTest : public ::testing::Test {
     options.node_folder = node_folder_;
     options.program = "sha256:0123";
     options.launcher = {"/bin/sh", "-c", "exec true"};
+    options.compute.reach = reach_;
+    options.collector = {"/bin/sh", "-c", "echo $$ \"$@\" >>\"$1.collectors\"; exec sleep 600",
+                         "collector"};
     options.look_interval = absl::Milliseconds(10);
     options.settling = absl::Milliseconds(50);
     options.slow_settling = absl::Milliseconds(100);
@@ -112,6 +117,28 @@ class SlurmEngineTest : public ::testing::Test {
     return Await(id, [](const AllocationState& s) { return !s.waits && !s.launcher_alive[0]; });
   }
 
+  // From now on launchers are told of a service at that address, and how to reach it.
+  void OpenWithService(const std::string& address, spec::Reach reach = spec::Reach::kUnsaid) {
+    launcher_file_ = root_.path() / "launcher.json";
+    reach_ = reach;
+    Announce(address);
+    Open();
+  }
+  spec::LaunchPlan PlanOf(const std::string& id, int node) const {
+    return *spec::LaunchPlanFromJson(
+        *base::ReadFile(root_.path() / "shared" / id / absl::StrCat(node) / "plan.json"));
+  }
+  // Those that have been started for the allocation, a line each.
+  std::vector<std::string> Collectors(const std::string& id) const {
+    const auto text = base::ReadFile(root_.path() / "shared" / (id + ".collectors"));
+    return absl::StrSplit(text.value_or(""), '\n', absl::SkipEmpty());
+  }
+  std::vector<std::string> AwaitCollectors(const std::string& id, size_t count) const {
+    const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+    while (Collectors(id).size() < count && !deadline.Expired()) ::usleep(2000);
+    return Collectors(id);
+  }
+
   // From now on the nodes share nothing with the service.
   void OpenUnshared() {
     launcher_file_ = root_.path() / "launcher.json";
@@ -131,6 +158,7 @@ class SlurmEngineTest : public ::testing::Test {
   const base::TemporaryDirectory root_{"tutti-slurm"};
   std::filesystem::path launcher_file_;
   std::string node_folder_;
+  spec::Reach reach_ = spec::Reach::kUnsaid;
   SlurmCommandsFake slurm_;
   Listening listening_{&slurm_};
   std::unique_ptr<SlurmEngine> engine_;
@@ -384,6 +412,50 @@ TEST_F(SlurmEngineTest, WhatNodesThatShareNothingNeedTravelsInTheScriptAlone) {
   EXPECT_THAT(command, Contains("--chdir=/"));
   EXPECT_THAT(command, Not(Contains(HasSubstr("s3cret"))));
   EXPECT_FALSE(std::filesystem::exists(root_.path() / "shared/launcher.json"));
+}
+
+TEST_F(SlurmEngineTest, LaunchersThatCannotReachTheServiceGoByTheFolderWithOneCollector) {
+  OpenWithService("http://127.0.0.1:6280");
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  AwaitRunning("a.1");
+  EXPECT_EQ(PlanOf("a.1", 1).service_file, "");
+  EXPECT_FALSE(std::filesystem::exists(root_.path() / "shared/launcher.json"));
+  const std::vector<std::string> first = AwaitCollectors("a.1", 1);
+  ASSERT_THAT(first, SizeIs(1));
+  EXPECT_THAT(first[0], AllOf(HasSubstr("shared/a.1 "), HasSubstr(launcher_file_.native())));
+  const int pid = std::atoi(first[0].c_str());
+  EXPECT_EQ(::kill(pid, 0), 0);
+  Open();  // the next service, which may listen elsewhere, has one of its own
+  EXPECT_NE(::kill(pid, 0), 0);
+  const std::vector<std::string> both = AwaitCollectors("a.1", 2);
+  ASSERT_THAT(both, SizeIs(2));
+  ASSERT_TRUE(engine_->Stop("a.1", absl::Seconds(1)).ok());
+  AwaitEnd("a.1");
+  ASSERT_TRUE(engine_->Release("a.1").ok());
+  EXPECT_NE(::kill(std::atoi(both[1].c_str()), 0), 0);
+}
+
+TEST_F(SlurmEngineTest, ACollectorThatEndsIsFollowedByAnother) {
+  OpenWithService("http://10.1.0.1:6280", spec::Reach::kFolder);
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  const std::vector<std::string> first = AwaitCollectors("a.1", 1);
+  ASSERT_THAT(first, SizeIs(1));
+  EXPECT_EQ(PlanOf("a.1", 0).service_file, "");
+  ASSERT_EQ(::kill(std::atoi(first[0].c_str()), SIGKILL), 0);
+  EXPECT_THAT(AwaitCollectors("a.1", 2), SizeIs(2));
+}
+
+TEST_F(SlurmEngineTest, LaunchersThatAreToReachTheServiceWaitForAnAddress) {
+  OpenWithService("http://127.0.0.1:6280", spec::Reach::kService);
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  Await("a.1", [](const AllocationState& s) {
+    return absl::StrContains(s.reason, "which the nodes cannot reach");
+  });
+  OpenWithService("http://10.1.0.1:6280", spec::Reach::kService);
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  EXPECT_THAT(PlanOf("a.1", 0).service_file, HasSubstr("shared/launcher.json"));
+  EXPECT_THAT(Collectors("a.1"), IsEmpty());
 }
 
 TEST_F(SlurmEngineTest, AServiceThatMovedIsToldToNodesBeforeTheirJobIsSubmitted) {

@@ -1,9 +1,9 @@
 // The engine's thread, which alone talks to Slurm: it submits, looks and stops.
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <atomic>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <tuple>
 
@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/engine/slurm/plain_words.h"
+#include "platform/engine/slurm/service_file.h"
 #include "platform/engine/slurm/slurm_engine.h"
 
 namespace tutti::engine {
@@ -30,11 +31,6 @@ constexpr absl::Duration kAgain = absl::Seconds(5);           // between two sca
 constexpr int kShareOfTime = 30;
 // An sbatch mostly waits for the controller, which serves several at once.
 constexpr size_t kAtOnce = 4;
-
-bool IsOfThisMachineOnly(absl::string_view address) {
-  return absl::StrContains(address, "//127.") || absl::StrContains(address, "//localhost") ||
-         absl::StrContains(address, "//0.0.0.0");
-}
 
 // Of "17" or "17;cluster"; 0 of anything else.
 int64_t NumberIn(absl::string_view out) {
@@ -68,6 +64,7 @@ void SlurmEngine::Talk() {
     }
     SubmitAll();
     if (look) Look();
+    StartCollectors();
     StopAll();
     absl::MutexLock lock(&mutex_);
     if (stopping_) return;
@@ -164,22 +161,19 @@ void SlurmEngine::Learn(const std::vector<SlurmJob>& jobs, absl::Duration began)
 
 std::string SlurmEngine::TellWhereTheServiceIs() {
   if (options_.launcher_file.empty()) return "";
-  const auto text = base::ReadFile(options_.launcher_file, 1 << 20);
-  if (!text.ok()) return std::string(text.status().message());
-  const auto json = nlohmann::json::parse(*text, nullptr, false);
-  if (!json.is_object() || !json.contains("address") || !json["address"].is_string()) {
-    return absl::StrCat(options_.launcher_file.native(), " names no address");
-  }
-  if (IsOfThisMachineOnly(json["address"].get<std::string>())) {
-    return absl::StrCat("waits: the service listens at ", json["address"].get<std::string>(),
+  const auto service = ReadServiceFile(options_.launcher_file);
+  if (!service.ok()) return std::string(service.status().message());
+  if (IsOfThisMachineOnly(service->address)) {
+    return absl::StrCat("waits: the service listens at ", service->address,
                         ", which the nodes cannot reach; start it with --bind and an address that "
                         "they can");
   }
-  if (*text == told_ || !shared()) return "";
+  const bool wanted = shared() && options_.compute.reach != spec::Reach::kFolder;
+  if (service->text == told_ || !wanted) return "";
   const absl::Status told =
-      base::ReplaceFile(fs::path(options_.compute.folder) / "launcher.json", *text, 0600);
+      base::ReplaceFile(fs::path(options_.compute.folder) / "launcher.json", service->text, 0600);
   if (!told.ok()) return std::string(told.message());
-  told_ = *text;
+  told_ = service->text;
   return "";
 }
 
@@ -205,7 +199,7 @@ void SlurmEngine::SubmitAll() {
         continue;
       }
       if (known.command.empty() || base::SteadyNow() < known.not_before) continue;
-      if (!problem.empty()) {
+      if (!problem.empty() && !known.by_folder) {
         known.problem = problem;
         continue;
       }
@@ -256,6 +250,28 @@ void SlurmEngine::Submit(const std::string& id, const std::vector<std::string>& 
     known.settles = known.since + options_.settling;
   } else {
     SayIfWrong(known.NoteEnd(absl::StrCat("Slurm refused it: ", why)));
+  }
+}
+
+// With the thread that starts it a collector ends: who comes next starts another.
+void SlurmEngine::StartCollectors() {
+  absl::MutexLock lock(&mutex_);
+  for (auto& [id, known] : known_) {
+    if (!known.NeedsCollector()) continue;
+    known.next_collector = base::SteadyNow() + options_.pause;
+    base::ChildOptions options;
+    options.arguments = options_.collector;
+    options.arguments.push_back(known.folder.native());
+    options.arguments.push_back(options_.launcher_file.native());
+    options.environment = base::CurrentEnvironment();
+    options.directory = "/";
+    options.new_session = options.die_with_parent = true;
+    const auto log =
+        base::Open(known.folder / "collector.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC);
+    if (log.ok()) options.stdout_fd = options.stderr_fd = log->get();
+    auto collector = base::ChildProcess::Start(options);
+    SayIfWrong(collector.status());
+    if (collector.ok()) known.collector = *std::move(collector);
   }
 }
 

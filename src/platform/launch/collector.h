@@ -1,0 +1,23 @@
+// Beside the service, for an allocation whose launchers do not reach it: follows their spools in
+// the folder that they share with this machine and makes their calls (docs/formats/launch-plan.md)
+// in their place, so that the service cannot tell the difference. Answers in
+// spool/acknowledged.json. What it knows it can lose: another collector goes on where the service
+// says it is.
+#pragma once
+
+#include <filesystem>
+
+#include "absl/status/status.h"
+
+namespace tutti::launch {
+
+// In the allocation's folder, locked by its collector.
+inline constexpr char kCollectorLock[] = "collector";
+
+// The body of `launch-collector FOLDER SERVICE_FILE`; FOLDER has the nodes' folders, by number.
+// Waits for another collector of that folder to end. Returns once the service has everything of
+// every node, or knows the allocation no more.
+absl::Status RunCollector(const std::filesystem::path& folder,
+                          const std::filesystem::path& service_file);
+
+}  // namespace tutti::launch

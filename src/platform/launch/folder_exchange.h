@@ -1,0 +1,45 @@
+// What a launcher that does not reach the service and the collector beside the service tell each
+// other: one small file each in the allocation's folder, which only its writer replaces, as a whole
+// (docs/formats/launch-plan.md). Over a network disk the one sees what the other has flushed, so
+// nothing of the spool is read beyond what `written.json` says. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::launch {
+
+// "rank-R.STREAM" -> bytes.
+using StreamSizes = std::map<std::string, uint64_t>;
+
+// spool/written.json, the launcher's: what is on the disk for all to see.
+struct Written {
+  int64_t events = 0;
+  StreamSizes streams;
+  bool results = false;  // nothing more is written to them
+  bool operator==(const Written&) const = default;
+};
+
+// spool/acknowledged.json, the collector's: what the service has, and its word.
+struct Acknowledged {
+  int64_t events = 0;
+  StreamSizes streams;
+  bool go = false;
+  bool gone = false;  // the service does not know the allocation
+  // Once that is done: how it failed, or "".
+  std::optional<std::string> code;     // fetched, for all nodes
+  std::optional<std::string> results;  // delivered
+  bool operator==(const Acknowledged&) const = default;
+};
+
+std::string ToJson(const Written& written);
+std::string ToJson(const Acknowledged& acknowledged);
+// What is no such document, or lacks a field, says nothing of it.
+Written WrittenFromJson(absl::string_view text);
+Acknowledged AcknowledgedFromJson(absl::string_view text);
+
+}  // namespace tutti::launch

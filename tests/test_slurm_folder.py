@@ -1,0 +1,138 @@
+"""Story: Slurm nodes that do not reach the service: what they have to tell goes by the folder that they share with it."""
+import os
+import pathlib
+import signal
+
+import pytest
+
+from conftest import Service, processes_with, wait_until
+from slurm_lab import *  # noqa: F403
+
+pytestmark = needs_lab
+
+
+@pytest.fixture
+def behind(cluster, tmp_path):
+    """A service that listens for its own machine only: in the namespaces of the nodes nothing leads there."""
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "site.yml").write_text(f"computes:\n  hpc: {{type: slurm, folder: {tmp_path}/shared, memory: 100M}}\n")
+    service = Service(home, 1, {"SLURM_CONF": cluster.environment["SLURM_CONF"]})
+    service.start()
+    yield service
+    service.stop()
+
+
+def collectors(folder):
+    """The processes that deliver for jobs of that shared folder."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"launch-collector" in words and any(word.startswith(str(folder).encode()) for word in words):
+            found.append(int(entry.parent.name))
+    return found
+
+
+def unreachable(service):
+    """A command of a job that ends with 1 if it reaches the service."""
+    host, port = service.endpoint()["address"].rsplit("/", 1)[1].split(":")
+    return f"if (exec 3<>/dev/tcp/{host}/{port}) 2>/dev/null; then echo reached >&2; exit 1; fi\n"
+
+
+def test_a_gang_behind_a_wall_brings_code_logs_and_results_by_the_folder(behind, cluster, write_job, tmp_path):
+    command = unreachable(behind) + """
+        cat beside.txt; echo "$RANK of $WORLD_SIZE on $TUTTI_NODE_NAME, $MASTER_ADDR"; echo "to err" >&2
+        echo '{"name": "loss", "value": 0.5, "step": 1}' >>"$TUTTI_METRICS_FILE"
+        mkdir -p outputs && echo "$RANK" > outputs/rank-$RANK.txt && echo model > ${{outputs.model}}/weights-$RANK"""
+    name = behind.submit(write_job(command, files={"beside.txt": "sent along\n"}, nodes=2, distribution="pytorch", processes=2,
+                                   compute="hpc", outputs={"model": {"type": "uri_folder"}}))
+    job = behind.wait(name)
+    assert job["state"] == "Completed", job["reason"]
+    for rank in range(4):
+        assert behind.log_text(name, rank) == f"sent along\n{rank} of 4 on n{1 + rank // 2}, 10.77.0.11\n"
+        assert behind.log_text(name, rank, "stderr") == "to err\n"
+        assert behind.log_text(name, rank, "metrics").count("loss") == 1
+        with behind.request(f"/v1/jobs/{name}/files/outputs/rank-{rank}.txt") as file:
+            assert file.read().decode() == f"{rank}\n"
+        with behind.request(f"/v1/jobs/{name}/files/outputs/model/weights-{rank}") as file:
+            assert file.read() == b"model\n"
+    assert [event["state"] for event in job["events"]] == [
+        "Queued", "Provisioning", "Preparing", "Starting", "Running", "Finalizing", "Completed"]
+    assert not (tmp_path / "shared" / "launcher.json").exists(), "who needs no secret is told none"
+    wait_until(lambda: not cluster.queue() and not collectors(tmp_path) and not list((tmp_path / "shared").glob(name + "*")), 30,
+               "nothing is left")
+
+
+def test_its_log_is_followed_and_survives_killed_services_whole(behind, write_job, tmp_path):
+    go, end = tmp_path / "go", tmp_path / "end"
+    command = f"""
+        lines() {{ for i in $(seq $1 $2); do echo "$RANK line $i"; done; }}
+        lines 1 2000; until [ -e {go} ]; do sleep 0.05; done; lines 2001 4000
+        echo half >&2; until [ -e {end} ]; do sleep 0.05; done; lines 4001 6000; mkdir -p outputs; echo $RANK >outputs/$RANK"""
+    name = behind.submit(write_job(command, nodes=2, distribution="pytorch", processes=2, compute="hpc"))
+    wait_until(lambda: all(behind.log_text(name, rank).count("\n") == 2000 for rank in range(4)), 40, "the first lines are there")
+    first = collectors(tmp_path)
+    assert len(first) == 1, first
+    behind.kill(signal.SIGKILL)
+    wait_until(lambda: not collectors(tmp_path), 10, "the collector ends with its service")
+    go.touch()  # and goes on without it
+    spools = list((tmp_path / "shared").glob(f"{name}*/*/spool/rank-*.stderr"))
+    assert len(spools) == 4
+    wait_until(lambda: all(spool.read_text() == "half\n" for spool in spools), 20, "it runs on")
+    behind.start()
+    wait_until(lambda: all(behind.log_text(name, rank).count("\n") == 4000 for rank in range(4)), 20, "it is collected")
+    os.kill(collectors(tmp_path)[0], signal.SIGKILL)
+    end.touch()
+    job = behind.wait(name)
+    assert job["state"] == "Completed", job["reason"]
+    for rank in range(4):
+        assert behind.log_text(name, rank) == "".join(f"{rank} line {i}\n" for i in range(1, 6001))
+        assert behind.log_text(name, rank, "stderr") == "half\n"
+        with behind.request(f"/v1/jobs/{name}/files/outputs/{rank}") as file:
+            assert file.read().decode() == f"{rank}\n"
+
+
+def test_a_line_comes_within_seconds(behind, write_job, tmp_path):
+    name = behind.submit(write_job(f"touch {tmp_path}/printed; echo now; sleep 600", compute="hpc"))
+    wait_until((tmp_path / "printed").exists, 30, "it prints")
+    wait_until(lambda: behind.log_text(name, 0) == "now\n", 4, "it is seen")
+
+
+def test_a_failure_has_its_line_and_is_slurms_too(behind, cluster, write_job):
+    name = behind.submit(write_job("echo there; [ $RANK = 0 ] || exit 3; sleep 600", nodes=2, distribution="pytorch", compute="hpc"))
+    job = behind.wait(name)
+    assert job["state"] == "Failed" and job["reason"].startswith("rank 1 on n2 failed with exit code 3"), job["reason"]
+    assert behind.log_text(name, 1) == "there\n"
+    wait_until(lambda: not cluster.queue(), 30, "Slurm's queue is empty")
+    assert f" Name={name} JobState=FAILED " in (cluster.lab / "log/jobcomp.txt").read_text()
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_a_cancelled_job_keeps_what_it_had_and_leaves_nothing(behind, cluster, write_job, tmp_path, nodes):
+    name = behind.submit(write_job("echo up; mkdir -p outputs; echo kept >outputs/so-far-$RANK; echo ready; sleep 600", nodes=nodes,
+                                   distribution="pytorch", compute="hpc"))
+    wait_until(lambda: all("ready" in behind.log_text(name, rank) for rank in range(nodes)), 40, "it runs")
+    assert behind.cli("job", "cancel", name).returncode == 0
+    job = behind.wait(name)
+    assert job["state"] == "Canceled" and job["reason"] == "canceled", job["reason"]
+    with behind.request(f"/v1/jobs/{name}/files/outputs/so-far-{nodes - 1}") as file:
+        assert file.read() == b"kept\n"
+    assert not processes_with("TUTTI_JOB_ID", name)
+    wait_until(lambda: not cluster.queue() and not collectors(tmp_path), 30, "nothing is left")
+
+
+def test_a_killed_launcher_is_told_of_and_what_was_written_is_kept(behind, cluster, write_job, tmp_path):
+    name = behind.submit(write_job("echo before; mkdir -p outputs; echo kept >outputs/$RANK; echo ready; sleep 600", nodes=2,
+                                   distribution="pytorch", compute="hpc"))
+    wait_until(lambda: all("ready" in behind.log_text(name, rank) for rank in (0, 1)), 40, "their output has come")
+    [lock] = (tmp_path / "shared").glob(f"{name}*/1/lock")
+    os.kill(int(lock.read_text().split(":")[1].split(",")[0]), signal.SIGKILL)
+    job = behind.wait(name)
+    assert job["state"] == "Failed" and "launcher" in job["reason"] and "n2" in job["reason"], job["reason"]
+    for rank in (0, 1):
+        assert behind.log_text(name, rank) == "before\nready\n"
+        with behind.request(f"/v1/jobs/{name}/files/outputs/{rank}") as file:
+            assert file.read() == b"kept\n"
