@@ -8,6 +8,7 @@ import pytest
 
 from conftest import BIN, Service, processes_with, wait_until
 from slurm_lab import *  # noqa: F403
+from test_mpi import PROGRAM
 
 pytestmark = needs_lab
 
@@ -118,3 +119,14 @@ def test_a_node_without_the_folder_says_so(apart, cluster, write_job):
     assert job["state"] == "Failed", job
     assert job["reason"].startswith("node n1: its folder cannot be made: ") or "n2" in job["reason"], job["reason"]
     assert "/proc/nowhere" in job["reason"], job["reason"]
+
+
+def test_mpirun_starts_the_ranks_of_nodes_that_share_nothing(apart, cluster, machine, write_job, tmp_path):
+    (tmp_path / "sum.c").write_text(PROGRAM)
+    subprocess.run(["mpicc", "-o", tmp_path / "sum", tmp_path / "sum.c"], check=True)
+    job = apart.wait(name := apart.submit(write_job(f"{tmp_path}/sum; cat beside.txt", files={"beside.txt": "sent along\n"}, nodes=2,
+                                                    distribution="mpi", processes=2, compute="apart")))
+    assert job["state"] == "Completed", job["reason"]
+    for rank in range(4):
+        assert apart.log_text(name, rank) == f"rank {rank} of 4 on n{1 + rank // 2}: 6, RANK {rank}\nsent along\n"
+    wait_until(lambda: not cluster.queue() and nothing_is_left(cluster, machine), 30, "nodes are as they were")

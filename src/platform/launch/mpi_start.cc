@@ -25,15 +25,14 @@ fs::path ShortFolder(const spec::LaunchPlan& plan, const NodeFacts& facts) {
                                  : fs::path(facts.temporary);
 }
 
-// mpirun splits the words of its agent at spaces, so this program gets a name without any.
-absl::StatusOr<std::string> ProgramWithoutSpaces(const fs::path& folder) {
-  const fs::path link = folder / "tutti";
+absl::Status LinkThisProgram(const fs::path& folder) {
+  const fs::path link = folder / kLauncherLink;
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (!error) fs::remove(link, error);
   if (!error) fs::create_symlink(program, link, error);
   if (error) return base::ErrnoStatus(absl::StrCat("link ", link.string()), error.value());
-  return link.string();
+  return absl::OkStatus();
 }
 
 bool IsNamed(const spec::PlanNode& node, absl::string_view host) {
@@ -62,9 +61,9 @@ std::string MpiStart::DoorPath() const { return (ShortFolder(plan_, facts_) / "d
 absl::Status MpiStart::Begin(const ProcessLimit* limit, SpoolFile* words) {
   limit_ = limit;
   spool_ = words;
+  TUTTI_RETURN_IF_ERROR(LinkThisProgram(ShortFolder(plan_, facts_)));
   if (plan_.node_index != 0) return absl::OkStatus();  // the first node will ask
-  TUTTI_ASSIGN_OR_RETURN(const std::string tutti, ProgramWithoutSpaces(ShortFolder(plan_, facts_)));
-  return Run(MpirunCommand(plan_, mpirun_, tutti));
+  return Run(MpirunCommand(plan_, mpirun_));
 }
 
 absl::Status MpiStart::Run(std::vector<std::string> arguments) {
@@ -72,7 +71,8 @@ absl::Status MpiStart::Run(std::vector<std::string> arguments) {
   TUTTI_ASSIGN_OR_RETURN(words_, OutputPipe::Open(spool_));
   base::ChildOptions options;
   options.arguments = std::move(arguments);
-  options.environment = StarterEnvironment(plan_, facts_, DoorPath());
+  options.environment =
+      StarterEnvironment(plan_, facts_, DoorPath(), ShortFolder(plan_, facts_).string());
   options.directory = NodeFolders(plan_.directory).work();
   options.stdout_fd = options.stderr_fd = words_->write_fd();
   options.die_with_parent = true;

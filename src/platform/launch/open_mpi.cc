@@ -54,14 +54,14 @@ std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables
   return daemon && (alone || own_name) ? base::FindProgram("orterun", variables).value_or("") : "";
 }
 
-std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::string& mpirun,
-                                       const std::string& tutti) {
+std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::string& mpirun) {
   std::vector<std::string> command = {mpirun};
   const auto set = [&command](absl::string_view name, absl::string_view value) {
     command.insert(command.end(), {"--mca", std::string(name), std::string(value)});
   };
   set("plm", "rsh");
-  set("plm_rsh_agent", absl::StrCat(tutti, " ", kAgentProgram));
+  // By name: every daemon looks for it too, and one that does not find it crashes (4.1.4).
+  set("plm_rsh_agent", absl::StrCat(kLauncherLink, " ", kAgentProgram));
   set("plm_rsh_no_tree_spawn", "1");        // only the first node's launcher reaches the others
   set("orte_leave_session_attached", "1");  // a daemon stays below the launcher that started it
   if (OnLoopback(plan)) {
@@ -73,18 +73,23 @@ std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::
     const bool alone = plan.nodes.size() == 1;
     hosts.push_back(absl::StrCat(alone ? "localhost" : node.name, ":", node.process_count));
   }
+  // A folder that all nodes have: the job's may have another path on each, and ranks are told
+  // theirs.
+  command.insert(command.end(), {"--wdir", "/"});
   // Ranks in node order, as the plan has them. The node's processors are the launcher's to bind to.
   command.insert(command.end(), {"--host", absl::StrJoin(hosts, ","), "-np",
                                  absl::StrCat(plan.WorldSize()), "--map-by", "slot", "--rank-by",
-                                 "slot", "--bind-to", "none", tutti, kRankProgram});
+                                 "slot", "--bind-to", "none", kLauncherLink, kRankProgram});
   return command;
 }
 
 Variables StarterEnvironment(const spec::LaunchPlan& plan, const NodeFacts& facts,
-                             const std::string& door) {
+                             const std::string& door, const std::string& links) {
   Variables variables = EnvironmentOf(plan, 0, facts);
   std::erase_if(variables, [](const auto& entry) { return SaysWhichRank(entry.first); });
   variables[kDoorVariable] = door;
+  std::string& path = variables["PATH"];
+  path = absl::StrCat(links, path.empty() ? "" : ":", path);
   if (::geteuid() == 0) {
     variables["OMPI_ALLOW_RUN_AS_ROOT"] = variables["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
   }

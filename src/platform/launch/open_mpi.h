@@ -21,14 +21,17 @@ bool WantsMpirun(const spec::LaunchPlan& plan);
 // 4.1), and this node goes by its own name, by which the daemons know each other. Else empty.
 std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables);
 
-// mpirun's command line on the first node. `tutti`: a path without spaces to this program, which
-// is both what mpirun starts as a rank and how it reaches the other nodes.
-std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::string& mpirun,
-                                       const std::string& tutti);
+// The name of this program in a folder of each node's PATH: its path may be another on each. It is
+// both what mpirun starts as a rank and how it reaches the other nodes.
+inline constexpr char kLauncherLink[] = "tutti-launcher";
+
+// mpirun's command line on the first node.
+std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::string& mpirun);
 
 // The environment of mpirun and of its daemons: a rank's, without what says which rank it is.
-// `door`: where launch_programs.h finds this node's launcher.
+// `door`: where launch_programs.h finds this node's launcher; `links`: the folder with
+// kLauncherLink.
 Variables StarterEnvironment(const spec::LaunchPlan& plan, const NodeFacts& facts,
-                             const std::string& door);
+                             const std::string& door, const std::string& links);
 
 }  // namespace tutti::launch

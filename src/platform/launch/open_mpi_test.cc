@@ -53,24 +53,25 @@ TEST(FindOpenMpiTest, NeedsTheStarterAndItsDaemon) {
 }
 
 TEST(MpirunCommandTest, PlacesTheRanksAsThePlanDoes) {
-  const auto command = MpirunCommand(TwoByTwoMpi(), "/usr/bin/orterun", "/s/tutti");
+  const auto command = MpirunCommand(TwoByTwoMpi(), "/usr/bin/orterun");
   EXPECT_EQ(command.front(), "/usr/bin/orterun");
-  EXPECT_THAT(command, IsSupersetOf({"plm_rsh_agent", "/s/tutti launch-agent", "--host",
-                                     "n1:2,n2:2", "-np", "4", "slot"}));
-  EXPECT_EQ(command[command.size() - 2], "/s/tutti");
+  EXPECT_THAT(command, IsSupersetOf({"plm_rsh_agent", "tutti-launcher launch-agent", "--host",
+                                     "n1:2,n2:2", "-np", "4", "slot", "--wdir", "/"}));
+  EXPECT_EQ(command[command.size() - 2], "tutti-launcher");
   EXPECT_EQ(command.back(), "launch-rank");
 }
 
 TEST(StarterEnvironmentTest, SaysNotWhichRankItIs) {
   NodeFacts facts;
   facts.own = {{"PATH", "/usr/bin"}, {"SLURM_JOB_ID", "3"}, {"OMPI_MCA_btl", "tcp,self"}};
-  const Variables variables = StarterEnvironment(TwoByTwoMpi(), facts, "/s/door");
+  const Variables variables = StarterEnvironment(TwoByTwoMpi(), facts, "/s/door", "/s");
   for (const char* name :
        {"RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "HOROVOD_RANK", "SLURM_JOB_ID"}) {
     EXPECT_THAT(variables, Not(Contains(Key(name))));
   }
   EXPECT_EQ(variables.at("OMPI_MCA_btl"), "tcp,self");
   EXPECT_EQ(variables.at("TUTTI_LAUNCH_DOOR"), "/s/door");
+  EXPECT_EQ(variables.at("PATH"), "/s:/usr/bin");
 }
 
 }  // namespace
