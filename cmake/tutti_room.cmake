@@ -111,3 +111,10 @@ function(tutti_reuse_pch target pch)
   target_compile_options(${target} PRIVATE -fPIC)
   target_precompile_headers(${target} REUSE_FROM ${pch})
 endfunction()
+
+# tutti_travels(TARGET): as an archive, for machines that have no tutti, this program brings its libraries
+# (src/base/packed_program.h). As DT_RPATH it holds for the libraries of libraries as well.
+function(tutti_travels target)
+  set_target_properties(${target} PROPERTIES BUILD_RPATH "$ORIGIN/lib" INSTALL_RPATH "$ORIGIN/lib")
+  target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
+endfunction()

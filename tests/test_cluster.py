@@ -3,6 +3,7 @@ The tests follow each other: one cluster is made, mended, resized, scaled and de
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import threading
@@ -87,7 +88,14 @@ def test_bare_machines_become_a_cluster_whose_second_making_changes_nothing(mach
 
 
 def test_what_was_broken_is_found_with_its_mend_and_mended(machines):
-    assert all(check["outcome"] == "ok" for check in machines.checks().values()), machines.checks()
+    found = machines.checks()
+    assert all(check["outcome"] == "ok" for check in found.values()), found
+    assert re.fullmatch(r"\d+ MB/s and \d+ us to the next node", found["h1", "bandwidth"]["detail"]), found
+    machines.on("h2", "tc qdisc add dev eth0 root tbf rate 400mbit burst 64kb latency 50ms")
+    found = machines.checks()
+    machines.on("h2", "tc qdisc del dev eth0 root")
+    assert found["h2", "bandwidth"]["outcome"] == "warning" and "others send" in found["h2", "bandwidth"]["detail"], found
+    assert found["h1", "bandwidth"]["outcome"] == "ok", found
     machines.on("h2", "pid=$(cat /run/slurmd.pid); kill $pid; while [ -d /proc/$pid ]; do sleep 0.05; done")
     found = machines.checks(code=1)
     assert found["h1", "ports"]["outcome"] == "failed" and "h2:6818" in found["h1", "ports"]["detail"]

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/command.h"
+#include "base/file.h"
+#include "base/hash.h"
 #include "base/status.h"
 #include "platform/cluster/configuration.h"
 #include "platform/cluster/work.h"
@@ -18,9 +24,9 @@ namespace {
 constexpr double kMostSkew = 1;       // seconds; munge itself refuses at 300
 constexpr int64_t kLeastDisk = 1024;  // MiB
 constexpr double kSlowLink = 0.5;     // of the median
-constexpr absl::Duration kCheckTime = absl::Minutes(2);
+constexpr absl::Duration kCheckTime = absl::Minutes(3);
 
-// `others`, `controller`, `here` and `next` are set before it. Python, since no POSIX tool listens.
+// `others` and `controller` are set before it.
 constexpr absl::string_view kCheckScript = R"sh(
 set +e
 PATH=$PATH:/usr/sbin:/sbin; export PATH LC_ALL=C
@@ -39,36 +45,25 @@ if grep -qsx 0x10de /sys/bus/pci/devices/*/vendor && ! nvidia-smi -L >/dev/null 
 for port in /sys/class/infiniband/*/ports/*; do
   [ -f "$port/state" ] && echo "link=$(echo "$port" | cut -d/ -f5,7) $(cut -d: -f2 <"$port/state" | tr -d ' ')"
 done
-[ -n "$next" ] && timeout 30 python3 - "$here" "${next#*=}" <<'PYTHON'
-import socket, sys, threading, time
-PORT, SECONDS = 6830, 0.5
-def receive(listener):
-    connection = listener.accept()[0]
-    total, begun = 0, None
-    while data := connection.recv(1 << 20):
-        begun = begun or time.monotonic()
-        total += len(data)
-    connection.sendall(b"%f" % (total / 1e6 / max(time.monotonic() - begun, 1e-3)) if begun else b"0")
-listener = socket.create_server((sys.argv[1], PORT))
-threading.Thread(target=receive, args=(listener,), daemon=False).start()
-deadline = time.monotonic() + 15
-while True:
-    try:
-        sender = socket.create_connection((sys.argv[2], PORT), 2)
-        break
-    except OSError:
-        if time.monotonic() > deadline:
-            raise
-        time.sleep(0.05)
-end, block = time.monotonic() + SECONDS, bytes(1 << 20)
-sender.settimeout(10)
-while time.monotonic() < end:
-    sender.sendall(block)
-sender.shutdown(socket.SHUT_WR)
-print("sent=" + sender.recv(64).decode())
-PYTHON
-echo end=yes
 )sh";
+
+// `index`, `addresses` and `secret` are set before it, the program (base64) comes between its
+// halves.
+constexpr absl::string_view kLinkBegins = R"sh(
+place=$(mktemp -d)
+base64 -d <<'PROGRAM' | tar -xzf - -C "$place"
+)sh";
+constexpr absl::string_view kLinkEnds = R"sh(
+PROGRAM
+if TUTTI_JOB_TOKEN=$secret timeout 120 "$place/tutti-link" measure $index $addresses >"$place/out" 2>"$place/err"; then
+  echo "bandwidth=$(tail -n 1 "$place/out")"
+else
+  echo "unmeasured=$? $(tail -n 1 "$place/err")"
+fi
+rm -rf "$place"
+)sh";
+constexpr size_t kLine = 1000;  // shells take longer ones badly
+constexpr int kNoLink = 1;      // what tutti-link ends with if it ran and could not measure
 
 std::string Pair(const HostFacts& host) { return absl::StrCat(host.name, "=", host.address); }
 
@@ -153,7 +148,8 @@ Finding JudgeDevices(const NodeReport& report) {
 
 Finding JudgeLink(const NodeReport& report, double median) {
   Finding finding = Found(report, "bandwidth");
-  finding.detail = absl::StrFormat("%.0f MB/s to the next node", report.sent_mb_per_second);
+  finding.detail = absl::StrFormat("%.0f MB/s and %.0f us to the next node",
+                                   report.sent_mb_per_second, report.microseconds);
   if (report.sent_mb_per_second >= median * kSlowLink && report.sent_mb_per_second > 0) {
     return finding;
   }
@@ -161,11 +157,34 @@ Finding JudgeLink(const NodeReport& report, double median) {
   if (report.sent_mb_per_second > 0) {
     absl::StrAppend(&finding.detail, absl::StrFormat("; others send %.0f", median));
     finding.mend = "see the link's speed (ethtool) and what else uses it";
+    return finding;
+  }
+  const auto [code, why] = InTwo(report.unmeasured, ' ');
+  finding.detail = absl::StrCat("could not be measured: ", why);
+  if (code == absl::StrCat(kNoLink)) {
+    finding.outcome = Finding::Outcome::kFailed;
+    finding.mend =
+        "open TCP between the nodes: 6830 for this check, and for jobs every port above 1024";
+  } else if (code.empty()) {
+    finding.mend = "use a tutti that was built with its runtime";
   } else {
-    finding.detail = "could not be measured";
-    finding.mend = "needs python3 on the nodes and TCP 6830 between them";
+    finding.mend =
+        "trainings will not run there either: it needs this machine's kind of processor, a C "
+        "library as new, and a /tmp that allows programs";
   }
   return finding;
+}
+
+// {"megabytes_per_second": M, "microseconds": U}
+void ReadBandwidth(absl::string_view text, NodeReport& report) {
+  const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
+  const auto number = [&](const char* name) {
+    const bool is_there = json.is_object() && json.contains(name) && json[name].is_number();
+    return is_there ? json[name].get<double>() : 0;
+  };
+  report.sent_mb_per_second = number("megabytes_per_second");
+  report.microseconds = number("microseconds");
+  if (report.sent_mb_per_second <= 0) report.unmeasured = "2 tutti-link said no number";
 }
 
 double MedianOf(std::vector<double> values) {
@@ -196,14 +215,41 @@ absl::Status AskClock(Remote& remote, NodeReport& report) {
 
 }  // namespace
 
-std::string CheckScript(const std::vector<HostFacts>& hosts, size_t index) {
-  std::vector<std::string> others;
+LinkProgram PackLinkProgram(const std::filesystem::path& program) {
+  const base::TemporaryDirectory folder("tutti-link");
+  const std::filesystem::path archive = folder.path() / "archive";
+  base::ChildOptions options;
+  options.arguments = {program.native(), "pack", archive.native()};
+  options.environment = base::CurrentEnvironment();
+  options.directory = "/";
+  TUTTI_ASSIGN_OR_RETURN(const base::CommandResult packed,
+                         base::RunCommand(options, "", base::Deadline::After(kCheckTime)));
+  if (!packed.exit.ok())
+    return absl::InternalError(absl::StrCat(program.native(), ": ", packed.err));
+  return base::ReadFile(archive);
+}
+
+std::string CheckScript(const std::vector<HostFacts>& hosts, size_t index, const LinkProgram& link,
+                        const std::string& secret) {
+  std::vector<std::string> others, addresses;
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (i != index) others.push_back(Pair(hosts[i]));
+    addresses.push_back(hosts[i].address);
   }
-  const std::string next = hosts.size() < 2 ? "" : Pair(hosts[(index + 1) % hosts.size()]);
-  return absl::StrCat("others='", absl::StrJoin(others, " "), "' here=", hosts[index].address,
-                      " next='", next, "'\n", kCheckScript);
+  std::string script = absl::StrCat("others='", absl::StrJoin(others, " "), "'\n", kCheckScript);
+  if (hosts.size() > 1 && !link.ok()) {
+    absl::StrAppend(&script, "echo 'unmeasured= ",
+                    absl::StrReplaceAll(link.status().message(), {{"'", ""}, {"\n", " "}}), "'\n");
+  } else if (hosts.size() > 1) {
+    absl::StrAppend(&script, "index=", index, " secret=", secret, " addresses='",
+                    absl::StrJoin(addresses, " "), "'", kLinkBegins);
+    const std::string text = absl::Base64Escape(*link);
+    for (size_t at = 0; at < text.size(); at += kLine) {
+      absl::StrAppend(&script, at == 0 ? "" : "\n", absl::string_view(text).substr(at, kLine));
+    }
+    absl::StrAppend(&script, kLinkEnds);
+  }
+  return script + "echo end=yes\n";
 }
 
 absl::StatusOr<NodeReport> ReadReport(const std::string& host, absl::string_view text) {
@@ -217,9 +263,8 @@ absl::StatusOr<NodeReport> ReadReport(const std::string& host, absl::string_view
     if (key == "driver") report.gpu_without_driver = true;
     if (key == "end") whole = true;
     if (key == "link") report.links.insert(InTwo(value, ' '));
-    if (key == "sent" && !absl::SimpleAtod(value, &report.sent_mb_per_second)) {
-      report.sent_mb_per_second = 0;
-    }
+    if (key == "bandwidth") ReadBandwidth(value, report);
+    if (key == "unmeasured") report.unmeasured = value;
     if (key != "disk") continue;
     const auto [free, folder] = InTwo(value, ' ');
     if (!absl::SimpleAtoi(free, &report.free_mib[folder])) report.free_mib[folder] = 0;
@@ -243,16 +288,19 @@ std::vector<Finding> Judge(const std::vector<NodeReport>& reports) {
   return findings;
 }
 
-absl::StatusOr<std::vector<Finding>> CheckNodes(Remote& remote, const Description& description) {
+absl::StatusOr<std::vector<Finding>> CheckNodes(Remote& remote, const Description& description,
+                                                const LinkProgram& link) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<HostFacts> facts, Probe(remote, description.Hosts()));
   std::vector<HostFacts> nodes;
   for (const std::string& host : description.nodes) nodes.push_back(*FactsOf(facts, host));
   const std::string controller = absl::StrCat("controller=", Pair(facts.front()), "\n");
+  const std::string secret = base::RandomHex(16);
   std::vector<NodeReport> reports(nodes.size());
   TUTTI_RETURN_IF_ERROR(OnEach(description.nodes, [&](size_t i) -> absl::Status {
-    TUTTI_ASSIGN_OR_RETURN(const std::string text,
-                           remote.Run(nodes[i].host, controller + CheckScript(nodes, i),
-                                      base::Deadline::After(kCheckTime)));
+    TUTTI_ASSIGN_OR_RETURN(
+        const std::string text,
+        remote.Run(nodes[i].host, controller + CheckScript(nodes, i, link, secret),
+                   base::Deadline::After(kCheckTime)));
     TUTTI_ASSIGN_OR_RETURN(reports[i], ReadReport(nodes[i].host, text));
     return AskClock(remote, reports[i]);
   }));

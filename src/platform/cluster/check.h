@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,11 +26,20 @@ struct NodeReport {
   bool gpu_without_driver = false;           // a GPU is there, and nvidia-smi does not answer
   std::map<std::string, std::string> links;  // InfiniBand port -> state
   double sent_mb_per_second = 0;             // to the next node; 0: could not be measured
+  double microseconds = 0;                   // of a short message there
+  std::string unmeasured;                    // why, if that could not be measured
 };
 
-// One script for each node, which run at the same time: beside the other checks each sends to the
-// next in a ring, so that every link is used in both directions.
-std::string CheckScript(const std::vector<HostFacts>& hosts, size_t index);
+// What measures the links between nodes, as it travels there: the program `tutti-link`, which
+// speaks trainings' own transport, packed (apps/tutti-link). Or why there is none.
+using LinkProgram = absl::StatusOr<std::string>;
+// The one at that path.
+LinkProgram PackLinkProgram(const std::filesystem::path& program);
+
+// One script for each node, which run at the same time: after the other checks each sends to the
+// next in a ring. `secret` is by what the ends of a link know each other.
+std::string CheckScript(const std::vector<HostFacts>& hosts, size_t index, const LinkProgram& link,
+                        const std::string& secret);
 
 absl::StatusOr<NodeReport> ReadReport(const std::string& host, absl::string_view text);
 
@@ -43,6 +53,7 @@ struct Finding {
 // A finding for each host and check.
 std::vector<Finding> Judge(const std::vector<NodeReport>& reports);
 
-absl::StatusOr<std::vector<Finding>> CheckNodes(Remote& remote, const Description& description);
+absl::StatusOr<std::vector<Finding>> CheckNodes(Remote& remote, const Description& description,
+                                                const LinkProgram& link);
 
 }  // namespace tutti::cluster

@@ -8,6 +8,7 @@ namespace tutti::cluster {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 NodeReport FitNode(const std::string& host) {
   NodeReport report;
@@ -61,16 +62,50 @@ TEST(Check, WantsInfiniBandActive) {
 }
 
 TEST(Check, ReadsAReportAndRefusesHalfOfOne) {
-  const auto report = ReadReport("h1",
-                                 "unknown=h2\nrefused=h2:6818\ndisk=70 /tmp\nlink=mlx5_0/1 DOWN\n"
-                                 "driver=none\nsent=941.5\nend=yes\n");
+  const auto report =
+      ReadReport("h1",
+                 "unknown=h2\nrefused=h2:6818\ndisk=70 /tmp\nlink=mlx5_0/1 DOWN\n"
+                 "driver=none\n"
+                 "bandwidth={\"megabytes_per_second\": 941.5, \"microseconds\": 20}\n"
+                 "end=yes\n");
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_THAT(report->unknown_names, testing::ElementsAre("h2"));
   EXPECT_EQ(report->free_mib.at("/tmp"), 70);
   EXPECT_EQ(report->links.at("mlx5_0/1"), "DOWN");
   EXPECT_TRUE(report->gpu_without_driver);
   EXPECT_DOUBLE_EQ(report->sent_mb_per_second, 941.5);
+  EXPECT_DOUBLE_EQ(report->microseconds, 20);
   EXPECT_THAT(ReadReport("h1", "disk=70 /tmp\n").status().message(), HasSubstr("h1: its checks"));
+}
+
+TEST(Check, TellsApartWhyALinkCouldNotBeMeasured) {
+  const auto found = [](const std::string& line) {
+    const auto report = ReadReport("h2", line + "\nend=yes\n");
+    EXPECT_TRUE(report.ok()) << report.status();
+    return Judge({FitNode("h1"), *report}).back();
+  };
+  const Finding closed = found("unmeasured=1 rank 1 did not come");
+  EXPECT_EQ(closed.outcome, Finding::Outcome::kFailed);
+  EXPECT_THAT(closed.detail, HasSubstr("could not be measured: rank 1 did not come"));
+  EXPECT_THAT(closed.mend, HasSubstr("6830"));
+  const Finding alien = found("unmeasured=126 cannot execute");
+  EXPECT_EQ(alien.outcome, Finding::Outcome::kWarning);
+  EXPECT_THAT(alien.mend, HasSubstr("C library"));
+  const Finding lacking = found("unmeasured= tutti-link is not beside tutti");
+  EXPECT_THAT(lacking.detail, HasSubstr("could not be measured: tutti-link is not"));
+  EXPECT_THAT(lacking.mend, HasSubstr("built with its runtime"));
+  EXPECT_THAT(found("bandwidth=nothing").detail, HasSubstr("said no number"));
+}
+
+TEST(Check, TheProgramTravelsInTheScriptOfSeveralNodes) {
+  const std::vector<HostFacts> two = {{.host = "h1", .name = "h1", .address = "10.0.0.1"},
+                                      {.host = "h2", .name = "h2", .address = "10.0.0.2"}};
+  const std::string script = CheckScript(two, 1, std::string(3000, 'x'), "5ecret");
+  EXPECT_THAT(script, HasSubstr("index=1 secret=5ecret addresses='10.0.0.1 10.0.0.2'"));
+  EXPECT_THAT(script, HasSubstr("eHh4eHh4"));
+  EXPECT_THAT(CheckScript({two[0]}, 0, std::string("x"), "s"), Not(HasSubstr("PROGRAM")));
+  EXPECT_THAT(CheckScript(two, 0, absl::NotFoundError("it's away"), "s"),
+              HasSubstr("echo 'unmeasured= its away'"));
 }
 
 }  // namespace

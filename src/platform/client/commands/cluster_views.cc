@@ -89,8 +89,9 @@ absl::StatusOr<ExitCode> ClusterCheck(Context& context, const ClusterOptions& op
   TUTTI_ASSIGN_OR_RETURN(const Description description,
                          cluster::ReadDescription(context.home, options.name));
   cluster::SshRemote remote(description.user, description.ssh_config);
+  const auto link = cluster::PackLinkProgram(context.program_folder / "tutti-link");
   TUTTI_ASSIGN_OR_RETURN(const std::vector<Finding> findings,
-                         cluster::CheckNodes(remote, description));
+                         cluster::CheckNodes(remote, description, link));
   json array = json::array();
   ExitCode code = ExitCode::kOk;
   for (const Finding& finding : findings) {

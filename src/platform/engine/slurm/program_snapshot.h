@@ -1,7 +1,5 @@
-// This program as nodes get it that do not have it: an archive (tar, gzip) of `tutti` and of the
-// libraries that it has loaded, in lib/ beside it, where it looks first
-// (apps/tutti/CMakeLists.txt). The C library is the nodes' own: theirs may be newer than this
-// machine's, not older.
+// This program as nodes get it that do not have it (base/packed_program.h), among the service's
+// snapshots.
 #pragma once
 
 #include <filesystem>

@@ -1,0 +1,24 @@
+// A program as machines get it that do not have it: an archive (tar, gzip) of the program and, in
+// lib/ beside it, of the libraries that it has loaded. The program's
+// DT_RPATH of $ORIGIN/lib finds them there (tutti_travels of cmake/tutti_room.cmake). The C library
+// is the machines' own: theirs may be newer than this one's, not older.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace tutti::base {
+
+using ProgramParts = std::map<std::string, std::filesystem::path>;  // by the name in the archive
+
+// Of the program that runs, under that name.
+absl::StatusOr<ProgramParts> PartsOfThisProgram(const std::string& name);
+
+// Equal files give equal bytes.
+absl::Status PackProgram(const ProgramParts& parts, const std::filesystem::path& archive);
+
+}  // namespace tutti::base
