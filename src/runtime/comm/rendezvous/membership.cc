@@ -205,11 +205,17 @@ absl::Status Membership::Error(const Departure& departure) const {
 void Membership::Settle() {
   Flush();
   changed_.notify_all();
+  NoteEnd();
+  if (ended() && bell_ != nullptr) bell_->Ring();
+}
+
+void Membership::NoteEnd() {
   const auto ending = roll_.Ending();
   // Outside a collective a clean departure is not yet an end: there may be no further collective.
   if (!ending.has_value() || (ending->clean && !roll_.Busy())) return;
-  if (!ended_.exchange(true, std::memory_order_acq_rel)) Ring(ended_fd_);
-  if (bell_ != nullptr) bell_->Ring();
+  if (ended_.exchange(true, std::memory_order_acq_rel)) return;
+  parcels_before_end_ = parcels_.size();
+  Ring(ended_fd_);
 }
 
 void Membership::Flush() {
@@ -230,7 +236,9 @@ void Membership::Hear(int from) {
       link.parted |= IsParting(*message, from);
       roll_.OnMessage(from, *message, base::SteadyNow());
       Parcel* const parcel = std::get_if<Parcel>(&*message);
-      if (parcel != nullptr) parcels_.emplace_back(from, std::move(parcel->payload));
+      if (parcel == nullptr) continue;
+      NoteEnd();
+      parcels_.emplace_back(from, std::move(parcel->payload));
     } else if (absl::IsNotFound(message.status())) {
       break;
     } else {
@@ -311,17 +319,26 @@ absl::Duration Membership::SilenceOf(int rank) {
   return base::SteadyNow() - roll_.heard(rank);
 }
 
+// In the order in which it came: what is said after a loss may be its consequence ("rank 0 has shut
+// down").
 void Membership::Deliver(Lock& lock) {
   if (!listening_ || (parcels_.empty() && (!ended() || told_of_end_))) return;
   const auto parcels = std::exchange(parcels_, {});
+  const size_t before_end = ended() ? std::exchange(parcels_before_end_, 0) : parcels.size();
   const auto ending = ended() ? roll_.Ending() : std::nullopt;
   const absl::Status end = ending.has_value() ? Error(*ending) : absl::OkStatus();
   lock.unlock();
   {
     const Lock listening(listener_mutex_);
     if (listener_ != nullptr) {
-      for (const auto& [from, payload] : parcels) listener_->OnParcel(from, payload);
+      const auto deliver = [&](size_t first, size_t last) {
+        for (size_t i = first; i < last; ++i) {
+          listener_->OnParcel(parcels[i].first, parcels[i].second);
+        }
+      };
+      deliver(0, before_end);
       if (!end.ok() && !told_of_end_.exchange(true)) listener_->OnEnded(end);
+      deliver(before_end, parcels.size());
     }
   }
   lock.lock();

@@ -78,6 +78,7 @@ class Membership final : public Control {
   void Hear(int from);
   void Flush();
   void Settle();
+  void NoteEnd();
   void Deliver(Lock& lock);
   absl::Status Error(const Departure& departure) const;
   template <typename Condition>
@@ -99,6 +100,7 @@ class Membership final : public Control {
   bool parted_ = false;
   std::shared_ptr<const std::atomic<int>> newcomers_;
   std::vector<std::pair<int, std::string>> parcels_;  // came and not yet delivered
+  size_t parcels_before_end_ = 0;                     // the first of them
   std::atomic<bool> listening_ = false;
 
   std::mutex

@@ -2,11 +2,14 @@
 // talks to take in nothing, or late.
 #include "runtime/comm/rendezvous/membership.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <condition_variable>
 #include <future>
+#include <mutex>
 
 #include "runtime/comm/rendezvous/patience_test_support.h"
 #include "runtime/comm/rendezvous/socket.h"
@@ -155,6 +158,54 @@ TEST(MembershipTest, TheEndRingsTheBellThatWasGivenLast) {
   EXPECT_LT(base::SteadyNow() - start, absl::Seconds(10));
   judge->RingAtEnd(nullptr);
   judge->End();
+}
+
+// Writes down what it hears, in its order.
+class Hearer final : public Control::Listener {
+ public:
+  void OnParcel(int, const std::string& payload) override { Hear(payload); }
+  void OnEnded(const absl::Status& error) override { Hear(std::string(error.message())); }
+
+  std::vector<std::string> FirstHeard(size_t count) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(20), [&] { return heard_.size() >= count; });
+    return heard_;
+  }
+
+ private:
+  void Hear(std::string what) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    heard_.push_back(std::move(what));
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::string> heard_;
+};
+
+TEST(MembershipTest, ALossIsHeardBeforeWhatRankZeroSaidAfterItAndAfterWhatItSaidBefore) {
+  Wire wire;
+  std::vector<base::UniqueFd> controls;
+  controls.push_back(std::move(wire.own));
+  Membership membership(2, 3, std::move(controls), kPeerTimeout);
+  const Departure lost{.rank = 1, .code = absl::StatusCode::kUnavailable, .text = "is gone"};
+  for (const Message& message : {Message(Parcel{"all agree"}), Message(lost),
+                                 Message(Parcel{"rank 0 has shut down"}), Message(Query{})}) {
+    ASSERT_TRUE(SendMessage(wire.peer.get(), message, Patient()).ok());
+  }
+  while (true) {  // until all of it has come
+    const auto progress = ReceiveA<Progress>(wire.peer.get());
+    ASSERT_TRUE(progress.ok()) << progress.status();
+    if (progress->answer) break;
+  }
+  Hearer hearer;
+  membership.SetListener(&hearer);
+  EXPECT_THAT(hearer.FirstHeard(3),
+              testing::ElementsAre("all agree", testing::HasSubstr("rank 1 left the group"),
+                                   "rank 0 has shut down"));
+  membership.SetListener(nullptr);
+  wire.peer.reset();
 }
 
 }  // namespace
