@@ -2,6 +2,7 @@
 
 #include "platform/launch/folder_delivery.h"
 #include "platform/launch/service_delivery.h"
+#include "platform/launch/service_link.h"
 
 namespace tutti::launch {
 
@@ -17,7 +18,7 @@ absl::Status Delivery::Await(base::Deadline deadline, const absl::Condition& con
   if (!mutex_.AwaitWithTimeout(condition, deadline.Remaining())) {
     return absl::DeadlineExceededError("the service has not acknowledged everything");
   }
-  return gone_ ? absl::AbortedError("the service does not know this allocation") : absl::OkStatus();
+  return gone_ ? absl::AbortedError(kNobodyWaits) : absl::OkStatus();
 }
 
 absl::Status Delivery::AwaitOutput(base::Deadline deadline) {

@@ -32,7 +32,8 @@ class Delivery {
   virtual void Wake() {}
 
   bool go() const { return go_; }
-  // The service does not know the allocation: there is nothing to deliver to.
+  // The service does not know the allocation, or nobody waits (ServiceLink): there is nothing to
+  // deliver to.
   bool gone() const { return gone_; }
 
   // Where the archive of the job's code lies now: `file`, which is the caller's to remove, or a

@@ -24,6 +24,7 @@
 #include "platform/launch/open_mpi.h"
 #include "platform/launch/process_limit.h"
 #include "platform/launch/process_tree.h"
+#include "platform/launch/service_link.h"
 #include "platform/launch/signals.h"
 #include "platform/launch/staging.h"
 
@@ -110,7 +111,8 @@ class Launcher {
   // Where the claim must be durable it is made so beside the staging.
   absl::StatusOr<Staged> Prepare() {
     const bool must_sync = plan_.boot_id.empty();
-    if (!must_sync && StagesAtOnce(plan_)) return Stage(plan_, delivery_.get(), /*cancelled=*/false);
+    if (!must_sync && StagesAtOnce(plan_))
+      return Stage(plan_, delivery_.get(), /*cancelled=*/false);
     absl::Status durable;
     std::thread sync;
     if (must_sync) {
@@ -173,7 +175,7 @@ class Launcher {
   absl::Status AwaitOrStop(const std::function<bool()>& ready, base::Deadline deadline) {
     while (true) {
       if (signals_.Take()) return absl::CancelledError("stopped before its processes began");
-      if (delivery_->gone()) return absl::AbortedError("the service does not know this allocation");
+      if (delivery_->gone()) return absl::AbortedError(kNobodyWaits);
       if (ready()) return absl::OkStatus();
       if (deadline.Expired()) {
         return absl::DeadlineExceededError("the other nodes of the job did not get ready in time");

@@ -123,6 +123,25 @@ TEST_F(LauncherFaults, EndsItsProcessesAndItselfWhenTheServiceDoesNotKnowIt) {
   EXPECT_TRUE(NoProcessLeft());
 }
 
+TEST_F(LauncherFaults, EndsItsProcessesAndItselfWhenItsFolderAndTheServicesAreRemoved) {
+  base::ChildProcess launcher = Launch(Plan("echo x; sleep 600"));
+  ASSERT_TRUE(AwaitOutput("x\n"));
+  ASSERT_TRUE(base::RemoveTree(folder.path()).ok());
+  WaitFor(launcher);
+  EXPECT_TRUE(NoProcessLeft());
+}
+
+TEST_F(LauncherFaults, WaitsForNoServiceWhoseFolderHasBeenRemovedWithItsOwn) {
+  base::ChildProcess launcher = Launch(Plan(Lines(10)));
+  ASSERT_TRUE(AwaitOutput("line 4\n"));
+  service.Stop();
+  OpenGate();
+  ASSERT_TRUE(service.Await([&] { return NoProcessLeft(); }));
+  ASSERT_FALSE(launcher.Wait(base::Deadline::After(absl::ZeroDuration())).ok());
+  ASSERT_TRUE(base::RemoveTree(folder.path()).ok());
+  WaitFor(launcher);
+}
+
 TEST_F(LauncherFaults, FarMoreOutputThanTheSpoolMayHoldArrivesWhole) {
   base::ChildProcess launcher = Launch(
       Plan("head -c 30000000 /dev/zero | tr '\\0' a; echo; head -c 1000 /dev/zero | tr '\\0' b"),

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "platform/launch/given_place.h"
 #include "platform/launch/node_folders.h"
+#include "platform/launch/service_link.h"
 
 namespace tutti::launch {
 namespace {
@@ -180,7 +181,7 @@ void NodeProcesses::Wait() {
               WhyToldToEnd(NodeFolders(plan_.directory).stop(), absl::Now()));
   }
   if (delivery_->gone()) {
-    BeginStop(grace_, absl::AbortedError("the service does not know this allocation"));
+    BeginStop(grace_, absl::AbortedError(kNobodyWaits));
   }
 }
 

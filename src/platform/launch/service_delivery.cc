@@ -105,6 +105,10 @@ void ServiceDelivery::DeliverOutput() {
   }
   absl::Time saved = absl::Now();
   while (!ending_) {
+    if (output_link_.NobodyWaits()) {
+      Continue(absl::AbortedError(kNobodyWaits), output_link_);
+      return;
+    }
     bool sent_any = false;
     for (const auto& file : spool_->files()) {
       const absl::StatusOr<bool> sent = SendOutput(*file);

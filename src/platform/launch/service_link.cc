@@ -23,7 +23,8 @@ bool IsPassing(int status) {
 }  // namespace
 
 ServiceLink::ServiceLink(const spec::LaunchPlan& plan)
-    : service_file_(plan.service_file),
+    : directory_(plan.directory),
+      service_file_(plan.service_file),
       prefix_(absl::StrCat("/internal/v1/allocations/", http::PercentEncode(plan.allocation_id),
                            "/nodes/")),
       pause_(kFirstPause) {}
@@ -88,9 +89,18 @@ absl::StatusOr<http::ClientResponse> ServiceLink::Call(const http::ClientRequest
     absl::StatusOr<http::ClientResponse> response = TryCall(request);
     if (response.ok() || !absl::IsUnavailable(response.status())) return response;
     SayOnce(response.status());
+    if (NobodyWaits()) return absl::AbortedError(kNobodyWaits);
     if (deadline.Expired()) return absl::DeadlineExceededError(response.status().message());
     PauseAfterFailure();
   }
+}
+
+bool ServiceLink::NobodyWaits() const {
+  const auto removed = [](const std::filesystem::path& folder) {
+    std::error_code error;
+    return !std::filesystem::exists(folder, error) && !error;
+  };
+  return removed(directory_) && removed(service_file_.parent_path());
 }
 
 void ServiceLink::SayOnce(const absl::Status& status) {

@@ -16,6 +16,10 @@
 
 namespace tutti::launch {
 
+// Why a launcher ends without having delivered everything.
+inline constexpr char kNobodyWaits[] =
+    "the service does not know this allocation, or its folder and this one's have been removed";
+
 class ServiceLink {
  public:
   explicit ServiceLink(const spec::LaunchPlan& plan);
@@ -23,11 +27,13 @@ class ServiceLink {
   // "/internal/v1/allocations/A/nodes/NODE" + `rest`.
   std::string Target(int node, absl::string_view rest) const;
 
-  // The first 2xx answer. Aborted: the service does not know the allocation (410). Other 4xx are
-  // returned as what they stand for; 401, 408, 429 and 5xx are repeated. 507 is ResourceExhausted
-  // and returned. Cancelled after Abandon; DeadlineExceeded.
+  // The first 2xx answer. Aborted: the service does not know the allocation (410), or is away and
+  // nobody waits. Other 4xx are returned as what they stand for; 401, 408, 429 and 5xx are
+  // repeated. 507 is ResourceExhausted and returned. Cancelled after Abandon; DeadlineExceeded.
   absl::StatusOr<http::ClientResponse> Call(const http::ClientRequest& request,
                                             base::Deadline deadline);
+  // The allocation's folder and the service's own have been removed, so it will not come back.
+  bool NobodyWaits() const;
   // One attempt: Unavailable during an outage.
   absl::StatusOr<http::ClientResponse> TryCall(const http::ClientRequest& request);
 
@@ -45,6 +51,7 @@ class ServiceLink {
  private:
   absl::Status Connect();
 
+  const std::filesystem::path directory_;
   const std::filesystem::path service_file_;
   const std::string prefix_;
   absl::Duration pause_;
