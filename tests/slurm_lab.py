@@ -36,6 +36,15 @@ class Cluster:
         done = subprocess.run(command, env=self.environment, check=True, timeout=30, capture_output=True, text=True)
         return done.stdout
 
+    def resume(self, node):
+        """A node that was set down is taken back, which Slurm refuses to be told where the node's slurmd has registered before."""
+        def is_up():
+            state = self.slurm("sinfo", "-h", "-n", node, "-o", "%T")
+            if "down" in state:
+                subprocess.run(["scontrol", "update", f"nodename={node}", "state=resume"], env=self.environment, timeout=30)
+            return "down" not in state
+        wait_until(is_up, 20, f"node {node} is taken back")
+
     def queue(self):
         """(id, state, comment) of each job that Slurm has not ended."""
         return [tuple(line.split("|")) for line in self.slurm("squeue", "-h", "-o", "%i|%T|%k").splitlines()]

@@ -39,7 +39,7 @@ def test_a_job_whose_launchers_end_themselves_before_slurm_gives_their_node_up_i
     name = hpc.submit(write_job(COUNTS, nodes=2, distribution="mpi", compute="hpc", retry_settings={"max_retries": 1}))
     wait_until(lambda: all("saved" in hpc.log_text(name, rank) for rank in (0, 1)), 40, "it has saved its step")
     cluster.slurm("scontrol", "update", "nodename=n2", "state=down", "reason=story")  # its processes live, and are told to end
-    cluster.slurm("scontrol", "update", "nodename=n2", "state=resume")
+    cluster.resume("n2")
     job = hpc.wait(name, 60)
     assert job["state"] == "Completed", job["reason"]
     assert hpc.log_text(name, 1) == "attempt 0 begins at step 0\nsaved\nattempt 1 begins at step 5\n"
