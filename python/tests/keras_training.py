@@ -15,8 +15,17 @@ IS_2 = os.environ.get("TF_USE_LEGACY_KERAS") == "1"
 
 
 def begins():
+    if os.environ.get("TUTTI_TENSORFLOW_OP") == "1":
+        take_keras_2_as_it_is()
     hvd.init()
     assert hasattr(keras.optimizers.Optimizer, "stateless_apply") != IS_2
+
+
+def take_keras_2_as_it_is():
+    """Autograph takes Keras 3 as it is, and would convert Keras 2, which takes each rank eight
+    seconds; the ranks of test_keras_nodes.py let it."""
+    from tensorflow.python.autograph.core import config
+    config.CONVERSION_RULES = (config.DoNotConvert("tf_keras"), *config.CONVERSION_RULES)
 
 
 def data():
