@@ -5,13 +5,24 @@
     def test_sums(ranks):
         ranks.call("sums")  # the function of torch_sums.py, on every rank: asserts, or returns JSON
 """
+import os
 import sys
+import tempfile
 
 import pytest
 
 from ranks import PYTHON, Ranks
 
 sys.path.insert(0, str(PYTHON))  # test modules import what their ranks run
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_folder():
+    """Of all that the tests start: a rank that is killed leaves in it what TensorFlow generates."""
+    with tempfile.TemporaryDirectory(prefix="tutti-", ignore_cleanup_errors=True) as folder:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(os.environ, "TMPDIR", folder)
+            yield
 
 
 @pytest.fixture(scope="module")
