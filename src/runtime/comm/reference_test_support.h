@@ -79,17 +79,28 @@ inline int Value(int rank, size_t i, DataType type, ReduceOp op) {
   return op == ReduceOp::kProduct ? (value % 4 == 0 ? 2 : 1) : value;
 }
 
+// Values repeat after so many: 55 * 7 + 55 / 5 is a multiple of 11.
+inline constexpr size_t kPeriod = 55;
+
+// The first period goes on to the end.
+inline void RepeatPeriod(ByteVector& data, DataType type) {
+  for (size_t done = kPeriod * SizeOf(type); done < data.size(); done *= 2) {
+    std::memcpy(data.data() + done, data.data(), std::min(done, data.size() - done));
+  }
+}
+
 inline ByteVector Input(int rank, size_t count, DataType type, ReduceOp op) {
   ByteVector data(count * SizeOf(type));
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < std::min(count, kPeriod); ++i) {
     Put(type, data.data() + i * SizeOf(type), Value(rank, i, type, op));
   }
+  RepeatPeriod(data, type);
   return data;
 }
 
 inline ByteVector Expected(int size, size_t count, DataType type, ReduceOp op) {
   ByteVector data(count * SizeOf(type));
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < std::min(count, kPeriod); ++i) {
     double result = Value(0, i, type, op);
     for (int rank = 1; rank < size; ++rank) {
       const double value = Value(rank, i, type, op);
@@ -103,6 +114,7 @@ inline ByteVector Expected(int size, size_t count, DataType type, ReduceOp op) {
     }
     Put(type, data.data() + i * SizeOf(type), result);
   }
+  RepeatPeriod(data, type);
   return data;
 }
 
