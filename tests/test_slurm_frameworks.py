@@ -47,7 +47,7 @@ def test_a_script_may_call_srun_with_pmix_itself(hpc, summing, tmp_path):  # noq
     if "pmix" not in kinds.stdout + kinds.stderr:
         pytest.skip("Slurm has no pmix plugin")
     script = tmp_path / "mpi.sh"
-    script.write_text(f"#!/bin/bash\n#SBATCH -M hpc -N2 --ntasks-per-node=2\nexec srun --mpi=pmix {summing} | sort\n")
+    script.write_text(f"#!/bin/bash\n#SBATCH -M hpc -N2 --ntasks-per-node=2\nset -o pipefail\nsrun --mpi=pmix {summing} | sort\n")
     done = hpc.cli("run", "--detach", script)
     assert done.returncode == 0, done.stderr
     name = done.stdout.split()[-1]
