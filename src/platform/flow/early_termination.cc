@@ -76,7 +76,8 @@ class Judge {
       const int count = std::min<int>(interval, std::ssize(other.reports));
       double sum = 0;
       for (int i = 0; i < count; ++i) sum += Turned(other.reports[i]);
-      if (count > 0) averages.push_back(sum / count);
+      // A sum is rounded: the average of equal reports must not be above each of them.
+      if (count > 0) averages.push_back(std::min(sum / count, BestUntil(other, interval)));
     }
     std::sort(averages.begin(), averages.end());
     const size_t n = averages.size();

@@ -55,6 +55,16 @@ TEST(Bandit, JudgesATrialByItsBestAndByWhatOthersHadByThen) {
   EXPECT_THAT(Stopped(sweep, {{1, false, {0.5, 0.9}}, {2, true, {0.5, 0.6}}}), ElementsAre(2));
 }
 
+// 0.8 sixteen times has, summed and divided, an average above 0.8.
+TEST(MedianStopping, SparesATrialWhoseReportsAreAllEqual) {
+  const Sweep sweep = With({.kind = Kind::kMedianStopping});
+  const std::vector<double> constant(16, 0.8);
+  const std::vector<double> better(16, 0.9);
+  const std::vector<double> worse(16, 0.1);
+  EXPECT_THAT(Stopped(sweep, {{1, true, better}, {2, true, constant}, {3, false, worse}}),
+              IsEmpty());
+}
+
 TEST(Policies, LookAtTheirIntervalsFromTheDelayOn) {
   const Sweep sweep = With({.kind = Kind::kBandit,
                             .evaluation_interval = 2,
