@@ -206,7 +206,11 @@ absl::StatusOr<std::shared_ptr<const YamlNode>> ParseYaml(absl::string_view text
     }
     return root;
   } catch (const YAML::Exception& error) {
-    return ErrorAt(file_name, std::max(error.mark.line, 0) + 1, error.msg);
+    const bool colon = error.msg == "illegal map value";
+    return ErrorAt(file_name, std::max(error.mark.line, 0) + 1,
+                   colon ? "illegal map value: a text with \": \" in it needs quotes, or its own "
+                           "lines after \"|\" or \">-\""
+                         : error.msg);
   } catch (const std::exception& error) {  // yaml-cpp's own limits and conversions
     return ErrorAt(file_name, 1, absl::StrCat("cannot be read as YAML: ", error.what()));
   }

@@ -31,6 +31,8 @@ TEST(YamlTree, BadYamlNamesTheLine) {
   EXPECT_THAT(TreeError("a: 1\n\tb: 2\n"), StartsWith("f.yml:2: "));
   EXPECT_THAT(TreeError("a: 'x\n"), StartsWith("f.yml:"));
   EXPECT_THAT(TreeError("a: \"x\nb: 2\n\n"), StartsWith("f.yml:"));
+  EXPECT_THAT(TreeError("a: 1\ncommand: echo x: y\n"),
+              StartsWith("f.yml:2: illegal map value: a text with \": \" in it needs quotes"));
   EXPECT_EQ(TreeError(""), "f.yml:1: is empty");
   EXPECT_EQ(TreeError("# nothing\n"), "f.yml:1: is empty");
 }
