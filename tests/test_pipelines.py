@@ -78,6 +78,12 @@ def test_pipelines_in_a_pipeline(site):
     assert "│  └─ train_job" in site.cli("job", "show", job["id"]).stdout
 
 
+def test_a_job_that_is_one_pipeline_component(site):
+    job, _ = run(site, site.flows / "nested/one_component.yml")
+    assert job["type"] == "pipeline" and [step["step"] for step in job["children"]] == ["make", "train"]
+    assert text_of(site, job["id"], "outputs/model/model.txt") == "3 rows, 2 epochs, rate 0.2, time-based\n"
+
+
 def test_a_distributed_step_on_two_nodes(site):
     job, _ = run(site, site.flows / "distributed.yml")
     lines = sorted(site.log_text(f"{job['id']}.ranks", rank) for rank in range(4))

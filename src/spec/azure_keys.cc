@@ -176,11 +176,14 @@ constexpr KeyGroup kGroups[] = {
      "own results"},
     {"pipeline", "outputs.*.path", kNoEffect, "outputs are kept with the job"},
     {"pipeline", "jobs", kDone, "its steps, by name"},
+    {"pipeline", "component", kDone,
+     "in place of jobs: a pipeline component, whose steps run with the job's inputs, outputs and "
+     "settings"},
     {"pipeline", "jobs.*.type", kDone,
      "command, sweep, pipeline; parallel, spark, automl and the flow controls are refused"},
     {"pipeline", "jobs.*.component", kDone,
      "a path (./train.yml), or a name that `tutti component create` or site.yml has given one: "
-     "azureml:NAME:VERSION, azureml:NAME@latest, a registry's address"},
+     "azureml:NAME:VERSION, azureml:NAME@latest, a registry's address; or written out in place"},
     {"pipeline", "jobs.*.inputs", kDone,
      "values as a command job's, ${{parent.inputs.NAME}}, or ${{parent.jobs.STEP.outputs.NAME}}"},
     {"pipeline", "jobs.*.outputs", kDone, "as a command job's, or ${{parent.outputs.NAME}}"},

@@ -295,6 +295,8 @@ jobs:
     early_termination: {type: median_stopping}
 )";
 
+constexpr char kPipelineOfComponent[] = "type: pipeline\ncomponent: ./whole.yml\n";
+
 constexpr char kSweep[] =
     R"($schema: https://azuremlschemas.azureedge.net/latest/sweepJob.schema.json
 type: sweep
@@ -346,6 +348,7 @@ absl::StatusOr<ReadResult> ReadWith(const std::string& text, const std::string& 
   return ReadJobFile(text, "job.yml", "/base", BuiltInSite(),
                      [&](const std::filesystem::path& file) -> absl::StatusOr<std::string> {
                        if (file.filename() == "component.yml") return component;
+                       if (file.filename() == "whole.yml") return "jobs: {a: {command: x}}";
                        return absl::NotFoundError(file.string());
                      });
 }
@@ -388,7 +391,7 @@ void ExpectAllDone(absl::string_view schema, const std::vector<std::string>& var
 }
 
 TEST(AzureKeys, ThePipelinesReaderDoesWhatTheTableSays) {
-  ExpectAllDone("pipeline", {kPipeline}, {kPipeline});
+  ExpectAllDone("pipeline", {kPipeline, kPipelineOfComponent}, {kPipeline, kPipelineOfComponent});
   for (const AzureKey& row : AzureKeys()) {
     if (row.schema != "pipeline" || row.outcome != KeyOutcome::kNoEffect) continue;
     absl::string_view key = row.key;

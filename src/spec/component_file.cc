@@ -119,16 +119,20 @@ void CheckNames(const YamlNode::Entry& definitions, const YamlNode::Entry& given
 
 }  // namespace
 
-std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, const ReadContext& context,
+std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, const Source& source,
                                            Diagnostics& diagnostics) {
+  if (entry.value->kind == YamlNode::Kind::kMapping) {
+    return ComponentFile{source.diagnostics.file_name(), source.context.base,
+                         std::string(source.text), entry.value};
+  }
   if (entry.value->kind != YamlNode::Kind::kScalar) {
     diagnostics.Error(entry.line, absl::StrCat(entry.key, " must name a component's file, but is ",
                                                KindName(*entry.value)));
     return std::nullopt;
   }
-  const auto file = Locate(entry, context, diagnostics);
+  const auto file = Locate(entry, source.context, diagnostics);
   if (!file) return std::nullopt;
-  auto text = context.Read(file->path);
+  auto text = source.context.Read(file->path);
   const auto root = text.ok() ? ParseYaml(*text, file->shown) : text.status();
   if (!root.ok()) {
     diagnostics.Error(entry.line, absl::StrCat(entry.key, ": ", root.status().message()));
@@ -140,6 +144,14 @@ std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, const R
     return std::nullopt;
   }
   return ComponentFile{file->shown, file->path.parent_path(), *std::move(text), *root};
+}
+
+std::string TypeOf(const ComponentFile& component) {
+  const YamlNode::Entry root{"", 0, component.root};
+  if (const YamlNode::Entry* type = Find(&root, "type")) {
+    return type->value->scalar == "pipeline" ? "pipeline" : "command";
+  }
+  return Find(&root, "jobs") != nullptr ? "pipeline" : "command";
 }
 
 YamlNode::Entry MergedInputs(const YamlNode::Entry* definitions, const YamlNode::Entry* given,

@@ -8,9 +8,9 @@
 #include <set>
 #include <string>
 
+#include "spec/command_reader.h"
 #include "spec/diagnostics.h"
 #include "spec/job.h"
-#include "spec/read_context.h"
 #include "spec/yaml_tree.h"
 
 namespace tutti::spec {
@@ -22,10 +22,14 @@ struct ComponentFile {
   std::shared_ptr<const YamlNode> root;
 };
 
-// What `entry` (component: ./train.yml, azureml:train:1, azureml:train@latest, or a registry's
-// address) refers to. Nothing, and an error with the entry's line, if it cannot be had.
-std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, const ReadContext& context,
+// What `entry` of `source` (component: ./train.yml, azureml:train:1, azureml:train@latest, a
+// registry's address, or the component itself, written out) refers to. Nothing, and an error with
+// the entry's line in `diagnostics`, if it cannot be had.
+std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, const Source& source,
                                            Diagnostics& diagnostics);
+
+// "pipeline" or "command": what the component says, else by what it has.
+std::string TypeOf(const ComponentFile& component);
 
 // The values that a step gives, put into what its component says of its inputs: one section, to be
 // read as a job's `inputs`. `definitions` and `given` may be null. Inputs in `elsewhere` get their

@@ -111,7 +111,7 @@ void ResolveCompute(const Site& site, JobSpec& spec, Diagnostics& diagnostics) {
 // Every job of the tree says under which name its file is shown.
 void NameFile(absl::string_view file_name, JobSpec& spec) {
   if (spec.file_name.empty()) spec.file_name = std::string(file_name);  // not of a component
-  for (Step& step : spec.steps) NameFile(file_name, step.job);
+  for (Step& step : spec.steps) NameFile(spec.file_name, step.job);
 }
 
 }  // namespace

@@ -334,6 +334,72 @@ jobs:
   EXPECT_EQ(Bind(job, job.steps[2], folder).inputs.at("m").path, "/jobs/inner/outputs/model");
 }
 
+TEST(PipelineFile, AJobMayBeAPipelineComponent) {
+  const JobSpec job = PipelineOf(R"(
+type: pipeline
+display_name: line fit
+experiment_name: e
+compute: azureml:cpu-cluster
+component: ./inner/inner.yml
+inputs:
+  data: {type: uri_folder, path: ./data}
+  where: local
+outputs:
+  model: {mode: upload}
+settings: {force_rerun: true}
+)",
+                                 kNested);
+  EXPECT_EQ(job.kind, JobKind::kPipeline);
+  EXPECT_EQ(job.display_name, "line fit");
+  EXPECT_EQ(job.file_name, "job.yml");
+  EXPECT_EQ(job.inputs.at("data").path, "/base/data");
+  EXPECT_EQ(job.outputs.at("model").mode, "upload");
+  ASSERT_EQ(job.steps.size(), 1u);
+  const JobSpec& step = job.steps[0].job;
+  EXPECT_EQ(step.experiment_name, "e");
+  EXPECT_EQ(step.code, "/base/inner");
+  EXPECT_EQ(step.file_name, "inner/inner.yml");
+  EXPECT_FALSE(step.reusable);
+  EXPECT_EQ(step.inputs.at("d").path, "/base/data");
+  EXPECT_THAT(job.steps[0].outputs_to, ElementsAre(Pair("m", "model")));
+}
+
+TEST(PipelineFile, WhatAJobThatIsAComponentLacksIsSaidWithItsLine) {
+  EXPECT_THAT(
+      PipelineErrors("type: pipeline\ncomponent: ./inner/inner.yml\njobs: {a: {command: x}}\n"
+                     "inputs: {data: {type: uri_folder, path: .}, where: local}\n"
+                     "outputs: {modl: }\nsettings: {on_init: nobody}\n",
+                     kNested),
+      ElementsAre(HasSubstr("job.yml:3: a pipeline has either jobs or a component"),
+                  HasSubstr("job.yml:5: the job has no output \"modl\" (did you mean "
+                            "\"model\"?)"),
+                  HasSubstr("job.yml:6: settings name the step \"nobody\"")));
+  EXPECT_THAT(PipelineErrors("type: pipeline\ncomponent: ./parts/train.yml\n", kTrain),
+              ElementsAre(HasSubstr("job.yml:2: component parts/train.yml has no jobs, so it is "
+                                    "no pipeline; name it in a step")));
+  EXPECT_THAT(PipelineErrors("type: pipeline\ncomponent: azureml:nobody:1\n"),
+              ElementsAre(HasSubstr("job.yml:2: component \"azureml:nobody:1\" is not known")));
+}
+
+TEST(PipelineFile, AStepsComponentMayBeWrittenOut) {
+  const JobSpec job = PipelineOf(R"(
+type: pipeline
+jobs:
+  main:
+    type: command
+    component:
+      code: src
+      environment: host
+      inputs: {n: {type: integer, default: 2}}
+      command: hello ${{inputs.n}}
+)");
+  ASSERT_EQ(job.steps.size(), 1u);
+  EXPECT_EQ(job.steps[0].job.code, "/base/src");
+  EXPECT_EQ(job.steps[0].job.inputs.at("n").literal, "2");
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  a:\n    component:\n      comand: x\n"),
+              testing::Contains(HasSubstr("job.yml:5:")));
+}
+
 TEST(PipelineFile, APipelineThatContainsItselfIsRefused) {
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {a: {type: pipeline, component: ./c.yml}}",
                              {{"/base/c.yml",

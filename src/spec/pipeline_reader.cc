@@ -26,6 +26,36 @@ class PipelineReader {
   CommandReader& keys() { return keys_; }
   JobSpec& spec() { return spec_; }
 
+  // A job that is one pipeline component: its steps, under the job's name, values and settings.
+  JobSpec ReadOfComponent(const YamlNode::Entry& component) {
+    keys_.ReadCompute("compute", spec_);
+    ReadSettings();
+    keys_.keys().Take("component");
+    Given given{.source = source_, .what = "the job", .line = component.line};
+    given.inputs = keys_.keys().Take("inputs");
+    const YamlNode::Entry* outputs = keys_.keys().Take("outputs");
+    if (const YamlNode::Entry* jobs = keys_.keys().Take("jobs")) {
+      Error(jobs->line, "a pipeline has either jobs or a component");
+    }
+    keys_.keys().Finish();
+    const auto file = FindComponent(component, source_, source_.diagnostics);
+    if (!file) return std::move(spec_);
+    if (TypeOf(*file) != "pipeline") {
+      Error(component.line, absl::StrCat("component ", file->shown, " has no jobs, so it is no ",
+                                         "pipeline; name it in a step of this one: jobs: {main: ",
+                                         "{component: …}}"));
+      return std::move(spec_);
+    }
+    const std::set<std::string> nothing_open;
+    TakeSteps(ReadPipelineComponent(*file, given, {spec_, nothing_open, spec_.compute, 0}),
+              file->shown);
+    if (outputs == nullptr) return std::move(spec_);
+    for (const YamlNode::Entry& output : outputs->value->entries) {
+      ReadOutputOver(output, "the job", spec_.outputs, source_.diagnostics);
+    }
+    return std::move(spec_);
+  }
+
   // All that is not the pipeline's identity, inputs and outputs.
   JobSpec Read(const std::set<std::string>& open, const std::string& compute, int depth) {
     if (!compute.empty()) spec_.compute = compute;
@@ -66,6 +96,31 @@ class PipelineReader {
     line_of_settings_ = entry->line;
   }
 
+  // What the component brings; what the job says beside it goes first.
+  void TakeSteps(JobSpec component, const std::string& shown) {
+    spec_.inputs = std::move(component.inputs);
+    spec_.outputs = std::move(component.outputs);
+    spec_.steps = std::move(component.steps);
+    spec_.continue_on_step_failure |= component.continue_on_step_failure;
+    if (spec_.first_step.empty()) spec_.first_step = component.first_step;
+    if (spec_.last_step.empty()) spec_.last_step = component.last_step;
+    CheckSettings();
+    for (Step& step : spec_.steps) {
+      if (step.job.file_name.empty()) step.job.file_name = shown;
+      if (!spec_.reusable) step.job.reusable = false;
+    }
+    spec_.reusable &= component.reusable;
+  }
+
+  void CheckSettings() {
+    for (const std::string* name : {&spec_.first_step, &spec_.last_step}) {
+      if (!name->empty() && Find(*name) == nullptr) {
+        Error(line_of_settings_, absl::StrCat("settings name the step \"", name->substr(0, 80),
+                                              "\", which the pipeline does not have"));
+      }
+    }
+  }
+
   void ReadSteps(const YamlNode& jobs, const std::set<std::string>& open, int depth) {
     const Scope scope{spec_, open, spec_.compute, depth};
     for (const YamlNode::Entry& entry : jobs.entries) {
@@ -74,12 +129,7 @@ class PipelineReader {
       lines_.push_back(entry.line);
       spec_.steps.push_back(std::move(step));
     }
-    for (const std::string* name : {&spec_.first_step, &spec_.last_step}) {
-      if (!name->empty() && Find(*name) == nullptr) {
-        Error(line_of_settings_, absl::StrCat("settings name the step \"", name->substr(0, 80),
-                                              "\", which the pipeline does not have"));
-      }
-    }
+    CheckSettings();
     for (size_t i = 0; i < spec_.steps.size(); ++i) Connect(spec_.steps[i]);
     TakeOutputTypes();
     CheckOutputs();
@@ -214,6 +264,9 @@ JobSpec ReadPipelineJob(const Source& source) {
   reader.keys().keys().Text("$schema", unused);
   reader.keys().keys().Text("type", unused);
   reader.keys().ReadIdentity(reader.spec());
+  if (const YamlNode::Entry* component = reader.keys().Find("component")) {
+    return reader.ReadOfComponent(*component);
+  }
   reader.spec().inputs = ReadInputs(reader.keys().keys(), source.context, source.diagnostics);
   reader.spec().outputs = ReadOutputs(reader.keys().keys(), source.diagnostics);
   return reader.Read({}, "", 0);

@@ -59,6 +59,18 @@ Node WithLiterals(const Node& node, const Scope& scope) {
   return copy;
 }
 
+// An output that the component of `what` has; an error otherwise.
+bool CheckOutput(const YamlNode::Entry& entry, absl::string_view what,
+                 const std::map<std::string, Output>& outputs, Diagnostics& diagnostics) {
+  if (outputs.contains(entry.key)) return true;
+  std::vector<absl::string_view> names;
+  for (const auto& [name, output] : outputs) names.push_back(name);
+  const absl::string_view name = absl::string_view(entry.key).substr(0, 80);
+  diagnostics.Error(entry.line, absl::StrCat(what, " has no output \"", name, "\"",
+                                             base::DidYouMean(name, names)));
+  return false;
+}
+
 // Reads one step: its bindings first, then what it runs.
 class StepReader {
  public:
@@ -120,12 +132,8 @@ class StepReader {
     const YamlNode::Entry* entry = Find(*root_, "component");
     if (entry == nullptr) return "command";
     Diagnostics unheard(source_.diagnostics.file_name());  // it is read, and told of, later
-    const auto file = FindComponent(*entry, source_.context, unheard);
-    if (!file) return "command";
-    const YamlNode::Entry* type = Find(*file->root, "type");
-    const bool is_pipeline =
-        type != nullptr ? type->value->scalar == "pipeline" : Find(*file->root, "jobs") != nullptr;
-    return is_pipeline ? "pipeline" : "command";
+    const auto file = FindComponent(*entry, source_, unheard);
+    return file ? TypeOf(*file) : "command";
   }
 
   void ReadByType(const std::string& type, Given& given) {
@@ -142,7 +150,7 @@ class StepReader {
       Error(entry_.line, "has no component: name the pipeline's file");
     } else if (component == nullptr) {
       ReadInline(given);
-    } else if (const auto file = FindComponent(*component, source_.context, source_.diagnostics)) {
+    } else if (const auto file = FindComponent(*component, source_, source_.diagnostics)) {
       ReadComponent(type, *file, given);
     }
   }
@@ -230,32 +238,27 @@ class StepReader {
     if (section == nullptr) return;
     const bool from_component = Find(*root_, "component") != nullptr;
     for (const YamlNode::Entry& entry : section->value->entries) {
-      if (from_component && !step_.job.outputs.contains(entry.key)) {
-        std::vector<absl::string_view> names;
-        for (const auto& [name, output] : step_.job.outputs) names.push_back(name);
-        Error(entry.line, absl::StrCat("has no output \"", entry.key.substr(0, 80), "\"",
-                                       base::DidYouMean(entry.key.substr(0, 80), names)));
+      if (from_component && BoundOutput(entry).empty()) {
+        ReadOutputOver(entry, what_, step_.job.outputs, source_.diagnostics);
+      } else if (from_component) {
+        CheckOutput(entry, what_, step_.job.outputs, source_.diagnostics);
       } else if (!IsIdentifier(entry.key)) {
         Error(entry.line, absl::StrCat("has an output \"", entry.key.substr(0, 80),
                                        "\", whose name must be of letters, digits and \"_\""));
       } else {
-        ReadOwnOutput(entry, from_component);
+        ReadOwnOutput(entry);
       }
     }
   }
 
-  void ReadOwnOutput(const YamlNode::Entry& entry, bool from_component) {
+  void ReadOwnOutput(const YamlNode::Entry& entry) {
     const std::string bound = BoundOutput(entry);
     const auto outer = scope_.pipeline.outputs.find(bound);
     Output& output = step_.job.outputs[entry.key];
-    if (!bound.empty()) {
-      if (outer != scope_.pipeline.outputs.end() && !from_component) output = outer->second;
-    } else if (!from_component) {
+    if (bound.empty()) {
       output = ReadOutput(entry, source_.diagnostics);
-    } else if (entry.value->kind == YamlNode::Kind::kMapping) {
-      const Output own = ReadOutput(entry, source_.diagnostics);
-      output.mode = own.mode;
-      if (Find(*entry.value, "type") != nullptr) output = own;
+    } else if (outer != scope_.pipeline.outputs.end()) {
+      output = outer->second;
     }
   }
 
@@ -361,6 +364,16 @@ bool TakesDefault(const BoundInput& bound, const YamlNode::Entry* definition) {
 }
 
 }  // namespace
+
+void ReadOutputOver(const YamlNode::Entry& entry, absl::string_view what,
+                    std::map<std::string, Output>& outputs, Diagnostics& diagnostics) {
+  if (!CheckOutput(entry, what, outputs, diagnostics)) return;
+  if (entry.value->kind != YamlNode::Kind::kMapping) return;
+  const Output own = ReadOutput(entry, diagnostics);
+  Output& output = outputs[entry.key];
+  output.mode = own.mode;
+  if (Find(*entry.value, "type") != nullptr) output = own;
+}
 
 std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry* definitions,
                                       const std::string& component) {

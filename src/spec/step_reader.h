@@ -42,6 +42,10 @@ struct Given {
 std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry* definitions,
                                       const std::string& component);
 
+// What an entry of `outputs` says over the output by that name that the component of `what` has.
+void ReadOutputOver(const YamlNode::Entry& entry, absl::string_view what,
+                    std::map<std::string, Output>& outputs, Diagnostics& diagnostics);
+
 // A step; its entry in `jobs` stands in `source`. Bindings to siblings are not checked yet.
 Step ReadStep(const YamlNode::Entry& entry, const Source& source, const Scope& scope);
 

@@ -90,7 +90,7 @@ void ReadInlineTrial(const YamlNode::Entry& entry, const Given& given, JobSpec& 
 }
 
 void ReadTrialComponent(const YamlNode::Entry& entry, const Given& given, JobSpec& spec) {
-  const auto file = FindComponent(entry, given.source.context, given.source.diagnostics);
+  const auto file = FindComponent(entry, given.source, given.source.diagnostics);
   if (!file) return;
   Diagnostics inner(file->shown);
   const ReadContext below = given.source.context.Below(file->folder);
