@@ -49,6 +49,15 @@ class Cluster:
         """(id, state, comment) of each job that Slurm has not ended."""
         return [tuple(line.split("|")) for line in self.slurm("squeue", "-h", "-o", "%i|%T|%k").splitlines()]
 
+    def check_a_failure(self, service, write_job, compute):
+        """It has its line, its output has come, and Slurm's accounting has it as failed."""
+        name = service.submit(write_job("echo there; [ $RANK = 0 ] || exit 3; sleep 600", nodes=2, distribution="pytorch", compute=compute))
+        job = service.wait(name)
+        assert job["state"] == "Failed" and job["reason"].startswith("rank 1 on n2 failed with exit code 3"), job["reason"]
+        assert service.log_text(name, 1) == "there\n"
+        wait_until(lambda: not self.queue(), 30, "Slurm's queue is empty")
+        assert f" Name={name} JobState=FAILED " in (self.lab / "log/jobcomp.txt").read_text()
+
 
 @pytest.fixture(scope="module")
 def cluster_nodes():

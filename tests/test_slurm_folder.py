@@ -102,12 +102,7 @@ def test_a_line_comes_within_seconds(behind, write_job, tmp_path):
 
 
 def test_a_failure_has_its_line_and_is_slurms_too(behind, cluster, write_job):
-    name = behind.submit(write_job("echo there; [ $RANK = 0 ] || exit 3; sleep 600", nodes=2, distribution="pytorch", compute="hpc"))
-    job = behind.wait(name)
-    assert job["state"] == "Failed" and job["reason"].startswith("rank 1 on n2 failed with exit code 3"), job["reason"]
-    assert behind.log_text(name, 1) == "there\n"
-    wait_until(lambda: not cluster.queue(), 30, "Slurm's queue is empty")
-    assert f" Name={name} JobState=FAILED " in (cluster.lab / "log/jobcomp.txt").read_text()
+    cluster.check_a_failure(behind, write_job, "hpc")
 
 
 @pytest.mark.parametrize("nodes", [1, 2])

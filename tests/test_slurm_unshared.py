@@ -68,12 +68,7 @@ def test_a_gang_runs_with_its_code_and_brings_back_logs_and_results(apart, clust
 
 
 def test_a_failure_has_its_line_and_is_slurms_too(apart, cluster, write_job):
-    name = apart.submit(write_job("echo there; [ $RANK = 0 ] || exit 3; sleep 600", nodes=2, distribution="pytorch", compute="apart"))
-    job = apart.wait(name)
-    assert job["state"] == "Failed" and job["reason"].startswith("rank 1 on n2 failed with exit code 3"), job["reason"]
-    assert apart.log_text(name, 1) == "there\n"
-    wait_until(lambda: not cluster.queue(), 30, "Slurm's queue is empty")
-    assert f" Name={name} JobState=FAILED " in (cluster.lab / "log/jobcomp.txt").read_text()
+    cluster.check_a_failure(apart, write_job, "apart")
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
