@@ -22,11 +22,15 @@ int InAProcess(const std::filesystem::path& folder, const Script& script, int64_
                const Body& body) {
   const pid_t pid = ::fork();
   if (pid == 0) {
+    int64_t calls = 0;  // of the store's hooks: before and after each commit, before each sync
     World world(folder, script);
     if (die_at > 0) {
-      world.Open({.on_commit = [die_at](int64_t call) {
-        if (call == die_at) ::_exit(kDied);
-      }});
+      const auto live_on = [&calls, die_at] {
+        if (++calls == die_at) ::_exit(kDied);
+        return absl::OkStatus();
+      };
+      world.Open(
+          {.on_commit = [live_on](int64_t) { live_on().IgnoreError(); }, .on_sync = live_on});
     }
     body(world);
     ::_exit(::testing::Test::HasFailure() ? 1 : 0);
