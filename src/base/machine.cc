@@ -30,8 +30,11 @@ std::string HostName() {
 }
 
 std::string BootId() {
-  const auto text = ReadFile("/proc/sys/kernel/random/boot_id", 64);
-  return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
+  static const std::string id = [] {
+    const auto text = ReadFile("/proc/sys/kernel/random/boot_id", 64);
+    return text.ok() ? std::string(absl::StripAsciiWhitespace(*text)) : "";
+  }();
+  return id;
 }
 
 }  // namespace tutti::base

@@ -18,6 +18,7 @@ absl::StatusOr<std::string> FindProgram(absl::string_view name,
 std::string HostName();
 
 // Differs after each start of the machine: no process of another one's lives. "" if it is unknown.
+// Read once.
 std::string BootId();
 
 }  // namespace tutti::base

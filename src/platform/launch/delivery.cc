@@ -6,8 +6,8 @@
 
 namespace tutti::launch {
 
-std::unique_ptr<Delivery> Delivery::Start(const spec::LaunchPlan& plan, EventLog* events,
-                                          Spool* spool, Wakeup* news) {
+std::unique_ptr<Delivery> Delivery::Make(const spec::LaunchPlan& plan, EventLog* events,
+                                         Spool* spool, Wakeup* news) {
   if (plan.service_file.empty()) {
     return std::make_unique<FolderDelivery>(plan, events, spool, news);
   }
@@ -22,6 +22,7 @@ absl::Status Delivery::Await(base::Deadline deadline, const absl::Condition& con
 }
 
 absl::Status Delivery::AwaitOutput(base::Deadline deadline) {
+  Begin();
   Wake();
   absl::MutexLock lock(&mutex_);
   const auto done = [this] { return gone_ || spool_->Backlog() == 0; };
@@ -29,6 +30,7 @@ absl::Status Delivery::AwaitOutput(base::Deadline deadline) {
 }
 
 absl::Status Delivery::AwaitEvents(base::Deadline deadline) {
+  Begin();
   absl::MutexLock lock(&mutex_);
   const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     return gone_ || events_acknowledged_ >= events_->size();

@@ -24,9 +24,13 @@ class Delivery {
  public:
   // The way that the plan says. All outlive the object. `news` is notified when something was
   // acknowledged, when the service says go and when it no longer knows the allocation.
-  static std::unique_ptr<Delivery> Start(const spec::LaunchPlan& plan, EventLog* events,
-                                         Spool* spool, Wakeup* news);
+  static std::unique_ptr<Delivery> Make(const spec::LaunchPlan& plan, EventLog* events,
+                                        Spool* spool, Wakeup* news);
   virtual ~Delivery() = default;
+
+  // From here on what there is and what comes is delivered. Before, nothing takes a processor from
+  // a process that is about to start. At most the first call counts; by the launcher's own thread.
+  virtual void Begin() = 0;
 
   // There is new output in the spool.
   virtual void Wake() {}
@@ -43,7 +47,7 @@ class Delivery {
   // Returns when the service has them all; as UploadOutputs.
   virtual absl::Status SendResults(base::Deadline deadline) = 0;
 
-  // Aborted when gone; DeadlineExceeded.
+  // Both begin. Aborted when gone; DeadlineExceeded.
   absl::Status AwaitOutput(base::Deadline deadline);
   absl::Status AwaitEvents(base::Deadline deadline);
 

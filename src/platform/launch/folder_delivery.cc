@@ -20,17 +20,18 @@ absl::Status Gone() { return absl::AbortedError("the service does not know this 
 
 FolderDelivery::FolderDelivery(const spec::LaunchPlan& plan, EventLog* events, Spool* spool,
                                Wakeup* news)
-    : Delivery(events, spool, news),
-      folders_(plan.directory),
-      has_others_(plan.nodes.size() > 1),
-      thread_([this] { Exchange(); }) {}
+    : Delivery(events, spool, news), folders_(plan.directory), has_others_(plan.nodes.size() > 1) {}
+
+void FolderDelivery::Begin() {
+  if (!thread_.joinable()) thread_ = std::thread([this] { Exchange(); });
+}
 
 FolderDelivery::~FolderDelivery() {
   {
     absl::MutexLock lock(&mutex_);
     ending_ = true;
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void FolderDelivery::Exchange() {

@@ -18,6 +18,7 @@ class FolderDelivery final : public Delivery {
   FolderDelivery(const spec::LaunchPlan& plan, EventLog* events, Spool* spool, Wakeup* news);
   ~FolderDelivery() override;
 
+  void Begin() override;
   absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) override;
   void AbandonCode() override;
   absl::Status SendResults(base::Deadline deadline) override;

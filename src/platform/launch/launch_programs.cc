@@ -22,6 +22,7 @@
 #include "base/child_process.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/status.h"
 #include "platform/launch/collector.h"
 #include "platform/launch/launcher.h"
@@ -174,6 +175,8 @@ absl::Status MakeAhead(const NodeFolders& folders) {
 int RunStandby(const std::string& ahead) {
   base::StartLogging("info");
   ReserveProcessLimit();
+  base::BootId();  // kept, as the next
+  MostProcesses();
   const absl::Cleanup unlimited = [] { ReturnProcessLimit(); };
   // The job's launcher makes what is not there.
   if (!ahead.empty()) MakeAhead(NodeFolders(ahead)).IgnoreError();

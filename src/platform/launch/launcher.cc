@@ -43,10 +43,11 @@ class Launcher {
         signals_(std::move(signals)),
         events_(std::move(events)),
         spool_(std::move(spool)),
-        delivery_(Delivery::Start(plan_, events_.get(), spool_.get(), &news_)) {}
+        delivery_(Delivery::Make(plan_, events_.get(), spool_.get(), &news_)) {}
 
   absl::Status Run() {
     events_->Append("preparing", nlohmann::json::object());
+    if (!BeginsAtOnce()) delivery_->Begin();
     return Finish(PrepareAndRun());
   }
 
@@ -67,6 +68,14 @@ class Launcher {
   }
 
  private:
+  // Its processes start within a moment, and NodeProcesses lets the delivery begin after them.
+  bool BeginsAtOnce() const {
+    return !MustSyncClaim() && StagesAtOnce(plan_) && plan_.nodes.size() == 1 &&
+           !WantsMpirun(plan_);
+  }
+
+  bool MustSyncClaim() const { return plan_.boot_id.empty(); }
+
   absl::Status PrepareAndRun() {
     for (const std::string& name : OverriddenNames(plan_)) {
       spdlog::warn("environment_variables: {} is set by tutti, the job's value is not used", name);
@@ -110,9 +119,10 @@ class Launcher {
 
   // Where the claim must be durable it is made so beside the staging.
   absl::StatusOr<Staged> Prepare() {
-    const bool must_sync = plan_.boot_id.empty();
-    if (!must_sync && StagesAtOnce(plan_))
+    const bool must_sync = MustSyncClaim();
+    if (!must_sync && StagesAtOnce(plan_)) {
       return Stage(plan_, delivery_.get(), /*cancelled=*/false);
+    }
     absl::Status durable;
     std::thread sync;
     if (must_sync) {

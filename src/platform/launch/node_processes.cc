@@ -44,7 +44,6 @@ NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions
       limit_(plan, most_processes_),
       memory_(plan.memory_bytes),
       next_memory_look_(base::Deadline::After(memory_.interval())),  // not while ranks begin
-      kernel_kills_before_(KernelOutOfMemoryKills()),
       spool_patience_(options.spool_patience),
       starter_patience_(base::Deadline::After(absl::ZeroDuration())) {}
 
@@ -65,6 +64,8 @@ absl::Status NodeProcesses::Run(const std::string& command, const NodeFacts& fac
   facts_ = facts;
   mpi_ = std::move(mpi);
   const absl::Status started = StartAll();
+  delivery_->Begin();
+  kernel_kills_before_ = KernelOutOfMemoryKills();  // no process needs too much within a moment
   if (!started.ok()) BeginStop(grace_, started);
   while (true) {
     HearMpi();

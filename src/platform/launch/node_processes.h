@@ -81,7 +81,7 @@ class NodeProcesses {
   const ProcessLimit limit_;
   MemoryWatch memory_;
   base::Deadline next_memory_look_;
-  const int64_t kernel_kills_before_;
+  int64_t kernel_kills_before_ = 0;
   SpoolPatience spool_patience_;
   bool output_waits_ = false;
   std::optional<EndingDescendants> ending_;

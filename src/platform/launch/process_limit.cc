@@ -56,19 +56,17 @@ bool EnterCgroup(const fs::path& cgroup) {
   return members.ok() && base::WriteAll(members->get(), "0", "cgroup.procs").ok();
 }
 
-// The folder in which this process may make cgroups that count processes; empty: none. With cgroup
-// v2 it is the one above its own, since a cgroup with processes in it has none below that are
-// limited.
-fs::path CgroupParent() {
-  if (const fs::path own = OwnCgroup(); !own.empty()) {
-    return IsReserved(own) ? own.parent_path() : own;
-  }
+// The folder in which this process, of the cgroup `own` by v1, may make cgroups that count
+// processes; empty: none. With cgroup v2 it is the one above its own, since a cgroup with processes
+// in it has none below that are limited.
+fs::path CgroupParent(const fs::path& own) {
+  if (!own.empty()) return IsReserved(own) ? own.parent_path() : own;
   const auto text = base::ReadFile("/proc/self/cgroup", 1 << 16);
   if (!text.ok()) return {};
   for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
     if (!absl::StartsWith(line, "0::/")) continue;
-    const fs::path own = fs::path("/sys/fs/cgroup") / std::string(line.substr(4));
-    const fs::path parent = own == "/sys/fs/cgroup/" ? own : own.parent_path();
+    const fs::path unified = fs::path("/sys/fs/cgroup") / std::string(line.substr(4));
+    const fs::path parent = unified == "/sys/fs/cgroup/" ? unified : unified.parent_path();
     const auto passed_on = base::ReadFile(parent / "cgroup.subtree_control", 4096);
     if (passed_on.ok() && absl::StrContains(*passed_on, "pids")) return parent;
   }
@@ -83,7 +81,7 @@ std::string LimitName(const spec::LaunchPlan& plan) {
 
 void RemoveProcessLimits(const spec::LaunchPlan& plan) {
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(CgroupParent(), error)) {
+  for (const auto& entry : fs::directory_iterator(CgroupParent(OwnCgroup()), error)) {
     if (absl::StartsWith(entry.path().filename().string(), LimitName(plan))) {
       ::rmdir(entry.path().c_str());
     }
@@ -108,17 +106,18 @@ void ReturnProcessLimit() {
 }
 
 int MostProcesses() {
-  const int numbers = std::min(NumberIn("/proc/sys/kernel/pid_max", 32768),
-                               NumberIn("/proc/sys/kernel/threads-max", 32768));
+  static const int numbers = std::min(NumberIn("/proc/sys/kernel/pid_max", 32768),
+                                      NumberIn("/proc/sys/kernel/threads-max", 32768));
   return std::max(kLeast, numbers / 4);
 }
 
 ProcessLimit::ProcessLimit(const spec::LaunchPlan& plan, int most) {
-  const fs::path parent = CgroupParent();
+  const fs::path own = OwnCgroup();
+  const fs::path parent = CgroupParent(own);
   if (parent.empty() || most <= 0) return;
   const fs::path folder = parent / absl::StrCat(LimitName(plan), ::getpid());
   std::error_code error;
-  if (const fs::path own = OwnCgroup(); IsReserved(own)) {
+  if (IsReserved(own)) {
     fs::rename(own, folder, error);
     reserved_ = !error && SetLimit(folder, most);
     if (reserved_) return;

@@ -14,7 +14,7 @@ namespace tutti::launch {
 // Removes what a launcher that was killed has left of it.
 void RemoveProcessLimits(const spec::LaunchPlan& plan);
 
-// What a node's share of the machine's process numbers is worth: a quarter of them.
+// What a node's share of the machine's process numbers is worth: a quarter of them. Read once.
 int MostProcesses();
 
 // Entering a cgroup waits for all processors, some ten milliseconds. A launcher that has no plan

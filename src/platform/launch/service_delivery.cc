@@ -25,10 +25,13 @@ ServiceDelivery::ServiceDelivery(const spec::LaunchPlan& plan, EventLog* events,
       event_link_(plan),
       output_link_(plan),
       go_link_(plan),
-      code_link_(plan),
-      event_thread_([this] { DeliverEvents(); }),
-      output_thread_([this] { DeliverOutput(); }) {
-  if (plan.nodes.size() > 1) go_thread_ = std::thread([this] { AwaitGo(); });
+      code_link_(plan) {}
+
+void ServiceDelivery::Begin() {
+  if (event_thread_.joinable()) return;
+  event_thread_ = std::thread([this] { DeliverEvents(); });
+  output_thread_ = std::thread([this] { DeliverOutput(); });
+  if (plan_.nodes.size() > 1) go_thread_ = std::thread([this] { AwaitGo(); });
 }
 
 ServiceDelivery::~ServiceDelivery() {
@@ -36,9 +39,9 @@ ServiceDelivery::~ServiceDelivery() {
   events_->Interrupt();
   for (ServiceLink* link : {&event_link_, &output_link_, &go_link_}) link->Abandon();
   output_wake_.Notify();
-  event_thread_.join();
-  output_thread_.join();
-  if (go_thread_.joinable()) go_thread_.join();
+  for (std::thread* thread : {&event_thread_, &output_thread_, &go_thread_}) {
+    if (thread->joinable()) thread->join();
+  }
 }
 
 bool ServiceDelivery::Continue(const absl::Status& status, ServiceLink& link) {

@@ -14,6 +14,7 @@ class ServiceDelivery final : public Delivery {
   ServiceDelivery(const spec::LaunchPlan& plan, EventLog* events, Spool* spool, Wakeup* news);
   ~ServiceDelivery() override;
 
+  void Begin() override;
   void Wake() override { output_wake_.Notify(); }
   absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) override;
   void AbandonCode() override { code_link_.Abandon(); }
