@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -27,8 +28,24 @@ bool IsThere(const fs::path& path) {
 
 }  // namespace
 
-absl::Status WriteSlurmId(const fs::path& folder, int64_t id) {
-  return base::WriteFileAtomic(folder / "slurm-id", absl::StrCat(id));
+absl::Status WriteSlurmId(const fs::path& folder, int64_t id, bool durable) {
+  const auto write = durable ? base::WriteFileAtomic : base::ReplaceFile;
+  return write(folder / "slurm-id", absl::StrCat(id), 0644);
+}
+
+absl::Status SyncAllocation(const fs::path& folder) {
+  const auto sync = [](const fs::path& file) -> absl::Status {
+    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd fd, base::Open(file, O_RDONLY));
+    if (::fsync(fd.get()) != 0) return base::ErrnoStatus(absl::StrCat("fsync ", file.native()));
+    return absl::OkStatus();
+  };
+  for (int i = 0; IsThere(folder / absl::StrCat(i) / "plan.json"); ++i) {
+    TUTTI_RETURN_IF_ERROR(sync(folder / absl::StrCat(i) / "plan.json"));
+    TUTTI_RETURN_IF_ERROR(base::SyncDirectory(folder / absl::StrCat(i)));
+  }
+  TUTTI_RETURN_IF_ERROR(sync(folder / "batch.sh"));
+  TUTTI_RETURN_IF_ERROR(base::SyncDirectory(folder));
+  return base::SyncDirectory(folder.parent_path());
 }
 
 fs::path SlurmAllocation::node(int index) const { return folder / absl::StrCat(index); }
@@ -71,9 +88,9 @@ absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
   return found;
 }
 
-absl::Status SlurmAllocation::NoteId(int64_t id) {
+absl::Status SlurmAllocation::NoteId(int64_t id, bool durable) {
   job.id = id;
-  return WriteSlurmId(folder, id);
+  return WriteSlurmId(folder, id, durable);
 }
 
 void SlurmAllocation::NoteLook(const SlurmJob& seen) {

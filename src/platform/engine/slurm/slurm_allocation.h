@@ -16,8 +16,12 @@
 
 namespace tutti::engine {
 
-// Slurm's number of the allocation in that folder, for an engine that comes later.
-absl::Status WriteSlurmId(const std::filesystem::path& folder, int64_t id);
+// Slurm's number of the allocation in that folder, for an engine that comes later. `durable`: also
+// after a loss of power, where nothing else would tell that the job has run.
+absl::Status WriteSlurmId(const std::filesystem::path& folder, int64_t id, bool durable);
+// Brings the plans and the script of the allocation in that folder to the disk, which must be
+// before sbatch: the Slurm job finds them, and an engine that comes later that there may be one.
+absl::Status SyncAllocation(const std::filesystem::path& folder);
 
 struct SlurmAllocation {
   // kUncertain: an sbatch for it may have taken effect.
@@ -52,7 +56,7 @@ struct SlurmAllocation {
 
   // What an earlier engine left. NotFound if the folder holds no allocation.
   static absl::StatusOr<SlurmAllocation> Find(const std::filesystem::path& folder);
-  absl::Status NoteId(int64_t id);
+  absl::Status NoteId(int64_t id, bool durable);
   // What a look tells of it. A job that completes is told with the nodes alone that still do.
   void NoteLook(const SlurmJob& seen);
   // It is over; written down, since Slurm forgets it after some minutes.

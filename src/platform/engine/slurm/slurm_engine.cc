@@ -158,17 +158,19 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
   TUTTI_ASSIGN_OR_RETURN(const std::string script, ScriptOf(allocation, job));
   SlurmAllocation& at = known == known_.end() ? fresh : known->second;
   at.command = SbatchCommand(spec::Over(options_.compute, allocation.slurm), allocation, job);
-  if (known != known_.end()) {
-    // Where the script says where the service is, that may have changed.
-    return shared() ? absl::OkStatus() : base::ReplaceFile(at.folder / "batch.sh", script, 0700);
-  }
-  for (size_t i = 0; i < allocation.plans.size(); ++i) {
+  const bool is_submitted = at.stage == Stage::kSubmitted || at.HasBegun();
+  if (is_submitted && shared()) return absl::OkStatus();
+  if (!is_submitted) at.couriers.resize(allocation.plans.size());
+  // The thread that submits brings them to the disk. What was here before a loss of power may be
+  // less than whole, and the script of nodes that share nothing says where the service is now.
+  for (size_t i = 0; i < allocation.plans.size() && !is_submitted; ++i) {
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(fresh.node(i)));
-    TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(fresh.node(i) / "plan.json",
-                                                spec::ToJson(allocation.plans[i]), 0600));
+    TUTTI_RETURN_IF_ERROR(
+        base::ReplaceFile(fresh.node(i) / "plan.json", spec::ToJson(allocation.plans[i]), 0600));
   }
-  if (fresh.by_folder) TUTTI_RETURN_IF_ERROR(fresh.PrepareCollection());
-  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(fresh.folder / "batch.sh", script, 0700));
+  if (known == known_.end() && fresh.by_folder) TUTTI_RETURN_IF_ERROR(fresh.PrepareCollection());
+  TUTTI_RETURN_IF_ERROR(base::ReplaceFile(fresh.folder / "batch.sh", script, 0700));
+  if (known != known_.end()) return absl::OkStatus();
   known_.emplace(allocation.id, std::move(fresh));
   wake_.Signal();
   return absl::OkStatus();

@@ -190,6 +190,19 @@ TEST_F(SlurmEngineTest, AnEngineThatCameBackFindsWhatItHadSubmitted) {
   EXPECT_EQ(slurm_.count("sbatch"), 1);
 }
 
+TEST_F(SlurmEngineTest, WhatALossOfPowerLeftOfAnAllocationIsMadeWholeBeforeItIsSubmitted) {
+  const std::filesystem::path folder = root_.path() / "shared/a.1";
+  ASSERT_TRUE(base::MakeDirectories(folder / "0").ok());
+  for (const char* file : {"batch.sh", "slurm-id"}) {
+    ASSERT_TRUE(base::ReplaceFile(folder / file, "").ok());
+  }
+  Open();
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  EXPECT_THAT(AwaitRunning("a.1").launcher_alive, SizeIs(2));
+  EXPECT_THAT(*base::ReadFile(folder / "batch.sh"), HasSubstr("srun"));
+  EXPECT_EQ(PlanOf("a.1", 1).node_index, 1);
+}
+
 TEST_F(SlurmEngineTest, OfTwoJobsOfOneAllocationOneIsCancelled) {
   slurm_.Hold(true);
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());

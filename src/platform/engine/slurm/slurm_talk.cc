@@ -140,7 +140,7 @@ void SlurmEngine::Learn(const std::vector<SlurmJob>& jobs, absl::Duration began)
     if (found != counting.end()) {
       const SlurmJob& job = *found->second;
       if (known.stage != Stage::kSubmitted || known.job.id != job.id) {
-        SayIfWrong(known.NoteId(job.id));
+        SayIfWrong(known.NoteId(job.id, !shared()));
       }
       known.stage = Stage::kSubmitted;
       known.problem.clear();
@@ -223,10 +223,14 @@ void SlurmEngine::SubmitAll() {
 }
 
 void SlurmEngine::Submit(const std::string& id, const std::vector<std::string>& command) {
-  const auto result = commands_->Run(command, base::Deadline::After(kCommandLimit));
+  // Without the lock: what is uncertain is not released meanwhile.
+  const fs::path folder = fs::path(options_.compute.folder) / id;
+  const absl::Status synced = SyncAllocation(folder);
+  const auto result = synced.ok() ? commands_->Run(command, base::Deadline::After(kCommandLimit))
+                                  : absl::StatusOr<CommandResult>(synced);
   const int64_t number = result.ok() && result->exit.ok() ? NumberIn(result->out) : 0;
-  // A sync of the disk, for which nobody need wait. What is uncertain is not released meanwhile.
-  if (number > 0) SayIfWrong(WriteSlurmId(fs::path(options_.compute.folder) / id, number));
+  // On a disk that the nodes share their traces tell what has run.
+  if (number > 0) SayIfWrong(WriteSlurmId(folder, number, /*durable=*/!shared()));
   absl::MutexLock lock(&mutex_);
   const auto found = known_.find(id);
   if (found == known_.end()) return;
