@@ -26,6 +26,11 @@ class FakeCluster final : public engine::Engine {
     for (const std::string& id : allocations_) {
       const bool is_lost =
           std::find(started_.begin(), started_.end(), id) - started_.begin() < losses;
+      if (runs) {
+        states.push_back(
+            {.id = id, .launcher_alive = {true, true}, .nodes = {{.name = "n1"}, {.name = "n2"}}});
+        continue;
+      }
       states.push_back({.id = id,
                         .waits = !is_lost,
                         .reason = is_lost ? "its nodes did not boot" : "waits",
@@ -43,6 +48,7 @@ class FakeCluster final : public engine::Engine {
   // So many allocations are lost, the first ones, before it has told of any node of them. All
   // others wait.
   int losses = 0;
+  bool runs = false;  // they do not wait, but have two nodes, whose launchers live
   const std::set<std::string>& allocations() const { return allocations_; }
 
  private:

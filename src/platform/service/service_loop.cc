@@ -308,13 +308,17 @@ void ServiceCore::AddEffects(const LiveJob& job, Effects& effects) const {
   }
 }
 
+// On a cluster nobody else tells of a launcher whose node is gone, maybe for long; here the engine
+// sees whether it lives.
 void ServiceCore::GiveUpOnTheSilent(PlacedJob& job) {
   const absl::Time now = clock_->Now();
+  const bool is_here = !job.placement.boot_id.empty();
   for (int node = 0; node < job.gang.size(); ++node) {
     if (job.gang.done(node)) continue;
     const absl::Time last_word = std::max(job.nodes[node].last_word, job.started_at);
     if (job.stopped &&
         now - std::max(last_word, job.stopped_at) > options_.stop_grace + options_.silence_limit) {
+      if (!is_here) job.gang.NoteDeath(node, now);
       job.gang.GiveUp(node, "it was told to stop and has not been heard of since", now);
     } else if (job.started && job.gang.count(node) == 0 &&
                now - last_word > options_.report_limit) {

@@ -162,6 +162,31 @@ TEST_F(QueuedRetryTest, OneWhoseNodesNeverCameUpIsQueuedAgain) {
   EXPECT_THAT(cluster_.allocations(), ElementsAre("j.1-2"));
 }
 
+TEST_F(QueuedRetryTest, ANodeThatIsNotHeardOfAgainIsLostAlsoWhereTheClusterHasNotNoticed) {
+  cluster_.runs = true;
+  ASSERT_EQ(world_.Submit(kOnTheCluster).status(), absl::OkStatus());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kProvisioning));
+  const auto say = [&](int node, int64_t first, const std::vector<std::string>& events) {
+    EXPECT_TRUE(world_.service().ReportEvents("j.1", node, first, events).ok());
+    world_.Step();
+  };
+  for (int node : {0, 1}) {
+    say(node, 1,
+        {R"({"kind": "prepared"})", absl::StrCat(R"({"kind": "started", "rank": )", node, "}")});
+  }
+  EXPECT_EQ(world_.State("j"), JobState::kRunning);
+  say(0, 3,
+      {R"({"kind": "exited", "rank": 0, "code": 3, "last_error": "lost rank 1"})",
+       R"({"kind": "finished"})"});
+  EXPECT_EQ(world_.State("j"), JobState::kFinalizing);
+  world_.clock().Advance(absl::Minutes(3));
+  world_.Step();
+  EXPECT_EQ(world_.State("j"), JobState::kQueued);
+  EXPECT_EQ(world_.service().EventsOf("j")->back().reason,
+            "launcher on node n2 died (it was told to stop and has not been heard of since); it is "
+            "begun again, attempt 2 of 2");
+}
+
 TEST_F(QueuedRetryTest, OneWhoseNodesNeverCameUpFailsOnceItsRetriesAreUsedUp) {
   cluster_.losses = 2;
   ASSERT_EQ(world_.Submit(kOnTheCluster).status(), absl::OkStatus());

@@ -41,6 +41,7 @@ struct SlurmAllocation {
   bool signalled = false;
   absl::Duration next_cancel = -absl::InfiniteDuration();   // not before, when one was sent
   absl::Duration kill_at;                                   // when the Slurm job is ended by force
+  bool killed = false;                                      // by force, by this engine
   std::vector<std::optional<base::ChildProcess>> couriers;  // that deliver what launchers left
 
   // Its launchers do not reach the service: a collector here delivers for them while they run.

@@ -251,6 +251,17 @@ TEST_F(SlurmEngineTest, ALostNodeIsKnownAsSuchAlsoAfterSlurmHasForgottenTheJob) 
   EXPECT_THAT(end.reason, HasSubstr("NODE_FAIL"));
 }
 
+TEST_F(SlurmEngineTest, ThatItWasCancelledIsSaidOfAJobThatOthersCancelledAlone) {
+  for (const char* id : {"a.1", "b.1"}) {
+    ASSERT_TRUE(engine_->Start(Gang(id, 2)).ok());
+    AwaitRunning(id);
+  }
+  ASSERT_TRUE(engine_->Stop("a.1", -absl::InfiniteDuration()).ok());  // its time to end is over
+  slurm_.End("b.1", "CANCELLED");
+  EXPECT_EQ(AwaitEnd("a.1").reason, "");
+  EXPECT_THAT(AwaitEnd("b.1").reason, HasSubstr("it was cancelled in Slurm"));
+}
+
 TEST_F(SlurmEngineTest, AJobThatIsFirstSeenCompletingIsNotOverUntilAllItsNodesAreTold) {
   slurm_.Hold(true);
   ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());

@@ -145,8 +145,10 @@ void SlurmEngine::Learn(const std::vector<SlurmJob>& jobs, absl::Duration began)
       known.stage = Stage::kSubmitted;
       known.problem.clear();
       known.NoteLook(job);
-      if (job.phase == SlurmPhase::kEnded)
-        SayIfWrong(known.NoteEnd(HowItEnded(job), HasLostANode(job)));
+      if (job.phase != SlurmPhase::kEnded) continue;
+      // That it was cancelled by us says nothing of why.
+      const bool by_us = known.killed && job.state == "CANCELLED";
+      SayIfWrong(known.NoteEnd(by_us ? "" : HowItEnded(job), HasLostANode(job)));
     } else if (known.stage == Stage::kSubmitted && known.since < began) {
       SayIfWrong(known.NoteEnd(absl::StrCat("Slurm no longer knows its job ", known.job.id)));
     } else if (known.stage == Stage::kUncertain && known.settles < began) {
@@ -292,6 +294,7 @@ void SlurmEngine::StopAll() {
       if (!runs || base::SteadyNow() > known.kill_at) {
         if (base::SteadyNow() < known.next_cancel) continue;  // Slurm is at it
         known.next_cancel = base::SteadyNow() + kAgain;
+        known.killed = true;
         commands.push_back({"scancel", number});
       } else if (!known.signalled) {
         known.signalled = true;
