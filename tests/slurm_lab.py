@@ -7,7 +7,7 @@ import pytest
 
 from conftest import ROOT, Service, wait_until
 
-__all__ = ["Cluster", "cluster", "cluster_nodes", "hidden_folders", "hpc", "needs_lab"]
+__all__ = ["Cluster", "cluster", "cluster_nodes", "hidden_folders", "hpc", "needs_lab", "slurmd_timeout"]
 
 LAB = ROOT / "tests" / "lab" / "slurm"
 CANNOT = subprocess.run([LAB, "can"], capture_output=True, text=True)
@@ -29,8 +29,9 @@ class Cluster:
         self.lab = folder / "lab"
         self.environment = {**os.environ, "SLURM_CONF": str(self.lab / "slurm.conf")}
 
-    def do(self, *arguments):
-        subprocess.run([LAB, arguments[0], self.lab, *arguments[1:]], check=True, timeout=60, stdout=subprocess.DEVNULL)
+    def do(self, *arguments, **variables):
+        subprocess.run([LAB, arguments[0], self.lab, *arguments[1:]], check=True, timeout=60, stdout=subprocess.DEVNULL,
+                       env={**os.environ, **variables})
 
     def slurm(self, *command):
         done = subprocess.run(command, env=self.environment, check=True, timeout=30, capture_output=True, text=True)
@@ -66,17 +67,23 @@ def cluster_nodes():
 
 
 @pytest.fixture(scope="module")
+def slurmd_timeout():
+    """The seconds after which Slurm gives a node up that does not answer."""
+    return 20
+
+
+@pytest.fixture(scope="module")
 def hidden_folders():
     """In place of these each node has an empty disk of its own."""
     return []
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory, cluster_nodes, hidden_folders):
+def cluster(tmp_path_factory, cluster_nodes, slurmd_timeout, hidden_folders):
     cluster = Cluster(tmp_path_factory.mktemp("slurm"))
     own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
-        cluster.do("start", str(cluster_nodes), *map(str, hidden_folders))
+        cluster.do("start", str(cluster_nodes), *map(str, hidden_folders), SLURMD_TIMEOUT=str(slurmd_timeout))
         listing = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
         tag = subprocess.run(["sh", "-c", 'printf %s "$1" | sha256sum | cut -c1-6', "sh", cluster.lab], check=True,
                              capture_output=True, text=True).stdout.strip()

@@ -1,0 +1,63 @@
+"""Story: a training on nodes of low priority of which one is taken away for good (SPEC E2), over tests/lab/slurm."""
+import json
+import re
+
+import pytest
+
+from conftest import BIN, ROOT, processes_with, wait_until
+from slurm_lab import *  # noqa: F403
+
+pytestmark = [needs_lab, pytest.mark.skipif(not (BIN / "tutti-train").exists(), reason="tutti-train is not built")]
+DATA = ROOT / "examples/cifar10/data"
+STEPS_AN_EPOCH, EPOCHS = 15, 4  # 1,000 images, 64 a step
+TRAIN = f"tutti-train --model resnet20 --data ${{{{inputs.data}}}} --batch 64 --epochs {EPOCHS} --evaluate-every 0 --threads 1 " \
+    "--checkpoint-every-steps 5 --resume --output outputs"
+
+
+@pytest.fixture(scope="module")
+def cluster_nodes():
+    return 3
+
+
+@pytest.fixture(scope="module")
+def slurmd_timeout():
+    return 6
+
+
+def metrics(service, name):
+    """What rank 0 told of its training, by attempt."""
+    attempts = []
+    for line in map(json.loads, service.log_text(name, 0, "metrics").splitlines()):
+        if line["event"] == "start":
+            attempts.append([])
+        attempts[-1].append(line)
+    return attempts
+
+
+def of(attempt, event, key):
+    return [line[key] for line in attempt if line["event"] == event]
+
+
+def test_a_training_goes_on_from_its_last_checkpoint_where_another_node_stands_in(hpc, cluster, write_job, tmp_path):
+    data = tmp_path / "data"
+    data.mkdir()
+    for file in ("classes.txt", "train-000000.tar.zst", "test-000000.tar.zst"):
+        (data / file).symlink_to(DATA / file)
+    name = hpc.submit(write_job(TRAIN, nodes=2, distribution="mpi", compute="hpc",
+                                inputs={"data": {"type": "uri_folder", "path": str(data)}},
+                                resources={"properties": {"slurm": {"partition": "scavenge"}}}, retry_settings={"max_retries": 3}))
+    wait_until(lambda: any(STEPS_AN_EPOCH < step for attempt in metrics(hpc, name) for step in of(attempt, "checkpoint", "step")), 60,
+               "its second epoch has a checkpoint")
+    cluster.do("vanish", "n1")  # on which rank 0 and Slurm's batch step were
+    job = hpc.wait(name, 90)
+    assert job["state"] == "Completed", (job["reason"], hpc.log_text(name, 0, "stderr"))
+    before, after = metrics(hpc, name)
+    resumed = [int(step) for step in re.findall(r"resumed after step (\d+)", hpc.log_text(name, 0))]
+    assert len(resumed) == 1 and resumed[0] >= of(before, "checkpoint", "step")[-1] > STEPS_AN_EPOCH, resumed
+    assert min(of(after, "step", "step")) > resumed[0] and of(after, "step", "step")[-1] == EPOCHS * STEPS_AN_EPOCH
+    assert min(of(after, "step", "epoch")) > 1 and of(after, "evaluation", "epoch") == [EPOCHS]
+    told = [(event["state"], event["reason"]) for event in job["events"]]
+    assert [reason for state, reason in told if state == "Provisioning"] == ["starting on n1, n2", "starting on n2, n3"]
+    again = [reason for state, reason in told if state == "Queued"][1:]
+    assert again == ["a node of it failed (Slurm: NODE_FAIL); it is begun again, attempt 2 of 4"], again
+    assert not processes_with("TUTTI_JOB_ID", name)
