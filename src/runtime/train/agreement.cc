@@ -37,12 +37,19 @@ std::string Describe(const Recipe& recipe) {
   return text;
 }
 
-// Classes and every label, or the pictures' names; not the pixels, which would have to be read.
-std::string Describe(const data::Dataset& images) {
-  std::string text = absl::StrCat(absl::StrJoin(images.classes(), "\n"), "\n\n");
-  const bool labelled = images.annotations() == data::Annotations::kLabels;
+// Classes and every label, or the pictures' names, and their boxes; not pixels and masks, which
+// would have to be read.
+absl::StatusOr<std::string> Describe(const data::Dataset& images) {
+  std::string text = absl::StrCat(absl::StrJoin(images.classes(), "\n"), "\n\n"), scratch;
   for (int64_t i = 0; i < images.size(); ++i) {
-    absl::StrAppend(&text, labelled ? absl::StrCat(images.label(i)) : images.Describe(i), " ");
+    if (images.annotations() == data::Annotations::kLabels) {
+      absl::StrAppend(&text, images.label(i), " ");
+      continue;
+    }
+    absl::StrAppend(&text, images.Describe(i), "\n");
+    if (images.annotations() != data::Annotations::kBoxes) continue;
+    TUTTI_ASSIGN_OR_RETURN(const absl::string_view boxes, images.Annotation(i, scratch));
+    absl::StrAppend(&text, boxes, "\n");
   }
   return text;
 }
@@ -56,8 +63,10 @@ absl::Status CheckAgreement(const Recipe& recipe, const Input& input, parallel::
   std::vector<double> said(kSubjects * ranks);
   double* const own = &said[kSubjects * static_cast<size_t>(strategy.rank())];
   own[kRecipe] = Fingerprint(Describe(recipe));
-  own[kTraining] = Fingerprint(Describe(*input.train_images));
-  own[kTest] = Fingerprint(Describe(*input.test_images));
+  TUTTI_ASSIGN_OR_RETURN(const std::string training, Describe(*input.train_images));
+  TUTTI_ASSIGN_OR_RETURN(const std::string test, Describe(*input.test_images));
+  own[kTraining] = Fingerprint(training);
+  own[kTest] = Fingerprint(test);
   TUTTI_RETURN_IF_ERROR(strategy.SumOverRanks(said, base::Deadline::After(timeout)));
   for (size_t i = kSubjects; i < said.size(); ++i) {
     const size_t subject = i % kSubjects;

@@ -118,6 +118,20 @@ TEST_F(TasksTest, WhatDoesNotFitIsNamed) {
       HasSubstr("--cutmix is for classification alone, and ssd64_resnet20 is for detection"));
 }
 
+// As many objects in the same pictures, one of them elsewhere.
+TEST_F(TasksTest, ARankWithOtherBoxesIsNamedByAll) {
+  for (const char* folder : {"boxes", "older"}) {
+    WriteShapes(folder_.path() / folder, data::Annotations::kBoxes, {.train = 8, .test = 8});
+  }
+  std::ofstream(folder_.path() / "boxes/train/boxes/3.txt") << "1 0.5 0.5 0.2 0.2\n";
+  std::ofstream(folder_.path() / "older/train/boxes/3.txt") << "1 0.5 0.5 0.2 0.3\n";
+  parallel::OnEveryRank(3, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+    const Recipe recipe = RecipeFor("ssd64_resnet20", rank == 2 ? "older" : "boxes");
+    const absl::Status status = Train(recipe, std::move(communicator), {}).status();
+    EXPECT_EQ(status.message(), "rank 2 has other training images than rank 0");
+  });
+}
+
 // Where four steps in fp64 lead: in fp32 rounding decides which boxes without an object are the
 // hardest, so that the gradients of one process itself are off by a thousandth from run to run.
 checkpoint::TensorMap FourStepsOf(const Recipe& recipe, const Wanted& wanted, int ranks) {
