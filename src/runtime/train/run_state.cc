@@ -30,7 +30,7 @@ nlohmann::json IdentityOf(const RunState& run, const Recipe& recipe) {
           {"train_images", run.train_images}};
 }
 
-// All that differs; of another model, which tensors do.
+// All that differs, and which tensors do: a model of the same name may be for other classes.
 absl::Status CheckIdentity(const checkpoint::Checkpoint& from, const Recipe& recipe,
                            const RunState& run) {
   std::vector<std::string> differences;
@@ -41,9 +41,9 @@ absl::Status CheckIdentity(const checkpoint::Checkpoint& from, const Recipe& rec
     differences.push_back(
         absl::StrCat("its ", key, " is ", theirs.dump(), ", this run's is ", value.dump()));
   }
-  if (differences.empty()) return absl::OkStatus();
   const absl::Status tensors = models::CheckState(from.model, *run.model);
   if (!tensors.ok()) differences.emplace_back(tensors.message());
+  if (differences.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("the checkpoint is of another run: ", absl::StrJoin(differences, "; ")));
 }
@@ -53,7 +53,8 @@ absl::Status CheckOptimizer(const checkpoint::TensorMap& from, const checkpoint:
     const auto found = from.find(name);
     if (found == from.end() || found->second.sizes() != tensor.sizes()) {
       return absl::FailedPreconditionError(
-          absl::StrCat("the checkpoint has no fitting optimizer state \"", name, "\""));
+          absl::StrCat("the checkpoint has no fitting optimizer state \"", name, "\"",
+                       name.starts_with("average.") ? ": its run had no --ema" : ""));
     }
   }
   return absl::OkStatus();

@@ -190,6 +190,8 @@ TEST_F(TrainerTest, ResumesFromANamedCheckpointAndRefusesAnotherRuns) {
   again.resume = checkpoints / "step-00000004";
   ASSERT_TRUE(TrainOver(2, again).ok()) << "on another number of ranks";
 
+  const fs::path five_classes = outputs_.path() / "five-classes";
+  WriteImageFolder(five_classes, 70, 30, 5);
   for (const auto& [change, expected] :
        std::vector<std::pair<std::function<void(Recipe&)>, std::string>>{
            {[](Recipe& r) { r.seed = 9; }, "its seed is 1, this run's is 9"},
@@ -197,7 +199,10 @@ TEST_F(TrainerTest, ResumesFromANamedCheckpointAndRefusesAnotherRuns) {
            {[](Recipe& r) { r.model = "resnet32"; },
             "its model is \"resnet20\", this run's is \"resnet32\"; the tensors are another "
             "model's: "
-            "missing layer1.3.bn1.bias"}}) {
+            "missing layer1.3.bn1.bias"},
+           {[&](Recipe& r) { r.data = five_classes; },
+            "of another shape fc.bias ([3], needs [5]), fc.weight ([3, 64], needs [5, 64])"},
+           {[](Recipe& r) { r.ema = 0.9; }, "\"average.bn1.bias\": its run had no --ema"}}) {
     Recipe other = RecipeFor("other");
     other.resume = checkpoints;
     change(other);
