@@ -3,6 +3,8 @@ import json
 import subprocess
 import xml.etree.ElementTree
 
+import pytest
+
 from conftest import BIN
 
 
@@ -22,6 +24,7 @@ def test_a_table_a_document_and_a_chart_of_every_point(tmp_path):
     assert xml.etree.ElementTree.parse(tmp_path / "bench.svg").getroot().tag.endswith("svg")
 
 
-def test_a_wrong_model_is_named_by_every_rank_and_ends_it():
-    done = subprocess.run([BIN / "tutti", "bench", "--models", "resnet21", "--ranks", "2"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and "resnet21" in done.stderr and "resnet20" in done.stderr
+@pytest.mark.parametrize("model, words", [("resnet21", '"resnet20"'), ("fcn_resnet20", "only networks of classification")])
+def test_a_wrong_model_is_named_by_every_rank_and_ends_it(model, words):
+    done = subprocess.run([BIN / "tutti", "bench", "--models", model, "--ranks", "2"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and model in done.stderr and words in done.stderr

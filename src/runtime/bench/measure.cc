@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/comm/shared_buffer.h"
 #include "runtime/device/device.h"
@@ -54,6 +55,10 @@ absl::StatusOr<MeasuredStep> MeasureStep(const StepSetup& setup,
   train::Recipe recipe;
   recipe.model = setup.model;
   recipe.precision = setup.precision;
+  if (models::PurposeOf(setup.model) != models::Purpose::kClassification) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(setup.model, ": only networks of classification are measured"));
+  }
   const int64_t side = models::InputSize(setup.model);
   const int64_t classes = side <= kSmallInput ? kClassesOfSmallInputs : kClasses;
   TUTTI_ASSIGN_OR_RETURN(const models::Model model, models::MakeModel({setup.model, classes}, 1));
