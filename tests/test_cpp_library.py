@@ -68,6 +68,15 @@ def test_two_ranks_learn_and_go_on_from_their_checkpoint(train, tmp_path):
     assert list(ranks(60)) == [60]
 
 
+def test_it_does_not_begin_anew_where_every_checkpoint_is_damaged(train, tmp_path):
+    checkpoints = tmp_path / "checkpoints"
+    run(train, DATA, checkpoints, "1", env={**os.environ, "OMP_NUM_THREADS": "1"})
+    weights = next(checkpoints.glob("step-*/model.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:-4])
+    done = subprocess.run([train, DATA, checkpoints, "2"], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 1 and "model.safetensors" in done.stderr and "step 2" not in done.stdout, done.stderr
+
+
 def test_what_the_guide_names_is_installed(prefix):
     guide = (ROOT / "docs/cpp-training.md").read_text()
     headers = prefix / "include/tutti"

@@ -57,7 +57,8 @@ absl::Status Train(const std::string& folder, const std::string& checkpoints, in
 
   checkpoint::CheckpointFolder kept(checkpoints, /*keep=*/2);
   torch::Tensor done = torch::zeros({1}, torch::kInt64);
-  if (auto newest = kept.LoadNewest(); group.rank == 0 && newest.ok()) {
+  if (auto newest = kept.LoadNewest(); group.rank == 0 && !absl::IsNotFound(newest.status())) {
+    TUTTI_RETURN_IF_ERROR(newest.status());  // none that is whole, but damaged ones
     done.fill_(newest->checkpoint.step);
     TUTTI_RETURN_IF_ERROR(models::LoadState(newest->checkpoint.model, *model));
     for (auto& [name, tensor] : sgd.State()) {
