@@ -60,6 +60,14 @@ def test_an_empty_folder_and_an_empty_class_are_named(tmp_path):
     refused(train(tmp_path / "classes", tmp_path / "out"), "train/dog", "holds no picture")
 
 
+def test_a_class_that_is_not_in_both_splits_is_named(tmp_path):
+    for folder in ("train/cat", "train/dog", "train/fox", "val/cat", "val/fox"):
+        (tmp_path / "classes" / folder).mkdir(parents=True)
+        (tmp_path / "classes" / folder / "a.jpg").write_bytes(PICTURE)
+    refused(train(tmp_path / "classes", tmp_path / "out", "--batch", 2), "3 and 2", 'number 1 is "dog" of the training images',
+            'and "fox" of the test images')
+
+
 def test_a_shard_cut_short_is_named_with_the_place(tmp_path, data):
     cut = tmp_path / "cut"
     shutil.copytree(data, cut)

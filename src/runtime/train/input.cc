@@ -87,6 +87,21 @@ absl::Status CheckAnnotations(const Recipe& recipe, const Wanted& wanted, const 
   return absl::OkStatus();
 }
 
+// The first class that the two do not share.
+absl::Status CheckClasses(const Input& input) {
+  const auto &train = input.train_images->classes(), &test = input.test_images->classes();
+  if (train == test) return absl::OkStatus();
+  size_t at = 0;
+  while (at < train.size() && at < test.size() && train[at] == test[at]) ++at;
+  const auto name = [at](const std::vector<std::string>& classes) {
+    return at < classes.size() ? absl::StrCat("\"", classes[at], "\"") : std::string("none");
+  };
+  return absl::InvalidArgumentError(
+      absl::StrCat("training and test images have different classes, ", train.size(), " and ",
+                   test.size(), ": number ", at, " is ", name(train),
+                   " of the training images and ", name(test), " of the test images"));
+}
+
 absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size) {
   if (recipe.batch < world_size) {
     return absl::InvalidArgumentError(absl::StrCat("a batch of ", recipe.batch,
@@ -101,10 +116,7 @@ absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size
   if (input.test_images->size() == 0) {
     return absl::InvalidArgumentError("there are no test images");
   }
-  if (input.train_images->classes() != input.test_images->classes()) {
-    return absl::InvalidArgumentError("training and test images have different classes");
-  }
-  return absl::OkStatus();
+  return CheckClasses(input);
 }
 
 }  // namespace
