@@ -12,8 +12,10 @@ namespace {
 constexpr char kAbout[] =
     "Packs, checks and describes sets of pictures for training.\n\n"
     "SOURCE is a folder of tar shards (train-000000.tar, ...), TFRecord files\n"
-    "(train-00000-of-00001, ...), folders of classes (train/CLASS/PICTURE.jpg), CIFAR-10's binary\n"
-    "files or MNIST's (IDX); or synthetic[:COUNTxSIDE[xCLASSES]].\n";
+    "(train-00000-of-00001, ...), folders of classes (train/CLASS/PICTURE.jpg), pictures with "
+    "masks\n"
+    "or boxes (train/images/PICTURE.jpg and train/masks/PICTURE.png or train/boxes/PICTURE.txt),\n"
+    "CIFAR-10's binary files or MNIST's (IDX); or synthetic[:COUNTxSIDE[xCLASSES]].\n";
 
 constexpr char kMore[] =
     "Exit codes: 0 done, every picture is readable; 1 failed; 2 wrong flags or data, or pictures "

@@ -17,7 +17,8 @@ using train::Field;
 using train::Recipe;
 
 constexpr char kAbout[] =
-    "Trains an image classifier, alone or as one rank of many.\n\n"
+    "Trains a network for pictures: a classifier, a segmenter or a detector, alone or as one rank\n"
+    "of many.\n\n"
     "Under `tutti run` or any launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, "
     "the\n"
     "ranks share every batch; the result is that of one process with the whole batch.\n";
