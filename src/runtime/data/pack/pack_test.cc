@@ -5,11 +5,13 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "runtime/data/dataset_fake.h"
 #include "runtime/data/decode/jpeg_fake.h"
 #include "runtime/data/decode/picture_decoder.h"
 #include "runtime/data/pack/survey.h"
+#include "runtime/data/source/tf_record_fake.h"
 
 namespace tutti::data {
 namespace {
@@ -41,6 +43,41 @@ TEST_F(PackTest, ShardsHoldTheSamePicturesToTheByte) {
       EXPECT_EQ(*(*read)->Encoded(i, scratch_), *dataset->Encoded(i, other));
       EXPECT_EQ((*read)->label(i), dataset->label(i));
     }
+  }
+}
+
+TEST_F(PackTest, EveryFormatGoesIntoShardsWithItsLabelsAndPictures) {
+  const auto write = [&](const std::string& name, const std::string& content) {
+    ASSERT_TRUE(base::MakeDirectories((folder() / name).parent_path()).ok());
+    ASSERT_TRUE(base::WriteFileAtomic(folder() / name, content).ok());
+  };
+  const std::string first = EncodePattern({}, 1), second = EncodePattern({}, 2);
+  write("folder/train/cat/a.jpg", first);
+  write("folder/train/dog/b.jpg", second);
+  write("records/train-00000-of-00001", EncodeTfRecord(EncodeExample({first, 2, "n02", "dog"})) +
+                                            EncodeTfRecord(EncodeExample({second, 1, "n01"})));
+  write("cifar/data_batch_1.bin", "\7" + std::string(3072, 'x') + "\1" + std::string(3072, 'y'));
+  write("cifar/batches.meta.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n");
+  write("idx/train-images-idx3-ubyte",
+        std::string("\0\0\10\3\0\0\0\2\0\0\0\2\0\0\0\3", 16) + "abcdefABCDEF");
+  write("idx/train-labels-idx1-ubyte", std::string("\0\0\10\1\0\0\0\2\11\4", 10));
+  for (const char* source : {"folder", "records", "cifar", "idx"}) {
+    const auto set = OpenDataset(folder() / source, "train");
+    ASSERT_TRUE(set.ok()) << set.status();
+    const auto to = folder() / absl::StrCat(source, "-shards");
+    ASSERT_TRUE(Pack(**set, to, "train", {}).ok()) << source;
+    const auto packed = OpenDataset(to, "train");
+    ASSERT_TRUE(packed.ok()) << packed.status();
+    EXPECT_EQ(*FormatOf(to), DatasetFormat::kTarShards);
+    EXPECT_EQ((*packed)->classes(), (*set)->classes()) << source;
+    ASSERT_EQ((*packed)->size(), 2) << source;
+    for (int64_t i = 0; i < 2; ++i) {
+      std::string other;
+      EXPECT_EQ((*packed)->label(i), (*set)->label(i)) << source;
+      EXPECT_EQ(*(*packed)->Encoded(i, scratch_), *(*set)->Encoded(i, other)) << source;
+    }
+    const Survey survey = SurveyOf(**packed, {.decode = true, .threads = 1});
+    EXPECT_TRUE(survey.unreadable.empty()) << source << survey.unreadable[0].status;
   }
 }
 
