@@ -56,6 +56,7 @@ class Run {
   absl::Status Settle();
   absl::Status AfterStep();
   absl::Status CompareRanks();
+  absl::Status BeginTrace();
   absl::Status WriteTrace();
   bool EvaluationIsDue() const;
   absl::Status EvaluateNow();
@@ -131,6 +132,7 @@ absl::Status Run::OpenReport(const Resumed& resumed) {
   if (leads()) {
     const std::filesystem::path output = recipe_.output;
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(output));
+    TUTTI_RETURN_IF_ERROR(BeginTrace());
     readers.metrics = {output / "metrics.jsonl"};
     readers.out = surroundings_.out;
     readers.terminal = surroundings_.terminal;
@@ -270,6 +272,14 @@ absl::Status Run::CompareRanks() {
   compared_ = total;
   compared_steps_ += steps;
   return report_->RanksCompared(outcome_.step, steps, ranks);
+}
+
+// An empty one: a place that cannot be written to is said now, and not after the last step.
+absl::Status Run::BeginTrace() {
+  if (!trace_) return absl::OkStatus();
+  const auto path = std::filesystem::absolute(recipe_.trace);
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(path.parent_path()));
+  return base::ReplaceFile(path, ChromeTrace({}));
 }
 
 absl::Status Run::WriteTrace() {

@@ -449,7 +449,7 @@ TEST_F(TrainerTest, AGpuAskedForWhereThereIsNoneIsSaid) {
 
 TEST_F(TrainerTest, TellsWhereTheTimeOfEveryRankGoes) {
   Recipe recipe = RecipeFor("diagnosis");
-  recipe.trace = outputs_.path() / "trace.json";
+  recipe.trace = outputs_.path() / "traces" / "trace.json";  // in a new folder
   recipe.tensorboard = outputs_.path() / "events";
   recipe.epochs = 1;
   ASSERT_TRUE(TrainOver(2, recipe).ok());
@@ -487,6 +487,15 @@ TEST_F(TrainerTest, TellsWhereTheTimeOfEveryRankGoes) {
     EXPECT_EQ((count[{rank, "evaluation"}]), 1);
   }
   EXPECT_FALSE(fs::is_empty(recipe.tensorboard));
+}
+
+TEST_F(TrainerTest, ATraceThatCannotBeWrittenIsSaidBeforeTheFirstStep) {
+  Recipe recipe = RecipeFor("no-trace");
+  recipe.trace = folder_->path() / "data" / "classes.txt" / "trace.json";
+  Surroundings surroundings;
+  surroundings.step_done = [](int64_t) { ADD_FAILURE() << "trained"; };
+  const absl::Status status = TrainOver(1, recipe, surroundings).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("data/classes.txt"));
 }
 
 TEST_F(TrainerTest, AveragedWeightsAreSavedAndGoOnAfterAStop) {
