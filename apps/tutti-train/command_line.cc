@@ -36,7 +36,7 @@ std::string TypeName(const Field& field) {
   for (const char* folder : {"data", "output", "tensorboard"}) {
     if (field.name == folder) return "FOLDER";
   }
-  if (field.name == "trace") return "FILE";
+  if (field.name == "trace" || field.name == "weights") return "FILE";
   if (field.name == "model") return "NAME";
   if (field.name == "resume") return "[FOLDER]";
   return std::visit(

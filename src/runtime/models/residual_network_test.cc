@@ -242,5 +242,27 @@ TEST(State, SaysHowAnotherModelDiffersAndChangesNothing) {
   EXPECT_TRUE(StateOf(*model)["layer1.0.conv1.weight"].equal(before));
 }
 
+TEST(State, FitsWhatItCanAndNamesTheRest) {
+  const Model model = MakeNetwork("resnet20", 10, /*seed=*/1);
+  const State own = StateOf(*model), other = StateOf(*MakeNetwork("resnet20", 100, /*seed=*/2));
+  State some = other;
+  some.erase("bn1.running_mean");
+  const Tensor head = own.at("fc.weight").clone();
+  const auto rest = LoadFitting(some, *model);
+  ASSERT_TRUE(rest.ok()) << rest.status();
+  EXPECT_EQ(*rest, (std::vector<std::string>{"bn1.running_mean", "fc.bias", "fc.weight"}));
+  EXPECT_TRUE(own.at("layer3.2.conv2.weight").equal(other.at("layer3.2.conv2.weight")));
+  EXPECT_TRUE(own.at("fc.weight").equal(head));
+
+  const Tensor before = own.at("conv1.weight").clone();
+  const State prefixed = {{"module.conv1.weight", before + 1}, {"conv1.weight", before + 1}};
+  EXPECT_EQ(LoadFitting(prefixed, *model).status().message(),
+            "the model has no module.conv1.weight");
+  const State head_alone = {{"fc.bias", torch::zeros({100})}};
+  EXPECT_EQ(LoadFitting(head_alone, *model).status().message(),
+            "no tensor is of the shape that the model has");
+  EXPECT_TRUE(own.at("conv1.weight").equal(before));
+}
+
 }  // namespace
 }  // namespace tutti::models

@@ -1,7 +1,5 @@
 #include "runtime/models/state.h"
 
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
@@ -58,6 +56,32 @@ absl::Status CheckState(const std::map<std::string, torch::Tensor>& state,
   if (differences.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the tensors are another model's: ", absl::StrJoin(differences, "; ")));
+}
+
+absl::StatusOr<std::vector<std::string>> LoadFitting(
+    const std::map<std::string, torch::Tensor>& state, torch::nn::Module& module) {
+  auto own = StateOf(module);
+  std::vector<std::string> unexpected, stay, differences;
+  for (const auto& [name, tensor] : state) {
+    if (!own.contains(name)) unexpected.push_back(name);
+  }
+  Describe("the model has no", unexpected, differences);
+  if (!differences.empty()) return absl::InvalidArgumentError(differences[0]);
+  const auto fits = [&](const auto& name, const torch::Tensor& tensor) {
+    const auto it = state.find(name);
+    return it != state.end() && it->second.sizes() == tensor.sizes();
+  };
+  for (const auto& [name, tensor] : own) {
+    if (!fits(name, tensor)) stay.push_back(name);
+  }
+  if (stay.size() == own.size()) {
+    return absl::InvalidArgumentError("no tensor is of the shape that the model has");
+  }
+  torch::NoGradGuard no_grad;
+  for (auto& [name, tensor] : own) {
+    if (fits(name, tensor)) tensor.copy_(state.at(name));
+  }
+  return stay;
 }
 
 absl::Status LoadState(const std::map<std::string, torch::Tensor>& state,

@@ -5,8 +5,10 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace tutti::models {
 
@@ -21,5 +23,12 @@ absl::Status CheckState(const std::map<std::string, torch::Tensor>& state,
 // too much and which shapes differ, when it is another network's; then nothing has been changed.
 absl::Status LoadState(const std::map<std::string, torch::Tensor>& state,
                        torch::nn::Module& module);
+
+// To begin from: copies what `state` has for the module, converting types, and returns the names of
+// the module's tensors that it has not, or in another shape (a head for other classes), which stay
+// as they are. InvalidArgument names what the module has no place for, or that nothing fits; then
+// nothing has been changed.
+absl::StatusOr<std::vector<std::string>> LoadFitting(
+    const std::map<std::string, torch::Tensor>& state, torch::nn::Module& module);
 
 }  // namespace tutti::models

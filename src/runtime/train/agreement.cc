@@ -13,8 +13,8 @@
 namespace tutti::train {
 namespace {
 
-constexpr std::array<absl::string_view, 7> kMayDiffer = {
-    "data", "output", "resume", "threads", "workers", "step-timeout", "tensorboard"};
+constexpr std::array<absl::string_view, 8> kMayDiffer = {
+    "data", "weights", "output", "resume", "threads", "workers", "step-timeout", "tensorboard"};
 enum Subject { kRecipe, kTraining, kTest, kSubjects };
 constexpr std::array<absl::string_view, kSubjects> kWhat = {
     "another recipe", "other training images", "other test images"};

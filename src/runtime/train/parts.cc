@@ -1,10 +1,12 @@
 #include "runtime/train/parts.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "runtime/models/script_model.h"
@@ -96,6 +98,35 @@ absl::Status CheckScript(const Recipe& recipe, const Parts& parts, int64_t class
                         file);
 }
 
+// A folder that tutti-train wrote, or a file.
+absl::StatusOr<checkpoint::TensorMap> ReadWeights(const std::filesystem::path& path) {
+  if (std::error_code error; std::filesystem::is_directory(path, error)) {
+    TUTTI_ASSIGN_OR_RETURN(checkpoint::ModelFolder folder, checkpoint::ReadModelFolder(path));
+    return std::move(folder.tensors);
+  }
+  auto tensors = checkpoint::ReadSafetensors(path);
+  if (!absl::IsDataLoss(tensors.status())) return tensors;
+  return absl::DataLossError(absl::StrCat(
+      tensors.status().message(),
+      "; --weights takes safetensors, which safetensors.torch.save_file makes of a state dict"));
+}
+
+// Says what it took, and what stays random.
+absl::StatusOr<std::string> LoadWeights(const Recipe& recipe, const models::Model& model) {
+  constexpr size_t kNamed = 6;
+  if (recipe.weights.empty()) return "";
+  TUTTI_ASSIGN_OR_RETURN(const checkpoint::TensorMap tensors, ReadWeights(recipe.weights));
+  auto random = models::LoadFitting(tensors, *model);
+  if (!random.ok()) return base::Annotate(random.status(), recipe.weights);
+  std::string text = absl::StrCat("weights from ", recipe.weights);
+  if (random->empty()) return text;
+  const size_t named = std::min(random->size(), kNamed);
+  absl::StrAppend(&text, "; at random begin ",
+                  absl::StrJoin(random->begin(), random->begin() + named, ", "));
+  if (random->size() > named) absl::StrAppend(&text, " and ", random->size() - named, " more");
+  return text;
+}
+
 // The model, under the same names, with its task's answer as output.
 class Answering final : public models::ModelImpl {
  public:
@@ -140,6 +171,7 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
   const models::ModelSpec spec{recipe.model, classes};
   TUTTI_ASSIGN_OR_RETURN(parts.model, models::MakeModel(spec, static_cast<uint64_t>(recipe.seed)));
   TUTTI_RETURN_IF_ERROR(CheckScript(recipe, parts, classes));
+  TUTTI_ASSIGN_OR_RETURN(parts.beginning, LoadWeights(recipe, parts.model));
   TUTTI_ASSIGN_OR_RETURN(parts.task, tasks::MakeTask(spec, *parts.model, {recipe.label_smoothing}));
   TUTTI_ASSIGN_OR_RETURN(parts.strategy, MakeStrategy(recipe, parts.model, std::move(communicator),
                                                       device, parts.task));

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "runtime/checkpoint/model_folder.h"
@@ -26,6 +27,7 @@ struct Parts {
   std::unique_ptr<parallel::Strategy> strategy;
   std::unique_ptr<Optimizer> optimizer;
   Schedule schedule;
+  std::string beginning;  // which weights are the recipe's --weights; empty: all begin at random
 };
 
 // NotFound: no such model or folder. InvalidArgument: the recipe does not fit the data, the ranks

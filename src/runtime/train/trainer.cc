@@ -149,9 +149,10 @@ absl::Status Run::OpenReport(const Resumed& resumed) {
   }
   if (resumed.resumed) {
     report_->Note(absl::StrCat("resumed after step ", outcome_.step, " from ", resumed.path));
-  } else if (recipe_.resume != "no") {
-    report_->Note("no checkpoint to resume from: from the start");
+    return absl::OkStatus();
   }
+  if (recipe_.resume != "no") report_->Note("no checkpoint to resume from: from the start");
+  if (!parts_.beginning.empty()) report_->Note(parts_.beginning);
   return absl::OkStatus();
 }
 

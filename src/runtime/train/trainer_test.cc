@@ -212,6 +212,67 @@ TEST_F(TrainerTest, ResumesFromANamedCheckpointAndRefusesAnotherRuns) {
   }
 }
 
+// As for other classes: at a learning rate of 0 what was begun with stays, on every rank.
+TEST_F(TrainerTest, BeginsFromTheWeightsThatFitAndNamesWhatBeginsAtRandom) {
+  Recipe first = RecipeFor("taught");
+  first.epochs = 1;
+  ASSERT_TRUE(TrainOver(1, first).ok());
+  const fs::path model = fs::path(first.output) / "model", five = outputs_.path() / "five";
+  WriteImageFolder(five, 70, 30, 5);
+  const auto taught = checkpoint::ReadModelFolder(model);
+  ASSERT_TRUE(taught.ok()) << taught.status();
+  for (const fs::path& weights : {model, model / "model.safetensors"}) {
+    Recipe recipe = RecipeFor(weights.filename());
+    recipe.weights = weights;
+    recipe.data = five;
+    recipe.epochs = 1;
+    recipe.lr = 0;
+    recipe.ema = 0.9;
+    char* said = nullptr;
+    size_t size = 0;
+    Surroundings surroundings;
+    surroundings.out = open_memstream(&said, &size);
+    const auto outcome = TrainOver(2, recipe, surroundings);
+    std::fclose(surroundings.out);
+    EXPECT_THAT(std::string(said, size), HasSubstr("weights from " + weights.string() +
+                                                   "; at random begin fc.bias, fc.weight\n"));
+    std::free(said);
+    ASSERT_TRUE(outcome.ok()) << outcome.status();
+    const auto trained = checkpoint::ReadModelFolder(fs::path(recipe.output) / "model");
+    ASSERT_TRUE(trained.ok()) << trained.status();
+    for (const auto& [name, tensor] : taught->tensors) {
+      const auto& now = trained->tensors.at(name);
+      if (name.starts_with("fc.")) {
+        EXPECT_EQ(now.size(0), 5);
+      } else if (!name.ends_with("running_mean") && !name.ends_with("running_var") &&
+                 !name.ends_with("num_batches_tracked")) {
+        EXPECT_TRUE(now.equal(tensor)) << name;
+      }
+    }
+  }
+}
+
+TEST_F(TrainerTest, WeightsThatAreNoneOfTheModelsAreNamed) {
+  Recipe first = RecipeFor("deeper");
+  first.model = "resnet32";
+  first.max_steps = 1;
+  ASSERT_TRUE(TrainOver(1, first).ok());
+  const auto error_of = [&](const fs::path& weights) {
+    Recipe recipe = RecipeFor("wrong");
+    recipe.weights = weights;
+    const auto outcome = TrainOver(1, recipe);
+    EXPECT_FALSE(fs::exists(recipe.output));
+    return std::string(outcome.status().message());
+  };
+  EXPECT_THAT(error_of(fs::path(first.output) / "model"),
+              AllOf(HasSubstr("deeper/model"), HasSubstr("the model has no layer1.3.bn1.bias")));
+  EXPECT_THAT(error_of("/nowhere.safetensors"), HasSubstr("/nowhere.safetensors"));
+  EXPECT_THAT(error_of(first.output), HasSubstr(first.output));
+  const fs::path pickle = outputs_.path() / "resnet20.pth";
+  ASSERT_TRUE(base::WriteFileAtomic(pickle, "PK a state dict of torch.save").ok());
+  EXPECT_THAT(error_of(pickle), AllOf(HasSubstr(pickle.string()), HasSubstr("save_file")));
+}
+
 TEST_F(TrainerTest, ResumeWithoutACheckpointBeginsAtTheStartOnlyForLatest) {
   Recipe recipe = RecipeFor("fresh");
   recipe.epochs = 1;

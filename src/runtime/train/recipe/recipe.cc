@@ -110,6 +110,11 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "resnet20, resnet50, resnet50v2, vgg16, inception_v3, mobilenet_v2, fcn_resnet18, "
        "ssd300_vgg16, ...; script:FILE is a TorchScript module",
        &r.model},
+      {"weights", kModel,
+       "safetensors file, or folder of a trained model, to begin from: a state dict under the "
+       "model's own names, which are torchvision's. What it has not, or in another shape (the last "
+       "layer, for other classes), begins at random and is named",
+       &r.weights},
       {"task",
        kModel,
        "what the model is for; auto: what it was made for. Segmentation wants masks, detection "

@@ -23,6 +23,7 @@ struct Recipe {
   int64_t max_unreadable = 10;  // pictures per rank
 
   std::string model = "resnet20";
+  std::string weights;  // to begin from; empty: random
   std::string task = "auto";
   int64_t input_size = 0;  // 0: the model's own
   int64_t epochs = 90;
