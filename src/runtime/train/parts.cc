@@ -219,11 +219,18 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
 }
 
 std::unique_ptr<Optimizer> MakeOptimizer(const Recipe& recipe, parallel::Strategy& strategy) {
+  const Decay decay = recipe.decay == "weights" ? Decay::kWeights : Decay::kAll;
+  if (recipe.optimizer == "adamw") {
+    const AdamCoefficients coefficients{.beta1 = recipe.betas[0],
+                                        .beta2 = recipe.betas[1],
+                                        .epsilon = recipe.epsilon,
+                                        .weight_decay = recipe.weight_decay};
+    return std::make_unique<AdamW>(strategy.buckets(), coefficients, decay);
+  }
   const SgdCoefficients coefficients{.momentum = recipe.momentum,
                                      .weight_decay = recipe.weight_decay,
                                      .nesterov = recipe.nesterov};
-  return std::make_unique<Sgd>(strategy.buckets(), coefficients,
-                               recipe.decay == "weights" ? Decay::kWeights : Decay::kAll);
+  return std::make_unique<Sgd>(strategy.buckets(), coefficients, decay);
 }
 
 Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch) {

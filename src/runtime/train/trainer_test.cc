@@ -103,13 +103,16 @@ struct StopCase {
   int64_t step;
   bool sync_bn;
   bool mixed = false;
+  const char* optimizer = "sgd";
 };
 
 class Resume : public TrainerTest, public testing::WithParamInterface<StopCase> {};
 
 TEST_P(Resume, GivesTheBytesOfARunWithoutInterruption) {
-  const auto [ranks, step, sync_bn, mixed] = GetParam();
+  const auto [ranks, step, sync_bn, mixed, optimizer] = GetParam();
   Recipe whole = RecipeFor("whole");
+  whole.optimizer = optimizer;
+  whole.nesterov = whole.optimizer == "sgd";
   whole.sync_bn = sync_bn;
   if (mixed) {
     whole.erase = 0.5;
@@ -146,7 +149,8 @@ INSTANTIATE_TEST_SUITE_P(Stops, Resume,
                          testing::Values(StopCase{1, 4, false},  // at the end of an epoch
                                          StopCase{1, 3, false}, StopCase{2, 5, false},
                                          StopCase{2, 6, true}, StopCase{3, 1, false},
-                                         StopCase{2, 5, false, true}));
+                                         StopCase{2, 5, false, true},
+                                         StopCase{2, 3, false, false, "adamw"}));
 
 // At a checkpoint that the whole run makes too: what is owed is part of both.
 TEST_F(TrainerTest, ACompressedRunResumedFromACheckpointGivesTheBytesOfOneWithoutInterruption) {
@@ -202,6 +206,11 @@ TEST_F(TrainerTest, ResumesFromANamedCheckpointAndRefusesAnotherRuns) {
             "missing layer1.3.bn1.bias"},
            {[&](Recipe& r) { r.data = five_classes; },
             "of another shape fc.bias ([3], needs [5]), fc.weight ([3, 64], needs [5, 64])"},
+           {[](Recipe& r) {
+              r.optimizer = "adamw";
+              r.nesterov = false;
+            },
+            "no fitting optimizer state \"exp_avg.bn1.bias\""},
            {[](Recipe& r) { r.ema = 0.9; }, "\"average.bn1.bias\": its run had no --ema"}}) {
     Recipe other = RecipeFor("other");
     other.resume = checkpoints;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/parallel/bucket.h"
+#include "runtime/train/optimizer/adam_kernel.h"
 #include "runtime/train/optimizer/sgd_kernel.h"
 
 namespace tutti::train {
@@ -33,6 +34,13 @@ class Optimizer {
 // biases nor batch-norms (Jia et al. 2018, section 3.2).
 enum class Decay { kAll, kWeights };
 
+// Of a bucket, in elements: neighbours that are updated alike.
+struct Stretch {
+  int64_t begin = 0, end = 0;
+  bool decays = true;
+};
+std::vector<Stretch> StretchesOf(const parallel::Bucket& bucket, Decay decay);
+
 // Sutskever et al. 2013, in torch::optim::SGD's form without dampening. One pass over each bucket.
 class Sgd final : public Optimizer {
  public:
@@ -44,12 +52,6 @@ class Sgd final : public Optimizer {
   std::vector<torch::Tensor> FlatState() override { return velocities_; }
 
  private:
-  // Of a bucket, in elements: neighbours that are updated alike.
-  struct Stretch {
-    int64_t begin = 0, end = 0;
-    bool decays = true;
-  };
-  static std::vector<Stretch> StretchesOf(const parallel::Bucket& bucket, Decay decay);
   template <typename T>
   void StepOnCpu(size_t bucket);
   void StepOnGpu();
@@ -60,6 +62,30 @@ class Sgd final : public Optimizer {
   std::vector<std::vector<Stretch>> stretches_;           // per bucket
   std::vector<torch::Tensor> spared_, spared_gradients_;  // that do not decay; for the GPU
   torch::Tensor rate_;  // the learning rate on the GPU; undefined without one
+};
+
+// Loshchilov & Hutter 2019, in torch::optim::AdamW's form. One pass over each bucket; on a GPU
+// libtorch's, several.
+class AdamW final : public Optimizer {
+ public:
+  // `buckets` must outlive the optimizer; the coefficients' learning rate is not used.
+  AdamW(const Buckets& buckets, const AdamCoefficients& coefficients, Decay decay = Decay::kAll);
+
+  void Step(double learning_rate) override;
+  // "exp_avg.<name>", "exp_avg_sq.<name>" and "updates", the number of them.
+  std::map<std::string, torch::Tensor> State() override;
+  std::vector<torch::Tensor> FlatState() override;
+
+ private:
+  template <typename T>
+  void StepOnCpu(size_t bucket, int64_t t);
+  void StepByLibtorch(size_t bucket, int64_t t);
+
+  const Buckets& buckets_;
+  AdamCoefficients coefficients_;
+  torch::Tensor updates_;                        // [1] of int64, on the CPU
+  std::vector<torch::Tensor> first_, second_;    // moments, one per bucket, [size]
+  std::vector<std::vector<Stretch>> stretches_;  // per bucket
 };
 
 }  // namespace tutti::train

@@ -18,19 +18,6 @@ void UpdateByLibtorch(parallel::Bucket& bucket, torch::Tensor& velocity, const t
 
 }  // namespace
 
-std::vector<Sgd::Stretch> Sgd::StretchesOf(const parallel::Bucket& bucket, Decay decay) {
-  std::vector<Stretch> stretches;
-  for (const auto& slot : bucket.slots()) {
-    const bool decays = decay == Decay::kAll || slot.parameter.dim() > 1;
-    if (stretches.empty() || stretches.back().decays != decays) {
-      if (!stretches.empty()) stretches.back().end = slot.offset;
-      stretches.push_back({slot.offset, 0, decays});
-    }
-  }
-  stretches.back().end = bucket.size();
-  return stretches;
-}
-
 Sgd::Sgd(const Buckets& buckets, const SgdCoefficients& coefficients, Decay decay)
     : buckets_(buckets), coefficients_(coefficients) {
   for (const auto& bucket : buckets_) {

@@ -1,8 +1,7 @@
 #include "runtime/train/optimizer/sgd_kernel.h"
 
-#include <algorithm>
-
 #include "base/vector_width.h"
+#include "runtime/train/optimizer/in_parts.h"
 
 namespace tutti::train {
 namespace {
@@ -37,18 +36,12 @@ void UpdatePart(double* values, double* velocities, const double* gradients, siz
   Update(values, velocities, gradients, count, coefficients);
 }
 
-constexpr size_t kLeastPart = 1 << 16;  // less is not worth a second thread
-
 template <typename T>
 void UpdateInParts(T* values, T* velocities, const T* gradients, size_t count,
                    const SgdCoefficients& coefficients, int threads) {
-  const auto most = static_cast<size_t>(std::max(threads, 1));
-  const size_t parts = std::clamp<size_t>(count / kLeastPart, 1, most);
-#pragma omp parallel for num_threads(static_cast <int>(parts)) if (parts > 1)
-  for (size_t part = 0; part < parts; ++part) {
-    const size_t begin = count * part / parts, end = count * (part + 1) / parts;
+  InParts(count, threads, [&](size_t begin, size_t end) {
     UpdatePart(values + begin, velocities + begin, gradients + begin, end - begin, coefficients);
-  }
+  });
 }
 
 }  // namespace

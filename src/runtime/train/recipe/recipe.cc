@@ -152,19 +152,28 @@ std::vector<Field> FieldsOf(Recipe& r) {
        {"none", "fp16", "bf16", "int8"}},
       {"seed", kModel, "of weights, order and augmentation", &r.seed},
 
+      {"optimizer",
+       kOptimizer,
+       "sgd: stochastic gradient descent with momentum; adamw (Loshchilov & Hutter 2019), which "
+       "wants an --lr of about 0.001 and a --weight-decay of 0.01 to 0.1",
+       &r.optimizer,
+       {"sgd", "adamw"}},
       {"lr", kOptimizer, "peak learning rate", &r.lr},
       {"scale-lr", kOptimizer, "--lr is per 256 images of a batch (linear scaling rule)",
        &r.scale_lr},
       {"lr-per-rank", kOptimizer, "--lr is multiplied by the number of ranks", &r.lr_per_rank},
-      {"momentum", kOptimizer, "of stochastic gradient descent", &r.momentum},
-      {"weight-decay", kOptimizer, "L2", &r.weight_decay},
+      {"momentum", kOptimizer, "of sgd", &r.momentum},
+      {"betas", kOptimizer, "of adamw: what the mean and the mean square of the gradients keep",
+       &r.betas},
+      {"epsilon", kOptimizer, "of adamw: added to the root of the mean square", &r.epsilon},
+      {"weight-decay", kOptimizer, "L2; of adamw decoupled from the gradient", &r.weight_decay},
       {"decay",
        kOptimizer,
        "what --weight-decay is for: all parameters, or weights alone and neither biases nor "
        "batch-norm",
        &r.decay,
        {"all", "weights"}},
-      {"nesterov", kOptimizer, "Nesterov's momentum", &r.nesterov},
+      {"nesterov", kOptimizer, "Nesterov's momentum, of sgd", &r.nesterov},
       {"schedule",
        kOptimizer,
        "of the learning rate after warm-up",
@@ -239,6 +248,12 @@ absl::Status Validate(const Recipe& recipe) {
   }
   if (recipe.label_smoothing >= 1) return wrong("--label-smoothing must be below 1");
   if (recipe.momentum >= 1) return wrong("--momentum must be below 1");
+  if (recipe.betas.size() != 2 || recipe.betas[0] >= 1 || recipe.betas[1] >= 1) {
+    return wrong("--betas takes two numbers below 1");
+  }
+  if (recipe.optimizer == "adamw" && recipe.nesterov) {
+    return wrong("--nesterov is for --optimizer sgd");
+  }
   for (const auto* channels : {&recipe.mean, &recipe.stddev}) {
     if (!channels->empty() && channels->size() != 3) {
       return wrong("--mean and --stddev take three numbers: red, green, blue");

@@ -40,7 +40,10 @@ struct Recipe {
   double lr = 0.1;
   bool scale_lr = false;
   bool lr_per_rank = false;
+  std::string optimizer = "sgd";
   double momentum = 0.9;
+  std::vector<double> betas = {0.9, 0.999};
+  double epsilon = 1e-8;
   double weight_decay = 1e-4;
   std::string decay = "all";
   bool nesterov = false;

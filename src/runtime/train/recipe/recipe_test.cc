@@ -94,6 +94,14 @@ TEST(Recipe, ValidationSaysWhatDoesNotFit) {
   recipe.erase = 1.1;
   EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--erase"));
   recipe.erase = 1;
+  recipe.optimizer = "adamw";
+  recipe.nesterov = true;
+  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--nesterov is for"));
+  recipe.nesterov = false;
+  recipe.betas = {0.9};
+  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--betas"));
+  recipe.betas = {0.9, 0.95};
+  EXPECT_TRUE(Validate(recipe).ok());
   recipe.ema = 1;
   EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--ema"));
 }
