@@ -91,6 +91,43 @@ def test_the_trained_model_goes_to_onnx(python, trained, tmp_path):
     assert (tmp_path / "model.onnx").stat().st_size > 4 * 269_722
 
 
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """A few pictures for each task, as --data."""
+    folder = tmp_path_factory.mktemp("drawn")
+    for kind in ("masks", "boxes"):
+        subprocess.run([ROOT / "examples/shapes/make-shapes", folder / kind, kind, "--train", "4", "--test", "2"], check=True,
+                       timeout=60)
+    return {"labels": "synthetic:4x64x5", "masks": folder / "masks", "boxes": folder / "boxes"}
+
+
+# Of each kind of block that there is, the smallest; VGG-16 and SSD300 were exported by hand.
+@pytest.mark.parametrize("model, kind, side", [
+    ("resnet18", "labels", 64), ("resnet50v2", "labels", 64), ("inception_v3", "labels", 299), ("mobilenet_v1", "labels", 64),
+    ("mobilenet_v2", "labels", 64), ("fcn_resnet50_aux", "masks", 64), ("ssd64_resnet20", "boxes", 0)])
+def test_every_kind_of_network_goes_to_onnx(python, drawn, tmp_path, model, kind, side):
+    alone = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
+    subprocess.run([BIN / "tutti-train", "--model", model, "--data", drawn[kind], "--input-size", str(side), "--batch", "2",
+                    "--max-steps", "1", "--lr", "0", "--checkpoint-every", "0", "--output", tmp_path], check=True,
+                   capture_output=True, env=alone, timeout=120)
+    result = subprocess.run([python, ROOT / "tools/export-onnx", tmp_path / "model", tmp_path / "model.onnx"],
+                            capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr[-2000:]
+
+
+def test_what_onnx_does_not_have_is_said_in_a_line(python, drawn, tmp_path):
+    """VGG's pool to 7 x 7 of what is smaller."""
+    source, folder = tmp_path / "grow.py", tmp_path / "model"
+    folder.mkdir()
+    source.write_text("import sys, torch\ntorch.jit.trace(torch.nn.AdaptiveAvgPool2d(7), torch.ones(2, 3, 1, 1)).save(sys.argv[1])\n")
+    subprocess.run([python, source, folder / "model.pt"], check=True, timeout=120)
+    (folder / "model.json").write_text(json.dumps({"input": {"height": 1, "width": 1}}))
+    result = subprocess.run([python, ROOT / "tools/export-onnx", folder, tmp_path / "model.onnx"], capture_output=True,
+                            text=True, timeout=120)
+    assert result.returncode == 1 and "Traceback" not in result.stderr, result.stderr
+    assert "export-onnx: PyTorch's exporter does not take" in result.stderr and "adaptive_avg_pool2d" in result.stderr
+
+
 # A network of its own, scripted and not traced, with a branch on its mode.
 SCRIPT = """
 import sys, torch

@@ -78,9 +78,15 @@ Fork FusedBatchNorm(const Tensor& x, const Tensor& residual, bool relu,
 
 Tensor FusedMaxPool(const Tensor& x) {
   const device::Layers* const layers = LayersOn(x.device());
-  if (layers == nullptr || !layers->Pools(x)) return torch::max_pool2d(x, 3, 2, 1);
+  if (layers == nullptr || !layers->Pools(x)) return PlainMaxPool(x, 1);
   RECORD_USER_SCOPE("tutti::max_pool");
   return MaxPoolFunction::apply(x);
+}
+
+// All of two numbers, the dilation too: of a list of one the exporter to ONNX makes a pool over one
+// dimension.
+Tensor PlainMaxPool(const Tensor& x, int64_t padding) {
+  return torch::max_pool2d(x, {3, 3}, /*stride=*/{2, 2}, {padding, padding}, /*dilation=*/{1, 1});
 }
 
 }  // namespace tutti::models

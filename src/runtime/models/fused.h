@@ -19,5 +19,7 @@ Fork FusedBatchNorm(const torch::Tensor& x, const torch::Tensor& residual, bool 
 
 // 3x3 with stride 2 and a padding of 1; of any activation.
 torch::Tensor FusedMaxPool(const torch::Tensor& x);
+// The same by libtorch, with any padding. In a trace it can go to ONNX.
+torch::Tensor PlainMaxPool(const torch::Tensor& x, int64_t padding);
 
 }  // namespace tutti::models

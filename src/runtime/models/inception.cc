@@ -4,6 +4,7 @@
 #include <map>
 
 #include "runtime/models/initialisation.h"
+#include "runtime/models/layers.h"
 
 namespace tutti::models {
 namespace {
@@ -98,8 +99,10 @@ InceptionBlockImpl::Built InceptionBlockImpl::Build(int64_t inputs, const Branch
 }
 
 Tensor InceptionBlockImpl::Run(Built& branch, Tensor x) {
-  if (branch.pool == Pool::kAverage) x = torch::avg_pool2d(x, 3, /*stride=*/1, /*padding=*/1);
-  if (branch.pool == Pool::kMaximum) x = torch::max_pool2d(x, 3, /*stride=*/2);
+  if (branch.pool == Pool::kAverage) {
+    x = torch::avg_pool2d(x, {3, 3}, /*stride=*/{1, 1}, /*padding=*/{1, 1});
+  }
+  if (branch.pool == Pool::kMaximum) x = MaxPool(x, /*padding=*/0);
   for (ConvNorm& layer : branch.layers) x = layer->forward(x);
   if (branch.tails.empty()) return x;
   std::vector<Tensor> parts;
@@ -152,7 +155,7 @@ Tensor InceptionV3::Trunk(Tensor x) {
   for (size_t i = 0; i < stem_.size(); ++i) {
     x = stem_[i]->forward(x);
     const bool pooled = i == 2 || i + 1 == stem_.size();
-    if (pooled) x = torch::max_pool2d(x, 3, /*stride=*/2);
+    if (pooled) x = MaxPool(x, /*padding=*/0);
   }
   for (InceptionBlock& block : trunk_) x = block->forward(x);
   return x;
@@ -169,7 +172,7 @@ Tensor InceptionV3::forward(Tensor images) { return Head(Trunk(std::move(images)
 std::vector<Tensor> InceptionV3::Outputs(Tensor images) {
   const Tensor trunk = Trunk(std::move(images));
   if (!is_training()) return {Head(trunk)};
-  Tensor aux = torch::avg_pool2d(trunk, 5, /*stride=*/3);
+  Tensor aux = torch::avg_pool2d(trunk, {5, 5}, /*stride=*/{3, 3});
   aux = aux_second_->forward(aux_first_->forward(aux));
   aux = aux_classifier_->forward(torch::adaptive_avg_pool2d(aux, {1, 1}).flatten(1));
   return {Head(trunk), aux};

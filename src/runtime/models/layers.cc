@@ -19,9 +19,8 @@ Tensor ZeroPadded(const Tensor& x, int64_t channels, int64_t stride) {
   return torch::constant_pad_nd(sampled, {0, 0, 0, 0, 0, channels - x.size(1)});
 }
 
-Tensor MaxPool(const Tensor& x) {
-  if (CanFuse(x)) return FusedMaxPool(x);
-  return torch::max_pool2d(x, /*kernel_size=*/3, /*stride=*/2, /*padding=*/1);
+Tensor MaxPool(const Tensor& x, int64_t padding) {
+  return padding == 1 && CanFuse(x) ? FusedMaxPool(x) : PlainMaxPool(x, padding);
 }
 
 Tensor ChainImpl::forward(Tensor x) {

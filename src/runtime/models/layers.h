@@ -20,8 +20,8 @@ torch::nn::Conv2dOptions ConvolutionOf(int64_t inputs, int64_t outputs, int64_t 
 // channels.
 torch::Tensor ZeroPadded(const torch::Tensor& x, int64_t channels, int64_t stride);
 
-// 3x3 with stride 2 and a padding of 1.
-torch::Tensor MaxPool(const torch::Tensor& x);
+// 3x3 with stride 2.
+torch::Tensor MaxPool(const torch::Tensor& x, int64_t padding = 1);
 
 // Modules one after the other, with their numbers as names: a Sequential that may hold another.
 class ChainImpl : public torch::nn::Module {
