@@ -275,10 +275,7 @@ std::string FileName(absl::string_view path) {
 std::vector<const YamlNode::Entry*> NamedEntries(const YamlNode::Entry& section,
                                                  absl::string_view what, Diagnostics& diagnostics) {
   std::vector<const YamlNode::Entry*> entries;
-  if (section.value->kind != YamlNode::Kind::kMapping) {
-    diagnostics.Error(section.line, absl::StrCat(section.key, " must be a mapping, but is ",
-                                                 KindName(*section.value)));
-  }
+  CheckIsMapping(section, diagnostics);
   for (const YamlNode::Entry& entry : section.value->entries) {
     if (IsIdentifier(entry.key)) {
       entries.push_back(&entry);
@@ -294,6 +291,12 @@ std::vector<const YamlNode::Entry*> NamedEntries(const YamlNode::Entry& section,
 
 }  // namespace
 
+void CheckIsMapping(const YamlNode::Entry& section, Diagnostics& diagnostics) {
+  if (section.value->kind == YamlNode::Kind::kMapping) return;
+  diagnostics.Error(section.line, absl::StrCat(section.key, " must be a mapping, but is ",
+                                               KindName(*section.value)));
+}
+
 bool IsPathType(absl::string_view type) {
   return std::find(kPathTypes.begin(), kPathTypes.end(), type) != kPathTypes.end();
 }
@@ -302,6 +305,12 @@ Output ReadOutput(const YamlNode::Entry& entry, Diagnostics& diagnostics,
                   absl::string_view schema) {
   Output output;
   if (entry.value->kind == YamlNode::Kind::kNull) return output;  // `model:` takes the defaults
+  if (entry.value->kind == YamlNode::Kind::kScalar) {
+    diagnostics.Error(entry.line,
+                      absl::StrCat("output \"", entry.key, "\" is text: write its type and mode, ",
+                                   "or, in a step of a pipeline, ${{parent.outputs.NAME}}"));
+    return output;
+  }
   MappingReader reader(*entry.value, absl::StrCat("output \"", entry.key, "\""), diagnostics,
                        {schema, "outputs.*."});
   reader.Choice("type", kPathTypes, output.type);

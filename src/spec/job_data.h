@@ -24,6 +24,9 @@ std::map<std::string, Input> ReadInputSection(const YamlNode::Entry& section,
 Output ReadOutput(const YamlNode::Entry& entry, Diagnostics& diagnostics,
                   absl::string_view schema = "command");
 
+// An error for a section `inputs` or `outputs` that has no names.
+void CheckIsMapping(const YamlNode::Entry& section, Diagnostics& diagnostics);
+
 // Whether inputs of that type are files or folders, and not values.
 bool IsPathType(absl::string_view type);
 

@@ -12,10 +12,12 @@
 namespace tutti::spec {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
+using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
 using Files = std::map<std::string, std::string>;
@@ -379,6 +381,68 @@ TEST(PipelineFile, WhatAJobThatIsAComponentLacksIsSaidWithItsLine) {
                                     "no pipeline; name it in a step")));
   EXPECT_THAT(PipelineErrors("type: pipeline\ncomponent: azureml:nobody:1\n"),
               ElementsAre(HasSubstr("job.yml:2: component \"azureml:nobody:1\" is not known")));
+}
+
+TEST(PipelineFile, AnOutputThatIsTextIsAnErrorWhereverItStands) {
+  const auto errors = [](absl::string_view outputs) {
+    Files files = kTrain;
+    files.insert(kNested.begin(), kNested.end());
+    std::vector<std::string> all;
+    for (const absl::string_view job :
+         {"type: pipeline\ncomponent: ./inner/inner.yml\n"
+          "inputs: {data: {type: uri_folder, path: .}, where: local}\n",
+          "type: pipeline\njobs:\n  a:\n    component: ./parts/train.yml\n"
+          "    inputs: {data: {path: .}, epochs: 1}\n    ",
+          "type: pipeline\njobs:\n  a:\n    command: x\n    ",
+          "type: sweep\ntrial: ./parts/train.yml\ninputs: {data: {path: .}}\n"
+          "search_space: {epochs: {type: randint, upper: 5}}\n"
+          "objective: {goal: minimize, primary_metric: loss}\n",
+          "type: sweep\ntrial: {command: x}\nsearch_space: {e: {type: randint, upper: 5}}\n"
+          "objective: {goal: minimize, primary_metric: loss}\n"}) {
+      for (std::string& error : PipelineErrors(absl::StrCat(job, "outputs: ", outputs), files)) {
+        all.push_back(std::move(error));
+      }
+    }
+    return all;
+  };
+  EXPECT_THAT(errors("{model: some text}"),
+              ElementsAre(HasSubstr("job.yml:4: output \"model\" is text: write its type"),
+                          HasSubstr("job.yml:6: output \"model\" is text: write its type"),
+                          HasSubstr("job.yml:5: output \"model\" is text: write its type"),
+                          HasSubstr("job.yml:6: output \"model\" is text: write its type"),
+                          HasSubstr("job.yml:5: output \"model\" is text: write its type")));
+  EXPECT_THAT(errors("some text"),
+              ElementsAre(HasSubstr("job.yml:4: outputs must be a mapping, but is text"),
+                          HasSubstr("job.yml:6: outputs must be a mapping, but is text"),
+                          HasSubstr("job.yml:5: outputs must be a mapping, but is text"),
+                          HasSubstr("job.yml:6: outputs must be a mapping, but is text"),
+                          HasSubstr("job.yml:5: outputs must be a mapping, but is text")));
+  EXPECT_THAT(errors("{model: [a]}"), SizeIs(5));
+  EXPECT_THAT(errors("{model: '${{parent.outputs.m}}'}"),
+              ElementsAre(HasSubstr("job.yml:4: output \"model\" names ${{parent.outputs.m}}, but "
+                                    "there is no pipeline around the job"),
+                          HasSubstr("job.yml:6: step \"a\" names ${{parent.outputs.m}}"),
+                          HasSubstr("job.yml:5: step \"a\" names ${{parent.outputs.m}}"),
+                          HasSubstr("job.yml:6: output \"model\" names ${{parent.outputs.m}}"),
+                          HasSubstr("job.yml:5: output \"model\" names ${{parent.outputs.m}}")));
+}
+
+TEST(PipelineFile, OutputsOfASweepOverAComponentAreTheComponents) {
+  const std::string sweep =
+      "type: sweep\ntrial: ./parts/train.yml\ninputs: {data: {path: .}}\n"
+      "search_space: {epochs: {type: randint, upper: 5}}\n"
+      "objective: {goal: minimize, primary_metric: loss}\n";
+  EXPECT_EQ(PipelineOf(sweep + "outputs: {model: {mode: upload}}", kTrain).outputs.at("model").mode,
+            "upload");
+  EXPECT_THAT(PipelineErrors(sweep + "outputs: {modl: }", kTrain),
+              ElementsAre(HasSubstr("job.yml:6: the sweep has no output \"modl\" (did you mean")));
+}
+
+TEST(PipelineFile, InputsThatAreTextAreAnErrorForAComponentToo) {
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  a:\n    component: ./parts/train.yml\n"
+                             "    inputs: all\n",
+                             kTrain),
+              Contains(HasSubstr("job.yml:5: inputs must be a mapping, but is text")));
 }
 
 TEST(PipelineFile, AStepsComponentMayBeWrittenOut) {

@@ -50,9 +50,8 @@ class PipelineReader {
     TakeSteps(ReadPipelineComponent(*file, given, {spec_, nothing_open, spec_.compute, 0}),
               file->shown);
     if (outputs == nullptr) return std::move(spec_);
-    for (const YamlNode::Entry& output : outputs->value->entries) {
-      ReadOutputOver(output, "the job", spec_.outputs, source_.diagnostics);
-    }
+    ReadOutputsOver(*outputs, "the job", spec_.outputs, source_.diagnostics);
+    RefuseBoundOutputs(*outputs, source_.diagnostics);
     return std::move(spec_);
   }
 

@@ -236,13 +236,13 @@ class StepReader {
   void ReadOwnOutputs() {
     const YamlNode::Entry* section = Find(*root_, "outputs");
     if (section == nullptr) return;
-    const bool from_component = Find(*root_, "component") != nullptr;
+    if (Find(*root_, "component") != nullptr) {
+      ReadOutputsOver(*section, what_, step_.job.outputs, source_.diagnostics);
+      return;
+    }
+    CheckIsMapping(*section, source_.diagnostics);
     for (const YamlNode::Entry& entry : section->value->entries) {
-      if (from_component && BoundOutput(entry).empty()) {
-        ReadOutputOver(entry, what_, step_.job.outputs, source_.diagnostics);
-      } else if (from_component) {
-        CheckOutput(entry, what_, step_.job.outputs, source_.diagnostics);
-      } else if (!IsIdentifier(entry.key)) {
+      if (!IsIdentifier(entry.key)) {
         Error(entry.line, absl::StrCat("has an output \"", entry.key.substr(0, 80),
                                        "\", whose name must be of letters, digits and \"_\""));
       } else {
@@ -262,13 +262,6 @@ class StepReader {
     }
   }
 
-  // The output of the pipeline that an output is bound to, alone or as its path; "" if to none.
-  static std::string BoundOutput(const YamlNode::Entry& entry) {
-    const YamlNode::Entry* path = Find(*entry.value, "path");
-    const YamlNode& text = path == nullptr ? *entry.value : *path->value;
-    return NameBehind(WholeExpression(text.scalar), "parent.outputs.");
-  }
-
   void ReadOutputBindings() {
     const YamlNode::Entry* section = Find(*root_, "outputs");
     if (section == nullptr) return;
@@ -282,10 +275,6 @@ class StepReader {
         Error(entry.line, absl::StrCat("names ${{parent.outputs.", bound.substr(0, 80),
                                        "}}, which the pipeline does not have",
                                        base::DidYouMean(bound.substr(0, 80), names)));
-      } else if (entry.value->kind == YamlNode::Kind::kScalar) {
-        Error(entry.line, absl::StrCat("has an output \"", entry.key.substr(0, 80),
-                                       "\" that is text: write ${{parent.outputs.NAME}}, or the "
-                                       "output's type and mode"));
       }
     }
   }
@@ -363,16 +352,40 @@ bool TakesDefault(const BoundInput& bound, const YamlNode::Entry* definition) {
          (Find(*definition->value, "default") != nullptr || !IsOptional(*definition));
 }
 
-}  // namespace
-
 void ReadOutputOver(const YamlNode::Entry& entry, absl::string_view what,
                     std::map<std::string, Output>& outputs, Diagnostics& diagnostics) {
   if (!CheckOutput(entry, what, outputs, diagnostics)) return;
-  if (entry.value->kind != YamlNode::Kind::kMapping) return;
+  if (entry.value->kind == YamlNode::Kind::kNull || !BoundOutput(entry).empty()) return;
   const Output own = ReadOutput(entry, diagnostics);
   Output& output = outputs[entry.key];
   output.mode = own.mode;
   if (Find(*entry.value, "type") != nullptr) output = own;
+}
+
+}  // namespace
+
+std::string BoundOutput(const YamlNode::Entry& entry) {
+  const YamlNode::Entry* path = Find(*entry.value, "path");
+  const YamlNode& text = path == nullptr ? *entry.value : *path->value;
+  return NameBehind(WholeExpression(text.scalar), "parent.outputs.");
+}
+
+void ReadOutputsOver(const YamlNode::Entry& section, absl::string_view what,
+                     std::map<std::string, Output>& outputs, Diagnostics& diagnostics) {
+  CheckIsMapping(section, diagnostics);
+  for (const YamlNode::Entry& entry : section.value->entries) {
+    ReadOutputOver(entry, what, outputs, diagnostics);
+  }
+}
+
+void RefuseBoundOutputs(const YamlNode::Entry& section, Diagnostics& diagnostics) {
+  for (const YamlNode::Entry& entry : section.value->entries) {
+    const std::string bound = BoundOutput(entry);
+    if (bound.empty()) continue;
+    diagnostics.Error(entry.line, absl::StrCat("output \"", entry.key.substr(0, 80),
+                                               "\" names ${{parent.outputs.", bound.substr(0, 80),
+                                               "}}, but there is no pipeline around the job"));
+  }
 }
 
 std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry* definitions,
@@ -386,6 +399,7 @@ std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry*
   }
   YamlNode::Entry left{"inputs", given.line, nullptr};
   if (given.inputs != nullptr) {
+    if (!component.empty()) CheckIsMapping(*given.inputs, given.source.diagnostics);
     auto node = std::make_shared<YamlNode>(*given.inputs->value);
     for (YamlNode::Entry& entry : node->entries) {
       if (given.bound.contains(entry.key)) entry.value = std::make_shared<YamlNode>();

@@ -42,9 +42,16 @@ struct Given {
 std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry* definitions,
                                       const std::string& component);
 
-// What an entry of `outputs` says over the output by that name that the component of `what` has.
-void ReadOutputOver(const YamlNode::Entry& entry, absl::string_view what,
-                    std::map<std::string, Output>& outputs, Diagnostics& diagnostics);
+// The output of the pipeline that an entry of `outputs` is bound to, alone or as its path; "" if to
+// none.
+std::string BoundOutput(const YamlNode::Entry& entry);
+
+// What the section `outputs` says over those that the component of `what` has.
+void ReadOutputsOver(const YamlNode::Entry& section, absl::string_view what,
+                     std::map<std::string, Output>& outputs, Diagnostics& diagnostics);
+
+// Errors for what is bound in the section `outputs` of a job that no pipeline is around.
+void RefuseBoundOutputs(const YamlNode::Entry& section, Diagnostics& diagnostics);
 
 // A step; its entry in `jobs` stands in `source`. Bindings to siblings are not checked yet.
 Step ReadStep(const YamlNode::Entry& entry, const Source& source, const Scope& scope);

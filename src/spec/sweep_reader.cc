@@ -78,8 +78,9 @@ void ReadInlineTrial(const YamlNode::Entry& entry, const Given& given, JobSpec& 
   ReadScale(trial.keys(), spec, source.diagnostics);
   trial.keys().Finish();
   if (given.outputs != nullptr) {
+    CheckIsMapping(*given.outputs, source.diagnostics);
     for (const YamlNode::Entry& output : given.outputs->value->entries) {
-      if (WholeExpression(output.value->scalar).empty()) {
+      if (BoundOutput(output).empty()) {
         spec.outputs[output.key] = ReadOutput(output, source.diagnostics);
       } else {
         spec.outputs[output.key];
@@ -105,6 +106,9 @@ void ReadTrialComponent(const YamlNode::Entry& entry, const Given& given, JobSpe
   trial.ReadCode(spec);
   trial.ReadEnvironmentKey(spec);
   spec.outputs = ReadOutputs(trial.keys(), inner, "component");
+  if (given.outputs != nullptr) {
+    ReadOutputsOver(*given.outputs, given.what, spec.outputs, given.source.diagnostics);
+  }
   ReadScale(trial.keys(), spec, inner);
   FinishTrial(trial, given, trial.keys().Take("inputs"), file->shown, spec);
   trial.keys().Finish();
@@ -145,6 +149,7 @@ JobSpec ReadSweepJob(const Source& source) {
   Given given{.source = source, .what = "the sweep", .line = source.root.line};
   given.inputs = sweep.keys().Take("inputs");
   given.outputs = sweep.keys().Take("outputs");
+  if (given.outputs != nullptr) RefuseBoundOutputs(*given.outputs, source.diagnostics);
   ReadSweep(sweep, given, spec);
   sweep.keys().Finish();
   return spec;
