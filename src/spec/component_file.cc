@@ -101,14 +101,14 @@ YamlNode::Entry AtLine(YamlNode::Entry definition, int line) {
 }
 
 void CheckNames(const YamlNode::Entry& definitions, const YamlNode::Entry& given,
-                const std::string& component, Diagnostics& diagnostics) {
+                const ComponentFile& component, Diagnostics& diagnostics) {
   std::vector<absl::string_view> names;
   for (const YamlNode::Entry& entry : definitions.value->entries) names.push_back(entry.key);
   for (const YamlNode::Entry& entry : given.value->entries) {
     if (Find(&definitions, entry.key) != nullptr) continue;
     const std::string shown = entry.key.substr(0, 80);
     const std::string meant = base::DidYouMean(shown, names);
-    const std::string said = absl::StrCat("component ", component, " has no input \"", shown, "\"");
+    const std::string said = absl::StrCat(component.name, " has no input \"", shown, "\"");
     if (meant.empty()) {  // Azure ML passes over it
       diagnostics.Warning(entry.line, absl::StrCat(said, "; it is not used"));
     } else {
@@ -119,11 +119,11 @@ void CheckNames(const YamlNode::Entry& definitions, const YamlNode::Entry& given
 
 }  // namespace
 
-std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, const Source& source,
-                                           Diagnostics& diagnostics) {
+std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, absl::string_view what,
+                                           const Source& source, Diagnostics& diagnostics) {
   if (entry.value->kind == YamlNode::Kind::kMapping) {
-    return ComponentFile{source.diagnostics.file_name(), source.context.base,
-                         std::string(source.text), entry.value};
+    return ComponentFile{source.diagnostics.file_name(), absl::StrCat("the component of ", what),
+                         source.context.base, std::string(source.text), entry.value};
   }
   if (entry.value->kind != YamlNode::Kind::kScalar) {
     diagnostics.Error(entry.line, absl::StrCat(entry.key, " must name a component's file, but is ",
@@ -143,7 +143,8 @@ std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, const S
                       absl::StrCat(entry.key, ": ", file->shown, " is ", other->message));
     return std::nullopt;
   }
-  return ComponentFile{file->shown, file->path.parent_path(), *std::move(text), *root};
+  return ComponentFile{file->shown, absl::StrCat("component ", file->shown),
+                       file->path.parent_path(), *std::move(text), *root};
 }
 
 std::string TypeOf(const ComponentFile& component) {
@@ -156,35 +157,35 @@ std::string TypeOf(const ComponentFile& component) {
 
 YamlNode::Entry MergedInputs(const YamlNode::Entry* definitions, const YamlNode::Entry* given,
                              const std::set<std::string>& elsewhere, int line,
-                             const std::string& component, Diagnostics& diagnostics) {
+                             const ComponentFile* component, Diagnostics& diagnostics) {
   static const auto* const empty = new YamlNode::Entry{"inputs", 0, [] {
                                                          auto node = std::make_shared<YamlNode>();
                                                          node->kind = YamlNode::Kind::kMapping;
                                                          return node;
                                                        }()};
-  if (definitions != nullptr || !component.empty()) {
+  if (component != nullptr) {
     CheckNames(definitions == nullptr ? *empty : *definitions, given == nullptr ? *empty : *given,
-               component, diagnostics);
+               *component, diagnostics);
   }
   auto section = std::make_shared<YamlNode>();
   section->kind = YamlNode::Kind::kMapping;
   section->line = line;
-  const YamlNode::Entry& named = !component.empty()
+  const YamlNode::Entry& named = component != nullptr
                                      ? (definitions == nullptr ? *empty : *definitions)
                                  : given != nullptr ? *given
                                                     : *empty;
   for (const YamlNode::Entry& entry : named.value->entries) {
     if (elsewhere.contains(entry.key)) continue;
     const YamlNode::Entry* value = Find(given, entry.key);
-    if (component.empty()) {
+    if (component == nullptr) {
       section->entries.push_back(entry);
     } else if (value == nullptr || value->value->kind == YamlNode::Kind::kNull) {
       section->entries.push_back(AtLine(entry, value == nullptr ? line : value->line));
     } else {
       section->entries.push_back(Merged(entry, *value));
     }
-    if (!component.empty()) {
-      section->entries.back().defined = absl::StrCat(component, ":", entry.line);
+    if (component != nullptr) {
+      section->entries.back().defined = absl::StrCat(component->shown, ":", entry.line);
     }
   }
   return {"inputs", line, section};

@@ -16,7 +16,8 @@
 namespace tutti::spec {
 
 struct ComponentFile {
-  std::string shown;  // as messages call it
+  std::string shown;  // its file, for a place in it: "train.yml"
+  std::string name;   // as messages call it: "component train.yml", "the component of step "a""
   std::filesystem::path folder;
   std::string text;
   std::shared_ptr<const YamlNode> root;
@@ -24,18 +25,19 @@ struct ComponentFile {
 
 // What `entry` of `source` (component: ./train.yml, azureml:train:1, azureml:train@latest, a
 // registry's address, or the component itself, written out) refers to. Nothing, and an error with
-// the entry's line in `diagnostics`, if it cannot be had.
-std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, const Source& source,
-                                           Diagnostics& diagnostics);
+// the entry's line in `diagnostics`, if it cannot be had. `what`: whose it is, "step "a"".
+std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, absl::string_view what,
+                                           const Source& source, Diagnostics& diagnostics);
 
 // "pipeline" or "command": what the component says, else by what it has.
 std::string TypeOf(const ComponentFile& component);
 
 // The values that a step gives, put into what its component says of its inputs: one section, to be
-// read as a job's `inputs`. `definitions` and `given` may be null. Inputs in `elsewhere` get their
-// value in another way and are left out. A value of no input of the component is an error.
+// read as a job's `inputs`. `definitions` and `given` may be null, and `component` is for an inline
+// job. Inputs in `elsewhere` get their value in another way and are left out. A value of no input
+// of the component is an error.
 YamlNode::Entry MergedInputs(const YamlNode::Entry* definitions, const YamlNode::Entry* given,
                              const std::set<std::string>& elsewhere, int line,
-                             const std::string& component, Diagnostics& diagnostics);
+                             const ComponentFile* component, Diagnostics& diagnostics);
 
 }  // namespace tutti::spec

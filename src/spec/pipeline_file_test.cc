@@ -12,6 +12,7 @@
 namespace tutti::spec {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -462,6 +463,31 @@ jobs:
   EXPECT_EQ(job.steps[0].job.inputs.at("n").literal, "2");
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  a:\n    component:\n      comand: x\n"),
               testing::Contains(HasSubstr("job.yml:5:")));
+}
+
+TEST(PipelineFile, WhatIsWrongInAComponentThatIsWrittenOutNamesItsStep) {
+  EXPECT_THAT(
+      PipelineErrors(R"(type: pipeline
+jobs:
+  main:
+    component:
+      inputs: {rate: {type: number}}
+      command: hello ${{inputs.rate}}
+    inputs: {rat: 1, rate: fast}
+  nest:
+    component:
+      inputs: {place: {type: string}}
+      jobs: {a: {command: x}}
+    inputs: {plac: here}
+)"),
+      ElementsAre(HasSubstr("job.yml:7: the component of step \"main\" has no input \"rat\" "
+                            "(did you mean \"rate\"?)"),
+                  AllOf(HasSubstr("job.yml:7: input \"rate\""), HasSubstr("job.yml:5")),
+                  HasSubstr("job.yml:8: input \"place\" has no value"),
+                  HasSubstr("job.yml:12: the component of step \"nest\" has no input "
+                            "\"plac\" (did you mean \"place\"?)")));
+  EXPECT_THAT(PipelineErrors("type: pipeline\ncomponent: {command: x}\n"),
+              ElementsAre(HasSubstr("job.yml:2: the component of the job has no jobs")));
 }
 
 TEST(PipelineFile, APipelineThatContainsItselfIsRefused) {

@@ -38,10 +38,10 @@ class PipelineReader {
       Error(jobs->line, "a pipeline has either jobs or a component");
     }
     keys_.keys().Finish();
-    const auto file = FindComponent(component, source_, source_.diagnostics);
+    const auto file = FindComponent(component, "the job", source_, source_.diagnostics);
     if (!file) return std::move(spec_);
     if (TypeOf(*file) != "pipeline") {
-      Error(component.line, absl::StrCat("component ", file->shown, " has no jobs, so it is no ",
+      Error(component.line, absl::StrCat(file->name, " has no jobs, so it is no ",
                                          "pipeline; name it in a step of this one: jobs: {main: ",
                                          "{component: …}}"));
       return std::move(spec_);
@@ -276,12 +276,12 @@ JobSpec ReadPipelineComponent(const ComponentFile& component, const Given& given
   Diagnostics inner(component.shown);
   const ReadContext below = given.source.context.Below(component.folder);
   const Source source{*component.root, component.text, below, inner};
-  PipelineReader reader(source, "a pipeline component", {"component", ""});
+  PipelineReader reader(source, component.name, {"component", ""});
   JobSpec& spec = reader.spec();
   spec.file_name = component.shown;
   reader.keys().ReadComponentIdentity(spec);
   spec.experiment_name = scope.pipeline.experiment_name;
-  spec.inputs = InputsOf(given, reader.keys().keys().Take("inputs"), component.shown);
+  spec.inputs = InputsOf(given, reader.keys().keys().Take("inputs"), &component);
   spec.outputs = ReadOutputs(reader.keys().keys(), inner, "component");
   std::set<std::string> open;
   for (const auto& [name, bound] : given.bound) {

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/closest.h"
-#include "spec/component_file.h"
 #include "spec/expressions.h"
 #include "spec/job_data.h"
 #include "spec/job_scale.h"
@@ -132,7 +131,7 @@ class StepReader {
     const YamlNode::Entry* entry = Find(*root_, "component");
     if (entry == nullptr) return "command";
     Diagnostics unheard(source_.diagnostics.file_name());  // it is read, and told of, later
-    const auto file = FindComponent(*entry, source_, unheard);
+    const auto file = FindComponent(*entry, what_, source_, unheard);
     return file ? TypeOf(*file) : "command";
   }
 
@@ -150,7 +149,7 @@ class StepReader {
       Error(entry_.line, "has no component: name the pipeline's file");
     } else if (component == nullptr) {
       ReadInline(given);
-    } else if (const auto file = FindComponent(*component, source_, source_.diagnostics)) {
+    } else if (const auto file = FindComponent(*component, what_, source_, source_.diagnostics)) {
       ReadComponent(type, *file, given);
     }
   }
@@ -177,7 +176,7 @@ class StepReader {
     step.ReadCompute("compute", job);
     given.inputs = step.keys().Take("inputs");
     step.keys().Take("outputs");
-    job.inputs = InputsOf(given, nullptr, "");
+    job.inputs = InputsOf(given, nullptr, nullptr);
     ReadOwnOutputs();
     step.CheckReferences(job);
     ReadScale(step.keys(), job, source_.diagnostics);
@@ -215,8 +214,7 @@ class StepReader {
   void ReadCommandComponent(const ComponentFile& file, const Given& given) {
     Diagnostics inner(file.shown);
     const ReadContext below = source_.context.Below(file.folder);
-    CommandReader component({*file.root, file.text, below, inner}, "a component",
-                            {"component", ""});
+    CommandReader component({*file.root, file.text, below, inner}, file.name, {"component", ""});
     JobSpec& job = step_.job;
     job.file_name = file.shown;
     component.ReadComponentIdentity(job);
@@ -225,7 +223,7 @@ class StepReader {
     component.ReadCode(job);
     component.ReadEnvironmentKey(job);
     job.outputs = ReadOutputs(component.keys(), inner, "component");
-    job.inputs = InputsOf(given, component.keys().Take("inputs"), file.shown);
+    job.inputs = InputsOf(given, component.keys().Take("inputs"), &file);
     component.CheckReferences(job);
     ReadScale(component.keys(), job, inner);
     component.keys().Finish();
@@ -389,7 +387,7 @@ void RefuseBoundOutputs(const YamlNode::Entry& section, Diagnostics& diagnostics
 }
 
 std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry* definitions,
-                                      const std::string& component) {
+                                      const ComponentFile* component) {
   std::set<std::string> elsewhere;
   const auto definition = [&](const std::string& name) {
     return definitions == nullptr ? nullptr : Find(*definitions->value, name);
@@ -399,7 +397,7 @@ std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry*
   }
   YamlNode::Entry left{"inputs", given.line, nullptr};
   if (given.inputs != nullptr) {
-    if (!component.empty()) CheckIsMapping(*given.inputs, given.source.diagnostics);
+    if (component != nullptr) CheckIsMapping(*given.inputs, given.source.diagnostics);
     auto node = std::make_shared<YamlNode>(*given.inputs->value);
     for (YamlNode::Entry& entry : node->entries) {
       if (given.bound.contains(entry.key)) entry.value = std::make_shared<YamlNode>();

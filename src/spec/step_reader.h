@@ -7,6 +7,7 @@
 #include <string>
 
 #include "spec/command_reader.h"
+#include "spec/component_file.h"
 #include "spec/job.h"
 
 namespace tutti::spec {
@@ -37,10 +38,10 @@ struct Given {
   int line = 0;
 };
 
-// The inputs of what is run: `definitions` of the component that is called `component` (null and
-// "" for an inline job), with the values that are given.
+// The inputs of what is run: `definitions` of the component (both null for an inline job), with the
+// values that are given.
 std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry* definitions,
-                                      const std::string& component);
+                                      const ComponentFile* component);
 
 // The output of the pipeline that an entry of `outputs` is bound to, alone or as its path; "" if to
 // none.

@@ -30,21 +30,21 @@ std::string AsInputs(absl::string_view text, const Sweep& sweep) {
 
 // A component takes a parameter as its input, or names it in its command.
 void CheckUse(const std::string& name, const Given& given, const YamlNode::Entry* definitions,
-              const std::string& component, const JobSpec& spec) {
-  if (component.empty() || absl::StrContains(spec.command, "search_space." + name)) return;
+              const ComponentFile* component, const JobSpec& spec) {
+  if (component == nullptr || absl::StrContains(spec.command, "search_space." + name)) return;
   std::vector<absl::string_view> names;
   if (definitions != nullptr) {
     for (const YamlNode::Entry& entry : definitions->value->entries) names.push_back(entry.key);
   }
   if (std::find(names.begin(), names.end(), name) != names.end()) return;
   given.source.diagnostics.Error(
-      given.line, absl::StrCat("search_space \"", name, "\": component ", component,
+      given.line, absl::StrCat("search_space \"", name, "\": ", component->name,
                                " has no input of that name", base::DidYouMean(name, names)));
 }
 
 // What the trials run; `definitions` are the component's inputs, null for an inline trial.
 void FinishTrial(CommandReader& trial, const Given& given, const YamlNode::Entry* definitions,
-                 const std::string& component, JobSpec& spec) {
+                 const ComponentFile* component, JobSpec& spec) {
   Given with = given;
   for (const SearchParameter& parameter : spec.sweep->parameters) {
     BoundInput& bound = with.bound[parameter.name];
@@ -87,15 +87,15 @@ void ReadInlineTrial(const YamlNode::Entry& entry, const Given& given, JobSpec& 
       }
     }
   }
-  FinishTrial(trial, given, nullptr, "", spec);
+  FinishTrial(trial, given, nullptr, nullptr, spec);
 }
 
 void ReadTrialComponent(const YamlNode::Entry& entry, const Given& given, JobSpec& spec) {
-  const auto file = FindComponent(entry, given.source, given.source.diagnostics);
+  const auto file = FindComponent(entry, given.what, given.source, given.source.diagnostics);
   if (!file) return;
   Diagnostics inner(file->shown);
   const ReadContext below = given.source.context.Below(file->folder);
-  CommandReader trial({*file->root, file->text, below, inner}, "a component", {"component", ""});
+  CommandReader trial({*file->root, file->text, below, inner}, file->name, {"component", ""});
   spec.file_name = file->shown;
   const JobSpec named = spec;
   trial.ReadComponentIdentity(spec);
@@ -110,7 +110,7 @@ void ReadTrialComponent(const YamlNode::Entry& entry, const Given& given, JobSpe
     ReadOutputsOver(*given.outputs, given.what, spec.outputs, given.source.diagnostics);
   }
   ReadScale(trial.keys(), spec, inner);
-  FinishTrial(trial, given, trial.keys().Take("inputs"), file->shown, spec);
+  FinishTrial(trial, given, trial.keys().Take("inputs"), &*file, spec);
   trial.keys().Finish();
   given.source.diagnostics.Add(entry.line, inner);
 }
