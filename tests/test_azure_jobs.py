@@ -250,7 +250,7 @@ def test_components_that_a_file_names_are_found_as_they_were_made(site, tmp_path
     assert site.log_text(f"{name}.a", 0) == "counted one 2\n" and site.log_text(f"{name}.b", 0) == "another program\n"
 
     listed = json.loads(site.cli("component", "list", "-o", "json").stdout)["assets"]
-    assert [(one["name"], one["version"], one["type"]) for one in listed] == [
+    assert [(one["name"], one["version"], one["type"]) for one in listed if one["from"] == "created"] == [
         ("count_words", "3", "command"), ("count_words", "4", "command")]
     assert "counts" in site.cli("component", "show", "count_words", "-v", "3").stdout
     assert site.cli("component", "delete", "-n", "count_words", "-v", "4").returncode == 0
@@ -282,7 +282,10 @@ def test_environments_that_a_file_names_are_found_beside_the_curated_ones(site, 
     job.write_text("command: 'true'\nenvironment: azureml:greeter:9\n")
     wrong = site.cli("run", job)
     assert wrong.returncode == 2 and "job.yml:2: environment: environment greeter has no version 9, but 1" in wrong.stderr, wrong.stderr
-    assert "conda_file" in site.cli("environment", "list").stdout
+    listed = {line.split()[0]: line for line in site.cli("environment", "list").stdout.splitlines()}
+    assert "conda_file" in listed["greeter"] and "created" in listed["greeter"], listed
+    assert "site.yml:3" in listed["sklearn-*"] and "built-in table" in listed["lightgbm-*"], listed
+    assert "scikit-learn" in site.cli("environment", "show", "sklearn-1.5").stdout
     assert site.cli("environment", "delete", "greeter", "--version", "").returncode == 2
     assert site.cli("environment", "delete", "greeter").returncode == 0
     assert site.cli("environment", "delete", "greeter").returncode == 4

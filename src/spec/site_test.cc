@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "spec/node_folder.h"
+#include "spec/site_names.h"
 
 namespace tutti::spec {
 namespace {
@@ -24,6 +25,43 @@ TEST_F(SiteTest, WithoutFilesItIsTheBuiltInTables) {
   EXPECT_EQ(site->conda_packages.at("pytorch"), "torch");
   EXPECT_EQ(Site::FindRule(site->images, "Python:3.9")->kind, EnvironmentRule::Kind::kPackages);
   EXPECT_EQ(Site::FindRule(site->images, "unknown/image"), nullptr);
+}
+
+TEST_F(SiteTest, ListsTheNamesThatItGivesWithTheirPlace) {
+  Write("site.yml",
+        "environments:\n  team: {python: '3.11', packages: [torch, pandas]}\n"
+        "  sklearn-*: {image: registry.example/sklearn}\n"
+        "components:\n  train:2: parts/train.yml\n  clean: clean.yml\n");
+  const auto site = ReadSite(home_.path());
+  ASSERT_TRUE(site.ok()) << site.status();
+  const auto environments = SiteNames(*site, AssetKind::kEnvironment);
+  ASSERT_EQ(environments.size(), BuiltInSite().environments.size() + 1) << "one hides another";
+  EXPECT_EQ(environments[0].asset.name, "team");
+  EXPECT_EQ(environments[0].asset.type, "packages");
+  EXPECT_EQ(environments[0].asset.description, "Python 3.11, torch, pandas");
+  EXPECT_EQ(environments[0].from, "site.yml:2");
+  EXPECT_EQ(environments[1].asset.path, "registry.example/sklearn");
+  EXPECT_EQ(environments[2].asset.type, "host");
+  EXPECT_EQ(environments[2].from, "built-in table");
+  const auto components = SiteNames(*site, AssetKind::kComponent);
+  ASSERT_EQ(components.size(), 2u);
+  EXPECT_EQ(components[0].asset.name, "clean");
+  EXPECT_EQ(components[1].asset.version, "2");
+  EXPECT_EQ(components[1].asset.path, (home_.path() / "parts/train.yml").string());
+  EXPECT_TRUE(SiteNames(*site, AssetKind::kData).empty());
+}
+
+TEST_F(SiteTest, FindsTheNameThatAJobFileMeans) {
+  Write("site.yml", "components: {train:2: a.yml, clean: b.yml}\n");
+  const auto site = ReadSite(home_.path());
+  ASSERT_TRUE(site.ok()) << site.status();
+  const auto curated = FindSiteName(*site, AssetKind::kEnvironment, {"AzureML-sklearn-1.5", "3"});
+  ASSERT_TRUE(curated.has_value());
+  EXPECT_EQ(curated->asset.name, "sklearn-*");
+  EXPECT_FALSE(FindSiteName(*site, AssetKind::kEnvironment, {"nothing", ""}).has_value());
+  EXPECT_TRUE(FindSiteName(*site, AssetKind::kComponent, {"train", "2"}).has_value());
+  EXPECT_FALSE(FindSiteName(*site, AssetKind::kComponent, {"train", "3"}).has_value());
+  EXPECT_TRUE(FindSiteName(*site, AssetKind::kComponent, {"clean", "7"}).has_value());
 }
 
 TEST_F(SiteTest, AComputeMayBeASlurmCluster) {

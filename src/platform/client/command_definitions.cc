@@ -268,7 +268,8 @@ void CommandDefinitions::AddAssets(CLI::App* group, spec::AssetKind kind) {
   create->add_option("-n,--name", asset_.name, "In place of the file's name")->type_name("NAME");
   version(create, "In place of the file's version");
   if (kind != spec::AssetKind::kData) {
-    CLI::App* list = Add(group, "list", "Show those that were made from a file", action(AssetList));
+    CLI::App* list =
+        Add(group, "list", "Show all names, and where each comes from", action(AssetList));
     AddFormat(list, &asset_.format);
   }
   CLI::App* show = Add(group, "show", "Show one, in its newest version", action(AssetShow));

@@ -11,6 +11,7 @@
 #include "spec/asset_file.h"
 #include "spec/home_list.h"
 #include "spec/site.h"
+#include "spec/site_names.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;
@@ -54,10 +55,34 @@ absl::StatusOr<spec::Asset> AddVersion(const fs::path& home, const spec::AssetFi
   return assets.Add(asset);
 }
 
-absl::Status ShowTable(Context& context, const std::vector<spec::Asset>& assets) {
-  Table table({{"NAME"}, {"VERSION"}, {"TYPE"}, {"DESCRIPTION", Table::Align::kLeft, true}});
-  for (const spec::Asset& asset : assets) {
-    table.Add({{asset.name}, {asset.version}, {asset.type}, {asset.description}});
+constexpr char kCreated[] = "created";  // where those come from that a command has made
+
+// With where each comes from.
+using Rows = std::vector<spec::SiteName>;
+
+Rows AllRows(const spec::Assets& created, const spec::Site& site) {
+  Rows rows;
+  for (const auto& [name, versions] : created.assets()) {
+    for (const spec::Asset& asset : versions) rows.push_back({asset, kCreated});
+  }
+  for (spec::SiteName& name : spec::SiteNames(site, created.kind())) {
+    rows.push_back(std::move(name));
+  }
+  return rows;
+}
+
+nlohmann::json JsonOf(const spec::SiteName& row) {
+  nlohmann::json document = spec::JsonOf(row.asset);
+  document["from"] = row.from;
+  return document;
+}
+
+absl::Status ShowTable(Context& context, const Rows& rows) {
+  Table table(
+      {{"NAME"}, {"VERSION"}, {"TYPE"}, {"FROM"}, {"DESCRIPTION", Table::Align::kLeft, true}});
+  for (const auto& [asset, from] : rows) {
+    const std::string version = asset.version.empty() ? "any" : asset.version;
+    table.Add({{asset.name}, {version}, {asset.type}, {from}, {asset.description}});
   }
   context.out << table.Render(context.out_screen.width, context.out_screen.colour);
   return absl::OkStatus();
@@ -89,29 +114,33 @@ absl::StatusOr<ExitCode> AssetCreate(Context& context, const AssetOptions& optio
 
 absl::StatusOr<ExitCode> AssetList(Context& context, const AssetOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(const spec::Assets assets, spec::ReadAssets(context.home, options.kind));
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
+  const Rows rows = AllRows(assets, site);
   if (options.format != Format::kTable) {
-    const nlohmann::json document = {{"assets", spec::JsonOf(assets)}};
+    nlohmann::json list = nlohmann::json::array();
+    for (const spec::SiteName& row : rows) list.push_back(JsonOf(row));
+    const nlohmann::json document = {{"assets", std::move(list)}};
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, document.dump(), options.format));
     return ExitCode::kOk;
   }
-  std::vector<spec::Asset> all;
-  for (const auto& [name, versions] : assets.assets()) {
-    all.insert(all.end(), versions.begin(), versions.end());
-  }
-  TUTTI_RETURN_IF_ERROR(ShowTable(context, all));
+  TUTTI_RETURN_IF_ERROR(ShowTable(context, rows));
   return ExitCode::kOk;
 }
 
 absl::StatusOr<ExitCode> AssetShow(Context& context, const AssetOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(const spec::Assets assets, spec::ReadAssets(context.home, options.kind));
   bool known = false;
-  TUTTI_ASSIGN_OR_RETURN(const spec::Asset asset,
-                         assets.Find({options.name, options.version}, &known));
+  const spec::AssetReference reference{options.name, options.version};
+  const auto created = assets.Find(reference, &known);
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
+  const auto given = spec::FindSiteName(site, options.kind, reference);
+  if (!created.ok() && !given) return created.status();
+  const spec::SiteName row = created.ok() ? spec::SiteName{*created, kCreated} : *given;
   if (options.format == Format::kTable) {
-    TUTTI_RETURN_IF_ERROR(ShowTable(context, {asset}));
-    context.out << asset.path << "\n";
+    TUTTI_RETURN_IF_ERROR(ShowTable(context, {row}));
+    if (!row.asset.path.empty()) context.out << row.asset.path << "\n";
   } else {
-    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, spec::JsonOf(asset).dump(), options.format));
+    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, JsonOf(row).dump(), options.format));
   }
   return ExitCode::kOk;
 }

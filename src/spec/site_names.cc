@@ -1,0 +1,94 @@
+#include "spec/site_names.h"
+
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "spec/site_defaults.h"
+
+namespace tutti::spec {
+namespace {
+
+using Kind = EnvironmentRule::Kind;
+
+std::string PlaceOf(const EnvironmentRule& rule) {
+  if (absl::StartsWith(rule.place, kBuiltInTable)) return std::string(kBuiltInTable);
+  return std::filesystem::path(rule.place).filename().string();
+}
+
+SiteName NameOf(const EnvironmentRule& rule) {
+  SiteName name{.asset = {.name = rule.pattern}, .from = PlaceOf(rule)};
+  Asset& asset = name.asset;
+  if (rule.kind == Kind::kHost) {
+    asset.type = "host";
+    asset.description = "the machine as it is";
+  } else if (rule.kind == Kind::kImage) {
+    asset.type = "image";
+    asset.path = asset.description = rule.image;
+  } else if (rule.kind == Kind::kRefused) {
+    asset.type = "refused";
+    asset.description = rule.reason;
+  } else if (!rule.conda_file.empty()) {
+    asset.type = "conda_file";
+    asset.path = asset.description = rule.conda_file;
+  } else {
+    asset.type = "packages";
+    const std::string python = absl::StrCat("Python", rule.python.empty() ? "" : " ", rule.python);
+    std::vector<std::string> parts = {python};
+    parts.insert(parts.end(), rule.packages.begin(), rule.packages.end());
+    asset.description = absl::StrJoin(parts, ", ");
+  }
+  return name;
+}
+
+SiteName NameOf(const std::string& component, const std::string& path) {
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(component, absl::MaxSplits(':', 1));
+  return {.asset = {.name = parts.first,
+                    .version = parts.second,
+                    .type = "file",
+                    .path = path,
+                    .description = path},
+          .from = "site.yml"};
+}
+
+}  // namespace
+
+std::vector<SiteName> SiteNames(const Site& site, AssetKind kind) {
+  std::vector<SiteName> names;
+  std::set<std::string> seen;
+  if (kind == AssetKind::kEnvironment) {
+    for (const EnvironmentRule& rule : site.environments) {
+      if (seen.insert(rule.pattern).second) names.push_back(NameOf(rule));
+    }
+  } else if (kind == AssetKind::kComponent) {
+    for (const auto& [component, path] : site.components) {
+      names.push_back(NameOf(component, path));
+    }
+  }
+  return names;
+}
+
+std::optional<SiteName> FindSiteName(const Site& site, AssetKind kind,
+                                     const AssetReference& reference) {
+  if (kind == AssetKind::kEnvironment) {
+    const EnvironmentRule* rule =
+        Site::FindRule(site.environments, absl::StripPrefix(reference.name, "AzureML-"));
+    if (rule == nullptr) return std::nullopt;
+    return NameOf(*rule);
+  }
+  if (kind != AssetKind::kComponent) return std::nullopt;
+  for (const std::string& name :
+       {absl::StrCat(reference.name, ":", reference.version), reference.name}) {
+    const auto found = site.components.find(name);
+    if (found != site.components.end()) return NameOf(found->first, found->second);
+  }
+  return std::nullopt;
+}
+
+}  // namespace tutti::spec
