@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "platform/launch/launcher_fixture.h"
+#include "platform/launch/memory_watch.h"
 #include "platform/launch/unpack_archive_for_test.h"
 
 namespace tutti::launch {
@@ -238,6 +239,16 @@ TEST_F(Launcher, KillsTheLargestRankWhenTheNodesMemoryShareIsUsedUp) {
     EXPECT_EQ(exited["signal"], SIGKILL);
     EXPECT_THAT(exited["last_error"], StartsWith("out of memory: rank 1 used "));
     EXPECT_THAT(exited["last_error"], HasSubstr("of its 100 MiB"));
+  }
+}
+
+TEST_F(Launcher, TellsThatAKillWasNotForMemory) {
+  const auto kills = KernelOutOfMemoryKills();
+  Run(Plan("if [ $RANK = 0 ]; then kill -9 $$; else bash -c 'kill -9 $$'; fi", 2));
+  if (!kills || KernelOutOfMemoryKills() != kills) GTEST_SKIP() << "the machine ran out of memory";
+  for (const auto& exited : service.Events("exited")) {
+    EXPECT_EQ(exited["out_of_memory"], false);
+    EXPECT_EQ(exited.value("not_for_memory", false), true) << exited;
   }
 }
 

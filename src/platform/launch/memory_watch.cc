@@ -107,14 +107,14 @@ std::optional<MemoryBreach> MemoryWatch::Look(const std::vector<RankLeader>& lea
   return breach;
 }
 
-int64_t KernelOutOfMemoryKills() {
+std::optional<int64_t> KernelOutOfMemoryKills() {
   const auto text = base::ReadFile("/proc/vmstat");
-  if (!text.ok()) return 0;
+  if (!text.ok()) return std::nullopt;
   for (absl::string_view line : absl::StrSplit(*text, '\n')) {
     int64_t count = 0;
     if (absl::ConsumePrefix(&line, "oom_kill ") && absl::SimpleAtoi(line, &count)) return count;
   }
-  return 0;
+  return std::nullopt;
 }
 
 }  // namespace tutti::launch

@@ -44,7 +44,8 @@ class MemoryWatch {
   absl::Duration interval_ = absl::Milliseconds(200);
 };
 
-// The count of the kernel's out-of-memory kills since boot, or 0 where it is not told.
-int64_t KernelOutOfMemoryKills();
+// The count of the kernel's out-of-memory kills on this machine since boot, for whatever limit; of
+// one that has ended so it is counted before. Nothing where it is not told.
+std::optional<int64_t> KernelOutOfMemoryKills();
 
 }  // namespace tutti::launch

@@ -128,7 +128,7 @@ void NodeProcesses::HearMpi() {
     } else if (rank != nullptr && news.kind == DoorNews::Kind::kTold) {
       rank->ToldToEnd();
     } else if (rank != nullptr && news.kind == DoorNews::Kind::kEnded && !rank->ended()) {
-      Report(rank->End(news.status, stopped_ || rank->told(), KernelKilled()));
+      Report(rank->End(news.status, stopped_ || rank->told(), KilledByKernel()));
     }
   }
 }
@@ -139,7 +139,11 @@ void NodeProcesses::Report(nlohmann::json exit) {
   delivery_->Wake();
 }
 
-bool NodeProcesses::KernelKilled() const { return KernelOutOfMemoryKills() > kernel_kills_before_; }
+KernelKills NodeProcesses::KilledByKernel() const {
+  const std::optional<int64_t> now = KernelOutOfMemoryKills();
+  if (!now || !kernel_kills_before_) return KernelKills::kUnknown;
+  return *now > *kernel_kills_before_ ? KernelKills::kSome : KernelKills::kNone;
+}
 
 // What mpirun says of a rank that failed is less than what that rank says itself.
 void NodeProcesses::MpiStarterEnded() {
@@ -220,7 +224,7 @@ void NodeProcesses::ReapChildren() {
     } else if (rank == ranks_.end() || mpi_ != nullptr) {
       ::waitpid(info.si_pid, nullptr, WNOHANG);  // an orphan that came to the subreaper
     } else {
-      Report((*rank)->Reap(stopped_, KernelKilled()));
+      Report((*rank)->Reap(stopped_, KilledByKernel()));
     }
   }
 }

@@ -45,7 +45,7 @@ class NodeProcesses {
   absl::Status Adopt(const DoorNews& news);
   RankProcess* RankOf(int rank);
   void Report(nlohmann::json exit);
-  bool KernelKilled() const;
+  KernelKills KilledByKernel() const;
   void MpiStarterEnded();
   std::set<pid_t> Spared() const;
   bool AnyRuns() const;
@@ -81,7 +81,7 @@ class NodeProcesses {
   const ProcessLimit limit_;
   MemoryWatch memory_;
   base::Deadline next_memory_look_;
-  int64_t kernel_kills_before_ = 0;
+  std::optional<int64_t> kernel_kills_before_;  // since they began
   SpoolPatience spool_patience_;
   bool output_waits_ = false;
   std::optional<EndingDescendants> ending_;

@@ -18,6 +18,11 @@ namespace {
 
 constexpr size_t kLastOutput = 1 << 20;  // at most what a pipe can hold, whatever its size
 
+// A shell that had started the process gives its signal as a code.
+bool IsKilled(base::ExitStatus status) {
+  return status.signal == SIGKILL || status.code == 128 + SIGKILL;
+}
+
 }  // namespace
 
 int PreferAsOutOfMemoryVictim() {
@@ -89,28 +94,31 @@ absl::StatusOr<std::unique_ptr<RankProcess>> RankProcess::Start(
 }
 
 std::string RankProcess::OutOfMemory(base::ExitStatus status, bool stopped,
-                                     bool kernel_kills) const {
+                                     KernelKills kernel_kills) const {
   if (!memory_reason_.empty()) return memory_reason_;
-  // A shell that had started the process gives its signal as a code.
-  const bool killed = status.signal == SIGKILL || status.code == 128 + SIGKILL;
-  return killed && !stopped && kernel_kills ? "out of memory: the kernel killed the process" : "";
+  return IsKilled(status) && !stopped && kernel_kills == KernelKills::kSome
+             ? "out of memory: the kernel killed the process"
+             : "";
 }
 
-nlohmann::json RankProcess::Reap(bool stopped, bool kernel_kills) {
+nlohmann::json RankProcess::Reap(bool stopped, KernelKills kernel_kills) {
   return End(child_->Wait(base::Deadline::After(absl::Seconds(1))).value_or(base::ExitStatus{}),
              stopped, kernel_kills);
 }
 
-nlohmann::json RankProcess::End(base::ExitStatus status, bool stopped, bool kernel_kills) {
+nlohmann::json RankProcess::End(base::ExitStatus status, bool stopped, KernelKills kernel_kills) {
   ended_ = true;
   failed_ = !status.ok();
   for (OutputPipe* pipe : {&out_, &err_}) pipe->Pump(kLastOutput).IgnoreError();
   std::string why = OutOfMemory(status, stopped, kernel_kills);
   const bool out_of_memory = !why.empty();
   if (!out_of_memory && !status.ok()) why = LastError(err_.tail(), out_.tail());
-  return {{"rank", rank_},           {"code", status.code},
-          {"signal", status.signal}, {"out_of_memory", out_of_memory},
-          {"stopped", stopped},      {"last_error", why}};
+  nlohmann::json fields = {{"rank", rank_},           {"code", status.code},
+                           {"signal", status.signal}, {"out_of_memory", out_of_memory},
+                           {"stopped", stopped},      {"last_error", why}};
+  const bool from_elsewhere = IsKilled(status) && !stopped && !out_of_memory;
+  if (from_elsewhere && kernel_kills == KernelKills::kNone) fields["not_for_memory"] = true;
+  return fields;
 }
 
 }  // namespace tutti::launch

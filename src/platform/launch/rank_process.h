@@ -17,6 +17,10 @@
 
 namespace tutti::launch {
 
+// Whether the kernel has killed processes on this machine, for want of memory, since the ranks
+// began.
+enum class KernelKills { kUnknown, kNone, kSome };
+
 class RankProcess {
  public:
   // Runs `command` by the shell in the plan's working folder, with the environment of `local_rank`.
@@ -41,10 +45,10 @@ class RankProcess {
   void KilledForMemory(std::string reason) { memory_reason_ = std::move(reason); }
 
   // Call when it has ended: reaps it, reads what it wrote last, returns the fields of its "exited".
-  // `stopped`: we had told it to end. `kernel_kills`: the kernel ran out of memory meanwhile.
-  nlohmann::json Reap(bool stopped, bool kernel_kills);
+  // `stopped`: we had told it to end.
+  nlohmann::json Reap(bool stopped, KernelKills kernel_kills);
   // The same for one that mpirun started, and that has ended so.
-  nlohmann::json End(base::ExitStatus status, bool stopped, bool kernel_kills);
+  nlohmann::json End(base::ExitStatus status, bool stopped, KernelKills kernel_kills);
 
   // mpirun told it to end, since another rank had failed.
   void ToldToEnd() { told_ = true; }
@@ -53,7 +57,7 @@ class RankProcess {
  private:
   RankProcess(int rank, OutputPipe out, OutputPipe err)
       : rank_(rank), out_(std::move(out)), err_(std::move(err)) {}
-  std::string OutOfMemory(base::ExitStatus status, bool stopped, bool kernel_kills) const;
+  std::string OutOfMemory(base::ExitStatus status, bool stopped, KernelKills kernel_kills) const;
 
   const int rank_;
   OutputPipe out_, err_;

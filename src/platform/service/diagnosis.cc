@@ -104,6 +104,12 @@ std::string ShellSignal(const RankExit& exit) {
   return absl::StrCat(", its shell's word for ", inner.ToString());
 }
 
+// What can have sent a SIGKILL that was not for want of memory.
+std::string NotForMemory(const RankExit& exit) {
+  return exit.not_for_memory ? ", not for want of memory but by a program, a person or ulimit -t"
+                             : "";
+}
+
 // What follows "rank 1 on n2 ".
 std::string Predicate(const RankExit& exit, int64_t memory_bytes) {
   if (exit.out_of_memory) {
@@ -113,8 +119,8 @@ std::string Predicate(const RankExit& exit, int64_t memory_bytes) {
   if (exit.stopped) {
     return absl::StrCat("was stopped", exit.signal != 0 ? " by " : " and ended with ", How(exit));
   }
-  if (exit.signal != 0) return absl::StrCat("was killed by ", How(exit), LastWords(exit));
-  return absl::StrCat("failed with ", How(exit), ShellSignal(exit), LastWords(exit));
+  const std::string how = absl::StrCat(How(exit), ShellSignal(exit), NotForMemory(exit));
+  return absl::StrCat(exit.signal != 0 ? "was killed by " : "failed with ", how, LastWords(exit));
 }
 
 std::string Name(const RankExit& exit) {
@@ -230,7 +236,11 @@ class Examination {
     return 0;
   }
 
-  std::string What(const RankExit& exit) const { return Predicate(exit, MemoryOf(exit.node)); }
+  // A cluster may have ended it for its memory, and by a program.
+  std::string What(RankExit exit) const {
+    exit.not_for_memory &= end_.verdict.empty();
+    return Predicate(exit, MemoryOf(exit.node));
+  }
 
   // `line`, the cause, and every failed rank but `cause`.
   Diagnosis With(std::string line, Failure cause, const RankExit* cause_rank) const {

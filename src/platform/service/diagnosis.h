@@ -25,7 +25,8 @@ struct RankExit {
   int code = 0;
   int signal = 0;  // 0: exited by itself
   bool out_of_memory = false;
-  bool stopped = false;  // by our own stop, after something else
+  bool not_for_memory = false;  // SIGKILL, and nothing was killed for want of memory
+  bool stopped = false;         // by our own stop, after something else
   std::string last_error;
   bool ok() const { return code == 0 && signal == 0; }
 };

@@ -10,6 +10,7 @@ namespace tutti::service {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 RankExit Ended(int rank, int at, int code = 0, int signal = 0, std::string last_error = "") {
   return {.rank = rank,
@@ -108,6 +109,24 @@ TEST(Diagnosis, SaysOutOfMemoryWithTheShare) {
   EXPECT_EQ(Diagnose(end).line,
             "rank 1 on n2 ran out of memory (the node's share is 1.5 GiB) and was killed by "
             "signal 9 (SIGKILL)");
+}
+
+TEST(Diagnosis, SaysThatAKillWasNotForMemoryWhereThatIsKnown) {
+  RankExit exit = Ended(1, 5, 0, 9);
+  exit.not_for_memory = true;
+  EXPECT_EQ(Diagnose(Gang({Stopped(0, 6), exit})).line,
+            "rank 1 on n2 was killed by signal 9 (SIGKILL), not for want of memory but by a "
+            "program, a person or ulimit -t");
+  exit.signal = 0;
+  exit.code = 137;
+  exit.last_error = "train.sh: line 3: 71 Killed";
+  GangEnd end = Gang({Stopped(0, 6), exit});
+  EXPECT_EQ(Diagnose(end).line,
+            "rank 1 on n2 failed with exit code 137, its shell's word for signal 9 (SIGKILL), not "
+            "for want of memory but by a program, a person or ulimit -t: train.sh: line 3: 71 "
+            "Killed");
+  end.verdict = "Slurm ended it for its memory";
+  EXPECT_THAT(Diagnose(end).line, Not(HasSubstr("not for want of memory")));
 }
 
 TEST(Diagnosis, TranslatesTheShellsCodeForASignal) {

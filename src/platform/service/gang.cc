@@ -100,6 +100,7 @@ void Gang::ApplyExit(Node& node, const json& event) {
                     .code = Field(event, "code", 0),
                     .signal = Field(event, "signal", 0),
                     .out_of_memory = Field(event, "out_of_memory", false),
+                    .not_for_memory = Field(event, "not_for_memory", false),
                     .stopped = Field(event, "stopped", false),
                     .last_error = Field<std::string>(event, "last_error", "")});
 }
