@@ -243,7 +243,16 @@ std::string OfAStarted(const Lines& lines) {
   return best.empty() ? exception : best;
 }
 
+// What a program has said since tells that it went on.
+constexpr size_t kLately = 64;
+
 }  // namespace
+
+std::string LastException(absl::string_view stderr_tail) {
+  Lines lines = LinesOf(stderr_tail);
+  if (lines.size() > kLately) lines.erase(lines.begin(), lines.end() - kLately);
+  return Bounded(absl::StripAsciiWhitespace(Exception(lines)));
+}
 
 std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_tail) {
   const Lines lines = LinesOf(stderr_tail);

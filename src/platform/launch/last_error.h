@@ -13,4 +13,8 @@ namespace tutti::launch {
 // where "2>&1 | tee" sends it, else the last line. "" if there is none.
 std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_tail = "");
 
+// The exception alone that a program has shown lately and that nobody seems to have caught; "" if
+// there is none. For one that still runs.
+std::string LastException(absl::string_view stderr_tail);
+
 }  // namespace tutti::launch

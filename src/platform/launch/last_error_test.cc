@@ -100,6 +100,15 @@ TEST(LastErrorTest, NamesTheHostThatNobodyKnows) {
       "trying to connect to (no-such, 2345). (gai error: -2 - Name or service not known)");
 }
 
+TEST(LastErrorTest, OfOneThatRunsAnExceptionAloneCountsAndOneThatWasShownLately) {
+  const std::string shown = "Traceback (most recent call last):\n  File \"a\"\nKeyError: 'x'\n";
+  EXPECT_EQ(LastException(shown + "[W] destroy_process_group() was not called\n"), "KeyError: 'x'");
+  std::string goes_on = shown;
+  for (int i = 0; i < 100; ++i) goes_on += "step\n";
+  EXPECT_EQ(LastException(goes_on), "");
+  EXPECT_EQ(LastException("error: it goes wrong\n"), "");
+}
+
 TEST(LastErrorTest, FindsWhatOfACppException) {
   EXPECT_EQ(LastError("terminate called after throwing an instance of 'std::runtime_error'\n"
                       "  what():  cannot open shard 3\n"),

@@ -216,6 +216,23 @@ TEST_F(Launcher, TheGraceComesWithTheSignal) {
   EXPECT_EQ(service.Events("exited").at(0)["signal"], SIGKILL);
 }
 
+TEST_F(Launcher, TellsTheExceptionThatARankHadShownBeforeItWasStopped) {
+  base::ChildProcess launcher = Launch(Plan(
+      "if [ $RANK = 1 ]; then echo fine; exec sleep 600; fi\n"
+      "printf 'Traceback (most recent call last):\\n  File \"a\"\\nKeyError: 1\\n' >&2\n"
+      "trap 'echo \"Traceback (most recent call last):\" >&2; echo \"OSError: late\" >&2; exit 1'"
+      " TERM\necho ready; while true; do sleep 0.1; done",
+      2));
+  ASSERT_TRUE(AwaitOutput("fine", 1));
+  ASSERT_TRUE(AwaitOutput("ready"));
+  ::kill(launcher.pid(), SIGTERM);
+  WaitFor(launcher);
+  for (const auto& exited : service.Events("exited")) {
+    EXPECT_EQ(exited["stopped"], true);
+    EXPECT_EQ(exited.value("error_before_stop", ""), exited["rank"] == 0 ? "KeyError: 1" : "");
+  }
+}
+
 TEST_F(Launcher, HoldsTheWallTimeLimit) {
   spec::LaunchPlan plan = Plan("sleep 600");
   plan.timeout_seconds = 0.3;

@@ -181,7 +181,9 @@ void NodeProcesses::Wait() {
   }
   ::poll(waiting.data(), waiting.size(), base::Deadline::After(UntilNextTask()).RemainingMillis());
   news_->Clear();
-  if (const std::optional<StopRequest> request = signals_->Take()) {
+  const std::optional<StopRequest> request = signals_->Take();
+  if (request) {
+    ReapChildren();  // who has ended by now was not stopped
     BeginStop(request->grace.value_or(grace_),
               WhyToldToEnd(NodeFolders(plan_.directory).stop(), absl::Now()));
   }
@@ -266,6 +268,9 @@ void NodeProcesses::BeginStop(absl::Duration grace, absl::Status reason) {
   if (stopped_) return;
   if (reason_.ok()) reason_ = std::move(reason);
   stopped_ = AnyRuns();
+  for (const auto& rank : ranks_) {
+    if (!rank->ended()) rank->NoteBeforeStop();
+  }
   if (mpi_ != nullptr) mpi_->GiveUp();
   starter_patience_ = base::Deadline::After(std::min(grace, kStarterPatience));
   if (!ending_) ending_.emplace(grace);

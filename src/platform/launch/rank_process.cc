@@ -101,6 +101,16 @@ std::string RankProcess::OutOfMemory(base::ExitStatus status, bool stopped,
              : "";
 }
 
+void RankProcess::NoteBeforeStop() {
+  err_.Pump(kLastOutput).IgnoreError();
+  error_before_stop_ = LastException(err_.tail());
+}
+
+void RankProcess::ToldToEnd() {
+  if (!told_) NoteBeforeStop();
+  told_ = true;
+}
+
 nlohmann::json RankProcess::Reap(bool stopped, KernelKills kernel_kills) {
   return End(child_->Wait(base::Deadline::After(absl::Seconds(1))).value_or(base::ExitStatus{}),
              stopped, kernel_kills);
@@ -118,6 +128,7 @@ nlohmann::json RankProcess::End(base::ExitStatus status, bool stopped, KernelKil
                            {"stopped", stopped},      {"last_error", why}};
   const bool from_elsewhere = IsKilled(status) && !stopped && !out_of_memory;
   if (from_elsewhere && kernel_kills == KernelKills::kNone) fields["not_for_memory"] = true;
+  if (stopped && !error_before_stop_.empty()) fields["error_before_stop"] = error_before_stop_;
   return fields;
 }
 

@@ -50,8 +50,11 @@ class RankProcess {
   // The same for one that mpirun started, and that has ended so.
   nlohmann::json End(base::ExitStatus status, bool stopped, KernelKills kernel_kills);
 
+  // It is about to be told to end: an exception that it has shown by now is its own.
+  void NoteBeforeStop();
+
   // mpirun told it to end, since another rank had failed.
-  void ToldToEnd() { told_ = true; }
+  void ToldToEnd();
   bool told() const { return told_; }
 
  private:
@@ -67,6 +70,7 @@ class RankProcess {
   bool failed_ = false;
   bool told_ = false;
   std::string memory_reason_;
+  std::string error_before_stop_;
 };
 
 // The arguments, environment and folder of the process with `local_rank`, as RankDoor::Welcome

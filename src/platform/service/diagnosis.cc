@@ -23,16 +23,21 @@ namespace {
 // came from it, not before it.
 constexpr absl::Duration kNoticing = absl::Seconds(1);
 
-constexpr std::array<absl::string_view, 33> kLostPeer = {
+constexpr std::array<absl::string_view, 40> kLostPeer = {
     "connection closed by peer",
+    "connection closed by remote peer",  // NCCL
     "connection reset",
     "connection refused",
     "broken pipe",
     "socket closed",
     "socket has timed out",
+    "socket timeout",  // c10d's store
     "failed to recv, got 0 bytes",
     "remote process exited",  // NCCL: "… or there was a network error"
     "ncclremoteerror",
+    "retrieving nccluniqueid from",  // NCCL's beginning, which waits for rank 0
+    "some nccl operations have failed or timed out",
+    "monitoredbarrier",              // Gloo: other ranks did not come
     "collective operation timeout",  // the watchdog of c10d
     "timed out waiting",             // Gloo
     "distnetworkerror",
@@ -45,6 +50,8 @@ constexpr std::array<absl::string_view, 33> kLostPeer = {
     "rendezvous timed out",
     "rendezvousconnectionerror",
     "rendezvoustimeouterror",
+    "rendezvousclosederror",
+    "barrier timed out",    // TensorFlow
     "waiting for clients",  // c10d's store
     "wait timeout after",   // the same
     "client socket has failed to connect",
@@ -110,11 +117,22 @@ std::string NotForMemory(const RankExit& exit) {
                              : "";
 }
 
+// By itself, when it was stopped.
+bool WasFailing(const RankExit& exit) {
+  return exit.stopped && !exit.error_before_stop.empty() &&
+         !SpeaksOfALostPeer(exit.error_before_stop);
+}
+
 // What follows "rank 1 on n2 ".
 std::string Predicate(const RankExit& exit, int64_t memory_bytes) {
   if (exit.out_of_memory) {
     return absl::StrCat("ran out of memory", MemoryShare(memory_bytes),
                         exit.signal != 0 ? " and was killed by " : " and ended with ", How(exit));
+  }
+  if (exit.stopped && WasFailing(exit)) {
+    const absl::string_view mend = MendOf({.code = 1}, exit.error_before_stop);
+    return absl::StrCat("was failing when it was stopped: ", OneLine(exit.error_before_stop),
+                        mend.empty() ? "" : " (", mend, mend.empty() ? "" : ")");
   }
   if (exit.stopped) {
     return absl::StrCat("was stopped", exit.signal != 0 ? " by " : " and ended with ", How(exit));
@@ -172,8 +190,11 @@ class Examination {
       if (!node.ok) return OfNode(node);
     }
     if (const RankExit* waiting = FirstNotStopped(); waiting != nullptr) {
-      const RankExit* early = EarlyExit(*waiting);
-      return early != nullptr ? LeftEarly(*early, *waiting) : OfRank(*waiting);
+      if (const RankExit* failing = FirstFailing()) return OfRank(*failing);
+      if (const RankExit* early = EarlyExit(*waiting)) return LeftEarly(*early, *waiting);
+      Diagnosis diagnosis = OfRank(*waiting);
+      diagnosis.unexplained_since = waiting->time;
+      return diagnosis;
     }
     if (!bad_.empty()) return OfRank(*bad_.front());
     return {};
@@ -202,6 +223,12 @@ class Examination {
       if (!exit->stopped) return exit;
     }
     return nullptr;
+  }
+
+  const RankExit* FirstFailing() const {
+    const auto found = std::find_if(bad_.begin(), bad_.end(),
+                                    [](const RankExit* exit) { return WasFailing(*exit); });
+    return found == bad_.end() ? nullptr : *found;
   }
 
   const NodeEnd* FirstLost() const {
@@ -318,6 +345,9 @@ bool SpeaksOfALostPeer(absl::string_view last_error) {
   if (BlamedRank(last_error) >= 0) return true;
   const std::string text = absl::AsciiStrToLower(last_error);
   if (absl::StrContains(text, "gai error: ")) return false;  // it asked for a name that is none
+  const bool port_in_use =
+      absl::StrContains(text, "eaddrinuse") || absl::StrContains(text, "address already in use");
+  if (port_in_use) return false;  // c10d's store has one exception for all of the network
   return std::any_of(kLostPeer.begin(), kLostPeer.end(),
                      [&](absl::string_view pattern) { return absl::StrContains(text, pattern); });
 }

@@ -6,10 +6,13 @@
 // lost peer ("rank 2 left", "Connection reset by peer", a NCCL, Gloo or MPI timeout) and something
 // else can have been that loss: a failure that is no consequence, a launcher that died, or a rank
 // that exited 0 while the others still needed it. The earliest failure that is no consequence is
-// the cause; ties go to the lower rank.
+// the cause; ties go to the lower rank. A rank that had shown an exception of its own when we
+// stopped it was failing, and is the cause if all that failed before it speak of a lost peer: one
+// that fails may close its connections long before it ends.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +31,7 @@ struct RankExit {
   bool not_for_memory = false;  // SIGKILL, and nothing was killed for want of memory
   bool stopped = false;         // by our own stop, after something else
   std::string last_error;
+  std::string error_before_stop;  // of one that is stopped: the exception that it had shown before
   bool ok() const { return code == 0 && signal == 0; }
 };
 
@@ -62,6 +66,8 @@ struct Diagnosis {
   std::vector<Failure> failures;  // the cause first, then in order of time
   bool lost_node = false;         // the cause is the loss of a node or of its launcher
   bool verdict_counts = false;    // if the cluster has yet to say how it ended, that is the cause
+  // Since when there are failures that all speak of a lost peer, while no peer has failed.
+  std::optional<absl::Time> unexplained_since;
   bool failed() const { return !line.empty(); }
 };
 

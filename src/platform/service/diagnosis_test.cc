@@ -241,9 +241,52 @@ TEST(Diagnosis, DoesNotDependOnTheOrderOfTheReports) {
   }
 }
 
+// A rank that fails closes its connections first and then takes its time to end; it is stopped
+// meanwhile, since its peers have failed for want of it.
+TEST(Diagnosis, NamesTheRankThatWasFailingWhenItWasStoppedForItsPeers) {
+  RankExit failing = Stopped(1, 8);
+  failing.error_before_stop = failing.last_error = "ModuleNotFoundError: No module named 'x'";
+  const RankExit peer =
+      Ended(0, 5, 1, 0,
+            "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed "
+            "by peer [127.0.0.3]:4711");
+  const Diagnosis d = Diagnose(Gang({peer, failing}));
+  EXPECT_EQ(d.line,
+            "rank 1 on n2 was failing when it was stopped: ModuleNotFoundError: No module named "
+            "'x' (add the package to the job's environment)");
+  ASSERT_EQ(d.failures.size(), 2u);
+  EXPECT_EQ(d.failures[0].rank, 1);
+  EXPECT_FALSE(d.failures[0].consequence);
+  EXPECT_TRUE(d.failures[1].consequence);
+
+  failing.error_before_stop = "ConnectionResetError: [Errno 104] Connection reset by peer";
+  EXPECT_THAT(Diagnose(Gang({peer, failing})).line, HasSubstr("rank 0 on n1 failed"));
+  failing.error_before_stop = "ValueError: caught, and shown";
+  EXPECT_THAT(Diagnose(Gang({Ended(0, 5, 1, 0, "KeyError: 'a'"), failing})).line,
+              HasSubstr("rank 0 on n1 failed with exit code 1: KeyError"))
+      << "another has failed by itself";
+}
+
 TEST(SpeaksOfALostPeer, KnowsTheWordsOfTheCommonBackends) {
   for (const char* words :
-       {"RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.2]:4711",
+       {"torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:275, ncclRemoteError: A "
+        "call failed possibly due to a network error or a remote process exiting prematurely. Last "
+        "error: socketProgress: Connection closed by remote peer n2<43211>",
+        "torch.distributed.DistBackendError: [1] is setting up NCCL communicator and retrieving "
+        "ncclUniqueId from [0] via c10d key-value store by key '0', but got error: Socket Timeout",
+        "torch.distributed.DistStoreError: Socket Timeout",
+        "torch.distributed.DistNetworkError: Connection was likely closed. Did the remote server "
+        "shutdown or crash?",
+        "torch.distributed.DistNetworkError: failed to recv, got 0 bytes",
+        "RuntimeError: Rank 0 successfully reached monitoredBarrier, but received errors while "
+        "waiting for send/recv from rank 1. Please check rank 1 logs for faulty rank.",
+        "RuntimeError: [gloo/transport/tcp/pair.cc:553] Read error [10.0.0.2]:36277: Connection "
+        "reset by peer",
+        "RuntimeError: [gloo/transport/tcp/pair.cc:446] writev [10.0.0.2]:51004: Broken pipe",
+        "terminate called: c10::DistBackendError: [Rank 1] Some NCCL operations have failed or "
+        "timed out. Due to the asynchronous nature of CUDA kernels",
+        "torch.distributed.elastic.rendezvous.api.RendezvousClosedError",
+        "RuntimeError: [gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.2]:4711",
         "gloo::IoException: Timed out waiting 1800000ms for recv operation to complete",
         "torch.distributed.DistBackendError: NCCL error: remote process exited or there was a "
         "network error",
@@ -295,6 +338,10 @@ TEST(Diagnosis, TellsCauseFromConsequenceByTheWordsOfTheFrameworks) {
       {"ModuleNotFoundError: No module named 'torch'", false},
       {"ImportError: libcudart.so.12: cannot open shared object file: No such file", false},
       {"OSError: [Errno 98] Address already in use", false},
+      {"torch.distributed.DistNetworkError: The server socket has failed to listen on any local "
+       "network address. port: 6105, useIpv6: false, code: -98, name: EADDRINUSE, message: address "
+       "already in use",
+       false},
       {"socket.gaierror: [Errno -2] Name or service not known", false},
       {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", false},
       {"torch.distributed.DistBackendError: NCCL error: unhandled cuda error (run with "

@@ -102,7 +102,8 @@ void Gang::ApplyExit(Node& node, const json& event) {
                     .out_of_memory = Field(event, "out_of_memory", false),
                     .not_for_memory = Field(event, "not_for_memory", false),
                     .stopped = Field(event, "stopped", false),
-                    .last_error = Field<std::string>(event, "last_error", "")});
+                    .last_error = Field<std::string>(event, "last_error", ""),
+                    .error_before_stop = Field<std::string>(event, "error_before_stop", "")});
 }
 
 void Gang::NoteDeath(int number, absl::Time now) {

@@ -112,6 +112,31 @@ TEST_F(GangTest, EndsAJobThatIsOverdue) {
   EXPECT_EQ(NextStep(now, gang_, absl::FromUnixSeconds(51))->cause, Cause::kTimedOut);
 }
 
+TEST_F(GangTest, WaitsAMomentForTheRankThatTheOthersLost) {
+  const auto next = [&](int second) {
+    return NextStep({.state = JobState::kRunning, .world_size = 4, .node_count = 2}, gang_,
+                    absl::FromUnixSeconds(second));
+  };
+  Say(0,
+      R"({"kind":"exited","rank":0,"code":1,"last_error":"Connection closed by peer","time":10})");
+  Say(0, R"({"kind":"exited","rank":1,"code":1,"last_error":"Broken pipe","time":10.5})");
+  EXPECT_FALSE(next(11).has_value());
+  EXPECT_EQ(next(12)->cause, Cause::kFailure) << "it has had its time";
+  Say(1, R"({"kind":"exited","rank":2,"code":1,"last_error":"KeyError: 'x'","time":10.9})");
+  const auto step = next(11);
+  ASSERT_TRUE(step.has_value());
+  EXPECT_EQ(step->reason,
+            "rank 2 on n2 failed with exit code 1: KeyError: 'x'; ending the other processes");
+}
+
+TEST_F(GangTest, WaitsForNoOtherCauseWhenAllHaveEndedOrOneLeftEarly) {
+  Say(0, R"({"kind":"exited","rank":0,"code":1,"last_error":"Broken pipe","time":10})");
+  const JobNow now{.state = JobState::kRunning, .world_size = 4, .node_count = 2};
+  EXPECT_FALSE(NextStep(now, gang_, absl::FromUnixSeconds(10)).has_value());
+  Say(0, R"({"kind":"exited","rank":1,"time":9})");
+  EXPECT_EQ(NextStep(now, gang_, absl::FromUnixSeconds(10))->cause, Cause::kFailure);
+}
+
 TEST_F(GangTest, WaitsForTheVerdictOfAClusterThatHasToldItsLaunchersToEnd) {
   JobNow now{.state = JobState::kFinalizing,
              .cause = Cause::kFailure,

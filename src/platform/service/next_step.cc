@@ -16,6 +16,10 @@ constexpr std::array<absl::string_view, 6> kCauses = {"none",     "ended",     "
 // What workers have after the chief, to end by themselves.
 constexpr absl::Duration kAfterTheChief = absl::Seconds(5);
 
+// What the rank that fails first has, to end: its peers may see it close its connections and be
+// gone before it has said why.
+constexpr absl::Duration kUntilTheCause = absl::Seconds(2);
+
 std::string Count(int n, absl::string_view one, absl::string_view many) {
   return absl::StrCat(n, " ", n == 1 ? one : many);
 }
@@ -53,6 +57,12 @@ GangEnd EndThatCounts(const JobNow& job, const Gang& gang) {
     std::erase_if(end.exits, [&](const RankExit& exit) { return exit.time > *done; });
   }
   return end;
+}
+
+// For a moment, by clocks of nodes that may differ from ours.
+bool CauseMayCome(const Diagnosis& trouble, const Gang& gang, absl::Time now) {
+  return trouble.unexplained_since && !gang.AllExited() &&
+         absl::AbsDuration(now - *trouble.unexplained_since) < kUntilTheCause;
 }
 
 std::string WithNote(std::string line, const JobNow& job) {
@@ -133,7 +143,8 @@ std::optional<Step> NextStep(const JobNow& job, const Gang& gang, absl::Time now
     if (!gang.AllDone()) return std::nullopt;
     return EndOf(job, gang);
   }
-  if (const Diagnosis trouble = Diagnose(EndThatCounts(job, gang)); trouble.failed()) {
+  const Diagnosis trouble = Diagnose(EndThatCounts(job, gang));
+  if (trouble.failed() && !CauseMayCome(trouble, gang, now)) {
     const bool alone = gang.AllExited();
     return Step{JobState::kFinalizing,
                 absl::StrCat(trouble.line, alone ? "" : "; ending the other processes"),
