@@ -37,6 +37,15 @@ def test_a_missing_script_is_named(service, write_job):
     refused(service, write_job("python3 train.py", {"other.py": "print()"}), "train.py")
 
 
+def test_a_warning_that_only_the_service_can_give_is_shown_too(service, tmp_path):
+    job = tmp_path / "pipeline.yml"
+    job.write_text("type: pipeline\nidentity: {type: managed}\njobs:\n  a: {command: pyhton3 train.py}\n")
+    for arguments in (("job", "validate", "-f"), ("run", "--detach")):
+        said = service.cli(*arguments, job).stderr
+        assert said.count('"identity" has no effect') == 1, said
+        assert said.count('warning: ') == 2 and 'did you mean "python3"?' in said, said
+
+
 def test_a_program_that_is_not_here_is_named_before_the_job_queues(service, write_job):
     refused(service, write_job("pyhton3 train.py && echo done"), 'job.yml:', '"pyhton3"', 'did you mean "python3"?')
 

@@ -47,8 +47,8 @@ absl::StatusOr<std::string> Service::CreateJob(const std::string& body) {
   return Call({.method = "POST", .target = "/v1/jobs", .body = body});
 }
 
-absl::Status Service::CheckJob(const std::string& body) {
-  return Call({.method = "POST", .target = "/v1/job-checks", .body = body}).status();
+absl::StatusOr<std::string> Service::CheckJob(const std::string& body) {
+  return Call({.method = "POST", .target = "/v1/job-checks", .body = body});
 }
 
 absl::StatusOr<std::string> Service::Jobs(const std::string& state, int limit, int64_t before) {

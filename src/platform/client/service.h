@@ -24,8 +24,8 @@ class Service {
   // `archive` holds the bytes whose hash is `hash` ("sha256:…").
   absl::Status PutSnapshot(const std::string& hash, const std::filesystem::path& archive);
   absl::StatusOr<std::string> CreateJob(const std::string& body);
-  // What CreateJob would say of it.
-  absl::Status CheckJob(const std::string& body);
+  // What CreateJob would say of it: its warnings, or why it would be refused.
+  absl::StatusOr<std::string> CheckJob(const std::string& body);
   // Newest first. `state` empty: all; `before` 0: from the newest on.
   absl::StatusOr<std::string> Jobs(const std::string& state, int limit, int64_t before = 0);
   // The same in short, for very many.

@@ -1,5 +1,6 @@
 #include "platform/client/submit.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <sstream>
@@ -122,6 +123,17 @@ absl::StatusOr<Written> ReadWritten(const fs::path& home, const JobFile& file) {
   return written;
 }
 
+std::string BodyOf(const Written& written, const std::string& path,
+                   const std::map<std::string, std::string>& snapshots) {
+  const spec::JobSpec& job = written.job.spec;
+  const std::string directory = written.directory.string();
+  if (job.kind != spec::JobKind::kCommand) {
+    return CreateJobBody(path, written.text, directory, "", snapshots);
+  }
+  const auto sent = snapshots.find(job.code);
+  return CreateJobBody(path, written.text, directory, sent == snapshots.end() ? "" : sent->second);
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, const JobFile& file,
@@ -136,13 +148,15 @@ absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, co
   CodePacker code(temporary.path(), remarks);
   TUTTI_RETURN_IF_ERROR(code.PackTree(job));
   TUTTI_ASSIGN_OR_RETURN(const auto snapshots, SendCode(service, code.packed(), remarks));
-  const std::string directory = written.directory.string();
-  if (job.kind != spec::JobKind::kCommand) {
-    return service.CreateJob(CreateJobBody(file.path, written.text, directory, "", snapshots));
+  TUTTI_ASSIGN_OR_RETURN(std::string created,
+                         service.CreateJob(BodyOf(written, file.path, snapshots)));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> warnings, ParseWarnings(created));
+  const std::vector<std::string>& told = written.job.warnings;
+  for (const std::string& warning : warnings) {
+    if (std::find(told.begin(), told.end(), warning) != told.end()) continue;
+    remarks << "warning: " << warning << std::endl;  // what only the service can tell
   }
-  const auto sent = snapshots.find(job.code);
-  return service.CreateJob(CreateJobBody(file.path, written.text, directory,
-                                         sent == snapshots.end() ? "" : sent->second));
+  return created;
 }
 
 absl::StatusOr<CheckedJob> CheckJob(Service* service, const fs::path& home, const JobFile& file) {
@@ -150,7 +164,8 @@ absl::StatusOr<CheckedJob> CheckJob(Service* service, const fs::path& home, cons
   CheckedJob checked{std::move(written.job.spec), std::move(written.job.warnings)};
   if (service != nullptr) {
     const std::string body = CreateJobBody(file.path, written.text, written.directory.string(), "");
-    TUTTI_RETURN_IF_ERROR(service->CheckJob(body));
+    TUTTI_ASSIGN_OR_RETURN(const std::string answer, service->CheckJob(body));
+    TUTTI_ASSIGN_OR_RETURN(checked.warnings, ParseWarnings(answer));
   } else {
     TUTTI_RETURN_IF_ERROR(AsInput(spec::CheckPaths(checked.job)));
   }

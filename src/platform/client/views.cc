@@ -176,6 +176,11 @@ absl::StatusOr<NodesView> ParseNodes(absl::string_view text) {
   return view;
 }
 
+absl::StatusOr<std::vector<std::string>> ParseWarnings(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const json document, Object(text, "a job"));
+  return Texts(document, "warnings");
+}
+
 absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view text) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<json> objects, Objects(text, "files"));
   std::vector<FileView> files;
