@@ -135,11 +135,29 @@ def test_a_failing_command_gives_its_code_and_last_words(site, write_job):
     assert containers(site) == []
 
 
-def test_an_image_that_no_registry_has_fails_the_job_with_one_line(site, write_job):
-    job, _ = run(site, write_job("true", environment={"image": f"{site.registry}/gone:2"}))
-    assert job["state"] == "Failed"
-    assert re.search(r"job\.yml:\d+: image \S+/gone:2 cannot be pulled: .*manifest unknown", job["reason"]), job["reason"]
-    assert "\n" not in job["reason"]
+def test_an_image_that_its_registry_does_not_have_is_refused_before_the_job_queues(site, write_job):
+    def jobs():
+        return [job["id"] for job in json.loads(site.cli("job", "list", "-o", "json").stdout)["jobs"]]
+
+    before = jobs()
+    result = site.cli("run", write_job("true", environment={"image": f"{site.registry}/gone:2"}))
+    assert result.returncode == 2, (result.stdout, result.stderr)
+    assert re.search(r"job\.yml:\d+: image \S+/gone:2 cannot be pulled: its registry does not have it", result.stderr), result.stderr
+    assert jobs() == before
+
+
+def test_a_steps_image_may_be_pushed_by_then_and_else_fails_it_with_one_line(site, tmp_path):
+    job = tmp_path / "pipeline.yml"
+    job.write_text(f"type: pipeline\njobs:\n  a:\n    command: 'true'\n    environment: {{image: '{site.registry}/gone:2'}}\n")
+    ended, result = run(site, job)
+    assert "pipeline.yml:5: image" in result.stderr and "unless it is pushed by then" in result.stderr, result.stderr
+    assert ended["state"] == "Failed" and "\n" not in ended["reason"], ended
+    assert re.search(r"pipeline\.yml:5: image \S+/gone:2 cannot be pulled: .*manifest unknown", ended["reason"]), ended["reason"]
+
+
+def test_an_image_of_a_registry_that_does_not_answer_is_known_at_the_pull(site, write_job):
+    job, _ = run(site, write_job("true", environment={"image": "127.0.0.1:1/train:2"}))
+    assert job["state"] == "Failed" and "cannot be pulled" in job["reason"] and "connection refused" in job["reason"], job
 
 
 def test_memory_over_the_nodes_share_ends_the_job_as_out_of_memory(site, write_job):

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "platform/container/image.h"
+#include "platform/container/registry_check.h"
 #include "platform/launch/command_check.h"
 #include "platform/launch/node_facts.h"
 #include "platform/launch/remote_input.h"
@@ -120,10 +121,13 @@ absl::StatusOr<spec::ReadResult> ServiceCore::ReadAndCheck(const Submission& sub
                                                                   submission.base_directory, site));
   std::vector<absl::string_view> faults;
   static const auto* const facts = new launch::NodeFacts(launch::FactsOfThisNode({}));
-  const absl::Status checks[] = {
-      CheckNameLength(file.spec),           CheckPlace(file.spec),
-      spec::CheckPaths(file.spec),          container::CheckCanRun(file.spec),
-      launch::CheckRemoteInputs(file.spec), launch::CheckCommand(file.spec, *facts, file.warnings)};
+  const absl::Status checks[] = {CheckNameLength(file.spec),
+                                 CheckPlace(file.spec),
+                                 spec::CheckPaths(file.spec),
+                                 container::CheckCanRun(file.spec),
+                                 container::CheckRegistries(file.spec, file.warnings),
+                                 launch::CheckRemoteInputs(file.spec),
+                                 launch::CheckCommand(file.spec, *facts, file.warnings)};
   for (const absl::Status& check : checks) {
     if (!check.ok()) faults.push_back(check.message());
   }
