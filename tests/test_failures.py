@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -84,6 +85,7 @@ def test_kill_9_of_one_rank_ends_the_job_within_5_seconds_and_names_it(service, 
     took = time.monotonic() - began
     assert job["state"] == "Failed"
     assert "rank 1" in job["reason"] and "SIGKILL" in job["reason"] and "\n" not in job["reason"]
+    assert "not for want of memory" in job["reason"] or "out of memory" in job["reason"], job["reason"]
     assert took < 5, f"took {took:.1f} s"
     shown = service.cli("job", "show", name).stdout
     assert "consequence" in shown and "rank 0" in shown
@@ -111,6 +113,38 @@ def test_the_last_exception_is_the_reason(service, write_job):
     job = service.wait(name, 20)
     assert job["state"] == "Failed"
     assert "rank 1" in job["reason"] and "ValueError: no such label: 17" in job["reason"]
+
+
+@pytest.mark.parametrize("shown", ["late", "at once"])
+def test_the_rank_that_fails_is_the_cause_though_its_peer_ends_first(service, write_job, tmp_path, shown):
+    """Rank 1 closes its connection and takes its time: to say why, or, having said it, to end."""
+    files = {"fail.py": f"""
+        import os, pathlib, socket, sys, time, traceback
+        gate = pathlib.Path({str(tmp_path)!r}) / "port"
+        if os.environ["RANK"] == "0":
+            server = socket.create_server(("127.0.0.1", 0))
+            gate.with_suffix(".new").write_text(str(server.getsockname()[1]))
+            gate.with_suffix(".new").rename(gate)
+            peer, _ = server.accept()
+            peer.recv(1)
+            raise RuntimeError("[../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:4711")
+        while not gate.exists():
+            time.sleep(0.01)
+        connection = socket.create_connection(("127.0.0.1", int(gate.read_text())))
+        try:
+            raise KeyError("label")
+        finally:
+            if {shown == "at once"}:
+                traceback.print_exc()
+                sys.stderr.flush()
+            connection.close()
+            time.sleep(60 if {shown == "at once"} else 0.7)
+    """}
+    name = service.submit(write_job("python3 fail.py", files, nodes=2, distribution="mpi"))
+    job = service.wait(name, 20)
+    assert job["state"] == "Failed" and re.match(r"rank 1 on n2 .*KeyError: 'label'", job["reason"]), job["reason"]
+    failures = {failure["rank"]: failure["consequence"] for failure in job["failures"]}
+    assert failures == {0: True, 1: False}, job["failures"]
 
 
 def test_a_killed_launcher_is_named_and_its_output_is_kept(service, write_job, tmp_path):
