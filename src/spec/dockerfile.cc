@@ -77,6 +77,14 @@ bool IsOneOf(absl::string_view word, const Names& names) {
   return std::find(std::begin(names), std::end(names), word) != std::end(names);
 }
 
+// Where an image has its programs, and what only its build reads.
+bool IsOfTheImage(absl::string_view variable) {
+  static constexpr absl::string_view kNames[] = {"PATH", "LD_LIBRARY_PATH", "DEBIAN_FRONTEND",
+                                                 "LANG", "LC_ALL"};
+  return IsOneOf(variable, kNames) || absl::StartsWith(variable, "AZUREML_") ||
+         absl::StartsWith(variable, "CONDA") || absl::StartsWith(variable, "PIP_");
+}
+
 // The program by which a command installs packages of the system, or "".
 std::string SystemInstaller(const Words& command) {
   static constexpr absl::string_view kPrograms[] = {"apt", "apt-get",  "aptitude", "apk", "dnf",
@@ -113,6 +121,7 @@ class DockerfileReader {
       joined.clear();
     }
     if (!joined.empty()) ReadInstruction(joined, first);
+    WarnOfTheRest();
     return std::move(found_);
   }
 
@@ -128,32 +137,54 @@ class DockerfileReader {
         found_.image = name;
         break;
       }
+      set_.clear();  // those of an earlier stage are not the image's
     } else if (word == "ARG" || word == "ENV") {
-      ReadVariables(rest);
+      ReadVariables(rest, word == "ENV" ? number : 0);
     } else if (word == "COPY" || word == "ADD") {
-      ReadCopy(rest);
+      ReadCopy(rest, number);
     } else if (word == "RUN") {
       ReadRun(rest, number);
     }  // the others do not change what is installed
   }
 
-  // ARG A=1, ENV A=1 B=2, ENV A 1.
-  void ReadVariables(absl::string_view rest) {
+  // ARG A=1, ENV A=1 B=2, ENV A 1. `number`: the line of an ENV; 0: of an ARG.
+  void ReadVariables(absl::string_view rest, int number) {
     const std::vector<Words> commands = CommandsOf(rest);
     if (commands.empty()) return;
     const Words& words = commands[0];
     if (words.size() == 2 && !absl::StrContains(words[0], '=')) {
-      variables_[words[0]] = words[1];
+      SetVariable(words[0], words[1], number);
       return;
     }
     for (const std::string& word : words) {
       const size_t equals = word.find('=');
-      if (equals != std::string::npos) variables_[word.substr(0, equals)] = word.substr(equals + 1);
+      if (equals != std::string::npos) {
+        SetVariable(word.substr(0, equals), word.substr(equals + 1), number);
+      }
+    }
+  }
+
+  void SetVariable(const std::string& name, const std::string& value, int number) {
+    variables_[name] = value;
+    if (number > 0 && !IsOfTheImage(name)) set_[name] = number;
+  }
+
+  // What the job will not find. A warning, for most jobs need none of it.
+  void WarnOfTheRest() {
+    for (const auto& [name, number] : set_) {
+      diagnostics_.Warning(number, absl::StrCat("ENV ", name.substr(0, 80),
+                                                " is not set: write it in environment_variables, "
+                                                "if the job needs it"));
+    }
+    for (const auto& [path, number] : put_) {
+      diagnostics_.Warning(number, absl::StrCat("COPY ", path.substr(0, 80),
+                                                " is not done: what the job needs of it belongs in "
+                                                "its code"));
     }
   }
 
   // $A and ${A} of those that are known; the shell's own are left.
-  std::string WithVariables(absl::string_view text) const {
+  std::string WithVariables(absl::string_view text) {
     std::string result;
     for (size_t i = 0; i < text.size(); ++i) {
       if (text[i] != '$' || i + 1 >= text.size() || result.size() > 100'000) {
@@ -171,18 +202,20 @@ class DockerfileReader {
         continue;
       }
       result += found->second;
+      set_.erase(found->first);  // it is for the file itself
       i = braces ? end : end - 1;
     }
     return result;
   }
 
   // Which file of the build context lies under a name in the image.
-  void ReadCopy(absl::string_view rest) {
+  void ReadCopy(absl::string_view rest, int number) {
     const std::vector<Words> commands = CommandsOf(rest);
     if (commands.empty()) return;
     for (size_t i = 0; i + 1 < commands[0].size(); ++i) {
       const std::string& from = commands[0][i];
       if (absl::StartsWith(from, "--")) continue;
+      put_[from] = number;
       copied_[BaseName(from)] = from;
       if (commands[0].size() == 2) copied_[BaseName(commands[0].back())] = from;
     }
@@ -252,6 +285,7 @@ class DockerfileReader {
   void ReadRequirementsOf(const std::string& written, int number) {
     const auto copied = copied_.find(BaseName(written));
     const std::string path = copied == copied_.end() ? BaseName(written) : copied->second;
+    Uses(path);
     const NamedFile file = FileBeside(path, context_);
     const auto text = context_.Read(file.path);
     if (!text.ok()) {
@@ -262,6 +296,12 @@ class DockerfileReader {
     Diagnostics inner(file.shown);
     ReadRequirements(*text, file, context_, environment_, inner);
     diagnostics_.Add(number, inner);
+  }
+
+  // That file was copied for what it says of packages; so was a whole folder, it may be.
+  void Uses(const std::string& path) {
+    put_.erase(path);
+    for (const char* all : {".", "./", "*"}) put_.erase(all);
   }
 
   // conda install / create PACKAGES; conda env create / update -f FILE.
@@ -284,8 +324,9 @@ class DockerfileReader {
 
   void ReadCondaOf(const std::string& written, int number) {
     const auto copied = copied_.find(BaseName(written));
-    const NamedFile file =
-        FileBeside(copied == copied_.end() ? BaseName(written) : copied->second, context_);
+    const std::string path = copied == copied_.end() ? BaseName(written) : copied->second;
+    Uses(path);
+    const NamedFile file = FileBeside(path, context_);
     const auto text = context_.Read(file.path);
     const auto root = text.ok() ? ParseYaml(*text, file.shown) : text.status();
     if (!root.ok()) {
@@ -303,6 +344,7 @@ class DockerfileReader {
   Diagnostics& diagnostics_;
   Dockerfile found_;
   std::map<std::string, std::string> variables_;
+  std::map<std::string, int> set_, put_;       // by ENV and COPY, and not used so far: the lines
   std::map<std::string, std::string> copied_;  // name in the image -> path in the build context
 };
 

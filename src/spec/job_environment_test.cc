@@ -256,6 +256,23 @@ TEST_F(JobEnvironment, ACondaFileIsInstalledInAnImageThatIsRun) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
+TEST_F(JobEnvironment, WhatADockerfileSetsAndCopiesIsAWarningWhereItIsNoImage) {
+  files_["/base/docker/requirements.txt"] = "numpy\n";
+  files_["/base/docker/Dockerfile"] =
+      "FROM python:3.11 AS first\nENV GONE=1\nFROM python:3.11\nENV PATH=/opt/bin:$PATH A=1 B=2\n"
+      "ARG C=3\nCOPY requirements.txt settings.ini /opt/\nRUN pip install -r "
+      "/opt/requirements.txt tqdm==$B\n";
+  Of("{build: {path: docker}}");
+  EXPECT_THAT(warnings_,
+              ElementsAre(HasSubstr("docker/Dockerfile:4: ENV A is not set: write it in "
+                                    "environment_variables"),
+                          HasSubstr("docker/Dockerfile:6: COPY settings.ini is not done")));
+  files_["/base/docker/Dockerfile"] =
+      "FROM python:3.11\nCOPY . /app\nRUN pip install -r /app/requirements.txt\n";
+  Of("{build: {path: docker}}");
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
 TEST_F(JobEnvironment, ADockerfileOfAnImageThatTheTableDoesNotHaveIsBuilt) {
   files_["/base/docker/Dockerfile"] = "\nFROM rocker/tidyverse:latest\nRUN apt-get install -y x\n";
   const Environment environment = Of("{build: {path: docker}}");
