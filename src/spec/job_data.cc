@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -11,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "base/status.h"
+#include "spec/expressions.h"
 
 namespace tutti::spec {
 namespace {
@@ -46,6 +48,27 @@ Input LiteralInput(const YamlNode& node) {
     input.type = "string";
   }
   return input;
+}
+
+// An error for ${{parent.…}}: what stands whole in a step's inputs has been bound before, and
+// values that are known have been put in place.
+bool RefuseUnbound(int line, absl::string_view what, absl::string_view written,
+                   Diagnostics& diagnostics) {
+  std::string unbound;
+  ReplaceExpressions(written, [&](absl::string_view body) -> std::optional<std::string> {
+    if (unbound.empty() && absl::StartsWith(body, "parent."))
+      unbound = std::string(body.substr(0, 120));
+    return std::nullopt;
+  });
+  if (unbound.empty()) return false;
+  diagnostics.Error(
+      line, absl::StrCat(what, WholeExpression(written).empty()
+                                   ? absl::StrCat(": within a text ${{", unbound,
+                                                  "}} must be a plain value that the pipeline has; "
+                                                  "to anything else all of the input is bound")
+                                   : absl::StrCat(" is ${{", unbound,
+                                                  "}}, but there is no pipeline around the job")));
+  return true;
 }
 
 bool LooksLikeAPath(absl::string_view text) {
@@ -130,7 +153,7 @@ class InputReader {
     input_ = LiteralInput(*value_->value);
     input_.line = value_->line;
     if (typed_) input_.type = type;
-    CheckLiteral();
+    if (!RefuseUnbound(value_->line, what_, input_.literal, diagnostics_)) CheckLiteral();
   }
 
   // With where a component says so, if it does.
@@ -176,7 +199,8 @@ class InputReader {
       return;
     }
     input_.line = entry->line;
-    Locate(entry->value->scalar);
+    const std::string& written = entry->value->scalar;
+    if (!RefuseUnbound(entry->line, what_, written, diagnostics_)) Locate(written);
   }
 
   absl::StatusOr<std::string> Find(const std::string& written) {
@@ -259,6 +283,8 @@ Input ReadInput(const YamlNode::Entry& entry, const ReadContext& context,
                      "\"; for data at that place write {type: uri_folder, path: ",
                      entry.value->scalar, "}"));
   }
+  RefuseUnbound(entry.line, absl::StrCat("input \"", entry.key, "\""), entry.value->scalar,
+                diagnostics);
   return LiteralInput(*entry.value);
 }
 

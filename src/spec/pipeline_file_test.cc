@@ -446,6 +446,26 @@ TEST(PipelineFile, InputsThatAreTextAreAnErrorForAComponentToo) {
               Contains(HasSubstr("job.yml:5: inputs must be a mapping, but is text")));
 }
 
+TEST(PipelineFile, AnInputIsBoundWhereThereIsAPipelineAndAsAWhole) {
+  EXPECT_THAT(PipelineErrors("command: x\ninputs:\n  a: ${{parent.inputs.y}}\n"
+                             "  b: {path: '${{parent.jobs.s.outputs.o}}'}\n"),
+              ElementsAre(HasSubstr("job.yml:3: input \"a\" is ${{parent.inputs.y}}, but there is "
+                                    "no pipeline around the job"),
+                          HasSubstr("job.yml:4: input \"b\" is ${{parent.jobs.s.outputs.o}}")));
+  EXPECT_THAT(PipelineErrors(R"(type: pipeline
+inputs: {d: {path: .}, word: hello}
+jobs:
+  s:
+    command: x
+    inputs:
+      a: ${{parent.inputs.word}} ${{parent.inputs.wrod}}
+      b: {path: "${{parent.inputs.d}}/part"}
+)"),
+              ElementsAre(HasSubstr("job.yml:7: input \"a\": within a text ${{parent.inputs.wrod}} "
+                                    "must be a plain value"),
+                          HasSubstr("job.yml:8: input \"b\": within a text ${{parent.inputs.d}}")));
+}
+
 TEST(PipelineFile, AStepsComponentMayBeWrittenOut) {
   const JobSpec job = PipelineOf(R"(
 type: pipeline

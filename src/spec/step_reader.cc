@@ -307,6 +307,7 @@ class StepReader {
     const std::string name = NameBehind(body, "parent.inputs.");
     const auto found = scope_.pipeline.inputs.find(name);
     if (found == scope_.pipeline.inputs.end()) {
+      bound[entry.key] = input;
       return Error(entry.line, UnknownParent(body, name));
     }
     if (scope_.open.contains(name)) input.from = absl::StrCat("inputs.", name);
