@@ -593,6 +593,15 @@ objective: {goal: minimize, primary_metric: loss}
               ElementsAre(HasSubstr("has no input of that name (did you mean \"rate\"?)")));
 }
 
+TEST(SweepFile, ATrialThatIsAComponentIsNamedAlone) {
+  EXPECT_THAT(PipelineErrors("type: sweep\ntrial: {component: ./parts/train.yml}\n"
+                             "search_space: {rate: {type: uniform, min_value: 0, max_value: 1}}\n"
+                             "objective: {goal: minimize, primary_metric: loss}\n",
+                             kTrain),
+              ElementsAre(HasSubstr("job.yml:2: a trial that is a component is named alone: trial: "
+                                    "./parts/train.yml")));
+}
+
 TEST(SweepFile, WhatIsWrongIsSaidWithItsLine) {
   EXPECT_THAT(PipelineErrors(R"(type: sweep
 trial: {command: x}

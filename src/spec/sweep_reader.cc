@@ -69,6 +69,12 @@ void ReadInlineTrial(const YamlNode::Entry& entry, const Given& given, JobSpec& 
   const Source source{*entry.value, given.source.text, given.source.context,
                       given.source.diagnostics};
   CommandReader trial(source, "trial", {"sweep", "trial."});
+  if (const YamlNode::Entry* component = trial.Find("component")) {
+    given.source.diagnostics.Error(component->line,
+                                   "a trial that is a component is named alone: trial: " +
+                                       component->value->scalar.substr(0, 120));
+    return;
+  }
   std::string unused;
   trial.keys().Text("type", unused);
   trial.ReadCommand(spec);
