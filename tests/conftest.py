@@ -15,7 +15,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("TUTTI_BUILD", ROOT / "build")) / "bin"
 TERMINAL = {"Completed", "Failed", "Canceled"}
-LONG = ("test_cluster", "test_failures", "test_slurm", "test_slurm_frameworks", "test_slurm_folder", "test_slurm_unshared", "test_azure_jobs", "test_slurm_jobs",
+LONG = ("test_cluster", "test_cluster_upkeep", "test_failures", "test_slurm", "test_slurm_frameworks", "test_slurm_folder", "test_slurm_unshared", "test_azure_jobs", "test_slurm_jobs",
         "test_slurm_storms", "test_slurm_vanishing", "test_harm", "test_containers", "test_torchvision", "test_training", "test_horovod", "test_launchers",
         "test_tasks")  # the longest first
 

@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import tempfile
 import threading
 import time
@@ -13,49 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from conftest import BIN, ROOT, wait_until
+from cluster_lab import NOTHING, Machines, needs_machines, steps
+from conftest import wait_until
 
-LAB = ROOT / "tests" / "lab" / "ssh"
-CANNOT = subprocess.run([LAB, "can"], capture_output=True, text=True)
-pytestmark = pytest.mark.skipif(CANNOT.returncode != 0, reason=f"no lab of bare machines: {CANNOT.stdout.strip()}")
-NOTHING = "There is nothing to do: {} as they should be.\n"
-
-
-class Machines:
-    """Six bare machines, h1 to h6, and a tutti at the login place beside them."""
-
-    def __init__(self, folder, power):
-        self.lab = folder / "lab"
-        self.home = folder / "home"
-        self.power = power
-        self.ssh_config = self.lab / "ssh_config"
-        self.environment = {**os.environ, "TUTTI_HOME": str(self.home), "NO_COLOR": "1"}
-
-    def do(self, *arguments):
-        return subprocess.run([LAB, arguments[0], self.lab, *map(str, arguments[1:])], check=True, timeout=90,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
-
-    def on(self, host, script):
-        return self.do("host", host, "sh", "-ec", script)
-
-    def tutti(self, *arguments, code=0):
-        done = subprocess.run([LAB, "run", self.lab, BIN / "tutti", "cluster", *map(str, arguments)], env=self.environment,
-                              timeout=180, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout if code == 0 else done.stdout + done.stderr
-
-    def create(self, hosts, *arguments, code=0):
-        return self.tutti("create", "--hosts", hosts, "--ssh-config", self.ssh_config, *arguments, code=code)
-
-    def nodes(self):
-        return {node["name"]: node for node in json.loads(self.tutti("status", "-o", "json"))["nodes"]}
-
-    def states(self):
-        return {name: node["state"] for name, node in self.nodes().items()}
-
-    def checks(self, code=0):
-        found = json.loads(self.tutti("check", "-o", "json", code=code).split("\ntutti:")[0])["checks"]
-        return {(check["host"], check["name"]): check for check in found}
+pytestmark = needs_machines
 
 
 @pytest.fixture(scope="module")
@@ -63,17 +23,13 @@ def machines(tmp_path_factory):
     # Slurm's own user, who runs the site's commands, does not get through the folders of pytest's.
     with tempfile.TemporaryDirectory(prefix="tutti-power-") as power:
         os.chmod(power, 0o777)
-        machines = Machines(tmp_path_factory.mktemp("cluster"), pathlib.Path(power))
+        machines = Machines(tmp_path_factory.mktemp("cluster"))
+        machines.power = pathlib.Path(power)
         try:
             machines.do("start", 6)
             yield machines
         finally:
             machines.do("stop")
-
-
-def steps(text):
-    """(host, what) of each line that tells a step."""
-    return [(line.split()[0], line[13:72].strip()) for line in text.splitlines()]
 
 
 def test_bare_machines_become_a_cluster_whose_second_making_changes_nothing(machines):

@@ -15,6 +15,21 @@ std::string PidFileOf(absl::string_view daemon) {
   return absl::StrCat("/run/", daemon, ".pid");
 }
 
+// A slurmctld that begins before its database answers gives up.
+std::string StartDatabaseText(const HostFacts& host, absl::string_view start) {
+  return absl::StrCat(
+      "log=/var/log/slurm/slurmdbd.log seen=0\n[ ! -f $log ] || seen=$(wc -c <$log)\n", start,
+      "address=", host.address, R"sh( left=6000
+until timeout 5 bash -c "exec 3<>/dev/tcp/$address/6819" 2>/dev/null; do
+  why=$(tail -c +$((seen + 1)) $log 2>/dev/null | grep -E 'fatal: |mysql_real_connect failed' | tail -n 1 | sed 's/^\[[^]]*\] *//')
+  [ $left -gt 0 ] || why="no answer at $address:6819; see $log"
+  if [ -n "$why" ]; then
+)sh",
+      StopText(host, "slurmdbd"),
+      "    echo \"slurmdbd: $why\" >&2\n    exit 1\n  fi\n"
+      "  sleep 0.1; left=$((left - 1))\ndone\n");
+}
+
 }  // namespace
 
 std::string WriteFileText(absl::string_view path, absl::string_view content, absl::string_view mode,
@@ -39,9 +54,12 @@ std::string StopText(const HostFacts& host, absl::string_view daemon) {
 
 std::string StartText(const HostFacts& host, absl::string_view daemon) {
   if (host.systemd) {
-    return absl::StrCat("systemctl daemon-reload\nsystemctl enable --quiet ", UnitOf(daemon),
-                        "\nsystemctl restart ", UnitOf(daemon), "\n");
+    const std::string start =
+        absl::StrCat("systemctl daemon-reload\nsystemctl enable --quiet ", UnitOf(daemon),
+                     "\nsystemctl restart ", UnitOf(daemon), "\n");
+    return daemon == "slurmdbd" ? StartDatabaseText(host, start) : start;
   }
+  if (daemon == "slurmdbd") return StartDatabaseText(host, "slurmdbd\n");
   if (daemon == "munged") {
     return "install -d -o munge -g munge -m 0755 /run/munge\n"
            "install -d -o munge -g munge -m 0700 /var/log/munge /var/lib/munge\n"

@@ -14,7 +14,8 @@ std::string WriteFileText(absl::string_view path, absl::string_view content, abs
 
 // `daemon`: munged, slurmdbd, slurmctld or slurmd. OK if it does not run.
 std::string StopText(const HostFacts& host, absl::string_view daemon);
-// It must not run; with systemd it starts at each boot, too.
+// It must not run; with systemd it starts at each boot, too. Of slurmdbd: fails with its own words
+// unless it comes to answer.
 std::string StartText(const HostFacts& host, absl::string_view daemon);
 
 // For the controller: gives the node no more jobs and waits for those that it has. A squeue that

@@ -1,0 +1,54 @@
+"""Bare machines of namespaces for stories (tests/lab/ssh), and a tutti that makes a cluster of them."""
+import json
+import os
+import subprocess
+
+import pytest
+
+from conftest import BIN, ROOT
+
+LAB = ROOT / "tests" / "lab" / "ssh"
+CANNOT = subprocess.run([LAB, "can"], capture_output=True, text=True)
+needs_machines = pytest.mark.skipif(CANNOT.returncode != 0, reason=f"no lab of bare machines: {CANNOT.stdout.strip()}")
+NOTHING = "There is nothing to do: {} as they should be.\n"
+
+
+class Machines:
+    """Bare machines, h1, h2, …, and a tutti at the login place beside them."""
+
+    def __init__(self, folder):
+        self.lab = folder / "lab"
+        self.home = folder / "home"
+        self.ssh_config = self.lab / "ssh_config"
+        self.environment = {**os.environ, "TUTTI_HOME": str(self.home), "NO_COLOR": "1"}
+
+    def do(self, *arguments):
+        return subprocess.run([LAB, arguments[0], self.lab, *map(str, arguments[1:])], check=True, timeout=90,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+
+    def on(self, host, script):
+        return self.do("host", host, "sh", "-ec", script)
+
+    def tutti(self, *arguments, code=0):
+        done = subprocess.run([LAB, "run", self.lab, BIN / "tutti", "cluster", *map(str, arguments)], env=self.environment,
+                              timeout=180, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout if code == 0 else done.stdout + done.stderr
+
+    def create(self, hosts, *arguments, code=0):
+        return self.tutti("create", "--hosts", hosts, "--ssh-config", self.ssh_config, *arguments, code=code)
+
+    def nodes(self):
+        return {node["name"]: node for node in json.loads(self.tutti("status", "-o", "json"))["nodes"]}
+
+    def states(self):
+        return {name: node["state"] for name, node in self.nodes().items()}
+
+    def checks(self, code=0):
+        found = json.loads(self.tutti("check", "-o", "json", code=code).split("\ntutti:")[0])["checks"]
+        return {(check["host"], check["name"]): check for check in found}
+
+
+def steps(text):
+    """(host, what) of each line that tells a step."""
+    return [(line.split()[0], line[13:72].strip()) for line in text.splitlines()]
