@@ -127,8 +127,11 @@ void ClusterDefinitions::AddTo(CLI::App* app, const AddCommand& add) {
   AddViews(cluster, add);
   AddNodes(cluster, add);
   AddAutoscale(cluster, add);
-  Add(cluster, add, "upgrade", "Newer packages of Slurm, in the order that Slurm needs",
-      &ClusterUpgrade);
+  CLI::App* upgrade =
+      Add(cluster, add, "upgrade", "Newer packages of Slurm, in the order that Slurm needs",
+          &ClusterUpgrade);
+  AddForce(upgrade, "Also where a new major release may lose the jobs in its queue");
+  upgrade->add_flag("--dry-run", options_.dry_run, "Only say what would be done");
   AddForce(
       Add(cluster, add, "delete", "End its daemons and remove its configuration", &ClusterDelete),
       "Also while jobs are in its queue");

@@ -1,6 +1,7 @@
 #include "platform/cluster/daemons.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "platform/cluster/places.h"
 
 namespace tutti::cluster {
@@ -67,6 +68,14 @@ std::string StartText(const HostFacts& host, absl::string_view daemon) {
   }
   if (daemon == "slurmd") return absl::StrCat(". ", kSlurmdOptions, "\nslurmd $SLURMD_OPTIONS\n");
   return absl::StrCat(daemon, "\n");
+}
+
+std::string InstallText(const std::vector<std::string>& packages, absl::string_view options) {
+  // Without an answer to give: a script that asked would read on in ours. Files of tutti's stay.
+  return absl::StrCat(
+      "DEBIAN_FRONTEND=noninteractive UCF_FORCE_CONFFOLD=1 apt-get install -y -qq "
+      "--no-install-recommends -o Dpkg::Options::=--force-confold ",
+      options, " ", absl::StrJoin(packages, " "), " </dev/null\n");
 }
 
 std::string DrainText(const std::string& node, int wait_seconds) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "platform/cluster/host_facts.h"
@@ -17,6 +18,9 @@ std::string StopText(const HostFacts& host, absl::string_view daemon);
 // It must not run; with systemd it starts at each boot, too. Of slurmdbd: fails with its own words
 // unless it comes to answer.
 std::string StartText(const HostFacts& host, absl::string_view daemon);
+
+// By apt, with further options of apt-get; asks nothing.
+std::string InstallText(const std::vector<std::string>& packages, absl::string_view options);
 
 // For the controller: gives the node no more jobs and waits for those that it has. A squeue that
 // fails tells nothing, and is asked again.

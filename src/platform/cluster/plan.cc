@@ -16,11 +16,6 @@
 namespace tutti::cluster {
 namespace {
 
-constexpr absl::string_view kInstall =
-    "export DEBIAN_FRONTEND=noninteractive\n"
-    "apt-get update -qq\n"
-    "apt-get install -y -qq --no-install-recommends ";
-
 bool IsNode(const Description& wanted, const HostFacts& host) {
   return std::find(wanted.nodes.begin(), wanted.nodes.end(), host.host) != wanted.nodes.end();
 }
@@ -111,7 +106,7 @@ void AddPackages(const Description& wanted, const HostFacts& host, Plan& plan) {
   if (missing.empty()) return;
   plan.steps.push_back({Stage::kPackages, host.host,
                         absl::StrCat("install ", absl::StrJoin(missing, ", ")),
-                        absl::StrCat(kInstall, absl::StrJoin(missing, " "), "\n")});
+                        absl::StrCat("apt-get update -qq </dev/null\n", InstallText(missing, ""))});
 }
 
 void AddKey(const Description& wanted, const HostFacts& host, Plan& plan) {
@@ -254,23 +249,6 @@ absl::StatusOr<Plan> MakePlan(const Description& wanted, const std::vector<HostF
                                       ": after a reboot, run this command again"));
   }
   return plan;
-}
-
-std::vector<Step> PlanUpgrade(const Description& wanted, const std::vector<HostFacts>& facts) {
-  std::vector<Step> steps;
-  const auto add = [&](Stage stage, const HostFacts& host, const std::string& daemon) {
-    // The installation itself restarts what systemd runs; a daemon without it is restarted here.
-    steps.push_back({stage, host.host, absl::StrCat("upgrade ", daemon),
-                     absl::StrCat(kInstall, "--only-upgrade ", daemon, " slurm-client munge\n",
-                                  StopText(host, daemon), StartText(host, daemon))});
-  };
-  const HostFacts& controller = *FactsOf(facts, wanted.controller);
-  if (wanted.accounting) add(Stage::kDatabase, controller, "slurmdbd");
-  add(Stage::kController, controller, "slurmctld");
-  for (const HostFacts& host : facts) {
-    if (IsNode(wanted, host)) add(Stage::kNodes, host, "slurmd");
-  }
-  return steps;
 }
 
 absl::StatusOr<std::vector<Step>> PlanRemoval(const Description& wanted,

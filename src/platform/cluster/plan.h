@@ -36,10 +36,6 @@ absl::StatusOr<Plan> MakePlan(const Description& wanted, const std::vector<HostF
 // by its munge key. A host without Slurm is nobody's.
 absl::Status CheckOwned(const Description& wanted, const std::vector<HostFacts>& facts);
 
-// Newer daemons may talk to older ones in one order alone: database, controller, nodes. Jobs that
-// run go on.
-std::vector<Step> PlanUpgrade(const Description& wanted, const std::vector<HostFacts>& facts);
-
 // Ends the daemons of hosts and removes what tutti made there; packages and logs stay, and so does
 // all that is not this cluster's. Errors of CheckOwned.
 absl::StatusOr<std::vector<Step>> PlanRemoval(const Description& wanted,

@@ -163,17 +163,6 @@ TEST(Plan, StartsDaemonsBySystemdWhereItRuns) {
   EXPECT_THAT(plan->notes, testing::ElementsAre(HasSubstr("systemd does not run on a:")));
 }
 
-TEST(Plan, UpgradesDatabaseThenControllerThenNodes) {
-  Description wanted = TwoNodes();
-  wanted.accounting.emplace();
-  std::vector<std::string> told;
-  for (const Step& step : PlanUpgrade(wanted, BareHosts())) {
-    told.push_back(absl::StrCat(step.host, " ", step.what));
-  }
-  EXPECT_THAT(told, testing::ElementsAre("a upgrade slurmdbd", "a upgrade slurmctld",
-                                         "a upgrade slurmd", "b upgrade slurmd"));
-}
-
 TEST(Plan, RefusesAHostOfAnotherCluster) {
   for (const bool configured : {true, false}) {
     std::vector<HostFacts> hosts = BareHosts();

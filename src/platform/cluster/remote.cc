@@ -24,11 +24,11 @@ std::string LastLine(absl::string_view text) {
   return lines.empty() ? "no reason was given" : std::string(lines.back().substr(0, 300));
 }
 
-std::string MendOf(absl::string_view said, const std::string& host) {
-  if (absl::StrContains(said, "Host key verification failed")) {
+std::string MendOf(bool by_ssh, absl::string_view said, const std::string& host) {
+  if (by_ssh && absl::StrContains(said, "Host key verification failed")) {
     return absl::StrCat("; run `ssh ", host, "` once by hand and accept its key");
   }
-  if (absl::StrContains(said, "Permission denied")) {
+  if (by_ssh && absl::StrContains(said, "Permission denied")) {
     return absl::StrCat("; let this account in without a password: ssh-copy-id ", host);
   }
   if (absl::StrContains(said, "sudo:")) {
@@ -59,8 +59,9 @@ absl::StatusOr<std::string> SshRemote::Run(const std::string& host, absl::string
   if (!result.ok()) return base::Annotate(result.status(), host);
   const std::string said = LastLine(result->err);
   if (result->exit.ok()) return result->out;
-  const std::string text = absl::StrCat(host, ": ", said, MendOf(result->err, host));
-  return result->exit.code == kSshFailed ? absl::UnavailableError(text) : absl::AbortedError(text);
+  const bool by_ssh = result->exit.code == kSshFailed;
+  const std::string text = absl::StrCat(host, ": ", said, MendOf(by_ssh, result->err, host));
+  return by_ssh ? absl::UnavailableError(text) : absl::AbortedError(text);
 }
 
 }  // namespace tutti::cluster

@@ -90,6 +90,18 @@ absl::StatusOr<std::vector<HostFacts>> Probe(Remote& remote,
   return facts;
 }
 
+absl::StatusOr<std::vector<HostPackages>> ProbePackages(Remote& remote,
+                                                        const std::vector<std::string>& hosts) {
+  std::vector<HostPackages> packages(hosts.size());
+  TUTTI_RETURN_IF_ERROR(OnEach(hosts, [&](size_t i) -> absl::Status {
+    TUTTI_ASSIGN_OR_RETURN(const std::string text, remote.Run(hosts[i], PackagesScript(),
+                                                              base::Deadline::After(kStepTime)));
+    TUTTI_ASSIGN_OR_RETURN(packages[i], ReadPackages(hosts[i], text));
+    return absl::OkStatus();
+  }));
+  return packages;
+}
+
 absl::Status CarryOut(Remote& remote, const std::vector<Step>& steps, const Report& report) {
   absl::Mutex reporting;
   for (auto begin = steps.begin(); begin != steps.end();) {
@@ -134,8 +146,9 @@ absl::StatusOr<int> TryNodes(Remote& remote, const std::string& controller,
   std::set<std::string> names;
   for (const HostFacts& node : nodes) names.insert(node.name);
   const std::string script = absl::StrCat(
-      "cd /\nexec srun --immediate=30 --time=1 --job-name=tutti-cluster --nodes=", names.size(),
-      " --ntasks-per-node=1 --nodelist=", absl::StrJoin(names, ","), " hostname -s </dev/null\n");
+      "cd /\nexec srun --immediate=30 --time=1 --mem=64 --job-name=tutti-cluster --nodes=",
+      names.size(), " --ntasks-per-node=1 --nodelist=", absl::StrJoin(names, ","),
+      " hostname -s </dev/null\n");
   TUTTI_ASSIGN_OR_RETURN(const std::string said,
                          remote.Run(controller, script, base::Deadline::After(absl::Minutes(2))));
   const std::set<std::string> answered = absl::StrSplit(said, '\n', absl::SkipWhitespace());

@@ -11,6 +11,7 @@
 #include "platform/cluster/host_facts.h"
 #include "platform/cluster/plan.h"
 #include "platform/cluster/remote.h"
+#include "platform/cluster/upgrade.h"
 
 namespace tutti::cluster {
 
@@ -25,6 +26,10 @@ absl::Status OnEach(const std::vector<std::string>& hosts,
 
 // In the order of `hosts`.
 absl::StatusOr<std::vector<HostFacts>> Probe(Remote& remote, const std::vector<std::string>& hosts);
+
+// Likewise. Aborted where apt cannot say what there is.
+absl::StatusOr<std::vector<HostPackages>> ProbePackages(Remote& remote,
+                                                        const std::vector<std::string>& hosts);
 
 // Stage by stage; the steps of one host one after the other. Nothing follows a stage that failed.
 absl::Status CarryOut(Remote& remote, const std::vector<Step>& steps, const Report& report);

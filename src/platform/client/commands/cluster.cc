@@ -85,6 +85,17 @@ absl::StatusOr<Description> DescriptionOf(const Context& context, const ClusterO
   return description;
 }
 
+// FailedPrecondition with the number of its jobs, and what else there is to say.
+absl::Status CheckQueueIsEmpty(cluster::Remote& remote, const Description& description,
+                               absl::string_view else_say) {
+  TUTTI_ASSIGN_OR_RETURN(
+      const std::string jobs,
+      remote.Run(description.controller, "squeue -h -o %A", base::Deadline::After(kAsks)));
+  if (jobs.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(std::count(jobs.begin(), jobs.end(), '\n'), " jobs are in its queue", else_say));
+}
+
 // Drained, and without jobs.
 absl::Status Drain(Context& context, cluster::Remote& remote, const Description& description,
                    const std::string& node, int wait_seconds) {
@@ -174,9 +185,23 @@ absl::StatusOr<ExitCode> ClusterUpgrade(Context& context, const ClusterOptions& 
   TUTTI_ASSIGN_OR_RETURN(const std::vector<HostFacts> facts,
                          cluster::Probe(remote, description.Hosts()));
   TUTTI_RETURN_IF_ERROR(cluster::CheckOwned(description, facts));
-  TUTTI_RETURN_IF_ERROR(
-      cluster::CarryOut(remote, cluster::PlanUpgrade(description, facts), LinesOn(context)));
-  return Converge(context, remote, description, description.nodes, false);
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<cluster::HostPackages> packages,
+                         cluster::ProbePackages(remote, description.Hosts()));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<cluster::Step> steps,
+                         cluster::PlanUpgrade(description, facts, packages));
+  const std::string change = cluster::MajorChange(description, packages);
+  if (!options.force && !change.empty()) {
+    TUTTI_RETURN_IF_ERROR(
+        CheckQueueIsEmpty(remote, description,
+                          absl::StrCat(" and may not outlive the change of Slurm ", change,
+                                       "; wait for them, or go on with --force")));
+  }
+  if (description.autoscale) {
+    context.err << "note: nodes of autoscale have what their image has; make it anew\n";
+  }
+  if (options.dry_run) return SayWhatWouldBeDone(context, steps);
+  TUTTI_RETURN_IF_ERROR(cluster::CarryOut(remote, steps, LinesOn(context)));
+  return Converge(context, remote, description, description.nodes, false, !steps.empty());
 }
 
 absl::StatusOr<ExitCode> ClusterDelete(Context& context, const ClusterOptions& options) {
@@ -188,14 +213,7 @@ absl::StatusOr<ExitCode> ClusterDelete(Context& context, const ClusterOptions& o
   TUTTI_ASSIGN_OR_RETURN(const std::vector<cluster::Step> steps,
                          cluster::PlanRemoval(description, facts));
   if (!options.force && facts.front().running.contains("slurmctld")) {
-    TUTTI_ASSIGN_OR_RETURN(
-        const std::string jobs,
-        remote.Run(description.controller, "squeue -h -o %A", base::Deadline::After(kAsks)));
-    if (!jobs.empty()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(std::count(jobs.begin(), jobs.end(), '\n'),
-                       " jobs are in its queue; --force ends them with it"));
-    }
+    TUTTI_RETURN_IF_ERROR(CheckQueueIsEmpty(remote, description, "; --force ends them with it"));
   }
   TUTTI_RETURN_IF_ERROR(cluster::CarryOut(remote, steps, LinesOn(context)));
   TUTTI_RETURN_IF_ERROR(cluster::RemoveDescription(context.home, options.name));

@@ -22,23 +22,26 @@ cluster::Report LinesOn(Context& context) {
   };
 }
 
+ExitCode SayWhatWouldBeDone(Context& context, const std::vector<cluster::Step>& steps) {
+  for (const cluster::Step& step : steps) LinesOn(context)(step.host, step.what, "");
+  if (steps.empty()) context.out << "There is nothing to do.\n";
+  return ExitCode::kOk;
+}
+
 absl::StatusOr<ExitCode> Converge(Context& context, cluster::Remote& remote,
                                   const cluster::Description& description,
-                                  const std::vector<std::string>& tried, bool dry_run) {
+                                  const std::vector<std::string>& tried, bool dry_run,
+                                  bool changed) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<HostFacts> facts,
                          cluster::Probe(remote, description.Hosts()));
   TUTTI_ASSIGN_OR_RETURN(const cluster::Plan plan, cluster::MakePlan(description, facts));
   for (const std::string& note : plan.notes) context.err << "note: " << note << std::endl;
-  if (dry_run) {
-    for (const cluster::Step& step : plan.steps) LinesOn(context)(step.host, step.what, "");
-    if (plan.steps.empty()) context.out << "There is nothing to do.\n";
-    return ExitCode::kOk;
-  }
+  if (dry_run) return SayWhatWouldBeDone(context, plan.steps);
   TUTTI_RETURN_IF_ERROR(cluster::WriteDescription(context.home, description));
   TUTTI_RETURN_IF_ERROR(cluster::CarryOut(remote, plan.steps, LinesOn(context)));
   TUTTI_RETURN_IF_ERROR(
       cluster::AwaitNodes(remote, description, facts, base::Deadline::After(kComesUp)));
-  if (plan.steps.empty()) {
+  if (plan.steps.empty() && !changed) {
     context.out << "There is nothing to do: " << description.nodes.size()
                 << " nodes are as they should be.\n";
     return ExitCode::kOk;

@@ -13,10 +13,13 @@ namespace tutti::client {
 // A line for each thing that was done.
 cluster::Report LinesOn(Context& context);
 
+ExitCode SayWhatWouldBeDone(Context& context, const std::vector<cluster::Step>& steps);
+
 // Makes the hosts what the description says, keeps it, and shows that jobs run on `tried`. With
-// `dry_run` it says what it would do.
+// `dry_run` it says what it would do. `changed`: something was done to them just before.
 absl::StatusOr<ExitCode> Converge(Context& context, cluster::Remote& remote,
                                   const cluster::Description& description,
-                                  const std::vector<std::string>& tried, bool dry_run);
+                                  const std::vector<std::string>& tried, bool dry_run,
+                                  bool changed = false);
 
 }  // namespace tutti::client
