@@ -10,10 +10,24 @@ CLI::App* ClusterDefinitions::Add(CLI::App* cluster, const AddCommand& add, cons
                                   const std::string& description, Command command) {
   CLI::App* added = add(cluster, name, description,
                         [this, command](Context& context) { return command(context, options_); });
+  AddName(added);
+  return added;
+}
+
+CLI::App* ClusterDefinitions::AddChange(CLI::App* cluster, const AddCommand& add,
+                                        const std::string& name, const std::string& description,
+                                        Command command) {
+  CLI::App* added = add(cluster, name, description, [this, command](Context& context) {
+    return ChangeCluster(context, options_, command);
+  });
+  AddName(added);
+  return added;
+}
+
+void ClusterDefinitions::AddName(CLI::App* added) {
   added->add_option("-n,--name", options_.name, "The cluster's name")
       ->capture_default_str()
       ->type_name("NAME");
-  return added;
 }
 
 void ClusterDefinitions::AddHosts(CLI::App* command) {
@@ -29,8 +43,8 @@ void ClusterDefinitions::AddForce(CLI::App* command, const std::string& descript
 
 void ClusterDefinitions::AddCreate(CLI::App* cluster, const AddCommand& add) {
   CLI::App* create =
-      Add(cluster, add, "create", "Make machines a Slurm cluster, or mend one that was made so",
-          &ClusterCreate);
+      AddChange(cluster, add, "create",
+                "Make machines a Slurm cluster, or mend one that was made so", &ClusterCreate);
   create->add_option("--hosts", options_.hosts, "The machines, with commas between")
       ->required()
       ->delimiter(',')
@@ -54,11 +68,12 @@ void ClusterDefinitions::AddCreate(CLI::App* cluster, const AddCommand& add) {
 }
 
 void ClusterDefinitions::AddNodes(CLI::App* cluster, const AddCommand& add) {
-  CLI::App* more = Add(cluster, add, "add-node", "Take machines into the cluster", &ClusterAddNode);
+  CLI::App* more =
+      AddChange(cluster, add, "add-node", "Take machines into the cluster", &ClusterAddNode);
   AddHosts(more);
   more->add_flag("--dry-run", options_.dry_run, "Only say what would be done");
-  CLI::App* fewer = Add(cluster, add, "remove-node", "Wait for machines' jobs, then take them out",
-                        &ClusterRemoveNode);
+  CLI::App* fewer = AddChange(cluster, add, "remove-node",
+                              "Wait for machines' jobs, then take them out", &ClusterRemoveNode);
   AddHosts(fewer);
   fewer->add_option("--wait", options_.wait_seconds, "Give up after so long")
       ->capture_default_str()
@@ -91,8 +106,8 @@ void ClusterDefinitions::AddViews(CLI::App* cluster, const AddCommand& add) {
 
 void ClusterDefinitions::AddAutoscale(CLI::App* cluster, const AddCommand& add) {
   CLI::App* scale =
-      Add(cluster, add, "autoscale", "Have nodes switched on when jobs wait and off when idle",
-          &ClusterAutoscale);
+      AddChange(cluster, add, "autoscale",
+                "Have nodes switched on when jobs wait and off when idle", &ClusterAutoscale);
   cluster::Autoscale& of = options_.scale;
   scale->add_option("--nodes", of.nodes, "All that there may be; without it autoscaling ends")
       ->delimiter(',')
@@ -128,13 +143,13 @@ void ClusterDefinitions::AddTo(CLI::App* app, const AddCommand& add) {
   AddNodes(cluster, add);
   AddAutoscale(cluster, add);
   CLI::App* upgrade =
-      Add(cluster, add, "upgrade", "Newer packages of Slurm, in the order that Slurm needs",
-          &ClusterUpgrade);
+      AddChange(cluster, add, "upgrade", "Newer packages of Slurm, in the order that Slurm needs",
+                &ClusterUpgrade);
   AddForce(upgrade, "Also where a new major release may lose the jobs in its queue");
   upgrade->add_flag("--dry-run", options_.dry_run, "Only say what would be done");
-  AddForce(
-      Add(cluster, add, "delete", "End its daemons and remove its configuration", &ClusterDelete),
-      "Also while jobs are in its queue");
+  AddForce(AddChange(cluster, add, "delete", "End its daemons and remove its configuration",
+                     &ClusterDelete),
+           "Also while jobs are in its queue");
 }
 
 }  // namespace tutti::client

@@ -26,9 +26,13 @@ class ClusterDefinitions {
   void AddTo(CLI::App* app, const AddCommand& add);
 
  private:
-  using Command = absl::StatusOr<ExitCode> (*)(Context&, const ClusterOptions&);
+  using Command = ClusterCommand;
   CLI::App* Add(CLI::App* cluster, const AddCommand& add, const std::string& name,
                 const std::string& description, Command command);
+  // One at a time.
+  CLI::App* AddChange(CLI::App* cluster, const AddCommand& add, const std::string& name,
+                      const std::string& description, Command command);
+  void AddName(CLI::App* added);
   void AddHosts(CLI::App* command);
   void AddForce(CLI::App* command, const std::string& description);
   void AddCreate(CLI::App* cluster, const AddCommand& add);

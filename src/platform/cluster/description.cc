@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/waiting.h"
 
 namespace tutti::cluster {
 namespace {
@@ -122,6 +123,13 @@ absl::Status WriteDescription(const fs::path& home, const Description& descripti
   if (description.autoscale) object["autoscale"] = JsonOf(*description.autoscale);
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home / "clusters"));
   return base::WriteFileAtomic(FileOf(home, description.name), object.dump(1) + "\n", 0600);
+}
+
+absl::StatusOr<base::UniqueFd> LockDescription(const fs::path& home, const std::string& name,
+                                               const std::atomic<bool>& cancelled) {
+  TUTTI_RETURN_IF_ERROR(CheckClusterName(name));
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(home / "clusters"));
+  return base::LockFile(FileOf(home, name).replace_extension(".lock"), cancelled);
 }
 
 absl::Status RemoveDescription(const fs::path& home, const std::string& name) {

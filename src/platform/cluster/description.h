@@ -1,6 +1,7 @@
 // What a cluster is to be: what the user asked for, kept in a file between commands. Plain values.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/unique_fd.h"
 
 namespace tutti::cluster {
 
@@ -49,6 +51,11 @@ struct Description {
 absl::StatusOr<Description> ReadDescription(const std::filesystem::path& home,
                                             const std::string& name);
 absl::Status WriteDescription(const std::filesystem::path& home, const Description& description);
+// Held until it is closed, by a command that changes the cluster. Cancelled if another has it and
+// `cancelled` is set. It stays when a description is removed: who waits for it has it open.
+absl::StatusOr<base::UniqueFd> LockDescription(const std::filesystem::path& home,
+                                               const std::string& name,
+                                               const std::atomic<bool>& cancelled);
 absl::Status RemoveDescription(const std::filesystem::path& home, const std::string& name);
 
 // "mysql://USER:PASSWORD@HOST[:PORT]/DATABASE".

@@ -24,6 +24,10 @@ struct ClusterOptions {
   std::string like;          // a host whose hardware they have; empty: the first node
   Format format = Format::kTable;
 };
+using ClusterCommand = absl::StatusOr<ExitCode> (*)(Context&, const ClusterOptions&);
+// Runs `command` once no other changes that cluster from this home; a dry run at once.
+absl::StatusOr<ExitCode> ChangeCluster(Context& context, const ClusterOptions& options,
+                                       ClusterCommand command);
 absl::StatusOr<ExitCode> ClusterCreate(Context& context, const ClusterOptions& options);
 absl::StatusOr<ExitCode> ClusterAddNode(Context& context, const ClusterOptions& options);
 absl::StatusOr<ExitCode> ClusterRemoveNode(Context& context, const ClusterOptions& options);
