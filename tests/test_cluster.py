@@ -171,7 +171,10 @@ def test_a_node_that_cannot_be_had_is_unusable_with_the_reason_and_its_log(machi
 
 
 def test_a_deleted_cluster_leaves_bare_machines(machines):
-    assert "1 jobs are in its queue" in machines.tutti("delete", code=7)
+    runs = machines.power / "runs"
+    machines.on("h1", f"cd /; sbatch -w h1 -o /dev/null --wrap 'touch {runs}; exec sleep 4321'")
+    wait_until(runs.exists, 60, "a job runs")
+    assert "2 jobs are in its queue" in machines.tutti("delete", code=7)
     machines.tutti("delete", "--force")
-    assert machines.on("h1", "ls /etc/slurm; cat /proc/[0-9]*/comm | grep -xE 'munged|slurm.*' || true") == ""
+    assert machines.on("h1", "ls /etc/slurm; cat /proc/[0-9]*/comm | grep -xE 'munged|slurm.*' || true; pgrep -fx 'sleep 4321' || true") == ""
     assert "no cluster" in machines.tutti("status", code=4)

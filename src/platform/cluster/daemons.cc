@@ -94,4 +94,16 @@ done
 )sh");
 }
 
+std::string EndJobsText(absl::Duration patience) {
+  return absl::StrCat("end=$(( $(date +%s) + ", absl::ToInt64Seconds(patience), " ))\n", R"sh(
+while :; do
+  jobs=$(squeue -h -o %A | sort -u) || jobs=unknown
+  [ -n "$jobs" ] || break
+  [ "$(date +%s)" -lt $end ] || { echo "jobs do not end: $(echo $jobs)" >&2; exit 1; }
+  scancel $jobs || true
+  sleep 1
+done
+)sh");
+}
+
 }  // namespace tutti::cluster

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "platform/cluster/host_facts.h"
 
 namespace tutti::cluster {
@@ -25,5 +26,9 @@ std::string InstallText(const std::vector<std::string>& packages, absl::string_v
 // For the controller: gives the node no more jobs and waits for those that it has. A squeue that
 // fails tells nothing, and is asked again.
 std::string DrainText(const std::string& node, int wait_seconds);
+
+// For the controller: cancels all jobs and waits until they have left their nodes. Fails with those
+// that have not in time.
+std::string EndJobsText(absl::Duration patience);
 
 }  // namespace tutti::cluster

@@ -22,6 +22,7 @@ using cluster::Description;
 using cluster::HostFacts;
 
 constexpr absl::Duration kAsks = absl::Seconds(30);
+constexpr absl::Duration kJobsEnd = absl::Seconds(90);  // Slurm's KillWait, and some
 constexpr size_t kMungeKeyBytes = 64;
 
 bool Contains(const std::vector<std::string>& list, const std::string& word) {
@@ -135,7 +136,47 @@ absl::Status RemoveNode(Context& context, cluster::Remote& remote, const Descrip
   return cluster::CarryOut(remote, *removal, LinesOn(context));
 }
 
+absl::Status CheckMayLeave(const Description& description, const ClusterOptions& options) {
+  for (const std::string& host : options.hosts) {
+    if (host == description.controller) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(host, " is the controller; `tutti cluster delete` ends the cluster"));
+    }
+    if (!Contains(description.nodes, host)) {
+      return absl::NotFoundError(absl::StrCat(host, " is no node of cluster ", options.name,
+                                              "; its nodes are ",
+                                              absl::StrJoin(description.nodes, ", ")));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// With its queue; what does not end in time is told, and stays.
+absl::Status EndJobs(Context& context, cluster::Remote& remote, const Description& description) {
+  const absl::Status ended = remote
+                                 .Run(description.controller, cluster::EndJobsText(kJobsEnd),
+                                      base::Deadline::After(kJobsEnd + absl::Minutes(1)))
+                                 .status();
+  if (absl::IsAborted(ended)) {
+    context.err << "note: " << ended.message() << "; look for their processes on the nodes\n";
+    return absl::OkStatus();
+  }
+  return ended;
+}
+
 }  // namespace
+
+absl::StatusOr<ExitCode> ChangeCluster(Context& context, const ClusterOptions& options,
+                                       ClusterCommand command) {
+  if (options.dry_run) return command(context, options);
+  auto lock = cluster::LockDescription(context.home, options.name, /*cancelled=*/true);
+  if (absl::IsCancelled(lock.status())) {
+    context.err << "note: another command changes this cluster; waits for its end" << std::endl;
+    lock = cluster::LockDescription(context.home, options.name, /*cancelled=*/false);
+  }
+  TUTTI_RETURN_IF_ERROR(lock.status());
+  return command(context, options);
+}
 
 absl::StatusOr<ExitCode> ClusterCreate(Context& context, const ClusterOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(const Description description, DescriptionOf(context, options));
@@ -162,20 +203,17 @@ absl::StatusOr<ExitCode> ClusterRemoveNode(Context& context, const ClusterOption
   TUTTI_ASSIGN_OR_RETURN(const std::vector<HostFacts> controller,
                          cluster::Probe(remote, {description.controller}));
   TUTTI_RETURN_IF_ERROR(cluster::CheckOwned(description, controller));
+  TUTTI_RETURN_IF_ERROR(CheckMayLeave(description, options));
+  absl::Status removed;
   for (const std::string& host : options.hosts) {
-    if (host == description.controller) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(host, " is the controller; `tutti cluster delete` ends the cluster"));
-    }
-    if (!Contains(description.nodes, host)) {
-      return absl::NotFoundError(absl::StrCat(host, " is no node of cluster ", options.name,
-                                              "; its nodes are ",
-                                              absl::StrJoin(description.nodes, ", ")));
-    }
-    TUTTI_RETURN_IF_ERROR(RemoveNode(context, remote, description, host, options));
+    removed = RemoveNode(context, remote, description, host, options);
+    if (!removed.ok()) break;
     std::erase(description.nodes, host);
   }
-  return Converge(context, remote, description, {}, false);
+  // Those that are out by now are out, whatever happened to the next.
+  auto code = Converge(context, remote, description, {}, false);
+  TUTTI_RETURN_IF_ERROR(removed);
+  return code;
 }
 
 absl::StatusOr<ExitCode> ClusterUpgrade(Context& context, const ClusterOptions& options) {
@@ -212,8 +250,10 @@ absl::StatusOr<ExitCode> ClusterDelete(Context& context, const ClusterOptions& o
                          cluster::Probe(remote, description.Hosts()));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<cluster::Step> steps,
                          cluster::PlanRemoval(description, facts));
-  if (!options.force && facts.front().running.contains("slurmctld")) {
-    TUTTI_RETURN_IF_ERROR(CheckQueueIsEmpty(remote, description, "; --force ends them with it"));
+  if (facts.front().running.contains("slurmctld")) {
+    TUTTI_RETURN_IF_ERROR(
+        options.force ? EndJobs(context, remote, description)
+                      : CheckQueueIsEmpty(remote, description, "; --force ends them with it"));
   }
   TUTTI_RETURN_IF_ERROR(cluster::CarryOut(remote, steps, LinesOn(context)));
   TUTTI_RETURN_IF_ERROR(cluster::RemoveDescription(context.home, options.name));
