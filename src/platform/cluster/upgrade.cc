@@ -15,7 +15,8 @@ namespace {
 
 constexpr absl::string_view kScript = R"sh(
 PATH=$PATH:/usr/sbin:/sbin; export PATH LC_ALL=C
-said=$(apt-get update -qq -o APT::Update::Error-Mode=any 2>&1 </dev/null) || { echo "$said" | grep -m 1 '^[EW]:' >&2; exit 1; }
+command -v apt-get >/dev/null || { echo end=yes; exit 0; }
+said=$(apt-get update -qq -o APT::Update::Error-Mode=any 2>&1 </dev/null) || { echo "$said" | grep -m 1 '^[EW]:' >&2 || echo "apt-get update: $said" >&2; exit 1; }
 names=$(dpkg-query -W -f '${source:Package} ${db:Status-Status} ${Package}\n' | awk '($1 == "slurm-wlm" || $1 == "munge") && $2 == "installed" { print $3 }')
 [ -z "$names" ] || apt-cache policy $names | awk '
     /^[^ ]/ { sub(/:$/, ""); name = $0 } $1 == "Installed:" { has = $2 } $1 == "Candidate:" { print name, has, $2 }' |

@@ -27,7 +27,7 @@ struct HostPackages {
   std::set<std::string> outdated;  // daemons that run a program which has been replaced since
 };
 
-// Runs as ProbeScript() does, on a host with apt.
+// Runs as ProbeScript() does. A host without apt tells no package.
 std::string PackagesScript();
 
 // InvalidArgument names the host and the line that is not what the script prints.
