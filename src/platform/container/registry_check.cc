@@ -91,8 +91,9 @@ void Warn(const spec::JobSpec& job, const Missing& images, std::vector<std::stri
 absl::Status CheckRegistries(const spec::JobSpec& job, std::vector<std::string>& warnings) {
   Missing images;
   Collect(job, images);
+  if (images.empty()) return absl::OkStatus();
   const auto podman = FindPodman();
-  if (images.empty() || !podman.ok()) return absl::OkStatus();
+  if (!podman.ok()) return absl::OkStatus();
   AskAll(*podman, images);
   Warn(job, images, warnings);
   const std::string fault = Fault(job, images);
