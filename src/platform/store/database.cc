@@ -46,6 +46,12 @@ absl::Status OpenError(const std::filesystem::path& path, const SQLite::Exceptio
 
 }  // namespace
 
+SQLite::Statement& Connection::Prepared(const char* sql) {
+  const auto found = prepared_.find(sql);
+  if (found != prepared_.end()) return found->second;
+  return prepared_.emplace(sql, SQLite::Statement(*this, sql)).first->second;
+}
+
 Database::Database(const std::filesystem::path& path, DatabaseOptions options)
     : path_(path),
       options_(std::move(options)),
@@ -70,7 +76,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::filesystem::
 }
 
 absl::Status Database::CheckOwner() {
-  return Read([&](SQLite::Database& sqlite) -> absl::Status {
+  return Read([&](Connection& sqlite) -> absl::Status {
     const int owner = Pragma(sqlite, "application_id");
     const int tables = sqlite.execAndGet("SELECT count(*) FROM sqlite_schema").getInt();
     if (owner == kApplicationId || (owner == 0 && tables == 0)) return absl::OkStatus();
@@ -80,7 +86,7 @@ absl::Status Database::CheckOwner() {
 }
 
 absl::Status Database::Configure() {
-  return Read([&](SQLite::Database& sqlite) -> absl::Status {
+  return Read([&](Connection& sqlite) -> absl::Status {
     const std::string mode = sqlite.execAndGet("PRAGMA journal_mode = WAL").getString();
     if (mode != "wal") {
       return absl::FailedPreconditionError(
@@ -98,7 +104,7 @@ absl::Status Database::Configure() {
 absl::Status Database::Migrate(const Migrations& migrations) {
   const int newest = static_cast<int>(migrations.size());
   int layout = 0;
-  TUTTI_RETURN_IF_ERROR(Read([&](SQLite::Database& sqlite) {
+  TUTTI_RETURN_IF_ERROR(Read([&](Connection& sqlite) {
     layout = Pragma(sqlite, "user_version");
     return absl::OkStatus();
   }));
@@ -109,7 +115,7 @@ absl::Status Database::Migrate(const Migrations& migrations) {
                      "); install that version, or choose another place for the data"));
   }
   while (layout < newest) {
-    TUTTI_RETURN_IF_ERROR(Write([&](SQLite::Database& sqlite) {
+    TUTTI_RETURN_IF_ERROR(Write([&](Connection& sqlite) {
       layout = Pragma(sqlite, "user_version");  // another process may have been faster
       if (layout < newest) {
         sqlite.exec(migrations[layout++]);
@@ -134,7 +140,7 @@ absl::Status Database::Sync() const {
   return base::ErrnoStatus(absl::StrCat("sync ", path_.string(), "-wal"));
 }
 
-absl::Status Database::Write(const std::function<absl::Status(SQLite::Database&)>& body,
+absl::Status Database::Write(const std::function<absl::Status(Connection&)>& body,
                              Survives survives) {
   return Guard(
       [&]() -> absl::Status {
@@ -155,9 +161,9 @@ absl::Status Database::Write(const std::function<absl::Status(SQLite::Database&)
 }
 
 absl::Status Database::WriteTogether(
-    const std::vector<const std::function<absl::Status(SQLite::Database&)>*>& bodies,
+    const std::vector<const std::function<absl::Status(Connection&)>*>& bodies,
     std::vector<absl::Status>& statuses, Survives survives) {
-  const auto all = [&](SQLite::Database& sqlite) {
+  const auto all = [&](Connection& sqlite) {
     statuses.clear();
     for (const auto* body : bodies) {
       sqlite.exec("SAVEPOINT one");
@@ -170,7 +176,7 @@ absl::Status Database::WriteTogether(
   return Write(all, survives);
 }
 
-absl::Status Database::Read(const std::function<absl::Status(SQLite::Database&)>& body) {
+absl::Status Database::Read(const std::function<absl::Status(Connection&)>& body) {
   return Guard([&] { return body(sqlite_); },
                [&](const SQLite::Exception& error) { return StatusOf(error); });
 }

@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +33,35 @@ struct DatabaseOptions {
   std::function<absl::Status()> on_sync;   // the same
 };
 
+// SQLite's connection, with the statements that it keeps prepared: to prepare one takes as long as
+// to run it. Not thread-safe.
+class Connection final : public SQLite::Database {
+ public:
+  using SQLite::Database::Database;
+  // `sql` is a constant; one user at a time (Kept).
+  SQLite::Statement& Prepared(const char* sql);
+
+ private:
+  std::map<const char*, SQLite::Statement> prepared_;
+};
+
+// One use of a statement that a connection keeps.
+class Kept {
+ public:
+  Kept(Connection& connection, const char* sql) : statement_(connection.Prepared(sql)) {}
+  ~Kept() {
+    statement_.tryReset();  // else it would hold a read lock
+    statement_.clearBindings();
+  }
+  Kept(const Kept&) = delete;
+  Kept& operator=(const Kept&) = delete;
+  SQLite::Statement* operator->() const { return &statement_; }
+  SQLite::Statement& operator*() const { return statement_; }
+
+ private:
+  SQLite::Statement& statement_;
+};
+
 class Database {
  public:
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::filesystem::path& path,
@@ -39,18 +69,18 @@ class Database {
                                                         DatabaseOptions options);
 
   // Runs `body` in one write transaction: committed if it returns OK, else undone.
-  absl::Status Write(const std::function<absl::Status(SQLite::Database&)>& body,
+  absl::Status Write(const std::function<absl::Status(Connection&)>& body,
                      Survives survives = Survives::kPowerLoss);
   // Runs all in one transaction; those that do not return OK are undone, the others committed. On
   // an error of the database itself nothing is changed, and that is returned.
   absl::Status WriteTogether(
-      const std::vector<const std::function<absl::Status(SQLite::Database&)>*>& bodies,
+      const std::vector<const std::function<absl::Status(Connection&)>*>& bodies,
       std::vector<absl::Status>& statuses, Survives survives = Survives::kPowerLoss);
   // Once it returns OK what was written before survives a loss of power. From any thread, also
   // beside a call of another: only the disk is waited for.
   absl::Status Sync() const;
   // Runs `body`, which only reads.
-  absl::Status Read(const std::function<absl::Status(SQLite::Database&)>& body);
+  absl::Status Read(const std::function<absl::Status(Connection&)>& body);
 
  private:
   Database(const std::filesystem::path& path, DatabaseOptions options);
@@ -64,7 +94,7 @@ class Database {
   const DatabaseOptions options_;
   int64_t commit_calls_ = 0;
   Survives set_to_ = Survives::kPowerLoss;  // as SQLite is set
-  SQLite::Database sqlite_;
+  Connection sqlite_;
   base::UniqueFd log_;  // SQLite's write-ahead log, which is there as long as its connection
 };
 

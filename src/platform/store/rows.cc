@@ -22,7 +22,11 @@ const char kSelectRecord[] = R"sql(
     ON e.sequence = (SELECT max(l.sequence) FROM events l WHERE l.job_id = j.id)
 )sql";
 
-const char kSelectEvent[] = "SELECT sequence, time_us, state, reason, detail FROM events";
+#define TUTTI_SELECT_EVENT "SELECT sequence, time_us, state, reason, detail FROM events"
+const char kSelectEvent[] = TUTTI_SELECT_EVENT;
+const char kSelectLastEvent[] =
+    TUTTI_SELECT_EVENT " WHERE job_id = ?1 ORDER BY sequence DESC LIMIT 1";
+#undef TUTTI_SELECT_EVENT
 
 namespace {
 
@@ -97,54 +101,54 @@ absl::Status ReadRecords(SQLite::Statement& rows, std::vector<JobRecord>& record
   return absl::OkStatus();
 }
 
-int64_t InsertEvent(SQLite::Database& sqlite, absl::string_view job_id, const Event& event) {
-  SQLite::Statement insert(sqlite,
-                           "INSERT INTO events (job_id, time_us, state, reason, detail) "
-                           "VALUES (?, ?, ?, ?, ?)");
-  insert.bind(1, std::string(job_id));
-  insert.bind(2, absl::ToUnixMicros(event.time));
-  insert.bind(3, std::string(Name(event.state)));
-  insert.bind(4, event.reason);
-  insert.bind(5, event.detail);
-  insert.exec();
+int64_t InsertEvent(Connection& sqlite, absl::string_view job_id, const Event& event) {
+  const Kept insert(sqlite,
+                    "INSERT INTO events (job_id, time_us, state, reason, detail) "
+                    "VALUES (?, ?, ?, ?, ?)");
+  insert->bind(1, std::string(job_id));
+  insert->bind(2, absl::ToUnixMicros(event.time));
+  insert->bind(3, std::string(Name(event.state)));
+  insert->bind(4, event.reason);
+  insert->bind(5, event.detail);
+  insert->exec();
   return sqlite.getLastInsertRowid();
 }
 
-int64_t InsertRow(SQLite::Database& sqlite, const Job& job) {
-  SQLite::Statement insert(sqlite,
-                           "INSERT INTO jobs (id, created_us, spec, file_text, snapshot, "
-                           "job_token, warnings, parent, step, step_key) "
-                           "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  insert.bind(1, job.id);
-  insert.bind(2, absl::ToUnixMicros(job.created));
-  insert.bind(3, spec::ToJson(job.spec));
-  insert.bind(4, job.file_text);
-  insert.bind(5, job.snapshot);
-  insert.bind(6, job.job_token);
-  insert.bind(
+int64_t InsertRow(Connection& sqlite, const Job& job) {
+  const Kept insert(sqlite,
+                    "INSERT INTO jobs (id, created_us, spec, file_text, snapshot, "
+                    "job_token, warnings, parent, step, step_key) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  insert->bind(1, job.id);
+  insert->bind(2, absl::ToUnixMicros(job.created));
+  insert->bind(3, spec::ToJson(job.spec));
+  insert->bind(4, job.file_text);
+  insert->bind(5, job.snapshot);
+  insert->bind(6, job.job_token);
+  insert->bind(
       7,
       nlohmann::json(job.warnings).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  insert.bind(8, job.parent);
-  insert.bind(9, job.step);
-  insert.bind(10, job.step_key);
-  insert.exec();
+  insert->bind(8, job.parent);
+  insert->bind(9, job.step);
+  insert->bind(10, job.step_key);
+  insert->exec();
   return sqlite.getLastInsertRowid();
 }
 
-bool HasJob(SQLite::Database& sqlite, absl::string_view id) {
-  SQLite::Statement found(sqlite, "SELECT 1 FROM jobs WHERE id = ?");
-  found.bind(1, std::string(id));
-  return found.executeStep();
+bool HasJob(Connection& sqlite, absl::string_view id) {
+  const Kept found(sqlite, "SELECT 1 FROM jobs WHERE id = ?");
+  found->bind(1, std::string(id));
+  return found->executeStep();
 }
 
-int64_t LastLauncherEvent(SQLite::Database& sqlite, absl::string_view allocation, int node) {
-  SQLite::Statement last(sqlite,
-                         "SELECT coalesce(max(sequence), 0) FROM launcher_events "
-                         "WHERE allocation = ? AND node = ?");
-  last.bind(1, std::string(allocation));
-  last.bind(2, node);
-  last.executeStep();
-  return last.getColumn(0).getInt64();
+int64_t LastLauncherEvent(Connection& sqlite, absl::string_view allocation, int node) {
+  const Kept last(sqlite,
+                  "SELECT coalesce(max(sequence), 0) FROM launcher_events "
+                  "WHERE allocation = ? AND node = ?");
+  last->bind(1, std::string(allocation));
+  last->bind(2, node);
+  last->executeStep();
+  return last->getColumn(0).getInt64();
 }
 
 }  // namespace tutti::store

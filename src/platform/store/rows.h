@@ -18,20 +18,21 @@ extern const char kSelectRecord[];
 // The rows of a statement that begins with kSelectRecord. DataLoss names a job that is damaged.
 absl::Status ReadRecords(SQLite::Statement& rows, std::vector<JobRecord>& records);
 absl::StatusOr<JobRecord> SelectJob(SQLite::Database& sqlite, absl::string_view id);
-bool HasJob(SQLite::Database& sqlite, absl::string_view id);
+bool HasJob(Connection& sqlite, absl::string_view id);
 absl::Status NoJob(absl::string_view id);
 // Returns the sequence that the job got.
-int64_t InsertRow(SQLite::Database& sqlite, const Job& job);
+int64_t InsertRow(Connection& sqlite, const Job& job);
 
 // SELECT … FROM events; WHERE is the caller's.
 extern const char kSelectEvent[];
+extern const char kSelectLastEvent[];  // of job ?1
 
 // The current row of a statement that begins with kSelectEvent.
 absl::StatusOr<Event> ReadEvent(SQLite::Statement& row);
 // Returns the sequence that the event got.
-int64_t InsertEvent(SQLite::Database& sqlite, absl::string_view job_id, const Event& event);
+int64_t InsertEvent(Connection& sqlite, absl::string_view job_id, const Event& event);
 
 // The highest number that is there, 0 if none.
-int64_t LastLauncherEvent(SQLite::Database& sqlite, absl::string_view allocation, int node);
+int64_t LastLauncherEvent(Connection& sqlite, absl::string_view allocation, int node);
 
 }  // namespace tutti::store

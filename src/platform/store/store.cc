@@ -63,7 +63,7 @@ class SqliteStore final : public Store {
     if (job.id.empty()) return absl::InvalidArgumentError("a job needs an id");
     JobRecord record{.job = job, .last = {}, .started = std::nullopt};
     record.job.created = ToMicros(job.created);
-    const auto insert = [&](SQLite::Database& sqlite) -> absl::Status {
+    const auto insert = [&](Connection& sqlite) -> absl::Status {
       if (HasJob(sqlite, job.id)) {
         return absl::AlreadyExistsError(absl::StrCat("there is a job \"", job.id, "\" already"));
       }
@@ -87,7 +87,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<Event> AppendEvent(absl::string_view job_id, int64_t expected_last,
                                     const Event& event, Survives survives) override {
     Event appended = event;
-    const auto append = [&](SQLite::Database& sqlite) -> absl::Status {
+    const auto append = [&](Connection& sqlite) -> absl::Status {
       TUTTI_RETURN_IF_ERROR(CheckStep(sqlite, job_id, expected_last, event.state));
       SkipNumbersOfLostEvents(sqlite);
       appended.sequence = InsertEvent(sqlite, job_id, event);
@@ -101,7 +101,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<JobRecord> GetJob(absl::string_view id) override {
     absl::MutexLock lock(&mutex_);
     absl::StatusOr<JobRecord> record;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
       record = SelectJob(sqlite, id);
       return record.status();
     }));
@@ -111,7 +111,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<JobRecord>> ListJobs(const JobFilter& filter) override {
     absl::MutexLock lock(&mutex_);
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
       SQLite::Statement rows(sqlite, ListQuery(kSelectRecord, filter));
       rows.bind(1, filter.before);
       rows.bind(2, std::max(filter.limit, 1));
@@ -128,7 +128,7 @@ class SqliteStore final : public Store {
         "ON e.sequence = (SELECT max(l.sequence) FROM events l WHERE l.job_id = j.id)";
     absl::MutexLock lock(&mutex_);
     std::vector<int64_t> sequences;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
       SQLite::Statement rows(sqlite, ListQuery(filter.states.empty() ? kAll : kWithState, filter));
       rows.bind(1, filter.before);
       rows.bind(2, std::max(filter.limit, 1));
@@ -143,7 +143,7 @@ class SqliteStore final : public Store {
     std::vector<JobRecord> records;
     if (sequences.empty()) return records;
     absl::MutexLock lock(&mutex_);
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
       SQLite::Statement rows(
           sqlite, absl::StrCat(kSelectRecord, " WHERE j.sequence IN (",
                                absl::StrJoin(sequences, ","), ") ORDER BY j.sequence DESC"));
@@ -155,7 +155,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<JobRecord>> NonTerminalJobs() override {
     absl::MutexLock lock(&mutex_);
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
       SQLite::Statement rows(
           sqlite, absl::StrCat(kSelectRecord,
                                " WHERE e.state NOT IN ('Completed', 'Failed', 'Canceled') "
@@ -168,7 +168,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<JobRecord>> ChildrenOf(absl::string_view parent) override {
     absl::MutexLock lock(&mutex_);
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
       SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord,
                                                   " WHERE j.parent = ? AND j.parent != '' "
                                                   "ORDER BY j.sequence"));
@@ -181,7 +181,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<JobRecord> CompletedWithKey(absl::string_view step_key) override {
     absl::MutexLock lock(&mutex_);
     std::vector<JobRecord> records;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
       SQLite::Statement rows(sqlite, absl::StrCat(kSelectRecord,
                                                   " WHERE j.step_key = ? AND j.step_key != '' AND "
                                                   "e.state = 'Completed' "
@@ -196,7 +196,7 @@ class SqliteStore final : public Store {
   absl::StatusOr<std::vector<Event>> EventsOf(absl::string_view job_id, int64_t after) override {
     absl::MutexLock lock(&mutex_);
     std::vector<Event> events;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) -> absl::Status {
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) -> absl::Status {
       if (!HasJob(sqlite, job_id)) return NoJob(job_id);
       SQLite::Statement rows(sqlite, absl::StrCat(kSelectEvent,
                                                   " WHERE job_id = ? AND sequence > ? "
@@ -213,7 +213,7 @@ class SqliteStore final : public Store {
   }
 
   absl::Status DeleteJob(absl::string_view id) override {
-    return writes_.Write([&](SQLite::Database& sqlite) -> absl::Status {
+    return writes_.Write([&](Connection& sqlite) -> absl::Status {
       TUTTI_ASSIGN_OR_RETURN(const JobRecord record, SelectJob(sqlite, id));
       if (!IsEnd(record.last.state)) {
         return absl::FailedPreconditionError(absl::StrCat(
@@ -232,19 +232,19 @@ class SqliteStore final : public Store {
                                             Survives survives) override {
     if (first < 1) return absl::InvalidArgumentError("launcher events are numbered from 1");
     int64_t last = 0;
-    const auto add = [&](SQLite::Database& sqlite) -> absl::Status {
+    const auto add = [&](Connection& sqlite) -> absl::Status {
       if (!HasJob(sqlite, job_id)) return NoJob(job_id);
       last = LastLauncherEvent(sqlite, allocation, node);
       if (first > last + 1) return absl::OkStatus();
-      SQLite::Statement insert(sqlite, "INSERT INTO launcher_events VALUES (?, ?, ?, ?, ?)");
+      const Kept insert(sqlite, "INSERT INTO launcher_events VALUES (?, ?, ?, ?, ?)");
       for (size_t skip = static_cast<size_t>(last + 1 - first); skip < lines.size(); ++skip) {
-        insert.reset();
-        insert.bind(1, std::string(allocation));
-        insert.bind(2, node);
-        insert.bind(3, ++last);
-        insert.bind(4, std::string(job_id));
-        insert.bind(5, lines[skip]);
-        insert.exec();
+        insert->reset();
+        insert->bind(1, std::string(allocation));
+        insert->bind(2, node);
+        insert->bind(3, ++last);
+        insert->bind(4, std::string(job_id));
+        insert->bind(5, lines[skip]);
+        insert->exec();
       }
       return absl::OkStatus();
     };
@@ -256,7 +256,7 @@ class SqliteStore final : public Store {
                                                           int64_t after) override {
     absl::MutexLock lock(&mutex_);
     std::vector<std::string> lines;
-    TUTTI_RETURN_IF_ERROR(database_->Read([&](SQLite::Database& sqlite) {
+    TUTTI_RETURN_IF_ERROR(database_->Read([&](Connection& sqlite) {
       SQLite::Statement rows(sqlite,
                              "SELECT line FROM launcher_events WHERE allocation = ? AND node = ? "
                              "AND sequence > ? ORDER BY sequence");
@@ -283,14 +283,12 @@ class SqliteStore final : public Store {
   }
 
   // Whether a job whose last event is `expected_last` may take the step to `next`.
-  static absl::Status CheckStep(SQLite::Database& sqlite, absl::string_view job_id,
-                                int64_t expected_last, JobState next) {
-    SQLite::Statement last(sqlite, absl::StrCat(kSelectEvent,
-                                                " WHERE job_id = ? "
-                                                "ORDER BY sequence DESC LIMIT 1"));
-    last.bind(1, std::string(job_id));
-    if (!last.executeStep()) return NoJob(job_id);
-    TUTTI_ASSIGN_OR_RETURN(const Event event, ReadEvent(last));
+  static absl::Status CheckStep(Connection& sqlite, absl::string_view job_id, int64_t expected_last,
+                                JobState next) {
+    const Kept last(sqlite, kSelectLastEvent);
+    last->bind(1, std::string(job_id));
+    if (!last->executeStep()) return NoJob(job_id);
+    TUTTI_ASSIGN_OR_RETURN(const Event event, ReadEvent(*last));
     if (event.sequence != expected_last) {
       return absl::AbortedError(absl::StrCat("job ", job_id, " has moved on to ", Name(event.state),
                                              " (event ", event.sequence, ", expected ",
