@@ -83,15 +83,21 @@ absl::Status ServiceCore::RebuildJob(store::JobRecord record) {
 
 absl::StatusOr<std::unique_ptr<PlacedJob>> ServiceCore::RebuildGang(const std::string& job_id,
                                                                     Placement placement) {
-  const absl::Time now = clock_->Now();
-  auto job = std::make_unique<PlacedJob>(std::move(placement));
-  job->nodes.assign(job->placement.nodes.size(), LiveNode{.last_word = now});
-  job->started_at = now;
+  TUTTI_ASSIGN_OR_RETURN(auto job, MakeGang(job_id, std::move(placement)));
   for (int node = 0; node < job->gang.size(); ++node) {
     TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
                            store_->LauncherEvents(job->placement.allocation, node));
     for (const std::string& line : lines) job->gang.Apply(node, line);
   }
+  return job;
+}
+
+absl::StatusOr<std::unique_ptr<PlacedJob>> ServiceCore::MakeGang(const std::string& job_id,
+                                                                 Placement placement) {
+  const absl::Time now = clock_->Now();
+  auto job = std::make_unique<PlacedJob>(std::move(placement));
+  job->nodes.assign(job->placement.nodes.size(), LiveNode{.last_word = now});
+  job->started_at = now;
   TUTTI_ASSIGN_OR_RETURN(job->logs,
                          JobLogs::Open(files_.FolderOf(job_id) / "logs", clock_, options_.log_limit,
                                        AttemptOf(job->placement.allocation)));

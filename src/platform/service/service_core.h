@@ -88,6 +88,9 @@ class ServiceCore final : public Service {
 
   // service.cc
   absl::Status RebuildJob(store::JobRecord record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A new allocation, with its logs.
+  absl::StatusOr<std::unique_ptr<PlacedJob>> MakeGang(const std::string& job_id,
+                                                      Placement placement);
   // What is known of an allocation: what its launchers have reported, and its logs.
   absl::StatusOr<std::unique_ptr<PlacedJob>> RebuildGang(const std::string& job_id,
                                                          Placement placement);
