@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import time
 
@@ -25,12 +26,25 @@ class RunningService:
         endpoint = json.loads((self.home / "service.json").read_text())
         host, port = endpoint["address"].removeprefix("http://").split(":")
         self.address, self.token = (host, int(port)), endpoint["token"]
-        self.connection = http.client.HTTPConnection(host, int(port), timeout=60)
+        self.socket = socket.create_connection(self.address, timeout=60)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def request(self, method, path, body=None):
         """The answer's content."""
-        self.connection.request(method, path, body, {"Authorization": f"Bearer {self.token}"})
-        response = self.connection.getresponse()
+        return self.exchange(self.prepared(method, path, body))
+
+    def prepared(self, method, path, body=None):
+        """What the request is on the wire."""
+        content = (body or "").encode()
+        head = (f"{method} {path} HTTP/1.1\r\nHost: {self.address[0]}:{self.address[1]}\r\nAuthorization: Bearer {self.token}\r\n"
+                f"Content-Length: {len(content)}\r\n\r\n")
+        return method, path, head.encode() + content
+
+    def exchange(self, prepared):
+        method, path, wire = prepared
+        self.socket.sendall(wire)
+        response = http.client.HTTPResponse(self.socket, method=method)
+        response.begin()
         content = response.read()
         if response.status >= 300:
             raise SystemExit(f"{method} {path}: {response.status} {content.decode()}")
