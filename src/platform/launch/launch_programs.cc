@@ -1,6 +1,5 @@
 #include "platform/launch/launch_programs.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
@@ -8,30 +7,23 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/child_process.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/machine.h"
 #include "base/status.h"
 #include "platform/launch/collector.h"
-#include "platform/launch/launcher.h"
-#include "platform/launch/node_folders.h"
-#include "platform/launch/process_limit.h"
 #include "platform/launch/rank_door.h"
 #include "platform/launch/rank_process.h"
-#include "platform/launch/spool.h"
-#include "platform/launch/staging.h"
+#include "platform/launch/standby.h"
 
 namespace tutti::launch {
 namespace {
@@ -144,54 +136,6 @@ int RunAgent(const std::string& host, const std::string& command) {
   if (!answer.ok()) return Complain(answer.status());
   const std::string error = answer->value("error", "the launcher gave no answer");
   return error.empty() ? 0 : Complain(absl::InternalError(absl::StrCat(host, ": ", error)));
-}
-
-// The only line that comes, or "" at the end of the input.
-std::string ReadLine(int fd) {
-  std::string line;
-  char part[4096];
-  while (!absl::EndsWith(line, "\n")) {
-    const ssize_t n = ::read(fd, part, sizeof(part));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return "";
-    line.append(part, static_cast<size_t>(n));
-  }
-  line.pop_back();
-  return line;
-}
-
-// What the launcher of a job with one rank opens before its process begins, so that it is there
-// already when the folder becomes that of an allocation.
-absl::Status MakeAhead(const NodeFolders& folders) {
-  TUTTI_RETURN_IF_ERROR(MakeEmptyFolders(folders));
-  TUTTI_RETURN_IF_ERROR(Spool::Open(folders.spool(), 0, 1).status());
-  for (const std::filesystem::path& file :
-       {folders.log(), folders.lock(), folders.events(), folders.host_file()}) {
-    TUTTI_RETURN_IF_ERROR(base::Open(file, O_WRONLY | O_CREAT).status());
-  }
-  return absl::OkStatus();
-}
-
-int RunStandby(const std::string& ahead) {
-  base::StartLogging("info");
-  ReserveProcessLimit();
-  base::BootId();  // kept, as the next
-  MostProcesses();
-  const absl::Cleanup unlimited = [] { ReturnProcessLimit(); };
-  // The job's launcher makes what is not there.
-  if (!ahead.empty()) MakeAhead(NodeFolders(ahead)).IgnoreError();
-  const std::string plan = ReadLine(STDIN_FILENO);
-  if (plan.empty()) return 0;
-  const std::filesystem::path folder = std::filesystem::path(plan).parent_path();
-  const auto log = base::Open(NodeFolders(folder).log(), O_WRONLY | O_CREAT | O_APPEND);
-  const auto null = base::Open("/dev/null", O_RDONLY);
-  if (!log.ok() || !null.ok()) return 1;
-  ::dup2(null->get(), STDIN_FILENO);
-  ::dup2(log->get(), STDOUT_FILENO);
-  ::dup2(log->get(), STDERR_FILENO);
-  const absl::Status status = RunLauncher(plan);
-  if (!status.ok()) spdlog::error("{}", status.ToString());
-  return status.ok() ? 0 : 1;
 }
 
 int RunCollectorProgram(const std::string& folder, const std::string& service_file) {

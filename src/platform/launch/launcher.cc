@@ -36,11 +36,12 @@ namespace fs = std::filesystem;
 // One launcher's life, told in Run.
 class Launcher {
  public:
-  Launcher(spec::LaunchPlan plan, const LauncherOptions& options, Signals signals,
+  Launcher(spec::LaunchPlan plan, const LauncherOptions& options, Signals signals, NodeFacts facts,
            std::unique_ptr<EventLog> events, std::unique_ptr<Spool> spool)
       : plan_(std::move(plan)),
         options_(options),
         signals_(std::move(signals)),
+        facts_(std::move(facts)),
         events_(std::move(events)),
         spool_(std::move(spool)),
         delivery_(Delivery::Make(plan_, events_.get(), spool_.get(), &news_)) {}
@@ -86,7 +87,7 @@ class Launcher {
     if (!note.empty()) prepared["note"] = note;
     events_->Append("prepared", std::move(prepared));
     TUTTI_RETURN_IF_ERROR(AwaitGo());
-    const NodeFacts facts = FactsOfThisNode(staged);
+    const NodeFacts facts = With(staged, facts_);
     TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<MpiStart> mpi, AgreeOnMpi(facts));
     NodeProcesses processes(plan_, options_, events_.get(), spool_.get(), delivery_.get(),
                             &signals_, &news_);
@@ -102,7 +103,7 @@ class Launcher {
 
   std::string NoteOf(const Staged& staged) const {
     if (staged.image.empty()) return staged.note;
-    const std::string remark = ContainerRemark(plan_, FactsOfThisNode(staged).gpus);
+    const std::string remark = ContainerRemark(plan_, facts_.gpus);
     return absl::StrCat(staged.note, staged.note.empty() || remark.empty() ? "" : "; ", remark);
   }
 
@@ -227,6 +228,7 @@ class Launcher {
   const spec::LaunchPlan plan_;
   const LauncherOptions options_;
   Signals signals_;
+  const NodeFacts facts_;
   Wakeup news_;
   const std::unique_ptr<EventLog> events_;
   const std::unique_ptr<Spool> spool_;
@@ -242,21 +244,25 @@ void HeedEarlyStop(const NodeFolders& folders) {
 
 }  // namespace
 
-absl::Status RunLauncher(const fs::path& plan_file, const LauncherOptions& options) {
-  TUTTI_ASSIGN_OR_RETURN(Signals signals, Signals::Block());
+absl::Status RunLauncher(const fs::path& plan_file, const LauncherOptions& options, Ahead ahead) {
+  if (!ahead.signals) {
+    TUTTI_ASSIGN_OR_RETURN(ahead.signals, Signals::Block());
+  }
   TUTTI_RETURN_IF_ERROR(BecomeSubreaper());
   TUTTI_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(plan_file, 64 << 20));
   TUTTI_ASSIGN_OR_RETURN(spec::LaunchPlan plan, spec::LaunchPlanFromJson(text));
   if (const char* gang = std::getenv("TUTTI_GANG")) TUTTI_RETURN_IF_ERROR(TakePlace(gang, plan));
   const NodeFolders folders(plan.directory);
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folders.spool()));
-  TUTTI_ASSIGN_OR_RETURN(const Claim claim, ClaimAllocation(folders, plan.boot_id));
+  TUTTI_ASSIGN_OR_RETURN(const Claim claim,
+                         ClaimAllocation(folders, plan.boot_id, std::move(ahead.lock)));
   HeedEarlyStop(folders);
   TUTTI_ASSIGN_OR_RETURN(auto events, EventLog::Open(folders.events()));
   TUTTI_ASSIGN_OR_RETURN(
       auto spool, Spool::Open(folders.spool(), plan.node().first_rank, plan.node().process_count));
-  Launcher launcher(std::move(plan), options, std::move(signals), std::move(events),
-                    std::move(spool));
+  NodeFacts facts = ahead.facts ? *std::move(ahead.facts) : FactsOfThisNode();
+  Launcher launcher(std::move(plan), options, *std::move(ahead.signals), std::move(facts),
+                    std::move(events), std::move(spool));
   return claim.first ? launcher.Run() : launcher.ClearUp();
 }
 

@@ -5,11 +5,22 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "absl/status/status.h"
+#include "base/unique_fd.h"
 #include "platform/launch/launcher_options.h"
+#include "platform/launch/node_facts.h"
+#include "platform/launch/signals.h"
 
 namespace tutti::launch {
+
+// What a launcher may have done before there was a plan.
+struct Ahead {
+  std::optional<Signals> signals;  // blocked
+  base::UniqueFd lock;             // claim.h's, of the plan's folder
+  std::optional<NodeFacts> facts;
+};
 
 // The body of `tutti launch --plan FILE`. Call it first thing in main of a process of its own: it
 // makes the process a subreaper, blocks signals and starts threads. SIGTERM or SIGINT ends the
@@ -18,6 +29,7 @@ namespace tutti::launch {
 // when the job failed: that is in the events. FailedPrecondition if another launcher of this
 // allocation lives.
 absl::Status RunLauncher(const std::filesystem::path& plan_file);
-absl::Status RunLauncher(const std::filesystem::path& plan_file, const LauncherOptions& options);
+absl::Status RunLauncher(const std::filesystem::path& plan_file, const LauncherOptions& options,
+                         Ahead ahead = {});
 
 }  // namespace tutti::launch

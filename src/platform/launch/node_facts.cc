@@ -33,15 +33,19 @@ std::vector<std::string> OwnGpus(const Variables& environment) {
 
 }  // namespace
 
-NodeFacts FactsOfThisNode(const Staged& staged) {
+NodeFacts FactsOfThisNode() {
   NodeFacts facts;
   std::error_code error;
   facts.program_folder = fs::read_symlink("/proc/self/exe", error).parent_path().string();
   facts.own = base::CurrentEnvironment();
-  facts.inputs = staged.inputs;
-  facts.outputs = staged.outputs;
   facts.gpus = OwnGpus(facts.own);
   facts.cores = GivenCores(facts.own, OwnCores());
+  return facts;
+}
+
+NodeFacts With(const Staged& staged, NodeFacts facts) {
+  facts.inputs = staged.inputs;
+  facts.outputs = staged.outputs;
   facts.temporary = staged.temporary;
   facts.python = staged.python;
   facts.image = staged.image;

@@ -15,6 +15,7 @@ struct NodeFolders {
   std::filesystem::path plan() const { return root / "plan.json"; }
   std::filesystem::path log() const { return root / "launcher.log"; }
   std::filesystem::path started() const { return root / "started"; }
+  std::filesystem::path marker() const { return root / "marker"; }  // becomes `started`
   std::filesystem::path lock() const { return root / "lock"; }
   std::filesystem::path stop() const { return root / "stop"; }
   std::filesystem::path failed() const { return root / "failed"; }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -39,6 +40,9 @@ fs::path OwnCgroup() {
   }
   return {};
 }
+
+// What this process has reserved, as long as no ProcessLimit has taken it.
+fs::path reserved_folder;
 
 // Whether that was reserved by this process.
 bool IsReserved(const fs::path& cgroup) {
@@ -97,7 +101,12 @@ void ReserveProcessLimit() {
     if (reserved) ::rmdir(entry.path().c_str());  // fails for those whose process lives
   }
   const fs::path folder = parent / absl::StrCat(kReserved, ::getpid());
-  if (fs::create_directory(folder, error) && !EnterCgroup(folder)) ::rmdir(folder.c_str());
+  if (!fs::create_directory(folder, error)) return;
+  if (SetLimit(folder, MostProcesses()) && EnterCgroup(folder)) {
+    reserved_folder = folder;
+  } else {
+    ::rmdir(folder.c_str());
+  }
 }
 
 void ReturnProcessLimit() {
@@ -112,16 +121,18 @@ int MostProcesses() {
 }
 
 ProcessLimit::ProcessLimit(const spec::LaunchPlan& plan, int most) {
-  const fs::path own = OwnCgroup();
-  const fs::path parent = CgroupParent(own);
-  if (parent.empty() || most <= 0) return;
-  const fs::path folder = parent / absl::StrCat(LimitName(plan), ::getpid());
+  if (most <= 0) return;
+  const std::string name = absl::StrCat(LimitName(plan), ::getpid());
   std::error_code error;
-  if (IsReserved(own)) {
-    fs::rename(own, folder, error);
-    reserved_ = !error && SetLimit(folder, most);
+  if (const fs::path reserved = std::exchange(reserved_folder, {}); !reserved.empty()) {
+    const fs::path folder = reserved.parent_path() / name;
+    fs::rename(reserved, folder, error);
+    reserved_ = !error && (most == MostProcesses() || SetLimit(folder, most));
     if (reserved_) return;
   }
+  const fs::path parent = CgroupParent(OwnCgroup());
+  if (parent.empty()) return;
+  const fs::path folder = parent / name;
   if (!fs::create_directory(folder, error)) return;
   folder_ = folder;
   if (!SetLimit(folder, most)) return;

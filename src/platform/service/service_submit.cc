@@ -120,7 +120,7 @@ absl::StatusOr<spec::ReadResult> ServiceCore::ReadAndCheck(const Submission& sub
   TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, spec::ReadJobFile(submission.text, submission.file,
                                                                   submission.base_directory, site));
   std::vector<absl::string_view> faults;
-  static const auto* const facts = new launch::NodeFacts(launch::FactsOfThisNode({}));
+  static const auto* const facts = new launch::NodeFacts(launch::FactsOfThisNode());
   const absl::Status checks[] = {CheckNameLength(file.spec),
                                  CheckPlace(file.spec),
                                  spec::CheckPaths(file.spec),

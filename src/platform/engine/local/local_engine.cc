@@ -126,7 +126,9 @@ void LocalEngine::FindAllocation(const fs::path& folder) {
     return;
   }
   PlacedLauncher launcher(folder);
-  if (launcher.HasBegun() || launcher.Alive()) {
+  // Of an empty plan nobody has been told, though the one whose folder it was to be may yet live.
+  const bool is_untold = text.ok() && text->empty() && !launcher.HasBegun();
+  if (!is_untold && (launcher.HasBegun() || launcher.Alive())) {
     spdlog::error("{}: {}", folder.string(), plan.status().ToString());
     without_plan_[id].push_back(std::move(launcher));
   } else if (const absl::Status removed = launcher.Remove(); !removed.ok()) {
@@ -183,13 +185,17 @@ absl::Status LocalEngine::StartOn(const spec::LaunchPlan& plan, PlacedLauncher& 
   if (placed.Launched() && !placed.HasPlan()) {  // without its traces it would run once more
     return absl::DataLossError(absl::StrCat(placed.folder().string(), " was removed while it ran"));
   }
-  TUTTI_RETURN_IF_ERROR(placed.MakeFolder(AheadOn(nodes_[node])));
   const fs::path plan_file = placed.folder() / "plan.json";
-  if (!placed.HasBegun()) {
-    // After a power failure it is of no more use: launchers run plans of their own start only.
-    TUTTI_RETURN_IF_ERROR(base::ReplaceFile(plan_file, spec::ToJson(plan), 0600));
-    auto standby = standbys_ == nullptr ? std::nullopt : standbys_->Take(node, plan_file);
-    if (standby) return placed.TakeOver(*std::move(standby));
+  if (placed.HasBegun()) {
+    TUTTI_RETURN_IF_ERROR(placed.MakeFolder());
+  } else {
+    std::optional<Standby> standby;
+    if (standbys_ != nullptr) standby = standbys_->Take(node);
+    // What was made ahead is that standby's, who holds the lock in it.
+    TUTTI_RETURN_IF_ERROR(standby ? placed.MakeFolderOf(AheadOn(nodes_[node]))
+                                  : placed.MakeFolder());
+    TUTTI_RETURN_IF_ERROR(placed.WritePlan(spec::ToJson(plan)));
+    if (standby && standby->Tell(plan_file)) return placed.TakeOver(std::move(standby->process));
   }
   std::vector<std::string> arguments = options_.launcher;
   arguments.push_back(plan_file.string());
@@ -203,6 +209,7 @@ void LocalEngine::KeepStandbys() {
         std::vector<std::string> arguments = options_.standby;
         arguments.push_back(AheadOn(nodes_[node]).string());
         base::ChildOptions options = LauncherOn(node, std::move(arguments));
+        options.environment["LD_BIND_NOW"] = "1";  // it has the time to look all functions up
         options.directory = "/";
         options.stdin_fd = stdin_fd;
         options.new_session = true;

@@ -26,14 +26,24 @@ constexpr char kLauncher[] =
     "$(hostname)"
     ") > $d/facts; while true; do sleep 0.01; done";
 
+// One that waits for its plan, with a folder that it has made ahead, and takes the lock there.
+constexpr char kStandby[] =
+    "mkdir -p $0/spool; : > $0/plan.json; touch $0/ready; read -r plan || exit 0; "
+    "d=$(dirname $plan); trap 'exit 0' TERM; read -r stat < /proc/$$/stat; set -- ${stat##*) }; "
+    "echo \"{\\\"pid\\\": $$, \\\"start_time\\\": ${20}}\" > $d/lock; touch $d/started; "
+    "while true; do sleep 0.01; done";
+
 class LocalEngineTest : public ::testing::Test {
  protected:
-  std::unique_ptr<LocalEngine> Open(int nodes = 2, std::vector<std::string> launcher = {
-                                                       "/bin/bash", "-c", kLauncher}) {
+  std::unique_ptr<LocalEngine> Open(int nodes = 2,
+                                    std::vector<std::string> launcher = {"/bin/bash", "-c",
+                                                                         kLauncher},
+                                    std::vector<std::string> standby = {}) {
     LocalEngineOptions options;
     options.root = root.path();
     options.node_count = nodes;
     options.launcher = std::move(launcher);
+    options.standby = std::move(standby);
     auto engine = LocalEngine::Open(options);
     EXPECT_TRUE(engine.ok()) << engine.status();
     return *std::move(engine);
@@ -165,17 +175,41 @@ TEST_F(LocalEngineTest, WhatAPowerFailureLeftWithoutAPlanDoesNotStay) {
 }
 
 TEST_F(LocalEngineTest, AnAllocationsFolderIsTheOneThatWasMadeAheadOnItsNode) {
-  auto engine = Open();
+  auto engine = Open(2, {"/bin/bash", "-c", kLauncher}, {"/bin/bash", "-c", kStandby});
   for (const char* node : {"n1", "n2"}) {
-    ASSERT_TRUE(base::MakeDirectories(root.path() / node / ".ahead" / "spool").ok());
+    ASSERT_TRUE(
+        Await([&] { return std::filesystem::exists(root.path() / node / ".ahead" / "ready"); }));
   }
-  ASSERT_TRUE(engine->Start(Gang(*engine, "job.1", 1)).ok());
-  EXPECT_TRUE(std::filesystem::exists(Folder(1, "job.1") / "spool"));
-  EXPECT_FALSE(std::filesystem::exists(root.path() / "n1" / ".ahead"));
-  EXPECT_TRUE(std::filesystem::exists(root.path() / "n2" / ".ahead"));
+  const Allocation gang = Gang(*engine, "job.1", 1);
+  ASSERT_TRUE(engine->Start(gang).ok());
+  EXPECT_TRUE(std::filesystem::exists(Folder(1, "job.1") / "ready"));
+  EXPECT_TRUE(std::filesystem::exists(root.path() / "n2" / ".ahead" / "ready"));
+  EXPECT_EQ(*base::ReadFile(Folder(1, "job.1") / "plan.json"), spec::ToJson(gang.plans[0]));
+  ASSERT_TRUE(Await([&] { return std::filesystem::exists(Folder(1, "job.1") / "started"); }));
   engine = Open();  // which takes nothing else for an allocation
   EXPECT_EQ(engine->Observe()->size(), 1u);
   EndAll(*engine, "job.1");
+}
+
+TEST_F(LocalEngineTest, AFolderMadeAheadIsOfNoUseWithoutTheOneThatMadeIt) {
+  ASSERT_TRUE(base::MakeDirectories(root.path() / "n1" / ".ahead" / "spool").ok());
+  auto engine = Open();
+  ASSERT_TRUE(engine->Start(Gang(*engine, "job.1", 1)).ok());
+  EXPECT_FALSE(std::filesystem::exists(Folder(1, "job.1") / "spool"));
+  EndAll(*engine, "job.1");
+}
+
+TEST_F(LocalEngineTest, AnAllocationWithAnEmptyPlanIsNoOnes) {
+  std::filesystem::create_directories(Folder(1, "cut.1"));
+  ASSERT_TRUE(base::WriteFileAtomic(Folder(1, "cut.1") / "plan.json", "").ok());
+  // The standby whose folder it was to be may live a moment longer than its engine.
+  const LauncherProcess own{::getpid(), *base::ProcessStartTime(::getpid())};
+  ASSERT_TRUE(WriteLauncherProcess(Folder(1, "cut.1") / "lock", own).ok());
+  auto engine = Open();
+  EXPECT_FALSE(std::filesystem::exists(Folder(1, "cut.1")));
+  ASSERT_TRUE(engine->Start(Gang(*engine, "cut.1", 1)).ok());
+  EXPECT_THAT(Alive(*engine, "cut.1"), ElementsAre(true));
+  EndAll(*engine, "cut.1");
 }
 
 TEST_F(LocalEngineTest, AllNodesOrNone) {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -39,9 +40,21 @@ bool PlacedLauncher::Alive() {
   return false;
 }
 
-absl::Status PlacedLauncher::MakeFolder(const fs::path& ahead) const {
+absl::Status PlacedLauncher::MakeFolder() const { return base::MakeDirectories(folder_); }
+
+absl::Status PlacedLauncher::MakeFolderOf(const fs::path& ahead) const {
   if (!Exists(folder_) && ::rename(ahead.c_str(), folder_.c_str()) == 0) return absl::OkStatus();
-  return base::MakeDirectories(folder_);
+  return MakeFolder();
+}
+
+absl::Status PlacedLauncher::WritePlan(absl::string_view plan) const {
+  const fs::path file = folder_ / "plan.json";
+  const auto made_ahead = base::Open(file, O_WRONLY);
+  struct stat info;
+  if (made_ahead.ok() && ::fstat(made_ahead->get(), &info) == 0 && info.st_size == 0) {
+    return base::WriteAll(made_ahead->get(), plan, file.string());
+  }
+  return base::ReplaceFile(file, plan, 0600);
 }
 
 absl::Status PlacedLauncher::Launch(base::ChildOptions options) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/child_process.h"
 #include "platform/engine/local/launcher_process.h"
@@ -25,9 +26,13 @@ class PlacedLauncher {
   bool HasPlan() const;
   bool Alive();
 
-  // Makes the folder, of `ahead` if that is there: to make its parts on a disk takes longer than
-  // all else before a job's first process.
-  absl::Status MakeFolder(const std::filesystem::path& ahead) const;
+  absl::Status MakeFolder() const;
+  // Makes it of `ahead`, if that is there: to make its parts on a disk takes longer than all else
+  // before a job's first process.
+  absl::Status MakeFolderOf(const std::filesystem::path& ahead) const;
+  // Before a launcher is told of it. After a power failure a plan is of no more use, since
+  // launchers run those of their own start only; so it need not be on the disk.
+  absl::Status WritePlan(absl::string_view plan) const;
   // Starts the program of `options` (arguments, environment, before_exec), with its log in the
   // folder, in a session of its own.
   absl::Status Launch(base::ChildOptions options);

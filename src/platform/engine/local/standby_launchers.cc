@@ -20,6 +20,20 @@ constexpr absl::Duration kToEnd = absl::Seconds(2);
 
 }  // namespace
 
+Standby::~Standby() {
+  if (!input_.valid()) return;  // told, or another object's now
+  input_.reset();
+  process.Wait(base::Deadline::After(kToEnd)).IgnoreError();
+}
+
+bool Standby::Tell(const std::filesystem::path& plan) {
+  const std::string line = absl::StrCat(plan.string(), "\n");
+  const ssize_t sent = ::send(input_.get(), line.data(), line.size(), MSG_NOSIGNAL);
+  if (sent != static_cast<ssize_t>(line.size())) return false;  // it has died
+  input_.reset();
+  return true;
+}
+
 StandbyLaunchers::StandbyLaunchers(int nodes, Starter start) : start_(std::move(start)) {
   for (int node = 0; node < std::min(nodes, kMostNodes); ++node) missing_[node] = absl::Now();
   thread_ = std::thread([this] { Run(); });
@@ -32,10 +46,7 @@ StandbyLaunchers::~StandbyLaunchers() {
   }
   thread_.join();
   absl::MutexLock lock(&mutex_);
-  for (auto& [node, waiting] : waiting_) waiting.input.reset();
-  for (auto& [node, waiting] : waiting_) {
-    waiting.process.Wait(base::Deadline::After(kToEnd)).IgnoreError();
-  }
+  for (auto& [node, waiting] : waiting_) waiting.EndInput();
 }
 
 int StandbyLaunchers::Due(absl::Duration& wait) const {
@@ -80,26 +91,21 @@ void StandbyLaunchers::Make(int node) {
   absl::MutexLock lock(&mutex_);
   if (process.ok()) {
     missing_.erase(node);
-    waiting_.emplace(node, Waiting{*std::move(process), std::move(input)});
+    waiting_.emplace(node, Standby(*std::move(process), std::move(input)));
   } else {
     spdlog::warn("no launcher waits on node {}: {}", node + 1, process.status().ToString());
     missing_[node] = absl::Now() + kAfterFailure;
   }
 }
 
-std::optional<base::ChildProcess> StandbyLaunchers::Take(int node,
-                                                         const std::filesystem::path& plan) {
+std::optional<Standby> StandbyLaunchers::Take(int node) {
   absl::MutexLock lock(&mutex_);
   const auto found = waiting_.find(node);
   if (found == waiting_.end()) return std::nullopt;
-  Waiting taken = std::move(found->second);
+  Standby taken = std::move(found->second);
   waiting_.erase(found);
   missing_[node] = absl::Now() + kAfterTaking;
-  const std::string line = absl::StrCat(plan.string(), "\n");
-  const ssize_t sent = ::send(taken.input.get(), line.data(), line.size(), MSG_NOSIGNAL);
-  if (sent == static_cast<ssize_t>(line.size())) return std::move(taken.process);
-  taken.process.Wait(base::Deadline::After(kToEnd)).IgnoreError();  // it has died
-  return std::nullopt;
+  return taken;
 }
 
 }  // namespace tutti::engine

@@ -5,11 +5,14 @@
 // when this object goes, also by kill -9, since their input ends. Thread-safe.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -19,6 +22,26 @@
 
 namespace tutti::engine {
 
+// One that was taken and has a plan, or will have; without one it ends with this object.
+class Standby {
+ public:
+  Standby(base::ChildProcess child, base::UniqueFd input)
+      : process(std::move(child)), input_(std::move(input)) {}
+  Standby(Standby&&) = default;
+  Standby& operator=(Standby&&) = default;
+  ~Standby();
+
+  // Whether it lives and takes that plan, whose folder is there; if so the process is the caller's.
+  bool Tell(const std::filesystem::path& plan);
+  // Returns before it has ended.
+  void EndInput() { ::shutdown(input_.get(), SHUT_WR); }
+
+  base::ChildProcess process;
+
+ private:
+  base::UniqueFd input_;  // until it is told
+};
+
 class StandbyLaunchers {
  public:
   // Starts one on that node, with this descriptor as its standard input.
@@ -27,14 +50,10 @@ class StandbyLaunchers {
   StandbyLaunchers(int nodes, Starter start);
   ~StandbyLaunchers();
 
-  // The node's, which has been told to take that plan; none if there is none that lives.
-  std::optional<base::ChildProcess> Take(int node, const std::filesystem::path& plan);
+  // The node's, if one waits there; the next is made a little later.
+  std::optional<Standby> Take(int node);
 
  private:
-  struct Waiting {
-    base::ChildProcess process;
-    base::UniqueFd input;
-  };
   void Run();
   // The node whose next launcher is due; -1 if none is, `wait` says for how long.
   int Due(absl::Duration& wait) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -43,7 +62,7 @@ class StandbyLaunchers {
   const Starter start_;
   absl::Mutex mutex_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
-  std::map<int, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::map<int, Standby> waiting_ ABSL_GUARDED_BY(mutex_);
   std::map<int, absl::Time> missing_ ABSL_GUARDED_BY(mutex_);  // node -> when to make the next
   std::thread thread_;
 };

@@ -28,7 +28,9 @@ class StandbyLaunchersTest : public ::testing::Test {
   static base::ChildProcess AwaitTaken(StandbyLaunchers& standbys, int node, const char* plan) {
     const base::Deadline deadline = base::Deadline::After(absl::Seconds(30));
     while (!deadline.Expired()) {
-      if (auto taken = standbys.Take(node, plan)) return *std::move(taken);
+      if (auto taken = standbys.Take(node); taken && taken->Tell(plan)) {
+        return std::move(taken->process);
+      }
       absl::SleepFor(absl::Milliseconds(5));  // it is made by a thread of its own
     }
     ADD_FAILURE() << "none waits on node " << node;
@@ -47,7 +49,19 @@ TEST_F(StandbyLaunchersTest, EachNodesTakesItsPlanAndTheNextOneIsMade) {
     ASSERT_TRUE(ended.ok() && ended->ok());
     EXPECT_EQ(*base::ReadFile(folder_.path() / "1"), std::string(plan) + "\n");
   }
-  EXPECT_FALSE(standbys.Take(2, "/c").has_value());
+  EXPECT_FALSE(standbys.Take(2).has_value());
+}
+
+TEST_F(StandbyLaunchersTest, OneThatIsTakenAndNotToldEnds) {
+  StandbyLaunchers standbys(1, Shell());
+  const base::Deadline deadline = base::Deadline::After(absl::Seconds(30));
+  std::optional<Standby> taken;
+  while (!(taken = standbys.Take(0)) && !deadline.Expired()) absl::SleepFor(absl::Milliseconds(5));
+  ASSERT_TRUE(taken);
+  const pid_t pid = taken->process.pid();
+  taken.reset();
+  EXPECT_NE(::kill(pid, 0), 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "0"));
 }
 
 TEST_F(StandbyLaunchersTest, ThoseThatWaitEndWithTheObject) {

@@ -1,0 +1,146 @@
+#include "platform/launch/standby.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/machine.h"
+#include "base/status.h"
+#include "platform/launch/claim.h"
+#include "platform/launch/event_log.h"
+#include "platform/launch/launcher.h"
+#include "platform/launch/node_folders.h"
+#include "platform/launch/process_limit.h"
+#include "platform/launch/rank_process.h"
+#include "platform/launch/spool.h"
+#include "platform/launch/staging.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The only line that comes, or "" at the end of the input or when told to end.
+std::string AwaitLine(int fd, Signals& signals) {
+  std::string line;
+  char part[4096];
+  while (!absl::EndsWith(line, "\n")) {
+    pollfd waiting[2] = {{fd, POLLIN, 0}, {signals.fd(), POLLIN, 0}};
+    ::poll(waiting, 2, -1);
+    if (waiting[1].revents != 0 && signals.Take()) return "";
+    if (waiting[0].revents == 0) continue;
+    const ssize_t n = ::read(fd, part, sizeof(part));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return "";
+    line.append(part, static_cast<size_t>(n));
+  }
+  line.pop_back();
+  return line;
+}
+
+// What the launcher of a job with one rank opens before its process begins.
+absl::Status MakeFiles(const NodeFolders& folders) {
+  TUTTI_RETURN_IF_ERROR(MakeEmptyFolders(folders));
+  TUTTI_RETURN_IF_ERROR(Spool::Open(folders.spool(), 0, 1).status());
+  for (const fs::path& file : {folders.events(), folders.host_file()}) {
+    TUTTI_RETURN_IF_ERROR(base::Open(file, O_WRONLY | O_CREAT).status());
+  }
+  // Empty, it is nobody's plan.
+  TUTTI_RETURN_IF_ERROR(base::Open(folders.plan(), O_WRONLY | O_CREAT | O_TRUNC, 0600).status());
+  return base::Open(folders.marker(), O_WRONLY | O_CREAT).status();
+}
+
+// Does what the launcher of a job is about to do, with a job that has nothing: whatever of the
+// program, the libraries and the heap that needs comes into memory now.
+absl::Status Rehearse(const NodeFolders& folders, const NodeFacts& facts) {
+  spec::LaunchPlan plan;
+  plan.allocation_id = plan.job_id = "none";
+  plan.directory = folders.root.string();
+  plan.command = "true";
+  plan.nodes.push_back(
+      {.name = "none", .address = "127.0.0.1", .first_rank = 0, .process_count = 1});
+  plan.environment.is_host = true;
+  TUTTI_ASSIGN_OR_RETURN(plan, spec::LaunchPlanFromJson(spec::ToJson(plan)));
+  TUTTI_ASSIGN_OR_RETURN(const Staged staged, Stage(plan, nullptr, /*cancelled=*/false));
+  StartOf(plan, 0, staged.command, With(staged, facts));
+  const fs::path events = folders.root / "rehearsal.jsonl";
+  TUTTI_ASSIGN_OR_RETURN(const auto log, EventLog::Open(events));
+  log->Append("rehearsal", nlohmann::json::object());
+  // To write anew what has content makes ext4 find blocks for it at once.
+  std::error_code error;
+  for (const fs::path& file : {events, folders.host_file()}) fs::remove(file, error);
+  return absl::OkStatus();
+}
+
+absl::Status Redirect(int fd, const fs::path& file, int flags) {
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd opened, base::Open(file, flags));
+  return ::dup2(opened.get(), fd) < 0 ? base::ErrnoStatus(file.string()) : absl::OkStatus();
+}
+
+absl::Status LogInto(const NodeFolders& folders) {
+  TUTTI_RETURN_IF_ERROR(Redirect(STDERR_FILENO, folders.log(), O_WRONLY | O_CREAT | O_APPEND));
+  if (::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) return base::ErrnoStatus("launcher.log");
+  return absl::OkStatus();
+}
+
+// The lock is a file of this launcher's own: one that waited here before may still hold its own.
+absl::Status MakeFolder(const NodeFolders& folders, Ahead& ahead) {
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folders.root));
+  TUTTI_RETURN_IF_ERROR(Rehearse(folders, *ahead.facts));
+  TUTTI_RETURN_IF_ERROR(MakeFiles(folders));
+  TUTTI_RETURN_IF_ERROR(LogInto(folders));
+  std::error_code error;
+  fs::remove(folders.lock(), error);
+  TUTTI_ASSIGN_OR_RETURN(ahead.lock, TakeLock(folders));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Ahead> Prepare() {
+  TUTTI_ASSIGN_OR_RETURN(Signals signals, Signals::Block());
+  base::BootId();  // kept, as the next
+  MostProcesses();
+  return Ahead{.signals = std::move(signals), .lock = {}, .facts = FactsOfThisNode()};
+}
+
+// As the launcher of `plan`, whatever has become of the folder made ahead.
+absl::Status Launch(const std::string& plan, Ahead ahead) {
+  const NodeFolders folders(fs::path(plan).parent_path());
+  if (!IsLockOf(folders, ahead.lock)) {
+    ahead.lock.reset();
+    TUTTI_RETURN_IF_ERROR(LogInto(folders));
+  }
+  TUTTI_RETURN_IF_ERROR(Redirect(STDIN_FILENO, "/dev/null", O_RDONLY));
+  return RunLauncher(plan, {}, std::move(ahead));
+}
+
+}  // namespace
+
+int RunStandby(const std::string& folder) {
+  ::unsetenv("LD_BIND_NOW");  // for this program alone
+  base::StartLogging("info");
+  ReserveProcessLimit();
+  const absl::Cleanup unlimited = [] { ReturnProcessLimit(); };
+  absl::StatusOr<Ahead> ahead = Prepare();
+  if (!ahead.ok()) return 1;
+  // What cannot be made now the job's launcher makes.
+  if (!folder.empty()) MakeFolder(NodeFolders(folder), *ahead).IgnoreError();
+  const std::string plan = AwaitLine(STDIN_FILENO, *ahead->signals);
+  if (plan.empty()) return 0;
+  const absl::Status status = Launch(plan, *std::move(ahead));
+  if (!status.ok()) spdlog::error("{}", status.ToString());
+  return status.ok() ? 0 : 1;
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,15 @@
+// A launcher that is started before there is a plan for it, and all that it does until then
+// (decision 032).
+#pragma once
+
+#include <string>
+
+namespace tutti::launch {
+
+// The body of `tutti launch-standby [FOLDER]`: makes FOLDER what an allocation's folder is before
+// its job begins, and holds its lock; waits on the standard input for the line that names a plan,
+// whose folder FOLDER has been renamed to meanwhile, or is another; then it is that plan's
+// launcher. Ends, without one, with its input or by SIGTERM. Returns the process's exit code.
+int RunStandby(const std::string& folder);
+
+}  // namespace tutti::launch
