@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "runtime/models/script_model.h"
@@ -85,17 +86,24 @@ absl::StatusOr<Wanted> WantedBy(const Recipe& recipe) {
   return Wanted{size, task.annotations};
 }
 
-// A script says only when it runs what it takes and how many classes it tells apart.
-absl::Status CheckScript(const Recipe& recipe, const Parts& parts, int64_t classes) {
+// A script says only when it runs what it takes and how many classes it tells apart, and a network
+// of ours how small a picture may be.
+absl::Status CheckRuns(const Recipe& recipe, const Parts& parts, int64_t classes) {
   const std::string file = models::ScriptFile(recipe.model);
-  if (file.empty()) return absl::OkStatus();
-  if (recipe.sync_bn) {
+  const bool is_own_size =
+      recipe.input_size == 0 || models::PurposeOf(recipe.model) != models::Purpose::kClassification;
+  if (file.empty() && is_own_size) return absl::OkStatus();
+  if (!file.empty() && recipe.sync_bn) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--sync-bn goes with tutti's own models; the batch-norms of ", file, " are its own"));
   }
   const data::Augmentation& picture = parts.input.evaluation;
-  return base::Annotate(models::CheckClasses(parts.model, picture.height, picture.width, classes),
-                        file);
+  const absl::Status runs =
+      models::CheckClasses(parts.model, picture.height, picture.width, classes);
+  if (!file.empty() || runs.ok()) return base::Annotate(runs, file);
+  const absl::string_view why = *absl::StrSplit(runs.message(), '\n').begin();
+  return absl::InvalidArgumentError(
+      absl::StrCat(recipe.model, ": ", why, "; give a larger --input-size"));
 }
 
 // A folder that tutti-train wrote, or a file.
@@ -163,6 +171,9 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
                                 torch::Device device) {
   const int rank = communicator->rank(), size = communicator->size();
   TUTTI_ASSIGN_OR_RETURN(const Wanted wanted, WantedBy(recipe));
+  if (rank == 0 && recipe.warmup_epochs > static_cast<double>(recipe.epochs)) {
+    base::Warn("--warmup-epochs is longer than --epochs: --lr is never reached");
+  }
   Parts parts;
   TUTTI_ASSIGN_OR_RETURN(
       parts.input,
@@ -170,7 +181,7 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
   const auto classes = static_cast<int64_t>(parts.input.train_images->classes().size());
   const models::ModelSpec spec{recipe.model, classes};
   TUTTI_ASSIGN_OR_RETURN(parts.model, models::MakeModel(spec, static_cast<uint64_t>(recipe.seed)));
-  TUTTI_RETURN_IF_ERROR(CheckScript(recipe, parts, classes));
+  TUTTI_RETURN_IF_ERROR(CheckRuns(recipe, parts, classes));
   TUTTI_ASSIGN_OR_RETURN(parts.beginning, LoadWeights(recipe, parts.model));
   TUTTI_ASSIGN_OR_RETURN(parts.task, tasks::MakeTask(spec, *parts.model, {recipe.label_smoothing}));
   TUTTI_ASSIGN_OR_RETURN(parts.strategy, MakeStrategy(recipe, parts.model, std::move(communicator),

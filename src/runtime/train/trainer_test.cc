@@ -5,12 +5,14 @@
 
 #include <array>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/file.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/model_folder.h"
+#include "runtime/device/cpu/kept_memory.h"
 #include "runtime/device/device.h"
 #include "runtime/models/model.h"
 #include "runtime/models/state.h"
@@ -24,6 +26,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 namespace fs = std::filesystem;
 
 class TrainerTest : public testing::Test {
@@ -505,6 +508,36 @@ TEST_F(TrainerTest, WrongInputIsAClearErrorBeforeAnythingIsWritten) {
               HasSubstr("smaller than the number of ranks"));
   EXPECT_THAT(error_of(1, [](Recipe& r) { r.batch = 71; }),
               HasSubstr("larger than the 70 training"));
+}
+
+// Batch-norm over one picture a channel, convolutions over none: what libtorch says names no
+// option.
+TEST_F(TrainerTest, PicturesTooSmallForTheNetworkAreSaidBeforeTheFirstStep) {
+  Recipe recipe = RecipeFor("small");
+  recipe.model = "inception_v3";
+  recipe.input_size = 32;
+  const absl::Status status = TrainOver(1, recipe).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("inception_v3: it takes no pictures of 32 x 32 pixels"),
+                    HasSubstr("give a larger --input-size"), Not(HasSubstr("\n"))));
+}
+
+// The activations of a step are the last step's, also over an evaluation and a checkpoint.
+TEST_F(TrainerTest, AStepAsksTheSystemForNoMemory) {
+  std::map<int64_t, size_t> mappings;
+  Surroundings surroundings;
+  surroundings.step_done = [&](int64_t step) {
+    mappings[step] = device::MeasureKeptMemory().mappings;
+  };
+  Recipe recipe = RecipeFor("memory");
+  recipe.batch = 32;  // 2 MB in each of the first layers
+  recipe.epochs = 4;
+  ASSERT_TRUE(TrainOver(1, recipe, surroundings).ok());
+  ASSERT_EQ(mappings.size(), 8u);
+  EXPECT_GT(mappings.at(1), 0u);
+  EXPECT_EQ(mappings.at(2), mappings.at(1)) << "within an epoch";
+  for (int64_t step = 4; step <= 8; ++step) EXPECT_EQ(mappings.at(step), mappings.at(3)) << step;
 }
 
 TEST_F(TrainerTest, AGpuAskedForWhereThereIsNoneIsSaid) {
