@@ -108,6 +108,13 @@ class ForkedRank:
         self.pid, self._interpreter = pid, interpreter
         self.stdin, self.stdout = os.fdopen(stdin, "w"), os.fdopen(stdout)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stdin.close()
+        self.stdout.close()
+
     def wait(self, timeout=DEADLINE):
         try:
             return self._interpreter.wait(self.pid, timeout)
