@@ -32,14 +32,14 @@ def train(service, write_job, *arguments, **options):
 
 
 def test_the_same_seed_gives_the_same_model(service, write_job):
-    first, second = (train(service, write_job, "--max-steps 12 --seed 7") for _ in range(2))
+    first, second = (train(service, write_job, "--max-steps 6 --evaluate-every 0 --seed 7") for _ in range(2))
     assert weights(service, first) == weights(service, second)
-    other = train(service, write_job, "--max-steps 12 --seed 8")
+    other = train(service, write_job, "--max-steps 6 --evaluate-every 0 --seed 8")
     assert weights(service, other) != weights(service, first)
 
 
 def test_metrics_and_summary_are_kept(service, write_job):
-    name = train(service, write_job, "--epochs 1")
+    name = train(service, write_job, "--epochs 1 --max-steps 12")
     lines = [json.loads(line) for line in service.log_text(name, 0, "metrics").splitlines()]
     events = [line["event"] for line in lines]
     assert events[0] == "start" and events[-1] == "result" and "step" in events and "evaluation" in events
@@ -61,7 +61,7 @@ def model_bytes(output):
 
 
 # The second epoch is not whole: steps of both count, not how many.
-SOME_STEPS = ("--epochs", 2, "--max-steps", 25, "--seed", 3, "--evaluate-every", 0)
+SOME_STEPS = ("--epochs", 2, "--max-steps", 18, "--seed", 3, "--evaluate-every", 0)
 
 
 @pytest.fixture(scope="module")
