@@ -26,7 +26,7 @@ enum class Next { kPlain, kNeedsEmptyBuffer, kNeedsBell, kNothing };
 
 struct Fiber {
   jmp_buf context;
-  ucontext_t beginning;  // entered once; jumps between fibers cost no system call
+  jmp_buf beginning;
   bool begun = false;
   std::unique_ptr<char[]> stack = std::make_unique<char[]>(kStack);
   Next next = Next::kPlain;
@@ -35,16 +35,18 @@ struct Fiber {
   std::vector<std::pair<size_t, uint64_t>> buffer;  // stores under way: word, value
 };
 
-// One choice that was made: the `taken`th of `of`.
+// One choice that was made: `action`, the `taken`th of `of`.
 struct Choice {
   int taken;
   int of;
+  int action = 0;
 };
 
 class Explorer {
  public:
   Explorer(int fibers, const std::function<void()>& reset, const std::function<void(int)>& body)
       : reset_(reset), body_(body), fibers_(fibers) {}
+  void MakeFibers();
 
   Interleavings::Result Explore() {
     do {
@@ -103,7 +105,8 @@ class Explorer {
   void Fail(const std::string& what) {
     if (result_.failure.empty()) result_.failure = what;
   }
-  void RunBody() {
+  [[noreturn]] void RunBodies() {
+    if (_setjmp(current().beginning) == 0) _longjmp(main_, 1);
     body_(current_);
     current().next = Next::kNothing;
     _longjmp(main_, 1);
@@ -154,7 +157,22 @@ class Explorer {
 
 Explorer* explorer = nullptr;
 
-void Enter() { explorer->RunBody(); }
+void Enter() { explorer->RunBodies(); }
+
+// Each fiber is entered once; jumps between them, also back to their beginnings, cost no system
+// call.
+void Explorer::MakeFibers() {
+  for (current_ = 0; current_ < static_cast<int>(fibers_.size()); ++current_) {
+    if (_setjmp(main_) != 0) continue;
+    ucontext_t context;
+    ::getcontext(&context);
+    context.uc_stack.ss_sp = current().stack.get();
+    context.uc_stack.ss_size = kStack;
+    context.uc_link = nullptr;
+    ::makecontext(&context, Enter, 0);
+    ::setcontext(&context);
+  }
+}
 
 void Explorer::Start() {
   words_.clear();
@@ -167,11 +185,6 @@ void Explorer::Start() {
     fiber.history = 0;
     fiber.buffer.clear();
     fiber.begun = false;
-    ::getcontext(&fiber.beginning);
-    fiber.beginning.uc_stack.ss_sp = fiber.stack.get();
-    fiber.beginning.uc_stack.ss_size = kStack;
-    fiber.beginning.uc_link = nullptr;
-    ::makecontext(&fiber.beginning, Enter, 0);
   }
 }
 
@@ -184,8 +197,7 @@ void Explorer::Perform(int action) {
   }
   current_ = action / 2;
   if (_setjmp(main_) != 0) return;
-  if (std::exchange(fiber.begun, true)) _longjmp(fiber.context, 1);
-  ::setcontext(&fiber.beginning);
+  _longjmp(std::exchange(fiber.begun, true) ? fiber.context : fiber.beginning, 1);
 }
 
 uint64_t Explorer::HashOfState() const {
@@ -205,6 +217,10 @@ void Explorer::Run() {
   Start();
   std::vector<int> actions;
   for (size_t depth = 0;; ++depth) {
+    if (depth + 1 < path_.size()) {
+      Perform(path_[depth].action);
+      continue;
+    }
     Enabled(actions);
     if (actions.empty()) {
       if (!AllDone()) Fail("nobody can go on");
@@ -214,7 +230,8 @@ void Explorer::Run() {
       if (!seen_.insert(HashOfState()).second) return;
       path_.push_back({0, static_cast<int>(actions.size())});
     }
-    Perform(actions[path_[depth].taken]);
+    path_[depth].action = actions[path_[depth].taken];
+    Perform(path_[depth].action);
     if (!result_.failure.empty()) return;
   }
 }
@@ -225,6 +242,7 @@ Interleavings::Result Interleavings::Explore(int fibers, const std::function<voi
                                              const std::function<void(int)>& body) {
   Explorer one(fibers, reset, body);
   explorer = &one;
+  one.MakeFibers();
   const Result result = one.Explore();
   explorer = nullptr;
   return result;
