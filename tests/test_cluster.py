@@ -174,6 +174,7 @@ def test_a_deleted_cluster_leaves_bare_machines(machines):
     runs = machines.power / "runs"
     machines.on("h1", f"cd /; sbatch -w h1 -o /dev/null --wrap 'touch {runs}; exec sleep 4321'")
     wait_until(runs.exists, 60, "a job runs")
+    assert machines.on("h1", "cd /; srun --immediate=30 -w h1 hostname") == "h1\n", "a job that asks for no memory takes not all"
     assert "2 jobs are in its queue" in machines.tutti("delete", code=7)
     machines.tutti("delete", "--force")
     assert machines.on("h1", "ls /etc/slurm; cat /proc/[0-9]*/comm | grep -xE 'munged|slurm.*' || true; pgrep -fx 'sleep 4321' || true") == ""

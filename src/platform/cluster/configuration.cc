@@ -93,6 +93,19 @@ std::string AccountingLines(const Description& wanted, const HostFacts& controll
                       controller.address, "\nAccountingStoreFlags=job_comment\n");
 }
 
+// A job that asks for no memory gets its processors' share; without this, all of the node's.
+std::string MemoryLine(const Description& wanted, const std::vector<HostFacts>& facts) {
+  int64_t least = INT64_MAX;
+  for (const HostFacts* node : NodesOf(wanted, facts)) {
+    least = std::min(least, UsableMemory(node->memory_mib) / node->cpus());
+  }
+  if (const auto& scale = wanted.autoscale) {
+    const int cpus = scale->sockets * scale->cores_per_socket * scale->threads_per_core;
+    least = std::min(least, UsableMemory(scale->memory_mib) / cpus);
+  }
+  return absl::StrCat("DefMemPerCPU=", std::max<int64_t>(1, least), "\n");
+}
+
 // What is the same of every cluster.
 constexpr absl::string_view kCommon = R"(SlurmUser=slurm
 AuthType=auth/munge
@@ -138,7 +151,7 @@ std::string SlurmConf(const Description& wanted, const std::vector<HostFacts>& f
   if (std::any_of(nodes.begin(), nodes.end(), [](auto* node) { return !node->gpus.empty(); })) {
     absl::StrAppend(&text, "GresTypes=gpu\n");
   }
-  absl::StrAppend(&text, AccountingLines(wanted, controller));
+  absl::StrAppend(&text, MemoryLine(wanted, facts), AccountingLines(wanted, controller));
   for (const HostFacts* node : nodes) absl::StrAppend(&text, NodeLine(*node));
   if (wanted.autoscale) {
     absl::StrAppend(&text, AutoscaleLines(*wanted.autoscale), ExceptionsLine(wanted, facts));

@@ -241,6 +241,17 @@ TEST(Configuration, HasTheHardwareThatWasFound) {
                         "NodeName=b Name=gpu Type=tesla_t4 File=/dev/nvidia[2]\n"));
 }
 
+TEST(Configuration, GivesAJobTheShareOfMemoryThatTheSmallestNodeHasForAProcessor) {
+  std::vector<HostFacts> hosts = BareHosts();
+  EXPECT_THAT(SlurmConf(TwoNodes(), hosts), HasSubstr("\nDefMemPerCPU=1935\n"));
+  hosts[1].memory_mib = 32000;
+  EXPECT_THAT(SlurmConf(TwoNodes(), hosts), HasSubstr("\nDefMemPerCPU=966\n"));
+  Description scaled = TwoNodes();
+  scaled.autoscale.emplace();
+  scaled.autoscale->memory_mib = 900;
+  EXPECT_THAT(SlurmConf(scaled, hosts), HasSubstr("\nDefMemPerCPU=808\n"));
+}
+
 TEST(Configuration, UsesCgroupsOnlyWhereAllNodesCan) {
   std::vector<HostFacts> hosts = BareHosts();
   hosts[0].cgroup = hosts[1].cgroup = "v2";
