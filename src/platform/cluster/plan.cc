@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/hash.h"
@@ -62,8 +63,21 @@ std::vector<std::string> NamesOfAutoscale(const Description& wanted) {
   return wanted.autoscale ? wanted.autoscale->nodes : std::vector<std::string>();
 }
 
+// Why Slurm cannot go by the address at which it was reached from here; or "".
+std::string AgainstAddress(const HostFacts& host, bool alone) {
+  if (absl::StrContains(host.address, ':')) {
+    return absl::StrCat(host.host, " was reached at ", host.address,
+                        ": Slurm is set up over IPv4 here; name the host by its IPv4 address");
+  }
+  if (alone || !absl::StartsWith(host.address, "127.")) return "";
+  return absl::StrCat(host.host, " was reached at ", host.address,
+                      ", where no other host reaches it: take its name out of the line ",
+                      host.address, " of this machine's /etc/hosts, or name it by its address");
+}
+
 absl::Status CheckHosts(const Description& wanted, const std::vector<HostFacts>& facts) {
   std::vector<std::string> against;
+  const bool alone = facts.size() == 1 && !wanted.autoscale;
   std::map<std::string, std::string> names;
   for (const HostFacts& host : facts) {
     if (const auto [other, fresh] = names.emplace(host.name, host.host); !fresh) {
@@ -71,6 +85,9 @@ absl::Status CheckHosts(const Description& wanted, const std::vector<HostFacts>&
                                      host.name,
                                      ": name each host once, and give machines names "
                                      "of their own (hostnamectl set-hostname)"));
+    }
+    if (std::string reason = AgainstAddress(host, alone); !reason.empty()) {
+      against.push_back(std::move(reason));
     }
     if (host.foreign_configuration) {
       against.push_back(absl::StrCat(host.host, " has a ", kSlurmConf,

@@ -135,6 +135,20 @@ TEST(Plan, RefusesWhatItWouldHarmOrCannotDoWithALineForEachHost) {
                     HasSubstr("\nb runs rocky 9")));
 }
 
+TEST(Plan, RefusesAnAddressAtWhichOtherHostsDoNotReachOne) {
+  std::vector<HostFacts> hosts = BareHosts();
+  hosts[0].address = "127.0.1.1";
+  hosts[1].address = "fd00::2";
+  EXPECT_THAT(MakePlan(TwoNodes(), hosts).status().message(),
+              AllOf(HasSubstr("a was reached at 127.0.1.1"), HasSubstr("/etc/hosts"),
+                    HasSubstr("\nb was reached at fd00::2: Slurm is set up over IPv4")));
+  Description alone = TwoNodes();
+  alone.nodes = {"a"};
+  EXPECT_TRUE(MakePlan(alone, {hosts[0]}).ok());
+  alone.autoscale.emplace();
+  EXPECT_FALSE(MakePlan(alone, {hosts[0]}).ok()) << "the nodes that come reach it";
+}
+
 TEST(Plan, RefusesOneMachineUnderTwoNames) {
   std::vector<HostFacts> hosts = BareHosts();
   hosts[1].name = "a";

@@ -48,6 +48,7 @@ absl::StatusOr<std::string> SshRemote::Run(const std::string& host, absl::string
   base::ChildOptions options;
   options.environment = base::CurrentEnvironment();
   options.arguments = {"ssh", "-oBatchMode=yes", "-oConnectTimeout=10", "-oServerAliveInterval=15",
+                       "-oAddressFamily=inet",  // an address that it shows is written for Slurm
                        "-oControlMaster=auto", "-oControlPersist=20",
                        // Short, whatever the host is called: a socket's path has few characters.
                        absl::StrCat("-oControlPath=", sockets_.path().string(), "/",
