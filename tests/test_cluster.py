@@ -78,10 +78,14 @@ def test_a_node_is_added_and_one_leaves_after_its_job(machines):
     machines.on("h1", f"cd /; sbatch -w h2 -o /dev/null --wrap 'until [ -e {go} ]; do sleep 0.1; done'")
     wait_until(lambda: machines.states()["h2"] == "running", 60, "the job runs")
     with ThreadPoolExecutor(1) as beside:
-        removal = beside.submit(machines.tutti, "remove-node", "h2,h3")
+        removal = beside.submit(machines.tutti, "remove-node", "h2,h3", "--force")
         try:
             wait_until(lambda: machines.states()["h2"] == "leaving", 60, "the node takes no more jobs")
             assert not removal.done()
+            machines.do("halt", "h3")
+            found = machines.checks(code=1)
+            assert found["h3", "reach"]["outcome"] == "failed" and "remove-node --force h3" in found["h3", "reach"]["mend"], found
+            assert found["h1", "clock"]["outcome"] == found["h2", "clock"]["outcome"] == "ok", found
         finally:
             go.touch()
         assert ("h2", "drain it and wait for its jobs") in steps(removal.result())

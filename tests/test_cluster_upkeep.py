@@ -148,5 +148,7 @@ def test_newer_packages_come_in_slurms_order_under_a_job_that_runs_on(machines, 
 
 
 def test_a_deleted_cluster_leaves_no_database_daemon(machines, database):
+    machines.do("halt", "h2")
+    assert "--force leaves a machine that is gone" in machines.tutti("delete", code=3)
     machines.tutti("delete", "--force")
     assert machines.on("h1", "cat /proc/[0-9]*/comm | grep -xE 'munged|slurm.*' || true") == ""

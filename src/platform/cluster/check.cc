@@ -26,7 +26,7 @@ constexpr int64_t kLeastDisk = 1024;  // MiB
 constexpr double kSlowLink = 0.5;     // of the median
 constexpr absl::Duration kCheckTime = absl::Minutes(3);
 
-// `others` and `controller` are set before it.
+// `others` and `controller` are set before it; that is empty if the controller is away.
 constexpr absl::string_view kCheckScript = R"sh(
 set +e
 PATH=$PATH:/usr/sbin:/sbin; export PATH LC_ALL=C
@@ -36,7 +36,7 @@ for other in $others; do
   getent hosts "$name" >/dev/null || echo "unknown=$name"
   { open "$address" 6818 || echo "refused=$name:6818"; } &
 done
-open "${controller#*=}" 6817 || echo "refused=${controller%%=*}:6817"
+[ -z "$controller" ] || open "${controller#*=}" 6817 || echo "refused=${controller%%=*}:6817"
 wait
 for folder in /tmp /var/spool /var/log; do
   df -Pm "$folder" 2>/dev/null | awk -v f="$folder" 'NR == 2 { print "disk=" $4 " " f }'
@@ -78,13 +78,20 @@ Finding Found(const NodeReport& report, const char* name) {
   return finding;
 }
 
-Finding JudgeClock(const NodeReport& report) {
+// nullptr: the controller did not report.
+Finding JudgeClock(const NodeReport& report, const NodeReport* controller) {
   Finding finding = Found(report, "clock");
-  finding.detail = absl::StrFormat("%+.2f s from this machine's (within %.2f s)",
-                                   report.clock_ahead, report.clock_unsure);
-  if (std::abs(report.clock_ahead) - report.clock_unsure <= kMostSkew) return finding;
+  if (&report == controller) {
+    finding.detail = "the others' are compared with it";
+    return finding;
+  }
+  const double ahead = report.clock_ahead - (controller ? controller->clock_ahead : 0);
+  const double unsure = report.clock_unsure + (controller ? controller->clock_unsure : 0);
+  finding.detail = absl::StrFormat("%+.2f s from %s (within %.2f s)", ahead,
+                                   controller ? "the controller's" : "this machine's", unsure);
+  if (std::abs(ahead) - unsure <= kMostSkew) return finding;
   finding.outcome = Finding::Outcome::kFailed;
-  finding.mend = "keep its clock by NTP: apt-get install chrony";
+  finding.mend = "keep its clock and the controller's by NTP: apt-get install chrony";
   return finding;
 }
 
@@ -175,6 +182,18 @@ Finding JudgeLink(const NodeReport& report, double median) {
   return finding;
 }
 
+Finding Unseen(const std::string& host, bool is_controller, const absl::Status& why) {
+  Finding finding;
+  finding.host = host;
+  finding.name = "reach";
+  finding.outcome = Finding::Outcome::kFailed;
+  finding.detail = std::string(why.message());
+  finding.mend = absl::StrCat("if this machine is gone: `tutti cluster ",
+                              is_controller ? "delete --force` ends the cluster, which it led"
+                                            : absl::StrCat("remove-node --force ", host, "`"));
+  return finding;
+}
+
 // {"megabytes_per_second": M, "microseconds": U}
 void ReadBandwidth(absl::string_view text, NodeReport& report) {
   const auto json = nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
@@ -213,6 +232,15 @@ absl::Status AskClock(Remote& remote, NodeReport& report) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<NodeReport> LookAt(Remote& remote, const std::string& host,
+                                  const std::string& script) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string text,
+                         remote.Run(host, script, base::Deadline::After(kCheckTime)));
+  TUTTI_ASSIGN_OR_RETURN(NodeReport report, ReadReport(host, text));
+  TUTTI_RETURN_IF_ERROR(AskClock(remote, report));
+  return report;
+}
+
 }  // namespace
 
 LinkProgram PackLinkProgram(const std::filesystem::path& program) {
@@ -229,18 +257,21 @@ LinkProgram PackLinkProgram(const std::filesystem::path& program) {
   return base::ReadFile(archive);
 }
 
-std::string CheckScript(const std::vector<HostFacts>& hosts, size_t index, const LinkProgram& link,
-                        const std::string& secret) {
+std::string CheckScript(const std::vector<HostFacts>& nodes, const HostFacts& host,
+                        const LinkProgram& link, const std::string& secret) {
   std::vector<std::string> others, addresses;
-  for (size_t i = 0; i < hosts.size(); ++i) {
-    if (i != index) others.push_back(Pair(hosts[i]));
-    addresses.push_back(hosts[i].address);
+  size_t index = nodes.size();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].host == host.host) index = i;
+    if (i != index) others.push_back(Pair(nodes[i]));
+    addresses.push_back(nodes[i].address);
   }
+  const bool in_ring = nodes.size() > 1 && index < nodes.size();
   std::string script = absl::StrCat("others='", absl::StrJoin(others, " "), "'\n", kCheckScript);
-  if (hosts.size() > 1 && !link.ok()) {
+  if (in_ring && !link.ok()) {
     absl::StrAppend(&script, "echo 'unmeasured= ",
                     absl::StrReplaceAll(link.status().message(), {{"'", ""}, {"\n", " "}}), "'\n");
-  } else if (hosts.size() > 1) {
+  } else if (in_ring) {
     absl::StrAppend(&script, "index=", index, " secret=", secret, " addresses='",
                     absl::StrJoin(addresses, " "), "'", kLinkBegins);
     const std::string text = absl::Base64Escape(*link);
@@ -279,32 +310,50 @@ std::vector<Finding> Judge(const std::vector<NodeReport>& reports) {
     if (report.sent_mb_per_second > 0) speeds.push_back(report.sent_mb_per_second);
   }
   const double median = MedianOf(speeds);
+  const auto found = std::find_if(reports.begin(), reports.end(),
+                                  [](const NodeReport& report) { return report.controller; });
+  const NodeReport* controller = found == reports.end() ? nullptr : &*found;
   std::vector<Finding> findings;
   for (const NodeReport& report : reports) {
-    findings.insert(findings.end(), {JudgeClock(report), JudgeNames(report), JudgePorts(report),
-                                     JudgeDisk(report), JudgeDevices(report)});
-    if (reports.size() > 1) findings.push_back(JudgeLink(report, median));
+    findings.insert(findings.end(), {JudgeClock(report, controller), JudgeNames(report),
+                                     JudgePorts(report), JudgeDisk(report), JudgeDevices(report)});
+    if (report.sent_mb_per_second > 0 || !report.unmeasured.empty()) {
+      findings.push_back(JudgeLink(report, median));
+    }
   }
   return findings;
 }
 
-absl::StatusOr<std::vector<Finding>> CheckNodes(Remote& remote, const Description& description,
-                                                const LinkProgram& link) {
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<HostFacts> facts, Probe(remote, description.Hosts()));
+std::vector<Finding> CheckHosts(Remote& remote, const Description& description,
+                                const LinkProgram& link) {
+  const std::vector<std::string> hosts = description.Hosts();
+  const std::vector<absl::StatusOr<HostFacts>> facts = ProbeEach(remote, hosts);
+  const auto& controller = facts.front();
+  const std::string before =
+      absl::StrCat("controller=", controller.ok() ? Pair(*controller) : "", "\n");
   std::vector<HostFacts> nodes;
-  for (const std::string& host : description.nodes) nodes.push_back(*FactsOf(facts, host));
-  const std::string controller = absl::StrCat("controller=", Pair(facts.front()), "\n");
+  for (const std::string& host : description.nodes) {
+    const auto& node = facts[std::find(hosts.begin(), hosts.end(), host) - hosts.begin()];
+    if (node.ok()) nodes.push_back(*node);
+  }
   const std::string secret = base::RandomHex(16);
-  std::vector<NodeReport> reports(nodes.size());
-  TUTTI_RETURN_IF_ERROR(OnEach(description.nodes, [&](size_t i) -> absl::Status {
-    TUTTI_ASSIGN_OR_RETURN(
-        const std::string text,
-        remote.Run(nodes[i].host, controller + CheckScript(nodes, i, link, secret),
-                   base::Deadline::After(kCheckTime)));
-    TUTTI_ASSIGN_OR_RETURN(reports[i], ReadReport(nodes[i].host, text));
-    return AskClock(remote, reports[i]);
-  }));
-  return Judge(reports);
+  std::vector<absl::StatusOr<NodeReport>> reports(hosts.size());
+  OnEach(hosts, [&](size_t i) {
+    reports[i] = facts[i].ok() ? LookAt(remote, hosts[i],
+                                        before + CheckScript(nodes, *facts[i], link, secret))
+                               : facts[i].status();
+    return absl::OkStatus();
+  }).IgnoreError();
+  std::vector<Finding> findings;
+  std::vector<NodeReport> told;
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    if (reports[i].ok()) told.push_back(*reports[i]);
+    if (reports[i].ok()) told.back().controller = i == 0;
+    if (!reports[i].ok()) findings.push_back(Unseen(hosts[i], i == 0, reports[i].status()));
+  }
+  const std::vector<Finding> judged = Judge(told);
+  findings.insert(findings.end(), judged.begin(), judged.end());
+  return findings;
 }
 
 }  // namespace tutti::cluster

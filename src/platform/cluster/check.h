@@ -18,8 +18,9 @@ namespace tutti::cluster {
 
 struct NodeReport {
   std::string host;
-  double clock_ahead = 0;                    // seconds, of this machine's clock
-  double clock_unsure = 0;                   // give or take
+  double clock_ahead = 0;   // seconds, of this machine's clock
+  double clock_unsure = 0;  // give or take
+  bool controller = false;
   std::vector<std::string> unknown_names;    // of other hosts
   std::vector<std::string> refused_ports;    // "h2:6818"
   std::map<std::string, int64_t> free_mib;   // folder -> free space
@@ -27,7 +28,8 @@ struct NodeReport {
   std::map<std::string, std::string> links;  // InfiniBand port -> state
   double sent_mb_per_second = 0;             // to the next node; 0: could not be measured
   double microseconds = 0;                   // of a short message there
-  std::string unmeasured;                    // why, if that could not be measured
+  std::string unmeasured;                    // why, if that could not be measured; with neither,
+                                             // there is no next node
 };
 
 // What measures the links between nodes, as it travels there: the program `tutti-link`, which
@@ -36,10 +38,10 @@ using LinkProgram = absl::StatusOr<std::string>;
 // The one at that path.
 LinkProgram PackLinkProgram(const std::filesystem::path& program);
 
-// One script for each node, which run at the same time: after the other checks each sends to the
-// next in a ring. `secret` is by what the ends of a link know each other.
-std::string CheckScript(const std::vector<HostFacts>& hosts, size_t index, const LinkProgram& link,
-                        const std::string& secret);
+// One script for each host, which run at the same time: after the other checks each of the nodes
+// sends to the next in a ring. `secret` is by what the ends of a link know each other.
+std::string CheckScript(const std::vector<HostFacts>& nodes, const HostFacts& host,
+                        const LinkProgram& link, const std::string& secret);
 
 absl::StatusOr<NodeReport> ReadReport(const std::string& host, absl::string_view text);
 
@@ -50,10 +52,11 @@ struct Finding {
   std::string detail, mend;
 };
 
-// A finding for each host and check.
+// A finding for each host and check. Clocks are compared with the controller's, if that is there.
 std::vector<Finding> Judge(const std::vector<NodeReport>& reports);
 
-absl::StatusOr<std::vector<Finding>> CheckNodes(Remote& remote, const Description& description,
-                                                const LinkProgram& link);
+// Of the controller and the nodes. A host that cannot be looked at is a finding, too.
+std::vector<Finding> CheckHosts(Remote& remote, const Description& description,
+                                const LinkProgram& link);
 
 }  // namespace tutti::cluster

@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace tutti::cluster {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -55,6 +57,15 @@ TEST(Check, BlamesNoClockThatASlowAnswerMayExplain) {
   EXPECT_THAT(Amiss({slow}), testing::IsEmpty());
 }
 
+TEST(Check, ComparesClocksWithTheControllers) {
+  NodeReport controller = FitNode("h1"), node = FitNode("h2");
+  controller.clock_ahead = node.clock_ahead = 3600;
+  controller.controller = true;
+  EXPECT_THAT(Amiss({controller, node}), testing::IsEmpty());
+  node.clock_ahead = 0;
+  EXPECT_THAT(Amiss({controller, node}), testing::ElementsAre("h2 clock failed"));
+}
+
 TEST(Check, WantsInfiniBandActive) {
   NodeReport ill = FitNode("h1");
   ill.links = {{"mlx5_0/1", "ACTIVE"}, {"mlx5_1/1", "DOWN"}};
@@ -100,12 +111,47 @@ TEST(Check, TellsApartWhyALinkCouldNotBeMeasured) {
 TEST(Check, TheProgramTravelsInTheScriptOfSeveralNodes) {
   const std::vector<HostFacts> two = {{.host = "h1", .name = "h1", .address = "10.0.0.1"},
                                       {.host = "h2", .name = "h2", .address = "10.0.0.2"}};
-  const std::string script = CheckScript(two, 1, std::string(3000, 'x'), "5ecret");
+  const std::string script = CheckScript(two, two[1], std::string(3000, 'x'), "5ecret");
   EXPECT_THAT(script, HasSubstr("index=1 secret=5ecret addresses='10.0.0.1 10.0.0.2'"));
   EXPECT_THAT(script, HasSubstr("eHh4eHh4"));
-  EXPECT_THAT(CheckScript({two[0]}, 0, std::string("x"), "s"), Not(HasSubstr("PROGRAM")));
-  EXPECT_THAT(CheckScript(two, 0, absl::NotFoundError("it's away"), "s"),
+  EXPECT_THAT(CheckScript({two[0]}, two[0], std::string("x"), "s"), Not(HasSubstr("PROGRAM")));
+  EXPECT_THAT(CheckScript(two, two[0], absl::NotFoundError("it's away"), "s"),
               HasSubstr("echo 'unmeasured= its away'"));
+  const HostFacts controller = {.host = "c", .name = "c", .address = "10.0.0.3"};
+  EXPECT_THAT(CheckScript(two, controller, std::string("x"), "s"),
+              AllOf(HasSubstr("others='h1=10.0.0.1 h2=10.0.0.2'"), Not(HasSubstr("PROGRAM"))));
+}
+
+// Reached is h1 alone.
+class OneIsThere final : public Remote {
+ public:
+  absl::StatusOr<std::string> Run(const std::string& host, absl::string_view script,
+                                  base::Deadline) override {
+    if (host != "h1") return absl::UnavailableError(host + ": No route to host");
+    if (absl::StartsWith(script, "date")) return "1700000000.5\n";
+    if (absl::StartsWith(script, "controller=")) return "disk=5000 /tmp\nend=yes\n";
+    return "name=h1\naddress=10.0.0.1\ncpus=1\nmemory_mib=900\nend=yes\n";
+  }
+};
+
+TEST(Check, LooksAtTheOthersWhereOneCannotBeReached) {
+  OneIsThere remote;
+  Description description;
+  description.nodes = {"h1", "h2"};
+  for (const char* controller : {"h1", "h2"}) {
+    description.controller = controller;
+    std::map<std::string, Finding> failed;
+    for (const Finding& finding : CheckHosts(remote, description, std::string("x"))) {
+      if (finding.outcome != Finding::Outcome::kFailed) continue;
+      failed[absl::StrCat(finding.host, " ", finding.name)] = finding;
+    }
+    EXPECT_THAT(failed["h2 reach"].detail, HasSubstr("No route"));
+    const bool leads = description.controller == "h2";
+    EXPECT_THAT(failed["h2 reach"].mend, HasSubstr(leads ? "delete --force" : "remove-node"));
+    // Of years ago, by this machine's clock.
+    EXPECT_EQ(failed.contains("h1 clock"), leads);
+    EXPECT_EQ(failed.size(), leads ? 2 : 1);
+  }
 }
 
 }  // namespace

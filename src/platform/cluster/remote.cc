@@ -31,6 +31,15 @@ std::string MendOf(bool by_ssh, absl::string_view said, const std::string& host)
   if (by_ssh && absl::StrContains(said, "Permission denied")) {
     return absl::StrCat("; let this account in without a password: ssh-copy-id ", host);
   }
+  if (by_ssh && absl::StrContains(said, "Could not resolve hostname")) {
+    return "; put its name into DNS, /etc/hosts or ~/.ssh/config, or give its address";
+  }
+  if (by_ssh && absl::StrContains(said, "Connection refused")) {
+    return "; start sshd there, or say its port in ~/.ssh/config";
+  }
+  if (by_ssh && (absl::StrContains(said, "timed out") || absl::StrContains(said, "No route to"))) {
+    return "; switch it on, or let TCP 22 through to it";
+  }
   if (absl::StrContains(said, "sudo:")) {
     return "; let this user act as root without a password (NOPASSWD in /etc/sudoers.d), or log in "
            "as root by --user root";

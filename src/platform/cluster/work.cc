@@ -20,6 +20,13 @@ constexpr size_t kMostAtOnce = 128;
 constexpr absl::Duration kProbeTime = absl::Seconds(60);
 constexpr absl::Duration kStepTime = absl::Minutes(15);  // apt may have much to fetch
 
+absl::StatusOr<HostFacts> ProbeHost(Remote& remote, const std::string& host) {
+  TUTTI_ASSIGN_OR_RETURN(
+      const std::string text,
+      remote.Run(host, absl::StrCat("set +e\n", ProbeScript()), base::Deadline::After(kProbeTime)));
+  return ReadFacts(host, text);
+}
+
 absl::Status CarryOutOnHost(Remote& remote, const std::vector<const Step*>& steps,
                             const Report& report, absl::Mutex& reporting) {
   for (const Step* step : steps) {
@@ -77,14 +84,21 @@ absl::Status OnEach(const std::vector<std::string>& hosts,
   return absl::Status(code, absl::StrJoin(messages, "\n"));
 }
 
+std::vector<absl::StatusOr<HostFacts>> ProbeEach(Remote& remote,
+                                                 const std::vector<std::string>& hosts) {
+  std::vector<absl::StatusOr<HostFacts>> facts(hosts.size());
+  OnEach(hosts, [&](size_t i) {
+    facts[i] = ProbeHost(remote, hosts[i]);
+    return absl::OkStatus();
+  }).IgnoreError();
+  return facts;
+}
+
 absl::StatusOr<std::vector<HostFacts>> Probe(Remote& remote,
                                              const std::vector<std::string>& hosts) {
   std::vector<HostFacts> facts(hosts.size());
   TUTTI_RETURN_IF_ERROR(OnEach(hosts, [&](size_t i) -> absl::Status {
-    TUTTI_ASSIGN_OR_RETURN(const std::string text,
-                           remote.Run(hosts[i], absl::StrCat("set +e\n", ProbeScript()),
-                                      base::Deadline::After(kProbeTime)));
-    TUTTI_ASSIGN_OR_RETURN(facts[i], ReadFacts(hosts[i], text));
+    TUTTI_ASSIGN_OR_RETURN(facts[i], ProbeHost(remote, hosts[i]));
     return absl::OkStatus();
   }));
   return facts;

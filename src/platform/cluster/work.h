@@ -24,7 +24,10 @@ using Report =
 absl::Status OnEach(const std::vector<std::string>& hosts,
                     const std::function<absl::Status(size_t index)>& act);
 
-// In the order of `hosts`.
+// In the order of `hosts`, each with the reason if it cannot be had.
+std::vector<absl::StatusOr<HostFacts>> ProbeEach(Remote& remote,
+                                                 const std::vector<std::string>& hosts);
+// All of them, or why not.
 absl::StatusOr<std::vector<HostFacts>> Probe(Remote& remote, const std::vector<std::string>& hosts);
 
 // Likewise. Aborted where apt cannot say what there is.

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "platform/client/commands/cluster_converge.h"
+#include "platform/cluster/configuration.h"
 #include "platform/cluster/daemons.h"
 #include "platform/cluster/plan.h"
 #include "platform/cluster/work.h"
@@ -164,6 +165,24 @@ absl::Status EndJobs(Context& context, cluster::Remote& remote, const Descriptio
   return ended;
 }
 
+// Of its hosts; with `force` of those that can be reached.
+absl::StatusOr<std::vector<HostFacts>> ProbeToDelete(Context& context, cluster::Remote& remote,
+                                                     const Description& description, bool force) {
+  std::vector<HostFacts> facts;
+  for (const absl::StatusOr<HostFacts>& host : cluster::ProbeEach(remote, description.Hosts())) {
+    if (host.ok()) {
+      facts.push_back(*host);
+    } else if (force && absl::IsUnavailable(host.status())) {
+      context.err << "note: " << host.status().message() << "; what it has stays there\n";
+    } else {
+      return absl::Status(host.status().code(),
+                          absl::StrCat(host.status().message(),
+                                       "; --force leaves a machine that is gone as it is"));
+    }
+  }
+  return facts;
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> ChangeCluster(Context& context, const ClusterOptions& options,
@@ -247,10 +266,13 @@ absl::StatusOr<ExitCode> ClusterDelete(Context& context, const ClusterOptions& o
                          cluster::ReadDescription(context.home, options.name));
   cluster::SshRemote remote(description.user, description.ssh_config);
   TUTTI_ASSIGN_OR_RETURN(const std::vector<HostFacts> facts,
-                         cluster::Probe(remote, description.Hosts()));
+                         ProbeToDelete(context, remote, description, options.force));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<cluster::Step> steps,
                          cluster::PlanRemoval(description, facts));
-  if (facts.front().running.contains("slurmctld")) {
+  const HostFacts* controller = cluster::FactsOf(facts, description.controller);
+  if (controller == nullptr) {
+    context.err << "note: jobs that run on the other machines run on\n";
+  } else if (controller->running.contains("slurmctld")) {
     TUTTI_RETURN_IF_ERROR(
         options.force ? EndJobs(context, remote, description)
                       : CheckQueueIsEmpty(remote, description, "; --force ends them with it"));

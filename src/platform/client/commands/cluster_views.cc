@@ -90,8 +90,7 @@ absl::StatusOr<ExitCode> ClusterCheck(Context& context, const ClusterOptions& op
                          cluster::ReadDescription(context.home, options.name));
   cluster::SshRemote remote(description.user, description.ssh_config);
   const auto link = cluster::PackLinkProgram(context.program_folder / "tutti-link");
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Finding> findings,
-                         cluster::CheckNodes(remote, description, link));
+  const std::vector<Finding> findings = cluster::CheckHosts(remote, description, link);
   json array = json::array();
   ExitCode code = ExitCode::kOk;
   for (const Finding& finding : findings) {
