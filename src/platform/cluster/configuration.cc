@@ -39,19 +39,18 @@ std::string GpuType(absl::string_view model) {
   return type;
 }
 
-// Which GPUs are of which type: type -> indices.
+// Which GPUs are of which type: type -> minor numbers.
 std::map<std::string, std::vector<int>> GpusByType(const HostFacts& node) {
   std::map<std::string, std::vector<int>> types;
-  for (size_t i = 0; i < node.gpus.size(); ++i) {
-    types[GpuType(node.gpus[i])].push_back(static_cast<int>(i));
-  }
+  for (const Gpu& gpu : node.gpus) types[GpuType(gpu.model)].push_back(gpu.minor);
+  for (auto& [type, minors] : types) std::sort(minors.begin(), minors.end());
   return types;
 }
 
 std::string GresOf(const HostFacts& node) {
   std::vector<std::string> parts;
-  for (const auto& [type, indices] : GpusByType(node)) {
-    parts.push_back(absl::StrCat("gpu:", type, ":", indices.size()));
+  for (const auto& [type, minors] : GpusByType(node)) {
+    parts.push_back(absl::StrCat("gpu:", type, ":", minors.size()));
   }
   return parts.empty() ? "" : absl::StrCat(" Gres=", absl::StrJoin(parts, ","));
 }
@@ -170,9 +169,9 @@ std::string CgroupConf(const Description& wanted, const std::vector<HostFacts>& 
 std::string GresConf(const Description& wanted, const std::vector<HostFacts>& facts) {
   std::string text = absl::StrCat(kMark, "\n");
   for (const HostFacts* node : NodesOf(wanted, facts)) {
-    for (const auto& [type, indices] : GpusByType(*node)) {
+    for (const auto& [type, minors] : GpusByType(*node)) {
       absl::StrAppend(&text, "NodeName=", node->name, " Name=gpu Type=", type, " File=/dev/nvidia[",
-                      absl::StrJoin(indices, ","), "]\n");
+                      absl::StrJoin(minors, ","), "]\n");
     }
   }
   return text;

@@ -29,7 +29,7 @@ lscpu -p=CPU,CORE,SOCKET 2>/dev/null | grep -v '^#' | awk -F, '
   END { if (cpus) print "topology=" sockets " " cores " " cpus }'
 echo "cpus=$(nproc)"
 awk '/^MemTotal:/ { print "memory_mib=" int($2 / 1024) }' /proc/meminfo
-gpus=$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null) && echo "$gpus" | sed 's/^/gpu=/'
+nvidia-smi -q 2>/dev/null | awk -F ' *: ' '/^ *Product Name/ { name = $2 } /^ *Minor Number *: [0-9]/ { print "gpu=" $2 " " name }'
 if [ "$(stat -fc %T /sys/fs/cgroup 2>/dev/null)" = cgroup2fs ]; then echo cgroup=v2
 elif mkdir /sys/fs/cgroup/memory/tutti-probe 2>/dev/null; then rmdir /sys/fs/cgroup/memory/tutti-probe; echo cgroup=v1; fi
 for c in munged slurmctld slurmd slurmdbd srun; do command -v $c >/dev/null && echo "command=$c"; done
@@ -88,6 +88,15 @@ bool ReadUsableCpus(absl::string_view value, HostFacts& facts) {
   return true;
 }
 
+// "3 NVIDIA H200"
+bool ReadGpu(absl::string_view value, HostFacts& facts) {
+  const std::pair<absl::string_view, std::string> parts =
+      absl::StrSplit(value, absl::MaxSplits(' ', 1));
+  Gpu& gpu = facts.gpus.emplace_back();
+  gpu.model = parts.second;
+  return absl::SimpleAtoi(parts.first, &gpu.minor) && gpu.minor >= 0 && facts.gpus.size() <= 64;
+}
+
 bool IsProbed(absl::string_view file) {
   return std::find(kProbedFiles.begin(), kProbedFiles.end(), file) != kProbedFiles.end();
 }
@@ -141,11 +150,7 @@ const std::map<std::string, Reader, std::less<>>& Readers() {
        [](absl::string_view value, HostFacts& facts) {
          return absl::SimpleAtoi(value, &facts.memory_mib) && facts.memory_mib > 0;
        }},
-      {"gpu",
-       [](absl::string_view value, HostFacts& facts) {
-         facts.gpus.emplace_back(value);
-         return facts.gpus.size() <= 64;
-       }},
+      {"gpu", &ReadGpu},
       {"cgroup",
        Text(&HostFacts::cgroup, [](absl::string_view v) { return v == "v1" || v == "v2"; })},
       {"command", Word(&HostFacts::commands)},

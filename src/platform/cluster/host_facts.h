@@ -13,6 +13,11 @@
 
 namespace tutti::cluster {
 
+struct Gpu {
+  int minor = 0;  // /dev/nvidiaMINOR
+  std::string model;
+};
+
 struct HostFacts {
   std::string host;     // as the user named it
   std::string name;     // its own short name: Slurm's NodeName
@@ -23,7 +28,7 @@ struct HostFacts {
   int sockets = 1, cores_per_socket = 1, threads_per_core = 1;
   bool fewer_cpus = false;  // this host may use fewer than the machine has
   int64_t memory_mib = 0;
-  std::vector<std::string> gpus;             // models, as nvidia-smi names them
+  std::vector<Gpu> gpus;                     // as nvidia-smi names them
   std::string cgroup;                        // "v1" or "v2" where Slurm can use it, else empty
   std::set<std::string> commands;            // of Slurm and munge, those that are there
   std::map<std::string, std::string> files;  // those of kProbedFiles that are there, with SHA-256

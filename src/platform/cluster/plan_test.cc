@@ -4,6 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/command.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "platform/cluster/configuration.h"
 #include "platform/cluster/places.h"
@@ -243,7 +245,7 @@ TEST(Plan, RemovesNothingOfAHostThatHasNoSlurmYet) {
 
 TEST(Configuration, HasTheHardwareThatWasFound) {
   std::vector<HostFacts> hosts = BareHosts();
-  hosts[1].gpus = {"NVIDIA H200", "NVIDIA H200", "Tesla T4"};
+  hosts[1].gpus = {{1, "NVIDIA H200"}, {2, "Tesla T4"}, {0, "NVIDIA H200"}};
   const std::string text = SlurmConf(TwoNodes(), hosts);
   EXPECT_THAT(text, HasSubstr("SlurmctldHost=a(10.0.0.1)\n"));
   EXPECT_THAT(text, HasSubstr("NodeName=a NodeAddr=10.0.0.1 Sockets=2 CoresPerSocket=8 "
@@ -299,7 +301,7 @@ TEST(Configuration, OfAutoscaleNamesEachNodeAndKeepsSome) {
 TEST(HostFacts, AreReadFromWhatTheScriptPrints) {
   const auto facts = ReadFacts("10.0.0.7",
                                "Welcome!\nname=n7\naddress=10.0.0.7\nsystem=debian 12\napt=yes\n"
-                               "topology=2 16 32\ncpus=32\nmemory_mib=1000\ngpu=NVIDIA H200\n"
+                               "topology=2 16 32\ncpus=32\nmemory_mib=1000\ngpu=3 NVIDIA H200\n"
                                "cgroup=v1\ncommand=slurmd\nrunning=slurmd\n"
                                "file=abc /etc/slurm/slurm.conf\nmarked=/etc/slurm/gres.conf\n"
                                "foreign=yes\nconfigured=yes\nend=yes\n");
@@ -308,10 +310,42 @@ TEST(HostFacts, AreReadFromWhatTheScriptPrints) {
   EXPECT_EQ(facts->cores_per_socket, 8);
   EXPECT_EQ(facts->threads_per_core, 2);
   EXPECT_FALSE(facts->fewer_cpus);
+  EXPECT_EQ(facts->gpus.front().minor, 3);
+  EXPECT_EQ(facts->gpus.front().model, "NVIDIA H200");
   EXPECT_TRUE(facts->foreign_configuration);
   EXPECT_TRUE(facts->configured);
   EXPECT_THAT(facts->marked, testing::ElementsAre("/etc/slurm/gres.conf"));
   EXPECT_EQ(facts->files.at("/etc/slurm/slurm.conf"), "abc");
+}
+
+TEST(HostFacts, NameAGpuByItsMinorNumberWhichMayNotBeItsPlaceAmongThem) {
+  const base::TemporaryDirectory folder;
+  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "nvidia-smi", R"(#!/bin/sh
+cat <<'END'
+GPU 00000000:1B:00.0
+    Product Name                          : NVIDIA H200
+    Product Brand                         : NVIDIA
+    Minor Number                          : 1
+GPU 00000000:43:00.0
+    Product Name                          : Tesla T4
+    Minor Number                          : 0
+END
+)",
+                                    0755)
+                  .ok());
+  base::ChildOptions options;
+  options.arguments = {"/bin/sh", "-s", "--", "10.0.0.9 1 10.0.0.7 22"};
+  options.environment = {{"PATH", folder.path().native() + ":/usr/bin:/bin"}};
+  const auto probed =
+      base::RunCommand(options, ProbeScript(), base::Deadline::After(absl::Seconds(30)));
+  ASSERT_TRUE(probed.ok()) << probed.status();
+  const auto facts = ReadFacts("h", probed->out);
+  ASSERT_TRUE(facts.ok()) << facts.status() << probed->err;
+  EXPECT_EQ(facts->address, "10.0.0.7");
+  ASSERT_EQ(facts->gpus.size(), 2);
+  EXPECT_EQ(facts->gpus[0].minor, 1);
+  EXPECT_EQ(facts->gpus[0].model, "NVIDIA H200");
+  EXPECT_EQ(facts->gpus[1].minor, 0);
 }
 
 TEST(HostFacts, OfAContainerWithFewerProcessorsAreThose) {
@@ -325,7 +359,7 @@ TEST(HostFacts, OfAContainerWithFewerProcessorsAreThose) {
 TEST(HostFacts, ThatWouldBreakAConfigurationAreRefused) {
   for (const char* line :
        {"name=a b", "name=a\nname=-x", "address=1;rm", "cpus=0", "cpus=x", "memory_mib=-1",
-        "topology=0 1 1", "file=abc /etc/passwd", "marked=/x; rm"}) {
+        "topology=0 1 1", "gpu=NVIDIA H200", "file=abc /etc/passwd", "marked=/x; rm"}) {
     const auto facts = ReadFacts(
         "h", absl::StrCat("name=h\naddress=1.2.3.4\ncpus=1\nmemory_mib=9\n", line, "\nend=yes\n"));
     EXPECT_THAT(facts.status().message(), HasSubstr("h: cannot use")) << line;
