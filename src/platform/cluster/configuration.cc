@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -20,17 +21,6 @@ std::vector<const HostFacts*> NodesOf(const Description& wanted,
   return nodes;
 }
 
-// Processes are tracked and limited by cgroups where every node can; "v2" needs systemd.
-std::string CommonCgroup(const Description& wanted, const std::vector<HostFacts>& facts) {
-  std::string common;
-  for (const HostFacts* node : NodesOf(wanted, facts)) {
-    const bool usable = node->cgroup == "v1" || (node->cgroup == "v2" && node->systemd);
-    if (!usable || (!common.empty() && node->cgroup != common)) return "";
-    common = node->cgroup;
-  }
-  return wanted.autoscale ? "" : common;  // of nodes that are not there nothing is known
-}
-
 // A model's name as a type of gres: "NVIDIA H100 80GB HBM3" is nvidia_h100_80gb_hbm3.
 std::string GpuType(absl::string_view model) {
   std::string type = absl::AsciiStrToLower(model);
@@ -40,26 +30,35 @@ std::string GpuType(absl::string_view model) {
 }
 
 // Which GPUs are of which type: type -> minor numbers.
-std::map<std::string, std::vector<int>> GpusByType(const HostFacts& node) {
+std::map<std::string, std::vector<int>> GpusByType(const std::vector<Gpu>& gpus) {
   std::map<std::string, std::vector<int>> types;
-  for (const Gpu& gpu : node.gpus) types[GpuType(gpu.model)].push_back(gpu.minor);
+  for (const Gpu& gpu : gpus) types[GpuType(gpu.model)].push_back(gpu.minor);
   for (auto& [type, minors] : types) std::sort(minors.begin(), minors.end());
   return types;
 }
 
-std::string GresOf(const HostFacts& node) {
+std::string GresOf(const std::vector<Gpu>& gpus) {
   std::vector<std::string> parts;
-  for (const auto& [type, minors] : GpusByType(node)) {
+  for (const auto& [type, minors] : GpusByType(gpus)) {
     parts.push_back(absl::StrCat("gpu:", type, ":", minors.size()));
   }
   return parts.empty() ? "" : absl::StrCat(" Gres=", absl::StrJoin(parts, ","));
+}
+
+std::string GresLines(const std::string& names, const std::vector<Gpu>& gpus) {
+  std::string text;
+  for (const auto& [type, minors] : GpusByType(gpus)) {
+    absl::StrAppend(&text, "NodeName=", names, " Name=gpu Type=", type, " File=/dev/nvidia[",
+                    absl::StrJoin(minors, ","), "]\n");
+  }
+  return text;
 }
 
 std::string NodeLine(const HostFacts& node) {
   return absl::StrCat(
       "NodeName=", node.name, " NodeAddr=", node.address, " Sockets=", node.sockets,
       " CoresPerSocket=", node.cores_per_socket, " ThreadsPerCore=", node.threads_per_core,
-      " RealMemory=", UsableMemory(node.memory_mib), GresOf(node), " State=UNKNOWN\n");
+      " RealMemory=", UsableMemory(node.memory_mib), GresOf(node.gpus), " State=UNKNOWN\n");
 }
 
 std::string AutoscaleLines(const Autoscale& scale) {
@@ -72,7 +71,8 @@ std::string AutoscaleLines(const Autoscale& scale) {
   absl::StrAppend(&text, "NodeName=", names, " Sockets=", scale.sockets,
                   " CoresPerSocket=", scale.cores_per_socket,
                   " ThreadsPerCore=", scale.threads_per_core,
-                  " RealMemory=", UsableMemory(scale.memory_mib), " Weight=10 State=CLOUD\n");
+                  " RealMemory=", UsableMemory(scale.memory_mib), GresOf(scale.gpus),
+                  " Weight=10 State=CLOUD\n");
   return text;
 }
 
@@ -131,6 +131,17 @@ const HostFacts* FactsOf(const std::vector<HostFacts>& facts, const std::string&
   return found == facts.end() ? nullptr : &*found;
 }
 
+std::string UsableCgroup(const HostFacts& host) {
+  return host.cgroup == "v2" && !host.systemd ? "" : host.cgroup;
+}
+
+std::string CommonCgroup(const Description& wanted, const std::vector<HostFacts>& facts) {
+  std::set<std::string> found;
+  for (const HostFacts* node : NodesOf(wanted, facts)) found.insert(UsableCgroup(*node));
+  if (wanted.autoscale) found.insert(wanted.autoscale->cgroup);
+  return found.size() == 1 ? *found.begin() : "";
+}
+
 int64_t UsableMemory(int64_t memory_mib) {
   return std::max<int64_t>(1, memory_mib - memory_mib / 32 - 64);
 }
@@ -147,7 +158,8 @@ std::string SlurmConf(const Description& wanted, const std::vector<HostFacts>& f
   if (std::any_of(nodes.begin(), nodes.end(), [](auto* node) { return node->fewer_cpus; })) {
     absl::StrAppend(&text, "SlurmdParameters=config_overrides\n");
   }
-  if (std::any_of(nodes.begin(), nodes.end(), [](auto* node) { return !node->gpus.empty(); })) {
+  if (std::any_of(nodes.begin(), nodes.end(), [](auto* node) { return !node->gpus.empty(); }) ||
+      (wanted.autoscale && !wanted.autoscale->gpus.empty())) {
     absl::StrAppend(&text, "GresTypes=gpu\n");
   }
   absl::StrAppend(&text, MemoryLine(wanted, facts), AccountingLines(wanted, controller));
@@ -169,10 +181,10 @@ std::string CgroupConf(const Description& wanted, const std::vector<HostFacts>& 
 std::string GresConf(const Description& wanted, const std::vector<HostFacts>& facts) {
   std::string text = absl::StrCat(kMark, "\n");
   for (const HostFacts* node : NodesOf(wanted, facts)) {
-    for (const auto& [type, minors] : GpusByType(*node)) {
-      absl::StrAppend(&text, "NodeName=", node->name, " Name=gpu Type=", type, " File=/dev/nvidia[",
-                      absl::StrJoin(minors, ","), "]\n");
-    }
+    absl::StrAppend(&text, GresLines(node->name, node->gpus));
+  }
+  if (const auto& scale = wanted.autoscale) {
+    absl::StrAppend(&text, GresLines(absl::StrJoin(scale->nodes, ","), scale->gpus));
   }
   return text;
 }

@@ -19,6 +19,11 @@ std::string SlurmdbdConf(const AccountingDatabase& database, const HostFacts& co
 // That of `host`; nullptr if there is none.
 const HostFacts* FactsOf(const std::vector<HostFacts>& facts, const std::string& host);
 
+// "v1" or "v2" where Slurm can use it there, or "".
+std::string UsableCgroup(const HostFacts& host);
+// By which processes are tracked and limited: what all nodes can use, or "".
+std::string CommonCgroup(const Description& wanted, const std::vector<HostFacts>& facts);
+
 // What Slurm may give of it to jobs: kernels differ in what they keep, and a node with less than
 // slurm.conf says is drained.
 int64_t UsableMemory(int64_t memory_mib);

@@ -21,6 +21,20 @@ fs::path FileOf(const fs::path& home, const std::string& name) {
   return home / "clusters" / absl::StrCat(name, ".json");
 }
 
+json JsonOf(const std::vector<Gpu>& gpus) {
+  json array = json::array();
+  for (const Gpu& gpu : gpus) array.push_back({{"minor", gpu.minor}, {"model", gpu.model}});
+  return array;
+}
+
+std::vector<Gpu> GpusOf(const json& array) {
+  std::vector<Gpu> gpus;
+  for (const json& gpu : array) {
+    gpus.push_back({gpu.at("minor").get<int>(), gpu.at("model").get<std::string>()});
+  }
+  return gpus;
+}
+
 json JsonOf(const Autoscale& scale) {
   return {{"nodes", scale.nodes},
           {"min", scale.min},
@@ -31,7 +45,9 @@ json JsonOf(const Autoscale& scale) {
           {"sockets", scale.sockets},
           {"cores_per_socket", scale.cores_per_socket},
           {"threads_per_core", scale.threads_per_core},
-          {"memory_mib", scale.memory_mib}};
+          {"memory_mib", scale.memory_mib},
+          {"gpus", JsonOf(scale.gpus)},
+          {"cgroup", scale.cgroup}};
 }
 
 Autoscale AutoscaleOf(const json& object) {
@@ -46,6 +62,8 @@ Autoscale AutoscaleOf(const json& object) {
   object.at("cores_per_socket").get_to(scale.cores_per_socket);
   object.at("threads_per_core").get_to(scale.threads_per_core);
   object.at("memory_mib").get_to(scale.memory_mib);
+  if (object.contains("gpus")) scale.gpus = GpusOf(object.at("gpus"));
+  scale.cgroup = object.value("cgroup", "");
   return scale;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
+#include "platform/cluster/host_facts.h"
 
 namespace tutti::cluster {
 
@@ -31,6 +32,8 @@ struct Autoscale {
   // Each has this hardware.
   int sockets = 1, cores_per_socket = 1, threads_per_core = 1;
   int64_t memory_mib = 0;
+  std::vector<Gpu> gpus;
+  std::string cgroup;  // "v1" or "v2" where Slurm can use it, else empty
 };
 
 struct Description {

@@ -213,6 +213,19 @@ void AddNode(const Description& wanted, const std::vector<HostFacts>& facts, con
                         absl::StrCat(StopText(host, "slurmd"), StartText(host, "slurmd"))});
 }
 
+// Which nodes have which cgroups: "none on a, b; v2 on c".
+std::string CgroupsOfNodes(const Description& wanted, const std::vector<HostFacts>& facts) {
+  std::map<std::string, std::vector<std::string>> of;
+  for (const HostFacts& host : facts) {
+    if (IsNode(wanted, host)) of[UsableCgroup(host)].push_back(host.host);
+  }
+  if (wanted.autoscale) of[wanted.autoscale->cgroup].push_back("nodes of autoscale");
+  return absl::StrJoin(of, "; ", [](std::string* text, const auto& one) {
+    absl::StrAppend(text, one.first.empty() ? "none" : one.first, " on ",
+                    absl::StrJoin(one.second, ", "));
+  });
+}
+
 std::string RemovalText(const Description& wanted, const HostFacts& host) {
   if (!HoldsKey(wanted, host)) return "";  // a host without Slurm: see CheckOwned
   std::string script;
@@ -264,6 +277,12 @@ absl::StatusOr<Plan> MakePlan(const Description& wanted, const std::vector<HostF
   if (!bare.empty()) {
     plan.notes.push_back(absl::StrCat("systemd does not run on ", absl::StrJoin(bare, ", "),
                                       ": after a reboot, run this command again"));
+  }
+  if (CommonCgroup(wanted, facts).empty()) {
+    plan.notes.push_back(absl::StrCat(
+        "no cgroups hold a job to its processors, memory and GPUs, as not all nodes have the same "
+        "that Slurm can use (",
+        CgroupsOfNodes(wanted, facts), ")"));
   }
   return plan;
 }

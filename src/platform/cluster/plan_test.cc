@@ -176,7 +176,8 @@ TEST(Plan, StartsDaemonsBySystemdWhereItRuns) {
   EXPECT_THAT(plan->steps.back().script,
               AllOf(HasSubstr("systemctl enable"), HasSubstr("ConditionPathExists=\n")));
   EXPECT_THAT(plan->steps.back().what, HasSubstr("tutti.conf"));
-  EXPECT_THAT(plan->notes, testing::ElementsAre(HasSubstr("systemd does not run on a:")));
+  EXPECT_THAT(plan->notes, testing::ElementsAre(HasSubstr("systemd does not run on a:"),
+                                                HasSubstr("no cgroups hold a job")));
 }
 
 TEST(Plan, RefusesAHostOfAnotherCluster) {
@@ -274,6 +275,14 @@ TEST(Configuration, UsesCgroupsOnlyWhereAllNodesCan) {
   hosts[0].systemd = hosts[1].systemd = true;
   EXPECT_THAT(SlurmConf(TwoNodes(), hosts), HasSubstr("ProctrackType=proctrack/cgroup\n"));
   EXPECT_THAT(CgroupConf(TwoNodes(), hosts), HasSubstr("CgroupPlugin=cgroup/v2\nConstrainCores"));
+  EXPECT_THAT(MakePlan(TwoNodes(), hosts)->notes, IsEmpty());
+  Description scaled = TwoNodes();
+  scaled.autoscale.emplace();
+  EXPECT_THAT(SlurmConf(scaled, hosts), HasSubstr("ProctrackType=proctrack/linuxproc\n"));
+  EXPECT_THAT(MakePlan(scaled, hosts)->notes,
+              testing::ElementsAre(HasSubstr("(none on nodes of autoscale; v2 on a, b)")));
+  scaled.autoscale->cgroup = "v2";
+  EXPECT_THAT(SlurmConf(scaled, hosts), HasSubstr("ProctrackType=proctrack/cgroup\n"));
   hosts[1].cgroup = "v1";
   EXPECT_THAT(SlurmConf(TwoNodes(), hosts), HasSubstr("ProctrackType=proctrack/linuxproc\n"));
 }
@@ -296,6 +305,27 @@ TEST(Configuration, OfAutoscaleNamesEachNodeAndKeepsSome) {
   EXPECT_THAT(text, HasSubstr("SuspendTime=60\n"));
   EXPECT_THAT(text, HasSubstr("SuspendExcNodes=a,b,c1\n"));
   EXPECT_THAT(ResumeProgram(*wanted.autoscale), HasSubstr("\non \"$NODE\"\n"));
+  EXPECT_THAT(text, Not(HasSubstr("gpu")));
+  wanted.autoscale->gpus = {{0, "NVIDIA H200"}, {1, "NVIDIA H200"}};
+  EXPECT_THAT(SlurmConf(wanted, BareHosts()),
+              AllOf(HasSubstr("GresTypes=gpu\n"),
+                    HasSubstr(" Gres=gpu:nvidia_h200:2 Weight=10 State=CLOUD\n")));
+  EXPECT_THAT(GresConf(wanted, BareHosts()),
+              HasSubstr("NodeName=c1,c2 Name=gpu Type=nvidia_h200 File=/dev/nvidia[0,1]\n"));
+}
+
+TEST(Description, IsReadAsItWasWritten) {
+  const base::TemporaryDirectory home;
+  Description wanted = TwoNodes();
+  wanted.autoscale = Autoscale{{"c1", "c2"}, 1, 60, 300, "on", "off"};
+  wanted.autoscale->gpus = {{3, "NVIDIA H200"}};
+  wanted.autoscale->cgroup = "v2";
+  ASSERT_TRUE(WriteDescription(home.path(), wanted).ok());
+  const auto read = ReadDescription(home.path(), wanted.name);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(SlurmConf(*read, BareHosts()), SlurmConf(wanted, BareHosts()));
+  EXPECT_EQ(GresConf(*read, BareHosts()), GresConf(wanted, BareHosts()));
+  EXPECT_EQ(read->autoscale->cgroup, "v2");
 }
 
 TEST(HostFacts, AreReadFromWhatTheScriptPrints) {

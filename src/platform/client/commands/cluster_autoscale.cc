@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "platform/client/commands/cluster.h"
 #include "platform/client/commands/cluster_converge.h"
+#include "platform/cluster/configuration.h"
 
 namespace tutti::client {
 namespace {
@@ -40,6 +41,8 @@ absl::StatusOr<Autoscale> ScaleLike(cluster::Remote& remote, Autoscale scale,
   scale.cores_per_socket = facts.front().cores_per_socket;
   scale.threads_per_core = facts.front().threads_per_core;
   scale.memory_mib = facts.front().memory_mib;
+  scale.gpus = facts.front().gpus;
+  scale.cgroup = cluster::UsableCgroup(facts.front());
   return scale;
 }
 
