@@ -57,7 +57,10 @@ def test_what_was_broken_is_found_with_its_mend_and_mended(machines):
     assert found["h1", "ports"]["outcome"] == "failed" and "h2:6818" in found["h1", "ports"]["detail"]
     assert "tutti cluster create" in found["h1", "ports"]["mend"]
     machines.on("h1", "echo MpiDefault=pmix >>/etc/slurm/slurm.conf")
+    machines.on("h1", "scontrol update nodename=h2 state=DRAIN reason='a new disk'")
     mended = steps(machines.create("h1,h2"))
+    assert mended[-1] == ("h1", "srun hostname") and machines.nodes()["h2"]["reason"] == "a new disk"
+    machines.on("h1", "scontrol update nodename=h2 state=RESUME")
     assert ("h1", "write slurm.conf; restart slurmctld") in mended and ("h2", "start slurmd") in mended
     assert ("h2", "give it the cluster's munge key") not in mended
 

@@ -88,7 +88,7 @@ while :; do
   else
     jobs="has jobs or none: squeue fails"
   fi
-  [ $left -gt 0 ] || { echo "$node still $jobs" >&2; exit 1; }
+  [ $left -gt 0 ] || { echo "$node still $jobs; it takes no new ones: run this again, or take it back by \`scontrol update nodename=$node state=RESUME\`" >&2; exit 1; }
   sleep 1; left=$((left - 1))
 done
 )sh");

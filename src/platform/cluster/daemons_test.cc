@@ -43,7 +43,8 @@ TEST(Drain, TakesASqueueThatFailsForNoAnswer) {
 TEST(Drain, NamesTheJobsThatRunOn) {
   const auto drained = Drained(2, "printf '7\\n8\\n'");
   EXPECT_EQ(drained.out, "");
-  EXPECT_THAT(drained.err, HasSubstr("n still runs jobs 7 8"));
+  EXPECT_THAT(drained.err, HasSubstr("n still runs jobs 7 8; it takes no new ones"));
+  EXPECT_THAT(drained.err, HasSubstr("`scontrol update nodename=n state=RESUME`"));
 }
 
 }  // namespace

@@ -44,18 +44,22 @@ absl::Status CarryOutOnHost(Remote& remote, const std::vector<const Step*>& step
   return absl::OkStatus();
 }
 
-// Waits in the controller, which answers once all are usable; else says which are not, and why.
+// Waits in the controller, which answers once all are usable or set aside (by someone else than
+// Slurm itself), with a line for each of the latter; else says which are not, and why.
 std::string AwaitScript(const std::vector<std::string>& names, int seconds) {
   return absl::StrCat("names='", absl::StrJoin(names, ","), "' count=", names.size(),
                       "\nend=$(( $(date +%s) + ", seconds, " ))\n",
-                      R"sh(while :; do
-  up=$(sinfo -h -N -n "$names" -o '%N %T' 2>/dev/null | grep -cE ' (idle|planned|mixed|allocated|completing|reserved)[-+]?$' || true)
-  [ "$up" -ge $count ] && exit 0
+                      R"sh(
+works() { grep -E '^[^|]*\|(idle|planned|mixed|allocated|completing|reserved)[-+]?\|' "$@"; }
+aside() { awk -F'|' '$2 == "maint" || $2 ~ /^drain(ed|ing)$/ && $3 != "slurm" { print $1 "|" $2 " by " $3 " (" $4 ")" }'; }
+while :; do
+  nodes=$(sinfo -h -N -n "$names" -o '%N|%T|%u|%E' 2>/dev/null || true)
+  up=$(echo "$nodes" | works -c || true) aside=$(echo "$nodes" | aside)
+  if [ $((up + $(echo "$aside" | grep -c . || true))) -ge $count ]; then echo "$aside"; exit 0; fi
   [ "$(date +%s)" -lt $end ] || break
   sleep 0.2
 done
-sinfo -h -N -n "$names" -o '%N is %T (%E)' | grep -vE ' is (idle|planned|mixed|allocated|completing|reserved)[-+]? ' |
-  tr '\n' ';' >&2
+echo "$nodes" | works -v | awk -F'|' '{ printf "%s is %s (%s);", $1, $2, $4 }' >&2
 echo >&2
 exit 1
 )sh");
@@ -138,21 +142,27 @@ absl::Status CarryOut(Remote& remote, const std::vector<Step>& steps, const Repo
   return absl::OkStatus();
 }
 
-absl::Status AwaitNodes(Remote& remote, const Description& description,
-                        const std::vector<HostFacts>& facts, base::Deadline deadline) {
+absl::StatusOr<std::map<std::string, std::string>> AwaitNodes(Remote& remote,
+                                                              const Description& description,
+                                                              const std::vector<HostFacts>& facts,
+                                                              base::Deadline deadline) {
   std::vector<std::string> names;
   for (const std::string& host : description.nodes) names.push_back(FactsOf(facts, host)->name);
   const int seconds = static_cast<int>(absl::ToInt64Seconds(deadline.Remaining()));
-  const absl::Status status =
-      remote
-          .Run(description.controller, AwaitScript(names, seconds),
-               base::Deadline::After(deadline.Remaining() + absl::Seconds(30)))
-          .status();
-  if (!absl::IsAborted(status)) return status;
-  return absl::AbortedError(
-      absl::StrCat(status.message(),
-                   "; see /var/log/slurm/slurmctld.log there and slurmd.log on "
-                   "the node"));
+  const auto told = remote.Run(description.controller, AwaitScript(names, seconds),
+                               base::Deadline::After(deadline.Remaining() + absl::Seconds(30)));
+  if (absl::IsAborted(told.status())) {
+    return absl::AbortedError(
+        absl::StrCat(told.status().message(),
+                     "; see /var/log/slurm/slurmctld.log there and slurmd.log on "
+                     "the node"));
+  }
+  TUTTI_RETURN_IF_ERROR(told.status());
+  std::map<std::string, std::string> aside;
+  for (const absl::string_view line : absl::StrSplit(*told, '\n', absl::SkipEmpty())) {
+    aside.insert(absl::StrSplit(line, absl::MaxSplits('|', 1)));
+  }
+  return aside;
 }
 
 absl::StatusOr<int> TryNodes(Remote& remote, const std::string& controller,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -37,9 +38,12 @@ absl::StatusOr<std::vector<HostPackages>> ProbePackages(Remote& remote,
 // Stage by stage; the steps of one host one after the other. Nothing follows a stage that failed.
 absl::Status CarryOut(Remote& remote, const std::vector<Step>& steps, const Report& report);
 
-// Waits until Slurm can use all nodes of the description.
-absl::Status AwaitNodes(Remote& remote, const Description& description,
-                        const std::vector<HostFacts>& facts, base::Deadline deadline);
+// Waits until Slurm can use all nodes of the description but those that someone has set aside:
+// drained, or in a maintenance reservation. These, by Slurm's name, with "drained by root (why)".
+absl::StatusOr<std::map<std::string, std::string>> AwaitNodes(Remote& remote,
+                                                              const Description& description,
+                                                              const std::vector<HostFacts>& facts,
+                                                              base::Deadline deadline);
 
 // `srun hostname` over these hosts: the number of nodes that answered with their names.
 absl::StatusOr<int> TryNodes(Remote& remote, const std::string& controller,

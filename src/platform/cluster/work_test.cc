@@ -8,16 +8,15 @@
 namespace tutti::cluster {
 namespace {
 
-// A controller whose sinfo tells of one node in this state.
+// A controller whose sinfo prints this.
 class Controller final : public Remote {
  public:
-  explicit Controller(std::string state) : state_(std::move(state)) {}
+  explicit Controller(std::string nodes) : nodes_(std::move(nodes)) {}
   absl::StatusOr<std::string> Run(const std::string&, absl::string_view script,
                                   base::Deadline deadline) override {
     base::ChildOptions options;
     options.arguments = {"/bin/sh", "-ec",
-                         absl::StrCat("sinfo() { case \"$*\" in *is*) echo 'n is ", state_,
-                                      " (none)';; *) echo 'n ", state_, "';; esac; }\n", script)};
+                         absl::StrCat("sinfo() { echo '", nodes_, "'; }\n", script)};
     options.environment = {{"PATH", "/usr/bin:/bin"}};
     const auto result = base::RunCommand(options, "", deadline);
     if (!result.ok()) return result.status();
@@ -26,29 +25,45 @@ class Controller final : public Remote {
   }
 
  private:
-  const std::string state_;
+  const std::string nodes_;
 };
 
-absl::Status Awaited(const std::string& state) {
+// Of nodes m and n, as sinfo tells of them.
+absl::StatusOr<std::map<std::string, std::string>> Awaited(const std::string& nodes) {
   Description description;
   description.controller = "n";
-  description.nodes = {"n"};
-  HostFacts facts;
-  facts.host = facts.name = "n";
-  Controller controller(state);
-  return AwaitNodes(controller, description, {facts}, base::Deadline::After(absl::ZeroDuration()));
+  description.nodes = {"m", "n"};
+  std::vector<HostFacts> facts(2);
+  facts[0].host = facts[0].name = "m";
+  facts[1].host = facts[1].name = "n";
+  Controller controller(nodes);
+  return AwaitNodes(controller, description, facts, base::Deadline::After(absl::ZeroDuration()));
 }
 
 TEST(AwaitNodes, TakesEachStateInWhichANodeWorks) {
   for (const char* state : {"idle", "mixed", "mixed-", "planned", "allocated+", "completing"}) {
-    EXPECT_TRUE(Awaited(state).ok()) << state << ": " << Awaited(state);
+    const auto aside = Awaited(absl::StrCat("m|idle|Unknown|none\nn|", state, "|Unknown|none"));
+    EXPECT_TRUE(aside.ok()) << state << ": " << aside.status();
+    EXPECT_TRUE(aside->empty());
   }
 }
 
 TEST(AwaitNodes, NamesANodeThatDoesNotWork) {
-  for (const char* state : {"idle*", "down", "drained", "idle~"}) {
-    EXPECT_THAT(Awaited(state).message(), testing::HasSubstr(absl::StrCat("n is ", state)));
+  for (const char* state : {"idle*", "down", "drained*", "idle~"}) {
+    const absl::Status status =
+        Awaited(absl::StrCat("m|idle|Unknown|none\nn|", state, "|root|it smokes")).status();
+    EXPECT_EQ(status.message().substr(0, status.message().find('\n')),
+              absl::StrCat("n is ", state, " (it smokes);"));
   }
+  EXPECT_THAT(Awaited("m|idle|Unknown|none\nn|drained|slurm|Low RealMemory").status().message(),
+              testing::HasSubstr("n is drained (Low RealMemory)"));
+}
+
+TEST(AwaitNodes, WaitsForNoneThatSomeoneHasSetAside) {
+  const auto aside = Awaited("m|draining|root|a new disk\nn|maint|Unknown|none");
+  ASSERT_TRUE(aside.ok()) << aside.status();
+  EXPECT_THAT(*aside, testing::ElementsAre(testing::Pair("m", "draining by root (a new disk)"),
+                                           testing::Pair("n", "maint by Unknown (none)")));
 }
 
 }  // namespace

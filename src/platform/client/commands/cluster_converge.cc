@@ -39,15 +39,21 @@ absl::StatusOr<ExitCode> Converge(Context& context, cluster::Remote& remote,
   if (dry_run) return SayWhatWouldBeDone(context, plan.steps);
   TUTTI_RETURN_IF_ERROR(cluster::WriteDescription(context.home, description));
   TUTTI_RETURN_IF_ERROR(cluster::CarryOut(remote, plan.steps, LinesOn(context)));
-  TUTTI_RETURN_IF_ERROR(
-      cluster::AwaitNodes(remote, description, facts, base::Deadline::After(kComesUp)));
+  TUTTI_ASSIGN_OR_RETURN(const auto aside, cluster::AwaitNodes(remote, description, facts,
+                                                               base::Deadline::After(kComesUp)));
+  for (const auto& [node, why] : aside) {
+    context.err << "note: " << node << " takes no new jobs: " << why << std::endl;
+  }
   if (plan.steps.empty() && !changed) {
     context.out << "There is nothing to do: " << description.nodes.size()
                 << " nodes are as they should be.\n";
     return ExitCode::kOk;
   }
   std::vector<HostFacts> nodes;
-  for (const std::string& host : tried) nodes.push_back(*cluster::FactsOf(facts, host));
+  for (const std::string& host : tried) {
+    const HostFacts& node = *cluster::FactsOf(facts, host);
+    if (!aside.contains(node.name)) nodes.push_back(node);
+  }
   if (nodes.empty()) return ExitCode::kOk;
   const absl::StatusOr<int> answered = cluster::TryNodes(remote, description.controller, nodes);
   const bool busy = absl::StrContains(answered.status().message(), "nodes are busy");
