@@ -19,7 +19,7 @@ inline constexpr absl::string_view kResumeProgram = "/etc/slurm/tutti-resume";
 inline constexpr absl::string_view kSuspendProgram = "/etc/slurm/tutti-suspend";
 // What slurmd is started with; its unit reads it too.
 inline constexpr absl::string_view kSlurmdOptions = "/etc/default/slurmd";
-// Lets slurmd's unit run on a host without a slurm.conf of its own.
+// Lets slurmd's unit run on a host without a slurm.conf of its own, and until it has one.
 inline constexpr absl::string_view kSlurmdUnit = "/etc/systemd/system/slurmd.service.d/tutti.conf";
 // What slurmd has from its controller.
 inline constexpr absl::string_view kFetchedSlurmConf = "/var/spool/slurmd/conf-cache/slurm.conf";

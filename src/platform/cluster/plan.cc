@@ -200,7 +200,10 @@ void AddNode(const Description& wanted, const std::vector<HostFacts>& facts, con
       {kSlurmdOptions,
        absl::StrCat(kMark, "\nSLURMD_OPTIONS=\"--conf-server ", controller.address, ":6817\"\n")}};
   if (host.systemd) {
-    files.push_back({kSlurmdUnit, absl::StrCat(kMark, "\n[Unit]\nConditionPathExists=\n")});
+    // It gives up if the controller, which may boot later, does not give it its configuration.
+    files.push_back({kSlurmdUnit, absl::StrCat(kMark,
+                                               "\n[Unit]\nConditionPathExists=\n"
+                                               "[Service]\nRestart=on-failure\nRestartSec=5\n")});
   }
   const bool current = Holds(host, kFetchedSlurmConf, SlurmConf(wanted, facts)) &&
                        Holds(host, kFetchedCgroupConf, CgroupConf(wanted, facts)) &&
@@ -239,6 +242,7 @@ std::string RemovalText(const Description& wanted, const HostFacts& host) {
   }
   // The key last: it proves, should this be cut off, that the rest is this cluster's.
   for (const std::string& file : host.marked) absl::StrAppend(&script, "rm -f ", file, "\n");
+  if (host.systemd) absl::StrAppend(&script, "systemctl daemon-reload\n");
   absl::StrAppend(&script, "rm -rf /var/lib/slurm/slurmctld /run/slurm/conf\nrm -f ", kMungeKey,
                   "\n");
   return script;

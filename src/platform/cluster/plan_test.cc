@@ -174,7 +174,8 @@ TEST(Plan, StartsDaemonsBySystemdWhereItRuns) {
   const auto plan = MakePlan(TwoNodes(), hosts);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(plan->steps.back().script,
-              AllOf(HasSubstr("systemctl enable"), HasSubstr("ConditionPathExists=\n")));
+              AllOf(HasSubstr("systemctl enable"), HasSubstr("ConditionPathExists=\n"),
+                    HasSubstr("\nRestart=on-failure\nRestartSec=5\n")));
   EXPECT_THAT(plan->steps.back().what, HasSubstr("tutti.conf"));
   EXPECT_THAT(plan->notes, testing::ElementsAre(HasSubstr("systemd does not run on a:"),
                                                 HasSubstr("no cgroups hold a job")));
@@ -218,6 +219,18 @@ TEST(Plan, RemovesOnlyWhatTuttiMadeThere) {
   EXPECT_THAT((*steps)[1].script,
               AllOf(HasSubstr("rm -f /etc/default/slurmd\n"), HasSubstr("munge.key\n"),
                     Not(HasSubstr("slurmctld.pid")), Not(HasSubstr("/etc/slurm/gres.conf"))));
+}
+
+TEST(Plan, RemovesWhatItAddedToAUnitAlsoFromSystemd) {
+  std::vector<HostFacts> hosts = Standing(TwoNodes());
+  hosts[1].systemd = true;
+  hosts[1].marked.insert(std::string(kSlurmdUnit));
+  const auto steps = PlanRemoval(TwoNodes(), hosts);
+  ASSERT_TRUE(steps.ok()) << steps.status();
+  const std::string& script = (*steps)[1].script;
+  const size_t removed = script.find(absl::StrCat("rm -f ", kSlurmdUnit));
+  ASSERT_NE(removed, std::string::npos);
+  EXPECT_THAT(script.substr(removed), HasSubstr("systemctl daemon-reload\n"));
 }
 
 TEST(Plan, RemovesNothingOfAnotherCluster) {
