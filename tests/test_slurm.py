@@ -54,7 +54,10 @@ def test_slurms_nodes_are_listed_with_their_state(hpc, cluster):
         return {node["name"]: node for node in hpc.get("/v1/nodes")["nodes"] if node["compute"] == "hpc"}
     assert nodes()["n1"]["address"] == "10.77.0.11" and nodes()["n1"]["memory_bytes"] > 0 and nodes()["n1"]["cores"]
     wait_until(lambda: nodes()["n2"]["state"] == "idle", 30, "it is idle")
-    assert "hpc" in hpc.cli("node", "list").stdout
+    cluster.slurm("scontrol", "update", "nodename=n2", "state=drain", "reason=a new disk")
+    wait_until(lambda: (nodes()["n2"]["state"], nodes()["n2"]["reason"]) == ("unusable", "a new disk"), 10, "why it takes no jobs")
+    assert "a new disk" in hpc.cli("node", "list").stdout
+    cluster.slurm("scontrol", "update", "nodename=n2", "state=resume")
     cluster.do("controller", "stop")
     answer = hpc.get("/v1/nodes")
     cluster.do("controller", "start")

@@ -220,6 +220,7 @@ std::string NodesJson(const service::NodeList& nodes) {
                     {"cores", node.node.cores},
                     {"memory_bytes", node.node.memory_bytes},
                     {"state", node.node.state.empty() ? ours : node.node.state},
+                    {"reason", TextOrNull(node.node.reason)},
                     {"job", TextOrNull(node.job)}});
   }
   return Text({{"nodes", std::move(list)}, {"warnings", nodes.warnings}});

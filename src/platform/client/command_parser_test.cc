@@ -147,10 +147,11 @@ TEST_F(CommandParserTest, ListsJobsAndNodes) {
   EXPECT_THAT(out_.str(), HasSubstr("0:04  rank 1: exit code 3"));
   answers_["GET /v1/nodes"] = {
       .chunks = {R"({"nodes": [{"name": "n1", "compute": "hpc", "address": "127.77.0.1",
-                                "cores": [0, 1, 2, 5], "memory_bytes": 2000000000, "state": "down*",
-                                "job": null}], "warnings": ["compute b does not answer"]})"}};
+                                "cores": [0, 1, 2, 5], "memory_bytes": 2000000000, "state": "unusable",
+                                "reason": "a new disk", "job": null}], "warnings": ["compute b does not answer"]})"}};
   ASSERT_TRUE(Do({"node", "list"}).ok());
-  EXPECT_THAT(out_.str(), HasSubstr("n1    hpc      127.77.0.1  down*  0-2,5  2.00 GB"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("n1    hpc      127.77.0.1  unusable  0-2,5  2.00 GB       a new disk"));
   EXPECT_EQ(err_.str(), "warning: compute b does not answer\n");
 }
 

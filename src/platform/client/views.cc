@@ -137,8 +137,8 @@ JobView JobOf(const json& object) {
 }
 
 NodeView NodeOf(const json& object) {
-  NodeView node{Text(object, "name"), Text(object, "compute"), Text(object, "address"),
-                Text(object, "state"), Text(object, "job")};
+  NodeView node{Text(object, "name"),  Text(object, "compute"), Text(object, "address"),
+                Text(object, "state"), Text(object, "reason"),  Text(object, "job")};
   node.memory_bytes = static_cast<uint64_t>(std::max<int64_t>(0, Number(object, "memory_bytes")));
   const auto cores = object.find("cores");
   if (cores != object.end() && cores->is_array()) {

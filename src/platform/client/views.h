@@ -61,7 +61,7 @@ struct JobView {
 };
 
 struct NodeView {
-  std::string name, compute, address, state, job;
+  std::string name, compute, address, state, reason, job;
   std::vector<int> cores;
   uint64_t memory_bytes = 0;
 };

@@ -1,7 +1,5 @@
 #include "platform/cluster/node_state.h"
 
-#include <array>
-#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -9,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "spec/node_state.h"
 
 namespace tutti::cluster {
 namespace {
@@ -33,26 +32,6 @@ absl::string_view ReasonOf(absl::string_view line) {
 
 }  // namespace
 
-std::string StateInWords(absl::string_view slurm_state) {
-  const std::set<absl::string_view> flags = absl::StrSplit(slurm_state, '+');
-  const auto any = [&](std::initializer_list<absl::string_view> names) {
-    for (const absl::string_view name : names) {
-      if (flags.contains(name)) return true;
-    }
-    return false;
-  };
-  const bool works = any({"ALLOCATED", "MIXED", "COMPLETING"});
-  if (any({"DOWN", "ERROR", "FAIL", "INVAL", "INVALID_REG", "UNKNOWN", "FUTURE"})) {
-    return "unusable";
-  }
-  if (any({"POWERING_DOWN", "POWER_DOWN"})) return "leaving";
-  if (any({"POWERED_DOWN"})) return works ? "preparing" : "off";
-  if (any({"POWERING_UP", "POWER_UP", "REBOOT_ISSUED"})) return "preparing";
-  if (any({"NOT_RESPONDING"})) return "unusable";
-  if (any({"DRAIN"})) return works ? "leaving" : "unusable";
-  return works ? "running" : "idle";
-}
-
 std::vector<NodeState> ReadNodeStates(absl::string_view text) {
   std::vector<NodeState> nodes;
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
@@ -61,7 +40,7 @@ std::vector<NodeState> ReadNodeStates(absl::string_view text) {
     NodeState node;
     node.name = std::string(FieldOf(spaced, "NodeName"));
     node.address = std::string(FieldOf(spaced, "NodeAddr"));
-    node.state = StateInWords(FieldOf(spaced, "State"));
+    node.state = spec::StateOfSlurmNode(FieldOf(spaced, "State"));
     node.reason = std::string(ReasonOf(spaced));
     for (const auto& [key, value] :
          {std::pair{"CPUTot", &node.cpus}, {"CPUAlloc", &node.cpus_used}}) {

@@ -5,18 +5,6 @@
 namespace tutti::cluster {
 namespace {
 
-TEST(NodeState, HasAWordForEachOfSlurms) {
-  EXPECT_EQ(StateInWords("IDLE"), "idle");
-  EXPECT_EQ(StateInWords("MIXED+CLOUD"), "running");
-  EXPECT_EQ(StateInWords("IDLE+CLOUD+POWERED_DOWN"), "off");
-  EXPECT_EQ(StateInWords("ALLOCATED+CLOUD+NOT_RESPONDING+POWERING_UP"), "preparing");
-  EXPECT_EQ(StateInWords("IDLE+CLOUD+POWERING_DOWN"), "leaving");
-  EXPECT_EQ(StateInWords("ALLOCATED+DRAIN"), "leaving");
-  EXPECT_EQ(StateInWords("IDLE+DRAIN"), "unusable");
-  EXPECT_EQ(StateInWords("DOWN+CLOUD+POWERED_DOWN+NOT_RESPONDING"), "unusable");
-  EXPECT_EQ(StateInWords("IDLE+NOT_RESPONDING"), "unusable");
-}
-
 TEST(NodeState, IsReadWithItsReason) {
   const auto nodes = ReadNodeStates(
       "NodeName=h1 Arch=x86_64 CPUAlloc=1 CPUTot=4 NodeAddr=10.0.0.1 NodeHostName=h1 "

@@ -27,7 +27,8 @@ struct Node {
   std::vector<int> cores;  // processor numbers of its share; may overlap on a small machine
   int64_t memory_bytes = 0;
   std::string directory;  // its scratch folder, absolute
-  std::string state;      // in the word of an engine that schedules for itself
+  // Of an engine that schedules for itself; spec/node_state.h has the words, the reason is its own.
+  std::string state, reason;
 };
 
 // The nodes of one gang, one plan per node, in node_index order; plan.nodes names the nodes. For an

@@ -35,12 +35,12 @@ TEST_F(ServiceClusterTest, HandsOverAJobThatCameUnderTheNameOfOneThatWasJustHand
 }
 
 TEST_F(ServiceClusterTest, ListsTheNodesOfAllComputesThatCanTellThem) {
-  cluster_.nodes = std::vector<engine::Node>{{.name = "n1", .state = "down*"}};
+  cluster_.nodes = std::vector<engine::Node>{{.name = "n1", .state = "unusable"}};
   const NodeList all = world_.service().ListNodes();
   ASSERT_EQ(all.nodes.size(), 3u);
   EXPECT_EQ(all.nodes[0].compute, "local");
   EXPECT_EQ(all.nodes[2].compute, "hpc");
-  EXPECT_EQ(all.nodes[2].node.state, "down*");
+  EXPECT_EQ(all.nodes[2].node.state, "unusable");
   EXPECT_THAT(all.warnings, ElementsAre());
   cluster_.nodes = absl::UnavailableError("no answer");
   const NodeList rest = world_.service().ListNodes();

@@ -38,7 +38,8 @@ absl::StatusOr<ExitCode> NodeList(Context& context, Format format) {
                {"STATE"},
                {"CORES", Table::Align::kLeft, true},
                {"MEMORY", Table::Align::kRight},
-               {"JOB"}});
+               {"JOB"},
+               {"REASON", Table::Align::kLeft, true}});
   for (const NodeView& node : view.nodes) {
     table.Add({{node.name},
                {node.compute},
@@ -46,7 +47,8 @@ absl::StatusOr<ExitCode> NodeList(Context& context, Format format) {
                {node.state, TintOfState(node.state)},
                {Ranges(node.cores)},
                {Bytes(node.memory_bytes)},
-               {node.job}});
+               {node.job},
+               {node.reason}});
   }
   context.out << table.Render(context.out_screen.width, context.out_screen.colour);
   return ExitCode::kOk;

@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
+#include "spec/node_state.h"
 
 namespace tutti::engine {
 namespace {
@@ -200,10 +201,10 @@ std::vector<Node> ReadNodes(absl::string_view lines) {
   std::vector<Node> nodes;
   std::set<std::string> known;  // a node comes once for each of its partitions
   for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
-    const std::vector<absl::string_view> fields = absl::StrSplit(line, '|');
+    const std::vector<absl::string_view> fields = absl::StrSplit(line, absl::MaxSplits('|', 5));
     size_t cores = 0;
     int64_t mebibytes = 0;
-    const bool is_node = fields.size() == 5 && !fields[0].empty() && !fields[1].empty() &&
+    const bool is_node = fields.size() == 6 && !fields[0].empty() && !fields[1].empty() &&
                          absl::SimpleAtoi(fields[2], &cores) && cores <= kMostCores &&
                          absl::SimpleAtoi(fields[3], &mebibytes) && mebibytes >= 0 &&
                          mebibytes <= kMostMebibytes;
@@ -211,7 +212,8 @@ std::vector<Node> ReadNodes(absl::string_view lines) {
     Node node{.name = std::string(fields[0]),
               .address = std::string(fields[4]),
               .memory_bytes = mebibytes << 20,
-              .state = std::string(fields[1])};
+              .state = spec::StateOfSlurmNode(fields[1]),
+              .reason = fields[5] == "none" ? "" : std::string(fields[5])};
     node.cores.resize(cores);
     std::iota(node.cores.begin(), node.cores.end(), 0);
     nodes.push_back(std::move(node));

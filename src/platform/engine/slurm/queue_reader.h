@@ -34,8 +34,9 @@ absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view json, absl::st
 // In the list's order. InvalidArgument for what is no list, and beyond 65,536 hosts.
 absl::StatusOr<std::vector<std::string>> ExpandHosts(absl::string_view hosts);
 
-// What sinfo is asked for of each node: name, state, processors, memory in MiB, address.
-inline constexpr absl::string_view kNodeFormat = "%N|%T|%c|%m|%o";
+// What sinfo is asked for of each node: name, state, processors, memory in MiB, address, why it is
+// not used.
+inline constexpr absl::string_view kNodeFormat = "%N|%T|%c|%m|%o|%E";
 
 // The lines of `sinfo --Node` in that format, each node once; lines that are none are left out.
 std::vector<Node> ReadNodes(absl::string_view lines);

@@ -109,15 +109,18 @@ TEST(PlainWords, AJobThatEndedWhileItWasPreemptedHasLostItsNodesUnlessItWasCance
 
 TEST(ReadNodes, ReadsEachNodeOnceAndLeavesOutWhatIsNone) {
   const std::vector<Node> nodes = ReadNodes(
-      "n1|mixed|4|4096|10.0.0.1\nn2|down*|2|1|n2\nn1|mixed|4|4096|10.0.0.1\n"
-      "sinfo: hello\n|idle|1|1|x\nn3|idle|many|1|x\nn4|idle|1|99999999999999999|x\n");
+      "n1|mixed|4|4096|10.0.0.1|none\nn2|down*|2|1|n2|a fan | and a disk\n"
+      "n1|mixed|4|4096|10.0.0.1|none\nsinfo: hello\n|idle|1|1|x|none\nn3|idle|many|1|x|none\n"
+      "n4|idle|1|99999999999999999|x|none\n");
   ASSERT_EQ(nodes.size(), 2u);
   EXPECT_EQ(nodes[0].name, "n1");
-  EXPECT_EQ(nodes[0].state, "mixed");
+  EXPECT_EQ(nodes[0].state, "running");
+  EXPECT_EQ(nodes[0].reason, "");
   EXPECT_EQ(nodes[0].address, "10.0.0.1");
   EXPECT_EQ(nodes[0].cores, (std::vector<int>{0, 1, 2, 3}));
   EXPECT_EQ(nodes[0].memory_bytes, int64_t{4} << 30);
-  EXPECT_EQ(nodes[1].state, "down*");
+  EXPECT_EQ(nodes[1].state, "unusable");
+  EXPECT_EQ(nodes[1].reason, "a fan | and a disk");
 }
 
 }  // namespace

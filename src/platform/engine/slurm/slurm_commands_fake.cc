@@ -84,7 +84,9 @@ std::string SlurmCommandsFake::Squeue() const {
   return nlohmann::json{{"jobs", std::move(jobs)}}.dump();
 }
 
-std::string SlurmCommandsFake::Sinfo() { return "n1|mixed|4|4096|10.0.0.1\nn2|idle|4|4096|n2\n"; }
+std::string SlurmCommandsFake::Sinfo() {
+  return "n1|mixed|4|4096|10.0.0.1|none\nn2|idle|4|4096|n2|none\n";
+}
 
 CommandResult SlurmCommandsFake::Scancel(const std::vector<std::string>& arguments) {
   int id = 0;

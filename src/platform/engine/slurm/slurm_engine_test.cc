@@ -552,7 +552,7 @@ TEST_F(SlurmEngineTest, ListsTheNodesThatSlurmTellsOf) {
   ASSERT_EQ(nodes.status(), absl::OkStatus());
   ASSERT_THAT(*nodes, SizeIs(2));
   EXPECT_EQ(nodes->front().name, "n1");
-  EXPECT_EQ(nodes->front().state, "mixed");
+  EXPECT_EQ(nodes->front().state, "running");
   slurm_.SetFault("sinfo", Fault::kDown);
   EXPECT_THAT(engine_->ListNodes().status(),
               AllOf(testing::Property(&absl::Status::code, absl::StatusCode::kUnavailable),
