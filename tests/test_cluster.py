@@ -72,7 +72,7 @@ def test_what_would_do_harm_is_refused_before_anything_is_changed(machines):
     assert "h2 is a node of this cluster and not among --hosts" in machines.create("h1", code=7)
     unreachable = machines.tutti("add-node", "10.78.0.77", code=3)
     assert "10.78.0.77" in unreachable
-    assert machines.create("h1,h2") == NOTHING.format("2 nodes are")
+    assert machines.create("h2,h1") == NOTHING.format("2 nodes are")
 
 
 def test_a_node_is_added_and_one_leaves_after_its_job(machines):

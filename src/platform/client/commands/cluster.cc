@@ -70,8 +70,11 @@ absl::StatusOr<Description> DescriptionOf(const Context& context, const ClusterO
                      "remove-node ",
                      node, "` takes it out"));
   }
-  description.nodes = options.hosts;
-  description.controller = options.controller.empty() ? options.hosts.front() : options.controller;
+  for (const std::string& host : options.hosts) {
+    if (!Contains(description.nodes, host)) description.nodes.push_back(host);
+  }
+  if (!options.controller.empty()) description.controller = options.controller;
+  if (description.controller.empty()) description.controller = options.hosts.front();
   if (known.ok() && known->controller != description.controller) {
     return absl::FailedPreconditionError(absl::StrCat(
         "the controller is ", known->controller, "; it cannot move: give --controller ",
