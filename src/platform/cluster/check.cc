@@ -133,22 +133,29 @@ Finding JudgeDisk(const NodeReport& report) {
   return finding;
 }
 
+// A port without a cable is usual; a host without any port is not.
 Finding JudgeDevices(const NodeReport& report) {
   Finding finding = Found(report, "devices");
-  std::vector<std::string> down;
+  std::vector<std::string> details, mends, down;
   for (const auto& [port, state] : report.links) {
     if (state != "ACTIVE") down.push_back(absl::StrCat(port, " is ", state));
   }
-  finding.detail = absl::StrCat("GPUs have their driver; ", report.links.size(),
-                                " InfiniBand ports, all active");
-  if (!report.gpu_without_driver && down.empty()) return finding;
-  finding.outcome = Finding::Outcome::kFailed;
+  if (!down.empty()) {
+    finding.outcome =
+        down.size() == report.links.size() ? Finding::Outcome::kFailed : Finding::Outcome::kWarning;
+    details.push_back(absl::StrJoin(down, ", "));
+    mends.push_back("see its cable and the subnet manager (ibstat, opensm)");
+  }
   if (report.gpu_without_driver) {
-    finding.detail = "a GPU whose driver does not answer";
-    finding.mend = "install NVIDIA's driver: apt-get install nvidia-driver, or see `dmesg`";
-  } else {
-    finding.detail = absl::StrJoin(down, ", ");
-    finding.mend = "see its cable and the subnet manager (ibstat, opensm)";
+    finding.outcome = Finding::Outcome::kFailed;
+    details.push_back("a GPU whose driver does not answer");
+    mends.push_back("install NVIDIA's driver: apt-get install nvidia-driver, or see `dmesg`");
+  }
+  finding.detail = absl::StrJoin(details, "; ");
+  finding.mend = absl::StrJoin(mends, "; ");
+  if (details.empty()) {
+    finding.detail = absl::StrCat("GPUs have their driver; ", report.links.size(),
+                                  " InfiniBand ports, all active");
   }
   return finding;
 }

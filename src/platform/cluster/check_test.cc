@@ -66,10 +66,19 @@ TEST(Check, ComparesClocksWithTheControllers) {
   EXPECT_THAT(Amiss({controller, node}), testing::ElementsAre("h2 clock failed"));
 }
 
-TEST(Check, WantsInfiniBandActive) {
+TEST(Check, WantsAnInfiniBandPortActiveAndWarnsOfOneThatIsNot) {
   NodeReport ill = FitNode("h1");
   ill.links = {{"mlx5_0/1", "ACTIVE"}, {"mlx5_1/1", "DOWN"}};
+  EXPECT_THAT(Amiss({ill}), testing::ElementsAre("h1 devices warning"));
+  ill.links["mlx5_0/1"] = "INIT";
   EXPECT_THAT(Amiss({ill}), testing::ElementsAre("h1 devices failed"));
+  ill.gpu_without_driver = true;
+  for (const Finding& finding : Judge({ill})) {
+    if (finding.name != "devices") continue;
+    EXPECT_EQ(finding.detail,
+              "mlx5_0/1 is INIT, mlx5_1/1 is DOWN; a GPU whose driver does not answer");
+    EXPECT_THAT(finding.mend, AllOf(HasSubstr("ibstat"), HasSubstr("nvidia-driver")));
+  }
 }
 
 TEST(Check, ReadsAReportAndRefusesHalfOfOne) {
