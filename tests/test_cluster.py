@@ -149,12 +149,13 @@ def test_nodes_come_when_a_job_needs_them_and_go_when_they_are_idle(machines):
         machines.do("halt", host)
     power = machines.power
     with Provider(machines) as provider:
-        machines.tutti("autoscale", "--nodes", "h2,h3,h4,h5", "--idle", 5, "--boot", 120,
+        machines.tutti("autoscale", "--nodes", "h2,h3,h4,h5", "--idle", 5, "--boot", 120, "--halt", 30, "--min", 1,
                        "--resume", f"touch {power}/$NODE.on", "--suspend", f"touch {power}/$NODE.off")
         scaled = ("h2", "h3", "h4", "h5")
-        assert [machines.states()[host] for host in scaled] == ["off"] * 4
+        assert [machines.states()[host] for host in scaled[1:]] == ["off"] * 3
+        wait_until(lambda: provider.booted == ["h2"], 60, "the one that stays is called for, without a job")
         machines.on("h1", f"cd /; sbatch -N5 -o {power}/output --wrap 'srun --ntasks-per-node=1 hostname'")
-        wait_until(lambda: machines.states()["h3"] == "preparing" or provider.booted, 60, "nodes are called for")
+        wait_until(lambda: machines.states()["h3"] == "preparing" or len(provider.booted) > 1, 60, "nodes are called for")
         output = power / "output"
         try:
             wait_until(lambda: output.exists() and len(output.read_text().splitlines()) >= 5, 240, "the job ran on all five")
@@ -163,8 +164,11 @@ def test_nodes_come_when_a_job_needs_them_and_go_when_they_are_idle(machines):
         assert sorted(output.read_text().split()) == ["h1", *scaled] and sorted(set(provider.booted)) == list(scaled)
         if len(provider.booted) > len(scaled):  # Slurm gave up waiting for one, and asked for it again
             warnings.warn(f"booted {provider.booted}\n{provider.say()}")
-        wait_until(lambda: sorted(provider.halted) == list(scaled), 120, "all machines are off again")
-        assert {machines.states()[host] for host in scaled} <= {"leaving", "off"}
+        wait_until(lambda: sorted(provider.halted) == list(scaled[1:]), 120, "the other machines are off again")
+        states = machines.states()
+        assert states["h2"] == "idle" and {states[host] for host in scaled[1:]} <= {"leaving", "off"}, states
+    assert ("h1", "write slurm.conf; restart slurmctld") in steps(machines.tutti("autoscale"))
+    assert machines.states() == {"h1": "idle"}, "that was the end of autoscaling"
 
 
 def test_a_node_that_cannot_be_had_is_unusable_with_the_reason_and_its_log(machines):

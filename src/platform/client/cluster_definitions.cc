@@ -127,6 +127,10 @@ void ClusterDefinitions::AddAutoscale(CLI::App* cluster, const AddCommand& add) 
       ->capture_default_str()
       ->check(CLI::PositiveNumber.description(""))
       ->type_name("SECONDS");
+  scale->add_option("--halt", of.halt_seconds, "Gone so long after it was switched off")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber.description(""))
+      ->type_name("SECONDS");
   scale
       ->add_option("--like", options_.like,
                    "They have this host's hardware (default: the first node)")

@@ -62,11 +62,12 @@ std::string NodeLine(const HostFacts& node) {
 }
 
 std::string AutoscaleLines(const Autoscale& scale) {
-  std::string text = absl::StrCat(
-      "SuspendTime=", scale.idle_seconds, "\nSuspendTimeout=30\nResumeTimeout=", scale.boot_seconds,
-      "\nResumeRate=0\nSuspendRate=0\nResumeProgram=", kResumeProgram,
-      "\nSuspendProgram=", kSuspendProgram, "\nResumeFailProgram=", kSuspendProgram,
-      "\nPrivateData=cloud\nTreeWidth=65533\n");
+  std::string text =
+      absl::StrCat("SuspendTime=", scale.idle_seconds, "\nSuspendTimeout=", scale.halt_seconds,
+                   "\nResumeTimeout=", scale.boot_seconds,
+                   "\nResumeRate=0\nSuspendRate=0\nResumeProgram=", kResumeProgram,
+                   "\nSuspendProgram=", kSuspendProgram, "\nResumeFailProgram=", kSuspendProgram,
+                   "\nPrivateData=cloud\nTreeWidth=65533\n");
   const std::string names = absl::StrJoin(scale.nodes, ",");
   absl::StrAppend(&text, "NodeName=", names, " Sockets=", scale.sockets,
                   " CoresPerSocket=", scale.cores_per_socket,

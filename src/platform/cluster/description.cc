@@ -40,6 +40,7 @@ json JsonOf(const Autoscale& scale) {
           {"min", scale.min},
           {"idle_seconds", scale.idle_seconds},
           {"boot_seconds", scale.boot_seconds},
+          {"halt_seconds", scale.halt_seconds},
           {"resume", scale.resume},
           {"suspend", scale.suspend},
           {"sockets", scale.sockets},
@@ -56,6 +57,7 @@ Autoscale AutoscaleOf(const json& object) {
   object.at("min").get_to(scale.min);
   object.at("idle_seconds").get_to(scale.idle_seconds);
   object.at("boot_seconds").get_to(scale.boot_seconds);
+  scale.halt_seconds = object.value("halt_seconds", scale.halt_seconds);
   object.at("resume").get_to(scale.resume);
   object.at("suspend").get_to(scale.suspend);
   object.at("sockets").get_to(scale.sockets);

@@ -28,6 +28,7 @@ struct Autoscale {
   int min = 0;                     // so many stay once they are there
   int idle_seconds = 300;          // a node without work is switched off after that
   int boot_seconds = 600;          // a node that does not come in that time is unusable
+  int halt_seconds = 120;          // a node is gone that long after it was switched off
   std::string resume, suspend;     // commands, run by sh with NODE set
   // Each has this hardware.
   int sockets = 1, cores_per_socket = 1, threads_per_core = 1;

@@ -312,10 +312,10 @@ TEST(Configuration, KeepsAccountsInADatabaseOnlyIfOneIsGiven) {
 
 TEST(Configuration, OfAutoscaleNamesEachNodeAndKeepsSome) {
   Description wanted = TwoNodes();
-  wanted.autoscale = Autoscale{{"c1", "c2"}, 1, 60, 300, "on \"$NODE\"", "off \"$NODE\""};
+  wanted.autoscale = Autoscale{{"c1", "c2"}, 1, 60, 300, 90, "on \"$NODE\"", "off \"$NODE\""};
   const std::string text = SlurmConf(wanted, BareHosts());
   EXPECT_THAT(text, HasSubstr("NodeName=c1,c2 "));
-  EXPECT_THAT(text, HasSubstr("SuspendTime=60\n"));
+  EXPECT_THAT(text, HasSubstr("SuspendTime=60\nSuspendTimeout=90\nResumeTimeout=300\n"));
   EXPECT_THAT(text, HasSubstr("SuspendExcNodes=a,b,c1\n"));
   EXPECT_THAT(ResumeProgram(*wanted.autoscale), HasSubstr("\non \"$NODE\"\n"));
   EXPECT_THAT(text, Not(HasSubstr("gpu")));
@@ -330,7 +330,7 @@ TEST(Configuration, OfAutoscaleNamesEachNodeAndKeepsSome) {
 TEST(Description, IsReadAsItWasWritten) {
   const base::TemporaryDirectory home;
   Description wanted = TwoNodes();
-  wanted.autoscale = Autoscale{{"c1", "c2"}, 1, 60, 300, "on", "off"};
+  wanted.autoscale = Autoscale{{"c1", "c2"}, 1, 60, 300, 90, "on", "off"};
   wanted.autoscale->gpus = {{3, "NVIDIA H200"}};
   wanted.autoscale->cgroup = "v2";
   ASSERT_TRUE(WriteDescription(home.path(), wanted).ok());
