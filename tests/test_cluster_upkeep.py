@@ -34,7 +34,7 @@ def database(machines, tmp_path_factory):
     data, pid = folder / "data", folder / "pid"
     subprocess.run(["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--auth-root-authentication-method=normal",
                     "--skip-test-db", "--user=root"], check=True, timeout=60, capture_output=True)
-    (folder / "init.sql").write_text("CREATE USER 'slurm'@'%' IDENTIFIED BY 'right';\n"
+    (folder / "init.sql").write_text("CREATE USER 'slurm'@'%' IDENTIFIED BY 'right one';\n"
                                      "GRANT ALL ON slurm_acct.* TO 'slurm'@'%';\n")
     with open(folder / "log", "wb") as log:
         server = subprocess.Popen([LAB, "run", machines.lab, "mariadbd", "--no-defaults", "--user=root", f"--datadir={data}",
@@ -58,7 +58,7 @@ def accounts(machines):
 def test_accounts_are_kept_in_the_database_that_is_given(machines, database):
     refused = machines.create("h1,h2", "--accounting-db", DATABASE.format("wrong"), code=9)
     assert "h1: slurmdbd: " in refused and "Access denied for user 'slurm'" in refused, refused
-    made = steps(machines.create("h1,h2", "--accounting-db", DATABASE.format("right")))
+    made = steps(machines.create("h1,h2", "--accounting-db", DATABASE.format("right one")))
     assert made[0] == ("h1", "write slurmdbd.conf; start slurmdbd") and made[-1][1] == "srun hostname", made
     assert machines.create("h1,h2") == NOTHING.format("2 nodes are")
     machines.on("h1", "cd /; sbatch --job-name=fails --comment=tutti:a:b.1 --output=/dev/null --wrap 'exit 3'")

@@ -197,7 +197,7 @@ std::string SlurmdbdConf(const AccountingDatabase& database, const HostFacts& co
                       "StorageType=accounting_storage/mysql\nStorageHost=",
                       database.host, "\nStoragePort=", database.port,
                       "\nStorageLoc=", database.database, "\nStorageUser=", database.user,
-                      "\nStoragePass=", database.password, "\n");
+                      "\nStoragePass=\"", database.password, "\"\n");
 }
 
 }  // namespace tutti::cluster

@@ -177,10 +177,13 @@ absl::StatusOr<AccountingDatabase> ReadAccountingDatabase(const std::string& add
     database.host.resize(port);
   }
   const bool good = IsWord(database.user, "_-.") && IsWord(database.database, "_-") &&
-                    IsWord(database.host, ".-_") && !database.password.empty() &&
-                    !absl::StrContains(database.password, '\n') &&
-                    !absl::StrContains(database.password, '#');
+                    IsWord(database.host, ".-_") && !database.password.empty();
   if (!good) return wrong;
+  if (std::any_of(database.password.begin(), database.password.end(),
+                  [](unsigned char c) { return c == '"' || c == '#' || absl::ascii_iscntrl(c); })) {
+    return absl::InvalidArgumentError(
+        "--accounting-db: slurmdbd.conf takes no password with \", # or a control character");
+  }
   return database;
 }
 

@@ -303,11 +303,18 @@ TEST(Configuration, UsesCgroupsOnlyWhereAllNodesCan) {
 TEST(Configuration, KeepsAccountsInADatabaseOnlyIfOneIsGiven) {
   Description wanted = TwoNodes();
   EXPECT_THAT(SlurmConf(wanted, BareHosts()), HasSubstr("JobCompType=jobcomp/filetxt"));
-  wanted.accounting = *ReadAccountingDatabase("mysql://slurm:p@ss@db:3307/acct");
+  wanted.accounting = *ReadAccountingDatabase("mysql://slurm:p@ss wort@db:3307/acct");
   EXPECT_THAT(SlurmConf(wanted, BareHosts()), HasSubstr("AccountingStorageHost=10.0.0.1"));
-  EXPECT_THAT(SlurmdbdConf(*wanted.accounting, BareHosts()[0]),
-              AllOf(HasSubstr("StorageHost=db\nStoragePort=3307\n"), HasSubstr("Pass=p@ss\n")));
+  EXPECT_THAT(
+      SlurmdbdConf(*wanted.accounting, BareHosts()[0]),
+      AllOf(HasSubstr("StorageHost=db\nStoragePort=3307\n"), HasSubstr("Pass=\"p@ss wort\"\n")));
   EXPECT_FALSE(ReadAccountingDatabase("mysql://slurm@db/acct").ok());
+  for (const char* password : {"a\"b", "a#b", "a\tb"}) {
+    EXPECT_THAT(ReadAccountingDatabase(absl::StrCat("mysql://slurm:", password, "@db/acct"))
+                    .status()
+                    .message(),
+                HasSubstr("takes no password with"));
+  }
 }
 
 TEST(Configuration, OfAutoscaleNamesEachNodeAndKeepsSome) {
