@@ -29,8 +29,8 @@ class Machines:
     def on(self, host, script):
         return self.do("host", host, "sh", "-ec", script)
 
-    def tutti(self, *arguments, code=0):
-        done = subprocess.run([LAB, "run", self.lab, BIN / "tutti", "cluster", *map(str, arguments)], env=self.environment,
+    def tutti(self, *arguments, code=0, what="cluster"):
+        done = subprocess.run([LAB, "run", self.lab, BIN / "tutti", what, *map(str, arguments)], env=self.environment,
                               timeout=180, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout if code == 0 else done.stdout + done.stderr

@@ -41,6 +41,9 @@ def test_bare_machines_become_a_cluster_whose_second_making_changes_nothing(mach
     assert sorted(machines.on("h2", "cd /; srun --nodes=2 hostname").split()) == ["h1", "h2"]
     assert machines.create("h1,h2") == NOTHING.format("2 nodes are")
     assert machines.states() == {"h1": "idle", "h2": "idle"}
+    assert machines.tutti("exec", "h2", "sh", "-c", 'hostname; echo "$1"', "-", "it's one  word", what="node") == "h2\nit's one  word\n"
+    assert machines.tutti("exec", "h1", "sh", "-c", "exit 5", what="node", code=5) == ""
+    assert "its nodes are h1, h2" in machines.tutti("exec", "h9", "true", what="node", code=4)
 
 
 def test_what_was_broken_is_found_with_its_mend_and_mended(machines):

@@ -138,6 +138,20 @@ void ClusterDefinitions::AddAutoscale(CLI::App* cluster, const AddCommand& add) 
   scale->add_flag("--dry-run", options_.dry_run, "Only say what would be done");
 }
 
+void ClusterDefinitions::AddExec(CLI::App* node, const AddCommand& add) {
+  CLI::App* exec = add(node, "exec", "Run a command on a node of `tutti cluster`, by ssh",
+                       [this, node](Context& context) {
+                         return NodeExec(context, options_.name, node_,
+                                         node->get_subcommand("exec")->remaining());
+                       });
+  exec->fallthrough(false)->prefix_command();  // what follows the node is the command's
+  AddName(exec);
+  exec->add_option("node", node_, "The node; a command and its arguments may follow")
+      ->required()
+      ->type_name("NODE");
+  exec->footer("Without a command it is a shell. It ends with the command's own exit code.");
+}
+
 void ClusterDefinitions::AddTo(CLI::App* app, const AddCommand& add) {
   CLI::App* cluster = app->add_subcommand(
       "cluster", "Slurm on machines of your own: create, status, add-node, remove-node, …");

@@ -24,6 +24,8 @@ class ClusterDefinitions {
   ClusterDefinitions& operator=(const ClusterDefinitions&) = delete;
 
   void AddTo(CLI::App* app, const AddCommand& add);
+  // `node exec`, for a node of such a cluster.
+  void AddExec(CLI::App* node, const AddCommand& add);
 
  private:
   using Command = ClusterCommand;
@@ -41,6 +43,7 @@ class ClusterDefinitions {
   void AddAutoscale(CLI::App* cluster, const AddCommand& add);
 
   ClusterOptions options_;
+  std::string node_;
 };
 
 }  // namespace tutti::client

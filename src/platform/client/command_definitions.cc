@@ -368,11 +368,14 @@ void CommandDefinitions::AddEnvironment(CLI::App* app) {
 }
 
 void CommandDefinitions::AddNode(CLI::App* app) {
-  CLI::App* node = app->add_subcommand("node", "Nodes that jobs run on: list");
+  CLI::App* node = app->add_subcommand("node", "Nodes that jobs run on: list, exec");
   node->require_subcommand(1)->fallthrough();
   CLI::App* list = Add(node, "list", "Show every node and what runs on it",
                        [this](Context& context) { return NodeList(context, format_); });
   AddFormat(list, &format_);
+  cluster_.AddExec(
+      node, [this](CLI::App* parent, const std::string& name, const std::string& description,
+                   Action action) { return Add(parent, name, description, std::move(action)); });
 }
 
 void CommandDefinitions::AddDoctor(CLI::App* app) {

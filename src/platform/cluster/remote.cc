@@ -1,10 +1,9 @@
 #include "platform/cluster/remote.h"
 
-#include <vector>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/hash.h"
 #include "base/status.h"
@@ -47,6 +46,17 @@ std::string MendOf(bool by_ssh, absl::string_view said, const std::string& host)
   return "";
 }
 
+void AddLogin(const std::string& user, const std::string& config,
+              std::vector<std::string>& arguments) {
+  if (!config.empty()) arguments.insert(arguments.end(), {"-F", config});
+  if (!user.empty()) arguments.insert(arguments.end(), {"-l", user});
+}
+
+// A word of the shell's.
+std::string Quoted(absl::string_view word) {
+  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
+}
+
 }  // namespace
 
 SshRemote::SshRemote(std::string user, std::string config)
@@ -62,8 +72,7 @@ absl::StatusOr<std::string> SshRemote::Run(const std::string& host, absl::string
                        // Short, whatever the host is called: a socket's path has few characters.
                        absl::StrCat("-oControlPath=", sockets_.path().string(), "/",
                                     base::Hex(base::Sha256Of(host)).substr(0, 8))};
-  if (!config_.empty()) options.arguments.insert(options.arguments.end(), {"-F", config_});
-  if (!user_.empty()) options.arguments.insert(options.arguments.end(), {"-l", user_});
+  AddLogin(user_, config_, options.arguments);
   options.arguments.insert(options.arguments.end(), {"--", host, kAsRoot});
   const auto result = base::RunCommand(options, script, deadline);
   if (!result.ok()) return base::Annotate(result.status(), host);
@@ -72,6 +81,17 @@ absl::StatusOr<std::string> SshRemote::Run(const std::string& host, absl::string
   const bool by_ssh = result->exit.code == kSshFailed;
   const std::string text = absl::StrCat(host, ": ", said, MendOf(by_ssh, result->err, host));
   return by_ssh ? absl::UnavailableError(text) : absl::AbortedError(text);
+}
+
+std::vector<std::string> SshSession(const std::string& user, const std::string& config,
+                                    const std::string& host, const std::vector<std::string>& words,
+                                    bool terminal) {
+  std::vector<std::string> arguments = {"ssh"};
+  AddLogin(user, config, arguments);
+  if (terminal) arguments.push_back("-t");
+  arguments.insert(arguments.end(), {"--", host});
+  for (const std::string& word : words) arguments.push_back(Quoted(word));
+  return arguments;
 }
 
 }  // namespace tutti::cluster

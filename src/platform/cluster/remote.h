@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -35,5 +36,11 @@ class SshRemote final : public Remote {
   const std::string user_, config_;
   const base::TemporaryDirectory sockets_{"tutti-ssh"};
 };
+
+// ssh with its arguments, by which someone runs these words on a host, or, without any, a shell;
+// with `terminal` on this one's. `user` and `config` as above.
+std::vector<std::string> SshSession(const std::string& user, const std::string& config,
+                                    const std::string& host, const std::vector<std::string>& words,
+                                    bool terminal);
 
 }  // namespace tutti::cluster

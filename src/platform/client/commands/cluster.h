@@ -37,4 +37,8 @@ absl::StatusOr<ExitCode> ClusterStatus(Context& context, const ClusterOptions& o
 absl::StatusOr<ExitCode> ClusterCheck(Context& context, const ClusterOptions& options);
 absl::StatusOr<ExitCode> ClusterAutoscale(Context& context, const ClusterOptions& options);
 
+// Runs a command on a node of that cluster by ssh, in place of this process; without one, a shell.
+absl::StatusOr<ExitCode> NodeExec(Context& context, const std::string& cluster_name,
+                                  const std::string& node, const std::vector<std::string>& command);
+
 }  // namespace tutti::client
