@@ -1,6 +1,7 @@
 #include "platform/launch/process_limit.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/file.h"
 
 namespace tutti::launch {
@@ -97,8 +99,12 @@ void ReserveProcessLimit() {
   if (parent.empty() || IsReserved(parent)) return;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(parent, error)) {
-    const bool reserved = absl::StartsWith(entry.path().filename().string(), kReserved);
-    if (reserved) ::rmdir(entry.path().c_str());  // fails for those whose process lives
+    const std::string name = entry.path().filename().string();
+    absl::string_view owner = name;
+    pid_t pid = 0;
+    const bool reserved = absl::ConsumePrefix(&owner, kReserved) && absl::SimpleAtoi(owner, &pid);
+    // One that lives may be about to enter it.
+    if (reserved && ::kill(pid, 0) != 0) ::rmdir(entry.path().c_str());
   }
   const fs::path folder = parent / absl::StrCat(kReserved, ::getpid());
   if (!fs::create_directory(folder, error)) return;

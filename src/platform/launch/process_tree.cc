@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <vector>
 
@@ -39,6 +40,12 @@ bool KeepsAContainer(pid_t pid) {
                        *name == "crun\n" || absl::StartsWith(*name, "runc:["));
 }
 
+// Nor any deeper: their orphans would have come to this subreaper.
+bool HasNoChild() {
+  siginfo_t info;
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 && errno == ECHILD;
+}
+
 }  // namespace
 
 absl::Status BecomeSubreaper() {
@@ -47,6 +54,7 @@ absl::Status BecomeSubreaper() {
 }
 
 bool EndingDescendants::Continue(const std::set<pid_t>& spared) {
+  if (HasNoChild()) return true;
   const std::vector<pid_t> descendants = base::Descendants(::getpid());
   for (const pid_t pid : descendants) {
     if (kill_at_.Expired()) {
