@@ -87,6 +87,20 @@ def test_killed_services_and_a_lost_controller_neither_lose_a_job_nor_run_it_twi
     assert sorted(ran.read_text().split()) == ["0", "1", "2", "3", "4"]
 
 
+def test_a_controller_that_is_away_for_longer_than_squeue_waits_ends_no_job(hpc, cluster, write_job, tmp_path):
+    go, ran = tmp_path / "go", tmp_path / "ran"
+    name = hpc.submit(write_job(f"echo x >>{ran}; until [ -e {go} ]; do sleep 0.1; done; echo done", compute="hpc"))
+    hpc.wait_for_state(name, "Running")
+    cluster.do("controller", "stop")
+    wait_until(lambda: "Slurm, which does not answer" in hpc.log.read_text(), 30, "a look has failed")
+    assert hpc.job(name)["state"] == "Running", hpc.job(name)["reason"]
+    cluster.do("controller", "start")
+    go.touch()
+    job = hpc.wait(name, 60)
+    assert job["state"] == "Completed", job["reason"]
+    assert ran.read_text() == "x\n"
+
+
 def test_a_lost_node_is_named_and_what_was_written_is_kept(hpc, cluster, write_job):
     name = hpc.submit(write_job("echo before the loss; sleep 600", nodes=2, distribution="mpi", compute="hpc"))
     wait_until(lambda: hpc.log_text(name, 1), 30, "its output has come")

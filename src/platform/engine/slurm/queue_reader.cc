@@ -95,6 +95,16 @@ SlurmJob JobOf(const json& entry) {
   return job;
 }
 
+// One of squeue's errors: {"description": "Failed while looking for jobs", "source": …}.
+std::string WordsOf(const json& error) {
+  if (!error.is_object()) return "squeue tells of an error";
+  std::string words = TextOf(error, "description");
+  if (words.empty()) words = TextOf(error, "error");
+  const std::string source = TextOf(error, "source");
+  if (words.empty()) words = "squeue tells of an error";
+  return source.empty() ? words : absl::StrCat(words, " (", source, ")");
+}
+
 // Splits at commas outside of brackets.
 absl::StatusOr<std::vector<absl::string_view>> SplitList(absl::string_view hosts) {
   std::vector<absl::string_view> parts;
@@ -164,14 +174,18 @@ absl::Status ExpandPart(absl::string_view part, std::vector<std::string>& hosts)
 
 absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view text, absl::string_view comment) {
   std::vector<SlurmJob> jobs;
+  bool in_jobs = false;
   // Ten thousand jobs are 33 MB, of which each job's object is let go as soon as it is read, and of
   // its hundred members most are not kept at all.
   const auto keep = [&](int depth, json::parse_event_t event, json& parsed) {
     if (event == json::parse_event_t::key) {
-      if (depth == kOfDocument) return parsed == "jobs";
-      return depth != kOfJob || IsRead(parsed.get_ref<const std::string&>());
+      if (depth == kOfDocument) {
+        in_jobs = parsed == "jobs";
+        return in_jobs || parsed == "errors";
+      }
+      return !in_jobs || depth != kOfJob || IsRead(parsed.get_ref<const std::string&>());
     }
-    if (event != json::parse_event_t::object_end || depth != kJob) return true;
+    if (event != json::parse_event_t::object_end || depth != kJob || !in_jobs) return true;
     SlurmJob job = JobOf(parsed);
     if (job.id > 0 && absl::StartsWith(job.comment, comment)) jobs.push_back(std::move(job));
     return false;
@@ -179,6 +193,11 @@ absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view text, absl::st
   const json document = json::parse(text.begin(), text.end(), keep, false);
   if (!document.is_object() || !document.contains("jobs") || !document["jobs"].is_array()) {
     return absl::DataLossError("squeue --json printed no list of jobs");
+  }
+  // Without its controller squeue ends with 0 and a list that is empty.
+  if (const auto errors = document.find("errors");
+      errors != document.end() && errors->is_array() && !errors->empty()) {
+    return absl::UnavailableError(WordsOf(errors->front()));
   }
   return jobs;
 }

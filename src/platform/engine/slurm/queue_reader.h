@@ -28,7 +28,8 @@ struct SlurmJob {
   bool preempted = false;                    // it was told to make way for another
 };
 
-// Those jobs whose comment begins with `comment`. DataLoss if it is no such document.
+// Those jobs whose comment begins with `comment`. DataLoss if it is no such document, Unavailable
+// if it tells of an error: its list may then be empty, whatever there is.
 absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view json, absl::string_view comment);
 
 // In the list's order. InvalidArgument for what is no list, and beyond 65,536 hosts.

@@ -57,6 +57,25 @@ TEST(QueueReader, RefusesWhatIsNoQueue) {
   }
 }
 
+// As 22.05 prints it without its controller, ending with 0.
+TEST(QueueReader, AnEmptyListBesideAnErrorIsNoEmptyQueue) {
+  const auto jobs = ReadQueue(
+      R"({"meta": {"plugin": {"name": "Slurm OpenAPI v0.0.38"}}, "errors": [
+           {"description": "Failed while looking for jobs", "error_number": -1,
+            "error": "Unspecified error", "source": "slurm_load_jobs"}], "jobs": []})",
+      "tutti:ab:");
+  EXPECT_EQ(jobs.status(),
+            absl::UnavailableError("Failed while looking for jobs (slurm_load_jobs)"));
+  for (const char* errors : {R"([7])", R"([{}])", R"([{"description": {"deep": [1]}}])"}) {
+    const std::string text = std::string(R"({"jobs": [], "errors": )") + errors + "}";
+    EXPECT_EQ(ReadQueue(text, "").status().code(), absl::StatusCode::kUnavailable) << text;
+  }
+  for (const char* none : {"[]", "null", "{}"}) {
+    const std::string text = std::string(R"({"errors": )") + none + R"(, "jobs": []})";
+    EXPECT_TRUE(ReadQueue(text, "").ok()) << text;
+  }
+}
+
 TEST(QueueReader, ExpandsListsOfHosts) {
   EXPECT_THAT(*ExpandHosts("n1"), ElementsAre("n1"));
   EXPECT_THAT(*ExpandHosts("n[1-2,08-10],login"),

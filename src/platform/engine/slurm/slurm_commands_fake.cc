@@ -34,6 +34,11 @@ absl::StatusOr<CommandResult> SlurmCommandsFake::Run(const std::vector<std::stri
   const Fault fault = faults_[program];
   const absl::Status late = absl::DeadlineExceededError(program + " did not answer in time");
   if (fault == Fault::kNothing) return late;
+  if (fault == Fault::kDown && program == "squeue") {  // as 22.05, which ends with 0
+    return CommandResult{.out = R"({"errors": [{"description": "Failed while looking for jobs",
+        "error_number": -1, "error": "Unspecified error", "source": "slurm_load_jobs"}],
+        "jobs": []})"};
+  }
   if (fault == Fault::kDown) {
     return Complaining(program + ": error: Unable to contact slurm controller (connect failure)");
   }

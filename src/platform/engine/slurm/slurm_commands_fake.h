@@ -20,7 +20,7 @@ class SlurmCommandsFake final : public SlurmCommands {
     kNone,
     kLate,     // the work is done, and no answer comes in time
     kNothing,  // no answer comes in time, and nothing is done
-    kDown,     // "Unable to contact slurm controller"
+    kDown,     // "Unable to contact slurm controller"; of squeue an empty queue with an error in it
     kRefuse,   // "Invalid partition"
   };
 

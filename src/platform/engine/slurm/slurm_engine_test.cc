@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -33,25 +34,25 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using Fault = SlurmCommandsFake::Fault;
 
-// Remembers what is said to scancel.
+// Remembers what was said last to each command.
 class Listening final : public SlurmCommands {
  public:
   explicit Listening(SlurmCommands* commands) : commands_(commands) {}
   absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,
                                     base::Deadline deadline) override {
     absl::MutexLock lock(&mutex_);
-    if (arguments.front() == "scancel") last_scancel_ = arguments;
+    last_[arguments.front()] = arguments;
     return commands_->Run(arguments, deadline);
   }
-  std::vector<std::string> last_scancel() const {
+  std::vector<std::string> last(const std::string& program) {
     absl::MutexLock lock(&mutex_);
-    return last_scancel_;
+    return last_[program];
   }
 
  private:
   SlurmCommands* const commands_;
-  mutable absl::Mutex mutex_;
-  std::vector<std::string> last_scancel_ ABSL_GUARDED_BY(mutex_);
+  absl::Mutex mutex_;
+  std::map<std::string, std::vector<std::string>> last_ ABSL_GUARDED_BY(mutex_);
 };
 
 class SlurmEngineTest : public ::testing::Test {
@@ -218,13 +219,33 @@ TEST_F(SlurmEngineTest, AControllerThatIsDownIsWaitedForWithItsWords) {
   slurm_.SetFault("squeue", Fault::kDown);
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
   const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
-  while (State("a.1").reason.find("Unable to contact") == std::string::npos) {
+  while (State("a.1").reason !=
+         "waits for Slurm, which does not answer: Failed while looking for jobs "
+         "(slurm_load_jobs)") {
     ASSERT_FALSE(deadline.Expired());
     ::usleep(2000);
   }
   slurm_.SetFault("sbatch", Fault::kNone);
   slurm_.SetFault("squeue", Fault::kNone);
   AwaitRunning("a.1");
+}
+
+TEST_F(SlurmEngineTest, NoJobIsOverOrSubmittedAgainSinceTheControllerIsDown) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  slurm_.SetFault("sbatch", Fault::kLate);
+  slurm_.SetFault("squeue", Fault::kDown);
+  ASSERT_TRUE(engine_->Start(Gang("b.1")).ok());
+  const base::Deadline settled = base::Deadline::After(absl::Milliseconds(300));
+  while (slurm_.count("sbatch") < 2 || !settled.Expired()) {
+    ASSERT_TRUE(State("a.1").launcher_alive == std::vector<bool>{true}) << State("a.1").reason;
+    ::usleep(2000);
+  }
+  slurm_.SetFault("squeue", Fault::kNone);
+  AwaitRunning("b.1");
+  EXPECT_EQ(slurm_.count("sbatch"), 2);
+  slurm_.End("a.1", "COMPLETED");
+  EXPECT_EQ(AwaitEnd("a.1").reason, "");
 }
 
 TEST_F(SlurmEngineTest, WhatSlurmRefusesEndsWithItsWords) {
@@ -504,7 +525,7 @@ TEST_F(SlurmEngineTest, NodesThatShareNothingAreToldToStopByTheScript) {
   AwaitRunning("a.1");
   ASSERT_TRUE(engine_->Stop("a.1", absl::Seconds(1)).ok());
   AwaitEnd("a.1");
-  EXPECT_THAT(listening_.last_scancel(), ElementsAre("scancel", "--batch", "--signal=USR1", "1"));
+  EXPECT_THAT(listening_.last("scancel"), ElementsAre("scancel", "--batch", "--signal=USR1", "1"));
   // Nothing of it lies here that a launcher could deliver.
   ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
   EXPECT_THAT(State("a.1").launcher_alive, ElementsAre(false, false));
