@@ -248,6 +248,13 @@ TEST_F(SlurmEngineTest, NoJobIsOverOrSubmittedAgainSinceTheControllerIsDown) {
   EXPECT_EQ(AwaitEnd("a.1").reason, "");
 }
 
+TEST_F(SlurmEngineTest, AsksForEndedJobsTooWhichLaterVersionsLeaveOutUnlessTold) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  EXPECT_THAT(listening_.last("squeue"),
+              ElementsAre("squeue", "--all", "--me", "--states=all", "--json"));
+}
+
 TEST_F(SlurmEngineTest, WhatSlurmRefusesEndsWithItsWords) {
   slurm_.SetFault("sbatch", Fault::kRefuse);
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());

@@ -29,6 +29,8 @@ constexpr absl::Duration kRest = absl::Seconds(5);
 constexpr absl::Duration kShortest = absl::Milliseconds(50);  // between looks, also in a hurry
 constexpr absl::Duration kAgain = absl::Seconds(5);           // between two scancels of one job
 constexpr int kShareOfTime = 30;
+// From 24.05.1 on squeue's filters hold for --json too, and leave out what has ended unless told.
+const std::vector<std::string> kLookAtQueue = {"squeue", "--all", "--me", "--states=all", "--json"};
 // An sbatch mostly waits for the controller, which serves several at once.
 constexpr size_t kAtOnce = 4;
 
@@ -97,8 +99,7 @@ void SlurmEngine::Look() {
     absl::MutexLock lock(&mutex_);
     hurry_ = false;
   }
-  const auto queue =
-      commands_->Run({"squeue", "--all", "--json"}, base::Deadline::After(kCommandLimit));
+  const auto queue = commands_->Run(kLookAtQueue, base::Deadline::After(kCommandLimit));
   absl::StatusOr<std::vector<SlurmJob>> jobs;
   if (!queue.ok()) {
     jobs = queue.status();
