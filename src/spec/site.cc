@@ -1,6 +1,7 @@
 #include "spec/site.h"
 
 #include <array>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "spec/diagnostics.h"
 #include "spec/job_data.h"
 #include "spec/mapping_reader.h"
+#include "spec/node_folder.h"
 #include "spec/site_defaults.h"
 
 namespace tutti::spec {
@@ -116,9 +118,20 @@ class SiteReader {
         diagnostics_.Error(entry.line, absl::StrCat("\"", name, "\" means this machine's nodes"));
       } else {
         site_.computes[name] = name;
-        site_.slurm_computes[name] =
-            ReadSlurmCompute(*entry.value, name, folder_.string(), diagnostics_);
+        SlurmCompute compute = ReadSlurmCompute(*entry.value, name, folder_.string(), diagnostics_);
+        CheckFolderIsItsOwn(name, compute, entry.line);
+        site_.slurm_computes[name] = std::move(compute);
       }
+    }
+  }
+
+  // Each takes what lies in its folder for its own.
+  void CheckFolderIsItsOwn(const std::string& name, const SlurmCompute& compute, int line) {
+    if (compute.folder.empty() || NodeFolder(compute.folder)) return;
+    for (const auto& [other, its] : site_.slurm_computes) {
+      if (other == name || its.folder != compute.folder) continue;
+      diagnostics_.Error(line, absl::StrCat("compute \"", name, "\" has the folder of \"", other,
+                                            "\": give each one of its own"));
     }
   }
 

@@ -9,6 +9,7 @@
 namespace tutti::spec {
 namespace {
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class SiteTest : public ::testing::Test {
  protected:
@@ -92,9 +93,9 @@ TEST_F(SiteTest, AClustersFolderMayBeOnEachNode) {
 
 TEST_F(SiteTest, AClusterSaysHowItsNodesReachTheService) {
   Write("site.yml",
-        "computes:\n  near: {type: slurm, folder: /x}\n  far: {type: slurm, folder: /x, reach: "
+        "computes:\n  near: {type: slurm, folder: /x}\n  far: {type: slurm, folder: /y, reach: "
         "folder}\n"
-        "  open: {type: slurm, folder: /x, reach: service}\n");
+        "  open: {type: slurm, folder: /z, reach: service}\n");
   const auto site = ReadSite(home_.path());
   ASSERT_TRUE(site.ok()) << site.status();
   EXPECT_EQ(site->slurm_computes.at("near").reach, Reach::kUnsaid);
@@ -106,6 +107,16 @@ TEST_F(SiteTest, AClusterSaysHowItsNodesReachTheService) {
   const std::string error(ReadSite(home_.path()).status().message());
   EXPECT_THAT(error, HasSubstr("site.yml:2: reach: folder needs a folder that the nodes share"));
   EXPECT_THAT(error, HasSubstr("site.yml:3: "));
+}
+
+TEST_F(SiteTest, NoTwoClustersShareAFolder) {
+  Write(
+      "site.yml",
+      "computes:\n  a: {type: slurm, folder: /x}\n  b: {type: slurm, folder: /x/, partition: gpu}\n"
+      "  c: {type: slurm, folder: 'node:/tmp'}\n  d: {type: slurm, folder: 'node:/tmp'}\n");
+  const std::string error(ReadSite(home_.path()).status().message());
+  EXPECT_THAT(error, HasSubstr("site.yml:3: compute \"b\" has the folder of \"a\""));
+  EXPECT_THAT(error, Not(HasSubstr("\"d\"")));
 }
 
 TEST_F(SiteTest, AClustersMistakesAreNamedByLine) {

@@ -1,15 +1,12 @@
 #include "platform/service/state_folder.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-
-#include <cerrno>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/held_folder.h"
 #include "base/status.h"
 
 namespace tutti::service {
@@ -31,23 +28,6 @@ absl::StatusOr<std::string> ReadOrMakeToken(const std::filesystem::path& path) {
   return token;
 }
 
-// One holder at a time; the kernel lets go when the process ends, however it ends.
-absl::StatusOr<base::UniqueFd> Hold(const std::filesystem::path& directory) {
-  const std::filesystem::path path = directory / "lock";
-  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, base::Open(path, O_RDWR | O_CREAT, 0600));
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) {
-    const std::string pid = absl::StrCat(::getpid(), "\n");
-    if (::ftruncate(fd.get(), 0) != 0) return base::ErrnoStatus(path.native());
-    TUTTI_RETURN_IF_ERROR(base::WriteAll(fd.get(), pid, path.native()));
-    return fd;
-  }
-  if (errno != EWOULDBLOCK) return base::ErrnoStatus(absl::StrCat("flock ", path.native()));
-  const auto pid = base::ReadFile(path, 64);
-  return absl::FailedPreconditionError(absl::StrCat(
-      "another service (process ", pid.ok() ? absl::StripAsciiWhitespace(*pid) : "?", ") holds ",
-      directory.native(), ": stop it first, or give this one another folder"));
-}
-
 }  // namespace
 
 absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& directory) {
@@ -57,7 +37,7 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& direc
   if (error) return base::ErrnoStatus(absl::StrCat("chmod ", directory.native()), error.value());
   StateFolder folder;
   folder.directory_ = directory;
-  TUTTI_ASSIGN_OR_RETURN(folder.lock_, Hold(directory));
+  TUTTI_ASSIGN_OR_RETURN(folder.lock_, base::HoldFolder(directory));
   TUTTI_ASSIGN_OR_RETURN(folder.user_token_, ReadOrMakeToken(directory / "token"));
   TUTTI_ASSIGN_OR_RETURN(folder.launcher_token_, ReadOrMakeToken(directory / "launcher_token"));
   return folder;

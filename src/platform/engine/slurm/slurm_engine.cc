@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/held_folder.h"
 #include "base/status.h"
 #include "platform/engine/slurm/plain_words.h"
 #include "platform/engine/slurm/service_file.h"
@@ -52,8 +53,10 @@ std::string ProgramOf(const std::vector<std::string>& launcher) {
 absl::StatusOr<std::unique_ptr<SlurmEngine>> SlurmEngine::Open(const SlurmEngineOptions& options,
                                                                SlurmCommands* commands) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(options.compute.folder));
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd lock, base::HoldFolder(options.compute.folder));
   TUTTI_ASSIGN_OR_RETURN(std::string id, IdOf(options.compute.folder));
   std::unique_ptr<SlurmEngine> engine(new SlurmEngine(options, commands, std::move(id)));
+  engine->lock_ = std::move(lock);
   TUTTI_RETURN_IF_ERROR(engine->FindAllocations());
   engine->thread_ = std::thread([raw = engine.get()] { raw->Talk(); });
   return engine;

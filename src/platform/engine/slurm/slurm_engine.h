@@ -3,6 +3,7 @@
 // which the nodes share:
 //
 //   FOLDER/id                   names this tutti in the comments of its Slurm jobs
+//   FOLDER/lock                 held by the one service whose folder it is
 //   FOLDER/launcher.json        where the service is, for launchers; kept up to date
 //   FOLDER/ALLOCATION/batch.sh  its existence: that it is to be, or has been, submitted
 //   FOLDER/ALLOCATION/slurm-id  Slurm's number of it, once that is known
@@ -34,6 +35,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "base/deadline.h"
+#include "base/unique_fd.h"
 #include "platform/engine/engine.h"
 #include "platform/engine/slurm/batch_job.h"
 #include "platform/engine/slurm/queue_reader.h"
@@ -64,7 +66,7 @@ struct SlurmEngineOptions {
 
 class SlurmEngine final : public Engine {
  public:
-  // `commands` outlives it.
+  // `commands` outlives it. FailedPrecondition if another service has the folder.
   static absl::StatusOr<std::unique_ptr<SlurmEngine>> Open(const SlurmEngineOptions& options,
                                                            SlurmCommands* commands);
   // Slurm's jobs go on.
@@ -109,6 +111,7 @@ class SlurmEngine final : public Engine {
   // not, or "".
   std::string TellWhereTheServiceIs();
 
+  base::UniqueFd lock_;  // of the folder
   const SlurmEngineOptions options_;
   SlurmCommands* const commands_;
   const std::string id_;       // of the folder

@@ -255,6 +255,18 @@ TEST_F(SlurmEngineTest, AsksForEndedJobsTooWhichLaterVersionsLeaveOutUnlessTold)
               ElementsAre("squeue", "--all", "--me", "--states=all", "--json"));
 }
 
+TEST_F(SlurmEngineTest, AFolderIsOneServicesAtATime) {
+  SlurmEngineOptions options;
+  options.compute.folder = root_.path() / "shared";
+  const auto second = SlurmEngine::Open(options, &slurm_);
+  ASSERT_EQ(second.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(second.status().message()),
+              AllOf(HasSubstr(absl::StrCat("process ", ::getpid(), " on ")),
+                    HasSubstr("give this one another folder")));
+  engine_.reset();
+  EXPECT_TRUE(SlurmEngine::Open(options, &slurm_).ok());
+}
+
 TEST_F(SlurmEngineTest, WhatSlurmRefusesEndsWithItsWords) {
   slurm_.SetFault("sbatch", Fault::kRefuse);
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());

@@ -1,0 +1,16 @@
+// A folder that one process has to itself. Thread-safe.
+#pragma once
+
+#include <filesystem>
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+
+namespace tutti::base {
+
+// Holds the folder by an flock(2) of the file "lock" in it until the descriptor is closed, which
+// the kernel does however the process ends. FailedPrecondition if another service holds it: names
+// its process and machine.
+absl::StatusOr<UniqueFd> HoldFolder(const std::filesystem::path& folder);
+
+}  // namespace tutti::base
