@@ -119,9 +119,11 @@ class SlurmEngine final : public Engine {
   absl::Mutex mutex_;
   absl::CondVar wake_;
   std::map<std::string, SlurmAllocation> known_ ABSL_GUARDED_BY(mutex_);
-  std::vector<int64_t> surplus_ ABSL_GUARDED_BY(mutex_);  // Slurm jobs to cancel
-  absl::Status slurm_ ABSL_GUARDED_BY(mutex_);            // of the last look
-  bool looked_ ABSL_GUARDED_BY(mutex_) = false;           // a look has succeeded
+  // Slurm jobs that the last look has shown and that are to be cancelled, and when not before.
+  std::vector<int64_t> surplus_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration next_surplus_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  absl::Status slurm_ ABSL_GUARDED_BY(mutex_);   // of the last look
+  bool looked_ ABSL_GUARDED_BY(mutex_) = false;  // a look has succeeded
   bool hurry_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration last_look_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // its end

@@ -214,6 +214,22 @@ TEST_F(SlurmEngineTest, OfTwoJobsOfOneAllocationOneIsCancelled) {
   AwaitRunning("a.1");
 }
 
+TEST_F(SlurmEngineTest, AJobOfAnAllocationThatIsOverIsCancelled) {
+  for (const char* id : {"a.1", "b.1", "c.1"}) {
+    ASSERT_TRUE(engine_->Start(Gang(id)).ok());
+    AwaitRunning(id);
+  }
+  slurm_.End("a.1", "FAILED");
+  slurm_.End("b.1", "FAILED");
+  AwaitEnd("a.1");
+  AwaitEnd("b.1");
+  ASSERT_TRUE(engine_->Release("b.1").ok());
+  slurm_.End("a.1", "RUNNING");
+  slurm_.End("b.1", "RUNNING");
+  Await("c.1", [&](const AllocationState&) { return slurm_.count("scancel") >= 2; });
+  EXPECT_EQ(State("c.1").launcher_alive, std::vector<bool>{true});
+}
+
 TEST_F(SlurmEngineTest, AControllerThatIsDownIsWaitedForWithItsWords) {
   slurm_.SetFault("sbatch", Fault::kDown);
   slurm_.SetFault("squeue", Fault::kDown);

@@ -125,6 +125,7 @@ void SlurmEngine::Look() {
 
 void SlurmEngine::Learn(const std::vector<SlurmJob>& jobs, absl::Duration began) {
   std::map<absl::string_view, const SlurmJob*> counting;
+  surplus_.clear();
   for (const SlurmJob& job : jobs) {
     const SlurmJob*& best = counting[absl::StripPrefix(job.comment, comment_)];
     const SlurmJob* surplus = best;
@@ -134,6 +135,12 @@ void SlurmEngine::Learn(const std::vector<SlurmJob>& jobs, absl::Duration began)
       surplus = &job;
     }
     if (surplus != nullptr && surplus->phase != SlurmPhase::kEnded) surplus_.push_back(surplus->id);
+  }
+  // Nobody hears of what a job does whose allocation is over.
+  for (const auto& [id, job] : counting) {
+    const auto known = known_.find(std::string(id));
+    const bool is_over = known == known_.end() || known->second.stage == Stage::kEnded;
+    if (is_over && job->phase != SlurmPhase::kEnded) surplus_.push_back(job->id);
   }
   for (auto& [id, known] : known_) {
     if (known.stage == Stage::kEnded) continue;
@@ -286,8 +293,10 @@ void SlurmEngine::StopAll() {
   std::vector<std::vector<std::string>> commands;
   {
     absl::MutexLock lock(&mutex_);
-    for (const int64_t id : surplus_) commands.push_back({"scancel", absl::StrCat(id)});
-    surplus_.clear();
+    if (base::SteadyNow() >= next_surplus_ && !surplus_.empty()) {
+      for (const int64_t id : surplus_) commands.push_back({"scancel", absl::StrCat(id)});
+      next_surplus_ = base::SteadyNow() + options_.pause;
+    }
     for (auto& [id, known] : known_) {
       if (!known.stop || known.stage != Stage::kSubmitted || known.job.id == 0) continue;
       const std::string number = absl::StrCat(known.job.id);
