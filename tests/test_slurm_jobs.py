@@ -96,6 +96,20 @@ def test_a_job_says_what_it_asks_of_slurm(hpc, cluster, write_job):
     assert hpc.wait(name)["state"] == "Canceled"
 
 
+def test_a_job_whose_time_in_slurm_is_up_says_so_and_keeps_its_results(hpc, write_job):
+    command = "trap 'mkdir -p outputs; echo kept >outputs/end-$RANK; exit 1' TERM; echo begun; sleep 600 & wait"
+
+    def submit(nodes):  # Slurm warns a minute ahead, so of a minute at its next look, twice a minute
+        return hpc.submit(write_job(command, nodes=nodes, distribution="mpi", compute="hpc",
+                                    resources={"properties": {"slurm": {"time": "1"}}}))
+    for name, ranks in [(submit(nodes), range(nodes)) for nodes in (1, 2)]:
+        job = hpc.wait(name, 120)
+        assert job["state"] == "Failed" and "it has used up the time that it was given in Slurm" in job["reason"], job["reason"]
+        for rank in ranks:
+            with hpc.request(f"/v1/jobs/{name}/files/outputs/end-{rank}") as file:
+                assert file.read() == b"kept\n"
+
+
 SCRIPT = """#!/bin/bash
 #SBATCH --job-name=two-nodes
 #SBATCH --nodes=2 --ntasks-per-node=2   # four tasks

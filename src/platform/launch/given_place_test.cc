@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 
 namespace tutti::launch {
@@ -36,6 +39,21 @@ TEST(GivenPlace, RefusesAnotherNumberOfNodes) {
   spec::LaunchPlan plan = PlanOfTwo();
   EXPECT_EQ(TakePlace("n7 10.0.0.7;", plan).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(TakePlace(" ;n1 10.0.0.1", plan).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(GivenPlace, ThatItsTimeIsUsedUpIsSaidNearItsEndAlone) {
+  ::setenv("TUTTI_GANG", "n7 10.0.0.7;", 1);
+  ::setenv("SLURM_JOB_END_TIME", "1795208535", 1);
+  const absl::Time end = absl::FromUnixSeconds(1795208535);
+  const auto why = [](absl::Time now) {
+    return std::string(WhyToldToEnd("/no/such/file", now).message());
+  };
+  EXPECT_EQ(why(end - absl::Seconds(70)), "it has used up the time that it was given in Slurm");
+  EXPECT_EQ(why(end - absl::Minutes(5)), "it was cancelled or preempted in Slurm");
+  ::setenv("SLURM_JOB_END_TIME", "N/A", 1);
+  EXPECT_EQ(why(end), "it was cancelled or preempted in Slurm");
+  ::unsetenv("SLURM_JOB_END_TIME");
+  ::unsetenv("TUTTI_GANG");
 }
 
 TEST(GivenPlace, HasTheProcessorsThatSlurmHasGivenTheNode) {
