@@ -12,7 +12,7 @@ struct YamlNode;
 
 struct SlurmSettings {
   std::string partition, account, qos, constraint, gres, reservation;
-  std::string time;       // --time of a job that has no limits.timeout, in Slurm's words
+  std::string time;       // --time, in Slurm's words; a compute's: without limits.timeout
   std::string memory;     // --mem of a node, in Slurm's words
   int cpus_per_node = 0;  // 0: one for each process
   bool exclusive = false;

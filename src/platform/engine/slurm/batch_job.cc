@@ -87,7 +87,9 @@ std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
     if (!value->empty()) command.push_back(absl::StrCat("--", name, "=", *value));
   }
   if (settings.exclusive) command.push_back("--exclusive");
-  if (plan.timeout_seconds > 0) {
+  if (!allocation.slurm.time.empty()) {  // the job's own word
+    command.push_back(absl::StrCat("--time=", allocation.slurm.time));
+  } else if (plan.timeout_seconds > 0) {
     const double seconds = std::min(plan.timeout_seconds + plan.grace_seconds + kSlackSeconds, 3e7);
     command.push_back(absl::StrCat("--time=", static_cast<int64_t>(std::ceil(seconds / 60))));
   } else if (!settings.time.empty()) {

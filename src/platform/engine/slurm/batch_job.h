@@ -18,7 +18,8 @@ struct BatchJob {
   bool shared = true;            // false: the folder is this machine's alone (unshared_job.h)
 };
 
-// sbatch with everything but the environment. The time limit is later than the job's own, which its
+// sbatch with everything but the environment; `settings`: the compute's with the allocation's over
+// them. Where the job does not say its --time, that is later than the job's own limit, which its
 // launchers keep; a minute ahead of it they are told by SIGTERM.
 std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
                                        const Allocation& allocation, const BatchJob& job);

@@ -30,7 +30,9 @@ constexpr std::array<Phrase, 26> kWaits = {{
     {"PartitionDown", "waits: its partition takes no jobs now"},
     {"PartitionInactive", "waits: its partition starts no jobs now"},
     {"PartitionNodeLimit", "can never start: more nodes than its partition gives one job"},
-    {"PartitionTimeLimit", "can never start: a longer time limit than its partition gives"},
+    {"PartitionTimeLimit",
+     "can never start: a longer time limit than its partition gives; --time is limits.timeout, the "
+     "grace and ten minutes: give less, or say slurm: {time: …}"},
     {"PartitionConfig", "can never start: its partition has no such nodes"},
     {"BadConstraints", "can never start: no node meets its constraint"},
     {"ReqNodeNotAvail", "waits: nodes that it needs are down or reserved"},

@@ -94,6 +94,8 @@ TEST(PlainWords, SayWhyAJobWaitsAndHowItEnded) {
   EXPECT_EQ(WhyItWaits(job), "waits for nodes to become free (Slurm: Resources)");
   job.reason = "QOSMaxJobsPerUserLimit";
   EXPECT_EQ(WhyItWaits(job), "waits: its QOS is at a limit (Slurm: QOSMaxJobsPerUserLimit)");
+  job.reason = "PartitionTimeLimit";
+  EXPECT_THAT(WhyItWaits(job), testing::HasSubstr("ten minutes: give less, or say slurm: {time"));
   job.reason = "SomethingNew";
   EXPECT_EQ(WhyItWaits(job), "waits (Slurm: SomethingNew)");
   EXPECT_EQ(HowItEnded({.state = "NODE_FAIL"}), "a node of it failed (Slurm: NODE_FAIL)");

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <map>
 
 #include "absl/strings/match.h"
@@ -386,6 +387,86 @@ TEST_F(SlurmEngineTest, LaunchersHaveAllOfExclusiveNodesUnlessANumberIsSaid) {
   EXPECT_THAT(slurm_.last_sbatch(), Contains(HasSubstr("--mincpus=")));
   gang.slurm.cpus_per_node = 3;
   EXPECT_THAT(SrunScript(gang.slurm, gang), HasSubstr("--cpus-per-task=3 "));
+}
+
+TEST(SbatchCommand, SaysWhatTheJobAndItsComputeAsk) {
+  struct Case {
+    const char* what;
+    std::function<void(spec::SlurmSettings& compute, Allocation& gang)> set;
+    std::vector<std::string> says, says_not;
+  };
+  const std::vector<Case> cases = {
+      {"nothing", [](auto&, auto&) {}, {"--signal=B:TERM@60", "--nice=100"}, {"--time="}},
+      {"limits.timeout: a minute, the grace and ten minutes",
+       [](auto&, auto& gang) {
+         gang.plans[0].timeout_seconds = 60;
+         gang.plans[0].grace_seconds = 30;
+       },
+       {"--time=12"},
+       {}},
+      {"limits.timeout over the compute's time",
+       [](auto& compute, auto& gang) {
+         compute.time = "1-00";
+         gang.plans[0].timeout_seconds = 60;
+         gang.plans[0].grace_seconds = 0;
+       },
+       {"--time=11"},
+       {"--time=1-00"}},
+      {"the job's own time over its limits.timeout",
+       [](auto&, auto& gang) {
+         gang.slurm.time = "00:20:00";
+         gang.plans[0].timeout_seconds = 1200;
+       },
+       {"--time=00:20:00"},
+       {"--time=31"}},
+      {"the compute's time",
+       [](auto& compute, auto&) { compute.time = "2:00:00"; },
+       {"--time=2:00:00"},
+       {}},
+      {"a high priority",
+       [](auto&, auto& gang) { gang.priority = spec::Priority::kHigh; },
+       {"--nice=0"},
+       {}},
+      {"a low priority",
+       [](auto&, auto& gang) { gang.priority = spec::Priority::kLow; },
+       {"--nice=10000"},
+       {}},
+      {"the compute's words",
+       [](auto& compute, auto&) {
+         compute.account = "mine";
+         compute.gres = "gpu:a100:4";
+         compute.reservation = "night";
+         compute.constraint = "[rack1|rack2]";
+       },
+       {"--account=mine", "--gres=gpu:a100:4", "--reservation=night", "--constraint=[rack1|rack2]"},
+       {}},
+      {"the job's words over them",
+       [](auto& compute, auto& gang) {
+         compute.account = "mine";
+         compute.gres = "gpu:4";
+         gang.slurm.account = "ours";
+         gang.slurm.gres = "gpu:8";
+       },
+       {"--account=ours", "--gres=gpu:8"},
+       {"--account=mine", "--gres=gpu:4"}},
+      {"two nodes, whose launchers Slurm signals itself",
+       [](auto&, auto& gang) { gang.plans.push_back(gang.plans[0]); },
+       {"--signal=TERM@60", "--nodes=2", "--ntasks-per-node=1"},
+       {}},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.what);
+    spec::SlurmSettings compute;
+    Allocation gang{.id = "a.1"};
+    gang.plans.resize(1);
+    one.set(compute, gang);
+    const std::vector<std::string> command =
+        SbatchCommand(spec::Over(compute, gang.slurm), gang, {.comment = "c", .folder = "/f/a.1"});
+    for (const std::string& word : one.says) EXPECT_THAT(command, Contains(word));
+    for (const std::string& word : one.says_not) {
+      EXPECT_THAT(command, Not(Contains(testing::StartsWith(word))));
+    }
+  }
 }
 
 TEST_F(SlurmEngineTest, AScriptsLinesStandForTheJobsOwnShape) {
