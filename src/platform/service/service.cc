@@ -153,6 +153,9 @@ JobStatus ServiceCore::StatusOf(const store::JobRecord& record) const {
   if (live != live_.end() && record.last.state == store::JobState::kQueued) {
     if (!live->second->waits_for.empty()) status.reason = live->second->waits_for;
     status.expected_start = live->second->expected_start;
+  } else if (live != live_.end() && live->second->placed != nullptr) {
+    const std::string why = WhyOutOfReach(record.job.spec.compute);
+    if (!why.empty()) status.reason = why;
   }
   return status;
 }

@@ -27,16 +27,21 @@ Placement PlaceOnCluster(const store::Job& job, std::string allocation,
 
 }  // namespace
 
+std::string ServiceCore::WhyOutOfReach(const std::string& compute) const {
+  if (EngineOf(compute) != nullptr) return "";
+  return absl::StrCat("site.yml has no compute ", compute,
+                      ": put it back and start the service anew");
+}
+
 void ServiceCore::HandOver(Effects& effects) {
-  if (engines_.clusters.empty()) return;
   for (const auto& [id, live] : live_) {
     const store::Job& job = live->record.job;
     if (live->placed != nullptr || live->flow != nullptr || live->handed_over ||
         job.spec.compute == "local") {
       continue;
     }
-    if (EngineOf(job.spec.compute) == nullptr) {
-      live->waits_for = absl::StrCat("waits: site.yml has no compute ", job.spec.compute);
+    if (const std::string why = WhyOutOfReach(job.spec.compute); !why.empty()) {
+      live->waits_for = absl::StrCat("waits: ", why);
       continue;
     }
     live->waits_for = "is being handed to the cluster";

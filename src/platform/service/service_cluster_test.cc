@@ -1,6 +1,7 @@
 // Jobs of engines that schedule for themselves.
 #include <gmock/gmock.h>
 
+#include "absl/strings/str_replace.h"
 #include "platform/service/cluster_for_tests.h"
 #include "platform/service/world_for_tests.h"
 
@@ -46,6 +47,31 @@ TEST_F(ServiceClusterTest, ListsTheNodesOfAllComputesThatCanTellThem) {
   const NodeList rest = world_.service().ListNodes();
   EXPECT_EQ(rest.nodes.size(), 2u);
   EXPECT_THAT(rest.warnings, ElementsAre("the nodes of compute hpc are not known: no answer"));
+}
+
+TEST(ServiceWithoutItsCluster, SaysOfItsJobsThatTheirComputeIsGone) {
+  const base::TemporaryDirectory folder;
+  DiskEngine::Put(folder.path() / "site.yml", "computes: {hpc: {type: slurm, folder: ./shared}}\n");
+  const std::string file = absl::StrCat(kJobFile, "compute: hpc\n");
+  FakeCluster cluster;
+  {
+    World world(folder.path(), {}, 2, &cluster);
+    ASSERT_TRUE(world.Submit(file).ok());
+    world.Step();
+    cluster.runs = true;
+    ASSERT_TRUE(world.StepUntil([&] { return world.State("j") != store::JobState::kQueued; }));
+    ASSERT_TRUE(world.Submit(absl::StrReplaceAll(file, {{"name: j", "name: k"}})).ok());
+  }
+  World world(folder.path());
+  world.Step();
+  const std::string gone = "site.yml has no compute hpc: put it back and start the service anew";
+  EXPECT_EQ(world.service().Cancel("j")->reason, gone);
+  EXPECT_EQ(world.service().GetJob("k")->reason, absl::StrCat("waits: ", gone));
+  std::vector<std::string> reasons;
+  const auto jobs = world.service().ListSummaries({});
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  for (const JobSummary& job : *jobs) reasons.push_back(job.reason);
+  EXPECT_THAT(reasons, testing::UnorderedElementsAre(gone, absl::StrCat("waits: ", gone)));
 }
 
 }  // namespace

@@ -215,6 +215,8 @@ class ServiceCore final : public Service {
   bool ObservationDue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // nullptr if there is no such compute (any more).
   engine::Engine* EngineOf(absl::string_view compute) const;
+  // Why nothing can be done for the jobs of that compute, nor heard of them; "" if it is there.
+  std::string WhyOutOfReach(const std::string& compute) const;
   void Observed(const std::string& compute, const std::vector<engine::AllocationState>& states,
                 Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ObservedJob(PlacedJob& job, const engine::AllocationState* state)

@@ -32,6 +32,10 @@ bool Wanted(const store::JobFilter& filter, store::JobState state) {
 
 JobSummary ServiceCore::SummaryOf(const LiveJob& job) const {
   JobSummary summary = Summary(job.record);
+  if (job.placed != nullptr) {
+    const std::string why = WhyOutOfReach(job.record.job.spec.compute);
+    if (!why.empty()) summary.reason = why;
+  }
   if (job.record.last.state != store::JobState::kQueued) return summary;
   if (!job.waits_for.empty()) summary.reason = job.waits_for;
   summary.expected_start = job.expected_start;

@@ -22,7 +22,7 @@ absl::StatusOr<ExitCode> JobCancel(Context& context, const JobCancelOptions& opt
   context.out << id << ": "
               << (job.state == "Canceled" ? "cancelled"
                   : job.ended_already()   ? "has ended already, " + job.state
-                                          : "is being cancelled")
+                                          : "is being cancelled (" + job.reason + ")")
               << "\n";
   return ExitCode::kOk;
 }
