@@ -38,7 +38,7 @@ struct SlurmAllocation {
   std::string end;                   // how it ended, if there is something to say
   bool lost = false;                 // it ended since it lost a node
   bool stop = false;
-  bool signalled = false;
+  bool signalled = false;                                   // Slurm has passed it on
   absl::Duration next_cancel = -absl::InfiniteDuration();   // not before, when one was sent
   absl::Duration kill_at;                                   // when the Slurm job is ended by force
   bool killed = false;                                      // by force, by this engine

@@ -61,7 +61,7 @@ struct SlurmEngineOptions {
   absl::Duration look_interval = absl::Seconds(1);
   absl::Duration settling = absl::Seconds(2);       // for an sbatch that was cut off to take effect
   absl::Duration slow_settling = absl::Minutes(1);  // for one that Slurm did not answer
-  absl::Duration pause = absl::Seconds(5);          // after a refusal that may pass
+  absl::Duration pause = absl::Seconds(5);  // after a refusal that may pass; between two scancels
 };
 
 class SlurmEngine final : public Engine {
@@ -107,6 +107,7 @@ class SlurmEngine final : public Engine {
       ABSL_LOCKS_EXCLUDED(mutex_);
   void StartCollectors() ABSL_LOCKS_EXCLUDED(mutex_);
   void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<std::string> CancelCommand(const SlurmAllocation& known, bool by_force) const;
   // Copies the service's file, for launchers that reach it; a line that says why the nodes could
   // not, or "".
   std::string TellWhereTheServiceIs();

@@ -308,6 +308,18 @@ TEST_F(SlurmEngineTest, ALostNodeIsKnownAsSuchAlsoAfterSlurmHasForgottenTheJob) 
   EXPECT_THAT(end.reason, HasSubstr("NODE_FAIL"));
 }
 
+TEST_F(SlurmEngineTest, ASignalThatSlurmDidNotPassOnIsSentAgain) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  AwaitRunning("a.1");
+  slurm_.SetFault("scancel", Fault::kDown);
+  ASSERT_TRUE(engine_->Stop("a.1", absl::Minutes(10)).ok());
+  Await("a.1", [&](const AllocationState&) { return !listening_.last("scancel").empty(); });
+  slurm_.SetFault("scancel", Fault::kNone);
+  AwaitEnd("a.1");
+  EXPECT_THAT(listening_.last("scancel"), ElementsAre("scancel", "--signal=TERM", "1"));
+  EXPECT_EQ(slurm_.count("scancel"), 1);
+}
+
 TEST_F(SlurmEngineTest, ThatItWasCancelledIsSaidOfAJobThatOthersCancelledAlone) {
   for (const char* id : {"a.1", "b.1"}) {
     ASSERT_TRUE(engine_->Start(Gang(id, 2)).ok());

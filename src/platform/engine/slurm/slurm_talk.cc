@@ -27,7 +27,6 @@ using Stage = SlurmAllocation::Stage;
 constexpr absl::Duration kCommandLimit = absl::Seconds(30);
 constexpr absl::Duration kRest = absl::Seconds(5);
 constexpr absl::Duration kShortest = absl::Milliseconds(50);  // between looks, also in a hurry
-constexpr absl::Duration kAgain = absl::Seconds(5);           // between two scancels of one job
 constexpr int kShareOfTime = 30;
 // From 24.05.1 on squeue's filters hold for --json too, and leave out what has ended unless told.
 const std::vector<std::string> kLookAtQueue = {"squeue", "--all", "--me", "--states=all", "--json"};
@@ -40,6 +39,13 @@ int64_t NumberIn(absl::string_view out) {
   int64_t number = 0;
   return absl::SimpleAtoi(words.front(), &number) ? number : 0;
 }
+
+// An scancel: of what an allocation has in Slurm, or of what belongs to none.
+struct Cancel {
+  std::vector<std::string> command;
+  std::string allocation;
+  bool by_force = false;
+};
 
 void SayIfWrong(const absl::Status& status) {
   if (!status.ok()) spdlog::error("{}", status.ToString());
@@ -290,38 +296,48 @@ void SlurmEngine::StartCollectors() {
 }
 
 void SlurmEngine::StopAll() {
-  std::vector<std::vector<std::string>> commands;
+  std::vector<Cancel> cancels;
   {
     absl::MutexLock lock(&mutex_);
-    if (base::SteadyNow() >= next_surplus_ && !surplus_.empty()) {
-      for (const int64_t id : surplus_) commands.push_back({"scancel", absl::StrCat(id)});
-      next_surplus_ = base::SteadyNow() + options_.pause;
+    const absl::Duration now = base::SteadyNow();
+    if (now >= next_surplus_ && !surplus_.empty()) {
+      for (const int64_t id : surplus_) cancels.push_back({{"scancel", absl::StrCat(id)}});
+      next_surplus_ = now + options_.pause;
     }
     for (auto& [id, known] : known_) {
       if (!known.stop || known.stage != Stage::kSubmitted || known.job.id == 0) continue;
-      const std::string number = absl::StrCat(known.job.id);
-      const bool runs = known.job.phase == SlurmPhase::kRunning;
-      if (!runs || base::SteadyNow() > known.kill_at) {
-        if (base::SteadyNow() < known.next_cancel) continue;  // Slurm is at it
-        known.next_cancel = base::SteadyNow() + kAgain;
-        known.killed = true;
-        commands.push_back({"scancel", number});
-      } else if (!known.signalled) {
-        known.signalled = true;
-        commands.push_back({"scancel", "--signal=TERM", number});
-        // There no launcher sees the file that says by whom it is told: the script says it.
-        if (!shared()) commands.back() = {"scancel", "--batch", "--signal=USR1", number};
-        if (shared() && known.node_count() == 1)
-          commands.back().insert(commands.back().begin() + 1, "--batch");
-      }
+      const bool by_force = known.job.phase != SlurmPhase::kRunning || now > known.kill_at;
+      if ((known.signalled && !by_force) || now < known.next_cancel) continue;  // Slurm is at it
+      known.next_cancel = now + options_.pause;
+      if (!by_force) known.next_cancel = std::min(known.next_cancel, known.kill_at);
+      cancels.push_back({CancelCommand(known, by_force), id, by_force});
     }
-    if (!commands.empty()) hurry_ = true;
+    if (!cancels.empty()) hurry_ = true;
   }
-  for (const auto& command : commands) {
-    const auto result = commands_->Run(command, base::Deadline::After(kCommandLimit));
-    if (result.ok() && result->exit.ok()) continue;
-    spdlog::warn("scancel: {}", result.ok() ? Complaint(result->err) : result.status().ToString());
+  for (const Cancel& cancel : cancels) {
+    const auto result = commands_->Run(cancel.command, base::Deadline::After(kCommandLimit));
+    const bool done = result.ok() && result->exit.ok();
+    if (!done) {
+      spdlog::warn("scancel: {}",
+                   result.ok() ? Complaint(result->err) : result.status().ToString());
+    }
+    absl::MutexLock lock(&mutex_);
+    const auto found = known_.find(cancel.allocation);
+    if (found == known_.end()) continue;
+    // One that was cut off may have ended the job all the same.
+    if (cancel.by_force) found->second.killed |= done || !result.ok();
+    if (!cancel.by_force) found->second.signalled |= done;
   }
+}
+
+std::vector<std::string> SlurmEngine::CancelCommand(const SlurmAllocation& known,
+                                                    bool by_force) const {
+  const std::string number = absl::StrCat(known.job.id);
+  if (by_force) return {"scancel", number};
+  // There no launcher sees the file that says by whom it is told: the script says it.
+  if (!shared()) return {"scancel", "--batch", "--signal=USR1", number};
+  if (known.node_count() == 1) return {"scancel", "--batch", "--signal=TERM", number};
+  return {"scancel", "--signal=TERM", number};
 }
 
 }  // namespace tutti::engine
