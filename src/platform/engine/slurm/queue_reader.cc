@@ -75,6 +75,11 @@ bool AnyOf(const std::vector<std::string>& states, const Known& known) {
   });
 }
 
+SlurmPhase PhaseOf(const std::vector<std::string>& states) {
+  if (AnyOf(states, kWaitingStates)) return SlurmPhase::kWaiting;
+  return AnyOf(states, kRunningStates) ? SlurmPhase::kRunning : SlurmPhase::kEnded;
+}
+
 SlurmJob JobOf(const json& entry) {
   SlurmJob job{.id = NumberOf(entry, "job_id"),
                .reason = TextOf(entry, "state_reason"),
@@ -82,11 +87,7 @@ SlurmJob JobOf(const json& entry) {
                .nodes = TextOf(entry, "nodes")};
   const std::vector<std::string> states = StatesOf(entry);
   if (!states.empty()) job.state = states.front();
-  if (AnyOf(states, kWaitingStates)) {
-    job.phase = SlurmPhase::kWaiting;
-  } else {
-    job.phase = AnyOf(states, kRunningStates) ? SlurmPhase::kRunning : SlurmPhase::kEnded;
-  }
+  job.phase = PhaseOf(states);
   job.preempted = NumberOf(entry, "preempt_time") > 0;
   const int64_t start = NumberOf(entry, "start_time");
   if (job.phase == SlurmPhase::kWaiting && start > 0) {
@@ -200,6 +201,22 @@ absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view text, absl::st
     return absl::UnavailableError(WordsOf(errors->front()));
   }
   return jobs;
+}
+
+std::vector<SlurmRecord> ReadRecords(absl::string_view lines) {
+  std::vector<SlurmRecord> records;
+  for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
+    const std::vector<absl::string_view> fields = absl::StrSplit(line, '|');
+    SlurmRecord record;
+    if (fields.size() != 3 || !absl::SimpleAtoi(fields[0], &record.job.id)) continue;
+    record.name = std::string(fields[1]);
+    // "CANCELLED by 1000"
+    record.job.state = std::string(fields[2].substr(0, fields[2].find(' ')));
+    if (record.name.empty() || record.job.state.empty()) continue;
+    record.job.phase = PhaseOf({record.job.state});
+    records.push_back(std::move(record));
+  }
+  return records;
 }
 
 absl::StatusOr<std::vector<std::string>> ExpandHosts(absl::string_view hosts) {

@@ -32,6 +32,18 @@ struct SlurmJob {
 // if it tells of an error: its list may then be empty, whatever there is.
 absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view json, absl::string_view comment);
 
+// What sacct is asked for of each job.
+inline constexpr absl::string_view kRecordFormat = "JobIDRaw,JobName,State";
+
+// A job in Slurm's accounting, with its number, state and phase alone.
+struct SlurmRecord {
+  SlurmJob job;
+  std::string name;
+};
+
+// The lines of `sacct --parsable2` in that format; those that are none are left out.
+std::vector<SlurmRecord> ReadRecords(absl::string_view lines);
+
 // In the list's order. InvalidArgument for what is no list, and beyond 65,536 hosts.
 absl::StatusOr<std::vector<std::string>> ExpandHosts(absl::string_view hosts);
 

@@ -76,6 +76,19 @@ TEST(QueueReader, AnEmptyListBesideAnErrorIsNoEmptyQueue) {
   }
 }
 
+TEST(QueueReader, ReadsRecordsOfTheAccounting) {
+  const auto records = ReadRecords(
+      "7|job|NODE_FAIL\n8|other|CANCELLED by 1000\n9|third|RUNNING\n"
+      "sacct: hello\n|x|FAILED\n10||FAILED\n11|x|\n12|x|FAILED|more\n");
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0].job.id, 7);
+  EXPECT_EQ(records[0].name, "job");
+  EXPECT_EQ(records[0].job.state, "NODE_FAIL");
+  EXPECT_EQ(records[1].job.state, "CANCELLED");
+  EXPECT_EQ(records[1].job.phase, SlurmPhase::kEnded);
+  EXPECT_EQ(records[2].job.phase, SlurmPhase::kRunning);
+}
+
 TEST(QueueReader, ExpandsListsOfHosts) {
   EXPECT_THAT(*ExpandHosts("n1"), ElementsAre("n1"));
   EXPECT_THAT(*ExpandHosts("n[1-2,08-10],login"),

@@ -51,13 +51,15 @@ absl::StatusOr<CommandResult> SlurmCommandsFake::Run(const std::vector<std::stri
   if (program == "squeue") result.out = Squeue();
   if (program == "sinfo") result.out = Sinfo();
   if (program == "scancel") result = Scancel(arguments);
+  if (program == "sacct") result = Sacct();
   if (fault == Fault::kLate) return late;
   return result;
 }
 
 CommandResult SlurmCommandsFake::Sbatch(const std::vector<std::string>& arguments) {
   last_sbatch_ = arguments;
-  Job job{.comment = ValueOf(arguments, "--comment"),
+  Job job{.name = ValueOf(arguments, "--job-name"),
+          .comment = ValueOf(arguments, "--comment"),
           .state = "PENDING",
           .folder = std::filesystem::path(arguments.back()).parent_path().string()};
   if (!absl::SimpleAtoi(ValueOf(arguments, "--nodes"), &job.nodes)) job.nodes = 1;
@@ -91,6 +93,15 @@ std::string SlurmCommandsFake::Squeue() const {
 
 std::string SlurmCommandsFake::Sinfo() {
   return "n1|mixed|4|4096|10.0.0.1|none\nn2|idle|4|4096|n2|none\n";
+}
+
+CommandResult SlurmCommandsFake::Sacct() const {
+  if (!keeps_accounts_) return Complaining("Slurm accounting storage is disabled");
+  CommandResult result;
+  for (const auto& [id, job] : forgotten_) {
+    absl::StrAppend(&result.out, id, "|", job.name, "|", job.state, "\n");
+  }
+  return result;
 }
 
 CommandResult SlurmCommandsFake::Scancel(const std::vector<std::string>& arguments) {
@@ -144,9 +155,16 @@ void SlurmCommandsFake::Double(const std::string& allocation) {
 
 void SlurmCommandsFake::Forget() {
   absl::MutexLock lock(&mutex_);
-  std::erase_if(jobs_, [](const auto& entry) {
-    return entry.second.state != "PENDING" && entry.second.state != "RUNNING";
+  std::erase_if(jobs_, [this](const auto& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const bool ended = entry.second.state != "PENDING" && entry.second.state != "RUNNING";
+    if (ended) forgotten_.insert(entry);
+    return ended;
   });
+}
+
+void SlurmCommandsFake::KeepAccounts() {
+  absl::MutexLock lock(&mutex_);
+  keeps_accounts_ = true;
 }
 
 int SlurmCommandsFake::count(const std::string& program) const {

@@ -39,13 +39,15 @@ class SlurmCommandsFake final : public SlurmCommands {
   void Double(const std::string& allocation);
   // Its ended jobs leave the queue.
   void Forget();
+  // From now on sacct tells of those.
+  void KeepAccounts();
   // "sbatch" or "scancel" and how often it did something.
   int count(const std::string& program) const;
   std::vector<std::string> last_sbatch() const;
 
  private:
   struct Job {
-    std::string comment, state, folder;
+    std::string name, comment, state, folder;
     int nodes = 1;
     std::string completing;  // on which
   };
@@ -53,12 +55,15 @@ class SlurmCommandsFake final : public SlurmCommands {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static std::string Sinfo();
   std::string Squeue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  CommandResult Sacct() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   CommandResult Scancel(const std::vector<std::string>& arguments)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Begin(Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
   std::map<int, Job> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::map<int, Job> forgotten_ ABSL_GUARDED_BY(mutex_);
+  bool keeps_accounts_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Fault> faults_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int> counts_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> last_sbatch_ ABSL_GUARDED_BY(mutex_);

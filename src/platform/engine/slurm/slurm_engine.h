@@ -100,8 +100,18 @@ class SlurmEngine final : public Engine {
   bool HasWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   bool LookIsDue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void Look() ABSL_LOCKS_EXCLUDED(mutex_);
-  void Learn(const std::vector<SlurmJob>& jobs, absl::Duration began)
+  // A job that Slurm's controller no longer tells of.
+  struct Forgotten {
+    std::string allocation;
+    int64_t number = 0;
+  };
+  std::vector<Forgotten> NoteLook(const absl::StatusOr<std::vector<SlurmJob>>& jobs,
+                                  absl::Duration began) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Forgotten> Learn(const std::vector<SlurmJob>& jobs, absl::Duration began)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Asks Slurm's accounting, where there is one, how they ended.
+  void EndForgotten(const std::vector<Forgotten>& forgotten) ABSL_LOCKS_EXCLUDED(mutex_);
+  static void NoteEnd(SlurmAllocation& known, const SlurmJob& job);
   void SubmitAll() ABSL_LOCKS_EXCLUDED(mutex_);
   void Submit(const std::string& id, const std::vector<std::string>& command)
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -308,6 +308,32 @@ TEST_F(SlurmEngineTest, ALostNodeIsKnownAsSuchAlsoAfterSlurmHasForgottenTheJob) 
   EXPECT_THAT(end.reason, HasSubstr("NODE_FAIL"));
 }
 
+TEST_F(SlurmEngineTest, HowAJobEndedThatSlurmHasForgottenItsAccountingTells) {
+  slurm_.KeepAccounts();
+  const auto start = [&](const std::string& id, const std::string& job) {
+    Allocation gang = Gang(id, 2);
+    gang.plans.front().job_id = job;
+    ASSERT_TRUE(engine_->Start(gang).ok());
+    AwaitRunning(id);
+  };
+  start("a.1", "a");
+  start("b.1", "b");
+  start("c.1", "somebody's");  // whose number was given again
+  engine_.reset();             // the service is away
+  slurm_.End("a.1", "NODE_FAIL");
+  slurm_.End("b.1", "CANCELLED by 1000");
+  slurm_.End("c.1", "NODE_FAIL");
+  slurm_.Forget();
+  Open();
+  const AllocationState lost = AwaitEnd("a.1");
+  EXPECT_TRUE(lost.lost);
+  EXPECT_EQ(lost.reason, "a node of it failed (Slurm: NODE_FAIL)");
+  EXPECT_EQ(AwaitEnd("b.1").reason, "it was cancelled in Slurm (Slurm: CANCELLED)");
+  EXPECT_EQ(AwaitEnd("c.1").reason, "Slurm no longer knows its job 3");
+  EXPECT_EQ(slurm_.count("sacct"), 1);
+  EXPECT_THAT(listening_.last("sacct"), Contains("--jobs=1,2,3"));
+}
+
 TEST_F(SlurmEngineTest, ASignalThatSlurmDidNotPassOnIsSentAgain) {
   ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
   AwaitRunning("a.1");

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
@@ -25,6 +26,7 @@ namespace fs = std::filesystem;
 using Stage = SlurmAllocation::Stage;
 
 constexpr absl::Duration kCommandLimit = absl::Seconds(30);
+constexpr absl::Duration kAccountingLimit = absl::Seconds(10);
 constexpr absl::Duration kRest = absl::Seconds(5);
 constexpr absl::Duration kShortest = absl::Milliseconds(50);  // between looks, also in a hurry
 constexpr int kShareOfTime = 30;
@@ -114,7 +116,16 @@ void SlurmEngine::Look() {
   } else {
     jobs = absl::UnavailableError(Complaint(queue->err));
   }
-  absl::MutexLock lock(&mutex_);
+  std::vector<Forgotten> forgotten;
+  {
+    absl::MutexLock lock(&mutex_);
+    forgotten = NoteLook(jobs, began);
+  }
+  EndForgotten(forgotten);
+}
+
+std::vector<SlurmEngine::Forgotten> SlurmEngine::NoteLook(
+    const absl::StatusOr<std::vector<SlurmJob>>& jobs, absl::Duration began) {
   last_look_ = base::SteadyNow();
   look_cost_ = last_look_ - began;
   const absl::Status before = slurm_;
@@ -123,13 +134,15 @@ void SlurmEngine::Look() {
     slurm_ = absl::UnavailableError(
         absl::StrCat("waits for Slurm, which does not answer: ", jobs.status().message()));
     if (before != slurm_) spdlog::warn("{}", std::string(slurm_.message()));
-    return;
+    return {};
   }
   looked_ = true;
-  Learn(*jobs, began);
+  return Learn(*jobs, began);
 }
 
-void SlurmEngine::Learn(const std::vector<SlurmJob>& jobs, absl::Duration began) {
+std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJob>& jobs,
+                                                       absl::Duration began) {
+  std::vector<Forgotten> forgotten;
   std::map<absl::string_view, const SlurmJob*> counting;
   surplus_.clear();
   for (const SlurmJob& job : jobs) {
@@ -159,12 +172,9 @@ void SlurmEngine::Learn(const std::vector<SlurmJob>& jobs, absl::Duration began)
       known.stage = Stage::kSubmitted;
       known.problem.clear();
       known.NoteLook(job);
-      if (job.phase != SlurmPhase::kEnded) continue;
-      // That it was cancelled by us says nothing of why.
-      const bool by_us = known.killed && job.state == "CANCELLED";
-      SayIfWrong(known.NoteEnd(by_us ? "" : HowItEnded(job), HasLostANode(job)));
+      if (job.phase == SlurmPhase::kEnded) NoteEnd(known, job);
     } else if (known.stage == Stage::kSubmitted && known.since < began) {
-      SayIfWrong(known.NoteEnd(absl::StrCat("Slurm no longer knows its job ", known.job.id)));
+      forgotten.push_back({id, known.job.id});
     } else if (known.stage == Stage::kUncertain && known.settles < began) {
       if (known.HasBegun()) {
         SayIfWrong(known.NoteEnd("Slurm no longer knows its job"));
@@ -173,6 +183,40 @@ void SlurmEngine::Learn(const std::vector<SlurmJob>& jobs, absl::Duration began)
       }
     }
   }
+  return forgotten;
+}
+
+void SlurmEngine::EndForgotten(const std::vector<Forgotten>& forgotten) {
+  if (forgotten.empty()) return;
+  const std::string numbers = absl::StrJoin(
+      forgotten, ",",
+      [](std::string* out, const Forgotten& one) { absl::StrAppend(out, one.number); });
+  const auto answer = commands_->Run({"sacct", "--jobs=" + numbers, "--allocations", "--noheader",
+                                      "--parsable2", absl::StrCat("--format=", kRecordFormat)},
+                                     base::Deadline::After(kAccountingLimit));
+  const bool answered = answer.ok() && answer->exit.ok();
+  const std::vector<SlurmRecord> records =
+      answered ? ReadRecords(answer->out) : std::vector<SlurmRecord>();
+  absl::MutexLock lock(&mutex_);
+  for (const Forgotten& one : forgotten) {
+    SlurmAllocation& known = known_.at(one.allocation);  // which is not released before its end
+    const auto found = std::find_if(records.begin(), records.end(), [&](const SlurmRecord& record) {
+      // Slurm may count from the beginning again.
+      return record.job.id == one.number &&
+             absl::StartsWith(one.allocation, absl::StrCat(record.name, "."));
+    });
+    if (found != records.end() && found->job.phase == SlurmPhase::kEnded) {
+      NoteEnd(known, found->job);
+    } else {
+      SayIfWrong(known.NoteEnd(absl::StrCat("Slurm no longer knows its job ", one.number)));
+    }
+  }
+}
+
+void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
+  // That it was cancelled by us says nothing of why.
+  const bool by_us = known.killed && job.state == "CANCELLED";
+  SayIfWrong(known.NoteEnd(by_us ? "" : HowItEnded(job), HasLostANode(job)));
 }
 
 std::string SlurmEngine::TellWhereTheServiceIs() {
