@@ -1,6 +1,7 @@
 #include "platform/engine/slurm/slurm_engine.h"
 
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
@@ -42,6 +43,21 @@ absl::StatusOr<std::string> IdOf(const fs::path& folder) {
   return fresh;
 }
 
+// Logs and results on their way lie in it. One that was there is left as its owner has it.
+absl::Status MakeOwnFolder(const fs::path& folder) {
+  std::error_code error;
+  const bool was_there = fs::exists(folder, error);
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
+  if (!was_there) fs::permissions(folder, fs::perms::owner_all, error);
+  if (error) return base::ErrnoStatus(absl::StrCat("chmod ", folder.native()), error.value());
+  const fs::perms others = fs::status(folder, error).permissions() & fs::perms::others_all;
+  if (others != fs::perms::none) {
+    spdlog::warn("everybody may look into {}, where jobs' logs and results lie: chmod o= {}",
+                 folder.native(), folder.native());
+  }
+  return absl::OkStatus();
+}
+
 std::string ProgramOf(const std::vector<std::string>& launcher) {
   return absl::StrJoin(launcher, " ", [](std::string* out, const std::string& argument) {
     absl::StrAppend(out, ShellQuoted(argument));
@@ -52,7 +68,7 @@ std::string ProgramOf(const std::vector<std::string>& launcher) {
 
 absl::StatusOr<std::unique_ptr<SlurmEngine>> SlurmEngine::Open(const SlurmEngineOptions& options,
                                                                SlurmCommands* commands) {
-  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(options.compute.folder));
+  TUTTI_RETURN_IF_ERROR(MakeOwnFolder(options.compute.folder));
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd lock, base::HoldFolder(options.compute.folder));
   TUTTI_ASSIGN_OR_RETURN(std::string id, IdOf(options.compute.folder));
   std::unique_ptr<SlurmEngine> engine(new SlurmEngine(options, commands, std::move(id)));

@@ -272,6 +272,18 @@ TEST_F(SlurmEngineTest, AsksForEndedJobsTooWhichLaterVersionsLeaveOutUnlessTold)
               ElementsAre("squeue", "--all", "--me", "--states=all", "--json"));
 }
 
+TEST_F(SlurmEngineTest, AFolderThatItMadeItselfIsTheUsersAlone) {
+  const auto mode_of = [&](const char* name) {
+    struct stat info = {};
+    EXPECT_EQ(::stat((root_.path() / name).c_str(), &info), 0);
+    return info.st_mode & 0777;
+  };
+  EXPECT_EQ(mode_of("shared"), 0700U);
+  ASSERT_EQ(::chmod((root_.path() / "shared").c_str(), 0750), 0);  // the user's own word
+  Open();
+  EXPECT_EQ(mode_of("shared"), 0750U);
+}
+
 TEST_F(SlurmEngineTest, AFolderIsOneServicesAtATime) {
   SlurmEngineOptions options;
   options.compute.folder = root_.path() / "shared";
