@@ -628,6 +628,22 @@ TEST_F(SlurmEngineTest, WhatNodesThatShareNothingNeedTravelsInTheScriptAlone) {
   EXPECT_FALSE(std::filesystem::exists(root_.path() / "shared/launcher.json"));
 }
 
+TEST_F(SlurmEngineTest, TheScriptsSecretComesToNoEnvironment) {
+  OpenUnshared();
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  AwaitRunning("a.1");
+  const std::string script = Script("a.1");
+  EXPECT_THAT(script.substr(script.find("bash -c \"$share\"")), HasSubstr("export -n token"));
+  base::ChildOptions bash;
+  bash.arguments = {"bash", "-c", script.substr(0, script.find("# call METHOD")) + "\nenv"};
+  bash.environment = base::CurrentEnvironment();
+  for (const char* name : {"token", "service", "plan"}) bash.environment[name] = "the user's";
+  bash.directory = "/";
+  const auto ran = base::RunCommand(std::move(bash), "", base::Deadline::After(absl::Seconds(20)));
+  ASSERT_TRUE(ran.ok() && ran->exit.ok());
+  EXPECT_THAT(ran->out, AllOf(HasSubstr("PATH="), Not(HasSubstr("s3cret"))));
+}
+
 TEST_F(SlurmEngineTest, LaunchersThatCannotReachTheServiceGoByTheFolderWithOneCollector) {
   OpenWithService("http://127.0.0.1:6280");
   ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());

@@ -12,6 +12,8 @@
 namespace tutti::engine {
 namespace {
 
+constexpr absl::string_view kNotExported = "export -n token service plan\n";
+
 // What runs on every node, and what the first does for all. The variables stand before it.
 constexpr absl::string_view kFunctions = R"BASH(
 # call METHOD TARGET [BODY]: what the service answers. 1 without an answer of 2xx.
@@ -128,6 +130,7 @@ on_nodes
 share="$(declare -f call fail make_home is_program fetch launch on_node)
 $(declare -p program folder home spread nodes node_number host port)"
 SRUN bash -c "$share"'
+EXPORT
 IFS= read -r token; IFS= read -r service; IFS= read -r plan; on_node' <<<"$token
 $service
 $plan" &
@@ -180,7 +183,8 @@ absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& setti
   const std::string number = base::RandomHex(16);  // which nothing in the plan can be by chance
   std::string script = absl::StrCat(
       "#!/bin/bash\n# Job ", allocation.plans.front().job_id, " of tutti. Holds a secret.\n",
-      Set("comment", job.comment), Set("host", at.substr(0, at.rfind(':'))),
+      "# What was in the environment under these names would hand them on to the job.\n",
+      kNotExported, Set("comment", job.comment), Set("host", at.substr(0, at.rfind(':'))),
       Set("port", at.substr(at.rfind(':') + 1)),
       Set("token", service["token"].get_ref<const std::string&>()), Set("service", service.dump()),
       Set("program", job.program), Set("home", home), Set("folder", folder),
@@ -195,6 +199,7 @@ absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& setti
   return absl::StrCat(
       script, absl::StrReplaceAll(
                   kSpread, {{"NODES", count},
+                            {"EXPORT\n", kNotExported},
                             {"SRUN", SrunScript(settings, allocation) + " --kill-on-bad-exit=0"}}));
 }
 
