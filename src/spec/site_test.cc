@@ -109,6 +109,23 @@ TEST_F(SiteTest, AClusterSaysHowItsNodesReachTheService) {
   EXPECT_THAT(error, HasSubstr("site.yml:3: "));
 }
 
+TEST_F(SiteTest, OptionsThatAreTuttisAreRefusedAlsoWhereTheyAreCutShort) {
+  const auto error_of = [&](const std::string& option) {
+    const std::string text =
+        "computes:\n  a: {type: slurm, folder: /x, options: ['" + option + "']}\n";
+    Write("site.yml", text.c_str());
+    return std::string(ReadSite(home_.path()).status().message());
+  };
+  for (const char* option : {"--ar=1-2", "--array=1-2", "--wait", "--wai", "--help", "--he",
+                             "--test-only", "--te", "--out=x", "--version"}) {
+    EXPECT_THAT(error_of(option), HasSubstr("is set by tutti")) << option;
+  }
+  for (const char* option : {"--nodelist=n1", "--wait-all-nodes=1", "--wckey=k", "--hint=compute",
+                             "--no-requeue", "--account=a"}) {
+    EXPECT_EQ(error_of(option), "") << option;
+  }
+}
+
 TEST_F(SiteTest, NoTwoClustersShareAFolder) {
   Write(
       "site.yml",
