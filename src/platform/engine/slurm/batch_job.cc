@@ -50,6 +50,12 @@ std::vector<std::string> ShapeOf(const spec::SlurmSettings& settings,
                        CpusOf(settings, allocation))};
 }
 
+bool SayMemory(const std::vector<std::string>& options) {
+  return std::any_of(options.begin(), options.end(), [](const std::string& option) {
+    return absl::StartsWith(option, "--mem") && !absl::StartsWith(option, "--mem-b");  // where
+  });
+}
+
 }  // namespace
 
 std::string ShellQuoted(absl::string_view text) {
@@ -79,9 +85,9 @@ std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
       {"gres", &settings.gres},
       {"mem", &settings.memory},
       {"reservation", &settings.reservation}};
+  // sbatch refuses two words on memory. The compute's own gives way to what options say of it.
   const bool says_memory =
-      std::any_of(settings.shape.begin(), settings.shape.end(),
-                  [](const auto& option) { return absl::StartsWith(option, "--mem"); });
+      SayMemory(settings.shape) || (allocation.slurm.memory.empty() && SayMemory(settings.options));
   for (const auto& [name, value] : texts) {
     if (value == &settings.memory && says_memory) continue;
     if (!value->empty()) command.push_back(absl::StrCat("--", name, "=", *value));

@@ -499,6 +499,20 @@ TEST(SbatchCommand, SaysWhatTheJobAndItsComputeAsk) {
        },
        {"--account=ours", "--gres=gpu:8"},
        {"--account=mine", "--gres=gpu:4"}},
+      {"memory by the processor in place of the compute's by the node",
+       [](auto& compute, auto& gang) {
+         compute.memory = "4G";
+         gang.slurm.options = {"--mem-per-cpu=1G"};
+       },
+       {"--mem-per-cpu=1G"},
+       {"--mem=4G"}},
+      {"where memory is to lie beside how much",
+       [](auto& compute, auto&) {
+         compute.memory = "4G";
+         compute.options = {"--mem-bind=local"};
+       },
+       {"--mem-bind=local", "--mem=4G"},
+       {}},
       {"two nodes, whose launchers Slurm signals itself",
        [](auto&, auto& gang) { gang.plans.push_back(gang.plans[0]); },
        {"--signal=TERM@60", "--nodes=2", "--ntasks-per-node=1"},
