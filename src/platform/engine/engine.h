@@ -18,7 +18,6 @@ namespace tutti::engine {
 struct EngineTraits {
   bool schedules_itself =
       false;  // true: the queue is the engine's (Slurm); false: tutti's scheduler
-  bool has_gpus = false;
 };
 
 struct Node {

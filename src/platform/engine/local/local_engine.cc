@@ -147,9 +147,7 @@ std::vector<PlacedLauncher*> LocalEngine::LaunchersOf(const std::string& allocat
   return launchers;
 }
 
-EngineTraits LocalEngine::traits() const {
-  return {.schedules_itself = false, .has_gpus = !gpus_.empty()};
-}
+EngineTraits LocalEngine::traits() const { return {.schedules_itself = false}; }
 
 absl::StatusOr<std::vector<Node>> LocalEngine::ListNodes() { return nodes_; }
 

@@ -106,9 +106,7 @@ absl::Status SlurmEngine::FindAllocations() {
   return error ? base::ErrnoStatus(options_.compute.folder, error.value()) : absl::OkStatus();
 }
 
-EngineTraits SlurmEngine::traits() const {
-  return {.schedules_itself = true, .has_gpus = absl::StrContains(options_.compute.gres, "gpu")};
-}
+EngineTraits SlurmEngine::traits() const { return {.schedules_itself = true}; }
 
 absl::StatusOr<std::vector<Node>> SlurmEngine::ListNodes() {
   const std::string& partition = options_.compute.partition;
