@@ -37,6 +37,11 @@ class Cluster:
         done = subprocess.run(command, env=self.environment, check=True, timeout=30, capture_output=True, text=True)
         return done.stdout
 
+    def on(self, node, *command):
+        """Runs it on that node's network."""
+        return subprocess.run(["nsenter", f"--net=/run/netns/tutti-{self.tag}-{node}", *command], env=self.environment, timeout=60,
+                              capture_output=True, text=True)
+
     def resume(self, node):
         """A node that was set down is taken back, which Slurm refuses to be told where the node's slurmd has registered before."""
         def is_up():
@@ -88,6 +93,7 @@ def cluster(tmp_path_factory, cluster_nodes, slurmd_timeout, hidden_folders):
         tag = subprocess.run(["sh", "-c", 'printf %s "$1" | sha256sum | cut -c1-6', "sh", cluster.lab], check=True,
                              capture_output=True, text=True).stdout.strip()
         assert f"tutti-{tag}-ctl" in listing
+        cluster.tag = tag
         enter_network(f"/run/netns/tutti-{tag}-ctl")
         yield cluster
     finally:

@@ -54,22 +54,27 @@ def test_jobs_queued_at_once_end_as_they_should_and_slurms_accounting_agrees(hpc
 
 
 class Storm:
-    """What can die dies: one fault after another, each mended before the next."""
+    """What can die dies: one fault after another, each mended before the next; every kind once before any comes again."""
 
     def __init__(self, cluster, service, seed):
         self.cluster, self.tutti, self.random = cluster, service, random.Random(seed)
+        self.kinds = [self.controller, self.node, self.service, self.launcher, self.link]
+        self.due = []
         self.did = collections.Counter()
 
     def strike(self):
-        fault = self.random.choice([self.controller, self.node, self.node, self.service, self.launcher, self.launcher, self.link])
-        self.did[fault.__name__] += 1
+        self.due = self.due or self.random.sample(self.kinds, len(self.kinds))
+        fault = self.due.pop()
         fault()
+        self.did[fault.__name__] += 1
 
     def a_node(self):
         return f"n{self.random.randint(1, 4)}"
 
     def controller(self):
+        """Away for longer than squeue waits."""
         self.cluster.do("controller", "stop")
+        assert self.cluster.on("ctl", "squeue").returncode != 0
         self.cluster.do("controller", "start")
 
     def node(self):
@@ -81,7 +86,7 @@ class Storm:
         self.tutti.kill(signal.SIGKILL)
         self.tutti.start("--bind", "10.77.0.1")
 
-    def launcher(self):
+    def launchers(self):
         plan = f"{self.tutti.home.parent}/shared/".encode()
         found = []
         for entry in pathlib.Path("/proc").iterdir():
@@ -91,13 +96,17 @@ class Storm:
                 continue
             if b"--plan" in words and words[words.index(b"--plan") + 1].startswith(plan) and words[0].endswith(b"tutti"):
                 found.append(int(entry.name))
-        if found:
-            os.kill(self.random.choice(found), signal.SIGKILL)
+        return found
+
+    def launcher(self):
+        os.kill(self.random.choice(wait_until(self.launchers, 30, "a launcher is there")), signal.SIGKILL)
 
     def link(self):
+        """Cut for long enough to lose what launchers say."""
         node = self.a_node()
+        port = self.tutti.endpoint()["address"].rsplit(":", 1)[1]
         self.cluster.do("link", node, "down")
-        wait_until(lambda: self.tutti.get("/v1/health"), 5, "the service answers")
+        assert self.cluster.on(node, "timeout", "2", "bash", "-c", f"</dev/tcp/10.77.0.1/{port}").returncode != 0
         self.cluster.do("link", node, "up")
 
 
@@ -134,4 +143,5 @@ def test_whatever_dies_no_job_is_lost_none_runs_twice_and_each_failure_has_its_l
             assert job["state"] == "Failed" and REASONS.match(job["reason"]) and "\n" not in job["reason"], job
         assert not processes_with("TUTTI_JOB_ID", name)
     wait_until(lambda: not cluster.queue(), 30, "Slurm's queue is empty")
+    assert all(storm.did[kind.__name__] for kind in storm.kinds), storm.did
     assert sum(job["state"] == "Completed" for job in jobs.values()) > len(jobs) // 3, (storm.did, jobs)
