@@ -54,7 +54,7 @@ TEST(BatchScript, WhatItAsksForIsHandedToSbatchAndSettingsAreTheJobs) {
   EXPECT_EQ(spec.slurm.time, "1-12:00:00");
   EXPECT_EQ(spec.slurm.reservation, "r");
   EXPECT_EQ(spec.slurm.constraint, "a100&ib");
-  EXPECT_TRUE(spec.slurm.exclusive);
+  EXPECT_EQ(spec.slurm.exclusive, true);
   EXPECT_EQ(spec.display_name, "my job");
   EXPECT_GT(spec.max_retries, 0);
   EXPECT_EQ(spec.instance_count, 1);
@@ -102,7 +102,7 @@ TEST(BatchScript, SomeOptionsDoWithoutTheirValue) {
       ReadScript("#SBATCH --nice --exclusive\n#SBATCH --propagate --nice=7 --exclusive=user\n");
   EXPECT_THAT(read.spec.slurm.options,
               ElementsAre("--nice", "--propagate", "--nice=7", "--exclusive=user"));
-  EXPECT_TRUE(read.spec.slurm.exclusive);
+  EXPECT_EQ(read.spec.slurm.exclusive, true);
   EXPECT_THAT(ScriptError("#SBATCH --contiguous=yes\n"), HasSubstr("--contiguous takes no value"));
 }
 

@@ -39,7 +39,8 @@ json JsonOfSlurm(const SlurmSettings& slurm) {
           {"time", slurm.time},
           {"memory", slurm.memory},
           {"cpus_per_node", slurm.cpus_per_node},
-          {"exclusive", slurm.exclusive},
+          {"exclusive", slurm.exclusive == true},
+          {"not_exclusive", slurm.exclusive == false},
           {"options", slurm.options},
           {"shape", slurm.shape}};
 }
@@ -57,7 +58,10 @@ void ReadSlurm(const json& document, JsonFields& fields, SlurmSettings& slurm) {
   inner.Read("time", slurm.time);
   inner.Read("memory", slurm.memory);
   inner.Read("cpus_per_node", slurm.cpus_per_node, 0, 65536);
-  inner.Read("exclusive", slurm.exclusive);
+  bool exclusive = false, not_exclusive = false;  // neither: the compute's word
+  inner.Read("exclusive", exclusive);
+  inner.Read("not_exclusive", not_exclusive);
+  if (exclusive || not_exclusive) slurm.exclusive = exclusive;
   inner.Read("options", slurm.options);
   inner.Read("shape", slurm.shape);
   fields.Update(inner.Finish());

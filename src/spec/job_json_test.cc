@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <optional>
+
 namespace tutti::spec {
 namespace {
 
@@ -36,6 +38,16 @@ TEST(JobJson, ReadsBackEveryFieldThatItWrote) {
   EXPECT_TRUE(back->inputs.at("rate").absent);
   EXPECT_EQ(back->environment.packages.at(0).place, "conda.yaml:3");
   EXPECT_EQ(back->environment.image.needed_by, "Dockerfile:6: RUN apt-get");
+}
+
+TEST(JobJson, WholeNodesAreAskedForRefusedOrTheComputesToSay) {
+  JobSpec spec = AJob();
+  for (const std::optional<bool> exclusive : {std::optional<bool>(), {true}, {false}}) {
+    spec.slurm.exclusive = exclusive;
+    EXPECT_EQ(JobSpecFromJson(ToJson(spec))->slurm.exclusive, exclusive);
+  }
+  // As earlier versions wrote of a job that says nothing of it.
+  EXPECT_EQ(JobSpecFromJson(R"({"slurm": {"exclusive": false}})")->slurm.exclusive, std::nullopt);
 }
 
 TEST(JobJson, NoTimeLimitStaysNoTimeLimit) {

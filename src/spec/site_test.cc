@@ -76,7 +76,7 @@ TEST_F(SiteTest, AComputeMayBeASlurmCluster) {
   EXPECT_EQ(hpc.folder, (home_.path() / "shared").string());
   EXPECT_EQ(hpc.partition, "gpu");
   EXPECT_EQ(hpc.cpus_per_node, 16);
-  EXPECT_TRUE(hpc.exclusive);
+  EXPECT_EQ(hpc.exclusive, true);
   EXPECT_EQ(hpc.options, std::vector<std::string>{"--mail-type=END"});
 }
 

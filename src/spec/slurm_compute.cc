@@ -40,7 +40,8 @@ void ReadKeys(MappingReader& reader, SlurmSettings& settings, Diagnostics& diagn
       {"memory", &settings.memory}};
   for (const auto& [key, value] : texts) reader.Text(key, *value);
   reader.Count("cpus_per_node", 65536, settings.cpus_per_node);
-  reader.Flag("exclusive", settings.exclusive);
+  bool exclusive = false;
+  if (reader.Flag("exclusive", exclusive) != nullptr) settings.exclusive = exclusive;
   if (const YamlNode::Entry* at = reader.Texts("options", settings.options)) {
     for (const std::string& option : settings.options) {
       if (IsTuttis(option)) {
@@ -66,10 +67,10 @@ SlurmSettings Over(SlurmSettings compute, const SlurmSettings& job) {
       {&compute.reservation, &job.reservation},
       {&compute.memory, &job.memory}};
   for (const auto& [to, from] : texts) {
-    if (!from->empty()) *to = *from;
+    if (!from->empty()) *to = *from == "none" ? "" : *from;
   }
   if (job.cpus_per_node > 0) compute.cpus_per_node = job.cpus_per_node;
-  compute.exclusive = compute.exclusive || job.exclusive;
+  if (job.exclusive) compute.exclusive = job.exclusive;
   compute.options.insert(compute.options.end(), job.options.begin(), job.options.end());
   compute.shape = job.shape;
   return compute;

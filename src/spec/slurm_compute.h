@@ -2,6 +2,7 @@
 // Plain values: what is empty or zero is left to Slurm.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct SlurmSettings {
   std::string time;       // --time, in Slurm's words; a compute's: without limits.timeout
   std::string memory;     // --mem of a node, in Slurm's words
   int cpus_per_node = 0;  // 0: one for each process
-  bool exclusive = false;
+  std::optional<bool> exclusive;
   std::vector<std::string> options;  // further ones of sbatch, as they are
   // Of a script (batch_script.h): the options of sbatch that say how much it asks for, in place of
   // those that follow from the job's nodes and processes.
@@ -24,7 +25,8 @@ struct SlurmSettings {
   bool operator==(const SlurmSettings&) const = default;
 };
 
-// A compute's settings with a job's over them: what the job leaves out is the compute's.
+// A compute's settings with a job's over them: what the job leaves out is the compute's, and what
+// it says "none" of is left to Slurm.
 SlurmSettings Over(SlurmSettings compute, const SlurmSettings& job);
 
 // How launchers reach the service. kUnsaid: by the folder if the service listens for its own

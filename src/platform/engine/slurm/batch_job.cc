@@ -29,7 +29,7 @@ int NiceOf(spec::Priority priority) {
 
 // Whole nodes with all of their processors.
 bool TakesAllCpus(const spec::SlurmSettings& settings) {
-  return settings.exclusive && settings.cpus_per_node == 0;
+  return settings.exclusive == true && settings.cpus_per_node == 0;
 }
 
 int CpusOf(const spec::SlurmSettings& settings, const Allocation& allocation) {
@@ -92,10 +92,9 @@ std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
     if (value == &settings.memory && says_memory) continue;
     if (!value->empty()) command.push_back(absl::StrCat("--", name, "=", *value));
   }
-  if (settings.exclusive) command.push_back("--exclusive");
-  if (!allocation.slurm.time.empty()) {  // the job's own word
-    command.push_back(absl::StrCat("--time=", allocation.slurm.time));
-  } else if (plan.timeout_seconds > 0) {
+  if (settings.exclusive == true) command.push_back("--exclusive");
+  const bool is_own = !allocation.slurm.time.empty() && !settings.time.empty();
+  if (plan.timeout_seconds > 0 && !is_own) {
     const double seconds = std::min(plan.timeout_seconds + plan.grace_seconds + kSlackSeconds, 3e7);
     command.push_back(absl::StrCat("--time=", static_cast<int64_t>(std::ceil(seconds / 60))));
   } else if (!settings.time.empty()) {

@@ -513,6 +513,17 @@ TEST(SbatchCommand, SaysWhatTheJobAndItsComputeAsk) {
        },
        {"--mem-bind=local", "--mem=4G"},
        {}},
+      {"nothing of what the compute asks",
+       [](auto& compute, auto& gang) {
+         compute.gres = "gpu:4";
+         compute.qos = "high";
+         compute.time = "1:00:00";
+         compute.exclusive = true;
+         gang.slurm.gres = gang.slurm.qos = gang.slurm.time = "none";
+         gang.slurm.exclusive = false;
+       },
+       {"--cpus-per-task=1"},
+       {"--gres", "--qos", "--time", "--exclusive"}},
       {"two nodes, whose launchers Slurm signals itself",
        [](auto&, auto& gang) { gang.plans.push_back(gang.plans[0]); },
        {"--signal=TERM@60", "--nodes=2", "--ntasks-per-node=1"},
