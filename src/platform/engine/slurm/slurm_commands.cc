@@ -15,9 +15,9 @@ std::map<std::string, std::string> EnvironmentOfCommands() {
   std::map<std::string, std::string> environment = base::CurrentEnvironment();
   std::erase_if(environment, [](const auto& entry) {
     const std::string& name = entry.first;
-    return name != "SLURM_CONF" &&
-           (absl::StartsWith(name, "SLURM_") || absl::StartsWith(name, "SLURMD_") ||
-            absl::StartsWith(name, "SBATCH_") || absl::StartsWith(name, "SQUEUE_"));
+    const bool says_where = name == "SLURM_CONF" || name == "SLURM_JWT" || name == "SLURM_CLUSTERS";
+    return !says_where && (absl::StartsWith(name, "SLURM_") || absl::StartsWith(name, "SLURMD_") ||
+                           absl::StartsWith(name, "SBATCH_") || absl::StartsWith(name, "SQUEUE_"));
   });
   return environment;
 }

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -269,7 +270,7 @@ TEST_F(SlurmEngineTest, AsksForEndedJobsTooWhichLaterVersionsLeaveOutUnlessTold)
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
   AwaitRunning("a.1");
   EXPECT_THAT(listening_.last("squeue"),
-              ElementsAre("squeue", "--all", "--me", "--states=all", "--json"));
+              ElementsAre("squeue", "--all", "--me", "--states=all", "--noheader", "--json"));
 }
 
 TEST_F(SlurmEngineTest, AFolderThatItMadeItselfIsTheUsersAlone) {
@@ -437,6 +438,27 @@ TEST_F(SlurmEngineTest, LaunchersHaveAllOfExclusiveNodesUnlessANumberIsSaid) {
   EXPECT_THAT(slurm_.last_sbatch(), Contains(HasSubstr("--mincpus=")));
   gang.slurm.cpus_per_node = 3;
   EXPECT_THAT(SrunScript(gang.slurm, gang), HasSubstr("--cpus-per-task=3 "));
+}
+
+TEST(RealSlurmCommands, KnowTheirClusterAndNothingOfTheJobThatTheyAreIn) {
+  const std::vector<std::string> kept = {"SLURM_CONF", "SLURM_JWT", "SLURM_CLUSTERS"};
+  const std::vector<std::string> dropped = {"SLURM_JOB_ID", "SBATCH_PARTITION", "SQUEUE_FORMAT"};
+  std::map<std::string, std::optional<std::string>> before;
+  for (const auto* names : {&kept, &dropped}) {
+    for (const std::string& name : *names) {
+      const char* const value = std::getenv(name.c_str());
+      before[name] = value == nullptr ? std::nullopt : std::optional<std::string>(value);
+      ::setenv(name.c_str(), "mine", 1);
+    }
+  }
+  RealSlurmCommands commands;
+  const auto ran = commands.Run({"env"}, base::Deadline::After(absl::Seconds(20)));
+  for (const auto& [name, value] : before) {
+    value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
+  }
+  ASSERT_TRUE(ran.ok() && ran->exit.ok());
+  for (const std::string& name : kept) EXPECT_THAT(ran->out, HasSubstr(name + "=mine\n"));
+  for (const std::string& name : dropped) EXPECT_THAT(ran->out, Not(HasSubstr(name)));
 }
 
 TEST(SbatchCommand, SaysWhatTheJobAndItsComputeAsk) {

@@ -31,7 +31,9 @@ constexpr absl::Duration kRest = absl::Seconds(5);
 constexpr absl::Duration kShortest = absl::Milliseconds(50);  // between looks, also in a hurry
 constexpr int kShareOfTime = 30;
 // From 24.05.1 on squeue's filters hold for --json too, and leave out what has ended unless told.
-const std::vector<std::string> kLookAtQueue = {"squeue", "--all", "--me", "--states=all", "--json"};
+// Where SLURM_CLUSTERS names a cluster a header with its name would come before the JSON.
+const std::vector<std::string> kLookAtQueue = {"squeue",       "--all",      "--me",
+                                               "--states=all", "--noheader", "--json"};
 // An sbatch mostly waits for the controller, which serves several at once.
 constexpr size_t kAtOnce = 4;
 
