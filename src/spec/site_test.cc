@@ -68,7 +68,8 @@ TEST_F(SiteTest, FindsTheNameThatAJobFileMeans) {
 TEST_F(SiteTest, AComputeMayBeASlurmCluster) {
   Write("site.yml",
         "computes:\n  HPC: {type: slurm, folder: ./shared, partition: gpu, gres: 'gpu:4',\n"
-        "        cpus_per_node: 16, exclusive: true, options: [--mail-type=END]}\n");
+        "        cpus_per_node: 16, exclusive: true, options: [--mail-type=END],\n"
+        "        priority_qos: {high: urgent}}\n");
   const auto site = ReadSite(home_.path());
   ASSERT_TRUE(site.ok()) << site.status();
   EXPECT_EQ(site->computes.at("hpc"), "hpc");
@@ -78,6 +79,7 @@ TEST_F(SiteTest, AComputeMayBeASlurmCluster) {
   EXPECT_EQ(hpc.cpus_per_node, 16);
   EXPECT_EQ(hpc.exclusive, true);
   EXPECT_EQ(hpc.options, std::vector<std::string>{"--mail-type=END"});
+  EXPECT_EQ(hpc.priority_qos.at("high"), "urgent");
 }
 
 TEST_F(SiteTest, AClustersFolderMayBeOnEachNode) {
@@ -139,12 +141,14 @@ TEST_F(SiteTest, NoTwoClustersShareAFolder) {
 TEST_F(SiteTest, AClustersMistakesAreNamedByLine) {
   Write("site.yml",
         "computes:\n  hpc: {type: slurm, partiton: gpu}\n  local: {type: slurm, folder: /x}\n"
-        "  other: {type: slurm, folder: /x, options: [-n4]}\n");
+        "  other: {type: slurm, folder: /x, options: [-n4]}\n"
+        "  more: {type: slurm, folder: /y, priority_qos: {hihg: urgent}}\n");
   const std::string error(ReadSite(home_.path()).status().message());
   EXPECT_THAT(error, HasSubstr("site.yml:2: compute \"hpc\" has no folder"));
   EXPECT_THAT(error, HasSubstr("partiton"));
   EXPECT_THAT(error, HasSubstr("site.yml:3: \"local\" means this machine's nodes"));
   EXPECT_THAT(error, HasSubstr("site.yml:4: \"-n4\" is no option of sbatch"));
+  EXPECT_THAT(error, HasSubstr("site.yml:5: priority_qos: \"hihg\" is no priority"));
 }
 
 TEST_F(SiteTest, ASitesOwnTableComesFirst) {

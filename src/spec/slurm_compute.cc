@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "spec/job_data.h"
 #include "spec/mapping_reader.h"
+#include "spec/names.h"
 #include "spec/node_folder.h"
 
 namespace tutti::spec {
@@ -119,6 +120,12 @@ SlurmCompute ReadSlurmCompute(const YamlNode& node, const std::string& name,
     if (way == "folder" && NodeFolder(compute.folder)) {
       diagnostics.Error(at->line, "reach: folder needs a folder that the nodes share");
     }
+  }
+  reader.TextMap("priority_qos", compute.priority_qos);
+  for (const auto& [priority, qos] : compute.priority_qos) {
+    if (PriorityFromName(priority)) continue;
+    diagnostics.Error(node.line, absl::StrCat("priority_qos: \"", priority.substr(0, 80),
+                                              "\" is no priority: high, normal or low"));
   }
   ReadKeys(reader, compute, diagnostics);
   reader.Finish();

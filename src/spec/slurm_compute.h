@@ -2,6 +2,7 @@
 // Plain values: what is empty or zero is left to Slurm.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,8 @@ enum class Reach { kUnsaid, kService, kFolder };
 struct SlurmCompute : SlurmSettings {
   std::string folder;  // absolute, the same here and on every node; or "node:…" (node_folder.h)
   Reach reach = Reach::kUnsaid;
+  // By the name of a priority ("high"), the QOS of jobs that have it and name none themselves.
+  std::map<std::string, std::string> priority_qos;
 };
 
 // `what` names the mapping in errors.

@@ -16,6 +16,7 @@
 #include "platform/engine/slurm/plain_words.h"
 #include "platform/engine/slurm/service_file.h"
 #include "platform/engine/slurm/unshared_job.h"
+#include "spec/names.h"
 
 namespace tutti::engine {
 namespace {
@@ -56,6 +57,13 @@ absl::Status MakeOwnFolder(const fs::path& folder) {
                  folder.native(), folder.native());
   }
   return absl::OkStatus();
+}
+
+spec::SlurmSettings SettingsOf(const spec::SlurmCompute& compute, const Allocation& allocation) {
+  spec::SlurmSettings settings = spec::Over(compute, allocation.slurm);
+  const auto qos = compute.priority_qos.find(std::string(spec::Name(allocation.priority)));
+  if (allocation.slurm.qos.empty() && qos != compute.priority_qos.end()) settings.qos = qos->second;
+  return settings;
 }
 
 std::string ProgramOf(const std::vector<std::string>& launcher) {
@@ -145,7 +153,7 @@ Allocation SlurmEngine::Localized(Allocation allocation, bool by_folder) const {
 
 absl::StatusOr<std::string> SlurmEngine::ScriptOf(const Allocation& allocation,
                                                   const BatchJob& job) const {
-  const spec::SlurmSettings settings = spec::Over(options_.compute, allocation.slurm);
+  const spec::SlurmSettings settings = SettingsOf(options_.compute, allocation);
   if (shared()) return BatchScript(settings, allocation, job);
   TUTTI_ASSIGN_OR_RETURN(std::string service, base::ReadFile(options_.launcher_file, 1 << 20));
   return UnsharedBatchScript(settings, allocation,
@@ -174,7 +182,7 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
                      shared()};
   TUTTI_ASSIGN_OR_RETURN(const std::string script, ScriptOf(allocation, job));
   SlurmAllocation& at = known == known_.end() ? fresh : known->second;
-  at.command = SbatchCommand(spec::Over(options_.compute, allocation.slurm), allocation, job);
+  at.command = SbatchCommand(SettingsOf(options_.compute, allocation), allocation, job);
   const bool is_submitted = at.stage == Stage::kSubmitted || at.HasBegun();
   if (is_submitted && shared()) return absl::OkStatus();
   if (!is_submitted) at.couriers.resize(allocation.plans.size());

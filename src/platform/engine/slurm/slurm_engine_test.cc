@@ -67,6 +67,8 @@ class SlurmEngineTest : public ::testing::Test {
     options.compute.folder = root_.path() / "shared";
     options.compute.partition = "main";
     options.compute.memory = "1G";
+    options.compute.qos = "standard";
+    options.compute.priority_qos = {{"high", "urgent"}};
     options.launcher_file = launcher_file_;
     options.node_folder = node_folder_;
     options.program = "sha256:0123";
@@ -426,6 +428,21 @@ TEST_F(SlurmEngineTest, AJobsSettingsStandOverItsComputes) {
     EXPECT_THAT(command, Contains(option));
   }
   EXPECT_THAT(command, Not(Contains("--partition=main")));
+}
+
+TEST_F(SlurmEngineTest, APriorityHasTheQosThatTheComputeGivesIt) {
+  const auto qos_of = [&](const std::string& id, spec::Priority priority, const std::string& own) {
+    Allocation gang = Gang(id);
+    gang.priority = priority;
+    gang.slurm.qos = own;
+    EXPECT_TRUE(engine_->Start(gang).ok());
+    AwaitRunning(id);
+    return slurm_.last_sbatch();
+  };
+  EXPECT_THAT(qos_of("a.1", spec::Priority::kNormal, ""), Contains("--qos=standard"));
+  EXPECT_THAT(qos_of("b.1", spec::Priority::kHigh, ""), Contains("--qos=urgent"));
+  EXPECT_THAT(qos_of("c.1", spec::Priority::kHigh, "mine"), Contains("--qos=mine"));
+  EXPECT_THAT(qos_of("d.1", spec::Priority::kHigh, "none"), Not(Contains(HasSubstr("--qos"))));
 }
 
 TEST_F(SlurmEngineTest, LaunchersHaveAllOfExclusiveNodesUnlessANumberIsSaid) {
