@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -27,6 +28,10 @@ bool IsThere(const fs::path& path) {
 }
 
 }  // namespace
+
+void SayIfWrong(const absl::Status& status) {
+  if (!status.ok()) spdlog::error("{}", status.ToString());
+}
 
 absl::Status WriteSlurmId(const fs::path& folder, int64_t id, bool durable) {
   const auto write = durable ? base::WriteFileAtomic : base::ReplaceFile;

@@ -23,6 +23,9 @@ absl::Status WriteSlurmId(const std::filesystem::path& folder, int64_t id, bool 
 // before sbatch: the Slurm job finds them, and an engine that comes later that there may be one.
 absl::Status SyncAllocation(const std::filesystem::path& folder);
 
+// In the log: what an engine could not write down it finds out again.
+void SayIfWrong(const absl::Status& status);
+
 struct SlurmAllocation {
   // kUncertain: an sbatch for it may have taken effect.
   enum class Stage { kToSubmit, kUncertain, kSubmitted, kEnded };

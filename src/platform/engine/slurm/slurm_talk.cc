@@ -1,4 +1,4 @@
-// The engine's thread, which alone talks to Slurm: it submits, looks and stops.
+// The engine's thread, which alone talks to Slurm: it submits, looks (slurm_look.cc) and stops.
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
 
@@ -10,9 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/engine/slurm/plain_words.h"
@@ -26,14 +24,9 @@ namespace fs = std::filesystem;
 using Stage = SlurmAllocation::Stage;
 
 constexpr absl::Duration kCommandLimit = absl::Seconds(30);
-constexpr absl::Duration kAccountingLimit = absl::Seconds(10);
 constexpr absl::Duration kRest = absl::Seconds(5);
 constexpr absl::Duration kShortest = absl::Milliseconds(50);  // between looks, also in a hurry
 constexpr int kShareOfTime = 30;
-// From 24.05.1 on squeue's filters hold for --json too, and leave out what has ended unless told.
-// Where SLURM_CLUSTERS names a cluster a header with its name would come before the JSON.
-const std::vector<std::string> kLookAtQueue = {"squeue",       "--all",      "--me",
-                                               "--states=all", "--noheader", "--json"};
 // An sbatch mostly waits for the controller, which serves several at once.
 constexpr size_t kAtOnce = 4;
 
@@ -50,19 +43,6 @@ struct Cancel {
   std::string allocation;
   bool by_force = false;
 };
-
-void SayIfWrong(const absl::Status& status) {
-  if (!status.ok()) spdlog::error("{}", status.ToString());
-}
-
-// Of several Slurm jobs of one allocation the one that counts: what runs, then what waits, and of
-// those the first.
-bool CountsMore(const SlurmJob& a, const SlurmJob& b) {
-  const auto rank = [](const SlurmJob& job) {
-    return job.phase == SlurmPhase::kRunning ? 0 : job.phase == SlurmPhase::kWaiting ? 1 : 2;
-  };
-  return std::pair(rank(a), a.id) < std::pair(rank(b), b.id);
-}
 
 }  // namespace
 
@@ -101,124 +81,6 @@ bool SlurmEngine::LookIsDue() const {
       hurry_ ? std::max(kShortest, look_cost_)
              : std::max(options_.look_interval, look_cost_ * (kShareOfTime - 1));
   return base::SteadyNow() - last_look_ >= rest;
-}
-
-void SlurmEngine::Look() {
-  const absl::Duration began = base::SteadyNow();
-  {
-    absl::MutexLock lock(&mutex_);
-    hurry_ = false;
-  }
-  const auto queue = commands_->Run(kLookAtQueue, base::Deadline::After(kCommandLimit));
-  absl::StatusOr<std::vector<SlurmJob>> jobs;
-  if (!queue.ok()) {
-    jobs = queue.status();
-  } else if (queue->exit.ok()) {
-    jobs = ReadQueue(queue->out, comment_);
-  } else {
-    jobs = absl::UnavailableError(Complaint(queue->err));
-  }
-  std::vector<Forgotten> forgotten;
-  {
-    absl::MutexLock lock(&mutex_);
-    forgotten = NoteLook(jobs, began);
-  }
-  EndForgotten(forgotten);
-}
-
-std::vector<SlurmEngine::Forgotten> SlurmEngine::NoteLook(
-    const absl::StatusOr<std::vector<SlurmJob>>& jobs, absl::Duration began) {
-  last_look_ = base::SteadyNow();
-  look_cost_ = last_look_ - began;
-  const absl::Status before = slurm_;
-  slurm_ = absl::OkStatus();
-  if (!jobs.ok()) {
-    slurm_ = absl::UnavailableError(
-        absl::StrCat("waits for Slurm, which does not answer: ", jobs.status().message()));
-    if (before != slurm_) spdlog::warn("{}", std::string(slurm_.message()));
-    return {};
-  }
-  looked_ = true;
-  return Learn(*jobs, began);
-}
-
-std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJob>& jobs,
-                                                       absl::Duration began) {
-  std::vector<Forgotten> forgotten;
-  std::map<absl::string_view, const SlurmJob*> counting;
-  surplus_.clear();
-  for (const SlurmJob& job : jobs) {
-    const SlurmJob*& best = counting[absl::StripPrefix(job.comment, comment_)];
-    const SlurmJob* surplus = best;
-    if (best == nullptr || CountsMore(job, *best)) {
-      best = &job;
-    } else {
-      surplus = &job;
-    }
-    if (surplus != nullptr && surplus->phase != SlurmPhase::kEnded) surplus_.push_back(surplus->id);
-  }
-  // Nobody hears of what a job does whose allocation is over.
-  for (const auto& [id, job] : counting) {
-    const auto known = known_.find(std::string(id));
-    const bool is_over = known == known_.end() || known->second.stage == Stage::kEnded;
-    if (is_over && job->phase != SlurmPhase::kEnded) surplus_.push_back(job->id);
-  }
-  for (auto& [id, known] : known_) {
-    if (known.stage == Stage::kEnded) continue;
-    const auto found = counting.find(id);
-    if (found != counting.end()) {
-      const SlurmJob& job = *found->second;
-      if (known.stage != Stage::kSubmitted || known.job.id != job.id) {
-        SayIfWrong(known.NoteId(job.id, !shared()));
-      }
-      known.stage = Stage::kSubmitted;
-      known.problem.clear();
-      known.NoteLook(job);
-      if (job.phase == SlurmPhase::kEnded) NoteEnd(known, job);
-    } else if (known.stage == Stage::kSubmitted && known.since < began) {
-      forgotten.push_back({id, known.job.id});
-    } else if (known.stage == Stage::kUncertain && known.settles < began) {
-      if (known.HasBegun()) {
-        SayIfWrong(known.NoteEnd("Slurm no longer knows its job"));
-      } else {
-        known.stage = Stage::kToSubmit;
-      }
-    }
-  }
-  return forgotten;
-}
-
-void SlurmEngine::EndForgotten(const std::vector<Forgotten>& forgotten) {
-  if (forgotten.empty()) return;
-  const std::string numbers = absl::StrJoin(
-      forgotten, ",",
-      [](std::string* out, const Forgotten& one) { absl::StrAppend(out, one.number); });
-  const auto answer = commands_->Run({"sacct", "--jobs=" + numbers, "--allocations", "--noheader",
-                                      "--parsable2", absl::StrCat("--format=", kRecordFormat)},
-                                     base::Deadline::After(kAccountingLimit));
-  const bool answered = answer.ok() && answer->exit.ok();
-  const std::vector<SlurmRecord> records =
-      answered ? ReadRecords(answer->out) : std::vector<SlurmRecord>();
-  absl::MutexLock lock(&mutex_);
-  for (const Forgotten& one : forgotten) {
-    SlurmAllocation& known = known_.at(one.allocation);  // which is not released before its end
-    const auto found = std::find_if(records.begin(), records.end(), [&](const SlurmRecord& record) {
-      // Slurm may count from the beginning again.
-      return record.job.id == one.number &&
-             absl::StartsWith(one.allocation, absl::StrCat(record.name, "."));
-    });
-    if (found != records.end() && found->job.phase == SlurmPhase::kEnded) {
-      NoteEnd(known, found->job);
-    } else {
-      SayIfWrong(known.NoteEnd(absl::StrCat("Slurm no longer knows its job ", one.number)));
-    }
-  }
-}
-
-void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
-  // That it was cancelled by us says nothing of why.
-  const bool by_us = known.killed && job.state == "CANCELLED";
-  SayIfWrong(known.NoteEnd(by_us ? "" : HowItEnded(job), HasLostANode(job)));
 }
 
 std::string SlurmEngine::TellWhereTheServiceIs() {
