@@ -36,11 +36,12 @@ def test_local_and_slurm_jobs_go_side_by_side_and_a_failure_has_its_line(hpc, wr
 
 def test_a_waiting_job_says_slurms_reason_and_a_cancelled_one_leaves_nothing(hpc, cluster, write_job, tmp_path):
     hold = hpc.submit(write_job("echo up; trap '' TERM; sleep 600 & wait; sleep 600", nodes=2, distribution="mpi", processes=4,
-                                compute="hpc"))
+                                compute="hpc", resources={"properties": {"slurm": {"time": "30"}}}))
     hpc.wait_for_state(hold, "Running")
     next_one = hpc.submit(write_job("true", nodes=2, distribution="mpi", processes=4, compute="hpc"))
     waiting = wait_until(lambda: (job := hpc.job(next_one))["reason"].startswith("waits for nodes") and job, 20, "it says why")
     assert waiting["state"] == "Queued" and "Resources" in waiting["reason"]
+    assert wait_until(lambda: hpc.job(next_one).get("expected_start"), 20, "Slurm has planned it") > waiting["created"]
     assert hpc.cli("job", "cancel", next_one).returncode == 0
     assert hpc.wait(next_one)["state"] == "Canceled"
     assert hpc.cli("job", "cancel", hold).returncode == 0
