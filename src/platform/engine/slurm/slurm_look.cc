@@ -135,7 +135,9 @@ void SlurmEngine::EndForgotten(const std::vector<Forgotten>& forgotten) {
       answered ? ReadRecords(answer->out) : std::vector<SlurmRecord>();
   absl::MutexLock lock(&mutex_);
   for (const Forgotten& one : forgotten) {
-    SlurmAllocation& known = known_.at(one.allocation);  // which is not released before its end
+    const auto at = known_.find(one.allocation);
+    if (at == known_.end() || at->second.stage == Stage::kEnded) continue;  // meanwhile
+    SlurmAllocation& known = at->second;
     const auto found = std::find_if(records.begin(), records.end(), [&](const SlurmRecord& record) {
       // Slurm may count from the beginning again.
       return record.job.id == one.number &&
