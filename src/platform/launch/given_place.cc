@@ -10,16 +10,21 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/child_process.h"
+#include "base/command.h"
 #include "base/status.h"
+#include "spec/batch_options.h"
 
 namespace tutti::launch {
 namespace {
 
 // Slurm warns a minute ahead, and is not exact about it.
 constexpr absl::Duration kNearItsEnd = absl::Minutes(2);
+constexpr absl::Duration kAnswers = absl::Seconds(2);  // meanwhile nobody is told to end
 
 absl::StatusOr<std::string> NumericAddress(const std::string& host) {
   addrinfo wanted = {};
@@ -67,15 +72,41 @@ absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan) {
   return absl::OkStatus();
 }
 
+namespace {
+
+// When the job's time is up. From 23.02 on Slurm says it at the start; before, it is asked at the
+// end, since jobs are not to wait for it, and for the start and the limit: of a job that it cancels
+// it tells the end as now.
+absl::Time EndTime() {
+  int64_t seconds = 0;
+  if (const char* const end = std::getenv("SLURM_JOB_END_TIME")) {
+    return absl::SimpleAtoi(end, &seconds) ? absl::FromUnixSeconds(seconds)
+                                           : absl::InfiniteFuture();
+  }
+  const char* const job = std::getenv("SLURM_JOB_ID");
+  if (job == nullptr) return absl::InfiniteFuture();
+  base::ChildOptions squeue;
+  squeue.arguments = {"squeue", "--noheader", absl::StrCat("--jobs=", job), "--format=%S %l"};
+  squeue.environment = base::CurrentEnvironment();
+  squeue.environment["SLURM_TIME_FORMAT"] = "%s";
+  const auto said = base::RunCommand(squeue, "", base::Deadline::After(kAnswers));
+  if (!said.ok()) return absl::InfiniteFuture();
+  const std::vector<std::string> words =
+      absl::StrSplit(absl::StripAsciiWhitespace(said->out), ' ', absl::SkipEmpty());
+  absl::Duration limit;
+  const bool is_known = words.size() == 2 && absl::SimpleAtoi(words[0], &seconds) &&
+                        spec::ParseSlurmTime(words[1], limit);
+  return is_known ? absl::FromUnixSeconds(seconds) + limit : absl::InfiniteFuture();
+}
+
+}  // namespace
+
 absl::Status WhyToldToEnd(const std::filesystem::path& stop, absl::Time now) {
   std::error_code error;
   if (std::getenv("TUTTI_GANG") == nullptr || std::filesystem::exists(stop, error)) {
     return absl::OkStatus();
   }
-  const char* const end = std::getenv("SLURM_JOB_END_TIME");
-  int64_t seconds = 0;
-  const bool soon = end != nullptr && absl::SimpleAtoi(end, &seconds) &&
-                    now + kNearItsEnd >= absl::FromUnixSeconds(seconds);
+  const bool soon = now + kNearItsEnd >= EndTime();
   return absl::DeadlineExceededError(soon ? "it has used up the time that it was given in Slurm"
                                           : "it was cancelled or preempted in Slurm");
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 
 namespace tutti::launch {
 namespace {
@@ -54,6 +55,27 @@ TEST(GivenPlace, ThatItsTimeIsUsedUpIsSaidNearItsEndAlone) {
   EXPECT_EQ(why(end), "it was cancelled or preempted in Slurm");
   ::unsetenv("SLURM_JOB_END_TIME");
   ::unsetenv("TUTTI_GANG");
+}
+
+TEST(GivenPlace, WhenItsTimeIsUpSlurmIsAskedWhereItHasNotSaidSo) {
+  const base::TemporaryDirectory bin;
+  const std::string path = std::getenv("PATH");
+  ASSERT_TRUE(
+      base::WriteFileAtomic(bin.path() / "squeue",
+                            "#!/bin/sh\n[ \"$*\" = '--noheader --jobs=7 --format=%S %l' ] && "
+                            "[ $SLURM_TIME_FORMAT = %s ] && echo 1795204935 1:00:00\n",
+                            0755)
+          .ok());
+  ::setenv("PATH", (bin.path().string() + ":" + path).c_str(), 1);
+  ::setenv("TUTTI_GANG", "n7 10.0.0.7;", 1);
+  ::setenv("SLURM_JOB_ID", "7", 1);
+  const absl::Time end = absl::FromUnixSeconds(1795208535);
+  EXPECT_EQ(WhyToldToEnd("/no/such/file", end).message(),
+            "it has used up the time that it was given in Slurm");
+  EXPECT_EQ(WhyToldToEnd("/no/such/file", end - absl::Minutes(5)).message(),
+            "it was cancelled or preempted in Slurm");
+  for (const char* name : {"TUTTI_GANG", "SLURM_JOB_ID"}) ::unsetenv(name);
+  ::setenv("PATH", path.c_str(), 1);
 }
 
 TEST(GivenPlace, HasTheProcessorsThatSlurmHasGivenTheNode) {

@@ -108,16 +108,9 @@ std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
 }
 
 std::string GangScript(size_t nodes) {
-  // When its time is up Slurm says by itself from 23.02 on.
-  const std::string end =
-      "[ -n \"$SLURM_JOB_END_TIME\" ] || "
-      "SLURM_JOB_END_TIME=$(SLURM_TIME_FORMAT=%s squeue --noheader --jobs=\"$SLURM_JOB_ID\" "
-      "--format=%e)\n"
-      "export SLURM_JOB_END_TIME\n";
   // The batch step runs on the first node, whose launcher finds its own address.
-  if (nodes == 1) return absl::StrCat(end, "export TUTTI_GANG=\"$SLURMD_NODENAME;\"\n");
+  if (nodes == 1) return "export TUTTI_GANG=\"$SLURMD_NODENAME;\"\n";
   return absl::StrCat(
-      end,
       "# The nodes and their addresses, in the order of SLURM_NODEID.\n"
       "exec 3< <(scontrol show node --oneliner \"$SLURM_JOB_NODELIST\") "
       "4< <(scontrol show hostnames \"$SLURM_JOB_NODELIST\")\n"

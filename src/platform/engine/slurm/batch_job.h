@@ -29,8 +29,7 @@ std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
 std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& allocation,
                         const BatchJob& job);
 
-// The part of a batch script that finds out the nodes and their addresses, for TUTTI_GANG, and when
-// the job's time is up, for SLURM_JOB_END_TIME.
+// The part of a batch script that finds out the nodes and their addresses, for TUTTI_GANG.
 std::string GangScript(size_t nodes);
 
 // srun with a launcher's step on each of the nodes, up to the command.
