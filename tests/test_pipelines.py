@@ -144,6 +144,21 @@ def test_what_is_wrong_is_said_before_anything_is_sent(site, tmp_path):
     assert "job.yml:4: component:" in result.stderr
 
 
+def test_what_a_step_gives_to_a_component_is_told_with_the_steps_line(site, tmp_path):
+    (tmp_path / "part.yml").write_text("command: cat ${{inputs.d}}\ninputs: {d: {type: uri_file}}\nenvironment: host\n")
+    file = tmp_path / "job.yml"
+    file.write_text("type: pipeline\n\n\njobs:\n  a:\n    component: ./part.yml\n"
+                    "    inputs: {d: {type: uri_file, path: INPUT}}\n    resources:\n      instance_count: 9\n")
+    text = file.read_text()
+    for path, faults in (("./gone", ['job.yml:7: input "d": ']),
+                         (site.flows / "data/rows.txt", ["job.yml:9: instance_count is 9, but the cluster has 2 nodes"]),
+                         ("http://127.0.0.1:1/x", ['job.yml:7: input "d": http://127.0.0.1:1/x cannot be had', "job.yml:9: "])):
+        file.write_text(text.replace("INPUT", str(path)))
+        result = site.cli("run", file)
+        assert result.returncode == 2 and all(fault in result.stderr for fault in faults), result.stderr
+        assert "part.yml:" not in result.stderr, result.stderr
+
+
 def test_a_sweep_by_itself(site):
     job, _ = run(site, site.flows / "sweep.yml")
     trials = job["children"]

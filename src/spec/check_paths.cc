@@ -101,22 +101,29 @@ void CheckScript(const JobSpec& spec, Diagnostics& diagnostics) {
                                  spec.code, base::DidYouMean(script, candidates)));
 }
 
-void CheckInput(const std::string& name, const Input& input, Diagnostics& diagnostics) {
-  if (input.path.empty()) return;     // a value, or an address that the program reads by itself
-  if (IsAddress(input.path)) return;  // its server is asked when the job is submitted
+// What is wrong with the path of an input; "" if nothing is.
+absl::string_view FaultOf(const Input& input) {
+  if (input.path.empty()) return "";     // a value, or an address that the program reads by itself
+  if (IsAddress(input.path)) return "";  // its server is asked when the job is submitted
   std::error_code error;
   const fs::file_status status = fs::status(input.path, error);
-  const std::string what = absl::StrCat("input \"", name, "\": ", input.path);
-  if (!fs::exists(status)) {
-    diagnostics.Error(input.line, absl::StrCat(what, " does not exist"));
-  } else if (input.type == "uri_folder" && !fs::is_directory(status)) {
-    diagnostics.Error(input.line, absl::StrCat(what, " is a file; its type is uri_file"));
-  } else if (input.type == "uri_file" && fs::is_directory(status)) {
-    diagnostics.Error(input.line, absl::StrCat(what, " is a folder; its type is uri_folder"));
-  } else if (input.type == "mltable" && !fs::exists(fs::path(input.path) / "MLTable", error)) {
-    diagnostics.Error(input.line,
-                      absl::StrCat(what, " holds no file MLTable; write one, or use uri_folder"));
+  if (!fs::exists(status)) return "does not exist";
+  if (input.type == "uri_folder" && !fs::is_directory(status)) {
+    return "is a file; its type is uri_file";
   }
+  if (input.type == "uri_file" && fs::is_directory(status)) {
+    return "is a folder; its type is uri_folder";
+  }
+  if (input.type == "mltable" && !fs::exists(fs::path(input.path) / "MLTable", error)) {
+    return "holds no file MLTable; write one, or use uri_folder";
+  }
+  return "";
+}
+
+void CheckInput(const std::string& name, const Input& input, Diagnostics& diagnostics) {
+  const absl::string_view fault = FaultOf(input);
+  if (fault.empty()) return;
+  diagnostics.Error(input.place, absl::StrCat("input \"", name, "\": ", input.path, " ", fault));
 }
 
 absl::Status CheckOne(const JobSpec& spec) {

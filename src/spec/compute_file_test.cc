@@ -53,7 +53,7 @@ TEST(ComputeFile, AJobTakesItByNameAndNoMoreNodesThanItHas) {
                                "resources: {instance_count: 3}\n")
                               .status()
                               .message()),
-              HasSubstr("job.yml:1: instance_count is 3, but compute \"Cpu-Cluster\" lets a job "
+              HasSubstr("job.yml:3: instance_count is 3, but compute \"Cpu-Cluster\" lets a job "
                         "take 2 nodes"));
   EXPECT_THAT(std::string(read("command: x\ncompute: hpc-alias\n").status().message()),
               HasSubstr("stands for \"gone\", which site.yml does not have"));

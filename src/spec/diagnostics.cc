@@ -22,6 +22,10 @@ void Diagnostics::Error(int line, absl::string_view message) {
   errors_.push_back({line, Line(file_name_, line, message)});
 }
 
+void Diagnostics::Error(const Place& place, absl::string_view message) {
+  errors_.push_back({place.line, Line(place.file, place.line, message)});
+}
+
 void Diagnostics::Warning(int line, absl::string_view message) {
   warnings_.push_back({line, Line(file_name_, line, message)});
 }

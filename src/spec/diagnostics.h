@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "spec/job.h"
 
 namespace tutti::spec {
 
@@ -18,6 +19,8 @@ class Diagnostics {
   const std::string& file_name() const { return file_name_; }
 
   void Error(int line, absl::string_view message);
+  // Of what this file has from another one.
+  void Error(const Place& place, absl::string_view message);
   void Warning(int line, absl::string_view message);
   // What is wrong with another file, which `line` of this one names; told under the other's name.
   void Add(int line, const Diagnostics& other);

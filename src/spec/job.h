@@ -25,6 +25,12 @@ struct Distribution {
   int parameter_server_count = 0;      // tensorflow
 };
 
+// Where something is written, for errors. The file is known until the job has been submitted.
+struct Place {
+  std::string file;  // as errors name it
+  int line = 0;      // 0: nowhere
+};
+
 struct Input {
   // uri_folder, uri_file, mltable, mlflow_model, custom_model, triton_model: by path;
   // string, number, integer, boolean: by literal.
@@ -33,7 +39,7 @@ struct Input {
   std::string path;
   std::string mode = "ro_mount";  // ro_mount, download, direct
   std::string literal;            // as it is put into the command
-  int line = 0;                   // in the job file, for errors
+  Place place;                    // of the value: a step may give it to what a component has
   bool absent = false;            // optional, and no value was given
 };
 
@@ -97,6 +103,7 @@ struct JobSpec {
   std::map<std::string, Output> outputs;
   Distribution distribution;
   int instance_count = 1;
+  Place instance_count_place;
   // Options of `podman run` that the job asks for, as "--cap-add=SYS_PTRACE"; for an image only.
   std::vector<std::string> container_options;
   absl::Duration timeout = absl::InfiniteDuration();  // limits.timeout: wall time from Running on

@@ -151,14 +151,14 @@ class InputReader {
     }
     const std::string type = input_.type;
     input_ = LiteralInput(*value_->value);
-    input_.line = value_->line;
+    input_.place.line = value_->line;
     if (typed_) input_.type = type;
     if (!RefuseUnbound(value_->line, what_, input_.literal, diagnostics_)) CheckLiteral();
   }
 
   // With where a component says so, if it does.
   void Refuse(absl::string_view why) {
-    diagnostics_.Error(input_.line,
+    diagnostics_.Error(input_.place.line,
                        absl::StrCat(what_, " is \"", input_.literal.substr(0, 80), "\"", why,
                                     entry_.defined.empty() ? "" : ": see ", entry_.defined));
   }
@@ -198,7 +198,7 @@ class InputReader {
       diagnostics_.Error(entry_.line, absl::StrCat(what_, " has no path"));
       return;
     }
-    input_.line = entry->line;
+    input_.place.line = entry->line;
     const std::string& written = entry->value->scalar;
     if (!RefuseUnbound(entry->line, what_, written, diagnostics_)) Locate(written);
   }
@@ -228,7 +228,7 @@ class InputReader {
   void Locate(const std::string& by_user) {
     const auto resolved = Resolve(by_user);
     if (!resolved.ok()) {
-      diagnostics_.Error(input_.line, absl::StrCat(what_, ": ", resolved.status().message()));
+      diagnostics_.Error(input_.place.line, absl::StrCat(what_, ": ", resolved.status().message()));
       return;
     }
     const std::string& written = *resolved;
@@ -242,13 +242,13 @@ class InputReader {
       input_.path = web;  // each node fetches it
     } else if (absl::IsNotFound(local.status())) {
       diagnostics_.Error(
-          input_.line,
+          input_.place.line,
           absl::StrCat(what_, ": \"", written.substr(0, 200), "\" is not on this machine",
                        web.empty() ? "" : ", and a folder cannot be listed there",
                        "; copy it here and say where: tutti data map ",
                        PrefixToMap(written).substr(0, 200), " FOLDER"));
     } else {
-      diagnostics_.Error(input_.line, absl::StrCat(what_, ": ", local.status().message()));
+      diagnostics_.Error(input_.place.line, absl::StrCat(what_, ": ", local.status().message()));
     }
   }
 
@@ -366,7 +366,8 @@ std::map<std::string, Input> ReadInputSection(const YamlNode::Entry& section,
   std::map<std::string, Input> inputs;
   for (const YamlNode::Entry* entry : NamedEntries(section, "input", diagnostics)) {
     Input input = ReadInput(*entry, context, diagnostics);
-    if (input.line == 0) input.line = entry->line;
+    input.place.file = diagnostics.file_name();
+    if (input.place.line == 0) input.place.line = entry->line;
     inputs[entry->key] = std::move(input);
   }
   return inputs;

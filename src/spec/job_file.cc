@@ -96,13 +96,13 @@ void ResolveCompute(const Site& site, JobSpec& spec, Diagnostics& diagnostics) {
   const ComputeFile& compute = found->second;
   spec.compute = compute.stands_for;
   if (spec.compute != "local" && !site.slurm_computes.contains(spec.compute)) {
-    diagnostics.Error(spec.command_line,
+    diagnostics.Error({spec.file_name, spec.command_line},
                       absl::StrCat("compute \"", compute.name, "\" stands for \"", spec.compute,
                                    "\", which site.yml does not have"));
   }
   const int most = compute.max_instances;
   if (most == 0 || spec.kind == JobKind::kPipeline || spec.instance_count <= most) return;
-  diagnostics.Error(spec.command_line,
+  diagnostics.Error(spec.instance_count_place,
                     absl::StrCat("instance_count is ", spec.instance_count, ", but compute \"",
                                  compute.name, "\" lets a job take ", most,
                                  most == 1 ? " node" : " nodes", " (max_instances of its file)"));
@@ -136,9 +136,9 @@ absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view
   result.spec = type == "pipeline" ? ReadPipelineJob(source)
                 : type == "sweep"  ? ReadSweepJob(source)
                                    : ReadCommandJob(source);
+  NameFile(file_name, result.spec);
   ResolveCompute(site, result.spec, diagnostics);
   TUTTI_RETURN_IF_ERROR(diagnostics.status());
-  NameFile(file_name, result.spec);
   result.warnings = diagnostics.warnings();
   return result;
 }

@@ -15,8 +15,8 @@ JobSpec AJob() {
   spec.command_line = 3;
   spec.code = "/code";
   spec.tags = {{"a", "b"}};
-  spec.inputs["lr"] = {"number", "", "ro_mount", "0.1", 7};
-  spec.inputs["rate"] = {"number", "", "direct", "", 8, true};
+  spec.inputs["lr"] = {"number", "", "ro_mount", "0.1", {"", 7}};
+  spec.inputs["rate"] = {"number", "", "direct", "", {"", 8}, true};
   spec.outputs["model"] = {"uri_folder", "upload", ""};
   spec.environment = {"mine", false, "3.8", {{"numpy==1.21", "conda.yaml:3"}}, {"--pre"}};
   spec.environment.image = {"", "/docker", "Dockerfile", "job.yml:4", "Dockerfile:6: RUN apt-get"};

@@ -112,7 +112,9 @@ void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) 
   const YamlNode::Entry* entry = job.Take("resources");
   if (entry == nullptr) return;
   MappingReader reader(*entry->value, "resources", diagnostics, {"command", "resources."});
-  reader.Count("instance_count", kMostNodes, spec.instance_count);
+  if (const auto* count = reader.Count("instance_count", kMostNodes, spec.instance_count)) {
+    spec.instance_count_place = {diagnostics.file_name(), count->line};
+  }
   ReadContainerOptions(reader, spec, diagnostics);
   ReadProperties(reader, spec, diagnostics);
   reader.Finish();

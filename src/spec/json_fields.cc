@@ -127,7 +127,7 @@ void JsonFields::Read(const char* name, std::map<std::string, Input>& value) {
     fields.Read("mode", input.mode);
     fields.Read("literal", input.literal);
     fields.Read("absent", input.absent);
-    fields.Read("line", input.line, 0, std::numeric_limits<int>::max());
+    fields.Read("line", input.place.line, 0, std::numeric_limits<int>::max());
     Update(fields.Finish());
   }
 }
@@ -225,8 +225,9 @@ absl::StatusOr<json> ParseJsonObject(absl::string_view text, absl::string_view w
 json JsonOf(const std::map<std::string, Input>& inputs) {
   json document = json::object();
   for (const auto& [name, input] : inputs) {
-    document[name] = {{"type", input.type},       {"path", input.path},     {"mode", input.mode},
-                      {"literal", input.literal}, {"absent", input.absent}, {"line", input.line}};
+    document[name] = {{"type", input.type},     {"path", input.path},
+                      {"mode", input.mode},     {"literal", input.literal},
+                      {"absent", input.absent}, {"line", input.place.line}};
   }
   return document;
 }

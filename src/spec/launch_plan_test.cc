@@ -19,7 +19,7 @@ LaunchPlan APlan() {
   plan.command = "echo ${{inputs.x}} \"\n\xc3\xa9";
   plan.environment_variables = {{"A", "1"}};
   plan.snapshot = "sha256:00";
-  plan.inputs["x"] = {"uri_file", "/data/x", "download", "", 4};
+  plan.inputs["x"] = {"uri_file", "/data/x", "download", "", {"", 4}};
   plan.outputs["model"] = {"uri_folder", "upload"};
   plan.directory = "/scratch/a1";
   plan.memory_bytes = int64_t{1} << 40;
@@ -48,7 +48,7 @@ TEST(LaunchPlan, ReadsBackEveryFieldThatItWrote) {
   EXPECT_EQ(plan->nodes[1].first_rank, 2);
   EXPECT_EQ(plan->distribution.kind, DistributionKind::kMpi);
   EXPECT_EQ(plan->inputs.at("x").mode, "download");
-  EXPECT_EQ(plan->inputs.at("x").line, 4);
+  EXPECT_EQ(plan->inputs.at("x").place.line, 4);
   EXPECT_EQ(plan->outputs.at("model").mode, "upload");
   EXPECT_EQ(plan->memory_bytes, int64_t{1} << 40);
   EXPECT_EQ(plan->timeout_seconds, 1.5);

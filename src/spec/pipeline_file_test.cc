@@ -171,6 +171,47 @@ TEST(PipelineFile, WhatTheStepLacksIsSaidWithItsLine) {
       ElementsAre(HasSubstr("job.yml:7: input \"epochs\" is \"many\", which is no whole")));
 }
 
+TEST(PipelineFile, WhatAStepGivesToAComponentIsSaidWithTheStepsFileAndLine) {
+  const Files files = {
+      {"/base/c.yml", "command: x ${{inputs.d}}\ninputs:\n  d: {type: uri_folder}\n"},
+      {"/base/inner/p.yml",
+       "jobs:\n  in:\n    component: ../c.yml\n    inputs:\n"
+       "      d: {type: uri_folder, path: ./far}\n    resources:\n      instance_count: 7\n"},
+      {"/base/sweep.yml",
+       "command: x ${{inputs.d}} ${{inputs.a}}\ninputs: {d: {type: uri_folder}, a: {type: "
+       "number}}"}};
+  const JobSpec job = PipelineOf(R"(type: pipeline
+inputs:
+  own: {type: uri_folder, path: ./own}
+jobs:
+  a:
+    component: ./c.yml
+    inputs: {d: {type: uri_folder, path: ./near}}
+    resources:
+      instance_count: 9
+  b: {component: ./c.yml, inputs: {d: "${{parent.inputs.own}}"}}
+  c: {component: ./inner/p.yml}
+  d:
+    type: sweep
+    trial: ./sweep.yml
+    search_space: {a: {type: uniform, min_value: 0, max_value: 1}}
+    sampling_algorithm: random
+    objective: {goal: maximize, primary_metric: m}
+    limits: {max_total_trials: 2}
+    inputs: {d: {type: uri_folder, path: ./swept}}
+)",
+                                 files);
+  EXPECT_THAT(absl::StrSplit(std::string(CheckPaths(job).message()), '\n'),
+              ElementsAre("job.yml:7: input \"d\": /base/near does not exist",
+                          "job.yml:10: input \"d\": /base/own does not exist",
+                          "inner/p.yml:5: input \"d\": /base/inner/far does not exist",
+                          "job.yml:19: input \"d\": /base/swept does not exist"));
+  EXPECT_EQ(job.steps[0].job.instance_count_place.file, "job.yml");
+  EXPECT_EQ(job.steps[0].job.instance_count_place.line, 9);
+  EXPECT_EQ(job.steps[2].job.steps[0].job.instance_count_place.file, "inner/p.yml");
+  EXPECT_EQ(job.steps[2].job.steps[0].job.instance_count_place.line, 7);
+}
+
 TEST(PipelineFile, AValueThatTheComponentDoesNotAllowIsSaidWithBothLines) {
   const Files files = {{"/base/parts/tune.yml", R"(type: command
 inputs:

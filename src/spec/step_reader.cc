@@ -291,7 +291,7 @@ class StepReader {
 
   void Bind(const YamlNode::Entry& entry, const std::string& body, BoundInputs& bound) {
     BoundInput input;
-    input.input.line = entry.line;
+    input.input.place = {source_.diagnostics.file_name(), entry.line};
     input.input.type = input.input.mode = "";
     if (const YamlNode::Entry* type = Find(*entry.value, "type")) {
       input.input.type = type->value->scalar;
@@ -313,7 +313,7 @@ class StepReader {
     if (scope_.open.contains(name)) input.from = absl::StrCat("inputs.", name);
     const Input own = input.input;
     input.input = found->second;
-    input.input.line = own.line;
+    input.input.place = own.place;
     if (!own.type.empty()) input.input.type = own.type;
     if (!own.mode.empty()) input.input.mode = own.mode;
     bound[entry.key] = input;

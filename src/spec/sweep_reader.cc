@@ -48,7 +48,8 @@ void FinishTrial(CommandReader& trial, const Given& given, const YamlNode::Entry
   Given with = given;
   for (const SearchParameter& parameter : spec.sweep->parameters) {
     BoundInput& bound = with.bound[parameter.name];
-    bound.input = Input{.type = "", .mode = "direct", .line = given.line};
+    bound.input = Input{
+        .type = "", .mode = "direct", .place = {given.source.diagnostics.file_name(), given.line}};
     bound.from.clear();
     CheckUse(parameter.name, given, definitions, component, spec);
   }

@@ -16,7 +16,7 @@ std::string StepKey(const spec::JobSpec& job, const std::string& snapshot,
   essence.environment_variables = job.environment_variables;
   essence.inputs = job.inputs;
   for (auto& [name, input] : essence.inputs) {
-    input.line = 0;
+    input.place.line = 0;
     if (const auto digest = digests.find(name); digest != digests.end()) {
       input.path = digest->second;
     }

@@ -109,7 +109,7 @@ TEST(StepKey, FollowsWhatTheResultsFollowFromAndNothingElse) {
   spec::JobSpec renamed = job;
   renamed.display_name = "other";
   renamed.inputs["data"].path = "/b";
-  renamed.inputs["data"].line = 9;
+  renamed.inputs["data"].place.line = 9;
   renamed.environment.packages[0].place = "conda.yaml:7";
   renamed.timeout = absl::Seconds(1);
   EXPECT_EQ(StepKey(renamed, "sha256:1", digests), key);

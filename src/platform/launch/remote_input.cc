@@ -83,7 +83,7 @@ void Report(const spec::JobSpec& job, const Answers& answers, std::vector<std::s
   for (const auto& [name, input] : job.inputs) {
     const auto answer = answers.find(input.path);
     if (answer == answers.end() || answer->second.ok()) continue;
-    errors.push_back(absl::StrCat(job.file_name, ":", input.line, ": input \"", name,
+    errors.push_back(absl::StrCat(input.place.file, ":", input.place.line, ": input \"", name,
                                   "\": ", Why(input, answer->second)));
   }
   for (const spec::Step& step : job.steps) Report(step.job, answers, errors);

@@ -107,9 +107,11 @@ absl::Status ServiceCore::CheckPlace(const spec::JobSpec& job) const {
   absl::MutexLock lock(&mutex_);
   const int nodes = static_cast<int>(nodes_.size());
   if (job.compute != "local" || job.instance_count <= nodes) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      job.file_name, ": instance_count is ", job.instance_count, ", but the cluster has ", nodes,
-      nodes == 1 ? " node" : " nodes", ": the job could never start"));
+  const spec::Place& place = job.instance_count_place;  // a script's #SBATCH has none
+  return absl::InvalidArgumentError(
+      absl::StrCat(place.line > 0 ? absl::StrCat(place.file, ":", place.line) : job.file_name,
+                   ": instance_count is ", job.instance_count, ", but the cluster has ", nodes,
+                   nodes == 1 ? " node" : " nodes", ": the job could never start"));
 }
 
 absl::StatusOr<spec::ReadResult> ServiceCore::ReadAndCheck(const Submission& submission) const {

@@ -98,7 +98,7 @@ TEST_F(ServiceTest, RefusesWhatCanNeverRunAndKeepsNothingOfIt) {
     EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
   }
   EXPECT_THAT(std::string(world_.Submit(Named("big", 3)).status().message()),
-              HasSubstr("the cluster has 2 nodes"));
+              HasSubstr(":5: instance_count is 3, but the cluster has 2 nodes"));
   EXPECT_THAT(std::string(world_.Submit("command: pyhton3 -V\n").status().message()),
               HasSubstr(":1: the command runs \"pyhton3\", which is not in the service's PATH"));
   EXPECT_THAT(*service().ListJobs({}), IsEmpty());
