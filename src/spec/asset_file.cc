@@ -2,7 +2,9 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -52,6 +54,19 @@ bool MayBeLeftOut(const YamlNode::Entry& input) {
   const YamlNode::Entry* const optional = Find(*input.value, "optional");
   return Find(*input.value, "default") != nullptr ||
          (optional != nullptr && absl::EqualsIgnoreCase(optional->value->scalar, "true"));
+}
+
+// One of its values, for what cannot be read without: how many nodes, which compute. Nothing for a
+// file or folder.
+std::optional<std::string> SampleOf(const YamlNode::Entry& input) {
+  const YamlNode::Entry* const written = Find(*input.value, "type");
+  const std::string type = written == nullptr ? "" : absl::AsciiStrToLower(written->value->scalar);
+  const YamlNode::Entry* const choices = Find(*input.value, "enum");
+  if (choices != nullptr && !choices->value->items.empty()) return choices->value->items[0]->scalar;
+  if (type == "integer" || type == "number") return "1";
+  if (type == "boolean") return "True";
+  if (type == "string") return "local";
+  return std::nullopt;
 }
 
 void ReadAssetHead(MappingReader& reader, Asset& asset, Diagnostics& diagnostics) {
@@ -106,8 +121,9 @@ class PartsReader {
     const Node none = Mapping({});
     for (const YamlNode::Entry& input : (inputs ? inputs->value : none)->entries) {
       if (MayBeLeftOut(input)) continue;
-      pipeline.inputs[input.key] = {.type = "", .mode = ""};
-      open.insert(input.key);
+      const std::optional<std::string> sample = SampleOf(input);
+      pipeline.inputs[input.key] = {.type = "", .mode = "", .literal = sample.value_or("")};
+      if (!sample) open.insert(input.key);
       bound.push_back({input.key, 1, Text(absl::StrCat("${{parent.inputs.", input.key, "}}"))});
     }
     std::vector<YamlNode::Entry> keys = {{"component", 1, Text(absl::StrCat("file:", file))},

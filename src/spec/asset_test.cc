@@ -119,6 +119,49 @@ TEST(Asset, AComponentBringsItsCodeAndLeavesItsInputsOpen) {
               ::testing::AllOf(HasSubstr("c.yml:2: "), HasSubstr("no whole number: see c.yml:5")));
 }
 
+TEST(Asset, WhatAPipelineComponentLeavesToItsInputsMayBeAnything) {
+  const std::string pipeline = R"(name: p
+type: pipeline
+inputs:
+  where: {type: string}
+  nodes: {type: integer}
+  seconds: {type: integer}
+  goal: {type: string, enum: [maximize, minimize]}
+  data: {type: uri_folder}
+jobs:
+  a:
+    command: x ${{inputs.data}}
+    environment: host
+    compute: ${{parent.inputs.where}}
+    inputs: {data: "${{parent.inputs.data}}"}
+    resources: {instance_count: "${{parent.inputs.nodes}}"}
+    distribution: {type: mpi, process_count_per_instance: "${{parent.inputs.nodes}}"}
+    limits: {timeout: "${{parent.inputs.seconds}}"}
+  b:
+    type: sweep
+    trial: {command: "x ${{search_space.c}}", environment: host}
+    search_space: {c: {type: uniform, min_value: 0, max_value: 1}}
+    sampling_algorithm: random
+    objective: {goal: "${{parent.inputs.goal}}", primary_metric: f1}
+    limits: {max_total_trials: "${{parent.inputs.nodes}}"}
+)";
+  const auto read = ReadFrom(AssetKind::kComponent, "p.yml", {{"p.yml", pipeline}});
+  EXPECT_TRUE(read.ok()) << read.status();
+  const std::string outer =
+      "name: o\ninputs: {w: {type: string}, d: {type: uri_folder}}\njobs:\n  p:\n"
+      "    component: ./p.yml\n    inputs: {where: '${{parent.inputs.w}}', nodes: 2, seconds: 9, "
+      "goal: minimize, data: '${{parent.inputs.d}}'}\n";
+  const auto nested =
+      ReadFrom(AssetKind::kComponent, "o.yml", {{"o.yml", outer}, {"p.yml", pipeline}});
+  EXPECT_TRUE(nested.ok()) << nested.status();
+  EXPECT_EQ(Error(ReadFrom(AssetKind::kComponent, "d.yml",
+                           {{"d.yml",
+                             "name: d\ninputs: {data: {type: uri_folder}}\njobs:\n"
+                             "  a: {command: x, compute: '${{parent.inputs.data}}'}\n"}})),
+            "d.yml:4: compute is ${{parent.inputs.data}}, which must be an input of the pipeline "
+            "that has a plain value");
+}
+
 TEST(Asset, AFileOfAnotherKindIsToldWithTheRightCommand) {
   const std::map<std::string, std::string> kFiles = {
       {"data", "name: d\ntype: uri_file\npath: x\n"},

@@ -119,6 +119,11 @@ void CommandReader::ReadCompute(absl::string_view key, JobSpec& spec) {
     spec.compute = absl::AsciiStrToLower(name);  // ReadJobFile says what it stands for
   } else if (known != computes.end()) {
     spec.compute = known->second;
+  } else if (!WholeExpression(written).empty()) {
+    source_.diagnostics.Error(entry->line,
+                              absl::StrCat(key, " is ", written,
+                                           ", which must be an input of the pipeline that has a "
+                                           "plain value"));
   } else {
     source_.diagnostics.Error(
         entry->line, absl::StrCat("compute \"", written.substr(0, 80),
