@@ -191,9 +191,11 @@ constexpr KeyGroup kGroups[] = {
     {"pipeline", "jobs.*.name jobs.*.experiment_name", kDone,
      "a step has its key's name, and the pipeline's experiment"},
     {"pipeline", "jobs.*.compute", kDone, "as a command job's, or ${{parent.inputs.NAME}}"},
+    {"pipeline", "jobs.*.command jobs.*.code", kDone,
+     "as a command job's; a step with a component has the component's, and none of its own"},
     {"pipeline",
-     "jobs.*.command jobs.*.code jobs.*.environment jobs.*.environment_variables "
-     "jobs.*.distribution jobs.*.resources jobs.*.limits jobs.*.queue_settings",
+     "jobs.*.environment jobs.*.environment_variables jobs.*.distribution jobs.*.resources "
+     "jobs.*.limits jobs.*.queue_settings",
      kDone, "as a command job's; of a component's they replace its own"},
     {"pipeline", "jobs.*.services jobs.*.identity jobs.*.properties", kNoEffect,
      "as a command job's"},

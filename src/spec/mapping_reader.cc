@@ -154,6 +154,11 @@ void MappingReader::ReportUntaken(const YamlNode::Entry& entry) {
                          absl::StrCat(Quoted(entry.key), " has no effect: ", key->note));
     return;
   }
+  if (key != nullptr) {
+    diagnostics_.Error(entry.line,
+                       absl::StrCat(Quoted(entry.key), " does not go with the keys beside it"));
+    return;
+  }
   std::vector<absl::string_view> candidates = known_;
   if (!place_.schema.empty()) {
     for (const absl::string_view other : AzureKeysBelow(place_.schema, place_.prefix)) {

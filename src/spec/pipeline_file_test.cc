@@ -235,6 +235,18 @@ command: tune ${{inputs.epochs}} ${{inputs.optimizer}} ${{inputs.rate}}
                   "parts/tune.yml:4"));
 }
 
+TEST(PipelineFile, AStepWithAComponentHasNoCommandOrCodeOfItsOwn) {
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  t:\n    component: ./parts/train.yml\n"
+                             "    inputs: {data: ./d, epochs: 1}\n    code: ./other\n"
+                             "    command: python x.py\n    objective: x\n",
+                             kTrain),
+              ElementsAre("job.yml:6: step \"t\" has a component, whose code it runs: leave "
+                          "\"code\" out here, or write it in the component",
+                          "job.yml:7: step \"t\" has a component, whose command it runs: leave "
+                          "\"command\" out here, or write it in the component",
+                          "job.yml:8: \"objective\" does not go with the keys beside it"));
+}
+
 TEST(PipelineFile, WhatIsWrongInAComponentIsSaidUnderItsName) {
   EXPECT_THAT(PipelineErrors("type: pipeline\njobs: {t: {component: ./c.yml}}",
                              {{"/base/c.yml", "command: x ${{inputs.y}}\ncomand: z\n"}}),

@@ -187,6 +187,12 @@ class StepReader {
   void ReadComponent(const std::string& type, const ComponentFile& file, Given& given) {
     CommandReader step(source_, what_, {"pipeline", "jobs.*."});
     step.keys().Take("component");
+    for (const absl::string_view key : {"command", "code"}) {
+      if (const YamlNode::Entry* own = step.keys().Take(key)) {
+        Error(own->line, absl::StrCat("has a component, whose ", key, " it runs: leave \"", key,
+                                      "\" out here, or write it in the component"));
+      }
+    }
     given.inputs = step.keys().Take("inputs");
     step.keys().Take("outputs");
     if (type == "pipeline") {
