@@ -4,6 +4,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -14,6 +15,9 @@ namespace tutti::spec {
 namespace {
 
 using Shared = std::shared_ptr<const YamlNode>;
+
+constexpr char kMergeKey[] = "<<";
+constexpr size_t kLongestKey = 1024;  // as YAML bounds it; a merge copies it
 
 [[noreturn]] void Fail(int line, const std::string& message) {
   YAML::Mark mark;
@@ -62,7 +66,10 @@ class TreeBuilder final : public YAML::EventHandler {
                   YAML::EmitterStyle::value) override {
     Begin(YamlNode::Kind::kMapping, mark, anchor);
   }
-  void OnMapEnd() override { End(); }
+  void OnMapEnd() override {
+    Merge(open_.back());
+    End();
+  }
 
  private:
   // A sequence or mapping whose end has not come yet.
@@ -70,6 +77,7 @@ class TreeBuilder final : public YAML::EventHandler {
     std::shared_ptr<YamlNode> node;
     YAML::anchor_t anchor;
     bool has_key = false;  // a mapping: its key has come, its value has not
+    bool merges = false;   // a mapping: it has the key <<
     std::map<std::string, int> lines_of_keys;
   };
 
@@ -84,7 +92,7 @@ class TreeBuilder final : public YAML::EventHandler {
     if (open_.size() >= limits_.depth) {
       Fail(mark.line + 1, absl::StrCat("is nested deeper than ", limits_.depth, " levels"));
     }
-    open_.push_back({New(kind, mark), anchor, false, {}});
+    open_.push_back({.node = New(kind, mark), .anchor = anchor});
   }
 
   void End() {
@@ -125,6 +133,9 @@ class TreeBuilder final : public YAML::EventHandler {
     if (key.kind != YamlNode::Kind::kScalar) {
       Fail(line, absl::StrCat("a key must be text, but is ", KindName(key)));
     }
+    if (key.scalar.size() > kLongestKey) {
+      Fail(line, absl::StrCat("a key has more than ", kLongestKey, " characters"));
+    }
     const auto [first, is_new] = mapping.lines_of_keys.emplace(key.scalar, line);
     if (!is_new) {
       Fail(line, absl::StrCat("key \"", key.scalar.substr(0, 80), "\" is there already, in line ",
@@ -132,6 +143,30 @@ class TreeBuilder final : public YAML::EventHandler {
     }
     mapping.node->entries.push_back({key.scalar, line, nullptr});
     mapping.has_key = true;
+    mapping.merges |= key.scalar == kMergeKey && !key.quoted;
+  }
+
+  // In place of `<<: *base` or `<<: [*a, *b]` the entries of these that the mapping does not have;
+  // the first to have a key gives it (yaml.org/type/merge.html). Their nodes are counted where the
+  // key's value was placed.
+  void Merge(Open& mapping) {
+    if (!mapping.merges) return;
+    std::vector<YamlNode::Entry>& entries = mapping.node->entries;
+    const auto at = std::find_if(entries.begin(), entries.end(), [](const YamlNode::Entry& entry) {
+      return entry.key == kMergeKey;
+    });
+    const YamlNode::Entry merge = *at;
+    entries.erase(at);
+    const bool is_list = merge.value->kind == YamlNode::Kind::kSequence;
+    for (const Shared& base : is_list ? merge.value->items : std::vector<Shared>{merge.value}) {
+      if (base->kind != YamlNode::Kind::kMapping) {
+        Fail(merge.line, absl::StrCat("<< must name a mapping or a list of them, but is ",
+                                      is_list ? "a list with " : "", KindName(*base)));
+      }
+      for (const YamlNode::Entry& entry : base->entries) {
+        if (mapping.lines_of_keys.emplace(entry.key, entry.line).second) entries.push_back(entry);
+      }
+    }
   }
 
   const YamlLimits limits_;

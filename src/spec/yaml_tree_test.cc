@@ -48,6 +48,40 @@ TEST(YamlTree, AnAliasStandsForItsAnchor) {
   EXPECT_EQ((*root)->entries[1].value->items[1]->scalar, "2");
 }
 
+TEST(YamlTree, AMergeKeyBringsTheEntriesThatAreNotThere) {
+  const auto root = ParseYaml(
+      "a: &a {x: 1, y: 2}\nb: &b\n  y: 3\n  z: 4\n"
+      "one:\n  <<: *a\n  x: 9\nboth: &both {<<: [*b, *a], w: 0}\nall: {<<: *both}\n"
+      "text: {'<<': *a}\n",
+      "f.yml");
+  ASSERT_TRUE(root.ok()) << root.status();
+  const auto shown = [&](size_t i) {
+    std::string text;
+    for (const YamlNode::Entry& entry : (*root)->entries[i].value->entries) {
+      absl::StrAppend(&text, entry.key, "=", entry.value->scalar, ":", entry.line, " ");
+    }
+    return text;
+  };
+  EXPECT_EQ(shown(2), "x=9:7 y=2:1 ");
+  EXPECT_EQ(shown(3), "w=0:8 y=3:3 z=4:4 x=1:1 ");
+  EXPECT_EQ(shown(4), "w=0:8 y=3:3 z=4:4 x=1:1 ");
+  EXPECT_EQ(shown(5), "<<=:10 ");
+  EXPECT_EQ(TreeError("a: &a 1\nb: {<<: *a}\n"),
+            "f.yml:2: << must name a mapping or a list of them, but is text");
+  EXPECT_EQ(TreeError("a: &a {x: 1}\nb:\n  <<: [*a, y]\n"),
+            "f.yml:3: << must name a mapping or a list of them, but is a list with text");
+}
+
+TEST(YamlTree, MergesThatMultiplyAreStopped) {
+  std::string text = "a: &a {";
+  for (int i = 0; i < 200; ++i) absl::StrAppend(&text, "k", i, ": , ");
+  text += "}\nb: [";
+  for (int i = 0; i < 200; ++i) text += "{<<: *a}, ";
+  EXPECT_THAT(TreeError(text + "]\n"), HasSubstr("more than 20000 values"));
+  EXPECT_THAT(TreeError("? " + std::string(2000, 'k') + "\n: 1\n"),
+              HasSubstr("a key has more than 1024 characters"));
+}
+
 TEST(YamlTree, AliasesThatMultiplyAreStopped) {
   std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i) {
