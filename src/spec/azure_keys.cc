@@ -218,7 +218,9 @@ constexpr KeyGroup kGroups[] = {
     {"sweep", "outputs outputs.*.type outputs.*.mode", kDone,
      "of each trial; the best trial's are the sweep's"},
     {"sweep", "outputs.*.path", kNoEffect, "outputs are kept with the job"},
-    {"sweep", "trial", kDone, "what each trial runs: the keys below, or a component's file"},
+    {"sweep", "trial", kDone,
+     "what each trial runs: the keys below, or a component: its file or name, or written out in "
+     "place with inputs or outputs of its own"},
     {"sweep",
      "trial.command trial.code trial.environment trial.environment_variables trial.distribution "
      "trial.resources trial.queue_settings",

@@ -646,6 +646,39 @@ objective: {goal: minimize, primary_metric: loss}
               ElementsAre(HasSubstr("has no input of that name (did you mean \"rate\"?)")));
 }
 
+TEST(SweepFile, ATrialWithInputsOrOutputsIsAComponentInPlace) {
+  const JobSpec job = PipelineOf(R"(
+type: pipeline
+jobs:
+  tune:
+    type: sweep
+    trial:
+      type: command
+      code: ./src
+      command: x ${{inputs.c}} ${{inputs.k}} ${{inputs.n}} > ${{outputs.m}}/y
+      environment: host
+      inputs: {c: {type: number}, k: {type: string}, n: {type: integer, default: 7}}
+      outputs: {m: {type: mltable}}
+    search_space: {c: {type: uniform, min_value: 0, max_value: 1}}
+    objective: {goal: minimize, primary_metric: loss}
+    inputs: {k: rbf}
+    outputs: {m: }
+  use: {command: "y ${{inputs.m}}", inputs: {m: "${{parent.jobs.tune.outputs.m}}"}}
+)");
+  const JobSpec& sweep = job.steps.at(0).job;
+  EXPECT_EQ(sweep.kind, JobKind::kSweep);
+  EXPECT_EQ(sweep.code, "/base/src");
+  EXPECT_EQ(sweep.inputs.at("c").type, "number");
+  EXPECT_EQ(sweep.inputs.at("k").literal, "rbf");
+  EXPECT_EQ(sweep.inputs.at("n").literal, "7");
+  EXPECT_EQ(sweep.outputs.at("m").type, "mltable");
+  EXPECT_THAT(
+      PipelineErrors("type: sweep\ntrial:\n  command: x\n  inputs: {rate: {type: number}}\n"
+                     "search_space: {rat: {type: uniform, min_value: 0, max_value: 1}}\n"
+                     "objective: {goal: minimize, primary_metric: loss}\ninputs: {rate: 1}\n"),
+      ElementsAre(HasSubstr("has no input of that name (did you mean \"rate\"?)")));
+}
+
 TEST(SweepFile, ATrialThatIsAComponentIsNamedAlone) {
   EXPECT_THAT(PipelineErrors("type: sweep\ntrial: {component: ./parts/train.yml}\n"
                              "search_space: {rate: {type: uniform, min_value: 0, max_value: 1}}\n"

@@ -66,6 +66,15 @@ void FinishTrial(CommandReader& trial, const Given& given, const YamlNode::Entry
   trial.CheckReferences(spec);
 }
 
+// What has inputs or outputs of its own is a component that is written out in place.
+bool IsInlineTrial(const YamlNode& trial) {
+  const auto is_components = [](const YamlNode::Entry& entry) {
+    return entry.key == "inputs" || entry.key == "outputs";
+  };
+  return trial.kind == YamlNode::Kind::kMapping &&
+         std::none_of(trial.entries.begin(), trial.entries.end(), is_components);
+}
+
 void ReadInlineTrial(const YamlNode::Entry& entry, const Given& given, JobSpec& spec) {
   const Source source{*entry.value, given.source.text, given.source.context,
                       given.source.diagnostics};
@@ -133,7 +142,7 @@ void ReadSweep(CommandReader& sweep, const Given& given, JobSpec& spec) {
     return;
   }
   const absl::Duration timeout = std::exchange(spec.timeout, absl::InfiniteDuration());
-  if (trial->value->kind == YamlNode::Kind::kMapping) {
+  if (IsInlineTrial(*trial->value)) {
     ReadInlineTrial(*trial, given, spec);
   } else {
     ReadTrialComponent(*trial, given, spec);
