@@ -1,9 +1,11 @@
 #include "spec/asset.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -19,6 +21,8 @@ namespace {
 using nlohmann::json;
 
 constexpr char kKey[] = "assets";
+constexpr std::array<absl::string_view, 5> kCollections = {"computes", "environments", "data",
+                                                           "components", "models"};
 
 // Their names in addresses: azureml://registries/R/COLLECTION/NAME.
 absl::string_view CollectionOf(AssetKind kind) {
@@ -67,9 +71,29 @@ absl::Status CheckAssetName(absl::string_view what, absl::string_view name) {
       "digit, and has at most 255 characters"));
 }
 
+std::string NameOfId(absl::string_view written) {
+  absl::string_view rest = absl::StripAsciiWhitespace(written);
+  absl::ConsumePrefix(&rest, "azureml:");
+  const std::vector<absl::string_view> parts = absl::StrSplit(rest, '/');
+  const bool is_id =
+      parts.size() > 2 && parts[0].empty() && absl::EqualsIgnoreCase(parts[1], "subscriptions");
+  std::string name;
+  for (size_t i = 1; is_id && i + 1 < parts.size(); i += 2) {  // KEY/VALUE/KEY/VALUE
+    if (!name.empty()) {
+      const char sign = parts[i] == "labels" ? '@' : ':';
+      return absl::StrCat(name, absl::string_view(&sign, 1), parts[i + 1]);
+    }
+    const bool named =
+        std::find(kCollections.begin(), kCollections.end(), parts[i]) != kCollections.end();
+    if (named) name = absl::StrCat("azureml:", parts[i + 1]);
+  }
+  return name.empty() ? std::string(written) : name;
+}
+
 AssetReference ReferenceOf(AssetKind kind, absl::string_view written) {
   written = absl::StripAsciiWhitespace(written);
-  absl::string_view rest = written;
+  const std::string by_name = NameOfId(written);
+  absl::string_view rest = by_name;
   if (absl::ConsumePrefix(&rest, "azureml://")) {
     const std::vector<std::string> parts = absl::StrSplit(rest, '/');
     size_t at = 0;  // behind where it is kept, a registry or the one workspace there is

@@ -43,6 +43,10 @@ struct AssetReference {
 };
 AssetReference ReferenceOf(AssetKind kind, absl::string_view written);
 
+// The id of a resource, "azureml:/subscriptions/…/workspaces/W/environments/NAME/versions/1", as it
+// is written by name: "azureml:NAME:1". Another text stays as it is.
+std::string NameOfId(absl::string_view written);
+
 // Those of one kind. Thread-compatible.
 class Assets {
  public:

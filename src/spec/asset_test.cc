@@ -256,6 +256,15 @@ TEST(Asset, ReferencesAreUnderstoodInAllTheirForms) {
             "train|2");
   EXPECT_EQ(name_and_version(component, "azureml://registries/r/components/train/labels/latest"),
             "train|");
+  const std::string workspace =
+      "/subscriptions/s/resourceGroups/data/providers/Microsoft.MachineLearningServices/workspaces/"
+      "w";
+  EXPECT_EQ(name_and_version(component, "azureml:" + workspace + "/components/train/versions/2"),
+            "train|2");
+  EXPECT_EQ(name_and_version(AssetKind::kData, workspace + "/data/data/labels/latest"), "data|");
+  EXPECT_EQ(NameOfId("azureml:" + workspace + "/computes/cpu-cluster"), "azureml:cpu-cluster");
+  EXPECT_EQ(NameOfId(workspace + "/jobs/j"), workspace + "/jobs/j");
+  EXPECT_EQ(NameOfId("/data/x"), "/data/x");
   for (const std::string other : {"azureml://registries/r/models/train/versions/2",
                                   "azureml://datastores/d/components/train", "azureml://"}) {
     EXPECT_EQ(name_and_version(component, other), other + "|");

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "spec/asset.h"
 #include "spec/code.h"
 #include "spec/expressions.h"
 #include "spec/job_data.h"
@@ -13,11 +14,12 @@
 namespace tutti::spec {
 namespace {
 
-// "azureml:NAME", "azureml:NAME@latest" and "azureml:NAME:1" all name NAME.
-absl::string_view ReferredName(absl::string_view reference) {
-  if (!absl::StartsWith(reference, "azureml:")) return reference;
-  reference.remove_prefix(8);
-  return reference.substr(0, reference.find_first_of("@:"));
+// "azureml:NAME", "azureml:NAME@latest", "azureml:NAME:1" and the compute's id all name NAME.
+std::string ReferredName(absl::string_view reference) {
+  std::string name = NameOfId(reference);
+  if (!absl::StartsWith(name, "azureml:")) return name;
+  name.erase(0, 8);
+  return name.substr(0, name.find_first_of("@:"));
 }
 
 }  // namespace
@@ -110,7 +112,7 @@ void CommandReader::ReadCompute(absl::string_view key, JobSpec& spec) {
   std::string written;
   const YamlNode::Entry* entry = keys_.Text(key, written);
   if (entry == nullptr) return;
-  const std::string name(ReferredName(written));
+  const std::string name = ReferredName(written);
   const auto& computes = source_.context.site.computes;
   const auto known = computes.find(absl::AsciiStrToLower(name));
   if (name == "local" || name == "serverless" || name.empty()) {
@@ -130,7 +132,7 @@ void CommandReader::ReadCompute(absl::string_view key, JobSpec& spec) {
                                   "\" does not exist; write \"local\", this machine's virtual "
                                   "nodes, or say that the name means them, in site.yml: "
                                   "computes: {",
-                                  name.substr(0, 80),
+                                  name,
                                   ": local}, or by its file: tutti compute "
                                   "create --file FILE"));
   }

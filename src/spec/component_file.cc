@@ -50,13 +50,12 @@ std::optional<NamedFile> Locate(const YamlNode::Entry& entry, const ReadContext&
   std::vector<absl::string_view> names;
   for (const auto& [key, path] : known) names.push_back(key);
   for (const auto& [key, versions] : context.site.component_assets.assets()) names.push_back(key);
-  const absl::string_view name = absl::string_view(reference.name).substr(0, 80);
   diagnostics.Error(entry.line,
                     absl::StrCat("component \"", written.substr(0, 120), "\" is not known here",
-                                 base::DidYouMean(name, names),
+                                 base::DidYouMean(reference.name.substr(0, 80), names),
                                  "; make it known by its file: tutti component create --file FILE, "
                                  "or say in site.yml where that is: components: {",
-                                 name, ": PATH}"));
+                                 reference.name, ": PATH}"));
   return std::nullopt;
 }
 

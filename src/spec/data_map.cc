@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "spec/asset.h"
 
 namespace tutti::spec {
 namespace {
@@ -112,7 +113,8 @@ bool IsAddress(absl::string_view text) {
 }
 
 std::string CanonicalAddress(absl::string_view address) {
-  address = absl::StripAsciiWhitespace(address);
+  const std::string by_name = NameOfId(address);
+  address = absl::StripAsciiWhitespace(by_name);
   const size_t colon = std::min(address.find(':'), address.size());
   const std::string scheme = absl::AsciiStrToLower(address.substr(0, colon));
   absl::string_view rest = address.substr(std::min(colon + 1, address.size()));

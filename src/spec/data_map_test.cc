@@ -42,6 +42,14 @@ TEST(CanonicalAddress, IsOneForAllNamesOfABlob) {
       CanonicalAddress("azureml:n:1"));
 }
 
+TEST(CanonicalAddress, TheIdOfDataIsThatOfItsName) {
+  const std::string id =
+      "azureml:/subscriptions/s/resourceGroups/r/providers/Microsoft.MachineLearningServices/"
+      "workspaces/w/data/iris/versions/2";
+  EXPECT_EQ(CanonicalAddress(id), CanonicalAddress("azureml:iris:2"));
+  EXPECT_EQ(PrefixToMap(id), "azureml:iris");
+}
+
 TEST(DataMapTest, TheLongestPrefixServes) {
   const DataMap map = Map({{"https://e.org/sets", "/a"},
                            {"https://e.org/sets/big/", "/b"},

@@ -327,6 +327,15 @@ TEST(JobFile, NamesOfComputesAreMappedByTheSite) {
   }
   EXPECT_THAT(Errors("command: x\ncompute: azureml:gpu\n"),
               ElementsAre(HasSubstr("computes: {gpu: local}")));
+  const std::string id =
+      "azureml:/subscriptions/s/resourceGroups/r/providers/Microsoft.MachineLearningServices/"
+      "workspaces/w/computes/";
+  const auto by_id = ReadJobFile(absl::StrCat("command: x\ncompute: ", id, "cpu-cluster\n"),
+                                 "job.yml", "/base", site);
+  EXPECT_TRUE(by_id.ok()) << by_id.status();
+  const std::string name(100, 'n');
+  EXPECT_THAT(Errors(absl::StrCat("command: x\ncompute: ", id, name, "\n")),
+              ElementsAre(HasSubstr("computes: {" + name + ": local}")));
 }
 
 TEST(JobFile, FilesOfOtherKindsAreToldApart) {
