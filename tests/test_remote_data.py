@@ -117,6 +117,7 @@ def test_a_transfer_that_is_cut_goes_on_where_it_ended(site, write_job):
 
 @pytest.mark.parametrize("server, path, why", [
     ("http", "/gone.csv", "the server answers 404 (not found)"),
+    ("http", "/gone.csv?sv=1&sig=secret", "/gone.csv?… cannot be had: the server answers 404"),
     ("http", "/round", "it redirects more than 5 times"),
     ("untrusted", "/sub/real.bin", "its certificate is not trusted"),
 ])
@@ -126,6 +127,7 @@ def test_what_cannot_be_had_is_said_before_the_job_queues(site, write_job, serve
     result = site.cli("run", job(write_job, url))
     assert result.returncode == 2 and why in result.stderr, result.stderr
     assert "job.yml:" in result.stderr and "tutti data map" in result.stderr
+    assert "secret" not in result.stderr, result.stderr
     assert len(site.get("/v1/jobs")["jobs"]) == before
 
 

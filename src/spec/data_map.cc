@@ -138,6 +138,12 @@ std::string WebAddress(absl::string_view address) {
   return is_blob ? CanonicalAddress(address) : "";
 }
 
+std::string ShownAddress(absl::string_view address) {
+  const size_t query = absl::StrContains(address, "://") ? address.find('?') : std::string::npos;
+  return absl::StrCat(address.substr(0, std::min<size_t>(query, 200)),
+                      query == std::string::npos ? "" : "?…");
+}
+
 std::string PrefixToMap(absl::string_view address) {
   const std::string canonical = CanonicalAddress(address);
   if (absl::StartsWith(canonical, kByName) && !absl::StartsWith(canonical, kAzureMl)) {
@@ -166,7 +172,7 @@ absl::StatusOr<std::string> PathOfJobOutput(absl::string_view address, absl::str
   std::vector<absl::string_view> parts = absl::StrSplit(rest, '/', absl::SkipEmpty());
   const auto wrong = [&](absl::string_view why) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", address.substr(0, 200), "\" ", why,
+        absl::StrCat("\"", ShownAddress(address), "\" ", why,
                      "; write azureml://jobs/JOB/outputs/NAME/paths/PATH"));
   };
   if (parts.empty()) return wrong("names no job");
@@ -188,7 +194,7 @@ absl::StatusOr<std::string> PathOfJobOutput(absl::string_view address, absl::str
 absl::Status DataMap::Add(absl::string_view prefix, absl::string_view folder) {
   if (!IsAddress(prefix)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", prefix.substr(0, 200),
+        absl::StrCat("\"", ShownAddress(prefix),
                      "\" is no address: it begins with https:, wasbs:, azureml: or the like"));
   }
   if (!absl::StartsWith(folder, "/")) {
@@ -201,7 +207,7 @@ absl::Status DataMap::Add(absl::string_view prefix, absl::string_view folder) {
 
 absl::Status DataMap::Remove(absl::string_view prefix) {
   if (entries_.erase(CanonicalAddress(prefix)) > 0) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("\"", prefix.substr(0, 200), "\" is not mapped"));
+  return absl::NotFoundError(absl::StrCat("\"", ShownAddress(prefix), "\" is not mapped"));
 }
 
 absl::StatusOr<std::string> DataMap::Find(absl::string_view address) const {
@@ -216,11 +222,11 @@ absl::StatusOr<std::string> DataMap::Find(absl::string_view address) const {
     const std::string rest = by_name ? "" : PercentDecoded(canonical.substr(end));
     if (!StaysBelow(rest)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("\"", address.substr(0, 200), "\" leads out of ", found->second.folder));
+          absl::StrCat("\"", ShownAddress(address), "\" leads out of ", found->second.folder));
     }
     return absl::StrCat(found->second.folder, rest);
   }
-  return absl::NotFoundError(absl::StrCat("\"", address.substr(0, 200), "\" is not mapped"));
+  return absl::NotFoundError(absl::StrCat("\"", ShownAddress(address), "\" is not mapped"));
 }
 
 }  // namespace tutti::spec

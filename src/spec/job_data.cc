@@ -243,10 +243,10 @@ class InputReader {
     } else if (absl::IsNotFound(local.status())) {
       diagnostics_.Error(
           input_.place.line,
-          absl::StrCat(what_, ": \"", written.substr(0, 200), "\" is not on this machine",
+          absl::StrCat(what_, ": \"", ShownAddress(written), "\" is not on this machine",
                        web.empty() ? "" : ", and a folder cannot be listed there",
-                       "; copy it here and say where: tutti data map ",
-                       PrefixToMap(written).substr(0, 200), " FOLDER"));
+                       "; copy it here and say where: tutti data map ", PrefixToMap(written),
+                       " FOLDER"));
     } else {
       diagnostics_.Error(input_.place.line, absl::StrCat(what_, ": ", local.status().message()));
     }
@@ -277,11 +277,11 @@ Input ReadInput(const YamlNode::Entry& entry, const ReadContext& context,
     return {};
   }
   if (LooksLikeAPath(entry.value->scalar)) {
+    const std::string shown = ShownAddress(entry.value->scalar);
     diagnostics.Warning(
         entry.line,
-        absl::StrCat("input \"", entry.key, "\" is the plain text \"", entry.value->scalar,
-                     "\"; for data at that place write {type: uri_folder, path: ",
-                     entry.value->scalar, "}"));
+        absl::StrCat("input \"", entry.key, "\" is the plain text \"", shown,
+                     "\"; for data at that place write {type: uri_folder, path: ", shown, "}"));
   }
   RefuseUnbound(entry.line, absl::StrCat("input \"", entry.key, "\""), entry.value->scalar,
                 diagnostics);
@@ -397,7 +397,7 @@ absl::StatusOr<std::string> LocalPath(absl::string_view path, const std::filesys
                             return absl::ascii_isalnum(c) || c == '+' || c == '-' || c == '.';
                           });
   if (has_scheme || absl::StartsWith(path, "//")) {
-    return absl::InvalidArgumentError(absl::StrCat("path \"", written.substr(0, 200),
+    return absl::InvalidArgumentError(absl::StrCat("path \"", ShownAddress(written),
                                                    "\" is not on this machine; give a local file "
                                                    "or folder"));
   }

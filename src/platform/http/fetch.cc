@@ -41,7 +41,10 @@ absl::StatusOr<Address> AddressOf(absl::string_view url) {
   const size_t scheme = url.find("://");
   const bool known =
       absl::StartsWithIgnoreCase(url, "https://") || absl::StartsWithIgnoreCase(url, "http://");
-  if (!known) return absl::InvalidArgumentError(absl::StrCat(url, " is no address by http"));
+  if (!known) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(url.substr(0, url.find('?')), " is no address by http"));
+  }
   for (const char c : url) {
     if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f) {
       return absl::InvalidArgumentError("an address has no blanks: write %20");

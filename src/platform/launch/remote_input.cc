@@ -48,9 +48,9 @@ std::string KeyOfContent(const std::string& url, const http::RemoteFile& remote)
 }
 
 std::string Why(const spec::Input& input, const absl::Status& status) {
-  return absl::StrCat(input.path.substr(0, 200), " cannot be had: ", status.message(),
+  return absl::StrCat(spec::ShownAddress(input.path), " cannot be had: ", status.message(),
                       "; copy it here and say where: tutti data map ",
-                      spec::PrefixToMap(input.path).substr(0, 200), " FOLDER");
+                      spec::PrefixToMap(input.path), " FOLDER");
 }
 
 using Answers = std::map<std::string, absl::Status>;  // by address
