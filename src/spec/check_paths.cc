@@ -102,28 +102,32 @@ void CheckScript(const JobSpec& spec, Diagnostics& diagnostics) {
 }
 
 // What is wrong with the path of an input; "" if nothing is.
-absl::string_view FaultOf(const Input& input) {
+std::string FaultOf(const Input& input) {
   if (input.path.empty()) return "";     // a value, or an address that the program reads by itself
   if (IsAddress(input.path)) return "";  // its server is asked when the job is submitted
   std::error_code error;
   const fs::file_status status = fs::status(input.path, error);
-  if (!fs::exists(status)) return "does not exist";
+  if (!input.job_folder.empty() && !fs::exists(input.job_folder, error)) {
+    return absl::StrCat("there is no job \"", fs::path(input.job_folder).filename().string(),
+                        "\" here; tutti job list shows those that there are");
+  }
+  if (!fs::exists(status)) return absl::StrCat(input.path, " does not exist");
   if (input.type == "uri_folder" && !fs::is_directory(status)) {
-    return "is a file; its type is uri_file";
+    return absl::StrCat(input.path, " is a file; its type is uri_file");
   }
   if (input.type == "uri_file" && fs::is_directory(status)) {
-    return "is a folder; its type is uri_folder";
+    return absl::StrCat(input.path, " is a folder; its type is uri_folder");
   }
   if (input.type == "mltable" && !fs::exists(fs::path(input.path) / "MLTable", error)) {
-    return "holds no file MLTable; write one, or use uri_folder";
+    return absl::StrCat(input.path, " holds no file MLTable; write one, or use uri_folder");
   }
   return "";
 }
 
 void CheckInput(const std::string& name, const Input& input, Diagnostics& diagnostics) {
-  const absl::string_view fault = FaultOf(input);
+  const std::string fault = FaultOf(input);
   if (fault.empty()) return;
-  diagnostics.Error(input.place, absl::StrCat("input \"", name, "\": ", input.path, " ", fault));
+  diagnostics.Error(input.place, absl::StrCat("input \"", name, "\": ", fault));
 }
 
 absl::Status CheckOne(const JobSpec& spec) {

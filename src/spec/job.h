@@ -41,6 +41,7 @@ struct Input {
   std::string literal;            // as it is put into the command
   Place place;                    // of the value: a step may give it to what a component has
   bool absent = false;            // optional, and no value was given
+  std::string job_folder;         // of an earlier job, whose result it is; for errors
 };
 
 struct Output {

@@ -208,7 +208,10 @@ class InputReader {
     if (auto mapped = context_.site.data.Find(written); !absl::IsNotFound(mapped.status())) {
       return mapped;
     }
-    return PathOfJobOutput(written, context_.site.jobs);
+    const std::string& jobs = context_.site.jobs;
+    auto result = PathOfJobOutput(written, jobs);
+    if (result.ok()) input_.job_folder = result->substr(0, result->find('/', jobs.size() + 1));
+    return result;
   }
 
   // Data by name that have no copy of their own; their type, where the job says none.

@@ -448,6 +448,27 @@ TEST_F(CheckPathsTest, NamesWhatDoesNotExist) {
             "");
 }
 
+TEST_F(CheckPathsTest, AnEarlierJobThatIsNotThereIsNamed) {
+  Site site = BuiltInSite();
+  site.jobs = directory_.path().string();
+  const auto check = [&](absl::string_view address) {
+    const auto result =
+        ReadJobFile(absl::StrCat("command: x\ninputs:\n  d: {path: '", address, "'}"), "job.yml",
+                    "/base", site);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? std::string(CheckPaths(result->spec).message()) : "";
+  };
+  for (const char* address : {"azureml://jobs/gone/outputs/model", "runs:/gone",
+                              "azureml://jobs/gone/outputs/artifacts"}) {
+    EXPECT_EQ(
+        check(address),
+        "job.yml:3: input \"d\": there is no job \"gone\" here; tutti job list shows those that "
+        "there are");
+  }
+  EXPECT_THAT(check("azureml://jobs/src/outputs/model"), HasSubstr("src/outputs/model does not"));
+  EXPECT_EQ(check("azureml://jobs/src/outputs/artifacts"), "");
+}
+
 TEST_F(CheckPathsTest, TellsAFileFromAFolder) {
   EXPECT_THAT(Check("command: x\ninputs: {f: {path: file}}\n"),
               HasSubstr("is a file; its type is uri_file"));
