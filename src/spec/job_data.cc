@@ -170,7 +170,7 @@ class InputReader {
     if (input_.type == "boolean") {
       const std::string lower = absl::AsciiStrToLower(input_.literal);
       if (lower != "true" && lower != "false") {
-        Refuse(", which is no boolean");
+        Refuse(", which is no boolean (write true or false)");
       }
     } else if (input_.type == "integer" && !absl::SimpleAtoi(input_.literal, &whole)) {
       Refuse(", which is no whole number");
