@@ -119,6 +119,17 @@ TEST(Asset, AComponentBringsItsCodeAndLeavesItsInputsOpen) {
               ::testing::AllOf(HasSubstr("c.yml:2: "), HasSubstr("no whole number: see c.yml:5")));
 }
 
+TEST(Asset, WhatAStepOfAComponentLacksIsSaidWithTheComponentsFile) {
+  const base::TemporaryDirectory folder;
+  const std::string file = (folder.path() / "p.yml").string();
+  ASSERT_TRUE(base::WriteFileAtomic(file,
+                                    "name: p\njobs:\n  a:\n    command: x\n    code: ./gone\n"
+                                    "    environment: host\n")
+                  .ok());
+  EXPECT_EQ(Error(ReadAssetFile(AssetKind::kComponent, file, BuiltInSite())),
+            absl::StrCat(file, ":5: code: ", folder.path().string(), "/gone does not exist"));
+}
+
 TEST(Asset, WhatAPipelineComponentLeavesToItsInputsMayBeAnything) {
   const std::string pipeline = R"(name: p
 type: pipeline

@@ -108,12 +108,6 @@ void ResolveCompute(const Site& site, JobSpec& spec, Diagnostics& diagnostics) {
                                  most == 1 ? " node" : " nodes", " (max_instances of its file)"));
 }
 
-// Every job of the tree says under which name its file is shown.
-void NameFile(absl::string_view file_name, JobSpec& spec) {
-  if (spec.file_name.empty()) spec.file_name = std::string(file_name);  // not of a component
-  for (Step& step : spec.steps) NameFile(spec.file_name, step.job);
-}
-
 }  // namespace
 
 absl::StatusOr<std::string> ReadFromDisk(const std::filesystem::path& file) {
@@ -136,7 +130,7 @@ absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view
   result.spec = type == "pipeline" ? ReadPipelineJob(source)
                 : type == "sweep"  ? ReadSweepJob(source)
                                    : ReadCommandJob(source);
-  NameFile(file_name, result.spec);
+  if (result.spec.file_name.empty()) result.spec.file_name = std::string(file_name);
   ResolveCompute(site, result.spec, diagnostics);
   TUTTI_RETURN_IF_ERROR(diagnostics.status());
   result.warnings = diagnostics.warnings();

@@ -47,8 +47,7 @@ class PipelineReader {
       return std::move(spec_);
     }
     const std::set<std::string> nothing_open;
-    TakeSteps(ReadPipelineComponent(*file, given, {spec_, nothing_open, spec_.compute, 0}),
-              file->shown);
+    TakeSteps(ReadPipelineComponent(*file, given, {spec_, nothing_open, spec_.compute, 0}));
     if (outputs == nullptr) return std::move(spec_);
     ReadOutputsOver(*outputs, "the job", spec_.outputs, source_.diagnostics);
     RefuseBoundOutputs(*outputs, source_.diagnostics);
@@ -96,7 +95,7 @@ class PipelineReader {
   }
 
   // What the component brings; what the job says beside it goes first.
-  void TakeSteps(JobSpec component, const std::string& shown) {
+  void TakeSteps(JobSpec component) {
     spec_.inputs = std::move(component.inputs);
     spec_.outputs = std::move(component.outputs);
     spec_.steps = std::move(component.steps);
@@ -105,7 +104,6 @@ class PipelineReader {
     if (spec_.last_step.empty()) spec_.last_step = component.last_step;
     CheckSettings();
     for (Step& step : spec_.steps) {
-      if (step.job.file_name.empty()) step.job.file_name = shown;
       if (!spec_.reusable) step.job.reusable = false;
     }
     spec_.reusable &= component.reusable;

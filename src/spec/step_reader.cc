@@ -87,6 +87,7 @@ class StepReader {
     }
     const std::string type = Type();
     if (type.empty()) return std::move(step_);
+    step_.job.file_name = source_.diagnostics.file_name();
     step_.job.experiment_name = scope_.pipeline.experiment_name;
     step_.job.compute = scope_.compute;
     step_.job.code_line = step_.job.command_line = entry_.line;
