@@ -82,7 +82,7 @@ void ReadInlineTrial(const YamlNode::Entry& entry, const Given& given, JobSpec& 
   if (const YamlNode::Entry* component = trial.Find("component")) {
     given.source.diagnostics.Error(component->line,
                                    "a trial that is a component is named alone: trial: " +
-                                       component->value->scalar.substr(0, 120));
+                                       component->value->scalar);
     return;
   }
   std::string unused;
