@@ -20,6 +20,7 @@ namespace tutti::launch {
 namespace {
 
 constexpr size_t kTurn = 1 << 20;  // bytes of one pipe before the others have theirs
+constexpr absl::Duration kTogether = absl::Milliseconds(200);
 constexpr absl::Duration kSweep = absl::Milliseconds(30);
 constexpr absl::Duration kRetry = absl::Milliseconds(200);  // of a spool that took no more
 constexpr absl::Duration kStarterPatience = absl::Seconds(5);
@@ -151,7 +152,10 @@ void NodeProcesses::MpiStarterEnded() {
   const absl::Status status = mpi_->StarterEnded();
   const bool explained =
       std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->failed(); });
-  if (!status.ok() && !explained && !stopped_) BeginStop(grace_, status);
+  if (status.ok() || explained || stopped_) return;
+  // A cluster that ends the job tells all its processes, and this one maybe last.
+  const std::optional<StopRequest> request = AwaitStop(kTogether);
+  BeginStop(request && request->grace ? *request->grace : grace_, request ? WhyTold() : status);
 }
 
 // mpirun and its daemon end by themselves when ranks do, and Open MPI's crash if they are told to
@@ -184,12 +188,26 @@ void NodeProcesses::Wait() {
   const std::optional<StopRequest> request = signals_->Take();
   if (request) {
     ReapChildren();  // who has ended by now was not stopped
-    BeginStop(request->grace.value_or(grace_),
-              WhyToldToEnd(NodeFolders(plan_.directory).stop(), absl::Now()));
+    BeginStop(request->grace.value_or(grace_), WhyTold());
   }
   if (delivery_->gone()) {
     BeginStop(grace_, absl::AbortedError(kNobodyWaits));
   }
+}
+
+std::optional<StopRequest> NodeProcesses::AwaitStop(absl::Duration patience) {
+  const base::Deadline deadline = base::Deadline::After(patience);
+  std::optional<StopRequest> request = signals_->Take();
+  while (!request && !deadline.Expired()) {
+    pollfd told = {signals_->fd(), POLLIN, 0};
+    ::poll(&told, 1, deadline.RemainingMillis());
+    request = signals_->Take();
+  }
+  return request;
+}
+
+absl::Status NodeProcesses::WhyTold() const {
+  return WhyToldToEnd(NodeFolders(plan_.directory).stop(), absl::Now());
 }
 
 bool NodeProcesses::PumpOutput() {

@@ -47,6 +47,8 @@ class NodeProcesses {
   void Report(nlohmann::json exit);
   KernelKills KilledByKernel() const;
   void MpiStarterEnded();
+  std::optional<StopRequest> AwaitStop(absl::Duration patience);
+  absl::Status WhyTold() const;
   std::set<pid_t> Spared() const;
   bool AnyRuns() const;
   std::vector<OutputPipe*> Pipes() const;
