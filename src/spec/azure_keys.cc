@@ -132,14 +132,16 @@ constexpr KeyGroup kGroups[] = {
      "refusal, or a container; an image that the table does not have is pulled by podman and the "
      "job runs in containers of it"},
     {"environment", "conda_file", kDone,
-     "a file or a mapping; channels' packages are taken from PyPI by a table. A .txt is read as "
+     "a file or a mapping; channels' packages are taken from PyPI by a table, `variables` are set "
+     "in "
+     "the job's processes, below its environment_variables. A .txt is read as "
      "pip's requirements, a .toml as pyproject's dependencies. Of an image that is run: installed "
      "on top of it, for its own Python"},
     {"environment", "build build.path build.dockerfile_path", kDone,
      "where the table says which packages stand for the image after FROM and no packages of the "
-     "system are installed, `pip install`, COPY and ENV of the Dockerfile are followed and the "
-     "rest "
-     "is named in a warning; else podman builds it"},
+     "system are installed, `pip install`, COPY and ENV of the Dockerfile are followed (ENV's "
+     "variables are set in the job's processes, below its environment_variables) and the rest is "
+     "named in a warning; else podman builds it"},
     {"environment", "os_type", kDone, "linux"},
     {"environment",
      "inference_config inference_config.liveness_route inference_config.liveness_route.port "

@@ -1,5 +1,8 @@
 // ReadCondaMapping of package_files.h.
 #include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -86,7 +89,8 @@ class CondaReader {
 
   void Read(const YamlNode& root) {
     MappingReader reader(root, "a conda file", diagnostics_);
-    for (const char* key : {"name", "channels", "prefix", "variables"}) reader.Take(key);
+    for (const char* key : {"name", "channels", "prefix"}) reader.Take(key);
+    ReadVariables(reader);
     const YamlNode::Entry* dependencies = reader.Take("dependencies");
     reader.Finish();
     if (dependencies == nullptr) return;
@@ -116,6 +120,19 @@ class CondaReader {
   }
 
  private:
+  void ReadVariables(MappingReader& reader) {
+    std::map<std::string, std::string> texts;
+    reader.TextMap("variables", texts);
+    const YamlNode::Entry* section = reader.Take("variables");
+    if (section == nullptr) return;
+    for (const YamlNode::Entry& entry : section->value->entries) {
+      const auto text = texts.find(entry.key);
+      if (text == texts.end()) continue;  // an error by now
+      SetVariable(absl::StrCat("variables: ", entry.key.substr(0, 80)), entry.key, text->second,
+                  entry.line, environment_, diagnostics_);
+    }
+  }
+
   void ReadItem(const YamlNode& item) {
     if (item.kind == YamlNode::Kind::kScalar) return ReadPackage(item.scalar, item.line);
     for (const YamlNode::Entry& entry : item.entries) {

@@ -17,9 +17,9 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The words of a shell command line; quotes are taken off. A list of commands is cut at "&&", "||",
-// ";" and "|".
-std::vector<Words> CommandsOf(absl::string_view line) {
+// The words of a shell command line; quotes are taken off. A list of commands is cut at each of
+// `separators`: "&&", "||", ";" and "|".
+std::vector<Words> CommandsOf(absl::string_view line, absl::string_view separators = ";&|") {
   std::vector<Words> commands(1);
   std::string word;
   bool in_word = false;
@@ -43,7 +43,7 @@ std::vector<Words> CommandsOf(absl::string_view line) {
     } else if (c == '\\' && i + 1 < line.size()) {
       word += line[++i];
       in_word = true;
-    } else if (c == ';' || c == '&' || c == '|') {
+    } else if (absl::StrContains(separators, c)) {
       end_word();
       if (!commands.back().empty()) commands.emplace_back();
     } else if (absl::ascii_isspace(static_cast<unsigned char>(c))) {
@@ -75,14 +75,6 @@ std::string BaseName(absl::string_view path) {
 template <typename Names>
 bool IsOneOf(absl::string_view word, const Names& names) {
   return std::find(std::begin(names), std::end(names), word) != std::end(names);
-}
-
-// Where an image has its programs, and what only its build reads.
-bool IsOfTheImage(absl::string_view variable) {
-  static constexpr absl::string_view kNames[] = {"PATH", "LD_LIBRARY_PATH", "DEBIAN_FRONTEND",
-                                                 "LANG", "LC_ALL"};
-  return IsOneOf(variable, kNames) || absl::StartsWith(variable, "AZUREML_") ||
-         absl::StartsWith(variable, "CONDA") || absl::StartsWith(variable, "PIP_");
 }
 
 // The program by which a command installs packages of the system, or "".
@@ -121,6 +113,7 @@ class DockerfileReader {
       joined.clear();
     }
     if (!joined.empty()) ReadInstruction(joined, first);
+    SetVariables();
     WarnOfTheRest();
     return std::move(found_);
   }
@@ -129,7 +122,8 @@ class DockerfileReader {
   void ReadInstruction(absl::string_view line, int number) {
     const size_t end = line.find(' ');
     const std::string word = absl::AsciiStrToUpper(line.substr(0, end));
-    const std::string rest = WithVariables(line.substr(std::min(end, line.size())));
+    const absl::string_view written = line.substr(std::min(end, line.size()));
+    const std::string rest = WithVariables(written);
     if (word == "FROM") {
       const Words words = absl::StrSplit(rest, ' ', absl::SkipEmpty());
       for (const std::string& name : words) {
@@ -139,7 +133,7 @@ class DockerfileReader {
       }
       set_.clear();  // those of an earlier stage are not the image's
     } else if (word == "ARG" || word == "ENV") {
-      ReadVariables(rest, word == "ENV" ? number : 0);
+      ReadVariables(written, word == "ENV" ? number : 0);
     } else if (word == "COPY" || word == "ADD") {
       ReadCopy(rest, number);
     } else if (word == "RUN") {
@@ -148,34 +142,45 @@ class DockerfileReader {
   }
 
   // ARG A=1, ENV A=1 B=2, ENV A 1. `number`: the line of an ENV; 0: of an ARG.
-  void ReadVariables(absl::string_view rest, int number) {
-    const std::vector<Words> commands = CommandsOf(rest);
+  void ReadVariables(absl::string_view written, int number) {
+    std::vector<Words> commands = CommandsOf(written, "");
     if (commands.empty()) return;
-    const Words& words = commands[0];
-    if (words.size() == 2 && !absl::StrContains(words[0], '=')) {
-      SetVariable(words[0], words[1], number);
+    Words& words = commands[0];
+    for (std::string& word : words) word = WithVariables(word);  // of earlier instructions
+    if (words.size() >= 2 && !absl::StrContains(words[0], '=')) {
+      Define(words[0], absl::StrJoin(words.begin() + 1, words.end(), " "), number);
       return;
     }
     for (const std::string& word : words) {
       const size_t equals = word.find('=');
       if (equals != std::string::npos) {
-        SetVariable(word.substr(0, equals), word.substr(equals + 1), number);
+        Define(word.substr(0, equals), word.substr(equals + 1), number);
       }
     }
   }
 
-  void SetVariable(const std::string& name, const std::string& value, int number) {
+  void Define(const std::string& name, const std::string& value, int number) {
     variables_[name] = value;
-    if (number > 0 && !IsOfTheImage(name)) set_[name] = number;
+    if (number > 0) set_[name] = {value, number};
+  }
+
+  void SetVariables() {
+    for (const auto& [name, set] : set_) {
+      const std::string what = absl::StrCat("ENV ", name.substr(0, 80));
+      if (absl::StrContains(set.value, '$')) {
+        diagnostics_.Warning(set.line,
+                             absl::StrCat(what, " is not set: what \"", set.value.substr(0, 80),
+                                          "\" stands for is known in its image only; if "
+                                          "the job needs it, write it in "
+                                          "environment_variables"));
+        continue;
+      }
+      SetVariable(what, name, set.value, set.line, environment_, diagnostics_);
+    }
   }
 
   // What the job will not find. A warning, for most jobs need none of it.
   void WarnOfTheRest() {
-    for (const auto& [name, number] : set_) {
-      diagnostics_.Warning(number, absl::StrCat("ENV ", name.substr(0, 80),
-                                                " is not set: write it in environment_variables, "
-                                                "if the job needs it"));
-    }
     for (const auto& [path, number] : put_) {
       diagnostics_.Warning(number, absl::StrCat("COPY ", path.substr(0, 80),
                                                 " is not done: what the job needs of it belongs in "
@@ -202,7 +207,6 @@ class DockerfileReader {
         continue;
       }
       result += found->second;
-      set_.erase(found->first);  // it is for the file itself
       i = braces ? end : end - 1;
     }
     return result;
@@ -344,7 +348,12 @@ class DockerfileReader {
   Diagnostics& diagnostics_;
   Dockerfile found_;
   std::map<std::string, std::string> variables_;
-  std::map<std::string, int> set_, put_;       // by ENV and COPY, and not used so far: the lines
+  struct Set {
+    std::string value;
+    int line;
+  };
+  std::map<std::string, Set> set_;             // by ENV, in the last stage
+  std::map<std::string, int> put_;             // by COPY, and not used so far: the lines
   std::map<std::string, std::string> copied_;  // name in the image -> path in the build context
 };
 

@@ -75,7 +75,9 @@ struct Environment {
   std::string python;         // the version that is wanted, as "3.8"; empty: any
   std::vector<Requirement> packages;
   std::vector<std::string> options;  // of pip: "--extra-index-url=https://…"
-  Image image;                       // if it is not empty: it, with the packages installed in it
+  // What its files set for the job's processes, below the job's own environment_variables.
+  std::map<std::string, std::string> variables;
+  Image image;  // if it is not empty: it, with the packages installed in it
 };
 
 enum class Priority { kLow, kNormal, kHigh };

@@ -11,6 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::StartsWith;
 
 class JobEnvironment : public ::testing::Test {
@@ -256,21 +257,51 @@ TEST_F(JobEnvironment, ACondaFileIsInstalledInAnImageThatIsRun) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
-TEST_F(JobEnvironment, WhatADockerfileSetsAndCopiesIsAWarningWhereItIsNoImage) {
+TEST_F(JobEnvironment, WhatADockerfileCopiesIsAWarningWhereItIsNoImage) {
   files_["/base/docker/requirements.txt"] = "numpy\n";
   files_["/base/docker/Dockerfile"] =
-      "FROM python:3.11 AS first\nENV GONE=1\nFROM python:3.11\nENV PATH=/opt/bin:$PATH A=1 B=2\n"
-      "ARG C=3\nCOPY requirements.txt settings.ini /opt/\nRUN pip install -r "
-      "/opt/requirements.txt tqdm==$B\n";
+      "FROM python:3.11\nENV B=2\nCOPY requirements.txt settings.ini /opt/\n"
+      "RUN pip install -r /opt/requirements.txt tqdm==$B\n";
   Of("{build: {path: docker}}");
-  EXPECT_THAT(warnings_,
-              ElementsAre(HasSubstr("docker/Dockerfile:4: ENV A is not set: write it in "
-                                    "environment_variables"),
-                          HasSubstr("docker/Dockerfile:6: COPY settings.ini is not done")));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("docker/Dockerfile:3: COPY settings.ini is not")));
   files_["/base/docker/Dockerfile"] =
       "FROM python:3.11\nCOPY . /app\nRUN pip install -r /app/requirements.txt\n";
   Of("{build: {path: docker}}");
   EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(JobEnvironment, WhatADockerfileSetsIsSetWhereItIsNoImage) {
+  files_["/base/docker/Dockerfile"] =
+      "FROM python:3.11 AS first\nENV GONE=1\nFROM python:3.11\nARG C=3\n"
+      "ENV A=1 QUOTED=\"a b;c\" \\\n  CUT=a;b\nENV OLD of two  words\nENV OF=$C-$QUOTED A=2\n"
+      "ENV PATH=/opt/bin\nENV UNKNOWN=$NOWHERE/x\n";
+  EXPECT_THAT(Of("{build: {path: docker}}").variables,
+              ElementsAre(Pair("A", "2"), Pair("CUT", "a;b"), Pair("OF", "3-a b;c"),
+                          Pair("OLD", "of two words"), Pair("QUOTED", "a b;c")));
+  EXPECT_THAT(warnings_,
+              ElementsAre(HasSubstr("docker/Dockerfile:9: ENV PATH is not set: the job's programs"),
+                          HasSubstr("docker/Dockerfile:10: ENV UNKNOWN is not set: what "
+                                    "\"$NOWHERE/x\" stands for is known in its image only")));
+  // In an image it is set already.
+  files_["/base/docker/Dockerfile"] = "FROM rocker/tidyverse:latest\nENV A=1\n";
+  EXPECT_THAT(Of("{build: {path: docker}}").variables, IsEmpty());
+}
+
+TEST_F(JobEnvironment, WhatACondaFileSetsIsSet) {
+  files_["/base/c.yml"] =
+      "variables:\n  FOO: bar\n  N: 1\n  LD_LIBRARY_PATH: /x\n  a-b: 1\ndependencies: [numpy]\n";
+  for (const char* image : {"python", "my.azurecr.io/train:1"}) {
+    EXPECT_THAT(Of(absl::StrCat("{image: '", image, "', conda_file: c.yml}")).variables,
+                ElementsAre(Pair("FOO", "bar"), Pair("N", "1")));
+    EXPECT_THAT(warnings_, ElementsAre(HasSubstr("c.yml:4: variables: LD_LIBRARY_PATH is not set"),
+                                       HasSubstr("c.yml:5: variables: a-b is not set")));
+  }
+  files_["/base/docker/Dockerfile"] = "FROM python:3.11\nENV FOO=docker A=1\n";
+  EXPECT_THAT(Of("{build: {path: docker}, conda_file: c.yml}").variables,
+              ElementsAre(Pair("A", "1"), Pair("FOO", "bar"), Pair("N", "1")));
+  files_["/base/c.yml"] = "variables: {FOO: [1]}\n";
+  EXPECT_THAT(Errors("{conda_file: c.yml}"),
+              ElementsAre(HasSubstr("c.yml:1: variables.FOO must be text")));
 }
 
 TEST_F(JobEnvironment, ADockerfileOfAnImageThatTheTableDoesNotHaveIsBuilt) {

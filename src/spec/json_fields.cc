@@ -164,6 +164,9 @@ void JsonFields::Read(const char* name, Environment& value) {
     fields.Update(image.Finish());
     fields.Ignore("image");
   }
+  if (found->is_object() && found->contains("variables")) {
+    fields.Read("variables", value.variables);
+  }
   fields.Read("python", value.python);
   fields.Read("options", value.options);
   if (const json* packages = fields.Array("packages")) {
@@ -250,6 +253,7 @@ json JsonOf(const Environment& environment) {
                    {"python", environment.python},
                    {"packages", std::move(packages)},
                    {"options", environment.options}};
+  if (!environment.variables.empty()) document["variables"] = environment.variables;
   const Image& image = environment.image;
   if (image.empty()) return document;
   document["image"] = {{"reference", image.reference},

@@ -1,7 +1,7 @@
 // The files that say what a Python environment holds: conda's YAML, pip's requirements, pyproject's
 // dependencies, and, of a Dockerfile, what pip installs. Each becomes a list of PyPI requirements
-// that remember their lines; what cannot be had is an error with its line. Hostile text is safe.
-// Inside the room spec only.
+// that remember their lines, and of variables; what cannot be had is an error with its line.
+// Hostile text is safe. Inside the room spec only.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +24,7 @@ struct NamedFile {
 // `path` as the job file writes it, below the context's base.
 NamedFile FileBeside(absl::string_view path, const ReadContext& context);
 
-// {name, channels, dependencies: [python=3.8, numpy=1.21, pip: [torch>=1.10]]}.
+// {name, channels, variables: {A: 1}, dependencies: [python=3.8, numpy=1.21, pip: [torch>=1.10]]}.
 void ReadCondaMapping(const YamlNode& root, const NamedFile& file, const ReadContext& context,
                       Environment& environment, Diagnostics& diagnostics);
 
@@ -45,12 +45,17 @@ void ReadPyproject(absl::string_view text, const NamedFile& file, const ReadCont
 void ReadPipLine(absl::string_view line, int number, const NamedFile& file,
                  const ReadContext& context, Environment& environment, Diagnostics& diagnostics);
 
+// A variable that such a file sets for the job's processes; `what` is it in messages, "ENV A". One
+// that says where programs and libraries are is left out with a warning: the file's are not here.
+void SetVariable(absl::string_view what, const std::string& name, const std::string& value,
+                 int line, Environment& environment, Diagnostics& diagnostics);
+
 struct Dockerfile {
   std::string image;           // of the last FROM; empty if there is none
   std::string system_install;  // "docker/Dockerfile:6: RUN apt-get", the first; or empty
 };
 
-// What the file does beside installing Python packages is a warning.
+// What the file does beside installing Python packages and setting variables is a warning.
 Dockerfile ReadDockerfile(absl::string_view text, const NamedFile& file, const ReadContext& context,
                           Environment& environment, Diagnostics& diagnostics);
 

@@ -63,7 +63,7 @@ bool IsForThisJob(absl::string_view name, const NodeFacts& facts) {
   return facts.python.empty() || !IsOfOtherPython(name);
 }
 
-// Layer 1: good values that a user may replace.
+// Layer 1: good values that a user, or the job's environment, may replace.
 Variables Defaults(const LaunchPlan& plan, const NodeFacts& facts) {
   Variables variables;
   for (const auto& [name, value] : facts.own) {
@@ -171,7 +171,7 @@ void AddTutti(const LaunchPlan& plan, const Place& at, Variables& v) {
   v["TUTTI_METRICS_FILE"] = NodeFolders(plan.directory).stream(at.rank, "metrics").string();
 }
 
-// Layer 3: who the process is and where its files are.
+// Layer 4: who the process is and where its files are.
 Variables Contract(const LaunchPlan& plan, int local_rank, const NodeFacts& facts) {
   const Place at = PlaceOf(plan, local_rank);
   Variables v;
@@ -197,6 +197,7 @@ std::string PathOf(const Variables& users, const NodeFacts& facts) {
 
 Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts& facts) {
   Variables variables = Defaults(plan, facts);
+  for (const auto& [name, value] : plan.environment.variables) variables[name] = value;
   const spec::ExpressionValues values = ValuesOf(plan, facts.inputs, facts.outputs);
   for (const auto& [name, value] : plan.environment_variables) {
     variables[name] = spec::ExpandExpressions(value, values).value_or(value);
@@ -219,8 +220,10 @@ spec::ExpressionValues ValuesOf(const LaunchPlan& plan, const Variables& inputs,
 
 std::vector<std::string> OverriddenNames(const LaunchPlan& plan) {
   const Variables contract = Contract(plan, 0, {});
+  Variables given = plan.environment_variables;
+  given.insert(plan.environment.variables.begin(), plan.environment.variables.end());
   std::vector<std::string> names;
-  for (const auto& [name, value] : plan.environment_variables) {
+  for (const auto& [name, value] : given) {
     if (contract.count(name) > 0) names.push_back(name);
   }
   return names;

@@ -33,12 +33,14 @@ spec::ExpressionValues ValuesOf(const spec::LaunchPlan& plan, const Variables& i
 // PATH of processes that run in no image; `users` has the job's own, if it sets one.
 std::string PathOf(const Variables& users, const NodeFacts& facts);
 
-// The whole environment of the process with `local_rank` on the plan's own node. Three layers: what
-// is handed on and defaulted; over it the user's environment_variables; over them the contract,
-// which says who a process is and where its files are, and which a user cannot break.
+// The whole environment of the process with `local_rank` on the plan's own node. Four layers: what
+// is handed on and defaulted; over it what the job's environment sets; over that the user's
+// environment_variables; over them the contract, which says who a process is and where its files
+// are, and which a user cannot break.
 Variables EnvironmentOf(const spec::LaunchPlan& plan, int local_rank, const NodeFacts& facts);
 
-// The names in environment_variables that the contract overrides, for a warning.
+// The names in environment_variables, and of the environment's, that the contract overrides, for a
+// warning.
 std::vector<std::string> OverriddenNames(const spec::LaunchPlan& plan);
 
 // An MPI host file that Open MPI, MPICH and Intel MPI read alike: an address a line, once for each

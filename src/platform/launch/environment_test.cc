@@ -133,6 +133,17 @@ TEST(EnvironmentOfTest, AUserMaySetDefaultsButNotWhoAProcessIs) {
   EXPECT_THAT(OverriddenNames(plan), ElementsAre("RANK", "TUTTI_JOB_TOKEN"));
 }
 
+TEST(EnvironmentOfTest, WhatTheJobsEnvironmentSetsLiesBelowItsOwnVariables) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  plan.environment.variables = {
+      {"FOO", "file ${{inputs.x}}"}, {"MINE", "file"}, {"OMP_NUM_THREADS", "3"}, {"RANK", "9"}};
+  plan.environment_variables = {{"MINE", "job"}};
+  EXPECT_THAT(EnvironmentOf(plan, 1, {}),
+              AllOf(Contains(Pair("FOO", "file ${{inputs.x}}")), Contains(Pair("MINE", "job")),
+                    Contains(Pair("OMP_NUM_THREADS", "3")), Contains(Pair("RANK", "1"))));
+  EXPECT_THAT(OverriddenNames(plan), ElementsAre("RANK"));
+}
+
 TEST(EnvironmentOfTest, VariablesMayNameInputsAndOutputs) {
   spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
   plan.inputs["gone"] = {.type = "number", .absent = true};

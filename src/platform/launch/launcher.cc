@@ -79,7 +79,7 @@ class Launcher {
 
   absl::Status PrepareAndRun() {
     for (const std::string& name : OverriddenNames(plan_)) {
-      spdlog::warn("environment_variables: {} is set by tutti, the job's value is not used", name);
+      spdlog::warn("variable {} is set by tutti, the job's value is not used", name);
     }
     TUTTI_ASSIGN_OR_RETURN(const Staged staged, Prepare());
     nlohmann::json prepared = nlohmann::json::object();
