@@ -191,9 +191,9 @@ def test_a_package_that_cannot_be_had_is_named_with_its_line(site, tmp_path):
     result = site.cli("run", job)
     assert result.returncode == 1
     assert "conda.yaml:3: tutti_greeter==9.9 cannot be had" in result.stdout, result.stdout
-    (tmp_path / "conda.yaml").write_text("dependencies:\n  - r-base\n")
+    (tmp_path / "conda.yaml").write_text("dependencies:\n  - r-essentials\n")
     result = site.cli("run", job)
-    assert result.returncode == 2 and 'conda.yaml:2: "r-base" cannot be had' in result.stderr
+    assert result.returncode == 2 and 'conda.yaml:2: "r-essentials" cannot be had' in result.stderr
 
 
 def test_data_that_a_file_names_are_found_by_name_and_version(site, tmp_path):

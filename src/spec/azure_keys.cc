@@ -132,7 +132,8 @@ constexpr KeyGroup kGroups[] = {
      "refusal, or a container; an image that the table does not have is pulled by podman and the "
      "job runs in containers of it"},
     {"environment", "conda_file", kDone,
-     "a file or a mapping; channels' packages are taken from PyPI by a table, `variables` are set "
+     "a file or a mapping; channels' packages are taken from PyPI by a table, programs "
+     "among them must be on the machine, `variables` are set "
      "in "
      "the job's processes, below its environment_variables. A .txt is read as "
      "pip's requirements, a .toml as pyproject's dependencies. Of an image that is run: installed "

@@ -15,7 +15,9 @@
 namespace tutti::spec {
 namespace {
 
+// In the table, before what a package is instead of a name on PyPI.
 constexpr absl::string_view kRefusedPackage = "refused:";
+constexpr absl::string_view kProgram = "program:";
 
 // One of conda's match specifications, "channel::name=1.2=build", taken apart.
 struct CondaPackage {
@@ -165,8 +167,13 @@ class CondaReader {
                              absl::StripAsciiWhitespace(name.substr(kRefusedPackage.size()))));
       return;
     }
-    environment_.packages.push_back(
-        {absl::StrCat(name, PipVersion(package.version)), absl::StrCat(file_.shown, ":", line)});
+    const std::string place = absl::StrCat(file_.shown, ":", line);
+    if (absl::string_view program = name; absl::ConsumePrefix(&program, kProgram)) {
+      environment_.programs.push_back(
+          {std::string(absl::StripAsciiWhitespace(program)), package.name, place});
+      return;
+    }
+    environment_.packages.push_back({absl::StrCat(name, PipVersion(package.version)), place});
   }
 
   const NamedFile& file_;

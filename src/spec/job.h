@@ -56,6 +56,13 @@ struct Requirement {
   std::string place;  // "conda.yaml:7", for errors
 };
 
+// A program that a file has from conda. It is not installed here: the nodes have it, or the image.
+struct Program {
+  std::string name;     // "g++"
+  std::string package;  // as the file calls it: "gxx_linux-64"
+  std::string place;    // "conda.yaml:7", for errors
+};
+
 // The image whose containers a job's processes run in; an empty one says that they run in none.
 struct Image {
   std::string reference;   // as podman names it; empty where it is built
@@ -75,6 +82,7 @@ struct Environment {
   std::string python;         // the version that is wanted, as "3.8"; empty: any
   std::vector<Requirement> packages;
   std::vector<std::string> options;  // of pip: "--extra-index-url=https://…"
+  std::vector<Program> programs;
   // What its files set for the job's processes, below the job's own environment_variables.
   std::map<std::string, std::string> variables;
   Image image;  // if it is not empty: it, with the packages installed in it

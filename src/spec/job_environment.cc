@@ -238,6 +238,7 @@ class EnvironmentReader {
       base.FollowImage(found.image, LineOfFrom(*text));
       environment_.is_host = base.environment_.is_host;
       environment_.packages = std::move(base.environment_.packages);
+      environment_.programs = std::move(base.environment_.programs);
       environment_.variables = std::move(base.environment_.variables);
       if (environment_.python.empty()) environment_.python = base.environment_.python;
     }
@@ -259,6 +260,8 @@ class EnvironmentReader {
     std::move(other.packages.begin(), other.packages.end(),
               std::back_inserter(environment_.packages));
     std::move(other.options.begin(), other.options.end(), std::back_inserter(environment_.options));
+    std::move(other.programs.begin(), other.programs.end(),
+              std::back_inserter(environment_.programs));
     for (auto& [name, value] : other.variables) environment_.variables[name] = std::move(value);
   }
 

@@ -159,12 +159,26 @@ TEST_F(JobEnvironment, ACondaMappingMayStandInTheJobFile) {
               ElementsAre("tables (job.yml:6)"));
 }
 
-TEST_F(JobEnvironment, WhatCannotBeHadIsAnErrorWithItsLine) {
+TEST_F(JobEnvironment, CondaPackagesThatAreProgramsAreWhatTheNodesMustHave) {
   files_["/base/conda.yml"] =
-      "dependencies:\n  - numpy\n  - r-essentials\n  - gcc\n  - pip:\n    - -e .\n  - {conda: x}\n";
+      "dependencies:\n  - numpy\n  - gxx_linux-64=9\n  - libgcc\n  - git\n  - r-base\n";
+  EXPECT_THAT(Packages("{conda_file: conda.yml}"), ElementsAre("numpy (conda.yml:2)"));
+  std::vector<std::string> programs;
+  for (const Program& program : Of("{conda_file: conda.yml}").programs) {
+    programs.push_back(absl::StrCat(program.name, " ", program.package, " ", program.place));
+  }
+  EXPECT_THAT(programs, ElementsAre("g++ gxx_linux-64 conda.yml:3", "git git conda.yml:5",
+                                    "R r-base conda.yml:6"));
+}
+
+TEST_F(JobEnvironment, WhatCannotBeHadIsAnErrorWithItsLine) {
+  site_.conda_packages["our-tool"] = "refused: it is at home";
+  files_["/base/conda.yml"] =
+      "dependencies:\n  - numpy\n  - r-essentials\n  - our-tool\n  - pip:\n    - -e .\n  - {conda: "
+      "x}\n";
   EXPECT_THAT(Errors("{conda_file: conda.yml}"),
               ElementsAre(HasSubstr("conda.yml:3: \"r-essentials\" cannot be had"),
-                          HasSubstr("conda.yml:4: \"gcc\" cannot be had: compilers come from"),
+                          "conda.yml:4: \"our-tool\" cannot be had: it is at home",
                           HasSubstr("conda.yml:6: an editable install"),
                           HasSubstr("conda.yml:7: below dependencies only `pip:`")));
   EXPECT_THAT(Errors("{conda_file: gone.yml}"),

@@ -167,6 +167,20 @@ void JsonFields::Read(const char* name, Environment& value) {
   if (found->is_object() && found->contains("variables")) {
     fields.Read("variables", value.variables);
   }
+  if (found->is_object() && found->contains("programs")) {
+    value.programs.clear();
+    if (const json* programs = fields.Array("programs")) {
+      for (size_t i = 0; i < programs->size(); ++i) {
+        JsonFields part((*programs)[i], absl::StrCat(fields.PathOf("programs"), "[", i, "]"),
+                        missing_);
+        Program& program = value.programs.emplace_back();
+        part.Read("name", program.name);
+        part.Read("package", program.package);
+        part.Read("place", program.place);
+        fields.Update(part.Finish());
+      }
+    }
+  }
   fields.Read("python", value.python);
   fields.Read("options", value.options);
   if (const json* packages = fields.Array("packages")) {
@@ -253,6 +267,10 @@ json JsonOf(const Environment& environment) {
                    {"python", environment.python},
                    {"packages", std::move(packages)},
                    {"options", environment.options}};
+  for (const Program& program : environment.programs) {
+    document["programs"].push_back(
+        {{"name", program.name}, {"package", program.package}, {"place", program.place}});
+  }
   if (!environment.variables.empty()) document["variables"] = environment.variables;
   const Image& image = environment.image;
   if (image.empty()) return document;

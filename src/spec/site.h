@@ -37,8 +37,8 @@ struct EnvironmentRule {
 struct Site {
   // The first rule that matches counts.
   std::vector<EnvironmentRule> environments, images;
-  // A conda package's name and what stands for it: a PyPI name, "" (nothing is needed), or
-  // "refused: REASON".
+  // A conda package's name and what stands for it: a PyPI name, "" (nothing is needed), "program:
+  // NAME" (which the nodes must have), or "refused: REASON".
   std::map<std::string, std::string> conda_packages;
   std::map<std::string, std::string> computes;  // name -> "local", or a name of slurm_computes
   std::map<std::string, SlurmCompute> slurm_computes;

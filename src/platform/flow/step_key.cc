@@ -13,6 +13,7 @@ std::string StepKey(const spec::JobSpec& job, const std::string& snapshot,
   essence.command = job.command;
   essence.environment = job.environment;
   for (spec::Requirement& package : essence.environment.packages) package.place.clear();
+  essence.environment.programs.clear();
   essence.environment_variables = job.environment_variables;
   essence.inputs = job.inputs;
   for (auto& [name, input] : essence.inputs) {

@@ -61,6 +61,18 @@ std::string Message(const spec::JobSpec& job, absl::string_view program,
                       "\", which is not in ", path, suggestion, mend);
 }
 
+std::string Message(const spec::JobSpec& job, const spec::Program& program) {
+  const std::string start = absl::StrCat(program.place, ": conda's \"", program.package,
+                                         "\" is not installed by tutti: \"", program.name, "\" ");
+  if (!job.environment.image.empty()) return absl::StrCat(start, "must be in the image");
+  const std::string install = job.compute == "local" ? "install it"
+                                                     : absl::StrCat("the nodes of compute \"",
+                                                                    job.compute, "\" must have it");
+  return absl::StrCat(start, "is not in the service's PATH; ", install,
+                      ", or say in site.yml that jobs do without it: conda_packages: {",
+                      program.package, ": \"\"}");
+}
+
 class Check {
  public:
   Check(const NodeFacts& facts, std::vector<std::string>& warnings)
@@ -68,16 +80,10 @@ class Check {
 
   void LookAt(const spec::JobSpec& job, bool is_step) {
     for (const spec::Step& step : job.steps) LookAt(step.job, true);
-    const spec::Environment& environment = job.environment;
-    const bool has_command = job.kind != spec::JobKind::kPipeline && environment.is_host;
-    if (!has_command || MayDefineFunctions(job.environment_variables)) return;
-    const FirstProgram program = FirstProgramOf(job.command);
+    if (job.kind == spec::JobKind::kPipeline) return;
     const std::vector<std::string> folders = FoldersOf(PathOf(job.environment_variables, facts_));
-    if (program.name.empty() || folders.empty()) return;
-    if (base::FindProgram(program.name, {{"PATH", absl::StrJoin(folders, ":")}}).ok()) return;
-    const bool is_sure = program.decides && job.compute == "local" && !is_step;
-    (is_sure ? errors_ : warnings_)
-        .push_back(Message(job, program.name, Suggestion(program.name, folders)));
+    if (!folders.empty()) LookAtPrograms(job, folders);
+    if (!folders.empty() && job.environment.is_host) LookAtFirst(job, is_step, folders);
   }
 
   absl::Status status() const {
@@ -86,6 +92,29 @@ class Check {
   }
 
  private:
+  static bool Has(const std::vector<std::string>& folders, const std::string& program) {
+    return base::FindProgram(program, {{"PATH", absl::StrJoin(folders, ":")}}).ok();
+  }
+
+  void LookAtPrograms(const spec::JobSpec& job, const std::vector<std::string>& folders) {
+    const bool in_image = !job.environment.image.empty();
+    for (const spec::Program& program : job.environment.programs) {
+      if (!in_image && Has(folders, program.name)) continue;
+      const bool is_sure = job.compute == "local" && !in_image;
+      (is_sure ? errors_ : warnings_).push_back(Message(job, program));
+    }
+  }
+
+  void LookAtFirst(const spec::JobSpec& job, bool is_step,
+                   const std::vector<std::string>& folders) {
+    if (MayDefineFunctions(job.environment_variables)) return;
+    const FirstProgram program = FirstProgramOf(job.command);
+    if (program.name.empty() || Has(folders, program.name)) return;
+    const bool is_sure = program.decides && job.compute == "local" && !is_step;
+    (is_sure ? errors_ : warnings_)
+        .push_back(Message(job, program.name, Suggestion(program.name, folders)));
+  }
+
   const NodeFacts& facts_;
   std::vector<std::string>& warnings_;
   std::vector<std::string> errors_;

@@ -1,5 +1,5 @@
-// A job's command before the job queues (SPEC J11): a misspelt program is said at once, and not by
-// a failure when the job's turn has come. Thread-safe.
+// The programs of a job before the job queues (SPEC J11): a misspelt one is said at once, and not
+// by a failure when the job's turn has come. Thread-safe.
 #pragma once
 
 #include <string>
@@ -11,10 +11,11 @@
 
 namespace tutti::launch {
 
-// InvalidArgument names the first program of a job, or of one below it, that is not found where
-// `facts` are those of the nodes. Only jobs whose environment is the machine's are looked at. Where
-// the job may run all the same (on the nodes of a cluster, after another step, with what follows in
-// the command) a warning is added instead.
+// InvalidArgument names the programs that a job, or one below it, needs and that are not found
+// where `facts` are those of the nodes: those that its environment's files have from conda and, if
+// its environment is the machine's, the first of its command. Where the job may run all the same
+// (on the nodes of a cluster, after another step, with what follows in the command) a warning is
+// added instead.
 absl::Status CheckCommand(const spec::JobSpec& job, const NodeFacts& facts,
                           std::vector<std::string>& warnings);
 

@@ -60,6 +60,24 @@ TEST_F(CommandCheck, SaysNothingOfWhatThisMachinesPathDoesNotTell) {
   EXPECT_THAT(warnings_, IsEmpty());
 }
 
+TEST_F(CommandCheck, NamesProgramsOfCondaThatTheMachineDoesNotHave) {
+  job_.environment.is_host = false;
+  job_.environment.programs = {{"python3", "python3-tool", "c.yml:3"}, {"g++", "gxx", "c.yml:4"}};
+  EXPECT_EQ(Refusal(),
+            "c.yml:4: conda's \"gxx\" is not installed by tutti: \"g++\" is not in the service's "
+            "PATH; install it, or say in site.yml that jobs do without it: conda_packages: {gxx: "
+            "\"\"}");
+  EXPECT_THAT(warnings_, IsEmpty());
+  job_.compute = "hpc";
+  EXPECT_EQ(Refusal(), "");
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("the nodes of compute \"hpc\" must have it")));
+  job_.compute = "local";
+  job_.environment.image.reference = "team/train:1";
+  EXPECT_EQ(Refusal(), "");
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("\"python3\" must be in the image"),
+                                     HasSubstr("\"g++\" must be in the image")));
+}
+
 TEST_F(CommandCheck, LooksWhereTheJobWould) {
   job_.command = "python3 train.py";
   job_.environment_variables["PATH"] = "/nonexistent:$PATH";
