@@ -97,11 +97,11 @@ TEST(Asset, AComponentBringsItsCodeAndLeavesItsInputsOpen) {
       "name: train\nversion: 1\ntype: command\ncode: ../src\ncommand: x ${{inputs.data}} "
       "${{inputs.rate}}\ninputs:\n  data: {type: uri_folder, optional: false}\n  rate: {type: "
       "number, default: 1}\n"
-      "environment: host\n";
+      "environment: host\nadditional_includes: [../shared]\n";
   const auto command = ReadFrom(AssetKind::kComponent, "train.yml", {{"train.yml", train}});
   ASSERT_TRUE(command.ok()) << command.status();
   EXPECT_EQ(command->asset.type, "command");
-  EXPECT_THAT(command->parts, ElementsAre("/base/train.yml", "/src"));
+  EXPECT_THAT(command->parts, ElementsAre("/base/train.yml", "/src", "/shared"));
   const auto pipeline =
       ReadFrom(AssetKind::kComponent, "all.yml",
                {{"all.yml",
@@ -110,8 +110,9 @@ TEST(Asset, AComponentBringsItsCodeAndLeavesItsInputsOpen) {
                 {"train.yml", train}});
   ASSERT_TRUE(pipeline.ok()) << pipeline.status();
   EXPECT_EQ(pipeline->asset.type, "pipeline");
-  EXPECT_THAT(pipeline->parts, ::testing::UnorderedElementsAre("/base/all.yml", "/base/train.yml",
-                                                               "/base/train.yml", "/src"));
+  EXPECT_THAT(pipeline->parts,
+              ::testing::UnorderedElementsAre("/base/all.yml", "/base/train.yml", "/base/train.yml",
+                                              "/src", "/shared"));
   EXPECT_THAT(Error(ReadFrom(AssetKind::kComponent, "c.yml",
                              {{"c.yml",
                                "name: c\ncommand: x ${{inputs.y}}\ncode: .\n"

@@ -268,19 +268,26 @@ constexpr KeyGroup kGroups[] = {
     {"component", "display_name", kDone, kForReaders},
     {"component", "description tags", kDone, "kept and shown"},
     {"component", "is_deterministic", kDone, "false: no step takes an earlier one's results"},
-    {"component", "id", kNoEffect, kWrittenByService},
+    {"component", "properties", kNoEffect, "no one reads them here"},
+    {"component", "id creation_context latest_version", kNoEffect, kWrittenByService},
     {"component",
      "inputs inputs.*.type inputs.*.description inputs.*.optional inputs.*.default inputs.*.mode "
      "inputs.*.min inputs.*.max inputs.*.enum",
      kDone, "as a command job's; a step gives the values"},
     {"component", "outputs outputs.*.type outputs.*.description outputs.*.mode", kDone,
      "as a command job's"},
+    {"component", "outputs.*.early_available", kNoEffect,
+     "steps start when those that they need have ended"},
     {"component", "outputs.*.is_control", kRefused, "it is for flow controls, which are not run"},
     {"component",
      "command code environment resources resources.instance_count distribution distribution.type "
      "distribution.process_count_per_instance distribution.worker_count "
      "distribution.parameter_server_count",
      kDone, "as a command job's; paths count from the component's folder"},
+    {"component", "additional_includes", kDone,
+     "files and folders that are put beside the code, each under its own name; paths count from "
+     "the "
+     "component's folder, and two of one name are refused"},
     {"component", "resources.properties", kDone, kProperties},
     {"component", "environment_variables", kDone, "as a command job's"},
     {"component", "jobs", kDone, "of a pipeline component: as a pipeline's"},

@@ -65,7 +65,8 @@ const std::map<std::string, std::string>& PublishedKeys() {
        "$schema name version id type display_name description tags is_deterministic inputs.*.type "
        "inputs.*.optional inputs.*.default inputs.*.description inputs.*.max inputs.*.min "
        "inputs.*.enum inputs.*.mode outputs.*.type outputs.*.description outputs.*.mode "
-       "outputs.*.is_control command code environment resources distribution jobs"},
+       "outputs.*.is_control command code additional_includes environment resources distribution "
+       "properties creation_context latest_version outputs.*.early_available jobs"},
       {"data", "$schema name id version description tags properties path type datastore"},
       {"compute",
        "$schema name id type location description provisioning_errors created_on "
@@ -332,6 +333,7 @@ display_name: c
 description: d
 tags: {a: b}
 is_deterministic: false
+additional_includes: [../shared]
 inputs:
   s: {type: number, description: d, default: 1, mode: direct, min: 0, max: 2}
   t: {type: string, optional: true, enum: [x, y]}

@@ -79,9 +79,20 @@ std::vector<std::string> ScriptsIn(const fs::path& folder) {
   return names;
 }
 
+// Whether it lies in what is put beside the code.
+bool IsIncluded(const JobSpec& spec, const fs::path& script) {
+  std::error_code error;
+  const fs::path first = *script.lexically_normal().begin();
+  return std::any_of(spec.additional_includes.begin(), spec.additional_includes.end(),
+                     [&](const fs::path& include) {
+                       return include.filename() == first &&
+                              fs::exists(include.parent_path() / script, error);
+                     });
+}
+
 void CheckScript(const JobSpec& spec, Diagnostics& diagnostics) {
   const std::string script = PlainScript(spec.command);
-  if (script.empty()) return;
+  if (script.empty() || IsIncluded(spec, script)) return;
   if (spec.code.empty()) {
     diagnostics.Error(spec.command_line,
                       absl::StrCat("the command runs \"", script,
@@ -139,6 +150,11 @@ absl::Status CheckOne(const JobSpec& spec) {
     diagnostics.Error(spec.code_line, absl::StrCat("code: ", spec.code, " does not exist"));
   } else {
     CheckScript(spec, diagnostics);
+  }
+  for (const std::string& include : spec.additional_includes) {
+    if (fs::exists(include, error)) continue;
+    diagnostics.Error(spec.includes_line,
+                      absl::StrCat("additional_includes: ", include, " does not exist"));
   }
   for (const auto& [name, input] : spec.inputs) CheckInput(name, input, diagnostics);
   return diagnostics.status(absl::StatusCode::kNotFound);

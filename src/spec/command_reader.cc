@@ -102,6 +102,22 @@ void CommandReader::ReadCode(JobSpec& spec) {
   }
 }
 
+void CommandReader::ReadIncludes(JobSpec& spec) {
+  std::vector<std::string> written;
+  const YamlNode::Entry* entry = keys_.Texts("additional_includes", written);
+  if (entry == nullptr) return;
+  spec.includes_line = entry->line;
+  for (const std::string& include : written) {
+    const auto path = LocalPath(include, source_.context.base);
+    if (path.ok()) {
+      spec.additional_includes.push_back(*path);
+    } else {
+      source_.diagnostics.Error(entry->line,
+                                absl::StrCat("additional_includes: ", path.status().message()));
+    }
+  }
+}
+
 void CommandReader::ReadEnvironmentKey(JobSpec& spec) {
   if (const YamlNode::Entry* entry = keys_.Take("environment")) {
     spec.environment = ReadEnvironment(*entry, source_.context, source_.diagnostics);

@@ -38,6 +38,8 @@ class CommandReader {
   void ReadCommand(JobSpec& spec);
   void ReadVariables(JobSpec& spec);
   void ReadCode(JobSpec& spec);
+  // Of a component: additional_includes.
+  void ReadIncludes(JobSpec& spec);
   void ReadEnvironmentKey(JobSpec& spec);
   void ReadCompute(absl::string_view key, JobSpec& spec);
   // Each ${{…}} of the command and the variables names something that `spec` has.

@@ -107,6 +107,10 @@ struct JobSpec {
   int command_line = 0;  // where "command" is in the job file
   std::string code;      // folder or file, absolute; or a git address (code.h); empty: no code
   int code_line = 0;
+  // Of a component: files and folders, absolute, that are put beside the code under their own
+  // names.
+  std::vector<std::string> additional_includes;
+  int includes_line = 0;
   Environment environment;
   std::map<std::string, std::string> environment_variables;
   std::string compute;  // "local"
@@ -133,6 +137,13 @@ struct JobSpec {
   // Of a sweep. Command, code, environment, outputs and scale are its trials'; each parameter of
   // the search space is an input, whose literal a trial gives.
   std::optional<Sweep> sweep;
+
+  // What its snapshot is made of: equal texts are equal snapshots. Empty: it has none.
+  std::string AllCode() const {
+    std::string all = code;
+    for (const std::string& path : additional_includes) all += "\n" + path;
+    return all;
+  }
 
   // Processes over all nodes.
   int WorldSize() const {

@@ -472,6 +472,24 @@ TEST_F(CheckPathsTest, AnEarlierJobThatIsNotThereIsNamed) {
   EXPECT_EQ(check("azureml://jobs/src/outputs/artifacts"), "");
 }
 
+TEST_F(CheckPathsTest, KnowsWhatIsPutBesideAComponentsCode) {
+  const auto check = [&](absl::string_view component) {
+    EXPECT_TRUE(base::WriteFileAtomic(directory_.path() / "src/c.yml", component).ok());
+    return Check("type: pipeline\njobs: {a: {component: ./src/c.yml}}\n");
+  };
+  const std::string root = directory_.path().string();
+  EXPECT_TRUE(base::WriteFileAtomic(directory_.path() / "run.py", "").ok());
+  EXPECT_EQ(check("command: python run.py\nadditional_includes: [../run.py, ../src]\n"), "");
+  EXPECT_EQ(check("command: python src/train.py\nadditional_includes: [../src/]\n"), "");
+  EXPECT_THAT(check("command: python run.py\ncode: .\nadditional_includes: [../file]\n"),
+              HasSubstr("the command runs \"run.py\", which is not in the code"));
+  EXPECT_THAT(
+      check("command: x\nadditional_includes:\n  - ../gone\n"),
+      HasSubstr(absl::StrCat("c.yml:2: additional_includes: ", root, "/gone does not exist")));
+  EXPECT_THAT(check("command: x\nadditional_includes: ['https://e.org/x']\n"),
+              HasSubstr("c.yml:2: additional_includes: path \"https://e.org/x\" is not on"));
+}
+
 TEST_F(CheckPathsTest, TellsAFileFromAFolder) {
   EXPECT_THAT(Check("command: x\ninputs: {f: {path: file}}\n"),
               HasSubstr("is a file; its type is uri_file"));

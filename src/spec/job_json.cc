@@ -94,6 +94,9 @@ json JsonOf(const JobSpec& spec) {
   // What few jobs have is written for them alone.
   if (spec.max_retries > 0) document["max_retries"] = spec.max_retries;
   if (spec.slurm != SlurmSettings()) document["slurm"] = JsonOfSlurm(spec.slurm);
+  if (!spec.additional_includes.empty()) {
+    document["additional_includes"] = spec.additional_includes;
+  }
   if (!spec.reusable) document["reusable"] = false;
   if (!spec.container_options.empty()) document["container_options"] = spec.container_options;
   if (spec.kind != JobKind::kCommand) document["kind"] = std::string(Name(spec.kind));
@@ -131,6 +134,7 @@ absl::Status ReadJobSpec(const json& document, const std::string& path, JobSpec&
   fields.Read("priority", spec.priority);
   fields.Read("max_retries", spec.max_retries, 0, kMost);
   ReadSlurm(document, fields, spec.slurm);
+  fields.Read("additional_includes", spec.additional_includes);
   fields.Read("reusable", spec.reusable);
   fields.Read("container_options", spec.container_options);
   std::string kind(Name(spec.kind));

@@ -14,6 +14,7 @@ JobSpec AJob() {
   spec.command = "true \xc3\xa9 \"";
   spec.command_line = 3;
   spec.code = "/code";
+  spec.additional_includes = {"/shared"};
   spec.tags = {{"a", "b"}};
   spec.inputs["lr"] = {"number", "", "ro_mount", "0.1", {"", 7}};
   spec.inputs["rate"] = {"number", "", "direct", "", {"", 8}, true};

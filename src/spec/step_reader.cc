@@ -228,6 +228,7 @@ class StepReader {
     component.ReadCommand(job);
     component.ReadVariables(job);
     component.ReadCode(job);
+    component.ReadIncludes(job);
     component.ReadEnvironmentKey(job);
     job.outputs = ReadOutputs(component.keys(), inner, "component");
     job.inputs = InputsOf(given, component.keys().Take("inputs"), &file);

@@ -120,6 +120,7 @@ void ReadTrialComponent(const YamlNode::Entry& entry, const Given& given, JobSpe
   trial.ReadCommand(spec);
   trial.ReadVariables(spec);
   trial.ReadCode(spec);
+  trial.ReadIncludes(spec);
   trial.ReadEnvironmentKey(spec);
   spec.outputs = ReadOutputs(trial.keys(), inner, "component");
   if (given.outputs != nullptr) {

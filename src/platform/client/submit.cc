@@ -56,18 +56,19 @@ class CodePacker {
     return absl::OkStatus();
   }
 
-  // By the `code` that the jobs name.
+  // By AllCode of the jobs.
   const std::map<std::string, Packed>& packed() const { return packed_; }
 
  private:
   absl::Status PackOne(spec::JobSpec job) {
-    const std::string named = job.code;
+    const std::string named = job.AllCode();
     if (named.empty() || packed_.contains(named)) return absl::OkStatus();
     const fs::path folder = temporary_ / absl::StrCat(packed_.size());
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
     TUTTI_RETURN_IF_ERROR(FetchCode(job, folder, remarks_));
     const fs::path archive = folder / "code.tar.zst";
-    const auto snapshot = PackCode(job.code, archive);
+    const auto snapshot = PackCode(
+        job.code, archive, {job.additional_includes.begin(), job.additional_includes.end()});
     if (!snapshot.ok()) return AsInput(snapshot.status());
     packed_[named] = {*snapshot, archive};
     return absl::OkStatus();
@@ -84,7 +85,7 @@ std::string Size(const Snapshot& snapshot) {
                       snapshot.files == 1 ? " file, " : " files, ", Bytes(snapshot.content_bytes));
 }
 
-// Sends what the service does not have; the snapshots, by the `code` that the jobs name.
+// Sends what the service does not have; the snapshots, by AllCode of the jobs.
 absl::StatusOr<std::map<std::string, std::string>> SendCode(
     Service& service, const std::map<std::string, Packed>& packed, std::ostream& remarks) {
   std::map<std::string, std::string> sent;
@@ -130,7 +131,7 @@ std::string BodyOf(const Written& written, const std::string& path,
   if (job.kind != spec::JobKind::kCommand) {
     return CreateJobBody(path, written.text, directory, "", snapshots);
   }
-  const auto sent = snapshots.find(job.code);
+  const auto sent = snapshots.find(job.AllCode());
   return CreateJobBody(path, written.text, directory, sent == snapshots.end() ? "" : sent->second);
 }
 

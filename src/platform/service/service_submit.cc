@@ -82,12 +82,12 @@ absl::Status NameIsTaken(absl::string_view name) {
 // Each job of the tree gets the snapshot of its code.
 absl::Status ServiceCore::AssignSnapshots(const std::map<std::string, std::string>& sent,
                                           spec::JobSpec& job, std::string& snapshot) {
-  if (const auto found = sent.find(job.code); snapshot.empty() && found != sent.end()) {
+  if (const auto found = sent.find(job.AllCode()); snapshot.empty() && found != sent.end()) {
     snapshot = found->second;
   }
   if (!snapshot.empty()) {
     TUTTI_RETURN_IF_ERROR(snapshots_.Find(snapshot).status());
-  } else if (!job.code.empty()) {
+  } else if (!job.AllCode().empty()) {
     return absl::InvalidArgumentError(
         "the job has code, but its snapshot was not sent: PUT /v1/snapshots/… first");
   }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <memory>
 #include <vector>
 
@@ -155,28 +156,62 @@ class Packer {
   archive* const archive_;
 };
 
-absl::StatusOr<std::vector<Item>> ItemsOf(const fs::path& code) {
+// What lies in a folder, with names that count from it.
+absl::StatusOr<std::vector<Item>> ItemsIn(const fs::path& folder) {
+  std::error_code error;
+  const fs::path real = fs::canonical(folder, error);
+  std::vector<Item> items;
+  TUTTI_ASSIGN_OR_RETURN(const IgnoreRules rules, RulesOf(real));
+  TUTTI_RETURN_IF_ERROR(Collect(real, real, rules, items));
+  return items;
+}
+
+absl::StatusOr<std::vector<Item>> ItemsOf(const fs::path& code, absl::string_view key = "code") {
   std::error_code error;
   const fs::file_type type = fs::status(code, error).type();
-  std::vector<Item> items;
+  if (type == fs::file_type::directory) return ItemsIn(code);
   if (type == fs::file_type::regular) {
-    items.push_back({code.filename().string(), fs::canonical(code, error), type});
-  } else if (type == fs::file_type::directory) {
-    const fs::path folder = fs::canonical(code, error);
-    TUTTI_ASSIGN_OR_RETURN(const IgnoreRules rules, RulesOf(folder));
-    TUTTI_RETURN_IF_ERROR(Collect(folder, folder, rules, items));
-  } else {
-    return absl::NotFoundError(absl::StrCat("code: ", code.string(), " does not exist"));
+    return std::vector<Item>{{code.filename().string(), fs::canonical(code, error), type}};
+  }
+  return absl::NotFoundError(absl::StrCat(key, ": ", code.string(), " does not exist"));
+}
+
+// A folder itself is one of them, and a part of their names.
+absl::StatusOr<std::vector<Item>> ItemsOfInclude(const fs::path& include) {
+  std::error_code error;
+  TUTTI_ASSIGN_OR_RETURN(std::vector<Item> items, ItemsOf(include, "additional_includes"));
+  if (!fs::is_directory(include, error)) return items;
+  const std::string folder = include.filename().string();
+  for (Item& item : items) item.name = absl::StrCat(folder, "/", item.name);
+  items.push_back({folder, include, fs::file_type::directory});
+  return items;
+}
+
+absl::StatusOr<std::vector<Item>> AllItems(const fs::path& code,
+                                           const std::vector<fs::path>& includes) {
+  std::vector<Item> items;
+  if (!code.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(items, ItemsOf(code));
+  }
+  for (const fs::path& include : includes) {
+    TUTTI_ASSIGN_OR_RETURN(std::vector<Item> more, ItemsOfInclude(include));
+    std::move(more.begin(), more.end(), std::back_inserter(items));
   }
   std::sort(items.begin(), items.end(),
             [](const Item& a, const Item& b) { return a.name < b.name; });
-  return items;
+  const auto two = std::adjacent_find(
+      items.begin(), items.end(), [](const Item& a, const Item& b) { return a.name == b.name; });
+  if (two == items.end()) return items;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "additional_includes: ", two->path.string(), " and ", std::next(two)->path.string(),
+      " would both be \"", two->name, "\" beside the code: rename one, or leave it out"));
 }
 
 }  // namespace
 
-absl::StatusOr<Snapshot> PackCode(const fs::path& code, const fs::path& archive) {
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Item> items, ItemsOf(code));
+absl::StatusOr<Snapshot> PackCode(const fs::path& code, const fs::path& archive,
+                                  const std::vector<fs::path>& includes) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Item> items, AllItems(code, includes));
   Snapshot snapshot;
   Packer packer(archive);
   TUTTI_RETURN_IF_ERROR(packer.Open());
@@ -190,7 +225,7 @@ absl::StatusOr<Snapshot> PackCode(const fs::path& code, const fs::path& archive)
 }
 
 absl::StatusOr<std::vector<std::string>> FilesOfCode(const fs::path& code) {
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<Item> items, ItemsOf(code));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Item> items, AllItems(code, {}));
   std::vector<std::string> names;
   for (const Item& item : items) names.push_back(item.name);
   return names;

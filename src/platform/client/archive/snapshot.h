@@ -23,8 +23,12 @@ struct Snapshot {
 // what the folder's ignore file names (ignore.h). Symbolic links are kept when they lead to a place
 // in the folder. InvalidArgument, naming the file: a link that leaves the folder, something that is
 // neither file, folder nor link, a file that changed while it was read.
+//
+// Each of `includes`, files and folders, stands beside the code's content under its own name; two
+// of one name are InvalidArgument. With them `code` may be empty.
 absl::StatusOr<Snapshot> PackCode(const std::filesystem::path& code,
-                                  const std::filesystem::path& archive);
+                                  const std::filesystem::path& archive,
+                                  const std::vector<std::filesystem::path>& includes = {});
 
 // The names, relative to `code`, of what PackCode takes of it, folders too; sorted. Of a single
 // file its own. The same errors.

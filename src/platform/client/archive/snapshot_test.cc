@@ -108,6 +108,26 @@ TEST_F(SnapshotTest, ASingleFileIsAnArchiveOfOne) {
   EXPECT_THAT(List(Archive()), ElementsAre("train.py=p"));
 }
 
+TEST_F(SnapshotTest, IncludesStandBesideTheCode) {
+  Write("src/train.py", "t");
+  Write("shared/lib/a.py", "a");
+  Write("shared/lib/old.py", "o");
+  Write("shared/.amlignore", "old.py");
+  Write("util.py", "u");
+  const std::vector<fs::path> includes = {Code("util.py"), Code("shared")};
+  ASSERT_TRUE(PackCode(Code("src"), Archive(), includes).ok());
+  EXPECT_THAT(List(Archive()), ElementsAre("shared/", "shared/.amlignore=old.py", "shared/lib/",
+                                           "shared/lib/a.py=a", "train.py=t", "util.py=u"));
+  ASSERT_TRUE(PackCode("", Archive(), {Code("util.py")}).ok());
+  EXPECT_THAT(List(Archive()), ElementsAre("util.py=u"));
+
+  Write("src/util.py", "mine");
+  EXPECT_THAT(std::string(PackCode(Code("src"), Archive(), includes).status().message()),
+              HasSubstr("would both be \"util.py\" beside the code"));
+  EXPECT_THAT(std::string(PackCode("", Archive(), {Code("gone")}).status().message()),
+              HasSubstr("gone does not exist"));
+}
+
 TEST_F(SnapshotTest, RefusesALinkThatLeavesTheFolder) {
   for (const char* target : {"/etc/passwd", "../outside", "a/../../outside"}) {
     fs::remove(Code("link"));
