@@ -25,9 +25,9 @@ struct KeyGroup {
 constexpr absl::string_view kWrittenByService = "Azure ML's service writes it, users do not";
 constexpr absl::string_view kForReaders = "it is for readers of the file";
 constexpr absl::string_view kNoRay =
-    "no Ray cluster is made here: leave the distribution out, and begin one in the command (ray "
-    "start "
-    "--head where NODE_RANK is 0, ray start --address=$MASTER_ADDR:6379 elsewhere)";
+    "no Ray cluster is made here: leave the distribution out, set environment_variables: {TMPDIR: "
+    "/tmp} and begin one in the command (ray start --head where NODE_RANK is 0, ray start "
+    "--address=$MASTER_ADDR:6379 elsewhere): docs/from-azure-ml.md has the lines";
 
 constexpr absl::string_view kShm =
     "of a job whose environment is an image: its processes have the node's /dev/shm, which must be "
