@@ -80,9 +80,9 @@ void ReadInlineTrial(const YamlNode::Entry& entry, const Given& given, JobSpec& 
                       given.source.diagnostics};
   CommandReader trial(source, "trial", {"sweep", "trial."});
   if (const YamlNode::Entry* component = trial.Find("component")) {
-    given.source.diagnostics.Error(component->line,
-                                   "a trial that is a component is named alone: trial: " +
-                                       component->value->scalar);
+    given.source.diagnostics.Error(
+        component->line,
+        "a trial that is a component is named alone: trial: " + component->value->scalar);
     return;
   }
   std::string unused;
