@@ -17,6 +17,7 @@ namespace tutti::cluster {
 namespace {
 
 constexpr size_t kMostAtOnce = 128;
+constexpr absl::Duration kAnswers = absl::Seconds(30);
 constexpr absl::Duration kProbeTime = absl::Seconds(60);
 constexpr absl::Duration kStepTime = absl::Minutes(15);  // apt may have much to fetch
 
@@ -66,6 +67,14 @@ exit 1
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<NodeState>> AskNodeStates(Remote& remote,
+                                                     const std::string& controller) {
+  TUTTI_ASSIGN_OR_RETURN(
+      const std::string text,
+      remote.Run(controller, "scontrol --oneliner show node", base::Deadline::After(kAnswers)));
+  return ReadNodeStates(text);
+}
 
 absl::Status OnEach(const std::vector<std::string>& hosts,
                     const std::function<absl::Status(size_t index)>& act) {

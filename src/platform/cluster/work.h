@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "platform/cluster/description.h"
 #include "platform/cluster/host_facts.h"
+#include "platform/cluster/node_state.h"
 #include "platform/cluster/plan.h"
 #include "platform/cluster/remote.h"
 #include "platform/cluster/upgrade.h"
@@ -24,6 +25,9 @@ using Report =
 // a line each.
 absl::Status OnEach(const std::vector<std::string>& hosts,
                     const std::function<absl::Status(size_t index)>& act);
+
+// Slurm's nodes, as the controller tells of them now.
+absl::StatusOr<std::vector<NodeState>> AskNodeStates(Remote& remote, const std::string& controller);
 
 // In the order of `hosts`, each with the reason if it cannot be had.
 std::vector<absl::StatusOr<HostFacts>> ProbeEach(Remote& remote,

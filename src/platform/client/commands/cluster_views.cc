@@ -7,8 +7,8 @@
 #include "platform/client/text/table.h"
 #include "platform/cluster/check.h"
 #include "platform/cluster/description.h"
-#include "platform/cluster/node_state.h"
 #include "platform/cluster/remote.h"
+#include "platform/cluster/work.h"
 
 namespace tutti::client {
 namespace {
@@ -16,8 +16,6 @@ namespace {
 using cluster::Description;
 using cluster::Finding;
 using nlohmann::json;
-
-constexpr absl::Duration kAnswers = absl::Seconds(30);
 
 const char* WordOf(Finding::Outcome outcome) {
   switch (outcome) {
@@ -51,10 +49,8 @@ absl::StatusOr<ExitCode> ClusterStatus(Context& context, const ClusterOptions& o
   TUTTI_ASSIGN_OR_RETURN(const Description description,
                          cluster::ReadDescription(context.home, options.name));
   cluster::SshRemote remote(description.user, description.ssh_config);
-  TUTTI_ASSIGN_OR_RETURN(const std::string text,
-                         remote.Run(description.controller, "scontrol --oneliner show node",
-                                    base::Deadline::After(kAnswers)));
-  const std::vector<cluster::NodeState> nodes = cluster::ReadNodeStates(text);
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<cluster::NodeState> nodes,
+                         cluster::AskNodeStates(remote, description.controller));
   if (options.format != Format::kTable) {
     json array = json::array();
     for (const cluster::NodeState& node : nodes) {

@@ -7,13 +7,11 @@
 #include "base/status.h"
 #include "platform/client/commands/cluster.h"
 #include "platform/cluster/description.h"
-#include "platform/cluster/node_state.h"
 #include "platform/cluster/remote.h"
+#include "platform/cluster/work.h"
 
 namespace tutti::client {
 namespace {
-
-constexpr absl::Duration kAnswers = absl::Seconds(30);
 
 // Where ssh finds it: a host as `cluster create` was told of it, or a node by Slurm's name.
 absl::StatusOr<std::string> HostOf(const cluster::Description& description,
@@ -21,11 +19,10 @@ absl::StatusOr<std::string> HostOf(const cluster::Description& description,
   const std::vector<std::string> hosts = description.Hosts();
   if (std::find(hosts.begin(), hosts.end(), node) != hosts.end()) return node;
   cluster::SshRemote remote(description.user, description.ssh_config);
-  TUTTI_ASSIGN_OR_RETURN(const std::string text,
-                         remote.Run(description.controller, "scontrol --oneliner show node",
-                                    base::Deadline::After(kAnswers)));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<cluster::NodeState> nodes,
+                         cluster::AskNodeStates(remote, description.controller));
   std::vector<std::string> names;
-  for (const cluster::NodeState& state : cluster::ReadNodeStates(text)) {
+  for (const cluster::NodeState& state : nodes) {
     if (state.name == node) return state.address;
     names.push_back(state.name);
   }
