@@ -132,10 +132,9 @@ constexpr KeyGroup kGroups[] = {
      "refusal, or a container; an image that the table does not have is pulled by podman and the "
      "job runs in containers of it"},
     {"environment", "conda_file", kDone,
-     "a file or a mapping; channels' packages are taken from PyPI by a table, programs "
-     "among them must be on the machine, `variables` are set "
-     "in "
-     "the job's processes, below its environment_variables. A .txt is read as "
+     "a file or a mapping; channels' packages are taken from PyPI by a table, programs among them "
+     "must be on the machine, `variables` are set in the job's processes, below its "
+     "environment_variables. A .txt is read as "
      "pip's requirements, a .toml as pyproject's dependencies. Of an image that is run: installed "
      "on top of it, for its own Python"},
     {"environment", "build build.path build.dockerfile_path", kDone,
@@ -286,8 +285,7 @@ constexpr KeyGroup kGroups[] = {
      kDone, "as a command job's; paths count from the component's folder"},
     {"component", "additional_includes", kDone,
      "files and folders that are put beside the code, each under its own name; paths count from "
-     "the "
-     "component's folder, and two of one name are refused"},
+     "the component's folder, and two of one name are refused"},
     {"component", "resources.properties", kDone, kProperties},
     {"component", "environment_variables", kDone, "as a command job's"},
     {"component", "jobs", kDone, "of a pipeline component: as a pipeline's"},
