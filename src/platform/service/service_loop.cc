@@ -5,6 +5,8 @@
 #include <time.h>
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -29,7 +31,7 @@ constexpr size_t kLongQueue = 200;
 constexpr absl::Duration kBetweenExplanations = absl::Seconds(1);
 // A look at ten thousand jobs that wait takes tens of milliseconds: then it is not taken five times
 // a second. What one wakes for is done at once also then.
-constexpr int kRestPerWork = 80;
+constexpr int kRestPerWork = 120;
 constexpr absl::Duration kWorthARest = absl::Milliseconds(2);
 // Launchers end a job at its time limit; this much later the service does.
 constexpr absl::Duration kTimeLimitSlack = absl::Seconds(30);
@@ -152,7 +154,8 @@ engine::Engine* ServiceCore::EngineOf(absl::string_view compute) const {
 void ServiceCore::Observed(const std::string& compute,
                            const std::vector<engine::AllocationState>& states, Effects& effects) {
   compute == "local" ? void(observed_once_ = true) : void(observed_clusters_.insert(compute));
-  std::map<absl::string_view, const engine::AllocationState*> by_id;
+  std::unordered_map<std::string_view, const engine::AllocationState*> by_id;
+  by_id.reserve(states.size());
   for (const engine::AllocationState& state : states) by_id[state.id] = &state;
   for (const LiveJob* job : placed_) {
     if (job->record.job.spec.compute != compute) continue;

@@ -197,7 +197,7 @@ absl::Status SlurmEngine::Start(const Allocation& given) {
   TUTTI_RETURN_IF_ERROR(base::ReplaceFile(fresh.folder / "batch.sh", script, 0700));
   if (known != known_.end()) return absl::OkStatus();
   known_.emplace(allocation.id, std::move(fresh));
-  wake_.Signal();
+  Call();
   return absl::OkStatus();
 }
 
@@ -235,7 +235,7 @@ absl::Status SlurmEngine::Stop(const std::string& allocation_id, absl::Duration 
   TUTTI_RETURN_IF_ERROR(known.MarkStopped());
   known.stop = true;
   known.kill_at = base::SteadyNow() + grace + kBeyondGrace;
-  wake_.Signal();
+  Call();
   return absl::OkStatus();
 }
 
@@ -256,7 +256,7 @@ absl::StatusOr<std::vector<AllocationState>> SlurmEngine::Observe() {
 void SlurmEngine::Refresh() {
   absl::MutexLock lock(&mutex_);
   hurry_ = true;
-  wake_.Signal();
+  Call();
 }
 
 absl::Status SlurmEngine::Release(const std::string& allocation_id) {

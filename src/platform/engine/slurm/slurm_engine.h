@@ -22,7 +22,7 @@
 //
 // One thread talks to Slurm; calls other than ListNodes only read and write what it knows, so a
 // controller that is down holds up nobody. It looks when there is something to look for, and takes
-// at most a thirtieth of the time for it. Thread-safe; one object per folder.
+// a fortieth of the time for it, or looks every two minutes. Thread-safe; one object per folder.
 #pragma once
 
 #include <filesystem>
@@ -96,9 +96,11 @@ class SlurmEngine final : public Engine {
   absl::Status StartHere(SlurmAllocation& known, const Allocation& allocation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  void Talk();  // the thread
+  void Talk();                                        // the thread
+  void Call() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // the thread, at once
   bool HasWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   bool LookIsDue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  absl::Duration BetweenLooks() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void Look() ABSL_LOCKS_EXCLUDED(mutex_);
   // A job that Slurm's controller no longer tells of.
   struct Forgotten {
@@ -136,6 +138,7 @@ class SlurmEngine final : public Engine {
   absl::Status slurm_ ABSL_GUARDED_BY(mutex_);   // of the last look
   bool looked_ ABSL_GUARDED_BY(mutex_) = false;  // a look has succeeded
   bool hurry_ ABSL_GUARDED_BY(mutex_) = false;
+  bool called_ ABSL_GUARDED_BY(mutex_) = false;  // since the thread last began
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration last_look_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // its end
   absl::Duration look_cost_ ABSL_GUARDED_BY(mutex_);

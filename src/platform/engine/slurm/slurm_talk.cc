@@ -26,7 +26,9 @@ using Stage = SlurmAllocation::Stage;
 constexpr absl::Duration kCommandLimit = absl::Seconds(30);
 constexpr absl::Duration kRest = absl::Seconds(5);
 constexpr absl::Duration kShortest = absl::Milliseconds(50);  // between looks, also in a hurry
-constexpr int kShareOfTime = 30;
+constexpr int kShareOfTime = 40;
+// Slurm forgets a job five minutes after its end, unless its site says otherwise.
+constexpr absl::Duration kLongestRest = absl::Minutes(2);
 // An sbatch mostly waits for the controller, which serves several at once.
 constexpr size_t kAtOnce = 4;
 
@@ -60,14 +62,16 @@ void SlurmEngine::Talk() {
     StopAll();
     absl::MutexLock lock(&mutex_);
     if (stopping_) return;
-    if (!HasWork()) {
-      wake_.WaitWithTimeout(&mutex_, kRest);
-    } else if (hurry_) {
-      wake_.WaitWithTimeout(&mutex_, kShortest);
-    } else {
-      wake_.WaitWithTimeout(&mutex_, std::min(options_.look_interval, kRest));
+    if (!called_) {
+      wake_.WaitWithTimeout(&mutex_, HasWork() ? std::min(BetweenLooks(), kRest) : kRest);
     }
+    called_ = false;
   }
+}
+
+void SlurmEngine::Call() {
+  called_ = true;
+  wake_.Signal();
 }
 
 bool SlurmEngine::HasWork() const {
@@ -76,11 +80,12 @@ bool SlurmEngine::HasWork() const {
 }
 
 bool SlurmEngine::LookIsDue() const {
-  if (!HasWork()) return false;
-  const absl::Duration rest =
-      hurry_ ? std::max(kShortest, look_cost_)
-             : std::max(options_.look_interval, look_cost_ * (kShareOfTime - 1));
-  return base::SteadyNow() - last_look_ >= rest;
+  return HasWork() && base::SteadyNow() - last_look_ >= BetweenLooks();
+}
+
+absl::Duration SlurmEngine::BetweenLooks() const {
+  if (hurry_) return std::max(kShortest, look_cost_);
+  return std::max(options_.look_interval, std::min(look_cost_ * (kShareOfTime - 1), kLongestRest));
 }
 
 std::string SlurmEngine::TellWhereTheServiceIs() {
