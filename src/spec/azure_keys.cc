@@ -99,7 +99,8 @@ constexpr KeyGroup kGroups[] = {
      "distribution.dashboard_port distribution.head_node_additional_args "
      "distribution.worker_node_additional_args",
      kRefused, kNoRay},
-    {"command", "resources resources.instance_count", kDone, "nodes; 1 without it"},
+    {"command", "resources resources.instance_count", kDone,
+     "nodes; 1 without it; in resources, distribution and limits ${{inputs.x}} may stand"},
     {"command", "resources.instance_type", kNoEffect, "the nodes are those of the compute"},
     {"command", "resources.locations resources.max_instance_count", kNoEffect,
      "there is one place, and its nodes are given"},

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "spec/pipeline_for_tests.h"
 
@@ -263,6 +264,37 @@ jobs:
                             "\"plac\" (did you mean \"place\"?)")));
   EXPECT_THAT(PipelineErrors("type: pipeline\ncomponent: {command: x}\n"),
               ElementsAre(HasSubstr("job.yml:2: the component of the job has no jobs")));
+}
+
+TEST(ComponentStep, HowMuchAComponentTakesMayBeAnInputOfIt) {
+  const Files files = {{"/base/c.yml", R"(
+inputs:
+  nodes: {type: integer}
+  processes: {type: integer, default: 3}
+  data: {type: uri_folder}
+command: x
+environment: host
+resources: {instance_count: "${{inputs.nodes}}"}
+distribution: {type: pytorch, process_count_per_instance: "${{inputs.processes}}"}
+limits: {timeout: "${{inputs.processes}}"}
+)"}};
+  const auto step = [](absl::string_view inputs) {
+    return absl::StrCat("type: pipeline\ninputs: {d: {type: uri_folder, path: /d}, n: 2}\njobs:\n",
+                        "  a:\n    component: ./c.yml\n    inputs: {", inputs,
+                        ", data: '${{parent.inputs.d}}'}\n");
+  };
+  const JobSpec given = PipelineOf(step("nodes: '${{parent.inputs.n}}', processes: 4"), files);
+  EXPECT_EQ(given.steps.at(0).job.instance_count, 2);
+  EXPECT_EQ(given.steps.at(0).job.distribution.process_count_per_instance, 4);
+  const JobSpec by_default = PipelineOf(step("nodes: 1"), files);
+  EXPECT_EQ(by_default.steps.at(0).job.distribution.process_count_per_instance, 3);
+  EXPECT_EQ(by_default.steps.at(0).job.timeout, absl::Seconds(3));
+  EXPECT_THAT(PipelineErrors(step("nodes: 0"), files),
+              ElementsAre(HasSubstr("c.yml:8: instance_count must be a whole number")));
+  const Files with_data = {{"/base/c.yml", absl::StrReplaceAll(files.at("/base/c.yml"),
+                                                               {{"inputs.nodes", "inputs.data"}})}};
+  EXPECT_THAT(PipelineErrors(step("nodes: 1"), with_data),
+              ElementsAre(HasSubstr("but is \"${{inputs.data}}\"")));
 }
 
 }  // namespace

@@ -179,6 +179,19 @@ std::string ReplaceExpressions(
   return replaced;
 }
 
+std::shared_ptr<const YamlNode> ReplaceExpressions(
+    const std::shared_ptr<const YamlNode>& tree,
+    const std::function<std::optional<std::string>(absl::string_view body)>& value) {
+  auto copy = std::make_shared<YamlNode>(*tree);
+  if (absl::StrContains(tree->scalar, "${{")) {
+    copy->scalar = ReplaceExpressions(tree->scalar, value);
+    copy->quoted = tree->quoted && copy->scalar == tree->scalar;
+  }
+  for (auto& item : copy->items) item = ReplaceExpressions(item, value);
+  for (YamlNode::Entry& entry : copy->entries) entry.value = ReplaceExpressions(entry.value, value);
+  return copy;
+}
+
 std::string WholeExpression(absl::string_view text) {
   text = absl::StripAsciiWhitespace(text);
   Expression expression;

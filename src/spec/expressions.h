@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "spec/job.h"
+#include "spec/yaml_tree.h"
 
 namespace tutti::spec {
 
@@ -35,6 +37,11 @@ absl::StatusOr<std::string> ExpandExpressions(absl::string_view text,
 // is asked with what stands between the braces: "parent.inputs.x".
 std::string ReplaceExpressions(
     absl::string_view text,
+    const std::function<std::optional<std::string>(absl::string_view body)>& value);
+
+// The same for every text of a tree; one that has changed is no longer taken for quoted.
+std::shared_ptr<const YamlNode> ReplaceExpressions(
+    const std::shared_ptr<const YamlNode>& tree,
     const std::function<std::optional<std::string>(absl::string_view body)>& value);
 
 // What stands between the braces of a text that is one expression and nothing else; otherwise "".

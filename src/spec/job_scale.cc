@@ -1,11 +1,15 @@
 #include "spec/job_scale.h"
 
 #include <array>
+#include <optional>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "spec/azure_keys.h"
 #include "spec/container_options.h"
+#include "spec/expressions.h"
+#include "spec/job_data.h"
 #include "spec/names.h"
 
 namespace tutti::spec {
@@ -18,6 +22,22 @@ constexpr int kLongestJob = 10 * 365 * 86'400;  // ten years
 constexpr std::array<absl::string_view, 4> kPriorities = {"low", "medium", "normal", "high"};
 constexpr std::array<absl::string_view, 4> kDistributions = {"mpi", "pytorch", "tensorflow",
                                                              "horovod"};
+
+// A section of `job`, in which the values of plain inputs may stand, as components write it.
+std::optional<YamlNode::Entry> TakeSection(MappingReader& job, absl::string_view key,
+                                           const JobSpec& spec) {
+  const YamlNode::Entry* entry = job.Take(key);
+  if (entry == nullptr) return std::nullopt;
+  const auto value = [&](absl::string_view body) -> std::optional<std::string> {
+    if (!absl::ConsumePrefix(&body, "inputs.")) return std::nullopt;
+    const auto found = spec.inputs.find(std::string(body));
+    if (found == spec.inputs.end() || found->second.absent || IsPathType(found->second.type)) {
+      return std::nullopt;
+    }
+    return found->second.literal;
+  };
+  return YamlNode::Entry{entry->key, entry->line, ReplaceExpressions(entry->value, value)};
+}
 
 void ReadTensorFlow(const YamlNode::Entry& entry, MappingReader& reader, JobSpec& spec,
                     Diagnostics& diagnostics) {
@@ -37,8 +57,8 @@ void ReadTensorFlow(const YamlNode::Entry& entry, MappingReader& reader, JobSpec
 }
 
 void ReadDistribution(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
-  const YamlNode::Entry* entry = job.Take("distribution");
-  if (entry == nullptr) return;
+  const auto entry = TakeSection(job, "distribution", spec);
+  if (!entry) return;
   MappingReader reader(*entry->value, "distribution", diagnostics, {"command", "distribution."});
   if (entry->value->kind != YamlNode::Kind::kMapping) return;
   std::string type;
@@ -66,8 +86,8 @@ void ReadDistribution(MappingReader& job, JobSpec& spec, Diagnostics& diagnostic
 }
 
 void ReadLimits(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
-  const YamlNode::Entry* entry = job.Take("limits");
-  if (entry == nullptr) return;
+  const auto entry = TakeSection(job, "limits", spec);
+  if (!entry) return;
   MappingReader reader(*entry->value, "limits", diagnostics, {"command", "limits."});
   int seconds = 0;
   if (reader.Count("timeout", kLongestJob, seconds) != nullptr) {
@@ -109,8 +129,8 @@ void ReadRetries(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
 }  // namespace
 
 void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
-  const YamlNode::Entry* entry = job.Take("resources");
-  if (entry == nullptr) return;
+  const auto entry = TakeSection(job, "resources", spec);
+  if (!entry) return;
   MappingReader reader(*entry->value, "resources", diagnostics, {"command", "resources."});
   if (const auto* count = reader.Count("instance_count", kMostNodes, spec.instance_count)) {
     spec.instance_count_place = {diagnostics.file_name(), count->line};

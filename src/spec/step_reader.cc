@@ -47,15 +47,7 @@ std::optional<std::string> Literal(const Scope& scope, absl::string_view express
 
 // The tree with the values of the pipeline's inputs in place of ${{parent.inputs.x}}.
 Node WithLiterals(const Node& node, const Scope& scope) {
-  auto copy = std::make_shared<YamlNode>(*node);
-  if (absl::StrContains(node->scalar, "${{")) {
-    copy->scalar = ReplaceExpressions(node->scalar,
-                                      [&](absl::string_view body) { return Literal(scope, body); });
-    copy->quoted = node->quoted && copy->scalar == node->scalar;
-  }
-  for (auto& item : copy->items) item = WithLiterals(item, scope);
-  for (YamlNode::Entry& entry : copy->entries) entry.value = WithLiterals(entry.value, scope);
-  return copy;
+  return ReplaceExpressions(node, [&](absl::string_view body) { return Literal(scope, body); });
 }
 
 // An output that the component of `what` has; an error otherwise.
