@@ -62,6 +62,25 @@ TEST_F(CheckPathsTest, AnEarlierJobThatIsNotThereIsNamed) {
   EXPECT_EQ(check("azureml://jobs/src/outputs/artifacts"), "");
 }
 
+TEST_F(CheckPathsTest, AnEarlierJobsFileIsNamedByItsOutput) {
+  Site site = BuiltInSite();
+  site.jobs = directory_.path().string();
+  const std::string output = site.jobs + "/j/outputs/f";
+  std::filesystem::create_directories(output);
+  const auto path = [&] {
+    const auto result = ReadJobFile(
+        "command: x\ninputs:\n  d: {type: uri_file, path: 'azureml://jobs/j/outputs/f'}", "job.yml",
+        "/base", site);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? result->spec.inputs.at("d").path : "";
+  };
+  EXPECT_EQ(path(), output);
+  EXPECT_TRUE(base::WriteFileAtomic(output + "/data.csv", "").ok());
+  EXPECT_EQ(path(), output + "/data.csv");
+  EXPECT_TRUE(base::WriteFileAtomic(output + "/more.csv", "").ok());
+  EXPECT_EQ(path(), output);  // which CheckPaths refuses
+}
+
 TEST_F(CheckPathsTest, KnowsWhatIsPutBesideAComponentsCode) {
   const auto check = [&](absl::string_view component) {
     EXPECT_TRUE(base::WriteFileAtomic(directory_.path() / "src/c.yml", component).ok());

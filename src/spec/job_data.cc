@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <limits>
 #include <optional>
 
@@ -74,6 +75,16 @@ bool RefuseUnbound(int line, absl::string_view what, absl::string_view written,
 bool LooksLikeAPath(absl::string_view text) {
   return absl::StartsWith(text, "./") || absl::StartsWith(text, "../") ||
          absl::StartsWith(text, "azureml:") || absl::StrContains(text, "://");
+}
+
+// An output that is a file lies in a folder of its own.
+std::string FileOfOutput(const std::string& path) {
+  std::error_code error;
+  std::vector<std::string> files;
+  for (std::filesystem::directory_iterator at(path, error), end; at != end; at.increment(error)) {
+    files.push_back(at->path().native());
+  }
+  return files.size() == 1 ? files[0] : path;
 }
 
 // Reads one input that is written out as a mapping.
@@ -237,7 +248,8 @@ class InputReader {
     const std::string& written = *resolved;
     const auto local = Find(written);
     if (local.ok()) {
-      input_.path = *local;
+      const bool is_output = !input_.job_folder.empty() && input_.type == "uri_file";
+      input_.path = is_output ? FileOfOutput(*local) : *local;
     } else if (absl::IsNotFound(local.status()) && input_.mode == "direct") {
       input_.literal = written;  // the program reads it by itself
     } else if (const std::string web = WebAddress(written);
