@@ -145,12 +145,13 @@ def test_the_example(site):
 def test_a_job_takes_what_an_earlier_one_left(site, tmp_path):
     first, _ = run(site, "outputs")
     job = tmp_path / "job.yml"
-    job.write_text("command: cat ${{inputs.a}}/hello.txt ${{inputs.b}}\nenvironment: host\ninputs:\n"
+    job.write_text("command: cat ${{inputs.a}}/hello.txt ${{inputs.b}} ${{inputs.c}}\nenvironment: host\ninputs:\n"
                    f"  a: {{path: 'azureml://jobs/{first['id']}/outputs/folder_output/paths/'}}\n"
-                   f"  b: {{type: uri_file, path: 'runs:/{first['id']}/file_output/result.txt', mode: download}}\n")
+                   f"  b: {{type: uri_file, path: 'runs:/{first['id']}/file_output/result.txt', mode: download}}\n"
+                   f"  c: {{type: uri_file, path: 'azureml://jobs/{first['id']}/outputs/file_output'}}\n")
     result = site.cli("run", job, "-o", "json")
     assert result.returncode == 0, result.stderr
-    assert site.log_text(json.loads(result.stdout)["id"], 0) == "hello world\none file\n"
+    assert site.log_text(json.loads(result.stdout)["id"], 0) == "hello world\none file\none file\n"
     job.write_text(job.read_text().replace(first["id"], "no-such-job"))
     assert "no-such-job" in site.cli("run", job).stderr
 
@@ -168,6 +169,8 @@ def test_code_from_git(site, tmp_path):
     assert result.returncode == 0 and "[0] from git" in result.stdout, (result.stdout, result.stderr)
     job.write_text(job.read_text().replace("main.py", "gone.py"))
     assert 'job.yml:2: the command runs "gone.py"' in site.cli("run", job).stderr
+    job.write_text(job.read_text().replace("@main", "@nowhere"))
+    assert "job.yml:1: code: git cannot fetch nowhere of file://" in site.cli("run", job).stderr
 
 
 def test_data_that_is_not_here_is_refused_with_the_command_that_mends_it(site, tmp_path):

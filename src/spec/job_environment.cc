@@ -92,7 +92,7 @@ class EnvironmentReader {
     for (const auto& [name, versions] : context_.site.environment_assets.assets()) {
       names.push_back(name);
     }
-    const absl::string_view name = absl::string_view(environment_.name).substr(0, 80);
+    const absl::string_view name = absl::string_view(environment_.name).substr(0, 255);
     diagnostics_.Error(
         line, absl::StrCat("environment \"", written.substr(0, 120), "\" is not known here",
                            base::DidYouMean(name, names),

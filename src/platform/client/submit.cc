@@ -33,8 +33,12 @@ absl::Status FetchCode(spec::JobSpec& job, const fs::path& temporary, std::ostre
   if (!spec::IsGitCode(job.code)) return absl::OkStatus();
   remarks << "code: fetching " << job.code << std::endl;
   TUTTI_ASSIGN_OR_RETURN(const spec::GitCode git, spec::ParseGitCode(job.code));
-  TUTTI_ASSIGN_OR_RETURN(const fs::path folder, FetchGitCode(git, temporary / "repository"));
-  job.code = folder.string();
+  const auto folder = FetchGitCode(git, temporary / "repository");
+  if (!folder.ok()) {
+    return absl::Status(folder.status().code(), absl::StrCat(job.file_name, ":", job.code_line,
+                                                             ": ", folder.status().message()));
+  }
+  job.code = folder->string();
   return AsInput(spec::CheckPaths(job));
 }
 
