@@ -1,5 +1,5 @@
-"""Story: many jobs at once and everything that can die dying, over tests/lab/slurm. TUTTI_STORM_JOBS says how many jobs (the
-whole: 200 and 50 of them under faults), TUTTI_STORM_SEED which faults."""
+"""Story: many jobs at once and everything that can die dying, over tests/lab/slurm. With TUTTI_WHOLE_TESTS 200 jobs
+and 50 under faults, or as many as TUTTI_STORM_JOBS says; TUTTI_STORM_SEED says which faults."""
 import collections
 import os
 import pathlib
@@ -13,7 +13,7 @@ from conftest import TERMINAL, processes_with, wait_until
 from slurm_lab import *  # noqa: F403
 
 pytestmark = needs_lab
-JOBS = int(os.environ.get("TUTTI_STORM_JOBS", "60"))
+JOBS = int(os.environ.get("TUTTI_STORM_JOBS", "200" if os.environ.get("TUTTI_WHOLE_TESTS") else "60"))
 SEED = int(os.environ.get("TUTTI_STORM_SEED", "1"))
 
 
