@@ -47,14 +47,16 @@ class Service:
             self.environment.pop(name, None)
         self.environment["TUTTI_HOME"] = str(self.home)
         self.environment["NO_COLOR"] = "1"
+        self.program = BIN / "tutti"
+        self.user = {}  # by which subprocess starts it as somebody else
         self.process = None
         self.log = self.home.with_name(self.home.name + ".log")
 
     def start(self, *arguments, patience=20):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [BIN / "tutti", "serve", "--nodes", str(self.nodes), "--port", "0", *arguments],
-                env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+                [self.program, "serve", "--nodes", str(self.nodes), "--port", "0", *arguments],
+                env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, **self.user)
         wait_until(self.answers, patience, f"the service answers; its log: {self.log.read_text()[-2000:]}")
         return self
 
@@ -98,8 +100,8 @@ class Service:
             return json.load(response)
 
     def cli(self, *arguments, timeout=120, **options):
-        return subprocess.run([BIN / "tutti", *map(str, arguments)], env=self.environment, text=True, timeout=timeout,
-                              stdin=subprocess.DEVNULL, capture_output=True, **options)
+        return subprocess.run([self.program, *map(str, arguments)], env=self.environment, text=True, timeout=timeout,
+                              stdin=subprocess.DEVNULL, capture_output=True, **self.user, **options)
 
     def submit(self, file):
         """Creates the job and returns its id."""
