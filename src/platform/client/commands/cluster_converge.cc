@@ -1,5 +1,7 @@
 #include "platform/client/commands/cluster_converge.h"
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -13,8 +15,32 @@ namespace {
 using cluster::HostFacts;
 
 constexpr absl::Duration kComesUp = absl::Seconds(90);
+constexpr absl::Duration kAsks = absl::Seconds(30);
 
 }  // namespace
+
+absl::Status CheckHosts(const ClusterOptions& options) {
+  TUTTI_RETURN_IF_ERROR(cluster::CheckClusterName(options.name));
+  for (size_t i = 0; i < options.hosts.size(); ++i) {
+    TUTTI_RETURN_IF_ERROR(cluster::CheckHostName(options.hosts[i]));
+    for (size_t j = 0; j < i; ++j) {
+      if (options.hosts[i] != options.hosts[j]) continue;
+      return absl::InvalidArgumentError(absl::StrCat(options.hosts[i], " is named twice"));
+    }
+  }
+  if (options.controller.empty()) return absl::OkStatus();
+  return cluster::CheckHostName(options.controller);
+}
+
+absl::Status CheckQueueIsEmpty(cluster::Remote& remote, const cluster::Description& description,
+                               absl::string_view else_say) {
+  TUTTI_ASSIGN_OR_RETURN(
+      const std::string jobs,
+      remote.Run(description.controller, "squeue -h -o %A", base::Deadline::After(kAsks)));
+  if (jobs.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(std::count(jobs.begin(), jobs.end(), '\n'), " jobs are in its queue", else_say));
+}
 
 cluster::Report LinesOn(Context& context) {
   return [&context](const std::string& host, const std::string& what, const std::string& how) {

@@ -4,11 +4,19 @@
 #include <string>
 #include <vector>
 
-#include "platform/client/commands/commands.h"
+#include "absl/strings/string_view.h"
+#include "platform/client/commands/cluster.h"
 #include "platform/cluster/description.h"
 #include "platform/cluster/work.h"
 
 namespace tutti::client {
+
+// InvalidArgument unless the names are names, each given once.
+absl::Status CheckHosts(const ClusterOptions& options);
+
+// FailedPrecondition with the number of its jobs, and what else there is to say.
+absl::Status CheckQueueIsEmpty(cluster::Remote& remote, const cluster::Description& description,
+                               absl::string_view else_say);
 
 // A line for each thing that was done.
 cluster::Report LinesOn(Context& context);
