@@ -78,19 +78,26 @@ def test_what_would_do_harm_is_refused_before_anything_is_changed(machines):
     assert machines.create("h2,h1") == NOTHING.format("2 nodes are")
 
 
-def test_a_node_is_added_and_one_leaves_after_its_job(machines):
-    assert "1 node answered" in machines.tutti("add-node", "h3")
+def test_nodes_are_added_and_leave_after_their_job_also_those_that_are_gone(machines):
+    assert "2 nodes answered" in machines.tutti("add-node", "h3,h4")
+    machines.do("halt", "h4")
+    refused = machines.tutti("remove-node", "h3", "--force", code=3)
+    assert "nothing was changed; if they are gone for good: `tutti cluster remove-node --force h3 h4`" in refused, refused
     go = machines.power / "go"
     machines.on("h1", f"cd /; sbatch -w h2 -o /dev/null --wrap 'until [ -e {go} ]; do sleep 0.1; done'")
     wait_until(lambda: machines.states()["h2"] == "running", 60, "the job runs")
+    assert machines.states()["h3"] == "idle"
+    kept = machines.tutti("remove-node", "h2,h3,h4", "--force", "--wait", 0, code=9)
+    assert "h2 still runs jobs" in kept and "There is nothing to do" not in kept, kept
     with ThreadPoolExecutor(1) as beside:
-        removal = beside.submit(machines.tutti, "remove-node", "h2,h3", "--force")
+        removal = beside.submit(machines.tutti, "remove-node", "h2,h3,h4", "--force")
         try:
             wait_until(lambda: machines.states()["h2"] == "leaving", 60, "the node takes no more jobs")
             assert not removal.done()
             machines.do("halt", "h3")
             found = machines.checks(code=1)
-            assert found["h3", "reach"]["outcome"] == "failed" and "remove-node --force h3" in found["h3", "reach"]["mend"], found
+            for host in ("h3", "h4"):
+                assert found[host, "reach"]["outcome"] == "failed" and "remove-node --force h3 h4`" in found[host, "reach"]["mend"], found
             assert found["h1", "clock"]["outcome"] == found["h2", "clock"]["outcome"] == "ok", found
         finally:
             go.touch()

@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "platform/cluster/configuration.h"
+#include "platform/cluster/leave.h"
 #include "platform/cluster/work.h"
 
 namespace tutti::cluster {
@@ -189,15 +190,22 @@ Finding JudgeLink(const NodeReport& report, double median) {
   return finding;
 }
 
-Finding Unseen(const std::string& host, bool is_controller, const absl::Status& why) {
+// `gone`: all that cannot be reached.
+Finding Unseen(const std::string& host, const absl::Status& why,
+               const std::vector<std::string>& gone, bool controller_is_gone) {
   Finding finding;
   finding.host = host;
   finding.name = "reach";
   finding.outcome = Finding::Outcome::kFailed;
   finding.detail = std::string(why.message());
-  finding.mend = absl::StrCat("if this machine is gone: `tutti cluster ",
-                              is_controller ? "delete --force` ends the cluster, which it led"
-                                            : absl::StrCat("remove-node --force ", host, "`"));
+  if (!absl::IsUnavailable(why)) {
+    finding.mend = absl::StrCat("see by `ssh ", host, "` what holds it up");
+  } else if (controller_is_gone) {
+    finding.mend =
+        "if the controller is gone: `tutti cluster delete --force` ends the cluster, which it led";
+  } else {
+    finding.mend = absl::StrCat("if gone for good: ", RemovalOfGone(gone));
+  }
   return finding;
 }
 
@@ -351,12 +359,18 @@ std::vector<Finding> CheckHosts(Remote& remote, const Description& description,
                                : facts[i].status();
     return absl::OkStatus();
   }).IgnoreError();
+  std::vector<std::string> gone;
+  for (size_t i = 0; i < hosts.size(); ++i) {
+    if (absl::IsUnavailable(reports[i].status())) gone.push_back(hosts[i]);
+  }
+  const bool controller_is_gone = absl::IsUnavailable(reports.front().status());
   std::vector<Finding> findings;
   std::vector<NodeReport> told;
   for (size_t i = 0; i < hosts.size(); ++i) {
     if (reports[i].ok()) told.push_back(*reports[i]);
     if (reports[i].ok()) told.back().controller = i == 0;
-    if (!reports[i].ok()) findings.push_back(Unseen(hosts[i], i == 0, reports[i].status()));
+    if (reports[i].ok()) continue;
+    findings.push_back(Unseen(hosts[i], reports[i].status(), gone, controller_is_gone));
   }
   const std::vector<Finding> judged = Judge(told);
   findings.insert(findings.end(), judged.begin(), judged.end());

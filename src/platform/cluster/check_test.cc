@@ -163,5 +163,19 @@ TEST(Check, LooksAtTheOthersWhereOneCannotBeReached) {
   }
 }
 
+TEST(Check, NamesAllThatAreGoneInOneMend) {
+  OneIsThere remote;
+  Description description;
+  description.controller = "h1";
+  description.nodes = {"h1", "h2", "h3"};
+  int gone = 0;
+  for (const Finding& finding : CheckHosts(remote, description, std::string("x"))) {
+    if (finding.name != "reach") continue;
+    EXPECT_THAT(finding.mend, HasSubstr("`tutti cluster remove-node --force h2 h3`"));
+    ++gone;
+  }
+  EXPECT_EQ(gone, 2);
+}
+
 }  // namespace
 }  // namespace tutti::cluster

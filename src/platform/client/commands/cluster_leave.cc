@@ -1,12 +1,10 @@
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "platform/client/commands/cluster.h"
 #include "platform/client/commands/cluster_converge.h"
 #include "platform/cluster/configuration.h"
 #include "platform/cluster/daemons.h"
+#include "platform/cluster/leave.h"
 #include "platform/cluster/plan.h"
 #include "platform/cluster/work.h"
 
@@ -31,45 +29,15 @@ absl::Status Drain(Context& context, cluster::Remote& remote, const Description&
 }
 
 absl::Status RemoveNode(Context& context, cluster::Remote& remote, const Description& description,
-                        const std::string& host, const ClusterOptions& options) {
-  const auto facts = cluster::Probe(remote, {host});
-  if (absl::IsUnavailable(facts.status()) && options.force) {
-    context.err << "note: " << facts.status().message() << "; what it has stays there\n";
+                        const cluster::Leaving& node, const ClusterOptions& options) {
+  if (node.name.empty()) {
+    context.err << "note: " << node.note << "\n";
     return absl::OkStatus();
   }
-  if (!facts.ok()) {
-    return absl::Status(
-        facts.status().code(),
-        absl::StrCat(facts.status().message(), "; --force takes a machine out that is gone"));
-  }
-  const auto removal = cluster::PlanRemoval(description, *facts);
-  if (!removal.ok() && options.force) {
-    context.err << "note: " << removal.status().message() << " there\n";
-    return absl::OkStatus();
-  }
-  if (!removal.ok()) {
-    return absl::Status(
-        removal.status().code(),
-        absl::StrCat(removal.status().message(), "; --force takes it out and leaves it as it is"));
-  }
-  TUTTI_RETURN_IF_ERROR(
-      Drain(context, remote, description, facts->front().name, options.wait_seconds));
-  return cluster::CarryOut(remote, *removal, LinesOn(context));
-}
-
-absl::Status CheckMayLeave(const Description& description, const ClusterOptions& options) {
-  for (const std::string& host : options.hosts) {
-    if (host == description.controller) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(host, " is the controller; `tutti cluster delete` ends the cluster"));
-    }
-    const auto& nodes = description.nodes;
-    if (std::find(nodes.begin(), nodes.end(), host) == nodes.end()) {
-      return absl::NotFoundError(absl::StrCat(host, " is no node of cluster ", options.name,
-                                              "; its nodes are ",
-                                              absl::StrJoin(description.nodes, ", ")));
-    }
-  }
+  TUTTI_RETURN_IF_ERROR(Drain(context, remote, description, node.name, options.wait_seconds));
+  const absl::Status removed = cluster::CarryOut(remote, node.removal, LinesOn(context));
+  if (!options.force || !absl::IsUnavailable(removed)) return removed;
+  context.err << "note: " << removed.message() << "; what it has stays there\n";
   return absl::OkStatus();
 }
 
@@ -111,15 +79,16 @@ absl::StatusOr<ExitCode> ClusterRemoveNode(Context& context, const ClusterOption
   TUTTI_ASSIGN_OR_RETURN(Description description,
                          cluster::ReadDescription(context.home, options.name));
   cluster::SshRemote remote(description.user, description.ssh_config);
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<HostFacts> controller,
-                         cluster::Probe(remote, {description.controller}));
-  TUTTI_RETURN_IF_ERROR(cluster::CheckOwned(description, controller));
-  TUTTI_RETURN_IF_ERROR(CheckMayLeave(description, options));
+  TUTTI_ASSIGN_OR_RETURN(
+      const std::vector<cluster::Leaving> leaving,
+      cluster::PlanLeaving(description, options.hosts,
+                           cluster::ProbeEach(remote, description.Hosts()), options.force));
   absl::Status removed;
-  for (const std::string& host : options.hosts) {
-    removed = RemoveNode(context, remote, description, host, options);
+  for (const cluster::Leaving& node : leaving) {
+    removed = RemoveNode(context, remote, description, node, options);
+    if (!removed.ok() && &node == &leaving.front()) return removed;
     if (!removed.ok()) break;
-    std::erase(description.nodes, host);
+    std::erase(description.nodes, node.host);
   }
   // Those that are out by now are out, whatever happened to the next.
   auto code = Converge(context, remote, description, {}, false);

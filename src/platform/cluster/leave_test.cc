@@ -1,0 +1,86 @@
+#include "platform/cluster/leave.h"
+
+#include <gmock/gmock.h>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "platform/cluster/places.h"
+
+namespace tutti::cluster {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// A cluster of a, who controls it, b, c and d.
+class LeaveTest : public ::testing::Test {
+ protected:
+  LeaveTest() {
+    cluster_.controller = "a";
+    cluster_.nodes = {"a", "b", "c", "d"};
+    cluster_.munge_key = "secret\n";
+    for (const std::string& host : cluster_.nodes) {
+      HostFacts facts;
+      facts.host = facts.name = host;
+      facts.address = absl::StrCat("10.0.0.", facts_.size() + 1);
+      facts.has_apt = facts.configured = true;
+      facts.files[std::string(kMungeKey)] = base::Hex(base::Sha256Of(cluster_.munge_key));
+      facts_.emplace_back(facts);
+    }
+  }
+  void Lose(size_t i) {
+    facts_[i] = absl::UnavailableError(absl::StrCat(cluster_.nodes[i], ": No route to host"));
+  }
+  // "b" of one that is ended there, "(b)" of one that stays as it is; or what stands against it.
+  std::string Told(const std::vector<std::string>& leaving, bool force) {
+    const auto plan = PlanLeaving(cluster_, leaving, facts_, force);
+    if (!plan.ok()) return std::string(plan.status().message());
+    std::string told;
+    for (const Leaving& node : *plan) {
+      EXPECT_EQ(node.name.empty(), node.removal.empty());
+      absl::StrAppend(&told, node.name.empty() ? absl::StrCat("(", node.host, ")") : node.name);
+    }
+    return told;
+  }
+
+  Description cluster_;
+  std::vector<absl::StatusOr<HostFacts>> facts_;
+};
+
+TEST_F(LeaveTest, ThoseThatAreNamedAreEnded) { EXPECT_EQ(Told({"b", "d"}, false), "bd"); }
+
+TEST_F(LeaveTest, OneThatIsGoneIsLeftAsItIsIfForced) {
+  Lose(2);
+  EXPECT_THAT(Told({"b", "c"}, false),
+              AllOf(HasSubstr("c: No route"), HasSubstr("remove-node --force b c`")));
+  EXPECT_EQ(Told({"b", "c"}, true), "b(c)");
+  facts_[2] = absl::DeadlineExceededError("c: no answer");
+  EXPECT_EQ(Told({"c"}, false), "c: no answer");
+  EXPECT_EQ(Told({"c"}, true), "(c)");
+}
+
+TEST_F(LeaveTest, NoneLeavesWhileAnotherCannotBeReachedButAllLeaveTogether) {
+  Lose(2);
+  Lose(3);
+  for (const char* one : {"b", "c"}) {
+    EXPECT_THAT(Told({one}, true), AllOf(HasSubstr("d: No route"), HasSubstr("nothing was changed"),
+                                         HasSubstr(absl::StrCat("remove-node --force ", one))));
+  }
+  EXPECT_THAT(Told({"c"}, true), HasSubstr("`tutti cluster remove-node --force c d`"));
+  EXPECT_EQ(Told({"c", "d"}, true), "(c)(d)");
+}
+
+TEST_F(LeaveTest, WhatStandsAgainstTheRestIsSaidBefore) {
+  facts_[3]->foreign_configuration = true;
+  EXPECT_THAT(Told({"b"}, false), HasSubstr("d has a /etc/slurm/slurm.conf"));
+  EXPECT_THAT(Told({"d"}, false), HasSubstr("--force takes it out and leaves it as it is"));
+  EXPECT_EQ(Told({"d"}, true), "(d)");
+}
+
+TEST_F(LeaveTest, TheControllerStays) {
+  EXPECT_THAT(Told({"a"}, true), HasSubstr("a is the controller"));
+  EXPECT_THAT(Told({"e"}, true), HasSubstr("e is no node of cluster tutti"));
+}
+
+}  // namespace
+}  // namespace tutti::cluster
