@@ -77,9 +77,14 @@ TEST_F(LeaveTest, WhatStandsAgainstTheRestIsSaidBefore) {
   EXPECT_EQ(Told({"d"}, true), "(d)");
 }
 
-TEST_F(LeaveTest, TheControllerStays) {
+TEST_F(LeaveTest, TheControllerAndTheLastNodeStay) {
   EXPECT_THAT(Told({"a"}, true), HasSubstr("a is the controller"));
   EXPECT_THAT(Told({"e"}, true), HasSubstr("e is no node of cluster tutti"));
+  cluster_.nodes = {"b"};
+  facts_.resize(2);
+  EXPECT_THAT(Told({"b"}, true), HasSubstr("no node; `tutti cluster delete` ends it"));
+  cluster_.autoscale.emplace().nodes = {"e"};
+  EXPECT_EQ(Told({"b"}, true), "b");
 }
 
 }  // namespace

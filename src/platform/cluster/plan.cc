@@ -78,6 +78,9 @@ std::string AgainstAddress(const HostFacts& host, bool alone) {
 absl::Status CheckHosts(const Description& wanted, const std::vector<HostFacts>& facts) {
   std::vector<std::string> against;
   const bool alone = facts.size() == 1 && !wanted.autoscale;
+  if (wanted.nodes.empty() && !wanted.autoscale) {
+    against.push_back("the cluster would have no node; `tutti cluster delete` ends it");
+  }
   std::map<std::string, std::string> names;
   for (const HostFacts& host : facts) {
     if (const auto [other, fresh] = names.emplace(host.name, host.host); !fresh) {

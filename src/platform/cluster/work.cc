@@ -46,7 +46,8 @@ absl::Status CarryOutOnHost(Remote& remote, const std::vector<const Step*>& step
 }
 
 // Waits in the controller, which answers once all are usable or set aside (by someone else than
-// Slurm itself), with a line for each of the latter; else says which are not, and why.
+// Slurm itself), with a line for each of the latter; else says which are not, and why. Without
+// names it waits for slurmctld alone.
 std::string AwaitScript(const std::vector<std::string>& names, int seconds) {
   return absl::StrCat("names='", absl::StrJoin(names, ","), "' count=", names.size(),
                       "\nend=$(( $(date +%s) + ", seconds, " ))\n",
@@ -54,14 +55,17 @@ std::string AwaitScript(const std::vector<std::string>& names, int seconds) {
 works() { grep -E '^[^|]*\|(idle|planned|mixed|allocated|completing|reserved)[-+]?\|' "$@"; }
 aside() { awk -F'|' '$2 == "maint" || $2 ~ /^drain(ed|ing)$/ && $3 != "slurm" { print $1 "|" $2 " by " $3 " (" $4 ")" }'; }
 while :; do
-  nodes=$(sinfo -h -N -n "$names" -o '%N|%T|%u|%E' 2>/dev/null || true)
-  up=$(echo "$nodes" | works -c || true) aside=$(echo "$nodes" | aside)
-  if [ $((up + $(echo "$aside" | grep -c . || true))) -ge $count ]; then echo "$aside"; exit 0; fi
+  if nodes=$(sinfo -h -N ${names:+-n "$names"} -o '%N|%T|%u|%E' 2>&1); then
+    up=$(echo "$nodes" | works -c || true) aside=$(echo "$nodes" | aside)
+    if [ $((up + $(echo "$aside" | grep -c . || true))) -ge $count ]; then echo "$aside"; exit 0; fi
+    why=$(echo "$nodes" | works -v | awk -F'|' '{ printf "%s is %s (%s);", $1, $2, $4 }')
+  else
+    why="slurmctld does not answer: $nodes"
+  fi
   [ "$(date +%s)" -lt $end ] || break
   sleep 0.2
 done
-echo "$nodes" | works -v | awk -F'|' '{ printf "%s is %s (%s);", $1, $2, $4 }' >&2
-echo >&2
+echo "$why" >&2
 exit 1
 )sh");
 }

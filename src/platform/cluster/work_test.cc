@@ -8,15 +8,16 @@
 namespace tutti::cluster {
 namespace {
 
-// A controller whose sinfo prints this.
+// A controller whose sinfo prints this, and ends with that code.
 class Controller final : public Remote {
  public:
-  explicit Controller(std::string nodes) : nodes_(std::move(nodes)) {}
+  explicit Controller(std::string nodes, int code = 0) : nodes_(std::move(nodes)), code_(code) {}
   absl::StatusOr<std::string> Run(const std::string&, absl::string_view script,
                                   base::Deadline deadline) override {
     base::ChildOptions options;
-    options.arguments = {"/bin/sh", "-ec",
-                         absl::StrCat("sinfo() { echo '", nodes_, "'; }\n", script)};
+    options.arguments = {
+        "/bin/sh", "-ec",
+        absl::StrCat("sinfo() { echo '", nodes_, "'; return ", code_, "; }\n", script)};
     options.environment = {{"PATH", "/usr/bin:/bin"}};
     const auto result = base::RunCommand(options, "", deadline);
     if (!result.ok()) return result.status();
@@ -26,6 +27,7 @@ class Controller final : public Remote {
 
  private:
   const std::string nodes_;
+  const int code_;
 };
 
 // Of nodes m and n, as sinfo tells of them.
@@ -64,6 +66,16 @@ TEST(AwaitNodes, WaitsForNoneThatSomeoneHasSetAside) {
   ASSERT_TRUE(aside.ok()) << aside.status();
   EXPECT_THAT(*aside, testing::ElementsAre(testing::Pair("m", "draining by root (a new disk)"),
                                            testing::Pair("n", "maint by Unknown (none)")));
+}
+
+TEST(AwaitNodes, TakesNoneForThereWhileTheControllerDoesNotAnswer) {
+  Description description;
+  description.controller = "n";
+  const auto now = base::Deadline::After(absl::ZeroDuration());
+  Controller dead("Unable to contact slurm controller", 1), alive("");
+  EXPECT_EQ(AwaitNodes(dead, description, {}, now).status().message().substr(0, 62),
+            "slurmctld does not answer: Unable to contact slurm controller\n");
+  EXPECT_TRUE(AwaitNodes(alive, description, {}, now).ok());
 }
 
 }  // namespace

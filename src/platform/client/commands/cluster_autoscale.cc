@@ -51,8 +51,9 @@ absl::Status BringUp(cluster::Remote& remote, const Description& description) {
   std::string script;
   for (int i = 0; i < description.autoscale->min; ++i) {
     const std::string& node = description.autoscale->nodes[i];
-    absl::StrAppend(&script, "case $(sinfo -h -n ", node,
-                    " -o %t) in *~) scontrol update nodename=", node, " state=POWER_UP ;; esac\n");
+    absl::StrAppend(&script, "state=$(sinfo -h -n ", node,
+                    " -o %t)\ncase $state in *~) scontrol update nodename=", node,
+                    " state=POWER_UP ;; esac\n");
   }
   return remote.Run(description.controller, script, base::Deadline::After(absl::Minutes(1)))
       .status();
