@@ -177,12 +177,24 @@ def test_nodes_come_when_a_job_needs_them_and_go_when_they_are_idle(machines):
         wait_until(lambda: sorted(provider.halted) == list(scaled[1:]), 120, "the other machines are off again")
         states = machines.states()
         assert states["h2"] == "idle" and {states[host] for host in scaled[1:]} <= {"leaving", "off"}, states
-    assert ("h1", "write slurm.conf; restart slurmctld") in steps(machines.tutti("autoscale"))
+        changed = steps(machines.tutti("autoscale", "--idle", 600))
+        assert changed == [("h1", "write slurm.conf; restart slurmctld"), ("h1", "restart slurmd with the new configuration")], changed
+        leave = power / "leave"
+        machines.on("h1", f"cd /; sbatch -w h2 -o /dev/null --wrap 'until [ -e {leave} ]; do sleep 0.1; done'")
+        wait_until(lambda: machines.states()["h2"] == "running", 60, "a job runs on the one that stays")
+        kept = machines.tutti("autoscale", "--off", "--wait", 0, code=9)
+        assert "still runs jobs" in kept and machines.states().keys() == {"h1", *scaled} and "h2" not in provider.halted, kept
+        leave.touch()
+        ended = steps(machines.tutti("autoscale", "--off"))
+        assert ended[:4] == [(host, "drain it and wait for its jobs") for host in scaled], ended
+        assert ("h2", "switch it off") in ended and ("h1", "write slurm.conf; restart slurmctld") in ended, ended
+        wait_until(lambda: "h2" in provider.halted, 30, "the last machine is off, too")
     assert machines.states() == {"h1": "idle"}, "that was the end of autoscaling"
 
 
 def test_a_node_that_cannot_be_had_is_unusable_with_the_reason_and_its_log(machines):
-    machines.tutti("autoscale", "--nodes", "h6", "--resume", "echo no machine left in this zone; exit 1", "--suspend", "true")
+    machines.tutti("autoscale", "--nodes", "h6", "--resume", "echo no machine left in this zone; exit 1",
+                   "--suspend", f"touch {machines.power}/$NODE.off")
     machines.on("h1", "cd /; sbatch -w h6 -o /dev/null --wrap hostname")
     node = wait_until(lambda: (node := machines.nodes()["h6"])["state"] == "unusable" and node, 60, "it is given up")
     assert node["reason"] == "resume failed: no machine left in this zone; see /var/log/slurm/tutti-nodes/h6.log"
@@ -197,6 +209,6 @@ def test_a_deleted_cluster_leaves_bare_machines(machines):
     wait_until(runs.exists, 60, "a job runs")
     assert machines.on("h1", "cd /; srun --immediate=30 -w h1 hostname") == "h1\n", "a job that asks for no memory takes not all"
     assert "2 jobs are in its queue" in machines.tutti("delete", code=7)
-    machines.tutti("delete", "--force")
+    assert ("h6", "switch it off") in steps(machines.tutti("delete", "--force")) and (machines.power / "h6.off").exists()
     assert machines.on("h1", "ls /etc/slurm; cat /proc/[0-9]*/comm | grep -xE 'munged|slurm.*' || true; pgrep -fx 'sleep 4321' || true") == ""
     assert "no cluster" in machines.tutti("status", code=4)

@@ -3,8 +3,13 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
 
 namespace tutti::client {
+
+using cluster::Autoscale;
 
 CLI::App* ClusterDefinitions::Add(CLI::App* cluster, const AddCommand& add, const std::string& name,
                                   const std::string& description, Command command) {
@@ -41,6 +46,12 @@ void ClusterDefinitions::AddForce(CLI::App* command, const std::string& descript
   command->add_flag("--force", options_.force, description);
 }
 
+void ClusterDefinitions::AddWait(CLI::App* command) {
+  command->add_option("--wait", options_.wait_seconds, "Give up if jobs take longer")
+      ->capture_default_str()
+      ->type_name("SECONDS");
+}
+
 void ClusterDefinitions::AddCreate(CLI::App* cluster, const AddCommand& add) {
   CLI::App* create =
       AddChange(cluster, add, "create",
@@ -75,9 +86,7 @@ void ClusterDefinitions::AddNodes(CLI::App* cluster, const AddCommand& add) {
   CLI::App* fewer = AddChange(cluster, add, "remove-node",
                               "Wait for machines' jobs, then take them out", &ClusterRemoveNode);
   AddHosts(fewer);
-  fewer->add_option("--wait", options_.wait_seconds, "Give up after so long")
-      ->capture_default_str()
-      ->type_name("SECONDS");
+  AddWait(fewer);
   AddForce(fewer, "Also a machine that cannot be reached");
 }
 
@@ -105,36 +114,47 @@ void ClusterDefinitions::AddViews(CLI::App* cluster, const AddCommand& add) {
 }
 
 void ClusterDefinitions::AddAutoscale(CLI::App* cluster, const AddCommand& add) {
-  CLI::App* scale =
-      AddChange(cluster, add, "autoscale",
-                "Have nodes switched on when jobs wait and off when idle", &ClusterAutoscale);
-  cluster::Autoscale& of = options_.scale;
-  scale->add_option("--nodes", of.nodes, "All that there may be; without it autoscaling ends")
-      ->delimiter(',')
-      ->type_name("HOST,…");
-  scale->add_option("--resume", of.resume, "Command that switches $NODE on")->type_name("COMMAND");
-  scale->add_option("--suspend", of.suspend, "Command that switches $NODE off")
-      ->type_name("COMMAND");
-  scale->add_option("--min", of.min, "So many stay on")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber.description(""))
-      ->type_name("N");
-  scale->add_option("--idle", of.idle_seconds, "Off after so long without work")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber.description(""))
-      ->type_name("SECONDS");
-  scale->add_option("--boot", of.boot_seconds, "Unusable if not there after so long")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber.description(""))
-      ->type_name("SECONDS");
-  scale->add_option("--halt", of.halt_seconds, "Gone so long after it was switched off")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber.description(""))
-      ->type_name("SECONDS");
+  CLI::App* scale = AddChange(
+      cluster, add, "autoscale",
+      "Have nodes switched on when jobs wait and off when idle, or change that", &ClusterAutoscale);
+  scale->add_flag("--off", options_.scale_off, "End it");
+  // Only what is given changes what is known.
+  const auto add_change = [&](const char* name, auto Autoscale::*field, const char* description,
+                              const char* type) {
+    using Value = std::remove_reference_t<decltype(Autoscale().*field)>;
+    return scale
+        ->add_option_function<Value>(
+            name,
+            [this, field](const Value& value) {
+              options_.scale.push_back([field, value](Autoscale& of) { of.*field = value; });
+            },
+            description)
+        ->type_name(type);
+  };
+  const auto add_number = [&](const char* name, int Autoscale::*field, const char* description,
+                              const char* type) {
+    return add_change(name, field, description, type)
+        ->default_str(absl::StrCat(Autoscale().*field));
+  };
+  add_change("--nodes", &Autoscale::nodes, "All that there may be", "HOST,…")->delimiter(',');
+  add_change("--resume", &Autoscale::resume, "Command that switches $NODE on", "COMMAND");
+  add_change("--suspend", &Autoscale::suspend, "Command that switches $NODE off", "COMMAND");
+  add_number("--min", &Autoscale::min, "So many stay on", "N")
+      ->check(CLI::NonNegativeNumber.description(""));
+  add_number("--idle", &Autoscale::idle_seconds, "Off after so long without work", "SECONDS")
+      ->check(CLI::PositiveNumber.description(""));
+  add_number("--boot", &Autoscale::boot_seconds, "Unusable if not there after so long", "SECONDS")
+      ->check(CLI::PositiveNumber.description(""));
+  add_number("--halt", &Autoscale::halt_seconds, "Gone so long after it was switched off",
+             "SECONDS")
+      ->check(CLI::PositiveNumber.description(""));
   scale
       ->add_option("--like", options_.like,
-                   "They have this host's hardware (default: the first node)")
+                   "They have this host's hardware (at first: the first node's)")
       ->type_name("HOST");
+  AddWait(scale);
+  scale->footer("What is not given stays as it was; at first it is as shown.");
+  AddForce(scale, "Also while jobs are on nodes that leave, which are requeued if they may be");
   scale->add_flag("--dry-run", options_.dry_run, "Only say what would be done");
 }
 

@@ -36,6 +36,7 @@ class ClusterDefinitions {
                       const std::string& description, Command command);
   void AddName(CLI::App* added);
   void AddHosts(CLI::App* command);
+  void AddWait(CLI::App* command);
   void AddForce(CLI::App* command, const std::string& description);
   void AddCreate(CLI::App* cluster, const AddCommand& add);
   void AddNodes(CLI::App* cluster, const AddCommand& add);

@@ -82,7 +82,7 @@ std::string DrainText(const std::string& node, int wait_seconds) {
   return absl::StrCat("node=", node, " left=", wait_seconds, R"sh(
 scontrol update nodename=$node state=DRAIN reason='leaves the cluster'
 while :; do
-  if jobs=$(squeue -h -w $node -t running,completing,suspended -o %A); then
+  if jobs=$(squeue -h -w $node -t running,configuring,completing,suspended -o %A); then
     [ -n "$jobs" ] || break
     jobs="runs jobs $(echo $jobs)"
   else

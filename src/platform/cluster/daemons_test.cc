@@ -33,6 +33,11 @@ TEST(Drain, WaitsUntilSqueueTellsOfNoJob) {
   EXPECT_EQ(drained.out, "3\n") << drained.err;
 }
 
+TEST(Drain, WaitsForAJobWhoseNodesStillBoot) {
+  const auto drained = Drained(9, "[ $asked -ge 2 ] || case $* in *,configuring,*) echo 7 ;; esac");
+  EXPECT_EQ(drained.out, "3\n") << drained.err;
+}
+
 TEST(Drain, TakesASqueueThatFailsForNoAnswer) {
   EXPECT_EQ(Drained(9, "[ $asked -ge 3 ]").out, "4\n");
   const auto drained = Drained(2, "false");

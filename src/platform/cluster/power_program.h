@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "platform/cluster/description.h"
 
@@ -13,5 +14,10 @@ namespace tutti::cluster {
 std::string ResumeProgram(const Autoscale& scale);
 // The same for `suspend`; Slurm calls it also for nodes that did not come in time.
 std::string SuspendProgram(const Autoscale& scale);
+
+// For the controller: calls the suspend program for those of these nodes that Slurm does not take
+// for off, and prints their names. With `force` their jobs are requeued, if they may be, or ended
+// first. Fails with those that stay on.
+std::string SwitchOffText(const std::vector<std::string>& nodes, bool force);
 
 }  // namespace tutti::cluster

@@ -2,6 +2,7 @@
 // service.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,11 @@ struct ClusterOptions {
   std::string user, ssh_config;
   std::string accounting;  // mysql://…, or @FILE with that
   bool dry_run = false;    // say what would be done
-  bool force = false;      // also while jobs are there
+  bool force = false;      // also while jobs are there, or a machine is gone
   int wait_seconds = 3600;
-  cluster::Autoscale scale;  // no nodes: it ends
-  std::string like;          // a host whose hardware they have; empty: the first node
+  std::vector<std::function<void(cluster::Autoscale&)>> scale;  // what is to be changed of it
+  bool scale_off = false;                                       // it ends
+  std::string like;  // a host whose hardware they have; empty: as it was, at first the first node's
   Format format = Format::kTable;
 };
 using ClusterCommand = absl::StatusOr<ExitCode> (*)(Context&, const ClusterOptions&);

@@ -1,8 +1,8 @@
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "platform/client/commands/cluster.h"
 #include "platform/client/commands/cluster_converge.h"
+#include "platform/client/commands/cluster_leave.h"
 #include "platform/cluster/configuration.h"
 
 namespace tutti::client {
@@ -11,8 +11,11 @@ namespace {
 using cluster::Autoscale;
 using cluster::Description;
 
-absl::Status CheckScale(const Description& description, const ClusterOptions& options) {
-  const Autoscale& scale = options.scale;
+absl::Status CheckScale(const Description& description, const Autoscale& scale) {
+  if (scale.nodes.empty()) {
+    return absl::InvalidArgumentError(
+        "this cluster has no autoscale: --nodes names all that there may be");
+  }
   for (const std::string& node : scale.nodes) {
     TUTTI_RETURN_IF_ERROR(cluster::CheckHostName(node));
     for (const std::string& fixed : description.Hosts()) {
@@ -46,6 +49,35 @@ absl::StatusOr<Autoscale> ScaleLike(cluster::Remote& remote, Autoscale scale,
   return scale;
 }
 
+// What is known, changed as the options say.
+absl::StatusOr<Autoscale> ScaleOf(cluster::Remote& remote, const Description& known,
+                                  const ClusterOptions& options) {
+  Autoscale scale = known.autoscale.value_or(Autoscale());
+  for (const auto& change : options.scale) change(scale);
+  TUTTI_RETURN_IF_ERROR(CheckScale(known, scale));
+  if (!options.like.empty()) return ScaleLike(remote, scale, options.like);
+  if (known.autoscale) return scale;
+  if (!known.nodes.empty()) return ScaleLike(remote, scale, known.nodes.front());
+  return absl::InvalidArgumentError(
+      "this cluster has no fixed node: --like HOST names one with the hardware of --nodes");
+}
+
+// Slurm would forget them with their jobs, and nobody would switch them off any more.
+absl::Status TakeAway(Context& context, cluster::Remote& remote, const Description& rest,
+                      const std::vector<std::string>& nodes, const ClusterOptions& options) {
+  if (options.dry_run) {
+    for (const std::string& node : nodes) {
+      LinesOn(context)(node, "drain it, wait for its jobs, switch it off", "");
+    }
+    return absl::OkStatus();
+  }
+  TUTTI_RETURN_IF_ERROR(CheckConverge(remote, rest));
+  if (!options.force) {
+    TUTTI_RETURN_IF_ERROR(Drain(context, remote, rest.controller, nodes, options.wait_seconds));
+  }
+  return SwitchOff(context, remote, rest.controller, nodes, options.force);
+}
+
 // Power saving keeps what is there; this brings it there.
 absl::Status BringUp(cluster::Remote& remote, const Description& description) {
   std::string script;
@@ -62,22 +94,28 @@ absl::Status BringUp(cluster::Remote& remote, const Description& description) {
 }  // namespace
 
 absl::StatusOr<ExitCode> ClusterAutoscale(Context& context, const ClusterOptions& options) {
+  if (options.scale_off && !(options.scale.empty() && options.like.empty())) {
+    return absl::InvalidArgumentError("--off ends autoscaling: it goes with no setting of it");
+  }
   TUTTI_ASSIGN_OR_RETURN(Description description,
                          cluster::ReadDescription(context.home, options.name));
   cluster::SshRemote remote(description.user, description.ssh_config);
-  description.autoscale.reset();
-  if (options.scale.nodes.empty())
-    return Converge(context, remote, description, {}, options.dry_run);
-  TUTTI_RETURN_IF_ERROR(CheckScale(description, options));
-  if (options.like.empty() && description.nodes.empty()) {
-    return absl::InvalidArgumentError(
-        "this cluster has no fixed node: --like HOST names one with the hardware of --nodes");
+  std::vector<std::string> leaving;
+  if (description.autoscale) leaving = description.autoscale->nodes;
+  if (options.scale_off) {
+    description.autoscale.reset();
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(description.autoscale, ScaleOf(remote, description, options));
+    for (const std::string& node : description.autoscale->nodes) std::erase(leaving, node);
   }
-  const std::string like = options.like.empty() ? description.nodes.front() : options.like;
-  TUTTI_ASSIGN_OR_RETURN(description.autoscale, ScaleLike(remote, options.scale, like));
+  if (!leaving.empty()) {
+    TUTTI_RETURN_IF_ERROR(TakeAway(context, remote, description, leaving, options));
+  }
   TUTTI_ASSIGN_OR_RETURN(const ExitCode code,
                          Converge(context, remote, description, {}, options.dry_run));
-  if (!options.dry_run) TUTTI_RETURN_IF_ERROR(BringUp(remote, description));
+  if (description.autoscale && !options.dry_run) {
+    TUTTI_RETURN_IF_ERROR(BringUp(remote, description));
+  }
   return code;
 }
 

@@ -54,6 +54,12 @@ ExitCode SayWhatWouldBeDone(Context& context, const std::vector<cluster::Step>& 
   return ExitCode::kOk;
 }
 
+absl::Status CheckConverge(cluster::Remote& remote, const cluster::Description& description) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<HostFacts> facts,
+                         cluster::Probe(remote, description.Hosts()));
+  return cluster::MakePlan(description, facts).status();
+}
+
 absl::StatusOr<ExitCode> Converge(Context& context, cluster::Remote& remote,
                                   const cluster::Description& description,
                                   const std::vector<std::string>& tried, bool dry_run,
