@@ -42,7 +42,7 @@ wait
 for folder in /tmp /var/spool /var/log; do
   df -Pm "$folder" 2>/dev/null | awk -v f="$folder" 'NR == 2 { print "disk=" $4 " " f }'
 done
-if grep -qsx 0x10de /sys/bus/pci/devices/*/vendor && ! nvidia-smi -L >/dev/null 2>&1; then echo driver=none; fi
+if grep -qsx 0x10de /sys/bus/pci/devices/*/vendor && ! { timeout 25 nvidia-smi -L 2>/dev/null & } | timeout 20 grep -q '^GPU '; then echo driver=none; fi
 for port in /sys/class/infiniband/*/ports/*; do
   [ -f "$port/state" ] && echo "link=$(echo "$port" | cut -d/ -f5,7) $(cut -d: -f2 <"$port/state" | tr -d ' ')"
 done

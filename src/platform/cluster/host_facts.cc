@@ -16,7 +16,8 @@ namespace {
 
 constexpr size_t kLongestValue = 300;
 
-// lscpu counts each core once: lines "CPU,CORE,SOCKET".
+// lscpu counts each core once: lines "CPU,CORE,SOCKET". An nvidia-smi that hangs in the kernel does
+// not end by being killed, so nothing waits for it.
 constexpr absl::string_view kProbe = R"sh(
 PATH=$PATH:/usr/sbin:/sbin; export PATH LC_ALL=C
 echo "name=$(hostname -s 2>/dev/null || uname -n | cut -d. -f1)"
@@ -29,7 +30,9 @@ lscpu -p=CPU,CORE,SOCKET 2>/dev/null | grep -v '^#' | awk -F, '
   END { if (cpus) print "topology=" sockets " " cores " " cpus }'
 echo "cpus=$(nproc)"
 awk '/^MemTotal:/ { print "memory_mib=" int($2 / 1024) }' /proc/meminfo
-nvidia-smi -q 2>/dev/null | awk -F ' *: ' '/^ *Product Name/ { name = $2 } /^ *Minor Number *: [0-9]/ { print "gpu=" $2 " " name }'
+{ timeout 25 nvidia-smi -q 2>/dev/null & } |
+  timeout 20 awk -F ' *: ' '/^ *Product Name/ { name = $2 } /^ *Minor Number *: [0-9]/ { print "gpu=" $2 " " name }'
+[ $? != 124 ] || echo gpus_hang=yes
 if [ "$(stat -fc %T /sys/fs/cgroup 2>/dev/null)" = cgroup2fs ]; then echo cgroup=v2
 elif mkdir /sys/fs/cgroup/memory/tutti-probe 2>/dev/null; then rmdir /sys/fs/cgroup/memory/tutti-probe; echo cgroup=v1; fi
 for c in munged slurmctld slurmd slurmdbd srun; do command -v $c >/dev/null && echo "command=$c"; done
@@ -151,6 +154,7 @@ const std::map<std::string, Reader, std::less<>>& Readers() {
          return absl::SimpleAtoi(value, &facts.memory_mib) && facts.memory_mib > 0;
        }},
       {"gpu", &ReadGpu},
+      {"gpus_hang", Yes(&HostFacts::gpus_hang)},
       {"cgroup",
        Text(&HostFacts::cgroup, [](absl::string_view v) { return v == "v1" || v == "v2"; })},
       {"command", Word(&HostFacts::commands)},

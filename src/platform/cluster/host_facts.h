@@ -29,6 +29,7 @@ struct HostFacts {
   bool fewer_cpus = false;  // this host may use fewer than the machine has
   int64_t memory_mib = 0;
   std::vector<Gpu> gpus;                     // as nvidia-smi names them
+  bool gpus_hang = false;                    // it did not answer in time
   std::string cgroup;                        // "v1" or "v2" where Slurm can use it, else empty
   std::set<std::string> commands;            // of Slurm and munge, those that are there
   std::map<std::string, std::string> files;  // those of kProbedFiles that are there, with SHA-256

@@ -104,6 +104,13 @@ absl::Status CheckHosts(const Description& wanted, const std::vector<HostFacts>&
           "another cluster; end that one first (`tutti cluster delete` where it was "
           "made), or remove Slurm's daemons and configuration by hand"));
     }
+    if (host.gpus_hang) {
+      against.push_back(absl::StrCat(
+          host.host,
+          " has a GPU that does not answer (nvidia-smi -q hangs), so that its GPUs are not known: "
+          "reboot it, or take it out by `tutti cluster remove-node ",
+          host.host, "`"));
+    }
     const std::vector<std::string> missing = MissingPackages(wanted, host);
     if (!missing.empty() && !host.has_apt) {
       against.push_back(absl::StrCat(host.host, " runs ", host.system,

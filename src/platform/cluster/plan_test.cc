@@ -7,6 +7,7 @@
 #include "base/command.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/status.h"
 #include "platform/cluster/configuration.h"
 #include "platform/cluster/places.h"
 #include "platform/cluster/power_program.h"
@@ -368,10 +369,25 @@ TEST(HostFacts, AreReadFromWhatTheScriptPrints) {
   EXPECT_EQ(facts->files.at("/etc/slurm/slurm.conf"), "abc");
 }
 
-TEST(HostFacts, NameAGpuByItsMinorNumberWhichMayNotBeItsPlaceAmongThem) {
+// Of a host with that nvidia-smi; times are a hundredth.
+absl::StatusOr<HostFacts> ProbedWith(const std::string& nvidia_smi) {
   const base::TemporaryDirectory folder;
-  ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "nvidia-smi", R"(#!/bin/sh
-cat <<'END'
+  const auto put = [&](const char* name, const std::string& text) {
+    return base::WriteFileAtomic(folder.path() / name, absl::StrCat("#!/bin/sh\n", text), 0755);
+  };
+  TUTTI_RETURN_IF_ERROR(put("nvidia-smi", nvidia_smi));
+  TUTTI_RETURN_IF_ERROR(put("timeout", "of=$1; shift; exec /usr/bin/timeout 0.$of \"$@\"\n"));
+  base::ChildOptions options;
+  options.arguments = {"/bin/sh", "-s", "--", "10.0.0.9 1 10.0.0.7 22"};
+  options.environment = {{"PATH", folder.path().native() + ":/usr/bin:/bin"}};
+  TUTTI_ASSIGN_OR_RETURN(
+      const base::CommandResult probed,
+      base::RunCommand(options, ProbeScript(), base::Deadline::After(absl::Seconds(30))));
+  return ReadFacts("h", probed.out);
+}
+
+TEST(HostFacts, NameAGpuByItsMinorNumberWhichMayNotBeItsPlaceAmongThem) {
+  const auto facts = ProbedWith(R"(cat <<'END'
 GPU 00000000:1B:00.0
     Product Name                          : NVIDIA H200
     Product Brand                         : NVIDIA
@@ -380,22 +396,25 @@ GPU 00000000:43:00.0
     Product Name                          : Tesla T4
     Minor Number                          : 0
 END
-)",
-                                    0755)
-                  .ok());
-  base::ChildOptions options;
-  options.arguments = {"/bin/sh", "-s", "--", "10.0.0.9 1 10.0.0.7 22"};
-  options.environment = {{"PATH", folder.path().native() + ":/usr/bin:/bin"}};
-  const auto probed =
-      base::RunCommand(options, ProbeScript(), base::Deadline::After(absl::Seconds(30)));
-  ASSERT_TRUE(probed.ok()) << probed.status();
-  const auto facts = ReadFacts("h", probed->out);
-  ASSERT_TRUE(facts.ok()) << facts.status() << probed->err;
+)");
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_FALSE(facts->gpus_hang);
   EXPECT_EQ(facts->address, "10.0.0.7");
   ASSERT_EQ(facts->gpus.size(), 2);
   EXPECT_EQ(facts->gpus[0].minor, 1);
   EXPECT_EQ(facts->gpus[0].model, "NVIDIA H200");
   EXPECT_EQ(facts->gpus[1].minor, 0);
+}
+
+TEST(HostFacts, AreToldWhereAGpuHangs) {
+  // As one that hangs in the kernel: it outlives what would end it.
+  const auto facts = ProbedWith("trap '' TERM\nexec sleep 2\n");
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_TRUE(facts->gpus_hang);
+  std::vector<HostFacts> hosts = Standing(TwoNodes());
+  hosts[1].gpus_hang = true;
+  EXPECT_THAT(MakePlan(TwoNodes(), hosts).status().message(),
+              AllOf(HasSubstr("b has a GPU that does not answer"), Not(HasSubstr("a has"))));
 }
 
 TEST(HostFacts, OfAContainerWithFewerProcessorsAreThose) {
