@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -76,6 +77,19 @@ std::string MajorOf(absl::string_view version) {
   return std::string(version.substr(0, version.find('.', dot + 1)));
 }
 
+// A major release reads what its two predecessors keep, from 24.11 on its three: none is more than
+// 21 months older, and the next one back is in each case (https://slurm.schedmd.com/upgrades.html).
+constexpr int kReadsBack = 21;
+
+// Of "22.05", since the year 2000.
+int MonthsOf(absl::string_view major) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(major, absl::MaxSplits('.', 1));
+  int year = 0, month = 0;
+  if (!absl::SimpleAtoi(parts.first, &year) || !absl::SimpleAtoi(parts.second, &month)) return 0;
+  return year * 12 + month;
+}
+
 PackageVersions VersionsOf(const HostPackages& host, const std::string& package) {
   const auto found = host.packages.find(package);
   return found == host.packages.end() ? PackageVersions() : found->second;
@@ -136,8 +150,15 @@ absl::Status CheckUpgrade(const Description& wanted, const std::vector<HostFacts
                                    ", where tutti upgrades nothing; nothing was changed"));
   }
   if (!against.empty()) return absl::FailedPreconditionError(absl::StrJoin(against, "\n"));
-  const std::string controller =
-      MajorOf(VersionsOf(PackagesOf(packages, wanted.controller), "slurmctld").after());
+  const PackageVersions versions = VersionsOf(PackagesOf(packages, wanted.controller), "slurmctld");
+  const std::string before = MajorOf(versions.installed), controller = MajorOf(versions.after());
+  if (MonthsOf(controller) - MonthsOf(before) > kReadsBack) {
+    against.push_back(absl::StrCat(
+        wanted.controller, " would come from Slurm ", before, " to ", controller,
+        ", which does not read what one so old keeps, and would not start: take packages of a "
+        "release in between first, or end the cluster by `tutti cluster delete`, upgrade the "
+        "packages and create it anew; nothing was changed"));
+  }
   for (const HostFacts& host : facts) {
     const std::string major =
         MajorOf(VersionsOf(PackagesOf(packages, host.host), "slurmd").after());

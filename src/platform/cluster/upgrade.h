@@ -35,7 +35,8 @@ absl::StatusOr<HostPackages> ReadPackages(const std::string& host, absl::string_
 
 // Newer daemons may talk to older ones in one order alone: database, controller, nodes. All is
 // fetched before the first of them ends, and jobs that run go on. No step where there is nothing
-// newer. FailedPrecondition: a host has no apt, or would be ahead of its controller.
+// newer. FailedPrecondition: a host has no apt or would be ahead of its controller, or the
+// controller would not read what it keeps now.
 absl::StatusOr<std::vector<Step>> PlanUpgrade(const Description& wanted,
                                               const std::vector<HostFacts>& facts,
                                               const std::vector<HostPackages>& packages);

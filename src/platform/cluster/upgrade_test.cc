@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <map>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace tutti::cluster {
@@ -87,8 +91,30 @@ TEST_F(UpgradeTest, RefusesANodeThatWouldBeAheadOfItsController) {
 }
 
 TEST_F(UpgradeTest, TellsOfAnotherMajorRelease) {
-  packages_ = {Host("a", {"22.05.8-4", "24.11.5-1"}), Host("b", old_)};
-  EXPECT_EQ(MajorChange(wanted_, packages_), "from 22.05 to 24.11");
+  packages_ = {Host("a", {"22.05.8-4", "23.11.4-1"}), Host("b", old_)};
+  EXPECT_EQ(MajorChange(wanted_, packages_), "from 22.05 to 23.11");
+}
+
+TEST_F(UpgradeTest, RefusesAReleaseThatDoesNotReadTheStateOfThisOne) {
+  const auto fits = [&](const char* from, const char* to) {
+    packages_ = {Host("a", {absl::StrCat("1:", from, ".8-4"), absl::StrCat(to, ".1-1")}),
+                 Host("b", old_)};
+    return !absl::StrContains(Told().front(), "does not read");
+  };
+  // Slurm's own table.
+  const std::map<const char*, std::vector<const char*>> reads = {
+      {"23.02", {"21.08", "22.05"}},          {"23.11", {"22.05", "23.02"}},
+      {"24.05", {"23.02", "23.11"}},          {"24.11", {"23.02", "23.11", "24.05"}},
+      {"25.05", {"23.11", "24.05", "24.11"}}, {"25.11", {"24.05", "24.11", "25.05"}}};
+  for (const auto& [to, read] : reads) {
+    for (const char* from :
+         {"20.11", "21.08", "22.05", "23.02", "23.11", "24.05", "24.11", "25.05"}) {
+      if (std::string(from) >= to) continue;
+      EXPECT_EQ(fits(from, to),
+                std::find(read.begin(), read.end(), std::string(from)) != read.end())
+          << from << " to " << to;
+    }
+  }
 }
 
 TEST(Packages, AreReadFromWhatTheScriptPrints) {
