@@ -164,6 +164,7 @@ def test_nodes_come_when_a_job_needs_them_and_go_when_they_are_idle(machines):
         scaled = ("h2", "h3", "h4", "h5")
         assert [machines.states()[host] for host in scaled[1:]] == ["off"] * 3
         wait_until(lambda: provider.booted == ["h2"], 60, "the one that stays is called for, without a job")
+        assert "/etc/slurm/tutti-keep" in machines.on("h1", "strigger --get"), "Slurm tells of one that vanishes"
         machines.on("h1", f"cd /; sbatch -N5 -o {power}/output --wrap 'srun --ntasks-per-node=1 hostname'")
         wait_until(lambda: machines.states()["h3"] == "preparing" or len(provider.booted) > 1, 60, "nodes are called for")
         output = power / "output"

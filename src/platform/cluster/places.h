@@ -17,6 +17,7 @@ inline constexpr absl::string_view kGresConf = "/etc/slurm/gres.conf";
 inline constexpr absl::string_view kSlurmdbdConf = "/etc/slurm/slurmdbd.conf";
 inline constexpr absl::string_view kResumeProgram = "/etc/slurm/tutti-resume";
 inline constexpr absl::string_view kSuspendProgram = "/etc/slurm/tutti-suspend";
+inline constexpr absl::string_view kKeepProgram = "/etc/slurm/tutti-keep";
 // What slurmd is started with; its unit reads it too.
 inline constexpr absl::string_view kSlurmdOptions = "/etc/default/slurmd";
 // Lets slurmd's unit run on a host without a slurm.conf of its own, and until it has one.
@@ -27,9 +28,9 @@ inline constexpr absl::string_view kFetchedCgroupConf = "/var/spool/slurmd/conf-
 inline constexpr absl::string_view kFetchedGresConf = "/var/spool/slurmd/conf-cache/gres.conf";
 inline constexpr absl::string_view kPowerLogs = "/var/log/slurm/tutti-nodes";
 
-inline constexpr std::array<absl::string_view, 12> kProbedFiles = {
-    kMungeKey,     kSlurmConf,        kCgroupConf,        kGresConf,
-    kSlurmdbdConf, kResumeProgram,    kSuspendProgram,    kSlurmdOptions,
-    kSlurmdUnit,   kFetchedSlurmConf, kFetchedCgroupConf, kFetchedGresConf};
+inline constexpr std::array<absl::string_view, 13> kProbedFiles = {
+    kMungeKey,         kSlurmConf,         kCgroupConf,     kGresConf,      kSlurmdbdConf,
+    kResumeProgram,    kSuspendProgram,    kKeepProgram,    kSlurmdOptions, kSlurmdUnit,
+    kFetchedSlurmConf, kFetchedCgroupConf, kFetchedGresConf};
 
 }  // namespace tutti::cluster

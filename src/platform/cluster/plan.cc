@@ -164,6 +164,7 @@ std::vector<File> ControllerFiles(const Description& wanted, const std::vector<H
   // The site's commands may hold secrets.
   files.push_back({kResumeProgram, ResumeProgram(*wanted.autoscale), "0750", "root:slurm"});
   files.push_back({kSuspendProgram, SuspendProgram(*wanted.autoscale), "0750", "root:slurm"});
+  files.push_back({kKeepProgram, KeepProgram(*wanted.autoscale), "0750", "root:slurm"});
   return files;
 }
 

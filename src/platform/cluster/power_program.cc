@@ -34,6 +34,36 @@ for one in $tried; do wait "$one" || failed=1; done
 exit $failed
 )sh";
 
+// Slurm does not power a node up that is still powering down.
+constexpr absl::string_view kKeep = R"sh(#!/bin/sh
+MARK
+# The nodes that stay are switched on: those that are off, and those that vanished.
+PATH=$PATH:/usr/sbin:/sbin; export PATH
+exec </dev/null >/dev/null 2>&1
+keep() {
+  left=LIMIT
+  while [ $left -gt 0 ]; do
+    case $(scontrol --oneliner show node "$1") in
+      '' | *+POWERING_DOWN* | *+POWER_DOWN*) ;;
+      *" State=DOWN"*" Reason=Not responding "* | *" State=DOWN"*" Reason=preempted "*)
+        scontrol update nodename="$1" state=POWER_DOWN_FORCE ;;
+      *" State=DOWN"* | *+DRAIN*) return ;;
+      *+POWERED_DOWN*) scontrol update nodename="$1" state=POWER_UP; return ;;
+      *) return ;;
+    esac
+    sleep 1; left=$((left - 1))
+  done
+}
+for node in NODES; do keep $node & done
+wait
+)sh";
+
+constexpr absl::string_view kKeepNow = R"sh(
+as_slurm() { setpriv --reuid slurm --regid slurm --init-groups "$@"; }
+as_slurm strigger --get --quiet | grep -q PROGRAM || as_slurm strigger --set --node --down --flags=PERM --program=PROGRAM
+as_slurm setsid PROGRAM </dev/null >/dev/null 2>&1 &
+)sh";
+
 // One that is down may still be on: it does not answer, or the program failed before.
 constexpr absl::string_view kSwitchOff = R"sh(
 states=$(scontrol --oneliner show node || true)
@@ -64,6 +94,15 @@ std::string Program(absl::string_view word, const std::string& command) {
 std::string ResumeProgram(const Autoscale& scale) { return Program("resume", scale.resume); }
 
 std::string SuspendProgram(const Autoscale& scale) { return Program("suspend", scale.suspend); }
+
+std::string KeepProgram(const Autoscale& scale) {
+  const std::vector<std::string> nodes(scale.nodes.begin(), scale.nodes.begin() + scale.min);
+  return absl::StrReplaceAll(kKeep, {{"MARK", kMark},
+                                     {"NODES", absl::StrJoin(nodes, " ")},
+                                     {"LIMIT", absl::StrCat(scale.halt_seconds + 120)}});
+}
+
+std::string KeepText() { return absl::StrReplaceAll(kKeepNow, {{"PROGRAM", kKeepProgram}}); }
 
 std::string SwitchOffText(const std::vector<std::string>& nodes, bool force) {
   return absl::StrCat(

@@ -4,6 +4,7 @@
 #include "platform/client/commands/cluster_converge.h"
 #include "platform/client/commands/cluster_leave.h"
 #include "platform/cluster/configuration.h"
+#include "platform/cluster/power_program.h"
 
 namespace tutti::client {
 namespace {
@@ -78,19 +79,6 @@ absl::Status TakeAway(Context& context, cluster::Remote& remote, const Descripti
   return SwitchOff(context, remote, rest.controller, nodes, options.force);
 }
 
-// Power saving keeps what is there; this brings it there.
-absl::Status BringUp(cluster::Remote& remote, const Description& description) {
-  std::string script;
-  for (int i = 0; i < description.autoscale->min; ++i) {
-    const std::string& node = description.autoscale->nodes[i];
-    absl::StrAppend(&script, "state=$(sinfo -h -n ", node,
-                    " -o %t)\ncase $state in *~) scontrol update nodename=", node,
-                    " state=POWER_UP ;; esac\n");
-  }
-  return remote.Run(description.controller, script, base::Deadline::After(absl::Minutes(1)))
-      .status();
-}
-
 }  // namespace
 
 absl::StatusOr<ExitCode> ClusterAutoscale(Context& context, const ClusterOptions& options) {
@@ -114,7 +102,10 @@ absl::StatusOr<ExitCode> ClusterAutoscale(Context& context, const ClusterOptions
   TUTTI_ASSIGN_OR_RETURN(const ExitCode code,
                          Converge(context, remote, description, {}, options.dry_run));
   if (description.autoscale && !options.dry_run) {
-    TUTTI_RETURN_IF_ERROR(BringUp(remote, description));
+    TUTTI_RETURN_IF_ERROR(remote
+                              .Run(description.controller, cluster::KeepText(),
+                                   base::Deadline::After(absl::Minutes(1)))
+                              .status());
   }
   return code;
 }
