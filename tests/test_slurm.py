@@ -33,6 +33,51 @@ def test_a_gang_of_two_nodes_has_its_contract_logs_and_results(hpc, write_job):
         "Queued", "Provisioning", "Preparing", "Starting", "Running", "Finalizing", "Completed"]
 
 
+@pytest.fixture
+def plain(cluster):
+    """A service of a user who is not root, in a folder of his own."""
+    user = pwd.getpwnam("nobody")
+    for folder in cluster.lab.parents:  # as far as these tests made it, it is root's alone
+        if os.stat(folder).st_uid == 0 and not os.stat(folder).st_mode & 1:
+            os.chmod(folder, 0o711)
+    with tempfile.TemporaryDirectory(prefix="tutti-plain.") as own:
+        home = pathlib.Path(own) / "home"
+        home.mkdir()
+        (home / "site.yml").write_text(f"computes:\n  hpc: {{type: slurm, folder: {own}/shared, memory: 100M}}\n")
+        program = shutil.copy(BIN / "tutti", own)
+        for place in (own, home):
+            os.chown(place, user.pw_uid, user.pw_gid)
+            os.chmod(place, 0o700)
+        service = Service(home, 2, {"SLURM_CONF": cluster.environment["SLURM_CONF"], "HOME": own, "USER": user.pw_name})
+        service.program = program
+        service.user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        service.start("--bind", "10.77.0.1")
+        yield service
+        service.stop()
+
+
+def test_a_user_who_is_not_root_needs_nobodys_help(plain, cluster):
+    own = plain.home.parent
+    job = own / "job.yml"
+    job.write_text("command: echo $RANK of $(id -un); mkdir outputs; id -u > outputs/$RANK; [ ! -e wait ] || sleep 600\n"
+                   "code: code\ncompute: hpc\nenvironment: host\nresources: {instance_count: 2}\ndistribution: {type: mpi}\n")
+    code = own / "code"
+    code.mkdir(mode=0o755)
+    name = plain.submit(job)
+    done = plain.wait(name)
+    assert done["state"] == "Completed", done["reason"]
+    assert [plain.log_text(name, rank) for rank in (0, 1)] == ["0 of nobody\n", "1 of nobody\n"]
+    with plain.request(f"/v1/jobs/{name}/files/outputs/1") as file:
+        assert int(file.read()) == plain.user["user"]
+    (code / "wait").touch()
+    name = plain.submit(job)
+    plain.wait_for_state(name, "Running")
+    wait_until(lambda: plain.log_text(name, 1) == "1 of nobody\n", 20, "both ranks run")
+    assert plain.cli("job", "cancel", name).returncode == 0
+    assert plain.wait(name)["state"] == "Canceled" and not processes_with("TUTTI_JOB_ID", name)
+    wait_until(lambda: not cluster.queue(), 30, "Slurm's queue is empty")
+
+
 def test_local_and_slurm_jobs_go_side_by_side_and_a_failure_has_its_line(hpc, write_job):
     local = hpc.submit(write_job("echo here"))
     far = hpc.submit(write_job("echo there; exit 3", compute="hpc"))
@@ -117,48 +162,3 @@ def test_a_lost_node_is_named_and_what_was_written_is_kept(hpc, cluster, write_j
     assert job["state"] == "Failed" and "NODE_FAIL" in job["reason"], job["reason"]
     assert hpc.log_text(name, 0) == "before the loss\n"
     assert not processes_with("TUTTI_JOB_ID", name)
-
-
-@pytest.fixture
-def plain(cluster):
-    """A service of a user who is not root, in a folder of his own."""
-    user = pwd.getpwnam("nobody")
-    for folder in cluster.lab.parents:  # as far as these tests made it, it is root's alone
-        if os.stat(folder).st_uid == 0 and not os.stat(folder).st_mode & 1:
-            os.chmod(folder, 0o711)
-    with tempfile.TemporaryDirectory(prefix="tutti-plain.") as own:
-        home = pathlib.Path(own) / "home"
-        home.mkdir()
-        (home / "site.yml").write_text(f"computes:\n  hpc: {{type: slurm, folder: {own}/shared, memory: 100M}}\n")
-        program = shutil.copy(BIN / "tutti", own)
-        for place in (own, home):
-            os.chown(place, user.pw_uid, user.pw_gid)
-            os.chmod(place, 0o700)
-        service = Service(home, 2, {"SLURM_CONF": cluster.environment["SLURM_CONF"], "HOME": own, "USER": user.pw_name})
-        service.program = program
-        service.user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-        service.start("--bind", "10.77.0.1")
-        yield service
-        service.stop()
-
-
-def test_a_user_who_is_not_root_needs_nobodys_help(plain, cluster):
-    own = plain.home.parent
-    job = own / "job.yml"
-    job.write_text("command: echo $RANK of $(id -un); mkdir outputs; id -u > outputs/$RANK; [ ! -e wait ] || sleep 600\n"
-                   "code: code\ncompute: hpc\nenvironment: host\nresources: {instance_count: 2}\ndistribution: {type: mpi}\n")
-    code = own / "code"
-    code.mkdir(mode=0o755)
-    name = plain.submit(job)
-    done = plain.wait(name)
-    assert done["state"] == "Completed", done["reason"]
-    assert [plain.log_text(name, rank) for rank in (0, 1)] == ["0 of nobody\n", "1 of nobody\n"]
-    with plain.request(f"/v1/jobs/{name}/files/outputs/1") as file:
-        assert int(file.read()) == plain.user["user"]
-    (code / "wait").touch()
-    name = plain.submit(job)
-    plain.wait_for_state(name, "Running")
-    wait_until(lambda: plain.log_text(name, 1) == "1 of nobody\n", 20, "both ranks run")
-    assert plain.cli("job", "cancel", name).returncode == 0
-    assert plain.wait(name)["state"] == "Canceled" and not processes_with("TUTTI_JOB_ID", name)
-    wait_until(lambda: not cluster.queue(), 30, "Slurm's queue is empty")
