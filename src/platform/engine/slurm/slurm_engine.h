@@ -7,9 +7,8 @@
 //   FOLDER/launcher.json        where the service is, for launchers; kept up to date
 //   FOLDER/ALLOCATION/batch.sh  its existence: that it is to be, or has been, submitted
 //   FOLDER/ALLOCATION/slurm-id  Slurm's number of it, once that is known
-//   FOLDER/ALLOCATION/collector its existence: that its launchers do not reach the service; locked
-//   by
-//                               the process here that delivers for them while they run
+//   FOLDER/ALLOCATION/collector its existence: that its launchers do not reach the service; the
+//                               process here that delivers for them while they run locks it
 //   FOLDER/ALLOCATION/end       how it ended; nothing of it runs any more
 //   FOLDER/ALLOCATION/I/        node I's folder (docs/formats/launch-plan.md)
 //

@@ -1,0 +1,177 @@
+#include "platform/engine/slurm/batch_job.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+
+#include "platform/engine/slurm/slurm_engine_test_support.h"
+
+namespace tutti::engine {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST_F(SlurmEngineTest, AJobsSettingsStandOverItsComputes) {
+  Allocation gang = Gang("a.1", 2);
+  gang.priority = spec::Priority::kLow;
+  gang.slurm.partition = "gpu";
+  gang.slurm.qos = "high";
+  gang.slurm.exclusive = true;
+  gang.slurm.options = {"--licenses=x"};
+  ASSERT_TRUE(engine_->Start(gang).ok());
+  AwaitRunning("a.1");
+  const std::vector<std::string> command = slurm_.last_sbatch();
+  for (const char* option : {"--partition=gpu", "--qos=high", "--exclusive", "--licenses=x",
+                             "--mem=1G", "--nodes=2", "--nice=10000", "--no-requeue"}) {
+    EXPECT_THAT(command, Contains(option));
+  }
+  EXPECT_THAT(command, Not(Contains("--partition=main")));
+}
+
+TEST_F(SlurmEngineTest, APriorityHasTheQosThatTheComputeGivesIt) {
+  const auto qos_of = [&](const std::string& id, spec::Priority priority, const std::string& own) {
+    Allocation gang = Gang(id);
+    gang.priority = priority;
+    gang.slurm.qos = own;
+    EXPECT_TRUE(engine_->Start(gang).ok());
+    AwaitRunning(id);
+    return slurm_.last_sbatch();
+  };
+  EXPECT_THAT(qos_of("a.1", spec::Priority::kNormal, ""), Contains("--qos=standard"));
+  EXPECT_THAT(qos_of("b.1", spec::Priority::kHigh, ""), Contains("--qos=urgent"));
+  EXPECT_THAT(qos_of("c.1", spec::Priority::kHigh, "mine"), Contains("--qos=mine"));
+  EXPECT_THAT(qos_of("d.1", spec::Priority::kHigh, "none"), Not(Contains(HasSubstr("--qos"))));
+}
+
+TEST_F(SlurmEngineTest, LaunchersHaveAllOfExclusiveNodesUnlessANumberIsSaid) {
+  Allocation gang = Gang("a.1", 2);
+  EXPECT_THAT(SrunScript(gang.slurm, gang), HasSubstr("--cpus-per-task="));
+  gang.slurm.exclusive = true;
+  EXPECT_THAT(SrunScript(gang.slurm, gang), Not(HasSubstr("--cpus-per-task=")));
+  ASSERT_TRUE(engine_->Start(gang).ok());
+  AwaitRunning("a.1");
+  EXPECT_THAT(slurm_.last_sbatch(), Contains(HasSubstr("--mincpus=")));
+  gang.slurm.cpus_per_node = 3;
+  EXPECT_THAT(SrunScript(gang.slurm, gang), HasSubstr("--cpus-per-task=3 "));
+}
+
+TEST(SbatchCommand, SaysWhatTheJobAndItsComputeAsk) {
+  struct Case {
+    const char* what;
+    std::function<void(spec::SlurmSettings& compute, Allocation& gang)> set;
+    std::vector<std::string> says, says_not;
+  };
+  const std::vector<Case> cases = {
+      {"nothing", [](auto&, auto&) {}, {"--signal=B:TERM@60", "--nice=100"}, {"--time="}},
+      {"limits.timeout: a minute, the grace and ten minutes",
+       [](auto&, auto& gang) {
+         gang.plans[0].timeout_seconds = 60;
+         gang.plans[0].grace_seconds = 30;
+       },
+       {"--time=12"},
+       {}},
+      {"limits.timeout over the compute's time",
+       [](auto& compute, auto& gang) {
+         compute.time = "1-00";
+         gang.plans[0].timeout_seconds = 60;
+         gang.plans[0].grace_seconds = 0;
+       },
+       {"--time=11"},
+       {"--time=1-00"}},
+      {"the job's own time over its limits.timeout",
+       [](auto&, auto& gang) {
+         gang.slurm.time = "00:20:00";
+         gang.plans[0].timeout_seconds = 1200;
+       },
+       {"--time=00:20:00"},
+       {"--time=31"}},
+      {"the compute's time",
+       [](auto& compute, auto&) { compute.time = "2:00:00"; },
+       {"--time=2:00:00"},
+       {}},
+      {"a high priority",
+       [](auto&, auto& gang) { gang.priority = spec::Priority::kHigh; },
+       {"--nice=0"},
+       {}},
+      {"a low priority",
+       [](auto&, auto& gang) { gang.priority = spec::Priority::kLow; },
+       {"--nice=10000"},
+       {}},
+      {"the compute's words",
+       [](auto& compute, auto&) {
+         compute.account = "mine";
+         compute.gres = "gpu:a100:4";
+         compute.reservation = "night";
+         compute.constraint = "[rack1|rack2]";
+       },
+       {"--account=mine", "--gres=gpu:a100:4", "--reservation=night", "--constraint=[rack1|rack2]"},
+       {}},
+      {"the job's words over them",
+       [](auto& compute, auto& gang) {
+         compute.account = "mine";
+         compute.gres = "gpu:4";
+         gang.slurm.account = "ours";
+         gang.slurm.gres = "gpu:8";
+       },
+       {"--account=ours", "--gres=gpu:8"},
+       {"--account=mine", "--gres=gpu:4"}},
+      {"memory by the processor in place of the compute's by the node",
+       [](auto& compute, auto& gang) {
+         compute.memory = "4G";
+         gang.slurm.options = {"--mem-per-cpu=1G"};
+       },
+       {"--mem-per-cpu=1G"},
+       {"--mem=4G"}},
+      {"where memory is to lie beside how much",
+       [](auto& compute, auto&) {
+         compute.memory = "4G";
+         compute.options = {"--mem-bind=local"};
+       },
+       {"--mem-bind=local", "--mem=4G"},
+       {}},
+      {"nothing of what the compute asks",
+       [](auto& compute, auto& gang) {
+         compute.gres = "gpu:4";
+         compute.qos = "high";
+         compute.time = "1:00:00";
+         compute.exclusive = true;
+         gang.slurm.gres = gang.slurm.qos = gang.slurm.time = "none";
+         gang.slurm.exclusive = false;
+       },
+       {"--cpus-per-task=1"},
+       {"--gres", "--qos", "--time", "--exclusive"}},
+      {"two nodes, whose launchers Slurm signals itself",
+       [](auto&, auto& gang) { gang.plans.push_back(gang.plans[0]); },
+       {"--signal=TERM@60", "--nodes=2", "--ntasks-per-node=1"},
+       {}},
+  };
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.what);
+    spec::SlurmSettings compute;
+    Allocation gang{.id = "a.1"};
+    gang.plans.resize(1);
+    one.set(compute, gang);
+    const std::vector<std::string> command =
+        SbatchCommand(spec::Over(compute, gang.slurm), gang, {.comment = "c", .folder = "/f/a.1"});
+    for (const std::string& word : one.says) EXPECT_THAT(command, Contains(word));
+    for (const std::string& word : one.says_not) {
+      EXPECT_THAT(command, Not(Contains(testing::StartsWith(word))));
+    }
+  }
+}
+
+TEST_F(SlurmEngineTest, AScriptsLinesStandForTheJobsOwnShape) {
+  Allocation gang = Gang("a.1");
+  gang.slurm.shape = {"--nodes=2", "--ntasks=4", "--mem-per-cpu=1G"};
+  ASSERT_TRUE(engine_->Start(gang).ok());
+  EXPECT_EQ(AwaitRunning("a.1").nodes.size(), 1U);  // of its launcher
+  const std::vector<std::string> command = slurm_.last_sbatch();
+  EXPECT_THAT(command, Contains("--ntasks=4"));
+  EXPECT_THAT(command, Not(Contains(HasSubstr("--cpus-per-task"))));
+  EXPECT_THAT(command, Not(Contains("--mem=1G")));  // the two exclude each other
+}
+
+}  // namespace
+}  // namespace tutti::engine

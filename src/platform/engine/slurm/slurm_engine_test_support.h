@@ -1,0 +1,156 @@
+// For this room's tests: a Slurm engine over Slurm as tests play it.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/synchronization/mutex.h"
+#include "base/file.h"
+#include "platform/engine/slurm/slurm_commands_fake.h"
+#include "platform/engine/slurm/slurm_engine.h"
+
+namespace tutti::engine {
+
+// Remembers what was said last to each command.
+class Listening final : public SlurmCommands {
+ public:
+  explicit Listening(SlurmCommands* commands) : commands_(commands) {}
+  absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,
+                                    base::Deadline deadline) override {
+    absl::MutexLock lock(&mutex_);
+    last_[arguments.front()] = arguments;
+    return commands_->Run(arguments, deadline);
+  }
+  std::vector<std::string> last(const std::string& program) {
+    absl::MutexLock lock(&mutex_);
+    return last_[program];
+  }
+
+ private:
+  SlurmCommands* const commands_;
+  absl::Mutex mutex_;
+  std::map<std::string, std::vector<std::string>> last_ ABSL_GUARDED_BY(mutex_);
+};
+
+class SlurmEngineTest : public ::testing::Test {
+ protected:
+  SlurmEngineTest() { Open(); }
+
+  void Open() {
+    engine_.reset();
+    SlurmEngineOptions options;
+    options.compute.folder = root_.path() / "shared";
+    options.compute.partition = "main";
+    options.compute.memory = "1G";
+    options.compute.qos = "standard";
+    options.compute.priority_qos = {{"high", "urgent"}};
+    options.launcher_file = launcher_file_;
+    options.node_folder = node_folder_;
+    options.program = "sha256:0123";
+    options.launcher = {"/bin/sh", "-c", "exec true"};
+    options.compute.reach = reach_;
+    options.collector = {"/bin/sh", "-c", "echo $$ \"$@\" >>\"$1.collectors\"; exec sleep 600",
+                         "collector"};
+    options.look_interval = absl::Milliseconds(10);
+    options.settling = absl::Milliseconds(50);
+    options.slow_settling = absl::Milliseconds(100);
+    options.pause = absl::Milliseconds(20);
+    engine_ = *SlurmEngine::Open(options, &listening_);
+  }
+
+  static Allocation Gang(const std::string& id, int size = 1) {
+    Allocation allocation{.id = id};
+    spec::LaunchPlan plan;
+    plan.allocation_id = id;
+    plan.job_id = "j";
+    for (int i = 0; i < size; ++i) plan.nodes.push_back({"node", "0.0.0.0", i, 1});
+    for (int i = 0; i < size; ++i) {
+      plan.node_index = i;
+      allocation.plans.push_back(plan);
+    }
+    return allocation;
+  }
+
+  AllocationState State(const std::string& id) {
+    const auto states = engine_->Observe();
+    if (!states.ok()) return {.id = "?", .reason = std::string(states.status().message())};
+    for (const AllocationState& state : *states) {
+      if (state.id == id) return state;
+    }
+    return {.id = "?"};
+  }
+  template <typename Condition>
+  AllocationState Await(const std::string& id, const Condition& holds) {
+    const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+    while (!deadline.Expired()) {
+      AllocationState state = State(id);
+      if (state.id == id && holds(state)) return state;
+      ::usleep(2000);
+    }
+    ADD_FAILURE() << "the state did not come about";
+    return State(id);
+  }
+  AllocationState AwaitRunning(const std::string& id) {
+    return Await(id, [](const AllocationState& s) { return !s.waits && s.launcher_alive[0]; });
+  }
+  AllocationState AwaitEnd(const std::string& id) {
+    return Await(id, [](const AllocationState& s) { return !s.waits && !s.launcher_alive[0]; });
+  }
+
+  // From now on launchers are told of a service at that address, and how to reach it.
+  void OpenWithService(const std::string& address, spec::Reach reach = spec::Reach::kUnsaid) {
+    launcher_file_ = root_.path() / "launcher.json";
+    reach_ = reach;
+    Announce(address);
+    Open();
+  }
+  spec::LaunchPlan PlanOf(const std::string& id, int node) const {
+    return *spec::LaunchPlanFromJson(
+        *base::ReadFile(root_.path() / "shared" / id / absl::StrCat(node) / "plan.json"));
+  }
+  // Those that have been started for the allocation, a line each.
+  std::vector<std::string> Collectors(const std::string& id) const {
+    const auto text = base::ReadFile(root_.path() / "shared" / (id + ".collectors"));
+    return absl::StrSplit(text.value_or(""), '\n', absl::SkipEmpty());
+  }
+  std::vector<std::string> AwaitCollectors(const std::string& id, size_t count) const {
+    const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+    while (Collectors(id).size() < count && !deadline.Expired()) ::usleep(2000);
+    return Collectors(id);
+  }
+
+  // From now on the nodes share nothing with the service.
+  void OpenUnshared() {
+    launcher_file_ = root_.path() / "launcher.json";
+    node_folder_ = "/scratch/my disk";
+    Announce("http://10.1.0.1:6280");
+    Open();
+  }
+  void Announce(const std::string& address) {
+    ASSERT_TRUE(base::WriteFileAtomic(launcher_file_,
+                                      R"({"address": ")" + address + R"(", "token": "s3cret"})")
+                    .ok());
+  }
+  std::string Script(const std::string& id) const {
+    return base::ReadFile(root_.path() / "shared" / id / "batch.sh").value_or("");
+  }
+
+  const base::TemporaryDirectory root_{"tutti-slurm"};
+  std::filesystem::path launcher_file_;
+  std::string node_folder_;
+  spec::Reach reach_ = spec::Reach::kUnsaid;
+  SlurmCommandsFake slurm_;
+  Listening listening_{&slurm_};
+  std::unique_ptr<SlurmEngine> engine_;
+};
+
+}  // namespace tutti::engine

@@ -1,0 +1,169 @@
+// What the Slurm engine makes of a queue that answers late, not at all or twice.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include "absl/strings/match.h"
+#include "platform/engine/slurm/slurm_engine.h"
+#include "platform/engine/slurm/slurm_engine_test_support.h"
+
+namespace tutti::engine {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using Fault = SlurmCommandsFake::Fault;
+
+TEST_F(SlurmEngineTest, OfTwoJobsOfOneAllocationOneIsCancelled) {
+  slurm_.Hold(true);
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  Await("a.1", [&](const AllocationState&) { return slurm_.count("sbatch") == 1; });
+  slurm_.Double("a.1");
+  Await("a.1", [&](const AllocationState&) { return slurm_.count("scancel") == 1; });
+  slurm_.Hold(false);
+  AwaitRunning("a.1");
+}
+
+TEST_F(SlurmEngineTest, AJobOfAnAllocationThatIsOverIsCancelled) {
+  for (const char* id : {"a.1", "b.1", "c.1"}) {
+    ASSERT_TRUE(engine_->Start(Gang(id)).ok());
+    AwaitRunning(id);
+  }
+  slurm_.End("a.1", "FAILED");
+  slurm_.End("b.1", "FAILED");
+  AwaitEnd("a.1");
+  AwaitEnd("b.1");
+  ASSERT_TRUE(engine_->Release("b.1").ok());
+  slurm_.End("a.1", "RUNNING");
+  slurm_.End("b.1", "RUNNING");
+  Await("c.1", [&](const AllocationState&) { return slurm_.count("scancel") >= 2; });
+  EXPECT_EQ(State("c.1").launcher_alive, std::vector<bool>{true});
+}
+
+TEST_F(SlurmEngineTest, AControllerThatIsDownIsWaitedForWithItsWords) {
+  slurm_.SetFault("sbatch", Fault::kDown);
+  slurm_.SetFault("squeue", Fault::kDown);
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+  while (State("a.1").reason !=
+         "waits for Slurm, which does not answer: Failed while looking for jobs "
+         "(slurm_load_jobs)") {
+    ASSERT_FALSE(deadline.Expired());
+    ::usleep(2000);
+  }
+  slurm_.SetFault("sbatch", Fault::kNone);
+  slurm_.SetFault("squeue", Fault::kNone);
+  AwaitRunning("a.1");
+}
+
+TEST_F(SlurmEngineTest, NoJobIsOverOrSubmittedAgainSinceTheControllerIsDown) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  slurm_.SetFault("sbatch", Fault::kLate);
+  slurm_.SetFault("squeue", Fault::kDown);
+  ASSERT_TRUE(engine_->Start(Gang("b.1")).ok());
+  const base::Deadline settled = base::Deadline::After(absl::Milliseconds(300));
+  while (slurm_.count("sbatch") < 2 || !settled.Expired()) {
+    ASSERT_TRUE(State("a.1").launcher_alive == std::vector<bool>{true}) << State("a.1").reason;
+    ::usleep(2000);
+  }
+  slurm_.SetFault("squeue", Fault::kNone);
+  AwaitRunning("b.1");
+  EXPECT_EQ(slurm_.count("sbatch"), 2);
+  slurm_.End("a.1", "COMPLETED");
+  EXPECT_EQ(AwaitEnd("a.1").reason, "");
+}
+
+TEST_F(SlurmEngineTest, AsksForEndedJobsTooWhichLaterVersionsLeaveOutUnlessTold) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  EXPECT_THAT(listening_.last("squeue"),
+              ElementsAre("squeue", "--all", "--me", "--states=all", "--noheader", "--json"));
+}
+
+TEST_F(SlurmEngineTest, ALostNodeIsKnownAsSuchAlsoAfterSlurmHasForgottenTheJob) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  ASSERT_TRUE(engine_->Start(Gang("b.1")).ok());
+  AwaitRunning("a.1");
+  AwaitRunning("b.1");
+  slurm_.End("a.1", "NODE_FAIL");
+  slurm_.End("b.1", "TIMEOUT");
+  EXPECT_TRUE(AwaitEnd("a.1").lost);
+  EXPECT_FALSE(AwaitEnd("b.1").lost);
+  slurm_.Forget();
+  Open();
+  const AllocationState end = AwaitEnd("a.1");
+  EXPECT_TRUE(end.lost);
+  EXPECT_THAT(end.reason, HasSubstr("NODE_FAIL"));
+}
+
+TEST_F(SlurmEngineTest, HowAJobEndedThatSlurmHasForgottenItsAccountingTells) {
+  slurm_.KeepAccounts();
+  const auto start = [&](const std::string& id, const std::string& job) {
+    Allocation gang = Gang(id, 2);
+    gang.plans.front().job_id = job;
+    ASSERT_TRUE(engine_->Start(gang).ok());
+    AwaitRunning(id);
+  };
+  start("a.1", "a");
+  start("b.1", "b");
+  start("c.1", "somebody's");  // whose number was given again
+  engine_.reset();             // the service is away
+  slurm_.End("a.1", "NODE_FAIL");
+  slurm_.End("b.1", "CANCELLED by 1000");
+  slurm_.End("c.1", "NODE_FAIL");
+  slurm_.Forget();
+  Open();
+  const AllocationState lost = AwaitEnd("a.1");
+  EXPECT_TRUE(lost.lost);
+  EXPECT_EQ(lost.reason, "a node of it failed (Slurm: NODE_FAIL)");
+  EXPECT_EQ(AwaitEnd("b.1").reason, "it was cancelled in Slurm (Slurm: CANCELLED)");
+  EXPECT_EQ(AwaitEnd("c.1").reason, "Slurm no longer knows its job 3");
+  EXPECT_EQ(slurm_.count("sacct"), 1);
+  EXPECT_THAT(listening_.last("sacct"), Contains("--jobs=1,2,3"));
+}
+
+TEST_F(SlurmEngineTest, AJobThatIsFirstSeenCompletingIsNotOverUntilAllItsNodesAreTold) {
+  slurm_.Hold(true);
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  ASSERT_TRUE(engine_->Start(Gang("b.1", 2)).ok());
+  for (const char* id : {"a.1", "b.1"}) {
+    Await(id, [](const AllocationState& s) { return absl::StrContains(s.reason, "Resources"); });
+  }
+  slurm_.Complete("a.1", "n2");
+  slurm_.Complete("b.1", "");
+  for (const char* id : {"a.1", "b.1"}) {
+    const AllocationState state = Await(
+        id, [](const AllocationState& s) { return !absl::StrContains(s.reason, "Resources"); });
+    EXPECT_TRUE(state.waits) << state.reason;
+    slurm_.End(id, "COMPLETED");
+    EXPECT_THAT(AwaitEnd(id).nodes, SizeIs(2));
+  }
+}
+
+TEST_F(SlurmEngineTest, ACompletingJobStaysOnAllItsNodes) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  AwaitRunning("a.1");
+  slurm_.Complete("a.1", "n2");
+  const int looks = slurm_.count("squeue");
+  const AllocationState state =
+      Await("a.1", [&](const AllocationState&) { return slurm_.count("squeue") > looks + 2; });
+  EXPECT_FALSE(state.waits);
+  EXPECT_THAT(state.nodes, SizeIs(2));
+}
+
+TEST_F(SlurmEngineTest, WhatBeganOnNodesThatWereNeverToldIsStillDelivered) {
+  slurm_.Hold(true);
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  Await("a.1", [](const AllocationState& s) { return absl::StrContains(s.reason, "Resources"); });
+  slurm_.Complete("a.1", "n2");
+  Await("a.1", [](const AllocationState& s) { return !absl::StrContains(s.reason, "Resources"); });
+  slurm_.Forget();
+  const AllocationState end = AwaitEnd("a.1");
+  EXPECT_THAT(end.reason, HasSubstr("Slurm no longer knows its job"));
+  EXPECT_THAT(end.nodes, SizeIs(2));
+}
+
+}  // namespace
+}  // namespace tutti::engine

@@ -1,0 +1,153 @@
+// What the Slurm engine makes of an sbatch or scancel that answers late or not at all.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/command.h"
+#include "platform/engine/slurm/slurm_engine.h"
+#include "platform/engine/slurm/slurm_engine_test_support.h"
+
+namespace tutti::engine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Gt;
+using ::testing::HasSubstr;
+using ::testing::Le;
+using Fault = SlurmCommandsFake::Fault;
+
+TEST_F(SlurmEngineTest, AnSbatchThatTookEffectWithoutAnAnswerIsNotRepeated) {
+  slurm_.SetFault("sbatch", Fault::kLate);
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  EXPECT_EQ(slurm_.count("sbatch"), 1);
+}
+
+TEST_F(SlurmEngineTest, AnSbatchThatTookNoEffectIsRepeatedOnceThatIsKnown) {
+  slurm_.SetFault("sbatch", Fault::kNothing);
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  Await("a.1", [](const AllocationState& s) { return s.waits && !s.reason.empty(); });
+  slurm_.SetFault("sbatch", Fault::kNone);
+  AwaitRunning("a.1");
+  EXPECT_EQ(slurm_.count("sbatch"), 1);
+}
+
+TEST_F(SlurmEngineTest, WhatSlurmRefusesEndsWithItsWords) {
+  slurm_.SetFault("sbatch", Fault::kRefuse);
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  const AllocationState end = AwaitEnd("a.1");
+  EXPECT_THAT(end.reason, HasSubstr("Slurm refused it: Invalid partition name"));
+  EXPECT_FALSE(end.lost);
+}
+
+TEST_F(SlurmEngineTest, ASignalThatSlurmDidNotPassOnIsSentAgain) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  AwaitRunning("a.1");
+  slurm_.SetFault("scancel", Fault::kDown);
+  ASSERT_TRUE(engine_->Stop("a.1", absl::Minutes(10)).ok());
+  Await("a.1", [&](const AllocationState&) { return !listening_.last("scancel").empty(); });
+  slurm_.SetFault("scancel", Fault::kNone);
+  AwaitEnd("a.1");
+  EXPECT_THAT(listening_.last("scancel"), ElementsAre("scancel", "--signal=TERM", "1"));
+  EXPECT_EQ(slurm_.count("scancel"), 1);
+}
+
+TEST_F(SlurmEngineTest, ThatItWasCancelledIsSaidOfAJobThatOthersCancelledAlone) {
+  for (const char* id : {"a.1", "b.1"}) {
+    ASSERT_TRUE(engine_->Start(Gang(id, 2)).ok());
+    AwaitRunning(id);
+  }
+  ASSERT_TRUE(engine_->Stop("a.1", -absl::InfiniteDuration()).ok());  // its time to end is over
+  slurm_.End("b.1", "CANCELLED");
+  EXPECT_EQ(AwaitEnd("a.1").reason, "");
+  EXPECT_THAT(AwaitEnd("b.1").reason, HasSubstr("it was cancelled in Slurm"));
+}
+
+// Whose first sbatch ends when it is told to, and each later one when two have been there at once;
+// notes who came when.
+class CrowdedSlurm final : public SlurmCommands {
+ public:
+  absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,
+                                    base::Deadline deadline) override {
+    if (arguments.front() != "sbatch") return fake_.Run(arguments, deadline);
+    {
+      absl::MutexLock lock(&mutex_);
+      order_.push_back(arguments.back());
+      most_ = std::max(most_, ++inside_);
+      const bool first = order_.size() == 1;
+      const auto may_end = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+        return first ? all_are_there_ : most_ > 1;
+      };
+      mutex_.AwaitWithTimeout(absl::Condition(&may_end), absl::Seconds(20));
+    }
+    auto result = fake_.Run(arguments, deadline);
+    absl::MutexLock lock(&mutex_);
+    --inside_;
+    return result;
+  }
+
+  void AllAreThere() {
+    absl::MutexLock lock(&mutex_);
+    all_are_there_ = true;
+  }
+  int most() const {
+    absl::MutexLock lock(&mutex_);
+    return most_;
+  }
+  std::vector<std::string> order() const {
+    absl::MutexLock lock(&mutex_);
+    return order_;
+  }
+  SlurmCommandsFake fake_;
+
+ private:
+  mutable absl::Mutex mutex_;
+  bool all_are_there_ ABSL_GUARDED_BY(mutex_) = false;
+  int inside_ ABSL_GUARDED_BY(mutex_) = 0;
+  int most_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::string> order_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(SlurmEngineTest, SubmitsSeveralAtATimeAndThoseThatCameFirstAtFirst) {
+  engine_.reset();
+  CrowdedSlurm slurm;
+  slurm.fake_.SetFault("squeue", Fault::kDown);
+  {
+    SlurmEngineOptions options;
+    options.compute.folder = root_.path() / "crowd";
+    options.launcher = {"/bin/true"};
+    options.look_interval = absl::Milliseconds(10);
+    engine_ = *SlurmEngine::Open(options, &slurm);
+  }
+  constexpr int kMany = 40;
+  for (int i = 0; i < kMany; ++i) {
+    ASSERT_TRUE(engine_->Start(Gang(absl::StrCat("job.", kMany - i))).ok());
+  }
+  slurm.AllAreThere();
+  const base::Deadline deadline = base::Deadline::After(absl::Seconds(30));
+  while (slurm.fake_.count("sbatch") < kMany && !deadline.Expired()) ::usleep(1000);
+  EXPECT_EQ(slurm.fake_.count("sbatch"), kMany);
+  EXPECT_THAT(slurm.most(), AllOf(Gt(1), Le(4)));
+  const std::vector<std::string> order = slurm.order();
+  // Those that are under way at the same time may overtake each other, and one whose sync of the
+  // disk takes long is overtaken by more.
+  int in_turn = 0;
+  for (int i = 0; i < kMany; ++i) {
+    const auto at = std::find_if(order.begin(), order.end(), [&](const std::string& script) {
+      return absl::StrContains(script, absl::StrCat("/job.", kMany - i, "/"));
+    });
+    if (std::abs(at - order.begin() - i) <= 4) ++in_turn;
+  }
+  EXPECT_GE(in_turn, kMany * 3 / 4);
+  engine_.reset();  // before the commands that it uses
+}
+
+}  // namespace
+}  // namespace tutti::engine

@@ -1,0 +1,86 @@
+#include "platform/engine/slurm/unshared_job.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "base/command.h"
+#include "platform/engine/slurm/slurm_engine_test_support.h"
+
+namespace tutti::engine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Fault = SlurmCommandsFake::Fault;
+
+TEST_F(SlurmEngineTest, WhatNodesThatShareNothingNeedTravelsInTheScriptAlone) {
+  OpenUnshared();
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  AwaitRunning("a.1");
+  const std::string script = Script("a.1");
+  for (const char* part : {"token='s3cret'", "host='10.1.0.1'", "port='6280'", "sha256:0123",
+                           "/scratch/my disk/tutti-", "\"job_id\":\"j\""}) {
+    EXPECT_THAT(script, HasSubstr(part));
+  }
+  struct stat info = {};
+  ASSERT_EQ(::stat((root_.path() / "shared/a.1/batch.sh").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700U);
+  const std::vector<std::string> command = slurm_.last_sbatch();
+  EXPECT_THAT(command, Contains("--output=/dev/null"));
+  EXPECT_THAT(command, Contains("--chdir=/"));
+  EXPECT_THAT(command, Not(Contains(HasSubstr("s3cret"))));
+  EXPECT_FALSE(std::filesystem::exists(root_.path() / "shared/launcher.json"));
+}
+
+TEST_F(SlurmEngineTest, TheScriptsSecretComesToNoEnvironment) {
+  OpenUnshared();
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  AwaitRunning("a.1");
+  const std::string script = Script("a.1");
+  EXPECT_THAT(script.substr(script.find("bash -c \"$share\"")), HasSubstr("export -n token"));
+  base::ChildOptions bash;
+  bash.arguments = {"bash", "-c", script.substr(0, script.find("# call METHOD")) + "\nenv"};
+  bash.environment = base::CurrentEnvironment();
+  for (const char* name : {"token", "service", "plan"}) bash.environment[name] = "the user's";
+  bash.directory = "/";
+  const auto ran = base::RunCommand(std::move(bash), "", base::Deadline::After(absl::Seconds(20)));
+  ASSERT_TRUE(ran.ok() && ran->exit.ok());
+  EXPECT_THAT(ran->out, AllOf(HasSubstr("PATH="), Not(HasSubstr("s3cret"))));
+}
+
+TEST_F(SlurmEngineTest, AServiceThatMovedIsToldToNodesBeforeTheirJobIsSubmitted) {
+  slurm_.SetFault("sbatch", Fault::kNothing);
+  OpenUnshared();
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  Await("a.1", [](const AllocationState& s) { return s.waits && !s.reason.empty(); });
+  Announce("http://10.1.0.1:7000");
+  Open();
+  slurm_.SetFault("sbatch", Fault::kNone);
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  EXPECT_THAT(Script("a.1"), HasSubstr("port='7000'"));
+}
+
+TEST_F(SlurmEngineTest, NodesThatShareNothingAreToldToStopByTheScript) {
+  OpenUnshared();
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  AwaitRunning("a.1");
+  ASSERT_TRUE(engine_->Stop("a.1", absl::Seconds(1)).ok());
+  AwaitEnd("a.1");
+  EXPECT_THAT(listening_.last("scancel"), ElementsAre("scancel", "--batch", "--signal=USR1", "1"));
+  // Nothing of it lies here that a launcher could deliver.
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  EXPECT_THAT(State("a.1").launcher_alive, ElementsAre(false, false));
+}
+
+TEST_F(SlurmEngineTest, AnAddressThatABareShellCannotSpeakIsRefused) {
+  OpenUnshared();
+  Announce("https://service.example");
+  EXPECT_EQ(engine_->Start(Gang("a.1")).code(), absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace tutti::engine
