@@ -140,6 +140,24 @@ def test_killed_services_and_a_lost_controller_neither_lose_a_job_nor_run_it_twi
     assert sorted(ran.read_text().split()) == ["0", "1", "2", "3", "4"]
 
 
+def test_a_job_that_a_killed_controller_had_only_just_accepted_runs_once(hpc, cluster, write_job, tmp_path):
+    ran = tmp_path / "ran"
+    cluster.slurm("scontrol", "update", "partitionname=main", "state=down")
+    shutil.copytree(cluster.lab / "state", tmp_path / "state")
+    names = [hpc.submit(write_job(f"echo {i} >>{ran}", compute="hpc")) for i in range(3)]
+    wait_until(lambda: len(cluster.queue()) == 3, 20, "Slurm has accepted them")
+    cluster.do("controller", "kill")
+    shutil.rmtree(cluster.lab / "state")
+    shutil.copytree(tmp_path / "state", cluster.lab / "state")
+    cluster.do("controller", "start")
+    cluster.slurm("scontrol", "update", "partitionname=main", "state=up")
+    for name in names:
+        job = hpc.wait(name, 60)
+        assert job["state"] == "Completed", job["reason"]
+    assert sorted(ran.read_text().split()) == ["0", "1", "2"]
+    assert hpc.log.read_text().count("is submitted again") == 3
+
+
 def test_a_controller_that_is_away_for_longer_than_squeue_waits_ends_no_job(hpc, cluster, write_job, tmp_path):
     go, ran = tmp_path / "go", tmp_path / "ran"
     name = hpc.submit(write_job(f"echo x >>{ran}; until [ -e {go} ]; do sleep 0.1; done; echo done", compute="hpc"))

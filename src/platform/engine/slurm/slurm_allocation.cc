@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -25,6 +26,15 @@ constexpr char kCollectorLock[] = "collector";
 bool IsThere(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);
+}
+
+// How long ago the file was written; InfiniteDuration if that is not known.
+absl::Duration AgeOf(const fs::path& file) {
+  std::error_code error;
+  const auto written = fs::last_write_time(file, error);
+  if (error) return absl::InfiniteDuration();
+  const auto age = absl::FromChrono(fs::file_time_type::clock::now() - written);
+  return std::max(age, absl::ZeroDuration());  // a file server has a clock of its own
 }
 
 }  // namespace
@@ -75,11 +85,12 @@ absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
   found.couriers.resize(count);
   found.by_folder = IsThere(folder / kCollectorLock);
   found.stage = Stage::kUncertain;
-  found.since = base::SteadyNow();
+  found.since = found.seen = base::SteadyNow();
   if (const auto id = base::ReadFile(folder / "slurm-id", 100);
       id.ok() && absl::SimpleAtoi(*id, &found.job.id)) {
     found.job.state = "PENDING";
     found.stage = Stage::kSubmitted;
+    found.since -= AgeOf(folder / "slurm-id");
   }
   if (const auto end = base::ReadFile(folder / "end", 1 << 20); end.ok()) {
     const auto json = nlohmann::json::parse(*end, nullptr, false);
@@ -98,8 +109,20 @@ absl::Status SlurmAllocation::NoteId(int64_t id, bool durable) {
   return WriteSlurmId(folder, id, durable);
 }
 
-void SlurmAllocation::NoteLook(const SlurmJob& seen) {
-  std::string before = std::exchange(job, seen).nodes;
+bool SlurmAllocation::MayBeLost(absl::Duration saving) const {
+  return job.phase == SlurmPhase::kWaiting && seen - since < saving && !HasBegun();
+}
+
+absl::Status SlurmAllocation::NoteLoss(absl::Duration settling) {
+  stage = Stage::kUncertain;
+  settles = base::SteadyNow() + settling;
+  problem = "waits: Slurm has lost it and gets it anew";
+  job = {};
+  return base::RemoveTree(folder / "slurm-id");
+}
+
+void SlurmAllocation::NoteLook(const SlurmJob& of_look) {
+  std::string before = std::exchange(job, of_look).nodes;
   if (!before.empty() && NodeNames().empty()) job.nodes = std::move(before);
 }
 

@@ -34,6 +34,8 @@ struct SlurmAllocation {
   Stage stage = Stage::kToSubmit;
   std::vector<std::string> command;  // of sbatch; empty after a restart, until Start
   absl::Duration since;              // SteadyNow, of the stage
+  absl::Duration seen;               // when Slurm had it last, as far as is known
+  bool shown = false;                // by the last look that succeeded
   absl::Duration settles;            // when what is uncertain can be told from a look
   absl::Duration not_before;         // when to submit
   std::string problem;               // why it is not submitted yet
@@ -61,8 +63,13 @@ struct SlurmAllocation {
   // What an earlier engine left. NotFound if the folder holds no allocation.
   static absl::StatusOr<SlurmAllocation> Find(const std::filesystem::path& folder);
   absl::Status NoteId(int64_t id, bool durable);
+  // Whether Slurm may have lost it, killed before it wrote down what it had just accepted; and it
+  // has not begun, nor was it ever said to be on nodes.
+  bool MayBeLost(absl::Duration saving) const;
+  // It is to be submitted again, if it has not begun when that has settled.
+  absl::Status NoteLoss(absl::Duration settling);
   // What a look tells of it. A job that completes is told with the nodes alone that still do.
-  void NoteLook(const SlurmJob& seen);
+  void NoteLook(const SlurmJob& of_look);
   // It is over; written down, since Slurm forgets it after some minutes.
   absl::Status NoteEnd(const std::string& how, bool lost = false);
   // Writes down that it goes by the folder; before it is submitted.

@@ -162,6 +162,21 @@ void SlurmCommandsFake::Forget() {
   });
 }
 
+int SlurmCommandsFake::Lose(const std::string& allocation) {
+  absl::MutexLock lock(&mutex_);
+  for (auto& [id, job] : jobs_) {
+    if (!absl::EndsWith(job.comment, ":" + allocation)) continue;
+    job = {.comment = "somebody's", .state = "RUNNING"};
+    return id;
+  }
+  return 0;
+}
+
+std::string SlurmCommandsFake::state(int id) const {
+  absl::MutexLock lock(&mutex_);
+  return jobs_.at(id).state;
+}
+
 void SlurmCommandsFake::KeepAccounts() {
   absl::MutexLock lock(&mutex_);
   keeps_accounts_ = true;

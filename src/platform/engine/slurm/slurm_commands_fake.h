@@ -39,6 +39,10 @@ class SlurmCommandsFake final : public SlurmCommands {
   void Double(const std::string& allocation);
   // Its ended jobs leave the queue.
   void Forget();
+  // As a controller that is killed before it has saved that job: nothing tells of it any more, and
+  // its number is given to a job of somebody else's, which runs. Returns that.
+  int Lose(const std::string& allocation);
+  std::string state(int id) const;
   // From now on sacct tells of those.
   void KeepAccounts();
   // "sbatch" or "scancel" and how often it did something.

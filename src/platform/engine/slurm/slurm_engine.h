@@ -17,7 +17,9 @@
 //
 // Invariant: sbatch is only called for an allocation that the last look at Slurm's queue, taken
 // after every earlier attempt to submit it can have taken effect, did not show. Should a Slurm job
-// be there twice all the same, the marker in the nodes' folders lets one of them run.
+// be there twice all the same, the marker in the nodes' folders lets one of them run. scancel is
+// only called for numbers that the last look showed with our comment: a controller that was killed
+// may have lost the last jobs that it accepted, and gives their numbers again.
 //
 // One thread talks to Slurm; calls other than ListNodes only read and write what it knows, so a
 // controller that is down holds up nobody. It looks when there is something to look for, and takes
@@ -60,7 +62,8 @@ struct SlurmEngineOptions {
   absl::Duration look_interval = absl::Seconds(1);
   absl::Duration settling = absl::Seconds(2);       // for an sbatch that was cut off to take effect
   absl::Duration slow_settling = absl::Minutes(1);  // for one that Slurm did not answer
-  absl::Duration pause = absl::Seconds(5);  // after a refusal that may pass; between two scancels
+  absl::Duration pause = absl::Seconds(5);   // after a refusal that may pass; between two scancels
+  absl::Duration saving = absl::Minutes(1);  // for Slurm to have on disk what it has accepted
 };
 
 class SlurmEngine final : public Engine {

@@ -20,7 +20,7 @@
 
 namespace tutti::engine {
 
-// Remembers what was said last to each command.
+// Remembers how often each command was called, and what was said last to it.
 class Listening final : public SlurmCommands {
  public:
   explicit Listening(SlurmCommands* commands) : commands_(commands) {}
@@ -28,17 +28,26 @@ class Listening final : public SlurmCommands {
                                     base::Deadline deadline) override {
     absl::MutexLock lock(&mutex_);
     last_[arguments.front()] = arguments;
+    ++calls_[arguments.front()];
     return commands_->Run(arguments, deadline);
   }
   std::vector<std::string> last(const std::string& program) {
     absl::MutexLock lock(&mutex_);
     return last_[program];
   }
+  // Until it is called that often from now on, whatever comes of it.
+  void AwaitCalls(const std::string& program, int count) {
+    absl::MutexLock lock(&mutex_);
+    count += calls_[program];
+    const auto came = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return calls_[program] >= count; };
+    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&came), absl::Seconds(20)));
+  }
 
  private:
   SlurmCommands* const commands_;
   absl::Mutex mutex_;
   std::map<std::string, std::vector<std::string>> last_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 class SlurmEngineTest : public ::testing::Test {
@@ -64,6 +73,7 @@ class SlurmEngineTest : public ::testing::Test {
     options.settling = absl::Milliseconds(50);
     options.slow_settling = absl::Milliseconds(100);
     options.pause = absl::Milliseconds(20);
+    options.saving = saving_;
     engine_ = *SlurmEngine::Open(options, &listening_);
   }
 
@@ -146,6 +156,7 @@ class SlurmEngineTest : public ::testing::Test {
 
   const base::TemporaryDirectory root_{"tutti-slurm"};
   std::filesystem::path launcher_file_;
+  absl::Duration saving_ = absl::Minutes(1);
   std::string node_folder_;
   spec::Reach reach_ = spec::Reach::kUnsaid;
   SlurmCommandsFake slurm_;

@@ -100,12 +100,15 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJo
   for (auto& [id, known] : known_) {
     if (known.stage == Stage::kEnded) continue;
     const auto found = counting.find(id);
-    if (found != counting.end()) {
+    known.shown = found != counting.end();
+    if (known.shown) {
       const SlurmJob& job = *found->second;
       if (known.stage != Stage::kSubmitted || known.job.id != job.id) {
         SayIfWrong(known.NoteId(job.id, !shared()));
       }
+      if (known.stage != Stage::kSubmitted) known.since = began;
       known.stage = Stage::kSubmitted;
+      known.seen = began;
       known.problem.clear();
       known.NoteLook(job);
       if (job.phase == SlurmPhase::kEnded) NoteEnd(known, job);
@@ -113,7 +116,7 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJo
       forgotten.push_back({id, known.job.id});
     } else if (known.stage == Stage::kUncertain && known.settles < began) {
       if (known.HasBegun()) {
-        SayIfWrong(known.NoteEnd("Slurm no longer knows its job"));
+        SayIfWrong(known.NoteEnd("Slurm no longer knows its job", /*lost=*/true));
       } else {
         known.stage = Stage::kToSubmit;
       }
@@ -145,8 +148,13 @@ void SlurmEngine::EndForgotten(const std::vector<Forgotten>& forgotten) {
     });
     if (found != records.end() && found->job.phase == SlurmPhase::kEnded) {
       NoteEnd(known, found->job);
+    } else if (shared() && known.MayBeLost(options_.saving)) {
+      spdlog::warn("Slurm no longer knows its job {}, which had just come: {} is submitted again",
+                   one.number, one.allocation);
+      SayIfWrong(known.NoteLoss(options_.settling));
     } else {
-      SayIfWrong(known.NoteEnd(absl::StrCat("Slurm no longer knows its job ", one.number)));
+      const std::string how = absl::StrCat("Slurm no longer knows its job ", one.number);
+      SayIfWrong(known.NoteEnd(how, /*lost=*/true));
     }
   }
 }

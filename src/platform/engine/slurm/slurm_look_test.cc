@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <filesystem>
+
 #include "absl/strings/match.h"
 #include "platform/engine/slurm/slurm_engine.h"
 #include "platform/engine/slurm/slurm_engine_test_support.h"
@@ -163,6 +166,70 @@ TEST_F(SlurmEngineTest, WhatBeganOnNodesThatWereNeverToldIsStillDelivered) {
   const AllocationState end = AwaitEnd("a.1");
   EXPECT_THAT(end.reason, HasSubstr("Slurm no longer knows its job"));
   EXPECT_THAT(end.nodes, SizeIs(2));
+}
+
+TEST_F(SlurmEngineTest, WhatAKilledControllerHadJustAcceptedIsSubmittedAgainIfItHasNotBegun) {
+  slurm_.Hold(true);
+  const auto waits = [](const AllocationState& s) {
+    return absl::StrContains(s.reason, "Resources");
+  };
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  Await("a.1", waits);
+  slurm_.Lose("a.1");
+  Await("a.1", [&](const AllocationState& s) { return slurm_.count("sbatch") == 2 && waits(s); });
+  slurm_.Lose("a.1");
+  Open();  // the service died with it
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  Await("a.1", [&](const AllocationState& s) { return slurm_.count("sbatch") == 3 && waits(s); });
+  slurm_.Hold(false);
+  AwaitRunning("a.1");
+  EXPECT_EQ(slurm_.count("sbatch"), 3);
+}
+
+TEST_F(SlurmEngineTest, AJobThatHadBegunWhenItsControllerLostItMayRunWellElsewhere) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  slurm_.Lose("a.1");
+  const AllocationState end = AwaitEnd("a.1");
+  EXPECT_EQ(end.reason, "Slurm no longer knows its job 1");
+  EXPECT_TRUE(end.lost);
+  EXPECT_EQ(slurm_.count("sbatch"), 1);
+}
+
+// Somebody may have cancelled it, and Slurm forgot.
+TEST_F(SlurmEngineTest, AJobThatWasAcceptedLongBeforeSlurmLostItIsNotSubmittedAgain) {
+  saving_ = absl::ZeroDuration();
+  Open();
+  slurm_.Hold(true);
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  Await("a.1", [](const AllocationState& s) { return absl::StrContains(s.reason, "Resources"); });
+  slurm_.Lose("a.1");
+  EXPECT_TRUE(AwaitEnd("a.1").lost);
+  saving_ = absl::Minutes(1);
+  ASSERT_TRUE(engine_->Start(Gang("b.1")).ok());
+  Await("b.1", [](const AllocationState& s) { return absl::StrContains(s.reason, "Resources"); });
+  engine_.reset();
+  slurm_.Lose("b.1");
+  const std::filesystem::path number = root_.path() / "shared/b.1/slurm-id";
+  std::filesystem::last_write_time(
+      number, std::filesystem::last_write_time(number) - std::chrono::hours(1));
+  Open();
+  EXPECT_TRUE(AwaitEnd("b.1").lost);
+  EXPECT_EQ(slurm_.count("sbatch"), 2);
+}
+
+TEST_F(SlurmEngineTest, ANumberThatSlurmMayHaveGivenAgainIsNotCancelled) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  slurm_.SetFault("squeue", Fault::kDown);
+  listening_.AwaitCalls("squeue", 2);
+  const int number = slurm_.Lose("a.1");
+  ASSERT_TRUE(engine_->Stop("a.1", -absl::InfiniteDuration()).ok());
+  listening_.AwaitCalls("squeue", 2);
+  slurm_.SetFault("squeue", Fault::kNone);
+  AwaitEnd("a.1");
+  EXPECT_EQ(slurm_.state(number), "RUNNING");
+  EXPECT_EQ(slurm_.count("scancel"), 0);
 }
 
 }  // namespace

@@ -164,7 +164,8 @@ void SlurmEngine::Submit(const std::string& id, const std::vector<std::string>& 
   const auto found = known_.find(id);
   if (found == known_.end()) return;
   SlurmAllocation& known = found->second;
-  known.since = base::SteadyNow();
+  known.since = known.seen = base::SteadyNow();
+  known.shown = false;
   if (number > 0) {
     known.stage = Stage::kSubmitted;
     known.problem.clear();
@@ -212,13 +213,19 @@ void SlurmEngine::StopAll() {
   std::vector<Cancel> cancels;
   {
     absl::MutexLock lock(&mutex_);
+    // A number alone may be another job's since: a controller that was killed counts anew.
+    if (!slurm_.ok()) return;
     const absl::Duration now = base::SteadyNow();
     if (now >= next_surplus_ && !surplus_.empty()) {
       for (const int64_t id : surplus_) cancels.push_back({{"scancel", absl::StrCat(id)}});
       next_surplus_ = now + options_.pause;
     }
     for (auto& [id, known] : known_) {
-      if (!known.stop || known.stage != Stage::kSubmitted || known.job.id == 0) continue;
+      if (!known.stop || known.stage != Stage::kSubmitted) continue;
+      if (!known.shown) {
+        hurry_ = true;
+        continue;
+      }
       const bool by_force = known.job.phase != SlurmPhase::kRunning || now > known.kill_at;
       if ((known.signalled && !by_force) || now < known.next_cancel) continue;  // Slurm is at it
       known.next_cancel = now + options_.pause;
