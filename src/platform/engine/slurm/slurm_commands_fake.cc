@@ -71,6 +71,7 @@ CommandResult SlurmCommandsFake::Sbatch(const std::vector<std::string>& argument
 // As a launcher that takes its plan does.
 void SlurmCommandsFake::Begin(Job& job) {
   job.state = "RUNNING";
+  job.is_placed = true;
   for (int i = 0; i < job.nodes; ++i) {
     const std::filesystem::path node = std::filesystem::path(job.folder) / absl::StrCat(i);
     base::Open(node / "started", O_WRONLY | O_CREAT).status().IgnoreError();
@@ -81,7 +82,7 @@ std::string SlurmCommandsFake::Squeue() const {
   nlohmann::json jobs = nlohmann::json::array();
   for (const auto& [id, job] : jobs_) {
     const bool waits = job.state == "PENDING";
-    const std::string all = waits ? "" : absl::StrCat("n[1-", job.nodes, "]");
+    const std::string all = job.is_placed ? absl::StrCat("n[1-", job.nodes, "]") : "";
     jobs.push_back({{"job_id", id},
                     {"job_state", job.state},
                     {"state_reason", waits ? "Resources" : "None"},
@@ -141,6 +142,15 @@ void SlurmCommandsFake::Complete(const std::string& allocation, const std::strin
     if (job.state == "PENDING") Begin(job);
     job.state = "COMPLETING";
     job.completing = nodes;
+  }
+}
+
+void SlurmCommandsFake::FailLaunch(const std::string& allocation) {
+  absl::MutexLock lock(&mutex_);
+  for (auto& [id, job] : jobs_) {
+    if (!absl::EndsWith(job.comment, ":" + allocation)) continue;
+    job.state = "CANCELLED";
+    job.is_placed = true;
   }
 }
 

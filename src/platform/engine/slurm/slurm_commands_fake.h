@@ -35,6 +35,8 @@ class SlurmCommandsFake final : public SlurmCommands {
   // It has run and completes; it is told to be on those nodes, since Slurm tells only the ones that
   // are not yet done.
   void Complete(const std::string& allocation, const std::string& nodes);
+  // It is given its nodes, which cannot launch it and cancel it.
+  void FailLaunch(const std::string& allocation);
   // A second job for the allocation, as an sbatch that was repeated makes it.
   void Double(const std::string& allocation);
   // Its ended jobs leave the queue.
@@ -53,6 +55,7 @@ class SlurmCommandsFake final : public SlurmCommands {
   struct Job {
     std::string name, comment, state, folder;
     int nodes = 1;
+    bool is_placed = false;
     std::string completing;  // on which
   };
   CommandResult Sbatch(const std::vector<std::string>& arguments)

@@ -115,7 +115,7 @@ class SlurmEngine final : public Engine {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Asks Slurm's accounting, where there is one, how they ended.
   void EndForgotten(const std::vector<Forgotten>& forgotten) ABSL_LOCKS_EXCLUDED(mutex_);
-  static void NoteEnd(SlurmAllocation& known, const SlurmJob& job);
+  void NoteEnd(SlurmAllocation& known, const SlurmJob& job) const;
   void SubmitAll() ABSL_LOCKS_EXCLUDED(mutex_);
   void Submit(const std::string& id, const std::vector<std::string>& command)
       ABSL_LOCKS_EXCLUDED(mutex_);

@@ -159,10 +159,16 @@ void SlurmEngine::EndForgotten(const std::vector<Forgotten>& forgotten) {
   }
 }
 
-void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
+void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) const {
+  const bool cancelled = job.state == "CANCELLED";
   // That it was cancelled by us says nothing of why.
-  const bool by_us = known.killed && job.state == "CANCELLED";
-  SayIfWrong(known.NoteEnd(by_us ? "" : HowItEnded(job), HasLostANode(job)));
+  const bool by_us = known.killed && cancelled;
+  // A slurmd that cannot launch it cancels it, since Slurm may not requeue it.
+  const bool unlaunched =
+      shared() && cancelled && !known.stop && !known.job.nodes.empty() && !known.HasBegun();
+  const std::string how =
+      unlaunched ? "it was cancelled in Slurm before it had begun on its nodes" : HowItEnded(job);
+  SayIfWrong(known.NoteEnd(by_us ? "" : how, HasLostANode(job) || unlaunched));
 }
 
 }  // namespace tutti::engine

@@ -127,6 +127,20 @@ TEST_F(SlurmEngineTest, HowAJobEndedThatSlurmHasForgottenItsAccountingTells) {
   EXPECT_THAT(listening_.last("sacct"), Contains("--jobs=1,2,3"));
 }
 
+TEST_F(SlurmEngineTest, WhatItsNodesCouldNotLaunchMayRunWellOnOthers) {
+  slurm_.Hold(true);
+  for (const char* id : {"a.1", "b.1"}) {
+    ASSERT_TRUE(engine_->Start(Gang(id)).ok());
+    Await(id, [](const AllocationState& s) { return absl::StrContains(s.reason, "Resources"); });
+  }
+  slurm_.FailLaunch("a.1");
+  slurm_.End("b.1", "CANCELLED");  // by somebody, while it waited
+  const AllocationState unlaunched = AwaitEnd("a.1");
+  EXPECT_EQ(unlaunched.reason, "it was cancelled in Slurm before it had begun on its nodes");
+  EXPECT_TRUE(unlaunched.lost);
+  EXPECT_FALSE(AwaitEnd("b.1").lost);
+}
+
 TEST_F(SlurmEngineTest, AJobThatIsFirstSeenCompletingIsNotOverUntilAllItsNodesAreTold) {
   slurm_.Hold(true);
   ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
