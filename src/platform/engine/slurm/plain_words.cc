@@ -15,7 +15,7 @@ namespace {
 
 using Phrase = std::pair<absl::string_view, absl::string_view>;
 
-constexpr std::array<Phrase, 26> kWaits = {{
+constexpr std::array<Phrase, 34> kWaits = {{
     {"None", "has just been queued"},
     {"Resources", "waits for nodes to become free"},
     {"Priority", "waits behind jobs of higher priority"},
@@ -44,6 +44,15 @@ constexpr std::array<Phrase, 26> kWaits = {{
     {"SchedDefer", "waits for the scheduler's next round"},
     {"Prolog", "waits for its nodes to be made ready"},
     {"FrontEndDown", "waits: no front end is up"},
+    // States in place of PENDING and a reason.
+    {"CONFIGURING", "its nodes are being made ready"},
+    {"POWER_UP_NODE", "its nodes are being made ready"},
+    {"RUNNING", "its nodes are being made ready"},
+    {"RESV_DEL_HOLD", "asks for a reservation that was deleted"},
+    {"REQUEUED", "was queued again by Slurm"},
+    {"REQUEUE_FED", "was queued again by Slurm"},
+    {"REQUEUE_HOLD", "is held; `scontrol release` lets it go"},
+    {"SPECIAL_EXIT", "is held; `scontrol release` lets it go"},
 }};
 
 constexpr std::array<Phrase, 9> kEnds = {{
@@ -73,15 +82,13 @@ bool EndsWhilePreempted(const SlurmJob& job) {
 }  // namespace
 
 std::string WhyItWaits(const SlurmJob& job) {
-  if (job.state != "PENDING") return "its nodes are being made ready";
-  std::string words(Find(kWaits, job.reason));
-  if (words.empty() && absl::StartsWith(job.reason, "QOS")) words = "waits: its QOS is at a limit";
-  if (words.empty() && absl::StartsWith(job.reason, "Assoc")) {
-    words = "waits: its account is at a limit";
-  }
+  const std::string& word = job.state == "PENDING" ? job.reason : job.state;
+  std::string words(Find(kWaits, word));
+  if (words.empty() && absl::StartsWith(word, "QOS")) words = "waits: its QOS is at a limit";
+  if (words.empty() && absl::StartsWith(word, "Assoc")) words = "waits: its account is at a limit";
   if (words.empty()) words = "waits";
-  if (job.reason.empty() || job.reason == "None") return words;
-  return absl::StrCat(words, " (Slurm: ", job.reason, ")");
+  if (word.empty() || word == "None") return words;
+  return absl::StrCat(words, " (Slurm: ", word, ")");
 }
 
 std::string HowItEnded(const SlurmJob& job) {

@@ -24,12 +24,17 @@ constexpr size_t kMostHosts = 65'536;
 constexpr size_t kMostCores = 65'536;
 constexpr int64_t kMostMebibytes = int64_t{1} << 40;
 
-// Nodes are chosen, and may still be booting.
-constexpr std::array<absl::string_view, 3> kWaitingStates = {"PENDING", "CONFIGURING",
-                                                             "POWER_UP_NODE"};
+// Also with nodes that are chosen, and may still be booting. The last five are flags of a job that
+// is pending, which 22.05 prints in place of that.
+constexpr std::array<absl::string_view, 8> kWaitingStates = {
+    "PENDING",  "CONFIGURING", "POWER_UP_NODE", "RESV_DEL_HOLD",
+    "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD",  "SPECIAL_EXIT"};
 constexpr std::array<absl::string_view, 8> kRunningStates = {"RUNNING",  "COMPLETING", "SUSPENDED",
                                                              "STOPPED",  "SIGNALING",  "STAGE_OUT",
                                                              "RESIZING", "EXPEDITING"};
+constexpr std::array<absl::string_view, 12> kEndedStates = {
+    "COMPLETED", "FAILED",   "CANCELLED",     "TIMEOUT", "NODE_FAIL",     "PREEMPTED",
+    "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REVOKED", "LAUNCH_FAILED", "RECONFIG_FAIL"};
 
 // How deep things lie: a member of the document, one of its jobs, a member of a job.
 constexpr int kOfDocument = 1, kJob = 2, kOfJob = 3;
@@ -77,7 +82,9 @@ bool AnyOf(const std::vector<std::string>& states, const Known& known) {
 
 SlurmPhase PhaseOf(const std::vector<std::string>& states) {
   if (AnyOf(states, kWaitingStates)) return SlurmPhase::kWaiting;
-  return AnyOf(states, kRunningStates) ? SlurmPhase::kRunning : SlurmPhase::kEnded;
+  const bool ended = AnyOf(states, kEndedStates) && !AnyOf(states, kRunningStates);
+  // A word that is not known here says that the job is still there.
+  return ended ? SlurmPhase::kEnded : SlurmPhase::kRunning;
 }
 
 SlurmJob JobOf(const json& entry) {
@@ -175,7 +182,7 @@ absl::Status ExpandPart(absl::string_view part, std::vector<std::string>& hosts)
 
 absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view text, absl::string_view comment) {
   std::vector<SlurmJob> jobs;
-  bool in_jobs = false;
+  bool in_jobs = false, stateless = false;
   // Ten thousand jobs are 33 MB, of which each job's object is let go as soon as it is read, and of
   // its hundred members most are not kept at all.
   const auto keep = [&](int depth, json::parse_event_t event, json& parsed) {
@@ -188,7 +195,9 @@ absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view text, absl::st
     }
     if (event != json::parse_event_t::object_end || depth != kJob || !in_jobs) return true;
     SlurmJob job = JobOf(parsed);
-    if (job.id > 0 && absl::StartsWith(job.comment, comment)) jobs.push_back(std::move(job));
+    if (job.id <= 0 || !absl::StartsWith(job.comment, comment)) return false;
+    stateless |= job.state.empty();
+    jobs.push_back(std::move(job));
     return false;
   };
   const json document = json::parse(text.begin(), text.end(), keep, false);
@@ -200,6 +209,7 @@ absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view text, absl::st
       errors != document.end() && errors->is_array() && !errors->empty()) {
     return absl::UnavailableError(WordsOf(errors->front()));
   }
+  if (stateless) return absl::DataLossError("squeue --json tells of a job without its state");
   return jobs;
 }
 

@@ -28,8 +28,9 @@ struct SlurmJob {
   bool preempted = false;                    // it was told to make way for another
 };
 
-// Those jobs whose comment begins with `comment`. DataLoss if it is no such document, Unavailable
-// if it tells of an error: its list may then be empty, whatever there is.
+// Those jobs whose comment begins with `comment`. DataLoss if it is no such document or lacks the
+// state of such a job, Unavailable if it tells of an error: its list may then be empty, whatever
+// there is.
 absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view json, absl::string_view comment);
 
 // What sacct is asked for of each job.

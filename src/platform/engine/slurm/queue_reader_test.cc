@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "platform/engine/slurm/plain_words.h"
 
 namespace tutti::engine {
@@ -49,6 +50,41 @@ TEST(QueueReader, ReadsLaterVersionsWithTheirListsOfStates) {
   EXPECT_EQ((*jobs)[0].expected_start, std::nullopt);
   EXPECT_EQ((*jobs)[1].phase, SlurmPhase::kRunning);
   EXPECT_EQ((*jobs)[2].phase, SlurmPhase::kWaiting);  // its nodes boot
+}
+
+TEST(QueueReader, HasEndedWhatSlurmSaysSoOfAlone) {
+  const auto phase_of = [](const std::string& states) {
+    const std::string text =
+        R"({"jobs": [{"job_id": 1, "nodes": "n1", "job_state": )" + states + "}]}";
+    const auto jobs = ReadQueue(text, "");
+    return jobs.ok() ? jobs->front().phase : SlurmPhase::kEnded;
+  };
+  for (const char* ended :
+       {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL",
+        "DEADLINE", "OUT_OF_MEMORY", "REVOKED", "LAUNCH_FAILED", "RECONFIG_FAIL"}) {
+    EXPECT_EQ(phase_of(absl::StrCat("\"", ended, "\"")), SlurmPhase::kEnded) << ended;
+    EXPECT_EQ(phase_of(absl::StrCat("[\"", ended, "\"]")), SlurmPhase::kEnded) << ended;
+    EXPECT_EQ(phase_of(absl::StrCat("[\"", ended, "\", \"COMPLETING\"]")), SlurmPhase::kRunning);
+  }
+  // As 22.05 prints a job that waits, in place of PENDING.
+  for (const char* waits :
+       {"RESV_DEL_HOLD", "REQUEUE_HOLD", "REQUEUED", "REQUEUE_FED", "SPECIAL_EXIT"}) {
+    EXPECT_EQ(phase_of(absl::StrCat("\"", waits, "\"")), SlurmPhase::kWaiting) << waits;
+    EXPECT_EQ(phase_of(absl::StrCat("[\"PENDING\", \"", waits, "\"]")), SlurmPhase::kWaiting);
+  }
+  EXPECT_EQ(phase_of(R"("OF_A_LATER_SLURM")"), SlurmPhase::kRunning);
+  EXPECT_EQ(phase_of(R"(["PENDING", "OF_A_LATER_SLURM"])"), SlurmPhase::kWaiting);
+}
+
+TEST(QueueReader, RefusesAJobOfItsOwnWithoutAState) {
+  for (const char* state : {"null", "[]", "7", "[7]"}) {
+    const std::string text = std::string(R"({"jobs": [
+      {"job_id": 1, "comment": "mine", "job_state": "RUNNING"},
+      {"job_id": 2, "comment": "mine", "job_state": )") +
+                             state + "}]}";
+    EXPECT_EQ(ReadQueue(text, "mine").status().code(), absl::StatusCode::kDataLoss) << state;
+    EXPECT_TRUE(ReadQueue(text, "yours").ok()) << state;
+  }
 }
 
 TEST(QueueReader, RefusesWhatIsNoQueue) {
@@ -111,6 +147,9 @@ TEST(PlainWords, SayWhyAJobWaitsAndHowItEnded) {
   EXPECT_THAT(WhyItWaits(job), testing::HasSubstr("ten minutes: give less, or say slurm: {time"));
   job.reason = "SomethingNew";
   EXPECT_EQ(WhyItWaits(job), "waits (Slurm: SomethingNew)");
+  EXPECT_EQ(WhyItWaits({.state = "RESV_DEL_HOLD", .reason = "None"}),
+            "asks for a reservation that was deleted (Slurm: RESV_DEL_HOLD)");
+  EXPECT_EQ(WhyItWaits({.state = "OF_A_LATER_SLURM"}), "waits (Slurm: OF_A_LATER_SLURM)");
   EXPECT_EQ(HowItEnded({.state = "NODE_FAIL"}), "a node of it failed (Slurm: NODE_FAIL)");
   EXPECT_EQ(HowItEnded({.state = "COMPLETED"}), "");
   EXPECT_EQ(HowItEnded({.state = "FAILED", .preempted = true}),
