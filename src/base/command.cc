@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +19,8 @@
 
 namespace tutti::base {
 namespace {
+
+constexpr int kBetweenLooks = 50;  // ms, at whether it is cancelled
 
 struct OutputPipe {
   UniqueFd read, write;
@@ -76,13 +79,15 @@ bool TakeOutput(int fd, BoundedText& text) {
   return n > 0 || (n < 0 && errno == EINTR);
 }
 
-// Both streams to their ends. False at the deadline.
-bool TakeOutputs(int out, int err, Deadline deadline, BoundedText& out_text,
-                 BoundedText& err_text) {
+// Both streams to their ends. False at the deadline, or when it is cancelled.
+bool TakeOutputs(int out, int err, Deadline deadline, const std::atomic<bool>* cancelled,
+                 BoundedText& out_text, BoundedText& err_text) {
   std::array<pollfd, 2> streams = {pollfd{out, POLLIN, 0}, pollfd{err, POLLIN, 0}};
   while (streams[0].fd >= 0 || streams[1].fd >= 0) {
-    if (deadline.Expired()) return false;
-    if (::poll(streams.data(), streams.size(), deadline.RemainingMillis()) <= 0) continue;
+    if (deadline.Expired() || (cancelled != nullptr && *cancelled)) return false;
+    const int limit = cancelled == nullptr ? INT_MAX : kBetweenLooks;
+    const int wait = std::min(deadline.RemainingMillis(), limit);
+    if (::poll(streams.data(), streams.size(), wait) <= 0) continue;
     if (streams[0].revents != 0 && !TakeOutput(out, out_text)) streams[0].fd = -1;
     if (streams[1].revents != 0 && !TakeOutput(err, err_text)) streams[1].fd = -1;
   }
@@ -92,7 +97,8 @@ bool TakeOutputs(int out, int err, Deadline deadline, BoundedText& out_text,
 }  // namespace
 
 absl::StatusOr<CommandResult> RunCommand(ChildOptions options, absl::string_view input,
-                                         Deadline deadline, size_t most_output) {
+                                         Deadline deadline, size_t most_output,
+                                         const std::atomic<bool>* cancelled) {
   TUTTI_ASSIGN_OR_RETURN(OutputPipe out, MakeOutputPipe());
   TUTTI_ASSIGN_OR_RETURN(OutputPipe err, MakeOutputPipe());
   TUTTI_ASSIGN_OR_RETURN(const UniqueFd in, InputOf(input));
@@ -105,12 +111,14 @@ absl::StatusOr<CommandResult> RunCommand(ChildOptions options, absl::string_view
   out.write.reset();
   err.write.reset();
   BoundedText out_text(most_output), err_text(most_output);
-  const bool ended = TakeOutputs(out.read.get(), err.read.get(), deadline, out_text, err_text);
+  const bool ended =
+      TakeOutputs(out.read.get(), err.read.get(), deadline, cancelled, out_text, err_text);
   const absl::StatusOr<ExitStatus> exit =
       ended ? child.Wait(deadline) : absl::DeadlineExceededError("");
   if (absl::IsDeadlineExceeded(exit.status())) {
     child.SignalGroup(SIGKILL).IgnoreError();
     child.Wait(Deadline::After(absl::Seconds(5))).IgnoreError();
+    if (cancelled != nullptr && *cancelled) return absl::CancelledError(name);
     return absl::DeadlineExceededError(absl::StrCat(name, " did not end in time"));
   }
   TUTTI_RETURN_IF_ERROR(exit.status());

@@ -2,6 +2,7 @@
 // Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <string>
 
@@ -22,9 +23,10 @@ inline constexpr size_t kMostCommandOutput = 4 << 20;
 
 // Starts `options` (whose descriptors are set here), gives it `input` to read and waits for its end
 // and that of its output. DeadlineExceeded: it was killed with its process group, and may have done
-// its work. Errors of starting it are those of ChildProcess::Start.
+// its work. Cancelled: so it was since another thread had set `cancelled`, which is looked at 20
+// times a second. Errors of starting it are those of ChildProcess::Start.
 absl::StatusOr<CommandResult> RunCommand(ChildOptions options, absl::string_view input,
-                                         Deadline deadline,
-                                         size_t most_output = kMostCommandOutput);
+                                         Deadline deadline, size_t most_output = kMostCommandOutput,
+                                         const std::atomic<bool>* cancelled = nullptr);
 
 }  // namespace tutti::base

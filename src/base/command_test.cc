@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <thread>
+
 namespace tutti::base {
 namespace {
 
@@ -45,6 +48,16 @@ TEST(Command, IsEndedAtItsDeadline) {
 TEST(Command, WhoseOutputIsClosedStillHasADeadline) {
   const auto result = Shell("exec >&- 2>&-; sleep 600", "", absl::Milliseconds(200));
   EXPECT_TRUE(absl::IsDeadlineExceeded(result.status())) << result.status();
+}
+
+TEST(Command, IsEndedWhenItIsCancelled) {
+  std::atomic<bool> cancelled = false;
+  ChildOptions options;
+  options.arguments = {"/bin/sh", "-c", "echo up; sleep 600"};
+  std::thread other([&] { cancelled = true; });
+  const auto result = RunCommand(options, "", Deadline::After(absl::Seconds(60)), 20, &cancelled);
+  other.join();
+  EXPECT_TRUE(absl::IsCancelled(result.status())) << result.status();
 }
 
 }  // namespace

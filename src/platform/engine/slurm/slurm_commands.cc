@@ -25,12 +25,13 @@ std::map<std::string, std::string> EnvironmentOfCommands() {
 }  // namespace
 
 absl::StatusOr<CommandResult> RealSlurmCommands::Run(const std::vector<std::string>& arguments,
-                                                     base::Deadline deadline) {
+                                                     base::Deadline deadline,
+                                                     const std::atomic<bool>& cancelled) {
   base::ChildOptions options;
   options.arguments = arguments;
   options.environment = EnvironmentOfCommands();
   options.directory = "/";
-  return base::RunCommand(std::move(options), "", deadline, kMostOutput);
+  return base::RunCommand(std::move(options), "", deadline, kMostOutput, &cancelled);
 }
 
 }  // namespace tutti::engine

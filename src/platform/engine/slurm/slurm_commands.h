@@ -1,6 +1,7 @@
 // Running Slurm's commands. The fake of the tests answers from memory.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,12 @@ using base::CommandResult;
 class SlurmCommands {
  public:
   virtual ~SlurmCommands() = default;
-  // Runs the program of arguments[0] and waits for its end. DeadlineExceeded: it was killed, and
-  // may have done its work. NotFound and others: it could not be started.
+  // Runs the program of arguments[0] and waits for its end. DeadlineExceeded, or Cancelled once
+  // that is set: it was killed, and may have done its work. NotFound and others: it could not be
+  // started.
   virtual absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,
-                                            base::Deadline deadline) = 0;
+                                            base::Deadline deadline,
+                                            const std::atomic<bool>& cancelled) = 0;
 };
 
 // With this process's environment, but for what would change the commands' meaning (SBATCH_*,
@@ -28,7 +31,8 @@ class SlurmCommands {
 class RealSlurmCommands final : public SlurmCommands {
  public:
   absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,
-                                    base::Deadline deadline) override;
+                                    base::Deadline deadline,
+                                    const std::atomic<bool>& cancelled) override;
 };
 
 }  // namespace tutti::engine

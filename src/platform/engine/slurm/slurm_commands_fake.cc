@@ -28,7 +28,7 @@ CommandResult Complaining(const std::string& text) {
 }  // namespace
 
 absl::StatusOr<CommandResult> SlurmCommandsFake::Run(const std::vector<std::string>& arguments,
-                                                     base::Deadline) {
+                                                     base::Deadline, const std::atomic<bool>&) {
   absl::MutexLock lock(&mutex_);
   const std::string& program = arguments.front();
   const Fault fault = faults_[program];
@@ -45,7 +45,7 @@ absl::StatusOr<CommandResult> SlurmCommandsFake::Run(const std::vector<std::stri
   if (fault == Fault::kRefuse) {
     return Complaining("sbatch: error: Batch job submission failed: Invalid partition name");
   }
-  ++counts_[program];
+  if (program != "scancel") ++counts_[program];
   CommandResult result;
   if (program == "sbatch") result = Sbatch(arguments);
   if (program == "squeue") result.out = Squeue();
@@ -106,12 +106,18 @@ CommandResult SlurmCommandsFake::Sacct() const {
 }
 
 CommandResult SlurmCommandsFake::Scancel(const std::vector<std::string>& arguments) {
-  int id = 0;
-  if (!absl::SimpleAtoi(arguments.back(), &id) || !jobs_.contains(id)) {
-    return Complaining("scancel: error: Invalid job id");
+  CommandResult result;
+  for (const std::string& argument : arguments) {
+    int id = 0;
+    if (!absl::SimpleAtoi(argument, &id)) continue;
+    if (!jobs_.contains(id)) {
+      result = Complaining("scancel: error: Invalid job id");
+      continue;
+    }
+    jobs_[id].state = "CANCELLED";
+    ++counts_["scancel"];
   }
-  jobs_[id].state = "CANCELLED";
-  return {};
+  return result;
 }
 
 void SlurmCommandsFake::SetFault(const std::string& program, Fault fault) {

@@ -25,7 +25,8 @@ class SlurmCommandsFake final : public SlurmCommands {
   };
 
   absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,
-                                    base::Deadline deadline) override;
+                                    base::Deadline deadline,
+                                    const std::atomic<bool>& cancelled) override;
 
   void SetFault(const std::string& program, Fault fault);
   // Jobs that are submitted from now on wait in the queue; or begin after all.
@@ -47,7 +48,7 @@ class SlurmCommandsFake final : public SlurmCommands {
   std::string state(int id) const;
   // From now on sacct tells of those.
   void KeepAccounts();
-  // "sbatch" or "scancel" and how often it did something.
+  // "sbatch" or another and how often it did something; of scancel, to how many jobs.
   int count(const std::string& program) const;
   std::vector<std::string> last_sbatch() const;
 

@@ -24,7 +24,7 @@ TEST(RealSlurmCommands, KnowTheirClusterAndNothingOfTheJobThatTheyAreIn) {
     }
   }
   RealSlurmCommands commands;
-  const auto ran = commands.Run({"env"}, base::Deadline::After(absl::Seconds(20)));
+  const auto ran = commands.Run({"env"}, base::Deadline::After(absl::Seconds(20)), false);
   for (const auto& [name, value] : before) {
     value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
   }

@@ -121,7 +121,7 @@ absl::StatusOr<std::vector<Node>> SlurmEngine::ListNodes() {
   const auto result = commands_->Run(
       {"sinfo", partition.empty() ? "--all" : absl::StrCat("--partition=", partition), "--Node",
        "--noheader", absl::StrCat("--format=", kNodeFormat)},
-      base::Deadline::After(kNodesLimit));
+      base::Deadline::After(kNodesLimit), stopping_);
   if (!result.ok()) return absl::UnavailableError(result.status().message());
   if (!result->exit.ok()) return absl::UnavailableError(Complaint(result->err));
   return ReadNodes(result->out);

@@ -26,9 +26,11 @@
 // a fortieth of the time for it, or looks every two minutes. Thread-safe; one object per folder.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -117,10 +119,19 @@ class SlurmEngine final : public Engine {
   void EndForgotten(const std::vector<Forgotten>& forgotten) ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteEnd(SlurmAllocation& known, const SlurmJob& job) const;
   void SubmitAll() ABSL_LOCKS_EXCLUDED(mutex_);
-  void Submit(const std::string& id, const std::vector<std::string>& command)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // False if others that are due should wait.
+  bool Submit(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
   void StartCollectors() ABSL_LOCKS_EXCLUDED(mutex_);
   void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
+  // A Slurm job, and whose it is if it is not surplus.
+  struct Cancelled {
+    int64_t number = 0;
+    std::string allocation;
+  };
+  // The same command for all of them. False if others should wait.
+  bool Cancel(std::vector<std::string> command, std::span<const Cancelled> jobs)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Without the number.
   std::vector<std::string> CancelCommand(const SlurmAllocation& known, bool by_force) const;
   // Copies the service's file, for launchers that reach it; a line that says why the nodes could
   // not, or "".
@@ -131,17 +142,18 @@ class SlurmEngine final : public Engine {
   SlurmCommands* const commands_;
   const std::string id_;       // of the folder
   const std::string comment_;  // what those of its jobs begin with
+  std::atomic<bool> stopping_ = false;
   absl::Mutex mutex_;
   absl::CondVar wake_;
   std::map<std::string, SlurmAllocation> known_ ABSL_GUARDED_BY(mutex_);
   // Slurm jobs that the last look has shown and that are to be cancelled, and when not before.
   std::vector<int64_t> surplus_ ABSL_GUARDED_BY(mutex_);
   absl::Duration next_surplus_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  absl::Duration next_submit_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   absl::Status slurm_ ABSL_GUARDED_BY(mutex_);   // of the last look
   bool looked_ ABSL_GUARDED_BY(mutex_) = false;  // a look has succeeded
   bool hurry_ ABSL_GUARDED_BY(mutex_) = false;
   bool called_ ABSL_GUARDED_BY(mutex_) = false;  // since the thread last began
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration last_look_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // its end
   absl::Duration look_cost_ ABSL_GUARDED_BY(mutex_);
   std::string told_;  // the service's file as it was copied last; the thread's

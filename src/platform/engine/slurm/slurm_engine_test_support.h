@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -25,15 +26,20 @@ class Listening final : public SlurmCommands {
  public:
   explicit Listening(SlurmCommands* commands) : commands_(commands) {}
   absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,
-                                    base::Deadline deadline) override {
+                                    base::Deadline deadline,
+                                    const std::atomic<bool>& cancelled) override {
     absl::MutexLock lock(&mutex_);
     last_[arguments.front()] = arguments;
     ++calls_[arguments.front()];
-    return commands_->Run(arguments, deadline);
+    return commands_->Run(arguments, deadline, cancelled);
   }
   std::vector<std::string> last(const std::string& program) {
     absl::MutexLock lock(&mutex_);
     return last_[program];
+  }
+  int calls(const std::string& program) {
+    absl::MutexLock lock(&mutex_);
+    return calls_[program];
   }
   // Until it is called that often from now on, whatever comes of it.
   void AwaitCalls(const std::string& program, int count) {

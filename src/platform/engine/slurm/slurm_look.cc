@@ -43,7 +43,8 @@ void SlurmEngine::Look() {
     absl::MutexLock lock(&mutex_);
     hurry_ = false;
   }
-  const auto queue = commands_->Run(kLookAtQueue, base::Deadline::After(kQueueLimit));
+  const auto queue = commands_->Run(kLookAtQueue, base::Deadline::After(kQueueLimit), stopping_);
+  if (absl::IsCancelled(queue.status())) return;
   absl::StatusOr<std::vector<SlurmJob>> jobs;
   if (!queue.ok()) {
     jobs = queue.status();
@@ -132,7 +133,8 @@ void SlurmEngine::EndForgotten(const std::vector<Forgotten>& forgotten) {
       [](std::string* out, const Forgotten& one) { absl::StrAppend(out, one.number); });
   const auto answer = commands_->Run({"sacct", "--jobs=" + numbers, "--allocations", "--noheader",
                                       "--parsable2", absl::StrCat("--format=", kRecordFormat)},
-                                     base::Deadline::After(kAccountingLimit));
+                                     base::Deadline::After(kAccountingLimit), stopping_);
+  if (absl::IsCancelled(answer.status())) return;
   const bool answered = answer.ok() && answer->exit.ok();
   const std::vector<SlurmRecord> records =
       answered ? ReadRecords(answer->out) : std::vector<SlurmRecord>();

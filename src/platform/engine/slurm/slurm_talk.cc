@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
+#include <span>
 #include <thread>
-#include <tuple>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -31,6 +33,9 @@ constexpr int kShareOfTime = 40;
 constexpr absl::Duration kLongestRest = absl::Minutes(2);
 // An sbatch mostly waits for the controller, which serves several at once.
 constexpr size_t kAtOnce = 4;
+// Then there is something else to do as well.
+constexpr absl::Duration kLongestRound = absl::Seconds(5);
+constexpr size_t kMostNumbers = 1000;  // in one command line
 
 // Of "17" or "17;cluster"; 0 of anything else.
 int64_t NumberIn(absl::string_view out) {
@@ -39,24 +44,18 @@ int64_t NumberIn(absl::string_view out) {
   return absl::SimpleAtoi(words.front(), &number) ? number : 0;
 }
 
-// An scancel: of what an allocation has in Slurm, or of what belongs to none.
-struct Cancel {
-  std::vector<std::string> command;
-  std::string allocation;
-  bool by_force = false;
-};
+const std::vector<std::string> kByForce = {"scancel"};
 
 }  // namespace
 
 void SlurmEngine::Talk() {
   while (true) {
+    SubmitAll();
     bool look = false;
     {
       absl::MutexLock lock(&mutex_);
-      if (stopping_) return;
       look = LookIsDue();
     }
-    SubmitAll();
     if (look) Look();
     StartCollectors();
     StopAll();
@@ -113,57 +112,62 @@ void SlurmEngine::SubmitAll() {
     if (known_.empty()) return;
   }
   problem = TellWhereTheServiceIs();
-  struct Due {
-    absl::Duration since;
-    std::string id;
-    std::vector<std::string> command;
-  };
-  std::vector<Due> due;
+  std::vector<std::pair<absl::Duration, std::string>> due;
   {
     absl::MutexLock lock(&mutex_);
+    const absl::Duration now = base::SteadyNow();
     for (auto& [id, known] : known_) {
       if (known.stage != Stage::kToSubmit) continue;
       if (known.stop) {
         SayIfWrong(known.NoteEnd(""));
         continue;
       }
-      if (known.command.empty() || base::SteadyNow() < known.not_before) continue;
+      if (known.command.empty() || now < std::max(known.not_before, next_submit_)) continue;
       if (!problem.empty() && !known.by_folder) {
         known.problem = problem;
         continue;
       }
-      // From here on an sbatch may take effect, whatever becomes of this process.
-      known.stage = Stage::kUncertain;
-      known.settles = absl::InfiniteDuration();
-      due.push_back({known.since, id, known.command});
+      due.emplace_back(known.since, id);
     }
   }
-  std::sort(due.begin(), due.end(), [](const Due& a, const Due& b) {
-    return std::tie(a.since, a.id) < std::tie(b.since, b.id);
-  });
+  std::sort(due.begin(), due.end());
+  const base::Deadline round = base::Deadline::After(kLongestRound);
   std::atomic<size_t> next = 0;
   const auto submit = [&] {
-    for (size_t i = next++; i < due.size(); i = next++) Submit(due[i].id, due[i].command);
+    for (size_t i = next++; i < due.size(); i = next++) {
+      if (round.Expired() || !Submit(due[i].second)) next = due.size();
+    }
   };
   std::vector<std::thread> others;
   while (others.size() + 1 < std::min(due.size(), kAtOnce)) others.emplace_back(submit);
   submit();
   for (std::thread& other : others) other.join();
+  absl::MutexLock lock(&mutex_);
+  called_ |= round.Expired();  // there may be more
 }
 
-void SlurmEngine::Submit(const std::string& id, const std::vector<std::string>& command) {
-  // Without the lock: what is uncertain is not released meanwhile.
+bool SlurmEngine::Submit(const std::string& id) {
+  std::vector<std::string> command;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopping_) return false;
+    SlurmAllocation& known = known_.at(id);  // what is to be submitted is not released
+    if (known.stop) return true;
+    command = known.command;
+    // From here on an sbatch may take effect, whatever becomes of this process.
+    known.stage = Stage::kUncertain;
+    known.settles = absl::InfiniteDuration();
+  }
   const fs::path folder = fs::path(options_.compute.folder) / id;
   const absl::Status synced = SyncAllocation(folder);
-  const auto result = synced.ok() ? commands_->Run(command, base::Deadline::After(kCommandLimit))
-                                  : absl::StatusOr<CommandResult>(synced);
+  const auto result = synced.ok()
+                          ? commands_->Run(command, base::Deadline::After(kCommandLimit), stopping_)
+                          : absl::StatusOr<CommandResult>(synced);
   const int64_t number = result.ok() && result->exit.ok() ? NumberIn(result->out) : 0;
   // On a disk that the nodes share their traces tell what has run.
   if (number > 0) SayIfWrong(WriteSlurmId(folder, number, /*durable=*/!shared()));
   absl::MutexLock lock(&mutex_);
-  const auto found = known_.find(id);
-  if (found == known_.end()) return;
-  SlurmAllocation& known = found->second;
+  SlurmAllocation& known = known_.at(id);  // nor what is uncertain
   known.since = known.seen = base::SteadyNow();
   known.shown = false;
   if (number > 0) {
@@ -172,19 +176,20 @@ void SlurmEngine::Submit(const std::string& id, const std::vector<std::string>& 
     known.job.id = number;
     known.job.state = "PENDING";
     spdlog::info("allocation {} is Slurm's job {}", id, number);
-    return;
+    return true;
   }
   const std::string why =
       result.ok() ? Complaint(result->err) : std::string(result.status().message());
-  known.problem = absl::StrCat("waits for Slurm: ", why);
-  known.not_before = known.since + options_.pause;
-  if (absl::IsDeadlineExceeded(result.status()) || absl::StrContains(why, "timed out")) {
-    known.settles = known.since + options_.slow_settling;
-  } else if (!result.ok() || result->exit.ok() || MayPass(why)) {
-    known.settles = known.since + options_.settling;
-  } else {
+  const bool late =
+      absl::IsDeadlineExceeded(result.status()) || absl::StrContains(why, "timed out");
+  if (!late && result.ok() && !result->exit.ok() && !MayPass(why)) {
     SayIfWrong(known.NoteEnd(absl::StrCat("Slurm refused it: ", why)));
+    return true;
   }
+  known.problem = absl::StrCat("waits for Slurm: ", why);
+  known.settles = known.since + (late ? options_.slow_settling : options_.settling);
+  next_submit_ = known.not_before = known.since + options_.pause;
+  return false;
 }
 
 // With the thread that starts it a collector ends: who comes next starts another.
@@ -210,14 +215,14 @@ void SlurmEngine::StartCollectors() {
 }
 
 void SlurmEngine::StopAll() {
-  std::vector<Cancel> cancels;
+  std::map<std::vector<std::string>, std::vector<Cancelled>> cancels;  // by their command
   {
     absl::MutexLock lock(&mutex_);
     // A number alone may be another job's since: a controller that was killed counts anew.
     if (!slurm_.ok()) return;
     const absl::Duration now = base::SteadyNow();
     if (now >= next_surplus_ && !surplus_.empty()) {
-      for (const int64_t id : surplus_) cancels.push_back({{"scancel", absl::StrCat(id)}});
+      for (const int64_t id : surplus_) cancels[kByForce].push_back({id, ""});
       next_surplus_ = now + options_.pause;
     }
     for (auto& [id, known] : known_) {
@@ -230,34 +235,47 @@ void SlurmEngine::StopAll() {
       if ((known.signalled && !by_force) || now < known.next_cancel) continue;  // Slurm is at it
       known.next_cancel = now + options_.pause;
       if (!by_force) known.next_cancel = std::min(known.next_cancel, known.kill_at);
-      cancels.push_back({CancelCommand(known, by_force), id, by_force});
+      cancels[CancelCommand(known, by_force)].push_back({known.job.id, id});
     }
     if (!cancels.empty()) hurry_ = true;
   }
-  for (const Cancel& cancel : cancels) {
-    const auto result = commands_->Run(cancel.command, base::Deadline::After(kCommandLimit));
-    const bool done = result.ok() && result->exit.ok();
-    if (!done) {
-      spdlog::warn("scancel: {}",
-                   result.ok() ? Complaint(result->err) : result.status().ToString());
+  for (const auto& [command, jobs] : cancels) {
+    for (size_t i = 0; i < jobs.size(); i += kMostNumbers) {
+      if (!Cancel(command, std::span(jobs).subspan(i, std::min(kMostNumbers, jobs.size() - i)))) {
+        return;
+      }
     }
-    absl::MutexLock lock(&mutex_);
-    const auto found = known_.find(cancel.allocation);
-    if (found == known_.end()) continue;
-    // One that was cut off may have ended the job all the same.
-    if (cancel.by_force) found->second.killed |= done || !result.ok();
-    if (!cancel.by_force) found->second.signalled |= done;
   }
+}
+
+bool SlurmEngine::Cancel(std::vector<std::string> command, std::span<const Cancelled> jobs) {
+  const bool by_force = command == kByForce;
+  for (const Cancelled& job : jobs) command.push_back(absl::StrCat(job.number));
+  const auto result = commands_->Run(command, base::Deadline::After(kCommandLimit), stopping_);
+  if (absl::IsCancelled(result.status())) return false;
+  const bool done = result.ok() && result->exit.ok();
+  const std::string why = done          ? ""
+                          : result.ok() ? Complaint(result->err)
+                                        : std::string(result.status().message());
+  if (!done) spdlog::warn("scancel: {}", why);
+  absl::MutexLock lock(&mutex_);
+  for (const Cancelled& job : jobs) {
+    const auto found = known_.find(job.allocation);
+    if (found == known_.end()) continue;
+    // One that complains may have ended the job all the same.
+    if (by_force) found->second.killed = true;
+    if (!by_force) found->second.signalled |= done;
+  }
+  return result.ok() && !MayPass(why);
 }
 
 std::vector<std::string> SlurmEngine::CancelCommand(const SlurmAllocation& known,
                                                     bool by_force) const {
-  const std::string number = absl::StrCat(known.job.id);
-  if (by_force) return {"scancel", number};
+  if (by_force) return kByForce;
   // There no launcher sees the file that says by whom it is told: the script says it.
-  if (!shared()) return {"scancel", "--batch", "--signal=USR1", number};
-  if (known.node_count() == 1) return {"scancel", "--batch", "--signal=TERM", number};
-  return {"scancel", "--signal=TERM", number};
+  if (!shared()) return {"scancel", "--batch", "--signal=USR1"};
+  if (known.node_count() == 1) return {"scancel", "--batch", "--signal=TERM"};
+  return {"scancel", "--signal=TERM"};
 }
 
 }  // namespace tutti::engine

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 
 #include "absl/base/thread_annotations.h"
@@ -75,8 +76,9 @@ TEST_F(SlurmEngineTest, ThatItWasCancelledIsSaidOfAJobThatOthersCancelledAlone) 
 class CrowdedSlurm final : public SlurmCommands {
  public:
   absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,
-                                    base::Deadline deadline) override {
-    if (arguments.front() != "sbatch") return fake_.Run(arguments, deadline);
+                                    base::Deadline deadline,
+                                    const std::atomic<bool>& cancelled) override {
+    if (arguments.front() != "sbatch") return fake_.Run(arguments, deadline, cancelled);
     {
       absl::MutexLock lock(&mutex_);
       order_.push_back(arguments.back());
@@ -87,7 +89,7 @@ class CrowdedSlurm final : public SlurmCommands {
       };
       mutex_.AwaitWithTimeout(absl::Condition(&may_end), absl::Seconds(20));
     }
-    auto result = fake_.Run(arguments, deadline);
+    auto result = fake_.Run(arguments, deadline, cancelled);
     absl::MutexLock lock(&mutex_);
     --inside_;
     return result;
@@ -147,6 +149,86 @@ TEST_F(SlurmEngineTest, SubmitsSeveralAtATimeAndThoseThatCameFirstAtFirst) {
   }
   EXPECT_GE(in_turn, kMany * 3 / 4);
   engine_.reset();  // before the commands that it uses
+}
+
+// Whose sbatch answers when it is told to, or is cancelled.
+class StuckSlurm final : public SlurmCommands {
+ public:
+  absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,
+                                    base::Deadline deadline,
+                                    const std::atomic<bool>& cancelled) override {
+    if (arguments.front() == "sbatch") {
+      ++inside_;
+      while (!goes_on_ && !cancelled && !deadline.Expired()) ::usleep(1000);
+      if (cancelled) return absl::CancelledError("sbatch");
+    }
+    return fake_.Run(arguments, deadline, cancelled);
+  }
+  void AwaitInside(int count) const {
+    const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+    while (inside_ < count && !deadline.Expired()) ::usleep(1000);
+    EXPECT_GE(inside_, count);
+  }
+  SlurmCommandsFake fake_;
+  std::atomic<bool> goes_on_ = false;
+  std::atomic<int> inside_ = 0;
+};
+
+class StuckSlurmTest : public SlurmEngineTest {
+ protected:
+  StuckSlurmTest() {
+    engine_.reset();
+    SlurmEngineOptions options;
+    options.compute.folder = root_.path() / "stuck";
+    options.launcher = {"/bin/true"};
+    options.look_interval = absl::Milliseconds(10);
+    engine_ = *SlurmEngine::Open(options, &stuck_);
+    for (int i = 10; i < 30; ++i) {
+      EXPECT_TRUE(engine_->Start(Gang(absl::StrCat("job.", i))).ok());
+    }
+    stuck_.AwaitInside(1);
+  }
+  ~StuckSlurmTest() override { engine_.reset(); }  // before the commands that it uses
+  StuckSlurm stuck_;
+};
+
+TEST_F(StuckSlurmTest, AnEngineThatGoesWaitsForNoCommand) {
+  const absl::Duration began = base::SteadyNow();
+  engine_.reset();
+  EXPECT_LT(base::SteadyNow() - began, absl::Seconds(5));
+  EXPECT_LE(stuck_.inside_, 4);
+}
+
+TEST_F(StuckSlurmTest, WhatIsStoppedBeforeItsTurnIsNotSubmitted) {
+  ASSERT_TRUE(engine_->Stop("job.29", absl::ZeroDuration()).ok());
+  stuck_.goes_on_ = true;
+  EXPECT_EQ(AwaitEnd("job.29").reason, "");
+  for (int i = 10; i < 29; ++i) AwaitRunning(absl::StrCat("job.", i));
+  EXPECT_EQ(stuck_.fake_.count("sbatch"), 19);
+}
+
+TEST_F(SlurmEngineTest, WhileSlurmTakesNoJobsFewAreTriedBetweenLooks) {
+  slurm_.SetFault("sbatch", Fault::kDown);
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(engine_->Start(Gang(absl::StrCat("job.", i))).ok());
+  listening_.AwaitCalls("squeue", 1);
+  const int before = listening_.calls("sbatch");
+  listening_.AwaitCalls("squeue", 10);
+  EXPECT_LE(listening_.calls("sbatch") - before, 11 * 4);
+  slurm_.SetFault("sbatch", Fault::kNone);
+  for (int i = 0; i < 40; ++i) AwaitRunning(absl::StrCat("job.", i));
+}
+
+TEST_F(SlurmEngineTest, SeveralJobsAreStoppedByOneCommand) {
+  for (const char* id : {"a.1", "b.1"}) {
+    ASSERT_TRUE(engine_->Start(Gang(id, 2)).ok());
+    AwaitRunning(id);
+  }
+  slurm_.SetFault("squeue", Fault::kDown);
+  listening_.AwaitCalls("squeue", 2);
+  for (const char* id : {"a.1", "b.1"}) ASSERT_TRUE(engine_->Stop(id, absl::Minutes(10)).ok());
+  slurm_.SetFault("squeue", Fault::kNone);
+  for (const char* id : {"a.1", "b.1"}) AwaitEnd(id);
+  EXPECT_THAT(listening_.last("scancel"), ElementsAre("scancel", "--signal=TERM", "1", "2"));
 }
 
 }  // namespace
