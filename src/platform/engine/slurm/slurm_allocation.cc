@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -26,6 +27,22 @@ constexpr char kCollectorLock[] = "collector";
 bool IsThere(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);
+}
+
+// Of files that decide: what cannot be known is an error.
+absl::StatusOr<bool> Exists(const fs::path& path) {
+  std::error_code error;
+  const bool exists = fs::exists(path, error);
+  if (error) return base::ErrnoStatus(path.native(), error.value());
+  return exists;
+}
+
+// Likewise; nothing if there is no such file.
+absl::StatusOr<std::optional<std::string>> TextOf(const fs::path& file) {
+  auto text = base::ReadFile(file, 1 << 20);
+  if (text.ok()) return *std::move(text);
+  if (absl::IsNotFound(text.status())) return std::nullopt;
+  return text.status();
 }
 
 // How long ago the file was written; InfiniteDuration if that is not known.
@@ -79,29 +96,34 @@ bool SlurmAllocation::IsDone(int index) const { return IsThere(node(index) / "do
 absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
   SlurmAllocation found;
   found.folder = folder;
-  if (!IsThere(folder / "batch.sh")) return absl::NotFoundError(folder.native());
-  int count = 0;
-  while (IsThere(found.node(count) / "plan.json")) ++count;
-  found.couriers.resize(count);
-  found.by_folder = IsThere(folder / kCollectorLock);
+  TUTTI_ASSIGN_OR_RETURN(const bool is_allocation, Exists(folder / "batch.sh"));
+  if (!is_allocation) return absl::NotFoundError(folder.native());
+  for (int count = 0;; found.couriers.resize(++count)) {
+    TUTTI_ASSIGN_OR_RETURN(const bool has_node, Exists(found.node(count) / "plan.json"));
+    if (!has_node) break;
+  }
+  TUTTI_ASSIGN_OR_RETURN(found.by_folder, Exists(folder / kCollectorLock));
+  TUTTI_ASSIGN_OR_RETURN(const auto id, TextOf(folder / "slurm-id"));
+  TUTTI_ASSIGN_OR_RETURN(const auto end, TextOf(folder / "end"));
   found.stage = Stage::kUncertain;
   found.since = found.seen = base::SteadyNow();
-  if (const auto id = base::ReadFile(folder / "slurm-id", 100);
-      id.ok() && absl::SimpleAtoi(*id, &found.job.id)) {
+  if (id && absl::SimpleAtoi(*id, &found.job.id)) {
     found.job.state = "PENDING";
     found.stage = Stage::kSubmitted;
     found.since -= AgeOf(folder / "slurm-id");
   }
-  if (const auto end = base::ReadFile(folder / "end", 1 << 20); end.ok()) {
-    const auto json = nlohmann::json::parse(*end, nullptr, false);
-    found.stage = Stage::kEnded;
-    found.job.phase = SlurmPhase::kEnded;
-    if (!json.is_object()) return found;
-    if (json.contains("how") && json["how"].is_string()) found.end = json["how"];
-    found.lost = json.contains("lost") && json["lost"] == true;
-    if (json.contains("nodes") && json["nodes"].is_string()) found.job.nodes = json["nodes"];
-  }
+  if (end) found.ReadEnd(*end);
   return found;
+}
+
+void SlurmAllocation::ReadEnd(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  stage = Stage::kEnded;
+  job.phase = SlurmPhase::kEnded;
+  if (!json.is_object()) return;
+  if (json.contains("how") && json["how"].is_string()) end = json["how"];
+  lost = json.contains("lost") && json["lost"] == true;
+  if (json.contains("nodes") && json["nodes"].is_string()) job.nodes = json["nodes"];
 }
 
 absl::Status SlurmAllocation::NoteId(int64_t id, bool durable) {

@@ -60,7 +60,8 @@ struct SlurmAllocation {
   bool HasBegun() const;           // on any node
   bool IsDone(int index) const;
 
-  // What an earlier engine left. NotFound if the folder holds no allocation.
+  // What an earlier engine left. NotFound if the folder holds no allocation; other errors if that
+  // cannot be known.
   static absl::StatusOr<SlurmAllocation> Find(const std::filesystem::path& folder);
   absl::Status NoteId(int64_t id, bool durable);
   // Whether Slurm may have lost it, killed before it wrote down what it had just accepted; and it
@@ -81,6 +82,7 @@ struct SlurmAllocation {
   AllocationState State(const std::string& id);
 
  private:
+  void ReadEnd(const std::string& text);
   std::vector<std::string> NodeNames() const;  // none, unless all are known
 };
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/held_folder.h"
@@ -34,14 +36,70 @@ absl::Status CheckAllocationId(const std::string& id) {
   return absl::OkStatus();
 }
 
-// What tells the Slurm jobs of this folder from all others, also those of another with its name.
-absl::StatusOr<std::string> IdOf(const fs::path& folder) {
+// One that was moved is the same by its number, one that was restored or mounted anew by its path.
+struct Place {
+  std::string path, number;
+  bool IsAnothers(const Place& other) const { return path != other.path && number != other.number; }
+};
+
+absl::StatusOr<Place> PlaceOf(const fs::path& folder) {
+  std::error_code error;
+  const fs::path path = fs::canonical(folder, error);
+  struct stat info = {};
+  if (error) return base::ErrnoStatus(folder.native(), error.value());
+  if (::stat(path.c_str(), &info) != 0) return base::ErrnoStatus(path.native());
+  return Place{path.native(), absl::StrCat(info.st_ino)};
+}
+
+// Where the folder was when its id was last used; where it is if nothing says that.
+absl::StatusOr<Place> FormerPlace(const fs::path& folder, const Place& now) {
+  const auto text = base::ReadFile(folder / "place", 1 << 16);
+  if (absl::IsNotFound(text.status())) return now;
+  TUTTI_RETURN_IF_ERROR(text.status());
+  const std::pair<std::string, std::string> lines = absl::StrSplit(*text, absl::MaxSplits('\n', 1));
+  return Place{lines.second, lines.first};
+}
+
+// What tells the Slurm jobs of this folder from all others, also those of another with its name and
+// of one that it was copied from.
+absl::StatusOr<std::string> IdOf(const fs::path& folder, bool has_jobs) {
+  TUTTI_ASSIGN_OR_RETURN(const Place now, PlaceOf(folder));
+  TUTTI_ASSIGN_OR_RETURN(const Place former, FormerPlace(folder, now));
+  const bool is_copy = now.IsAnothers(former);
+  if (is_copy && has_jobs) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        folder.native(), " is a copy of ", former.path,
+        ", with jobs that are that one's: give this service another folder, or, if the other is "
+        "used no more, rm ",
+        (folder / "place").native()));
+  }
   auto id = base::ReadFile(folder / "id", 100);
-  if (id.ok()) return std::string(absl::StripAsciiWhitespace(*id));
-  if (!absl::IsNotFound(id.status())) return id.status();
-  const std::string fresh = base::RandomHex(4);
-  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folder / "id", fresh));
-  return fresh;
+  if (!id.ok() && !absl::IsNotFound(id.status())) return id.status();
+  if (is_copy || !id.ok()) {
+    id = base::RandomHex(4);
+    TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folder / "id", *id));
+  }
+  TUTTI_RETURN_IF_ERROR(
+      base::WriteFileAtomic(folder / "place", absl::StrCat(now.number, "\n", now.path)));
+  return std::string(absl::StripAsciiWhitespace(*id));
+}
+
+// What earlier engines left. One that is there and cannot be read now is an error: what Slurm has
+// of it would seem to be nobody's.
+absl::StatusOr<std::map<std::string, SlurmAllocation>> FindAllocations(const fs::path& folder,
+                                                                       absl::Duration settling) {
+  std::map<std::string, SlurmAllocation> known;
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    auto found = SlurmAllocation::Find(entry->path());
+    if (absl::IsNotFound(found.status())) continue;
+    TUTTI_RETURN_IF_ERROR(found.status());
+    found->settles = base::SteadyNow() + settling;
+    known.emplace(entry->path().filename().string(), *std::move(found));
+  }
+  if (error) return base::ErrnoStatus(folder.native(), error.value());
+  return known;
 }
 
 // Logs and results on their way lie in it. One that was there is left as its owner has it.
@@ -78,19 +136,25 @@ absl::StatusOr<std::unique_ptr<SlurmEngine>> SlurmEngine::Open(const SlurmEngine
                                                                SlurmCommands* commands) {
   TUTTI_RETURN_IF_ERROR(MakeOwnFolder(options.compute.folder));
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd lock, base::HoldFolder(options.compute.folder));
-  TUTTI_ASSIGN_OR_RETURN(std::string id, IdOf(options.compute.folder));
-  std::unique_ptr<SlurmEngine> engine(new SlurmEngine(options, commands, std::move(id)));
+  TUTTI_ASSIGN_OR_RETURN(auto known, FindAllocations(options.compute.folder, options.settling));
+  const bool has_jobs = std::any_of(known.begin(), known.end(), [](const auto& entry) {
+    return entry.second.stage != Stage::kEnded;
+  });
+  TUTTI_ASSIGN_OR_RETURN(std::string id, IdOf(options.compute.folder, has_jobs));
+  std::unique_ptr<SlurmEngine> engine(
+      new SlurmEngine(options, commands, std::move(id), std::move(known)));
   engine->lock_ = std::move(lock);
-  TUTTI_RETURN_IF_ERROR(engine->FindAllocations());
   engine->thread_ = std::thread([raw = engine.get()] { raw->Talk(); });
   return engine;
 }
 
-SlurmEngine::SlurmEngine(const SlurmEngineOptions& options, SlurmCommands* commands, std::string id)
+SlurmEngine::SlurmEngine(const SlurmEngineOptions& options, SlurmCommands* commands, std::string id,
+                         std::map<std::string, SlurmAllocation> known)
     : options_(options),
       commands_(commands),
       id_(std::move(id)),
-      comment_(absl::StrCat("tutti:", id_, ":")) {}
+      comment_(absl::StrCat("tutti:", id_, ":")),
+      known_(std::move(known)) {}
 
 SlurmEngine::~SlurmEngine() {
   {
@@ -100,18 +164,6 @@ SlurmEngine::~SlurmEngine() {
   }
   if (thread_.joinable()) thread_.join();
   for (auto& [id, known] : known_) known.EndCollector();
-}
-
-absl::Status SlurmEngine::FindAllocations() {
-  absl::MutexLock lock(&mutex_);
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(options_.compute.folder, error)) {
-    auto found = SlurmAllocation::Find(entry.path());
-    if (!found.ok()) continue;
-    found->settles = base::SteadyNow() + options_.settling;
-    known_.emplace(entry.path().filename().string(), *std::move(found));
-  }
-  return error ? base::ErrnoStatus(options_.compute.folder, error.value()) : absl::OkStatus();
 }
 
 EngineTraits SlurmEngine::traits() const { return {.schedules_itself = true}; }

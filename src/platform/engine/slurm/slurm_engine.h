@@ -3,6 +3,7 @@
 // which the nodes share:
 //
 //   FOLDER/id                   names this tutti in the comments of its Slurm jobs
+//   FOLDER/place                where the folder lay and which it was, which tells it from a copy
 //   FOLDER/lock                 held by the one service whose folder it is
 //   FOLDER/launcher.json        where the service is, for launchers; kept up to date
 //   FOLDER/ALLOCATION/batch.sh  its existence: that it is to be, or has been, submitted
@@ -70,7 +71,8 @@ struct SlurmEngineOptions {
 
 class SlurmEngine final : public Engine {
  public:
-  // `commands` outlives it. FailedPrecondition if another service has the folder.
+  // `commands` outlives it. FailedPrecondition if another service has the folder, or the folder is
+  // a copy with jobs of another's in it. Fails if it cannot read all that lies there.
   static absl::StatusOr<std::unique_ptr<SlurmEngine>> Open(const SlurmEngineOptions& options,
                                                            SlurmCommands* commands);
   // Slurm's jobs go on.
@@ -90,8 +92,8 @@ class SlurmEngine final : public Engine {
   absl::Status Release(const std::string& allocation_id) override;
 
  private:
-  SlurmEngine(const SlurmEngineOptions& options, SlurmCommands* commands, std::string id);
-  absl::Status FindAllocations();
+  SlurmEngine(const SlurmEngineOptions& options, SlurmCommands* commands, std::string id,
+              std::map<std::string, SlurmAllocation> known);
   bool shared() const { return options_.node_folder.empty(); }
   // Whether launchers that are submitted now go by the folder.
   bool GoesByFolder() const;
@@ -102,6 +104,7 @@ class SlurmEngine final : public Engine {
 
   void Talk();                                        // the thread
   void Call() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // the thread, at once
+  // There are jobs that Slurm has, is to have or may have.
   bool HasWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   bool LookIsDue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   absl::Duration BetweenLooks() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
@@ -117,7 +120,7 @@ class SlurmEngine final : public Engine {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Asks Slurm's accounting, where there is one, how they ended.
   void EndForgotten(const std::vector<Forgotten>& forgotten) ABSL_LOCKS_EXCLUDED(mutex_);
-  void NoteEnd(SlurmAllocation& known, const SlurmJob& job) const;
+  void NoteEnd(SlurmAllocation& known, const SlurmJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SubmitAll() ABSL_LOCKS_EXCLUDED(mutex_);
   // False if others that are due should wait.
   bool Submit(const std::string& id) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -150,8 +153,9 @@ class SlurmEngine final : public Engine {
   std::vector<int64_t> surplus_ ABSL_GUARDED_BY(mutex_);
   absl::Duration next_surplus_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   absl::Duration next_submit_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
-  absl::Status slurm_ ABSL_GUARDED_BY(mutex_);   // of the last look
-  bool looked_ ABSL_GUARDED_BY(mutex_) = false;  // a look has succeeded
+  absl::Status slurm_ ABSL_GUARDED_BY(mutex_);     // of the last look
+  bool looked_ ABSL_GUARDED_BY(mutex_) = false;    // a look has succeeded
+  bool owes_look_ ABSL_GUARDED_BY(mutex_) = true;  // at first, and after each end: for surplus
   bool hurry_ ABSL_GUARDED_BY(mutex_) = false;
   bool called_ ABSL_GUARDED_BY(mutex_) = false;  // since the thread last began
   absl::Duration last_look_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // its end

@@ -71,6 +71,59 @@ TEST_F(SlurmEngineTest, AFolderIsOneServicesAtATime) {
   EXPECT_TRUE(SlurmEngine::Open(options, &slurm_).ok());
 }
 
+TEST_F(SlurmEngineTest, AFolderThatWasCopiedHasAnIdOfItsOwnAndNoJobsOfTheOthers) {
+  namespace fs = std::filesystem;
+  const fs::path folder = root_.path() / "shared", copy = root_.path() / "copy";
+  const auto open = [&](const fs::path& at) {
+    SlurmEngineOptions options;
+    options.compute.folder = at;
+    return SlurmEngine::Open(options, &listening_).status();
+  };
+  const auto id_of = [](const fs::path& at) { return base::ReadFile(at / "id").value_or(""); };
+  engine_.reset();
+  const std::string id = id_of(folder);
+  fs::copy(folder, copy, fs::copy_options::recursive);
+  EXPECT_EQ(open(copy), absl::OkStatus());
+  EXPECT_NE(id_of(copy), id);
+  fs::remove_all(copy);
+
+  Open();
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  engine_.reset();
+  fs::copy(folder, copy, fs::copy_options::recursive);
+  const absl::Status refused = open(copy);
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), AllOf(HasSubstr("is a copy of " + folder.native()),
+                                                    HasSubstr("rm " + copy.native())));
+  Open();
+  AwaitRunning("a.1");
+  engine_.reset();
+  EXPECT_EQ(slurm_.count("scancel"), 0);
+
+  fs::remove_all(folder);  // restored from the copy
+  fs::copy(copy, folder, fs::copy_options::recursive);
+  Open();
+  EXPECT_EQ(id_of(folder), id);
+  engine_.reset();
+  fs::rename(folder, root_.path() / "elsewhere");
+  EXPECT_EQ(open(root_.path() / "elsewhere"), absl::OkStatus());
+  EXPECT_EQ(id_of(root_.path() / "elsewhere"), id);
+}
+
+TEST_F(SlurmEngineTest, AnAllocationThatCannotBeReadIsAnErrorAndItsJobRunsOn) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  engine_.reset();
+  const std::filesystem::path script = root_.path() / "shared/a.1/batch.sh";
+  std::filesystem::remove(script);
+  std::filesystem::create_symlink(script, script);  // for root too
+  SlurmEngineOptions options;
+  options.compute.folder = root_.path() / "shared";
+  EXPECT_THAT(SlurmEngine::Open(options, &slurm_).status().message(), HasSubstr(script.native()));
+  EXPECT_EQ(slurm_.state(1), "RUNNING");
+}
+
 TEST_F(SlurmEngineTest, LaunchersThatCannotReachTheServiceGoByTheFolderWithOneCollector) {
   OpenWithService("http://127.0.0.1:6280");
   ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());

@@ -28,10 +28,14 @@ class Listening final : public SlurmCommands {
   absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,
                                     base::Deadline deadline,
                                     const std::atomic<bool>& cancelled) override {
+    {
+      absl::MutexLock lock(&mutex_);
+      last_[arguments.front()] = arguments;
+    }
+    auto result = commands_->Run(arguments, deadline, cancelled);
     absl::MutexLock lock(&mutex_);
-    last_[arguments.front()] = arguments;
     ++calls_[arguments.front()];
-    return commands_->Run(arguments, deadline, cancelled);
+    return result;
   }
   std::vector<std::string> last(const std::string& program) {
     absl::MutexLock lock(&mutex_);
@@ -41,7 +45,7 @@ class Listening final : public SlurmCommands {
     absl::MutexLock lock(&mutex_);
     return calls_[program];
   }
-  // Until it is called that often from now on, whatever comes of it.
+  // Until it has answered that often from now on, whatever came of it.
   void AwaitCalls(const std::string& program, int count) {
     absl::MutexLock lock(&mutex_);
     count += calls_[program];

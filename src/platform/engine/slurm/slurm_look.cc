@@ -74,6 +74,7 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::NoteLook(
     return {};
   }
   looked_ = true;
+  owes_look_ = false;
   return Learn(*jobs, began);
 }
 
@@ -156,12 +157,14 @@ void SlurmEngine::EndForgotten(const std::vector<Forgotten>& forgotten) {
       SayIfWrong(known.NoteLoss(options_.settling));
     } else {
       const std::string how = absl::StrCat("Slurm no longer knows its job ", one.number);
+      owes_look_ = true;
       SayIfWrong(known.NoteEnd(how, /*lost=*/true));
     }
   }
 }
 
-void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) const {
+void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
+  owes_look_ = true;
   const bool cancelled = job.state == "CANCELLED";
   // That it was cancelled by us says nothing of why.
   const bool by_us = known.killed && cancelled;

@@ -44,6 +44,16 @@ TEST_F(SlurmEngineTest, AJobOfAnAllocationThatIsOverIsCancelled) {
   EXPECT_EQ(State("c.1").launcher_alive, std::vector<bool>{true});
 }
 
+TEST_F(SlurmEngineTest, AJobOfNoAllocationIsCancelledAlsoWhereThereIsNoOther) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  engine_.reset();
+  std::filesystem::remove_all(root_.path() / "shared/a.1");
+  Open();
+  listening_.AwaitCalls("scancel", 1);
+  EXPECT_EQ(slurm_.state(1), "CANCELLED");
+}
+
 TEST_F(SlurmEngineTest, AControllerThatIsDownIsWaitedForWithItsWords) {
   slurm_.SetFault("sbatch", Fault::kDown);
   slurm_.SetFault("squeue", Fault::kDown);

@@ -74,7 +74,8 @@ void SlurmEngine::Call() {
 }
 
 bool SlurmEngine::HasWork() const {
-  return std::any_of(known_.begin(), known_.end(),
+  return owes_look_ || !surplus_.empty() ||
+         std::any_of(known_.begin(), known_.end(),
                      [](const auto& entry) { return entry.second.stage != Stage::kEnded; });
 }
 
