@@ -142,7 +142,7 @@ std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& a
   const std::string plan =
       absl::StrCat(ShellQuoted(job.folder.native()), "/\"$SLURM_NODEID\"/plan.json");
   std::string script = absl::StrCat("#!/bin/bash\n# Job ", allocation.plans.front().job_id,
-                                    " of tutti.\n", GangScript(nodes));
+                                    " of tutti.\n", kForgetTheCluster, GangScript(nodes));
   // Slurm's accounting is to say whether the job failed; launchers themselves end with 0.
   const std::string failed =
       absl::StrCat("for file in ", ShellQuoted(job.folder.native()),

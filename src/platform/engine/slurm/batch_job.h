@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "platform/engine/engine.h"
 #include "spec/slurm_compute.h"
 
@@ -28,6 +29,11 @@ std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
 // step, which saves srun. Ends with 1 if the job failed, for Slurm's accounting.
 std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& allocation,
                         const BatchJob& job);
+
+// What a batch script begins with. sbatch hands on what it had: on the nodes the user's token for
+// Slurm is too old when the job begins, where munge knows the user anyway; and their cluster is the
+// one that they are in.
+inline constexpr absl::string_view kForgetTheCluster = "unset SLURM_JWT SLURM_CLUSTERS\n";
 
 // The part of a batch script that finds out the nodes and their addresses, for TUTTI_GANG.
 std::string GangScript(size_t nodes);

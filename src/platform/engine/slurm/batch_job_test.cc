@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <functional>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "platform/engine/slurm/slurm_engine_test_support.h"
 
 namespace tutti::engine {
@@ -171,6 +174,18 @@ TEST_F(SlurmEngineTest, AScriptsLinesStandForTheJobsOwnShape) {
   EXPECT_THAT(command, Contains("--ntasks=4"));
   EXPECT_THAT(command, Not(Contains(HasSubstr("--cpus-per-task"))));
   EXPECT_THAT(command, Not(Contains("--mem=1G")));  // the two exclude each other
+}
+
+TEST_F(SlurmEngineTest, TheServicesTokenForSlurmAndItsClustersAreNotTheJobs) {
+  const auto first_line_of = [&](const std::string& id) {
+    EXPECT_TRUE(engine_->Start(Gang(id, 2)).ok());
+    const std::vector<std::string> lines = absl::StrSplit(Script(id), '\n');
+    return *std::find_if(lines.begin(), lines.end(),
+                         [](const std::string& line) { return !absl::StartsWith(line, "#"); });
+  };
+  EXPECT_EQ(first_line_of("a.1"), "unset SLURM_JWT SLURM_CLUSTERS");
+  OpenUnshared();
+  EXPECT_EQ(first_line_of("b.1"), "unset SLURM_JWT SLURM_CLUSTERS");
 }
 
 }  // namespace

@@ -183,6 +183,7 @@ absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& setti
   const std::string number = base::RandomHex(16);  // which nothing in the plan can be by chance
   std::string script = absl::StrCat(
       "#!/bin/bash\n# Job ", allocation.plans.front().job_id, " of tutti. Holds a secret.\n",
+      kForgetTheCluster,
       "# What was in the environment under these names would hand them on to the job.\n",
       kNotExported, Set("comment", job.comment), Set("host", at.substr(0, at.rfind(':'))),
       Set("port", at.substr(at.rfind(':') + 1)),
