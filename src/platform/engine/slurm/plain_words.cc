@@ -106,18 +106,25 @@ bool HasLostANode(const SlurmJob& job) {
 }
 
 bool MayPass(absl::string_view complaint) {
-  static constexpr std::array<absl::string_view, 9> kPassing = {"unable to contact",
-                                                                "socket timed out",
-                                                                "zero bytes",
-                                                                "temporarily",
-                                                                "connection refused",
-                                                                "connection timed out",
-                                                                "communication connection",
-                                                                "standby mode",
-                                                                "transport endpoint"};
+  static constexpr std::array<absl::string_view, 21> kPassing = {
+      "unable to contact", "socket timed out", "zero bytes", "temporarily", "connection refused",
+      "connection timed out", "connection reset", "broken pipe", "communication connection",
+      "message send failure", "message receive failure", "communication shutdown",
+      "no route to host", "standby mode", "transport endpoint", "missing socket", "try again",
+      // munged starts anew, or the controller's disk is full.
+      "authentication", "munge", "writing script", "configuration source"};
   const std::string text = absl::AsciiStrToLower(complaint);
   return std::any_of(kPassing.begin(), kPassing.end(),
                      [&](absl::string_view passing) { return absl::StrContains(text, passing); });
+}
+
+std::string SubmitLimit(absl::string_view stderr_text) {
+  for (const absl::string_view word : absl::StrSplit(stderr_text, absl::ByAnyChar(" \n"))) {
+    const bool names_it = absl::StartsWith(word, "Assoc") || absl::StartsWith(word, "QOS") ||
+                          absl::StartsWith(word, "Max");
+    if (names_it && absl::StrContains(word, "SubmitJob")) return std::string(word);
+  }
+  return "";
 }
 
 std::string Complaint(absl::string_view stderr_text) {
@@ -125,7 +132,7 @@ std::string Complaint(absl::string_view stderr_text) {
   for (absl::string_view line : absl::StrSplit(stderr_text, '\n')) {
     line = absl::StripAsciiWhitespace(line);
     absl::ConsumePrefix(&line, "sbatch: ");
-    absl::ConsumePrefix(&line, "error: ");
+    absl::ConsumePrefix(&line, "error: ") || absl::ConsumePrefix(&line, "fatal: ");
     if (!line.empty()) last = std::string(line.substr(0, 300));
   }
   absl::string_view text = last;

@@ -21,6 +21,10 @@ bool HasLostANode(const SlurmJob& job);
 // say so. Else the refusal is final.
 bool MayPass(absl::string_view complaint);
 
+// The limit of jobs that may be submitted, if sbatch named one: "QOSMaxSubmitJobPerUserLimit". Else
+// "": the same refusal is also made of jobs that are too large.
+std::string SubmitLimit(absl::string_view stderr_text);
+
 // sbatch's complaint in one line without its prefixes.
 std::string Complaint(absl::string_view stderr_text);
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
-#include "platform/engine/slurm/plain_words.h"
 
 namespace tutti::engine {
 namespace {
@@ -136,48 +135,6 @@ TEST(QueueReader, ExpandsListsOfHosts) {
                             "n[1-60000]m[1-60000]"}) {
     EXPECT_FALSE(ExpandHosts(wrong).ok()) << wrong;
   }
-}
-
-TEST(PlainWords, SayWhyAJobWaitsAndHowItEnded) {
-  SlurmJob job{.state = "PENDING", .reason = "Resources"};
-  EXPECT_EQ(WhyItWaits(job), "waits for nodes to become free (Slurm: Resources)");
-  job.reason = "QOSMaxJobsPerUserLimit";
-  EXPECT_EQ(WhyItWaits(job), "waits: its QOS is at a limit (Slurm: QOSMaxJobsPerUserLimit)");
-  job.reason = "PartitionTimeLimit";
-  EXPECT_THAT(WhyItWaits(job), testing::HasSubstr("ten minutes: give less, or say slurm: {time"));
-  job.reason = "SomethingNew";
-  EXPECT_EQ(WhyItWaits(job), "waits (Slurm: SomethingNew)");
-  EXPECT_EQ(WhyItWaits({.state = "RESV_DEL_HOLD", .reason = "None"}),
-            "asks for a reservation that was deleted (Slurm: RESV_DEL_HOLD)");
-  EXPECT_EQ(WhyItWaits({.state = "OF_A_LATER_SLURM"}), "waits (Slurm: OF_A_LATER_SLURM)");
-  EXPECT_EQ(HowItEnded({.state = "NODE_FAIL"}), "a node of it failed (Slurm: NODE_FAIL)");
-  EXPECT_EQ(HowItEnded({.state = "COMPLETED"}), "");
-  EXPECT_EQ(HowItEnded({.state = "FAILED", .preempted = true}),
-            "it was preempted by another job (Slurm: FAILED)");
-}
-
-TEST(PlainWords, TellARefusalFromAnOutage) {
-  const std::string refused = Complaint(
-      "sbatch: error: invalid partition specified: nope\n"
-      "sbatch: error: Batch job submission failed: Invalid partition name specified\n");
-  EXPECT_EQ(refused, "Invalid partition name specified");
-  EXPECT_FALSE(MayPass(refused));
-  EXPECT_TRUE(MayPass("Unable to contact slurm controller (connect failure)"));
-  EXPECT_TRUE(MayPass("Socket timed out on send/recv operation"));
-}
-
-TEST(PlainWords, AJobThatEndedWhileItWasPreemptedHasLostItsNodesUnlessItWasCancelled) {
-  const auto jobs = ReadQueue(
-      R"({"jobs": [{"job_id": 1, "job_state": "FAILED", "preempt_time": 1795246045},
-                   {"job_id": 2, "job_state": "FAILED", "preempt_time": 0},
-                   {"job_id": 3, "job_state": ["FAILED"],
-                    "preempt_time": {"set": true, "infinite": false, "number": 5}},
-                   {"job_id": 4, "job_state": "CANCELLED", "preempt_time": 5}]})",
-      "");
-  ASSERT_TRUE(jobs.ok()) << jobs.status();
-  std::vector<bool> lost;
-  for (const SlurmJob& job : *jobs) lost.push_back(HasLostANode(job));
-  EXPECT_EQ(lost, (std::vector<bool>{true, false, true, false}));
 }
 
 TEST(ReadNodes, ReadsEachNodeOnceAndLeavesOutWhatIsNone) {

@@ -45,6 +45,12 @@ absl::StatusOr<CommandResult> SlurmCommandsFake::Run(const std::vector<std::stri
   if (fault == Fault::kRefuse) {
     return Complaining("sbatch: error: Batch job submission failed: Invalid partition name");
   }
+  if (fault == Fault::kFull) {
+    return Complaining(
+        "sbatch: error: QOSMaxSubmitJobPerUserLimit\nsbatch: error: Batch job submission failed: "
+        "Job "
+        "violates accounting/QOS policy (job submit limit, user's size and/or time limits)");
+  }
   if (program != "scancel") ++counts_[program];
   CommandResult result;
   if (program == "sbatch") result = Sbatch(arguments);

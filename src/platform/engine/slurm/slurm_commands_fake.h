@@ -22,6 +22,7 @@ class SlurmCommandsFake final : public SlurmCommands {
     kNothing,  // no answer comes in time, and nothing is done
     kDown,     // "Unable to contact slurm controller"; of squeue an empty queue with an error in it
     kRefuse,   // "Invalid partition"
+    kFull,     // as many jobs as may be are submitted
   };
 
   absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,

@@ -65,8 +65,9 @@ struct SlurmEngineOptions {
   absl::Duration look_interval = absl::Seconds(1);
   absl::Duration settling = absl::Seconds(2);       // for an sbatch that was cut off to take effect
   absl::Duration slow_settling = absl::Minutes(1);  // for one that Slurm did not answer
-  absl::Duration pause = absl::Seconds(5);   // after a refusal that may pass; between two scancels
-  absl::Duration saving = absl::Minutes(1);  // for Slurm to have on disk what it has accepted
+  absl::Duration pause = absl::Seconds(5);  // after a refusal that may pass; between two scancels
+  absl::Duration limit_pause = absl::Minutes(1);  // after one for a limit of submitted jobs
+  absl::Duration saving = absl::Minutes(1);       // for Slurm to have on disk what it has accepted
 };
 
 class SlurmEngine final : public Engine {

@@ -83,6 +83,7 @@ class SlurmEngineTest : public ::testing::Test {
     options.settling = absl::Milliseconds(50);
     options.slow_settling = absl::Milliseconds(100);
     options.pause = absl::Milliseconds(20);
+    options.limit_pause = absl::Milliseconds(100);
     options.saving = saving_;
     engine_ = *SlurmEngine::Open(options, &listening_);
   }

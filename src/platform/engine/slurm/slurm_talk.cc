@@ -183,13 +183,17 @@ bool SlurmEngine::Submit(const std::string& id) {
       result.ok() ? Complaint(result->err) : std::string(result.status().message());
   const bool late =
       absl::IsDeadlineExceeded(result.status()) || absl::StrContains(why, "timed out");
-  if (!late && result.ok() && !result->exit.ok() && !MayPass(why)) {
+  const std::string limit = result.ok() ? SubmitLimit(result->err) : "";
+  if (!late && result.ok() && !result->exit.ok() && limit.empty() && !MayPass(why)) {
     SayIfWrong(known.NoteEnd(absl::StrCat("Slurm refused it: ", why)));
     return true;
   }
-  known.problem = absl::StrCat("waits for Slurm: ", why);
+  known.problem = limit.empty()
+                      ? absl::StrCat("waits for Slurm: ", why)
+                      : absl::StrCat("waits: as many jobs as may be are in Slurm (", limit, ")");
   known.settles = known.since + (late ? options_.slow_settling : options_.settling);
-  next_submit_ = known.not_before = known.since + options_.pause;
+  next_submit_ = known.since + options_.pause;
+  known.not_before = limit.empty() ? next_submit_ : known.since + options_.limit_pause;
   return false;
 }
 

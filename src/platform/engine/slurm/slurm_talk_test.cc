@@ -151,6 +151,16 @@ TEST_F(SlurmEngineTest, SubmitsSeveralAtATimeAndThoseThatCameFirstAtFirst) {
   engine_.reset();  // before the commands that it uses
 }
 
+TEST_F(SlurmEngineTest, AJobBeyondTheLimitOfSubmittedJobsWaits) {
+  slurm_.SetFault("sbatch", Fault::kFull);
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  Await("a.1", [](const AllocationState& s) {
+    return s.reason == "waits: as many jobs as may be are in Slurm (QOSMaxSubmitJobPerUserLimit)";
+  });
+  slurm_.SetFault("sbatch", Fault::kNone);
+  AwaitRunning("a.1");
+}
+
 // Whose sbatch answers when it is told to, or is cancelled.
 class StuckSlurm final : public SlurmCommands {
  public:
