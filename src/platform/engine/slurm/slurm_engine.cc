@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -102,15 +103,22 @@ absl::StatusOr<std::map<std::string, SlurmAllocation>> FindAllocations(const fs:
   return known;
 }
 
-// Logs and results on their way lie in it. One that was there is left as its owner has it.
-absl::Status MakeOwnFolder(const fs::path& folder) {
-  std::error_code error;
-  const bool was_there = fs::exists(folder, error);
-  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
-  if (!was_there) fs::permissions(folder, fs::perms::owner_all, error);
-  if (error) return base::ErrnoStatus(absl::StrCat("chmod ", folder.native()), error.value());
-  const fs::perms others = fs::status(folder, error).permissions() & fs::perms::others_all;
-  if (others != fs::perms::none) {
+// Logs and results on their way lie in it, and the scripts of jobs. One that was there is left as
+// its owner has it.
+absl::Status MakeOwnFolder(fs::path folder) {
+  if (!folder.has_filename()) folder = folder.parent_path();  // "/shared/me/"
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(fs::absolute(folder).parent_path()));
+  struct stat info = {};
+  if ((::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) ||
+      ::stat(folder.c_str(), &info) != 0) {
+    return base::ErrnoStatus(absl::StrCat("mkdir ", folder.native()));
+  }
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (info.st_mode & S_ISVTX) == 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("others may write to ", folder.native(),
+                     ", so put a job there that runs as you: chmod go-w ", folder.native()));
+  }
+  if ((info.st_mode & S_IRWXO) != 0) {
     spdlog::warn("everybody may look into {}, where jobs' logs and results lie: chmod o= {}",
                  folder.native(), folder.native());
   }

@@ -59,6 +59,24 @@ TEST_F(SlurmEngineTest, AFolderThatItMadeItselfIsTheUsersAlone) {
   EXPECT_EQ(mode_of("shared"), 0750U);
 }
 
+TEST_F(SlurmEngineTest, AFolderInWhichOthersCouldPutAnotherScriptIsRefused) {
+  engine_.reset();
+  SlurmEngineOptions options;
+  options.compute.folder = root_.path() / "shared/";
+  const auto opened_as = [&](mode_t mode) {
+    EXPECT_EQ(::chmod(options.compute.folder.c_str(), mode), 0);
+    return SlurmEngine::Open(options, &slurm_).status();
+  };
+  for (const mode_t wrong : {0770, 0775, 0702, 0777}) {
+    const absl::Status refused = opened_as(wrong);
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("chmod go-w "));
+  }
+  for (const mode_t right : {0700, 0750, 0755, 01777}) {
+    EXPECT_EQ(opened_as(right), absl::OkStatus());
+  }
+}
+
 TEST_F(SlurmEngineTest, AFolderIsOneServicesAtATime) {
   SlurmEngineOptions options;
   options.compute.folder = root_.path() / "shared";
