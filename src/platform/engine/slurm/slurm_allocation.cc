@@ -24,6 +24,8 @@ namespace fs = std::filesystem;
 // Of a collector, which locks it (launch/collector.h). Its existence: by_folder.
 constexpr char kCollectorLock[] = "collector";
 
+constexpr absl::Duration kClocksDiffer = absl::Seconds(5);  // at most: a file server's and ours
+
 bool IsThere(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);
@@ -91,6 +93,14 @@ bool SlurmAllocation::HasBegun() const {
   return false;
 }
 
+bool SlurmAllocation::HasBegunSinceItWaited() const {
+  for (int i = 0; i < node_count(); ++i) {
+    const absl::Duration began = base::SteadyNow() - AgeOf(node(i) / "started");
+    if (HasBegun(i) && began >= waited - kClocksDiffer) return true;
+  }
+  return false;
+}
+
 bool SlurmAllocation::IsDone(int index) const { return IsThere(node(index) / "done"); }
 
 absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
@@ -144,6 +154,7 @@ absl::Status SlurmAllocation::NoteLoss(absl::Duration settling) {
 }
 
 void SlurmAllocation::NoteLook(const SlurmJob& of_look) {
+  if (of_look.phase == SlurmPhase::kWaiting) waited = base::SteadyNow();
   std::string before = std::exchange(job, of_look).nodes;
   if (!before.empty() && NodeNames().empty()) job.nodes = std::move(before);
 }

@@ -36,12 +36,13 @@ struct SlurmAllocation {
   absl::Duration since;              // SteadyNow, of the stage
   absl::Duration seen;               // when Slurm had it last, as far as is known
   bool shown = false;                // by the last look that succeeded
-  absl::Duration settles;            // when what is uncertain can be told from a look
-  absl::Duration not_before;         // when to submit
-  std::string problem;               // why it is not submitted yet
-  SlurmJob job;                      // as at the last look; id 0: not known
-  std::string end;                   // how it ended, if there is something to say
-  bool lost = false;                 // it ended since it lost a node
+  absl::Duration waited = -absl::InfiniteDuration();  // when a look showed it waiting last
+  absl::Duration settles;     // when what is uncertain can be told from a look
+  absl::Duration not_before;  // when to submit
+  std::string problem;        // why it is not submitted yet
+  SlurmJob job;               // as at the last look; id 0: not known
+  std::string end;            // how it ended, if there is something to say
+  bool lost = false;          // it ended since it lost a node
   bool stop = false;
   bool signalled = false;                                   // Slurm has passed it on
   absl::Duration next_cancel = -absl::InfiniteDuration();   // not before, when one was sent
@@ -58,6 +59,9 @@ struct SlurmAllocation {
   std::filesystem::path node(int index) const;
   bool HasBegun(int index) const;  // a launcher has taken that node's plan
   bool HasBegun() const;           // on any node
+  // On any node after the last look that showed it waiting: before that it was another run of it,
+  // which Slurm has ended.
+  bool HasBegunSinceItWaited() const;
   bool IsDone(int index) const;
 
   // What an earlier engine left. NotFound if the folder holds no allocation; other errors if that

@@ -169,8 +169,8 @@ void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
   // That it was cancelled by us says nothing of why.
   const bool by_us = known.killed && cancelled;
   // A slurmd that cannot launch it cancels it, since Slurm may not requeue it.
-  const bool unlaunched =
-      shared() && cancelled && !known.stop && !known.job.nodes.empty() && !known.HasBegun();
+  const bool unlaunched = shared() && cancelled && !known.stop && !known.job.nodes.empty() &&
+                          !known.HasBegunSinceItWaited();
   const std::string how =
       unlaunched ? "it was cancelled in Slurm before it had begun on its nodes" : HowItEnded(job);
   SayIfWrong(known.NoteEnd(by_us ? "" : how, HasLostANode(job) || unlaunched));

@@ -151,6 +151,23 @@ TEST_F(SlurmEngineTest, WhatItsNodesCouldNotLaunchMayRunWellOnOthers) {
   EXPECT_FALSE(AwaitEnd("b.1").lost);
 }
 
+// As when a slurmctld that was killed has not saved that it had started it.
+TEST_F(SlurmEngineTest, WhatSlurmQueuedAgainAndCouldNotLaunchThenMayRunWellOnOthers) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  const std::filesystem::path marker = root_.path() / "shared/a.1/0/started";
+  std::filesystem::last_write_time(
+      marker, std::filesystem::last_write_time(marker) - std::chrono::seconds(20));
+  slurm_.End("a.1", "PENDING");
+  Await("a.1", [](const AllocationState& s) { return s.waits; });
+  slurm_.FailLaunch("a.1");
+  EXPECT_TRUE(AwaitEnd("a.1").lost);
+  ASSERT_TRUE(engine_->Start(Gang("b.1")).ok());
+  AwaitRunning("b.1");
+  slurm_.End("b.1", "CANCELLED");  // by somebody
+  EXPECT_FALSE(AwaitEnd("b.1").lost);
+}
+
 TEST_F(SlurmEngineTest, AJobThatIsFirstSeenCompletingIsNotOverUntilAllItsNodesAreTold) {
   slurm_.Hold(true);
   ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
