@@ -30,6 +30,8 @@ using Stage = SlurmAllocation::Stage;
 constexpr absl::Duration kNodesLimit = absl::Seconds(10);  // for whom a user waits
 constexpr absl::Duration kBeyondGrace = absl::Minutes(1);  // to deliver, for what was told to stop
 
+constexpr absl::string_view kReleased = ".released-";  // what is being removed
+
 absl::Status CheckAllocationId(const std::string& id) {
   if (id.empty() || id.front() == '.' || id.size() > 200 || absl::StrContains(id, '/')) {
     return absl::InvalidArgumentError(absl::StrCat("\"", id, "\" cannot name an allocation"));
@@ -93,11 +95,14 @@ absl::StatusOr<std::map<std::string, SlurmAllocation>> FindAllocations(const fs:
   std::error_code error;
   fs::directory_iterator entry(folder, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (absl::StartsWith(name, kReleased)) SayIfWrong(base::RemoveTree(entry->path()));
+    if (name.front() == '.') continue;
     auto found = SlurmAllocation::Find(entry->path());
     if (absl::IsNotFound(found.status())) continue;
     TUTTI_RETURN_IF_ERROR(found.status());
     found->settles = base::SteadyNow() + settling;
-    known.emplace(entry->path().filename().string(), *std::move(found));
+    known.emplace(name, *std::move(found));
   }
   if (error) return base::ErrnoStatus(folder.native(), error.value());
   return known;
@@ -330,8 +335,8 @@ absl::Status SlurmEngine::Release(const std::string& allocation_id) {
         absl::StrCat("a launcher of allocation ", allocation_id, " still runs"));
   }
   found->second.EndCollector();
-  // Its end stays readable until all else is gone.
-  const fs::path away = found->second.folder.parent_path() / (".released-" + allocation_id);
+  // In one step it is no allocation any more, in whatever order its files go.
+  const fs::path away = found->second.folder.parent_path() / absl::StrCat(kReleased, allocation_id);
   std::error_code error;
   fs::rename(found->second.folder, away, error);
   TUTTI_RETURN_IF_ERROR(base::RemoveTree(error ? found->second.folder : away));

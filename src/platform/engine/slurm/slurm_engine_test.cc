@@ -47,6 +47,20 @@ TEST_F(SlurmEngineTest, WhatALossOfPowerLeftOfAnAllocationIsMadeWholeBeforeItIsS
   EXPECT_EQ(PlanOf("a.1", 1).node_index, 1);
 }
 
+TEST_F(SlurmEngineTest, WhatWasBeingRemovedWhenTheServiceDiedIsNoAllocation) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  slurm_.End("a.1", "COMPLETED");
+  AwaitEnd("a.1");
+  engine_.reset();
+  const std::filesystem::path away = root_.path() / "shared/.released-a.1";
+  std::filesystem::rename(root_.path() / "shared/a.1", away);
+  std::filesystem::remove(away / "end");
+  Open();
+  EXPECT_FALSE(std::filesystem::exists(away));
+  EXPECT_THAT(*engine_->Observe(), IsEmpty());
+}
+
 TEST_F(SlurmEngineTest, AFolderThatItMadeItselfIsTheUsersAlone) {
   const auto mode_of = [&](const char* name) {
     struct stat info = {};
