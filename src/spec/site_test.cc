@@ -118,12 +118,13 @@ TEST_F(SiteTest, OptionsThatAreTuttisAreRefusedAlsoWhereTheyAreCutShort) {
     Write("site.yml", text.c_str());
     return std::string(ReadSite(home_.path()).status().message());
   };
-  for (const char* option : {"--ar=1-2", "--array=1-2", "--wait", "--wai", "--help", "--he",
-                             "--test-only", "--te", "--out=x", "--version"}) {
+  for (const char* option :
+       {"--ar=1-2", "--array=1-2", "--wait", "--wai", "--help", "--he", "--test-only", "--te",
+        "--out=x", "--version", "--usage", "--job-name=x", "--job=x"}) {
     EXPECT_THAT(error_of(option), HasSubstr("is set by tutti")) << option;
   }
   for (const char* option : {"--nodelist=n1", "--wait-all-nodes=1", "--wckey=k", "--hint=compute",
-                             "--no-requeue", "--account=a"}) {
+                             "--no-requeue", "--account=a", "--use-min-nodes"}) {
     EXPECT_EQ(error_of(option), "") << option;
   }
 }

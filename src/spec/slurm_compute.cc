@@ -18,10 +18,10 @@ namespace {
 // What says how a job is found, started or watched. sbatch takes names that are cut short, of which
 // none has fewer than two letters; "--no" may be too many to mean one.
 bool IsTuttis(absl::string_view option) {
-  static constexpr std::array<absl::string_view, 18> kNames = {
-      "--array",   "--chdir",  "--clusters",  "--comment",   "--error",  "--help",
-      "--nodes",   "--ntasks", "--no-kill",   "--open-mode", "--output", "--parsable",
-      "--requeue", "--signal", "--test-only", "--version",   "--wait",   "--wrap"};
+  static constexpr std::array<absl::string_view, 20> kNames = {
+      "--array",     "--chdir",   "--clusters",  "--comment", "--error",    "--help",    "--nodes",
+      "--ntasks",    "--no-kill", "--open-mode", "--output",  "--parsable", "--requeue", "--signal",
+      "--test-only", "--version", "--wait",      "--wrap",    "--job-name", "--usage"};
   const absl::string_view name = option.substr(0, option.find('='));
   return name.size() >= 4 && name != "--no" &&
          std::any_of(kNames.begin(), kNames.end(),

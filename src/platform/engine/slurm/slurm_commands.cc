@@ -1,5 +1,7 @@
 #include "platform/engine/slurm/slurm_commands.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -11,13 +13,18 @@ namespace {
 // squeue --json says some kilobytes of each job, and what is cut could not be read.
 constexpr size_t kMostOutput = 512 << 20;
 
+// Options by another name: SCANCEL_STATE=PENDING would have what runs cancelled in words alone.
+constexpr std::array<absl::string_view, 7> kPrefixes = {"SLURM_",   "SLURMD_", "SBATCH_", "SQUEUE_",
+                                                        "SCANCEL_", "SINFO_",  "SACCT_"};
+
 std::map<std::string, std::string> EnvironmentOfCommands() {
   std::map<std::string, std::string> environment = base::CurrentEnvironment();
   std::erase_if(environment, [](const auto& entry) {
     const std::string& name = entry.first;
     const bool says_where = name == "SLURM_CONF" || name == "SLURM_JWT" || name == "SLURM_CLUSTERS";
-    return !says_where && (absl::StartsWith(name, "SLURM_") || absl::StartsWith(name, "SLURMD_") ||
-                           absl::StartsWith(name, "SBATCH_") || absl::StartsWith(name, "SQUEUE_"));
+    return !says_where &&
+           std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                       [&](absl::string_view prefix) { return absl::StartsWith(name, prefix); });
   });
   return environment;
 }

@@ -25,9 +25,9 @@ class SlurmCommands {
 };
 
 // With this process's environment, but for what would change the commands' meaning (SBATCH_*,
-// SLURM_* of a job that this process is in). Which cluster they are for (SLURM_CONF,
-// SLURM_CLUSTERS) and the user's token for it (SLURM_JWT) they have. A command dies with the thread
-// that runs it.
+// SCANCEL_* and the like, SLURM_* of a job that this process is in). Which cluster they are for
+// (SLURM_CONF, SLURM_CLUSTERS) and the user's token for it (SLURM_JWT) they have. A command dies
+// with the thread that runs it.
 class RealSlurmCommands final : public SlurmCommands {
  public:
   absl::StatusOr<CommandResult> Run(const std::vector<std::string>& arguments,

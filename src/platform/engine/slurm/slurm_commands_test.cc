@@ -14,7 +14,9 @@ using ::testing::Not;
 
 TEST(RealSlurmCommands, KnowTheirClusterAndNothingOfTheJobThatTheyAreIn) {
   const std::vector<std::string> kept = {"SLURM_CONF", "SLURM_JWT", "SLURM_CLUSTERS"};
-  const std::vector<std::string> dropped = {"SLURM_JOB_ID", "SBATCH_PARTITION", "SQUEUE_FORMAT"};
+  const std::vector<std::string> dropped = {
+      "SLURM_JOB_ID",  "SLURM_TIME_FORMAT", "SBATCH_PARTITION", "SQUEUE_FORMAT",
+      "SCANCEL_STATE", "SINFO_PARTITION",   "SACCT_FORMAT"};
   std::map<std::string, std::optional<std::string>> before;
   for (const auto* names : {&kept, &dropped}) {
     for (const std::string& name : *names) {

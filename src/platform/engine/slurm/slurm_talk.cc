@@ -179,8 +179,9 @@ bool SlurmEngine::Submit(const std::string& id) {
     spdlog::info("allocation {} is Slurm's job {}", id, number);
     return true;
   }
-  const std::string why =
-      result.ok() ? Complaint(result->err) : std::string(result.status().message());
+  const std::string why = !result.ok()        ? std::string(result.status().message())
+                          : result->exit.ok() ? "sbatch told no number of a job"
+                                              : Complaint(result->err);
   const bool late =
       absl::IsDeadlineExceeded(result.status()) || absl::StrContains(why, "timed out");
   const std::string limit = result.ok() ? SubmitLimit(result->err) : "";
