@@ -94,8 +94,10 @@ std::string WhyItWaits(const SlurmJob& job) {
 std::string HowItEnded(const SlurmJob& job) {
   const absl::string_view words = Find(kEnds, EndsWhilePreempted(job) ? "PREEMPTED" : job.state);
   if (!words.empty()) return absl::StrCat(words, " (Slurm: ", job.state, ")");
-  if (job.reason == "JobLaunchFailure" || job.reason == "RaisedSignal") {
-    return absl::StrCat("Slurm could not launch it (Slurm: ", job.reason, ")");
+  if (job.reason == "JobLaunchFailure")
+    return "Slurm could not launch it (Slurm: JobLaunchFailure)";
+  if (job.reason == "RaisedSignal") {
+    return "its batch step was ended by a signal (Slurm: RaisedSignal)";
   }
   return "";
 }

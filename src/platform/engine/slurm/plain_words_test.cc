@@ -21,6 +21,10 @@ TEST(PlainWords, SayWhyAJobWaitsAndHowItEnded) {
   EXPECT_EQ(WhyItWaits({.state = "OF_A_LATER_SLURM"}), "waits (Slurm: OF_A_LATER_SLURM)");
   EXPECT_EQ(HowItEnded({.state = "NODE_FAIL"}), "a node of it failed (Slurm: NODE_FAIL)");
   EXPECT_EQ(HowItEnded({.state = "COMPLETED"}), "");
+  EXPECT_EQ(HowItEnded({.state = "FAILED", .reason = "JobLaunchFailure"}),
+            "Slurm could not launch it (Slurm: JobLaunchFailure)");
+  EXPECT_EQ(HowItEnded({.state = "FAILED", .reason = "RaisedSignal"}),
+            "its batch step was ended by a signal (Slurm: RaisedSignal)");
   EXPECT_EQ(HowItEnded({.state = "FAILED", .preempted = true}),
             "it was preempted by another job (Slurm: FAILED)");
 }
