@@ -67,7 +67,8 @@ struct SlurmEngineOptions {
   absl::Duration slow_settling = absl::Minutes(1);  // for one that Slurm did not answer
   absl::Duration pause = absl::Seconds(5);  // after a refusal that may pass; between two scancels
   absl::Duration limit_pause = absl::Minutes(1);  // after one for a limit of submitted jobs
-  absl::Duration saving = absl::Minutes(1);       // for Slurm to have on disk what it has accepted
+  size_t most_numbers = 1000;                // of jobs in one command line, also as one argument
+  absl::Duration saving = absl::Minutes(1);  // for Slurm to have on disk what it has accepted
 };
 
 class SlurmEngine final : public Engine {
@@ -120,7 +121,7 @@ class SlurmEngine final : public Engine {
   std::vector<Forgotten> Learn(const std::vector<SlurmJob>& jobs, absl::Duration began)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Asks Slurm's accounting, where there is one, how they ended.
-  void EndForgotten(const std::vector<Forgotten>& forgotten) ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndForgotten(std::span<const Forgotten> forgotten) ABSL_LOCKS_EXCLUDED(mutex_);
   void NoteEnd(SlurmAllocation& known, const SlurmJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SubmitAll() ABSL_LOCKS_EXCLUDED(mutex_);
   // False if others that are due should wait.

@@ -85,6 +85,7 @@ class SlurmEngineTest : public ::testing::Test {
     options.pause = absl::Milliseconds(20);
     options.limit_pause = absl::Milliseconds(100);
     options.saving = saving_;
+    options.most_numbers = most_numbers_;
     engine_ = *SlurmEngine::Open(options, &listening_);
   }
 
@@ -168,6 +169,7 @@ class SlurmEngineTest : public ::testing::Test {
   const base::TemporaryDirectory root_{"tutti-slurm"};
   std::filesystem::path launcher_file_;
   absl::Duration saving_ = absl::Minutes(1);
+  size_t most_numbers_ = 1000;
   std::string node_folder_;
   spec::Reach reach_ = spec::Reach::kUnsaid;
   SlurmCommandsFake slurm_;

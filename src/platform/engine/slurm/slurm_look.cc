@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,7 +59,10 @@ void SlurmEngine::Look() {
     absl::MutexLock lock(&mutex_);
     forgotten = NoteLook(jobs, began);
   }
-  EndForgotten(forgotten);
+  const size_t most = options_.most_numbers;
+  for (size_t i = 0; i < forgotten.size(); i += most) {
+    EndForgotten(std::span(forgotten).subspan(i, std::min(most, forgotten.size() - i)));
+  }
 }
 
 std::vector<SlurmEngine::Forgotten> SlurmEngine::NoteLook(
@@ -127,8 +131,7 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJo
   return forgotten;
 }
 
-void SlurmEngine::EndForgotten(const std::vector<Forgotten>& forgotten) {
-  if (forgotten.empty()) return;
+void SlurmEngine::EndForgotten(std::span<const Forgotten> forgotten) {
   const std::string numbers = absl::StrJoin(
       forgotten, ",",
       [](std::string* out, const Forgotten& one) { absl::StrAppend(out, one.number); });

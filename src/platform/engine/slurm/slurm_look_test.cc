@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
 #include "platform/engine/slurm/slurm_engine.h"
 #include "platform/engine/slurm/slurm_engine_test_support.h"
 
@@ -17,6 +19,26 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using Fault = SlurmCommandsFake::Fault;
+
+TEST_F(SlurmEngineTest, AccountingIsAskedOfNoMoreJobsThanACommandLineHolds) {
+  slurm_.KeepAccounts();
+  engine_.reset();
+  constexpr int kMany = 5;
+  most_numbers_ = 2;
+  const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  for (int i = 0; i < kMany; ++i) {  // as an earlier service left them
+    const std::filesystem::path folder = root_.path() / "shared" / absl::StrCat("job.", i);
+    ASSERT_TRUE(base::MakeDirectories(folder).ok());
+    ASSERT_TRUE(base::ReplaceFile(folder / "batch.sh", "").ok());
+    ASSERT_TRUE(WriteSlurmId(folder, 10'000'000 + i, /*durable=*/false).ok());
+    std::filesystem::last_write_time(folder / "slurm-id", long_ago);
+  }
+  Open();
+  for (int i = 0; i < kMany; i += kMany - 1) {
+    Await(absl::StrCat("job.", i), [](const AllocationState& s) { return !s.waits; });
+  }
+  EXPECT_EQ(slurm_.count("sacct"), 3);
+}
 
 TEST_F(SlurmEngineTest, OfTwoJobsOfOneAllocationOneIsCancelled) {
   slurm_.Hold(true);

@@ -35,7 +35,6 @@ constexpr absl::Duration kLongestRest = absl::Minutes(2);
 constexpr size_t kAtOnce = 4;
 // Then there is something else to do as well.
 constexpr absl::Duration kLongestRound = absl::Seconds(5);
-constexpr size_t kMostNumbers = 1000;  // in one command line
 
 // Of "17" or "17;cluster"; 0 of anything else.
 int64_t NumberIn(absl::string_view out) {
@@ -245,11 +244,10 @@ void SlurmEngine::StopAll() {
     }
     if (!cancels.empty()) hurry_ = true;
   }
+  const size_t most = options_.most_numbers;
   for (const auto& [command, jobs] : cancels) {
-    for (size_t i = 0; i < jobs.size(); i += kMostNumbers) {
-      if (!Cancel(command, std::span(jobs).subspan(i, std::min(kMostNumbers, jobs.size() - i)))) {
-        return;
-      }
+    for (size_t i = 0; i < jobs.size(); i += most) {
+      if (!Cancel(command, std::span(jobs).subspan(i, std::min(most, jobs.size() - i)))) return;
     }
   }
 }
