@@ -22,8 +22,9 @@ def cluster_nodes():
     return 4
 
 
-def all_end(service, names, seconds):
+def all_end(service, names, seconds, mend=lambda: None):
     def ended():
+        mend()
         states = {job["id"]: job["state"] for job in service.get("/v1/jobs?limit=1000")["jobs"]}
         return all(states[name] in TERMINAL for name in names)
     wait_until(ended, seconds, "every job has ended")
@@ -72,10 +73,16 @@ class Storm:
         return f"n{self.random.randint(1, 4)}"
 
     def controller(self):
-        """Away for longer than squeue waits."""
-        self.cluster.do("controller", "stop")
+        """Killed, so that it forgets what it has just accepted; and away for longer than squeue waits."""
+        self.cluster.do("controller", "kill")
         assert self.cluster.on("ctl", "squeue").returncode != 0
         self.cluster.do("controller", "start")
+
+    def mend(self):
+        """As an administrator does: a slurmctld that was killed gives numbers again, and drains nodes where it then finds one twice."""
+        states = dict(line.split() for line in self.cluster.slurm("sinfo", "-h", "-N", "-p", "main", "-o", "%N %T").splitlines())
+        for node in [node for node, state in states.items() if state.startswith("drain")]:
+            self.cluster.slurm("scontrol", "update", f"nodename={node}", "state=resume")
 
     def node(self):
         node = self.a_node()
@@ -110,8 +117,8 @@ class Storm:
         self.cluster.do("link", node, "up")
 
 
-# What a job that was hit may say, and nothing else.
-REASONS = re.compile(r"a node of it failed|launcher on node n\d|Slurm could not launch it|Slurm no longer knows|"
+# What a job that may not be begun again says when it is hit, and nothing else.
+REASONS = re.compile(r"a node of it failed|launcher on node n\d|Slurm could not launch it|its batch step was ended by a signal|Slurm no longer knows|"
                      r"rank \d+ on n\d was (killed|stopped)|node n\d: |it was cancelled in Slurm")
 
 
@@ -129,11 +136,12 @@ def test_whatever_dies_no_job_is_lost_none_runs_twice_and_each_failure_has_its_l
         names[hpc.submit(kinds[kind])] = kind
         if i % 3 == 2:
             storm.strike()
-    jobs = all_end(hpc, names, 180)
+    jobs = all_end(hpc, names, 180, storm.mend)
     begun = collections.Counter(ran.read_text().split())
     assert [line for line, count in begun.items() if count > 1] == [], "nothing runs twice"
     for name, kind in names.items():
         job = jobs[name]
+        assert job["state"] == "Completed" or kind == "once", f"{name} is lost: {job['reason']}"
         if job["state"] == "Completed":
             last = sum(event["state"] == "Queued" for event in job["events"]) - 1
             ranks = range(2 if kind == "pair" else 1)
@@ -147,4 +155,3 @@ def test_whatever_dies_no_job_is_lost_none_runs_twice_and_each_failure_has_its_l
     except pytest.fail.Exception as error:
         raise AssertionError(f"{error.msg}: {cluster.queue()}") from None
     assert all(storm.did[kind.__name__] for kind in storm.kinds), storm.did
-    assert sum(job["state"] == "Completed" for job in jobs.values()) > len(jobs) // 3, (storm.did, jobs)
