@@ -16,14 +16,16 @@ constexpr absl::string_view kNotExported = "export -n token service plan\n";
 
 // What runs on every node, and what the first does for all. The variables stand before it.
 constexpr absl::string_view kFunctions = R"BASH(
-# call METHOD TARGET [BODY]: what the service answers. 1 without an answer of 2xx.
+patience=60
+# call METHOD TARGET [BODY]: what the service answers. 1 without an answer of 2xx, or where it takes more than a minute to
+# begin one, or ten to end it.
 call() {
   local LC_ALL=C version status rest line
   exec 3<>"/dev/tcp/$host/$port" || return 1
   printf '%s %s HTTP/1.0\r\nAuthorization: Bearer %s\r\nContent-Length: %s\r\n\r\n%s' "$1" "$2" "$token" "${#3}" "$3" >&3
-  read -r -u 3 version status rest
-  while IFS= read -r -u 3 line && [ "$line" != $'\r' ]; do :; done
-  cat <&3
+  read -r -t "$patience" -u 3 version status rest
+  while IFS= read -r -t "$patience" -u 3 line && [ "$line" != $'\r' ]; do :; done
+  timeout $((10 * patience)) cat <&3
   exec 3>&-
   [ "${status:0:1}" = 2 ]
 } 2>/dev/null
@@ -72,15 +74,16 @@ launch() {
 }
 
 on_node() {
-  local at=$folder/$SLURM_NODEID mask launcher why code=0
+  local at=$folder/$SLURM_NODEID mask launcher stopped why code=0
   exec </dev/null
   trap '[ -z "$launcher" ] || kill -TERM $launcher' TERM
   # Told by tutti: a launcher that finds the file knows.
-  trap '>"$at/stop"; [ -z "$launcher" ] || kill -TERM $launcher' USR1
+  trap 'stopped=1; [ ! -d "$at" ] || >"$at/stop"; [ -z "$launcher" ] || kill -TERM $launcher' USR1
   make_home
   mask=$(umask)
   umask 077
   why=$(mkdir -p "$at/program" 2>&1) || fail "its folder cannot be made: $why"
+  [ -z "$stopped" ] || >"$at/stop"
   echo $$ >"$at/script"
   printf '%s\n' "$service" >"$at/launcher.json"
   printf '%s\n' "${plan//$node_number/$SLURM_NODEID}" >"$at/plan.json"
@@ -128,7 +131,7 @@ tell_nodes() {
 trap tell_nodes USR1
 on_nodes
 share="$(declare -f call fail make_home is_program fetch launch on_node)
-$(declare -p program folder home spread nodes node_number host port)"
+$(declare -p program folder home spread nodes node_number host port patience)"
 SRUN bash -c "$share"'
 EXPORT
 IFS= read -r token; IFS= read -r service; IFS= read -r plan; on_node' <<<"$token

@@ -1,9 +1,14 @@
 #include "platform/engine/slurm/unshared_job.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "absl/strings/str_cat.h"
 #include "base/command.h"
+#include "base/unique_fd.h"
 #include "platform/engine/slurm/slurm_engine_test_support.h"
 
 namespace tutti::engine {
@@ -80,6 +85,51 @@ TEST_F(SlurmEngineTest, AnAddressThatABareShellCannotSpeakIsRefused) {
   OpenUnshared();
   Announce("https://service.example");
   EXPECT_EQ(engine_->Start(Gang("a.1")).code(), absl::StatusCode::kInvalidArgument);
+}
+
+// A service whose machine still accepts, and that never answers.
+TEST_F(SlurmEngineTest, AServiceThatDoesNotAnswerDoesNotHoldTheNode) {
+  OpenUnshared();
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  const base::UniqueFd silent(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {.sin_family = AF_INET};
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* const name = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(silent.get(), name, size), 0);
+  ASSERT_EQ(::listen(silent.get(), 1), 0);
+  ASSERT_EQ(::getsockname(silent.get(), name, &size), 0);
+  const std::string script = Script("a.1");
+  base::ChildOptions bash;
+  bash.arguments = {"bash", "-c",
+                    absl::StrCat(script.substr(0, script.find("is_first ||")),
+                                 "patience=1 host=127.0.0.1 port=", ntohs(address.sin_port),
+                                 "\ncall GET /; echo \"it says $?\"")};
+  bash.environment = base::CurrentEnvironment();
+  bash.directory = "/";
+  const auto ran = base::RunCommand(std::move(bash), "", base::Deadline::After(absl::Seconds(60)));
+  ASSERT_TRUE(ran.ok()) << ran.status();
+  EXPECT_EQ(ran->out, "it says 1\n");
+}
+
+TEST_F(SlurmEngineTest, ANodeThatIsToldToStopBeforeItHasAFolderStops) {
+  OpenUnshared();
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  const std::string script = Script("a.1");
+  base::ChildOptions bash;
+  // In place of making its folder the node is told; in place of the launcher it says what it knows.
+  bash.arguments = {"bash", "-c",
+                    absl::StrCat(script.substr(0, script.find("is_first ||")), "\nhome='",
+                                 root_.path().native(), "' folder='", root_.path().native(),
+                                 "/job' spread=/nowhere SLURM_NODEID=0\n"
+                                 "make_home() { kill -USR1 $$; }\nis_program() { true; }\n"
+                                 "tar() { true; }\nlaunch() { true; }\n"
+                                 "rm() { ls \"$folder/0\"; }\non_node")};
+  bash.environment = base::CurrentEnvironment();
+  bash.directory = "/";
+  const auto ran = base::RunCommand(std::move(bash), "", base::Deadline::After(absl::Seconds(60)));
+  ASSERT_TRUE(ran.ok()) << ran.status();
+  EXPECT_THAT(ran->out, HasSubstr("stop\n")) << ran->err;
 }
 
 }  // namespace
