@@ -31,6 +31,13 @@ bool IsThere(const fs::path& path) {
   return fs::exists(path, error);
 }
 
+// Of what nodes write: NFS remembers for up to a minute that a file was not there, but not beyond
+// an open of its folder.
+bool IsThereByNow(const fs::path& path) {
+  base::Open(path.parent_path(), O_RDONLY | O_DIRECTORY).status().IgnoreError();
+  return IsThere(path);
+}
+
 // Of files that decide: what cannot be known is an error.
 absl::StatusOr<bool> Exists(const fs::path& path) {
   std::error_code error;
@@ -84,7 +91,7 @@ absl::Status SyncAllocation(const fs::path& folder) {
 
 fs::path SlurmAllocation::node(int index) const { return folder / absl::StrCat(index); }
 
-bool SlurmAllocation::HasBegun(int index) const { return IsThere(node(index) / "started"); }
+bool SlurmAllocation::HasBegun(int index) const { return IsThereByNow(node(index) / "started"); }
 
 bool SlurmAllocation::HasBegun() const {
   for (int i = 0; i < node_count(); ++i) {
@@ -101,7 +108,7 @@ bool SlurmAllocation::HasBegunSinceItWaited() const {
   return false;
 }
 
-bool SlurmAllocation::IsDone(int index) const { return IsThere(node(index) / "done"); }
+bool SlurmAllocation::IsDone(int index) const { return IsThereByNow(node(index) / "done"); }
 
 absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
   SlurmAllocation found;
