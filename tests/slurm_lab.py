@@ -61,7 +61,7 @@ class Cluster:
         job = service.wait(name)
         assert job["state"] == "Failed" and job["reason"].startswith("rank 1 on n2 failed with exit code 3"), job["reason"]
         assert service.log_text(name, 1) == "there\n"
-        wait_until(lambda: not self.queue(), 30, "Slurm's queue is empty")
+        wait_until(lambda: not self.queue(), 120, "Slurm's queue is empty")
         assert f" Name={name} JobState=FAILED " in (self.lab / "log/jobcomp.txt").read_text()
 
 

@@ -75,7 +75,7 @@ def test_a_user_who_is_not_root_needs_nobodys_help(plain, cluster):
     wait_until(lambda: plain.log_text(name, 1) == "1 of nobody\n", 20, "both ranks run")
     assert plain.cli("job", "cancel", name).returncode == 0
     assert plain.wait(name)["state"] == "Canceled" and not processes_with("TUTTI_JOB_ID", name)
-    wait_until(lambda: not cluster.queue(), 30, "Slurm's queue is empty")
+    wait_until(lambda: not cluster.queue(), 120, "Slurm's queue is empty")
 
 
 def test_local_and_slurm_jobs_go_side_by_side_and_a_failure_has_its_line(hpc, write_job):
@@ -99,7 +99,7 @@ def test_a_waiting_job_says_slurms_reason_and_a_cancelled_one_leaves_nothing(hpc
     assert hpc.cli("job", "cancel", hold).returncode == 0
     assert hpc.wait(hold)["state"] == "Canceled"
     assert not processes_with("TUTTI_JOB_ID", hold)
-    wait_until(lambda: not cluster.queue(), 30, "Slurm's queue is empty")
+    wait_until(lambda: not cluster.queue(), 120, "Slurm's queue is empty")
 
 
 def test_slurms_nodes_are_listed_with_their_state(hpc, cluster):

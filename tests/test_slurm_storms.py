@@ -45,7 +45,7 @@ def test_jobs_queued_at_once_end_as_they_should_and_slurms_accounting_agrees(hpc
         assert jobs[name]["state"] == ("Failed" if kind == "bad" else "Completed"), jobs[name]["reason"]
     expected = JOBS + sum(kind == "pair" for kind in names.values())
     assert ran.read_text().count("x") == expected, "each process ran once"
-    wait_until(lambda: not cluster.queue(), 30, "Slurm's queue is empty")
+    wait_until(lambda: not cluster.queue(), 120, "Slurm's queue is empty")
     records = collections.defaultdict(list)
     for line in (cluster.lab / "log/jobcomp.txt").read_text().splitlines():
         fields = dict(re.findall(r"(\w+)=(\S*)", line))
