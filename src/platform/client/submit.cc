@@ -35,8 +35,7 @@ absl::Status FetchCode(spec::JobSpec& job, const fs::path& temporary, std::ostre
   TUTTI_ASSIGN_OR_RETURN(const spec::GitCode git, spec::ParseGitCode(job.code));
   const auto folder = FetchGitCode(git, temporary / "repository");
   if (!folder.ok()) {
-    return absl::Status(folder.status().code(), absl::StrCat(job.file_name, ":", job.code_line,
-                                                             ": ", folder.status().message()));
+    return base::Annotate(folder.status(), absl::StrCat(job.file_name, ":", job.code_line));
   }
   job.code = folder->string();
   return AsInput(spec::CheckPaths(job));
