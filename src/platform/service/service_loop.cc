@@ -319,17 +319,18 @@ void ServiceCore::GiveUpOnTheSilent(PlacedJob& job) {
   for (int node = 0; node < job.gang.size(); ++node) {
     if (job.gang.done(node)) continue;
     const absl::Time last_word = std::max(job.nodes[node].last_word, job.started_at);
+    std::string reason;
     if (job.stopped &&
         now - std::max(last_word, job.stopped_at) > options_.stop_grace + options_.silence_limit) {
-      if (!is_here) job.gang.NoteDeath(node, now);
-      job.gang.GiveUp(node, "it was told to stop and has not been heard of since", now);
+      reason = "it was told to stop and has not been heard of since";
     } else if (job.started && job.gang.count(node) == 0 &&
                now - last_word > options_.report_limit) {
-      job.gang.GiveUp(node,
-                      absl::StrCat("its launcher has not reported within ",
-                                   absl::FormatDuration(options_.report_limit)),
-                      now);
+      reason =
+          absl::StrCat("it has not reported within ", absl::FormatDuration(options_.report_limit));
     }
+    if (reason.empty()) continue;
+    if (!is_here) job.gang.NoteDeath(node, now);
+    job.gang.GiveUp(node, reason, now);
   }
 }
 

@@ -187,6 +187,21 @@ TEST_F(QueuedRetryTest, ANodeThatIsNotHeardOfAgainIsLostAlsoWhereTheClusterHasNo
             "begun again, attempt 2 of 2");
 }
 
+TEST_F(QueuedRetryTest, ANodeThatIsNeverHeardOfIsLost) {
+  cluster_.runs = true;
+  ASSERT_EQ(world_.Submit(kOnTheCluster).status(), absl::OkStatus());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kProvisioning));
+  ASSERT_TRUE(world_.service().ReportEvents("j.1", 0, 1, {R"({"kind": "prepared"})"}).ok());
+  world_.Step();
+  world_.clock().Advance(absl::Minutes(3));
+  world_.Step();
+  ASSERT_TRUE(world_.service().ReportEvents("j.1", 0, 2, {R"({"kind": "finished"})"}).ok());
+  EXPECT_TRUE(world_.StepUntilState("j", JobState::kQueued));
+  EXPECT_EQ(world_.service().EventsOf("j")->back().reason,
+            "launcher on node n2 died (it has not reported within 2m); it is begun again, attempt "
+            "2 of 2");
+}
+
 TEST_F(QueuedRetryTest, OneWhoseNodesNeverCameUpFailsOnceItsRetriesAreUsedUp) {
   cluster_.losses = 2;
   ASSERT_EQ(world_.Submit(kOnTheCluster).status(), absl::OkStatus());
