@@ -22,6 +22,8 @@ namespace {
 // A launcher's death is seen up to this long after it happened: what its peers reported meanwhile
 // came from it, not before it.
 constexpr absl::Duration kNoticing = absl::Seconds(1);
+// A cluster that sees it before we do ends the other processes by SIGTERM.
+constexpr absl::Duration kNoticingOnACluster = absl::Minutes(1);
 
 constexpr std::array<absl::string_view, 40> kLostPeer = {
     "connection closed by peer",
@@ -145,6 +147,10 @@ std::string Name(const RankExit& exit) {
   return absl::StrCat("rank ", exit.rank, " on ", exit.node);
 }
 
+bool MayComeOf(const NodeEnd& loss, const RankExit& exit) {
+  return loss.time - (exit.signal == SIGTERM ? kNoticingOnACluster : kNoticing) <= exit.time;
+}
+
 // Whether this failure can be explained by another one.
 bool Secondary(const RankExit& exit) {
   if (exit.stopped) return true;
@@ -181,9 +187,7 @@ class Examination {
   Diagnosis WithoutVerdict() const {
     const RankExit* first = FirstPrimary();
     const NodeEnd* lost = FirstLost();
-    if (lost != nullptr && (first == nullptr || lost->time - kNoticing <= first->time)) {
-      return Lost(*lost);
-    }
+    if (lost != nullptr && (first == nullptr || MayComeOf(*lost, *first))) return Lost(*lost);
     if (first != nullptr) return OfRank(*first);
     if (TimedOut()) return TimeLimit();
     for (const NodeEnd& node : end_.nodes) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <random>
 
 namespace tutti::service {
@@ -199,6 +200,15 @@ TEST(Diagnosis, PutsARankThatFailedLongBeforeALauncherDiedFirst) {
   GangEnd end = Gang({Ended(0, 10, 3, 0, "OSError: full")});
   end.nodes[1] = {.node = "n2", .ok = false, .lost = true, .time = absl::FromUnixSeconds(20)};
   EXPECT_EQ(Diagnose(end).line, "rank 0 on n1 failed with exit code 3: OSError: full");
+}
+
+// srun sees first that one of its tasks, a launcher, is gone, and ends the others.
+TEST(Diagnosis, PutsALostLauncherBeforeARankThatAClusterEndedForIt) {
+  GangEnd end = Gang({Ended(0, 10, 0, SIGTERM)});
+  end.nodes[1] = {.node = "n2", .ok = false, .lost = true, .time = absl::FromUnixSeconds(40)};
+  EXPECT_EQ(Diagnose(end).line, "launcher on node n2 died");
+  end.nodes[1].time = absl::FromUnixSeconds(100);
+  EXPECT_EQ(Diagnose(end).line, "rank 0 on n1 was killed by signal 15 (SIGTERM)");
 }
 
 TEST(Diagnosis, ReportsAStopWithoutAKnownCause) {
