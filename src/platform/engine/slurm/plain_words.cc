@@ -13,6 +13,8 @@
 namespace tutti::engine {
 namespace {
 
+constexpr absl::string_view kLaunchFailure = "JobLaunchFailure";
+
 using Phrase = std::pair<absl::string_view, absl::string_view>;
 
 constexpr std::array<Phrase, 34> kWaits = {{
@@ -94,8 +96,9 @@ std::string WhyItWaits(const SlurmJob& job) {
 std::string HowItEnded(const SlurmJob& job) {
   const absl::string_view words = Find(kEnds, EndsWhilePreempted(job) ? "PREEMPTED" : job.state);
   if (!words.empty()) return absl::StrCat(words, " (Slurm: ", job.state, ")");
-  if (job.reason == "JobLaunchFailure")
-    return "Slurm could not launch it (Slurm: JobLaunchFailure)";
+  if (job.reason == kLaunchFailure) {
+    return absl::StrCat("Slurm could not launch it (Slurm: ", kLaunchFailure, ")");
+  }
   if (job.reason == "RaisedSignal") {
     return "its batch step was ended by a signal (Slurm: RaisedSignal)";
   }
@@ -104,7 +107,7 @@ std::string HowItEnded(const SlurmJob& job) {
 
 bool HasLostANode(const SlurmJob& job) {
   return job.state == "NODE_FAIL" || job.state == "BOOT_FAIL" || job.state == "PREEMPTED" ||
-         EndsWhilePreempted(job);
+         job.state == "LAUNCH_FAILED" || job.reason == kLaunchFailure || EndsWhilePreempted(job);
 }
 
 bool MayPass(absl::string_view complaint) {

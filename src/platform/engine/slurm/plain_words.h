@@ -14,7 +14,7 @@ std::string WhyItWaits(const SlurmJob& job);
 // processes have told how they ended.
 std::string HowItEnded(const SlurmJob& job);
 
-// Whether it ended since a node failed, did not boot or was taken away.
+// Whether it ended since a node failed, did not boot, could not launch it or was taken away.
 bool HasLostANode(const SlurmJob& job);
 
 // Of what sbatch complained: whether Slurm may take the job later, or has taken it and could not

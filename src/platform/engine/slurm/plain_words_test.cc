@@ -94,6 +94,12 @@ TEST(PlainWords, NameALimitOfSubmittedJobsAndNoOther) {
             "");
 }
 
+TEST(PlainWords, WhatSlurmCouldNotLaunchMayRunWellOnOtherNodes) {
+  EXPECT_TRUE(HasLostANode({.state = "FAILED", .reason = "JobLaunchFailure"}));
+  EXPECT_TRUE(HasLostANode({.state = "LAUNCH_FAILED"}));
+  EXPECT_FALSE(HasLostANode({.state = "FAILED", .reason = "NonZeroExitCode"}));
+}
+
 TEST(PlainWords, AJobThatEndedWhileItWasPreemptedHasLostItsNodesUnlessItWasCancelled) {
   const auto jobs = ReadQueue(
       R"({"jobs": [{"job_id": 1, "job_state": "FAILED", "preempt_time": 1795246045},
