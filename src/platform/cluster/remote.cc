@@ -75,6 +75,11 @@ absl::StatusOr<std::string> SshRemote::Run(const std::string& host, absl::string
   AddLogin(user_, config_, options.arguments);
   options.arguments.insert(options.arguments.end(), {"--", host, kAsRoot});
   const auto result = base::RunCommand(options, script, deadline);
+  if (absl::IsDeadlineExceeded(result.status())) {
+    return absl::DeadlineExceededError(
+        absl::StrCat(host, ": what was asked of it by ssh did not end in time; if `ssh ", host,
+                     " true` is slow too, a start-up file of its shell waits for something"));
+  }
   if (!result.ok()) return base::Annotate(result.status(), host);
   const std::string said = LastLine(result->err);
   if (result->exit.ok()) return result->out;
