@@ -32,9 +32,9 @@ def train(service, write_job, *arguments, **options):
 
 
 def test_the_same_seed_gives_the_same_model(service, write_job):
-    first, second = (train(service, write_job, "--max-steps 6 --evaluate-every 0 --seed 7") for _ in range(2))
+    first, second = (train(service, write_job, "--max-steps 3 --evaluate-every 0 --seed 7") for _ in range(2))
     assert weights(service, first) == weights(service, second)
-    other = train(service, write_job, "--max-steps 6 --evaluate-every 0 --seed 8")
+    other = train(service, write_job, "--max-steps 3 --evaluate-every 0 --seed 8")
     assert weights(service, other) != weights(service, first)
 
 

@@ -69,7 +69,7 @@ class CompressionTest : public testing::TestWithParam<std::tuple<int, Transport,
 };
 
 TEST_P(CompressionTest, EveryRankGetsTheSameBitsWithinTwoRoundings) {
-  constexpr size_t kLarge = 700001;  // several segments
+  constexpr size_t kLarge = 530001;  // three segments
   const std::vector<double> sums = SumOf(size(), kLarge);
   Run([&](Communicator& group) {
     const Values before = Gradient(group.rank(), kLarge);
@@ -83,7 +83,9 @@ TEST_P(CompressionTest, EveryRankGetsTheSameBitsWithinTwoRoundings) {
         ASSERT_EQ(SameOnAllRanks(group, values), values) << count;
         // No value is larger than 0.06, no sum than 0.06 n.
         const double bound = Step(encoding, 0.06) * (size() - 1) + Step(encoding, 0.06 * size());
-        for (size_t i = 0; i < count; ++i) ASSERT_NEAR(values[i], sums[i], bound) << count;
+        size_t far = 0;
+        for (size_t i = 0; i < count; ++i) far += std::abs(values[i] - sums[i]) <= bound ? 0 : 1;
+        ASSERT_EQ(far, 0u) << count;
       }
     }
   });

@@ -7,8 +7,9 @@
 
 #include <memory>
 #include <set>
-#include <unordered_set>
 #include <utility>
+
+#include "absl/container/flat_hash_set.h"
 
 namespace tutti::comm {
 namespace {
@@ -151,7 +152,7 @@ class Explorer {
   int current_ = 0;
   bool running_ = false;
   std::vector<Choice> path_;
-  std::unordered_set<uint64_t> seen_;
+  absl::flat_hash_set<uint64_t> seen_;
   Interleavings::Result result_;
 };
 
