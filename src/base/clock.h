@@ -19,6 +19,11 @@ class SystemClock final : public Clock {
   absl::Time Now() const override { return absl::Now(); }
 };
 
+// Whether `since` was less than `span` ago. A clock that was set back ends the wait.
+inline bool IsWithin(absl::Duration span, absl::Time since, absl::Time now) {
+  return now >= since && now - since < span;
+}
+
 // Stands still until the test moves it.
 class ManualClock final : public Clock {
  public:

@@ -1,8 +1,9 @@
 // The service itself; service.h says what it does. Its functions are in files by who calls them:
 // service.cc, service_submit.cc, service_list.cc and service_children.cc (users), service_follow.cc
-// (followers), service_launchers.cc (launchers), service_loop.cc (the loop thread), service_flow.cc
-// and service_steps.cc (the same, for jobs that have children), service_cluster.cc (the same, for
-// jobs of engines that schedule for themselves), service_retry.cc (jobs that are begun again).
+// (followers), service_launchers.cc (launchers), service_loop.cc (the loop thread), and for that
+// service_observe.cc (what engines see), service_schedule.cc (which of this machine's jobs begins),
+// service_flow.cc and service_steps.cc (jobs that have children), service_cluster.cc (jobs of
+// engines that schedule for themselves), service_retry.cc (jobs that are begun again).
 #pragma once
 
 #include <functional>
@@ -217,22 +218,31 @@ class ServiceCore final : public Service {
   engine::Engine* EngineOf(absl::string_view compute) const;
   // Why nothing can be done for the jobs of that compute, nor heard of them; "" if it is there.
   std::string WhyOutOfReach(const std::string& compute) const;
+  void AdvanceAll(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes every step that is possible. True if the job has left its nodes: it has ended, or is
+  // Queued again.
+  absl::StatusOr<bool> Advance(LiveJob& job, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What the engine has yet to be told of the job.
+  void AddEffects(const LiveJob& job, Effects& effects) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void Perform(const Effects& effects) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Started(const std::string& allocation, const absl::Status& status);
+  // Logs a failure once, not at every tick.
+  void Complain(const std::string& about, const absl::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // service_observe.cc
   void Observed(const std::string& compute, const std::vector<engine::AllocationState>& states,
                 Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ObservedJob(PlacedJob& job, const engine::AllocationState* state)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ObservedLeaving(const std::string& compute, const engine::AllocationState& state,
                        Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AdvanceAll(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes every step that is possible. True if the job has left its nodes: it has ended, or is
-  // Queued again.
-  absl::StatusOr<bool> Advance(LiveJob& job, Effects& effects)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveUpOnTheSilent(PlacedJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether a cluster has yet to say how it ended a job whose launchers have ended.
   bool VerdictMayCome(const LiveJob& job) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // What the engine has yet to be told of the job.
-  void AddEffects(const LiveJob& job, Effects& effects) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  void GiveUpOnTheSilent(PlacedJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // service_schedule.cc
   void ScheduleQueued(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // False while a queue is so long, and every node so busy, that there is nothing to decide and the
   // reasons for waiting can wait a moment.
@@ -243,6 +253,13 @@ class ServiceCore final : public Service {
   std::vector<scheduler::RunningJob> Running(absl::Time now) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   std::vector<std::string> NodeNames() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // On those nodes; without an id of the allocation.
+  absl::StatusOr<Placement> PlacementOn(const spec::JobSpec& spec,
+                                        const std::vector<std::string>& nodes) const
+      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  static std::string ReasonOfStart(const Placement& placement);
+  absl::Status StartOn(LiveJob& job, const std::vector<std::string>& nodes, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // service_cluster.cc
   void HandOver(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -268,20 +285,6 @@ class ServiceCore final : public Service {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether an attempt to come takes over the outputs of this allocation.
   bool IsStillNeeded(absl::string_view allocation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
-  // service_loop.cc
-  // On those nodes; without an id of the allocation.
-  absl::StatusOr<Placement> PlacementOn(const spec::JobSpec& spec,
-                                        const std::vector<std::string>& nodes) const
-      ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  static std::string ReasonOfStart(const Placement& placement);
-  absl::Status StartOn(LiveJob& job, const std::vector<std::string>& nodes, Effects& effects)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Perform(const Effects& effects) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Started(const std::string& allocation, const absl::Status& status);
-  // Logs a failure once, not at every tick.
-  void Complain(const std::string& about, const absl::Status& status)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ServiceOptions options_;
   store::Store* const store_;

@@ -1,9 +1,7 @@
-#include "platform/service/service.h"
-
+// A job from its submission to its end, and what users do with it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
 #include <thread>
 
 #include "base/hash.h"
@@ -16,15 +14,6 @@ using store::JobState;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
-
-class ServiceTest : public ::testing::Test {
- protected:
-  base::TemporaryDirectory folder_;
-  World world_{folder_.path()};
-  Service& service() { return world_.service(); }
-  static base::Deadline Now() { return base::Deadline::After(absl::ZeroDuration()); }
-};
 
 std::string Named(const std::string& name, int nodes = 2, const std::string& priority = "medium") {
   return absl::StrCat("type: command\nname: ", name, "\ncommand: echo hi\nresources:\n",
@@ -74,20 +63,6 @@ TEST_F(ServiceTest, PlansTheSameGangForEveryNode) {
     EXPECT_EQ(plan->nodes[1].address, "127.0.0.3");
     EXPECT_EQ(plan->nodes[1].first_rank, 1);
   }
-}
-
-TEST_F(ServiceTest, TellsFollowersEverythingInOrderAndTheEndLast) {
-  ASSERT_TRUE(world_.Submit().ok());
-  ASSERT_TRUE(world_.StepUntilOver("j"));
-  const std::vector<std::string> told = world_.Told("j");
-  ASSERT_EQ(told.size(), 13u);
-  EXPECT_EQ(told.front(), "=Queued");
-  EXPECT_EQ(told.back(), "=Completed");
-  std::vector<std::string> lines;
-  for (const std::string& item : told) {
-    if (item[0] == '0') lines.push_back(item);
-  }
-  EXPECT_THAT(lines, ElementsAre("0:rank 0 begins", "0:rank 0 ends", "0:rank 0 last"));
 }
 
 TEST_F(ServiceTest, RefusesWhatCanNeverRunAndKeepsNothingOfIt) {
@@ -236,172 +211,6 @@ TEST_F(ServiceTest, CatchesARankThatLeavesEarly) {
   EXPECT_THAT(world_.Reason("j"), HasSubstr("rank 1 on n2 exited early (exit code 0)"));
 }
 
-TEST_F(ServiceTest, FailsAJobThatCannotBeStarted) {
-  world_.engine().fail_start = absl::ResourceExhaustedError("no space left on n1");
-  ASSERT_TRUE(world_.Submit().ok());
-  ASSERT_TRUE(world_.StepUntilOver("j"));
-  EXPECT_EQ(world_.State("j"), JobState::kFailed);
-  EXPECT_THAT(world_.Reason("j"), HasSubstr("no space left on n1"));
-}
-
-TEST_F(ServiceTest, RecoversTheSpoolOfALauncherThatDiedAndFailsTheJob) {
-  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
-  ASSERT_TRUE(world_.Submit().ok());
-  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
-  world_.launchers().Kill(world_.engine().Allocations().at(0), 1);
-  ASSERT_TRUE(world_.StepUntilOver("j"));
-  EXPECT_EQ(world_.State("j"), JobState::kFailed);
-  EXPECT_EQ(world_.Reason("j"), "launcher on node n2 died (it was killed)");
-  EXPECT_EQ(world_.engine().Starts().size(), 2u);  // the second launcher ran nothing
-}
-
-TEST_F(ServiceTest, CompletesAJobWhoseLauncherDiedWhenItsWorkWasDone) {
-  ASSERT_TRUE(world_.Submit().ok());
-  ASSERT_TRUE(world_.StepUntilState("j", JobState::kFinalizing));
-  const std::string id = world_.engine().Allocations().at(0);
-  const auto spool = world_.engine().root() / id / "spool-1";
-  const auto finished = [&] {
-    return base::ReadFile(spool).value().find("finished") != std::string::npos;
-  };
-  // It has written `finished` and dies before it can deliver it.
-  while (!finished()) world_.launchers().Step(service(), world_.clock().Now());
-  world_.launchers().Kill(id, 1);
-  ASSERT_TRUE(world_.StepUntilOver("j"));
-  EXPECT_EQ(world_.State("j"), JobState::kCompleted) << world_.Reason("j");
-}
-
-TEST_F(ServiceTest, GivesUpOnANodeWhoseLaunchersDieAgainAndAgain) {
-  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
-  ASSERT_TRUE(world_.Submit().ok());
-  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
-  const std::string id = world_.engine().Allocations().at(0);
-  for (int i = 0; i < 200 && !IsEnd(world_.State("j")); ++i) {
-    service().Tick();
-    world_.launchers().Kill(id, 1);  // before it has said a word
-    world_.launchers().Step(service(), world_.clock().Now());
-    world_.clock().Advance(absl::Milliseconds(200));
-  }
-  EXPECT_EQ(world_.Reason("j"), "launcher on node n2 died (what it had not yet sent is lost)");
-  EXPECT_TRUE(world_.StepUntilOver("j"));
-}
-
-TEST_F(ServiceTest, StopsALauncherThatIsStartedForAJobThatIsEnding) {
-  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
-  ASSERT_TRUE(world_.Submit().ok());
-  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
-  world_.launchers().silent = true;
-  ASSERT_TRUE(service().Cancel("j").ok());
-  service().Tick();
-  const int stops = world_.engine().stop_calls;
-  ASSERT_GT(stops, 0);
-  service().Tick();
-  EXPECT_EQ(world_.engine().stop_calls, stops);
-  world_.launchers().Kill(world_.engine().Allocations().at(0), 1);
-  service().Tick();
-  EXPECT_GT(world_.engine().stop_calls, stops);
-}
-
-TEST_F(ServiceTest, NoticesADeadLauncherAlsoWhenTheClockIsSetBack) {
-  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
-  ASSERT_TRUE(world_.Submit().ok());
-  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
-  world_.launchers().Kill(world_.engine().Allocations().at(0), 1);
-  world_.clock().Advance(-absl::Hours(2));
-  ASSERT_TRUE(world_.StepUntilOver("j"));
-  EXPECT_EQ(world_.State("j"), JobState::kFailed);
-}
-
-TEST_F(ServiceTest, FailsAJobThatTheEngineHasLost) {
-  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
-  ASSERT_TRUE(world_.Submit().ok());
-  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
-  ASSERT_TRUE(world_.engine().Release(world_.engine().Allocations().at(0)).ok());
-  ASSERT_TRUE(world_.StepUntilOver("j"));
-  EXPECT_THAT(world_.Reason("j"), HasSubstr("the engine has no trace of the allocation"));
-}
-
-TEST_F(ServiceTest, EndsAJobAtItsTimeLimitIfItsLaunchersDoNot) {
-  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
-  ASSERT_TRUE(world_.Submit().ok());
-  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
-  world_.clock().Advance(absl::Seconds(60));
-  world_.Step();
-  EXPECT_EQ(world_.State("j"), JobState::kRunning);
-  world_.clock().Advance(absl::Seconds(45));
-  ASSERT_TRUE(world_.StepUntilOver("j"));
-  EXPECT_EQ(world_.Reason("j"),
-            "the job reached its time limit of 1m (limits.timeout) and was ended");
-}
-
-TEST_F(ServiceTest, GivesUpOnLaunchersThatNeverReport) {
-  world_.launchers().silent = true;
-  ASSERT_TRUE(world_.Submit().ok());
-  world_.Step();
-  world_.Step();
-  EXPECT_EQ(world_.State("j"), JobState::kProvisioning);
-  world_.clock().Advance(absl::Minutes(3));
-  ASSERT_TRUE(world_.StepUntilState("j", JobState::kFailed));
-  EXPECT_THAT(world_.Reason("j"), HasSubstr("has not reported within 2m"));
-  EXPECT_EQ(service().ListNodes().nodes.at(0).job, "j");  // its launchers still hold the nodes
-  world_.launchers().silent = false;
-  ASSERT_TRUE(world_.StepUntilOver("j"));  // they are told 410 and end
-  EXPECT_EQ(service().ListNodes().nodes.at(0).job, "");
-}
-
-// The old allocation's launchers linger on while a new job has taken the name.
-TEST_F(ServiceTest, KeepsAnEndedJobsLaunchersApartFromANewJobOfThatName) {
-  world_.launchers().silent = true;
-  ASSERT_TRUE(world_.Submit().ok());
-  world_.Step();
-  world_.clock().Advance(absl::Minutes(3));
-  ASSERT_TRUE(world_.StepUntilState("j", JobState::kFailed));
-  ASSERT_TRUE(service().Delete("j").ok());
-  ASSERT_TRUE(world_.Submit().ok());
-  for (int i = 0; i < 3; ++i) {
-    world_.clock().Advance(absl::Minutes(1));  // the old ones are told to stop again
-    service().Tick();
-  }
-  EXPECT_EQ(world_.State("j"), JobState::kQueued);
-  world_.launchers().silent = false;
-  ASSERT_TRUE(world_.StepUntilOver("j"));
-  EXPECT_EQ(world_.State("j"), JobState::kCompleted);
-  EXPECT_EQ(world_.engine().Starts().size(), 4u);
-}
-
-TEST_F(ServiceTest, GivesUpOnLaunchersThatDoNotStop) {
-  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
-  ASSERT_TRUE(world_.Submit().ok());
-  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
-  world_.launchers().silent = true;
-  ASSERT_TRUE(service().Cancel("j").ok());
-  world_.Step();
-  world_.Step();
-  EXPECT_EQ(world_.State("j"), JobState::kFinalizing);
-  world_.clock().Advance(absl::Minutes(3));
-  EXPECT_TRUE(world_.StepUntilState("j", JobState::kCanceled));
-}
-
-TEST_F(ServiceTest, WaitsForALauncherThatSendsALargeFile) {
-  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
-  ASSERT_TRUE(world_.Submit().ok());
-  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
-  world_.launchers().silent = true;
-  ASSERT_TRUE(service().Cancel("j").ok());
-  world_.Step();
-  const std::string id = world_.engine().Allocations().at(0);
-  auto slow = service().ReceiveFile(id, 0, "outputs/large");
-  auto other = service().ReceiveFile(id, 1, "outputs/large");
-  for (int minute = 0; minute < 10; ++minute) {
-    world_.clock().Advance(absl::Minutes(1));
-    ASSERT_TRUE((*slow)->Write("piece").ok());
-    ASSERT_TRUE((*other)->Write("piece").ok());
-    service().Tick();
-    ASSERT_EQ(world_.State("j"), JobState::kFinalizing);
-  }
-  world_.launchers().silent = false;
-  EXPECT_TRUE(world_.StepUntilOver("j"));
-}
-
 // The folder of a whole service on a disk of a few megabytes, which fills up.
 TEST(ServiceOnASmallDisk, RefusesWhatItCannotKeepAndGoesOnOnceThereIsSpace) {
   base::TemporaryDirectory parent;
@@ -427,19 +236,6 @@ TEST(ServiceOnASmallDisk, RefusesWhatItCannotKeepAndGoesOnOnceThereIsSpace) {
     EXPECT_TRUE(world.Submit(Named("second")).ok());
   }
   EXPECT_EQ(std::system(absl::StrCat("umount ", mount).c_str()), 0);
-}
-
-TEST_F(ServiceTest, WaitsOutAnEngineThatCannotBeObserved) {
-  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
-  ASSERT_TRUE(world_.Submit().ok());
-  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
-  world_.engine().fail_observe = absl::UnavailableError("slurmctld does not answer");
-  for (int i = 0; i < 5; ++i) world_.Step();
-  EXPECT_EQ(world_.State("j"), JobState::kRunning);
-  world_.engine().fail_observe = absl::OkStatus();
-  world_.launchers().script() = {};
-  EXPECT_TRUE(world_.StepUntilOver("j"));
-  EXPECT_EQ(world_.State("j"), JobState::kCompleted);
 }
 
 TEST_F(ServiceTest, CancelsAQueuedJobAtOnce) {
@@ -527,166 +323,6 @@ TEST_F(ServiceTest, FinishesADeleteThatWasInterrupted) {
   world_.Open();
   EXPECT_THAT(service().files().Hidden(), IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "jobs" / "j"));
-}
-
-TEST_F(ServiceTest, AnswersRepeatedAndWrongReportsOfLaunchers) {
-  ASSERT_TRUE(world_.Submit().ok());
-  world_.launchers().silent = true;
-  world_.Step();
-  const std::string id = world_.engine().Allocations().at(0);
-  const std::vector<std::string> two = {R"({"kind":"preparing","time":1})",
-                                        R"({"kind":"prepared","time":2})"};
-  EXPECT_EQ(service().ReportEvents(id, 0, 1, two)->acknowledged, 2);
-  EXPECT_EQ(service().ReportEvents(id, 0, 1, two)->acknowledged, 2);
-  EXPECT_EQ(service().ReportEvents(id, 0, 5, two)->acknowledged, 2);  // a gap
-  EXPECT_EQ(service().ReportEvents(id, 0, 2, {two[1], R"({"kind":"new kind"})"})->acknowledged, 3);
-  for (const char* line : {"", "no json", "[]", "{}", R"({"kind":1})", R"({"kind":"x","time":"y"})",
-                           R"({"kind":"exited","rank":1})", R"({"kind":"started"})"}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(service().ReportEvents(id, 0, 4, {line}).status())) << line;
-  }
-  EXPECT_TRUE(absl::IsInvalidArgument(service().ReportEvents(id, 2, 1, two).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(service().ReportEvents(id, -1, 1, two).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(service().ReportEvents(id, 0, 0, two).status()));
-  for (const char* unknown : {"j.999", "j", "", ".1", "nobody.1"}) {
-    EXPECT_TRUE(absl::IsAborted(service().ReportEvents(unknown, 0, 1, two).status())) << unknown;
-    EXPECT_TRUE(absl::IsAborted(service().WaitForGo(unknown, 0, Now()).status())) << unknown;
-    EXPECT_TRUE(
-        absl::IsAborted(service().AppendOutput(unknown, 0, 0, Stream::kStdout, 0, "x").status()));
-    EXPECT_TRUE(absl::IsAborted(service().ReceiveFile(unknown, 0, "outputs/x").status()));
-  }
-  EXPECT_TRUE(
-      absl::IsInvalidArgument(service().AppendOutput(id, 0, 1, Stream::kStdout, 0, "x").status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(service().ReceiveFile(id, 0, "../x").status()));
-}
-
-TEST_F(ServiceTest, AcknowledgesAgainWhatAnEndedJobHas) {
-  ASSERT_TRUE(world_.Submit().ok());
-  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
-  const std::string id = world_.engine().Allocations().at(0);
-  ASSERT_TRUE(world_.StepUntilOver("j"));
-  const auto lines = *world_.store().LauncherEvents(id, 0);
-  EXPECT_EQ(service().ReportEvents(id, 0, 1, lines)->acknowledged,
-            static_cast<int64_t>(lines.size()));
-  EXPECT_TRUE(absl::IsAborted(
-      service().ReportEvents(id, 0, lines.size() + 1, {R"({"kind":"x"})"}).status()));
-}
-
-TEST_F(ServiceTest, LetsTheGangGoWhenEveryNodeIsPrepared) {
-  ASSERT_TRUE(world_.Submit().ok());
-  world_.launchers().silent = true;
-  world_.Step();
-  const std::string id = world_.engine().Allocations().at(0);
-  const std::string prepared = R"({"kind":"prepared","time":2})";
-  EXPECT_FALSE(service().ReportEvents(id, 0, 1, {prepared})->go);
-  service().Tick();
-  EXPECT_FALSE(*service().WaitForGo(id, 0, Now()));
-  std::thread waiter(
-      [&] { EXPECT_TRUE(*service().WaitForGo(id, 0, base::Deadline::After(absl::Seconds(20)))); });
-  ASSERT_TRUE(service().ReportEvents(id, 1, 1, {prepared}).ok());
-  service().Tick();
-  waiter.join();
-  EXPECT_EQ(world_.State("j"), JobState::kStarting);
-  ASSERT_TRUE(service().Cancel("j").ok());
-  EXPECT_FALSE(*service().WaitForGo(id, 0, Now()));
-}
-
-TEST_F(ServiceTest, RunsByItselfAndWakesFollowers) {
-  service().Run();
-  std::atomic<bool> over = false;
-  std::thread launchers([&] {
-    while (!over) {
-      world_.launchers().Step(service(), world_.clock().Now());
-      std::this_thread::yield();
-    }
-  });
-  ASSERT_TRUE(world_.Submit().ok());
-  std::vector<std::thread> followers;
-  std::vector<std::vector<std::string>> told(8);
-  for (auto& mine : told) {
-    followers.emplace_back([&] {
-      std::string cursor;
-      const auto deadline = base::Deadline::After(absl::Seconds(30));
-      while (!deadline.Expired()) {
-        auto result = service().Follow("j", cursor, deadline);
-        ASSERT_TRUE(result.ok()) << result.status();
-        for (const FollowItem& item : result->items) {
-          mine.push_back(item.event ? std::string(Name(item.event->state)) : item.text);
-          cursor = item.cursor;
-        }
-        if (result->ended) return;
-      }
-    });
-  }
-  for (std::thread& follower : followers) follower.join();
-  over = true;
-  launchers.join();
-  for (const auto& mine : told) {
-    ASSERT_EQ(mine.size(), 13u);
-    EXPECT_EQ(mine.back(), "Completed");
-  }
-}
-
-TEST_F(ServiceTest, EndsEveryWaitWhenItStops) {
-  world_.launchers().silent = true;
-  ASSERT_TRUE(world_.Submit().ok());
-  world_.Step();
-  const std::string cursor = service().Follow("j", "", Now())->items.back().cursor;
-  std::thread follower([&] {
-    const auto result = service().Follow("j", cursor, base::Deadline::After(absl::Seconds(60)));
-    EXPECT_TRUE(result.ok());
-  });
-  service().Stop();
-  follower.join();
-}
-
-TEST_F(ServiceTest, RefusesCursorsThatItNeverGave) {
-  ASSERT_TRUE(world_.Submit().ok());
-  for (const char* cursor :
-       {"x", "1", "1-2", "1-0-0-0", "-1-0-0", "01-0-0", " 1-0-0", "99999999999999999999-0-0"}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(service().Follow("j", cursor, Now()).status())) << cursor;
-  }
-  // Of an event that a loss of power took: the next one has a larger number.
-  EXPECT_THAT(service().Follow("j", "99-0-0", Now())->items, IsEmpty());
-  ASSERT_TRUE(world_.StepUntilOver("j"));
-  EXPECT_TRUE(absl::IsInvalidArgument(service().Follow("j", "1-77-0", Now()).status()));
-}
-
-// A follower that reconnects at any item, also across restarts of the service, is told everything
-// once and in one order.
-TEST_F(ServiceTest, TellsEachFollowerEverythingOnceWhereverItReconnects) {
-  ASSERT_TRUE(world_.Submit().ok());
-  std::mt19937 random(3);
-  struct Follower {
-    std::string cursor;
-    std::vector<std::string> told;
-    bool ended = false;
-  };
-  std::vector<Follower> followers(6);
-  const auto follow = [&](Follower& follower) {
-    const auto result = service().Follow("j", follower.cursor, Now());
-    ASSERT_TRUE(result.ok()) << result.status();
-    // The connection breaks after some of the items.
-    const size_t seen = result->items.empty() ? 0 : random() % (result->items.size() + 1);
-    for (size_t i = 0; i < seen; ++i) {
-      const FollowItem& item = result->items[i];
-      follower.told.push_back(item.event ? std::string(Name(item.event->state))
-                                         : absl::StrCat(item.rank, item.text));
-      follower.cursor = item.cursor;
-    }
-    follower.ended = result->ended && seen == result->items.size();
-  };
-  bool all_ended = false;
-  for (int i = 0; i < 2000 && !all_ended; ++i) {
-    world_.Step();
-    if (random() % 4 == 0) world_.Open();
-    follow(followers[random() % followers.size()]);
-    all_ended = std::all_of(followers.begin(), followers.end(), [](auto& f) { return f.ended; });
-  }
-  ASSERT_TRUE(all_ended);
-  for (const Follower& follower : followers) {
-    EXPECT_EQ(follower.told, followers[0].told);
-    EXPECT_EQ(follower.told.size(), 13u);
-  }
 }
 
 }  // namespace

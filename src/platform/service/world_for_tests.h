@@ -371,4 +371,13 @@ class World {
   std::unique_ptr<Service> service_;
 };
 
+// A service of two nodes that stands still until the test moves it.
+class ServiceTest : public ::testing::Test {
+ protected:
+  base::TemporaryDirectory folder_;
+  World world_{folder_.path()};
+  Service& service() { return world_.service(); }
+  static base::Deadline Now() { return base::Deadline::After(absl::ZeroDuration()); }
+};
+
 }  // namespace tutti::service

@@ -1,0 +1,130 @@
+// What followers of a job are told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "platform/service/world_for_tests.h"
+
+namespace tutti::service {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST_F(ServiceTest, TellsFollowersEverythingInOrderAndTheEndLast) {
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  const std::vector<std::string> told = world_.Told("j");
+  ASSERT_EQ(told.size(), 13u);
+  EXPECT_EQ(told.front(), "=Queued");
+  EXPECT_EQ(told.back(), "=Completed");
+  std::vector<std::string> lines;
+  for (const std::string& item : told) {
+    if (item[0] == '0') lines.push_back(item);
+  }
+  EXPECT_THAT(lines, ElementsAre("0:rank 0 begins", "0:rank 0 ends", "0:rank 0 last"));
+}
+
+TEST_F(ServiceTest, RunsByItselfAndWakesFollowers) {
+  service().Run();
+  std::atomic<bool> over = false;
+  std::thread launchers([&] {
+    while (!over) {
+      world_.launchers().Step(service(), world_.clock().Now());
+      std::this_thread::yield();
+    }
+  });
+  ASSERT_TRUE(world_.Submit().ok());
+  std::vector<std::thread> followers;
+  std::vector<std::vector<std::string>> told(8);
+  for (auto& mine : told) {
+    followers.emplace_back([&] {
+      std::string cursor;
+      const auto deadline = base::Deadline::After(absl::Seconds(30));
+      while (!deadline.Expired()) {
+        auto result = service().Follow("j", cursor, deadline);
+        ASSERT_TRUE(result.ok()) << result.status();
+        for (const FollowItem& item : result->items) {
+          mine.push_back(item.event ? std::string(Name(item.event->state)) : item.text);
+          cursor = item.cursor;
+        }
+        if (result->ended) return;
+      }
+    });
+  }
+  for (std::thread& follower : followers) follower.join();
+  over = true;
+  launchers.join();
+  for (const auto& mine : told) {
+    ASSERT_EQ(mine.size(), 13u);
+    EXPECT_EQ(mine.back(), "Completed");
+  }
+}
+
+TEST_F(ServiceTest, EndsEveryWaitWhenItStops) {
+  world_.launchers().silent = true;
+  ASSERT_TRUE(world_.Submit().ok());
+  world_.Step();
+  const std::string cursor = service().Follow("j", "", Now())->items.back().cursor;
+  std::thread follower([&] {
+    const auto result = service().Follow("j", cursor, base::Deadline::After(absl::Seconds(60)));
+    EXPECT_TRUE(result.ok());
+  });
+  service().Stop();
+  follower.join();
+}
+
+TEST_F(ServiceTest, RefusesCursorsThatItNeverGave) {
+  ASSERT_TRUE(world_.Submit().ok());
+  for (const char* cursor :
+       {"x", "1", "1-2", "1-0-0-0", "-1-0-0", "01-0-0", " 1-0-0", "99999999999999999999-0-0"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(service().Follow("j", cursor, Now()).status())) << cursor;
+  }
+  // Of an event that a loss of power took: the next one has a larger number.
+  EXPECT_THAT(service().Follow("j", "99-0-0", Now())->items, IsEmpty());
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_TRUE(absl::IsInvalidArgument(service().Follow("j", "1-77-0", Now()).status()));
+}
+
+// A follower that reconnects at any item, also across restarts of the service, is told everything
+// once and in one order.
+TEST_F(ServiceTest, TellsEachFollowerEverythingOnceWhereverItReconnects) {
+  ASSERT_TRUE(world_.Submit().ok());
+  std::mt19937 random(3);
+  struct Follower {
+    std::string cursor;
+    std::vector<std::string> told;
+    bool ended = false;
+  };
+  std::vector<Follower> followers(6);
+  const auto follow = [&](Follower& follower) {
+    const auto result = service().Follow("j", follower.cursor, Now());
+    ASSERT_TRUE(result.ok()) << result.status();
+    // The connection breaks after some of the items.
+    const size_t seen = result->items.empty() ? 0 : random() % (result->items.size() + 1);
+    for (size_t i = 0; i < seen; ++i) {
+      const FollowItem& item = result->items[i];
+      follower.told.push_back(item.event ? std::string(Name(item.event->state))
+                                         : absl::StrCat(item.rank, item.text));
+      follower.cursor = item.cursor;
+    }
+    follower.ended = result->ended && seen == result->items.size();
+  };
+  bool all_ended = false;
+  for (int i = 0; i < 2000 && !all_ended; ++i) {
+    world_.Step();
+    if (random() % 4 == 0) world_.Open();
+    follow(followers[random() % followers.size()]);
+    all_ended = std::all_of(followers.begin(), followers.end(), [](auto& f) { return f.ended; });
+  }
+  ASSERT_TRUE(all_ended);
+  for (const Follower& follower : followers) {
+    EXPECT_EQ(follower.told, followers[0].told);
+    EXPECT_EQ(follower.told.size(), 13u);
+  }
+}
+
+}  // namespace
+}  // namespace tutti::service
