@@ -143,8 +143,11 @@ def test_killed_services_and_a_lost_controller_neither_lose_a_job_nor_run_it_twi
 
 def test_a_job_that_a_killed_controller_had_only_just_accepted_runs_once(hpc, cluster, write_job, tmp_path):
     ran = tmp_path / "ran"
-    cluster.slurm("scontrol", "update", "partitionname=main", "state=down")
+    wait_until(lambda: not cluster.queue(), 120, "Slurm's queue is empty")
+    cluster.do("controller", "stop")  # which writes that down
     shutil.copytree(cluster.lab / "state", tmp_path / "state")
+    cluster.do("controller", "start")
+    cluster.slurm("scontrol", "update", "partitionname=main", "state=down")
     names = [hpc.submit(write_job(f"echo {i} >>{ran}", compute="hpc")) for i in range(3)]
     wait_until(lambda: len(cluster.queue()) == 3, 20, "Slurm has accepted them")
     cluster.do("controller", "kill")
