@@ -193,6 +193,17 @@ std::string FatalPythonError(const Lines& lines) {
                       parts.second);
 }
 
+// "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD with errorcode 7.", which Open
+// MPI says on two lines.
+std::string MpiAbort(const Lines& lines) {
+  const auto line = std::find_if(lines.begin(), lines.end(), [](const std::string& candidate) {
+    return absl::StartsWith(candidate, "MPI_ABORT was invoked on rank ");
+  });
+  if (line == lines.end()) return "";
+  const bool goes_on = line + 1 != lines.end() && absl::StartsWith(*(line + 1), "with errorcode");
+  return goes_on ? absl::StrCat(*line, " ", *(line + 1)) : *line;
+}
+
 bool SaysError(const std::string& line) {
   static constexpr absl::string_view kMarks[] = {"error:",
                                                  "error ",
@@ -225,7 +236,8 @@ std::string Exception(const Lines& lines) {
   std::string best = ExceptionGroup(lines);
   if (best.empty()) best = PythonException(lines, false);
   if (best.empty()) best = CppException(lines);
-  return best.empty() ? FatalPythonError(lines) : best;
+  if (best.empty()) best = FatalPythonError(lines);
+  return best.empty() ? MpiAbort(lines) : best;
 }
 
 std::string LastLineThatSaysError(const Lines& lines) {

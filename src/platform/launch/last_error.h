@@ -8,9 +8,10 @@
 namespace tutti::launch {
 
 // The best line of `stderr_tail`, at most 300 characters, valid UTF-8: the exception that ended a
-// Python program ("ValueError: no such label: 17"), an uncaught C++ exception with its type, a
-// sanitizer's or assertion's summary, the last line that says "error", an exception on stdout,
-// where "2>&1 | tee" sends it, else the last line. "" if there is none.
+// Python program ("ValueError: no such label: 17"), an uncaught C++ exception with its type, what
+// Open MPI says of MPI_Abort, a sanitizer's or assertion's summary, the last line that says
+// "error", an exception on stdout, where "2>&1 | tee" sends it, else the last line. "" if there is
+// none.
 std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_tail = "");
 
 // The exception alone that a program has shown lately and that nobody seems to have caught; "" if

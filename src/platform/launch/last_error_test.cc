@@ -137,6 +137,19 @@ TEST(LastErrorTest, SaysWhereNativeCodeFailedIfPythonDoes) {
             "Fatal Python error: Segmentation fault at model.py:3 in forward");
 }
 
+TEST(LastErrorTest, TellsWhoCalledMpiAbort) {
+  const std::string text =
+      "-----------------------\nMPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\n"
+      "with errorcode 7.\n\nNOTE: invoking MPI_ABORT causes Open MPI to kill all MPI processes.\n"
+      "-----------------------\n";
+  const std::string line =
+      "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD with errorcode 7.";
+  EXPECT_EQ(LastError(text), line);
+  EXPECT_EQ(LastException(text), line);
+  EXPECT_EQ(LastError("Traceback (most recent call last):\n  x\nValueError: boom\n" + text),
+            "ValueError: boom");
+}
+
 TEST(LastErrorTest, PrefersALineThatSaysErrorToTheLastOne) {
   EXPECT_EQ(LastError("error: no data in /x\nbye\n"), "error: no data in /x");
   EXPECT_EQ(LastError("/bin/bash: line 1: trian: command not found\n"),
