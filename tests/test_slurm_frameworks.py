@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from conftest import BIN, ROOT, Service
+from conftest import BIN, ROOT, Service, processes_with, wait_until
 from slurm_lab import *  # noqa: F403
 from test_mpi import summing  # noqa: F401
 
@@ -34,18 +34,107 @@ def test_two_nodes_train_the_model_that_virtual_nodes_train(hpc, write_job):
     assert models[0] == models[1]
 
 
-def test_open_mpi_makes_ranks_of_two_nodes_one_world(hpc, write_job, summing):  # noqa: F811
-    name = hpc.submit(write_job(f"exec {summing}", nodes=2, distribution="mpi", processes=2, compute="hpc"))
-    job = hpc.wait(name, 90)
-    assert job["state"] == "Completed", (job["reason"], hpc.log_text(name, 0, "stderr"))
-    assert [hpc.log_text(name, rank) for rank in range(4)] == [
-        f"rank {rank} of 4 on n{1 + rank // 2}: 6, RANK {rank}\n" for rank in range(4)]
-
-
-def test_a_script_may_call_srun_with_pmix_itself(hpc, summing, tmp_path):  # noqa: F811
+@pytest.fixture
+def pmix(hpc):
     kinds = subprocess.run(["srun", "--mpi=list"], capture_output=True, text=True, env=hpc.environment)
     if "pmix" not in kinds.stdout + kinds.stderr:
         pytest.skip("Slurm has no pmix plugin")
+
+
+@pytest.mark.parametrize("variables", [{}, {"PATH": "/none"}, {"TUTTI_MPI": "mpirun"}])
+def test_ranks_of_two_nodes_are_one_world(hpc, write_job, summing, pmix, variables):  # noqa: F811
+    """By Slurm's PMIx, whatever MPI is in PATH, and by mpirun."""
+    name = hpc.submit(write_job(f"echo ${{PMIX_NAMESPACE%%.*}}; exec {summing}", nodes=2, distribution="mpi", processes=2, compute="hpc",
+                                environment_variables=variables))
+    job = hpc.wait(name, 90)
+    assert job["state"] == "Completed", (job["reason"], hpc.log_text(name, 0, "stderr"))
+    space = hpc.log_text(name, 0).splitlines()[0]
+    assert (space == "slurm") != ("TUTTI_MPI" in variables), space
+    assert [hpc.log_text(name, rank).split("\n", 1)[1] for rank in range(4)] == [
+        f"rank {rank} of 4 on n{1 + rank // 2}: 6, RANK {rank}\n" for rank in range(4)]
+
+
+def test_a_program_without_mpi_is_none_the_worse_for_its_place_and_may_go_without(hpc, cluster, write_job, pmix):
+    command = "echo ${PMIX_RANK:-none} of $WORLD_SIZE, $SLURM_PROCID of $SLURM_NTASKS"
+    for variables, says in (({}, "{0} of 4, {0} of 4\n"), ({"TUTTI_MPI": "direct"}, "none of 4, {1} of 2\n")):
+        name = hpc.submit(write_job(command, nodes=2, distribution="mpi", processes=2, compute="hpc", environment_variables=variables))
+        job = hpc.wait(name, 60)
+        assert job["state"] == "Completed", (job["reason"], hpc.log_text(name, 0, "stderr"))
+        assert [hpc.log_text(name, rank) for rank in range(4)] == [says.format(rank, rank // 2) for rank in range(4)]
+    wait_until(lambda: not cluster.queue(), 120, "Slurm's queue is empty")
+
+
+def test_ranks_that_slurms_pmix_joins_fail_and_end_like_others(hpc, cluster, write_job, summing, pmix):  # noqa: F811
+    name = hpc.submit(write_job(f"[ $RANK != 3 ] || {{ echo no luck >&2; exit 7; }}; {summing}; sleep 600", nodes=2, distribution="mpi",
+                                processes=2, compute="hpc"))
+    job = hpc.wait(name, 60)
+    assert job["state"] == "Failed" and job["reason"].startswith("rank 3 on n2 failed with exit code 7"), job["reason"]
+    assert not processes_with("TUTTI_JOB_ID", name)
+    name = hpc.submit(write_job(f"{summing}; trap '' TERM; echo up; sleep 600 & wait; sleep 600", nodes=2, distribution="mpi", processes=2,
+                                compute="hpc"))
+    wait_until(lambda: all("up\n" in hpc.log_text(name, rank) for rank in range(4)), 60, "all ranks are up")
+    assert hpc.cli("job", "cancel", name).returncode == 0
+    assert hpc.wait(name)["state"] == "Canceled" and not processes_with("TUTTI_JOB_ID", name)
+    wait_until(lambda: not cluster.queue(), 120, "Slurm's queue is empty")
+
+
+ENDINGS = r"""
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t told = 0;
+static void Told(int number) { told = number; }
+
+int main(int argc, char** argv) {
+  int rank;
+  signal(SIGTERM, Told);
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (argc > 1 && rank == atoi(argv[1])) MPI_Abort(MPI_COMM_WORLD, 7);
+  if (argc > 1) MPI_Barrier(MPI_COMM_WORLD);
+  puts("up");
+  fflush(stdout);
+  while (!told) usleep(1000);
+  sleep(6);  // longer than a starter of ranks is given to end
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  puts("finalized");
+  return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def endings(tmp_path_factory):
+    """The path of a program that ends as MPI has it when it is told to; with an argument that rank aborts."""
+    folder = tmp_path_factory.mktemp("endings")
+    (folder / "endings.c").write_text(ENDINGS)
+    subprocess.run(["mpicc", "-o", folder / "endings", folder / "endings.c"], check=True)
+    return folder / "endings"
+
+
+def test_ranks_have_their_pmix_for_the_whole_of_their_grace(hpc, write_job, endings, pmix):
+    name = hpc.submit(write_job(f"exec {endings}", distribution="mpi", processes=2, compute="hpc"))
+    wait_until(lambda: all(hpc.log_text(name, rank) == "up\n" for rank in (0, 1)), 60, "both ranks are up")
+    assert hpc.cli("job", "cancel", name).returncode == 0
+    assert hpc.wait(name)["state"] == "Canceled"
+    said = hpc.log_text(name, 0, "stderr")
+    assert [hpc.log_text(name, rank) for rank in (0, 1)] == 2 * ["up\nfinalized\n"], said
+    assert "CANCELLED" not in said, "srun was let end by itself"
+
+
+def test_a_rank_that_aborts_is_named(hpc, write_job, endings, pmix):
+    name = hpc.submit(write_job(f"exec {endings} 1", nodes=2, distribution="mpi", processes=2, compute="hpc"))
+    job = hpc.wait(name, 60)
+    assert job["state"] == "Failed" and job["reason"].startswith("rank 1 on n1 "), (job["reason"], job["failures"])
+    assert "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD with errorcode 7" in job["reason"], job["reason"]
+    assert sorted(failure["rank"] for failure in job["failures"] if failure["consequence"]) == [0, 2, 3], job["failures"]
+
+
+def test_a_script_may_call_srun_with_pmix_itself(hpc, summing, pmix, tmp_path):  # noqa: F811
     script = tmp_path / "mpi.sh"
     script.write_text(f"#!/bin/bash\n#SBATCH -M hpc -N2 --ntasks-per-node=2\nset -o pipefail\nsrun --mpi=pmix {summing} | sort\n")
     done = hpc.cli("run", "--detach", script)

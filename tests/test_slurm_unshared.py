@@ -116,11 +116,13 @@ def test_a_node_without_the_folder_says_so(apart, cluster, write_job):
     assert "/proc/nowhere" in job["reason"], job["reason"]
 
 
-def test_mpirun_starts_the_ranks_of_nodes_that_share_nothing(apart, cluster, machine, write_job, tmp_path):
+@pytest.mark.parametrize("variables", [{}, {"TUTTI_MPI": "mpirun"}])
+def test_ranks_of_nodes_that_share_nothing_are_one_world(apart, cluster, machine, write_job, tmp_path, variables):
+    """By Slurm's PMIx, where it has one, and by mpirun."""
     (tmp_path / "sum.c").write_text(PROGRAM)
     subprocess.run(["mpicc", "-o", tmp_path / "sum", tmp_path / "sum.c"], check=True)
     job = apart.wait(name := apart.submit(write_job(f"{tmp_path}/sum; cat beside.txt", files={"beside.txt": "sent along\n"}, nodes=2,
-                                                    distribution="mpi", processes=2, compute="apart")))
+                                                    distribution="mpi", processes=2, compute="apart", environment_variables=variables)))
     assert job["state"] == "Completed", job["reason"]
     for rank in range(4):
         assert apart.log_text(name, rank) == f"rank {rank} of 4 on n{1 + rank // 2}: 6, RANK {rank}\nsent along\n"

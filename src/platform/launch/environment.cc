@@ -206,6 +206,7 @@ Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts&
   if (facts.image.empty()) variables["PATH"] = PathOf(variables, facts);
   if (!facts.python.empty()) variables["VIRTUAL_ENV"] = facts.python;
   for (auto& [name, value] : Contract(plan, local_rank, facts)) variables[name] = value;
+  for (const auto& [name, value] : facts.place) variables[name] = value;
   return variables;
 }
 

@@ -58,14 +58,14 @@ absl::StatusOr<base::UniqueFd> TcpSocket() {
 
 class Meeting {
  public:
-  Meeting(const spec::LaunchPlan& plan, bool has_mpi, const std::atomic<bool>& cancelled,
+  Meeting(const spec::LaunchPlan& plan, MpiWay own, const std::atomic<bool>& cancelled,
           base::Deadline deadline)
-      : plan_(plan), has_mpi_(has_mpi), cancelled_(cancelled), deadline_(deadline) {}
+      : plan_(plan), own_(own), cancelled_(cancelled), deadline_(deadline) {}
 
-  // On the first node: the others by index, and whether all can take part.
-  absl::StatusOr<bool> Gather(std::map<int, LineSocket>& peers) {
+  // On the first node: the others by index, and what is to be done.
+  absl::StatusOr<MpiWay> Gather(std::map<int, LineSocket>& peers) {
     TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd door, Listen());
-    bool all = has_mpi_;
+    MpiWay way = own_;
     while (peers.size() + 1 < plan_.nodes.size()) {
       TUTTI_RETURN_IF_ERROR(Await(door.get(), POLLIN, Missing(peers)));
       base::UniqueFd fd(::accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC));
@@ -74,14 +74,17 @@ class Meeting {
       bool theirs = false;
       const absl::StatusOr<int> node = Admit(socket, theirs);
       if (!node.ok() || !peers.try_emplace(*node, std::move(socket)).second) continue;
-      all = all && theirs;
+      if (way == MpiWay::kMpirun && !theirs) way = MpiWay::kNone;
     }
-    for (auto& [node, socket] : peers) TUTTI_RETURN_IF_ERROR(socket.Send({{"mpirun", all}}));
-    return all;
+    for (auto& [node, socket] : peers) {
+      TUTTI_RETURN_IF_ERROR(
+          socket.Send({{"pmix", way == MpiWay::kPmix}, {"mpirun", way == MpiWay::kMpirun}}));
+    }
+    return way;
   }
 
-  // On the others: the way to the first.
-  absl::StatusOr<bool> Join(std::map<int, LineSocket>& peers) {
+  // On the others: the connection to the first, and what it says.
+  absl::StatusOr<MpiWay> Join(std::map<int, LineSocket>& peers) {
     TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, Connect());
     LineSocket socket(std::move(fd));
     TUTTI_RETURN_IF_ERROR(Introduce(socket));
@@ -91,10 +94,13 @@ class Meeting {
       TUTTI_ASSIGN_OR_RETURN(answer, socket.Take());
     }
     peers.try_emplace(0, std::move(socket));
-    return FlagOf(*answer, "mpirun");
+    if (FlagOf(*answer, "pmix")) return MpiWay::kPmix;
+    return FlagOf(*answer, "mpirun") ? MpiWay::kMpirun : MpiWay::kNone;
   }
 
  private:
+  bool has_mpi() const { return own_ == MpiWay::kMpirun; }
+
   absl::Status Await(int fd, short events, const std::string& for_whom) const {
     while (true) {
       if (cancelled_) return absl::CancelledError("stopped before its processes began");
@@ -175,7 +181,7 @@ class Meeting {
     const base::Deadline deadline = base::Deadline::After(kIntroduction);
     const std::string own = base::RandomHex(kNonceBytes);
     TUTTI_RETURN_IF_ERROR(
-        socket.Send({{"node", plan_.node_index}, {"mpi", has_mpi_}, {"nonce", own}}));
+        socket.Send({{"node", plan_.node_index}, {"mpi", has_mpi()}, {"nonce", own}}));
     TUTTI_ASSIGN_OR_RETURN(const json answer, socket.Receive(deadline));
     const std::string nonces = absl::StrCat(" ", own, " ", TextOf(answer, "nonce"));
     if (!base::EqualInConstantTime(TextOf(answer, "proof"),
@@ -184,29 +190,30 @@ class Meeting {
           absl::StrCat("who listens at ", plan_.nodes.front().address, ":", plan_.start_port,
                        " does not hold the job's token"));
     }
-    return socket.Send({{"proof", Proof(plan_.job_token, absl::StrCat(plan_.node_index, " ",
-                                                                      has_mpi_ ? 1 : 0, nonces))}});
+    return socket.Send(
+        {{"proof",
+          Proof(plan_.job_token, absl::StrCat(plan_.node_index, " ", has_mpi() ? 1 : 0, nonces))}});
   }
 
   const spec::LaunchPlan& plan_;
-  const bool has_mpi_;
+  const MpiWay own_;
   const std::atomic<bool>& cancelled_;
   const base::Deadline deadline_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<GangLink>> GangLink::Meet(const spec::LaunchPlan& plan, bool has_mpi,
+absl::StatusOr<std::unique_ptr<GangLink>> GangLink::Meet(const spec::LaunchPlan& plan, MpiWay own,
                                                          const std::atomic<bool>& cancelled,
                                                          base::Deadline deadline) {
   std::unique_ptr<GangLink> link(new GangLink);
-  Meeting meeting(plan, has_mpi, cancelled, deadline);
+  Meeting meeting(plan, own, cancelled, deadline);
   if (plan.nodes.size() == 1) {
-    link->all_have_mpi_ = has_mpi;
+    link->way_ = own;
   } else if (plan.node_index == 0) {
-    TUTTI_ASSIGN_OR_RETURN(link->all_have_mpi_, meeting.Gather(link->peers_));
+    TUTTI_ASSIGN_OR_RETURN(link->way_, meeting.Gather(link->peers_));
   } else {
-    TUTTI_ASSIGN_OR_RETURN(link->all_have_mpi_, meeting.Join(link->peers_));
+    TUTTI_ASSIGN_OR_RETURN(link->way_, meeting.Join(link->peers_));
   }
   return link;
 }

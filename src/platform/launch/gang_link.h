@@ -1,12 +1,14 @@
-// How the launchers of a gang reach each other when mpirun is to start the ranks: the first node's
-// listens at plan.start_port, the others come to it, and each proves to the other that it holds the
-// job's token. Over the same connections the first then asks the others to run what mpirun wants to
-// run on their nodes, which is what Open MPI would use ssh for. Not thread-safe.
+// How the launchers of a gang agree on what makes their ranks one MPI world, and reach each other
+// for it: the first node's listens at plan.start_port, the others come to it, and each proves to
+// the other that it holds the job's token. Over the same connections the first then asks the others
+// to run what mpirun wants to run on their nodes, which is what Open MPI would use ssh for. Not
+// thread-safe.
 //
 //   node I -> first: {"node": I, "mpi": BOOL, "nonce": A}
 //   first  -> I:     {"nonce": B, "proof": HMAC(token, "first A B")}
 //   I      -> first: {"proof": HMAC(token, "I MPI A B")}
-//   first  -> I:     {"mpirun": BOOL}        once all have come: true if all have Open MPI
+//   first  -> I:     {"pmix": BOOL, "mpirun": BOOL}   once all have come: whether the first has the
+//                                                     one, else whether all have the other
 //   first  -> I:     {"run": COMMAND}        I -> first: {"error": ""} or why it could not be
 //   started
 #pragma once
@@ -24,23 +26,26 @@
 
 namespace tutti::launch {
 
+// What makes the ranks one MPI world: nothing, Open MPI's mpirun, Slurm's PMIx.
+enum class MpiWay { kNone, kMpirun, kPmix };
+
 class GangLink {
  public:
-  // Returns once all launchers of the plan have met. `has_mpi`: this node could take part.
-  // Cancelled when `cancelled` is set; DeadlineExceeded names the node that did not come.
-  static absl::StatusOr<std::unique_ptr<GangLink>> Meet(const spec::LaunchPlan& plan, bool has_mpi,
+  // Returns once all launchers of the plan have met. `own`: what this node could do; kPmix is for
+  // the first to say, which then stands for all. Cancelled when `cancelled` is set;
+  // DeadlineExceeded names the node that did not come.
+  static absl::StatusOr<std::unique_ptr<GangLink>> Meet(const spec::LaunchPlan& plan, MpiWay own,
                                                         const std::atomic<bool>& cancelled,
                                                         base::Deadline deadline);
 
-  // Whether every node can take part: then mpirun starts the ranks.
-  bool all_have_mpi() const { return all_have_mpi_; }
+  MpiWay way() const { return way_; }
   // To the other nodes, by index: all of them on the first node, only the first on the others.
   std::map<int, LineSocket>& peers() { return peers_; }
 
  private:
   GangLink() = default;
   std::map<int, LineSocket> peers_;
-  bool all_have_mpi_ = false;
+  MpiWay way_ = MpiWay::kNone;
 };
 
 }  // namespace tutti::launch

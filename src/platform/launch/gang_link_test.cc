@@ -36,16 +36,16 @@ class GangLinkTest : public ::testing::Test {
       plan.nodes.push_back({"n" + std::to_string(i + 1), "127.0.0.1", i, 1});
     return plan;
   }
-  absl::StatusOr<std::unique_ptr<GangLink>> Meet(int node, bool mpi, absl::Duration wait) {
-    return GangLink::Meet(Plan(node), mpi, cancelled_, base::Deadline::After(wait));
+  absl::StatusOr<std::unique_ptr<GangLink>> Meet(int node, MpiWay own, absl::Duration wait) {
+    return GangLink::Meet(Plan(node), own, cancelled_, base::Deadline::After(wait));
   }
   // All three, the first on this thread.
-  std::vector<absl::StatusOr<std::unique_ptr<GangLink>>> MeetAll(bool last_has_mpi) {
+  std::vector<absl::StatusOr<std::unique_ptr<GangLink>>> MeetAll(MpiWay first, MpiWay last) {
     std::vector<absl::StatusOr<std::unique_ptr<GangLink>>> links;
     for (int i = 0; i < 3; ++i) links.emplace_back(absl::UnknownError(""));
-    std::thread second([&] { links[1] = Meet(1, true, absl::Seconds(20)); });
-    std::thread third([&] { links[2] = Meet(2, last_has_mpi, absl::Seconds(20)); });
-    links[0] = Meet(0, true, absl::Seconds(20));
+    std::thread second([&] { links[1] = Meet(1, MpiWay::kMpirun, absl::Seconds(20)); });
+    std::thread third([&] { links[2] = Meet(2, last, absl::Seconds(20)); });
+    links[0] = Meet(0, first, absl::Seconds(20));
     second.join();
     third.join();
     return links;
@@ -55,12 +55,18 @@ class GangLinkTest : public ::testing::Test {
   std::atomic<bool> cancelled_ = false;
 };
 
-TEST_F(GangLinkTest, AllMeetAndAgreeOnMpirunIfAllCan) {
-  for (const bool last_has_mpi : {true, false}) {
-    const auto links = MeetAll(last_has_mpi);
+TEST_F(GangLinkTest, AllMeetAndAgreeOnMpirunIfAllCanAndOnPmixIfTheFirstCan) {
+  const struct {
+    MpiWay first, last, all;
+  } examples[] = {{MpiWay::kMpirun, MpiWay::kMpirun, MpiWay::kMpirun},
+                  {MpiWay::kMpirun, MpiWay::kNone, MpiWay::kNone},
+                  {MpiWay::kNone, MpiWay::kMpirun, MpiWay::kNone},
+                  {MpiWay::kPmix, MpiWay::kNone, MpiWay::kPmix}};
+  for (const auto& example : examples) {
+    const auto links = MeetAll(example.first, example.last);
     for (const auto& link : links) {
       ASSERT_TRUE(link.ok()) << link.status();
-      EXPECT_EQ((*link)->all_have_mpi(), last_has_mpi);
+      EXPECT_EQ((*link)->way(), example.all);
     }
     EXPECT_EQ((*links[0])->peers().size(), 2u);
     EXPECT_EQ((*links[1])->peers().size(), 1u);
@@ -68,7 +74,7 @@ TEST_F(GangLinkTest, AllMeetAndAgreeOnMpirunIfAllCan) {
 }
 
 TEST_F(GangLinkTest, WishesGoFromTheFirstToTheOthers) {
-  auto links = MeetAll(true);
+  auto links = MeetAll(MpiWay::kMpirun, MpiWay::kMpirun);
   for (const auto& link : links) ASSERT_TRUE(link.ok()) << link.status();
   ASSERT_TRUE((*links[0])->peers().at(2).Send({{"run", "orted"}}).ok());
   const auto wish = (*links[2])->peers().at(0).Receive(base::Deadline::After(absl::Seconds(10)));
@@ -77,8 +83,8 @@ TEST_F(GangLinkTest, WishesGoFromTheFirstToTheOthers) {
 }
 
 TEST_F(GangLinkTest, ANodeThatDoesNotComeIsNamed) {
-  std::thread second([&] { Meet(1, true, absl::Milliseconds(300)).IgnoreError(); });
-  const auto link = Meet(0, true, absl::Milliseconds(300));
+  std::thread second([&] { Meet(1, MpiWay::kMpirun, absl::Milliseconds(300)).IgnoreError(); });
+  const auto link = Meet(0, MpiWay::kMpirun, absl::Milliseconds(300));
   second.join();
   EXPECT_EQ(link.status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(std::string(link.status().message()), HasSubstr("waiting for n"));
@@ -87,11 +93,11 @@ TEST_F(GangLinkTest, ANodeThatDoesNotComeIsNamed) {
 TEST_F(GangLinkTest, WhoDoesNotHoldTheTokenIsNeitherLetInNorBelieved) {
   absl::Status strangers;
   std::thread stranger([&] {
-    strangers = GangLink::Meet(Plan(1, "cafe"), true, cancelled_,
+    strangers = GangLink::Meet(Plan(1, "cafe"), MpiWay::kMpirun, cancelled_,
                                base::Deadline::After(absl::Milliseconds(500)))
                     .status();
   });
-  const auto link = Meet(0, true, absl::Milliseconds(500));
+  const auto link = Meet(0, MpiWay::kMpirun, absl::Milliseconds(500));
   stranger.join();
   EXPECT_EQ(link.status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(strangers.code(), absl::StatusCode::kPermissionDenied) << strangers;
@@ -99,8 +105,10 @@ TEST_F(GangLinkTest, WhoDoesNotHoldTheTokenIsNeitherLetInNorBelieved) {
 
 TEST_F(GangLinkTest, AWaitCanBeCancelled) {
   cancelled_ = true;
-  EXPECT_EQ(Meet(0, true, absl::Seconds(20)).status().code(), absl::StatusCode::kCancelled);
-  EXPECT_EQ(Meet(1, true, absl::Seconds(20)).status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(Meet(0, MpiWay::kMpirun, absl::Seconds(20)).status().code(),
+            absl::StatusCode::kCancelled);
+  EXPECT_EQ(Meet(1, MpiWay::kMpirun, absl::Seconds(20)).status().code(),
+            absl::StatusCode::kCancelled);
 }
 
 }  // namespace

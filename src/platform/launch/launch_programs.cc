@@ -23,6 +23,7 @@
 #include "platform/launch/collector.h"
 #include "platform/launch/rank_door.h"
 #include "platform/launch/rank_process.h"
+#include "platform/launch/slurm_pmix.h"
 #include "platform/launch/standby.h"
 
 namespace tutti::launch {
@@ -31,7 +32,8 @@ namespace {
 using nlohmann::json;
 
 constexpr absl::Duration kAnswer = absl::Minutes(2);  // on a machine that is busy
-constexpr int kNotStarted = 125;                      // as env(1) and timeout(1) say it
+constexpr absl::Duration kForever = absl::Hours(24 * 365);
+constexpr int kNotStarted = 125;  // as env(1) and timeout(1) say it
 
 base::Deadline AnswerDeadline() { return base::Deadline::After(kAnswer); }
 
@@ -102,6 +104,11 @@ int Complain(const absl::Status& status) {
   return kNotStarted;
 }
 
+// As a shell says it.
+int CodeOf(base::ExitStatus status) {
+  return status.signal == 0 ? status.code : 128 + status.signal;
+}
+
 int RunRank() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // with the daemon that started it
   sigset_t set;
@@ -123,7 +130,7 @@ int RunRank() {
       .IgnoreError();
   // Until it has been taken: mpirun ends the others once this process has gone.
   launcher->Receive(base::Deadline::After(absl::Seconds(5))).IgnoreError();
-  return status.signal == 0 ? status.code : 128 + status.signal;
+  return CodeOf(status);
 }
 
 int RunAgent(const std::string& host, const std::string& command) {
@@ -136,6 +143,23 @@ int RunAgent(const std::string& host, const std::string& command) {
   if (!answer.ok()) return Complain(answer.status());
   const std::string error = answer->value("error", "the launcher gave no answer");
   return error.empty() ? 0 : Complain(absl::InternalError(absl::StrCat(host, ": ", error)));
+}
+
+int RunPlace() {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // Who is told to end is the rank; it may still need its place.
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::signal(number, SIG_IGN);
+  const char* const rank = std::getenv("PMIX_RANK");
+  if (rank == nullptr) return Complain(absl::FailedPreconditionError("Slurm offers no PMIx"));
+  absl::StatusOr<LineSocket> launcher = ToLauncher();
+  if (!launcher.ok()) return Complain(launcher.status());
+  const absl::Status told = launcher->Send({{"kind", "place"},
+                                            {"rank", std::atoi(rank)},
+                                            {"variables", PlaceIn(base::CurrentEnvironment())}});
+  if (!told.ok()) return Complain(told);
+  const absl::StatusOr<json> ended = launcher->Receive(base::Deadline::After(kForever));
+  if (!ended.ok()) return 1;  // the launcher has gone, and the rank with it
+  return CodeOf({.code = ended->value("code", 1), .signal = ended->value("signal", 0)});
 }
 
 int RunCollectorProgram(const std::string& folder, const std::string& service_file) {
@@ -153,6 +177,7 @@ std::optional<int> RunLaunchProgram(int argc, const char* const* argv) {
   if (program == kStandbyProgram) return RunStandby(argc > 2 ? argv[2] : "");
   if (program == kCollectorProgram && argc > 3) return RunCollectorProgram(argv[2], argv[3]);
   if (program == kRankProgram) return RunRank();
+  if (program == kPlaceProgram) return RunPlace();
   if (program != kAgentProgram) return std::nullopt;
   if (argc < 4) return Complain(absl::InvalidArgumentError("launch-agent needs HOST COMMAND"));
   return RunAgent(argv[2], absl::StrJoin(argv + 3, argv + argc, " "));

@@ -1,6 +1,7 @@
 // What else this program is: a launcher that is started ahead of any job, what delivers for
-// launchers that do not reach the service, and what mpirun starts in place of the job's command and
-// in place of ssh. The latter two talk to the node's launcher over a Unix socket (rank_door.h).
+// launchers that do not reach the service, what mpirun starts in place of the job's command and in
+// place of ssh, and what srun starts in place of a rank. The latter three talk to the node's
+// launcher over a Unix socket (rank_door.h).
 #pragma once
 
 #include <optional>
@@ -11,11 +12,13 @@ inline constexpr char kStandbyProgram[] = "launch-standby";
 inline constexpr char kCollectorProgram[] = "launch-collector";
 inline constexpr char kRankProgram[] = "launch-rank";
 inline constexpr char kAgentProgram[] = "launch-agent";
-// The path of the launcher's socket.
+inline constexpr char kPlaceProgram[] = "launch-place";
+// The path of the launcher's socket, and its name in the node's scratch folder.
 inline constexpr char kDoorVariable[] = "TUTTI_LAUNCH_DOOR";
+inline constexpr char kDoorName[] = "door";
 
-// If the arguments say `launch-standby`, `launch-collector …`, `launch-rank` or `launch-agent …`:
-// runs it and returns its exit code. Call it before anything else in main.
+// If the arguments say `launch-standby`, `launch-collector …`, `launch-rank`, `launch-place` or
+// `launch-agent …`: runs it and returns its exit code. Call it before anything else in main.
 //
 // launch-standby [FOLDER]: reads the path of a plan from its standard input and becomes that plan's
 // launcher, with its log beside the plan. Ends if the input does. What that launcher would make in
@@ -24,7 +27,8 @@ inline constexpr char kDoorVariable[] = "TUTTI_LAUNCH_DOOR";
 // launch-rank: asks the launcher
 // for its rank's output pipes, environment and command, runs that, reports its end, and ends alike
 // (128 + n after signal n). SIGTERM is handed on. launch-agent HOST COMMAND…: has HOST's launcher
-// run the command; 0 once it has been started.
+// run the command; 0 once it has been started. launch-place: gives the launcher what Slurm has told
+// this task of its place in PMIx, for the rank that it starts, and ends as that does.
 std::optional<int> RunLaunchProgram(int argc, const char* const* argv);
 
 }  // namespace tutti::launch

@@ -71,8 +71,7 @@ class Launcher {
  private:
   // Its processes start within a moment, and NodeProcesses lets the delivery begin after them.
   bool BeginsAtOnce() const {
-    return !MustSyncClaim() && StagesAtOnce(plan_) && plan_.nodes.size() == 1 &&
-           !WantsMpirun(plan_);
+    return !MustSyncClaim() && StagesAtOnce(plan_) && plan_.nodes.size() == 1 && !WantsMpi(plan_);
   }
 
   bool MustSyncClaim() const { return plan_.boot_id.empty(); }
@@ -140,7 +139,7 @@ class Launcher {
   }
 
   absl::StatusOr<std::unique_ptr<MpiStart>> AgreeOnMpi(const NodeFacts& facts) {
-    if (!WantsMpirun(plan_)) return nullptr;
+    if (!WantsMpi(plan_)) return nullptr;
     return Beside<std::unique_ptr<MpiStart>>(
         [&](const std::atomic<bool>& cancelled) {
           return MpiStart::Agree(plan_, facts, cancelled);

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "platform/launch/launch_programs.h"
 #include "platform/launch/launcher_fixture.h"
 #include "platform/launch/memory_watch.h"
 #include "platform/launch/unpack_archive_for_test.h"
@@ -19,6 +20,10 @@ class BeLauncher : public ::testing::Environment {
   void SetUp() override {
     const char* plan = std::getenv(kPlanVariable);
     if (plan == nullptr) return;
+    if (std::getenv(kDoorVariable) != nullptr) {  // a task of srun's
+      const char* const arguments[] = {"tutti", kPlaceProgram};
+      ::_exit(*RunLaunchProgram(2, arguments));
+    }
     LauncherOptions options;
     options.spool_patience = absl::Milliseconds(300);
     options.leftover_grace = absl::Milliseconds(200);
@@ -27,6 +32,9 @@ class BeLauncher : public ::testing::Environment {
     if (text != nullptr && absl::SimpleAtoi(text, &limit)) options.spool_limit = limit;
     if (const char* most = std::getenv(kMostProcessesVariable)) {
       options.most_processes = std::atoi(most);
+    }
+    if (const char* limit = std::getenv(kPlaceLimitVariable)) {
+      options.place_limit = absl::Milliseconds(std::atoi(limit));
     }
     const absl::Status status = RunLauncher(plan, options);
     ::_exit(status.ok() ? 0 : absl::IsFailedPrecondition(status) ? 7 : 1);
@@ -306,6 +314,86 @@ TEST_F(Launcher, ACommandThatIsNotThereIsNamed) {
   const auto exited = service.Events("exited").at(0);
   EXPECT_EQ(exited["code"], 127);
   EXPECT_THAT(exited["last_error"], HasSubstr("no-such-program: command not found"));
+}
+
+// In a batch job of one node, whose srun is a script.
+class LauncherInSlurm : public Launcher {
+ protected:
+  LauncherInSlurm() {
+    for (const auto& [name, value] : variables_) ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~LauncherInSlurm() override {
+    ::setenv("PATH", path_.c_str(), 1);
+    variables_.erase("PATH");
+    for (const auto& [name, value] : variables_) ::unsetenv(name.c_str());
+  }
+  // `step`: what srun does when it is not asked what it offers.
+  void WriteSrun(const std::string& step) {
+    const std::string script =
+        "#!/bin/sh\n[ $1 != --mpi=list ] || { echo ' pmix'; exit; }\n" + step;
+    ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "srun", script, 0755).ok());
+  }
+  spec::LaunchPlan MpiPlan(std::string command) const {
+    spec::LaunchPlan plan = Plan(std::move(command), 2);
+    plan.distribution.kind = spec::DistributionKind::kMpi;
+    return plan;
+  }
+
+  const std::string path_ = std::getenv("PATH");
+  Variables variables_ = {{"TUTTI_GANG", "n1;"},
+                          {"SLURM_JOB_ID", "17"},
+                          {"PATH", folder.path().string() + ":" + path_},
+                          {kPlaceLimitVariable, "60000"}};
+};
+
+TEST_F(LauncherInSlurm, StartsEachRankInThePlaceThatSrunBrings) {
+  WriteSrun(R"(while [ "$1" != /bin/sh ]; do shift; done
+for rank in 1 0; do
+  SLURM_NODEID=allocation SLURM_PROCID=$rank SLURM_CPUS_ON_NODE=9 PMIX_RANK=$rank "$@" >/dev/null &
+  tasks="$tasks $!"
+done
+for task in $tasks; do wait $task; echo ended with $? >&2; done
+)");
+  EXPECT_TRUE(
+      Run(MpiPlan("echo $RANK $PMIX_RANK $SLURM_PROCID $SLURM_CPUS_ON_NODE; exit $RANK")).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "0 0 0\n");
+  EXPECT_EQ(service.Output(1, "stdout"), "1 1 1\n");
+  EXPECT_EQ(service.Output(0, "stderr"), "ended with 1\nended with 0\n");
+  EXPECT_EQ(service.Events().back()["ok"], true);
+}
+
+TEST_F(LauncherInSlurm, ARankThatFailsSinceItsPlaceHasGoneIsNoCause) {
+  const std::string at = folder.path().string();
+  WriteSrun(
+      "while [ \"$1\" != /bin/sh ]; do shift; done\n"
+      "SLURM_NODEID=allocation PMIX_RANK=0 \"$@\" & first=$!\n"
+      "SLURM_NODEID=allocation PMIX_RANK=1 \"$@\" &\n"
+      "until [ -e " +
+      at +
+      "/up ]; do sleep 0.01; done\n"
+      "kill -9 $first; wait $first; touch " +
+      at + "/gone; wait\n");
+  EXPECT_TRUE(Run(MpiPlan("[ $RANK = 1 ] || { touch " + at + "/up; until [ -e " + at +
+                          "/gone ]; do sleep 0.01; done; exit 195; }"))
+                  .ok());
+  int ends = 0;
+  for (const auto& event : service.Events()) {
+    if (event["kind"] != "exited") continue;
+    ++ends;
+    EXPECT_EQ(event["code"], event["rank"] == 0 ? 195 : 0);
+    EXPECT_EQ(event["stopped"], event["rank"] == 0) << event;
+  }
+  EXPECT_EQ(ends, 2);
+}
+
+TEST_F(LauncherInSlurm, SaysThatSlurmGivesNoPlace) {
+  ::setenv(kPlaceLimitVariable, "300", 1);
+  WriteSrun("echo 'srun: Job step creation temporarily disabled' >&2\nexec sleep 600\n");
+  EXPECT_TRUE(Run(MpiPlan("true")).ok());
+  EXPECT_EQ(service.Events().back()["reason"],
+            "Slurm gave its ranks no place in PMIx (srun --mpi=pmix) within 300ms: "
+            "srun: Job step creation temporarily disabled");
+  EXPECT_TRUE(NoProcessLeft());
 }
 
 }  // namespace

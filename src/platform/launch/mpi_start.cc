@@ -8,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/launch/last_error.h"
+#include "platform/launch/launch_programs.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/open_mpi.h"
+#include "platform/launch/slurm_pmix.h"
 
 namespace tutti::launch {
 namespace {
@@ -45,34 +47,47 @@ bool IsNamed(const spec::PlanNode& node, absl::string_view host) {
 absl::StatusOr<std::unique_ptr<MpiStart>> MpiStart::Agree(const spec::LaunchPlan& plan,
                                                           const NodeFacts& facts,
                                                           const std::atomic<bool>& cancelled) {
-  if (!WantsMpirun(plan)) return nullptr;
-  std::string mpirun = FindOpenMpi(plan, EnvironmentOf(plan, 0, facts));
-  TUTTI_ASSIGN_OR_RETURN(
-      std::unique_ptr<GangLink> link,
-      GangLink::Meet(plan, !mpirun.empty(), cancelled, base::Deadline::After(kMeeting)));
-  if (!link->all_have_mpi()) return nullptr;
-  TUTTI_ASSIGN_OR_RETURN(RankDoor door, RankDoor::Open(ShortFolder(plan, facts) / "door"));
+  if (!WantsMpi(plan)) return nullptr;
+  const bool may_use_pmix = MayUsePmix(plan, facts.own);
+  const bool asks = may_use_pmix && plan.node_index == 0;
+  std::string program = asks ? FindSrunWithPmix(facts.own, cancelled) : "";
+  MpiWay own = MpiWay::kPmix;
+  if (program.empty()) {
+    program = FindOpenMpi(plan, EnvironmentOf(plan, 0, facts));
+    own = program.empty() ? MpiWay::kNone : MpiWay::kMpirun;
+  }
+  // Before they meet: who is let in may come as soon as all have.
+  std::optional<RankDoor> door;
+  if (may_use_pmix || own != MpiWay::kNone) {
+    TUTTI_RETURN_IF_ERROR(LinkThisProgram(ShortFolder(plan, facts)));
+    TUTTI_ASSIGN_OR_RETURN(door, RankDoor::Open(ShortFolder(plan, facts) / kDoorName));
+  }
+  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<GangLink> link,
+                         GangLink::Meet(plan, own, cancelled, base::Deadline::After(kMeeting)));
+  if (link->way() == MpiWay::kNone || !door) return nullptr;
   return std::unique_ptr<MpiStart>(
-      new MpiStart(plan, facts, std::move(mpirun), std::move(link), std::move(door)));
+      new MpiStart(plan, facts, std::move(program), std::move(link), *std::move(door)));
 }
-
-std::string MpiStart::DoorPath() const { return (ShortFolder(plan_, facts_) / "door").string(); }
 
 absl::Status MpiStart::Begin(const ProcessLimit* limit, SpoolFile* words) {
   limit_ = limit;
   spool_ = words;
-  TUTTI_RETURN_IF_ERROR(LinkThisProgram(ShortFolder(plan_, facts_)));
   if (plan_.node_index != 0) return absl::OkStatus();  // the first node will ask
-  return Run(MpirunCommand(plan_, mpirun_));
+  if (by_pmix()) return Run(SrunCommand(plan_, program_), SrunEnvironment(facts_.own));
+  return Run(MpirunCommand(plan_, program_), EnvironmentOfStarter());
 }
 
-absl::Status MpiStart::Run(std::vector<std::string> arguments) {
+Variables MpiStart::EnvironmentOfStarter() const {
+  const fs::path folder = ShortFolder(plan_, facts_);
+  return StarterEnvironment(plan_, facts_, (folder / kDoorName).string(), folder.string());
+}
+
+absl::Status MpiStart::Run(std::vector<std::string> arguments, Variables environment) {
   if (was_started_) return absl::FailedPreconditionError("it has been started before");
   TUTTI_ASSIGN_OR_RETURN(words_, OutputPipe::Open(spool_));
   base::ChildOptions options;
   options.arguments = std::move(arguments);
-  options.environment =
-      StarterEnvironment(plan_, facts_, DoorPath(), ShortFolder(plan_, facts_).string());
+  options.environment = std::move(environment);
   options.directory = NodeFolders(plan_.directory).work();
   options.stdout_fd = options.stderr_fd = words_->write_fd();
   options.die_with_parent = true;
@@ -127,7 +142,8 @@ void MpiStart::HearPeer(int node, LineSocket& socket, const json& message) {
     const bool said = error != message.end() && error->is_string();
     door_.Answer(agents_[node], said ? error->get<std::string>() : "no answer");
   } else if (const auto run = message.find("run"); run != message.end() && run->is_string()) {
-    const absl::Status started = Run({"/bin/sh", "-c", run->get<std::string>()});
+    const absl::Status started =
+        Run({"/bin/sh", "-c", run->get<std::string>()}, EnvironmentOfStarter());
     socket.Send({{"error", std::string(started.message())}}).IgnoreError();
   }
 }
@@ -138,9 +154,12 @@ absl::Status MpiStart::StarterEnded() {
   words_->Pump(1 << 20).IgnoreError();
   if (status.ok() && status->ok()) return absl::OkStatus();
   const std::string said = LastError(words_->tail());
-  return absl::InternalError(
-      absl::StrCat(plan_.node_index == 0 ? "mpirun" : "mpirun's daemon", " ended with ",
-                   status.ok() ? status->ToString() : "no status", said.empty() ? "" : ": ", said));
+  return absl::InternalError(absl::StrCat(by_pmix()               ? "srun"
+                                          : plan_.node_index == 0 ? "mpirun"
+                                                                  : "mpirun's daemon",
+                                          " ended with ",
+                                          status.ok() ? status->ToString() : "no status",
+                                          said.empty() ? "" : ": ", said));
 }
 
 }  // namespace tutti::launch

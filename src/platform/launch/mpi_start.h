@@ -1,4 +1,6 @@
-// Has Open MPI's mpirun start the ranks, where every node of the job has it: mpirun runs on the
+// Makes the ranks of a job one MPI_COMM_WORLD. By Slurm's PMIx in a job of Slurm's that offers it:
+// srun, on the first node, brings each rank's place to its node's launcher, which starts the rank
+// with that (slurm_pmix.h). Else by Open MPI's mpirun, where every node has it: mpirun runs on the
 // first node; its daemons on the others are started by their launchers (gang_link.h) and not by
 // ssh; and each rank comes to its node's launcher (rank_door.h) for what it is to be. So ranks
 // belong to an MPI_COMM_WORLD and are in all else like those that a launcher starts itself.
@@ -26,18 +28,20 @@ namespace tutti::launch {
 
 class MpiStart {
  public:
-  // Meets the gang's other launchers. Null if the ranks are to be started without mpirun: the job
-  // does not ask for it, or a node has no Open MPI. Cancelled when `cancelled` is set.
+  // Meets the gang's other launchers. Null if the ranks are to be started directly: the job asks
+  // for that, or Slurm has no PMIx and a node no Open MPI. Cancelled when `cancelled` is set.
   static absl::StatusOr<std::unique_ptr<MpiStart>> Agree(const spec::LaunchPlan& plan,
                                                          const NodeFacts& facts,
                                                          const std::atomic<bool>& cancelled);
 
-  // Starts mpirun on the first node. What mpirun, or this node's daemon, has to say goes to
+  // Starts mpirun or srun on the first node. What it, or this node's daemon, has to say goes to
   // `words`; it and all that it starts are held to `limit`. Call it on the thread that the
   // processes are to die with.
   absl::Status Begin(const ProcessLimit* limit, SpoolFile* words);
 
-  // mpirun or its daemon runs here, or will: ranks may still come.
+  // Whether the launchers start the ranks, each as its place comes.
+  bool by_pmix() const { return link_->way() == MpiWay::kPmix; }
+  // srun, mpirun or its daemon runs here, or will: ranks may still come.
   bool running() const {
     return starter_.has_value() || (!link_->peers().empty() && !was_started_);
   }
@@ -45,32 +49,32 @@ class MpiStart {
   OutputPipe* words() { return words_ ? &*words_ : nullptr; }
   void AddTo(std::vector<pollfd>& waiting) const;
 
-  // What ranks have said. Passes mpirun's wishes on to the other launchers, and theirs to here.
+  // What has been said at the door. Passes mpirun's wishes on to the other launchers, and theirs to
+  // here.
   std::vector<DoorNews> Take();
   RankDoor& door() { return door_; }
-
-  // Nothing is started any more.
-  void GiveUp() { was_started_ = true; }
+  // Nothing is started any more: all ranks of the node have begun, or are to end.
+  void ExpectNoMore() { was_started_ = true; }
   // Reaps the starter. OK if it ended well; else what it said last.
   absl::Status StarterEnded();
 
  private:
-  MpiStart(const spec::LaunchPlan& plan, const NodeFacts& facts, std::string mpirun,
+  MpiStart(const spec::LaunchPlan& plan, const NodeFacts& facts, std::string program,
            std::unique_ptr<GangLink> link, RankDoor door)
       : plan_(plan),
         facts_(facts),
-        mpirun_(std::move(mpirun)),
+        program_(std::move(program)),
         link_(std::move(link)),
         door_(std::move(door)) {}
-  absl::Status Run(std::vector<std::string> arguments);
+  absl::Status Run(std::vector<std::string> arguments, Variables environment);
+  Variables EnvironmentOfStarter() const;
   void PassOn(const DoorNews& wish);
   void HearPeers();
   void HearPeer(int node, LineSocket& socket, const nlohmann::json& message);
-  std::string DoorPath() const;
 
   const spec::LaunchPlan& plan_;
   const NodeFacts facts_;
-  const std::string mpirun_;
+  const std::string program_;  // on the first node: mpirun or srun
   std::unique_ptr<GangLink> link_;
   RankDoor door_;
   const ProcessLimit* limit_ = nullptr;

@@ -13,6 +13,7 @@
 #include "base/child_process.h"
 #include "base/status.h"
 #include "platform/launch/given_place.h"
+#include "platform/launch/last_error.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/service_link.h"
 
@@ -41,6 +42,7 @@ NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions
       news_(news),
       time_limit_(base::Deadline::After(
           plan.timeout_seconds > 0 ? absl::Seconds(plan.timeout_seconds) : kForever)),
+      place_limit_(base::Deadline::After(options.place_limit)),
       most_processes_(options.most_processes > 0 ? options.most_processes : MostProcesses()),
       limit_(plan, most_processes_),
       memory_(plan.memory_bytes),
@@ -51,12 +53,21 @@ NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions
 absl::Status NodeProcesses::StartAll() {
   if (mpi_ != nullptr) return mpi_->Begin(&limit_, &spool_->Stderr(0));
   for (int i = 0; i < plan_.node().process_count; ++i) {
-    TUTTI_ASSIGN_OR_RETURN(auto rank,
-                           RankProcess::Start(plan_, i, command_, facts_, limit_, spool_));
-    events_->Append("started", {{"rank", rank->rank()}, {"pid", rank->pid()}});
-    ranks_.push_back(std::move(rank));
+    TUTTI_RETURN_IF_ERROR(StartRank(i, facts_));
   }
   return absl::OkStatus();
+}
+
+absl::Status NodeProcesses::StartRank(int local_rank, const NodeFacts& facts) {
+  TUTTI_ASSIGN_OR_RETURN(auto rank,
+                         RankProcess::Start(plan_, local_rank, command_, facts, limit_, spool_));
+  NoteBegun(std::move(rank));
+  return absl::OkStatus();
+}
+
+void NodeProcesses::NoteBegun(std::unique_ptr<RankProcess> rank) {
+  events_->Append("started", {{"rank", rank->rank()}, {"pid", rank->pid()}});
+  ranks_.push_back(std::move(rank));
 }
 
 absl::Status NodeProcesses::Run(const std::string& command, const NodeFacts& facts,
@@ -76,6 +87,7 @@ absl::Status NodeProcesses::Run(const std::string& command, const NodeFacts& fac
     Wait();
     HoldSpoolLimit(PumpOutput());
     HoldTimeLimit();
+    HoldPlaceLimit();
     HoldMemoryShare();
   }
   DrainOutput();
@@ -100,20 +112,35 @@ RankProcess* NodeProcesses::RankOf(int rank) {
   return found == ranks_.end() ? nullptr : found->get();
 }
 
+absl::Status NodeProcesses::CheckComes(int rank) {
+  const int local = rank - plan_.node().first_rank;
+  if (local >= 0 && local < plan_.node().process_count && RankOf(rank) == nullptr) {
+    return absl::OkStatus();
+  }
+  return absl::InternalError(
+      absl::StrCat("rank ", rank, " was placed on node ", plan_.node().name));
+}
+
+// Slurm has a place in PMIx for a rank, which is started in it.
+absl::Status NodeProcesses::StartInPlace(const DoorNews& news) {
+  TUTTI_RETURN_IF_ERROR(CheckComes(news.rank));
+  NodeFacts facts = facts_;
+  facts.place = news.variables;
+  TUTTI_RETURN_IF_ERROR(StartRank(news.rank - plan_.node().first_rank, facts));
+  if (!AwaitsPlaces()) mpi_->ExpectNoMore();
+  return absl::OkStatus();
+}
+
 // A rank that mpirun has started is here to be told what it is.
 absl::Status NodeProcesses::Adopt(const DoorNews& news) {
+  TUTTI_RETURN_IF_ERROR(CheckComes(news.rank));
   const int local = news.rank - plan_.node().first_rank;
-  if (local < 0 || local >= plan_.node().process_count || RankOf(news.rank) != nullptr) {
-    return absl::InternalError(
-        absl::StrCat("mpirun placed rank ", news.rank, " on node ", plan_.node().name));
-  }
   TUTTI_ASSIGN_OR_RETURN(auto rank, RankProcess::Adopt(plan_, local, news.pid, spool_));
   TUTTI_RETURN_IF_ERROR(mpi_->door().Welcome(news.visitor, rank->out().write_fd(),
                                              rank->err().write_fd(),
                                              StartOf(plan_, local, command_, facts_)));
   rank->CloseWriteEnds();
-  events_->Append("started", {{"rank", rank->rank()}, {"pid", rank->pid()}});
-  ranks_.push_back(std::move(rank));
+  NoteBegun(std::move(rank));
   return absl::OkStatus();
 }
 
@@ -123,6 +150,10 @@ void NodeProcesses::HearMpi() {
     RankProcess* const rank = RankOf(news.rank);
     if (news.kind == DoorNews::Kind::kRank) {
       if (const absl::Status adopted = Adopt(news); !adopted.ok()) BeginStop(grace_, adopted);
+    } else if (news.kind == DoorNews::Kind::kPlace) {
+      const absl::Status begun = ending_ ? absl::CancelledError("too late") : StartInPlace(news);
+      if (!begun.ok()) mpi_->door().TellEnd(news.rank, {.code = 1});
+      if (!begun.ok() && !ending_) BeginStop(grace_, begun);
     } else if (news.kind == DoorNews::Kind::kFailed) {
       BeginStop(grace_,
                 absl::InternalError(absl::StrCat("a rank could not be started: ", news.reason)));
@@ -159,7 +190,8 @@ void NodeProcesses::MpiStarterEnded() {
 }
 
 // mpirun and its daemon end by themselves when ranks do, and Open MPI's crash if they are told to
-// meanwhile. So at first only what is below the ranks is told.
+// meanwhile. So at first only what is below the ranks is told. srun too ends by itself, and takes
+// the ranks' PMIx with it, which they may need as long as they have their grace.
 std::set<pid_t> NodeProcesses::Spared() const {
   const pid_t starter = mpi_ == nullptr ? -1 : mpi_->starter();
   if (starter < 0 || ranks_.empty() || starter_patience_.Expired()) return {};
@@ -174,6 +206,7 @@ std::set<pid_t> NodeProcesses::Spared() const {
 absl::Duration NodeProcesses::UntilNextTask() const {
   absl::Duration wait = ending_ ? kSweep : time_limit_.Remaining();
   if (plan_.memory_bytes > 0 && AnyRuns()) wait = std::min(wait, next_memory_look_.Remaining());
+  if (AwaitsPlaces()) wait = std::min(wait, place_limit_.Remaining());
   return std::min(wait, output_waits_ ? kRetry : absl::Hours(1));
 }
 
@@ -241,10 +274,13 @@ void NodeProcesses::ReapChildren() {
                                    [&](const auto& r) { return r->pid() == info.si_pid; });
     if (mpi_ != nullptr && mpi_->starter() == info.si_pid) {
       MpiStarterEnded();
-    } else if (rank == ranks_.end() || mpi_ != nullptr) {
+    } else if (rank == ranks_.end() || !(*rank)->is_child()) {
       ::waitpid(info.si_pid, nullptr, WNOHANG);  // an orphan that came to the subreaper
     } else {
-      Report((*rank)->Reap(stopped_, KilledByKernel()));
+      const nlohmann::json exit = (*rank)->Reap(stopped_ || (*rank)->told(), KilledByKernel());
+      const base::ExitStatus status = {.code = exit["code"], .signal = exit["signal"]};
+      if (mpi_ != nullptr) mpi_->door().TellEnd((*rank)->rank(), status);
+      Report(exit);
     }
   }
 }
@@ -253,6 +289,20 @@ void NodeProcesses::HoldTimeLimit() {
   if (!time_limit_.Expired() || !AnyRuns()) return;
   BeginStop(grace_, absl::DeadlineExceededError(
                         absl::StrCat("wall time limit of ", plan_.timeout_seconds, " s reached")));
+}
+
+bool NodeProcesses::AwaitsPlaces() const {
+  const size_t all = plan_.node().process_count;
+  return mpi_ != nullptr && mpi_->by_pmix() && !ending_ && ranks_.size() < all;
+}
+
+void NodeProcesses::HoldPlaceLimit() {
+  if (!AwaitsPlaces() || !place_limit_.Expired()) return;
+  const std::string said = mpi_->words() == nullptr ? "" : LastError(mpi_->words()->tail());
+  BeginStop(grace_,
+            absl::DeadlineExceededError(absl::StrCat(
+                "Slurm gave its ranks no place in PMIx (srun --mpi=pmix) within ",
+                absl::FormatDuration(options_.place_limit), said.empty() ? "" : ": ", said)));
 }
 
 void NodeProcesses::HoldMemoryShare() {
@@ -289,8 +339,9 @@ void NodeProcesses::BeginStop(absl::Duration grace, absl::Status reason) {
   for (const auto& rank : ranks_) {
     if (!rank->ended()) rank->NoteBeforeStop();
   }
-  if (mpi_ != nullptr) mpi_->GiveUp();
-  starter_patience_ = base::Deadline::After(std::min(grace, kStarterPatience));
+  if (mpi_ != nullptr) mpi_->ExpectNoMore();
+  const bool is_srun = mpi_ != nullptr && mpi_->by_pmix();
+  starter_patience_ = base::Deadline::After(is_srun ? grace : std::min(grace, kStarterPatience));
   if (!ending_) ending_.emplace(grace);
 }
 

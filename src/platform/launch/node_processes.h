@@ -41,8 +41,12 @@ class NodeProcesses {
 
  private:
   absl::Status StartAll();
+  absl::Status StartRank(int local_rank, const NodeFacts& facts);
+  void NoteBegun(std::unique_ptr<RankProcess> rank);
   void HearMpi();
   absl::Status Adopt(const DoorNews& news);
+  absl::Status StartInPlace(const DoorNews& news);
+  absl::Status CheckComes(int rank);
   RankProcess* RankOf(int rank);
   void Report(nlohmann::json exit);
   KernelKills KilledByKernel() const;
@@ -58,6 +62,8 @@ class NodeProcesses {
   bool PumpOutput();
   void ReapChildren();
   void HoldTimeLimit();
+  bool AwaitsPlaces() const;
+  void HoldPlaceLimit();
   void HoldMemoryShare();
   void HoldProcessLimit();
   void HoldSpoolLimit(bool disk_full);
@@ -79,6 +85,7 @@ class NodeProcesses {
   std::unique_ptr<MpiStart> mpi_;
   std::vector<std::unique_ptr<RankProcess>> ranks_;
   const base::Deadline time_limit_;
+  const base::Deadline place_limit_;
   const int most_processes_;
   const ProcessLimit limit_;
   MemoryWatch memory_;

@@ -39,12 +39,15 @@ bool SaysWhichRank(absl::string_view name) {
 
 }  // namespace
 
-bool WantsMpirun(const spec::LaunchPlan& plan) {
+std::string MpiWish(const spec::LaunchPlan& plan) {
   const auto set = plan.environment_variables.find(kMpiVariable);
+  return set == plan.environment_variables.end() ? "" : set->second;
+}
+
+bool WantsMpi(const spec::LaunchPlan& plan) {
   return plan.distribution.kind == spec::DistributionKind::kMpi && plan.WorldSize() > 1 &&
          plan.environment.image.empty() &&  // its Open MPI is the image's
-         (plan.nodes.size() == 1 || plan.start_port > 0) &&
-         (set == plan.environment_variables.end() || set->second != "direct");
+         (plan.nodes.size() == 1 || plan.start_port > 0) && MpiWish(plan) != "direct";
 }
 
 std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables) {

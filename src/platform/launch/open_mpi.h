@@ -10,12 +10,15 @@
 
 namespace tutti::launch {
 
-// In environment_variables, "direct": the ranks are started without mpirun all the same.
+// In environment_variables, "direct": the ranks are started by their launchers alone; "mpirun": not
+// by Slurm's PMIx either.
 inline constexpr char kMpiVariable[] = "TUTTI_MPI";
+// What it says in the plan; "" if nothing.
+std::string MpiWish(const spec::LaunchPlan& plan);
 
-// Whether the plan asks for mpirun at all: distribution mpi, more than one process, not
+// Whether the plan asks for one MPI world at all: distribution mpi, more than one process, not
 // kMpiVariable.
-bool WantsMpirun(const spec::LaunchPlan& plan);
+bool WantsMpi(const spec::LaunchPlan& plan);
 
 // The path of Open MPI's starter if the PATH of `variables` has it and its daemon (Open MPI up to
 // 4.1), and this node goes by its own name, by which the daemons know each other. Else empty.

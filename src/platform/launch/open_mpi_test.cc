@@ -24,17 +24,17 @@ spec::LaunchPlan TwoByTwoMpi() {
   return plan;
 }
 
-TEST(WantsMpirunTest, OnlyForSeveralProcessesOfAnMpiJobThatDoesNotSayDirect) {
+TEST(WantsMpiTest, OnlyForSeveralProcessesOfAnMpiJobThatDoesNotSayDirect) {
   spec::LaunchPlan plan = TwoByTwoMpi();
-  EXPECT_TRUE(WantsMpirun(plan));
+  EXPECT_TRUE(WantsMpi(plan));
   plan.environment_variables[kMpiVariable] = "direct";
-  EXPECT_FALSE(WantsMpirun(plan));
+  EXPECT_FALSE(WantsMpi(plan));
   plan = TwoByTwoMpi();
   plan.distribution.kind = spec::DistributionKind::kPyTorch;
-  EXPECT_FALSE(WantsMpirun(plan));
+  EXPECT_FALSE(WantsMpi(plan));
   plan = TwoByTwoMpi();
   plan.nodes = {{"n1", "127.77.0.1", 0, 1}};
-  EXPECT_FALSE(WantsMpirun(plan));
+  EXPECT_FALSE(WantsMpi(plan));
 }
 
 TEST(FindOpenMpiTest, NeedsTheStarterAndItsDaemon) {

@@ -102,7 +102,8 @@ std::vector<DoorNews> RankDoor::Take() {
       }
       visitor.over = true;
       if (visitor.rank < 0) continue;
-      DoorNews gone{DoorNews::Kind::kEnded, visitor.number, visitor.rank};
+      const auto kind = visitor.is_place ? DoorNews::Kind::kTold : DoorNews::Kind::kEnded;
+      DoorNews gone{kind, visitor.number, visitor.rank};
       gone.status.signal = SIGKILL;
       news.push_back(gone);
     }
@@ -117,6 +118,13 @@ std::optional<DoorNews> RankDoor::Understand(Visitor& visitor, const json& messa
   if (kind == "rank" && visitor.rank < 0) {
     news.rank = Said(message, "rank", -1);
     news.pid = Said(message, "pid", 0);
+    return news;
+  }
+  if (kind == "place") {
+    news.kind = DoorNews::Kind::kPlace;
+    news.rank = visitor.rank = Said(message, "rank", -1);
+    visitor.is_place = true;
+    news.variables = Said(message, "variables", news.variables);
     return news;
   }
   if (kind == "told") {
@@ -160,6 +168,14 @@ absl::Status RankDoor::Welcome(int number, int stdout_fd, int stderr_fd, const j
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd text,
                          InMemory(start.dump(-1, ' ', false, json::error_handler_t::replace)));
   return SendFds(visitor->socket.fd(), {stdout_fd, stderr_fd, text.get()});
+}
+
+void RankDoor::TellEnd(int rank, base::ExitStatus status) {
+  for (Visitor& visitor : visitors_) {
+    if (!visitor.is_place || visitor.rank != rank) continue;
+    visitor.socket.Send({{"code", status.code}, {"signal", status.signal}}).IgnoreError();
+    visitor.over = true;
+  }
 }
 
 void RankDoor::Answer(int number, const std::string& error) {

@@ -1,6 +1,7 @@
 // Where the ranks that mpirun starts on a node come to its launcher: a Unix socket. Each gets its
 // rank's output pipes, environment and command, and reports its end; so a rank's output, events and
-// environment are the same whoever started it. mpirun's agent comes by the same door. Only
+// environment are the same whoever started it. mpirun's agent comes by the same door, and so do
+// srun's tasks, each with the place in PMIx of a rank that the launcher then starts itself. Only
 // processes of this user are let in. Not thread-safe.
 #pragma once
 
@@ -9,6 +10,7 @@
 
 #include <filesystem>
 #include <list>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -22,7 +24,8 @@ namespace tutti::launch {
 
 // What one that came said.
 struct DoorNews {
-  enum class Kind { kRank, kTold, kEnded, kFailed, kAgent };
+  // kTold: the rank is to end, since another one has failed; whose place has gone is to end too.
+  enum class Kind { kRank, kTold, kEnded, kFailed, kAgent, kPlace };
   Kind kind;
   int visitor;  // who; for Welcome and Answer
   int rank = -1;
@@ -31,6 +34,7 @@ struct DoorNews {
   std::string reason;       // kFailed
   std::string host;         // kAgent
   std::string command;      // kAgent
+  std::map<std::string, std::string> variables;  // kPlace
 };
 
 class RankDoor {
@@ -45,6 +49,8 @@ class RankDoor {
   // Gives a rank what it is to be: two descriptors that become its output, and `start`, the fields
   // "arguments", "environment" and "directory".
   absl::Status Welcome(int visitor, int stdout_fd, int stderr_fd, const nlohmann::json& start);
+  // To who brought the rank's place, if somebody has: how the rank has ended.
+  void TellEnd(int rank, base::ExitStatus status);
   // "" or why not, to an agent.
   void Answer(int visitor, const std::string& error);
 
@@ -53,7 +59,7 @@ class RankDoor {
     int number;
     LineSocket socket;
     int rank = -1;
-    bool told = false;
+    bool is_place = false;
     bool over = false;  // nothing more is expected of it
   };
   explicit RankDoor(base::UniqueFd listener) : listener_(std::move(listener)) {}

@@ -73,6 +73,32 @@ TEST_F(RankDoorTest, ARankThatGoesWithoutAWordWasKilled) {
   EXPECT_EQ(ended.status.signal, SIGKILL);
 }
 
+TEST_F(RankDoorTest, WhoBringsARanksPlaceHearsOfItsEnd) {
+  LineSocket task = Knock();
+  ASSERT_TRUE(
+      task.Send({{"kind", "place"}, {"rank", 2}, {"variables", {{"PMIX_RANK", "2"}}}}).ok());
+  const DoorNews came = Next();
+  EXPECT_EQ(came.kind, DoorNews::Kind::kPlace);
+  EXPECT_EQ(came.rank, 2);
+  EXPECT_THAT(came.variables, ::testing::ElementsAre(::testing::Pair("PMIX_RANK", "2")));
+  door_.TellEnd(1, {.code = 3});
+  door_.TellEnd(2, {.signal = SIGTERM});
+  const auto end = task.Receive(base::Deadline::After(absl::Seconds(10)));
+  ASSERT_TRUE(end.ok()) << end.status();
+  EXPECT_EQ((*end)["signal"], SIGTERM);
+}
+
+TEST_F(RankDoorTest, ARankWhosePlaceHasGoneIsToEnd) {
+  {
+    LineSocket task = Knock();
+    ASSERT_TRUE(task.Send({{"kind", "place"}, {"rank", 2}}).ok());
+    EXPECT_EQ(Next().kind, DoorNews::Kind::kPlace);
+  }
+  const DoorNews gone = Next();
+  EXPECT_EQ(gone.kind, DoorNews::Kind::kTold);
+  EXPECT_EQ(gone.rank, 2);
+}
+
 TEST_F(RankDoorTest, AnAgentIsAnswered) {
   LineSocket agent = Knock();
   ASSERT_TRUE(agent.Send({{"kind", "agent"}, {"host", "n2"}, {"command", "orted -mca x y"}}).ok());

@@ -36,6 +36,7 @@ class RankProcess {
 
   int rank() const { return rank_; }
   pid_t pid() const { return pid_; }
+  bool is_child() const { return child_.has_value(); }
   bool ended() const { return ended_; }
   bool failed() const { return failed_; }
   OutputPipe& out() { return out_; }
@@ -53,7 +54,7 @@ class RankProcess {
   // It is about to be told to end: an exception that it has shown by now is its own.
   void NoteBeforeStop();
 
-  // mpirun told it to end, since another rank had failed.
+  // mpirun told it to end, or its place in PMIx has gone, since another rank had failed.
   void ToldToEnd();
   bool told() const { return told_; }
 
