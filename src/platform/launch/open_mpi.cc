@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,10 @@
 namespace tutti::launch {
 namespace {
 
+// What starts ranks and its daemon: Open MPI's own up to 4.1, PRRTE's from 5 on.
+constexpr std::array<std::pair<absl::string_view, absl::string_view>, 2> kStarters = {
+    {{"orterun", "orted"}, {"prterun", "prted"}}};
+
 absl::string_view FirstLabel(absl::string_view name) { return name.substr(0, name.find('.')); }
 
 // Virtual nodes live on loopback addresses, which Open MPI leaves out unless it is told to.
@@ -21,6 +26,15 @@ bool OnLoopback(const spec::LaunchPlan& plan) {
     return absl::StartsWith(node.address, "127.");
   });
 }
+
+// Daemons are started by the launchers, of which only the first node's reaches the others, and stay
+// below the launcher that started them.
+constexpr absl::string_view kOrteOptions =
+    "--mca plm rsh --mca plm_rsh_no_tree_spawn 1 --mca orte_leave_session_attached 1 "
+    "--mca plm_rsh_agent";
+constexpr absl::string_view kPrrteOptions =
+    "--personality ompi --prtemca plm ssh --prtemca plm_ssh_no_tree_spawn 1 "
+    "--leave-session-attached --prtemca plm_ssh_agent";
 
 bool SaysWhichRank(absl::string_view name) {
   static constexpr std::array<absl::string_view, 7> kNames = {"RANK",
@@ -51,25 +65,30 @@ bool WantsMpi(const spec::LaunchPlan& plan) {
 }
 
 std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables) {
-  const bool daemon = base::FindProgram("orted", variables).ok();
   const bool alone = plan.nodes.size() == 1;
-  const bool own_name = FirstLabel(base::HostName()) == FirstLabel(plan.node().name);
-  return daemon && (alone || own_name) ? base::FindProgram("orterun", variables).value_or("") : "";
+  if (!alone && FirstLabel(base::HostName()) != FirstLabel(plan.node().name)) return "";
+  const auto path = variables.find("PATH");
+  if (path == variables.end()) return "";
+  for (const absl::string_view folder : absl::StrSplit(path->second, ':')) {
+    const Variables here = {{"PATH", std::string(folder)}};
+    for (const auto& [starter, daemon] : kStarters) {
+      if (!base::FindProgram(daemon, here).ok()) continue;
+      if (auto found = base::FindProgram(starter, here); found.ok()) return *std::move(found);
+    }
+  }
+  return "";
 }
 
 std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::string& mpirun) {
-  std::vector<std::string> command = {mpirun};
-  const auto set = [&command](absl::string_view name, absl::string_view value) {
-    command.insert(command.end(), {"--mca", std::string(name), std::string(value)});
-  };
-  set("plm", "rsh");
+  const bool is_prrte = absl::EndsWith(mpirun, "/prterun");
+  std::vector<std::string> command = absl::StrSplit(is_prrte ? kPrrteOptions : kOrteOptions, ' ');
+  command.insert(command.begin(), mpirun);
   // By name: every daemon looks for it too, and one that does not find it crashes (4.1.4).
-  set("plm_rsh_agent", absl::StrCat(kLauncherLink, " ", kAgentProgram));
-  set("plm_rsh_no_tree_spawn", "1");        // only the first node's launcher reaches the others
-  set("orte_leave_session_attached", "1");  // a daemon stays below the launcher that started it
+  command.push_back(absl::StrCat(kLauncherLink, " ", kAgentProgram));
   if (OnLoopback(plan)) {
-    set("oob_tcp_if_include", "lo");
-    set("btl_tcp_if_include", "lo");
+    command.insert(command.end(), {"--mca", "btl_tcp_if_include", "lo"});
+    // PRRTE never talks over it.
+    if (!is_prrte) command.insert(command.end(), {"--mca", "oob_tcp_if_include", "lo"});
   }
   std::vector<std::string> hosts;
   for (const spec::PlanNode& node : plan.nodes) {
@@ -94,7 +113,9 @@ Variables StarterEnvironment(const spec::LaunchPlan& plan, const NodeFacts& fact
   std::string& path = variables["PATH"];
   path = absl::StrCat(links, path.empty() ? "" : ":", path);
   if (::geteuid() == 0) {
-    variables["OMPI_ALLOW_RUN_AS_ROOT"] = variables["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
+    for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"}) {
+      variables[name] = variables[absl::StrCat(name, "_CONFIRM")] = "1";
+    }
   }
   return variables;
 }

@@ -20,15 +20,16 @@ std::string MpiWish(const spec::LaunchPlan& plan);
 // kMpiVariable.
 bool WantsMpi(const spec::LaunchPlan& plan);
 
-// The path of Open MPI's starter if the PATH of `variables` has it and its daemon (Open MPI up to
-// 4.1), and this node goes by its own name, by which the daemons know each other. Else empty.
+// The path of Open MPI's starter, orterun up to 4.1 and PRRTE's prterun from 5 on, if the PATH of
+// `variables` has it and its daemon, and this node goes by its own name, by which the daemons know
+// each other. Else empty. Of several the first in PATH.
 std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables);
 
 // The name of this program in a folder of each node's PATH: its path may be another on each. It is
 // both what mpirun starts as a rank and how it reaches the other nodes.
 inline constexpr char kLauncherLink[] = "tutti-launcher";
 
-// mpirun's command line on the first node.
+// mpirun's command line on the first node; `mpirun`: what FindOpenMpi found.
 std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::string& mpirun);
 
 // The environment of mpirun and of its daemons: a rank's, without what says which rank it is.

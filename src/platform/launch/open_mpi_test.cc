@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 
 namespace tutti::launch {
@@ -52,13 +53,47 @@ TEST(FindOpenMpiTest, NeedsTheStarterAndItsDaemon) {
   EXPECT_EQ(FindOpenMpi(plan, path), "");
 }
 
+TEST(FindOpenMpiTest, TakesTheFirstInPathOfWhichVersionEver) {
+  const base::TemporaryDirectory older, newer, half;
+  for (const char* name : {"orterun", "orted"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(older.path() / name, "", 0755).ok());
+  }
+  for (const char* name : {"prterun", "prted"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(newer.path() / name, "", 0755).ok());
+  }
+  ASSERT_TRUE(base::WriteFileAtomic(half.path() / "prterun", "", 0755).ok());
+  spec::LaunchPlan plan = TwoByTwoMpi();
+  plan.nodes = {{"n1", "127.77.0.1", 0, 2}};
+  const auto found = [&](const base::TemporaryDirectory& first,
+                         const base::TemporaryDirectory& second) {
+    const std::string path = absl::StrCat(first.path().string(), ":", second.path().string());
+    return FindOpenMpi(plan, {{"PATH", path}});
+  };
+  EXPECT_EQ(found(older, newer), (older.path() / "orterun").string());
+  EXPECT_EQ(found(newer, older), (newer.path() / "prterun").string());
+  EXPECT_EQ(found(half, older), (older.path() / "orterun").string());
+}
+
 TEST(MpirunCommandTest, PlacesTheRanksAsThePlanDoes) {
-  const auto command = MpirunCommand(TwoByTwoMpi(), "/usr/bin/orterun");
-  EXPECT_EQ(command.front(), "/usr/bin/orterun");
-  EXPECT_THAT(command, IsSupersetOf({"plm_rsh_agent", "tutti-launcher launch-agent", "--host",
-                                     "n1:2,n2:2", "-np", "4", "slot", "--wdir", "/"}));
-  EXPECT_EQ(command[command.size() - 2], "tutti-launcher");
-  EXPECT_EQ(command.back(), "launch-rank");
+  for (const auto& [mpirun, agent] : {std::pair{"/usr/bin/orterun", "plm_rsh_agent"},
+                                      std::pair{"/usr/bin/prterun", "plm_ssh_agent"}}) {
+    const auto command = MpirunCommand(TwoByTwoMpi(), mpirun);
+    EXPECT_EQ(command.front(), mpirun);
+    EXPECT_THAT(command, IsSupersetOf({agent, "tutti-launcher launch-agent", "--host", "n1:2,n2:2",
+                                       "-np", "4", "slot", "--wdir", "/"}));
+    EXPECT_EQ(command[command.size() - 2], "tutti-launcher");
+    EXPECT_EQ(command.back(), "launch-rank");
+  }
+}
+
+// The other's options end a starter with its usage.
+TEST(MpirunCommandTest, SpeaksToEachVersionInItsOwnOptions) {
+  const auto older = MpirunCommand(TwoByTwoMpi(), "/usr/bin/orterun");
+  EXPECT_THAT(older, Contains("oob_tcp_if_include"));
+  EXPECT_THAT(older, Not(Contains("--prtemca")));
+  const auto newer = MpirunCommand(TwoByTwoMpi(), "/usr/bin/prterun");
+  EXPECT_THAT(newer, IsSupersetOf({"--personality", "ompi", "btl_tcp_if_include"}));
+  EXPECT_THAT(newer, Not(Contains("oob_tcp_if_include")));
 }
 
 TEST(StarterEnvironmentTest, SaysNotWhichRankItIs) {
