@@ -3,13 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "absl/strings/str_cat.h"
+#include "base/file.h"
 
 namespace tutti::engine {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 // As Slurm 22.05 prints them.
 constexpr char kQueueOf22[] = R"({"meta": {}, "errors": [], "jobs": [
@@ -28,6 +33,79 @@ constexpr char kQueueOf23[] = R"({"jobs": [
    "start_time": {"set": true, "infinite": false, "number": 1795208535}},
   {"job_id": 9, "job_state": ["RUNNING", "CONFIGURING"], "nodes": "n1",
    "comment": "tutti:ab:job.9"}]})";
+
+// What a Slurm of that version printed, of squeue the members that may matter. On three nodes were
+// a job of each kind, tutti:ab:KIND.1.
+class OutputOf : public ::testing::TestWithParam<const char*> {
+ protected:
+  std::string Text(absl::string_view command, absl::string_view suffix) const {
+    const auto text = base::ReadFile(
+        absl::StrCat(TUTTI_SLURM_OUTPUT, "/", command, "-", GetParam(), ".", suffix), 1 << 20);
+    EXPECT_TRUE(text.ok()) << text.status();
+    return text.value_or("");
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Slurm, OutputOf, ::testing::Values("22.05", "24.11"), [](const auto& v) {
+  return absl::StrCat(std::string(v.param).substr(0, 2), std::string(v.param).substr(3));
+});
+
+TEST_P(OutputOf, SqueueTellsWhatBecameOfEachJob) {
+  const auto jobs = ReadQueue(Text("squeue", "json"), "tutti:ab:");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  std::multimap<std::string, SlurmJob> by_kind;
+  for (const SlurmJob& job : *jobs) by_kind.emplace(job.comment.substr(9), job);
+  ASSERT_EQ(by_kind.size(), 13u);
+  const auto phases = [&](const std::string& kind) {
+    std::vector<SlurmPhase> found;
+    const auto [begin, end] = by_kind.equal_range(absl::StrCat(kind, ".1"));
+    for (auto job = begin; job != end; ++job) found.push_back(job->second.phase);
+    return found;
+  };
+  const auto the = [&](const std::string& kind) {
+    return by_kind.find(absl::StrCat(kind, ".1"))->second;
+  };
+  for (const char* ended : {"completed", "failed", "cancelled", "preempted"}) {
+    EXPECT_THAT(phases(ended), ElementsAre(SlurmPhase::kEnded)) << ended;
+  }
+  for (const char* running : {"running", "suspended", "completing"}) {
+    EXPECT_THAT(phases(running), ElementsAre(SlurmPhase::kRunning)) << running;
+  }
+  for (const char* waiting : {"pending", "held"}) {
+    EXPECT_THAT(phases(waiting), ElementsAre(SlurmPhase::kWaiting)) << waiting;
+  }
+  EXPECT_THAT(phases("array"), UnorderedElementsAre(SlurmPhase::kRunning, SlurmPhase::kWaiting));
+  EXPECT_THAT(phases("het"), ElementsAre(SlurmPhase::kRunning, SlurmPhase::kRunning));
+  EXPECT_EQ(the("running").nodes, "n[1-2]");  // and not its resources' nodes
+  EXPECT_EQ(the("failed").state, "FAILED");
+  EXPECT_EQ(the("failed").reason, "NonZeroExitCode");
+  EXPECT_TRUE(the("preempted").preempted);
+  EXPECT_FALSE(the("running").preempted);
+  EXPECT_EQ(the("held").reason, "JobHeldUser");
+  EXPECT_EQ(the("held").expected_start, std::nullopt);
+  EXPECT_GT(the("pending").expected_start, absl::FromUnixSeconds(1795300000));
+  EXPECT_EQ(the("pending").nodes, "");
+}
+
+TEST_P(OutputOf, SacctTellsHowEachJobEnded) {
+  std::vector<std::pair<std::string, std::string>> ended;
+  for (const SlurmRecord& record : ReadRecords(Text("sacct", "txt"))) {
+    if (record.job.phase == SlurmPhase::kEnded) ended.emplace_back(record.name, record.job.state);
+  }
+  EXPECT_THAT(ended, ElementsAre(Pair("completed", "COMPLETED"), Pair("failed", "FAILED"),
+                                 Pair("cancelled", "CANCELLED"), Pair("preempted", "PREEMPTED"),
+                                 Pair("takes-its-place", "NODE_FAIL")));
+}
+
+TEST_P(OutputOf, SinfoTellsOfEachNodeOnce) {
+  const std::vector<Node> nodes = ReadNodes(Text("sinfo", "txt"));
+  ASSERT_EQ(nodes.size(), 3u);
+  EXPECT_EQ(nodes[0].state, "running");
+  EXPECT_EQ(nodes[0].address, "10.77.0.11");
+  EXPECT_EQ(nodes[1].state, "running");  // completing
+  EXPECT_EQ(nodes[2].state, "unusable");
+  EXPECT_EQ(nodes[2].reason, "lost");
+}
 
 TEST(QueueReader, ReadsItsOwnJobsOnly) {
   const auto jobs = ReadQueue(kQueueOf22, "tutti:ab:");
