@@ -1,24 +1,55 @@
 #include "base/held_folder.h"
 
+#include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <string>
+#include <utility>
+
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/deadline.h"
 #include "base/file.h"
 #include "base/machine.h"
 #include "base/status.h"
 #include "base/waiting.h"
 
 namespace tutti::base {
+namespace {
+
+// What a killed process had just forked has its descriptors until it calls exec.
+constexpr absl::Duration kUntilExec = absl::Seconds(5);
+constexpr absl::Duration kLook = absl::Milliseconds(20);
+
+// "17 on host": a process of this machine that is no more.
+bool HasEnded(absl::string_view holder) {
+  const std::pair<absl::string_view, absl::string_view> words =
+      absl::StrSplit(holder, absl::MaxSplits(" on ", 1));
+  pid_t pid = 0;
+  return words.second == HostName() && absl::SimpleAtoi(words.first, &pid) && pid > 0 &&
+         ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+}  // namespace
 
 absl::StatusOr<UniqueFd> HoldFolder(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "lock";
+  const Deadline until_exec = Deadline::After(kUntilExec);
   auto lock = LockFile(path, /*cancelled=*/true);  // does not wait
-  if (absl::IsCancelled(lock.status())) {
-    const auto holder = ReadFile(path, 512);
-    return absl::FailedPreconditionError(absl::StrCat(
-        "another service (process ", holder.ok() ? absl::StripAsciiWhitespace(*holder) : "?",
-        ") holds ", folder.native(), ": stop it first, or give this one another folder"));
+  while (absl::IsCancelled(lock.status())) {
+    const auto text = ReadFile(path, 512);
+    const std::string holder(text.ok() ? absl::StripAsciiWhitespace(*text) : "?");
+    if (!HasEnded(holder) || until_exec.Expired()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("another service (process ", holder, ") holds ", folder.native(),
+                       ": stop it first, or give this one another folder"));
+    }
+    absl::SleepFor(kLook);
+    lock = LockFile(path, /*cancelled=*/true);
   }
   TUTTI_RETURN_IF_ERROR(lock.status());
   const std::string holder = absl::StrCat(::getpid(), " on ", HostName(), "\n");
