@@ -130,7 +130,11 @@ def test_a_rank_that_aborts_is_named(hpc, write_job, endings, pmix):
     name = hpc.submit(write_job(f"exec {endings} 1", nodes=2, distribution="mpi", processes=2, compute="hpc"))
     job = hpc.wait(name, 60)
     assert job["state"] == "Failed" and job["reason"].startswith("rank 1 on n1 "), (job["reason"], job["failures"])
-    assert "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD with errorcode 7" in job["reason"], job["reason"]
+    version = subprocess.run(["mpirun", "--version"], check=True, capture_output=True, text=True).stdout
+    if "(Open MPI) 5." in version:  # which says it to its mpirun alone
+        assert job["reason"].endswith(" with exit code 7"), job["reason"]
+    else:
+        assert "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD with errorcode 7" in job["reason"], job["reason"]
     assert sorted(failure["rank"] for failure in job["failures"] if failure["consequence"]) == [0, 2, 3], job["failures"]
 
 
