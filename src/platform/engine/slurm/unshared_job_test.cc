@@ -124,7 +124,7 @@ TEST_F(SlurmEngineTest, ANodeThatIsToldToStopBeforeItHasAFolderStops) {
                                  "/job' spread=/nowhere SLURM_NODEID=0\n"
                                  "make_home() { kill -USR1 $$; }\nis_program() { true; }\n"
                                  "tar() { true; }\nlaunch() { true; }\n"
-                                 "rm() { ls \"$folder/0\"; }\non_node")};
+                                 "mv() { ls \"$folder/0\"; }\non_node")};
   bash.environment = base::CurrentEnvironment();
   bash.directory = "/";
   const auto ran = base::RunCommand(std::move(bash), "", base::Deadline::After(absl::Seconds(60)));
