@@ -20,15 +20,19 @@ class FakeCluster final : public engine::Engine {
     if (allocations_.insert(allocation.id).second) started_.push_back(allocation.id);
     return absl::OkStatus();
   }
-  absl::Status Stop(const std::string&, absl::Duration) override { return absl::OkStatus(); }
+  absl::Status Stop(const std::string& id, absl::Duration) override {
+    stopped.insert(id);
+    return absl::OkStatus();
+  }
   absl::StatusOr<std::vector<engine::AllocationState>> Observe() override {
     std::vector<engine::AllocationState> states;
     for (const std::string& id : allocations_) {
       const bool is_lost =
           std::find(started_.begin(), started_.end(), id) - started_.begin() < losses;
       if (runs) {
-        states.push_back(
-            {.id = id, .launcher_alive = {true, true}, .nodes = {{.name = "n1"}, {.name = "n2"}}});
+        states.push_back({.id = id,
+                          .launcher_alive = {!dead, !dead},
+                          .nodes = {{.name = "n1"}, {.name = "n2"}}});
         continue;
       }
       states.push_back({.id = id,
@@ -49,6 +53,8 @@ class FakeCluster final : public engine::Engine {
   // others wait.
   int losses = 0;
   bool runs = false;  // they do not wait, but have two nodes, whose launchers live
+  bool dead = false;  // or have died
+  std::set<std::string> stopped;
   const std::set<std::string>& allocations() const { return allocations_; }
 
  private:

@@ -298,6 +298,12 @@ class Examination {
   }
 
   Diagnosis Lost(const NodeEnd& node) const {
+    // One that was never heard of did not die, for all we know.
+    if (absl::StrContains(node.reason, "has not reported")) {
+      Diagnosis diagnosis = OfNode(node);
+      diagnosis.lost_node = true;
+      return diagnosis;
+    }
     // A second launcher that knows no more says that the first one died.
     const bool known = !node.reason.empty() && !absl::StrContains(node.reason, "launcher");
     const std::string why = known ? absl::StrCat(" (", OneLine(node.reason), ")") : "";

@@ -111,6 +111,14 @@ void Gang::NoteDeath(int number, absl::Time now) {
   node.death = std::min(node.death, now);
 }
 
+void Gang::NoteSilence(int number, absl::string_view reason, absl::Time now) {
+  Node& node = nodes_.at(number);
+  if (node.done || !node.end.ok) return;
+  node.end.ok = false;
+  node.end.reason = std::string(reason);
+  node.end.time = now;
+}
+
 void Gang::GiveUp(int number, absl::string_view reason, absl::Time now) {
   Node& node = nodes_.at(number);
   if (node.done) return;

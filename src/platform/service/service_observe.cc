@@ -101,25 +101,25 @@ void ServiceCore::ObservedLeaving(const std::string& compute, const engine::Allo
 }
 
 // On a cluster nobody else tells of a launcher whose node is gone, maybe for long; here the engine
-// sees whether it lives.
+// sees whether it lives. One that was never heard of may be at work, cut off from us: it is stopped
+// first, and is lost, so that its job may begin again, once it is seen to be gone.
 void ServiceCore::GiveUpOnTheSilent(PlacedJob& job) {
   const absl::Time now = clock_->Now();
   const bool is_here = !job.placement.boot_id.empty();
   for (int node = 0; node < job.gang.size(); ++node) {
     if (job.gang.done(node)) continue;
     const absl::Time last_word = std::max(job.nodes[node].last_word, job.started_at);
-    std::string reason;
     if (job.stopped &&
         now - std::max(last_word, job.stopped_at) > options_.stop_grace + options_.silence_limit) {
-      reason = "it was told to stop and has not been heard of since";
+      if (!is_here) job.gang.NoteDeath(node, now);
+      job.gang.GiveUp(node, "it was told to stop and has not been heard of since", now);
     } else if (job.started && job.gang.count(node) == 0 &&
                now - last_word > options_.report_limit) {
-      reason =
-          absl::StrCat("it has not reported within ", absl::FormatDuration(options_.report_limit));
+      const std::string reason = absl::StrCat(
+          "its launcher has not reported within ", absl::FormatDuration(options_.report_limit),
+          is_here ? "" : " (does that node reach the service's address?)");
+      is_here ? job.gang.GiveUp(node, reason, now) : job.gang.NoteSilence(node, reason, now);
     }
-    if (reason.empty()) continue;
-    if (!is_here) job.gang.NoteDeath(node, now);
-    job.gang.GiveUp(node, reason, now);
   }
 }
 
