@@ -15,8 +15,8 @@ struct LauncherOptions {
   absl::Duration spool_patience = absl::Minutes(10);
   // Nodes of the gang that do not get ready.
   absl::Duration go_limit = absl::Hours(2);
-  // Ranks that Slurm gives no place in its PMIx.
-  absl::Duration place_limit = absl::Minutes(2);
+  // Ranks that Slurm gives no place in its PMIx; as long as its controller may be away.
+  absl::Duration place_limit = absl::Minutes(10);
   // What is left to deliver once the processes have ended.
   absl::Duration delivery_limit = absl::Hours(24);
   // Processes and threads of the node's ranks together; 0: MostProcesses of process_limit.h.

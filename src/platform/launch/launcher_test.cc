@@ -386,6 +386,34 @@ TEST_F(LauncherInSlurm, ARankThatFailsSinceItsPlaceHasGoneIsNoCause) {
   EXPECT_EQ(ends, 2);
 }
 
+TEST_F(LauncherInSlurm, CallsSrunAgainThatFoundNoController) {
+  WriteSrun("cd " + folder.path().string() + R"(; echo called >>calls
+if [ $(wc -l <calls) -lt 3 ]; then
+  echo 'srun: error: Unable to confirm allocation for job 17: Unable to contact slurm controller (connect failure)' >&2
+  exit 1
+fi
+while [ "$1" != /bin/sh ]; do shift; done
+for rank in 0 1; do SLURM_NODEID=allocation PMIX_RANK=$rank "$@" & done; wait
+)");
+  EXPECT_TRUE(Run(MpiPlan("echo $PMIX_RANK")).ok());
+  EXPECT_EQ(service.Output(1, "stdout"), "1\n");
+  EXPECT_EQ(service.Events().back()["ok"], true) << service.Events().back();
+  EXPECT_EQ(base::ReadFile(folder.path() / "calls").value(), "called\ncalled\ncalled\n");
+}
+
+TEST_F(LauncherInSlurm, NamesTheRankForWhichSlurmsPmixEndsTheOthers) {
+  WriteSrun(R"(while [ "$1" != /bin/sh ]; do shift; done
+for rank in 0 1; do SLURM_NODEID=allocation PMIX_RANK=$rank "$@" & done
+sleep 0.3
+echo ' slurmstepd: error:  mpi/pmix_v4: _errhandler: n2 [0]: pmixp_client_v2.c:211: Error handler invoked: status = -61, source = [slurm.pmix.17.1:1]' >&2
+exit 137
+)");
+  EXPECT_TRUE(Run(MpiPlan("exec sleep 600")).ok());
+  EXPECT_EQ(service.Events().back()["reason"],
+            "rank 1 left MPI without MPI_Finalize, for which Slurm's PMIx ends the others");
+  EXPECT_TRUE(NoProcessLeft());
+}
+
 TEST_F(LauncherInSlurm, SaysThatSlurmGivesNoPlace) {
   ::setenv(kPlaceLimitVariable, "300", 1);
   WriteSrun("echo 'srun: Job step creation temporarily disabled' >&2\nexec sleep 600\n");

@@ -83,7 +83,9 @@ Variables MpiStart::EnvironmentOfStarter() const {
 }
 
 absl::Status MpiStart::Run(std::vector<std::string> arguments, Variables environment) {
-  if (was_started_) return absl::FailedPreconditionError("it has been started before");
+  if (was_started_ && !repeats_) {
+    return absl::FailedPreconditionError("it has been started before");
+  }
   TUTTI_ASSIGN_OR_RETURN(words_, OutputPipe::Open(spool_));
   base::ChildOptions options;
   options.arguments = std::move(arguments);
@@ -93,7 +95,7 @@ absl::Status MpiStart::Run(std::vector<std::string> arguments, Variables environ
   options.die_with_parent = true;
   options.before_exec = [this] { return limit_->Enter(); };
   TUTTI_ASSIGN_OR_RETURN(starter_, base::ChildProcess::Start(options));
-  was_started_ = true;
+  ExpectNoMore();
   words_->CloseWriteEnd();
   return absl::OkStatus();
 }
@@ -154,6 +156,11 @@ absl::Status MpiStart::StarterEnded() {
   words_->Pump(1 << 20).IgnoreError();
   if (status.ok() && status->ok()) return absl::OkStatus();
   const std::string said = LastError(words_->tail());
+  if (by_pmix() && FoundNoController(words_->tail())) return absl::UnavailableError(said);
+  if (const int rank = by_pmix() ? RankThatLeft(words_->tail()) : -1; rank >= 0) {
+    return absl::AbortedError(absl::StrCat(
+        "rank ", rank, " left MPI without MPI_Finalize, for which Slurm's PMIx ends the others"));
+  }
   return absl::InternalError(absl::StrCat(by_pmix()               ? "srun"
                                           : plan_.node_index == 0 ? "mpirun"
                                                                   : "mpirun's daemon",

@@ -43,7 +43,7 @@ class MpiStart {
   bool by_pmix() const { return link_->way() == MpiWay::kPmix; }
   // srun, mpirun or its daemon runs here, or will: ranks may still come.
   bool running() const {
-    return starter_.has_value() || (!link_->peers().empty() && !was_started_);
+    return starter_.has_value() || repeats_ || (!link_->peers().empty() && !was_started_);
   }
   pid_t starter() const { return starter_ ? starter_->pid() : -1; }
   OutputPipe* words() { return words_ ? &*words_ : nullptr; }
@@ -54,9 +54,15 @@ class MpiStart {
   std::vector<DoorNews> Take();
   RankDoor& door() { return door_; }
   // Nothing is started any more: all ranks of the node have begun, or are to end.
-  void ExpectNoMore() { was_started_ = true; }
-  // Reaps the starter. OK if it ended well; else what it said last.
+  void ExpectNoMore() {
+    was_started_ = true;
+    repeats_ = false;
+  }
+  // Reaps the starter. OK if it ended well; else what it said last. Unavailable if that is an srun
+  // that found no slurmctld.
   absl::Status StarterEnded();
+  // Begin will be called again.
+  void ExpectAgain() { repeats_ = true; }
 
  private:
   MpiStart(const spec::LaunchPlan& plan, const NodeFacts& facts, std::string program,
@@ -82,6 +88,7 @@ class MpiStart {
   std::optional<base::ChildProcess> starter_;
   std::optional<OutputPipe> words_;
   bool was_started_ = false;
+  bool repeats_ = false;       // Begin is to be called again
   std::map<int, int> agents_;  // node -> the agent that waits for its answer
 };
 

@@ -23,6 +23,7 @@ namespace {
 constexpr size_t kTurn = 1 << 20;  // bytes of one pipe before the others have theirs
 constexpr absl::Duration kTogether = absl::Milliseconds(200);
 constexpr absl::Duration kSweep = absl::Milliseconds(30);
+constexpr absl::Duration kBetweenCalls = absl::Seconds(1);  // of srun
 constexpr absl::Duration kRetry = absl::Milliseconds(200);  // of a spool that took no more
 constexpr absl::Duration kStarterPatience = absl::Seconds(5);
 constexpr absl::Duration kForever = absl::Hours(24 * 365);
@@ -88,6 +89,7 @@ absl::Status NodeProcesses::Run(const std::string& command, const NodeFacts& fac
     HoldSpoolLimit(PumpOutput());
     HoldTimeLimit();
     HoldPlaceLimit();
+    CallSrunAgain();
     HoldMemoryShare();
   }
   DrainOutput();
@@ -158,6 +160,7 @@ void NodeProcesses::HearMpi() {
       BeginStop(grace_,
                 absl::InternalError(absl::StrCat("a rank could not be started: ", news.reason)));
     } else if (rank != nullptr && news.kind == DoorNews::Kind::kTold) {
+      ReapChildren();  // who has ended by now was not told
       rank->ToldToEnd();
     } else if (rank != nullptr && news.kind == DoorNews::Kind::kEnded && !rank->ended()) {
       Report(rank->End(news.status, stopped_ || rank->told(), KilledByKernel()));
@@ -184,6 +187,12 @@ void NodeProcesses::MpiStarterEnded() {
   const bool explained =
       std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->failed(); });
   if (status.ok() || explained || stopped_) return;
+  if (absl::IsUnavailable(status) && AwaitsPlaces()) {
+    srun_again_ = base::Deadline::After(kBetweenCalls);
+    mpi_->ExpectAgain();
+    return;
+  }
+  if (mpi_->by_pmix() && !AwaitsPlaces() && !AnyRuns()) return;  // all have told how they ended
   // A cluster that ends the job tells all its processes, and this one maybe last.
   const std::optional<StopRequest> request = AwaitStop(kTogether);
   BeginStop(request && request->grace ? *request->grace : grace_, request ? WhyTold() : status);
@@ -207,6 +216,7 @@ absl::Duration NodeProcesses::UntilNextTask() const {
   absl::Duration wait = ending_ ? kSweep : time_limit_.Remaining();
   if (plan_.memory_bytes > 0 && AnyRuns()) wait = std::min(wait, next_memory_look_.Remaining());
   if (AwaitsPlaces()) wait = std::min(wait, place_limit_.Remaining());
+  if (srun_again_) wait = std::min(wait, srun_again_->Remaining());
   return std::min(wait, output_waits_ ? kRetry : absl::Hours(1));
 }
 
@@ -294,6 +304,15 @@ void NodeProcesses::HoldTimeLimit() {
 bool NodeProcesses::AwaitsPlaces() const {
   const size_t all = plan_.node().process_count;
   return mpi_ != nullptr && mpi_->by_pmix() && !ending_ && ranks_.size() < all;
+}
+
+// While slurmctld is away nothing else is lost: the step has not been made.
+void NodeProcesses::CallSrunAgain() {
+  if (!srun_again_ || !srun_again_->Expired()) return;
+  srun_again_.reset();
+  if (ending_) return;
+  const absl::Status begun = mpi_->Begin(&limit_, &spool_->Stderr(0));
+  if (!begun.ok()) BeginStop(grace_, begun);
 }
 
 void NodeProcesses::HoldPlaceLimit() {

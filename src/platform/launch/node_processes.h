@@ -63,6 +63,7 @@ class NodeProcesses {
   void ReapChildren();
   void HoldTimeLimit();
   bool AwaitsPlaces() const;
+  void CallSrunAgain();
   void HoldPlaceLimit();
   void HoldMemoryShare();
   void HoldProcessLimit();
@@ -86,6 +87,7 @@ class NodeProcesses {
   std::vector<std::unique_ptr<RankProcess>> ranks_;
   const base::Deadline time_limit_;
   const base::Deadline place_limit_;
+  std::optional<base::Deadline> srun_again_;  // when it is called again
   const int most_processes_;
   const ProcessLimit limit_;
   MemoryWatch memory_;

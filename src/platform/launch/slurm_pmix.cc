@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/command.h"
@@ -86,6 +87,27 @@ Variables SrunEnvironment(const Variables& own) {
   }
   variables[kDoorVariable] = kDoorName;
   return variables;
+}
+
+bool FoundNoController(absl::string_view words) {
+  static constexpr std::array<absl::string_view, 3> kOutOfReach = {
+      "contact slurm controller", "socket timed out on send/recv", "unable to confirm allocation"};
+  const std::string text = absl::AsciiStrToLower(words);
+  return !absl::StrContains(text, "task launch") &&
+         std::any_of(kOutOfReach.begin(), kOutOfReach.end(),
+                     [&](absl::string_view said) { return absl::StrContains(text, said); });
+}
+
+int RankThatLeft(absl::string_view words) {
+  constexpr absl::string_view kSource = "source = [slurm.pmix.";
+  const size_t at = words.find(kSource);
+  if (at == absl::string_view::npos) return -1;
+  const absl::string_view source = words.substr(at, words.substr(at).find(']'));
+  int rank = -1;
+  const size_t colon = source.rfind(':');
+  const bool is_told = colon != absl::string_view::npos &&
+                       absl::SimpleAtoi(source.substr(colon + 1), &rank) && rank >= 0;
+  return is_told ? rank : -1;
 }
 
 Variables PlaceIn(const Variables& task) {

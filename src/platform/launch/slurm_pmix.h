@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "platform/launch/environment.h"
 #include "spec/launch_plan.h"
 
@@ -27,6 +28,14 @@ std::vector<std::string> SrunCommand(const spec::LaunchPlan& plan, const std::st
 // What srun is to see of `own`: no variable of the launcher's own step, which would change what its
 // options mean.
 Variables SrunEnvironment(const Variables& own);
+
+// Whether srun's last words say that slurmctld was out of reach, so that no step was made and srun
+// may be called again.
+bool FoundNoController(absl::string_view words);
+
+// The rank that Slurm's PMIx ended the step for, since its connection closed without MPI_Finalize;
+// by the last words of srun, in which slurmd says so. -1 if they do not.
+int RankThatLeft(absl::string_view words);
 
 // What a task's environment says of its place in PMIx.
 Variables PlaceIn(const Variables& task);

@@ -85,6 +85,21 @@ TEST(SrunCommandTest, ItsTasksRunTheLauncherOfTheirNodeInItsScratchFolder) {
   }
 }
 
+TEST(WordsOfSrunTest, TellWhetherAStepWasMadeAndForWhomItEnded) {
+  EXPECT_TRUE(
+      FoundNoController("srun: error: Unable to confirm allocation for job 11: Unable to "
+                        "contact slurm controller (connect failure)"));
+  EXPECT_FALSE(
+      FoundNoController("srun: error: Task launch for StepId=1.2 failed on node n2: "
+                        "Socket timed out on send/recv operation"));
+  EXPECT_FALSE(
+      FoundNoController("srun: error: Unable to create step for job 3: Requested node "
+                        "configuration is not available"));
+  EXPECT_EQ(RankThatLeft("status = -61, source = [slurm.pmix.1.1:3]"), 3);
+  EXPECT_EQ(RankThatLeft("status = -61, source = [slurm.pmix.1.1:"), -1);
+  EXPECT_EQ(RankThatLeft("srun: error: n2: tasks 2-3: Killed"), -1);
+}
+
 TEST(SrunEnvironmentTest, HasTheJobAndNothingOfTheLaunchersStep) {
   EXPECT_THAT(SrunEnvironment({{"PATH", "/usr/bin"},
                                {"SLURM_JOB_ID", "17"},
