@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
@@ -123,6 +124,10 @@ absl::StatusOr<CommandResult> RunCommand(ChildOptions options, absl::string_view
   }
   TUTTI_RETURN_IF_ERROR(exit.status());
   return CommandResult{*exit, out_text.Text(), err_text.Text()};
+}
+
+std::string ShellQuoted(absl::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
 }  // namespace tutti::base

@@ -1,4 +1,5 @@
-// Running another program to its end with what it says in memory: for tools whose answer is read.
+// Running another program to its end with what it says in memory, for tools whose answer is read;
+// and words for a shell.
 // Thread-safe.
 #pragma once
 
@@ -28,5 +29,8 @@ inline constexpr size_t kMostCommandOutput = 4 << 20;
 absl::StatusOr<CommandResult> RunCommand(ChildOptions options, absl::string_view input,
                                          Deadline deadline, size_t most_output = kMostCommandOutput,
                                          const std::atomic<bool>* cancelled = nullptr);
+
+// One word of a POSIX shell's, whatever is in it.
+std::string ShellQuoted(absl::string_view text);
 
 }  // namespace tutti::base

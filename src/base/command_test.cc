@@ -60,5 +60,12 @@ TEST(Command, IsEndedWhenItIsCancelled) {
   EXPECT_TRUE(absl::IsCancelled(result.status())) << result.status();
 }
 
+TEST(Command, AQuotedWordReachesTheShellAsItIs) {
+  const std::string word = "it's \"$HOME\" `x` \\ *\n";
+  const auto result = Shell("printf %s " + ShellQuoted(word), "");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->out, word);
+}
+
 }  // namespace
 }  // namespace tutti::base

@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/command.h"
 #include "base/status.h"
 #include "spec/batch_options.h"
 #include "spec/expressions.h"
@@ -20,10 +20,6 @@ namespace fs = std::filesystem;
 
 // What --requeue asks for has no bound in Slurm.
 constexpr int kRequeues = 10;
-
-std::string ShellWord(absl::string_view text) {
-  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
-}
 
 // The words after "#!": the program, and all else as one argument of it.
 std::string Interpreter(absl::string_view text, Diagnostics& diagnostics) {
@@ -39,8 +35,8 @@ std::string Interpreter(absl::string_view text, Diagnostics& diagnostics) {
     return "/bin/sh";
   }
   const absl::string_view argument = absl::StripAsciiWhitespace(words.second);
-  return absl::StrCat(ShellWord(words.first), argument.empty() ? "" : " ",
-                      argument.empty() ? "" : ShellWord(argument));
+  return absl::StrCat(base::ShellQuoted(words.first), argument.empty() ? "" : " ",
+                      argument.empty() ? "" : base::ShellQuoted(argument));
 }
 
 // What the #SBATCH lines make of the job.
@@ -72,10 +68,10 @@ class ScriptJob {
   JobSpec Finish(const std::string& interpreter, const std::string& script,
                  const std::string& submit_folder) {
     spec_.command = "script=$PWD/" + script + "\n";
-    absl::StrAppend(&spec_.command, "cd ", ShellWord(folder_), " || exit 1\n");
+    absl::StrAppend(&spec_.command, "cd ", base::ShellQuoted(folder_), " || exit 1\n");
     if (spec_.compute == "local") AddVirtualSlurm();
-    absl::StrAppend(&spec_.command, "export SLURM_SUBMIT_DIR=", ShellWord(submit_folder), "\nexec ",
-                    interpreter, " \"$script\"");
+    absl::StrAppend(&spec_.command, "export SLURM_SUBMIT_DIR=", base::ShellQuoted(submit_folder),
+                    "\nexec ", interpreter, " \"$script\"");
     return std::move(spec_);
   }
 
@@ -210,7 +206,7 @@ absl::StatusOr<ReadResult> ReadBatchScript(absl::string_view text, absl::string_
   for (const GivenOption& given : ReadBatchOptions(text, diagnostics)) job.Take(given);
   const std::string interpreter = Interpreter(text, diagnostics);
   const fs::path name = fs::path(std::string(file_name)).filename();
-  JobSpec spec = job.Finish(interpreter, ShellWord(name.string()), base_directory.string());
+  JobSpec spec = job.Finish(interpreter, base::ShellQuoted(name.string()), base_directory.string());
   spec.code = (base_directory / name).string();
   spec.code_line = 1;
   spec.command_line = 1;

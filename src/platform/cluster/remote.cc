@@ -3,8 +3,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/command.h"
 #include "base/hash.h"
 #include "base/status.h"
 
@@ -52,11 +52,6 @@ void AddLogin(const std::string& user, const std::string& config,
   if (!user.empty()) arguments.insert(arguments.end(), {"-l", user});
 }
 
-// A word of the shell's.
-std::string Quoted(absl::string_view word) {
-  return absl::StrCat("'", absl::StrReplaceAll(word, {{"'", "'\\''"}}), "'");
-}
-
 }  // namespace
 
 SshRemote::SshRemote(std::string user, std::string config)
@@ -95,7 +90,7 @@ std::vector<std::string> SshSession(const std::string& user, const std::string& 
   AddLogin(user, config, arguments);
   if (terminal) arguments.push_back("-t");
   arguments.insert(arguments.end(), {"--", host});
-  for (const std::string& word : words) arguments.push_back(Quoted(word));
+  for (const std::string& word : words) arguments.push_back(base::ShellQuoted(word));
   return arguments;
 }
 

@@ -9,9 +9,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "base/child_process.h"
+#include "base/command.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/machine.h"
@@ -38,10 +38,6 @@ if [ -x ./uv ] && ./uv --version >version; then
 fi
 exec "$python" -m pip install --disable-pip-version-check -r requirements.txt "$@"
 )";
-
-std::string Quoted(absl::string_view text) {
-  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
-}
 
 // What this machine was told of indexes, for pip and for uv.
 std::map<std::string, std::string> IndexVariables() {
@@ -109,11 +105,11 @@ class PackageBuild {
   absl::Status Fill(const fs::path& build) {
     std::string variables;
     for (const auto& [name, value] : IndexVariables()) {
-      absl::StrAppend(&variables, "export ", name, "=", Quoted(value), "\n");
+      absl::StrAppend(&variables, "export ", name, "=", base::ShellQuoted(value), "\n");
     }
     std::string options;
     for (const std::string& option : environment_.options) {
-      absl::StrAppend(&options, " ", Quoted(option));
+      absl::StrAppend(&options, " ", base::ShellQuoted(option));
     }
     const std::pair<const char*, std::string> files[] = {
         {"Containerfile", absl::StrCat("FROM ", base_, "\nUSER 0\nRUN sh /run/tutti/start\n")},

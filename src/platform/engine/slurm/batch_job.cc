@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
+#include "base/command.h"
 
 namespace tutti::engine {
 namespace {
@@ -57,10 +57,6 @@ bool SayMemory(const std::vector<std::string>& options) {
 }
 
 }  // namespace
-
-std::string ShellQuoted(absl::string_view text) {
-  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
-}
 
 std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
                                        const Allocation& allocation, const BatchJob& job) {
@@ -140,12 +136,12 @@ std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& a
                         const BatchJob& job) {
   const size_t nodes = allocation.plans.size();
   const std::string plan =
-      absl::StrCat(ShellQuoted(job.folder.native()), "/\"$SLURM_NODEID\"/plan.json");
+      absl::StrCat(base::ShellQuoted(job.folder.native()), "/\"$SLURM_NODEID\"/plan.json");
   std::string script = absl::StrCat("#!/bin/bash\n# Job ", allocation.plans.front().job_id,
                                     " of tutti.\n", kForgetTheCluster, GangScript(nodes));
   // Slurm's accounting is to say whether the job failed; launchers themselves end with 0.
   const std::string failed =
-      absl::StrCat("for file in ", ShellQuoted(job.folder.native()),
+      absl::StrCat("for file in ", base::ShellQuoted(job.folder.native()),
                    "/*/failed; do [ ! -e \"$file\" ] || code=1; done\n", "exit $code\n");
   if (nodes == 1) {
     // Signals come to the batch step, which hands them on.
@@ -155,7 +151,7 @@ std::string BatchScript(const spec::SlurmSettings& settings, const Allocation& a
     return script;
   }
   absl::StrAppend(&script, SrunScript(settings, allocation), " --kill-on-bad-exit=1 bash -c ",
-                  ShellQuoted(absl::StrCat("exec ", job.program, " ", plan)), "; code=$?\n",
+                  base::ShellQuoted(absl::StrCat("exec ", job.program, " ", plan)), "; code=$?\n",
                   failed);
   return script;
 }

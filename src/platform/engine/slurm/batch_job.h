@@ -41,7 +41,4 @@ std::string GangScript(size_t nodes);
 // srun with a launcher's step on each of the nodes, up to the command.
 std::string SrunScript(const spec::SlurmSettings& settings, const Allocation& allocation);
 
-// For a shell, in quotes.
-std::string ShellQuoted(absl::string_view text);
-
 }  // namespace tutti::engine

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/command.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/held_folder.h"
@@ -139,7 +140,7 @@ spec::SlurmSettings SettingsOf(const spec::SlurmCompute& compute, const Allocati
 
 std::string ProgramOf(const std::vector<std::string>& launcher) {
   return absl::StrJoin(launcher, " ", [](std::string* out, const std::string& argument) {
-    absl::StrAppend(out, ShellQuoted(argument));
+    absl::StrAppend(out, base::ShellQuoted(argument));
   });
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "base/command.h"
 #include "base/hash.h"
 
 namespace tutti::engine {
@@ -158,7 +159,7 @@ std::string PlanOfAll(const Allocation& allocation, const std::string& folder,
 }
 
 std::string Set(absl::string_view name, absl::string_view value) {
-  return absl::StrCat(name, "=", ShellQuoted(value), "\n");
+  return absl::StrCat(name, "=", base::ShellQuoted(value), "\n");
 }
 
 }  // namespace
@@ -193,7 +194,7 @@ absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& setti
       Set("port", at.substr(at.rfind(':') + 1)),
       Set("token", service["token"].get_ref<const std::string&>()), Set("service", service.dump()),
       Set("program", job.program), Set("home", home), Set("folder", folder),
-      "spread=", ShellQuoted(home), "-$SLURM_JOB_ID.tar.gz\n",
+      "spread=", base::ShellQuoted(home), "-$SLURM_JOB_ID.tar.gz\n",
       Set("nodes", absl::StrCat("/internal/v1/allocations/", allocation.id, "/nodes")),
       Set("node_number", number), Set("plan", PlanOfAll(allocation, folder, home, number)),
       kFunctions, "is_first || exit 0\n", GangScript(allocation.plans.size()));
