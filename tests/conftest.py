@@ -175,7 +175,9 @@ def write_job(tmp_path):
                "resources": {"instance_count": nodes}}
         if files:
             job["code"] = "./code"
-        if distribution:
+        if isinstance(distribution, dict):
+            job["distribution"] = distribution
+        elif distribution:
             job["distribution"] = {"type": distribution}
             if distribution != "tensorflow":
                 job["distribution"]["process_count_per_instance"] = processes

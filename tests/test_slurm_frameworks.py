@@ -7,6 +7,7 @@ import pytest
 
 from conftest import BIN, ROOT, Service, processes_with, wait_until
 from slurm_lab import *  # noqa: F403
+from test_launchers import make_ray
 from test_mpi import summing  # noqa: F401
 
 pytestmark = needs_lab
@@ -207,3 +208,18 @@ def test_tensorflow_multi_worker_mirrored(hpc, write_job):
     job = hpc.wait(name, 300)
     assert job["state"] == "Completed", (job["reason"], hpc.log_text(name, 0, "stderr")[-3000:])
     assert [hpc.log_text(name, rank).split()[-3:] for rank in range(2)] == [["0", "2", "4.0"], ["1", "2", "4.0"]]
+
+
+def test_ray_is_one_cluster_of_the_nodes(hpc, write_job, tmp_path):
+    programs = make_ray(tmp_path)
+    name = hpc.submit(write_job(
+        "ls $STORY.$TUTTI_JOB_ID.joined | wc -l; echo $RAY_ADDRESS $MASTER_ADDR:$((MASTER_PORT + 1))", nodes=2, compute="hpc",
+        environment_variables={"PATH": f"{programs}:/usr/bin:/bin", "PYTHONPATH": str(programs), "STORY": f"{tmp_path}/story"},
+        distribution={"type": "ray"}))
+    job = hpc.wait(name, 90)
+    assert (job["state"], job["reason"]) == ("Completed", "its command ended with exit code 0"), hpc.log_text(name, 0, "stderr")
+    joined, addresses = hpc.log_text(name, 0).splitlines()
+    assert joined == "1" and len(set(addresses.split())) == 1 and hpc.log_text(name, 1) == ""
+    story = (tmp_path / "story").read_text()
+    assert " n1 start --head " in story and f" n2 start --address={addresses.split()[0]} " in story
+    wait_until(lambda: not processes_with("TUTTI_JOB_ID", name), 20, "its processes are gone")

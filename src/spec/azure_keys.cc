@@ -24,10 +24,9 @@ struct KeyGroup {
 
 constexpr absl::string_view kWrittenByService = "Azure ML's service writes it, users do not";
 constexpr absl::string_view kForReaders = "it is for readers of the file";
-constexpr absl::string_view kNoRay =
-    "no Ray cluster is made here: leave the distribution out, set environment_variables: {TMPDIR: "
-    "/tmp} and begin one in the command (ray start --head where NODE_RANK is 0, ray start "
-    "--address=$MASTER_ADDR:6379 elsewhere): docs/from-azure-ml.md has the lines";
+constexpr absl::string_view kNoRayAddress =
+    "a ray job has a cluster of its own, on its own nodes: without a distribution, a command "
+    "reaches one that is elsewhere by environment_variables: {RAY_ADDRESS: ADDRESS}";
 
 constexpr absl::string_view kShm =
     "of a job whose environment is an image: its processes have the node's /dev/shm, which must be "
@@ -90,15 +89,18 @@ constexpr KeyGroup kGroups[] = {
      "outputs are not made data by themselves: `tutti data create` names them"},
     {"command", "outputs.*.description", kDone, kForReaders},
     {"command", "distribution distribution.type", kDone,
-     "mpi, pytorch, tensorflow; horovod is as mpi"},
+     "mpi, pytorch, tensorflow, ray; horovod is as mpi"},
     {"command", "distribution.process_count_per_instance", kDone, "mpi and pytorch; 1 without it"},
     {"command", "distribution.worker_count", kDone, "tensorflow; without it one for each node"},
     {"command", "distribution.parameter_server_count", kDone, "tensorflow"},
-    {"command",
-     "distribution.port distribution.address distribution.include_dashboard "
-     "distribution.dashboard_port distribution.head_node_additional_args "
-     "distribution.worker_node_additional_args",
-     kRefused, kNoRay},
+    {"command", "distribution.port", kDone,
+     "ray: where its head listens; without it, and where it is taken on the machine of virtual "
+     "nodes, one that is free"},
+    {"command", "distribution.include_dashboard distribution.dashboard_port", kDone,
+     "ray: where the environment has ray[default]; elsewhere the job runs without a dashboard"},
+    {"command", "distribution.head_node_additional_args distribution.worker_node_additional_args",
+     kDone, "ray: put behind tutti's own options of `ray start`, so they come before those"},
+    {"command", "distribution.address", kRefused, kNoRayAddress},
     {"command", "resources resources.instance_count", kDone,
      "nodes; 1 without it; in resources, distribution and limits ${{inputs.x}} may stand"},
     {"command", "resources.instance_type", kNoEffect, "the nodes are those of the compute"},
@@ -282,7 +284,9 @@ constexpr KeyGroup kGroups[] = {
     {"component",
      "command code environment resources resources.instance_count distribution distribution.type "
      "distribution.process_count_per_instance distribution.worker_count "
-     "distribution.parameter_server_count",
+     "distribution.parameter_server_count distribution.port distribution.include_dashboard "
+     "distribution.dashboard_port distribution.head_node_additional_args "
+     "distribution.worker_node_additional_args",
      kDone, "as a command job's; paths count from the component's folder"},
     {"component", "additional_includes", kDone,
      "files and folders that are put beside the code, each under its own name; paths count from "

@@ -139,14 +139,14 @@ const std::map<std::string, std::string>& CommandSamples() {
       {"distribution.worker_count", "distribution: {type: tensorflow, worker_count: 2}"},
       {"distribution.parameter_server_count",
        "distribution: {type: tensorflow, parameter_server_count: 1}"},
-      {"distribution.port", "distribution: {type: mpi, port: 1}"},
-      {"distribution.address", "distribution: {type: mpi, address: a}"},
-      {"distribution.include_dashboard", "distribution: {type: mpi, include_dashboard: true}"},
-      {"distribution.dashboard_port", "distribution: {type: mpi, dashboard_port: 1}"},
+      {"distribution.port", "distribution: {type: ray, port: 1}"},
+      {"distribution.address", "distribution: {type: ray, address: a}"},
+      {"distribution.include_dashboard", "distribution: {type: ray, include_dashboard: true}"},
+      {"distribution.dashboard_port", "distribution: {type: ray, dashboard_port: 1}"},
       {"distribution.head_node_additional_args",
-       "distribution: {type: mpi, head_node_additional_args: x}"},
+       "distribution: {type: ray, head_node_additional_args: x}"},
       {"distribution.worker_node_additional_args",
-       "distribution: {type: mpi, worker_node_additional_args: x}"},
+       "distribution: {type: ray, worker_node_additional_args: x}"},
       {"resources", "resources: {instance_count: 1}"},
       {"resources.instance_count", "resources: {instance_count: 2}"},
       {"resources.shm_size", "environment: {image: 'a.example/b:1'}\nresources: {shm_size: 2g}"},
@@ -431,7 +431,9 @@ TEST(AzureKeys, TheComponentsReaderDoesWhatTheTableSays) {
   std::vector<std::string> variants;
   for (const char* distribution :
        {"{type: mpi, process_count_per_instance: 1}",
-        "{type: tensorflow, worker_count: 1, parameter_server_count: 1}"}) {
+        "{type: tensorflow, worker_count: 1, parameter_server_count: 1}",
+        "{type: ray, port: 1, include_dashboard: true, dashboard_port: 2, "
+        "head_node_additional_args: x, worker_node_additional_args: x}"}) {
     variants.push_back(With(kComponent, "DISTRIBUTION", distribution));
   }
   ExpectAllDone("component", variants, variants);

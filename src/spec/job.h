@@ -15,14 +15,24 @@
 
 namespace tutti::spec {
 
-enum class DistributionKind { kNone, kMpi, kPyTorch, kTensorFlow };
+enum class DistributionKind { kNone, kMpi, kPyTorch, kTensorFlow, kRay };
+
+// What a ray job says of its cluster.
+struct RaySettings {
+  int port = 0;              // of the head; 0: 6379, or another that is free
+  bool dashboard = true;     // where the environment has what it needs
+  int dashboard_port = 0;    // 0: 8265, if that is free
+  std::string head_options;  // of `ray start` on the first node, as a shell reads them
+  std::string worker_options;
+};
 
 // How many processes a job has and which launcher conventions they expect (SPEC J5).
 struct Distribution {
   DistributionKind kind = DistributionKind::kNone;
-  int process_count_per_instance = 1;  // mpi, pytorch; tensorflow and none have 1
+  int process_count_per_instance = 1;  // mpi, pytorch; the others have 1
   int worker_count = 0;                // tensorflow
   int parameter_server_count = 0;      // tensorflow
+  RaySettings ray;                     // ray
 };
 
 // Where something is written, for errors. The file is known until the job has been submitted.
@@ -150,6 +160,12 @@ struct JobSpec {
     return distribution.kind == DistributionKind::kTensorFlow
                ? distribution.worker_count + distribution.parameter_server_count
                : instance_count * distribution.process_count_per_instance;
+  }
+
+  // The last ranks, which serve the chief, rank 0, and never end by themselves.
+  int ServerCount() const {
+    return distribution.kind == DistributionKind::kRay ? instance_count - 1
+                                                       : distribution.parameter_server_count;
   }
 };
 

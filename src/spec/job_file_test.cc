@@ -129,15 +129,48 @@ TEST(JobFile, ReadsEveryDistribution) {
             6);
   const JobSpec horovod = SpecOf("command: x\ndistribution: {type: horovod}\n");
   EXPECT_EQ(horovod.distribution.kind, DistributionKind::kMpi);
+  EXPECT_EQ(horovod.ServerCount(), 0);
   const JobSpec spec = SpecOf(
       "command: x\ndistribution: {type: tensorflow, parameter_server_count: 1}\n"
       "resources: {instance_count: 2}\n");
   EXPECT_EQ(spec.distribution.worker_count, 2);
   EXPECT_EQ(spec.WorldSize(), 3);
+  EXPECT_EQ(spec.ServerCount(), 1);
   EXPECT_THAT(Errors("command: x\nresources: {instance_count: 3}\n"
                      "distribution: {type: tensorflow, worker_count: 1}\n"),
               ElementsAre(HasSubstr("job.yml:3: worker_count and parameter_server_count make 1 "
                                     "processes for 3 nodes")));
+}
+
+TEST(JobFile, ARayJobHasOneProcessOnEachNodeAndTheFirstIsServedByTheOthers) {
+  const JobSpec plain = SpecOf("command: x\ndistribution: {type: Ray}\n");
+  EXPECT_EQ(plain.distribution.kind, DistributionKind::kRay);
+  EXPECT_EQ(plain.distribution.ray.port, 0);
+  EXPECT_TRUE(plain.distribution.ray.dashboard);
+  EXPECT_EQ(plain.WorldSize(), 1);
+  EXPECT_EQ(plain.ServerCount(), 0);
+  const JobSpec spec = SpecOf(
+      "command: x\nresources: {instance_count: 3}\n"
+      "distribution:\n  type: ray\n  port: 7000\n  include_dashboard: false\n"
+      "  dashboard_port: 7001\n  head_node_additional_args: --num-cpus 0\n"
+      "  worker_node_additional_args: '--resources ''{\"a\": 1}'''\n");
+  const RaySettings& ray = spec.distribution.ray;
+  EXPECT_EQ(spec.WorldSize(), 3);
+  EXPECT_EQ(spec.ServerCount(), 2);
+  EXPECT_EQ(ray.port, 7000);
+  EXPECT_FALSE(ray.dashboard);
+  EXPECT_EQ(ray.dashboard_port, 7001);
+  EXPECT_EQ(ray.head_options, "--num-cpus 0");
+  EXPECT_EQ(ray.worker_options, "--resources '{\"a\": 1}'");
+}
+
+TEST(JobFile, WhatARayJobCannotHaveIsNamedWithItsLine) {
+  EXPECT_THAT(
+      Errors("command: x\ndistribution:\n  type: ray\n  port: 70000\n  address: 10.0.0.1:6379\n"
+             "  process_count_per_instance: 2\n"),
+      ElementsAre(HasSubstr("job.yml:4: "),
+                  HasSubstr("job.yml:5: \"address\": a ray job has a cluster of its own"),
+                  HasSubstr("job.yml:6: \"process_count_per_instance\" does not go with")));
 }
 
 TEST(JobFile, AnUnknownKeyIsAnsweredWithTheNearestAtEveryLevel) {

@@ -45,6 +45,19 @@ TEST(JobJson, ReadsBackEveryFieldThatItWrote) {
   EXPECT_EQ(back->environment.image.needed_by, "Dockerfile:6: RUN apt-get");
 }
 
+TEST(JobJson, ReadsBackWhatARayJobSaysOfItsCluster) {
+  JobSpec spec = AJob();
+  spec.distribution = {.kind = DistributionKind::kRay,
+                       .ray = {7000, false, 7001, "--num-cpus 0", "--labels a=b"}};
+  const auto back = JobSpecFromJson(ToJson(spec));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ToJson(*back), ToJson(spec));
+  const RaySettings& ray = back->distribution.ray;
+  EXPECT_EQ(ray.port, 7000);
+  EXPECT_FALSE(ray.dashboard);
+  EXPECT_EQ(ray.worker_options, "--labels a=b");
+}
+
 TEST(JobJson, WholeNodesAreAskedForRefusedOrTheComputesToSay) {
   JobSpec spec = AJob();
   for (const std::optional<bool> exclusive : {std::optional<bool>(), {true}, {false}}) {

@@ -3,10 +3,8 @@
 #include <array>
 #include <optional>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "spec/azure_keys.h"
 #include "spec/container_options.h"
 #include "spec/expressions.h"
 #include "spec/job_data.h"
@@ -20,8 +18,9 @@ constexpr int kMostProcesses = 10'000;  // of one kind on one node
 constexpr int kMostRetries = 1000;
 constexpr int kLongestJob = 10 * 365 * 86'400;  // ten years
 constexpr std::array<absl::string_view, 4> kPriorities = {"low", "medium", "normal", "high"};
-constexpr std::array<absl::string_view, 4> kDistributions = {"mpi", "pytorch", "tensorflow",
-                                                             "horovod"};
+constexpr int kHighestPort = 65'535;
+constexpr std::array<absl::string_view, 5> kDistributions = {"mpi", "pytorch", "tensorflow",
+                                                             "horovod", "ray"};
 
 // A section of `job`, in which the values of plain inputs may stand, as components write it.
 std::optional<YamlNode::Entry> TakeSection(MappingReader& job, absl::string_view key,
@@ -56,20 +55,23 @@ void ReadTensorFlow(const YamlNode::Entry& entry, MappingReader& reader, JobSpec
   }
 }
 
+void ReadRay(MappingReader& reader, RaySettings& ray) {
+  reader.Count("port", kHighestPort, ray.port);
+  reader.Flag("include_dashboard", ray.dashboard);
+  reader.Count("dashboard_port", kHighestPort, ray.dashboard_port);
+  reader.Text("head_node_additional_args", ray.head_options);
+  reader.Text("worker_node_additional_args", ray.worker_options);
+}
+
 void ReadDistribution(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   const auto entry = TakeSection(job, "distribution", spec);
   if (!entry) return;
   MappingReader reader(*entry->value, "distribution", diagnostics, {"command", "distribution."});
   if (entry->value->kind != YamlNode::Kind::kMapping) return;
   std::string type;
-  if (const YamlNode::Entry* named = reader.Text("type", type);
-      named != nullptr && absl::EqualsIgnoreCase(type, "ray")) {
-    diagnostics.Error(named->line, FindAzureKey("command", "distribution.port")->note);
-    return;
-  }
   if (reader.Choice("type", kDistributions, type) == nullptr) {
     if (reader.Take("type") == nullptr) {
-      diagnostics.Error(entry->line, "distribution has no type: mpi, pytorch or tensorflow");
+      diagnostics.Error(entry->line, "distribution has no type: mpi, pytorch, tensorflow or ray");
     }
     return;  // which keys are right depends on the type
   }
@@ -78,6 +80,8 @@ void ReadDistribution(MappingReader& job, JobSpec& spec, Diagnostics& diagnostic
   distribution.kind = type == "horovod" ? DistributionKind::kMpi : *DistributionKindFromName(type);
   if (distribution.kind == DistributionKind::kTensorFlow) {
     ReadTensorFlow(*entry, reader, spec, diagnostics);
+  } else if (distribution.kind == DistributionKind::kRay) {
+    ReadRay(reader, distribution.ray);
   } else {
     reader.Count("process_count_per_instance", kMostProcesses,
                  distribution.process_count_per_instance);

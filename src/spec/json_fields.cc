@@ -197,6 +197,18 @@ void JsonFields::Read(const char* name, Environment& value) {
   Update(fields.Finish());
 }
 
+void JsonFields::Read(const char* name, RaySettings& value) {
+  const json* found = Find(name);
+  if (found == nullptr) return;
+  JsonFields fields(*found, PathOf(name), missing_);
+  fields.Read("port", value.port, 0, 65535);
+  fields.Read("dashboard", value.dashboard);
+  fields.Read("dashboard_port", value.dashboard_port, 0, 65535);
+  fields.Read("head_options", value.head_options);
+  fields.Read("worker_options", value.worker_options);
+  Update(fields.Finish());
+}
+
 void JsonFields::Read(const char* name, Distribution& value) {
   const json* found = Find(name);
   if (found == nullptr) return;
@@ -211,6 +223,7 @@ void JsonFields::Read(const char* name, Distribution& value) {
   fields.Read("process_count_per_instance", value.process_count_per_instance, 1, 100'000);
   fields.Read("worker_count", value.worker_count, 0, 1'000'000);
   fields.Read("parameter_server_count", value.parameter_server_count, 0, 1'000'000);
+  if (value.kind == DistributionKind::kRay) fields.Read("ray", value.ray);
   Update(fields.Finish());
 }
 
@@ -283,10 +296,19 @@ json JsonOf(const Environment& environment) {
 }
 
 json JsonOf(const Distribution& distribution) {
-  return {{"type", std::string(Name(distribution.kind))},
-          {"process_count_per_instance", distribution.process_count_per_instance},
-          {"worker_count", distribution.worker_count},
-          {"parameter_server_count", distribution.parameter_server_count}};
+  json document = {{"type", std::string(Name(distribution.kind))},
+                   {"process_count_per_instance", distribution.process_count_per_instance},
+                   {"worker_count", distribution.worker_count},
+                   {"parameter_server_count", distribution.parameter_server_count}};
+  if (distribution.kind == DistributionKind::kRay) {
+    const RaySettings& ray = distribution.ray;
+    document["ray"] = {{"port", ray.port},
+                       {"dashboard", ray.dashboard},
+                       {"dashboard_port", ray.dashboard_port},
+                       {"head_options", ray.head_options},
+                       {"worker_options", ray.worker_options}};
+  }
+  return document;
 }
 
 json JsonOf(Priority priority) { return std::string(Name(priority)); }

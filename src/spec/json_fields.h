@@ -35,6 +35,7 @@ class JsonFields {
   void Read(const char* name, std::map<std::string, Input>& value);
   void Read(const char* name, std::map<std::string, Output>& value);
   void Read(const char* name, Environment& value);
+  void Read(const char* name, RaySettings& value);
   void Read(const char* name, Distribution& value);
   void Read(const char* name, Priority& value);
   // The value of a field for the caller to read; nullptr if it is missing. Must be an array.

@@ -6,11 +6,12 @@
 namespace tutti::spec {
 namespace {
 
-constexpr std::array<std::pair<DistributionKind, absl::string_view>, 4> kDistributionNames = {{
+constexpr std::array<std::pair<DistributionKind, absl::string_view>, 5> kDistributionNames = {{
     {DistributionKind::kNone, "none"},
     {DistributionKind::kMpi, "mpi"},
     {DistributionKind::kPyTorch, "pytorch"},
     {DistributionKind::kTensorFlow, "tensorflow"},
+    {DistributionKind::kRay, "ray"},
 }};
 
 constexpr std::array<std::pair<Priority, absl::string_view>, 3> kPriorityNames = {{

@@ -9,7 +9,7 @@
 
 namespace tutti::spec {
 
-// "none", "mpi", "pytorch", "tensorflow".
+// "none", "mpi", "pytorch", "tensorflow", "ray".
 absl::string_view Name(DistributionKind kind);
 std::optional<DistributionKind> DistributionKindFromName(absl::string_view name);
 

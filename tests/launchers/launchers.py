@@ -68,3 +68,8 @@ def test_tensorflow_parameter_servers_end_with_the_chief(cluster):
     printed = outputs_of(service, "tensorflow-servers", 4)
     assert printed[0] == f"2 workers, 1 server: {TRAINED}\n"
     assert printed[1:] == ["worker 0 serves\n", "worker 1 serves\n", "ps 0 serves\n"]
+
+
+def test_ray_runs_tasks_on_both_nodes(cluster):
+    printed = outputs_of(cluster(os.environ["TUTTI_LAUNCHERS_PYTHON"]), "ray", 2)
+    assert printed == [f"workers on n1 and n2: {TRAINED}\n", ""]

@@ -48,7 +48,7 @@ std::string Suggestion(absl::string_view name, const std::vector<std::string>& f
   return base::DidYouMean(name, candidates);
 }
 
-std::string Message(const spec::JobSpec& job, absl::string_view program,
+std::string Message(const spec::JobSpec& job, absl::string_view who, absl::string_view program,
                     absl::string_view suggestion) {
   const absl::string_view path = job.environment_variables.contains("PATH")
                                      ? "the PATH of environment_variables"
@@ -57,7 +57,7 @@ std::string Message(const spec::JobSpec& job, absl::string_view program,
       job.compute == "local"
           ? "; install it, or name an environment that has it"
           : absl::StrCat("; the nodes of compute \"", job.compute, "\" must have it");
-  return absl::StrCat(job.file_name, ":", job.command_line, ": the command runs \"", program,
+  return absl::StrCat(job.file_name, ":", job.command_line, ": ", who, " runs \"", program,
                       "\", which is not in ", path, suggestion, mend);
 }
 
@@ -83,7 +83,12 @@ class Check {
     if (job.kind == spec::JobKind::kPipeline) return;
     const std::vector<std::string> folders = FoldersOf(PathOf(job.environment_variables, facts_));
     if (!folders.empty()) LookAtPrograms(job, folders);
-    if (!folders.empty() && job.environment.is_host) LookAtFirst(job, is_step, folders);
+    if (folders.empty() || !job.environment.is_host) return;
+    if (job.distribution.kind == spec::DistributionKind::kRay && !Has(folders, "ray")) {
+      const bool is_sure = job.compute == "local" && !is_step;
+      (is_sure ? errors_ : warnings_).push_back(Message(job, "a ray job", "ray", ""));
+    }
+    LookAtFirst(job, is_step, folders);
   }
 
   absl::Status status() const {
@@ -112,7 +117,7 @@ class Check {
     if (program.name.empty() || Has(folders, program.name)) return;
     const bool is_sure = program.decides && job.compute == "local" && !is_step;
     (is_sure ? errors_ : warnings_)
-        .push_back(Message(job, program.name, Suggestion(program.name, folders)));
+        .push_back(Message(job, "the command", program.name, Suggestion(program.name, folders)));
   }
 
   const NodeFacts& facts_;

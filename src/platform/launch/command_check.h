@@ -13,9 +13,9 @@ namespace tutti::launch {
 
 // InvalidArgument names the programs that a job, or one below it, needs and that are not found
 // where `facts` are those of the nodes: those that its environment's files have from conda and, if
-// its environment is the machine's, the first of its command. Where the job may run all the same
-// (on the nodes of a cluster, after another step, with what follows in the command) a warning is
-// added instead.
+// its environment is the machine's, the first of its command and Ray's. Where the job may run all
+// the same (on the nodes of a cluster, after another step, with what follows in the command) a
+// warning is added instead.
 absl::Status CheckCommand(const spec::JobSpec& job, const NodeFacts& facts,
                           std::vector<std::string>& warnings);
 

@@ -47,6 +47,14 @@ TEST_F(CommandCheck, NamesTheLineAndTheMend) {
   EXPECT_EQ(Refusal(), "");
 }
 
+TEST_F(CommandCheck, ARayJobNeedsRay) {
+  job_.command = "python3 train.py";
+  job_.distribution.kind = spec::DistributionKind::kRay;
+  EXPECT_THAT(Refusal(), HasSubstr("a ray job runs \"ray\", which is not in the service's PATH"));
+  ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / "ray", "", 0755).ok());
+  EXPECT_EQ(Refusal(), "");
+}
+
 TEST_F(CommandCheck, SaysNothingOfWhatThisMachinesPathDoesNotTell) {
   job_.environment_variables["BASH_ENV"] = "functions.sh";
   EXPECT_EQ(Refusal(), "");

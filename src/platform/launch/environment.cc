@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "platform/launch/node_folders.h"
+#include "platform/launch/ray_cluster.h"
 #include "platform/launch/tensorflow_cluster.h"
 
 namespace tutti::launch {
@@ -73,7 +74,11 @@ Variables Defaults(const LaunchPlan& plan, const NodeFacts& facts) {
   variables["TMPDIR"] =
       facts.temporary.empty() ? NodeFolders(plan.directory).scratch().string() : facts.temporary;
   const int processes = std::max(1, plan.node().process_count);
-  variables["OMP_NUM_THREADS"] = absl::StrCat(std::max(1, facts.cores / processes));
+  if (plan.distribution.kind == spec::DistributionKind::kRay) {
+    variables["RAY_USAGE_STATS_ENABLED"] = "0";  // and Ray gives threads to each of its tasks
+  } else {
+    variables["OMP_NUM_THREADS"] = absl::StrCat(std::max(1, facts.cores / processes));
+  }
   // All of the node's devices in every process, since scripts choose theirs by LOCAL_RANK.
   if (!facts.gpus.empty()) variables["CUDA_VISIBLE_DEVICES"] = absl::StrJoin(facts.gpus, ",");
   return variables;
@@ -179,6 +184,7 @@ Variables Contract(const LaunchPlan& plan, int local_rank, const NodeFacts& fact
   AddMpiAndHorovod(at, v);
   AddAzure(plan, at, facts, v);
   if (plan.distribution.kind == spec::DistributionKind::kTensorFlow) AddTensorFlow(plan, at, v);
+  if (plan.distribution.kind == spec::DistributionKind::kRay) v["RAY_ADDRESS"] = RayAddress(plan);
   AddTutti(plan, at, v);
   return v;
 }

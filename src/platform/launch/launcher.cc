@@ -24,6 +24,7 @@
 #include "platform/launch/open_mpi.h"
 #include "platform/launch/process_limit.h"
 #include "platform/launch/process_tree.h"
+#include "platform/launch/ray_cluster.h"
 #include "platform/launch/service_link.h"
 #include "platform/launch/signals.h"
 #include "platform/launch/staging.h"
@@ -74,6 +75,8 @@ class Launcher {
     return !MustSyncClaim() && StagesAtOnce(plan_) && plan_.nodes.size() == 1 && !WantsMpi(plan_);
   }
 
+  bool IsRay() const { return plan_.distribution.kind == spec::DistributionKind::kRay; }
+
   bool MustSyncClaim() const { return plan_.boot_id.empty(); }
 
   absl::Status PrepareAndRun() {
@@ -90,7 +93,8 @@ class Launcher {
     TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<MpiStart> mpi, AgreeOnMpi(facts));
     NodeProcesses processes(plan_, options_, events_.get(), spool_.get(), delivery_.get(),
                             &signals_, &news_);
-    const absl::Status status = processes.Run(staged.command, facts, std::move(mpi));
+    const absl::Status status = processes.Run(
+        IsRay() ? RayCommand(plan_, facts, staged.command) : staged.command, facts, std::move(mpi));
     if (processes.failed()) TUTTI_RETURN_IF_ERROR(MarkFailed());
     ForgetContainers();
     if (absl::IsAborted(status)) return status;
@@ -216,6 +220,10 @@ class Launcher {
     if (const fs::path link = ShortScratch(folders); link != folders.scratch()) {
       std::error_code error;
       fs::remove(link, error);
+    }
+    if (IsRay()) {
+      std::error_code error;
+      fs::remove_all(RayFolder(plan_), error);
     }
     return base::Open(folders.done(), O_WRONLY | O_CREAT).status();
   }

@@ -18,6 +18,7 @@ class FakeCluster final : public engine::Engine {
   absl::Status Start(const engine::Allocation& allocation) override {
     if (during_start) during_start();
     if (allocations_.insert(allocation.id).second) started_.push_back(allocation.id);
+    plans = allocation.plans;
     return absl::OkStatus();
   }
   absl::Status Stop(const std::string& id, absl::Duration) override {
@@ -49,6 +50,7 @@ class FakeCluster final : public engine::Engine {
 
   absl::StatusOr<std::vector<engine::Node>> nodes = std::vector<engine::Node>();
   std::function<void()> during_start;
+  std::vector<spec::LaunchPlan> plans;  // of the allocation that came last
   // So many allocations are lost, the first ones, before it has told of any node of them. All
   // others wait.
   int losses = 0;

@@ -178,8 +178,8 @@ class ServedGangTest : public GangTest {
   std::optional<Step> NextAt(int second, JobState state = JobState::kRunning,
                              Cause cause = Cause::kNone) const {
     return NextStep(
-        {.state = state, .cause = cause, .world_size = 4, .parameter_servers = 1, .node_count = 2},
-        gang_, absl::FromUnixSeconds(second));
+        {.state = state, .cause = cause, .world_size = 4, .servers = 1, .node_count = 2}, gang_,
+        absl::FromUnixSeconds(second));
   }
 };
 
@@ -208,6 +208,40 @@ TEST_F(ServedGangTest, FailsWhenAnyOfThemFailsBeforeTheChiefHasEnded) {
   EXPECT_EQ(NextAt(10)->cause, Cause::kFailure);
   Say(0, R"({"kind":"exited","rank":0,"time":10})");
   EXPECT_EQ(NextAt(10)->cause, Cause::kFailure);
+}
+
+// Of Ray: rank 0 runs the command, ranks 1 to 3 serve it.
+class RayGangTest : public GangTest {
+ protected:
+  std::optional<Step> Next(JobState state = JobState::kRunning, Cause cause = Cause::kNone) const {
+    return NextStep({.state = state,
+                     .cause = cause,
+                     .world_size = 4,
+                     .servers = 3,
+                     .ray = true,
+                     .node_count = 2},
+                    gang_, absl::FromUnixSeconds(20));
+  }
+};
+
+TEST_F(RayGangTest, EndsWithItsCommandAndNotBefore) {
+  EXPECT_FALSE(Next().has_value());
+  Say(0, R"({"kind":"exited","rank":0,"time":10})");
+  EXPECT_EQ(Next()->cause, Cause::kServed);
+  EXPECT_EQ(Next()->reason, "its command has ended; ending Ray on the other nodes");
+  // A worker that sees the head go.
+  Say(1, R"({"kind":"exited","rank":2,"code":1,"last_error":"Ray has ended","time":11})");
+  EXPECT_EQ(Next()->cause, Cause::kServed);
+  for (const int node : {0, 1}) Say(node, R"({"kind":"finished","ok":true,"time":12})");
+  const auto end = Next(JobState::kFinalizing, Cause::kServed);
+  EXPECT_EQ(end->state, JobState::kCompleted);
+  EXPECT_EQ(end->reason, "its command ended with exit code 0");
+}
+
+TEST_F(RayGangTest, FailsWithItsCommandOrWithAWorkerThatDoesNotStay) {
+  Say(1, R"({"kind":"exited","rank":2,"code":127,"last_error":"no program ray","time":9})");
+  EXPECT_EQ(Next()->cause, Cause::kFailure);
+  EXPECT_NE(Next()->reason.find("no program ray"), std::string::npos) << Next()->reason;
 }
 
 TEST(Place, SpreadsTensorFlowsTasksEvenly) {

@@ -26,9 +26,16 @@ std::string Count(int n, absl::string_view one, absl::string_view many) {
 
 std::string Processes(const JobNow& job) { return Count(job.world_size, "process", "processes"); }
 
-// When rank 0 ended with 0, in a job with parameter servers.
+// Of a job with servers.
+std::string Chief(const JobNow& job) { return job.ray ? "its command" : "its chief, worker 0,"; }
+
+std::string Servers(const JobNow& job) {
+  return job.ray ? "Ray on the other nodes" : "the parameter servers";
+}
+
+// When rank 0 ended with 0, in a job with servers.
 std::optional<absl::Time> ChiefEndedWell(const JobNow& job, const GangEnd& end) {
-  if (job.parameter_servers == 0) return std::nullopt;
+  if (job.servers == 0) return std::nullopt;
   for (const RankExit& exit : end.exits) {
     if (exit.rank == 0 && exit.ok()) return exit.time;
   }
@@ -40,13 +47,13 @@ bool IsServed(const JobNow& job, const Gang& gang, absl::Time now) {
   const GangEnd end = gang.End();
   const std::optional<absl::Time> done = ChiefEndedWell(job, end);
   if (!done) return false;
-  const int workers = job.world_size - job.parameter_servers;
+  const int workers = job.world_size - job.servers;
   const auto ended = std::count_if(end.exits.begin(), end.exits.end(),
                                    [&](const RankExit& exit) { return exit.rank < workers; });
   return ended == workers || now > *done + kAfterTheChief;
 }
 
-// How the gang has ended so far. In a job with parameter servers nothing counts that comes after
+// How the gang has ended so far. In a job with servers nothing counts that comes after
 // its chief has ended well: workers find their servers gone, and servers are told to end.
 GangEnd EndThatCounts(const JobNow& job, const Gang& gang) {
   GangEnd end = gang.End();
@@ -82,8 +89,8 @@ std::optional<Step> EndOf(const JobNow& job, const Gang& gang) {
                 std::move(diagnosis.failures), diagnosis.lost_node};
   }
   if (job.cause == Cause::kServed) {
-    return Step{JobState::kCompleted, WithNote("its chief, worker 0, ended with exit code 0", job),
-                job.cause};
+    return Step{JobState::kCompleted,
+                WithNote(absl::StrCat(Chief(job), " ended with exit code 0"), job), job.cause};
   }
   const std::string all = job.world_size == 1 ? "its process ended with exit code 0"
                                               : absl::StrCat("all ", job.world_size,
@@ -114,7 +121,7 @@ std::optional<Step> Forward(const JobNow& job, const Gang& gang, absl::Time now)
     case JobState::kRunning:
       if (IsServed(job, gang, now)) {
         return Step{JobState::kFinalizing,
-                    "its chief, worker 0, has ended; ending the parameter servers", Cause::kServed};
+                    absl::StrCat(Chief(job), " has ended; ending ", Servers(job)), Cause::kServed};
       }
       if (!gang.AllExited()) {
         if (job.note.empty() || job.reason == job.note) return std::nullopt;

@@ -16,7 +16,7 @@
 namespace tutti::service {
 
 // Why a job is Finalizing. All but kEnded: its processes are to be stopped. kServed: its chief has
-// ended well, and parameter servers never end by themselves.
+// ended well, and those that serve it never end by themselves.
 enum class Cause { kNone, kEnded, kFailure, kCanceled, kTimedOut, kServed };
 
 absl::string_view Name(Cause cause);
@@ -31,7 +31,8 @@ struct JobNow {
   store::JobState state = store::JobState::kProvisioning;
   Cause cause = Cause::kNone;
   int world_size = 1;
-  int parameter_servers = 0;  // the last ranks; rank 0 is the chief
+  int servers = 0;  // the last ranks, as JobSpec::ServerCount() says
+  bool ray = false;
   int node_count = 1;
   std::string environment;  // that may have to be made first; empty: the host's
   std::string reason;       // of its state

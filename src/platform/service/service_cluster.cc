@@ -22,6 +22,10 @@ Placement PlaceOnCluster(const store::Job& job, std::string allocation,
   Placement placement = Place(job.spec, std::move(allocation), nodes, port);
   const bool mpi = job.spec.distribution.kind == spec::DistributionKind::kMpi;
   if (mpi && nodes.size() > 1) placement.start_port = port + 1;
+  if (job.spec.distribution.kind == spec::DistributionKind::kRay) {
+    const int asked = job.spec.distribution.ray.port;
+    placement.start_port = asked > 0 ? asked : port + 1;
+  }
   return placement;
 }
 

@@ -35,6 +35,16 @@ TEST_F(ServiceClusterTest, HandsOverAJobThatCameUnderTheNameOfOneThatWasJustHand
   EXPECT_THAT(cluster_.allocations(), ElementsAre("j.1", "j.2"));
 }
 
+TEST_F(ServiceClusterTest, RaysHeadHasThePortOfItsFileOrOneThatNoOtherJobOfANodeHas) {
+  const std::string file = "type: command\ncommand: x\ncompute: hpc\ndistribution: {type: ray";
+  ASSERT_EQ(world_.Submit(absl::StrCat(file, "}\n")).status(), absl::OkStatus());
+  world_.Step();
+  EXPECT_EQ(cluster_.plans.at(0).start_port, cluster_.plans.at(0).master_port + 1);
+  ASSERT_EQ(world_.Submit(absl::StrCat(file, ", port: 7000}\n")).status(), absl::OkStatus());
+  world_.Step();
+  EXPECT_EQ(cluster_.plans.at(0).start_port, 7000);
+}
+
 TEST_F(ServiceClusterTest, ListsTheNodesOfAllComputesThatCanTellThem) {
   cluster_.nodes = std::vector<engine::Node>{{.name = "n1", .state = "unusable"}};
   const NodeList all = world_.service().ListNodes();

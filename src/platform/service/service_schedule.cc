@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kMasterPort = 6105;
 constexpr int kStartPort = 6104;
+constexpr int kRayPort = 6379;  // Ray's own
 // Who waits behind so many is told why every so often, and not at every change.
 constexpr size_t kLongQueue = 200;
 constexpr absl::Duration kBetweenExplanations = absl::Seconds(1);
@@ -106,6 +107,12 @@ absl::StatusOr<Placement> ServiceCore::PlacementOn(const spec::JobSpec& spec,
   placement.claims = {master};
   if (spec.distribution.kind == spec::DistributionKind::kMpi && nodes.size() > 1) {
     placement.claims.push_back(options_.find_port(first, kStartPort));
+    placement.start_port = placement.claims.back().port;
+  }
+  if (spec.distribution.kind == spec::DistributionKind::kRay) {
+    // Ray listens on all of the machine's addresses, and nodes share them.
+    const int asked = spec.distribution.ray.port;
+    placement.claims.push_back(options_.find_port("0.0.0.0", asked > 0 ? asked : kRayPort));
     placement.start_port = placement.claims.back().port;
   }
   placement.boot_id = options_.boot_id;

@@ -65,6 +65,23 @@ TEST_F(ServiceTest, PlansTheSameGangForEveryNode) {
   }
 }
 
+TEST_F(ServiceTest, RaysHeadHasItsUsualPortOrThatOfItsFile) {
+  for (const auto& [settings, port] : {std::pair("", 6379), std::pair(", port: 7000", 7000)}) {
+    const auto submitted = world_.Submit(absl::StrCat(
+        "type: command\nname: r", port,
+        "\ncommand: echo hi\nenvironment_variables: {PATH: .}\ndistribution: {type: ray", settings,
+        "}\n"));
+    ASSERT_TRUE(submitted.ok()) << submitted.status();
+    service().Tick();
+    const std::string id = world_.engine().Allocations().back();
+    const auto plan =
+        spec::LaunchPlanFromJson(base::ReadFile(world_.engine().root() / id / "plan-0").value());
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(plan->start_port, port);
+    EXPECT_EQ(plan->distribution.ray.port, port == 7000 ? 7000 : 0);
+  }
+}
+
 TEST_F(ServiceTest, RefusesWhatCanNeverRunAndKeepsNothingOfIt) {
   for (const std::string& text :
        {std::string("comand: echo\n"), Named("big", 3), std::string("type: command\n"),
