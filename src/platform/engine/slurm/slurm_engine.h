@@ -69,6 +69,8 @@ struct SlurmEngineOptions {
   absl::Duration limit_pause = absl::Minutes(1);  // after one for a limit of submitted jobs
   size_t most_numbers = 1000;                // of jobs in one command line, also as one argument
   absl::Duration saving = absl::Minutes(1);  // for Slurm to have on disk what it has accepted
+  // In which a slurmctld that is killed forgets that a job has ended, and takes it for running.
+  absl::Duration forgetting = absl::Seconds(10);
 };
 
 class SlurmEngine final : public Engine {
@@ -122,6 +124,7 @@ class SlurmEngine final : public Engine {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Asks Slurm's accounting, where there is one, how they ended.
   void EndForgotten(std::span<const Forgotten> forgotten) ABSL_LOCKS_EXCLUDED(mutex_);
+  void OweLooks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteEnd(SlurmAllocation& known, const SlurmJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SubmitAll() ABSL_LOCKS_EXCLUDED(mutex_);
   // False if others that are due should wait.
@@ -158,6 +161,8 @@ class SlurmEngine final : public Engine {
   absl::Status slurm_ ABSL_GUARDED_BY(mutex_);     // of the last look
   bool looked_ ABSL_GUARDED_BY(mutex_) = false;    // a look has succeeded
   bool owes_look_ ABSL_GUARDED_BY(mutex_) = true;  // at first, and after each end: for surplus
+  // When one more is due, for what was forgotten meanwhile.
+  absl::Duration late_look_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
   bool hurry_ ABSL_GUARDED_BY(mutex_) = false;
   bool called_ ABSL_GUARDED_BY(mutex_) = false;  // since the thread last began
   absl::Duration last_look_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // its end

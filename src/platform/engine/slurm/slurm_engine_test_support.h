@@ -85,6 +85,7 @@ class SlurmEngineTest : public ::testing::Test {
     options.pause = absl::Milliseconds(20);
     options.limit_pause = absl::Milliseconds(100);
     options.saving = saving_;
+    options.forgetting = absl::Milliseconds(300);
     options.most_numbers = most_numbers_;
     engine_ = *SlurmEngine::Open(options, &listening_);
   }

@@ -79,6 +79,7 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::NoteLook(
   }
   looked_ = true;
   owes_look_ = false;
+  if (began >= late_look_) late_look_ = absl::InfiniteDuration();
   return Learn(*jobs, began);
 }
 
@@ -160,14 +161,19 @@ void SlurmEngine::EndForgotten(std::span<const Forgotten> forgotten) {
       SayIfWrong(known.NoteLoss(options_.settling));
     } else {
       const std::string how = absl::StrCat("Slurm no longer knows its job ", one.number);
-      owes_look_ = true;
+      OweLooks();
       SayIfWrong(known.NoteEnd(how, /*lost=*/true));
     }
   }
 }
 
-void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
+void SlurmEngine::OweLooks() {
   owes_look_ = true;
+  late_look_ = base::SteadyNow() + options_.forgetting;
+}
+
+void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
+  OweLooks();
   const bool cancelled = job.state == "CANCELLED";
   // That it was cancelled by us says nothing of why.
   const bool by_us = known.killed && cancelled;

@@ -259,6 +259,22 @@ TEST_F(SlurmEngineTest, AJobThatHadBegunWhenItsControllerLostItMayRunWellElsewhe
   EXPECT_EQ(slurm_.count("sbatch"), 1);
 }
 
+TEST_F(SlurmEngineTest, WhatAKilledControllerTakesForRunningAgainIsCancelled) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  slurm_.End("a.1", "COMPLETED");
+  AwaitEnd("a.1");
+  const auto count_reaches = [&](const char* program, int count) {
+    const auto deadline = base::Deadline::After(absl::Seconds(20));
+    while (slurm_.count(program) < count && !deadline.Expired()) std::this_thread::yield();
+    return slurm_.count(program) >= count;
+  };
+  ASSERT_TRUE(count_reaches("squeue", slurm_.count("squeue") + 1));  // it looks after each end
+  ASSERT_EQ(slurm_.count("scancel"), 0);
+  slurm_.End("a.1", "RUNNING");
+  EXPECT_TRUE(count_reaches("scancel", 1));
+}
+
 // Somebody may have cancelled it, and Slurm forgot.
 TEST_F(SlurmEngineTest, AJobThatWasAcceptedLongBeforeSlurmLostItIsNotSubmittedAgain) {
   saving_ = absl::ZeroDuration();

@@ -61,7 +61,8 @@ void SlurmEngine::Talk() {
     absl::MutexLock lock(&mutex_);
     if (stopping_) return;
     if (!called_) {
-      wake_.WaitWithTimeout(&mutex_, HasWork() ? std::min(BetweenLooks(), kRest) : kRest);
+      const absl::Duration rest = std::clamp(late_look_ - base::SteadyNow(), kShortest, kRest);
+      wake_.WaitWithTimeout(&mutex_, HasWork() ? std::min(BetweenLooks(), kRest) : rest);
     }
     called_ = false;
   }
@@ -73,7 +74,7 @@ void SlurmEngine::Call() {
 }
 
 bool SlurmEngine::HasWork() const {
-  return owes_look_ || !surplus_.empty() ||
+  return owes_look_ || !surplus_.empty() || base::SteadyNow() >= late_look_ ||
          std::any_of(known_.begin(), known_.end(),
                      [](const auto& entry) { return entry.second.stage != Stage::kEnded; });
 }
