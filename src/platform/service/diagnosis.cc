@@ -298,8 +298,7 @@ class Examination {
   }
 
   Diagnosis Lost(const NodeEnd& node) const {
-    // One that was never heard of did not die, for all we know.
-    if (absl::StrContains(node.reason, "has not reported")) {
+    if (node.silent) {
       Diagnosis diagnosis = OfNode(node);
       diagnosis.lost_node = true;
       return diagnosis;

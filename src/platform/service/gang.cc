@@ -115,7 +115,7 @@ void Gang::NoteSilence(int number, absl::string_view reason, absl::Time now) {
   Node& node = nodes_.at(number);
   if (node.done || !node.end.ok) return;
   node.end.ok = false;
-  node.end.lost = true;  // also if it says then that it was stopped
+  node.end.lost = node.end.silent = true;  // also if it says then that it was stopped
   node.end.reason = std::string(reason);
   node.end.time = now;
 }

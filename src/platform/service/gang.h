@@ -33,7 +33,8 @@ class Gang {
   // The engine says that the launcher is dead and it had not finished. Nothing follows from that
   // yet: a second launcher tells whether the first had done its work (`finished`) or not (`lost`).
   void NoteDeath(int node, absl::Time now);
-  // No word has come from the node: the gang is to be ended. It may be at work all the same.
+  // No word has come from the node, which counts as lost. It may be at work all the same, so the
+  // gang is not over before it has finished or is given up.
   void NoteSilence(int node, absl::string_view reason, absl::Time now);
   // Nothing more will come from the node.
   void GiveUp(int node, absl::string_view reason, absl::Time now);
