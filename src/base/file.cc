@@ -16,6 +16,14 @@
 namespace tutti::base {
 namespace fs = std::filesystem;
 
+absl::Status Shorten(int fd, int64_t size, absl::string_view name) {
+  struct stat info;
+  if (::fstat(fd, &info) == 0 && info.st_size <= size) return absl::OkStatus();
+  return ::ftruncate(fd, static_cast<off_t>(size)) == 0
+             ? absl::OkStatus()
+             : ErrnoStatus(absl::StrCat("truncate ", name));
+}
+
 absl::StatusOr<UniqueFd> Open(const fs::path& path, int flags, int mode) {
   UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC, mode));
   if (!fd.valid()) return ErrnoStatus(absl::StrCat("open ", path.string()));

@@ -31,6 +31,10 @@ absl::Status ReplaceFile(const std::filesystem::path& path, absl::string_view co
 // All of `content` at the descriptor's position; continues after short writes and EINTR.
 absl::Status WriteAll(int fd, absl::string_view content, absl::string_view name);
 
+// Cuts a longer file to `size` bytes. A file that is not longer is not touched: ext4 finds blocks
+// at once, at close, for what was truncated, be it of nothing.
+absl::Status Shorten(int fd, int64_t size, absl::string_view name);
+
 // open(2) with O_CLOEXEC.
 absl::StatusOr<UniqueFd> Open(const std::filesystem::path& path, int flags, int mode = 0644);
 

@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace tutti::base {
@@ -35,6 +36,19 @@ TEST(File, RefusesAFileLargerThanAsked) {
 TEST(File, ReadingAFolderIsAnError) {
   TemporaryDirectory directory;
   EXPECT_FALSE(ReadFile(directory.path()).ok());
+}
+
+TEST(File, ShortensWhatIsLongerAlone) {
+  TemporaryDirectory directory;
+  const auto path = directory.path() / "a";
+  ASSERT_TRUE(WriteFileAtomic(path, "12345").ok());
+  const UniqueFd fd = *Open(path, O_RDWR);
+  ASSERT_TRUE(Shorten(fd.get(), 9, "a").ok());
+  EXPECT_EQ(*ReadFile(path), "12345");
+  ASSERT_TRUE(Shorten(fd.get(), 2, "a").ok());
+  EXPECT_EQ(*ReadFile(path), "12");
+  EXPECT_THAT(std::string(Shorten(Open(path, O_RDONLY)->get(), 1, "a").message()),
+              testing::HasSubstr("truncate a"));
 }
 
 TEST(File, TemporaryDirectoryGoesWithWhatItHolds) {

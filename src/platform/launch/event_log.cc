@@ -19,9 +19,7 @@ absl::StatusOr<std::unique_ptr<EventLog>> EventLog::Open(const std::filesystem::
   TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, base::Open(file, O_RDWR | O_CREAT | O_APPEND));
   TUTTI_ASSIGN_OR_RETURN(std::string text, base::ReadFile(file));
   text.resize(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
-  if (::ftruncate(fd.get(), static_cast<off_t>(text.size())) != 0) {
-    return base::ErrnoStatus(absl::StrCat("truncate ", file.string()));
-  }
+  TUTTI_RETURN_IF_ERROR(base::Shorten(fd.get(), static_cast<int64_t>(text.size()), file.string()));
   std::vector<std::string> lines;
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
     lines.push_back(absl::StrCat(line, "\n"));

@@ -40,7 +40,8 @@ absl::Status MakeFolders(const spec::LaunchPlan& plan) {
   const NodeFolders folders(plan.directory);
   TUTTI_RETURN_IF_ERROR(MakeEmptyFolders(folders));
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd host_file,
-                         base::Open(folders.host_file(), O_WRONLY | O_CREAT | O_TRUNC));
+                         base::Open(folders.host_file(), O_WRONLY | O_CREAT));
+  TUTTI_RETURN_IF_ERROR(base::Shorten(host_file.get(), 0, folders.host_file().string()));
   TUTTI_RETURN_IF_ERROR(
       base::WriteAll(host_file.get(), HostFile(plan), folders.host_file().string()));
   return LinkShortScratch(folders);

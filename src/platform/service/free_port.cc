@@ -30,7 +30,7 @@ int TryPort(const std::string& address, int port) {
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   auto* const generic = reinterpret_cast<sockaddr*>(&where);
   socklen_t size = sizeof(where);
-  if (::bind(fd.get(), generic, size) != 0 || ::listen(fd.get(), 1) != 0) return 0;
+  if (::bind(fd.get(), generic, size) != 0) return 0;  // somebody listens there, for one
   if (::getsockname(fd.get(), generic, &size) != 0) return 0;
   return ntohs(where.sin_port);
 }

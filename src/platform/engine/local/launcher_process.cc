@@ -47,6 +47,10 @@ absl::Status Send(const LauncherProcess& process, int signal, int value) {
 
 }  // namespace
 
+LauncherProcess ProcessOf(const base::ChildProcess& child) {
+  return {child.pid(), base::ProcessStartTime(child.pid()).value_or(0)};
+}
+
 std::optional<LauncherProcess> ReadLauncherProcess(const std::filesystem::path& file) {
   const auto text = base::ReadFile(file, 4096);
   if (!text.ok()) return std::nullopt;

@@ -10,13 +10,19 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "base/child_process.h"
 
 namespace tutti::engine {
 
 struct LauncherProcess {
   pid_t pid = 0;
   uint64_t start_time = 0;  // clock ticks since boot
+
+  friend bool operator==(const LauncherProcess&, const LauncherProcess&) = default;
 };
+
+// A child that nobody has waited for.
+LauncherProcess ProcessOf(const base::ChildProcess& child);
 
 // nullopt if there is no such file or nothing readable in it.
 std::optional<LauncherProcess> ReadLauncherProcess(const std::filesystem::path& file);

@@ -65,14 +65,18 @@ absl::Status PlacedLauncher::Launch(base::ChildOptions options) {
   options.stderr_fd = log.get();
   options.new_session = true;
   TUTTI_ASSIGN_OR_RETURN(base::ChildProcess child, base::ChildProcess::Start(options));
-  return TakeOver(std::move(child));
+  const LauncherProcess own = ProcessOf(child);
+  return TakeOver(std::move(child), own);
 }
 
-absl::Status PlacedLauncher::TakeOver(base::ChildProcess launcher) {
+absl::Status PlacedLauncher::TakeOver(base::ChildProcess launcher, const LauncherProcess& own) {
   child_ = std::move(launcher);
+  own_ = own;
   launched_ = true;
+  // One that made the folder ahead has named itself there.
+  if (ReadLauncherProcess(folder_ / "lock") == own) return absl::OkStatus();
   // Should this not get onto the disk, the launcher's own lock file still tells of it.
-  return WriteLauncherProcess(folder_ / "launcher", Own());
+  return WriteLauncherProcess(folder_ / "launcher", own);
 }
 
 // A launcher blocks the signal, then takes the lock, then looks for the file. So one that has the
@@ -82,11 +86,7 @@ absl::Status PlacedLauncher::Stop(absl::Duration grace) const {
   const auto process = ReadLauncherProcess(folder_ / "lock");
   if (process && IsAlive(*process)) return AskToStop(*process, grace);
   if (!absl::IsNotFound(marked)) return marked;
-  return child_ ? AskToStop(Own(), grace) : absl::OkStatus();  // its job has removed the folder
-}
-
-LauncherProcess PlacedLauncher::Own() const {
-  return {child_->pid(), base::ProcessStartTime(child_->pid()).value_or(0)};
+  return child_ ? AskToStop(own_, grace) : absl::OkStatus();  // its job has removed the folder
 }
 
 absl::Status PlacedLauncher::Undo() {

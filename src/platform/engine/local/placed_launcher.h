@@ -37,7 +37,7 @@ class PlacedLauncher {
   // folder, in a session of its own.
   absl::Status Launch(base::ChildOptions options);
   // The same with one that waited for a plan and has been told to take this one.
-  absl::Status TakeOver(base::ChildProcess standby);
+  absl::Status TakeOver(base::ChildProcess standby, const LauncherProcess& own);
   // OK if it has ended.
   absl::Status Stop(absl::Duration grace) const;
   // Takes Launch back, with the folder. Only while no process of the job can run yet.
@@ -48,10 +48,9 @@ class PlacedLauncher {
   static bool IsBeingRemoved(const std::filesystem::path& folder);
 
  private:
-  LauncherProcess Own() const;  // needs child_
-
   std::filesystem::path folder_;
   std::optional<base::ChildProcess> child_;  // when this process started it, until it has ended
+  LauncherProcess own_;                      // of child_
   bool launched_ = false;
 };
 

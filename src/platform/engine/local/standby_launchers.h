@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "base/child_process.h"
 #include "base/unique_fd.h"
+#include "platform/engine/local/launcher_process.h"
 
 namespace tutti::engine {
 
@@ -26,7 +27,7 @@ namespace tutti::engine {
 class Standby {
  public:
   Standby(base::ChildProcess child, base::UniqueFd input)
-      : process(std::move(child)), input_(std::move(input)) {}
+      : process(std::move(child)), own(ProcessOf(process)), input_(std::move(input)) {}
   Standby(Standby&&) = default;
   Standby& operator=(Standby&&) = default;
   ~Standby();
@@ -37,6 +38,7 @@ class Standby {
   void EndInput() { ::shutdown(input_.get(), SHUT_WR); }
 
   base::ChildProcess process;
+  LauncherProcess own;  // of `process`
 
  private:
   base::UniqueFd input_;  // until it is told
