@@ -86,6 +86,8 @@ Variables SrunEnvironment(const Variables& own) {
     if (is_of_job || !BeginsWithAny(name, kOfAStep)) variables[name] = value;
   }
   variables[kDoorVariable] = kDoorName;
+  // Slurm's other kinds let ranks out of a fence that some are not in yet, and MPI_Init crashes.
+  variables.try_emplace("SLURM_PMIX_FENCE", "ring");
   return variables;
 }
 

@@ -26,7 +26,7 @@ std::string FindSrunWithPmix(const Variables& own, const std::atomic<bool>& canc
 std::vector<std::string> SrunCommand(const spec::LaunchPlan& plan, const std::string& srun);
 
 // What srun is to see of `own`: no variable of the launcher's own step, which would change what its
-// options mean.
+// options mean. Fences go by ring, unless `own` says otherwise.
 Variables SrunEnvironment(const Variables& own);
 
 // Whether srun's last words say that slurmctld was out of reach, so that no step was made and srun

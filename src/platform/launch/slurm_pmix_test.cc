@@ -13,6 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsSupersetOf;
 using ::testing::Key;
+using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
 spec::LaunchPlan TwoByTwo(const std::string& directory = "/a/0") {
@@ -110,7 +111,10 @@ TEST(SrunEnvironmentTest, HasTheJobAndNothingOfTheLaunchersStep) {
                                {"SRUN_CPUS_PER_TASK", "4"},
                                {"PMIX_RANK", "0"}}),
               ElementsAre(Key("PATH"), Key("SLURM_CONF"), Key("SLURM_JOB_ID"),
-                          Key("SLURM_PMIX_TIMEOUT"), Key("TUTTI_LAUNCH_DOOR")));
+                          Pair("SLURM_PMIX_FENCE", "ring"), Key("SLURM_PMIX_TIMEOUT"),
+                          Key("TUTTI_LAUNCH_DOOR")));
+  EXPECT_EQ(SrunEnvironment({{"SLURM_PMIX_FENCE", "tree"}})["SLURM_PMIX_FENCE"], "tree")
+      << "as the site says";
 }
 
 TEST(PlaceInTest, IsTheRanksNumbersAndItsStepAndNotWhatTheTaskMayUse) {
