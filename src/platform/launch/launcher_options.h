@@ -17,6 +17,9 @@ struct LauncherOptions {
   absl::Duration go_limit = absl::Hours(2);
   // Ranks that Slurm gives no place in its PMIx; as long as its controller may be away.
   absl::Duration place_limit = absl::Minutes(10);
+  // Ranks that another node's launcher was to bring, once it has ended: by then the service, which
+  // knows why, has told this one to end.
+  absl::Duration alone_limit = absl::Seconds(30);
   // What is left to deliver once the processes have ended.
   absl::Duration delivery_limit = absl::Hours(24);
   // Processes and threads of the node's ranks together; 0: MostProcesses of process_limit.h.

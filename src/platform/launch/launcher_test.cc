@@ -1,7 +1,9 @@
 #include "platform/launch/launcher.h"
 
 #include <cstdlib>
+#include <thread>
 
+#include "platform/launch/gang_link.h"
 #include "platform/launch/launch_programs.h"
 #include "platform/launch/launcher_fixture.h"
 #include "platform/launch/memory_watch.h"
@@ -27,6 +29,7 @@ class BeLauncher : public ::testing::Environment {
     LauncherOptions options;
     options.spool_patience = absl::Milliseconds(300);
     options.leftover_grace = absl::Milliseconds(200);
+    options.alone_limit = absl::Milliseconds(300);
     uint64_t limit = 0;
     const char* text = std::getenv(kSpoolLimitVariable);
     if (text != nullptr && absl::SimpleAtoi(text, &limit)) options.spool_limit = limit;
@@ -412,6 +415,25 @@ exit 137
   EXPECT_EQ(service.Events().back()["reason"],
             "rank 1 left MPI without MPI_Finalize, for which Slurm's PMIx ends the others");
   EXPECT_TRUE(NoProcessLeft());
+}
+
+TEST_F(LauncherInSlurm, ANodeWhoseRanksNobodyBringsAnyMoreHasNotEndedWell) {
+  spec::LaunchPlan plan = MpiPlan("true");
+  plan.start_port = 6104;
+  ::setenv("TUTTI_GANG", "n1 127.77.0.41;n2 127.77.0.42;", 1);
+  plan.nodes = {{"n1", "127.77.0.41", 0, 2}, {"n2", "127.77.0.42", 2, 2}};
+  spec::LaunchPlan first = plan;
+  plan.node_index = 1;
+  std::thread killed([&] {  // once all have met
+    const std::atomic<bool> cancelled = false;
+    const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+    EXPECT_TRUE(GangLink::Meet(first, MpiWay::kPmix, cancelled, deadline).ok());
+  });
+  EXPECT_TRUE(Run(plan).ok());
+  killed.join();
+  EXPECT_EQ(service.Events().back()["ok"], false);
+  EXPECT_EQ(service.Events().back()["reason"],
+            "the launcher of node n1 has ended, which was to begin its ranks");
 }
 
 TEST_F(LauncherInSlurm, SaysThatSlurmGivesNoPlace) {

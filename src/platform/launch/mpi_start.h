@@ -42,9 +42,9 @@ class MpiStart {
   // Whether the launchers start the ranks, each as its place comes.
   bool by_pmix() const { return link_->way() == MpiWay::kPmix; }
   // srun, mpirun or its daemon runs here, or will: ranks may still come.
-  bool running() const {
-    return starter_.has_value() || repeats_ || (!link_->peers().empty() && !was_started_);
-  }
+  bool running() const { return starter_.has_value() || repeats_ || !was_started_; }
+  // The first node's launcher has ended before all of them had.
+  bool alone() const { return !was_started_ && link_->peers().empty(); }
   pid_t starter() const { return starter_ ? starter_->pid() : -1; }
   OutputPipe* words() { return words_ ? &*words_ : nullptr; }
   void AddTo(std::vector<pollfd>& waiting) const;

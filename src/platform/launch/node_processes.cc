@@ -83,6 +83,7 @@ absl::Status NodeProcesses::Run(const std::string& command, const NodeFacts& fac
   while (true) {
     HearMpi();
     ReapChildren();
+    HoldAloneLimit();
     if (!AnyRuns() && !ending_) ending_.emplace(options_.leftover_grace);
     if (ending_ && ending_->Continue(Spared()) && !AnyRuns()) break;
     Wait();
@@ -217,6 +218,7 @@ absl::Duration NodeProcesses::UntilNextTask() const {
   if (plan_.memory_bytes > 0 && AnyRuns()) wait = std::min(wait, next_memory_look_.Remaining());
   if (AwaitsPlaces()) wait = std::min(wait, place_limit_.Remaining());
   if (srun_again_) wait = std::min(wait, srun_again_->Remaining());
+  if (alone_limit_ && !ending_) wait = std::min(wait, alone_limit_->Remaining());
   return std::min(wait, output_waits_ ? kRetry : absl::Hours(1));
 }
 
@@ -322,6 +324,15 @@ void NodeProcesses::HoldPlaceLimit() {
             absl::DeadlineExceededError(absl::StrCat(
                 "Slurm gave its ranks no place in PMIx (srun --mpi=pmix) within ",
                 absl::FormatDuration(options_.place_limit), said.empty() ? "" : ": ", said)));
+}
+
+void NodeProcesses::HoldAloneLimit() {
+  if (mpi_ == nullptr || ending_ || !mpi_->alone()) return;
+  if (!alone_limit_) alone_limit_ = base::Deadline::After(options_.alone_limit);
+  if (!alone_limit_->Expired()) return;
+  BeginStop(grace_,
+            absl::UnavailableError(absl::StrCat("the launcher of node ", plan_.nodes.front().name,
+                                                " has ended, which was to begin its ranks")));
 }
 
 void NodeProcesses::HoldMemoryShare() {

@@ -65,6 +65,7 @@ class NodeProcesses {
   bool AwaitsPlaces() const;
   void CallSrunAgain();
   void HoldPlaceLimit();
+  void HoldAloneLimit();
   void HoldMemoryShare();
   void HoldProcessLimit();
   void HoldSpoolLimit(bool disk_full);
@@ -88,6 +89,7 @@ class NodeProcesses {
   const base::Deadline time_limit_;
   const base::Deadline place_limit_;
   std::optional<base::Deadline> srun_again_;  // when it is called again
+  std::optional<base::Deadline> alone_limit_;
   const int most_processes_;
   const ProcessLimit limit_;
   MemoryWatch memory_;
