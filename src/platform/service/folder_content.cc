@@ -1,5 +1,10 @@
 #include "platform/service/folder_content.h"
 
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
 #include <map>
 #include <system_error>
 
@@ -22,7 +27,27 @@ absl::Status LinkFile(const fs::path& from, const fs::path& to) {
   return absl::OkStatus();
 }
 
-absl::Status LinkFolder(const fs::path& from, const fs::path& to) {
+bool Clone(const fs::path& from, const fs::path& to) {
+  const auto source = base::Open(from, O_RDONLY);
+  struct stat status = {};
+  if (!source.ok() || ::fstat(source->get(), &status) != 0) return false;
+  const auto target = base::Open(to, O_WRONLY | O_CREAT | O_EXCL, 0600);
+  return target.ok() && ::ioctl(target->get(), FICLONE, source->get()) == 0 &&
+         ::fchmod(target->get(), status.st_mode) == 0;
+}
+
+absl::Status CopyFile(const fs::path& from, const fs::path& to) {
+  if (Clone(from, to)) return absl::OkStatus();
+  std::error_code error;
+  fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+  if (error) return base::ErrnoStatus(absl::StrCat("copy ", from.string()), error.value());
+  return absl::OkStatus();
+}
+
+// What makes one file of another.
+using PutFile = absl::Status(const fs::path& from, const fs::path& to);
+
+absl::Status PutFolder(const fs::path& from, const fs::path& to, PutFile* put) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(to));
   std::error_code error;
   for (fs::directory_iterator entry(from, error), end; !error && entry != end;
@@ -30,10 +55,24 @@ absl::Status LinkFolder(const fs::path& from, const fs::path& to) {
     const fs::path target = to / entry->path().filename();
     std::error_code ignored;
     if (entry->is_symlink(ignored)) continue;  // results hold none; what others put there stays
-    TUTTI_RETURN_IF_ERROR(entry->is_directory(ignored) ? LinkFolder(entry->path(), target)
-                                                       : LinkFile(entry->path(), target));
+    TUTTI_RETURN_IF_ERROR(entry->is_directory(ignored) ? PutFolder(entry->path(), target, put)
+                                                       : put(entry->path(), target));
   }
   if (error) return base::ErrnoStatus(absl::StrCat("read ", from.string()), error.value());
+  return absl::OkStatus();
+}
+
+absl::Status PutContent(const fs::path& from, const fs::path& to, PutFile* put) {
+  fs::path unfinished = to;
+  unfinished += ".unfinished";
+  TUTTI_RETURN_IF_ERROR(base::RemoveTree(unfinished));
+  TUTTI_RETURN_IF_ERROR(base::RemoveTree(to));
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(to.parent_path()));
+  std::error_code error;
+  TUTTI_RETURN_IF_ERROR(fs::is_directory(from, error) ? PutFolder(from, unfinished, put)
+                                                      : put(from, unfinished));
+  fs::rename(unfinished, to, error);
+  if (error) return base::ErrnoStatus(absl::StrCat("rename to ", to.string()), error.value());
   return absl::OkStatus();
 }
 
@@ -60,17 +99,11 @@ absl::StatusOr<std::string> DigestOf(const fs::path& path) {
 }
 
 absl::Status LinkContent(const fs::path& from, const fs::path& to) {
-  fs::path unfinished = to;
-  unfinished += ".unfinished";
-  TUTTI_RETURN_IF_ERROR(base::RemoveTree(unfinished));
-  TUTTI_RETURN_IF_ERROR(base::RemoveTree(to));
-  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(to.parent_path()));
-  std::error_code error;
-  TUTTI_RETURN_IF_ERROR(fs::is_directory(from, error) ? LinkFolder(from, unfinished)
-                                                      : LinkFile(from, unfinished));
-  fs::rename(unfinished, to, error);
-  if (error) return base::ErrnoStatus(absl::StrCat("rename to ", to.string()), error.value());
-  return absl::OkStatus();
+  return PutContent(from, to, &LinkFile);
+}
+
+absl::Status CopyContent(const fs::path& from, const fs::path& to) {
+  return PutContent(from, to, &CopyFile);
 }
 
 }  // namespace tutti::service

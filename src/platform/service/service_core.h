@@ -174,6 +174,9 @@ class ServiceCore final : public Service {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A chore. `id` is that of the step's job to be.
   StepPlan PlanStep(const spec::JobSpec& job, const std::string& snapshot, const std::string& id);
+  // Of a step that has completed, before any that waits for it begins: chores go in their order.
+  void StampOnceReusable(const LiveJob& job, Effects& effects);
+  void Stamp(const std::string& id);  // a chore
   // `reused_from` not empty: with its end, since its results are there.
   absl::Status InsertChild(LiveJob& parent, const std::string& step, store::Job job,
                            const std::string& reused_from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -240,6 +240,7 @@ absl::StatusOr<bool> ServiceCore::EndFlow(LiveJob& parent, JobState state, const
     return false;
   }
   TUTTI_RETURN_IF_ERROR(Append(parent, {state, line, parent.cause}));
+  StampOnceReusable(parent, effects);
   return true;
 }
 

@@ -127,6 +127,38 @@ TEST_F(FlowTest, AnUnchangedStepIsReusedAndAChangedOneRuns) {
   EXPECT_TRUE(absl::IsNotFound(service().GetJob("p.a").status()));
 }
 
+TEST_F(FlowTest, AStepWhoseKeptResultsWereChangedRunsAnew) {
+  ASSERT_TRUE(world_.Submit(kPipeline).ok());
+  ASSERT_TRUE(world_.StepUntilOver("p"));
+  Leave("p.a", "outputs/later", "written by a job that had it as its input");
+  ASSERT_TRUE(world_.Submit(absl::StrReplaceAll(kPipeline, {{"name: p", "name: q"}})).ok());
+  ASSERT_TRUE(world_.StepUntilOver("q"));
+  const auto children = *service().ChildrenOf("q");
+  EXPECT_EQ(children[0].reused_from, "");
+  EXPECT_EQ(children[1].reused_from, "p.b");
+  EXPECT_FALSE(std::filesystem::exists(FolderOf("q.a") / "outputs/later"));
+  // What was reused, and what ran, are reused in their turn.
+  ASSERT_TRUE(world_.Submit(absl::StrReplaceAll(kPipeline, {{"name: p", "name: r"}})).ok());
+  ASSERT_TRUE(world_.StepUntilOver("r"));
+  EXPECT_EQ(world_.Reason("r"), "all 3 steps completed, 3 of them reused from earlier jobs");
+  EXPECT_EQ((*service().ChildrenOf("r"))[0].reused_from, "q.a");
+}
+
+TEST_F(FlowTest, WhatIsWrittenToReusedResultsStaysOutOfTheEarlierOnes) {
+  ASSERT_TRUE(world_.Submit(kPipeline).ok());
+  ASSERT_TRUE(world_.StepUntilOver("p"));
+  ASSERT_TRUE(world_.Submit(absl::StrReplaceAll(kPipeline, {{"name: p", "name: q"}})).ok());
+  ASSERT_TRUE(world_.StepUntilOver("q"));
+  ASSERT_EQ((*service().ChildrenOf("q"))[0].reused_from, "p.a");
+  const auto files = service().files().List("q.a");
+  ASSERT_TRUE(files.ok() && !files->empty());
+  for (const JobFile& file : *files) {
+    EXPECT_FALSE(
+        std::filesystem::equivalent(FolderOf("p.a") / file.path, FolderOf("q.a") / file.path))
+        << file.path;
+  }
+}
+
 TEST_F(FlowTest, ForceRerunRunsEveryStep) {
   ASSERT_TRUE(world_.Submit(kPipeline).ok());
   ASSERT_TRUE(world_.StepUntilOver("p"));
@@ -230,6 +262,9 @@ TEST(FolderContent, DigestsFollowNamesAndBytes) {
   ASSERT_TRUE(LinkContent(folder.path() / "a", folder.path() / "b").ok());
   EXPECT_EQ(*DigestOf(folder.path() / "a"), *DigestOf(folder.path() / "b"));
   EXPECT_TRUE(std::filesystem::equivalent(folder.path() / "a/2", folder.path() / "b/2"));
+  ASSERT_TRUE(CopyContent(folder.path() / "a", folder.path() / "own").ok());
+  EXPECT_EQ(*DigestOf(folder.path() / "a"), *DigestOf(folder.path() / "own"));
+  EXPECT_FALSE(std::filesystem::equivalent(folder.path() / "a/2", folder.path() / "own/2"));
   put("c/x/1", "one");
   put("c/3", "two");
   EXPECT_NE(*DigestOf(folder.path() / "a"), *DigestOf(folder.path() / "c"));

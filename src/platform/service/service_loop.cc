@@ -184,6 +184,7 @@ absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
       return true;
     }
     TUTTI_RETURN_IF_ERROR(Append(job, *step));
+    StampOnceReusable(job, effects);
     if (IsEnd(step->state)) return true;
   }
   AddEffects(job, effects);

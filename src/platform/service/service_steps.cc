@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "platform/flow/step_key.h"
 #include "platform/service/folder_content.h"
+#include "platform/service/result_stamp.h"
 #include "platform/service/service_core.h"
 #include "spec/binding.h"
 #include "spec/data_map.h"
@@ -73,16 +74,33 @@ StepPlan ServiceCore::PlanStep(const spec::JobSpec& job, const std::string& snap
   const auto earlier = store_->CompletedWithKey(plan.key);
   if (!earlier.ok()) return plan;
   const std::filesystem::path from = files_.FolderOf(earlier->job.id), to = files_.FolderOf(id);
-  const absl::Status linked =
-      std::filesystem::exists(from) ? LinkContent(from, to) : base::MakeDirectories(to);
-  if (linked.ok()) {
+  const bool kept_any = std::filesystem::exists(from);
+  if (kept_any && !ResultsAreAsStamped(from)) {
+    spdlog::info("job {}: the results of {} have been changed since it ended, so it runs anew", id,
+                 earlier->job.id);
+    return plan;
+  }
+  const absl::Status copied = kept_any ? CopyContent(from, to) : base::MakeDirectories(to);
+  if (copied.ok()) {
+    Stamp(id);
     plan.reused_from = earlier->job.id;
   } else {
     spdlog::warn("job {}: the results of {} are not reused: {}", id, earlier->job.id,
-                 linked.ToString());
+                 copied.ToString());
     base::RemoveTree(to).IgnoreError();
   }
   return plan;
+}
+
+void ServiceCore::StampOnceReusable(const LiveJob& job, Effects& effects) {
+  const store::Job& fixed = job.record.job;
+  if (fixed.step_key.empty() || job.record.last.state != JobState::kCompleted) return;
+  effects.chores.push_back([this, id = fixed.id] { Stamp(id); });
+}
+
+void ServiceCore::Stamp(const std::string& id) {
+  const absl::Status status = StampResults(files_.FolderOf(id));
+  if (!status.ok()) spdlog::warn("job {} will not be reused: {}", id, status.ToString());
 }
 
 absl::Status ServiceCore::InsertChild(LiveJob& parent, const std::string& step, store::Job job,

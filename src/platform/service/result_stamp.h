@@ -1,0 +1,17 @@
+// Whether the results that a step has kept are still those it ended with: jobs that take them as an
+// input in the mode ro_mount get the folder itself, and can write to it. Thread-safe.
+#pragma once
+
+#include <filesystem>
+
+#include "absl/status/status.h"
+
+namespace tutti::service {
+
+// Notes in a job's folder how its outputs are now; of a job without a folder nothing.
+absl::Status StampResults(const std::filesystem::path& job_folder);
+
+// False also where they have not been stamped.
+bool ResultsAreAsStamped(const std::filesystem::path& job_folder);
+
+}  // namespace tutti::service
