@@ -1,5 +1,8 @@
 #include "platform/flow/step_key.h"
 
+#include <filesystem>
+
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "spec/job_json.h"
@@ -19,7 +22,10 @@ std::string StepKey(const spec::JobSpec& job, const std::string& snapshot,
   for (auto& [name, input] : essence.inputs) {
     input.place.line = 0;
     if (const auto digest = digests.find(name); digest != digests.end()) {
-      input.path = digest->second;
+      // Of a file the command sees the name too; the folder's is that of some job.
+      const std::string name = std::filesystem::path(input.path).filename();
+      const bool is_file = absl::StartsWith(digest->second, "file:");
+      input.path = is_file ? absl::StrCat(digest->second, " ", name) : digest->second;
     }
   }
   essence.outputs = job.outputs;

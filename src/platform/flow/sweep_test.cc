@@ -121,6 +121,14 @@ TEST(StepKey, FollowsWhatTheResultsFollowFromAndNothingElse) {
   EXPECT_NE(StepKey(changed, "sha256:1", digests), key);
   EXPECT_NE(StepKey(job, "sha256:2", digests), key);
   EXPECT_NE(StepKey(job, "sha256:1", {{"data", "folder:2"}}), key);
+
+  const std::map<std::string, std::string> file = {{"data", "file:1"}};
+  spec::JobSpec first = job, moved = job, named = job;
+  first.inputs["data"].path = "/a/train.csv";
+  moved.inputs["data"].path = "/b/train.csv";
+  named.inputs["data"].path = "/a/train.json";
+  EXPECT_EQ(StepKey(first, "sha256:1", file), StepKey(moved, "sha256:1", file));
+  EXPECT_NE(StepKey(first, "sha256:1", file), StepKey(named, "sha256:1", file));
 }
 
 TEST(TrialName, ComesBack) {
