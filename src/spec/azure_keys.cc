@@ -70,8 +70,10 @@ constexpr KeyGroup kGroups[] = {
      "address that `tutti data map` serves from a local copy, or of a uri_file one by https, wasbs "
      "or abfss that can be read without credentials: it is fetched once to each node"},
     {"command", "inputs.*.mode", kDone,
-     "ro_mount, download, direct (an address that is not mapped is then handed on as it is); "
-     "eval_mount and eval_download are refused: nothing here evaluates an MLTable"},
+     "ro_mount, download, direct (an address that is not mapped is then handed on as it is). "
+     "Nothing is mounted: ro_mount is the local path itself, which the job can write to where its "
+     "user may; download is a copy of the job's own. eval_mount and eval_download are refused: "
+     "nothing here evaluates an MLTable"},
     {"command", "inputs.*.default inputs.*.value", kDone, "of an input that has no path"},
     {"command", "inputs.*.optional", kDone,
      "without a value, what stands in $[[…]] around the input is left out of the command"},
