@@ -4,16 +4,17 @@ namespace tutti::spec {
 
 const absl::string_view kSiteDefaults = R"yaml(
 # Azure ML's curated environments, by name without "AzureML-": what of them runs on CPU nodes.
+# MLflow 3 refuses what published examples do (log_model of PyTorch without a signature).
 environments:
   host: host
-  sklearn-*: {packages: [scikit-learn, numpy, scipy, pandas, matplotlib, joblib, mlflow]}
-  lightgbm-*: {packages: [lightgbm, scikit-learn, numpy, pandas, matplotlib, joblib, mlflow]}
-  xgboost-*: {packages: [xgboost, scikit-learn, numpy, pandas, matplotlib, joblib, mlflow]}
+  sklearn-*: {packages: [scikit-learn, numpy, scipy, pandas, matplotlib, joblib, "mlflow<3"]}
+  lightgbm-*: {packages: [lightgbm, scikit-learn, numpy, pandas, matplotlib, joblib, "mlflow<3"]}
+  xgboost-*: {packages: [xgboost, scikit-learn, numpy, pandas, matplotlib, joblib, "mlflow<3"]}
   acpt-pytorch-*: &pytorch
     packages: [torch, torchvision, numpy, pandas, matplotlib, pillow, tqdm, psutil, tensorboard,
-               accelerate, transformers, datasets, evaluate, mlflow]
+               accelerate, transformers, datasets, evaluate, "mlflow<3"]
   pytorch-*: *pytorch
-  tensorflow-*: {packages: [tensorflow-cpu, numpy, pandas, matplotlib, pillow, h5py, mlflow]}
+  tensorflow-*: {packages: [tensorflow-cpu, numpy, pandas, matplotlib, pillow, h5py, tensorboard, "mlflow<3"]}
   python-*: {packages: []}
   minimal-*: {packages: []}
   openmpi*: {packages: []}
