@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/closest.h"
 #include "base/status.h"
 #include "spec/home_list.h"
 #include "spec/json_fields.h"
@@ -23,6 +24,8 @@ using nlohmann::json;
 constexpr char kKey[] = "assets";
 constexpr std::array<absl::string_view, 5> kCollections = {"computes", "environments", "data",
                                                            "components", "models"};
+
+constexpr std::array<absl::string_view, 1> kLabels = {"latest"};
 
 // Their names in addresses: azureml://registries/R/COLLECTION/NAME.
 absl::string_view CollectionOf(AssetKind kind) {
@@ -49,6 +52,11 @@ absl::StatusOr<Asset> AssetOf(const json& document, std::string path) {
   fields.Read("tags", asset.tags);
   TUTTI_RETURN_IF_ERROR(fields.Finish());
   return asset;
+}
+
+// As a reference keeps it.
+std::string VersionOfLabel(absl::string_view label) {
+  return label == kLabels[0] ? "" : absl::StrCat("@", label);
 }
 
 }  // namespace
@@ -108,13 +116,27 @@ AssetReference ReferenceOf(AssetKind kind, absl::string_view written) {
     if (at == 0 || at + 1 >= parts.size() || parts[at] != CollectionOf(kind)) {
       return {std::string(written), ""};
     }
-    const bool versioned = at + 3 < parts.size() && parts[at + 2] == "versions";
-    return {parts[at + 1], versioned ? parts[at + 3] : ""};
+    if (at + 3 >= parts.size()) return {parts[at + 1], ""};
+    return {parts[at + 1], parts[at + 2] == "versions" ? parts[at + 3]
+                           : parts[at + 2] == "labels" ? VersionOfLabel(parts[at + 3])
+                                                       : ""};
   }
   absl::ConsumePrefix(&rest, "azureml:");
   const size_t end = std::min(rest.find_first_of("@:"), rest.size());
-  const bool versioned = end < rest.size() && rest[end] == ':';
-  return {std::string(rest.substr(0, end)), versioned ? std::string(rest.substr(end + 1)) : ""};
+  const std::string name(rest.substr(0, end));
+  if (end == rest.size()) return {name, ""};
+  const absl::string_view behind = rest.substr(end + 1);
+  return {name, rest[end] == ':' ? std::string(behind) : VersionOfLabel(behind)};
+}
+
+absl::Status CheckLabel(AssetKind kind, const AssetReference& reference) {
+  absl::string_view label = reference.version;
+  if (!absl::ConsumePrefix(&label, "@")) return absl::OkStatus();
+  label = label.substr(0, 80);
+  const std::string meant = base::DidYouMean(label, kLabels);
+  return absl::NotFoundError(absl::StrCat(AssetKindName(kind), " ", reference.name.substr(0, 255),
+                                          " has no label \"", label, "\"",
+                                          meant.empty() ? ", but latest" : meant));
 }
 
 std::string Assets::NextVersion(absl::string_view name) const {
@@ -172,6 +194,7 @@ absl::StatusOr<Asset> Assets::Find(const AssetReference& reference, bool* known)
     return absl::NotFoundError(absl::StrCat("there is no ", AssetKindName(kind_), " ",
                                             absl::string_view(reference.name).substr(0, 255)));
   }
+  TUTTI_RETURN_IF_ERROR(CheckLabel(kind_, reference));
   if (reference.version.empty()) return found->second.back();
   std::vector<std::string> versions;
   for (const Asset& asset : found->second) {

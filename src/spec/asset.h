@@ -39,9 +39,11 @@ absl::Status CheckAssetName(absl::string_view what, absl::string_view name);
 // "azureml://registries/R/components/NAME/versions/1".
 struct AssetReference {
   std::string name;
-  std::string version;  // empty: none, or a label
+  std::string version;  // empty: none, or the label "latest"; another label: "@LABEL"
 };
 AssetReference ReferenceOf(AssetKind kind, absl::string_view written);
+// NotFound for a label other than "latest".
+absl::Status CheckLabel(AssetKind kind, const AssetReference& reference);
 
 // The id of a resource, "azureml:/subscriptions/…/workspaces/W/environments/NAME/versions/1", as it
 // is written by name: "azureml:NAME:1". Another text stays as it is.

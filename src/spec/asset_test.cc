@@ -203,6 +203,11 @@ TEST(Asset, VersionsAreFoundAndTheLastIsTheLatest) {
   for (const char* latest : {"azureml:iris", "azureml:iris@latest", "azureml:iris:beta"}) {
     EXPECT_EQ(PathOf(assets, latest), "/c") << latest;
   }
+  EXPECT_EQ(PathOf(assets, "azureml:iris@lates"),
+            "data iris has no label \"lates\" (did you mean \"latest\"?)");
+  EXPECT_EQ(PathOf(assets, "azureml:iris@"), "data iris has no label \"\", but latest");
+  EXPECT_EQ(PathOf(assets, "azureml://registries/r/data/iris/labels/prod"),
+            "data iris has no label \"prod\", but latest");
   EXPECT_EQ(PathOf(assets, "azureml:iris:2"), "/b");
   EXPECT_EQ(PathOf(assets,
                    "azureml://subscriptions/s/resourcegroups/r/workspaces/w/data/iris/"

@@ -40,6 +40,10 @@ std::optional<NamedFile> Locate(const YamlNode::Entry& entry, const ReadContext&
   for (const std::string& key :
        {absl::StrCat(reference.name, ":", reference.version), reference.name}) {
     if (const auto found = known.find(key); found != known.end()) {
+      if (const absl::Status label = CheckLabel(AssetKind::kComponent, reference); !label.ok()) {
+        diagnostics.Error(entry.line, absl::StrCat(entry.key, ": ", label.message()));
+        return std::nullopt;
+      }
       return NamedFile{found->second, found->second};
     }
   }

@@ -79,6 +79,10 @@ class EnvironmentReader {
     }
     environment_.name = TableName(reference);
     const EnvironmentRule* rule = Site::FindRule(context_.site.environments, environment_.name);
+    const absl::Status label = CheckLabel(AssetKind::kEnvironment, reference);
+    if (rule != nullptr && rule->kind != EnvironmentRule::Kind::kRefused && !label.ok()) {
+      return diagnostics_.Error(line, absl::StrCat("environment: ", label.message()));
+    }
     if (rule != nullptr) return Follow(*rule, line, absl::StrCat("environment \"", written, "\""));
     if (registered) {
       return diagnostics_.Error(line, absl::StrCat("environment: ", asset.status().message()));

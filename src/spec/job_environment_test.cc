@@ -74,6 +74,9 @@ TEST_F(JobEnvironment, CuratedNamesArePackages) {
   EXPECT_EQ(Of("azureml:AzureML-tensorflow-2.16-cuda12@latest").packages.at(0).text,
             "tensorflow-cpu");
   EXPECT_EQ(Of("azureml:AzureML-lightgbm-3.3@latest").packages.at(0).text, "lightgbm");
+  EXPECT_THAT(Errors("azureml:sklearn-1.5@lates"),
+              ElementsAre(HasSubstr("job.yml:2: environment: environment sklearn-1.5 has no label "
+                                    "\"lates\" (did you mean \"latest\"?)")));
   EXPECT_THAT(Errors("azureml:AzureML-AutoML@prod"),
               ElementsAre(HasSubstr("job.yml:2: environment \"azureml:AzureML-AutoML@prod\" cannot "
                                     "be had here")));
