@@ -118,7 +118,7 @@ class EnvironmentReader {
                                 absl::StrCat("environment: ", file.shown, " is ", other->message));
     }
     Diagnostics inner(file.shown);
-    environment_ = EnvironmentReader(context_.Below(file.path.parent_path()), file.shown, inner)
+    environment_ = EnvironmentReader(context_.Beside(file.path, file.shown), file.shown, inner)
                        .ReadWhole(**root);
     diagnostics_.Add(line, inner);
   }
@@ -228,7 +228,7 @@ class EnvironmentReader {
     }
     Diagnostics inner(file.shown);
     Environment installed;
-    const ReadContext below = context_.Below(folder.path);
+    const ReadContext below = context_.Below(folder.path, folder.shown);
     const Dockerfile found = ReadDockerfile(*text, file, below, installed, inner);
     if (found.image.empty()) {
       inner.Error(1, "has no FROM");
@@ -295,7 +295,7 @@ class EnvironmentReader {
       return;
     }
     Diagnostics inner(file.shown);
-    const ReadContext below = context_.Below(file.path.parent_path());
+    const ReadContext below = context_.Beside(file.path, file.shown);
     if (absl::EndsWith(file.shown, ".txt")) {
       ReadRequirements(*text, file, below, environment_, inner);
     } else if (absl::EndsWith(file.shown, ".toml")) {

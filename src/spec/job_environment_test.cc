@@ -119,8 +119,8 @@ TEST_F(JobEnvironment, CondaFilesBecomeRequirementsWithTheirLines) {
               ElementsAre("numpy==1.21.* (env/conda.yml:6)", "pandas==1.1.5 (env/conda.yml:7)",
                           "scipy>=1.5,<2 (env/conda.yml:8)", "torch==1.10 (env/conda.yml:9)",
                           "pillow==9.* (env/conda.yml:11)", "matplotlib (env/conda.yml:12)",
-                          "mlflow==1.26 (env/conda.yml:14)", "tqdm   >=4 (more.txt:2)",
-                          "foo[bar]==1; python_version>'3' (more.txt:5)"));
+                          "mlflow==1.26 (env/conda.yml:14)", "tqdm   >=4 (env/more.txt:2)",
+                          "foo[bar]==1; python_version>'3' (env/more.txt:5)"));
   EXPECT_THAT(warnings_, IsEmpty());
   const Environment environment = Of(kInline);
   EXPECT_EQ(environment.python, "3.8");
@@ -235,7 +235,8 @@ TEST_F(JobEnvironment, ADockerfilesPipInstallsAreFollowed) {
   EXPECT_THAT(
       Packages("{build: {path: docker}}"),
       ElementsAre("matplotlib>=3.3,<3.4 (docker/Dockerfile:8)", "tqdm==1.2 (docker/Dockerfile:8)",
-                  "numpy (reqs/requirements.txt:1)", "torch==1.10.* (docker/Dockerfile:11)"));
+                  "numpy (docker/reqs/requirements.txt:1)",
+                  "torch==1.10.* (docker/Dockerfile:11)"));
   EXPECT_THAT(warnings_,
               ElementsAre(HasSubstr("docker/Dockerfile:6: RUN apt-get, curl is not done")));
 }
@@ -362,10 +363,10 @@ TEST_F(JobEnvironment, MayStandInAFileOfItsOwn) {
       "name: train\nversion: 3\nimage: python\nconda_file: conda.yml\nimagee: x\n";
   files_["/base/envs/conda.yml"] = "dependencies: [numpy]";
   EXPECT_THAT(Errors("file:./envs/train.yml"),
-              ElementsAre("./envs/train.yml:6: unknown key \"imagee\" (did you mean \"image\"?)"));
+              ElementsAre("envs/train.yml:6: unknown key \"imagee\" (did you mean \"image\"?)"));
   files_["/base/envs/train.yml"] = "name: train\nimage: python\nconda_file: conda.yml\n";
   EXPECT_EQ(Of("file:./envs/train.yml").name, "train");
-  EXPECT_THAT(Packages("file:./envs/train.yml"), ElementsAre("numpy (conda.yml:1)"));
+  EXPECT_THAT(Packages("file:./envs/train.yml"), ElementsAre("numpy (envs/conda.yml:1)"));
 }
 
 TEST_F(JobEnvironment, EachRequirementIsOneLine) {

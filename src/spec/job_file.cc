@@ -123,7 +123,8 @@ absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view
   TUTTI_RETURN_IF_ERROR(CheckKind("job", *root, diagnostics));
   TUTTI_RETURN_IF_ERROR(CheckType(*root, diagnostics));
   int files_left = kMostFiles;
-  const ReadContext context{base_directory, site, read_file, files_left};
+  const ReadContext context{base_directory, site, read_file, files_left,
+                            std::filesystem::path(std::string(file_name)).parent_path()};
   const Source source{*root, text, context, diagnostics};
   const std::string type = TypeOf(*root, diagnostics);
   ReadResult result;
@@ -152,7 +153,7 @@ absl::StatusOr<Environment> ReadEnvironmentFile(const std::filesystem::path& fil
   int files_left = kMostFiles;
   const ReadFileFunction read_file = ReadFromDisk;
   const ReadContext context{std::filesystem::absolute(file).parent_path(), site, read_file,
-                            files_left};
+                            files_left, file.parent_path()};
   Environment environment = ReadWholeEnvironment(*root, context, diagnostics);
   TUTTI_RETURN_IF_ERROR(diagnostics.status());
   return environment;

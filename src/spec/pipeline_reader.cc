@@ -273,7 +273,7 @@ JobSpec ReadPipelineJob(const Source& source) {
 JobSpec ReadPipelineComponent(const ComponentFile& component, const Given& given,
                               const Scope& scope) {
   Diagnostics inner(component.shown);
-  const ReadContext below = given.source.context.Below(component.folder);
+  const ReadContext below = given.source.context.Beside(component.folder / "here", component.shown);
   const Source source{*component.root, component.text, below, inner};
   PipelineReader reader(source, component.name, {"component", ""});
   JobSpec& spec = reader.spec();

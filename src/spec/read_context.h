@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "spec/job_file.h"
 #include "spec/site.h"
 
@@ -16,15 +17,22 @@ struct ReadContext {
   std::filesystem::path base;  // absolute: relative paths count from it
   const Site& site;
   const ReadFileFunction& read_file;
-  int& files_left;  // how many more may be read: files may name each other
+  int& files_left;                        // how many more may be read: files may name each other
+  std::filesystem::path shown_base = {};  // base as messages name it
 
   // The content of a file that the text names.
   absl::StatusOr<std::string> Read(const std::filesystem::path& file) const {
     if (--files_left < 0) return absl::ResourceExhaustedError("too many files are named");
     return read_file(file);
   }
-  ReadContext Below(std::filesystem::path folder) const {
-    return {std::move(folder), site, read_file, files_left};
+  ReadContext Below(std::filesystem::path folder, std::filesystem::path shown) const {
+    return {std::move(folder), site, read_file, files_left, std::move(shown)};
+  }
+  // Of the files beside `file`, which messages call `shown`.
+  ReadContext Beside(const std::filesystem::path& file, const std::string& shown) const {
+    const bool by_name = absl::StartsWith(shown, "azureml:");  // it says nothing of the folder
+    const std::filesystem::path folder = file.parent_path();
+    return Below(folder, by_name ? folder : std::filesystem::path(shown).parent_path());
   }
 };
 

@@ -50,11 +50,18 @@ std::string AbsolutePlace(absl::string_view place, const NamedFile& file) {
   return (file.path.parent_path() / std::string(place)).lexically_normal().string();
 }
 
+std::string ShownPlace(const std::string& place, const NamedFile& file) {
+  if (IsAddress(place)) return place;
+  return (std::filesystem::path(file.shown).parent_path() / place).lexically_normal().string();
+}
+
 }  // namespace
 
 NamedFile FileBeside(absl::string_view path, const ReadContext& context) {
   const auto local = LocalPath(path, context.base);
-  return {std::string(path), local.ok() ? *local : std::string(path)};
+  if (!local.ok()) return {std::string(path), std::string(path)};
+  if (absl::StartsWith(path, "file:")) return {*local, *local};
+  return {(context.shown_base / std::string(path)).lexically_normal().string(), *local};
 }
 
 void ReadPipLine(absl::string_view line, int number, const NamedFile& file,
@@ -86,7 +93,7 @@ void ReadPipLine(absl::string_view line, int number, const NamedFile& file,
     return;
   }
   if (TakeOption(line, "-r", "--requirement", value)) {
-    const NamedFile other{value, AbsolutePlace(value, file)};
+    const NamedFile other{ShownPlace(value, file), AbsolutePlace(value, file)};
     const auto text = context.Read(other.path);
     if (!text.ok()) {
       diagnostics.Error(number, absl::StrCat("-r ", value, ": ", text.status().message()));

@@ -212,7 +212,7 @@ class StepReader {
 
   void ReadCommandComponent(const ComponentFile& file, const Given& given) {
     Diagnostics inner(file.shown);
-    const ReadContext below = source_.context.Below(file.folder);
+    const ReadContext below = source_.context.Beside(file.folder / "here", file.shown);
     CommandReader component({*file.root, file.text, below, inner}, file.name, {"component", ""});
     JobSpec& job = step_.job;
     job.file_name = file.shown;

@@ -110,7 +110,7 @@ void ReadTrialComponent(const YamlNode::Entry& entry, const Given& given, JobSpe
   const auto file = FindComponent(entry, given.what, given.source, given.source.diagnostics);
   if (!file) return;
   Diagnostics inner(file->shown);
-  const ReadContext below = given.source.context.Below(file->folder);
+  const ReadContext below = given.source.context.Beside(file->folder / "here", file->shown);
   CommandReader trial({*file->root, file->text, below, inner}, file->name, {"component", ""});
   spec.file_name = file->shown;
   const JobSpec named = spec;
