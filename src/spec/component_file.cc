@@ -188,7 +188,9 @@ YamlNode::Entry MergedInputs(const YamlNode::Entry* definitions, const YamlNode:
       section->entries.push_back(Merged(entry, *value));
     }
     if (component != nullptr) {
-      section->entries.back().defined = absl::StrCat(component->shown, ":", entry.line);
+      const std::string from = value == nullptr ? "" : value->defined;
+      section->entries.back().defined = absl::StrCat(
+          component->shown, ":", entry.line, from.empty() ? "" : "; the value is given at ", from);
     }
   }
   return {"inputs", line, section};

@@ -98,7 +98,7 @@ jobs:
                                  files);
   EXPECT_THAT(absl::StrSplit(std::string(CheckPaths(job).message()), '\n'),
               ElementsAre("job.yml:7: input \"d\": /base/near does not exist",
-                          "job.yml:10: input \"d\": /base/own does not exist",
+                          "job.yml:3: input \"d\": /base/own does not exist",
                           "inner/p.yml:5: input \"d\": /base/inner/far does not exist",
                           "job.yml:19: input \"d\": /base/swept does not exist"));
   EXPECT_EQ(job.steps[0].job.instance_count_place.file, "job.yml");
@@ -128,6 +128,29 @@ command: tune ${{inputs.epochs}} ${{inputs.optimizer}} ${{inputs.rate}}
                   "parts/tune.yml:3",
                   "job.yml:7: input \"optimizer\" is \"lion\", which is none of adam, sgd: see "
                   "parts/tune.yml:4"));
+}
+
+TEST(ComponentStep, AValueOfThePipelinesInputsIsSaidWithWhereItStands) {
+  const Files files = {{"/base/c.yml",
+                        "inputs: {n: {type: integer, max: 10}}\n"
+                        "environment: host\ncommand: x ${{inputs.n}}\n"}};
+  EXPECT_THAT(PipelineErrors("type: pipeline\ninputs:\n  n: 44\njobs:\n  a:\n    component: "
+                             "./c.yml\n    inputs: {n: \"${{parent.inputs.n}}\"}\n",
+                             files),
+              ElementsAre("job.yml:7: input \"n\" is \"44\", which is more than 10: see c.yml:1; "
+                          "the value is given at job.yml:3"));
+}
+
+TEST(ComponentStep, FilesThatFilesNameAreShownFromWhereTheJobFileIs) {
+  const Files files = {
+      {"/base/comps/inner.yml", "jobs: {q: {component: ./t/train.yml}}\n"},
+      {"/base/comps/t/train.yml",
+       "command: x\nenvironment: {conda_file: env/conda.yaml}\nunknwn: 3\n"},
+      {"/base/comps/t/env/conda.yaml", "dependencies: [{pip: [-r ../more.txt]}]\n"},
+      {"/base/comps/t/more.txt", "numpy\n-e .\n"}};
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  s: {component: ./comps/inner.yml}\n", files),
+              ElementsAre(HasSubstr("comps/t/more.txt:2: an editable install"),
+                          HasSubstr("comps/t/train.yml:3: unknown key \"unknwn\"")));
 }
 
 TEST(ComponentStep, AStepWithAComponentHasNoCommandOrCodeOfItsOwn) {

@@ -85,6 +85,7 @@ class StepReader {
     step_.job.code_line = step_.job.command_line = entry_.line;
     const std::string experiment = step_.job.experiment_name;
     Given given{.source = source_, .what = what_, .line = entry_.line};
+    NoteValues(given);
     if (type != "pipeline" || Find(*root_, "component") != nullptr) TakeInputs(given);
     ReadByType(type, given);
     step_.job.experiment_name = experiment;
@@ -277,6 +278,18 @@ class StepReader {
     }
   }
 
+  // Which inputs have got their values from the pipeline's.
+  void NoteValues(Given& given) const {
+    const YamlNode::Entry* section = Find(*entry_.value, "inputs");
+    if (section == nullptr || section->value->kind != YamlNode::Kind::kMapping) return;
+    for (const YamlNode::Entry& entry : section->value->entries) {
+      const std::string body = WholeExpression(entry.value->scalar);
+      if (!Literal(scope_, body)) continue;
+      const Place& place = scope_.pipeline.inputs.at(NameBehind(body, "parent.inputs.")).place;
+      given.values_from[entry.key] = absl::StrCat(place.file, ":", place.line);
+    }
+  }
+
   // Takes what is bound out of the step's inputs.
   void TakeInputs(Given& given) {
     const YamlNode::Entry* section = Find(*root_, "inputs");
@@ -313,7 +326,7 @@ class StepReader {
     if (scope_.open.contains(name)) input.from = absl::StrCat("inputs.", name);
     const Input own = input.input;
     input.input = found->second;
-    input.input.place = own.place;
+    if (input.input.place.line == 0) input.input.place = own.place;
     if (!own.type.empty()) input.input.type = own.type;
     if (!own.mode.empty()) input.input.mode = own.mode;
     bound[entry.key] = input;
@@ -402,6 +415,9 @@ std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry*
     auto node = std::make_shared<YamlNode>(*given.inputs->value);
     for (YamlNode::Entry& entry : node->entries) {
       if (given.bound.contains(entry.key)) entry.value = std::make_shared<YamlNode>();
+      if (const auto from = given.values_from.find(entry.key); from != given.values_from.end()) {
+        entry.defined = from->second;
+      }
     }
     left.value = node;
   }

@@ -36,6 +36,8 @@ struct Given {
   const Source& source;  // of the step
   std::string what;      // "step \"train\""
   int line = 0;
+  // Of the inputs that are values of the pipeline's: where those stand, "job.yml:5".
+  std::map<std::string, std::string> values_from = {};
 };
 
 // The inputs of what is run: `definitions` of the component (both null for an inline job), with the
