@@ -106,6 +106,24 @@ def test_unchanged_steps_are_reused(site):
     assert site.log_text(f"{second['id']}.train_job", 0) == "fresh\n"
 
 
+def test_a_step_whose_results_were_written_to_runs_anew(site, tmp_path):
+    """An input of the mode ro_mount is the folder itself: what one job appends there no other may get as unchanged."""
+    file = tmp_path / "job.yml"
+    for word in ("one", "two", "three"):
+        file.write_text("""type: pipeline
+jobs:
+  make:
+    command: echo made > ${{outputs.o}}/f
+    outputs: {o: }
+  use:
+    command: echo WORD >> ${{inputs.i}}/f; cat ${{inputs.i}}/f
+    inputs: {i: "${{parent.jobs.make.outputs.o}}"}
+""".replace("WORD", word))
+        job, _ = run(site, file)
+        assert child(job, "make")["reused_from"] is None
+        assert site.log_text(f"{job['id']}.use", 0) == f"made\n{word}\n"
+
+
 def test_a_failed_step_is_named_by_its_pipeline(site, tmp_path):
     file = tmp_path / "job.yml"
     file.write_text("type: pipeline\njobs:\n"
