@@ -224,7 +224,7 @@ absl::StatusOr<AssetFile> ReadAssetFile(AssetKind kind, const std::string& file,
   if (kind == AssetKind::kData && !IsAddress(asset.path) && !fs::exists(asset.path, error)) {
     return absl::NotFoundError(absl::StrCat(file, ": path ", asset.path, " does not exist"));
   }
-  TUTTI_RETURN_IF_ERROR(CheckPaths(read.job));
+  TUTTI_RETURN_IF_ERROR(CheckPaths(read.job, read.file.warnings));
   return std::move(read.file);
 }
 

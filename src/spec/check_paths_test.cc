@@ -22,11 +22,13 @@ class CheckPathsTest : public ::testing::Test {
   std::string Check(absl::string_view text) {
     const auto result = ReadJobFile(text, "job.yml", directory_.path());
     if (!result.ok()) return std::string(result.status().message());
-    const absl::Status status = CheckPaths(result->spec);
+    warnings_.clear();
+    const absl::Status status = CheckPaths(result->spec, warnings_);
     return std::string(status.message());
   }
 
   base::TemporaryDirectory directory_;
+  std::vector<std::string> warnings_;  // of the last check
 };
 
 TEST_F(CheckPathsTest, NamesWhatDoesNotExist) {
@@ -49,7 +51,7 @@ TEST_F(CheckPathsTest, AnEarlierJobThatIsNotThereIsNamed) {
         ReadJobFile(absl::StrCat("command: x\ninputs:\n  d: {path: '", address, "'}"), "job.yml",
                     "/base", site);
     EXPECT_TRUE(result.ok()) << result.status();
-    return result.ok() ? std::string(CheckPaths(result->spec).message()) : "";
+    return result.ok() ? std::string(CheckPaths(result->spec, warnings_).message()) : "";
   };
   for (const char* address : {"azureml://jobs/gone/outputs/model", "runs:/gone",
                               "azureml://jobs/gone/outputs/artifacts"}) {
@@ -111,8 +113,11 @@ TEST_F(CheckPathsTest, AScriptThatIsNotInTheCodeIsNamed) {
             absl::StrCat("job.yml:2: the command runs \"trian.py\", which is not in the code ",
                          directory_.path().string(), "/src (did you mean \"train.py\"?)"));
   for (const char* command :
-       {"pip install -r r.txt && python3 -u x.py", "A=1 bash x.sh | tee log", "./x.sh",
-        "\"python \\\n  x.py\"", "python -m pip install a; python x.py"}) {
+       {"pip install -r r.txt && python3 -u x.py", "A=1 bash x.sh > log", "./x.sh",
+        "echo 'a > b; c' && python x.py", "echo a >&2; pip install b > /dev/null; python x.py; ",
+        "set -e; python x.py; echo done", "set -eo pipefail; python x.py | tee log; ls",
+        "python x.py && a | b", "python x.py $(date; pwd) # or; not", "\"python \\\n  x.py\"",
+        "python -m pip install a; python x.py"}) {
     EXPECT_THAT(Check(absl::StrCat("code: src\ncommand: ", command, "\n")),
                 HasSubstr("which is not in the code"))
         << command;
@@ -121,12 +126,38 @@ TEST_F(CheckPathsTest, AScriptThatIsNotInTheCodeIsNamed) {
 }
 
 TEST_F(CheckPathsTest, SaysNothingWhereItCannotBeSure) {
-  for (const char* command :
-       {"python train.py", "python ./train.py", "python lib/../train.py", "cd lib && python x.py",
-        "curl -O http://e/x.py && python x.py", "python -m mod x.py", "python -c 'x.py'",
-        "python /abs/x.py", "python $SCRIPT.py", "echo 'python x.py'", "torchrun x.py",
-        "cat x.py > y.py; python y.py", "if true; then python x.py; fi"}) {
+  for (const char* command : {"python train.py",
+                              "python ./train.py",
+                              "python lib/../train.py",
+                              "cd lib && python x.py",
+                              "curl -O http://e/x.py && python x.py",
+                              "python -m mod x.py",
+                              "python -c 'x.py'",
+                              "python /abs/x.py",
+                              "python $SCRIPT.py",
+                              "echo 'python x.py'",
+                              "torchrun x.py",
+                              "cat x.py > y.py; python y.py",
+                              "\"echo 'print(1)' > z.py; python z.py\"",
+                              "echo a >> z.py && python z.py",
+                              "env A=1 ./make.sh; python z.py",
+                              "export A=$(./make.sh); python z.py",
+                              "pip install a || python z.py",
+                              "echo 'x; python z.py y'",
+                              "echo \"`./make.sh; python z.py`\"; python z.py",
+                              "if true; then python x.py; fi"}) {
     EXPECT_EQ(Check(absl::StrCat("code: src\ncommand: ", command, "\n")), "") << command;
+  }
+}
+
+TEST_F(CheckPathsTest, AScriptWithoutWhichTheJobMayGoOnIsAWarning) {
+  for (const char* command :
+       {"python x.py || echo fallback", "python x.py; exit 0", "\"set +e\\npython x.py\\nexit 0\"",
+        "python x.py | tee log", "python x.py && a || b", "python x.py & wait",
+        "set -e; python x.py && a; b", "set -e; set +e; python x.py; b", "python x.py 'a"}) {
+    EXPECT_EQ(Check(absl::StrCat("code: src\ncommand: ", command, "\n")), "") << command;
+    ASSERT_EQ(warnings_.size(), 1u) << command;
+    EXPECT_THAT(warnings_[0], HasSubstr("job.yml:2: the command runs \"x.py\", which is not in"));
   }
 }
 

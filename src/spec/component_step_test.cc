@@ -96,7 +96,8 @@ jobs:
     inputs: {d: {type: uri_folder, path: ./swept}}
 )",
                                  files);
-  EXPECT_THAT(absl::StrSplit(std::string(CheckPaths(job).message()), '\n'),
+  std::vector<std::string> warnings;
+  EXPECT_THAT(absl::StrSplit(std::string(CheckPaths(job, warnings).message()), '\n'),
               ElementsAre("job.yml:7: input \"d\": /base/near does not exist",
                           "job.yml:3: input \"d\": /base/own does not exist",
                           "inner/p.yml:5: input \"d\": /base/inner/far does not exist",

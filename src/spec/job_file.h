@@ -54,7 +54,8 @@ absl::StatusOr<Environment> ReadEnvironmentFile(const std::filesystem::path& fil
 
 // Whether what the job names exists on this machine: its code, its inputs' paths, and a script that
 // the command plainly runs from the code (`python train.py`). NotFound holds all errors, with
-// lines: `job.yml:9: input "data": /x/y does not exist`. Says nothing when it cannot be sure.
-absl::Status CheckPaths(const JobSpec& spec);
+// lines: `job.yml:9: input "data": /x/y does not exist`. Says nothing when it cannot be sure; a
+// script without which the job may go on (`python a.py || true`) is told to `warnings`.
+absl::Status CheckPaths(const JobSpec& spec, std::vector<std::string>& warnings);
 
 }  // namespace tutti::spec

@@ -38,7 +38,10 @@ absl::Status FetchCode(spec::JobSpec& job, const fs::path& temporary, std::ostre
     return base::Annotate(folder.status(), absl::StrCat(job.file_name, ":", job.code_line));
   }
   job.code = folder->string();
-  return AsInput(spec::CheckPaths(job));
+  std::vector<std::string> warnings;
+  const absl::Status status = AsInput(spec::CheckPaths(job, warnings));
+  for (const std::string& warning : warnings) remarks << "warning: " << warning << std::endl;
+  return status;
 }
 
 // A code folder that was packed.
@@ -142,12 +145,13 @@ std::string BodyOf(const Written& written, const std::string& path,
 
 absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, const JobFile& file,
                                       std::ostream& remarks) {
-  TUTTI_ASSIGN_OR_RETURN(const Written written, ReadWritten(home, file));
+  TUTTI_ASSIGN_OR_RETURN(Written written, ReadWritten(home, file));
   const spec::JobSpec& job = written.job.spec;
+  const absl::Status paths = AsInput(spec::CheckPaths(job, written.job.warnings));
   for (const std::string& warning : written.job.warnings) {
     remarks << "warning: " << warning << std::endl;
   }
-  TUTTI_RETURN_IF_ERROR(AsInput(spec::CheckPaths(job)));
+  TUTTI_RETURN_IF_ERROR(paths);
   const base::TemporaryDirectory temporary("tutti-code");
   CodePacker code(temporary.path(), remarks);
   TUTTI_RETURN_IF_ERROR(code.PackTree(job));
@@ -171,7 +175,7 @@ absl::StatusOr<CheckedJob> CheckJob(Service* service, const fs::path& home, cons
     TUTTI_ASSIGN_OR_RETURN(const std::string answer, service->CheckJob(body));
     TUTTI_ASSIGN_OR_RETURN(checked.warnings, ParseWarnings(answer));
   } else {
-    TUTTI_RETURN_IF_ERROR(AsInput(spec::CheckPaths(checked.job)));
+    TUTTI_RETURN_IF_ERROR(AsInput(spec::CheckPaths(checked.job, checked.warnings)));
   }
   const base::TemporaryDirectory temporary("tutti-code");
   std::ostringstream unheard;

@@ -125,7 +125,7 @@ absl::StatusOr<spec::ReadResult> ServiceCore::ReadAndCheck(const Submission& sub
   static const auto* const facts = new launch::NodeFacts(launch::FactsOfThisNode());
   const absl::Status checks[] = {CheckNameLength(file.spec),
                                  CheckPlace(file.spec),
-                                 spec::CheckPaths(file.spec),
+                                 spec::CheckPaths(file.spec, file.warnings),
                                  container::CheckCanRun(file.spec),
                                  container::CheckRegistries(file.spec, file.warnings),
                                  launch::CheckRemoteInputs(file.spec),
