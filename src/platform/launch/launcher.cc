@@ -25,6 +25,7 @@
 #include "platform/launch/process_limit.h"
 #include "platform/launch/process_tree.h"
 #include "platform/launch/ray_cluster.h"
+#include "platform/launch/results.h"
 #include "platform/launch/service_link.h"
 #include "platform/launch/signals.h"
 #include "platform/launch/staging.h"
@@ -98,7 +99,10 @@ class Launcher {
     if (processes.failed()) TUTTI_RETURN_IF_ERROR(MarkFailed());
     ForgetContainers();
     if (absl::IsAborted(status)) return status;
-    events_->Append("finalizing", nlohmann::json::object());
+    nlohmann::json finalizing = nlohmann::json::object();
+    const std::string left_out = LeftOutNote(ResultsOf(plan_));
+    if (!left_out.empty()) finalizing["note"] = left_out;
+    events_->Append("finalizing", std::move(finalizing));
     const absl::Status uploaded =
         delivery_->SendResults(base::Deadline::After(options_.delivery_limit));
     return status.ok() ? uploaded : status;

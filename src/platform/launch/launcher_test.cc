@@ -118,6 +118,29 @@ TEST_F(Launcher, StagesCodeInputsAndOutputsAndSendsResults) {
   EXPECT_EQ(files.at("outputs/latest"), "r0\n");
 }
 
+TEST_F(Launcher, FollowsLinksWithinAnOutputAndNamesWhatItLeavesOut) {
+  Run(
+      Plan("cd outputs; mkdir -p runs/3 empty; echo w >runs/3/w; ln -s runs/3 latest; ln -s ../.. "
+           "runs/3/up; "
+           "ln -s /etc out; ln -s nowhere dangling; mkfifo pipe; ln -s runs/3/w best; ln -s "
+           "../runs empty/r"));
+  const auto files = service.Files();
+  std::vector<std::string> names;
+  for (const auto& [name, content] : files) {
+    names.push_back(name);
+    EXPECT_EQ(content, "w\n") << name;
+  }
+  EXPECT_THAT(names, ElementsAre("outputs/best", "outputs/empty/r/3/w", "outputs/latest/w",
+                                 "outputs/runs/3/w"));
+  ASSERT_EQ(service.Events("finalizing").size(), 1u);
+  EXPECT_EQ(
+      service.Events("finalizing")[0]["note"],
+      "left out of the results: outputs/dangling (a link to no file), outputs/empty/r/3/up (a "
+      "link within what a link leads to), outputs/latest/up (a link within what a link leads "
+      "to), outputs/out (a link out of its folder), outputs/pipe (a pipe) and 1 more");
+  EXPECT_TRUE(service.Events("finished")[0]["ok"]);
+}
+
 TEST_F(Launcher, SaysWhichInputIsMissingAndStartsNothing) {
   spec::LaunchPlan plan = Plan("echo never");
   plan.inputs["data"] = {.path = "/no/such/folder"};

@@ -1,5 +1,4 @@
-// Sends the job's results from this node to the service: everything under work/outputs as
-// outputs/…, each declared output as outputs/NAME/….
+// Sends the job's results (results.h) from this node to the service.
 #pragma once
 
 #include "absl/status/status.h"
@@ -10,8 +9,7 @@
 namespace tutti::launch {
 
 // Goes on after a file that cannot be sent and returns the first such error with the file's name.
-// Links to files are followed, links to folders, pipes and sockets are left out. Aborted when the
-// service does not know the allocation.
+// Aborted when the service does not know the allocation.
 absl::Status UploadOutputs(const spec::LaunchPlan& plan, ServiceLink* link,
                            base::Deadline deadline);
 

@@ -73,6 +73,11 @@ void Gang::Apply(int number, absl::string_view line) {
     node.preparing = node.prepared = true;
     if (const auto note = Field<std::string>(event, "note", ""); !note.empty()) notes_.insert(note);
   }
+  if (kind == "finalizing") {
+    if (const auto note = Field<std::string>(event, "note", ""); !note.empty()) {
+      end_notes_.insert(note);
+    }
+  }
   if (kind == "started") node.started.insert(Field(event, "rank", 0));
   if (kind == "exited") ApplyExit(node, event);
   if (kind == "lost") {

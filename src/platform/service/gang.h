@@ -47,6 +47,8 @@ class Gang {
   bool done(int node) const { return nodes_.at(node).done; }
   // What the nodes have to say to the user of how they prepared; each thing once.
   const std::set<std::string>& notes() const { return notes_; }
+  // And of what they leave when all has ended.
+  const std::set<std::string>& end_notes() const { return end_notes_; }
   // How everything has ended so far, for Diagnose.
   GangEnd End() const;
 
@@ -64,7 +66,7 @@ class Gang {
 
   std::vector<Node> nodes_;
   std::vector<RankExit> exits_;
-  std::set<std::string> notes_;
+  std::set<std::string> notes_, end_notes_;
 };
 
 }  // namespace tutti::service

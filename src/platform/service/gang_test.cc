@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "platform/service/next_step.h"
 
 namespace tutti::service {
@@ -16,7 +17,7 @@ class GangTest : public ::testing::Test {
             .nodes = {{.name = "n1", .first_rank = 0, .process_count = 2},
                       {.name = "n2", .first_rank = 2, .process_count = 2}}};
   }
-  void Say(int node, const char* line) {
+  void Say(int node, absl::string_view line) {
     ASSERT_TRUE(gang_.Check(node, line).ok()) << gang_.Check(node, line);
     gang_.Apply(node, line);
   }
@@ -60,6 +61,18 @@ TEST_F(GangTest, TellsOnceWhatTheNodesHaveToSayOfTheirPreparation) {
   Say(1, R"({"kind":"prepared","time":2,"note":"Python 3.11 is taken"})");
   EXPECT_EQ(Next(JobState::kPreparing)->reason,
             "every node is prepared; starting 4 processes; note: Python 3.11 is taken");
+}
+
+TEST_F(GangTest, TellsAtTheEndWhatTheNodesHaveLeftOut) {
+  for (const int node : {0, 1}) {
+    for (const int rank : {2 * node, 2 * node + 1}) {
+      Say(node, absl::StrCat(R"({"kind":"exited","rank":)", rank, R"(,"time":4})"));
+    }
+    Say(node, R"({"kind":"finalizing","time":5,"note":"left out: outputs/pipe"})");
+    Say(node, R"({"kind":"finished","ok":true,"time":6})");
+  }
+  EXPECT_EQ(Next(JobState::kFinalizing, Cause::kEnded)->reason,
+            "all 4 processes ended with exit code 0; note: left out: outputs/pipe");
 }
 
 TEST_F(GangTest, WaitsForTheSlowestNode) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -72,8 +73,10 @@ bool CauseMayCome(const Diagnosis& trouble, const Gang& gang, absl::Time now) {
          absl::AbsDuration(now - *trouble.unexplained_since) < kUntilTheCause;
 }
 
-std::string WithNote(std::string line, const JobNow& job) {
-  return job.note.empty() ? line : absl::StrCat(line, "; note: ", job.note);
+std::string WithNotes(std::string line, const JobNow& job, const Gang& gang) {
+  std::set<std::string> notes = gang.end_notes();
+  if (!job.note.empty()) notes.insert(job.note);
+  return notes.empty() ? line : absl::StrCat(line, "; note: ", absl::StrJoin(notes, "; "));
 }
 
 // Nothing while the cluster may yet say that the job is not at fault.
@@ -85,17 +88,18 @@ std::optional<Step> EndOf(const JobNow& job, const Gang& gang) {
   Diagnosis diagnosis = Diagnose(end);
   if (diagnosis.verdict_counts && job.verdict_may_come) return std::nullopt;
   if (diagnosis.failed()) {
-    return Step{JobState::kFailed, WithNote(diagnosis.line, job), job.cause,
+    return Step{JobState::kFailed, WithNotes(diagnosis.line, job, gang), job.cause,
                 std::move(diagnosis.failures), diagnosis.lost_node};
   }
   if (job.cause == Cause::kServed) {
     return Step{JobState::kCompleted,
-                WithNote(absl::StrCat(Chief(job), " ended with exit code 0"), job), job.cause};
+                WithNotes(absl::StrCat(Chief(job), " ended with exit code 0"), job, gang),
+                job.cause};
   }
   const std::string all = job.world_size == 1 ? "its process ended with exit code 0"
                                               : absl::StrCat("all ", job.world_size,
                                                              " processes ended with exit code 0");
-  return Step{JobState::kCompleted, WithNote(all, job), job.cause};
+  return Step{JobState::kCompleted, WithNotes(all, job, gang), job.cause};
 }
 
 std::optional<Step> Forward(const JobNow& job, const Gang& gang, absl::Time now) {

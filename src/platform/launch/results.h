@@ -1,0 +1,31 @@
+// What a job has left on this node for its user: everything under work/outputs as outputs/…, each
+// declared output as outputs/NAME/…, and what it put into work/logs.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "spec/launch_plan.h"
+
+namespace tutti::launch {
+
+struct Result {
+  std::filesystem::path file;
+  std::string path;  // of the job: "outputs/model/x"
+};
+
+struct Results {
+  std::vector<Result> files;
+  std::vector<std::string> left_out;  // "outputs/latest (a link out of its folder)"
+};
+
+// Links to files are followed. So are those to folders within the same output's folder, but not
+// again within what a link has led to, which bounds what is sent. Other links, pipes, sockets and
+// devices are left out. A folder without files is none.
+Results ResultsOf(const spec::LaunchPlan& plan);
+
+// For the user: which were left out; or "".
+std::string LeftOutNote(const Results& results);
+
+}  // namespace tutti::launch
