@@ -10,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "spec/yaml_hint.h"
 
 namespace tutti::spec {
 namespace {
@@ -241,11 +242,8 @@ absl::StatusOr<std::shared_ptr<const YamlNode>> ParseYaml(absl::string_view text
     }
     return root;
   } catch (const YAML::Exception& error) {
-    const bool colon = error.msg == "illegal map value";
     return ErrorAt(file_name, std::max(error.mark.line, 0) + 1,
-                   colon ? "illegal map value: a text with \": \" in it needs quotes, or its own "
-                           "lines after \"|\" or \">-\""
-                         : error.msg);
+                   YamlHint(text, error.mark.line, error.msg));
   } catch (const std::exception& error) {  // yaml-cpp's own limits and conversions
     return ErrorAt(file_name, 1, absl::StrCat("cannot be read as YAML: ", error.what()));
   }

@@ -37,6 +37,20 @@ TEST(YamlTree, BadYamlNamesTheLine) {
   EXPECT_EQ(TreeError("# nothing\n"), "f.yml:1: is empty");
 }
 
+TEST(YamlTree, BadYamlIsToldByWhatIsWrongInItsLine) {
+  for (const char* text : {"a: 1\nb:\n\tc: 1\n", "a: 1\nb:\n\t- c\n", "a: 1\nb: 2\n\tc: 3\n"}) {
+    EXPECT_EQ(TreeError(text), "f.yml:3: a tab indents the line; write spaces") << text;
+  }
+  EXPECT_THAT(TreeError("a: echo\n b: 1\n"),
+              StartsWith("f.yml:2: key \"b\" is indented deeper than the line before it"));
+  EXPECT_THAT(TreeError("a:\n  b: 1\n\n  # c\n   d: 2\n"),
+              StartsWith("f.yml:5: key \"d\" is indented deeper than the line before it"));
+  EXPECT_EQ(TreeError("a: %x\n"), "f.yml:1: a text that begins with \"%\" needs quotes");
+  EXPECT_EQ(TreeError("a: @x\n"), "f.yml:1: a text that begins with \"@\" needs quotes");
+  EXPECT_EQ(TreeError("a:\n  - `x`\n"), "f.yml:2: a text that begins with \"`\" needs quotes");
+  EXPECT_EQ(TreeError("a: {{b}}\n"), "f.yml:1: a text that begins with \"{{\" needs quotes");
+}
+
 TEST(YamlTree, AKeyThatComesTwiceIsAnError) {
   EXPECT_EQ(TreeError("a:\n  x: 1\n  y: 2\n  x: 3\n"),
             "f.yml:4: key \"x\" is there already, in line 2");
