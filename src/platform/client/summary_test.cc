@@ -37,6 +37,27 @@ TEST(Summary, OfAFailedJobSaysWhyAndMarksConsequences) {
                           "Logs: tutti job download brave_ant"));
 }
 
+TEST(Summary, OfAPipelineSendsToTheStepThatFailed) {
+  JobView job = Ended("Failed", "step b failed");
+  job.type = "pipeline";
+  ChildView inner{.step = "c", .id = "brave_ant-b-c", .state = "Failed"};
+  job.children = {{.step = "a", .id = "brave_ant-a", .state = "Completed"},
+                  {.step = "b", .id = "brave_ant-b", .state = "Failed", .children = {inner}}};
+  EXPECT_THAT(Summary(job, std::nullopt), ElementsAre("Failed after 1:02: step b failed",
+                                                      "Logs: tutti job download brave_ant-b-c"));
+  job.children.clear();
+  EXPECT_THAT(Summary(job, std::nullopt).back(),
+              "Logs: of its steps, which tutti job show brave_ant names");
+}
+
+TEST(Summary, OfASweepSaysWhereTheTrialsAre) {
+  JobView job = Ended("Completed", "");
+  job.type = "sweep";
+  EXPECT_THAT(Summary(job, std::nullopt),
+              ElementsAre("Completed in 1:02", "Outputs: tutti job download brave_ant",
+                          "Logs: of its trials, which tutti job show brave_ant names"));
+}
+
 TEST(Summary, OfAJobThatNeverRanIsOneLine) {
   JobView job = Ended("Canceled", "by the user");
   job.started = "";
