@@ -76,7 +76,8 @@ void ReadAssetHead(MappingReader& reader, Asset& asset, Diagnostics& diagnostics
   if (!fits.ok()) diagnostics.Error(version->line, fits.message());
 }
 
-void ReadData(const YamlNode& root, const fs::path& base, Asset& asset, Diagnostics& diagnostics) {
+// The line of its path.
+int ReadData(const YamlNode& root, const fs::path& base, Asset& asset, Diagnostics& diagnostics) {
   MappingReader reader(root, "a data file", diagnostics, {"data", ""});
   ReadAssetHead(reader, asset, diagnostics);
   asset.type = "uri_folder";
@@ -94,6 +95,7 @@ void ReadData(const YamlNode& root, const fs::path& base, Asset& asset, Diagnost
       diagnostics.Error(path->line, local.status().message());
     }
   }
+  return path == nullptr ? root.line : path->line;
 }
 
 // Reads environments and components as jobs do that name them.
@@ -168,6 +170,7 @@ class PartsReader {
 struct Read {
   AssetFile file;
   JobSpec job;
+  int path_line = 0;  // of data
 };
 
 // Tells `parts` of each file that is read.
@@ -188,7 +191,7 @@ absl::StatusOr<Read> ReadKind(AssetKind kind, const std::string& file, const fs:
   Read read;
   Asset& asset = read.file.asset;
   if (kind == AssetKind::kData) {
-    ReadData(*root, (folder / file).parent_path(), asset, diagnostics);
+    read.path_line = ReadData(*root, (folder / file).parent_path(), asset, diagnostics);
   } else {
     const ReadFileFunction noting = Noting(read_file, read.file.parts);
     int files_left = kMostFiles;
@@ -220,9 +223,11 @@ absl::StatusOr<AssetFile> ReadAssetFile(AssetKind kind, const std::string& file,
 absl::StatusOr<AssetFile> ReadAssetFile(AssetKind kind, const std::string& file, const Site& site) {
   TUTTI_ASSIGN_OR_RETURN(Read read, ReadKind(kind, file, fs::current_path(), site, ReadFromDisk));
   const Asset& asset = read.file.asset;
-  std::error_code error;
-  if (kind == AssetKind::kData && !IsAddress(asset.path) && !fs::exists(asset.path, error)) {
-    return absl::NotFoundError(absl::StrCat(file, ": path ", asset.path, " does not exist"));
+  if (kind == AssetKind::kData) {
+    const std::string fault = PathFault({.type = asset.type, .path = asset.path});
+    if (!fault.empty()) {
+      return absl::NotFoundError(absl::StrCat(file, ":", read.path_line, ": path: ", fault));
+    }
   }
   TUTTI_RETURN_IF_ERROR(CheckPaths(read.job, read.file.warnings));
   return std::move(read.file);

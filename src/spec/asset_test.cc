@@ -131,6 +131,24 @@ TEST(Asset, WhatAStepOfAComponentLacksIsSaidWithTheComponentsFile) {
             absl::StrCat(file, ":5: code: ", folder.path().string(), "/gone does not exist"));
 }
 
+TEST(Asset, DataMustBeOfTheirType) {
+  const base::TemporaryDirectory folder;
+  const std::string root = folder.path().string();
+  const auto error = [&](absl::string_view type, absl::string_view path) {
+    EXPECT_TRUE(base::WriteFileAtomic(root + "/d.yml",
+                                      absl::StrCat("name: d\ntype: ", type, "\npath: ", path, "\n"))
+                    .ok());
+    return Error(ReadAssetFile(AssetKind::kData, root + "/d.yml", BuiltInSite()));
+  };
+  EXPECT_EQ(error("uri_file", "."),
+            absl::StrCat(root, "/d.yml:3: path: ", root, " is a folder; its type is uri_folder"));
+  EXPECT_THAT(error("mltable", "."), HasSubstr("d.yml:3: path: "));
+  EXPECT_THAT(error("mltable", "."), HasSubstr("holds no file MLTable"));
+  EXPECT_EQ(error("uri_folder", "gone"),
+            absl::StrCat(root, "/d.yml:3: path: ", root, "/gone does not exist"));
+  EXPECT_EQ(error("uri_folder", "."), "");
+}
+
 TEST(Asset, WhatAPipelineComponentLeavesToItsInputsMayBeAnything) {
   const std::string pipeline = R"(name: p
 type: pipeline

@@ -42,7 +42,8 @@ constexpr absl::string_view kProperties =
     "have no effect, warned";
 
 constexpr KeyGroup kGroups[] = {
-    {"command", "$schema", kDone, "must be the command job's, where it is given"},
+    {"command", "$schema", kDone,
+     "the command job's; with another job's and a `type`, the type counts, warned"},
     {"command", "type", kDone, "command, the default"},
     {"command", "name", kDone, "the job's id; without it the service gives one"},
     {"command", "display_name description tags", kDone, "kept and shown"},

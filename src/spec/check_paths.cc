@@ -60,31 +60,8 @@ void CheckScript(const JobSpec& spec, Diagnostics& diagnostics) {
                     base::DidYouMean(script, candidates)));
 }
 
-// What is wrong with the path of an input; "" if nothing is.
-std::string FaultOf(const Input& input) {
-  if (input.path.empty()) return "";     // a value, or an address that the program reads by itself
-  if (IsAddress(input.path)) return "";  // its server is asked when the job is submitted
-  std::error_code error;
-  const fs::file_status status = fs::status(input.path, error);
-  if (!input.job_folder.empty() && !fs::exists(input.job_folder, error)) {
-    return absl::StrCat("there is no job \"", fs::path(input.job_folder).filename().string(),
-                        "\" here; tutti job list shows those that there are");
-  }
-  if (!fs::exists(status)) return absl::StrCat(input.path, " does not exist");
-  if (input.type == "uri_folder" && !fs::is_directory(status)) {
-    return absl::StrCat(input.path, " is a file; its type is uri_file");
-  }
-  if (input.type == "uri_file" && fs::is_directory(status)) {
-    return absl::StrCat(input.path, " is a folder; its type is uri_folder");
-  }
-  if (input.type == "mltable" && !fs::exists(fs::path(input.path) / "MLTable", error)) {
-    return absl::StrCat(input.path, " holds no file MLTable; write one, or use uri_folder");
-  }
-  return "";
-}
-
 void CheckInput(const std::string& name, const Input& input, Diagnostics& diagnostics) {
-  const std::string fault = FaultOf(input);
+  const std::string fault = PathFault(input);
   if (fault.empty()) return;
   diagnostics.Error(input.place, absl::StrCat("input \"", name, "\": ", fault));
 }
@@ -118,6 +95,28 @@ void CheckTree(const JobSpec& spec, std::vector<std::string>& errors,
 }
 
 }  // namespace
+
+std::string PathFault(const Input& input) {
+  if (input.path.empty()) return "";     // a value, or an address that the program reads by itself
+  if (IsAddress(input.path)) return "";  // its server is asked when the job is submitted
+  std::error_code error;
+  const fs::file_status status = fs::status(input.path, error);
+  if (!input.job_folder.empty() && !fs::exists(input.job_folder, error)) {
+    return absl::StrCat("there is no job \"", fs::path(input.job_folder).filename().string(),
+                        "\" here; tutti job list shows those that there are");
+  }
+  if (!fs::exists(status)) return absl::StrCat(input.path, " does not exist");
+  if (input.type == "uri_folder" && !fs::is_directory(status)) {
+    return absl::StrCat(input.path, " is a file; its type is uri_file");
+  }
+  if (input.type == "uri_file" && fs::is_directory(status)) {
+    return absl::StrCat(input.path, " is a folder; its type is uri_folder");
+  }
+  if (input.type == "mltable" && !fs::exists(fs::path(input.path) / "MLTable", error)) {
+    return absl::StrCat(input.path, " holds no file MLTable; write one, or use uri_folder");
+  }
+  return "";
+}
 
 absl::Status CheckPaths(const JobSpec& spec, std::vector<std::string>& warnings) {
   std::vector<std::string> errors;

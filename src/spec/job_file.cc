@@ -67,6 +67,17 @@ std::string TypeOf(const YamlNode& root, Diagnostics& diagnostics) {
   return "command";
 }
 
+// What the file says that it is, beside what it is read as.
+void CheckSchema(const YamlNode& root, absl::string_view type, Diagnostics& diagnostics) {
+  const std::string schema = SchemaOf(root);
+  const size_t end = schema.find("job.");
+  if (end == std::string::npos || absl::string_view(schema).substr(0, end) == type) return;
+  diagnostics.Warning(
+      Find(root, "$schema")->line,
+      absl::StrCat("$schema is that of ", schema.substr(0, std::min<size_t>(end, 80)),
+                   " jobs, but the job is read as its type says: ", type));
+}
+
 JobSpec ReadCommandJob(const Source& source) {
   JobSpec spec;
   spec.compute = "local";
@@ -127,6 +138,7 @@ absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view
                             std::filesystem::path(std::string(file_name)).parent_path()};
   const Source source{*root, text, context, diagnostics};
   const std::string type = TypeOf(*root, diagnostics);
+  CheckSchema(*root, type, diagnostics);
   ReadResult result;
   result.spec = type == "pipeline" ? ReadPipelineJob(source)
                 : type == "sweep"  ? ReadSweepJob(source)

@@ -58,4 +58,7 @@ absl::StatusOr<Environment> ReadEnvironmentFile(const std::filesystem::path& fil
 // script without which the job may go on (`python a.py || true`) is told to `warnings`.
 absl::Status CheckPaths(const JobSpec& spec, std::vector<std::string>& warnings);
 
+// What is wrong with the path of an input, by its type; "" if nothing is, or none is on this disk.
+std::string PathFault(const Input& input);
+
 }  // namespace tutti::spec

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
@@ -27,6 +28,19 @@ std::vector<std::string> Errors(absl::string_view text) {
   const auto result = Read(text);
   EXPECT_FALSE(result.ok());
   return absl::StrSplit(std::string(result.status().message()), '\n');
+}
+
+TEST(JobFile, ASchemaOfAnotherTypeIsAWarning) {
+  const auto warnings = [](absl::string_view schema) {
+    const auto result =
+        Read(absl::StrCat("type: command\n$schema: https://x/latest/", schema, "\ncommand: x\n"));
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? absl::StrJoin(result->warnings, "\n") : "";
+  };
+  EXPECT_THAT(warnings("pipelineJob.schema.json"),
+              HasSubstr("job.yml:2: $schema is that of pipeline jobs, but the job is read as its "
+                        "type says: command"));
+  EXPECT_EQ(warnings("commandJob.schema.json"), "");
 }
 
 TEST(JobFile, ReadsACompleteFile) {
