@@ -68,9 +68,14 @@ std::string Continuation(const std::string& first, Lines::const_iterator next,
 
 }  // namespace
 
+bool IsSyntaxError(absl::string_view line) {
+  return absl::StartsWith(line, "SyntaxError: ") || absl::StartsWith(line, "IndentationError: ") ||
+         absl::StartsWith(line, "TabError: ");
+}
+
 std::string ExceptionMessage(const Lines& lines, Lines::const_iterator traceback,
                              Lines::const_iterator line) {
-  if (!absl::StrContains(*line, ':')) {
+  if (!absl::StrContains(*line, ':') || IsSyntaxError(*line)) {
     const std::string place = LastFrame(traceback, line);
     return place.empty() ? *line : absl::StrCat(*line, " at ", place);
   }

@@ -232,9 +232,17 @@ Lines LinesOf(absl::string_view text) {
   return lines;
 }
 
+// Of a script that Python cannot read, which has no traceback.
+std::string SyntaxError(const Lines& lines) {
+  const auto error = std::find_if(lines.rbegin(), lines.rend(), IsSyntaxError);
+  if (error == lines.rend()) return "";
+  return ExceptionMessage(lines, lines.begin(), error.base() - 1);
+}
+
 std::string Exception(const Lines& lines) {
   std::string best = ExceptionGroup(lines);
   if (best.empty()) best = PythonException(lines, false);
+  if (best.empty()) best = SyntaxError(lines);
   if (best.empty()) best = CppException(lines);
   if (best.empty()) best = FatalPythonError(lines);
   return best.empty() ? MpiAbort(lines) : best;

@@ -27,6 +27,14 @@ TEST(LastErrorTest, SaysWhereAnExceptionWithoutTextWasAndHowALongOneGoesOn) {
                       "    check(x)\n  File \"/w/train.py\", line 2, in check\n"
                       "    assert x == 4\nAssertionError\n"),
             "AssertionError at train.py:2: assert x == 4");
+  const std::string syntax =
+      "  File \"/w/b.py\", line 3\n    def f(:\n          ^\nSyntaxError: invalid syntax\n";
+  EXPECT_EQ(LastError(syntax), "SyntaxError: invalid syntax at b.py:3: def f(:");
+  EXPECT_EQ(
+      LastError("Traceback (most recent call last):\n  File \"/w/a.py\", line 1, in <module>\n"
+                "    import b\n" +
+                syntax),
+      "SyntaxError: invalid syntax at b.py:3: def f(:");
   EXPECT_EQ(LastError("Traceback (most recent call last):\n  File \"a\"\n"
                       "RuntimeError: Error(s) in loading state_dict for Linear:\n"
                       "\tMissing key(s) in state_dict: \"weight\".\n"),
@@ -158,7 +166,7 @@ TEST(LastErrorTest, PrefersALineThatSaysErrorToTheLastOne) {
             "/bin/bash: line 1: DATA: unbound variable");
   EXPECT_EQ(LastError("  File \"train.py\", line 3\n    if x\n        ^\n"
                       "SyntaxError: expected ':'\n"),
-            "SyntaxError: expected ':'");
+            "SyntaxError: expected ':' at train.py:3: if x");
   EXPECT_EQ(LastError("one\ntwo\n\n"), "two");
   EXPECT_EQ(LastError(""), "");
   EXPECT_EQ(LastError("\n \n"), "");

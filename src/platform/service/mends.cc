@@ -42,16 +42,19 @@ constexpr absl::string_view kNotExecutable =
     "a script needs its interpreter before it, or chmod +x; the job runs as the service's user";
 constexpr absl::string_view kNoConnection =
     "the processes cannot connect to each other: set GLOO_SOCKET_IFNAME to the nodes' network";
+constexpr absl::string_view kPipOfTheHost =
+    "the machine's own Python takes no packages: name them in the job's environment instead";
 constexpr absl::string_view kNativeCode =
     "native code failed; PYTHONFAULTHANDLER=1 in environment_variables tells where";
 
 // The first that fits counts.
-constexpr std::array<Known, 48> kKnown = {{
+constexpr std::array<Known, 52> kKnown = {{
     {"no module named", "", "add the package to the job's environment"},
     {"cannot open shared object file", "libcu", kNoCudaLibrary},
     {"cannot open shared object file", "libnv", kNoCudaLibrary},
     {"cannot open shared object file", "libnccl", kNoCudaLibrary},
     {"cannot open shared object file", "", "a library that it needs is not on the node"},
+    {"could not load dynamic library", "libcu", kNoCudaLibrary},
     {"undefined symbol", "libcu", kMixedCuda},
     {"undefined symbol", "libnv", kMixedCuda},
     {"undefined symbol", "libtorch", kMixedCuda},
@@ -63,6 +66,7 @@ constexpr std::array<Known, 48> kKnown = {{
     {"no cuda gpus are available", "", kNoGpu},
     {"no kernel image is available", "", "the package was not built for this GPU"},
     {"cuda out of memory", "", "the GPU's memory is full; take a smaller batch per process"},
+    {"cuda error: out of memory", "", "the GPU's memory is full, or another process holds it"},
     {"memoryerror", "", kMemory},
     {"std::bad_alloc", "", kMemory},
     {"cannot allocate memory", "", kMemory},
@@ -91,6 +95,8 @@ constexpr std::array<Known, 48> kKnown = {{
     {"socket has timed out", "", kNotAllCame},
     {"connectfullmesh failed", "", kNoConnection},
     {"no space left on device", "", "the node's disk, or /dev/shm, is full"},
+    {"externally-managed-environment", "", kPipOfTheHost},
+    {"unbound variable", "", "set -u ends the command at a variable that has no value"},
     {"command not found", "", "the program is not in the job's environment"},
     {"permission denied", "bash: line", kNotExecutable},
     {"permission denied", "", "the job runs as the user of the service, which may not"},
@@ -121,8 +127,13 @@ absl::string_view MendOfCode(int code, absl::string_view last_error) {
       return "this is how `timeout` ends what has used up its time";
     case 126:
       return "what the command names was found, but cannot be executed";
-    case 127:
-      return "a program that the command names is neither in the job's environment nor in its code";
+    case 127: {
+      const bool fits = last_error.empty() || absl::StrContains(last_error, "not found") ||
+                        absl::StrContains(last_error, "No such file");
+      return fits ? "a program that the command names is neither in the job's environment nor in "
+                    "its code"
+                  : "";
+    }
     default:
       // A shell that ran the command reports its signal so.
       return code > 128 ? MendOfSignal(code - 128, last_error) : "";

@@ -49,6 +49,10 @@ TEST(MendOfTest, KnowsWhatToDoAboutCommonFailures) {
        "WORLD_SIZE"},
       {"RuntimeError: Gloo connectFullMesh failed with [pair.cc:144] no error",
        "GLOO_SOCKET_IFNAME"},
+      {"RuntimeError: CUDA error: out of memory", "GPU's memory"},
+      {"W dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'", "CPU builds"},
+      {"error: externally-managed-environment", "job's environment"},
+      {"bash: line 1: NOPE: unbound variable", "set -u"},
       {"bash: line 1: deepspeed: command not found", "environment"}};
   for (const auto& [words, mend] : kCases) {
     EXPECT_THAT(std::string(MendOf({.code = 1}, words)), HasSubstr(mend)) << words;
@@ -67,7 +71,9 @@ TEST(MendOfTest, KnowsWhatSignalsAndCodesMean) {
   EXPECT_THAT(mend({.signal = SIGABRT}, ""), HasSubstr("native code"));
   EXPECT_THAT(mend({.code = 124}), HasSubstr("`timeout`"));
   EXPECT_THAT(mend({.code = 126}), HasSubstr("cannot be executed"));
-  EXPECT_THAT(mend({.code = 127}), HasSubstr("environment"));
+  EXPECT_THAT(mend({.code = 127}, ""), HasSubstr("environment"));
+  EXPECT_THAT(mend({.code = 127}, "sh: 1: x: not found"), HasSubstr("environment"));
+  EXPECT_EQ(mend({.code = 127}), "");
 }
 
 TEST(MendOfTest, LeavesASignalToTheWordsThatTellIt) {
