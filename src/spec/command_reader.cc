@@ -158,6 +158,9 @@ void CommandReader::CheckReferences(const JobSpec& spec) {
   for (const ExpressionError& error : CheckExpressions(spec.command, spec.inputs, spec.outputs)) {
     source_.diagnostics.Error(LineOfText(spec, error.expression), error.message);
   }
+  for (const ExpressionError& near : NearExpressions(spec.command, spec.inputs, spec.outputs)) {
+    source_.diagnostics.Warning(LineOfText(spec, near.expression), near.message);
+  }
   for (const auto& [name, value] : spec.environment_variables) {
     for (const ExpressionError& error : CheckExpressions(value, spec.inputs, spec.outputs)) {
       source_.diagnostics.Error(

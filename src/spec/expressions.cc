@@ -1,6 +1,7 @@
 #include "spec/expressions.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -197,6 +198,35 @@ std::string WholeExpression(absl::string_view text) {
   Expression expression;
   if (!Next(text, 0, expression) || !expression.closed) return "";
   return expression.written.size() == text.size() ? std::string(expression.body) : "";
+}
+
+std::vector<ExpressionError> NearExpressions(absl::string_view text,
+                                             const std::map<std::string, Input>& inputs,
+                                             const std::map<std::string, Output>& outputs) {
+  std::vector<ExpressionError> found;
+  size_t last = absl::string_view::npos;  // brace that opened
+  for (size_t close = 0; close < text.size() && found.size() < kMostExpressionErrors; ++close) {
+    if (text[close] == '{') last = close;
+    if (text[close] != '}' || last == absl::string_view::npos) continue;
+    const size_t open = std::exchange(last, absl::string_view::npos);
+    const std::string body(absl::StripAsciiWhitespace(text.substr(open + 1, close - open - 1)));
+    const auto& [root, name] = Named(body);
+    const bool known = (root == "inputs" && inputs.contains(std::string(name))) ||
+                       (root == "outputs" && outputs.contains(std::string(name)));
+    const bool two =
+        open > 0 && text[open - 1] == '{' && absl::StartsWith(text.substr(close), "}}");
+    const size_t begin = two ? open - 1 : open;
+    const bool has_dollar = begin > 0 && text[begin - 1] == '$';
+    if (!known || two == has_dollar) continue;
+    const size_t from = has_dollar ? begin - 1 : begin;
+    const std::string written(text.substr(from, close + (two ? 2 : 1) - from));
+    found.push_back({from, written,
+                     absl::StrCat("\"", written,
+                                  "\" is no expression, the shell gets it as it is; did you mean "
+                                  "\"${{",
+                                  body, "}}\"?")});
+  }
+  return found;
 }
 
 std::vector<ExpressionError> CheckExpressions(absl::string_view text,

@@ -54,6 +54,12 @@ struct ExpressionError {
   std::string message;
 };
 
+// What looks as if it were meant for an expression that names an input or output of the job:
+// ${inputs.x}, {{inputs.x}}.
+std::vector<ExpressionError> NearExpressions(absl::string_view text,
+                                             const std::map<std::string, Input>& inputs,
+                                             const std::map<std::string, Output>& outputs);
+
 // Every expression of `text` that names no input or output of the job, or an input without a value
 // where nothing says what then to do.
 std::vector<ExpressionError> CheckExpressions(absl::string_view text,

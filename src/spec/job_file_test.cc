@@ -43,6 +43,25 @@ TEST(JobFile, ASchemaOfAnotherTypeIsAWarning) {
   EXPECT_EQ(warnings("commandJob.schema.json"), "");
 }
 
+TEST(JobFile, AReferenceWithTooFewBracesIsAWarning) {
+  const auto warnings = [](absl::string_view command) {
+    const auto result =
+        Read(absl::StrCat("command: \"", command, "\"\ninputs: {lr: 1}\noutputs: {m: {}}\n"));
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? absl::StrJoin(result->warnings, "\n") : "";
+  };
+  for (const char* command : {"x ${inputs.lr}", "x {{inputs.lr}}", "x ${ inputs.lr }"}) {
+    EXPECT_THAT(warnings(command), HasSubstr("did you mean \"${{inputs.lr}}\"?")) << command;
+  }
+  EXPECT_THAT(warnings("x --to={{ outputs.m }}"),
+              HasSubstr("job.yml:1: \"{{ outputs.m }}\" is no expression, the shell gets it as it "
+                        "is; did you mean \"${{outputs.m}}\"?"));
+  for (const char* command : {"x ${{inputs.lr}}", "x ${inputs.none}", "x {inputs.lr}",
+                              "x inputs.lr", "x ${{ inputs.lr }} ${outputs.lr", "{{inputs."}) {
+    EXPECT_EQ(warnings(command), "") << command;
+  }
+}
+
 TEST(JobFile, ReadsACompleteFile) {
   const auto result = Read(R"(
 $schema: https://azuremlschemas.azureedge.net/latest/commandJob.schema.json
