@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
@@ -15,6 +16,9 @@
 namespace tutti::client {
 namespace fs = std::filesystem;
 namespace {
+
+// What the service writes for bytes that are none of UTF-8.
+constexpr absl::string_view kNoUtf8 = "\xEF\xBF\xBD";
 
 absl::Status DownloadOne(Service& service, const std::string& job, const FileView& file,
                          const fs::path& target, const DownloadProgress& progress) {
@@ -65,11 +69,17 @@ absl::Status DownloadFiles(Service& service, const std::string& job,
     targets.push_back(std::move(target));
   }
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory));
+  absl::Status first;
   for (size_t i = 0; i < files.size(); ++i) {
-    TUTTI_RETURN_IF_ERROR(base::Annotate(DownloadOne(service, job, files[i], targets[i], progress),
-                                         Printable(files[i].path)));
+    absl::Status status = DownloadOne(service, job, files[i], targets[i], progress);
+    if (absl::IsNotFound(status) && absl::StrContains(files[i].path, kNoUtf8)) {
+      status = absl::NotFoundError("its name is not UTF-8, so it lies only in the service's home");
+    }
+    status = base::Annotate(status, Printable(files[i].path));
+    if (!status.ok() && !absl::IsNotFound(status)) return status;
+    first.Update(status);
   }
-  return absl::OkStatus();
+  return first;
 }
 
 }  // namespace tutti::client

@@ -25,7 +25,8 @@ using DownloadProgress = std::function<void(const FileView& file, uint64_t bytes
 
 // Every file below `directory`, each whole or not at all: it appears under its name only when all
 // of its bytes are on disk and their number is what the service said. A file that exists is
-// replaced. Stops at the first error, which names the file.
+// replaced. Stops at the first error, which names the file; but one that the service does not
+// have, which is NotFound, holds up no other.
 absl::Status DownloadFiles(Service& service, const std::string& job,
                            const std::vector<FileView>& files,
                            const std::filesystem::path& directory,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
 #include "base/file.h"
 #include "platform/client/connection_fake.h"
 
@@ -14,8 +15,11 @@ using testing::HasSubstr;
 
 class DownloadTest : public testing::Test {
  protected:
-  absl::Status Download(std::vector<FileView> files, FakeService::Answer answer) {
-    FakeService fake([&](const http::ClientRequest&) { return answer; });
+  absl::Status Download(std::vector<FileView> files, FakeService::Answer answer,
+                        const std::string& missing = "none") {
+    FakeService fake([&](const http::ClientRequest& request) {
+      return absl::EndsWith(request.target, missing) ? FakeService::Answer{.status = 404} : answer;
+    });
     Service service(fake.connect()());
     const absl::Status status = DownloadFiles(service, "j", files, folder_.path() / "to",
                                               [this](const FileView&, uint64_t n) { seen_ = n; });
@@ -40,6 +44,14 @@ TEST_F(DownloadTest, PutsFilesWhereTheyBelong) {
   EXPECT_EQ(*base::ReadFile(folder_.path() / "to/outputs/a b/x"), "abcd");
   EXPECT_EQ(requests_.at(0), "GET /v1/jobs/j/files/outputs/a%20b/x");
   EXPECT_EQ(seen_, 4u);
+}
+
+TEST_F(DownloadTest, AFileWhoseNameCannotBeToldIsNamedAndTheOthersCome) {
+  const absl::Status status =
+      Download({{"a", 2}, {"\xEF\xBF\xBD", 2}, {"z", 2}}, {.chunks = {"ab"}}, "%EF%BF%BD");
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(": its name is not UTF-8"));
+  EXPECT_EQ(*base::ReadFile(folder_.path() / "to/z"), "ab");
 }
 
 TEST_F(DownloadTest, AFileOfTheWrongSizeDoesNotAppear) {
