@@ -65,8 +65,11 @@ absl::Status PlacedLauncher::Launch(base::ChildOptions options) {
   options.stderr_fd = log.get();
   options.new_session = true;
   TUTTI_ASSIGN_OR_RETURN(base::ChildProcess child, base::ChildProcess::Start(options));
-  const LauncherProcess own = ProcessOf(child);
-  return TakeOver(std::move(child), own);
+  own_ = ProcessOf(child);
+  child_ = std::move(child);
+  launched_ = true;
+  // Should this not get onto the disk, the launcher's own lock file still tells of it.
+  return WriteLauncherProcess(folder_ / "launcher", own_);
 }
 
 absl::Status PlacedLauncher::TakeOver(base::ChildProcess launcher, const LauncherProcess& own) {
@@ -75,7 +78,6 @@ absl::Status PlacedLauncher::TakeOver(base::ChildProcess launcher, const Launche
   launched_ = true;
   // One that made the folder ahead has named itself there.
   if (ReadLauncherProcess(folder_ / "lock") == own) return absl::OkStatus();
-  // Should this not get onto the disk, the launcher's own lock file still tells of it.
   return WriteLauncherProcess(folder_ / "launcher", own);
 }
 
