@@ -24,7 +24,7 @@ namespace {
 
 // Slurm warns a minute ahead, and is not exact about it.
 constexpr absl::Duration kNearItsEnd = absl::Minutes(2);
-constexpr absl::Duration kAnswers = absl::Seconds(2);  // meanwhile nobody is told to end
+constexpr absl::Duration kAnswers = absl::Seconds(5);  // meanwhile nobody is told to end
 
 absl::StatusOr<std::string> NumericAddress(const std::string& host) {
   addrinfo wanted = {};
