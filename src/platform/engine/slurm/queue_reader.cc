@@ -39,8 +39,9 @@ constexpr std::array<absl::string_view, 12> kEndedStates = {
 // How deep things lie: a member of the document, one of its jobs, a member of a job.
 constexpr int kOfDocument = 1, kJob = 2, kOfJob = 3;
 
-constexpr std::array<absl::string_view, 7> kRead = {
-    "job_id", "state_reason", "comment", "nodes", "job_state", "preempt_time", "start_time"};
+constexpr std::array<absl::string_view, 8> kRead = {"job_id",       "state_reason", "name",
+                                                    "comment",      "nodes",        "job_state",
+                                                    "preempt_time", "start_time"};
 
 bool IsRead(absl::string_view member) {
   return std::find(kRead.begin(), kRead.end(), member) != kRead.end();
@@ -90,6 +91,7 @@ SlurmPhase PhaseOf(const std::vector<std::string>& states) {
 SlurmJob JobOf(const json& entry) {
   SlurmJob job{.id = NumberOf(entry, "job_id"),
                .reason = TextOf(entry, "state_reason"),
+               .name = TextOf(entry, "name"),
                .comment = TextOf(entry, "comment"),
                .nodes = TextOf(entry, "nodes")};
   const std::vector<std::string> states = StatesOf(entry);

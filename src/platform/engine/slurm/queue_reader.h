@@ -22,6 +22,7 @@ struct SlurmJob {
   SlurmPhase phase = SlurmPhase::kWaiting;
   std::string state;   // in Slurm's word: PENDING, NODE_FAIL
   std::string reason;  // likewise: Resources
+  std::string name;
   std::string comment;
   std::string nodes;                         // a list of hosts; empty while it waits
   std::optional<absl::Time> expected_start;  // while it waits, if Slurm has planned it

@@ -166,6 +166,11 @@ void SlurmAllocation::NoteLook(const SlurmJob& of_look) {
   if (!before.empty() && NodeNames().empty()) job.nodes = std::move(before);
 }
 
+bool SlurmAllocation::WasToldToStop() const {
+  std::error_code error;
+  return std::filesystem::exists(node(0) / "stop", error);
+}
+
 absl::Status SlurmAllocation::NoteEnd(const std::string& how, bool is_lost) {
   stage = Stage::kEnded;
   end = how;

@@ -75,6 +75,8 @@ struct SlurmAllocation {
   absl::Status NoteLoss(absl::Duration settling);
   // What a look tells of it. A job that completes is told with the nodes alone that still do.
   void NoteLook(const SlurmJob& of_look);
+  // By this service or one before it; of nodes that share the folder.
+  bool WasToldToStop() const;
   // It is over; written down, since Slurm forgets it after some minutes.
   absl::Status NoteEnd(const std::string& how, bool lost = false);
   // Writes down that it goes by the folder; before it is submitted.

@@ -92,6 +92,7 @@ std::string SlurmCommandsFake::Squeue() const {
     jobs.push_back({{"job_id", id},
                     {"job_state", job.state},
                     {"state_reason", waits ? "Resources" : "None"},
+                    {"name", job.name},
                     {"comment", job.comment},
                     {"nodes", job.state == "COMPLETING" ? job.completing : all}});
   }
@@ -113,9 +114,11 @@ CommandResult SlurmCommandsFake::Sacct() const {
 
 CommandResult SlurmCommandsFake::Scancel(const std::vector<std::string>& arguments) {
   CommandResult result;
+  const std::string name = ValueOf(arguments, "--name");
   for (const std::string& argument : arguments) {
     int id = 0;
     if (!absl::SimpleAtoi(argument, &id)) continue;
+    if (!name.empty() && (numbers_are_anew_ || jobs_[id].name != name)) continue;  // and no word
     if (!jobs_.contains(id)) {
       result = Complaining("scancel: error: Invalid job id");
       continue;

@@ -43,6 +43,11 @@ class SlurmCommandsFake final : public SlurmCommands {
   void Double(const std::string& allocation);
   // Its ended jobs leave the queue.
   void Forget();
+  // As a controller that was killed while scancel waited for it: its numbers are other jobs' now.
+  void GiveNumbersAnew() {
+    absl::MutexLock lock(&mutex_);
+    numbers_are_anew_ = true;
+  }
   // As a controller that is killed before it has saved that job: nothing tells of it any more, and
   // its number is given to a job of somebody else's, which runs. Returns that.
   int Lose(const std::string& allocation);
@@ -73,6 +78,7 @@ class SlurmCommandsFake final : public SlurmCommands {
   std::map<int, Job> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<int, Job> forgotten_ ABSL_GUARDED_BY(mutex_);
   bool keeps_accounts_ ABSL_GUARDED_BY(mutex_) = false;
+  bool numbers_are_anew_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Fault> faults_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int> counts_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> last_sbatch_ ABSL_GUARDED_BY(mutex_);

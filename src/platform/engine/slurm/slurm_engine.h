@@ -134,9 +134,12 @@ class SlurmEngine final : public Engine {
   // A Slurm job, and whose it is if it is not surplus.
   struct Cancelled {
     int64_t number = 0;
+    std::string name;  // of the Slurm job, at the last look
     std::string allocation;
   };
-  // The same command for all of them. False if others should wait.
+  // The same command for all of them. False if others should wait. scancel waits for a controller
+  // that is away, and one that was killed gives numbers anew: so few jobs are named as well, each
+  // in a command of its own; for many Slurm would have to list all its jobs that often.
   bool Cancel(std::vector<std::string> command, std::span<const Cancelled> jobs)
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Without the number.
@@ -155,7 +158,7 @@ class SlurmEngine final : public Engine {
   absl::CondVar wake_;
   std::map<std::string, SlurmAllocation> known_ ABSL_GUARDED_BY(mutex_);
   // Slurm jobs that the last look has shown and that are to be cancelled, and when not before.
-  std::vector<int64_t> surplus_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Cancelled> surplus_ ABSL_GUARDED_BY(mutex_);
   absl::Duration next_surplus_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   absl::Duration next_submit_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   absl::Status slurm_ ABSL_GUARDED_BY(mutex_);     // of the last look

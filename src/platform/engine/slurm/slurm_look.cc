@@ -96,13 +96,14 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJo
     } else {
       surplus = &job;
     }
-    if (surplus != nullptr && surplus->phase != SlurmPhase::kEnded) surplus_.push_back(surplus->id);
+    if (surplus != nullptr && surplus->phase != SlurmPhase::kEnded)
+      surplus_.push_back({surplus->id, surplus->name, ""});
   }
   // Nobody hears of what a job does whose allocation is over.
   for (const auto& [id, job] : counting) {
     const auto known = known_.find(std::string(id));
     const bool is_over = known == known_.end() || known->second.stage == Stage::kEnded;
-    if (is_over && job->phase != SlurmPhase::kEnded) surplus_.push_back(job->id);
+    if (is_over && job->phase != SlurmPhase::kEnded) surplus_.push_back({job->id, job->name, ""});
   }
   for (auto& [id, known] : known_) {
     if (known.stage == Stage::kEnded) continue;
@@ -176,7 +177,7 @@ void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
   OweLooks();
   const bool cancelled = job.state == "CANCELLED";
   // That it was cancelled by us says nothing of why.
-  const bool by_us = known.killed && cancelled;
+  const bool by_us = cancelled && (known.killed || known.WasToldToStop());
   // A slurmd that cannot launch it cancels it, since Slurm may not requeue it.
   const bool unlaunched = shared() && cancelled && !known.stop && !known.job.nodes.empty() &&
                           !known.HasBegunSinceItWaited();

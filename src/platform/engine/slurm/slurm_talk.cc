@@ -44,6 +44,7 @@ int64_t NumberIn(absl::string_view out) {
 }
 
 const std::vector<std::string> kByForce = {"scancel"};
+constexpr size_t kFewCancels = 4;
 
 }  // namespace
 
@@ -228,7 +229,7 @@ void SlurmEngine::StopAll() {
     if (!slurm_.ok()) return;
     const absl::Duration now = base::SteadyNow();
     if (now >= next_surplus_ && !surplus_.empty()) {
-      for (const int64_t id : surplus_) cancels[kByForce].push_back({id, ""});
+      for (const Cancelled& one : surplus_) cancels[kByForce].push_back(one);
       next_surplus_ = now + options_.pause;
     }
     for (auto& [id, known] : known_) {
@@ -241,12 +242,12 @@ void SlurmEngine::StopAll() {
       if ((known.signalled && !by_force) || now < known.next_cancel) continue;  // Slurm is at it
       known.next_cancel = now + options_.pause;
       if (!by_force) known.next_cancel = std::min(known.next_cancel, known.kill_at);
-      cancels[CancelCommand(known, by_force)].push_back({known.job.id, id});
+      cancels[CancelCommand(known, by_force)].push_back({known.job.id, known.job.name, id});
     }
     if (!cancels.empty()) hurry_ = true;
   }
-  const size_t most = options_.most_numbers;
   for (const auto& [command, jobs] : cancels) {
+    const size_t most = jobs.size() > kFewCancels ? options_.most_numbers : 1;
     for (size_t i = 0; i < jobs.size(); i += most) {
       if (!Cancel(command, std::span(jobs).subspan(i, std::min(most, jobs.size() - i)))) return;
     }
@@ -255,6 +256,9 @@ void SlurmEngine::StopAll() {
 
 bool SlurmEngine::Cancel(std::vector<std::string> command, std::span<const Cancelled> jobs) {
   const bool by_force = command == kByForce;
+  if (jobs.size() == 1 && !jobs.front().name.empty()) {
+    command.push_back(absl::StrCat("--name=", jobs.front().name));
+  }
   for (const Cancelled& job : jobs) command.push_back(absl::StrCat(job.number));
   const auto result = commands_->Run(command, base::Deadline::After(kCommandLimit), stopping_);
   if (absl::IsCancelled(result.status())) return false;

@@ -56,8 +56,28 @@ TEST_F(SlurmEngineTest, ASignalThatSlurmDidNotPassOnIsSentAgain) {
   Await("a.1", [&](const AllocationState&) { return !listening_.last("scancel").empty(); });
   slurm_.SetFault("scancel", Fault::kNone);
   AwaitEnd("a.1");
-  EXPECT_THAT(listening_.last("scancel"), ElementsAre("scancel", "--signal=TERM", "1"));
+  EXPECT_THAT(listening_.last("scancel"), ElementsAre("scancel", "--signal=TERM", "--name=j", "1"));
   EXPECT_EQ(slurm_.count("scancel"), 1);
+}
+
+TEST_F(SlurmEngineTest, AJobThatHasGotTheNumberMeanwhileIsNotStopped) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  AwaitRunning("a.1");
+  slurm_.GiveNumbersAnew();
+  ASSERT_TRUE(engine_->Stop("a.1", absl::Minutes(10)).ok());
+  listening_.AwaitCalls("scancel", 1);
+  EXPECT_EQ(slurm_.state(1), "RUNNING");
+}
+
+TEST_F(SlurmEngineTest, ThatAServiceCancelledItBeforeThisOneSaysNothingOfWhy) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  AwaitRunning("a.1");
+  slurm_.SetFault("scancel", Fault::kDown);
+  ASSERT_TRUE(engine_->Stop("a.1", absl::Minutes(10)).ok());
+  engine_.reset();  // killed, scancel lives on
+  slurm_.End("a.1", "CANCELLED");
+  Open();
+  EXPECT_EQ(AwaitEnd("a.1").reason, "");
 }
 
 TEST_F(SlurmEngineTest, ThatItWasCancelledIsSaidOfAJobThatOthersCancelledAlone) {
@@ -229,16 +249,18 @@ TEST_F(SlurmEngineTest, WhileSlurmTakesNoJobsFewAreTriedBetweenLooks) {
 }
 
 TEST_F(SlurmEngineTest, SeveralJobsAreStoppedByOneCommand) {
-  for (const char* id : {"a.1", "b.1"}) {
+  const std::vector<std::string> ids = {"a.1", "b.1", "c.1", "d.1", "e.1"};
+  for (const std::string& id : ids) {
     ASSERT_TRUE(engine_->Start(Gang(id, 2)).ok());
     AwaitRunning(id);
   }
   slurm_.SetFault("squeue", Fault::kDown);
   listening_.AwaitCalls("squeue", 2);
-  for (const char* id : {"a.1", "b.1"}) ASSERT_TRUE(engine_->Stop(id, absl::Minutes(10)).ok());
+  for (const std::string& id : ids) ASSERT_TRUE(engine_->Stop(id, absl::Minutes(10)).ok());
   slurm_.SetFault("squeue", Fault::kNone);
-  for (const char* id : {"a.1", "b.1"}) AwaitEnd(id);
-  EXPECT_THAT(listening_.last("scancel"), ElementsAre("scancel", "--signal=TERM", "1", "2"));
+  for (const std::string& id : ids) AwaitEnd(id);
+  EXPECT_THAT(listening_.last("scancel"),
+              ElementsAre("scancel", "--signal=TERM", "1", "2", "3", "4", "5"));
 }
 
 }  // namespace

@@ -75,7 +75,8 @@ TEST_F(SlurmEngineTest, NodesThatShareNothingAreToldToStopByTheScript) {
   AwaitRunning("a.1");
   ASSERT_TRUE(engine_->Stop("a.1", absl::Seconds(1)).ok());
   AwaitEnd("a.1");
-  EXPECT_THAT(listening_.last("scancel"), ElementsAre("scancel", "--batch", "--signal=USR1", "1"));
+  EXPECT_THAT(listening_.last("scancel"),
+              ElementsAre("scancel", "--batch", "--signal=USR1", "--name=j", "1"));
   // Nothing of it lies here that a launcher could deliver.
   ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
   EXPECT_THAT(State("a.1").launcher_alive, ElementsAre(false, false));
