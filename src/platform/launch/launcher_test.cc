@@ -459,6 +459,13 @@ TEST_F(LauncherInSlurm, ANodeWhoseRanksNobodyBringsAnyMoreHasNotEndedWell) {
             "the launcher of node n1 has ended, which was to begin its ranks");
 }
 
+TEST_F(LauncherInSlurm, AnSrunThatEndsWellWithoutItsRanksHasNotEndedWell) {
+  WriteSrun("exit 0\n");
+  EXPECT_TRUE(Run(MpiPlan("true")).ok());
+  EXPECT_EQ(service.Events().back()["ok"], false);
+  EXPECT_EQ(service.Events().back()["reason"], "srun has ended without a place for every rank");
+}
+
 TEST_F(LauncherInSlurm, SaysThatSlurmGivesNoPlace) {
   ::setenv(kPlaceLimitVariable, "300", 1);
   WriteSrun("echo 'srun: Job step creation temporarily disabled' >&2\nexec sleep 600\n");

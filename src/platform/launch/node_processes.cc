@@ -187,6 +187,9 @@ void NodeProcesses::MpiStarterEnded() {
   const absl::Status status = mpi_->StarterEnded();
   const bool explained =
       std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->failed(); });
+  if (status.ok() && mpi_->by_pmix() && AwaitsPlaces()) {
+    BeginStop(grace_, absl::UnavailableError("srun has ended without a place for every rank"));
+  }
   if (status.ok() || explained || stopped_) return;
   if (absl::IsUnavailable(status) && AwaitsPlaces()) {
     srun_again_ = base::Deadline::After(kBetweenCalls);
