@@ -79,10 +79,11 @@ class Storm:
         self.cluster.do("controller", "start")
 
     def mend(self):
-        """As an administrator does: a slurmctld that was killed gives numbers again, and drains nodes where it then finds one twice."""
+        """As an administrator does: a slurmctld that was killed gives numbers again, and drains nodes where it then finds one twice;
+        and it may have forgotten that a node that was down came back."""
         states = dict(line.split() for line in self.cluster.slurm("sinfo", "-h", "-N", "-p", "main", "-o", "%N %T").splitlines())
-        for node in [node for node, state in states.items() if state.startswith("drain")]:
-            self.cluster.slurm("scontrol", "update", f"nodename={node}", "state=resume")
+        for node in [node for node, state in states.items() if state.startswith(("drain", "down"))]:
+            self.cluster.resume(node)
 
     def node(self):
         node = self.a_node()
@@ -138,7 +139,11 @@ def test_whatever_dies_no_job_is_lost_none_runs_twice_and_each_failure_has_its_l
         names[hpc.submit(kinds[kind])] = kind
         if i % 3 == 2:
             storm.strike()
-    jobs = all_end(hpc, names, 180, storm.mend)
+    try:
+        jobs = all_end(hpc, names, 180, storm.mend)
+    except pytest.fail.Exception as error:
+        said = cluster.slurm("squeue", "-o", "%i %j %T %r %N") + cluster.slurm("sinfo", "-N", "-o", "%N %T %E")
+        raise AssertionError(f"{error.msg}:\n{said}") from None
     begun = collections.Counter(ran.read_text().split())
     assert [line for line, count in begun.items() if count > 1] == [], "nothing runs twice"
     for name, kind in names.items():
