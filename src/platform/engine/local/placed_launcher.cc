@@ -65,17 +65,20 @@ absl::Status PlacedLauncher::Launch(base::ChildOptions options) {
   options.stderr_fd = log.get();
   options.new_session = true;
   TUTTI_ASSIGN_OR_RETURN(base::ChildProcess child, base::ChildProcess::Start(options));
-  own_ = ProcessOf(child);
-  child_ = std::move(child);
-  launched_ = true;
+  const LauncherProcess own = ProcessOf(child);
+  Keep(std::move(child), own);
   // Should this not get onto the disk, the launcher's own lock file still tells of it.
-  return WriteLauncherProcess(folder_ / "launcher", own_);
+  return WriteLauncherProcess(folder_ / "launcher", own);
+}
+
+void PlacedLauncher::Keep(base::ChildProcess child, const LauncherProcess& own) {
+  child_ = std::move(child);
+  own_ = own;
+  launched_ = true;
 }
 
 absl::Status PlacedLauncher::TakeOver(base::ChildProcess launcher, const LauncherProcess& own) {
-  child_ = std::move(launcher);
-  own_ = own;
-  launched_ = true;
+  Keep(std::move(launcher), own);
   // One that made the folder ahead has named itself there.
   if (ReadLauncherProcess(folder_ / "lock") == own) return absl::OkStatus();
   return WriteLauncherProcess(folder_ / "launcher", own);

@@ -48,6 +48,8 @@ class PlacedLauncher {
   static bool IsBeingRemoved(const std::filesystem::path& folder);
 
  private:
+  void Keep(base::ChildProcess child, const LauncherProcess& own);
+
   std::filesystem::path folder_;
   std::optional<base::ChildProcess> child_;  // when this process started it, until it has ended
   LauncherProcess own_;                      // of child_
