@@ -10,6 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 #include "spec/yaml_hint.h"
 
 namespace tutti::spec {
@@ -180,24 +181,14 @@ absl::Status ErrorAt(absl::string_view file_name, int line, absl::string_view me
   return absl::InvalidArgumentError(absl::StrCat(file_name, ":", line, ": ", message));
 }
 
-// The line of the first byte that is not part of valid UTF-8 (Unicode 15, table 3-7); 0 if all is.
+// The line of the first byte that is not part of valid UTF-8; 0 if all is.
 int LineOfBadUtf8(absl::string_view text) {
   int line = 1;
-  for (size_t i = 0; i < text.size();) {
-    const auto at = [&](size_t k) {
-      return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u;
-    };
-    const unsigned lead = at(0);
-    if (lead == '\n') ++line;
-    const size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4) return line;
-    for (size_t k = 1; k < length; ++k) {
-      if ((at(k) & 0xc0) != 0x80) return line;
-    }
-    const bool overlong = (lead == 0xe0 && at(1) < 0xa0) || (lead == 0xf0 && at(1) < 0x90);
-    const bool out_of_range = (lead == 0xed && at(1) > 0x9f) || (lead == 0xf4 && at(1) > 0x8f);
-    if (overlong || out_of_range) return line;
-    i += length;
+  while (!text.empty()) {
+    const size_t length = base::Utf8Length(text);
+    line += text.front() == '\n';
+    if (length == 0) return line;
+    text.remove_prefix(length);
   }
   return 0;
 }

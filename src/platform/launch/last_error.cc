@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/utf8.h"
 #include "platform/launch/exception_message.h"
 
 namespace tutti::launch {
@@ -45,36 +46,6 @@ std::string Plain(absl::string_view line) {
     }
   }
   return std::string(WithoutRank(plain));
-}
-
-// How many bytes a UTF-8 character that begins here has; 0 if it is none.
-size_t CharacterAt(absl::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const size_t length = byte(0) < 0x80                       ? 1
-                        : byte(0) >= 0xC2 && byte(0) < 0xE0  ? 2
-                        : byte(0) >= 0xE0 && byte(0) < 0xF0  ? 3
-                        : byte(0) >= 0xF0 && byte(0) <= 0xF4 ? 4
-                                                             : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  if ((byte(0) == 0xE0 && byte(1) < 0xA0) || (byte(0) == 0xED && byte(1) >= 0xA0) ||
-      (byte(0) == 0xF0 && byte(1) < 0x90) || (byte(0) == 0xF4 && byte(1) >= 0x90)) {
-    return 0;
-  }
-  return length;
-}
-
-std::string Bounded(absl::string_view text) {
-  std::string result;
-  for (size_t characters = 0; !text.empty(); ++characters) {
-    if (characters == kMostCharacters - 1 && text.size() > 4) return result + "…";
-    const size_t length = CharacterAt(text);
-    result += length == 0 ? "?" : std::string(text.substr(0, length));
-    text.remove_prefix(std::max<size_t>(length, 1));
-  }
-  return result;
 }
 
 // "ValueError: text", "torch.cuda.OutOfMemoryError: …", "KeyboardInterrupt".
@@ -271,7 +242,7 @@ constexpr size_t kLately = 64;
 std::string LastException(absl::string_view stderr_tail) {
   Lines lines = LinesOf(stderr_tail);
   if (lines.size() > kLately) lines.erase(lines.begin(), lines.end() - kLately);
-  return Bounded(absl::StripAsciiWhitespace(Exception(lines)));
+  return base::BoundedUtf8(absl::StripAsciiWhitespace(Exception(lines)), kMostCharacters);
 }
 
 std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_tail) {
@@ -284,7 +255,7 @@ std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_ta
   if (best.empty()) best = OfAStarted(lines);
   if (best.empty()) best = OfAStarted(out);
   if (best.empty() && !lines.empty()) best = lines.back();
-  return Bounded(absl::StripAsciiWhitespace(best));
+  return base::BoundedUtf8(absl::StripAsciiWhitespace(best), kMostCharacters);
 }
 
 }  // namespace tutti::launch

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/utf8.h"
 
 namespace tutti::client {
 namespace {
@@ -17,15 +18,10 @@ struct Character {
 // The first character of `text`, which is not empty; U+FFFD of one byte for what is not UTF-8.
 Character Decode(absl::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return {first, 1};
-  const size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return {};
-  char32_t code = first & (0x7F >> length);
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {};
-    code = code << 6 | (byte(i) & 0x3F);
-  }
+  const size_t length = base::Utf8Length(text);
+  if (length == 0) return {};
+  char32_t code = length == 1 ? byte(0) : byte(0) & (0x7F >> length);
+  for (size_t i = 1; i < length; ++i) code = code << 6 | (byte(i) & 0x3F);
   return {code, length};
 }
 

@@ -1,0 +1,18 @@
+// UTF-8 (the Unicode standard, version 15, table 3-7). Pure functions.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::base {
+
+// How many bytes the character has that `text` begins with; 0 if it begins with none.
+size_t Utf8Length(absl::string_view text);
+
+// Its first `most` characters, of more the last as "…"; with "?" for each byte that is no part of
+// one.
+std::string BoundedUtf8(absl::string_view text, size_t most = absl::string_view::npos);
+
+}  // namespace tutti::base
