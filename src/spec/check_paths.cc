@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/closest.h"
 #include "spec/code.h"
 #include "spec/data_map.h"
@@ -66,6 +67,11 @@ void CheckInput(const std::string& name, const Input& input, Diagnostics& diagno
   diagnostics.Error(input.place, absl::StrCat("input \"", name, "\": ", fault));
 }
 
+// What several steps share is told once.
+void AddNew(absl::string_view line, std::vector<std::string>& lines) {
+  if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.emplace_back(line);
+}
+
 absl::Status CheckOne(const JobSpec& spec, std::vector<std::string>& warnings) {
   Diagnostics diagnostics(spec.file_name);
   std::error_code error;
@@ -82,7 +88,7 @@ absl::Status CheckOne(const JobSpec& spec, std::vector<std::string>& warnings) {
                       absl::StrCat("additional_includes: ", include, " does not exist"));
   }
   for (const auto& [name, input] : spec.inputs) CheckInput(name, input, diagnostics);
-  for (std::string& warning : diagnostics.warnings()) warnings.push_back(std::move(warning));
+  for (const std::string& warning : diagnostics.warnings()) AddNew(warning, warnings);
   return diagnostics.status(absl::StatusCode::kNotFound);
 }
 
@@ -90,7 +96,9 @@ void CheckTree(const JobSpec& spec, std::vector<std::string>& errors,
                std::vector<std::string>& warnings) {
   const bool runs = spec.kind != JobKind::kPipeline;
   const absl::Status own = runs ? CheckOne(spec, warnings) : absl::OkStatus();
-  if (!own.ok()) errors.emplace_back(own.message());
+  if (!own.ok()) {
+    for (const absl::string_view line : absl::StrSplit(own.message(), '\n')) AddNew(line, errors);
+  }
   for (const Step& step : spec.steps) CheckTree(step.job, errors, warnings);
 }
 

@@ -101,6 +101,15 @@ TEST_F(CheckPathsTest, KnowsWhatIsPutBesideAComponentsCode) {
               HasSubstr("c.yml:2: additional_includes: path \"https://e.org/x\" is not on"));
 }
 
+TEST_F(CheckPathsTest, TellsOnceWhatSeveralStepsShare) {
+  EXPECT_TRUE(
+      base::WriteFileAtomic(directory_.path() / "src/c.yml", "command: x\ncode: ./gone\n").ok());
+  EXPECT_EQ(
+      Check("type: pipeline\njobs: {a: {component: ./src/c.yml}, b: {component: "
+            "./src/c.yml}}\n"),
+      absl::StrCat("src/c.yml:2: code: ", directory_.path().string(), "/src/gone does not exist"));
+}
+
 TEST_F(CheckPathsTest, TellsAFileFromAFolder) {
   EXPECT_THAT(Check("command: x\ninputs: {f: {path: file}}\n"),
               HasSubstr("is a file; its type is uri_file"));
