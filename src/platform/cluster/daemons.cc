@@ -97,10 +97,15 @@ done
 std::string EndJobsText(absl::Duration patience) {
   return absl::StrCat("end=$(( $(date +%s) + ", absl::ToInt64Seconds(patience), " ))\n", R"sh(
 while :; do
-  jobs=$(squeue -h -o %A | sort -u) || jobs=unknown
-  [ -n "$jobs" ] || break
-  [ "$(date +%s)" -lt $end ] || { echo "jobs do not end: $(echo $jobs)" >&2; exit 1; }
-  scancel $jobs || true
+  if jobs=$(squeue -h -o %A); then
+    [ -n "$jobs" ] || break
+    jobs=$(echo "$jobs" | sort -u)
+    scancel $jobs || true
+    still="jobs do not end: $(echo $jobs)"
+  else
+    still="jobs may run on: squeue fails"
+  fi
+  [ "$(date +%s)" -lt $end ] || { echo "$still" >&2; exit 1; }
   sleep 1
 done
 )sh");

@@ -52,5 +52,26 @@ TEST(Drain, NamesTheJobsThatRunOn) {
   EXPECT_THAT(drained.err, HasSubstr("`scontrol update nodename=n state=RESUME`"));
 }
 
+TEST(EndJobs, CancelsUntilThereIsNoJobAndTakesASqueueThatFailsForNoAnswer) {
+  const base::TemporaryDirectory folder;
+  const auto end = [&](const std::string& squeue) {
+    base::ChildOptions options;
+    options.arguments = {
+        "/bin/sh", "-c",
+        absl::StrCat("set -e\nasked=0\nsleep() { asked=$((asked + 1)); }\nscancel() "
+                     "{ echo cancel $*; }\nsqueue() { ",
+                     squeue, "; }\n", EndJobsText(absl::Seconds(1)))};
+    options.environment = {{"PATH", "/usr/bin:/bin"}};
+    const auto result = base::RunCommand(options, "", base::Deadline::After(absl::Seconds(30)));
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.value_or(base::CommandResult{});
+  };
+  EXPECT_EQ(end("[ $asked = 1 ] || printf '8\\n7\\n8\\n'").out, "cancel 7 8\n");
+  const auto unknown = end("false");
+  EXPECT_EQ(unknown.out, "");
+  EXPECT_FALSE(unknown.exit.ok());
+  EXPECT_THAT(unknown.err, HasSubstr("jobs may run on: squeue fails"));
+}
+
 }  // namespace
 }  // namespace tutti::cluster
