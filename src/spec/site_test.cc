@@ -123,8 +123,10 @@ TEST_F(SiteTest, OptionsThatAreTuttisAreRefusedAlsoWhereTheyAreCutShort) {
         "--out=x", "--version", "--usage", "--job-name=x", "--job=x"}) {
     EXPECT_THAT(error_of(option), HasSubstr("is set by tutti")) << option;
   }
-  for (const char* option : {"--nodelist=n1", "--wait-all-nodes=1", "--wckey=k", "--hint=compute",
-                             "--no-requeue", "--account=a", "--use-min-nodes"}) {
+  EXPECT_THAT(error_of("--cpus-per-task=16"), HasSubstr("is set by tutti: write cpus_per_node"));
+  for (const char* option :
+       {"--nodelist=n1", "--wait-all-nodes=1", "--wckey=k", "--hint=compute", "--cpus-per-gpu=4",
+        "--no-requeue", "--account=a", "--use-min-nodes"}) {
     EXPECT_EQ(error_of(option), "") << option;
   }
 }

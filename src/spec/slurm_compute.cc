@@ -28,6 +28,15 @@ bool IsTuttis(absl::string_view option) {
                      [&](absl::string_view own) { return absl::StartsWith(own, name); });
 }
 
+// What a node's one launcher is given: other words for it would be undone by its step.
+bool IsOfTheShape(absl::string_view option) {
+  static constexpr std::array<absl::string_view, 6> kNames = {
+      "--cpus-per-task",   "--mincpus",           "--ntasks-per-node",
+      "--ntasks-per-core", "--ntasks-per-socket", "--ntasks-per-gpu"};
+  const absl::string_view name = option.substr(0, option.find('='));
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
 // The keys that a compute and a job share.
 void ReadKeys(MappingReader& reader, SlurmSettings& settings, Diagnostics& diagnostics) {
   const std::pair<absl::string_view, std::string*> texts[] = {
@@ -47,6 +56,9 @@ void ReadKeys(MappingReader& reader, SlurmSettings& settings, Diagnostics& diagn
     for (const std::string& option : settings.options) {
       if (IsTuttis(option)) {
         diagnostics.Error(at->line, absl::StrCat("\"", option.substr(0, 80), "\" is set by tutti"));
+      } else if (IsOfTheShape(option)) {
+        diagnostics.Error(at->line, absl::StrCat("\"", option.substr(0, 80),
+                                                 "\" is set by tutti: write cpus_per_node"));
       }
       if (absl::StartsWith(option, "--")) continue;
       diagnostics.Error(at->line, absl::StrCat("\"", option.substr(0, 80),
