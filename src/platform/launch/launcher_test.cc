@@ -457,6 +457,7 @@ TEST_F(LauncherInSlurm, ANodeWhoseRanksNobodyBringsAnyMoreHasNotEndedWell) {
   EXPECT_EQ(service.Events().back()["ok"], false);
   EXPECT_EQ(service.Events().back()["reason"],
             "the launcher of node n1 has ended, which was to begin its ranks");
+  EXPECT_EQ(service.Events("unlaunched").size(), 1);
 }
 
 TEST_F(LauncherInSlurm, AnSrunThatEndsWellWithoutItsRanksHasNotEndedWell) {
@@ -464,6 +465,21 @@ TEST_F(LauncherInSlurm, AnSrunThatEndsWellWithoutItsRanksHasNotEndedWell) {
   EXPECT_TRUE(Run(MpiPlan("true")).ok());
   EXPECT_EQ(service.Events().back()["ok"], false);
   EXPECT_EQ(service.Events().back()["reason"], "srun has ended without a place for every rank");
+  EXPECT_EQ(service.Events("unlaunched").size(), 1);
+}
+
+TEST_F(LauncherInSlurm, TasksThatSlurmDoesNotLaunchAreNoFaultOfTheJobs) {
+  WriteSrun(R"(while [ "$1" != /bin/sh ]; do shift; done
+SLURM_NODEID=allocation PMIX_RANK=0 "$@" &
+echo 'srun: error: Task launch for StepId=7.1 failed on node n2: Communication connection failure' >&2
+exit 1
+)");
+  EXPECT_TRUE(Run(MpiPlan("sleep 600")).ok());
+  EXPECT_EQ(service.Events().back()["reason"],
+            "srun ended with exit code 1: srun: error: Task launch for StepId=7.1 failed on node "
+            "n2: Communication connection failure");
+  EXPECT_EQ(service.Events("unlaunched").size(), 1);
+  EXPECT_TRUE(NoProcessLeft());
 }
 
 TEST_F(LauncherInSlurm, SaysThatSlurmGivesNoPlace) {

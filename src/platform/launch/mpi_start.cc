@@ -161,12 +161,15 @@ absl::Status MpiStart::StarterEnded() {
     return absl::AbortedError(absl::StrCat(
         "rank ", rank, " left MPI without MPI_Finalize, for which Slurm's PMIx ends the others"));
   }
-  return absl::InternalError(absl::StrCat(by_pmix()               ? "srun"
-                                          : plan_.node_index == 0 ? "mpirun"
-                                                                  : "mpirun's daemon",
-                                          " ended with ",
-                                          status.ok() ? status->ToString() : "no status",
-                                          said.empty() ? "" : ": ", said));
+  const auto code = by_pmix() && WasNotLaunched(words_->tail())
+                        ? absl::StatusCode::kFailedPrecondition
+                        : absl::StatusCode::kInternal;
+  return absl::Status(code,
+                      absl::StrCat(by_pmix()               ? "srun"
+                                   : plan_.node_index == 0 ? "mpirun"
+                                                           : "mpirun's daemon",
+                                   " ended with ", status.ok() ? status->ToString() : "no status",
+                                   said.empty() ? "" : ": ", said));
 }
 
 }  // namespace tutti::launch

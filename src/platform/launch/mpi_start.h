@@ -58,8 +58,8 @@ class MpiStart {
     was_started_ = true;
     repeats_ = false;
   }
-  // Reaps the starter. OK if it ended well; else what it said last. Unavailable if that is an srun
-  // that found no slurmctld.
+  // Reaps the starter. OK if it ended well; else what it said last. Of srun: Unavailable if it
+  // found no slurmctld, FailedPrecondition if Slurm has not launched all its tasks.
   absl::Status StarterEnded();
   // Begin will be called again.
   void ExpectAgain() { repeats_ = true; }

@@ -188,7 +188,7 @@ void NodeProcesses::MpiStarterEnded() {
   const bool explained =
       std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->failed(); });
   if (status.ok() && mpi_->by_pmix() && AwaitsPlaces()) {
-    BeginStop(grace_, absl::UnavailableError("srun has ended without a place for every rank"));
+    StopUnlaunched("srun has ended without a place for every rank");
   }
   if (status.ok() || explained || stopped_) return;
   if (absl::IsUnavailable(status) && AwaitsPlaces()) {
@@ -199,7 +199,10 @@ void NodeProcesses::MpiStarterEnded() {
   if (mpi_->by_pmix() && !AwaitsPlaces() && !AnyRuns()) return;  // all have told how they ended
   // A cluster that ends the job tells all its processes, and this one maybe last.
   const std::optional<StopRequest> request = AwaitStop(kTogether);
-  BeginStop(request && request->grace ? *request->grace : grace_, request ? WhyTold() : status);
+  if (request) return EndAsTold(*request);
+  const bool none_came = AwaitsPlaces() && ranks_.empty() && !absl::IsAborted(status);
+  if (none_came || absl::IsFailedPrecondition(status)) return StopUnlaunched(status.message());
+  BeginStop(grace_, status);
 }
 
 // mpirun and its daemon end by themselves when ranks do, and Open MPI's crash if they are told to
@@ -236,7 +239,7 @@ void NodeProcesses::Wait() {
   const std::optional<StopRequest> request = signals_->Take();
   if (request) {
     ReapChildren();  // who has ended by now was not stopped
-    BeginStop(request->grace.value_or(grace_), WhyTold());
+    EndAsTold(*request);
   }
   if (delivery_->gone()) {
     BeginStop(grace_, absl::AbortedError(kNobodyWaits));
@@ -254,8 +257,13 @@ std::optional<StopRequest> NodeProcesses::AwaitStop(absl::Duration patience) {
   return request;
 }
 
-absl::Status NodeProcesses::WhyTold() const {
-  return WhyToldToEnd(NodeFolders(plan_.directory).stop(), absl::Now());
+// They are told first: who is asked why may take its time.
+void NodeProcesses::EndAsTold(const StopRequest& request) {
+  if (stopped_) return;
+  const absl::Time now = absl::Now();
+  BeginStop(request.grace.value_or(grace_), absl::OkStatus());
+  ending_->Continue(Spared());
+  if (reason_.ok()) reason_ = WhyToldToEnd(NodeFolders(plan_.directory).stop(), now);
 }
 
 bool NodeProcesses::PumpOutput() {
@@ -323,19 +331,17 @@ void NodeProcesses::CallSrunAgain() {
 void NodeProcesses::HoldPlaceLimit() {
   if (!AwaitsPlaces() || !place_limit_.Expired()) return;
   const std::string said = mpi_->words() == nullptr ? "" : LastError(mpi_->words()->tail());
-  BeginStop(grace_,
-            absl::DeadlineExceededError(absl::StrCat(
-                "Slurm gave its ranks no place in PMIx (srun --mpi=pmix) within ",
-                absl::FormatDuration(options_.place_limit), said.empty() ? "" : ": ", said)));
+  StopUnlaunched(absl::StrCat("Slurm gave its ranks no place in PMIx (srun --mpi=pmix) within ",
+                              absl::FormatDuration(options_.place_limit), said.empty() ? "" : ": ",
+                              said));
 }
 
 void NodeProcesses::HoldAloneLimit() {
   if (mpi_ == nullptr || ending_ || !mpi_->alone()) return;
   if (!alone_limit_) alone_limit_ = base::Deadline::After(options_.alone_limit);
   if (!alone_limit_->Expired()) return;
-  BeginStop(grace_,
-            absl::UnavailableError(absl::StrCat("the launcher of node ", plan_.nodes.front().name,
-                                                " has ended, which was to begin its ranks")));
+  StopUnlaunched(absl::StrCat("the launcher of node ", plan_.nodes.front().name,
+                              " has ended, which was to begin its ranks"));
 }
 
 void NodeProcesses::HoldMemoryShare() {
@@ -376,6 +382,11 @@ void NodeProcesses::BeginStop(absl::Duration grace, absl::Status reason) {
   const bool is_srun = mpi_ != nullptr && mpi_->by_pmix();
   starter_patience_ = base::Deadline::After(is_srun ? grace : std::min(grace, kStarterPatience));
   if (!ending_) ending_.emplace(grace);
+}
+
+void NodeProcesses::StopUnlaunched(absl::string_view reason) {
+  events_->Append("unlaunched", nlohmann::json::object());
+  BeginStop(grace_, absl::UnavailableError(reason));
 }
 
 // Every writer has ended; what is left in the pipes is moved whatever the limit says, and waits for

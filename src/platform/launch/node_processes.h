@@ -52,7 +52,7 @@ class NodeProcesses {
   KernelKills KilledByKernel() const;
   void MpiStarterEnded();
   std::optional<StopRequest> AwaitStop(absl::Duration patience);
-  absl::Status WhyTold() const;
+  void EndAsTold(const StopRequest& request);
   std::set<pid_t> Spared() const;
   bool AnyRuns() const;
   std::vector<OutputPipe*> Pipes() const;
@@ -71,6 +71,8 @@ class NodeProcesses {
   void HoldSpoolLimit(bool disk_full);
   // `reason`: what went wrong outside of the processes; OK: they are just to end.
   void BeginStop(absl::Duration grace, absl::Status reason);
+  // Likewise, of ranks that whoever was to begin them did not: the job is not at fault.
+  void StopUnlaunched(absl::string_view reason);
   void DrainOutput();
 
   const spec::LaunchPlan& plan_;

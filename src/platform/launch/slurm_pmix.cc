@@ -91,6 +91,11 @@ Variables SrunEnvironment(const Variables& own) {
   return variables;
 }
 
+bool WasNotLaunched(absl::string_view words) {
+  const std::string text = absl::AsciiStrToLower(words);
+  return absl::StrContains(text, "task launch") || absl::StrContains(text, "unable to create step");
+}
+
 bool FoundNoController(absl::string_view words) {
   static constexpr std::array<absl::string_view, 3> kOutOfReach = {
       "contact slurm controller", "socket timed out on send/recv", "unable to confirm allocation"};

@@ -33,6 +33,9 @@ Variables SrunEnvironment(const Variables& own);
 // may be called again.
 bool FoundNoController(absl::string_view words);
 
+// Whether they say that Slurm has not launched all tasks of the step, or made none.
+bool WasNotLaunched(absl::string_view words);
+
 // The rank that Slurm's PMIx ended the step for, since its connection closed without MPI_Finalize;
 // by the last words of srun, in which slurmd says so. -1 if they do not.
 int RankThatLeft(absl::string_view words);

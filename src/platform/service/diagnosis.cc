@@ -298,11 +298,7 @@ class Examination {
   }
 
   Diagnosis Lost(const NodeEnd& node) const {
-    if (node.silent) {
-      Diagnosis diagnosis = OfNode(node);
-      diagnosis.lost_node = true;
-      return diagnosis;
-    }
+    if (node.silent) return OfNode(node);
     // A second launcher that knows no more says that the first one died.
     const bool known = !node.reason.empty() && !absl::StrContains(node.reason, "launcher");
     const std::string why = known ? absl::StrCat(" (", OneLine(node.reason), ")") : "";
@@ -314,8 +310,10 @@ class Examination {
   }
 
   Diagnosis OfNode(const NodeEnd& node) const {
-    return With(absl::StrCat("node ", node.node, ": ", OneLine(node.reason)),
-                {.node = node.node, .what = OneLine(node.reason)}, nullptr);
+    Diagnosis diagnosis = With(absl::StrCat("node ", node.node, ": ", OneLine(node.reason)),
+                               {.node = node.node, .what = OneLine(node.reason)}, nullptr);
+    diagnosis.lost_node = node.silent || node.unlaunched;
+    return diagnosis;
   }
 
   Diagnosis TimeLimit() const {

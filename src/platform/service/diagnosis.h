@@ -39,10 +39,11 @@ struct RankExit {
 struct NodeEnd {
   std::string node;
   bool ok = true;
-  std::string reason;   // what went wrong outside of the processes: staging, time limit, upload
-  bool lost = false;    // the launcher died; `reason` says what is known
-  bool silent = false;  // its launcher was never heard of, and may not have died
-  absl::Time time;      // when that was noticed
+  std::string reason;       // what went wrong outside of the processes: staging, time limit, upload
+  bool lost = false;        // the launcher died; `reason` says what is known
+  bool silent = false;      // its launcher was never heard of, and may not have died
+  bool unlaunched = false;  // the cluster did not begin its ranks: no fault of the job's
+  absl::Time time;          // when that was noticed
   int64_t memory_bytes = 0;  // the node's share, for out of memory; 0: unlimited
 };
 

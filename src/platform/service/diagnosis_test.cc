@@ -234,6 +234,16 @@ TEST(Diagnosis, WhatANodeSaysOfItselfYieldsToALostNodeOnly) {
   EXPECT_TRUE(Diagnose(end).lost_node);
 }
 
+TEST(Diagnosis, ANodeThatTheClusterDidNotBeginCountsAsLostUnlessARankFailed) {
+  GangEnd end = Gang({Stopped(0, 12)});
+  end.nodes[1] = {.node = "n2", .ok = false, .reason = "srun has ended early", .unlaunched = true};
+  EXPECT_EQ(Diagnose(end).line, "node n2: srun has ended early");
+  EXPECT_TRUE(Diagnose(end).lost_node);
+  end.exits = {Ended(0, 11, 3, 0, "KeyError")};
+  EXPECT_EQ(Diagnose(end).line, "rank 0 on n1 failed with exit code 3: KeyError");
+  EXPECT_FALSE(Diagnose(end).lost_node);
+}
+
 TEST(Diagnosis, DoesNotDependOnTheOrderOfTheReports) {
   GangEnd end = Gang({Ended(0, 4, 1, 0, "rank 2 left"), Ended(1, 7), Ended(2, 5, 1, 0, "KeyError"),
                       Stopped(3, 8), Ended(4, 5, 1, 0, "KeyError")});

@@ -80,6 +80,7 @@ void Gang::Apply(int number, absl::string_view line) {
   }
   if (kind == "started") node.started.insert(Field(event, "rank", 0));
   if (kind == "exited") ApplyExit(node, event);
+  if (kind == "unlaunched") node.end.unlaunched = true;
   if (kind == "lost") {
     node.end.lost = true;
     node.end.ok = false;

@@ -75,6 +75,16 @@ TEST_F(GangTest, TellsAtTheEndWhatTheNodesHaveLeftOut) {
             "all 4 processes ended with exit code 0; note: left out: outputs/pipe");
 }
 
+TEST_F(GangTest, TellsWhatTheClusterDidNotBegin) {
+  Say(1, R"({"kind":"unlaunched","time":4})");
+  Say(1, R"({"kind":"finished","ok":false,"reason":"srun has ended","time":5})");
+  const GangEnd end = gang_.End();
+  EXPECT_TRUE(end.nodes.back().unlaunched);
+  EXPECT_FALSE(end.nodes.back().lost);
+  EXPECT_EQ(end.nodes.back().reason, "srun has ended");
+  EXPECT_FALSE(end.nodes.front().unlaunched);
+}
+
 TEST_F(GangTest, WaitsForTheSlowestNode) {
   Say(0, R"({"kind":"prepared","time":2})");
   EXPECT_FALSE(gang_.AllPrepared());
