@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -24,7 +25,7 @@ namespace {
 
 // Slurm warns a minute ahead, and is not exact about it.
 constexpr absl::Duration kNearItsEnd = absl::Minutes(2);
-constexpr absl::Duration kAnswers = absl::Seconds(5);  // meanwhile nobody is told to end
+constexpr absl::Duration kAnswers = absl::Seconds(5);  // meanwhile no output is taken
 
 absl::StatusOr<std::string> NumericAddress(const std::string& host) {
   addrinfo wanted = {};
@@ -40,6 +41,8 @@ absl::StatusOr<std::string> NumericAddress(const std::string& host) {
   ::freeaddrinfo(found);
   return std::string(text);
 }
+
+bool IsLoopback(absl::string_view address) { return absl::StartsWith(address, "127."); }
 
 // The number that a variable begins with ("4(x2),3": tasks of each node); 0 if there is none.
 int Leading(const std::map<std::string, std::string>& variables, const std::string& name) {
@@ -59,6 +62,8 @@ absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the job has got ", entries.size(), " nodes, and its plan is for ", plan.nodes.size()));
   }
+  std::string loopback;
+  bool is_one_machine = true;
   for (size_t i = 0; i < entries.size(); ++i) {
     const std::vector<std::string> words = absl::StrSplit(entries[i], ' ', absl::SkipEmpty());
     if (words.empty()) return absl::InvalidArgumentError("a node without a name");
@@ -67,9 +72,16 @@ absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan) {
     const bool is_alone = entries.size() == 1 && words.size() == 1;
     if (!address.ok() && is_alone) address = "127.0.0.1";
     TUTTI_RETURN_IF_ERROR(address.status());
+    if (IsLoopback(*address) && *address != words.back()) loopback = words.back();
+    is_one_machine = is_one_machine && IsLoopback(*address);
     plan.nodes[i].address = *std::move(address);
   }
-  return absl::OkStatus();
+  // Debian's images lead a machine's own name there, and the others would be told that.
+  if (loopback.empty() || is_one_machine) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the name of node ", loopback,
+                   " leads to this machine's loopback: take that line out of its "
+                   "/etc/hosts, or set NodeAddr in slurm.conf"));
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #include "platform/launch/given_place.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -19,9 +20,9 @@ spec::LaunchPlan PlanOfTwo() {
 
 TEST(GivenPlace, NamesTheNodesInTheirOrder) {
   spec::LaunchPlan plan = PlanOfTwo();
-  ASSERT_TRUE(TakePlace("n7 10.0.0.7;n1 localhost;", plan).ok());
+  ASSERT_TRUE(TakePlace("n7 127.0.0.7;n1 localhost;", plan).ok());
   EXPECT_EQ(plan.nodes[0].name, "n7");
-  EXPECT_EQ(plan.nodes[0].address, "10.0.0.7");
+  EXPECT_EQ(plan.nodes[0].address, "127.0.0.7");
   EXPECT_EQ(plan.nodes[1].address, "127.0.0.1");
   EXPECT_EQ(plan.nodes[1].first_rank, 2);
 }
@@ -40,6 +41,15 @@ TEST(GivenPlace, RefusesAnotherNumberOfNodes) {
   spec::LaunchPlan plan = PlanOfTwo();
   EXPECT_EQ(TakePlace("n7 10.0.0.7;", plan).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(TakePlace(" ;n1 10.0.0.1", plan).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(GivenPlace, RefusesANameThatLeadsToItsOwnMachineAlone) {
+  spec::LaunchPlan plan = PlanOfTwo();
+  const absl::Status refused = TakePlace("n1 localhost;n2 10.0.0.2;", plan);
+  EXPECT_THAT(std::string(refused.message()),
+              ::testing::HasSubstr("node localhost leads to this machine's loopback: take"));
+  EXPECT_TRUE(TakePlace("n1 127.0.0.1;n2 10.0.0.2;", plan).ok()) << "a cluster says so";
+  EXPECT_TRUE(TakePlace("n1 localhost;n2 127.0.0.2;", plan).ok()) << "all are on one machine";
 }
 
 TEST(GivenPlace, ThatItsTimeIsUsedUpIsSaidNearItsEndAlone) {
