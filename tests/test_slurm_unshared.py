@@ -31,7 +31,8 @@ def apart(cluster, machine):
     home.mkdir(mode=0o700, exist_ok=True)
     (home / "site.yml").write_text(
         f"computes:\n  apart: {{type: slurm, folder: 'node:{machine}', memory: 200M}}\n"
-        f"  nowhere: {{type: slurm, folder: 'node:/proc/nowhere', memory: 200M}}\n")
+        f"  nowhere: {{type: slurm, folder: 'node:/proc/nowhere', memory: 200M}}\n"
+        f"  blind: {{type: slurm, folder: {cluster.lab.parent}/shared, memory: 200M}}\n")
     service = Service(home, 1, {"SLURM_CONF": cluster.environment["SLURM_CONF"]})
     service.start("--bind", "10.77.0.1", patience=60)
     yield service
@@ -127,3 +128,13 @@ def test_ranks_of_nodes_that_share_nothing_are_one_world(apart, cluster, machine
     for rank in range(4):
         assert apart.log_text(name, rank) == f"rank {rank} of 4 on n{1 + rank // 2}: 6, RANK {rank}\nsent along\n"
     wait_until(lambda: not cluster.queue() and nothing_is_left(cluster, machine), 30, "nodes are as they were")
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_that_nodes_see_the_folder_and_not_the_program_is_said_at_once(apart, write_job, nodes):
+    distribution = "mpi" if nodes > 1 else None
+    name = apart.submit(write_job("true", nodes=nodes, distribution=distribution, compute="blind", retry_settings={"max_retries": 2}))
+    job = apart.wait(name)
+    assert job["state"] == "Failed" and job["reason"].startswith("its launcher could not begin: "), job["reason"]
+    assert f"{BIN}/tutti: No such file or directory; its nodes have to see {BIN}/tutti" in job["reason"]
+    assert sum(event["state"] == "Queued" for event in job["events"]) == 1, "no other node would do better"

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/command.h"
 
 namespace tutti::engine {
@@ -50,6 +51,11 @@ std::vector<std::string> ShapeOf(const spec::SlurmSettings& settings,
                        CpusOf(settings, allocation))};
 }
 
+// As sbatch reads the name of an output: "%j" would be the job's number.
+std::string AsPattern(const std::filesystem::path& file) {
+  return absl::StrReplaceAll(file.native(), {{"%", "%%"}});
+}
+
 bool SayMemory(const std::vector<std::string>& options) {
   return std::any_of(options.begin(), options.end(), [](const std::string& option) {
     return absl::StartsWith(option, "--mem") && !absl::StartsWith(option, "--mem-b");  // where
@@ -69,7 +75,7 @@ std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
       absl::StrCat("--job-name=", plan.job_id),
       absl::StrCat("--comment=", job.comment),
       absl::StrCat("--chdir=", job.shared ? job.folder.native() : "/"),
-      absl::StrCat("--output=", job.shared ? (job.folder / "slurm.log").native() : "/dev/null"),
+      absl::StrCat("--output=", job.shared ? AsPattern(job.folder / kBatchLog) : "/dev/null"),
       "--open-mode=append",
       absl::StrCat("--signal=", one ? "B:" : "", "TERM@", kWarningSeconds),
       absl::StrCat("--nice=", NiceOf(allocation.priority))};
@@ -119,6 +125,7 @@ std::string GangScript(size_t nodes) {
       nodes,
       " names\n"
       "exec 3<&- 4<&-\n"
+      "TUTTI_GANG=\n"
       "for name in \"${names[@]}\"; do TUTTI_GANG+=\"$name ${address[$name]:-$name};\"; done\n"
       "export TUTTI_GANG\n");
 }

@@ -12,6 +12,9 @@
 
 namespace tutti::engine {
 
+// In the folder of an allocation: what its batch step prints.
+inline constexpr char kBatchLog[] = "slurm.log";
+
 struct BatchJob {
   std::string comment;           // names the allocation; what it is found by
   std::filesystem::path folder;  // the allocation's, shared with the nodes

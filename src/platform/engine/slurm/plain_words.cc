@@ -3,17 +3,21 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/utf8.h"
 
 namespace tutti::engine {
 namespace {
 
 constexpr absl::string_view kLaunchFailure = "JobLaunchFailure";
+constexpr size_t kMostCharacters = 300;
 
 using Phrase = std::pair<absl::string_view, absl::string_view>;
 
@@ -76,6 +80,22 @@ absl::string_view Find(const Phrases& phrases, absl::string_view word) {
   return found == phrases.end() ? "" : found->second;
 }
 
+// Without what says which program speaks, and how gravely.
+absl::string_view WithoutPrefixes(absl::string_view line) {
+  line = absl::StripAsciiWhitespace(line);
+  for (const char* program : {"sbatch: ", "scancel: ", "squeue: ", "srun: ", "slurmstepd: "}) {
+    absl::ConsumePrefix(&line, program);
+  }
+  absl::ConsumePrefix(&line, "error:") || absl::ConsumePrefix(&line, "fatal:");
+  return absl::StripLeadingAsciiWhitespace(line);
+}
+
+std::vector<absl::string_view> LinesOf(absl::string_view stderr_text) {
+  std::vector<absl::string_view> lines = absl::StrSplit(stderr_text, '\n');
+  std::erase_if(lines, [](absl::string_view line) { return WithoutPrefixes(line).empty(); });
+  return lines;
+}
+
 // By itself, within the grace that its partition gives: Slurm then says how its processes ended.
 bool EndsWhilePreempted(const SlurmJob& job) {
   return job.preempted && Find(kEnds, job.state).empty();
@@ -110,7 +130,7 @@ bool HasLostANode(const SlurmJob& job) {
          job.state == "LAUNCH_FAILED" || job.reason == kLaunchFailure || EndsWhilePreempted(job);
 }
 
-bool MayPass(absl::string_view complaint) {
+bool MayPass(absl::string_view stderr_text) {
   static constexpr std::array<absl::string_view, 21> kPassing = {
       "unable to contact", "socket timed out", "zero bytes", "temporarily", "connection refused",
       "connection timed out", "connection reset", "broken pipe", "communication connection",
@@ -118,7 +138,8 @@ bool MayPass(absl::string_view complaint) {
       "no route to host", "standby mode", "transport endpoint", "missing socket", "try again",
       // munged starts anew, or the controller's disk is full.
       "authentication", "munge", "writing script", "configuration source"};
-  const std::string text = absl::AsciiStrToLower(complaint);
+  const std::vector<absl::string_view> lines = LinesOf(stderr_text);
+  const std::string text = lines.empty() ? "" : absl::AsciiStrToLower(lines.back());
   return std::any_of(kPassing.begin(), kPassing.end(),
                      [&](absl::string_view passing) { return absl::StrContains(text, passing); });
 }
@@ -133,16 +154,35 @@ std::string SubmitLimit(absl::string_view stderr_text) {
 }
 
 std::string Complaint(absl::string_view stderr_text) {
-  std::string last;
-  for (absl::string_view line : absl::StrSplit(stderr_text, '\n')) {
-    line = absl::StripAsciiWhitespace(line);
-    absl::ConsumePrefix(&line, "sbatch: ");
-    absl::ConsumePrefix(&line, "error: ") || absl::ConsumePrefix(&line, "fatal: ");
-    if (!line.empty()) last = std::string(line.substr(0, 300));
+  const std::vector<absl::string_view> lines = LinesOf(stderr_text);
+  if (lines.empty()) return "";
+  absl::string_view last = WithoutPrefixes(lines.back());
+  absl::ConsumePrefix(&last, "Batch job submission failed: ");
+  // What a site's own rules say comes before, and the last line of it is Slurm's word for all.
+  std::vector<absl::string_view> before;
+  for (size_t i = 0; i + 1 < lines.size(); ++i) {
+    if (absl::StrContains(lines[i], "error: ")) before.push_back(WithoutPrefixes(lines[i]));
   }
-  absl::string_view text = last;
-  absl::ConsumePrefix(&text, "Batch job submission failed: ");
-  return std::string(text);
+  if (before.empty()) return base::BoundedUtf8(last, kMostCharacters);
+  return absl::StrCat(base::BoundedUtf8(absl::StrJoin(before, "; "), kMostCharacters), " (",
+                      base::BoundedUtf8(last, kMostCharacters), ")");
+}
+
+std::string WhyItCouldNotBegin(absl::string_view log) {
+  static constexpr std::array<absl::string_view, 7> kReasons = {"tutti: ",  // its own words
+                                                                "No such file or directory",
+                                                                "Permission denied",
+                                                                "not found",
+                                                                "loading shared libraries",
+                                                                "cannot execute",
+                                                                "Exec format error"};
+  const std::vector<absl::string_view> lines = LinesOf(log);
+  const auto line = std::find_if(lines.rbegin(), lines.rend(), [](absl::string_view line) {
+    return std::any_of(kReasons.begin(), kReasons.end(), [line](absl::string_view reason) {
+      return absl::StrContains(line, reason);
+    });
+  });
+  return line == lines.rend() ? "" : base::BoundedUtf8(WithoutPrefixes(*line), kMostCharacters);
 }
 
 }  // namespace tutti::engine

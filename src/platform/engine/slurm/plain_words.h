@@ -17,15 +17,20 @@ std::string HowItEnded(const SlurmJob& job);
 // Whether it ended since a node failed, did not boot, could not launch it or was taken away.
 bool HasLostANode(const SlurmJob& job);
 
-// Of what sbatch complained: whether Slurm may take the job later, or has taken it and could not
-// say so. Else the refusal is final.
-bool MayPass(absl::string_view complaint);
+// Of what sbatch printed, its last line: whether Slurm may take the job later, or has taken it and
+// could not say so. Else the refusal is final.
+bool MayPass(absl::string_view stderr_text);
 
 // The limit of jobs that may be submitted, if sbatch named one: "QOSMaxSubmitJobPerUserLimit". Else
 // "": the same refusal is also made of jobs that are too large.
 std::string SubmitLimit(absl::string_view stderr_text);
 
-// sbatch's complaint in one line without its prefixes.
+// sbatch's complaint in one line of UTF-8 without its prefixes: what a site's rules had to say, and
+// Slurm's word for it.
 std::string Complaint(absl::string_view stderr_text);
+
+// Of what a batch step printed of which a launcher has not begun: the last line that says why it
+// could not, bounded and of UTF-8. "" if none does.
+std::string WhyItCouldNotBegin(absl::string_view log);
 
 }  // namespace tutti::engine

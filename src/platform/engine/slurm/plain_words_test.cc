@@ -75,9 +75,38 @@ TEST(PlainWords, TellARefusalFromAnOutage) {
         "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"}) {
     EXPECT_FALSE(MayPass(complaint(final))) << final;
   }
-  EXPECT_EQ(Complaint("sbatch: error: invalid partition specified: nope\n"
-                      "sbatch: error: Batch job submission failed: Invalid partition name\n"),
+}
+
+TEST(PlainWords, AComplaintKeepsWhatASiteSaysOfItsRules) {
+  EXPECT_EQ(Complaint("sbatch: error: Batch job submission failed: Invalid partition name\n"),
             "Invalid partition name");
+  EXPECT_EQ(Complaint("sbatch: a word of welcome\n"
+                      "sbatch: error: Name a project by --account;\nsbatch: error: \n"
+                      "sbatch: error: see the site's pages\n"
+                      "sbatch: error: Batch job submission failed: Unspecified error\n"),
+            "Name a project by --account;; see the site's pages (Unspecified error)");
+  EXPECT_FALSE(
+      MayPass("sbatch: error: no authentication by a second factor\n"
+              "sbatch: error: Batch job submission failed: Unspecified error\n"));
+}
+
+TEST(PlainWords, AComplaintIsBoundedAndOfUtf8) {
+  std::string words = "x";
+  for (int i = 0; i < 400; ++i) words += "é";
+  const std::string complaint = Complaint("sbatch: error: " + words);
+  EXPECT_EQ(complaint.size(), 1 + 298 * 2 + 3) << "300 characters, the last of them \"…\"";
+  EXPECT_EQ(Complaint("sbatch: error: caf\xE9"), "caf?");
+}
+
+TEST(PlainWords, WhyALauncherCouldNotBeginIsInTheBatchStepsOutput) {
+  EXPECT_EQ(WhyItCouldNotBegin("/shared/tutti: /lib/libc.so.6: version `GLIBC_2.38' not found\n"
+                               "srun: error: n1: task 0: Exited with exit code 1\n"),
+            "/shared/tutti: /lib/libc.so.6: version `GLIBC_2.38' not found");
+  EXPECT_EQ(WhyItCouldNotBegin("slurmstepd: error: execve(): tutti\xE9: No such file or directory"),
+            "execve(): tutti?: No such file or directory");
+  EXPECT_EQ(WhyItCouldNotBegin("srun: error: n1: task 0: Killed\nslurmstepd: error: *** STEP "
+                               "7.0 ON n1 CANCELLED AT 2026-11-22T04:00:00 ***\n"),
+            "");
 }
 
 TEST(PlainWords, NameALimitOfSubmittedJobsAndNoOther) {

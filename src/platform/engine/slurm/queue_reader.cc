@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "spec/node_state.h"
 
 namespace tutti::engine {
@@ -203,6 +204,12 @@ absl::StatusOr<std::vector<SlurmJob>> ReadQueue(absl::string_view text, absl::st
     return false;
   };
   const json document = json::parse(text.begin(), text.end(), keep, false);
+  if (document.is_discarded()) {
+    // A name or a folder, of any of the user's jobs, may be of any bytes and is printed so.
+    if (const std::string sound = base::BoundedUtf8(text); sound != text) {
+      return ReadQueue(sound, comment);
+    }
+  }
   if (!document.is_object() || !document.contains("jobs") || !document["jobs"].is_array()) {
     return absl::DataLossError("squeue --json printed no list of jobs");
   }

@@ -34,6 +34,18 @@ constexpr char kQueueOf23[] = R"({"jobs": [
   {"job_id": 9, "job_state": ["RUNNING", "CONFIGURING"], "nodes": "n1",
    "comment": "tutti:ab:job.9"}]})";
 
+TEST(ReadQueue, AJobWhoseNameIsNotUtf8IsReadAndSoAreTheOthers) {
+  const auto jobs = ReadQueue(
+      "{\"jobs\": [{\"job_id\": 1, \"job_state\": \"RUNNING\", \"name\": \"caf\xE9\", \"comment\": "
+      "\"\"}, {\"job_id\": 2, \"job_state\": \"RUNNING\", \"name\": \"b\", \"command\": "
+      "\"/\xFF/x\"}]}",
+      "");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  ASSERT_EQ(jobs->size(), 2u);
+  EXPECT_EQ((*jobs)[0].name, "caf?");
+  EXPECT_EQ((*jobs)[1].name, "b");
+}
+
 // What a Slurm of that version printed, of squeue the members that may matter. On three nodes were
 // a job of each kind, tutti:ab:KIND.1.
 class OutputOf : public ::testing::TestWithParam<const char*> {

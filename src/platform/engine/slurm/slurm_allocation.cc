@@ -14,7 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "platform/engine/slurm/batch_job.h"
 #include "platform/engine/slurm/plain_words.h"
+#include "spec/json_fields.h"
 
 namespace tutti::engine {
 namespace {
@@ -24,6 +26,7 @@ namespace fs = std::filesystem;
 // Of a collector, which locks it (launch/collector.h). Its existence: by_folder.
 constexpr char kCollectorLock[] = "collector";
 
+constexpr uint64_t kMostOfLog = 1 << 20;
 constexpr absl::Duration kClocksDiffer = absl::Seconds(5);  // at most: a file server's and ours
 
 bool IsThere(const fs::path& path) {
@@ -100,6 +103,13 @@ bool SlurmAllocation::HasBegun() const {
   return false;
 }
 
+bool SlurmAllocation::HasBegunEverywhere() const {
+  for (int i = 0; i < node_count(); ++i) {
+    if (!HasBegun(i)) return false;
+  }
+  return true;
+}
+
 bool SlurmAllocation::HasBegunSinceItWaited() const {
   for (int i = 0; i < node_count(); ++i) {
     const absl::Duration began = base::SteadyNow() - AgeOf(node(i) / "started");
@@ -162,6 +172,9 @@ absl::Status SlurmAllocation::NoteLoss(absl::Duration settling) {
 
 void SlurmAllocation::NoteLook(const SlurmJob& of_look) {
   if (of_look.phase == SlurmPhase::kWaiting) waited = base::SteadyNow();
+  if (of_look.phase != SlurmPhase::kEnded) {
+    was_booting = of_look.state == "CONFIGURING" || of_look.state == "POWER_UP_NODE";
+  }
   std::string before = std::exchange(job, of_look).nodes;
   if (!before.empty() && NodeNames().empty()) job.nodes = std::move(before);
 }
@@ -171,12 +184,18 @@ bool SlurmAllocation::WasToldToStop() const {
   return std::filesystem::exists(node(0) / "stop", error);
 }
 
+std::string SlurmAllocation::LastOutput() const {
+  const auto log = base::ReadFile(folder / kBatchLog, kMostOfLog);
+  return log.value_or("");
+}
+
 absl::Status SlurmAllocation::NoteEnd(const std::string& how, bool is_lost) {
   stage = Stage::kEnded;
   end = how;
   lost = is_lost;
   return base::WriteFileAtomic(
-      folder / "end", nlohmann::json{{"how", how}, {"nodes", job.nodes}, {"lost", lost}}.dump());
+      folder / "end",
+      spec::Dump(nlohmann::json{{"how", how}, {"nodes", job.nodes}, {"lost", lost}}));
 }
 
 absl::Status SlurmAllocation::PrepareCollection() const {

@@ -37,6 +37,7 @@ struct SlurmAllocation {
   absl::Duration seen;               // when Slurm had it last, as far as is known
   bool shown = false;                // by the last look that succeeded
   absl::Duration waited = -absl::InfiniteDuration();  // when a look showed it waiting last
+  bool was_booting = false;   // its nodes, by the last look that showed it before its end
   absl::Duration settles;     // when what is uncertain can be told from a look
   absl::Duration not_before;  // when to submit
   std::string problem;        // why it is not submitted yet
@@ -59,6 +60,7 @@ struct SlurmAllocation {
   std::filesystem::path node(int index) const;
   bool HasBegun(int index) const;  // a launcher has taken that node's plan
   bool HasBegun() const;           // on any node
+  bool HasBegunEverywhere() const;
   // On any node after the last look that showed it waiting: before that it was another run of it,
   // which Slurm has ended.
   bool HasBegunSinceItWaited() const;
@@ -77,6 +79,7 @@ struct SlurmAllocation {
   void NoteLook(const SlurmJob& of_look);
   // By this service or one before it; of nodes that share the folder.
   bool WasToldToStop() const;
+  std::string LastOutput() const;  // the end of what its batch step printed
   // It is over; written down, since Slurm forgets it after some minutes.
   absl::Status NoteEnd(const std::string& how, bool lost = false);
   // Writes down that it goes by the folder; before it is submitted.

@@ -47,8 +47,10 @@ class Listening final : public SlurmCommands {
   }
   // Until it has answered that often from now on, whatever came of it.
   void AwaitCalls(const std::string& program, int count) {
+    AwaitCallsInAll(program, calls(program) + count);
+  }
+  void AwaitCallsInAll(const std::string& program, int count) {
     absl::MutexLock lock(&mutex_);
-    count += calls_[program];
     const auto came = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return calls_[program] >= count; };
     EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&came), absl::Seconds(20)));
   }

@@ -178,11 +178,19 @@ void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
   const bool cancelled = job.state == "CANCELLED";
   // That it was cancelled by us says nothing of why.
   const bool by_us = cancelled && (known.killed || known.WasToldToStop());
-  // A slurmd that cannot launch it cancels it, since Slurm may not requeue it.
+  // A slurmd that cannot launch it cancels it, since Slurm may not requeue it. While nodes boot,
+  // which may take minutes, it rather was somebody.
   const bool unlaunched = shared() && cancelled && !known.stop && !known.job.nodes.empty() &&
-                          !known.HasBegunSinceItWaited();
-  const std::string how =
+                          !known.was_booting && !known.HasBegunSinceItWaited();
+  std::string how =
       unlaunched ? "it was cancelled in Slurm before it had begun on its nodes" : HowItEnded(job);
+  if (how.empty() && shared() && !known.stop && !known.HasBegunEverywhere()) {
+    const std::string why = WhyItCouldNotBegin(known.LastOutput());
+    if (!why.empty()) {
+      how = absl::StrCat("its launcher could not begin: ", why, "; its nodes have to see ",
+                         options_.launcher.front(), " and the libraries that it is linked to");
+    }
+  }
   SayIfWrong(known.NoteEnd(by_us ? "" : how, HasLostANode(job) || unlaunched));
 }
 

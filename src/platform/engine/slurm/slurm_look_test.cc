@@ -72,7 +72,7 @@ TEST_F(SlurmEngineTest, AJobOfNoAllocationIsCancelledAlsoWhereThereIsNoOther) {
   engine_.reset();
   std::filesystem::remove_all(root_.path() / "shared/a.1");
   Open();
-  listening_.AwaitCalls("scancel", 1);
+  listening_.AwaitCallsInAll("scancel", 1);
   EXPECT_EQ(slurm_.state(1), "CANCELLED");
 }
 
@@ -171,6 +171,33 @@ TEST_F(SlurmEngineTest, WhatItsNodesCouldNotLaunchMayRunWellOnOthers) {
   EXPECT_EQ(unlaunched.reason, "it was cancelled in Slurm before it had begun on its nodes");
   EXPECT_TRUE(unlaunched.lost);
   EXPECT_FALSE(AwaitEnd("b.1").lost);
+}
+
+TEST_F(SlurmEngineTest, WhoCancelsAJobWhoseNodesBootMeansIt) {
+  slurm_.Hold(true);
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  Await("a.1", [](const AllocationState& s) { return absl::StrContains(s.reason, "Resources"); });
+  slurm_.End("a.1", "CONFIGURING");
+  Await("a.1", [](const AllocationState& s) { return absl::StrContains(s.reason, "made ready"); });
+  slurm_.FailLaunch("a.1");
+  const AllocationState cancelled = AwaitEnd("a.1");
+  EXPECT_EQ(cancelled.reason, "it was cancelled in Slurm (Slurm: CANCELLED)");
+  EXPECT_FALSE(cancelled.lost);
+}
+
+TEST_F(SlurmEngineTest, WhyItsLauncherCouldNotBeginIsSaid) {
+  slurm_.Hold(true);
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  Await("a.1", [](const AllocationState& s) { return absl::StrContains(s.reason, "Resources"); });
+  ASSERT_TRUE(base::ReplaceFile(root_.path() / "shared/a.1/slurm.log",
+                                "slurm_script: line 9: /opt/tutti: No such file or directory\n")
+                  .ok());
+  slurm_.End("a.1", "FAILED");
+  const AllocationState failed = AwaitEnd("a.1");
+  EXPECT_EQ(failed.reason,
+            "its launcher could not begin: slurm_script: line 9: /opt/tutti: No such file or "
+            "directory; its nodes have to see /bin/sh and the libraries that it is linked to");
+  EXPECT_FALSE(failed.lost);
 }
 
 // As when a slurmctld that was killed has not saved that it had started it.

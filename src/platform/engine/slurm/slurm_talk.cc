@@ -186,7 +186,7 @@ bool SlurmEngine::Submit(const std::string& id) {
   const bool late =
       absl::IsDeadlineExceeded(result.status()) || absl::StrContains(why, "timed out");
   const std::string limit = result.ok() ? SubmitLimit(result->err) : "";
-  if (!late && result.ok() && !result->exit.ok() && limit.empty() && !MayPass(why)) {
+  if (!late && result.ok() && !result->exit.ok() && limit.empty() && !MayPass(result->err)) {
     SayIfWrong(known.NoteEnd(absl::StrCat("Slurm refused it: ", why)));
     return true;
   }
@@ -275,7 +275,7 @@ bool SlurmEngine::Cancel(std::vector<std::string> command, std::span<const Cance
     if (by_force) found->second.killed = true;
     if (!by_force) found->second.signalled |= done;
   }
-  return result.ok() && !MayPass(why);
+  return result.ok() && (done || !MayPass(result->err));
 }
 
 std::vector<std::string> SlurmEngine::CancelCommand(const SlurmAllocation& known,
