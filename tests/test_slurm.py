@@ -178,7 +178,7 @@ def test_a_controller_that_is_away_for_longer_than_squeue_waits_ends_no_job(hpc,
 
 def test_a_lost_node_is_named_and_what_was_written_is_kept(hpc, cluster, write_job):
     name = hpc.submit(write_job("echo before the loss; sleep 600", nodes=2, distribution="mpi", compute="hpc"))
-    wait_until(lambda: hpc.log_text(name, 1), 30, "its output has come")
+    wait_until(lambda: hpc.log_text(name, 0) and hpc.log_text(name, 1), 30, "its output has come")
     cluster.do("lose", "n2")
     job = hpc.wait(name, 60)
     assert job["state"] == "Failed" and "NODE_FAIL" in job["reason"], job["reason"]

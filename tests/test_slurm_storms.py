@@ -127,9 +127,7 @@ def test_whatever_dies_no_job_is_lost_none_runs_twice_and_each_failure_has_its_l
     ran = tmp_path / "ran"
     command = f"echo $TUTTI_JOB_ID.$TUTTI_RESTART_COUNT.$RANK >>{ran}; echo begun; sleep 0.$((RANDOM % 10)); echo done"
     alone = write_job(command, compute="hpc", retry_settings={"max_retries": 5})
-    # Not by Slurm's PMIx: a slurmctld that is killed forgets a step, whose srun then ends as if all were well, and the job is no loss.
-    pair = write_job(command, nodes=2, distribution="mpi", compute="hpc", retry_settings={"max_retries": 5},
-                     environment_variables={"TUTTI_MPI": "mpirun"})
+    pair = write_job(command, nodes=2, distribution="mpi", compute="hpc", retry_settings={"max_retries": 5})
     once = write_job(command, compute="hpc")
     kinds = {"alone": alone, "pair": pair, "once": once}
     storm = Storm(cluster, hpc, SEED)
