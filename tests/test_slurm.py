@@ -121,7 +121,7 @@ def test_slurms_nodes_are_listed_with_their_state(hpc, cluster):
 
 def test_what_slurm_refuses_fails_with_its_words(hpc, write_job):
     job = hpc.wait(hpc.submit(write_job("true", compute="wrong")))
-    assert job["state"] == "Failed" and "Slurm refused it: Invalid partition" in job["reason"], job["reason"]
+    assert job["state"] == "Failed" and "Slurm refused it: invalid partition specified: nope (Invalid partition" in job["reason"], job["reason"]
 
 
 def test_killed_services_and_a_lost_controller_neither_lose_a_job_nor_run_it_twice(hpc, cluster, write_job, tmp_path):

@@ -96,15 +96,16 @@ class Storm:
 
     def launchers(self):
         plan = f"{self.tutti.home.parent}/shared/".encode()
-        found = []
+        found = {}
         for entry in pathlib.Path("/proc").iterdir():
             try:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
+                parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[1] if b"--plan" in words else None
             except OSError:
                 continue
-            if b"--plan" in words and words[words.index(b"--plan") + 1].startswith(plan) and words[0].endswith(b"tutti"):
-                found.append(int(entry.name))
-        return found
+            if parent and words[words.index(b"--plan") + 1].startswith(plan) and words[0].endswith(b"tutti"):
+                found[entry.name] = parent
+        return [int(pid) for pid, parent in found.items() if parent not in found]  # not a rank that it has only just forked
 
     def launcher(self):
         os.kill(self.random.choice(wait_until(self.launchers, 30, "a launcher is there")), signal.SIGKILL)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """tutti on Slurm against sbatch itself, on a cluster of two nodes that tests/lab/slurm makes (root).
 
-1. From submission to the first instruction of the job's process: a job of tutti and a plain `sbatch --wrap`, in turn. What Slurm
-   itself takes in between, from the submission's arrival to the launch of the batch script, is a fifth of a second to a second by
-   the phase of its own timers; so the two stretches that differ, until it arrives (by slurmctld's log) and from that launch (by
-   slurmd's), are told for themselves. Their sum is the overhead.
+1. From submission to the first instruction of the job's process: a job of tutti, a plain `sbatch --wrap`, and one with the options
+   that tutti gives its own, each once a round in an order by chance. What Slurm itself takes in between, from the submission's
+   arrival to the launch of the batch script, is a fifth of a second to a second by the phase of its own timers; so the two stretches
+   that differ, until it arrives (by slurmctld's log) and from that launch (by slurmd's), are told for themselves. Their sum is the
+   overhead.
 2. How long it takes to submit N jobs, one after the other: over one connection to tutti, and by sbatch in a loop. tutti has
    submitted a job when it is on the disk and Slurm knows it.
 3. What part of a core the service takes (with all squeue that it calls) while N jobs wait in Slurm's queue.
@@ -29,6 +30,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LAB = ROOT / "tests/lab/slurm"
 TICK = os.sysconf("SC_CLK_TCK")
+# As src/platform/engine/slurm/batch_job.cc has them for a job of one node.
+AS_TUTTI = ("--no-requeue", "--job-name=plain", "--comment=plain", "--chdir=/tmp", "--open-mode=append", "--signal=B:TERM@60", "--nice=100",
+            "--nodes=1", "--ntasks-per-node=1", "--cpus-per-task=1")
 
 
 class Cluster:
@@ -69,8 +73,8 @@ class Cluster:
         text = json.dumps({"type": "command", "command": command, "compute": "hpc", "environment": "host"})
         return self.request("POST", "/v1/jobs", json.dumps({"file": "job.yml", "text": text, "base_directory": "/", "snapshot": None}))["id"]
 
-    def sbatch(self, command):
-        subprocess.run(["sbatch", "--parsable", "--mem=10M", "--output=/dev/null", f"--wrap={command}"], check=True,
+    def sbatch(self, command, *options):
+        subprocess.run(["sbatch", "--parsable", "--mem=10M", "--output=/dev/null", *options, f"--wrap={command}"], check=True,
                        stdout=subprocess.DEVNULL, env=self.environment)
 
     def pending(self):
@@ -118,7 +122,7 @@ def to_first_instruction(cluster, folder, submit):
         time.sleep(0.002)
     first = float(file.read_text())
     await_queue_empty(cluster)
-    time.sleep(random.random())  # Slurm's timers are not to run in step with this
+    time.sleep(random.uniform(0, 3))  # Slurm's timers, of up to two seconds, are not to run in step with this
     logs = cluster.lab / "log"
     arrived, number = logged(logs / "slurmctld.log", "_slurm_rpc_submit_batch_job: JobId=")
     launched = max(logged(log, "[Ll]aunching batch job ") for log in logs.glob("slurmd-*.log") if "atch job" in log.read_text())
@@ -134,21 +138,26 @@ def await_queue_empty(cluster):
 
 def measure(cluster, folder, options):
     table = {}
-    ours, theirs = [], []
+    def by_sbatch(*options):
+        return lambda command: cluster.sbatch(f'exec bash -c "{command}"'.replace("$", "\\$"), *options)
+
+    ways = {"tutti": cluster.submit, "sbatch": by_sbatch(), "sbatch as tutti": by_sbatch(*AS_TUTTI)}
+    times = {way: [] for way in ways}
     for number in range(options.jobs + 2):
-        a = to_first_instruction(cluster, folder, cluster.submit)
-        b = to_first_instruction(cluster, folder, lambda command: cluster.sbatch(f'exec bash -c "{command}"'.replace("$", "\\$")))
-        if number >= 2:
-            ours.append(a)
-            theirs.append(b)
-    names = ("all", "until Slurm has it", "from Slurm's launch on")
+        for way in random.sample(list(ways), len(ways)):
+            time_of_it = to_first_instruction(cluster, folder, ways[way])
+            if number >= 2:
+                times[way].append(time_of_it)
+    names = ("all", "until Slurm has it", "from Slurm's launch on", "in Slurm")
     table["first_instruction_ms"] = {
-        name: {"tutti": 1000 * statistics.median(job[i] for job in ours), "sbatch": 1000 * statistics.median(job[i] for job in theirs)}
-        for i, name in enumerate(names)}
-    beyond = [1000 * (a[1] + a[2] - b[1] - b[2]) for a, b in zip(ours, theirs)]
+        name: {way: [1000 * q for q in statistics.quantiles([(*job, job[0] - job[1] - job[2])[i] for job in jobs], n=4)]
+               for way, jobs in times.items()} for i, name in enumerate(names)}
+    beyond = [1000 * (a[1] + a[2] - b[1] - b[2]) for a, b in zip(times["tutti"], times["sbatch"])]
     low, middle, high = statistics.quantiles(beyond, n=4)
     table["overhead_ms"] = {"median": middle, "quartiles": [low, high]}
-    print("submit to first instruction, median ms:", table["first_instruction_ms"], flush=True)
+    print("submit to first instruction, quartiles in ms:", flush=True)
+    for name, ways in table["first_instruction_ms"].items():
+        print(f"  {name}:", {way: " ".join(f"{q:.1f}" for q in quartiles) for way, quartiles in ways.items()}, flush=True)
     print("more than sbatch takes, ms:", table["overhead_ms"], flush=True)
     cluster.partition("DOWN")  # so that jobs wait
     began, ticks = time.monotonic(), cluster.processor_seconds()

@@ -100,8 +100,10 @@ SlurmJob JobOf(const json& entry) {
   job.phase = PhaseOf(states);
   job.preempted = NumberOf(entry, "preempt_time") > 0;
   const int64_t start = NumberOf(entry, "start_time");
-  if (job.phase == SlurmPhase::kWaiting && start > 0) {
+  if (start > 0 && job.phase == SlurmPhase::kWaiting) {
     job.expected_start = absl::FromUnixSeconds(start);
+  } else if (start > 0) {
+    job.start = absl::FromUnixSeconds(start);
   }
   return job;
 }

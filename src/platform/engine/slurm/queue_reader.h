@@ -26,6 +26,7 @@ struct SlurmJob {
   std::string comment;
   std::string nodes;                         // a list of hosts; empty while it waits
   std::optional<absl::Time> expected_start;  // while it waits, if Slurm has planned it
+  absl::Time start = absl::InfinitePast();   // of its last run, once that has begun
   bool preempted = false;                    // it was told to make way for another
 };
 

@@ -110,10 +110,11 @@ bool SlurmAllocation::HasBegunEverywhere() const {
   return true;
 }
 
-bool SlurmAllocation::HasBegunSinceItWaited() const {
+bool SlurmAllocation::HasBegunItsLastRun() const {
+  const absl::Duration start = base::SteadyNow() - (absl::Now() - job.start);
   for (int i = 0; i < node_count(); ++i) {
     const absl::Duration began = base::SteadyNow() - AgeOf(node(i) / "started");
-    if (HasBegun(i) && began >= waited - kClocksDiffer) return true;
+    if (HasBegun(i) && began >= std::max(waited, start) - kClocksDiffer) return true;
   }
   return false;
 }

@@ -61,9 +61,9 @@ struct SlurmAllocation {
   bool HasBegun(int index) const;  // a launcher has taken that node's plan
   bool HasBegun() const;           // on any node
   bool HasBegunEverywhere() const;
-  // On any node after the last look that showed it waiting: before that it was another run of it,
-  // which Slurm has ended.
-  bool HasBegunSinceItWaited() const;
+  // On any node since Slurm started it, and after the last look that showed it waiting: before that
+  // it was another run of it, which Slurm has ended.
+  bool HasBegunItsLastRun() const;
   bool IsDone(int index) const;
 
   // What an earlier engine left. NotFound if the folder holds no allocation; other errors if that

@@ -78,6 +78,7 @@ CommandResult SlurmCommandsFake::Sbatch(const std::vector<std::string>& argument
 void SlurmCommandsFake::Begin(Job& job) {
   job.state = "RUNNING";
   job.is_placed = true;
+  job.start = absl::ToUnixSeconds(absl::Now());
   for (int i = 0; i < job.nodes; ++i) {
     const std::filesystem::path node = std::filesystem::path(job.folder) / absl::StrCat(i);
     base::Open(node / "started", O_WRONLY | O_CREAT).status().IgnoreError();
@@ -92,6 +93,7 @@ std::string SlurmCommandsFake::Squeue() const {
     jobs.push_back({{"job_id", id},
                     {"job_state", job.state},
                     {"state_reason", waits ? "Resources" : "None"},
+                    {"start_time", job.start},
                     {"name", job.name},
                     {"comment", job.comment},
                     {"nodes", job.state == "COMPLETING" ? job.completing : all}});
@@ -166,6 +168,7 @@ void SlurmCommandsFake::FailLaunch(const std::string& allocation) {
     if (!absl::EndsWith(job.comment, ":" + allocation)) continue;
     job.state = "CANCELLED";
     job.is_placed = true;
+    job.start = absl::ToUnixSeconds(absl::Now());
   }
 }
 

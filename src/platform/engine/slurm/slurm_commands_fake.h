@@ -63,6 +63,7 @@ class SlurmCommandsFake final : public SlurmCommands {
     std::string name, comment, state, folder;
     int nodes = 1;
     bool is_placed = false;
+    int64_t start = 0;
     std::string completing;  // on which
   };
   CommandResult Sbatch(const std::vector<std::string>& arguments)

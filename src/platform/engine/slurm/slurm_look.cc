@@ -181,7 +181,7 @@ void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
   // A slurmd that cannot launch it cancels it, since Slurm may not requeue it. While nodes boot,
   // which may take minutes, it rather was somebody.
   const bool unlaunched = shared() && cancelled && !known.stop && !known.job.nodes.empty() &&
-                          !known.was_booting && !known.HasBegunSinceItWaited();
+                          !known.was_booting && !known.HasBegunItsLastRun();
   std::string how =
       unlaunched ? "it was cancelled in Slurm before it had begun on its nodes" : HowItEnded(job);
   if (how.empty() && shared() && !known.stop && !known.HasBegunEverywhere()) {

@@ -217,6 +217,19 @@ TEST_F(SlurmEngineTest, WhatSlurmQueuedAgainAndCouldNotLaunchThenMayRunWellOnOth
   EXPECT_FALSE(AwaitEnd("b.1").lost);
 }
 
+// And of which the service that is killed as well has not seen that it waited.
+TEST_F(SlurmEngineTest, WhatSlurmStartedAgainUnseenAndCouldNotLaunchMayRunWellOnOthers) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  engine_.reset();
+  const std::filesystem::path marker = root_.path() / "shared/a.1/0/started";
+  std::filesystem::last_write_time(
+      marker, std::filesystem::last_write_time(marker) - std::chrono::seconds(20));
+  slurm_.FailLaunch("a.1");
+  Open();
+  EXPECT_TRUE(AwaitEnd("a.1").lost);
+}
+
 TEST_F(SlurmEngineTest, AJobThatIsFirstSeenCompletingIsNotOverUntilAllItsNodesAreTold) {
   slurm_.Hold(true);
   ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
