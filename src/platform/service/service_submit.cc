@@ -14,6 +14,7 @@
 #include "platform/launch/command_check.h"
 #include "platform/launch/node_facts.h"
 #include "platform/launch/remote_input.h"
+#include "platform/service/disk_space.h"
 #include "platform/service/service_core.h"
 #include "spec/job_file.h"
 
@@ -21,8 +22,6 @@ namespace tutti::service {
 namespace {
 
 constexpr int kNameAttempts = 8;
-// Kept free for what accepted jobs have yet to write: their events and the ends of their logs.
-constexpr std::uintmax_t kReservedBytes = 4 << 20;
 constexpr size_t kJobTokenBytes = 32;
 constexpr size_t kLongestId = 200;  // of a child: it becomes a folder
 constexpr size_t kIdBytes = 3;      // that make a name of the service's its own
@@ -39,16 +38,6 @@ std::string Slug(absl::string_view text) {
   }
   while (!slug.empty() && slug.back() == '-') slug.pop_back();
   return slug.empty() ? "job" : slug;
-}
-
-absl::Status CheckSpace(const std::filesystem::path& directory) {
-  std::error_code error;
-  const std::filesystem::space_info space = std::filesystem::space(directory, error);
-  if (error || space.available >= kReservedBytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(
-      absl::StrCat("the disk of ", directory.native(), " is full: ", space.available >> 10,
-                   " kB of space are left, and no job is taken below ", kReservedBytes >> 10,
-                   " kB; delete files or jobs that have ended"));
 }
 
 // The longest name of a job below it, which follows its own: ".train.trial-10000".
@@ -129,6 +118,7 @@ absl::StatusOr<spec::ReadResult> ServiceCore::ReadAndCheck(const Submission& sub
                                  container::CheckCanRun(file.spec),
                                  container::CheckRegistries(file.spec, file.warnings),
                                  launch::CheckRemoteInputs(file.spec),
+                                 CheckCopiesFit(file.spec, options_.directory),
                                  launch::CheckCommand(file.spec, *facts, file.warnings)};
   for (const absl::Status& check : checks) {
     if (!check.ok()) faults.push_back(check.message());

@@ -1,0 +1,19 @@
+// Whether the disk of the service's folder has room for what a job brings, before it is taken.
+#pragma once
+
+#include <filesystem>
+
+#include "absl/status/status.h"
+#include "spec/job.h"
+
+namespace tutti::service {
+
+// ResourceExhausted if that disk is full but for a rest that the jobs there are need to end well.
+absl::Status CheckSpace(const std::filesystem::path& directory);
+
+// InvalidArgument with a line, its place and the mend for each input of the job or of one below it
+// of which each of this machine's nodes gets a copy (mode download), if `directory`'s disk has no
+// room for them. Of nodes elsewhere nothing is known here.
+absl::Status CheckCopiesFit(const spec::JobSpec& job, const std::filesystem::path& directory);
+
+}  // namespace tutti::service
