@@ -43,12 +43,13 @@ class Cluster:
                               capture_output=True, text=True)
 
     def resume(self, node):
-        """A node that was set down is taken back, which Slurm refuses to be told where the node's slurmd has registered before."""
+        """A node that was set down or drained is taken back, which Slurm refuses to be told where its slurmd has registered before."""
         def is_up():
             state = self.slurm("sinfo", "-h", "-n", node, "-o", "%T")
-            if "down" in state:
+            away = "down" in state or "drain" in state
+            if away:
                 subprocess.run(["scontrol", "update", f"nodename={node}", "state=resume"], env=self.environment, timeout=30)
-            return "down" not in state
+            return not away
         wait_until(is_up, 20, f"node {node} is taken back")
 
     def queue(self):

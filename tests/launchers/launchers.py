@@ -1,5 +1,5 @@
 """Story: each launcher that people use runs on two nodes as it is written for Azure ML. Run by tests/launchers/run, since
-these frameworks are large; tests/test_launchers.py has the one that ./test runs."""
+these frameworks are large, and so in CI (TUTTI_WHOLE_TESTS); tests/test_launchers.py has the one that ./test always runs."""
 import json
 import os
 import re

@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 // Of a collector, which locks it (launch/collector.h). Its existence: by_folder.
 constexpr char kCollectorLock[] = "collector";
 
+constexpr char kFirstStart[] = "slurm-start";
 constexpr uint64_t kMostOfLog = 1 << 20;
 constexpr absl::Duration kClocksDiffer = absl::Seconds(5);  // at most: a file server's and ours
 
@@ -111,6 +112,7 @@ bool SlurmAllocation::HasBegunEverywhere() const {
 }
 
 bool SlurmAllocation::HasBegunItsLastRun() const {
+  if (first_start != absl::InfinitePast() && job.start > first_start) return false;
   const absl::Duration start = base::SteadyNow() - (absl::Now() - job.start);
   for (int i = 0; i < node_count(); ++i) {
     const absl::Duration began = base::SteadyNow() - AgeOf(node(i) / "started");
@@ -133,12 +135,17 @@ absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
   TUTTI_ASSIGN_OR_RETURN(found.by_folder, Exists(folder / kCollectorLock));
   TUTTI_ASSIGN_OR_RETURN(const auto id, TextOf(folder / "slurm-id"));
   TUTTI_ASSIGN_OR_RETURN(const auto end, TextOf(folder / "end"));
+  TUTTI_ASSIGN_OR_RETURN(const auto start, TextOf(folder / kFirstStart));
   found.stage = Stage::kUncertain;
   found.since = found.seen = base::SteadyNow();
   if (id && absl::SimpleAtoi(*id, &found.job.id)) {
     found.job.state = "PENDING";
     found.stage = Stage::kSubmitted;
     found.since -= AgeOf(folder / "slurm-id");
+  }
+  int64_t seconds = 0;
+  if (start && absl::SimpleAtoi(*start, &seconds)) {
+    found.first_start = absl::FromUnixSeconds(seconds);
   }
   if (end) found.ReadEnd(*end);
   return found;
@@ -155,6 +162,7 @@ void SlurmAllocation::ReadEnd(const std::string& text) {
 }
 
 absl::Status SlurmAllocation::NoteId(int64_t id, bool durable) {
+  if (job.id != 0 && job.id != id) TUTTI_RETURN_IF_ERROR(ForgetFirstStart());
   job.id = id;
   return WriteSlurmId(folder, id, durable);
 }
@@ -168,16 +176,27 @@ absl::Status SlurmAllocation::NoteLoss(absl::Duration settling) {
   settles = base::SteadyNow() + settling;
   problem = "waits: Slurm has lost it and gets it anew";
   job = {};
+  TUTTI_RETURN_IF_ERROR(ForgetFirstStart());
   return base::RemoveTree(folder / "slurm-id");
 }
 
-void SlurmAllocation::NoteLook(const SlurmJob& of_look) {
+absl::Status SlurmAllocation::ForgetFirstStart() {
+  first_start = absl::InfinitePast();
+  return base::RemoveTree(folder / kFirstStart);
+}
+
+absl::Status SlurmAllocation::NoteLook(const SlurmJob& of_look) {
   if (of_look.phase == SlurmPhase::kWaiting) waited = base::SteadyNow();
   if (of_look.phase != SlurmPhase::kEnded) {
     was_booting = of_look.state == "CONFIGURING" || of_look.state == "POWER_UP_NODE";
   }
   std::string before = std::exchange(job, of_look).nodes;
   if (!before.empty() && NodeNames().empty()) job.nodes = std::move(before);
+  const bool is_first = job.phase == SlurmPhase::kRunning && first_start == absl::InfinitePast() &&
+                        job.start != absl::InfinitePast();
+  if (!is_first) return absl::OkStatus();
+  first_start = job.start;
+  return base::ReplaceFile(folder / kFirstStart, absl::StrCat(absl::ToUnixSeconds(first_start)));
 }
 
 bool SlurmAllocation::WasToldToStop() const {

@@ -37,13 +37,14 @@ struct SlurmAllocation {
   absl::Duration seen;               // when Slurm had it last, as far as is known
   bool shown = false;                // by the last look that succeeded
   absl::Duration waited = -absl::InfiniteDuration();  // when a look showed it waiting last
-  bool was_booting = false;   // its nodes, by the last look that showed it before its end
-  absl::Duration settles;     // when what is uncertain can be told from a look
-  absl::Duration not_before;  // when to submit
-  std::string problem;        // why it is not submitted yet
-  SlurmJob job;               // as at the last look; id 0: not known
-  std::string end;            // how it ended, if there is something to say
-  bool lost = false;          // it ended since it lost a node
+  bool was_booting = false;  // its nodes, by the last look that showed it before its end
+  absl::Time first_start = absl::InfinitePast();  // of the first run of it that a look showed
+  absl::Duration settles;                         // when what is uncertain can be told from a look
+  absl::Duration not_before;                      // when to submit
+  std::string problem;                            // why it is not submitted yet
+  SlurmJob job;                                   // as at the last look; id 0: not known
+  std::string end;                                // how it ended, if there is something to say
+  bool lost = false;                              // it ended since it lost a node
   bool stop = false;
   bool signalled = false;                                   // Slurm has passed it on
   absl::Duration next_cancel = -absl::InfiniteDuration();   // not before, when one was sent
@@ -62,7 +63,7 @@ struct SlurmAllocation {
   bool HasBegun() const;           // on any node
   bool HasBegunEverywhere() const;
   // On any node since Slurm started it, and after the last look that showed it waiting: before that
-  // it was another run of it, which Slurm has ended.
+  // it was another run of it, which Slurm has ended. So it is if Slurm tells of another start.
   bool HasBegunItsLastRun() const;
   bool IsDone(int index) const;
 
@@ -76,7 +77,7 @@ struct SlurmAllocation {
   // It is to be submitted again, if it has not begun when that has settled.
   absl::Status NoteLoss(absl::Duration settling);
   // What a look tells of it. A job that completes is told with the nodes alone that still do.
-  void NoteLook(const SlurmJob& of_look);
+  absl::Status NoteLook(const SlurmJob& of_look);
   // By this service or one before it; of nodes that share the folder.
   bool WasToldToStop() const;
   std::string LastOutput() const;  // the end of what its batch step printed
@@ -91,6 +92,7 @@ struct SlurmAllocation {
   AllocationState State(const std::string& id);
 
  private:
+  absl::Status ForgetFirstStart();  // another Slurm job is its own
   void ReadEnd(const std::string& text);
   std::vector<std::string> NodeNames() const;  // none, unless all are known
 };

@@ -162,13 +162,13 @@ void SlurmCommandsFake::Complete(const std::string& allocation, const std::strin
   }
 }
 
-void SlurmCommandsFake::FailLaunch(const std::string& allocation) {
+void SlurmCommandsFake::FailLaunch(const std::string& allocation, absl::Duration later) {
   absl::MutexLock lock(&mutex_);
   for (auto& [id, job] : jobs_) {
     if (!absl::EndsWith(job.comment, ":" + allocation)) continue;
     job.state = "CANCELLED";
     job.is_placed = true;
-    job.start = absl::ToUnixSeconds(absl::Now());
+    job.start = absl::ToUnixSeconds(absl::Now() + later);
   }
 }
 

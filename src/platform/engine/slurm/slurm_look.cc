@@ -118,7 +118,7 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJo
       known.stage = Stage::kSubmitted;
       known.seen = began;
       known.problem.clear();
-      known.NoteLook(job);
+      SayIfWrong(known.NoteLook(job));
       if (job.phase == SlurmPhase::kEnded) NoteEnd(known, job);
     } else if (known.stage == Stage::kSubmitted && known.since < began) {
       forgotten.push_back({id, known.job.id});

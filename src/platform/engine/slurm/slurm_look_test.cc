@@ -222,10 +222,7 @@ TEST_F(SlurmEngineTest, WhatSlurmStartedAgainUnseenAndCouldNotLaunchMayRunWellOn
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
   AwaitRunning("a.1");
   engine_.reset();
-  const std::filesystem::path marker = root_.path() / "shared/a.1/0/started";
-  std::filesystem::last_write_time(
-      marker, std::filesystem::last_write_time(marker) - std::chrono::seconds(20));
-  slurm_.FailLaunch("a.1");
+  slurm_.FailLaunch("a.1", /*later=*/absl::Seconds(3));
   Open();
   EXPECT_TRUE(AwaitEnd("a.1").lost);
 }
