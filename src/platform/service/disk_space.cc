@@ -1,6 +1,7 @@
 #include "platform/service/disk_space.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/deadline.h"
 
 namespace tutti::service {
 namespace {
@@ -22,35 +24,56 @@ std::string Size(std::uintmax_t bytes) {
                                          : absl::StrFormat("%.1f GiB", bytes / 0x1p30);
 }
 
-// Of the files below it; what is more than `enough` is not looked at.
-std::uintmax_t BytesOf(const fs::path& path, std::uintmax_t enough) {
-  std::error_code error;
-  if (!fs::is_directory(path, error)) return fs::file_size(path, error);
-  std::uintmax_t bytes = 0;
-  for (fs::recursive_directory_iterator entry(path, error), end;
-       !error && entry != end && bytes <= enough; entry.increment(error)) {
-    std::error_code failed;  // of one that vanishes meanwhile
-    if (!entry->is_regular_file(failed)) continue;
-    const std::uintmax_t size = entry->file_size(failed);
-    if (!failed) bytes += size;
+// How large copies are, within a time that whoever submits a job may wait for: what is not known
+// then counts as nothing.
+class Sizes {
+ public:
+  std::uintmax_t Of(const std::string& path) {
+    const auto [known, is_new] = known_.try_emplace(path, 0);
+    if (is_new) known->second = Measure(path);
+    return known->second;
   }
-  return bytes;
-}
+
+ private:
+  std::uintmax_t Measure(const fs::path& path) const {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) return SizeOf(fs::directory_entry(path, error));
+    std::uintmax_t bytes = 0;
+    for (fs::recursive_directory_iterator
+             entry(path, fs::directory_options::follow_directory_symlink, error),
+         end;
+         !error && entry != end && !deadline_.Expired(); entry.increment(error)) {
+      bytes += SizeOf(*entry);
+    }
+    return bytes;
+  }
+  static std::uintmax_t SizeOf(const fs::directory_entry& entry) {
+    std::error_code error;
+    if (!entry.is_regular_file(error)) return 0;
+    const std::uintmax_t bytes = entry.file_size(error);
+    return error ? 0 : bytes;
+  }
+
+  const base::Deadline deadline_ = base::Deadline::After(absl::Seconds(1));
+  std::map<std::string, std::uintmax_t> known_;
+};
 
 void CheckTree(const spec::JobSpec& job, const fs::path& directory, std::uintmax_t room,
-               std::vector<std::string>& faults) {
-  for (const spec::Step& step : job.steps) CheckTree(step.job, directory, room, faults);
+               Sizes& sizes, std::vector<std::string>& faults) {
+  for (const spec::Step& step : job.steps) CheckTree(step.job, directory, room, sizes, faults);
   if (job.kind == spec::JobKind::kPipeline || job.compute != "local") return;
+  std::uintmax_t bytes = 0;
   for (const auto& [name, input] : job.inputs) {
-    std::error_code error;
-    if (input.mode != "download" || !fs::exists(input.path, error)) continue;
-    const std::uintmax_t most = room / job.instance_count;
-    if (BytesOf(input.path, most) <= most) continue;
-    faults.push_back(absl::StrCat(
-        input.place.file, ":", input.place.line, ": input \"", name, "\": of ", input.path,
-        " each of ", job.instance_count, job.instance_count == 1 ? " node" : " nodes",
-        " gets a copy (mode: download), for which the disk of ", directory.native(), " with ",
-        Size(room), " left has no room; take mode: ro_mount, or delete files"));
+    if (input.mode != "download") continue;
+    bytes += job.instance_count * sizes.Of(input.path);
+    if (bytes <= room) continue;
+    faults.push_back(absl::StrCat(input.place.file, ":", input.place.line, ": input \"", name,
+                                  "\": of ", input.path, " each of ", job.instance_count,
+                                  job.instance_count == 1 ? " node" : " nodes",
+                                  " gets a copy (mode: download), which with those before it is ",
+                                  Size(bytes), "; the disk of ", directory.native(), " has ",
+                                  Size(room), " left: take mode: ro_mount, or delete files"));
+    return;
   }
 }
 
@@ -71,9 +94,10 @@ absl::Status CheckCopiesFit(const spec::JobSpec& job, const fs::path& directory)
   const fs::space_info space = fs::space(directory, error);
   if (error) return absl::OkStatus();
   std::vector<std::string> faults;
-  CheckTree(job, directory, space.available, faults);
+  Sizes sizes;
+  CheckTree(job, directory, space.available, sizes, faults);
   return faults.empty() ? absl::OkStatus()
-                        : absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
+                        : absl::ResourceExhaustedError(absl::StrJoin(faults, "\n"));
 }
 
 }  // namespace tutti::service

@@ -11,9 +11,9 @@ namespace tutti::service {
 // ResourceExhausted if that disk is full but for a rest that the jobs there are need to end well.
 absl::Status CheckSpace(const std::filesystem::path& directory);
 
-// InvalidArgument with a line, its place and the mend for each input of the job or of one below it
-// of which each of this machine's nodes gets a copy (mode download), if `directory`'s disk has no
-// room for them. Of nodes elsewhere nothing is known here.
+// ResourceExhausted if `directory`'s disk has no room for the inputs of the job, or of one below
+// it, of which each of this machine's nodes gets a copy (mode download): a line with the place and
+// the mend for each such job. Takes a second at most; of nodes elsewhere nothing is known here.
 absl::Status CheckCopiesFit(const spec::JobSpec& job, const std::filesystem::path& directory);
 
 }  // namespace tutti::service

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 
@@ -42,8 +43,20 @@ TEST_F(DiskSpaceTest, ACopyForEachNodeMustHaveRoom) {
   EXPECT_EQ(Fault(alone).empty(), Room() > 0);
 }
 
+TEST_F(DiskSpaceTest, InputsAreSummedAndWhatIsNoFileCountsAsNothing) {
+  spec::JobSpec job = JobWith(Room() / 3 + 1);
+  job.instance_count = 1;
+  EXPECT_EQ(Fault(job).empty(), Room() > 1);
+  job.inputs["more"] = job.inputs["data"];
+  job.inputs["most"] = job.inputs["data"];
+  EXPECT_THAT(Fault(job), HasSubstr("job.yml:7: input \"most\": of "));
+  ASSERT_EQ(::mkfifo((folder_.path() / "pipe").c_str(), 0600), 0);
+  job.inputs = {{"pipe", {.path = (folder_.path() / "pipe").native(), .mode = "download"}}};
+  EXPECT_EQ(Fault(job), "");
+}
+
 TEST_F(DiskSpaceTest, WhatIsNotCopiedHereNeedsNone) {
-  spec::JobSpec job = JobWith(Room() * 3 + 1);
+  spec::JobSpec job = JobWith(Room() + 1);
   EXPECT_NE(Fault(job), "");
   job.inputs["data"].mode = "ro_mount";
   EXPECT_EQ(Fault(job), "");
@@ -55,7 +68,7 @@ TEST_F(DiskSpaceTest, WhatIsNotCopiedHereNeedsNone) {
 TEST_F(DiskSpaceTest, AStepsInputIsNamedToo) {
   spec::JobSpec pipeline;
   pipeline.kind = spec::JobKind::kPipeline;
-  pipeline.steps.push_back({.name = "train", .job = JobWith(Room() * 3 + 1)});
+  pipeline.steps.push_back({.name = "train", .job = JobWith(Room() + 1)});
   EXPECT_THAT(Fault(pipeline), HasSubstr("job.yml:7: "));
 }
 

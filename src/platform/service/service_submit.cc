@@ -118,12 +118,12 @@ absl::StatusOr<spec::ReadResult> ServiceCore::ReadAndCheck(const Submission& sub
                                  container::CheckCanRun(file.spec),
                                  container::CheckRegistries(file.spec, file.warnings),
                                  launch::CheckRemoteInputs(file.spec),
-                                 CheckCopiesFit(file.spec, options_.directory),
                                  launch::CheckCommand(file.spec, *facts, file.warnings)};
   for (const absl::Status& check : checks) {
     if (!check.ok()) faults.push_back(check.message());
   }
   if (!faults.empty()) return absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
+  TUTTI_RETURN_IF_ERROR(CheckCopiesFit(file.spec, options_.directory));
   return file;
 }
 
