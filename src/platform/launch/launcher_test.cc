@@ -410,6 +410,7 @@ TEST_F(LauncherInSlurm, ARankThatFailsSinceItsPlaceHasGoneIsNoCause) {
     EXPECT_EQ(event["stopped"], event["rank"] == 0) << event;
   }
   EXPECT_EQ(ends, 2);
+  EXPECT_TRUE(service.Events("unlaunched").empty());
 }
 
 TEST_F(LauncherInSlurm, CallsSrunAgainThatFoundNoController) {
@@ -437,6 +438,7 @@ exit 137
   EXPECT_TRUE(Run(MpiPlan("exec sleep 600")).ok());
   EXPECT_EQ(service.Events().back()["reason"],
             "rank 1 left MPI without MPI_Finalize, for which Slurm's PMIx ends the others");
+  EXPECT_TRUE(service.Events("unlaunched").empty());
   EXPECT_TRUE(NoProcessLeft());
 }
 
@@ -489,6 +491,7 @@ TEST_F(LauncherInSlurm, SaysThatSlurmGivesNoPlace) {
   EXPECT_EQ(service.Events().back()["reason"],
             "Slurm gave its ranks no place in PMIx (srun --mpi=pmix) within 300ms: "
             "srun: Job step creation temporarily disabled");
+  EXPECT_EQ(service.Events("unlaunched").size(), 1);
   EXPECT_TRUE(NoProcessLeft());
 }
 

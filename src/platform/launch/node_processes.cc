@@ -187,10 +187,8 @@ void NodeProcesses::MpiStarterEnded() {
   const absl::Status status = mpi_->StarterEnded();
   const bool explained =
       std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->failed(); });
-  if (status.ok() && mpi_->by_pmix() && AwaitsPlaces()) {
-    StopUnlaunched("srun has ended without a place for every rank");
-  }
-  if (status.ok() || explained || stopped_) return;
+  const bool leaves_some = mpi_->by_pmix() && AwaitsPlaces();
+  if ((status.ok() && !leaves_some) || explained || stopped_) return;
   if (absl::IsUnavailable(status) && AwaitsPlaces()) {
     srun_again_ = base::Deadline::After(kBetweenCalls);
     mpi_->ExpectAgain();
@@ -200,9 +198,14 @@ void NodeProcesses::MpiStarterEnded() {
   // A cluster that ends the job tells all its processes, and this one maybe last.
   const std::optional<StopRequest> request = AwaitStop(kTogether);
   if (request) return EndAsTold(*request);
-  const bool none_came = AwaitsPlaces() && ranks_.empty() && !absl::IsAborted(status);
-  if (none_came || absl::IsFailedPrecondition(status)) return StopUnlaunched(status.message());
-  BeginStop(grace_, status);
+  const bool none_came = leaves_some && ranks_.empty() && !absl::IsAborted(status);
+  if (status.ok()) {
+    StopUnlaunched("srun has ended without a place for every rank");
+  } else if (none_came || absl::IsFailedPrecondition(status)) {
+    StopUnlaunched(status.message());
+  } else {
+    BeginStop(grace_, status);
+  }
 }
 
 // mpirun and its daemon end by themselves when ranks do, and Open MPI's crash if they are told to
@@ -261,6 +264,7 @@ std::optional<StopRequest> NodeProcesses::AwaitStop(absl::Duration patience) {
 void NodeProcesses::EndAsTold(const StopRequest& request) {
   if (stopped_) return;
   const absl::Time now = absl::Now();
+  HearMpi();
   BeginStop(request.grace.value_or(grace_), absl::OkStatus());
   ending_->Continue(Spared());
   if (reason_.ok()) reason_ = WhyToldToEnd(NodeFolders(plan_.directory).stop(), now);

@@ -171,8 +171,9 @@ class Examination {
 
   Diagnosis Conclude() {
     const bool open = AnyFailed() && !FailedByItself();
-    // What a node says went wrong on it yields to the loss of a node alone.
-    const bool counts = end_.lost || FirstLost() != nullptr || !bad_.empty();
+    // What a node says went wrong on it yields to the loss of a node alone, and that its ranks were
+    // not begun to any word of the cluster.
+    const bool counts = end_.lost || FirstLost() != nullptr || !bad_.empty() || AnyUnlaunched();
     if (open && counts && !end_.verdict.empty()) {
       Diagnosis diagnosis = With(end_.verdict, {.what = end_.verdict}, nullptr);
       diagnosis.lost_node = end_.lost;
@@ -190,8 +191,10 @@ class Examination {
     if (lost != nullptr && (first == nullptr || MayComeOf(*lost, *first))) return Lost(*lost);
     if (first != nullptr) return OfRank(*first);
     if (TimedOut()) return TimeLimit();
-    for (const NodeEnd& node : end_.nodes) {
-      if (!node.ok) return OfNode(node);
+    for (const bool unlaunched : {false, true}) {  // which may come of another node's failure
+      for (const NodeEnd& node : end_.nodes) {
+        if (!node.ok && node.unlaunched == unlaunched) return OfNode(node);
+      }
     }
     if (const RankExit* waiting = FirstNotStopped(); waiting != nullptr) {
       if (const RankExit* failing = FirstFailing()) return OfRank(*failing);
@@ -241,6 +244,11 @@ class Examination {
       if (node.lost && (first == nullptr || node.time < first->time)) first = &node;
     }
     return first;
+  }
+
+  bool AnyUnlaunched() const {
+    return std::any_of(end_.nodes.begin(), end_.nodes.end(),
+                       [](const NodeEnd& node) { return node.unlaunched; });
   }
 
   bool TimedOut() const {

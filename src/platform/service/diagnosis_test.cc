@@ -244,6 +244,19 @@ TEST(Diagnosis, ANodeThatTheClusterDidNotBeginCountsAsLostUnlessARankFailed) {
   EXPECT_FALSE(Diagnose(end).lost_node);
 }
 
+TEST(Diagnosis, ANodeThatTheClusterDidNotBeginYieldsToAnotherNodesFailureAndToTheClustersWord) {
+  GangEnd end = Gang({});
+  end.nodes = {{.node = "n2", .ok = false, .reason = "n1 has ended", .unlaunched = true},
+               {.node = "n1", .ok = false, .reason = "the disk is full"}};
+  EXPECT_EQ(Diagnose(end).line, "node n1: the disk is full");
+  EXPECT_FALSE(Diagnose(end).lost_node);
+  end.nodes.pop_back();
+  EXPECT_TRUE(Diagnose(end).lost_node);
+  end.verdict = "it was cancelled in Slurm";
+  EXPECT_EQ(Diagnose(end).line, "it was cancelled in Slurm");
+  EXPECT_FALSE(Diagnose(end).lost_node);
+}
+
 TEST(Diagnosis, DoesNotDependOnTheOrderOfTheReports) {
   GangEnd end = Gang({Ended(0, 4, 1, 0, "rank 2 left"), Ended(1, 7), Ended(2, 5, 1, 0, "KeyError"),
                       Stopped(3, 8), Ended(4, 5, 1, 0, "KeyError")});
