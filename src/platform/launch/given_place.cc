@@ -18,6 +18,7 @@
 #include "base/child_process.h"
 #include "base/command.h"
 #include "base/status.h"
+#include "base/unique_fd.h"
 #include "spec/batch_options.h"
 
 namespace tutti::launch {
@@ -44,6 +45,32 @@ absl::StatusOr<std::string> NumericAddress(const std::string& host) {
 
 bool IsLoopback(absl::string_view address) { return absl::StartsWith(address, "127."); }
 
+// By which of its addresses this machine reaches another; "" if by none.
+std::string OwnAddressTowards(const std::string& other) {
+  sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(9)};
+  const base::UniqueFd probe(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));  // nothing is sent
+  socklen_t size = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  if (::inet_pton(AF_INET, other.c_str(), &address.sin_addr) != 1 ||
+      ::connect(probe.get(), generic, size) != 0 ||
+      ::getsockname(probe.get(), generic, &size) != 0) {
+    return "";
+  }
+  char text[INET_ADDRSTRLEN] = {};
+  return ::inet_ntop(AF_INET, &address.sin_addr, text, sizeof text) == nullptr ? "" : text;
+}
+
+// Debian's images lead a machine's own name to its loopback, which the others would be told.
+void LeaveLoopback(spec::LaunchPlan& plan) {
+  std::string& own = plan.nodes[plan.node_index].address;
+  const auto other = std::find_if(plan.nodes.begin(), plan.nodes.end(),
+                                  [](const auto& node) { return !IsLoopback(node.address); });
+  if (!IsLoopback(own) || other == plan.nodes.end()) return;
+  if (std::string address = OwnAddressTowards(other->address); !address.empty()) {
+    own = std::move(address);
+  }
+}
+
 // The number that a variable begins with ("4(x2),3": tasks of each node); 0 if there is none.
 int Leading(const std::map<std::string, std::string>& variables, const std::string& name) {
   const auto found = variables.find(name);
@@ -62,8 +89,6 @@ absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the job has got ", entries.size(), " nodes, and its plan is for ", plan.nodes.size()));
   }
-  std::string loopback;
-  bool is_one_machine = true;
   for (size_t i = 0; i < entries.size(); ++i) {
     const std::vector<std::string> words = absl::StrSplit(entries[i], ' ', absl::SkipEmpty());
     if (words.empty()) return absl::InvalidArgumentError("a node without a name");
@@ -72,16 +97,10 @@ absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan) {
     const bool is_alone = entries.size() == 1 && words.size() == 1;
     if (!address.ok() && is_alone) address = "127.0.0.1";
     TUTTI_RETURN_IF_ERROR(address.status());
-    if (IsLoopback(*address) && *address != words.back()) loopback = words.back();
-    is_one_machine = is_one_machine && IsLoopback(*address);
     plan.nodes[i].address = *std::move(address);
   }
-  // Debian's images lead a machine's own name there, and the others would be told that.
-  if (loopback.empty() || is_one_machine) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("the name of node ", loopback,
-                   " leads to this machine's loopback: take that line out of its "
-                   "/etc/hosts, or set NodeAddr in slurm.conf"));
+  LeaveLoopback(plan);
+  return absl::OkStatus();
 }
 
 namespace {
