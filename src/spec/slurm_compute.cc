@@ -30,11 +30,9 @@ bool IsTuttis(absl::string_view option) {
 
 // What a node's one launcher is given: other words for it would be undone by its step.
 bool IsOfTheShape(absl::string_view option) {
-  static constexpr std::array<absl::string_view, 6> kNames = {
-      "--cpus-per-task",   "--mincpus",           "--ntasks-per-node",
-      "--ntasks-per-core", "--ntasks-per-socket", "--ntasks-per-gpu"};
   const absl::string_view name = option.substr(0, option.find('='));
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  return absl::StartsWith(name, "--ntasks-per-") || absl::StartsWith(name, "--minc") ||
+         absl::StartsWith(name, "--cpus-per-t");
 }
 
 // The keys that a compute and a job share.
@@ -58,7 +56,8 @@ void ReadKeys(MappingReader& reader, SlurmSettings& settings, Diagnostics& diagn
         diagnostics.Error(at->line, absl::StrCat("\"", option.substr(0, 80), "\" is set by tutti"));
       } else if (IsOfTheShape(option)) {
         diagnostics.Error(at->line, absl::StrCat("\"", option.substr(0, 80),
-                                                 "\" is set by tutti: write cpus_per_node"));
+                                                 "\" is set by tutti: write cpus_per_node, and in "
+                                                 "the job process_count_per_instance"));
       }
       if (absl::StartsWith(option, "--")) continue;
       diagnostics.Error(at->line, absl::StrCat("\"", option.substr(0, 80),
