@@ -144,6 +144,11 @@ bool MayPass(absl::string_view stderr_text) {
                      [&](absl::string_view passing) { return absl::StrContains(text, passing); });
 }
 
+bool TookTooLong(absl::string_view stderr_text) {
+  const std::vector<absl::string_view> lines = LinesOf(stderr_text);
+  return !lines.empty() && absl::StrContains(lines.back(), "timed out");
+}
+
 std::string SubmitLimit(absl::string_view stderr_text) {
   for (const absl::string_view word : absl::StrSplit(stderr_text, absl::ByAnyChar(" \n"))) {
     const bool names_it = absl::StartsWith(word, "Assoc") || absl::StartsWith(word, "QOS") ||
@@ -168,7 +173,7 @@ std::string Complaint(absl::string_view stderr_text) {
                       base::BoundedUtf8(last, kMostCharacters), ")");
 }
 
-std::string WhyItCouldNotBegin(absl::string_view log) {
+std::string WhyItCouldNotBegin(absl::string_view log, absl::string_view program) {
   static constexpr std::array<absl::string_view, 7> kReasons = {"tutti: ",  // its own words
                                                                 "No such file or directory",
                                                                 "Permission denied",
@@ -182,7 +187,13 @@ std::string WhyItCouldNotBegin(absl::string_view log) {
       return absl::StrContains(line, reason);
     });
   });
-  return line == lines.rend() ? "" : base::BoundedUtf8(WithoutPrefixes(*line), kMostCharacters);
+  if (line == lines.rend()) return "";
+  const std::string why = base::BoundedUtf8(WithoutPrefixes(*line), kMostCharacters);
+  return absl::StrCat("its launcher could not begin: ", why,
+                      absl::StartsWith(why, kReasons[0])
+                          ? ""
+                          : absl::StrCat("; its nodes have to see ", program,
+                                         " and the libraries that it is linked to"));
 }
 
 }  // namespace tutti::engine

@@ -20,6 +20,8 @@ bool HasLostANode(const SlurmJob& job);
 // Of what sbatch printed, its last line: whether Slurm may take the job later, or has taken it and
 // could not say so. Else the refusal is final.
 bool MayPass(absl::string_view stderr_text);
+// Likewise, that it gave up waiting for an answer.
+bool TookTooLong(absl::string_view stderr_text);
 
 // The limit of jobs that may be submitted, if sbatch named one: "QOSMaxSubmitJobPerUserLimit". Else
 // "": the same refusal is also made of jobs that are too large.
@@ -29,8 +31,8 @@ std::string SubmitLimit(absl::string_view stderr_text);
 // Slurm's word for it.
 std::string Complaint(absl::string_view stderr_text);
 
-// Of what a batch step printed of which a launcher has not begun: the last line that says why it
-// could not, bounded and of UTF-8. "" if none does.
-std::string WhyItCouldNotBegin(absl::string_view log);
+// Of what a batch step printed of which a launcher, `program`, has not begun: why it could not, by
+// the last line that says so, with the mend; bounded and of UTF-8. "" if none does.
+std::string WhyItCouldNotBegin(absl::string_view log, absl::string_view program);
 
 }  // namespace tutti::engine

@@ -99,13 +99,18 @@ TEST(PlainWords, AComplaintIsBoundedAndOfUtf8) {
 }
 
 TEST(PlainWords, WhyALauncherCouldNotBeginIsInTheBatchStepsOutput) {
-  EXPECT_EQ(WhyItCouldNotBegin("/shared/tutti: /lib/libc.so.6: version `GLIBC_2.38' not found\n"
-                               "srun: error: n1: task 0: Exited with exit code 1\n"),
-            "/shared/tutti: /lib/libc.so.6: version `GLIBC_2.38' not found");
-  EXPECT_EQ(WhyItCouldNotBegin("slurmstepd: error: execve(): tutti\xE9: No such file or directory"),
-            "execve(): tutti?: No such file or directory");
-  EXPECT_EQ(WhyItCouldNotBegin("srun: error: n1: task 0: Killed\nslurmstepd: error: *** STEP "
-                               "7.0 ON n1 CANCELLED AT 2026-11-22T04:00:00 ***\n"),
+  const auto why = [](absl::string_view log) { return WhyItCouldNotBegin(log, "/shared/tutti"); };
+  EXPECT_EQ(why("/shared/tutti: /lib/libc.so.6: version `GLIBC_2.38' not found\n"
+                "srun: error: n1: task 0: Exited with exit code 1\n"),
+            "its launcher could not begin: /shared/tutti: /lib/libc.so.6: version `GLIBC_2.38' not "
+            "found; its nodes have to see /shared/tutti and the libraries that it is linked to");
+  EXPECT_THAT(
+      why("slurmstepd: error: execve(): tutti\xE9: No such file or directory"),
+      ::testing::HasSubstr("begin: execve(): tutti?: No such file or directory; its nodes"));
+  EXPECT_EQ(why("tutti: node n2 has no address\n"),
+            "its launcher could not begin: tutti: node n2 has no address");
+  EXPECT_EQ(why("srun: error: n1: task 0: Killed\nslurmstepd: error: *** STEP 7.0 ON n1 CANCELLED "
+                "AT 2026-11-22T04:00:00 ***\n"),
             "");
 }
 

@@ -30,6 +30,7 @@ constexpr int64_t kMostMebibytes = int64_t{1} << 40;
 constexpr std::array<absl::string_view, 8> kWaitingStates = {
     "PENDING",  "CONFIGURING", "POWER_UP_NODE", "RESV_DEL_HOLD",
     "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD",  "SPECIAL_EXIT"};
+constexpr std::array<absl::string_view, 2> kBootingStates = {"CONFIGURING", "POWER_UP_NODE"};
 constexpr std::array<absl::string_view, 8> kRunningStates = {"RUNNING",  "COMPLETING", "SUSPENDED",
                                                              "STOPPED",  "SIGNALING",  "STAGE_OUT",
                                                              "RESIZING", "EXPEDITING"};
@@ -98,6 +99,7 @@ SlurmJob JobOf(const json& entry) {
   const std::vector<std::string> states = StatesOf(entry);
   if (!states.empty()) job.state = states.front();
   job.phase = PhaseOf(states);
+  job.booting = AnyOf(states, kBootingStates);
   job.preempted = NumberOf(entry, "preempt_time") > 0;
   const int64_t start = NumberOf(entry, "start_time");
   if (start > 0 && job.phase == SlurmPhase::kWaiting) {

@@ -27,6 +27,7 @@ struct SlurmJob {
   std::string nodes;                         // a list of hosts; empty while it waits
   std::optional<absl::Time> expected_start;  // while it waits, if Slurm has planned it
   absl::Time start = absl::InfinitePast();   // of its last run, once that has begun
+  bool booting = false;                      // its nodes are being made ready
   bool preempted = false;                    // it was told to make way for another
 };
 

@@ -34,7 +34,7 @@ constexpr char kQueueOf23[] = R"({"jobs": [
   {"job_id": 9, "job_state": ["RUNNING", "CONFIGURING"], "nodes": "n1",
    "comment": "tutti:ab:job.9"}]})";
 
-TEST(ReadQueue, AJobWhoseNameIsNotUtf8IsReadAndSoAreTheOthers) {
+TEST(QueueReader, AJobWhoseNameIsNotUtf8IsReadAndSoAreTheOthers) {
   const auto jobs = ReadQueue(
       "{\"jobs\": [{\"job_id\": 1, \"job_state\": \"RUNNING\", \"name\": \"caf\xE9\", \"comment\": "
       "\"\"}, {\"job_id\": 2, \"job_state\": \"RUNNING\", \"name\": \"b\", \"command\": "
@@ -138,7 +138,10 @@ TEST(QueueReader, ReadsLaterVersionsWithTheirListsOfStates) {
   EXPECT_EQ((*jobs)[0].phase, SlurmPhase::kWaiting);
   EXPECT_EQ((*jobs)[0].expected_start, std::nullopt);
   EXPECT_EQ((*jobs)[1].phase, SlurmPhase::kRunning);
-  EXPECT_EQ((*jobs)[2].phase, SlurmPhase::kWaiting);  // its nodes boot
+  EXPECT_EQ((*jobs)[1].start, absl::FromUnixSeconds(1795208535));
+  EXPECT_FALSE((*jobs)[1].booting);
+  EXPECT_EQ((*jobs)[2].phase, SlurmPhase::kWaiting);
+  EXPECT_TRUE((*jobs)[2].booting);
 }
 
 TEST(QueueReader, HasEndedWhatSlurmSaysSoOfAlone) {

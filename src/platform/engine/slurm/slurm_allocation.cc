@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -27,8 +28,9 @@ namespace fs = std::filesystem;
 constexpr char kCollectorLock[] = "collector";
 
 constexpr char kFirstStart[] = "slurm-start";
-constexpr uint64_t kMostOfLog = 1 << 20;
+constexpr std::streamoff kMostOfLog = 64 << 10;
 constexpr absl::Duration kClocksDiffer = absl::Seconds(5);  // at most: a file server's and ours
+constexpr absl::Duration kClocksOfSitesDiffer = absl::Minutes(1);  // and Slurm's
 
 bool IsThere(const fs::path& path) {
   std::error_code error;
@@ -112,11 +114,14 @@ bool SlurmAllocation::HasBegunEverywhere() const {
 }
 
 bool SlurmAllocation::HasBegunItsLastRun() const {
-  if (first_start != absl::InfinitePast() && job.start > first_start) return false;
-  const absl::Duration start = base::SteadyNow() - (absl::Now() - job.start);
+  const bool is_known = first_start != absl::InfinitePast();
+  if (is_known && job.start > first_start) return false;
+  // Where no look showed its start, Slurm's clock is compared with the file server's.
+  const absl::Duration start = base::SteadyNow() - (absl::Now() - job.start) - kClocksOfSitesDiffer;
   for (int i = 0; i < node_count(); ++i) {
     const absl::Duration began = base::SteadyNow() - AgeOf(node(i) / "started");
-    if (HasBegun(i) && began >= std::max(waited, start) - kClocksDiffer) return true;
+    const bool is_late = began >= waited - kClocksDiffer && (is_known || began >= start);
+    if (HasBegun(i) && is_late) return true;
   }
   return false;
 }
@@ -162,7 +167,7 @@ void SlurmAllocation::ReadEnd(const std::string& text) {
 }
 
 absl::Status SlurmAllocation::NoteId(int64_t id, bool durable) {
-  if (job.id != 0 && job.id != id) TUTTI_RETURN_IF_ERROR(ForgetFirstStart());
+  if (job.id != 0 && job.id != id) ForgetFirstRun();
   job.id = id;
   return WriteSlurmId(folder, id, durable);
 }
@@ -176,20 +181,19 @@ absl::Status SlurmAllocation::NoteLoss(absl::Duration settling) {
   settles = base::SteadyNow() + settling;
   problem = "waits: Slurm has lost it and gets it anew";
   job = {};
-  TUTTI_RETURN_IF_ERROR(ForgetFirstStart());
+  ForgetFirstRun();
   return base::RemoveTree(folder / "slurm-id");
 }
 
-absl::Status SlurmAllocation::ForgetFirstStart() {
+void SlurmAllocation::ForgetFirstRun() {
+  was_booting = false;
   first_start = absl::InfinitePast();
-  return base::RemoveTree(folder / kFirstStart);
+  SayIfWrong(base::RemoveTree(folder / kFirstStart));
 }
 
 absl::Status SlurmAllocation::NoteLook(const SlurmJob& of_look) {
   if (of_look.phase == SlurmPhase::kWaiting) waited = base::SteadyNow();
-  if (of_look.phase != SlurmPhase::kEnded) {
-    was_booting = of_look.state == "CONFIGURING" || of_look.state == "POWER_UP_NODE";
-  }
+  if (of_look.phase != SlurmPhase::kEnded) was_booting = of_look.booting;
   std::string before = std::exchange(job, of_look).nodes;
   if (!before.empty() && NodeNames().empty()) job.nodes = std::move(before);
   const bool is_first = job.phase == SlurmPhase::kRunning && first_start == absl::InfinitePast() &&
@@ -205,8 +209,13 @@ bool SlurmAllocation::WasToldToStop() const {
 }
 
 std::string SlurmAllocation::LastOutput() const {
-  const auto log = base::ReadFile(folder / kBatchLog, kMostOfLog);
-  return log.value_or("");
+  std::ifstream log(folder / kBatchLog, std::ios::binary | std::ios::ate);
+  if (!log) return "";
+  std::string text(std::min<std::streamoff>(log.tellg(), kMostOfLog), ' ');
+  log.seekg(-static_cast<std::streamoff>(text.size()), std::ios::end);
+  log.read(text.data(), text.size());
+  text.resize(log.gcount());
+  return text;
 }
 
 absl::Status SlurmAllocation::NoteEnd(const std::string& how, bool is_lost) {

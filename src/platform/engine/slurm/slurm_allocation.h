@@ -92,7 +92,7 @@ struct SlurmAllocation {
   AllocationState State(const std::string& id);
 
  private:
-  absl::Status ForgetFirstStart();  // another Slurm job is its own
+  void ForgetFirstRun();  // another Slurm job is its own
   void ReadEnd(const std::string& text);
   std::vector<std::string> NodeNames() const;  // none, unless all are known
 };

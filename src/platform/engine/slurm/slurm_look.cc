@@ -184,14 +184,12 @@ void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
                           !known.was_booting && !known.HasBegunItsLastRun();
   std::string how =
       unlaunched ? "it was cancelled in Slurm before it had begun on its nodes" : HowItEnded(job);
+  bool lost = HasLostANode(job) || unlaunched;
   if (how.empty() && shared() && !known.stop && !known.HasBegunEverywhere()) {
-    const std::string why = WhyItCouldNotBegin(known.LastOutput());
-    if (!why.empty()) {
-      how = absl::StrCat("its launcher could not begin: ", why, "; its nodes have to see ",
-                         options_.launcher.front(), " and the libraries that it is linked to");
-    }
+    how = WhyItCouldNotBegin(known.LastOutput(), options_.launcher.front());
+    lost = !how.empty() && known.HasBegun();  // on another node: then this one is at fault
   }
-  SayIfWrong(known.NoteEnd(by_us ? "" : how, HasLostANode(job) || unlaunched));
+  SayIfWrong(known.NoteEnd(by_us ? "" : how, lost));
 }
 
 }  // namespace tutti::engine

@@ -200,6 +200,20 @@ TEST_F(SlurmEngineTest, WhyItsLauncherCouldNotBeginIsSaid) {
   EXPECT_FALSE(failed.lost);
 }
 
+TEST_F(SlurmEngineTest, WhereAnotherNodesLauncherHasBegunTheNodeIsAtFault) {
+  slurm_.Hold(true);
+  ASSERT_TRUE(engine_->Start(Gang("a.1", 2)).ok());
+  Await("a.1", [](const AllocationState& s) { return absl::StrContains(s.reason, "Resources"); });
+  ASSERT_TRUE(base::ReplaceFile(root_.path() / "shared/a.1/0/started", "").ok());
+  ASSERT_TRUE(base::ReplaceFile(root_.path() / "shared/a.1/slurm.log",
+                                "slurmstepd: error: execve(): /opt/tutti: Permission denied\n")
+                  .ok());
+  slurm_.End("a.1", "FAILED");
+  const AllocationState failed = AwaitEnd("a.1");
+  EXPECT_THAT(failed.reason, HasSubstr("execve(): /opt/tutti: Permission denied"));
+  EXPECT_TRUE(failed.lost);
+}
+
 // As when a slurmctld that was killed has not saved that it had started it.
 TEST_F(SlurmEngineTest, WhatSlurmQueuedAgainAndCouldNotLaunchThenMayRunWellOnOthers) {
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());

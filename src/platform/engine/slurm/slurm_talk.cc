@@ -184,7 +184,7 @@ bool SlurmEngine::Submit(const std::string& id) {
                           : result->exit.ok() ? "sbatch told no number of a job"
                                               : Complaint(result->err);
   const bool late =
-      absl::IsDeadlineExceeded(result.status()) || absl::StrContains(why, "timed out");
+      result.ok() ? TookTooLong(result->err) : absl::IsDeadlineExceeded(result.status());
   const std::string limit = result.ok() ? SubmitLimit(result->err) : "";
   if (!late && result.ok() && !result->exit.ok() && limit.empty() && !MayPass(result->err)) {
     SayIfWrong(known.NoteEnd(absl::StrCat("Slurm refused it: ", why)));
