@@ -97,7 +97,8 @@ def test_a_job_says_what_it_asks_of_slurm(hpc, cluster, write_job):
 
 
 def test_a_job_whose_time_in_slurm_is_up_says_so_and_keeps_its_results(hpc, write_job):
-    command = "trap 'mkdir -p outputs; echo kept >outputs/end-$RANK; exit 1' TERM; echo begun; sleep 600 & wait"
+    # Slurm's signal may reach the sleep first.
+    command = "trap 'mkdir -p outputs; echo kept >outputs/end-$RANK; exit 1' TERM; echo begun; while :; do sleep 600 & wait; done"
 
     def submit(nodes):  # Slurm warns a minute ahead, so of a minute at its next look, twice a minute
         return hpc.submit(write_job(command, nodes=nodes, distribution="mpi", compute="hpc",

@@ -192,7 +192,10 @@ class Launcher {
   // when the service does not know the allocation, DeadlineExceeded.
   absl::Status AwaitOrStop(const std::function<bool()>& ready, base::Deadline deadline) {
     while (true) {
-      if (signals_.Take()) return absl::CancelledError("stopped before its processes began");
+      if (signals_.Take()) {
+        events_->Append("unlaunched", nlohmann::json::object());
+        return absl::CancelledError("stopped before its processes began");
+      }
       if (delivery_->gone()) return absl::AbortedError(kNobodyWaits);
       if (ready()) return absl::OkStatus();
       if (deadline.Expired()) {

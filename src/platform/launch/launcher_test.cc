@@ -181,7 +181,7 @@ TEST_F(Launcher, StoppedWhileItWaitsItEndsWithoutStartingAnything) {
   ASSERT_TRUE(service.AwaitEvent("prepared"));
   ::kill(launcher.pid(), SIGTERM);
   WaitFor(launcher);
-  EXPECT_THAT(Kinds(), ElementsAre("preparing", "prepared", "finished"));
+  EXPECT_THAT(Kinds(), ElementsAre("preparing", "prepared", "unlaunched", "finished"));
   EXPECT_THAT(service.Events("finished").at(0)["reason"], HasSubstr("stopped"));
 }
 

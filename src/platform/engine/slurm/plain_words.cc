@@ -174,7 +174,7 @@ std::string Complaint(absl::string_view stderr_text) {
 }
 
 std::string WhyItCouldNotBegin(absl::string_view log, absl::string_view program) {
-  static constexpr std::array<absl::string_view, 7> kReasons = {"tutti: ",  // its own words
+  static constexpr std::array<absl::string_view, 7> kReasons = {"has no address",  // its own words
                                                                 "No such file or directory",
                                                                 "Permission denied",
                                                                 "not found",
@@ -190,7 +190,7 @@ std::string WhyItCouldNotBegin(absl::string_view log, absl::string_view program)
   if (line == lines.rend()) return "";
   const std::string why = base::BoundedUtf8(WithoutPrefixes(*line), kMostCharacters);
   return absl::StrCat("its launcher could not begin: ", why,
-                      absl::StartsWith(why, kReasons[0])
+                      absl::StrContains(why, kReasons[0])
                           ? ""
                           : absl::StrCat("; its nodes have to see ", program,
                                          " and the libraries that it is linked to"));

@@ -109,6 +109,8 @@ TEST(PlainWords, WhyALauncherCouldNotBeginIsInTheBatchStepsOutput) {
       ::testing::HasSubstr("begin: execve(): tutti?: No such file or directory; its nodes"));
   EXPECT_EQ(why("tutti: node n2 has no address\n"),
             "its launcher could not begin: tutti: node n2 has no address");
+  // As while slurmctld is away, which names no nodes then.
+  EXPECT_EQ(why("tutti: the job has got 0 nodes, and its plan is for 2\n"), "");
   EXPECT_EQ(why("srun: error: n1: task 0: Killed\nslurmstepd: error: *** STEP 7.0 ON n1 CANCELLED "
                 "AT 2026-11-22T04:00:00 ***\n"),
             "");
