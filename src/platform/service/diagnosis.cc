@@ -23,7 +23,7 @@ namespace {
 // came from it, not before it.
 constexpr absl::Duration kNoticing = absl::Seconds(1);
 // A cluster that sees it before we do ends the other processes by SIGTERM.
-constexpr absl::Duration kNoticingOnACluster = absl::Minutes(1);
+constexpr absl::Duration kNoticingOnACluster = absl::Minutes(2);
 
 constexpr std::array<absl::string_view, 40> kLostPeer = {
     "connection closed by peer",

@@ -205,9 +205,9 @@ TEST(Diagnosis, PutsARankThatFailedLongBeforeALauncherDiedFirst) {
 // srun sees first that one of its tasks, a launcher, is gone, and ends the others.
 TEST(Diagnosis, PutsALostLauncherBeforeARankThatAClusterEndedForIt) {
   GangEnd end = Gang({Ended(0, 10, 0, SIGTERM)});
-  end.nodes[1] = {.node = "n2", .ok = false, .lost = true, .time = absl::FromUnixSeconds(40)};
+  end.nodes[1] = {.node = "n2", .ok = false, .lost = true, .time = absl::FromUnixSeconds(100)};
   EXPECT_EQ(Diagnose(end).line, "launcher on node n2 died");
-  end.nodes[1].time = absl::FromUnixSeconds(100);
+  end.nodes[1].time = absl::FromUnixSeconds(200);
   EXPECT_EQ(Diagnose(end).line, "rank 0 on n1 was killed by signal 15 (SIGTERM)");
 }
 
