@@ -211,7 +211,7 @@ bool SlurmAllocation::WasToldToStop() const {
 std::string SlurmAllocation::LastOutput() const {
   std::ifstream log(folder / kBatchLog, std::ios::binary | std::ios::ate);
   if (!log) return "";
-  std::string text(std::min<std::streamoff>(log.tellg(), kMostOfLog), ' ');
+  std::string text(std::clamp<std::streamoff>(log.tellg(), 0, kMostOfLog), ' ');
   log.seekg(-static_cast<std::streamoff>(text.size()), std::ios::end);
   log.read(text.data(), text.size());
   text.resize(log.gcount());
