@@ -33,6 +33,8 @@ using ResponseParser = beast::http::response_parser<beast::http::buffer_body>;
 
 constexpr uint64_t kMaxBodyInMemory = uint64_t{1} << 30;
 
+enum class Peer { kService, kAnyServer };
+
 bool MayBeRepeated(const std::string& method) {
   return method == "GET" || method == "HEAD" || method == "PUT" || method == "DELETE";
 }
@@ -41,11 +43,12 @@ bool MayBeRepeated(const std::string& method) {
 
 class Client::Impl {
  public:
-  Impl(std::string base_url, std::string token, Peer peer)
+  Impl(std::string base_url, std::string token, std::string certificate, Peer peer)
       : base_url_(std::move(base_url)),
         name_(absl::StrCat(peer == Peer::kService ? "the service at " : "", base_url_)),
         advice_(peer == Peer::kService ? ": is it running? start it with: tutti serve" : ""),
         token_(std::move(token)),
+        certificate_(std::move(certificate)),
         authority_(ParseBaseUrl(base_url_)),
         cancel_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
@@ -114,7 +117,7 @@ class Client::Impl {
     socket_.emplace(*std::move(fd), cancel_event_.get());
     if (!authority_->tls) return absl::OkStatus();
     socket_->Limit(deadline, absl::InfiniteDuration());
-    return socket_->BeginTls(authority_->host);
+    return socket_->ConnectTls(authority_->host, certificate_);
   }
 
   absl::Status SendRequest(const ClientRequest& request) {
@@ -222,6 +225,7 @@ class Client::Impl {
   const std::string name_;    // as errors call it
   const std::string advice_;  // how to start it; empty: it is not ours
   const std::string token_;
+  const std::string certificate_;
   const absl::StatusOr<Authority> authority_;
   const base::UniqueFd cancel_event_;
   std::atomic<bool> cancelled_ = false;
@@ -230,8 +234,11 @@ class Client::Impl {
   bool answer_began_ = false;
 };
 
-Client::Client(std::string base_url, std::string token, Peer peer)
-    : impl_(std::make_unique<Impl>(std::move(base_url), std::move(token), peer)) {}
+Client::Client(std::string base_url, std::string token, std::string certificate)
+    : impl_(std::make_unique<Impl>(std::move(base_url), std::move(token), std::move(certificate),
+                                   Peer::kService)) {}
+Client::Client(std::string base_url)
+    : impl_(std::make_unique<Impl>(std::move(base_url), "", "", Peer::kAnyServer)) {}
 Client::~Client() = default;
 
 absl::StatusOr<ClientResponse> Client::Send(const ClientRequest& request) {

@@ -64,11 +64,12 @@ ChunkCallback ByLine(ChunkCallback on_line);
 // One exchange at a time; Cancel may come from another thread.
 class Client {
  public:
-  // Whose errors say how to start it.
-  enum class Peer { kService, kAnyServer };
-
-  // `base_url`: "http://127.0.0.1:6280", "https://host" or "127.0.0.1:6280".
-  Client(std::string base_url, std::string token, Peer peer = Peer::kService);
+  // The service's; its errors say how to start it. `base_url`: "http://127.0.0.1:6280",
+  // "https://host" or "127.0.0.1:6280". `certificate`: PEM, the only one that a service by https
+  // may show; empty: one for its name, by an issuer that this machine trusts.
+  Client(std::string base_url, std::string token, std::string certificate = "");
+  // Any server's.
+  explicit Client(std::string base_url);
   ~Client();
 
   // Unavailable: no connection, or it broke (a broken one that was kept from an earlier exchange is

@@ -113,7 +113,7 @@ absl::StatusOr<ClientResponse> SendFollowing(std::string url, const ClientReques
                                              const std::atomic<bool>& cancelled) {
   for (int i = 0; i <= kMostRedirects; ++i) {
     TUTTI_ASSIGN_OR_RETURN(const Address address, AddressOf(url));
-    Client client(address.origin, "", Client::Peer::kAnyServer);
+    Client client(address.origin);
     const Watch watch(client, cancelled);
     ClientRequest here = request;
     here.target = address.target;

@@ -26,6 +26,12 @@ std::unique_ptr<Server> StartServer(Handler handler, ServerOptions options = {})
   return *std::move(server);
 }
 
+std::shared_ptr<const Identity> SomeIdentity() {
+  static const auto* const identity = new std::shared_ptr<const Identity>(
+      *Identity::FromPem(*Identity::MakeSelfSigned({"127.0.0.1"})));
+  return *identity;
+}
+
 // Echoes what it understood of the request.
 Response Echo(const Request& request, Connection& connection) {
   const auto body = connection.ReadBody();
@@ -55,13 +61,25 @@ std::string Raw(int port, absl::string_view bytes) {
   return answer;
 }
 
-TEST(Http, CarriesMethodPathQueryTokenAndBodyOverOneKeptConnection) {
+// Over plain HTTP, and over TLS.
+class Http : public testing::TestWithParam<bool> {
+ protected:
+  std::unique_ptr<Server> Start(Handler handler, ServerOptions options = {}) const {
+    if (GetParam()) options.identity = SomeIdentity();
+    return StartServer(std::move(handler), options);
+  }
+  static std::string certificate() { return GetParam() ? SomeIdentity()->certificate() : ""; }
+};
+INSTANTIATE_TEST_SUITE_P(, Http, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Tls" : "Plain"; });
+
+TEST_P(Http, CarriesMethodPathQueryTokenAndBodyOverOneKeptConnection) {
   std::set<std::string> peers;
-  auto server = StartServer([&](const Request& request, Connection& connection) {
+  auto server = Start([&](const Request& request, Connection& connection) {
     peers.insert(request.peer);
     return Echo(request, connection);
   });
-  Client client(server->url(), "secret");
+  Client client(server->url(), "secret", certificate());
   for (int i = 0; i < 3; ++i) {
     ClientRequest request;
     request.method = "POST";
@@ -76,13 +94,13 @@ TEST(Http, CarriesMethodPathQueryTokenAndBodyOverOneKeptConnection) {
   EXPECT_EQ(peers.size(), 1u);
 }
 
-TEST(Http, LargeBodiesPassThroughFilesInPieces) {
+TEST_P(Http, LargeBodiesPassThroughFilesInPieces) {
   const base::TemporaryDirectory folder;
   std::string content(20 << 20, '\0');
   for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 2654435761u >> 13);
   ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "in", content).ok());
   size_t largest = 0;
-  auto server = StartServer([&](const Request& request, Connection& connection) {
+  auto server = Start([&](const Request& request, Connection& connection) {
     if (request.method == "PUT") {
       std::string got;
       const auto status = connection.ReadBodyTo(
@@ -100,7 +118,7 @@ TEST(Http, LargeBodiesPassThroughFilesInPieces) {
     response.file = folder.path() / "stored";
     return response;
   });
-  Client client(server->url(), "");
+  Client client(server->url(), "", certificate());
   ClientRequest put;
   put.method = "PUT";
   put.target = "/file";
@@ -113,12 +131,12 @@ TEST(Http, LargeBodiesPassThroughFilesInPieces) {
   EXPECT_TRUE(*base::ReadFile(folder.path() / "out") == content);
 }
 
-TEST(Http, AnswersTooLargeABodyWithoutReadingIt) {
-  auto server = StartServer([](const Request&, Connection& connection) {
+TEST_P(Http, AnswersTooLargeABodyWithoutReadingIt) {
+  auto server = Start([](const Request&, Connection& connection) {
     const auto body = connection.ReadBody(1000);
     return body.ok() ? JsonResponse("{}") : ErrorResponse(body.status());
   });
-  Client client(server->url(), "");
+  Client client(server->url(), "", certificate());
   ClientRequest request;
   request.method = "POST";
   request.target = "/";
@@ -132,10 +150,10 @@ TEST(Http, AnswersTooLargeABodyWithoutReadingIt) {
   EXPECT_EQ(client.Send(request)->status, 200);
 }
 
-TEST(Http, FollowersGetEachLineAtOnceAndDoNotHoldUpOthers) {
+TEST_P(Http, FollowersGetEachLineAtOnceAndDoNotHoldUpOthers) {
   constexpr int kFollowers = 200;
   std::atomic<int> round = 0;
-  auto server = StartServer([&](const Request& request, Connection&) {
+  auto server = Start([&](const Request& request, Connection&) {
     if (request.path != "/follow") return JsonResponse("{}");
     Response response;
     response.stream = [&](Writer& writer) {
@@ -155,7 +173,7 @@ TEST(Http, FollowersGetEachLineAtOnceAndDoNotHoldUpOthers) {
   std::vector<std::thread> followers;
   for (int i = 0; i < kFollowers; ++i) {
     followers.emplace_back([&] {
-      Client client(server->url(), "");
+      Client client(server->url(), "", certificate());
       ClientRequest request;
       request.target = "/follow";
       request.stall_timeout = absl::Seconds(30);
@@ -168,7 +186,7 @@ TEST(Http, FollowersGetEachLineAtOnceAndDoNotHoldUpOthers) {
       EXPECT_TRUE(response.ok()) << response.status();
     });
   }
-  Client client(server->url(), "");
+  Client client(server->url(), "", certificate());
   const auto wait_for = [&](int count) {
     const auto deadline = base::Deadline::After(absl::Seconds(30));
     while (lines < count && !deadline.Expired()) {
@@ -183,9 +201,9 @@ TEST(Http, FollowersGetEachLineAtOnceAndDoNotHoldUpOthers) {
   for (std::thread& follower : followers) follower.join();
 }
 
-TEST(Http, StreamNoticesAClientThatLeavesAndAServerThatStops) {
+TEST_P(Http, StreamNoticesAClientThatLeavesAndAServerThatStops) {
   absl::Notification left, stopped;
-  auto server = StartServer([&](const Request& request, Connection&) {
+  auto server = Start([&](const Request& request, Connection&) {
     Response response;
     response.stream = [&, path = request.path](Writer& writer) {
       EXPECT_TRUE(writer.Write("begun\n").ok());
@@ -197,7 +215,7 @@ TEST(Http, StreamNoticesAClientThatLeavesAndAServerThatStops) {
     return response;
   });
   {
-    Client client(server->url(), "");
+    Client client(server->url(), "", certificate());
     ClientRequest request{.target = "/left"};
     request.on_chunk = [](absl::string_view) { return absl::AbortedError("enough"); };
     EXPECT_EQ(client.Send(request).status().code(), absl::StatusCode::kAborted);
@@ -206,7 +224,7 @@ TEST(Http, StreamNoticesAClientThatLeavesAndAServerThatStops) {
 
   absl::Notification begun;
   std::thread follower([&] {
-    Client client(server->url(), "");
+    Client client(server->url(), "", certificate());
     ClientRequest request{.target = "/stopped"};
     request.on_chunk = [&](absl::string_view) {
       begun.Notify();
@@ -221,14 +239,14 @@ TEST(Http, StreamNoticesAClientThatLeavesAndAServerThatStops) {
   follower.join();
 }
 
-TEST(Http, ClientCanBeCancelledFromAnotherThread) {
+TEST_P(Http, ClientCanBeCancelledFromAnotherThread) {
   absl::Notification begun;
-  auto server = StartServer([&](const Request&, Connection& connection) {
+  auto server = Start([&](const Request&, Connection& connection) {
     begun.Notify();
     while (!connection.Closed()) absl::SleepFor(absl::Milliseconds(1));
     return JsonResponse("{}");
   });
-  Client client(server->url(), "");
+  Client client(server->url(), "", certificate());
   std::thread canceller([&] {
     begun.WaitForNotification();
     client.Cancel();
@@ -237,28 +255,28 @@ TEST(Http, ClientCanBeCancelledFromAnotherThread) {
   canceller.join();
 }
 
-TEST(Http, ClientEndsAtItsDeadlineAndSaysWhenNothingListens) {
-  auto server = StartServer([&](const Request&, Connection& connection) {
+TEST_P(Http, ClientEndsAtItsDeadlineAndSaysWhenNothingListens) {
+  auto server = Start([&](const Request&, Connection& connection) {
     while (!connection.Closed()) absl::SleepFor(absl::Milliseconds(1));
     return JsonResponse("{}");
   });
-  Client client(server->url(), "");
+  Client client(server->url(), "", certificate());
   const auto late = client.Send({.target = "/", .timeout = absl::Milliseconds(30)});
   EXPECT_EQ(late.status().code(), absl::StatusCode::kDeadlineExceeded) << late.status();
   const std::string url = server->url();
   server.reset();
-  Client lonely(url, "");
+  Client lonely(url, "", certificate());
   const auto refused = lonely.Send({.target = "/"});
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("Connection refused"));
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("tutti serve"));
 }
 
-TEST(Http, KeptConnectionThatTheServerClosedIsMadeAnew) {
+TEST_P(Http, KeptConnectionThatTheServerClosedIsMadeAnew) {
   ServerOptions options;
   options.idle_timeout = absl::Milliseconds(1);
-  auto server = StartServer(Echo, options);
-  Client client(server->url(), "");
+  auto server = Start(Echo, options);
+  Client client(server->url(), "", certificate());
   for (int i = 0; i < 20; ++i) {
     const auto response = client.Send({.target = "/"});
     ASSERT_TRUE(response.ok()) << response.status();
@@ -266,7 +284,7 @@ TEST(Http, KeptConnectionThatTheServerClosedIsMadeAnew) {
   }
 }
 
-TEST(Http, SaysWhichPortIsTakenAndWhatToDo) {
+TEST(HttpBytes, SaysWhichPortIsTakenAndWhatToDo) {
   auto server = StartServer(Echo);
   ServerOptions options;
   options.port = server->port();
@@ -276,7 +294,7 @@ TEST(Http, SaysWhichPortIsTakenAndWhatToDo) {
               StartsWith(absl::StrCat("127.0.0.1:", server->port(), " is taken")));
 }
 
-TEST(Http, HostileRequestsGetFourHundredsAndNeverReachTheHandler) {
+TEST(HttpBytes, HostileRequestsGetFourHundredsAndNeverReachTheHandler) {
   std::atomic<int> handled = 0;
   ServerOptions options;
   options.header_timeout = absl::Milliseconds(100);
@@ -309,7 +327,7 @@ TEST(Http, HostileRequestsGetFourHundredsAndNeverReachTheHandler) {
   EXPECT_EQ(handled, 0);
 }
 
-TEST(Http, BrokenChunksAndStalledBodiesAreErrorsOfTheBody) {
+TEST(HttpBytes, BrokenChunksAndStalledBodiesAreErrorsOfTheBody) {
   ServerOptions options;
   options.stall_timeout = absl::Milliseconds(100);
   auto server = StartServer(Echo, options);
@@ -320,7 +338,7 @@ TEST(Http, BrokenChunksAndStalledBodiesAreErrorsOfTheBody) {
               StartsWith("HTTP/1.1 504"));
 }
 
-TEST(Http, RefusesConnectionsAboveItsLimitWith503) {
+TEST(HttpBytes, RefusesConnectionsAboveItsLimitWith503) {
   ServerOptions options;
   options.max_connections = 1;
   auto server = StartServer(Echo, options);
@@ -329,14 +347,14 @@ TEST(Http, RefusesConnectionsAboveItsLimitWith503) {
   EXPECT_THAT(Raw(server->port(), ""), StartsWith("HTTP/1.1 503"));
 }
 
-TEST(Http, AHandlerThatThrowsIsAnsweredWith500AndAHeaderCannotBeSplit) {
-  auto server = StartServer([](const Request& request, Connection&) -> Response {
+TEST_P(Http, AHandlerThatThrowsIsAnsweredWith500AndAHeaderCannotBeSplit) {
+  auto server = Start([](const Request& request, Connection&) -> Response {
     if (request.path == "/throw") throw std::runtime_error("secret detail");
     Response response = JsonResponse("{}");
     response.headers.emplace_back("X-Name", "a\r\nSet-Cookie: b");
     return response;
   });
-  Client client(server->url(), "");
+  Client client(server->url(), "", certificate());
   const auto thrown = client.Send({.target = "/throw"});
   EXPECT_EQ(thrown->status, 500);
   EXPECT_THAT(thrown->body, testing::Not(HasSubstr("secret")));
@@ -344,7 +362,7 @@ TEST(Http, AHandlerThatThrowsIsAnsweredWith500AndAHeaderCannotBeSplit) {
   EXPECT_EQ(split->headers.count("set-cookie"), 0u);
 }
 
-TEST(Http, AnswersHeadWithTheLengthOnlyAndSends100ContinueWhenTheBodyIsWanted) {
+TEST(HttpBytes, AnswersHeadWithTheLengthOnlyAndSends100ContinueWhenTheBodyIsWanted) {
   auto server = StartServer(Echo);
   Client client(server->url(), "");
   const auto head = client.Send({.method = "HEAD", .target = "/"});

@@ -171,7 +171,9 @@ Server::Server(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() { Stop(absl::ZeroDuration()); }
 const std::string& Server::address() const { return impl_->options_.address; }
 int Server::port() const { return impl_->port_; }
-std::string Server::url() const { return absl::StrCat("http://", address(), ":", port()); }
+std::string Server::url() const {
+  return absl::StrCat(impl_->options_.identity ? "https://" : "http://", address(), ":", port());
+}
 void Server::Stop(absl::Duration grace) { impl_->Stop(grace); }
 
 }  // namespace tutti::http

@@ -1,7 +1,7 @@
 // An HTTP/1.1 server with one thread per connection: a handler may block on a database or on a
 // condition, and a follower that reads for hours holds its own thread and nobody else's. The number
 // of connections is bounded; one too many gets 503. Hostile or broken requests get 4xx and never
-// reach the handler. No TLS.
+// reach the handler. With an identity it speaks TLS alone.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "platform/http/identity.h"
 #include "platform/http/message.h"
 
 namespace tutti::http {
@@ -38,13 +39,15 @@ class Connection {
 using Handler = std::function<Response(const Request&, Connection&)>;
 
 struct ServerOptions {
-  std::string address = "127.0.0.1";  // numeric
-  int port = 0;                       // 0: any free one
+  std::shared_ptr<const Identity> identity;  // null: plain HTTP
+  std::string address = "127.0.0.1";         // numeric
+  int port = 0;                              // 0: any free one
   int max_connections = 1024;
   uint32_t max_header_bytes = 32 << 10;
-  absl::Duration header_timeout = absl::Seconds(15);  // a whole header, from its first byte
-  absl::Duration idle_timeout = absl::Seconds(120);   // between two requests of a connection
-  absl::Duration stall_timeout = absl::Seconds(60);   // no byte of a body came or went
+  // A whole header, from its first byte; with TLS also its beginning.
+  absl::Duration header_timeout = absl::Seconds(15);
+  absl::Duration idle_timeout = absl::Seconds(120);  // between two requests of a connection
+  absl::Duration stall_timeout = absl::Seconds(60);  // no byte of a body came or went
 };
 
 // Thread-safe. Destroying it is Stop with no grace.
@@ -57,7 +60,7 @@ class Server {
   ~Server();
   const std::string& address() const;
   int port() const;
-  std::string url() const;  // "http://127.0.0.1:6280"
+  std::string url() const;  // "http://127.0.0.1:6280", with an identity "https://…"
   // Takes no more connections, closes the idle ones, makes Closed() true, waits up to `grace` for
   // requests in work, then breaks their connections off and waits for the handlers to return.
   void Stop(absl::Duration grace);

@@ -25,6 +25,7 @@ class OneConnection final : public Connection {
   ~OneConnection() override { socket_.Release(); }
 
   void Serve() {
+    if (!Begin()) return;
     while (!stopping_ && ServeOne()) {
     }
     CloseGently();
@@ -47,6 +48,18 @@ class OneConnection final : public Connection {
   bool Closed() override { return writer_.Closed(); }
 
  private:
+  bool Begin() {
+    if (options_.identity == nullptr) return true;
+    socket_.Limit(base::Deadline::After(options_.header_timeout), absl::InfiniteDuration());
+    const absl::Status begun = socket_.AcceptTls(*options_.identity);
+    if (absl::IsInvalidArgument(begun)) {
+      got_something_ = true;
+      writer_.Send(ErrorResponse(400, "tls_needed", "this service speaks TLS: use https://"), {});
+      CloseGently();
+    }
+    return begun.ok();
+  }
+
   // False when the connection is to be closed. A stop ends the wait for a request and its header,
   // not the work on one.
   bool ServeOne() {
@@ -79,7 +92,8 @@ class OneConnection final : public Connection {
   // Closing with unread bytes makes the kernel reset the connection, which can take the answer from
   // the client before it has read it: so say "no more", then read on for a moment.
   void CloseGently() {
-    if (::shutdown(socket_.fd(), SHUT_WR) != 0 || !got_something_ || stopping_) return;
+    socket_.EndWriting();
+    if (!got_something_ || stopping_) return;
     socket_.HeedStop(true);
     socket_.Limit(base::Deadline::After(absl::Seconds(2)), absl::InfiniteDuration());
     std::string block(64 << 10, '\0');

@@ -5,15 +5,22 @@
 #include <netinet/tcp.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
 namespace tutti::http {
 namespace {
 
 using boost::system::error_code;
+
+constexpr char kHandshakeRecord = 0x16;      // the first byte of TLS: RFC 8446, 5.1
+constexpr size_t kLargestRecord = 16 << 10;  // of TLS: RFC 8446, 5.1
 
 error_code Errno() { return {errno, boost::system::system_category()}; }
 
@@ -31,6 +38,7 @@ void Socket::Limit(std::optional<base::Deadline> whole, absl::Duration stall) {
 }
 
 error_code Socket::Await(short events) const {
+  if (tls_ != nullptr && events == POLLIN && tls_->HasPending()) return {};
   std::optional<base::Deadline> until = whole_;
   if (stall_ < absl::InfiniteDuration()) {
     const base::Deadline stall = base::Deadline::After(stall_);
@@ -52,18 +60,34 @@ bool Socket::PeerHasGone() const {
          (waiting.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
-absl::Status Socket::BeginTls(const std::string& host) {
-  auto tls = Tls::Begin(fd_.get(), host);
-  if (!tls.ok()) return tls.status();
+absl::Status Socket::ConnectTls(const std::string& host, const std::string& certificate) {
+  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<Tls> tls, Tls::Connect(fd_.get(), host, certificate));
+  return Shake(std::move(tls), host);
+}
+
+absl::Status Socket::AcceptTls(const Identity& identity) {
+  char first = kHandshakeRecord;
+  if (!Await(POLLIN)) ::recv(fd_.get(), &first, 1, MSG_PEEK);
+  if (first != kHandshakeRecord) return absl::InvalidArgumentError("the client does not speak TLS");
+  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<Tls> tls, Tls::Accept(fd_.get(), identity));
+  return Shake(std::move(tls), "the client");
+}
+
+absl::Status Socket::Shake(std::unique_ptr<Tls> tls, absl::string_view peer) {
   error_code error;
-  Finish([&] { return (*tls)->Handshake(); }, error);
+  Finish([&] { return tls->Handshake(); }, error);
   if (error == boost::asio::error::operation_aborted) return absl::CancelledError("cancelled");
   if (error == boost::asio::error::timed_out) {
-    return absl::DeadlineExceededError(host + " did not begin TLS in time");
+    return absl::DeadlineExceededError(absl::StrCat(peer, " did not begin TLS in time"));
   }
-  if (error) return (*tls)->Failure();
-  tls_ = *std::move(tls);
+  if (error) return tls->Failure();
+  tls_ = std::move(tls);
   return absl::OkStatus();
+}
+
+void Socket::EndWriting() {
+  if (tls_ != nullptr) tls_->End();
+  ::shutdown(fd_.get(), SHUT_WR);
 }
 
 size_t Socket::Finish(const std::function<Tls::Step()>& step, error_code& error) {
@@ -103,9 +127,7 @@ size_t Socket::Read(void* data, size_t size, error_code& error) {
 size_t Socket::Write(iovec* pieces, size_t count, error_code& error) {
   error = {};
   if (count == 0) return 0;
-  if (tls_ != nullptr) {
-    return Finish([&] { return tls_->Write(pieces[0].iov_base, pieces[0].iov_len); }, error);
-  }
+  if (tls_ != nullptr) return WriteByTls(pieces, count, error);
   msghdr message{};
   message.msg_iov = pieces;
   message.msg_iovlen = count;
@@ -121,7 +143,33 @@ size_t Socket::Write(iovec* pieces, size_t count, error_code& error) {
   }
 }
 
+// As one record and one packet what is small, and with what comes next while that is expected.
+size_t Socket::WriteByTls(const iovec* pieces, size_t count, error_code& error) {
+  size_t taken = 0;
+  for (size_t i = 0; i < count && record_.size() < kLargestRecord; ++i) {
+    const size_t n = std::min(pieces[i].iov_len, kLargestRecord - record_.size());
+    record_.append(static_cast<const char*>(pieces[i].iov_base), n);
+    taken += n;
+  }
+  if (more_ && record_.size() < kLargestRecord) return taken;
+  for (size_t sent = 0; sent < record_.size();) {
+    sent +=
+        Finish([&] { return tls_->Write(record_.data() + sent, record_.size() - sent); }, error);
+    if (error) return 0;
+  }
+  record_.clear();
+  return taken;
+}
+
 size_t Socket::WriteFrom(int file, size_t size, error_code& error) {
+  if (tls_ != nullptr) {
+    char block[kLargestRecord];
+    const ssize_t n = ::read(file, block, std::min(size, sizeof block - record_.size()));
+    error = n < 0 ? Errno() : error_code();
+    if (n <= 0) return 0;
+    iovec piece{block, static_cast<size_t>(n)};
+    return WriteByTls(&piece, 1, error);
+  }
   while (true) {
     const ssize_t n = ::sendfile(fd_.get(), file, nullptr, size);
     if (n >= 0) {

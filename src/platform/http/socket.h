@@ -16,6 +16,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/deadline.h"
 #include "base/unique_fd.h"
@@ -33,14 +34,20 @@ class Socket {
   // Whether `stop_fd` is looked at; on from the start.
   void HeedStop(bool heed) { heed_stop_ = heed; }
 
-  // From here on all goes through TLS, by a server whose certificate is for `host`. Keeps to Limit.
-  absl::Status BeginTls(const std::string& host);
+  // From here on all goes through TLS, by a server that Tls::Connect trusts. Keeps to Limit.
+  absl::Status ConnectTls(const std::string& host, const std::string& certificate);
+  // The same as a server. InvalidArgument, with nothing read or written, if the client does not
+  // begin TLS.
+  absl::Status AcceptTls(const Identity& identity);
+  // Nothing more will be written.
+  void EndWriting();
 
   // While on, what is written may wait in the kernel for what comes next (MSG_MORE), so that a
   // header and a small body leave in one packet.
   void ExpectMore(bool more) { more_ = more; }
 
-  // Waits for POLLIN or POLLOUT: no error, timed_out, or operation_aborted when told to stop.
+  // Waits for POLLIN (or that there is something to read already) or POLLOUT: no error, timed_out,
+  // or operation_aborted when told to stop.
   boost::system::error_code Await(short events) const;
   // The other side has closed or broken the connection.
   bool PeerHasGone() const;
@@ -50,7 +57,8 @@ class Socket {
 
   size_t Read(void* data, size_t size, boost::system::error_code& error);
   size_t Write(iovec* pieces, size_t count, boost::system::error_code& error);
-  // sendfile(2) of up to `size` bytes; 0 with no error is the end of the file.
+  // Up to `size` bytes from where the file's descriptor is, by sendfile(2) where nothing has to be
+  // encrypted; 0 with no error is the end of the file.
   size_t WriteFrom(int file, size_t size, boost::system::error_code& error);
 
   template <class Buffers>
@@ -91,11 +99,14 @@ class Socket {
   }
 
  private:
+  absl::Status Shake(std::unique_ptr<Tls> tls, absl::string_view peer);
+  size_t WriteByTls(const iovec* pieces, size_t count, boost::system::error_code& error);
   // The step's bytes; 0 with an error once it has ended otherwise.
   size_t Finish(const std::function<Tls::Step()>& step, boost::system::error_code& error);
 
   base::UniqueFd fd_;
   std::unique_ptr<Tls> tls_;
+  std::string record_;  // what goes out next by TLS
   int stop_fd_;
   bool heed_stop_ = true;
   bool more_ = false;

@@ -1,6 +1,5 @@
 #include "platform/http/tls.h"
 
-#include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
@@ -9,47 +8,77 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/http/openssl.h"
 
 namespace tutti::http {
 namespace {
 
-bool IsNumeric(const std::string& host) {
-  unsigned char address[16];
-  return ::inet_pton(AF_INET, host.c_str(), address) == 1 ||
-         ::inet_pton(AF_INET6, host.c_str(), address) == 1;
+absl::Status Failed() { return absl::InternalError(absl::StrCat("TLS: ", QueuedErrors())); }
+
+// The one certificate is trusted as it is: nobody else's word, name or date counts.
+absl::Status TrustOnly(SSL_CTX* context, const std::string& certificate) {
+  const BioPtr text = BioOf(certificate);
+  const CertificatePtr only = NextCertificate(text.get());
+  if (only == nullptr) {
+    return absl::InvalidArgumentError(
+        "the certificate that the service is to be known by is none in PEM form");
+  }
+  X509_STORE* const store = ::SSL_CTX_get_cert_store(context);
+  const unsigned long as_it_is = X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_NO_CHECK_TIME;
+  const bool ready =
+      ::X509_STORE_add_cert(store, only.get()) == 1 && ::X509_STORE_set_flags(store, as_it_is) == 1;
+  return ready ? absl::OkStatus() : Failed();
 }
 
-std::string QueuedErrors() {
-  std::string text;
-  while (const unsigned long code = ::ERR_get_error()) {
-    const char* const reason = ::ERR_reason_error_string(code);
-    absl::StrAppend(&text, text.empty() ? "" : ", ", reason == nullptr ? "unknown error" : reason);
-  }
-  return text;
+absl::Status Expect(SSL* session, const std::string& host) {
+  const bool named = IsNumericAddress(host) ? ::X509_VERIFY_PARAM_set1_ip_asc(
+                                                  ::SSL_get0_param(session), host.c_str()) == 1
+                                            : ::SSL_set1_host(session, host.c_str()) == 1;
+  if (named) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(host, " is no name of a host"));
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Tls>> Tls::Begin(int fd, const std::string& host) {
-  std::unique_ptr<Tls> tls(new Tls(host));
-  tls->context_.reset(::SSL_CTX_new(::TLS_client_method()));
-  SSL_CTX* const context = tls->context_.get();
-  const bool ready = context != nullptr && ::SSL_CTX_set_default_verify_paths(context) == 1 &&
-                     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1;
-  if (!ready) return absl::InternalError(absl::StrCat("TLS: ", QueuedErrors()));
-  ::SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
-  tls->session_.reset(::SSL_new(context));
-  SSL* const session = tls->session_.get();
-  if (session == nullptr || ::SSL_set_fd(session, fd) != 1) {
-    return absl::InternalError(absl::StrCat("TLS: ", QueuedErrors()));
+absl::StatusOr<std::unique_ptr<Tls>> Tls::Connect(int fd, const std::string& host,
+                                                  const std::string& certificate) {
+  ::ERR_clear_error();
+  const std::unique_ptr<SSL_CTX, FreeOpenSsl> made(::SSL_CTX_new(::TLS_client_method()));
+  SSL_CTX* const context = made.get();
+  if (context == nullptr || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1) {
+    return Failed();
   }
-  SSL_set_mode(session, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  const bool named = IsNumeric(host) ? ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(session),
-                                                                       host.c_str()) == 1
-                                     : ::SSL_set1_host(session, host.c_str()) == 1 &&
-                                           SSL_set_tlsext_host_name(session, host.c_str()) == 1;
-  if (!named) return absl::InvalidArgumentError(absl::StrCat(host, " is no name of a host"));
+  ::SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+  if (!certificate.empty()) {
+    TUTTI_RETURN_IF_ERROR(TrustOnly(context, certificate));
+  } else if (::SSL_CTX_set_default_verify_paths(context) != 1) {
+    return Failed();
+  }
+  std::unique_ptr<Tls> tls(new Tls(host));
+  TUTTI_RETURN_IF_ERROR(tls->Open(context, fd));
+  SSL* const session = tls->session_.get();
+  ::SSL_set_connect_state(session);
+  if (certificate.empty()) TUTTI_RETURN_IF_ERROR(Expect(session, host));
+  if (!IsNumericAddress(host) && SSL_set_tlsext_host_name(session, host.c_str()) != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(host, " is no name of a host"));
+  }
   return tls;
+}
+
+absl::StatusOr<std::unique_ptr<Tls>> Tls::Accept(int fd, const Identity& identity) {
+  ::ERR_clear_error();
+  std::unique_ptr<Tls> tls(new Tls("the client"));
+  TUTTI_RETURN_IF_ERROR(tls->Open(identity.context(), fd));
+  ::SSL_set_accept_state(tls->session_.get());
+  return tls;
+}
+
+absl::Status Tls::Open(SSL_CTX* context, int fd) {
+  session_.reset(::SSL_new(context));  // which keeps the context
+  if (session_ == nullptr || ::SSL_set_fd(session_.get(), fd) != 1) return Failed();
+  SSL_set_mode(session_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  return absl::OkStatus();
 }
 
 Tls::Step Tls::StepOf(int result, size_t bytes) {
@@ -78,7 +107,7 @@ Tls::Step Tls::StepOf(int result, size_t bytes) {
 
 Tls::Step Tls::Handshake() {
   ::ERR_clear_error();
-  return StepOf(::SSL_connect(session_.get()), 0);
+  return StepOf(::SSL_do_handshake(session_.get()), 0);
 }
 
 Tls::Step Tls::Read(void* data, size_t size) {
@@ -95,8 +124,13 @@ Tls::Step Tls::Write(const void* data, size_t size) {
   return StepOf(result, bytes);
 }
 
+void Tls::End() {
+  ::ERR_clear_error();
+  ::SSL_shutdown(session_.get());
+}
+
 absl::Status Tls::Failure() const {
-  return absl::UnavailableError(absl::StrCat("no secure connection to ", host_, ": ", failure_));
+  return absl::UnavailableError(absl::StrCat("no secure connection to ", peer_, ": ", failure_));
 }
 
 }  // namespace tutti::http

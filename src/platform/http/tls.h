@@ -1,7 +1,5 @@
-// The client's side of TLS (1.2 or later) over a descriptor that does not block. The server's
-// certificate must be for the host and signed by one that this machine trusts: the system's, or
-// those of the file that SSL_CERT_FILE names. Internal to this room. Used by one thread at a time;
-// writes may raise SIGPIPE, which programs here ignore or block.
+// TLS (1.2 or later) over a descriptor that does not block, of either side. Internal to this room.
+// Used by one thread at a time; writes may raise SIGPIPE, which programs here ignore or block.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -12,6 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "platform/http/identity.h"
+#include "platform/http/openssl.h"
 
 namespace tutti::http {
 
@@ -25,25 +25,32 @@ class Tls {
     short events = 0;  // kWait: until the descriptor has them, then the same call again
   };
 
-  static absl::StatusOr<std::unique_ptr<Tls>> Begin(int fd, const std::string& host);
+  // A client's. With `certificate` (PEM) the server must show just that one, whatever names and
+  // dates stand in it. Without, one that is for the host, and signed by one that this machine
+  // trusts: the system's, or those of the file that SSL_CERT_FILE names. InvalidArgument if the
+  // text is no certificate.
+  static absl::StatusOr<std::unique_ptr<Tls>> Connect(int fd, const std::string& host,
+                                                      const std::string& certificate);
+  // A server's.
+  static absl::StatusOr<std::unique_ptr<Tls>> Accept(int fd, const Identity& identity);
 
   Step Handshake();
   Step Read(void* data, size_t size);
   Step Write(const void* data, size_t size);
+  // Tells the other side that nothing follows. Best effort, does not wait.
+  void End();
+  // There are bytes to read that the descriptor does not tell of any more.
+  bool HasPending() const { return ::SSL_pending(session_.get()) > 0; }
   // Why the last step failed.
   absl::Status Failure() const;
 
  private:
-  struct Free {
-    void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
-    void operator()(SSL* session) const { ::SSL_free(session); }
-  };
-  explicit Tls(std::string host) : host_(std::move(host)) {}
+  explicit Tls(std::string peer) : peer_(std::move(peer)) {}
+  absl::Status Open(SSL_CTX* context, int fd);
   Step StepOf(int result, size_t bytes);
 
-  const std::string host_;
-  std::unique_ptr<SSL_CTX, Free> context_;
-  std::unique_ptr<SSL, Free> session_;
+  const std::string peer_;  // as errors call it
+  std::unique_ptr<SSL, FreeOpenSsl> session_;
   std::string failure_;
 };
 

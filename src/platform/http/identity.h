@@ -1,0 +1,39 @@
+// What a server proves with who it is: a key and the certificate that goes with it. Immutable, so
+// shared by all threads.
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "platform/http/openssl.h"
+
+namespace tutti::http {
+
+class Identity {
+ public:
+  // PEM text: a new key (ECDSA, P-256) and a certificate that it has signed itself, for these host
+  // names and numeric addresses, without an end (RFC 5280, 4.1.2.5).
+  static absl::StatusOr<std::string> MakeSelfSigned(const std::vector<std::string>& names);
+
+  // From PEM text with one private key (without a passphrase) and its certificate, which those of
+  // its issuers may follow. InvalidArgument says what is missing or does not fit.
+  static absl::StatusOr<std::shared_ptr<const Identity>> FromPem(absl::string_view text);
+
+  // The certificate alone, PEM: what a client that is to know this server needs.
+  const std::string& certificate() const { return certificate_; }
+  // For sessions of a server; stays this object's.
+  SSL_CTX* context() const { return context_.get(); }
+
+ private:
+  Identity() = default;
+
+  std::unique_ptr<SSL_CTX, FreeOpenSsl> context_;
+  std::string certificate_;
+};
+
+}  // namespace tutti::http

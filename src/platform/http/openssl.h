@@ -1,0 +1,39 @@
+// OpenSSL's objects with owners, and its errors as text. Internal to this room.
+#pragma once
+
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::http {
+
+struct FreeOpenSsl {
+  void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
+  void operator()(SSL* session) const { ::SSL_free(session); }
+  void operator()(BIO* bio) const { ::BIO_free_all(bio); }
+  void operator()(EVP_PKEY* key) const { ::EVP_PKEY_free(key); }
+  void operator()(X509* certificate) const { ::X509_free(certificate); }
+  void operator()(X509_EXTENSION* extension) const { ::X509_EXTENSION_free(extension); }
+};
+using BioPtr = std::unique_ptr<BIO, FreeOpenSsl>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, FreeOpenSsl>;
+using CertificatePtr = std::unique_ptr<X509, FreeOpenSsl>;
+using ExtensionPtr = std::unique_ptr<X509_EXTENSION, FreeOpenSsl>;
+
+// What the calling thread's OpenSSL calls have complained of since it was asked last.
+std::string QueuedErrors();
+
+bool IsNumericAddress(const std::string& host);
+
+// The next certificate of a PEM text; null: there is none (any more).
+CertificatePtr NextCertificate(BIO* text);
+// To read it; null if it is longer than 2 GiB.
+BioPtr BioOf(absl::string_view text);
+
+}  // namespace tutti::http
