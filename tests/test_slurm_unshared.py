@@ -25,8 +25,8 @@ def hidden_folders(machine):
 
 
 @pytest.fixture
-def apart(cluster, machine):
-    """A service whose compute "apart" has nodes that share nothing with it. One home for all tests: it packs itself once."""
+def apart(request, cluster, machine):
+    """A service, with the arguments of the test's parameter if it has one, whose compute "apart" has nodes that share nothing with it. One home for all tests: it packs itself once."""
     home = machine / "home"
     home.mkdir(mode=0o700, exist_ok=True)
     (home / "site.yml").write_text(
@@ -34,7 +34,7 @@ def apart(cluster, machine):
         f"  nowhere: {{type: slurm, folder: 'node:/proc/nowhere', memory: 200M}}\n"
         f"  blind: {{type: slurm, folder: {cluster.lab.parent}/shared, memory: 200M}}\n")
     service = Service(home, 1, {"SLURM_CONF": cluster.environment["SLURM_CONF"]})
-    service.start("--bind", "10.77.0.1", patience=60)
+    service.start("--bind", "10.77.0.1", *getattr(request, "param", ()), patience=60)
     yield service
     service.stop()
 
@@ -51,6 +51,7 @@ def nothing_is_left(cluster, machine):
                for node in ("n1", "n2"))
 
 
+@pytest.mark.parametrize("apart", [(), ("--no-tls",)], indirect=True, ids=["https", "http"])
 def test_a_gang_runs_with_its_code_and_brings_back_logs_and_results(apart, cluster, machine, write_job):
     command = """
         cat beside.txt; echo "$RANK of $WORLD_SIZE on $TUTTI_NODE_NAME, $MASTER_ADDR"
@@ -70,6 +71,25 @@ def test_a_gang_runs_with_its_code_and_brings_back_logs_and_results(apart, clust
 
 def test_a_failure_has_its_line_and_is_slurms_too(apart, cluster, write_job):
     cluster.check_a_failure(apart, write_job, "apart")
+
+
+def test_a_node_gives_its_token_to_no_other_service(apart, cluster, machine, write_job, tmp_path):
+    """The batch script's own way to the service, with another certificate than the service's and with the right one."""
+    name = apart.submit(write_job("echo up; sleep 600", compute="apart"))
+    wait_until(lambda: apart.log_text(name, 0), 40, "it runs")
+    scripts = list((apart.home / "slurm/apart").glob(f"{name}.*/batch.sh"))
+    assert len(scripts) == 1 and apart.endpoint()["address"].startswith("https://")
+    functions = scripts[0].read_text().split("is_first ||")[0]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=tutti", "-keyout", tmp_path / "key",
+                    "-out", tmp_path / "other.pem"], check=True, capture_output=True)
+    said = {}
+    for certificate, assignment in (("other", f"certificate=$(cat {tmp_path}/other.pem)"), ("own", "")):
+        script = f"{functions}\n{assignment}\ncall GET /internal/v1/snapshots/$program | sha256sum; echo ${{PIPESTATUS[0]}}; echo $program"
+        said[certificate] = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60).stdout.split()
+    assert said["own"][0] == said["own"][3].removeprefix("sha256:") and said["own"][2] == "0", said
+    assert said["other"][2] == "1", said
+    assert apart.cli("job", "cancel", name).returncode == 0
+    apart.wait(name)
 
 
 @pytest.mark.parametrize("nodes", [1, 2])

@@ -4,6 +4,7 @@
 
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -76,13 +77,18 @@ absl::Status Serve(const client::ServeOptions& options) {
   serve.directory = options.home;
   serve.address = options.bind;
   serve.port = options.port;
+  const bool within = absl::StartsWith(options.bind, "127.");
+  serve.tls = options.tls.value_or(!within);
   serve.service.log_limit = static_cast<uint64_t>(options.log_limit) << 20;
   serve.make_engine = [&options] { return MakeEngine(options); };
   engine::RealSlurmCommands commands;
   serve.make_clusters = [&](const fs::path& launcher_file) {
     return MakeClusters(options, &commands, launcher_file);
   };
-  serve.on_ready = [&options](const std::string& url, const fs::path& token_file) {
+  serve.on_ready = [&](const std::string& url, const fs::path& token_file) {
+    if (!serve.tls && !within) {
+      spdlog::warn("by --no-tls tokens, code and results cross the network readable for others");
+    }
     spdlog::info("tutti serves {} virtual nodes at {} (state in {}, token in {})", options.nodes,
                  url, options.home.string(), token_file.string());
   };

@@ -22,6 +22,7 @@ import pathlib
 import random
 import re
 import signal
+import ssl
 import statistics
 import subprocess
 import tempfile
@@ -58,8 +59,11 @@ class Cluster:
         with open(f"/run/netns/tutti-{tag}-ctl", "rb") as network:
             enter(network.fileno())
         endpoint = json.loads((home / "service.json").read_text())
-        host, port = endpoint["address"].removeprefix("http://").split(":")
-        self.token, self.connection = endpoint["token"], http.client.HTTPConnection(host, int(port), timeout=600)
+        host, port = endpoint["address"].removeprefix("https://").split(":")
+        context = ssl.create_default_context(cadata=endpoint["certificate"])
+        context.check_hostname = False
+        self.token = endpoint["token"]
+        self.connection = http.client.HTTPSConnection(host, int(port), timeout=600, context=context)
 
     def request(self, method, path, body=None):
         self.connection.request(method, path, body, {"Authorization": f"Bearer {self.token}"})

@@ -8,6 +8,7 @@
 #include "platform/api/launcher_calls.h"
 #include "platform/api/rest.h"
 #include "platform/api/router.h"
+#include "platform/api/tls_files.h"
 #include "platform/http/server.h"
 #include "platform/service/state_folder.h"
 
@@ -45,13 +46,17 @@ class RunningPlatform final : public Platform {
         AllRoutes(service_.get()),
         Tokens{.user = folder_->user_token(), .launcher = folder_->launcher_token()});
     http::ServerOptions listen{.address = options.address, .port = options.port};
+    if (options.tls) {
+      TUTTI_ASSIGN_OR_RETURN(listen.identity, IdentityIn(options.directory, options.address));
+    }
     TUTTI_ASSIGN_OR_RETURN(
         server_, http::Server::Start(
                      listen, [this](const http::Request& request, http::Connection& connection) {
                        return router_->Answer(request, connection);
                      }));
     url_ = server_->url();
-    TUTTI_RETURN_IF_ERROR(folder_->Announce(url_));
+    TUTTI_RETURN_IF_ERROR(
+        folder_->Announce(url_, listen.identity ? listen.identity->certificate() : ""));
     service_->Run();
     return absl::OkStatus();
   }

@@ -19,13 +19,15 @@ struct ServeOptions {
   std::filesystem::path directory;    // the state folder, absolute; made if it is not there
   std::string address = "127.0.0.1";  // numeric
   int port = 6280;                    // 0: any free one
+  bool tls = false;                   // HTTPS alone; see tls_files.h
   // Called once the state folder is held, so that two services never share an engine.
   std::function<absl::StatusOr<std::unique_ptr<engine::Engine>>()> make_engine;
   // Those of other computes, by name; empty: there are none. The file is the service's address for
   // launchers.
   using Clusters = std::map<std::string, std::unique_ptr<engine::Engine>>;
   std::function<absl::StatusOr<Clusters>(const std::filesystem::path& launcher_file)> make_clusters;
-  // Called once requests are answered, with "http://127.0.0.1:6280" and the token file's path.
+  // Called once requests are answered, with its address ("http://127.0.0.1:6280") and the token
+  // file's path.
   std::function<void(const std::string& url, const std::filesystem::path& token_file)> on_ready;
   service::ServiceOptions service;  // its folders are set by Serve
 };

@@ -55,8 +55,8 @@ void CommandDefinitions::AddTo(CLI::App* app) {
       ->type_name(kFolderValue);
   app->require_subcommand(1);
   app->footer(
-      "The service is found by HOME/service.json; TUTTI_ADDRESS and TUTTI_TOKEN name "
-      "another.\n\n" +
+      "The service is found by HOME/service.json; TUTTI_ADDRESS, TUTTI_TOKEN and, for https, "
+      "TUTTI_CERTIFICATE (a PEM file) name another.\n\n" +
       std::string(ExitCodeHelp()));
   AddServe(app);
   AddRun(app);
@@ -111,6 +111,12 @@ void CommandDefinitions::AddServe(CLI::App* app) {
   command->add_option("--bind", serve_.bind, "Numeric address to listen on")
       ->capture_default_str()
       ->type_name("ADDRESS");
+  command->add_flag_callback(
+      "--tls", [this] { serve_.tls = true; },
+      "Speak HTTPS also where --bind is of this machine alone; elsewhere it is the rule");
+  command->add_flag_callback(
+      "--no-tls", [this] { serve_.tls = false; },
+      "Speak HTTP where others could listen, too: behind a proxy of your own");
   command->add_option("--log-level", serve_.log_level, "How much to log")
       ->capture_default_str()
       ->type_name("trace|debug|info|warn|error|off");

@@ -1,10 +1,10 @@
 #include "platform/client/endpoint.h"
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/status.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;
@@ -15,9 +15,17 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::string TextOf(const nlohmann::json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+// What the environment says of it.
+absl::StatusOr<spec::Endpoint> FromEnvironment() {
+  spec::Endpoint service{Variable("TUTTI_ADDRESS"), Variable("TUTTI_TOKEN"), ""};
+  const std::string file = Variable("TUTTI_CERTIFICATE");
+  if (file.empty()) return service;
+  const auto text = base::ReadFile(file, 1 << 20);
+  if (!text.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("TUTTI_CERTIFICATE: ", text.status().message()));
+  }
+  service.certificate = *text;
+  return service;
 }
 
 }  // namespace
@@ -32,29 +40,31 @@ fs::path HomeFolder(const std::string& flag) {
   return fs::path(user.empty() ? "/root" : user) / ".local/share/tutti";
 }
 
-absl::StatusOr<Endpoint> FindService(const fs::path& home) {
-  Endpoint endpoint{Variable("TUTTI_ADDRESS"), Variable("TUTTI_TOKEN")};
-  if (!endpoint.address.empty() && !endpoint.token.empty()) return endpoint;
-
+absl::StatusOr<spec::Endpoint> FindService(const fs::path& home) {
+  TUTTI_ASSIGN_OR_RETURN(spec::Endpoint given, FromEnvironment());
   const fs::path file = home / "service.json";
-  const auto text = base::ReadFile(file, 1 << 20);
-  if (!text.ok() && absl::IsNotFound(text.status())) {
-    // An address without a token may be meant: the service says what it wants.
-    if (!endpoint.address.empty()) return endpoint;
+  const absl::StatusOr<spec::Endpoint> running = spec::ReadEndpoint(file);
+  // An address without a token may be meant: the service says what it wants.
+  const bool said =
+      !given.address.empty() && (!given.token.empty() || absl::IsNotFound(running.status()));
+  if (!running.ok() && said) return given;
+  if (absl::IsNotFound(running.status())) {
     return absl::UnavailableError(
         absl::StrCat("no service runs with ", home.string(),
                      " as its home: start one with `tutti serve`, or say where one is with "
                      "--home or TUTTI_ADDRESS"));
   }
-  if (!text.ok()) return text.status();
-  const auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || TextOf(json, "address").empty()) {
+  if (absl::IsDataLoss(running.status())) {
     return absl::UnavailableError(
         absl::StrCat(file.string(), " is not readable: restart the service"));
   }
-  if (endpoint.address.empty()) endpoint.address = TextOf(json, "address");
-  if (endpoint.token.empty()) endpoint.token = TextOf(json, "token");
-  return endpoint;
+  TUTTI_RETURN_IF_ERROR(running.status());
+  spec::Endpoint service = *running;
+  if (!given.token.empty()) service.token = given.token;
+  if (!given.address.empty()) service.address = given.address;
+  const bool another = !given.address.empty() && given.address != running->address;
+  if (another || !given.certificate.empty()) service.certificate = given.certificate;
+  return service;
 }
 
 }  // namespace tutti::client

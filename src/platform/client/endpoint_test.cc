@@ -13,6 +13,7 @@ class EndpointTest : public testing::Test {
   void SetUp() override {
     ::unsetenv("TUTTI_ADDRESS");
     ::unsetenv("TUTTI_TOKEN");
+    ::unsetenv("TUTTI_CERTIFICATE");
   }
   void TearDown() override { SetUp(); }
   base::TemporaryDirectory home_;
@@ -35,6 +36,26 @@ TEST_F(EndpointTest, TheEnvironmentWins) {
   ::setenv("TUTTI_ADDRESS", "http://other:1", 1);
   EXPECT_EQ(FindService(home_.path())->address, "http://other:1");
   EXPECT_EQ(FindService(home_.path())->token, "t");
+}
+
+TEST_F(EndpointTest, ACertificateIsOfOneAddress) {
+  ASSERT_TRUE(base::WriteFileAtomic(
+                  home_.path() / "service.json",
+                  R"({"address": "https://10.1.0.1:1", "token": "t", "certificate": "own"})")
+                  .ok());
+  EXPECT_EQ(FindService(home_.path())->certificate, "own");
+  ::setenv("TUTTI_TOKEN", "u", 1);
+  ::setenv("TUTTI_ADDRESS", "https://10.1.0.1:1", 1);
+  EXPECT_EQ(FindService(home_.path())->certificate, "own");
+  ::setenv("TUTTI_ADDRESS", "https://10.1.0.2:1", 1);
+  EXPECT_EQ(FindService(home_.path())->certificate, "");
+  const std::filesystem::path file = home_.path() / "certificate.pem";
+  ::setenv("TUTTI_CERTIFICATE", file.c_str(), 1);
+  EXPECT_TRUE(absl::IsInvalidArgument(FindService(home_.path()).status()));
+  ASSERT_TRUE(base::WriteFileAtomic(file, "other").ok());
+  EXPECT_EQ(FindService(home_.path())->certificate, "other");
+  ::setenv("TUTTI_ADDRESS", "https://10.1.0.1:1", 1);
+  EXPECT_EQ(FindService(home_.path())->certificate, "other");
 }
 
 TEST_F(EndpointTest, SaysHowToStartAServiceWhenThereIsNone) {

@@ -1,6 +1,7 @@
 #include "platform/client/http_connection.h"
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/status.h"
@@ -17,9 +18,10 @@ class HttpConnection final : public ServiceConnection {
     TUTTI_ASSIGN_OR_RETURN(http::Client* const client, Open());
     auto response = client->Send(request);
     if (absl::IsUnavailable(response.status())) {
-      return absl::UnavailableError(
-          absl::StrCat("the service at ", client->base_url(),
-                       " is not reachable: ", response.status().message()));
+      const bool unknown = absl::StrContains(response.status().message(), "is not trusted");
+      return absl::UnavailableError(absl::StrCat(
+          "the service at ", client->base_url(), " is not reachable: ", response.status().message(),
+          unknown ? "; TUTTI_CERTIFICATE names a copy of its home's certificate.pem" : ""));
     }
     return response;
   }
@@ -35,8 +37,8 @@ class HttpConnection final : public ServiceConnection {
     absl::MutexLock lock(&mutex_);
     if (cancelled_) return absl::CancelledError("cancelled");
     if (client_ == nullptr) {
-      TUTTI_ASSIGN_OR_RETURN(const Endpoint endpoint, FindService(home_));
-      client_ = std::make_unique<http::Client>(endpoint.address, endpoint.token);
+      TUTTI_ASSIGN_OR_RETURN(const spec::Endpoint service, FindService(home_));
+      client_ = std::make_unique<http::Client>(service.address, service.token, service.certificate);
     }
     return client_.get();
   }

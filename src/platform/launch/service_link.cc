@@ -3,12 +3,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "base/file.h"
 #include "base/status.h"
 #include "platform/http/url.h"
+#include "spec/endpoint.h"
 
 namespace tutti::launch {
 namespace {
@@ -39,17 +38,10 @@ absl::Status ServiceLink::Connect() {
     if (abandoned_) return absl::CancelledError("the launcher has given the service up");
     if (client_ != nullptr) return absl::OkStatus();
   }
-  const absl::StatusOr<std::string> text = base::ReadFile(service_file_, 1 << 20);
-  if (!text.ok()) return absl::UnavailableError(text.status().message());
-  const auto json = nlohmann::json::parse(*text, nullptr, false);
-  if (!json.is_object() || !json.contains("address") || !json["address"].is_string()) {
-    return absl::UnavailableError(
-        absl::StrCat(service_file_.string(), ": no service address in it"));
-  }
-  const auto token = json.find("token");
-  auto client = std::make_shared<http::Client>(
-      json["address"].get<std::string>(),
-      token != json.end() && token->is_string() ? token->get<std::string>() : "");
+  const absl::StatusOr<spec::Endpoint> service = spec::ReadEndpoint(service_file_);
+  if (!service.ok()) return absl::UnavailableError(service.status().message());
+  auto client =
+      std::make_shared<http::Client>(service->address, service->token, service->certificate);
   absl::MutexLock lock(&mutex_);
   if (abandoned_) return absl::CancelledError("the launcher has given the service up");
   client_ = std::move(client);

@@ -1,13 +1,12 @@
 #include "platform/service/state_folder.h"
 
-#include <nlohmann/json.hpp>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/held_folder.h"
 #include "base/status.h"
+#include "spec/endpoint.h"
 
 namespace tutti::service {
 namespace {
@@ -43,9 +42,9 @@ absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& direc
   return folder;
 }
 
-absl::Status StateFolder::Announce(absl::string_view url) const {
+absl::Status StateFolder::Announce(const std::string& url, const std::string& certificate) const {
   const auto text = [&](const std::string& token) {
-    return nlohmann::json{{"address", std::string(url)}, {"token", token}}.dump() + "\n";
+    return spec::ToJson(spec::Endpoint{url, token, certificate}) + "\n";
   };
   TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(launcher_file(), text(launcher_token_), 0600));
   return base::WriteFileAtomic(service_file(), text(user_token_), 0600);

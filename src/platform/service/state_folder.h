@@ -4,7 +4,7 @@
 //   lock            held while a service lives; its pid
 //   token           the user's bearer token, mode 0600
 //   launcher_token  the launchers' bearer token, mode 0600: opens /internal/ and nothing else
-//   service.json    {"address": "http://127.0.0.1:6280", "token": …} for clients, mode 0600
+//   service.json    where it is, for clients (spec/endpoint.h), mode 0600
 //   launcher.json   the same for launchers, with their token
 //   tutti.db, jobs/, snapshots/
 #pragma once
@@ -14,7 +14,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "base/unique_fd.h"
 
 namespace tutti::service {
@@ -32,8 +31,8 @@ class StateFolder {
   std::filesystem::path launcher_file() const { return directory_ / "launcher.json"; }
   std::filesystem::path service_file() const { return directory_ / "service.json"; }
 
-  // Once the port is bound. `url`: "http://127.0.0.1:6280".
-  absl::Status Announce(absl::string_view url) const;
+  // Once the port is bound. `url`: "http://127.0.0.1:6280"; `certificate`: spec::Endpoint's.
+  absl::Status Announce(const std::string& url, const std::string& certificate) const;
   // At an orderly end: clients then say "no service runs" at once. Launchers' file stays.
   absl::Status Withdraw() const;
 

@@ -29,14 +29,15 @@ TEST(StateFolder, KeepsItsTokensAndShowsThemToNobodyElse) {
     ASSERT_TRUE(folder.ok()) << folder.status();
     user = folder->user_token();
     launcher = folder->launcher_token();
-    ASSERT_TRUE(folder->Announce("http://127.0.0.1:1").ok());
+    ASSERT_TRUE(folder->Announce("https://127.0.0.1:1", "PEM").ok());
     EXPECT_EQ(ModeOf(folder->directory()), 0700);
     for (const char* name : {"token", "launcher_token", "service.json", "launcher.json"}) {
       EXPECT_EQ(ModeOf(folder->directory() / name), 0600) << name;
     }
     const auto json = nlohmann::json::parse(base::ReadFile(folder->launcher_file()).value());
-    EXPECT_EQ(json.at("address"), "http://127.0.0.1:1");
+    EXPECT_EQ(json.at("address"), "https://127.0.0.1:1");
     EXPECT_EQ(json.at("token"), launcher);
+    EXPECT_EQ(json.at("certificate"), "PEM");
     ASSERT_TRUE(folder->Withdraw().ok());
     EXPECT_FALSE(std::filesystem::exists(folder->service_file()));
   }

@@ -41,9 +41,9 @@ constexpr std::array<absl::string_view, 12> kEndedStates = {
 // How deep things lie: a member of the document, one of its jobs, a member of a job.
 constexpr int kOfDocument = 1, kJob = 2, kOfJob = 3;
 
-constexpr std::array<absl::string_view, 8> kRead = {"job_id",       "state_reason", "name",
+constexpr std::array<absl::string_view, 9> kRead = {"job_id",       "state_reason", "name",
                                                     "comment",      "nodes",        "job_state",
-                                                    "preempt_time", "start_time"};
+                                                    "preempt_time", "start_time",   "exit_code"};
 
 bool IsRead(absl::string_view member) {
   return std::find(kRead.begin(), kRead.end(), member) != kRead.end();
@@ -62,6 +62,14 @@ int64_t NumberOf(const json& job, const char* key) {
   if (!found->is_object() || !found->contains("number")) return 0;
   if (found->contains("set") && (*found)["set"] == false) return 0;
   return (*found)["number"].is_number_integer() ? (*found)["number"].get<int64_t>() : 0;
+}
+
+// What wait(2) says, or, as from 23.02 on, {"return_code": 3, …} with a number as above.
+int ExitCodeOf(const json& job) {
+  const auto found = job.find("exit_code");
+  if (found == job.end()) return 0;
+  if (found->is_object()) return static_cast<int>(NumberOf(*found, "return_code") & 0xff);
+  return static_cast<int>(NumberOf(job, "exit_code") >> 8 & 0xff);
 }
 
 // A word, or, as from 23.02 on, a list of it and its flags: ["RUNNING", "COMPLETING"].
@@ -101,6 +109,7 @@ SlurmJob JobOf(const json& entry) {
   job.phase = PhaseOf(states);
   job.booting = AnyOf(states, kBootingStates);
   job.preempted = NumberOf(entry, "preempt_time") > 0;
+  job.exit_code = ExitCodeOf(entry);
   const int64_t start = NumberOf(entry, "start_time");
   if (start > 0 && job.phase == SlurmPhase::kWaiting) {
     job.expected_start = absl::FromUnixSeconds(start);

@@ -29,6 +29,7 @@ struct SlurmJob {
   absl::Time start = absl::InfinitePast();   // of its last run, once that has begun
   bool booting = false;                      // its nodes are being made ready
   bool preempted = false;                    // it was told to make way for another
+  int exit_code = 0;                         // its batch script's, once that has ended by itself
 };
 
 // Those jobs whose comment begins with `comment`. DataLoss if it is no such document or lacks the

@@ -91,6 +91,8 @@ TEST_P(OutputOf, SqueueTellsWhatBecameOfEachJob) {
   EXPECT_EQ(the("running").nodes, "n[1-2]");  // and not its resources' nodes
   EXPECT_EQ(the("failed").state, "FAILED");
   EXPECT_EQ(the("failed").reason, "NonZeroExitCode");
+  EXPECT_EQ(the("failed").exit_code, 3);
+  EXPECT_EQ(the("completed").exit_code, 0);
   EXPECT_TRUE(the("preempted").preempted);
   EXPECT_FALSE(the("running").preempted);
   EXPECT_EQ(the("held").reason, "JobHeldUser");

@@ -18,8 +18,8 @@
 #include "base/held_folder.h"
 #include "base/status.h"
 #include "platform/engine/slurm/plain_words.h"
-#include "platform/engine/slurm/service_file.h"
 #include "platform/engine/slurm/unshared_job.h"
+#include "spec/endpoint.h"
 #include "spec/names.h"
 
 namespace tutti::engine {
@@ -198,8 +198,8 @@ bool SlurmEngine::GoesByFolder() const {
   if (options_.compute.reach != spec::Reach::kUnsaid) {
     return options_.compute.reach == spec::Reach::kFolder;
   }
-  const auto service = ReadServiceFile(options_.launcher_file);
-  return service.ok() && IsOfThisMachineOnly(service->address);
+  const auto service = spec::ReadEndpoint(options_.launcher_file);
+  return service.ok() && spec::IsOfThisMachineOnly(service->address);
 }
 
 Allocation SlurmEngine::Localized(Allocation allocation, bool by_folder) const {
@@ -221,7 +221,7 @@ absl::StatusOr<std::string> SlurmEngine::ScriptOf(const Allocation& allocation,
                                                   const BatchJob& job) const {
   const spec::SlurmSettings settings = SettingsOf(options_.compute, allocation);
   if (shared()) return BatchScript(settings, allocation, job);
-  TUTTI_ASSIGN_OR_RETURN(std::string service, base::ReadFile(options_.launcher_file, 1 << 20));
+  TUTTI_ASSIGN_OR_RETURN(spec::Endpoint service, spec::ReadEndpoint(options_.launcher_file));
   return UnsharedBatchScript(settings, allocation,
                              {.comment = job.comment,
                               .node_folder = options_.node_folder,

@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "platform/engine/slurm/slurm_commands_fake.h"
 #include "platform/engine/slurm/slurm_engine.h"
+#include "spec/endpoint.h"
 
 namespace tutti::engine {
 
@@ -160,10 +161,9 @@ class SlurmEngineTest : public ::testing::Test {
     Announce("http://10.1.0.1:6280");
     Open();
   }
-  void Announce(const std::string& address) {
-    ASSERT_TRUE(base::WriteFileAtomic(launcher_file_,
-                                      R"({"address": ")" + address + R"(", "token": "s3cret"})")
-                    .ok());
+  void Announce(const std::string& address, const std::string& certificate = "") {
+    const spec::Endpoint service{address, "s3cret", certificate};
+    ASSERT_TRUE(base::WriteFileAtomic(launcher_file_, spec::ToJson(service)).ok());
   }
   std::string Script(const std::string& id) const {
     return base::ReadFile(root_.path() / "shared" / id / "batch.sh").value_or("");

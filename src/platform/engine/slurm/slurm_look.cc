@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "platform/engine/slurm/plain_words.h"
 #include "platform/engine/slurm/slurm_engine.h"
+#include "platform/engine/slurm/unshared_job.h"
 
 namespace tutti::engine {
 namespace {
@@ -189,6 +190,7 @@ void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
     how = WhyItCouldNotBegin(known.LastOutput(), options_.launcher.front());
     lost = !how.empty() && known.HasBegun();  // on another node: then this one is at fault
   }
+  if (how.empty() && !shared() && !known.stop) how = WhyNodesGaveUp(job.exit_code);
   SayIfWrong(known.NoteEnd(by_us ? "" : how, lost));
 }
 

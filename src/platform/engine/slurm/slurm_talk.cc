@@ -16,7 +16,6 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/engine/slurm/plain_words.h"
-#include "platform/engine/slurm/service_file.h"
 #include "platform/engine/slurm/slurm_engine.h"
 
 namespace tutti::engine {
@@ -91,19 +90,20 @@ absl::Duration SlurmEngine::BetweenLooks() const {
 
 std::string SlurmEngine::TellWhereTheServiceIs() {
   if (options_.launcher_file.empty()) return "";
-  const auto service = ReadServiceFile(options_.launcher_file);
+  const auto service = spec::ReadEndpoint(options_.launcher_file);
   if (!service.ok()) return std::string(service.status().message());
-  if (IsOfThisMachineOnly(service->address)) {
+  if (spec::IsOfThisMachineOnly(service->address)) {
     return absl::StrCat("waits: the service listens at ", service->address,
                         ", which the nodes cannot reach; start it with --bind and an address that "
                         "they can");
   }
   const bool wanted = shared() && options_.compute.reach != spec::Reach::kFolder;
-  if (service->text == told_ || !wanted) return "";
+  const std::string text = spec::ToJson(*service);
+  if (text == told_ || !wanted) return "";
   const absl::Status told =
-      base::ReplaceFile(fs::path(options_.compute.folder) / "launcher.json", service->text, 0600);
+      base::ReplaceFile(fs::path(options_.compute.folder) / "launcher.json", text, 0600);
   if (!told.ok()) return std::string(told.message());
-  told_ = service->text;
+  told_ = text;
   return "";
 }
 

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
@@ -13,17 +14,32 @@
 namespace tutti::engine {
 namespace {
 
+// As in <sysexits.h>, and in the script.
+constexpr int kUnreached = 69, kNoTls = 78;
+
 constexpr absl::string_view kNotExported = "export -n token service plan\n";
 
 // What runs on every node, and what the first does for all. The variables stand before it.
 constexpr absl::string_view kFunctions = R"BASH(
 patience=60
+# secured: sends what comes in to the service by TLS and says what comes back. The service must show the one certificate.
+secured() {
+  exec timeout $((11 * patience)) openssl s_client -quiet -verify_quiet -verify_return_error -partial_chain -no_check_time \
+    -CAfile <(printf '%s\n' "$certificate") -connect "$host:$port"
+}
+
 # call METHOD TARGET [BODY]: what the service answers. 1 without an answer of 2xx, or where it takes more than a minute to
 # begin one, or ten to end it.
 call() {
-  local LC_ALL=C version status rest line
-  exec 3<>"/dev/tcp/$host/$port" || return 1
-  printf '%s %s HTTP/1.0\r\nAuthorization: Bearer %s\r\nContent-Length: %s\r\n\r\n%s' "$1" "$2" "$token" "${#3}" "$3" >&3
+  local LC_ALL=C version status rest line request
+  printf -v request '%s %s HTTP/1.0\r\nAuthorization: Bearer %s\r\nContent-Length: %s\r\n\r\n%s' \
+    "$1" "$2" "$token" "${#3}" "$3"
+  if [ -n "$certificate" ]; then
+    exec 3< <(printf '%s' "$request" | secured)
+  else
+    exec 3<>"/dev/tcp/$host/$port" || return 1
+    printf '%s' "$request" >&3
+  fi
   read -r -t "$patience" -u 3 version status rest
   while IFS= read -r -t "$patience" -u 3 line && [ "$line" != $'\r' ]; do :; done
   timeout $((10 * patience)) cat <&3
@@ -53,15 +69,17 @@ make_home() {
 
 is_program() { [ -f "$1" ] && echo "${program#sha256:}  $1" | sha256sum --check --status; }
 
-# fetch FILE: the launcher from the service, which may be away for a while.
+# fetch FILE: the launcher from the service, which may be away for a while. Nothing can be told of a failure but the code.
 fetch() {
   local until=$((SECONDS + 600)) pause=1
+  if [ -n "$certificate" ] && ! command -v openssl >/dev/null; then
+    exit 78
+  fi
   until [ -e "$at/stop" ]; do
     rm -f "$1"
     call GET "/internal/v1/snapshots/$program" >"$1" && is_program "$1" && return
     if [ $SECONDS -ge $until ]; then
-      echo "tutti: no launcher could be fetched from $host:$port" >&2
-      exit 1
+      exit 69
     fi
     sleep $pause
     [ $pause = 8 ] || pause=$((2 * pause))
@@ -132,8 +150,8 @@ tell_nodes() {
 }
 trap tell_nodes USR1
 on_nodes
-share="$(declare -f call fail make_home is_program fetch launch on_node)
-$(declare -p program folder home spread nodes node_number host port patience)"
+share="$(declare -f secured call fail make_home is_program fetch launch on_node)
+$(declare -p program folder home spread nodes node_number host port certificate patience)"
 SRUN bash -c "$share"'
 EXPORT
 IFS= read -r token; IFS= read -r service; IFS= read -r plan; on_node' <<<"$token
@@ -171,17 +189,13 @@ std::string HomeOnNodes(const std::string& node_folder) {
 absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& settings,
                                                 const Allocation& allocation,
                                                 const UnsharedJob& job) {
-  const auto service = nlohmann::json::parse(job.service, nullptr, false);
-  if (!service.is_object() || !service.contains("address") || !service["address"].is_string() ||
-      !service.contains("token") || !service["token"].is_string()) {
-    return absl::InvalidArgumentError("the service's file names no address and token");
-  }
-  absl::string_view at = service["address"].get_ref<const std::string&>();
-  const size_t colon = at.rfind(':');
-  if (!absl::ConsumePrefix(&at, "http://") || colon < 8) {
+  absl::string_view at = job.service.address;
+  const bool spoken = job.service.certificate.empty() ? absl::ConsumePrefix(&at, "http://")
+                                                      : absl::ConsumePrefix(&at, "https://");
+  if (!spoken || !absl::StrContains(at, ':')) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", service["address"].get_ref<const std::string&>(),
-                     "\" is not http://HOST:PORT, which nodes that share no folder can speak"));
+        absl::StrCat("nodes that share no folder cannot get to \"", job.service.address,
+                     "\": it is not http://HOST:PORT, nor https:// with a certificate"));
   }
   const std::string home = HomeOnNodes(job.node_folder);
   const std::string folder = absl::StrCat(home, "/", job.id, "/", allocation.id);
@@ -191,8 +205,8 @@ absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& setti
       kForgetTheCluster,
       "# What was in the environment under these names would hand them on to the job.\n",
       kNotExported, Set("comment", job.comment), Set("host", at.substr(0, at.rfind(':'))),
-      Set("port", at.substr(at.rfind(':') + 1)),
-      Set("token", service["token"].get_ref<const std::string&>()), Set("service", service.dump()),
+      Set("port", at.substr(at.rfind(':') + 1)), Set("certificate", job.service.certificate),
+      Set("token", job.service.token), Set("service", spec::ToJson(job.service)),
       Set("program", job.program), Set("home", home), Set("folder", folder),
       "spread=", base::ShellQuoted(home), "-$SLURM_JOB_ID.tar.gz\n",
       Set("nodes", absl::StrCat("/internal/v1/allocations/", allocation.id, "/nodes")),
@@ -207,6 +221,18 @@ absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& setti
                   kSpread, {{"NODES", count},
                             {"EXPORT\n", kNotExported},
                             {"SRUN", SrunScript(settings, allocation) + " --kill-on-bad-exit=0"}}));
+}
+
+std::string WhyNodesGaveUp(int exit_code) {
+  if (exit_code == kUnreached) {
+    return "a node of it could not fetch the launcher from the service: see that nodes reach the "
+           "address at which the service listens (`tutti serve --bind`)";
+  }
+  if (exit_code == kNoTls) {
+    return "a node of it has no program openssl, by which it fetches the launcher from a service "
+           "that speaks TLS: install it there, or start the service with --no-tls";
+  }
+  return "";
 }
 
 }  // namespace tutti::engine

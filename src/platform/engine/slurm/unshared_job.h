@@ -1,13 +1,14 @@
 // The batch script of a job whose nodes share no folder with the service: all they need comes with
-// the script or, over HTTP, from the service. On each node it
+// the script or from the service. On each node it
 //
 //   makes   NODE_FOLDER/tutti-UID/ID/ALLOCATION/I, which only the user can read, for the launcher
 //   gets    the launcher: a snapshot of the service's (program_snapshot.h), fetched by the first
-//           node and spread by sbcast, or fetched by each node where that fails
+//           node over HTTP or HTTPS and spread by sbcast, or fetched by each node where that fails
 //   runs    the launcher, and, if that died, a second one that delivers what it left
 //   removes the folder once all is delivered.
 //
-// It asks of a node bash with /dev/tcp, coreutils and tar, and Slurm's commands. The script holds
+// It asks of a node bash with /dev/tcp, coreutils and tar, Slurm's commands, and where the service
+// speaks TLS the openssl program, 1.1.0 or later. The script holds
 // the launchers' token; it is kept in shell variables and files of mode 0600, and comes to the
 // other nodes by srun's standard input.
 #pragma once
@@ -16,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "platform/engine/slurm/batch_job.h"
+#include "spec/endpoint.h"
 
 namespace tutti::engine {
 
@@ -23,16 +25,20 @@ struct UnsharedJob {
   std::string comment;      // of BatchJob
   std::string node_folder;  // on each node's own disk
   std::string id;           // tells services of one user apart
-  std::string service;      // the service's file: JSON {"address", "token"}
-  std::string program;      // the snapshot that the launcher comes in, "sha256:…"
+  spec::Endpoint service;
+  std::string program;  // the snapshot that the launcher comes in, "sha256:…"
 };
 
 // The nodes' folder of the user, NODE_FOLDER/tutti-UID.
 std::string HomeOnNodes(const std::string& node_folder);
 
-// InvalidArgument if `service` cannot be understood. The plans' folders are replaced.
+// InvalidArgument if bare nodes cannot get to the service. The plans' folders are replaced.
 absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& settings,
                                                 const Allocation& allocation,
                                                 const UnsharedJob& job);
+
+// Why the script gave up on a node that could not get to the service, in plain words and with the
+// mend, by its exit code; empty for others.
+std::string WhyNodesGaveUp(int exit_code);
 
 }  // namespace tutti::engine

@@ -84,13 +84,21 @@ TEST_F(SlurmEngineTest, NodesThatShareNothingAreToldToStopByTheScript) {
 
 TEST_F(SlurmEngineTest, AnAddressThatABareShellCannotSpeakIsRefused) {
   OpenUnshared();
-  Announce("https://service.example");
+  for (const char* address : {"https://service.example", "https://10.1.0.1:6280", "http://a"}) {
+    Announce(address);
+    EXPECT_EQ(engine_->Start(Gang("a.1")).code(), absl::StatusCode::kInvalidArgument) << address;
+  }
+  Announce("http://10.1.0.1:6280", "PEM");
   EXPECT_EQ(engine_->Start(Gang("a.1")).code(), absl::StatusCode::kInvalidArgument);
 }
 
 // A service whose machine still accepts, and that never answers.
-TEST_F(SlurmEngineTest, AServiceThatDoesNotAnswerDoesNotHoldTheNode) {
+class UnsharedByTls : public SlurmEngineTest, public ::testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(, UnsharedByTls, ::testing::Bool());
+
+TEST_P(UnsharedByTls, AServiceThatDoesNotAnswerDoesNotHoldTheNode) {
   OpenUnshared();
+  if (GetParam()) Announce("https://10.1.0.1:6280", "PEM");
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
   const base::UniqueFd silent(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = {.sin_family = AF_INET};
@@ -111,6 +119,22 @@ TEST_F(SlurmEngineTest, AServiceThatDoesNotAnswerDoesNotHoldTheNode) {
   const auto ran = base::RunCommand(std::move(bash), "", base::Deadline::After(absl::Seconds(60)));
   ASSERT_TRUE(ran.ok()) << ran.status();
   EXPECT_EQ(ran->out, "it says 1\n");
+}
+
+TEST_F(SlurmEngineTest, ANodeWithoutOpensslSaysSoByItsExitCode) {
+  OpenUnshared();
+  Announce("https://10.1.0.1:6280", "PEM");
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  const std::string script = Script("a.1");
+  base::ChildOptions bash;
+  bash.arguments = {"bash", "-c",
+                    script.substr(0, script.find("is_first ||")) + "\nPATH=/nowhere; fetch file"};
+  bash.environment = base::CurrentEnvironment();
+  bash.directory = "/";
+  const auto ran = base::RunCommand(std::move(bash), "", base::Deadline::After(absl::Seconds(60)));
+  ASSERT_TRUE(ran.ok()) << ran.status();
+  EXPECT_THAT(WhyNodesGaveUp(ran->exit.code), HasSubstr("openssl")) << ran->err;
+  EXPECT_EQ(WhyNodesGaveUp(1), "");
 }
 
 TEST_F(SlurmEngineTest, ANodeThatIsToldToStopBeforeItHasAFolderStops) {

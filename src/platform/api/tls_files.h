@@ -1,0 +1,23 @@
+// What a service that speaks TLS keeps in its home:
+//
+//   tls.pem          its key and certificate, mode 0600; made at the first use, and kept, since
+//                    jobs that run know the service by it. A site's own may stand in its place:
+//                    a key without a passphrase, its certificate, those of the issuers
+//   certificate.pem  the certificate alone, for other programs: curl --cacert
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "platform/http/identity.h"
+
+namespace tutti::api {
+
+// `address`: where the service listens, for the certificate that is made. InvalidArgument names the
+// file and what is wrong with it.
+absl::StatusOr<std::shared_ptr<const http::Identity>> IdentityIn(
+    const std::filesystem::path& directory, const std::string& address);
+
+}  // namespace tutti::api
