@@ -27,7 +27,22 @@ nlohmann::json IdentityOf(const RunState& run, const Recipe& recipe) {
   return {{"model", recipe.model},
           {"seed", recipe.seed},
           {"global_batch", recipe.batch},
-          {"train_images", run.train_images}};
+          {"train_images", run.train_images.size()},
+          {"classes", run.train_images.classes()}};
+}
+
+// A list of classes may be long: the first that is another one. Empty: none is.
+std::string DifferenceOf(const nlohmann::json& theirs, const std::vector<std::string>& classes) {
+  if (!theirs.is_array()) return "";  // it is older than this
+  if (theirs.size() != classes.size()) {
+    return absl::StrCat("it has ", theirs.size(), " classes, this run has ", classes.size());
+  }
+  for (size_t i = 0; i < classes.size(); ++i) {
+    if (theirs[i] == classes[i]) continue;
+    return absl::StrCat("its class ", i, " is ", theirs[i].dump(), ", this run's is \"", classes[i],
+                        "\"");
+  }
+  return "";
 }
 
 // All that differs, and which tensors do: a model of the same name may be for other classes.
@@ -37,10 +52,13 @@ absl::Status CheckIdentity(const checkpoint::Checkpoint& from, const Recipe& rec
   const nlohmann::json identity = IdentityOf(run, recipe);
   for (const auto& [key, value] : identity.items()) {
     const nlohmann::json theirs = from.state.value(key, nlohmann::json());
-    if (theirs == value) continue;
+    if (theirs == value || key == "classes") continue;
     differences.push_back(
         absl::StrCat("its ", key, " is ", theirs.dump(), ", this run's is ", value.dump()));
   }
+  const std::string other_class =
+      DifferenceOf(from.state.value("classes", nlohmann::json()), run.train_images.classes());
+  if (!other_class.empty()) differences.push_back(other_class);
   const absl::Status tensors = models::CheckState(from.model, *run.model);
   if (!tensors.ok()) differences.emplace_back(tensors.message());
   if (differences.empty()) return absl::OkStatus();
@@ -144,7 +162,7 @@ checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe) {
   taken.state["step"] = run.step;
   taken.state["evaluated"] = run.evaluated;
   taken.state["best"] = run.best;
-  taken.state["epoch"] = run.step / (run.train_images / recipe.batch);
+  taken.state["epoch"] = run.step / (run.train_images.size() / recipe.batch);
   taken.state["world_size"] = run.world_size;
   taken.state["recipe"] = RecipeJson(recipe);
   return taken;

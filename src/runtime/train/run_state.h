@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/data/dataset.h"
 #include "runtime/models/model.h"
 #include "runtime/parallel/strategy.h"
 #include "runtime/train/optimizer/optimizer.h"
@@ -26,7 +27,7 @@ struct RunState {
   int64_t& step;    // steps done
   bool& evaluated;  // the state after that step
   double& best;     // the first metric of the best evaluation so far, kNoneYet before
-  int64_t train_images;
+  const data::Dataset& train_images;
   int64_t world_size;
   const Optimizer::Buckets& buckets;
   std::vector<torch::Tensor>& owed;  // see Strategy::SettleOwed; empty: nothing is compressed
@@ -36,7 +37,8 @@ struct RunState {
 checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe);
 
 // FailedPrecondition says what differs when the checkpoint is not of this run: other network, seed,
-// batch or number of images. Then nothing has been changed.
+// batch, number of images or classes (of which older ones say nothing). Then nothing has been
+// changed.
 absl::Status Restore(const checkpoint::Checkpoint& from, const Recipe& recipe, RunState& run);
 
 struct Resumed {

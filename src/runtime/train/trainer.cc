@@ -79,7 +79,7 @@ class Run {
             outcome_.step,
             evaluated_,
             best_,
-            parts_.input.train_images->size(),
+            *parts_.input.train_images,
             parts_.strategy->world_size(),
             parts_.strategy->buckets(),
             owed_};

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/file.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
@@ -16,10 +15,9 @@
 #include "runtime/device/device.h"
 #include "runtime/models/model.h"
 #include "runtime/models/state.h"
-#include "runtime/parallel/thread_group_fake.h"
 #include "runtime/train/batch_tensors.h"
-#include "runtime/train/image_folder_fake.h"
 #include "runtime/train/input.h"
+#include "runtime/train/trainer_fixture.h"
 
 namespace tutti::train {
 namespace {
@@ -28,61 +26,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
-
-class TrainerTest : public testing::Test {
- protected:
-  static constexpr int64_t kStepsPerEpoch = 4;
-
-  static void SetUpTestSuite() {
-    folder_ = new base::TemporaryDirectory();
-    WriteImageFolder(folder_->path() / "data", 70, 30, 3);
-  }
-  static void TearDownTestSuite() { delete folder_; }
-
-  Recipe RecipeFor(const std::string& output) const {
-    Recipe recipe;
-    recipe.data = folder_->path() / "data";
-    recipe.output = outputs_.path() / output;
-    recipe.batch = 16;
-    recipe.epochs = 2;
-    recipe.lr = 0.05;
-    recipe.weight_decay = 1e-3;
-    recipe.nesterov = true;
-    recipe.threads = 1;
-    recipe.step_timeout = 30;
-    return recipe;
-  }
-
-  // Every rank's outcome must be the same; returns rank 0's.
-  static absl::StatusOr<Outcome> TrainOver(int ranks, const Recipe& recipe,
-                                           const Surroundings& surroundings = {}) {
-    absl::StatusOr<Outcome> first = absl::UnknownError("did not run");
-    parallel::OnEveryRank(ranks, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
-      auto outcome = Train(recipe, std::move(communicator), surroundings);
-      if (rank == 0) first = std::move(outcome);
-    });
-    return first;
-  }
-
-  static std::string Weights(const Recipe& recipe) {
-    const auto bytes = base::ReadFile(fs::path(recipe.output) / "model" / "model.safetensors");
-    EXPECT_TRUE(bytes.ok()) << bytes.status();
-    return bytes.value_or("");
-  }
-
-  static std::vector<nlohmann::json> Events(const fs::path& path, const std::string& kind) {
-    std::istringstream lines(*base::ReadFile(path));
-    std::vector<nlohmann::json> events;
-    for (std::string line; std::getline(lines, line);) {
-      auto event = nlohmann::json::parse(line);
-      if (event["event"] == kind) events.push_back(std::move(event));
-    }
-    return events;
-  }
-
-  inline static base::TemporaryDirectory* folder_ = nullptr;
-  const base::TemporaryDirectory outputs_;
-};
 
 TEST_F(TrainerTest, SameSeedAndRanksGiveTheSameBytes) {
   for (const char* precision : {"fp32", "bf16"}) {
@@ -101,130 +44,6 @@ TEST_F(TrainerTest, SameSeedAndRanksGiveTheSameBytes) {
   }
 }
 
-struct StopCase {
-  int ranks;
-  int64_t step;
-  bool sync_bn;
-  bool mixed = false;
-  const char* optimizer = "sgd";
-};
-
-class Resume : public TrainerTest, public testing::WithParamInterface<StopCase> {};
-
-TEST_P(Resume, GivesTheBytesOfARunWithoutInterruption) {
-  const auto [ranks, step, sync_bn, mixed, optimizer] = GetParam();
-  Recipe whole = RecipeFor("whole");
-  whole.optimizer = optimizer;
-  whole.nesterov = whole.optimizer == "sgd";
-  whole.sync_bn = sync_bn;
-  if (mixed) {
-    whole.erase = 0.5;
-    whole.mixup = whole.cutmix = 1;
-  }
-  Recipe parts = whole;
-  parts.output = RecipeFor("parts").output;
-  ASSERT_TRUE(TrainOver(ranks, whole).ok());
-
-  Surroundings surroundings;
-  std::atomic<int64_t> done = 0;
-  surroundings.step_done = [&](int64_t steps) { done = steps; };
-  surroundings.stop_wanted = [&] { return done + 1 >= step; };
-  const auto stopped = TrainOver(ranks, parts, surroundings);
-  ASSERT_TRUE(stopped.ok()) << stopped.status();
-  EXPECT_TRUE(stopped->stopped);
-  EXPECT_EQ(stopped->step, step);
-  EXPECT_FALSE(fs::exists(fs::path(parts.output) / "model"));
-
-  parts.resume = "latest";
-  const auto finished = TrainOver(ranks, parts);
-  ASSERT_TRUE(finished.ok()) << finished.status();
-  EXPECT_FALSE(finished->stopped);
-  EXPECT_EQ(finished->meter.total_steps(), 2 * kStepsPerEpoch - step);
-  EXPECT_EQ(Weights(parts), Weights(whole));
-  // A stop after an epoch's last step costs no evaluation, and none is made twice.
-  const auto evaluated = Events(fs::path(parts.output) / "metrics.jsonl", "evaluation");
-  ASSERT_EQ(evaluated.size(), 2u);
-  EXPECT_EQ(evaluated[0]["step"], kStepsPerEpoch);
-  EXPECT_EQ(evaluated[1]["step"], 2 * kStepsPerEpoch);
-}
-
-INSTANTIATE_TEST_SUITE_P(Stops, Resume,
-                         testing::Values(StopCase{1, 4, false},  // at the end of an epoch
-                                         StopCase{1, 3, false}, StopCase{2, 5, false},
-                                         StopCase{2, 6, true}, StopCase{3, 1, false},
-                                         StopCase{2, 5, false, true},
-                                         StopCase{2, 3, false, false, "adamw"}));
-
-// At a checkpoint that the whole run makes too: what is owed is part of both.
-TEST_F(TrainerTest, ACompressedRunResumedFromACheckpointGivesTheBytesOfOneWithoutInterruption) {
-  for (const char* compression : {"int8", "bf16"}) {
-    Recipe whole = RecipeFor(std::string("whole-") + compression),
-           parts = RecipeFor(std::string("parts-") + compression),
-           plain = RecipeFor(std::string("plain-") + compression);
-    whole.compression = parts.compression = compression;
-    ASSERT_TRUE(TrainOver(3, whole).ok());
-    ASSERT_TRUE(TrainOver(3, plain).ok());
-    EXPECT_NE(Weights(whole), Weights(plain));
-
-    Surroundings surroundings;
-    std::atomic<int64_t> done = 0;
-    surroundings.step_done = [&](int64_t steps) { done = steps; };
-    surroundings.stop_wanted = [&] { return done + 1 >= kStepsPerEpoch; };
-    ASSERT_TRUE(TrainOver(3, parts, surroundings).ok());
-    parts.resume = "latest";
-    ASSERT_TRUE(TrainOver(3, parts).ok());
-    EXPECT_EQ(Weights(parts), Weights(whole));
-  }
-}
-
-TEST_F(TrainerTest, ACompressedRunGoesOnWithAnotherNumberOfRanks) {
-  Recipe recipe = RecipeFor("grows");
-  recipe.compression = "int8";
-  Surroundings surroundings;
-  surroundings.stop_wanted = [] { return true; };
-  ASSERT_TRUE(TrainOver(2, recipe, surroundings).ok());
-  recipe.resume = "latest";
-  const auto finished = TrainOver(3, recipe);
-  ASSERT_TRUE(finished.ok()) << finished.status();
-  EXPECT_EQ(finished->meter.total_steps(), 2 * kStepsPerEpoch - 1);
-}
-
-TEST_F(TrainerTest, ResumesFromANamedCheckpointAndRefusesAnotherRuns) {
-  Recipe recipe = RecipeFor("first");
-  ASSERT_TRUE(TrainOver(1, recipe).ok());
-  const fs::path checkpoints = fs::path(recipe.output) / "checkpoints";
-  Recipe again = RecipeFor("again");
-  again.resume = checkpoints / "step-00000004";
-  ASSERT_TRUE(TrainOver(2, again).ok()) << "on another number of ranks";
-
-  const fs::path five_classes = outputs_.path() / "five-classes";
-  WriteImageFolder(five_classes, 70, 30, 5);
-  for (const auto& [change, expected] :
-       std::vector<std::pair<std::function<void(Recipe&)>, std::string>>{
-           {[](Recipe& r) { r.seed = 9; }, "its seed is 1, this run's is 9"},
-           {[](Recipe& r) { r.batch = 8; }, "its global_batch is 16"},
-           {[](Recipe& r) { r.model = "resnet32"; },
-            "its model is \"resnet20\", this run's is \"resnet32\"; the tensors are another "
-            "model's: "
-            "missing layer1.3.bn1.bias"},
-           {[&](Recipe& r) { r.data = five_classes; },
-            "of another shape fc.bias ([3], needs [5]), fc.weight ([3, 64], needs [5, 64])"},
-           {[](Recipe& r) {
-              r.optimizer = "adamw";
-              r.nesterov = false;
-            },
-            "no fitting optimizer state \"exp_avg.bn1.bias\""},
-           {[](Recipe& r) { r.ema = 0.9; }, "\"average.bn1.bias\": its run had no --ema"}}) {
-    Recipe other = RecipeFor("other");
-    other.resume = checkpoints;
-    change(other);
-    const auto outcome = TrainOver(2, other);
-    EXPECT_EQ(outcome.status().code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_THAT(std::string(outcome.status().message()), HasSubstr(expected));
-  }
-}
-
-// As for other classes: at a learning rate of 0 what was begun with stays, on every rank.
 TEST_F(TrainerTest, BeginsFromTheWeightsThatFitAndNamesWhatBeginsAtRandom) {
   Recipe first = RecipeFor("taught");
   first.epochs = 1;
@@ -283,43 +102,6 @@ TEST_F(TrainerTest, WeightsThatAreNoneOfTheModelsAreNamed) {
   const fs::path pickle = outputs_.path() / "resnet20.pth";
   ASSERT_TRUE(base::WriteFileAtomic(pickle, "PK a state dict of torch.save").ok());
   EXPECT_THAT(error_of(pickle), AllOf(HasSubstr(pickle.string()), HasSubstr("save_file")));
-}
-
-TEST_F(TrainerTest, ResumeWithoutACheckpointBeginsAtTheStartOnlyForLatest) {
-  Recipe recipe = RecipeFor("fresh");
-  recipe.epochs = 1;
-  recipe.resume = "latest";
-  EXPECT_TRUE(TrainOver(1, recipe).ok());
-  recipe = RecipeFor("elsewhere");
-  recipe.resume = outputs_.path() / "nowhere";
-  EXPECT_EQ(TrainOver(1, recipe).status().code(), absl::StatusCode::kNotFound);
-}
-
-TEST_F(TrainerTest, DoesNotMixWithAnEarlierRunInTheSameFolder) {
-  Recipe recipe = RecipeFor("twice");
-  recipe.epochs = 1;
-  ASSERT_TRUE(TrainOver(1, recipe).ok());
-  const std::string weights = Weights(recipe);
-  const auto refused = TrainOver(2, recipe);
-  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.status().message()),
-              AllOf(HasSubstr("checkpoints of an earlier run, up to step 4"), HasSubstr("--resume"),
-                    HasSubstr("--output")));
-  EXPECT_EQ(Weights(recipe), weights);
-  recipe.resume = fs::path(recipe.output) / "checkpoints" / "step-00000004";
-  EXPECT_TRUE(TrainOver(2, recipe).ok()) << "its own checkpoint, by name";
-}
-
-TEST_F(TrainerTest, AModelFolderThatIsNotItsOwnIsRefusedBeforeTheFirstStep) {
-  Recipe recipe = RecipeFor("mine");
-  const fs::path precious = fs::path(recipe.output) / "model" / "precious";
-  ASSERT_TRUE(base::MakeDirectories(precious).ok());
-  Surroundings surroundings;
-  surroundings.step_done = [](int64_t) { ADD_FAILURE() << "trained"; };
-  const auto refused = TrainOver(1, recipe, surroundings);
-  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("not for tutti to replace"));
-  EXPECT_TRUE(fs::exists(precious));
 }
 
 TEST_F(TrainerTest, ARankWithAnotherRecipeOrOtherDataIsNamedByAll) {
@@ -601,24 +383,6 @@ TEST_F(TrainerTest, ATraceThatCannotBeWrittenIsSaidBeforeTheFirstStep) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("data/classes.txt"));
 }
 
-TEST_F(TrainerTest, AveragedWeightsAreSavedAndGoOnAfterAStop) {
-  Recipe plain = RecipeFor("plain"), whole = RecipeFor("ema-whole"), parts = RecipeFor("ema-parts");
-  whole.ema = parts.ema = 0.9;
-  ASSERT_TRUE(TrainOver(1, plain).ok());
-  ASSERT_TRUE(TrainOver(1, whole).ok());
-  EXPECT_NE(Weights(plain), Weights(whole));
-
-  Surroundings surroundings;
-  std::atomic<int64_t> done = 0;
-  surroundings.step_done = [&](int64_t steps) { done = steps; };
-  surroundings.stop_wanted = [&] { return done >= 2; };
-  ASSERT_TRUE(TrainOver(1, parts, surroundings).ok());
-  parts.resume = "latest";
-  ASSERT_TRUE(TrainOver(1, parts).ok());
-  EXPECT_EQ(Weights(parts), Weights(whole));
-}
-
-// Those that come with tutti, on a few pictures.
 class ExampleRecipe : public TrainerTest, public testing::WithParamInterface<const char*> {};
 
 TEST_P(ExampleRecipe, TrainsTwoSteps) {

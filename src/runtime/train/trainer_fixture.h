@@ -1,0 +1,77 @@
+// What tests of whole runs share: a small set of pictures, recipes for it, runs over several ranks
+// in this process.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "runtime/parallel/thread_group_fake.h"
+#include "runtime/train/image_folder_fake.h"
+#include "runtime/train/trainer.h"
+
+namespace tutti::train {
+
+class TrainerTest : public testing::Test {
+ protected:
+  static constexpr int64_t kStepsPerEpoch = 4;
+
+  static void SetUpTestSuite() {
+    folder_ = new base::TemporaryDirectory();
+    WriteImageFolder(folder_->path() / "data", 70, 30, 3);
+  }
+  static void TearDownTestSuite() { delete folder_; }
+
+  Recipe RecipeFor(const std::string& output) const {
+    Recipe recipe;
+    recipe.data = folder_->path() / "data";
+    recipe.output = outputs_.path() / output;
+    recipe.batch = 16;
+    recipe.epochs = 2;
+    recipe.lr = 0.05;
+    recipe.weight_decay = 1e-3;
+    recipe.nesterov = true;
+    recipe.threads = 1;
+    recipe.step_timeout = 30;
+    return recipe;
+  }
+
+  // Every rank's outcome must be the same; returns rank 0's.
+  static absl::StatusOr<Outcome> TrainOver(int ranks, const Recipe& recipe,
+                                           const Surroundings& surroundings = {}) {
+    absl::StatusOr<Outcome> first = absl::UnknownError("did not run");
+    parallel::OnEveryRank(ranks, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+      auto outcome = Train(recipe, std::move(communicator), surroundings);
+      if (rank == 0) first = std::move(outcome);
+    });
+    return first;
+  }
+
+  static std::string Weights(const Recipe& recipe) {
+    const auto bytes =
+        base::ReadFile(std::filesystem::path(recipe.output) / "model" / "model.safetensors");
+    EXPECT_TRUE(bytes.ok()) << bytes.status();
+    return bytes.value_or("");
+  }
+
+  static std::vector<nlohmann::json> Events(const std::filesystem::path& path,
+                                            const std::string& kind) {
+    std::istringstream lines(*base::ReadFile(path));
+    std::vector<nlohmann::json> events;
+    for (std::string line; std::getline(lines, line);) {
+      auto event = nlohmann::json::parse(line);
+      if (event["event"] == kind) events.push_back(std::move(event));
+    }
+    return events;
+  }
+
+  inline static base::TemporaryDirectory* folder_ = nullptr;
+  const base::TemporaryDirectory outputs_;
+};
+
+}  // namespace tutti::train
