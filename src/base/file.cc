@@ -65,10 +65,17 @@ namespace {
 
 absl::Status WriteAndRename(const fs::path& path, absl::string_view content, int mode, bool sync) {
   const fs::path temporary = absl::StrCat(path.string(), ".tmp.", ::getpid(), ".", ::gettid());
-  TUTTI_ASSIGN_OR_RETURN(UniqueFd fd, Open(temporary, O_WRONLY | O_CREAT | O_TRUNC, mode));
+  // One that is there is of a process that was killed, or, in a folder that is everybody's, was put
+  // there by somebody who wants to read what is written: it is not written to.
+  constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL;
+  absl::StatusOr<UniqueFd> fd = Open(temporary, kNew, mode);
+  if (absl::IsAlreadyExists(fd.status()) && ::unlink(temporary.c_str()) == 0) {
+    fd = Open(temporary, kNew, mode);
+  }
+  TUTTI_RETURN_IF_ERROR(fd.status());
   absl::Cleanup remove = [&] { ::unlink(temporary.c_str()); };
-  TUTTI_RETURN_IF_ERROR(WriteAll(fd.get(), content, path.string()));
-  if (sync && ::fsync(fd.get()) != 0) return ErrnoStatus(absl::StrCat("fsync ", path.string()));
+  TUTTI_RETURN_IF_ERROR(WriteAll(fd->get(), content, path.string()));
+  if (sync && ::fsync(fd->get()) != 0) return ErrnoStatus(absl::StrCat("fsync ", path.string()));
   if (::rename(temporary.c_str(), path.c_str()) != 0) {
     return ErrnoStatus(absl::StrCat("rename to ", path.string()));
   }

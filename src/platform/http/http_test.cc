@@ -1,6 +1,7 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <atomic>
@@ -148,6 +149,29 @@ TEST_P(Http, AnswersTooLargeABodyWithoutReadingIt) {
   EXPECT_THAT(std::string(ToStatus(*response).message()), HasSubstr("at most 1000 are taken"));
   request.body = "small";
   EXPECT_EQ(client.Send(request)->status, 200);
+}
+
+// More than a server reads of what it has refused: then it closes, and what is written meets a
+// reset.
+TEST_P(Http, ARefusalOfFarTooLargeABodyIsAnErrorAndNoSignal) {
+  struct sigaction before {};
+  struct sigaction plain {};
+  plain.sa_handler = SIG_DFL;
+  ASSERT_EQ(::sigaction(SIGPIPE, &plain, &before), 0);
+  auto server =
+      Start([](const Request&, Connection&) { return ErrorResponse(413, "large", "no"); });
+  Client client(server->url(), "", certificate());
+  ClientRequest request;
+  request.method = "POST";
+  request.target = "/";
+  request.body = std::string(size_t{200} << 20, 'x');
+  const auto response = client.Send(request);
+  if (response.ok()) {
+    EXPECT_EQ(response->status, 413);
+  } else {
+    EXPECT_EQ(response.status().code(), absl::StatusCode::kUnavailable) << response.status();
+  }
+  ::sigaction(SIGPIPE, &before, nullptr);
 }
 
 TEST_P(Http, FollowersGetEachLineAtOnceAndDoNotHoldUpOthers) {

@@ -12,6 +12,8 @@
 namespace tutti::http {
 namespace {
 
+constexpr absl::Duration kSoon = absl::Hours(30 * 24);
+
 absl::Status Failed(absl::string_view what) {
   return absl::InternalError(absl::StrCat("TLS: ", what, ": ", QueuedErrors()));
 }
@@ -36,6 +38,14 @@ bool Extend(X509* certificate, int extension, const std::string& value) {
   ::X509V3_set_ctx(&context, certificate, certificate, nullptr, nullptr, 0);
   const ExtensionPtr made(::X509V3_EXT_conf_nid(nullptr, &context, extension, value.c_str()));
   return made != nullptr && ::X509_add_ext(certificate, made.get(), -1) == 1;
+}
+
+// Why the last certificate could not be read; empty if there was none any more.
+std::string Because() {
+  const unsigned long code = ::ERR_peek_last_error();
+  const bool over = ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE;
+  const std::string errors = QueuedErrors();
+  return code == 0 || over ? "" : absl::StrCat(": ", errors);
 }
 
 std::string AlternativeNames(const std::vector<std::string>& names) {
@@ -73,8 +83,8 @@ absl::StatusOr<std::string> Identity::MakeSelfSigned(const std::vector<std::stri
       ::ASN1_TIME_set_string_X509(::X509_getm_notAfter(x), "99991231235959Z") == 1 &&
       ::X509_NAME_add_entry_by_NID(subject, NID_commonName, MBSTRING_UTF8, name, -1, -1, 0) == 1 &&
       ::X509_set_issuer_name(x, subject) == 1 && ::X509_set_pubkey(x, key.get()) == 1 &&
-      Extend(x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
-      Extend(x, NID_key_usage, "critical,digitalSignature,keyCertSign") &&
+      Extend(x, NID_basic_constraints, "critical,CA:FALSE") &&
+      Extend(x, NID_key_usage, "critical,digitalSignature") &&
       Extend(x, NID_ext_key_usage, "serverAuth") && Extend(x, NID_subject_key_identifier, "hash") &&
       Extend(x, NID_subject_alt_name, AlternativeNames(names)) &&
       ::X509_sign(x, key.get(), ::EVP_sha256()) > 0;
@@ -101,12 +111,20 @@ absl::StatusOr<std::shared_ptr<const Identity>> Identity::FromPem(absl::string_v
 
   const BioPtr certificates = BioOf(text);
   const CertificatePtr own = NextCertificate(certificates.get());
-  if (own == nullptr || ::SSL_CTX_use_certificate(context, own.get()) != 1) {
-    return absl::InvalidArgumentError("no certificate in PEM form (BEGIN CERTIFICATE) in it");
+  if (own == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no certificate in PEM form (BEGIN CERTIFICATE) in it", Because()));
+  }
+  if (::SSL_CTX_use_certificate(context, own.get()) != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("its certificate cannot be used: ", QueuedErrors()));
   }
   while (CertificatePtr issuer = NextCertificate(certificates.get())) {
     if (SSL_CTX_add0_chain_cert(context, issuer.get()) != 1) return Failed("certificates");
     (void)issuer.release();
+  }
+  if (const std::string why = Because(); !why.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("a certificate in it cannot be read", why));
   }
   const auto no_passphrase = [](char*, int, int, void*) { return 0; };
   const BioPtr keys = BioOf(text);
@@ -120,6 +138,27 @@ absl::StatusOr<std::shared_ptr<const Identity>> Identity::FromPem(absl::string_v
   }
   TUTTI_ASSIGN_OR_RETURN(identity->certificate_, PemOf(own.get()));
   return identity;
+}
+
+std::vector<std::string> Identity::Remarks(const std::string& address, absl::Time now) const {
+  X509* const own = ::SSL_CTX_get0_certificate(context_.get());
+  std::vector<std::string> remarks;
+  tm end{};
+  if (::ASN1_TIME_to_tm(::X509_get0_notAfter(own), &end) == 1) {
+    const absl::Time last = absl::FromTM(end, absl::UTCTimeZone());
+    const std::string day = absl::FormatTime("%Y-%m-%d", last, absl::UTCTimeZone());
+    if (last < now) {
+      remarks.push_back(absl::StrCat("has ended on ", day));
+    } else if (last < now + kSoon) {
+      remarks.push_back(absl::StrCat("ends on ", day));
+    }
+  }
+  const bool self_made =
+      ::X509_NAME_cmp(::X509_get_subject_name(own), ::X509_get_issuer_name(own)) == 0;
+  if (self_made && ::X509_check_ip_asc(own, address.c_str(), 0) == 0) {
+    remarks.push_back(absl::StrCat("is not for ", address));
+  }
+  return remarks;
 }
 
 }  // namespace tutti::http

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "platform/http/openssl.h"
 
 namespace tutti::http {
@@ -26,6 +27,8 @@ class Identity {
 
   // The certificate alone, PEM: what a client that is to know this server needs.
   const std::string& certificate() const { return certificate_; }
+  // What other programs will have against it at this numeric address, each as "ends on 2026-12-01".
+  std::vector<std::string> Remarks(const std::string& address, absl::Time now) const;
   // For sessions of a server; stays this object's.
   SSL_CTX* context() const { return context_.get(); }
 

@@ -58,6 +58,20 @@ TEST(Identity, SaysWhatDoesNotFit) {
   EXPECT_THAT(complaint(KeyOf(other) + CertificateOf(one)),
               HasSubstr("the key is not the first certificate's"));
   EXPECT_THAT(complaint(one.substr(0, one.size() / 2)), HasSubstr("no certificate"));
+  const std::string broken = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
+  EXPECT_THAT(complaint(KeyOf(one) + broken), HasSubstr("no certificate"));
+  EXPECT_THAT(complaint(one + broken), HasSubstr("a certificate in it cannot be read"));
+}
+
+TEST(Identity, TellsWhatOthersWillHaveAgainstIt) {
+  const auto identity = *Identity::FromPem(Made());
+  const absl::Time now = absl::FromUnixSeconds(1'800'000'000);
+  EXPECT_THAT(identity->Remarks("10.1.0.1", now), testing::IsEmpty());
+  EXPECT_THAT(identity->Remarks("10.1.0.9", now), testing::ElementsAre("is not for 10.1.0.9"));
+  const absl::Time late = absl::FromCivil(absl::CivilSecond(9999, 12, 20), absl::UTCTimeZone());
+  EXPECT_THAT(identity->Remarks("10.1.0.1", late), testing::ElementsAre("ends on 9999-12-31"));
+  EXPECT_THAT(identity->Remarks("10.1.0.1", late + absl::Hours(24 * 30)),
+              testing::ElementsAre("has ended on 9999-12-31"));
 }
 
 TEST(Identity, OnlyTheOneThatIsKnownIsSpokenTo) {

@@ -26,12 +26,17 @@ using KeyPtr = std::unique_ptr<EVP_PKEY, FreeOpenSsl>;
 using CertificatePtr = std::unique_ptr<X509, FreeOpenSsl>;
 using ExtensionPtr = std::unique_ptr<X509_EXTENSION, FreeOpenSsl>;
 
+// A connected socket, which stays the caller's. Unlike OpenSSL's own it raises no SIGPIPE: the
+// program may not have asked to be spared that. Null: no memory.
+BioPtr SocketBio(int fd);
+
 // What the calling thread's OpenSSL calls have complained of since it was asked last.
 std::string QueuedErrors();
 
 bool IsNumericAddress(const std::string& host);
 
-// The next certificate of a PEM text; null: there is none (any more).
+// The next certificate of a PEM text; null: there is none any more, or it cannot be read, as
+// OpenSSL's errors say.
 CertificatePtr NextCertificate(BIO* text);
 // To read it; null if it is longer than 2 GiB.
 BioPtr BioOf(absl::string_view text);

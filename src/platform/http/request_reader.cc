@@ -1,7 +1,5 @@
 #include "platform/http/request_reader.h"
 
-#include <poll.h>
-
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
@@ -96,8 +94,10 @@ std::optional<Incoming> RequestReader::ReadHeader(std::optional<Response>& refus
   parser.header_limit(options_.max_header_bytes);
   parser.body_limit(std::numeric_limits<uint64_t>::max());
   if (state_->buffer.size() == 0) {
-    socket_->Limit(std::nullopt, options_.idle_timeout);
-    if (socket_->Await(POLLIN)) return std::nullopt;
+    // Who has said nothing yet may be anybody.
+    socket_->Limit(std::nullopt, began_ ? options_.idle_timeout : options_.header_timeout);
+    if (socket_->AwaitData()) return std::nullopt;
+    began_ = true;
   }
   socket_->Limit(base::Deadline::After(options_.header_timeout), absl::InfiniteDuration());
   error_code code;

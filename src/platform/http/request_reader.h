@@ -56,6 +56,7 @@ class RequestReader {
   const ServerOptions& options_;
   const std::string peer_;
   const std::unique_ptr<State> state_;
+  bool began_ = false;  // something has come
 };
 
 }  // namespace tutti::http

@@ -135,7 +135,9 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     }
   }
 
-  static void Refuse(int fd) {
+  // Without a word where that would be no TLS.
+  void Refuse(int fd) const {
+    if (options_.identity != nullptr) return;
     static constexpr absl::string_view kBusy =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
         "Connection: close\r\n\r\n";

@@ -44,7 +44,7 @@ struct ServerOptions {
   int port = 0;                              // 0: any free one
   int max_connections = 1024;
   uint32_t max_header_bytes = 32 << 10;
-  // A whole header, from its first byte; with TLS also its beginning.
+  // A whole header, from its first byte; the beginning of TLS; until the first byte of all.
   absl::Duration header_timeout = absl::Seconds(15);
   absl::Duration idle_timeout = absl::Seconds(120);  // between two requests of a connection
   absl::Duration stall_timeout = absl::Seconds(60);  // no byte of a body came or went

@@ -37,20 +37,26 @@ void Socket::Limit(std::optional<base::Deadline> whole, absl::Duration stall) {
   stall_ = stall;
 }
 
-error_code Socket::Await(short events) const {
-  if (tls_ != nullptr && events == POLLIN && tls_->HasPending()) return {};
-  std::optional<base::Deadline> until = whole_;
-  if (stall_ < absl::InfiniteDuration()) {
-    const base::Deadline stall = base::Deadline::After(stall_);
-    until = until ? base::Deadline::Sooner(*until, stall) : stall;
-  }
+std::optional<base::Deadline> Socket::End() const {
+  if (stall_ == absl::InfiniteDuration()) return whole_;
+  const base::Deadline stall = base::Deadline::After(stall_);
+  return whole_ ? base::Deadline::Sooner(*whole_, stall) : stall;
+}
+
+error_code Socket::Await(short events) const { return AwaitUntil(End(), events); }
+
+error_code Socket::AwaitData() const {
+  return tls_ != nullptr && tls_->HasPending() ? error_code() : Await(POLLIN);
+}
+
+error_code Socket::AwaitUntil(std::optional<base::Deadline> end, short events) const {
   while (true) {
     pollfd waiting[2] = {{fd_.get(), events, 0}, {heed_stop_ ? stop_fd_ : -1, POLLIN, 0}};
-    const int ready = ::poll(waiting, 2, until ? until->RemainingMillis() : -1);
+    const int ready = ::poll(waiting, 2, end ? end->RemainingMillis() : -1);
     if (ready < 0 && errno != EINTR) return Errno();
     if (waiting[1].revents != 0 && ready > 0) return boost::asio::error::operation_aborted;
     if (ready > 0) return {};
-    if (until && until->Expired()) return boost::asio::error::timed_out;
+    if (end && end->Expired()) return boost::asio::error::timed_out;
   }
 }
 
@@ -91,6 +97,8 @@ void Socket::EndWriting() {
 }
 
 size_t Socket::Finish(const std::function<Tls::Step()>& step, error_code& error) {
+  // Of the whole: bytes may come that carry nothing.
+  const std::optional<base::Deadline> end = End();
   while (true) {
     const Tls::Step now = step();
     error = {};
@@ -99,8 +107,10 @@ size_t Socket::Finish(const std::function<Tls::Step()>& step, error_code& error)
       error = boost::asio::error::eof;
     } else if (now.kind == Tls::Step::Kind::kFailed) {
       error = boost::asio::error::connection_reset;
+    } else if (end && end->Expired()) {
+      error = boost::asio::error::timed_out;
     } else {
-      error = Await(now.events);
+      error = AwaitUntil(end, now.events);
     }
     if (error) return 0;
   }

@@ -46,7 +46,9 @@ class Socket {
   // header and a small body leave in one packet.
   void ExpectMore(bool more) { more_ = more; }
 
-  // Waits for POLLIN (or that there is something to read already) or POLLOUT: no error, timed_out,
+  // Waits until there is something to read, as Await does.
+  boost::system::error_code AwaitData() const;
+  // Waits for POLLIN or POLLOUT: no error, timed_out,
   // or operation_aborted when told to stop.
   boost::system::error_code Await(short events) const;
   // The other side has closed or broken the connection.
@@ -99,6 +101,9 @@ class Socket {
   }
 
  private:
+  // The end of what begins now.
+  std::optional<base::Deadline> End() const;
+  boost::system::error_code AwaitUntil(std::optional<base::Deadline> end, short events) const;
   absl::Status Shake(std::unique_ptr<Tls> tls, absl::string_view peer);
   size_t WriteByTls(const iovec* pieces, size_t count, boost::system::error_code& error);
   // The step's bytes; 0 with an error once it has ended otherwise.

@@ -16,7 +16,7 @@ namespace {
 
 absl::Status Failed() { return absl::InternalError(absl::StrCat("TLS: ", QueuedErrors())); }
 
-// The one certificate is trusted as it is: nobody else's word, name or date counts.
+// The one certificate is trusted as it is: no authority's word, name, date or purpose counts.
 absl::Status TrustOnly(SSL_CTX* context, const std::string& certificate) {
   const BioPtr text = BioOf(certificate);
   const CertificatePtr only = NextCertificate(text.get());
@@ -26,8 +26,9 @@ absl::Status TrustOnly(SSL_CTX* context, const std::string& certificate) {
   }
   X509_STORE* const store = ::SSL_CTX_get_cert_store(context);
   const unsigned long as_it_is = X509_V_FLAG_PARTIAL_CHAIN | X509_V_FLAG_NO_CHECK_TIME;
-  const bool ready =
-      ::X509_STORE_add_cert(store, only.get()) == 1 && ::X509_STORE_set_flags(store, as_it_is) == 1;
+  const bool ready = ::X509_STORE_add_cert(store, only.get()) == 1 &&
+                     ::X509_STORE_set_flags(store, as_it_is) == 1 &&
+                     ::SSL_CTX_set_purpose(context, X509_PURPOSE_ANY) == 1;
   return ready ? absl::OkStatus() : Failed();
 }
 
@@ -76,8 +77,14 @@ absl::StatusOr<std::unique_ptr<Tls>> Tls::Accept(int fd, const Identity& identit
 
 absl::Status Tls::Open(SSL_CTX* context, int fd) {
   session_.reset(::SSL_new(context));  // which keeps the context
-  if (session_ == nullptr || ::SSL_set_fd(session_.get(), fd) != 1) return Failed();
+  BioPtr bio = SocketBio(fd);
+  if (session_ == nullptr || bio == nullptr) return Failed();
+  ::SSL_set_bio(session_.get(), bio.get(), bio.get());
+  (void)bio.release();
   SSL_set_mode(session_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  // A read that has met no data comes back, so that nobody holds a thread by records without any.
+  SSL_clear_mode(session_.get(), SSL_MODE_AUTO_RETRY);
+  ::SSL_set_options(session_.get(), SSL_OP_NO_RENEGOTIATION);
   return absl::OkStatus();
 }
 
@@ -95,7 +102,9 @@ Tls::Step Tls::StepOf(int result, size_t bytes) {
       break;
   }
   const long verified = ::SSL_get_verify_result(session_.get());
+  const bool is_tls = ERR_GET_REASON(::ERR_peek_error()) != SSL_R_WRONG_VERSION_NUMBER;
   failure_ = QueuedErrors();
+  if (!is_tls) failure_ = "what answers there does not speak TLS";
   if (verified != X509_V_OK) {
     failure_ = absl::StrCat("its certificate is not trusted (",
                             ::X509_verify_cert_error_string(verified), ")");
