@@ -16,15 +16,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A launcher of a few lines of shell: takes the lock and the marker, says where it is, lives until
-// SIGTERM.
+// A launcher of a few lines of shell: takes the lock, says where it is, makes the marker (last, as
+// a part of one that is killed may outlive it), lives until SIGTERM.
 constexpr char kLauncher[] =
     "d=$(dirname \"$0\"); [ -e $d/started ] && { echo drained >> $d/facts; exit 0; }; "
     "trap 'exit 0' TERM; read -r stat < /proc/$$/stat; set -- ${stat##*) }; "
     "echo \"{\\\"pid\\\": $$, \\\"start_time\\\": ${20}}\" > $d/lock; [ -e $d/stop ] && exit 0; "
-    "touch $d/started; (hostname; grep Cpus_allowed_list /proc/self/status; getent hosts "
-    "$(hostname)"
-    ") > $d/facts; while true; do sleep 0.01; done";
+    "(hostname; grep Cpus_allowed_list /proc/self/status; getent hosts $(hostname)) > $d/facts; "
+    "touch $d/started; while true; do sleep 0.01; done";
 
 // One that waits for its plan, with a folder that it has made ahead, and takes the lock there.
 constexpr char kStandby[] =
