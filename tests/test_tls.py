@@ -90,6 +90,24 @@ def test_a_sites_own_certificate_is_shown(start_service, tmp_path, write_job):
     assert result.returncode == 0 and "by the address" in result.stdout, result.stderr
 
 
+def test_a_token_of_a_secured_service_is_not_sent_readably(secured):
+    address = secured.endpoint()["address"]
+    for plain in (address.replace("https", "http"), address.removeprefix("https://")):
+        secured.environment["TUTTI_ADDRESS"] = plain
+        refused = secured.cli("job", "list")
+        assert refused.returncode == 2 and "write https://" in refused.stderr, refused.stderr
+    secured.environment["TUTTI_ADDRESS"] = address.replace("127.0.0.1", "localhost")
+    assert secured.cli("job", "list").returncode == 0, "its certificate is known, whatever it is called"
+
+
+def test_a_link_to_a_certificate_that_is_not_there_stays(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    (home / "tls.pem").symlink_to(tmp_path / "not-mounted/site.pem")
+    ended = Service(home).cli("serve", "--tls", "--port", "0", timeout=20)
+    assert ended.returncode != 0 and "is a link to a file that is not there" in ended.stderr and (home / "tls.pem").is_symlink()
+
+
 def test_a_certificate_that_is_none_is_named(tmp_path):
     home = tmp_path / "home"
     home.mkdir(mode=0o700)

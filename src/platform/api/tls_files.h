@@ -15,8 +15,8 @@
 
 namespace tutti::api {
 
-// `address`: where the service listens, for the certificate that is made. InvalidArgument names the
-// file and what is wrong with it.
+// `address`: where the service listens; that others will refuse the certificate there is logged.
+// InvalidArgument names the file and what is wrong with it.
 absl::StatusOr<std::shared_ptr<const http::Identity>> IdentityIn(
     const std::filesystem::path& directory, const std::string& address);
 

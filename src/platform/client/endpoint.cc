@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
@@ -28,6 +29,17 @@ absl::StatusOr<spec::Endpoint> FromEnvironment() {
   return service;
 }
 
+// What is known by a certificate is not spoken to readably, whatever the address says.
+absl::Status CheckSecured(const spec::Endpoint& service) {
+  if (service.certificate.empty() || absl::StartsWith(service.address, "https://")) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "TUTTI_ADDRESS is ", service.address,
+      ", and the service is known by a certificate: write https://HOST:PORT, so that its token is "
+      "not sent readably"));
+}
+
 }  // namespace
 
 fs::path HomeFolder(const std::string& flag) {
@@ -47,7 +59,10 @@ absl::StatusOr<spec::Endpoint> FindService(const fs::path& home) {
   // An address without a token may be meant: the service says what it wants.
   const bool said =
       !given.address.empty() && (!given.token.empty() || absl::IsNotFound(running.status()));
-  if (!running.ok() && said) return given;
+  if (!running.ok() && said) {
+    TUTTI_RETURN_IF_ERROR(CheckSecured(given));
+    return given;
+  }
   if (absl::IsNotFound(running.status())) {
     return absl::UnavailableError(
         absl::StrCat("no service runs with ", home.string(),
@@ -59,11 +74,13 @@ absl::StatusOr<spec::Endpoint> FindService(const fs::path& home) {
         absl::StrCat(file.string(), " is not readable: restart the service"));
   }
   TUTTI_RETURN_IF_ERROR(running.status());
+  const bool of_this_service = given.token.empty() || given.token == running->token ||
+                               given.address.empty() || given.address == running->address;
   spec::Endpoint service = *running;
   if (!given.token.empty()) service.token = given.token;
   if (!given.address.empty()) service.address = given.address;
-  const bool another = !given.address.empty() && given.address != running->address;
-  if (another || !given.certificate.empty()) service.certificate = given.certificate;
+  if (!of_this_service || !given.certificate.empty()) service.certificate = given.certificate;
+  TUTTI_RETURN_IF_ERROR(CheckSecured(service));
   return service;
 }
 

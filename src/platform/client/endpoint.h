@@ -12,9 +12,10 @@ namespace tutti::client {
 // --home, else TUTTI_HOME, else XDG_DATA_HOME/tutti, else ~/.local/share/tutti. Absolute.
 std::filesystem::path HomeFolder(const std::string& flag);
 
-// TUTTI_ADDRESS and TUTTI_TOKEN where they are set, the rest from HOME/service.json, which a
-// running service writes. The service at TUTTI_ADDRESS is known by the certificate in the file that
-// TUTTI_CERTIFICATE names. Unavailable, with what to do, when there is none.
+// TUTTI_ADDRESS, TUTTI_TOKEN and TUTTI_CERTIFICATE (a file) where they are set, the rest from
+// HOME/service.json, which a running service writes. Its token goes nowhere but to the holder of
+// its certificate. Unavailable, with what to do, when there is no service; InvalidArgument where
+// one that is known by a certificate is to be spoken to without TLS.
 absl::StatusOr<spec::Endpoint> FindService(const std::filesystem::path& home);
 
 }  // namespace tutti::client

@@ -49,6 +49,14 @@ TEST_F(EndpointTest, ACertificateIsOfOneAddress) {
   EXPECT_EQ(FindService(home_.path())->certificate, "own");
   ::setenv("TUTTI_ADDRESS", "https://10.1.0.2:1", 1);
   EXPECT_EQ(FindService(home_.path())->certificate, "");
+  ::unsetenv("TUTTI_TOKEN");  // the file's token is for the file's service
+  EXPECT_EQ(FindService(home_.path())->certificate, "own");
+  for (const char* plain : {"http://10.1.0.1:1", "10.1.0.1:1"}) {
+    ::setenv("TUTTI_ADDRESS", plain, 1);
+    const auto refused = FindService(home_.path());
+    EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << plain;
+  }
+  ::setenv("TUTTI_ADDRESS", "https://10.1.0.2:1", 1);
   const std::filesystem::path file = home_.path() / "certificate.pem";
   ::setenv("TUTTI_CERTIFICATE", file.c_str(), 1);
   EXPECT_TRUE(absl::IsInvalidArgument(FindService(home_.path()).status()));

@@ -1,5 +1,7 @@
 #include "platform/client/http_connection.h"
 
+#include <atomic>
+
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -17,13 +19,15 @@ class HttpConnection final : public ServiceConnection {
   absl::StatusOr<http::ClientResponse> Send(const http::ClientRequest& request) override {
     TUTTI_ASSIGN_OR_RETURN(http::Client* const client, Open());
     auto response = client->Send(request);
-    if (absl::IsUnavailable(response.status())) {
-      const bool unknown = absl::StrContains(response.status().message(), "is not trusted");
-      return absl::UnavailableError(absl::StrCat(
-          "the service at ", client->base_url(), " is not reachable: ", response.status().message(),
-          unknown ? "; TUTTI_CERTIFICATE names a copy of its home's certificate.pem" : ""));
+    if (!absl::IsUnavailable(response.status())) return response;
+    const absl::string_view why = response.status().message();
+    const char* mend = "";
+    if (absl::StrContains(why, "certificate is not trusted")) {
+      mend = known_ ? "; it is not the one that service.json or TUTTI_CERTIFICATE tells of"
+                    : "; TUTTI_CERTIFICATE names a copy of its home's certificate.pem";
     }
-    return response;
+    return absl::UnavailableError(
+        absl::StrCat("the service at ", client->base_url(), " is not reachable: ", why, mend));
   }
 
   void Cancel() override {
@@ -38,6 +42,7 @@ class HttpConnection final : public ServiceConnection {
     if (cancelled_) return absl::CancelledError("cancelled");
     if (client_ == nullptr) {
       TUTTI_ASSIGN_OR_RETURN(const spec::Endpoint service, FindService(home_));
+      known_ = !service.certificate.empty();
       client_ = std::make_unique<http::Client>(service.address, service.token, service.certificate);
     }
     return client_.get();
@@ -46,6 +51,7 @@ class HttpConnection final : public ServiceConnection {
   const std::filesystem::path home_;
   absl::Mutex mutex_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> known_ = false;  // the service has a certificate that we were told of
   std::unique_ptr<http::Client> client_ ABSL_GUARDED_BY(mutex_);  // never replaced once made
 };
 

@@ -67,6 +67,16 @@ TEST_F(LauncherFaults, AJobRunsOnWhileTheServiceIsAwayAndEverythingComesAfter) {
   EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
 }
 
+TEST_F(LauncherFaults, AServiceThatComesBackByTlsAtItsOldPortIsSpokenToByTls) {
+  base::ChildProcess launcher = Launch(Plan(Lines(2000)));
+  ASSERT_TRUE(AwaitOutput("line 999\n"));
+  service.Stop();
+  service.Start(*http::Identity::FromPem(*http::Identity::MakeSelfSigned({"localhost"})));
+  OpenGate();
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), Expected(2000));
+}
+
 TEST_F(LauncherFaults, APlanOfAnotherStartOfTheMachineIsNotRun) {
   spec::LaunchPlan plan = Plan("touch ran");
   plan.boot_id = "4a1cde0b-0000-4000-8000-000000000000";  // the power was cut since

@@ -18,6 +18,7 @@
 #include "base/deadline.h"
 #include "base/file.h"
 #include "platform/http/server.h"
+#include "spec/endpoint.h"
 
 namespace tutti::launch {
 
@@ -27,12 +28,17 @@ class ServiceDouble {
   explicit ServiceDouble(std::filesystem::path file) : file_(std::move(file)) { Start(); }
   ~ServiceDouble() { Stop(); }
 
-  void Start() {
+  // With `identity`: by TLS, at the port that it had.
+  void Start(std::shared_ptr<const http::Identity> identity = nullptr) {
     http::ServerOptions options;
+    if (identity != nullptr) options.port = port_;
+    options.identity = identity;
     server_ = *http::Server::Start(
         options, [this](const http::Request& r, http::Connection& c) { return Handle(r, c); });
-    const nlohmann::json json = {{"address", server_->url()}, {"token", "launcher-token"}};
-    base::WriteFileAtomic(file_, json.dump()).IgnoreError();
+    port_ = server_->port();
+    const spec::Endpoint service{server_->url(), "launcher-token",
+                                 identity == nullptr ? "" : identity->certificate()};
+    base::WriteFileAtomic(file_, spec::ToJson(service)).IgnoreError();
   }
   void Stop() { server_.reset(); }
 
@@ -185,6 +191,7 @@ class ServiceDouble {
   bool prepared_ ABSL_GUARDED_BY(mutex_) = false;
   bool refuse_output_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<http::Server> server_;
+  int port_ = 0;
 };
 
 }  // namespace tutti::launch

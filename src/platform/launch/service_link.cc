@@ -42,6 +42,7 @@ absl::Status ServiceLink::Connect() {
   if (!service.ok()) return absl::UnavailableError(service.status().message());
   auto client =
       std::make_shared<http::Client>(service->address, service->token, service->certificate);
+  known_ = spec::ToJson(*service);
   absl::MutexLock lock(&mutex_);
   if (abandoned_) return absl::CancelledError("the launcher has given the service up");
   client_ = std::move(client);
@@ -57,7 +58,8 @@ absl::StatusOr<http::ClientResponse> ServiceLink::TryCall(const http::ClientRequ
     if (abandoned_) return absl::CancelledError("the launcher has given the service up");
   }
   absl::StatusOr<http::ClientResponse> response = client->Send(request);
-  const bool passing = response.ok() ? IsPassing(response->status)
+  const bool refused = response.ok() && !response->ok();
+  const bool passing = response.ok() ? IsPassing(response->status) || (refused && HasMoved())
                                      : absl::IsUnavailable(response.status()) ||
                                            absl::IsDeadlineExceeded(response.status());
   if (passing) {
@@ -73,6 +75,11 @@ absl::StatusOr<http::ClientResponse> ServiceLink::TryCall(const http::ClientRequ
   if (!said_.empty()) spdlog::info("the service answers again");
   said_.clear();
   return response;
+}
+
+bool ServiceLink::HasMoved() const {
+  const absl::StatusOr<spec::Endpoint> service = spec::ReadEndpoint(service_file_);
+  return service.ok() && spec::ToJson(*service) != known_;
 }
 
 absl::StatusOr<http::ClientResponse> ServiceLink::Call(const http::ClientRequest& request,

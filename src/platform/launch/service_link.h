@@ -50,12 +50,16 @@ class ServiceLink {
 
  private:
   absl::Status Connect();
+  // Its file says something else than what the last connection was made by: who refuses may be
+  // another one, or want to be spoken to by TLS.
+  bool HasMoved() const;
 
   const std::filesystem::path directory_;
   const std::filesystem::path service_file_;
   const std::string prefix_;
   absl::Duration pause_;
-  std::string said_;  // the complaint that is in the log already
+  std::string known_;  // the file's content at the last Connect
+  std::string said_;   // the complaint that is in the log already
 
   absl::Mutex mutex_;
   bool abandoned_ ABSL_GUARDED_BY(mutex_) = false;

@@ -190,7 +190,11 @@ void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
     how = WhyItCouldNotBegin(known.LastOutput(), options_.launcher.front());
     lost = !how.empty() && known.HasBegun();  // on another node: then this one is at fault
   }
-  if (how.empty() && !shared() && !known.stop) how = WhyNodesGaveUp(job.exit_code);
+  if (how.empty() && !shared() && !known.stop) {
+    const NodesGaveUp gave_up = WhyNodesGaveUp(job.exit_code);
+    how = gave_up.why;
+    lost = gave_up.may_pass;
+  }
   SayIfWrong(known.NoteEnd(by_us ? "" : how, lost));
 }
 

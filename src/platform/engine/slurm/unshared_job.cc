@@ -15,7 +15,7 @@ namespace tutti::engine {
 namespace {
 
 // As in <sysexits.h>, and in the script.
-constexpr int kUnreached = 69, kNoTls = 78;
+constexpr int kUnreached = 69, kStranger = 77, kNoTls = 78;
 
 constexpr absl::string_view kNotExported = "export -n token service plan\n";
 
@@ -25,26 +25,35 @@ patience=60
 # secured: sends what comes in to the service by TLS and says what comes back. The service must show the one certificate.
 secured() {
   exec timeout $((11 * patience)) openssl s_client -quiet -verify_quiet -verify_return_error -partial_chain -no_check_time \
-    -CAfile <(printf '%s\n' "$certificate") -connect "$host:$port"
+    -purpose any -CAfile <(printf '%s\n' "$certificate") -connect "$host:$port" 2>"${tls_errors:-/dev/null}"
+}
+
+# check_tls: ends a node that could not speak to the service; of 1.1.0 and later is what secured asks for.
+check_tls() {
+  [ -z "$certificate" ] || openssl s_client -help 2>&1 | grep -q -e -no_check_time || exit 78
 }
 
 # call METHOD TARGET [BODY]: what the service answers. 1 without an answer of 2xx, or where it takes more than a minute to
-# begin one, or ten to end it.
+# begin one, or ten to end it, or where a signal was handled meanwhile.
 call() {
-  local LC_ALL=C version status rest line request
+  local LC_ALL=C version status rest line request speaker code=1
   printf -v request '%s %s HTTP/1.0\r\nAuthorization: Bearer %s\r\nContent-Length: %s\r\n\r\n%s' \
     "$1" "$2" "$token" "${#3}" "$3"
   if [ -n "$certificate" ]; then
-    exec 3< <(printf '%s' "$request" | secured)
+    exec 3< <(exec < <(printf '%s' "$request"); echo $BASHPID; secured)
+    read -r -u 3 speaker
   else
     exec 3<>"/dev/tcp/$host/$port" || return 1
     printf '%s' "$request" >&3
   fi
-  read -r -t "$patience" -u 3 version status rest
-  while IFS= read -r -t "$patience" -u 3 line && [ "$line" != $'\r' ]; do :; done
-  timeout $((10 * patience)) cat <&3
+  if read -r -t "$patience" -u 3 version status rest; then
+    while IFS= read -r -t "$patience" -u 3 line && [ "$line" != $'\r' ]; do :; done
+    timeout $((10 * patience)) cat <&3 &
+    wait $! && code=0 || kill $!
+  fi
   exec 3>&-
-  [ "${status:0:1}" = 2 ]
+  [ $code = 0 ] || [ -z "$speaker" ] || kill $speaker
+  [ $code = 0 ] && [ "${status:0:1}" = 2 ]
 } 2>/dev/null
 
 # fail REASON: for what keeps this node from its part; the service ends the job with it.
@@ -71,16 +80,12 @@ is_program() { [ -f "$1" ] && echo "${program#sha256:}  $1" | sha256sum --check 
 
 # fetch FILE: the launcher from the service, which may be away for a while. Nothing can be told of a failure but the code.
 fetch() {
-  local until=$((SECONDS + 600)) pause=1
-  if [ -n "$certificate" ] && ! command -v openssl >/dev/null; then
-    exit 78
-  fi
+  local begin=$SECONDS pause=1 tls_errors=$1.tls
   until [ -e "$at/stop" ]; do
     rm -f "$1"
-    call GET "/internal/v1/snapshots/$program" >"$1" && is_program "$1" && return
-    if [ $SECONDS -ge $until ]; then
-      exit 69
-    fi
+    call GET "/internal/v1/snapshots/$program" >"$1" && is_program "$1" && rm -f "$tls_errors" && return
+    [ $((SECONDS - begin)) -lt 10 ] || ! grep -q -s 'certificate verify failed' "$tls_errors" || exit 77
+    [ $((SECONDS - begin)) -lt 600 ] || exit 69
     sleep $pause
     [ $pause = 8 ] || pause=$((2 * pause))
   done
@@ -98,6 +103,7 @@ on_node() {
   trap '[ -z "$launcher" ] || kill -TERM $launcher' TERM
   # Told by tutti: a launcher that finds the file knows.
   trap 'stopped=1; [ ! -d "$at" ] || >"$at/stop"; [ -z "$launcher" ] || kill -TERM $launcher' USR1
+  check_tls
   make_home
   mask=$(umask)
   umask 077
@@ -138,6 +144,7 @@ is_first() {
 constexpr absl::string_view kSpread = R"BASH(
 on_nodes() {
   local at=$folder/first
+  check_tls
   make_home
   mkdir -p "$at"
   fetch "$at/program.tar.gz"
@@ -150,7 +157,7 @@ tell_nodes() {
 }
 trap tell_nodes USR1
 on_nodes
-share="$(declare -f secured call fail make_home is_program fetch launch on_node)
+share="$(declare -f secured check_tls call fail make_home is_program fetch launch on_node)
 $(declare -p program folder home spread nodes node_number host port certificate patience)"
 SRUN bash -c "$share"'
 EXPORT
@@ -223,16 +230,25 @@ absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& setti
                             {"SRUN", SrunScript(settings, allocation) + " --kill-on-bad-exit=0"}}));
 }
 
-std::string WhyNodesGaveUp(int exit_code) {
+NodesGaveUp WhyNodesGaveUp(int exit_code) {
   if (exit_code == kUnreached) {
-    return "a node of it could not fetch the launcher from the service: see that nodes reach the "
-           "address at which the service listens (`tutti serve --bind`)";
+    return {.why =
+                "no launcher could be fetched from the service within ten minutes: the service "
+                "was away, or nodes do not reach its address",
+            .may_pass = true};
+  }
+  if (exit_code == kStranger) {
+    return {.why =
+                "what answers nodes at the service's address is not the service that began the "
+                "job: it shows another certificate"};
   }
   if (exit_code == kNoTls) {
-    return "a node of it has no program openssl, by which it fetches the launcher from a service "
-           "that speaks TLS: install it there, or start the service with --no-tls";
+    return {.why =
+                "a node of it has no openssl (1.1.0 or later) that runs, by which it fetches the "
+                "launcher from a service that speaks TLS: install it there, or start the "
+                "service with --no-tls"};
   }
-  return "";
+  return {};
 }
 
 }  // namespace tutti::engine

@@ -37,8 +37,12 @@ absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& setti
                                                 const Allocation& allocation,
                                                 const UnsharedJob& job);
 
-// Why the script gave up on a node that could not get to the service, in plain words and with the
-// mend, by its exit code; empty for others.
-std::string WhyNodesGaveUp(int exit_code);
+struct NodesGaveUp {
+  std::string why;        // in plain words, with the mend; empty: they did not
+  bool may_pass = false;  // another attempt may do better
+};
+
+// Why the script gave up on a node that could not get to the service, by its exit code.
+NodesGaveUp WhyNodesGaveUp(int exit_code);
 
 }  // namespace tutti::engine

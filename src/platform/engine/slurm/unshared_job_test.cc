@@ -128,13 +128,13 @@ TEST_F(SlurmEngineTest, ANodeWithoutOpensslSaysSoByItsExitCode) {
   const std::string script = Script("a.1");
   base::ChildOptions bash;
   bash.arguments = {"bash", "-c",
-                    script.substr(0, script.find("is_first ||")) + "\nPATH=/nowhere; fetch file"};
+                    script.substr(0, script.find("is_first ||")) + "\nPATH=/nowhere; on_node"};
   bash.environment = base::CurrentEnvironment();
   bash.directory = "/";
   const auto ran = base::RunCommand(std::move(bash), "", base::Deadline::After(absl::Seconds(60)));
   ASSERT_TRUE(ran.ok()) << ran.status();
-  EXPECT_THAT(WhyNodesGaveUp(ran->exit.code), HasSubstr("openssl")) << ran->err;
-  EXPECT_EQ(WhyNodesGaveUp(1), "");
+  EXPECT_THAT(WhyNodesGaveUp(ran->exit.code).why, HasSubstr("openssl")) << ran->err;
+  EXPECT_EQ(WhyNodesGaveUp(1).why, "");
 }
 
 TEST_F(SlurmEngineTest, ANodeThatIsToldToStopBeforeItHasAFolderStops) {
