@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import tempfile
 import threading
 import time
@@ -13,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from cluster_lab import NOTHING, Machines, needs_machines, steps
-from conftest import wait_until
+from conftest import BIN, TERMINAL, wait_until
 
 pytestmark = needs_machines
 
@@ -154,6 +155,34 @@ class Provider:
         return self.machines.on("h1", "squeue; sinfo -N -l; scontrol show job; tail -n 100 /var/log/slurm/slurmctld.log")
 
 
+class ServiceOnController:
+    """As docs/slurm-site.md has it: tutti beside slurmctld, whose nodes share nothing with it."""
+
+    def __init__(self, machines):
+        self.machines, self.home = machines, machines.power / "home"
+        self.log = machines.power / "serve.log"
+        self.home.mkdir(mode=0o700)
+        (self.home / "site.yml").write_text("computes: {hpc: {type: slurm, folder: 'node:/run'}}\n")
+        machines.on("h1", f"cd /; setsid {BIN}/tutti serve --home {self.home} --bind 10.78.0.11 --nodes 1 >{self.log} 2>&1 </dev/null &"
+                          f" echo $! >{machines.power}/service")
+        wait_until(lambda: (self.home / "service.json").exists(), 20, "the service answers")
+        assert json.loads((self.home / "service.json").read_text())["address"] == "https://10.78.0.11:6280"
+
+    def tutti(self, *arguments):
+        return self.machines.on("h1", f"cd /; NO_COLOR=1 {BIN}/tutti --home {self.home} {shlex.join(map(str, arguments))}")
+
+    def submit(self, text):
+        file = self.machines.power / "job.yml"
+        file.write_text(text)
+        return json.loads(self.tutti("job", "create", file, "-o", "json"))["id"]
+
+    def job(self, name):
+        return json.loads(self.tutti("job", "show", name, "-o", "json"))
+
+    def stop(self):
+        self.machines.on("h1", f"kill $(cat {self.machines.power}/service)")
+
+
 def test_nodes_come_when_a_job_needs_them_and_go_when_they_are_idle(machines):
     for host in ("h2", "h3", "h4", "h5"):
         machines.do("halt", host)
@@ -163,14 +192,19 @@ def test_nodes_come_when_a_job_needs_them_and_go_when_they_are_idle(machines):
                        "--resume", f"touch {power}/$NODE.on", "--suspend", f"touch {power}/$NODE.off")
         scaled = ("h2", "h3", "h4", "h5")
         assert [machines.states()[host] for host in scaled] == ["off"] * 4
-        machines.on("h1", f"cd /; sbatch -N5 -o {power}/output --wrap 'srun --ntasks-per-node=1 hostname'")
+        service = ServiceOnController(machines)
+        job = service.submit("type: command\ncommand: hostname\ncompute: hpc\nenvironment: host\n"
+                             "resources: {instance_count: 5}\ndistribution: {type: pytorch}\n")
         wait_until(lambda: "preparing" in machines.states().values() or provider.booted, 60, "nodes are called for")
-        output = power / "output"
         try:
-            wait_until(lambda: output.exists() and len(output.read_text().splitlines()) >= 5, 240, "the job ran on all five")
-        except pytest.fail.Exception as error:
-            raise AssertionError(f"{error.msg}\n{output.exists() and output.read_text()}\n{provider.say()}") from None
-        assert sorted(output.read_text().split()) == ["h1", *scaled] and sorted(set(provider.booted)) == list(scaled)
+            ended = wait_until(lambda: (now := service.job(job))["state"] in TERMINAL and now, 240, "the job has ended")
+            assert ended["state"] == "Completed", ended
+        except (pytest.fail.Exception, AssertionError) as error:
+            raise AssertionError(f"{error}\n{service.job(job)}\n{service.log.read_text()}\n{provider.say()}") from None
+        ran = service.tutti("job", "stream", job, "--no-follow")
+        assert sorted(re.findall(r"^\[\d+\] (h\d)$", ran, re.MULTILINE)) == ["h1", *scaled], ran
+        assert sorted(set(provider.booted)) == list(scaled)
+        service.stop()
         if len(provider.booted) > len(scaled):  # Slurm gave up waiting for one, and asked for it again
             warnings.warn(f"booted {provider.booted}\n{provider.say()}")
         wait_until(lambda: sorted(provider.halted) == list(scaled), 120, "all machines are off again")
