@@ -13,14 +13,19 @@
 namespace tutti::train {
 namespace {
 
+// `otherwise` where the variable is no positive number.
+int64_t PositiveVariable(const char* name, int64_t otherwise) {
+  const char* const text = std::getenv(name);
+  int64_t value = 0;
+  return text != nullptr && absl::SimpleAtoi(text, &value) && value > 0 ? value : otherwise;
+}
+
 int64_t CoresPerRank() {
   cpu_set_t cores;
   int64_t count = 1;
   if (sched_getaffinity(0, sizeof(cores), &cores) == 0) count = CPU_COUNT(&cores);
-  const char* ranks_text = std::getenv("LOCAL_WORLD_SIZE");
-  int64_t ranks = 1;
-  if (ranks_text == nullptr || !absl::SimpleAtoi(ranks_text, &ranks)) ranks = 1;
-  return std::max<int64_t>(1, count / std::max<int64_t>(1, ranks));
+  const int64_t share = std::max<int64_t>(1, count / PositiveVariable("LOCAL_WORLD_SIZE", 1));
+  return std::min(share, PositiveVariable("OMP_NUM_THREADS", share));
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 namespace tutti::train {
 
 // `threads` per rank; 0: the cores that this process may run on, shared by the ranks of the node
-// (LOCAL_WORLD_SIZE). Call before the first tensor is computed.
+// (LOCAL_WORLD_SIZE), but at most OMP_NUM_THREADS, by which a launcher tells of a smaller share:
+// what Slurm gives a job need not be what it holds it to. Call before the first tensor is computed.
 //
 // A GPU gets the algorithms that are fastest there: its runs are the same up to rounding.
 void PrepareMachine(int64_t threads, bool gpu);
