@@ -31,6 +31,7 @@ def apart(request, cluster, machine):
     home.mkdir(mode=0o700, exist_ok=True)
     (home / "site.yml").write_text(
         f"computes:\n  apart: {{type: slurm, folder: 'node:{machine}', memory: 200M}}\n"
+        f"  counted: {{type: slurm, folder: 'node:{machine}', options: [--mem-per-cpu=100M]}}\n"
         f"  nowhere: {{type: slurm, folder: 'node:/proc/nowhere', memory: 200M}}\n"
         f"  blind: {{type: slurm, folder: {cluster.lab.parent}/shared, memory: 200M}}\n")
     service = Service(home, 1, {"SLURM_CONF": cluster.environment["SLURM_CONF"]})
@@ -92,10 +93,10 @@ def test_a_node_gives_its_token_to_no_other_service(apart, cluster, machine, wri
     apart.wait(name)
 
 
-@pytest.mark.parametrize("nodes", [1, 2])
-def test_a_cancelled_job_keeps_what_it_had_and_leaves_nothing(apart, cluster, machine, write_job, nodes):
+@pytest.mark.parametrize("compute, nodes", [("apart", 1), ("apart", 2), ("counted", 2)])
+def test_a_cancelled_job_keeps_what_it_had_and_leaves_nothing(apart, cluster, machine, write_job, compute, nodes):
     name = apart.submit(write_job("echo up; mkdir -p outputs; echo kept >outputs/so-far-$RANK; echo ready; sleep 600", nodes=nodes,
-                                  distribution="pytorch", compute="apart"))
+                                  distribution="pytorch", compute=compute))
     wait_until(lambda: all("ready" in apart.log_text(name, rank) for rank in range(nodes)), 40, "it runs")
     token = (apart.home / "launcher_token").read_text().strip()
     told = [entry for entry in pathlib.Path("/proc").glob("[0-9]*/cmdline") if token.encode() in read(entry)]

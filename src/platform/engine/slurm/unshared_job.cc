@@ -152,7 +152,7 @@ on_nodes() {
   rm -rf "$at"
 }
 tell_nodes() {
-  srun --overlap --export=ALL --cpu-bind=none --mpi=none NODES bash -c \
+  srun --overlap --mem=0 --export=ALL --cpu-bind=none --mpi=none NODES bash -c \
     "at=$(printf %q "$folder")"'/$SLURM_NODEID; [ ! -d "$at" ] || >"$at/stop"; kill -USR1 $(cat "$at/script")' </dev/null
 }
 trap tell_nodes USR1
