@@ -30,10 +30,8 @@ absl::StatusOr<spec::Endpoint> FromEnvironment() {
 }
 
 // What is known by a certificate is not spoken to readably, whatever the address says.
-absl::Status CheckSecured(const spec::Endpoint& service) {
-  if (service.certificate.empty() || absl::StartsWith(service.address, "https://")) {
-    return absl::OkStatus();
-  }
+absl::StatusOr<spec::Endpoint> CheckedSecured(const spec::Endpoint& service) {
+  if (service.certificate.empty() || absl::StartsWith(service.address, "https://")) return service;
   return absl::InvalidArgumentError(absl::StrCat(
       "TUTTI_ADDRESS is ", service.address,
       ", and the service is known by a certificate: write https://HOST:PORT, so that its token is "
@@ -59,10 +57,7 @@ absl::StatusOr<spec::Endpoint> FindService(const fs::path& home) {
   // An address without a token may be meant: the service says what it wants.
   const bool said =
       !given.address.empty() && (!given.token.empty() || absl::IsNotFound(running.status()));
-  if (!running.ok() && said) {
-    TUTTI_RETURN_IF_ERROR(CheckSecured(given));
-    return given;
-  }
+  if (!running.ok() && said) return CheckedSecured(given);
   if (absl::IsNotFound(running.status())) {
     return absl::UnavailableError(
         absl::StrCat("no service runs with ", home.string(),
@@ -80,8 +75,7 @@ absl::StatusOr<spec::Endpoint> FindService(const fs::path& home) {
   if (!given.token.empty()) service.token = given.token;
   if (!given.address.empty()) service.address = given.address;
   if (!of_this_service || !given.certificate.empty()) service.certificate = given.certificate;
-  TUTTI_RETURN_IF_ERROR(CheckSecured(service));
-  return service;
+  return CheckedSecured(service);
 }
 
 }  // namespace tutti::client

@@ -58,10 +58,10 @@ absl::StatusOr<http::ClientResponse> ServiceLink::TryCall(const http::ClientRequ
     if (abandoned_) return absl::CancelledError("the launcher has given the service up");
   }
   absl::StatusOr<http::ClientResponse> response = client->Send(request);
-  const bool refused = response.ok() && !response->ok();
-  const bool passing = response.ok() ? IsPassing(response->status) || (refused && HasMoved())
-                                     : absl::IsUnavailable(response.status()) ||
-                                           absl::IsDeadlineExceeded(response.status());
+  const bool passing =
+      response.ok()
+          ? IsPassing(response->status) || (!response->ok() && HasMoved())
+          : absl::IsUnavailable(response.status()) || absl::IsDeadlineExceeded(response.status());
   if (passing) {
     const std::string why(response.ok() ? http::ToStatus(*response).message()
                                         : response.status().message());

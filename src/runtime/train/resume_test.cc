@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "runtime/checkpoint/checkpoint_folder.h"
-#include "runtime/checkpoint/model_folder.h"
 #include "runtime/train/trainer_fixture.h"
 
 namespace tutti::train {
@@ -12,7 +10,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 namespace fs = std::filesystem;
 
 struct StopCase {
