@@ -15,6 +15,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("TUTTI_BUILD", ROOT / "build")) / "bin"
+PATIENCE = float(os.environ.get("TUTTI_TEST_PATIENCE", 1))  # how many times longer what waits may take, where much else runs beside it
 TERMINAL = {"Completed", "Failed", "Canceled"}
 LONG = ("test_cluster", "test_cluster_upkeep", "test_failures", "test_slurm", "test_slurm_frameworks", "test_slurm_folder", "test_slurm_unshared", "test_azure_jobs", "test_slurm_jobs",
         "test_slurm_storms", "test_slurm_vanishing", "test_harm", "test_containers", "test_torchvision", "test_training", "test_horovod", "test_launchers",
@@ -27,14 +28,16 @@ def pytest_collection_modifyitems(items):
 
 
 def wait_until(condition, seconds, what):
-    """Polls `condition` until it gives something true, and returns that; fails the test at the deadline."""
+    """Polls `condition` until it gives something true, and returns that; fails the test at the deadline. `what` is said then: a text, or a
+    function that looks at that moment."""
+    seconds *= PATIENCE
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         value = condition()
         if value:
             return value
         time.sleep(0.02)
-    pytest.fail(f"after {seconds} s still not: {what}")
+    pytest.fail(f"after {seconds:g} s still not: {what() if callable(what) else what}")
 
 
 def known(endpoint):
@@ -68,7 +71,7 @@ class Service:
             self.process = subprocess.Popen(
                 [self.program, "serve", "--nodes", str(self.nodes), "--port", "0", *arguments],
                 env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, **self.user)
-        wait_until(self.answers, patience, f"the service answers; its log: {self.log.read_text()[-2000:]}")
+        wait_until(self.answers, patience, lambda: f"the service answers; its log: {self.log.read_text()[-2000:]}")
         return self
 
     def answers(self):
@@ -125,12 +128,12 @@ class Service:
 
     def wait(self, name, seconds=60):
         return wait_until(lambda: (job := self.job(name))["state"] in TERMINAL and job, seconds,
-                          f"job {name} has ended: {self.job(name)}")
+                          lambda: f"job {name} has ended: {self.job(name)}")
 
     def wait_for_state(self, name, states, seconds=30):
         states = {states} if isinstance(states, str) else set(states)
         return wait_until(lambda: (job := self.job(name))["state"] in states and job, seconds,
-                          f"job {name} is {states}: {self.job(name)}")
+                          lambda: f"job {name} is {states}: {self.job(name)}")
 
     def log_text(self, name, rank, stream="stdout"):
         try:

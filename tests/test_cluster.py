@@ -164,7 +164,7 @@ class ServiceOnController:
         (self.home / "site.yml").write_text("computes: {hpc: {type: slurm, folder: 'node:/run'}}\n")
         machines.on("h1", f"cd /; setsid {BIN}/tutti serve --home {self.home} --bind 10.78.0.11 --nodes 1 >{self.log} 2>&1 </dev/null &"
                           f" echo $! >{machines.power}/service")
-        wait_until(lambda: (self.home / "service.json").exists(), 20, "the service answers")
+        wait_until(lambda: (self.home / "service.json").exists(), 20, lambda: f"the service answers; its log: {self.log.read_text()}")
         assert json.loads((self.home / "service.json").read_text())["address"] == "https://10.78.0.11:6280"
 
     def tutti(self, *arguments):

@@ -42,7 +42,7 @@ def database(machines, tmp_path_factory):
                                    f"--socket={folder}/socket", f"--pid-file={pid}", "--bind-address=10.78.0.1",
                                    f"--init-file={folder}/init.sql"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
-        wait_until(lambda: (folder / "socket").exists(), 30, f"MariaDB answers: {(folder / 'log').read_text()}")
+        wait_until(lambda: (folder / "socket").exists(), 30, lambda: f"MariaDB answers: {(folder / 'log').read_text()}")
         yield
     finally:
         if pid.exists():
