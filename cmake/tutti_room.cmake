@@ -1,16 +1,16 @@
-# tutti_room(NAME [SEPARATE] [TESTS_AS_ONE] [DEPS target…] [TEST_DEPS target…] [PCH target] [TEST_PROCESSES n]
+# tutti_room(NAME [SEPARATE] [DEPS target…] [TEST_DEPS target…] [PCH target] [TEST_PROCESSES n]
 #            [TEST_OPTIMIZATION option])
 #
 # A folder under src/ is a room: the library target tutti_NAME made of every .cc below the folder,
 # the test program tutti_NAME_test made of every *_test.cc, and one fuzz program per *_fuzz.cc.
 # Files that other rooms' tests need (fakes) are named *_fake.cc and are part of the library.
 # PCH names a target whose precompiled header this room reuses; without it, library and tests take
-# the plain ones of cmake/precompiled.cmake. SEPARATE: every source is compiled by itself.
-# TESTS_AS_ONE: tests are not: several are compiled as one. TEST_PROCESSES: how many share the room's
-# tests and run at once, where tests mostly wait. TEST_OPTIMIZATION: where more than what other tests
-# have (cmake/precompiled.cmake) pays.
+# the plain ones of cmake/precompiled.cmake. SEPARATE: every source is compiled by itself, but tests,
+# of which several are compiled as one in every room. TEST_PROCESSES: how many share the room's tests
+# and run at once, where tests mostly wait. TEST_OPTIMIZATION: where more than what other tests have
+# (cmake/precompiled.cmake) pays.
 function(tutti_room name)
-  cmake_parse_arguments(ARG "SEPARATE;TESTS_AS_ONE" "PCH;TEST_PROCESSES;TEST_OPTIMIZATION" "DEPS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "SEPARATE" "PCH;TEST_PROCESSES;TEST_OPTIMIZATION" "DEPS;TEST_DEPS" ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(sources ${all})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|benchmark)\\.cc$")
@@ -43,12 +43,10 @@ function(tutti_room name)
     target_link_libraries(${target}_test PRIVATE ${target} ${ARG_TEST_DEPS} GTest::gmock
                           GTest::gtest_main)
     tutti_reuse_pch(${target}_test ${test_pch})
-    if(ARG_TESTS_AS_ONE)
-      tutti_several_as_one(${target}_test)
-      # What a file keeps to itself seems to GCC to be of a header, which others would include too.
-      target_compile_options(${target}_test PRIVATE
-                             $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-    endif()
+    tutti_several_as_one(${target}_test)
+    # What a file keeps to itself seems to GCC to be of a header, which others would include too.
+    target_compile_options(${target}_test PRIVATE
+                           $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
     # Of a room's own header GCC takes what was precompiled for any optimisation, but for none; with
     # ThreadSanitizer it crashes.
     if(test_pch STREQUAL tutti_test_pch OR NOT TUTTI_SANITIZE)

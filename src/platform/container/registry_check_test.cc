@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Stands for podman and for the registries that it asks, with their words.
-constexpr char kFakePodman[] = R"(#!/bin/sh
+constexpr char kPodmanAndRegistries[] = R"(#!/bin/sh
 for last; do :; done
 case $1-$last in
   image-*here*) ;;
@@ -28,7 +28,7 @@ esac
 class RegistryCheck : public ::testing::Test {
  protected:
   RegistryCheck() {
-    EXPECT_TRUE(base::WriteFileAtomic(bin_.path() / "podman", kFakePodman, 0755).ok());
+    EXPECT_TRUE(base::WriteFileAtomic(bin_.path() / "podman", kPodmanAndRegistries, 0755).ok());
     ::setenv("PATH", (bin_.path().string() + ":" + path_).c_str(), 1);
   }
   ~RegistryCheck() override { ::setenv("PATH", path_.c_str(), 1); }

@@ -28,18 +28,18 @@ RankExit Stopped(int rank, int at) {
   return exit;
 }
 
-GangEnd Gang(std::vector<RankExit> exits) {
+GangEnd GangOf(std::vector<RankExit> exits) {
   return {.exits = std::move(exits), .nodes = {{.node = "n1"}, {.node = "n2"}}};
 }
 
 TEST(Diagnosis, IsEmptyWhenEveryRankEndedWell) {
-  const Diagnosis d = Diagnose(Gang({Ended(0, 1), Ended(1, 2)}));
+  const Diagnosis d = Diagnose(GangOf({Ended(0, 1), Ended(1, 2)}));
   EXPECT_FALSE(d.failed());
   EXPECT_TRUE(d.failures.empty());
 }
 
 TEST(Diagnosis, NamesRankNodeAndSignal) {
-  const Diagnosis d = Diagnose(Gang({Stopped(0, 6), Ended(1, 5, 0, 9, "epoch 3")}));
+  const Diagnosis d = Diagnose(GangOf({Stopped(0, 6), Ended(1, 5, 0, 9, "epoch 3")}));
   EXPECT_EQ(d.line, "rank 1 on n2 was killed by signal 9 (SIGKILL)");
   ASSERT_EQ(d.failures.size(), 2u);
   EXPECT_EQ(d.failures[0].rank, 1);
@@ -50,27 +50,27 @@ TEST(Diagnosis, NamesRankNodeAndSignal) {
 }
 
 TEST(Diagnosis, QuotesTheLastException) {
-  const Diagnosis d = Diagnose(Gang({Ended(0, 5, 1, 0, "ValueError: boom"), Stopped(1, 6)}));
+  const Diagnosis d = Diagnose(GangOf({Ended(0, 5, 1, 0, "ValueError: boom"), Stopped(1, 6)}));
   EXPECT_EQ(d.line, "rank 0 on n1 failed with exit code 1: ValueError: boom");
 }
 
 TEST(Diagnosis, PutsTheLastExceptionOnOneLine) {
-  const Diagnosis d = Diagnose(Gang({Ended(0, 5, 1, 0, "Error: a\nb\r\nc\n")}));
+  const Diagnosis d = Diagnose(GangOf({Ended(0, 5, 1, 0, "Error: a\nb\r\nc\n")}));
   EXPECT_EQ(d.line, "rank 0 on n1 failed with exit code 1: Error: a b c");
 }
 
 TEST(Diagnosis, PrefersTheCauseOverAnEarlierReportOfALostPeer) {
   // Clocks of two nodes: the consequence may carry the earlier time.
-  const Diagnosis d =
-      Diagnose(Gang({Ended(0, 4, 1, 0, "UNAVAILABLE: rank 1 left the group"), Ended(1, 5, 0, 11)}));
+  const Diagnosis d = Diagnose(
+      GangOf({Ended(0, 4, 1, 0, "UNAVAILABLE: rank 1 left the group"), Ended(1, 5, 0, 11)}));
   EXPECT_THAT(d.line, HasSubstr("rank 1 on n2 was killed by signal 11 (SIGSEGV)"));
   ASSERT_EQ(d.failures.size(), 2u);
   EXPECT_TRUE(d.failures[1].consequence);
 }
 
 TEST(Diagnosis, KeepsTwoIndependentFailuresApart) {
-  const Diagnosis d = Diagnose(Gang({Ended(0, 6, 1, 0, "KeyError: 'a'"),
-                                     Ended(1, 5, 2, 0, "error: unrecognized arguments: --lr")}));
+  const Diagnosis d = Diagnose(GangOf({Ended(0, 6, 1, 0, "KeyError: 'a'"),
+                                       Ended(1, 5, 2, 0, "error: unrecognized arguments: --lr")}));
   EXPECT_EQ(d.line, "rank 1 on n2 failed with exit code 2: error: unrecognized arguments: --lr");
   ASSERT_EQ(d.failures.size(), 2u);
   EXPECT_FALSE(d.failures[1].consequence);
@@ -78,7 +78,7 @@ TEST(Diagnosis, KeepsTwoIndependentFailuresApart) {
 
 TEST(Diagnosis, CatchesARankThatLeftEarlyWithSuccess) {
   const Diagnosis d = Diagnose(
-      Gang({Ended(0, 9, 1, 0, "DistBackendError: Connection closed by peer"), Ended(1, 5)}));
+      GangOf({Ended(0, 9, 1, 0, "DistBackendError: Connection closed by peer"), Ended(1, 5)}));
   EXPECT_EQ(d.line,
             "rank 1 on n2 exited early (exit code 0) while others waited for it: rank 0 on n1 "
             "failed with exit code 1: DistBackendError: Connection closed by peer");
@@ -89,14 +89,14 @@ TEST(Diagnosis, CatchesARankThatLeftEarlyWithSuccess) {
 }
 
 TEST(Diagnosis, BelievesTheBlameAmongSeveralThatLeftEarly) {
-  const Diagnosis d = Diagnose(
-      Gang({Ended(0, 9, 1, 0, "rank 2 left the group"), Ended(1, 3), Ended(2, 5), Stopped(3, 10)}));
+  const Diagnosis d = Diagnose(GangOf(
+      {Ended(0, 9, 1, 0, "rank 2 left the group"), Ended(1, 3), Ended(2, 5), Stopped(3, 10)}));
   EXPECT_THAT(d.line, HasSubstr("rank 2 on n2 exited early"));
 }
 
 TEST(Diagnosis, TakesTheFirstWhenEveryRankBlamesAnother) {
-  const Diagnosis d = Diagnose(Gang({Ended(0, 6, 1, 0, "rank 1 did not answer within 5s"),
-                                     Ended(1, 7, 1, 0, "rank 0 left the group")}));
+  const Diagnosis d = Diagnose(GangOf({Ended(0, 6, 1, 0, "rank 1 did not answer within 5s"),
+                                       Ended(1, 7, 1, 0, "rank 0 left the group")}));
   EXPECT_EQ(d.line, "rank 0 on n1 failed with exit code 1: rank 1 did not answer within 5s");
   EXPECT_FALSE(d.failures[0].consequence);
   EXPECT_TRUE(d.failures[1].consequence);
@@ -105,7 +105,7 @@ TEST(Diagnosis, TakesTheFirstWhenEveryRankBlamesAnother) {
 TEST(Diagnosis, SaysOutOfMemoryWithTheShare) {
   RankExit exit = Ended(1, 5, 0, 9);
   exit.out_of_memory = true;
-  GangEnd end = Gang({Stopped(0, 6), exit});
+  GangEnd end = GangOf({Stopped(0, 6), exit});
   end.nodes[1].memory_bytes = int64_t{3} << 29;
   EXPECT_EQ(Diagnose(end).line,
             "rank 1 on n2 ran out of memory (the node's share is 1.5 GiB) and was killed by "
@@ -115,13 +115,13 @@ TEST(Diagnosis, SaysOutOfMemoryWithTheShare) {
 TEST(Diagnosis, SaysThatAKillWasNotForMemoryWhereThatIsKnown) {
   RankExit exit = Ended(1, 5, 0, 9);
   exit.not_for_memory = true;
-  EXPECT_EQ(Diagnose(Gang({Stopped(0, 6), exit})).line,
+  EXPECT_EQ(Diagnose(GangOf({Stopped(0, 6), exit})).line,
             "rank 1 on n2 was killed by signal 9 (SIGKILL), not for want of memory but by a "
             "program, a person or ulimit -t");
   exit.signal = 0;
   exit.code = 137;
   exit.last_error = "train.sh: line 3: 71 Killed";
-  GangEnd end = Gang({Stopped(0, 6), exit});
+  GangEnd end = GangOf({Stopped(0, 6), exit});
   EXPECT_EQ(Diagnose(end).line,
             "rank 1 on n2 failed with exit code 137, its shell's word for signal 9 (SIGKILL), not "
             "for want of memory but by a program, a person or ulimit -t: train.sh: line 3: 71 "
@@ -131,7 +131,7 @@ TEST(Diagnosis, SaysThatAKillWasNotForMemoryWhereThatIsKnown) {
 }
 
 TEST(Diagnosis, TranslatesTheShellsCodeForASignal) {
-  const Diagnosis d = Diagnose(Gang({Ended(0, 5, 139, 0, "epoch 3")}));
+  const Diagnosis d = Diagnose(GangOf({Ended(0, 5, 139, 0, "epoch 3")}));
   EXPECT_EQ(d.line,
             "rank 0 on n1 failed with exit code 139, its shell's word for signal 11 (SIGSEGV): "
             "epoch 3 (native code failed; PYTHONFAULTHANDLER=1 in environment_variables tells "
@@ -139,19 +139,19 @@ TEST(Diagnosis, TranslatesTheShellsCodeForASignal) {
 }
 
 TEST(Diagnosis, SaysWhatAnEndWithoutWordsMeans) {
-  EXPECT_EQ(Diagnose(Gang({Ended(0, 5, 124)})).line,
+  EXPECT_EQ(Diagnose(GangOf({Ended(0, 5, 124)})).line,
             "rank 0 on n1 failed with exit code 124: this is how `timeout` ends what has used up "
             "its time");
 }
 
 TEST(Diagnosis, QuotesWhatAnAbortedProcessSaid) {
-  EXPECT_EQ(Diagnose(Gang({Ended(0, 5, 0, 6, "terminate called: std::bad_alloc")})).line,
+  EXPECT_EQ(Diagnose(GangOf({Ended(0, 5, 0, 6, "terminate called: std::bad_alloc")})).line,
             "rank 0 on n1 was killed by signal 6 (SIGABRT): terminate called: std::bad_alloc (the "
             "memory is full; take a smaller batch per process)");
 }
 
 TEST(Diagnosis, NamesTheTimeLimit) {
-  GangEnd end = Gang({Stopped(0, 6), Ended(1, 7, 1, 0, "Connection reset by peer")});
+  GangEnd end = GangOf({Stopped(0, 6), Ended(1, 7, 1, 0, "Connection reset by peer")});
   end.time_limit = absl::Minutes(90);
   end.nodes[0] = {.node = "n1", .ok = false, .reason = "time limit of 5400 s reached"};
   const Diagnosis d = Diagnose(end);
@@ -163,7 +163,7 @@ TEST(Diagnosis, NamesTheTimeLimit) {
 }
 
 TEST(Diagnosis, NamesTheTimeLimitThatTheServiceEnforced) {
-  GangEnd end = Gang({Stopped(0, 6), Stopped(1, 6)});
+  GangEnd end = GangOf({Stopped(0, 6), Stopped(1, 6)});
   end.timed_out = true;
   end.time_limit = absl::Seconds(60);
   EXPECT_EQ(Diagnose(end).line,
@@ -171,14 +171,14 @@ TEST(Diagnosis, NamesTheTimeLimitThatTheServiceEnforced) {
 }
 
 TEST(Diagnosis, NamesTheNodeWhoseStagingFailed) {
-  GangEnd end = Gang({});
+  GangEnd end = GangOf({});
   end.nodes[1] = {
       .node = "n2", .ok = false, .reason = "input data: /data: No such file or directory"};
   EXPECT_EQ(Diagnose(end).line, "node n2: input data: /data: No such file or directory");
 }
 
 TEST(Diagnosis, PutsALostLauncherBeforeTheRanksThatMissedIt) {
-  GangEnd end = Gang({Ended(0, 10, 1, 0, "RuntimeError: something unheard of")});
+  GangEnd end = GangOf({Ended(0, 10, 1, 0, "RuntimeError: something unheard of")});
   end.nodes[1] = {.node = "n2",
                   .ok = false,
                   .reason = "killed",
@@ -190,21 +190,21 @@ TEST(Diagnosis, PutsALostLauncherBeforeTheRanksThatMissedIt) {
 }
 
 TEST(Diagnosis, DoesNotSayTwiceThatALauncherDied) {
-  GangEnd end = Gang({});
+  GangEnd end = GangOf({});
   end.nodes[1] = {
       .node = "n2", .ok = false, .reason = "the launcher of node n2 died", .lost = true};
   EXPECT_EQ(Diagnose(end).line, "launcher on node n2 died");
 }
 
 TEST(Diagnosis, PutsARankThatFailedLongBeforeALauncherDiedFirst) {
-  GangEnd end = Gang({Ended(0, 10, 3, 0, "OSError: full")});
+  GangEnd end = GangOf({Ended(0, 10, 3, 0, "OSError: full")});
   end.nodes[1] = {.node = "n2", .ok = false, .lost = true, .time = absl::FromUnixSeconds(20)};
   EXPECT_EQ(Diagnose(end).line, "rank 0 on n1 failed with exit code 3: OSError: full");
 }
 
 // srun sees first that one of its tasks, a launcher, is gone, and ends the others.
 TEST(Diagnosis, PutsALostLauncherBeforeARankThatAClusterEndedForIt) {
-  GangEnd end = Gang({Ended(0, 10, 0, SIGTERM)});
+  GangEnd end = GangOf({Ended(0, 10, 0, SIGTERM)});
   end.nodes[1] = {.node = "n2", .ok = false, .lost = true, .time = absl::FromUnixSeconds(100)};
   EXPECT_EQ(Diagnose(end).line, "launcher on node n2 died");
   end.nodes[1].time = absl::FromUnixSeconds(200);
@@ -212,18 +212,18 @@ TEST(Diagnosis, PutsALostLauncherBeforeARankThatAClusterEndedForIt) {
 }
 
 TEST(Diagnosis, ReportsAStopWithoutAKnownCause) {
-  EXPECT_EQ(Diagnose(Gang({Stopped(0, 6), Ended(1, 7)})).line,
+  EXPECT_EQ(Diagnose(GangOf({Stopped(0, 6), Ended(1, 7)})).line,
             "rank 0 on n1 was stopped by signal 15 (SIGTERM)");
 }
 
 TEST(Diagnosis, BelievesThatSigkillIsACauseWhateverWasSaidBefore) {
-  const Diagnosis d = Diagnose(Gang({Ended(0, 9, 1, 0, "rank 1 left the group"),
-                                     Ended(1, 10, 0, 9, "warning: connection reset, retrying")}));
+  const Diagnosis d = Diagnose(GangOf({Ended(0, 9, 1, 0, "rank 1 left the group"),
+                                       Ended(1, 10, 0, 9, "warning: connection reset, retrying")}));
   EXPECT_EQ(d.line, "rank 1 on n2 was killed by signal 9 (SIGKILL)");
 }
 
 TEST(Diagnosis, WhatANodeSaysOfItselfYieldsToALostNodeOnly) {
-  GangEnd end = Gang({});
+  GangEnd end = GangOf({});
   end.nodes = {{.node = "n1", .ok = false, .reason = "an input is not there"}};
   EXPECT_TRUE(Diagnose(end).verdict_counts);
   end.verdict = "Slurm no longer knows its job 7";
@@ -235,7 +235,7 @@ TEST(Diagnosis, WhatANodeSaysOfItselfYieldsToALostNodeOnly) {
 }
 
 TEST(Diagnosis, ANodeThatTheClusterDidNotBeginCountsAsLostUnlessARankFailed) {
-  GangEnd end = Gang({Stopped(0, 12)});
+  GangEnd end = GangOf({Stopped(0, 12)});
   end.nodes[1] = {.node = "n2", .ok = false, .reason = "srun has ended early", .unlaunched = true};
   EXPECT_EQ(Diagnose(end).line, "node n2: srun has ended early");
   EXPECT_TRUE(Diagnose(end).lost_node);
@@ -245,7 +245,7 @@ TEST(Diagnosis, ANodeThatTheClusterDidNotBeginCountsAsLostUnlessARankFailed) {
 }
 
 TEST(Diagnosis, ANodeThatTheClusterDidNotBeginYieldsToAnotherNodesFailureAndToTheClustersWord) {
-  GangEnd end = Gang({});
+  GangEnd end = GangOf({});
   end.nodes = {{.node = "n2", .ok = false, .reason = "n1 has ended", .unlaunched = true},
                {.node = "n1", .ok = false, .reason = "the disk is full"}};
   EXPECT_EQ(Diagnose(end).line, "node n1: the disk is full");
@@ -258,8 +258,9 @@ TEST(Diagnosis, ANodeThatTheClusterDidNotBeginYieldsToAnotherNodesFailureAndToTh
 }
 
 TEST(Diagnosis, DoesNotDependOnTheOrderOfTheReports) {
-  GangEnd end = Gang({Ended(0, 4, 1, 0, "rank 2 left"), Ended(1, 7), Ended(2, 5, 1, 0, "KeyError"),
-                      Stopped(3, 8), Ended(4, 5, 1, 0, "KeyError")});
+  GangEnd end =
+      GangOf({Ended(0, 4, 1, 0, "rank 2 left"), Ended(1, 7), Ended(2, 5, 1, 0, "KeyError"),
+              Stopped(3, 8), Ended(4, 5, 1, 0, "KeyError")});
   const Diagnosis expected = Diagnose(end);
   EXPECT_THAT(expected.line, HasSubstr("rank 2 on n2 failed"));
   std::mt19937 random(7);
@@ -283,7 +284,7 @@ TEST(Diagnosis, NamesTheRankThatWasFailingWhenItWasStoppedForItsPeers) {
       Ended(0, 5, 1, 0,
             "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed "
             "by peer [127.0.0.3]:4711");
-  const Diagnosis d = Diagnose(Gang({peer, failing}));
+  const Diagnosis d = Diagnose(GangOf({peer, failing}));
   EXPECT_EQ(d.line,
             "rank 1 on n2 was failing when it was stopped: ModuleNotFoundError: No module named "
             "'x' (add the package to the job's environment)");
@@ -293,9 +294,9 @@ TEST(Diagnosis, NamesTheRankThatWasFailingWhenItWasStoppedForItsPeers) {
   EXPECT_TRUE(d.failures[1].consequence);
 
   failing.error_before_stop = "ConnectionResetError: [Errno 104] Connection reset by peer";
-  EXPECT_THAT(Diagnose(Gang({peer, failing})).line, HasSubstr("rank 0 on n1 failed"));
+  EXPECT_THAT(Diagnose(GangOf({peer, failing})).line, HasSubstr("rank 0 on n1 failed"));
   failing.error_before_stop = "ValueError: caught, and shown";
-  EXPECT_THAT(Diagnose(Gang({Ended(0, 5, 1, 0, "KeyError: 'a'"), failing})).line,
+  EXPECT_THAT(Diagnose(GangOf({Ended(0, 5, 1, 0, "KeyError: 'a'"), failing})).line,
               HasSubstr("rank 0 on n1 failed with exit code 1: KeyError"))
       << "another has failed by itself";
 }
@@ -385,7 +386,7 @@ TEST(Diagnosis, TellsCauseFromConsequenceByTheWordsOfTheFrameworks) {
   };
   for (const Case& example : kCases) {
     const Diagnosis d =
-        Diagnose(Gang({Ended(0, 5, 1, 0, example.words), Ended(1, 7, 3, 0, "ValueError: boom")}));
+        Diagnose(GangOf({Ended(0, 5, 1, 0, example.words), Ended(1, 7, 3, 0, "ValueError: boom")}));
     EXPECT_EQ(d.failures.front().rank, example.consequence ? 1 : 0) << example.words;
     EXPECT_EQ(d.failures.back().consequence, example.consequence) << example.words;
   }

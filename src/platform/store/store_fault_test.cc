@@ -26,7 +26,7 @@ Job AJob() {
   return job;
 }
 
-Event AnEvent(JobState state, std::string detail = "{}") {
+Event AnEventOf(JobState state, std::string detail = "{}") {
   return {0, absl::UnixEpoch(), state, "", std::move(detail)};
 }
 
@@ -69,10 +69,10 @@ TEST_F(StoreFaultTest, WhatWasAnsweredSurvivesKill9) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     auto store = Store::Open(path_);
-    auto record = (*store)->InsertJob(AJob(), AnEvent(kQueued));
+    auto record = (*store)->InsertJob(AJob(), AnEventOf(kQueued));
     int64_t last = record->last.sequence;
     while (true) {
-      last = (*store)->AppendEvent("one", last, AnEvent(kQueued))->sequence;
+      last = (*store)->AppendEvent("one", last, AnEventOf(kQueued))->sequence;
       if (::write(ends[1], &last, sizeof last) != sizeof last) ::_exit(1);
     }
   }
@@ -98,12 +98,12 @@ TEST_F(StoreFaultTest, WhatWasAnsweredSurvivesKill9) {
 // The files as they are when the power is lost before the last event is synced.
 TEST_F(StoreFaultTest, TheNumberOfAnEventThatAPowerLossTookIsNotGivenAgain) {
   auto store = Open();
-  store->InsertJob(AJob(), AnEvent(kQueued)).status().IgnoreError();
+  store->InsertJob(AJob(), AnEventOf(kQueued)).status().IgnoreError();
   store.reset();
   store = Open();
   const int64_t kept = store
                            ->AppendEvent("one", store->GetJob("one")->last.sequence,
-                                         AnEvent(kPreparing), Survives::kCrash)
+                                         AnEventOf(kPreparing), Survives::kCrash)
                            ->sequence;
   const std::filesystem::path synced = directory_.path() / "synced";
   std::filesystem::create_directory(synced);
@@ -112,12 +112,12 @@ TEST_F(StoreFaultTest, TheNumberOfAnEventThatAPowerLossTookIsNotGivenAgain) {
                                synced / (std::string("store.db") + suffix));
   }
   const int64_t lost =
-      store->AppendEvent("one", kept, AnEvent(kRunning), Survives::kCrash)->sequence;
+      store->AppendEvent("one", kept, AnEventOf(kRunning), Survives::kCrash)->sequence;
   store.reset();
   path_ = synced / "store.db";
   store = Open();
   EXPECT_EQ(store->GetJob("one")->last.state, kPreparing);
-  EXPECT_GT(store->AppendEvent("one", kept, AnEvent(kFailed))->sequence, lost);
+  EXPECT_GT(store->AppendEvent("one", kept, AnEventOf(kFailed))->sequence, lost);
 }
 
 TEST_F(StoreFaultTest, ACrashAtAnyCommitLeavesAllOfAWriteOrNothing) {
@@ -132,10 +132,10 @@ TEST_F(StoreFaultTest, ACrashAtAnyCommitLeavesAllOfAWriteOrNothing) {
         if (call == crash_at) ::_exit(42);
       };
       auto store = Store::Open(path_, options);
-      int64_t last = (*store)->InsertJob(AJob(), AnEvent(kQueued))->last.sequence;
+      int64_t last = (*store)->InsertJob(AJob(), AnEventOf(kQueued))->last.sequence;
       for (const JobState state : kSteps) {
         const Survives survives = state == kCompleted ? Survives::kPowerLoss : Survives::kCrash;
-        last = (*store)->AppendEvent("one", last, AnEvent(state), survives)->sequence;
+        last = (*store)->AppendEvent("one", last, AnEventOf(state), survives)->sequence;
       }
     });
     ASSERT_EQ(WEXITSTATUS(status), 42) << crash_at;
@@ -161,7 +161,7 @@ TEST_F(StoreFaultTest, ACrashWhileTheFileIsMadeLeavesOneThatOpens) {
       Store::Open(path_, options).status().IgnoreError();
     });
     ASSERT_EQ(WEXITSTATUS(status), 42);
-    EXPECT_TRUE(Open()->InsertJob(AJob(), AnEvent(kQueued)).ok());
+    EXPECT_TRUE(Open()->InsertJob(AJob(), AnEventOf(kQueued)).ok());
   }
 }
 
@@ -175,13 +175,14 @@ TEST_F(StoreFaultTest, AFullDiskChangesNothingAndTheStoreWorksOnOnceThereIsSpace
   path_ = small / "store.db";
   auto store = Open();
   ASSERT_NE(store, nullptr);
-  int64_t last = store->InsertJob(AJob(), AnEvent(kQueued))->last.sequence;
+  int64_t last = store->InsertJob(AJob(), AnEventOf(kQueued))->last.sequence;
   ASSERT_TRUE(base::WriteFileAtomic(small / "filler", std::string(300'000, 'f')).ok());
 
   size_t written = 1;
   absl::Status failure;
   while (failure.ok()) {
-    const auto event = store->AppendEvent("one", last, AnEvent(kQueued, std::string(20'000, 'x')));
+    const auto event =
+        store->AppendEvent("one", last, AnEventOf(kQueued, std::string(20'000, 'x')));
     failure = event.status();
     if (event.ok()) {
       last = event->sequence;
@@ -195,10 +196,10 @@ TEST_F(StoreFaultTest, AFullDiskChangesNothingAndTheStoreWorksOnOnceThereIsSpace
   const auto kept = store->EventsOf("one");  // reading goes on
   ASSERT_TRUE(kept.ok()) << kept.status();
   EXPECT_EQ(kept->size(), written);
-  EXPECT_FALSE(store->AppendEvent("one", last, AnEvent(kQueued, std::string(20'000, 'x'))).ok());
+  EXPECT_FALSE(store->AppendEvent("one", last, AnEventOf(kQueued, std::string(20'000, 'x'))).ok());
 
   std::filesystem::remove(small / "filler");
-  const auto after = store->AppendEvent("one", last, AnEvent(kQueued, std::string(20'000, 'y')));
+  const auto after = store->AppendEvent("one", last, AnEventOf(kQueued, std::string(20'000, 'y')));
   ASSERT_TRUE(after.ok()) << after.status();
   store.reset();
   store = Open();
@@ -207,7 +208,7 @@ TEST_F(StoreFaultTest, AFullDiskChangesNothingAndTheStoreWorksOnOnceThereIsSpace
 }
 
 TEST_F(StoreFaultTest, ADamagedFileIsDataLossAndSaysWhatToDo) {
-  Open()->InsertJob(AJob(), AnEvent(kQueued, std::string(50'000, 'x'))).status().IgnoreError();
+  Open()->InsertJob(AJob(), AnEventOf(kQueued, std::string(50'000, 'x'))).status().IgnoreError();
   Damage(4096, 8192);  // closing has moved everything from the log to the file
   const absl::Status status = ErrorOfOpening();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss) << status;
@@ -243,7 +244,7 @@ TEST_F(StoreFaultTest, SaysThatAnotherProgramHoldsTheLock) {
   holder.exec("BEGIN IMMEDIATE");
   StoreOptions options;
   options.busy_timeout = absl::Milliseconds(20);
-  const auto inserted = Open(options)->InsertJob(AJob(), AnEvent(kQueued));
+  const auto inserted = Open(options)->InsertJob(AJob(), AnEventOf(kQueued));
   EXPECT_EQ(inserted.status().code(), absl::StatusCode::kUnavailable) << inserted.status();
   EXPECT_THAT(std::string(inserted.status().message()), HasSubstr("another program holds it"));
 }

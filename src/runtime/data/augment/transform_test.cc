@@ -12,7 +12,7 @@
 namespace tutti::data {
 namespace {
 
-RandomStream Draw(int64_t sample) {
+RandomStream DrawFor(int64_t sample) {
   return RandomStream(1, RandomStream::Purpose::kAugmentation, 0, sample);
 }
 
@@ -26,7 +26,7 @@ std::vector<float> Apply(const Augmentation& augmentation, absl::string_view jpe
   Transform transform(augmentation, normalizer);
   std::vector<float> out(static_cast<size_t>(augmentation.height) *
                          static_cast<size_t>(augmentation.width) * 3);
-  EXPECT_TRUE(transform.Apply(jpeg, Draw(sample), out.data()).ok());
+  EXPECT_TRUE(transform.Apply(jpeg, DrawFor(sample), out.data()).ok());
   return out;
 }
 
@@ -42,7 +42,7 @@ std::vector<float> ApplyToFullDecode(const Augmentation& augmentation, absl::str
   const Planes full = as == As::kPlanes
                           ? *decoder.DecodePlanes(whole)
                           : SplitIntoPlanes(decoder.Decode(whole)->view, 0, 0, size, memory);
-  const Geometry geometry = *PlanGeometry(augmentation, size, Draw(sample));
+  const Geometry geometry = *PlanGeometry(augmentation, size, DrawFor(sample));
   const Normalizer normalizer(augmentation, PixelType::kFloat32);
   std::vector<float> out(static_cast<size_t>(augmentation.height) *
                          static_cast<size_t>(augmentation.width) * 3);
@@ -163,7 +163,7 @@ TEST(Transform, ErasesAfterACopyAndAfterAResize) {
     Augmentation erasing = plain;
     erasing.erase = 1;
     for (int64_t sample = 0; sample < 20; ++sample) {
-      const Region region = PlanGeometry(erasing, {32, 32}, Draw(sample))->erased;
+      const Region region = PlanGeometry(erasing, {32, 32}, DrawFor(sample))->erased;
       ASSERT_GT(region.width, 0);
       const std::vector<float> whole = Apply(plain, jpeg, sample),
                                erased = Apply(erasing, jpeg, sample);
