@@ -55,10 +55,20 @@ absl::Status PackProgram(const ProgramParts& parts, const fs::path& archive) {
     if (error) return ErrnoStatus(absl::StrCat("link ", name), error.value());
   }
   ChildOptions options;
-  options.arguments = {
-      "tar",        "--create",       "--gzip",    "--dereference",   "--sort=name",
-      "--mtime=@0", "--owner=0",      "--group=0", "--numeric-owner", "--mode=u=rwx,go=rx",
-      "--file",     archive.native(), "--"};
+  // A job waits for it: gzip's default takes twice as long for a tenth less.
+  options.arguments = {"tar",
+                       "--create",
+                       "--use-compress-program=gzip -1",
+                       "--dereference",
+                       "--sort=name",
+                       "--mtime=@0",
+                       "--owner=0",
+                       "--group=0",
+                       "--numeric-owner",
+                       "--mode=u=rwx,go=rx",
+                       "--file",
+                       archive.native(),
+                       "--"};
   for (const auto& [name, file] : parts) options.arguments.push_back(name);
   options.environment = CurrentEnvironment();
   options.directory = folder.path();
