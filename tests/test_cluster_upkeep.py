@@ -124,7 +124,7 @@ def test_newer_packages_come_in_slurms_order_under_a_job_that_runs_on(machines, 
     go, output = archive.folder / "go", archive.folder / "output"
     archive.index()
     for host in ("h1", "h2"):
-        machines.on(host, f"rm -rf /etc/apt/sources.list.d; echo 'deb [trusted=yes] file:{archive.folder} ./' >/etc/apt/sources.list")
+        machines.on(host, f"rm -rf /etc/apt/sources.list.d /var/lib/man-db/auto-update; echo 'deb [trusted=yes] file:{archive.folder} ./' >/etc/apt/sources.list")
     machines.on("h1", f"""cd /; sbatch -N2 --mem=64 --job-name=survives -o {output} --wrap \
         'srun --ntasks-per-node=1 sh -c "echo begun; until [ -e {go} ]; do sleep 0.1; done; hostname"'""")
     wait_until(lambda: output.exists() and output.read_text().count("begun") == 2, 30, "it runs on both")
