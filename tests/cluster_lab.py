@@ -1,7 +1,10 @@
 """Bare machines of namespaces for stories (tests/lab/ssh), and a tutti that makes a cluster of them."""
+import contextlib
 import json
 import os
+import pathlib
 import subprocess
+import tempfile
 
 import pytest
 
@@ -65,3 +68,17 @@ class Machines:
 def steps(text):
     """(host, what) of each line that tells a step."""
     return [(line.split()[0], line[13:72].strip()) for line in text.splitlines()]
+
+
+@contextlib.contextmanager
+def machines_with_power(tmp_path_factory):
+    """Six machines, and a folder .power that Slurm's own user reaches, who runs the site's commands and does not get through pytest's."""
+    with tempfile.TemporaryDirectory(prefix="tutti-power-") as power:
+        os.chmod(power, 0o777)
+        machines = Machines(tmp_path_factory.mktemp("cluster"))
+        machines.power = pathlib.Path(power)
+        try:
+            machines.do("start", 6)
+            yield machines
+        finally:
+            machines.do("stop")
