@@ -31,12 +31,12 @@ def wait_until(condition, seconds, what):
     """Polls `condition` until it gives something true, and returns that; fails the test at the deadline. `what` is said then: a text, or a
     function that looks at that moment."""
     seconds *= PATIENCE
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    began = time.monotonic()
+    while (waited := time.monotonic() - began) < seconds:
         value = condition()
         if value:
             return value
-        time.sleep(0.02)
+        time.sleep(min(max(0.02, waited / 20), 0.2))  # what takes long is asked less often
     pytest.fail(f"after {seconds:g} s still not: {what() if callable(what) else what}")
 
 
