@@ -25,7 +25,7 @@ def test_two_nodes_train_the_model_that_virtual_nodes_train(hpc, write_job):
     models = []
     for compute in ("local", "hpc"):
         name = hpc.submit(write_job(
-            "tutti-train --model resnet20 --data ${{inputs.data}} --batch 64 --max-steps 4 --seed 7 --output outputs",
+            "tutti-train --model resnet20 --input-size 8 --data ${{inputs.data}} --batch 64 --max-steps 4 --seed 7 --output outputs",
             nodes=2, distribution="mpi", processes=2, compute=compute,
             inputs={"data": {"type": "uri_folder", "path": str(ROOT / "examples/cifar10/data")}}))
         job = hpc.wait(name, 240)
@@ -183,11 +183,11 @@ HOROVOD = """
 def test_horovod_scripts(hpc, write_job):
     python = python_of("torch")
     variables = {"PYTHONPATH": str(ROOT / "python"), "TUTTI_COMM_LIBRARY": str(BIN.parent / "lib/libtutti_comm.so")}
-    name = hpc.submit(write_job(f"{python} main.py", {"main.py": HOROVOD}, nodes=2, distribution="mpi", processes=2,
-                                compute="hpc", environment_variables=variables))
+    name = hpc.submit(write_job(f"{python} main.py", {"main.py": HOROVOD}, nodes=2, distribution="mpi", compute="hpc",
+                                environment_variables=variables))
     job = hpc.wait(name, 300)
     assert job["state"] == "Completed", (job["reason"], hpc.log_text(name, 0, "stderr"))
-    assert [hpc.log_text(name, rank).split() for rank in range(4)] == [[str(rank), "4", "6.0"] for rank in range(4)]
+    assert [hpc.log_text(name, rank).split() for rank in range(2)] == [[str(rank), "2", "1.0"] for rank in range(2)]
 
 
 TENSORFLOW = """

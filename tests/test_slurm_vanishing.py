@@ -1,6 +1,9 @@
 """Story: a training on nodes of low priority of which one is taken away for good (SPEC E2), over tests/lab/slurm."""
 import json
+import os
+import pathlib
 import re
+import signal
 
 import pytest
 
@@ -9,8 +12,8 @@ from slurm_lab import *  # noqa: F403
 
 pytestmark = [needs_lab, pytest.mark.skipif(not (BIN / "tutti-train").exists(), reason="tutti-train is not built")]
 DATA = ROOT / "examples/cifar10/data"
-STEPS_AN_EPOCH, EPOCHS = 15, 4  # 1,000 images, 64 a step
-TRAIN = f"tutti-train --model resnet20 --data ${{{{inputs.data}}}} --batch 64 --epochs {EPOCHS} --evaluate-every 0 --threads 1 " \
+STEPS_AN_EPOCH, EPOCHS = 15, 3  # 1,000 images, 64 a step
+TRAIN = f"tutti-train --model resnet20 --input-size 16 --data ${{{{inputs.data}}}} --batch 64 --epochs {EPOCHS} --evaluate-every 0 --threads 1 " \
     "--checkpoint-every-steps 5 --resume --output outputs"
 
 
@@ -38,6 +41,14 @@ def of(attempt, event, key):
     return [line[key] for line in attempt if line["event"] == event]
 
 
+def rank_0(name):
+    """The process that trains as rank 0 of the job; None: there is none yet."""
+    for pid in set(processes_with("TUTTI_JOB_ID", name)) & set(processes_with("RANK", "0")):
+        if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == "tutti-train":
+            return pid
+    return None
+
+
 def test_a_training_goes_on_from_its_last_checkpoint_where_another_node_stands_in(hpc, cluster, write_job, tmp_path):
     data = tmp_path / "data"
     data.mkdir()
@@ -46,8 +57,12 @@ def test_a_training_goes_on_from_its_last_checkpoint_where_another_node_stands_i
     name = hpc.submit(write_job(TRAIN, nodes=2, distribution="mpi", compute="hpc",
                                 inputs={"data": {"type": "uri_folder", "path": str(data)}},
                                 resources={"properties": {"slurm": {"partition": "scavenge"}}}, retry_settings={"max_retries": 3}))
-    wait_until(lambda: any(STEPS_AN_EPOCH < step for attempt in metrics(hpc, name) for step in of(attempt, "checkpoint", "step")), 60,
+    process = wait_until(lambda: rank_0(name), 60, "its rank 0 runs")
+    wait_until(lambda: list(tmp_path.glob(f"shared/**/checkpoints/step-*{STEPS_AN_EPOCH + 5}/manifest.json")), 60,
                "its second epoch has a checkpoint")
+    os.kill(process, signal.SIGSTOP)  # so that it is not at its end before the node is gone
+    wait_until(lambda: any(STEPS_AN_EPOCH < step for attempt in metrics(hpc, name) for step in of(attempt, "checkpoint", "step")), 60,
+               "that is told of")
     cluster.do("vanish", "n1")  # on which rank 0 and Slurm's batch step were
     job = hpc.wait(name, 90)
     assert job["state"] == "Completed", (job["reason"], hpc.log_text(name, 0, "stderr"))

@@ -14,7 +14,7 @@ DATA = ROOT / "examples/cifar10/data"
 
 
 def train_job(write_job, *arguments, nodes=2, processes=1):
-    command = "tutti-train --model resnet20 --data ${{inputs.data}} --batch 128 --output outputs " + " ".join(map(str, arguments))
+    command = "tutti-train --model resnet20 --input-size 8 --data ${{inputs.data}} --batch 128 --output outputs " + " ".join(map(str, arguments))
     return write_job(command, nodes=nodes, distribution="mpi", processes=processes,
                      inputs={"data": {"type": "uri_folder", "path": str(DATA)}})
 
@@ -39,7 +39,7 @@ def test_the_same_seed_gives_the_same_model(service, write_job):
 
 
 def test_metrics_and_summary_are_kept(service, write_job):
-    name = train(service, write_job, "--epochs 1 --max-steps 12")
+    name = train(service, write_job, "--epochs 1")
     lines = [json.loads(line) for line in service.log_text(name, 0, "metrics").splitlines()]
     events = [line["event"] for line in lines]
     assert events[0] == "start" and events[-1] == "result" and "step" in events and "evaluation" in events
@@ -61,7 +61,7 @@ def model_bytes(output):
 
 
 # The second epoch is not whole: steps of both count, not how many.
-SOME_STEPS = ("--epochs", 2, "--max-steps", 18, "--seed", 3, "--evaluate-every", 0)
+SOME_STEPS = ("--input-size", 16, "--epochs", 2, "--max-steps", 28, "--seed", 3, "--evaluate-every", 0)
 
 
 @pytest.fixture(scope="module")
