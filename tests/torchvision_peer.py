@@ -1,6 +1,6 @@
 """Writes what torchvision's networks compute, one safetensors file a network, for compare_models.
 
-    torchvision_peer.py FOLDER
+    torchvision_peer.py FOLDER NETWORK…
 
 A file FOLDER/NAME.safetensors holds the state dict ("state."), pictures, the outputs in train mode ("output.0", ...; no
 dropout), the gradients of sum(output * probe), or of the detector's own loss ("gradient.", at most 4096 elements of each,
@@ -120,32 +120,37 @@ def fill(tensor, *_, **__):
     """In place of every initialization: random weights, by which a layer neither dies nor explodes, without drawing each."""
     fill.calls += 1
     scale = (2 / tensor[0].numel()) ** 0.5 if tensor.dim() > 1 else 0.1
-    pool = POOL.roll(7919 * fill.calls) * scale  # no two layers get the same
+    begin = 7919 * fill.calls % len(POOL)  # no two layers get the same
     with torch.no_grad():
-        for part in tensor.view(-1).split(len(POOL)):
-            part.copy_(pool[:len(part)])
+        rest = tensor.view(-1)
+        while len(rest):
+            some = POOL[begin:begin + len(rest)]
+            torch.mul(some, scale, out=rest[:len(some)])
+            rest, begin = rest[len(some):], 0
     return tensor
 
 
 fill.calls = 0
 
 
-def main(folder):
+def main(folder, names):
     torch.manual_seed(0)
     for name in ("kaiming_normal_", "kaiming_uniform_", "normal_", "trunc_normal_", "xavier_uniform_", "uniform_"):
         setattr(torch.nn.init, name, fill)
     models = torchvision.models
-    for name in ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "mobilenet_v2"):
-        compare(folder, name, getattr(models, name)(num_classes=CLASSES), 64)
-    compare(folder, "vgg16", models.vgg16(num_classes=CLASSES), 32)
-    compare(folder, "inception_v3", models.inception_v3(num_classes=CLASSES, init_weights=True), 299)
-    segmentation = models.segmentation
-    for name, aux in (("fcn_resnet50", False), ("fcn_resnet50_aux", True), ("fcn_resnet101", False)):
-        make = getattr(segmentation, name.removesuffix("_aux"))
-        compare(folder, name, make(weights=None, weights_backbone=None, num_classes=CLASSES, aux_loss=aux), 40)
-    compare_detector(folder)
+    for name in names:
+        if name == "ssd300_vgg16":
+            compare_detector(folder)
+        elif name.startswith("fcn_"):
+            make = getattr(models.segmentation, name.removesuffix("_aux"))
+            aux = name.endswith("_aux")
+            compare(folder, name, make(weights=None, weights_backbone=None, num_classes=CLASSES, aux_loss=aux), 40)
+        elif name == "inception_v3":
+            compare(folder, name, models.inception_v3(num_classes=CLASSES, init_weights=True), 299)
+        else:
+            compare(folder, name, getattr(models, name)(num_classes=CLASSES), 32 if name == "vgg16" else 64)
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1)  # threads that wait for each other lose a busy machine
-    main(pathlib.Path(sys.argv[1]))
+    main(pathlib.Path(sys.argv[1]), sys.argv[2:])
