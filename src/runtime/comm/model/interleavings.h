@@ -2,11 +2,12 @@
 //
 // The protocol takes its atomics as a template parameter and is given ModelAtomic. Each of its
 // threads becomes a fiber; before every access to shared memory a fiber stops, and the explorer
-// decides who goes on. It does so in every possible way, depth first, by running the program anew
-// for each, and gives up a run that comes to a state where it has been before. A state is the
-// shared memory, what is in the store buffers, and for each fiber what it has read since it last
-// called Forget, on which alone what it does next depends; two states are taken for equal if 64-bit
-// hashes of them are (at a million states the odds of a wrong one are one in 10^7).
+// decides who goes on. It does so in every possible way, depth first: where a run ends it goes back
+// to the last choice, as of which it kept the fibers' stacks and the memory. It gives up a run that
+// comes to a state where it has been before. A state is the shared memory, what is in the store
+// buffers, and for each fiber what it has read since it last called Forget, on which alone what it
+// does next depends; two states are taken for equal if 64-bit hashes of them are (at a million
+// states the odds of a wrong one are one in 10^7).
 //
 // Memory is that of x86 (total store order): a store that is not sequentially consistent goes into
 // its fiber's store buffer and reaches memory later, in order, whenever the explorer likes; a
@@ -33,11 +34,16 @@ class Interleavings {
     size_t states = 0;
   };
 
-  // `reset` makes the shared state anew, before every run; `body(fiber)` is what each fiber does. A
+  // `reset` makes the shared state, before the first run; `body(fiber)` is what each fiber does. A
   // run fails when a fiber calls Fail, or when none of those that are not done can go on (a
-  // deadlock, or a lost wake). Bodies hold nothing that needs a destructor: runs are broken off.
+  // deadlock, or a lost wake). Runs are broken off and go on from where others were: bodies hold
+  // nothing that needs a destructor, and change only what is on their stacks, ModelAtomics, and
+  // what Keep was called for.
   static Result Explore(int fibers, const std::function<void()>& reset,
                         const std::function<void(int fiber)>& body);
+
+  // For `reset`: bodies change these bytes, which go back with the rest.
+  static void Keep(void* data, size_t size);
 
   // For bodies.
   static void Fail(const std::string& what);

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
+#include <cstring>
 #include <memory>
 #include <set>
 #include <utility>
@@ -15,6 +16,7 @@ namespace tutti::comm {
 namespace {
 
 constexpr size_t kStack = 64 << 10;
+constexpr size_t kFrame = 512;  // more than what Stop, and setjmp in it, have on the stack
 
 uint64_t Mix(uint64_t hash, uint64_t value) {
   hash ^= value + 0x9e3779b97f4a7c15 + (hash << 6) + (hash >> 2);
@@ -25,22 +27,34 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
 // What a fiber that has stopped will do when it goes on.
 enum class Next { kPlain, kNeedsEmptyBuffer, kNeedsBell, kNothing };
 
-struct Fiber {
+// Where a fiber is.
+struct Place {
   jmp_buf context;
-  jmp_buf beginning;
-  bool begun = false;
-  std::unique_ptr<char[]> stack = std::make_unique<char[]>(kStack);
+  size_t used = 0;  // bytes of its stack
   Next next = Next::kPlain;
   bool rung = false;
   uint64_t history = 0;
   std::vector<std::pair<size_t, uint64_t>> buffer;  // stores under way: word, value
 };
 
-// One choice that was made: `action`, the `taken`th of `of`.
+struct Fiber : Place {
+  std::unique_ptr<char[]> stack = std::make_unique<char[]>(kStack);
+  char* top() const { return stack.get() + kStack; }
+};
+
+// All that the next action depends on.
+struct Moment {
+  std::vector<Place> places;
+  std::vector<uint64_t> words;
+  std::vector<char> bytes;  // of the stacks, and what is to be kept
+};
+
+// A choice: the action taken, of all that there were at that moment, which is kept if there are
+// others.
 struct Choice {
-  int taken;
-  int of;
-  int action = 0;
+  size_t taken = 0;
+  std::vector<int> actions;
+  Moment before;
 };
 
 class Explorer {
@@ -50,6 +64,7 @@ class Explorer {
   void MakeFibers();
 
   Interleavings::Result Explore() {
+    Start();
     do {
       Run();
       ++result_.runs;
@@ -66,9 +81,11 @@ class Explorer {
     words_.push_back(0);
     return words_.size() - 1;
   }
-  void Stop(Next next) {
+  void Keep(void* data, size_t size) { kept_.push_back({static_cast<char*>(data), size}); }
+  [[gnu::noinline]] void Stop(Next next) {
     if (!running_) return;
     current().next = next;
+    current().used = current().top() - static_cast<char*>(__builtin_frame_address(0)) + kFrame;
     current().history = Mix(current().history, 0);  // a step further in the program
     if (_setjmp(current().context) == 0) _longjmp(main_, 1);
   }
@@ -106,8 +123,9 @@ class Explorer {
   void Fail(const std::string& what) {
     if (result_.failure.empty()) result_.failure = what;
   }
-  [[noreturn]] void RunBodies() {
-    if (_setjmp(current().beginning) == 0) _longjmp(main_, 1);
+  [[noreturn, gnu::noinline]] void RunBodies() {
+    current().used = current().top() - static_cast<char*>(__builtin_frame_address(0)) + kFrame;
+    if (_setjmp(current().context) == 0) _longjmp(main_, 1);
     body_(current_);
     current().next = Next::kNothing;
     _longjmp(main_, 1);
@@ -129,6 +147,9 @@ class Explorer {
 
   void Start();
   void Perform(int action);
+  void Remember(Moment& moment) const;
+  void GoBackTo(const Moment& moment);
+  Choice& NewChoice();
   uint64_t HashOfState() const;
   void Run();
   bool AllDone() const {
@@ -138,9 +159,11 @@ class Explorer {
     return true;
   }
   bool Backtrack() {
-    while (!path_.empty() && path_.back().taken + 1 == path_.back().of) path_.pop_back();
-    if (path_.empty()) return false;
-    ++path_.back().taken;
+    while (depth_ > 0 && path_[depth_ - 1].taken + 1 == path_[depth_ - 1].actions.size()) --depth_;
+    if (depth_ == 0) return false;
+    Choice& last = path_[depth_ - 1];
+    GoBackTo(last.before);
+    Perform(last.actions[++last.taken]);
     return true;
   }
 
@@ -151,7 +174,9 @@ class Explorer {
   jmp_buf main_;
   int current_ = 0;
   bool running_ = false;
-  std::vector<Choice> path_;
+  std::vector<Choice> path_;  // those from depth_ on are of runs before
+  size_t depth_ = 0;
+  std::vector<std::pair<char*, size_t>> kept_;
   absl::flat_hash_set<uint64_t> seen_;
   Interleavings::Result result_;
 };
@@ -160,8 +185,7 @@ Explorer* explorer = nullptr;
 
 void Enter() { explorer->RunBodies(); }
 
-// Each fiber is entered once; jumps between them, also back to their beginnings, cost no system
-// call.
+// Each fiber is entered once; jumps between them cost no system call.
 void Explorer::MakeFibers() {
   for (current_ = 0; current_ < static_cast<int>(fibers_.size()); ++current_) {
     if (_setjmp(main_) != 0) continue;
@@ -176,17 +200,41 @@ void Explorer::MakeFibers() {
 }
 
 void Explorer::Start() {
-  words_.clear();
-  running_ = false;
   reset_();
   running_ = true;
-  for (Fiber& fiber : fibers_) {
-    fiber.next = Next::kPlain;
-    fiber.rung = false;
-    fiber.history = 0;
-    fiber.buffer.clear();
-    fiber.begun = false;
+}
+
+void Explorer::Remember(Moment& moment) const {
+  moment.places.assign(fibers_.begin(), fibers_.end());
+  moment.words = words_;
+  moment.bytes.clear();
+  const auto add = [&](const char* data, size_t size) {
+    moment.bytes.insert(moment.bytes.end(), data, data + size);
+  };
+  for (const Fiber& fiber : fibers_) add(fiber.top() - fiber.used, fiber.used);
+  for (const auto& [data, size] : kept_) add(data, size);
+}
+
+void Explorer::GoBackTo(const Moment& moment) {
+  const char* from = moment.bytes.data();
+  const auto take = [&](char* data, size_t size) {
+    std::memcpy(data, from, size);
+    from += size;
+  };
+  for (size_t f = 0; f < fibers_.size(); ++f) {
+    Fiber& fiber = fibers_[f];
+    static_cast<Place&>(fiber) = moment.places[f];
+    take(fiber.top() - fiber.used, fiber.used);
   }
+  for (const auto& [data, size] : kept_) take(data, size);
+  words_ = moment.words;
+}
+
+Choice& Explorer::NewChoice() {
+  if (depth_ == path_.size()) path_.emplace_back();
+  Choice& choice = path_[depth_++];
+  choice.taken = 0;
+  return choice;
 }
 
 void Explorer::Perform(int action) {
@@ -198,7 +246,7 @@ void Explorer::Perform(int action) {
   }
   current_ = action / 2;
   if (_setjmp(main_) != 0) return;
-  _longjmp(std::exchange(fiber.begun, true) ? fiber.context : fiber.beginning, 1);
+  _longjmp(fiber.context, 1);
 }
 
 uint64_t Explorer::HashOfState() const {
@@ -213,27 +261,20 @@ uint64_t Explorer::HashOfState() const {
   return hash;
 }
 
-// Along the path as far as it goes, then along the first choice each time.
+// Along the first choice each time.
 void Explorer::Run() {
-  Start();
   std::vector<int> actions;
-  for (size_t depth = 0;; ++depth) {
-    if (depth + 1 < path_.size()) {
-      Perform(path_[depth].action);
-      continue;
-    }
+  while (result_.failure.empty()) {
     Enabled(actions);
     if (actions.empty()) {
       if (!AllDone()) Fail("nobody can go on");
       return;
     }
-    if (depth == path_.size()) {
-      if (!seen_.insert(HashOfState()).second) return;
-      path_.push_back({0, static_cast<int>(actions.size())});
-    }
-    path_[depth].action = actions[path_[depth].taken];
-    Perform(path_[depth].action);
-    if (!result_.failure.empty()) return;
+    if (!seen_.insert(HashOfState()).second) return;
+    Choice& choice = NewChoice();
+    choice.actions = actions;
+    if (actions.size() > 1) Remember(choice.before);
+    Perform(actions[0]);
   }
 }
 
@@ -249,6 +290,7 @@ Interleavings::Result Interleavings::Explore(int fibers, const std::function<voi
   return result;
 }
 
+void Interleavings::Keep(void* data, size_t size) { explorer->Keep(data, size); }
 void Interleavings::Fail(const std::string& what) { explorer->Fail(what); }
 void Interleavings::Forget(uint64_t state) { explorer->current().history = Mix(0, state); }
 void Interleavings::Ring(int fiber) { explorer->Ring(fiber); }
@@ -278,7 +320,8 @@ Interleavings::Result StoreThenLoad(std::memory_order order, std::set<std::pair<
       2,
       [&] {
         words = std::make_unique<TwoWords>();
-        done = 0;
+        Interleavings::Keep(words->seen, sizeof(words->seen));
+        Interleavings::Keep(&done, sizeof(done));
       },
       [&](int fiber) {
         (fiber == 0 ? words->x : words->y).store(1, order);
@@ -307,7 +350,7 @@ TEST(InterleavingsTest, FindsALostUpdate) {
       3,
       [&] {
         counter = std::make_unique<ModelAtomic<int>>();
-        done = 0;
+        Interleavings::Keep(&done, sizeof(done));
       },
       [&](int) {
         counter->store(counter->load() + 1);

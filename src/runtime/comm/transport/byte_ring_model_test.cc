@@ -81,7 +81,11 @@ template <template <typename> class Atomic = ModelAtomic>
 Interleavings::Result ExploreRing(int bytes, RingFault fault = RingFault::kNone) {
   std::unique_ptr<Ring<Atomic>> ring;
   return Interleavings::Explore(
-      2, [&] { ring = std::make_unique<Ring<Atomic>>(); },
+      2,
+      [&] {
+        ring = std::make_unique<Ring<Atomic>>();
+        Interleavings::Keep(ring->data, sizeof(ring->data));
+      },
       [&](int side) {
         if (side == kWriter) Write(*ring, bytes, fault);
         if (side == kReader) Read(*ring, bytes, fault);
