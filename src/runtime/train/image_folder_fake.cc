@@ -16,8 +16,8 @@ void WriteOrThrow(const std::filesystem::path& path, const std::string& content)
   if (!status.ok()) throw std::runtime_error(status.ToString());
 }
 
-std::string Shard(int count, int classes) {
-  const auto images = data::MakeFakeDataset(count, classes);
+std::string Shard(int count, int classes, int side) {
+  const auto images = data::MakeFakeDataset(count, classes, side, side);
   data::TarBuilder tar;
   std::string scratch;
   for (int64_t i = 0; i < images->size(); ++i) {
@@ -29,10 +29,11 @@ std::string Shard(int count, int classes) {
 
 }  // namespace
 
-void WriteImageFolder(const std::filesystem::path& folder, int train, int test, int classes) {
+void WriteImageFolder(const std::filesystem::path& folder, int train, int test, int classes,
+                      int side) {
   std::filesystem::create_directories(folder);
-  WriteOrThrow(folder / "train-000000.tar", Shard(train, classes));
-  WriteOrThrow(folder / "test-000000.tar", Shard(test, classes));
+  WriteOrThrow(folder / "train-000000.tar", Shard(train, classes, side));
+  WriteOrThrow(folder / "test-000000.tar", Shard(test, classes, side));
   std::string names;
   for (int i = 0; i < classes; ++i) absl::StrAppend(&names, "class-", i, "\n");
   WriteOrThrow(folder / "classes.txt", names);

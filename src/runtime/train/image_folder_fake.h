@@ -5,7 +5,9 @@
 
 namespace tutti::train {
 
-// Writes train-000000.tar, test-000000.tar and classes.txt; JPEGs of 32 x 32, each different.
-void WriteImageFolder(const std::filesystem::path& folder, int train, int test, int classes);
+// Writes train-000000.tar, test-000000.tar and classes.txt; JPEGs of `side` x `side`, each
+// different.
+void WriteImageFolder(const std::filesystem::path& folder, int train, int test, int classes,
+                      int side = 32);
 
 }  // namespace tutti::train

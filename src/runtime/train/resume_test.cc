@@ -60,21 +60,21 @@ TEST_P(Resume, GivesTheBytesOfARunWithoutInterruption) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stops, Resume,
-                         testing::Values(StopCase{1, 4, false},  // at the end of an epoch
-                                         StopCase{1, 3, false}, StopCase{2, 5, false},
-                                         StopCase{2, 6, true}, StopCase{3, 1, false},
-                                         StopCase{2, 5, false, true},
-                                         StopCase{2, 3, false, false, "adamw"}));
+                         testing::Values(StopCase{1, 3, false},  // at the end of an epoch
+                                         StopCase{1, 2, false}, StopCase{2, 4, false},
+                                         StopCase{2, 5, true}, StopCase{3, 1, false},
+                                         StopCase{2, 4, false, true},
+                                         StopCase{2, 2, false, false, "adamw"}));
 
 // At a checkpoint that the whole run makes too: what is owed is part of both.
 TEST_F(TrainerTest, ACompressedRunResumedFromACheckpointGivesTheBytesOfOneWithoutInterruption) {
+  const Recipe plain = RecipeFor("plain");
+  ASSERT_TRUE(TrainOver(3, plain).ok());
   for (const char* compression : {"int8", "bf16"}) {
     Recipe whole = RecipeFor(std::string("whole-") + compression),
-           parts = RecipeFor(std::string("parts-") + compression),
-           plain = RecipeFor(std::string("plain-") + compression);
+           parts = RecipeFor(std::string("parts-") + compression);
     whole.compression = parts.compression = compression;
     ASSERT_TRUE(TrainOver(3, whole).ok());
-    ASSERT_TRUE(TrainOver(3, plain).ok());
     EXPECT_NE(Weights(whole), Weights(plain));
 
     Surroundings surroundings;
@@ -105,11 +105,11 @@ TEST_F(TrainerTest, ResumesFromANamedCheckpointAndRefusesAnotherRuns) {
   ASSERT_TRUE(TrainOver(1, recipe).ok());
   const fs::path checkpoints = fs::path(recipe.output) / "checkpoints";
   Recipe again = RecipeFor("again");
-  again.resume = checkpoints / "step-00000004";
+  again.resume = checkpoints / "step-00000003";
   ASSERT_TRUE(TrainOver(2, again).ok()) << "on another number of ranks";
 
   const fs::path five_classes = outputs_.path() / "five-classes";
-  WriteImageFolder(five_classes, 70, 30, 5);
+  WriteImageFolder(five_classes, kPictures, 30, 5, kSide);
   for (const auto& [change, expected] :
        std::vector<std::pair<std::function<void(Recipe&)>, std::string>>{
            {[](Recipe& r) { r.seed = 9; }, "its seed is 1, this run's is 9"},
@@ -140,7 +140,7 @@ TEST_F(TrainerTest, ARunIsNotResumedWithItsClassesRenamedOrInAnotherOrder) {
   Recipe recipe = RecipeFor("renamed");
   recipe.data = outputs_.path() / "pictures";
   recipe.epochs = 1;
-  WriteImageFolder(recipe.data, 70, 30, 3);
+  WriteImageFolder(recipe.data, kPictures, 30, 3, kSide);
   ASSERT_TRUE(TrainOver(1, recipe).ok());
   const fs::path names = fs::path(recipe.data) / "classes.txt";
   const std::string before = *base::ReadFile(names);
@@ -174,10 +174,10 @@ TEST_F(TrainerTest, DoesNotMixWithAnEarlierRunInTheSameFolder) {
   const auto refused = TrainOver(2, recipe);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.status().message()),
-              AllOf(HasSubstr("checkpoints of an earlier run, up to step 4"), HasSubstr("--resume"),
+              AllOf(HasSubstr("checkpoints of an earlier run, up to step 3"), HasSubstr("--resume"),
                     HasSubstr("--output")));
   EXPECT_EQ(Weights(recipe), weights);
-  recipe.resume = fs::path(recipe.output) / "checkpoints" / "step-00000004";
+  recipe.resume = fs::path(recipe.output) / "checkpoints" / "step-00000003";
   EXPECT_TRUE(TrainOver(2, recipe).ok()) << "its own checkpoint, by name";
 }
 

@@ -132,9 +132,10 @@ TEST_F(TasksTest, ARankWithOtherBoxesIsNamedByAll) {
   });
 }
 
-// Where four steps in fp64 lead: in fp32 rounding decides which boxes without an object are the
+// Where two steps in fp64 lead: in fp32 rounding decides which boxes without an object are the
 // hardest, so that the gradients of one process itself are off by a thousandth from run to run.
-checkpoint::TensorMap FourStepsOf(const Recipe& recipe, const Wanted& wanted, int ranks) {
+checkpoint::TensorMap TwoStepsOf(const Recipe& recipe, const Wanted& wanted, int ranks) {
+  at::set_num_threads(1);
   checkpoint::TensorMap end;
   parallel::OnEveryRank(ranks, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
     Input input = *OpenInput(recipe, wanted, rank, ranks);
@@ -145,7 +146,7 @@ checkpoint::TensorMap FourStepsOf(const Recipe& recipe, const Wanted& wanted, in
     const auto strategy = *parallel::DataParallel::Create(
         model, std::move(communicator), {.task = task, .synchronized_batch_norm = recipe.sync_bn});
     Sgd sgd(strategy->buckets(), {.momentum = 0.9});
-    for (int step = 0; step < 4; ++step) {
+    for (int step = 0; step < 2; ++step) {
       const auto soon = base::Deadline::After(absl::Seconds(60));
       const auto batch = input.train->Next(soon);
       ASSERT_TRUE(batch.ok()) << batch.status();
@@ -176,8 +177,8 @@ TEST_F(TasksTest, RanksWithUnequalNumbersOfObjectsEqualOneProcess) {
   Recipe recipe = RecipeFor("ssd64_resnet20", "boxes");
   recipe.sync_bn = true;
   const Wanted wanted{64, data::Annotations::kBoxes};
-  const auto one = FourStepsOf(recipe, wanted, 1);
-  const double distance = DistanceOf(FourStepsOf(recipe, wanted, 3), one);
+  const auto one = TwoStepsOf(recipe, wanted, 1);
+  const double distance = DistanceOf(TwoStepsOf(recipe, wanted, 3), one);
   std::printf("3 ranks end %.1e from one process\n", distance);
   EXPECT_LT(distance, 1e-9);
 }
@@ -214,7 +215,7 @@ TEST_F(TasksTest, AScriptOverTwoRanksEqualsOneProcess) {
   SaveScript(folder_.path() / "small.pt", 2, /*normalise=*/false);
   Recipe recipe = RecipeFor("script:" + (folder_.path() / "small.pt").string(), "pictures");
   recipe.input_size = 32;
-  const auto one = FourStepsOf(recipe, {.size = 32}, 1), two = FourStepsOf(recipe, {.size = 32}, 2);
+  const auto one = TwoStepsOf(recipe, {.size = 32}, 1), two = TwoStepsOf(recipe, {.size = 32}, 2);
   EXPECT_GT(DistanceOf(one, models::StateOf(**models::LoadScript(folder_.path() / "small.pt"))),
             1e-4);
   EXPECT_LT(DistanceOf(two, one), 1e-12);

@@ -19,11 +19,13 @@ namespace tutti::train {
 
 class TrainerTest : public testing::Test {
  protected:
-  static constexpr int64_t kStepsPerEpoch = 4;
+  static constexpr int kPictures = 54;  // and of the last 6 no batch
+  static constexpr int64_t kStepsPerEpoch = 3;
+  static constexpr int kSide = 16;  // pixels: a fourth of the work of CIFAR's
 
   static void SetUpTestSuite() {
     folder_ = new base::TemporaryDirectory();
-    WriteImageFolder(folder_->path() / "data", 70, 30, 3);
+    WriteImageFolder(folder_->path() / "data", kPictures, 30, 3, kSide);
   }
   static void TearDownTestSuite() { delete folder_; }
 
@@ -31,12 +33,14 @@ class TrainerTest : public testing::Test {
     Recipe recipe;
     recipe.data = folder_->path() / "data";
     recipe.output = outputs_.path() / output;
+    recipe.input_size = kSide;
     recipe.batch = 16;
     recipe.epochs = 2;
     recipe.lr = 0.05;
     recipe.weight_decay = 1e-3;
     recipe.nesterov = true;
     recipe.threads = 1;
+    recipe.torchscript = false;
     recipe.step_timeout = 30;
     return recipe;
   }
