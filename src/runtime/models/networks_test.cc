@@ -55,6 +55,7 @@ struct Expected {
 };
 
 TEST(Networks, GiveLogitsOfPicturesPixelsOrBoxesAndTrainInBfloat16) {
+  at::set_num_threads(1);  // several wait for each other on a processor's cycles
   for (const Expected& e : {Expected{"resnet20v2", 32, {2, 5}},
                             {"resnet50v2", 32, {2, 5}},
                             {"mobilenet_v1", 32, {2, 5}},

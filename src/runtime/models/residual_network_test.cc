@@ -138,14 +138,14 @@ void ExpectEqualToFunctional(const std::string& name, const std::vector<int>& bl
   model->to(torch::kFloat64);
   {  // Running statistics that differ from channel to channel.
     torch::NoGradGuard no_grad;
-    model->forward(torch::randn({4, 3, 64, 64}, torch::kFloat64));
+    model->forward(torch::randn({2, 3, 48, 48}, torch::kFloat64));
   }
   model->eval();
   Functional functional{StateOf(*model)};
   for (const auto& parameter : model->named_parameters()) {
     functional.state[parameter.key()] = parameter.value().detach().clone().requires_grad_();
   }
-  const Tensor images = torch::randn({2, 3, 64, 64}, torch::kFloat64);
+  const Tensor images = torch::randn({1, 3, 48, 48}, torch::kFloat64);
   const Tensor ours = model->forward(images);
   const Tensor theirs = functional.Run(images, blocks, bottleneck, cifar);
   EXPECT_TRUE(torch::allclose(ours, theirs, 1e-10, 1e-10)) << name;

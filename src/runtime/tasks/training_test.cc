@@ -47,10 +47,11 @@ void Learn(Learner& learner, const Tensor& images, const Tensor& annotations, in
 }
 
 TEST(Training, SegmentationLearnsMasksThatItHasNotSeen) {
+  at::set_num_threads(1);
   const Shapes seen = DrawShapes(16, 32, /*seed=*/1), others = DrawShapes(8, 32, /*seed=*/2);
   Learner learner{{"fcn_resnet20", 3}};
   const double before = Value(learner.Measured(others.images, others.masks)->Metrics(), "miou");
-  Learn(learner, seen.images, seen.masks, 40);
+  Learn(learner, seen.images, seen.masks, 25);
   const auto after = learner.Measured(others.images, others.masks);
   std::printf("mean IoU %.3f -> %.3f, loss %.3f\n", before, Value(after->Metrics(), "miou"),
               after->MeanLoss());
@@ -60,10 +61,11 @@ TEST(Training, SegmentationLearnsMasksThatItHasNotSeen) {
 }
 
 TEST(Training, DetectionFindsTheObjectsThatItWasShown) {
+  at::set_num_threads(1);
   const Shapes shown = DrawShapes(8, 64, /*seed=*/1);
   Learner learner{{"ssd64_resnet20", 2}};
   const auto before = learner.Measured(shown.images, shown.boxes);
-  Learn(learner, shown.images, shown.boxes, 60);
+  Learn(learner, shown.images, shown.boxes, 40);
   const auto after = learner.Measured(shown.images, shown.boxes);
   std::printf("mAP@0.5 %.3f -> %.3f, loss %.3f -> %.3f\n", Value(before->Metrics(), "map50"),
               Value(after->Metrics(), "map50"), before->MeanLoss(), after->MeanLoss());
