@@ -1,10 +1,11 @@
 """An interpreter that has imported a framework once and forks ranks from there: the import costs
 seconds of a processor, and the tests start dozens of ranks.
 
-preloaded.py DESCRIPTOR MODULE: the descriptor is a socket (SOCK_SEQPACKET). A message that comes is
-{"environment", "arguments"} of a rank, with its standard input and output. {"pid"} goes back at
-once and {"pid", "code"} when it has ended, as subprocess counts. No more messages end it; its ranks
-go on.
+preloaded.py DESCRIPTOR MODULE...: the descriptor is a socket (SOCK_SEQPACKET) that listens; every
+connection is one rank's. The message that comes is {"environment", "arguments"}, with the rank's
+standard input, output and, if it is another than here, standard error. {"pid"} goes back at once and
+{"code"} when it has ended, as subprocess counts; who closes the connection before kills it. The end
+of this process's standard input ends it; its ranks go on.
 """
 import importlib
 import json
@@ -18,48 +19,60 @@ import sys
 LONGEST_MESSAGE = 1 << 18
 
 
-def serve(control):
+def serve(listener):
     """Forks. Returns what a rank shall do, in that rank; None when no more are wanted."""
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    connections = {}  # pid of its rank, or None before that
     while True:
-        ready = select.select([control, woken], [], [])[0]
+        ready = select.select([sys.stdin, woken, listener, *connections], [], [])[0]
+        if sys.stdin in ready:
+            return None
         if woken in ready:
             os.read(woken, 4096)
-            tell_who_ended(control)
-        if control in ready:
-            message, descriptors, _, _ = socket.recv_fds(control, LONGEST_MESSAGE, 2)
+            tell_who_ended(connections)
+        if listener in ready:
+            connections[listener.accept()[0]] = None
+        for connection in [one for one in ready if one in connections]:
+            message, descriptors, _, _ = socket.recv_fds(connection, LONGEST_MESSAGE, 3)
             if not message:
-                return None
+                if (pid := connections.pop(connection)) is not None:
+                    os.kill(pid, signal.SIGKILL)
+                connection.close()
+                continue
             pid = os.fork()
             if pid == 0:
                 signal.set_wakeup_fd(-1)
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                control.close()
+                for one in [listener, *connections]:
+                    one.close()
                 os.close(woken)
                 os.close(wake)
                 return {**json.loads(message), "descriptors": descriptors}
             for descriptor in descriptors:
                 os.close(descriptor)
-            tell(control, pid=pid)
+            connections[connection] = pid
+            tell(connection, pid=pid)
 
 
-def tell_who_ended(control):
+def tell_who_ended(connections):
+    of = {pid: connection for connection, pid in connections.items()}
     pid = 1
     while pid > 0:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             return
-        if pid > 0:
-            tell(control, pid=pid, code=os.waitstatus_to_exitcode(status))
+        if pid in of:
+            tell(of[pid], code=os.waitstatus_to_exitcode(status))
+            connections[of[pid]] = None
 
 
-def tell(control, **message):
+def tell(connection, **message):
     try:
-        control.send(json.dumps(message).encode())
+        connection.send(json.dumps(message).encode())
     except OSError:
         pass  # nobody asks any more
 
@@ -76,7 +89,8 @@ def become(rank):
 
 
 def main():
-    importlib.import_module(sys.argv[2])
+    for module in sys.argv[2:]:
+        importlib.import_module(module)
     rank = serve(socket.socket(fileno=int(sys.argv[1])))
     if rank is not None:
         become(rank)

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "python"
@@ -57,56 +58,40 @@ def raises(kinds, match=""):
 
 
 class Preloaded:
-    """An interpreter that has imported a framework, and starts ranks."""
+    """An interpreter that has imported a framework, and starts ranks. It ends with this process."""
 
     def __init__(self, framework, environment):
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._codes = {}  # of the ranks that have ended
-        with theirs:
-            number = theirs.fileno()
+        self._folder = tempfile.TemporaryDirectory(prefix="tutti-ranks-")
+        self.address = f"{self._folder.name}/ranks"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(self.address)
+            listener.listen()
+            number = listener.fileno()
             program = pathlib.Path(__file__).with_name("preloaded.py")
-            subprocess.Popen([python_of(framework), program, str(number), framework],
-                             env=environment, pass_fds=[number], stdin=subprocess.DEVNULL)
+            self._process = subprocess.Popen(
+                [python_of(framework), program, str(number), framework],
+                env=environment, pass_fds=[number], stdin=subprocess.PIPE)
 
     def start(self, arguments, environment):
         """A rank whose standard input and output are pipes, like one that subprocess starts."""
         theirs_in, stdin = os.pipe()
         stdout, theirs_out = os.pipe()
         rank = {"arguments": [str(argument) for argument in arguments], "environment": environment}
-        socket.send_fds(self._control, [json.dumps(rank).encode()], [theirs_in, theirs_out])
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        connection.connect(self.address)
+        socket.send_fds(connection, [json.dumps(rank).encode()], [theirs_in, theirs_out])
         os.close(theirs_in)
         os.close(theirs_out)
-        return ForkedRank(self, self._started(), stdin, stdout)
-
-    def _started(self):
-        while "code" in (message := self._next(DEADLINE)):
-            pass
-        return message["pid"]
-
-    def _next(self, timeout):
-        """What the interpreter says next; the exit codes are kept."""
-        self._control.settimeout(timeout)
-        said = self._control.recv(4096)
-        if not said:
-            raise RuntimeError("the interpreter that ranks are forked from has ended")
-        message = json.loads(said)
-        if "code" in message:
-            self._codes[message["pid"]] = message["code"]
-        return message
-
-    def wait(self, pid, timeout):
-        """The exit code of a rank; TimeoutError."""
-        while pid not in self._codes:
-            self._next(timeout)
-        return self._codes[pid]
+        return ForkedRank(connection, stdin, stdout)
 
 
 class ForkedRank:
     """As subprocess.Popen, as far as Ranks needs it."""
 
-    def __init__(self, interpreter, pid, stdin, stdout):
-        self.pid, self._interpreter = pid, interpreter
+    def __init__(self, connection, stdin, stdout):
+        self._connection, self._code = connection, None
         self.stdin, self.stdout = os.fdopen(stdin, "w"), os.fdopen(stdout)
+        self.pid = self._next(DEADLINE)["pid"]
 
     def __enter__(self):
         return self
@@ -114,12 +99,23 @@ class ForkedRank:
     def __exit__(self, *_):
         self.stdin.close()
         self.stdout.close()
+        self._connection.close()
+
+    def _next(self, timeout):
+        """What the interpreter says next of this rank."""
+        self._connection.settimeout(timeout)
+        said = self._connection.recv(4096)
+        if not said:
+            raise RuntimeError("the interpreter that ranks are forked from has ended")
+        return json.loads(said)
 
     def wait(self, timeout=DEADLINE):
-        try:
-            return self._interpreter.wait(self.pid, timeout)
-        except TimeoutError:
-            raise subprocess.TimeoutExpired(f"rank with pid {self.pid}", timeout) from None
+        if self._code is None:
+            try:
+                self._code = self._next(timeout)["code"]
+            except TimeoutError:
+                raise subprocess.TimeoutExpired(f"rank with pid {self.pid}", timeout) from None
+        return self._code
 
     def kill(self):
         os.kill(self.pid, signal.SIGKILL)
@@ -129,6 +125,12 @@ class ForkedRank:
 def preloaded(framework, *read_at_import):
     """The interpreter for this framework and these variables, which the import itself reads."""
     return Preloaded(framework, {**os.environ, "OMP_NUM_THREADS": "1", **dict(read_at_import)})
+
+
+def forked(framework, program, *arguments):
+    """The command of a rank that is forked from this framework's interpreter (forked.py)."""
+    return [sys.executable, "-I", "-S", pathlib.Path(__file__).with_name("forked.py"),
+            preloaded(framework).address, program, *arguments]
 
 
 def _start(framework, arguments, environment):
@@ -172,9 +174,9 @@ class Ranks:
         for process in self.processes:
             process.stdin.close()
         for process in self.processes:
-            try:
-                process.wait(DEADLINE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            process.stdout.close()
+            with process:
+                try:
+                    process.wait(DEADLINE)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()

@@ -5,13 +5,13 @@ import pathlib
 import signal
 
 from elastic_run import THREE, discovery_script, replace, start  # noqa: F401  (start is a fixture)
-from ranks import python_of
+from ranks import forked
 
 WORKER = pathlib.Path(__file__).with_name("elastic_torch_worker.py")
 
 
 def command(steps, ranks):
-    return [python_of("torch"), WORKER, steps, ranks]
+    return forked("torch", WORKER, steps, ranks)
 
 
 def test_the_model_is_right_after_a_rank_was_killed(start):  # noqa: F811
