@@ -60,6 +60,9 @@ def raises(kinds, match=""):
 class Preloaded:
     """An interpreter that has imported a framework, and starts ranks. It ends with this process."""
 
+    # The first optimizer imports it otherwise, in each rank, which takes a second of a processor.
+    ALSO = {"torch": ["torch._dynamo"]}
+
     def __init__(self, framework, environment):
         self._folder = tempfile.TemporaryDirectory(prefix="tutti-ranks-")
         self.address = f"{self._folder.name}/ranks"
@@ -69,7 +72,8 @@ class Preloaded:
             number = listener.fileno()
             program = pathlib.Path(__file__).with_name("preloaded.py")
             self._process = subprocess.Popen(
-                [python_of(framework), program, str(number), framework],
+                [python_of(framework), program, str(number), framework,
+                 *self.ALSO.get(framework, [])],
                 env=environment, pass_fds=[number], stdin=subprocess.PIPE)
 
     def start(self, arguments, environment):
