@@ -1,10 +1,8 @@
 """Keras's fit on two ranks, with Keras 3 and with Keras 2, with the op and without:
 keras_training.py is what they run."""
-import subprocess
-
 import pytest
 
-from ranks import Ranks, environment_of, free_port, python_of
+from ranks import Ranks
 
 
 # TF_USE_LEGACY_KERAS and TUTTI_TENSORFLOW_OP.
@@ -32,9 +30,3 @@ def ranks(request):
     scope="module")  # else each story would start ranks of its own
 def test_fit(ranks, story):
     ranks.call(story)
-
-
-def test_keras_can_be_imported_first():
-    environment = environment_of(0, 1, free_port())
-    subprocess.run([python_of("tensorflow"), "-c", "import tutti.keras"], env=environment,
-                   check=True, timeout=120)

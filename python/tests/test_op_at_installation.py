@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import sys
 
-from ranks import LIBRARY, PYTHON, ROOT, python_of
+from ranks import LIBRARY, PYTHON, ROOT, preloaded
 
 HEADERS = ROOT / "src/runtime/comm/capi"
 BUILD = PYTHON / "tutti/tensorflow/ops/build.py"
@@ -42,10 +42,11 @@ def test_the_packages_own_op_comes_first(tmp_path):
                     ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "tutti/include").mkdir()
     shutil.copy(HEADERS / "tutti_comm.h", tmp_path / "tutti/include")
-    ran = subprocess.run(
-        [python_of("tensorflow"), "-c", PROGRAM, HEADERS, tmp_path], capture_output=True, text=True,
-        timeout=300, env={**os.environ, "PYTHONPATH": "", "TF_CPP_MIN_LOG_LEVEL": "3",
-                          "TUTTI_COMM_LIBRARY": str(LIBRARY)})
-    assert ran.returncode == 0, ran.stderr
-    said = ran.stdout.splitlines()
-    assert "is installed with it" in said[-2] and said[-1].startswith("not built: "), ran.stdout
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    environment = {**os.environ, "PYTHONPATH": "", "TF_CPP_MIN_LOG_LEVEL": "3",
+                   "TUTTI_COMM_LIBRARY": str(LIBRARY)}
+    with preloaded("tensorflow").start([program, HEADERS, tmp_path], environment) as ran:
+        said = ran.stdout.read().splitlines()
+        assert ran.wait() == 0
+    assert "is installed with it" in said[-2] and said[-1].startswith("not built: "), said

@@ -1,19 +1,18 @@
 """tutti.torch's collectives in memory of a GPU, on two ranks that share one: torch_gpu.py is what
 they run. Skipped where there is none."""
-import subprocess
-
 import pytest
 
-from ranks import Ranks, python_of
+from ranks import Ranks
 
 
 @pytest.fixture(scope="module")
 def gpu():
-    program = "import torch; print(torch.cuda.is_available())"
-    seen = subprocess.run([python_of("torch"), "-c", program], capture_output=True, text=True,
-                          timeout=300)
-    if seen.stdout.strip() != "True":
-        pytest.skip("needs a GPU: PyTorch sees none")
+    alone = Ranks("torch_gpu", 1, "torch")
+    try:
+        if alone.call("available") != [True]:
+            pytest.skip("needs a GPU: PyTorch sees none")
+    finally:
+        alone.close()
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,10 @@ def equal(tensor, expected):
     assert torch.equal(tensor.cpu(), torch.as_tensor(expected, dtype=tensor.dtype)), tensor
 
 
+def available():
+    return torch.cuda.is_available()
+
+
 def begins(on_gpus):
     hvd.init()
     assert bool(devices.used()) == on_gpus
