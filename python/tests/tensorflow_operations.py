@@ -1,4 +1,5 @@
 """What every rank of test_tensorflow_operations.py does."""
+import functools
 import os
 
 import numpy as np
@@ -25,33 +26,43 @@ def equal(tensor, expected):
                                   np.asarray(expected, np.float64))
 
 
-def in_modes(function):
-    """Runs it in eager mode, in a tf.function, and twice in a session of TensorFlow 1; it returns
-    tensors and what they shall be."""
-    def check(results, expected):
-        for result, right in zip(results, expected):
-            equal(result, right)
+def check(results, expected):
+    for result, right in zip(results, expected):
+        equal(result, right)
 
-    def checked(*arguments):
-        check(*function(*arguments))
-        expected = []
 
-        @tf.function
-        def traced():
-            results, right = function(*arguments)
-            expected.append(right)
-            return results
+def in_modes(*cases):
+    """Runs functions in eager mode, all of them in a tf.function, and twice in a session of
+    TensorFlow 1; they return tensors and what they shall be. Autograph, which needs as long as all
+    else for them, has only those that come alone."""
+    for case in cases:
+        check(*case())
+    expected = []
+
+    @tf.function(autograph=len(cases) == 1)
+    def traced():
+        results = []
+        for case in cases:
+            tensors, right = case()
+            results += tensors
+            expected.extend(right)
+        return results
+    for _ in range(2):
+        check(traced(), expected)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        results, before = [], []
+        for case in cases:
+            with tf.control_dependencies(before):  # nodes of Python wait in threads
+                before = case()[0]
+            results += before
         for _ in range(2):
-            check(traced(), expected[0])
-        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-            results, right = function(*arguments)
-            for _ in range(2):
-                check(session.run(results), right)
-    checked.__name__ = function.__name__
-    return checked
+            check(session.run(results), expected)
 
 
-@in_modes
+def by_itself(case):
+    return functools.wraps(case)(lambda: in_modes(case))
+
+
 def _reduced(dtype, shape):
     mine = tf.cast(tf.fill(shape, hvd.rank() + 1), dtype)
     results, expected = [], []
@@ -63,12 +74,12 @@ def _reduced(dtype, shape):
 
 
 def reduces_every_type():
-    for dtype in TYPES:
-        for shape in [(), (0,), (5,), (2, 3)] if dtype == tf.float32 else [(2, 3)]:
-            _reduced(dtype, shape)
+    shapes = [(tf.float32, ()), (tf.float32, (0,)), (tf.float32, (5,))]
+    in_modes(*(functools.partial(_reduced, *case)
+               for case in [*shapes, *((dtype, (2, 3)) for dtype in TYPES)]))
 
 
-@in_modes
+@by_itself
 def means_and_factors():
     values = tf.constant([1.0, hvd.rank()])
     results = [hvd.allreduce(values), hvd.allreduce(values, average=False),
@@ -80,7 +91,7 @@ def means_and_factors():
     return results, [[1, 0.5], [2, 1], [2, 1], [1, 0.5], [8]]
 
 
-@in_modes
+@by_itself
 def groups():
     """Of several shapes and types, as one."""
     mine = [tf.fill([2], hvd.rank() + 1.0), tf.fill([3, 1], hvd.rank()),
@@ -93,7 +104,6 @@ def groups():
              [0] if first else [2]])
 
 
-@in_modes
 def _moved(dtype):
     rank, most = hvd.rank(), 1 if dtype == tf.bool else 3
     mine = tf.cast(tf.fill([rank + 1, 2], rank), dtype)
@@ -107,11 +117,10 @@ def _moved(dtype):
 
 
 def moves_every_type():
-    for dtype in CARRIED:
-        _moved(dtype)
+    in_modes(*(functools.partial(_moved, dtype) for dtype in CARRIED))
 
 
-@in_modes
+@by_itself
 def scatters():
     mine = tf.reshape(tf.range(10.0), [5, 2]) * (hvd.rank() + 1)
     whole = np.arange(10.0).reshape(5, 2)
