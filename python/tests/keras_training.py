@@ -12,20 +12,22 @@ from ranks import raises
 
 keras = tf.keras
 IS_2 = os.environ.get("TF_USE_LEGACY_KERAS") == "1"
+WITH_OP = os.environ.get("TUTTI_TENSORFLOW_OP") == "1"
+CALLERS = ["tf_keras.src.engine.training", "tf_keras.src.optimizers"]  # of what tutti overrides
 
 
 def begins():
     hvd.init()
-    if os.environ.get("TUTTI_TENSORFLOW_OP") == "1" or hvd.rank() == 1:
-        take_keras_2_as_it_is()
+    take_keras_2_as_it_is(but=() if WITH_OP or hvd.rank() == 1 else CALLERS)
     assert hasattr(keras.optimizers.Optimizer, "stateless_apply") != IS_2
 
 
-def take_keras_2_as_it_is():
+def take_keras_2_as_it_is(but):
     """Autograph takes Keras 3 as it is, and would convert Keras 2, which takes a rank eight
-    seconds; rank 0 of test_keras_nodes.py lets it."""
+    seconds; rank 0 of test_keras_nodes.py lets it, as far as tutti is called from there."""
     from tensorflow.python.autograph.core import config
-    config.CONVERSION_RULES = (config.DoNotConvert("tf_keras"), *config.CONVERSION_RULES)
+    config.CONVERSION_RULES = (*map(config.Convert, but), config.DoNotConvert("tf_keras"),
+                               *config.CONVERSION_RULES)
 
 
 def data():
@@ -53,16 +55,15 @@ def fits():
     """Ranks that began with other weights agree after the broadcast, and learn."""
     keras.utils.set_random_seed(hvd.rank())
     inputs, targets = data()
-    for kind in ("SGD", "Adam"):
-        optimizer = hvd.DistributedOptimizer(getattr(keras.optimizers, kind)(0.05))
-        assert type(optimizer).__name__ == kind
-        model = model_of(optimizer, metrics=["mae"])
-        history = model.fit(inputs, targets, batch_size=4, epochs=6, shuffle=False, verbose=0,
-                            callbacks=[hvd.callbacks.BroadcastGlobalVariablesCallback(1),
-                                       hvd.callbacks.MetricAverageCallback()])
-        same_on_all_ranks(model.get_weights())
-        same_on_all_ranks([history.history["loss"], history.history["mae"]])
-        assert history.history["loss"][-1] < history.history["loss"][0]
+    optimizer = hvd.DistributedOptimizer(keras.optimizers.Adam(0.05))
+    assert type(optimizer).__name__ == "Adam"
+    model = model_of(optimizer, metrics=["mae"])
+    history = model.fit(inputs, targets, batch_size=4, epochs=3, shuffle=False, verbose=0,
+                        callbacks=[hvd.callbacks.BroadcastGlobalVariablesCallback(1),
+                                   hvd.callbacks.MetricAverageCallback()])
+    same_on_all_ranks(model.get_weights())
+    same_on_all_ranks([history.history["loss"], history.history["mae"]])
+    assert history.history["loss"][-1] < history.history["loss"][0]
 
 
 def equals_one_process():
@@ -70,24 +71,25 @@ def equals_one_process():
     generator = np.random.RandomState(2)
     inputs = generator.rand(8, 4).astype(np.float32)
     targets = generator.rand(8, 1).astype(np.float32)
-    plain = model_of(keras.optimizers.SGD(0.1, momentum=0.9))
+    plain = model_of(keras.optimizers.SGD(0.1, momentum=0.9), run_eagerly=True)
     shared = model_of(hvd.DistributedOptimizer(keras.optimizers.SGD(0.1, momentum=0.9)))
     start = [generator.rand(*weight.shape) for weight in plain.get_weights()]
     mine = slice(4 * hvd.rank(), 4 * hvd.rank() + 4)
     for model, rows in ((plain, slice(None)), (shared, mine)):
         model.set_weights(start)
-        model.fit(inputs[rows], targets[rows], batch_size=8, epochs=5, shuffle=False, verbose=0)
+        model.fit(inputs[rows], targets[rows], batch_size=8, epochs=3, shuffle=False, verbose=0)
     for one, other in zip(plain.get_weights(), shared.get_weights()):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
 def steps_after_several_passes():
-    """Weights stay until the second pass; iterations count all."""
-    for average, divisor in ((False, 1), (True, 2)):
+    """Weights stay until the second pass; iterations count all: in a graph, and in eager mode."""
+    for average, divisor, eagerly in ((False, 1, False), (True, 2, True)):
         optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(1.0), backward_passes_per_step=2,
                                              average_aggregated_gradients=average)
         model = keras.Sequential([keras.layers.Input((1,)), keras.layers.Dense(1, use_bias=False)])
-        model.compile(loss=lambda _, y: tf.reduce_mean(y), optimizer=optimizer)
+        model.compile(loss=lambda _, y: tf.reduce_mean(y), optimizer=optimizer,
+                      run_eagerly=eagerly)
         model.set_weights([np.array([[10.0]])])
         x = np.array([[hvd.rank() + 1.0]])  # is the gradient: 1.5 in the mean
         for number in range(1, 6):
@@ -118,8 +120,8 @@ def sparse_gradients():
     for options in ({}, {"sparse_as_dense": True},
                     {"sparse_as_dense": True, "backward_passes_per_step": 2}):
         model = keras.Sequential([keras.layers.Embedding(6, 2)])
-        model.compile(loss="mse", optimizer=hvd.DistributedOptimizer(keras.optimizers.Adam(0.1),
-                                                                     **options))
+        model.compile(loss="mse", run_eagerly=len(options) == 1,  # what the third has in a graph
+                      optimizer=hvd.DistributedOptimizer(keras.optimizers.Adam(0.1), **options))
         ids = np.array([[0, 1], [hvd.rank() + 2, 5]])
         model.train_on_batch(ids, np.zeros([2, 2, 2], np.float32))
         hvd_broadcast(model)
@@ -141,7 +143,7 @@ def schedules():
         def on_train_batch_begin(self, batch, logs=None):
             seen.append(float(np.asarray(self.model.optimizer.learning_rate)))
     optimizer = hvd.DistributedOptimizer(keras.optimizers.SGD(0.01, momentum=0.0))
-    model = model_of(optimizer)
+    model = model_of(optimizer, run_eagerly=True)
     rises = hvd.callbacks.LearningRateWarmupCallback(initial_lr=0.01, warmup_epochs=2, verbose=1)
     falls = hvd.callbacks.LearningRateScheduleCallback(initial_lr=0.01, multiplier=0.1,
                                                        start_epoch=2)
@@ -155,7 +157,7 @@ def schedules():
 
 
 def broadcasts_all_but_local_variables():
-    model = model_of("sgd")
+    model = model_of("sgd", run_eagerly=True)
     model.set_weights([np.full(weight.shape, hvd.rank() + 1.0) for weight in model.get_weights()])
     model.optimizer.learning_rate = 0.0
     model.fit(*data(), verbose=0, callbacks=[hvd.callbacks.BroadcastGlobalVariablesCallback(
@@ -169,10 +171,9 @@ def loads_models():
     """With the optimizer's state, distributed; and without tutti as any model."""
     class MySGD(keras.optimizers.SGD):
         pass
-    inputs, targets = data()
     for kind, options in ((keras.optimizers.Adam, {}), (MySGD, {"custom_optimizers": [MySGD]})):
         model = model_of(hvd.DistributedOptimizer(kind(0.01)))
-        model.fit(inputs, targets, epochs=1, verbose=0)
+        fit_eagerly(model)
         with tempfile.TemporaryDirectory() as folder:
             path = str(pathlib.Path(folder) / ("model.h5" if IS_2 else "model.keras"))
             model.save(path)
@@ -184,8 +185,18 @@ def loads_models():
         assert len(loaded.optimizer.variables()) == len(model.optimizer.variables())
         for one, other in zip(loaded.optimizer.variables(), model.optimizer.variables()):
             np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-6)
-        loaded.fit(inputs, targets, epochs=1, verbose=0)
+        if options:
+            fit_eagerly(loaded)
+        else:
+            loaded.fit(*data(), verbose=0)
         hvd_broadcast(loaded)
+
+
+def fit_eagerly(model):
+    """A model that is saved and loaded as one that makes graphs."""
+    model.run_eagerly = True
+    model.fit(*data(), verbose=0)
+    model.run_eagerly = False
 
 
 def keeps_configuration():
@@ -223,7 +234,8 @@ def values():
 def takes_what_scripts_of_keras_2_say():
     """Arguments and methods of Horovod's own examples."""
     optimizer = hvd.DistributedOptimizer(keras.optimizers.Adam(0.01))
-    model = model_of(optimizer, **({} if IS_2 else {"experimental_run_tf_function": False}))
+    model = model_of(optimizer, run_eagerly=True,
+                     **({} if IS_2 else {"experimental_run_tf_function": False}))
     model.fit(*data(), verbose=0)
     assert len(optimizer.variables()) == len(list(optimizer.variables))
     assert abs(float(np.asarray(optimizer.lr)) - 0.01) < 1e-6
@@ -237,7 +249,7 @@ def standalone_keras():
     import tutti.keras as hvd_keras
     inputs, targets = data()
     model = standalone.Sequential([standalone.layers.Dense(1)])
-    model.compile(loss="mse",
+    model.compile(loss="mse", run_eagerly=not IS_2,  # there it is tf.keras, whose graphs fits has
                   optimizer=hvd_keras.DistributedOptimizer(standalone.optimizers.SGD(0.1)))
     model.fit(inputs, targets, verbose=0,
               callbacks=[hvd_keras.callbacks.BroadcastGlobalVariablesCallback(0),
