@@ -132,11 +132,13 @@ absl::Time EndTime() {
 
 }  // namespace
 
-absl::Status WhyToldToEnd(const std::filesystem::path& stop, absl::Time now) {
+bool IsClusterToEndIt(const std::filesystem::path& stop) {
   std::error_code error;
-  if (std::getenv("TUTTI_GANG") == nullptr || std::filesystem::exists(stop, error)) {
-    return absl::OkStatus();
-  }
+  return std::getenv("TUTTI_GANG") != nullptr && !std::filesystem::exists(stop, error);
+}
+
+absl::Status WhyToldToEnd(const std::filesystem::path& stop, absl::Time now) {
+  if (!IsClusterToEndIt(stop)) return absl::OkStatus();
   const bool soon = now + kNearItsEnd >= EndTime();
   return absl::DeadlineExceededError(soon ? "it has used up the time that it was given in Slurm"
                                           : "it was cancelled or preempted in Slurm");

@@ -19,8 +19,11 @@ namespace tutti::launch {
 // nodes, NotFound for a name that does not resolve.
 absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan);
 
-// Why a launcher is told to end, if it was the cluster and not tutti, which leaves the file `stop`
-// first. OK for a launcher that no cluster has placed.
+// Whether the cluster, which placed this launcher, tells it to end, and not tutti, which leaves the
+// file `stop` first.
+bool IsClusterToEndIt(const std::filesystem::path& stop);
+
+// Why a launcher is told to end, if it was the cluster. OK if it was not.
 absl::Status WhyToldToEnd(const std::filesystem::path& stop, absl::Time now);
 
 // How many of the `own` processors, on which this launcher may run, it has got for its processes:

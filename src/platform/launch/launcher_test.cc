@@ -413,6 +413,17 @@ TEST_F(LauncherInSlurm, ARankThatFailsSinceItsPlaceHasGoneIsNoCause) {
   EXPECT_TRUE(service.Events("unlaunched").empty());
 }
 
+TEST_F(LauncherInSlurm, ARankThatSlurmToldBeforeTheLauncherHasNotFailed) {
+  EXPECT_TRUE(Run(Plan("[ $RANK = 1 ] || exec sleep 60; "
+                       "(sleep 0.05; kill -TERM $PPID) >/dev/null 2>&1 & exit 3",
+                       2))
+                  .ok());
+  const std::vector<nlohmann::json> exits = service.Events("exited");
+  ASSERT_EQ(exits.size(), 2u);
+  for (const auto& exit : exits) EXPECT_EQ(exit["stopped"], true) << exit;
+  EXPECT_THAT(service.Events("finished").at(0)["reason"], HasSubstr("in Slurm"));
+}
+
 TEST_F(LauncherInSlurm, CallsSrunAgainThatFoundNoController) {
   WriteSrun("cd " + folder.path().string() + R"(; echo called >>calls
 if [ $(wc -l <calls) -lt 3 ]; then

@@ -195,7 +195,6 @@ void NodeProcesses::MpiStarterEnded() {
     return;
   }
   if (mpi_->by_pmix() && !AwaitsPlaces() && !AnyRuns()) return;  // all have told how they ended
-  // A cluster that ends the job tells all its processes, and this one maybe last.
   const std::optional<StopRequest> request = AwaitStop(kTogether);
   if (request) return EndAsTold(*request);
   const bool none_came = leaves_some && ranks_.empty() && !absl::IsAborted(status);
@@ -241,7 +240,7 @@ void NodeProcesses::Wait() {
   news_->Clear();
   const std::optional<StopRequest> request = signals_->Take();
   if (request) {
-    ReapChildren();  // who has ended by now was not stopped
+    if (!TellsAllAtOnce()) ReapChildren();  // who has ended by now was not stopped
     EndAsTold(*request);
   }
   if (delivery_->gone()) {
@@ -258,6 +257,11 @@ std::optional<StopRequest> NodeProcesses::AwaitStop(absl::Duration patience) {
     request = signals_->Take();
   }
   return request;
+}
+
+// A cluster that ends a job tells all its processes, and the launcher maybe last.
+bool NodeProcesses::TellsAllAtOnce() const {
+  return !stopped_ && IsClusterToEndIt(NodeFolders(plan_.directory).stop());
 }
 
 // They are told first: who is asked why may take its time.
@@ -303,6 +307,9 @@ void NodeProcesses::ReapChildren() {
       MpiStarterEnded();
     } else if (rank == ranks_.end() || !(*rank)->is_child()) {
       ::waitpid(info.si_pid, nullptr, WNOHANG);  // an orphan that came to the subreaper
+    } else if (info.si_status != 0 && !awaited_cluster_ && TellsAllAtOnce()) {
+      awaited_cluster_ = true;
+      if (const auto request = AwaitStop(kTogether)) EndAsTold(*request);
     } else {
       const nlohmann::json exit = (*rank)->Reap(stopped_ || (*rank)->told(), KilledByKernel());
       const base::ExitStatus status = {.code = exit["code"], .signal = exit["signal"]};

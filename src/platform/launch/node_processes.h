@@ -60,6 +60,7 @@ class NodeProcesses {
   absl::Duration UntilNextTask() const;
   // True if the disk is full.
   bool PumpOutput();
+  bool TellsAllAtOnce() const;
   void ReapChildren();
   void HoldTimeLimit();
   bool AwaitsPlaces() const;
@@ -101,6 +102,7 @@ class NodeProcesses {
   bool output_waits_ = false;
   std::optional<EndingDescendants> ending_;
   base::Deadline starter_patience_;  // once it is to end
+  bool awaited_cluster_ = false;     // which may have told a rank that failed before the launcher
   bool stopped_ = false;             // told to end before all ranks had ended by themselves
   bool failed_ = false;
   absl::Status reason_;  // the first thing that went wrong outside of the processes
