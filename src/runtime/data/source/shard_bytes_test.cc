@@ -1,18 +1,12 @@
 #include "runtime/data/source/shard_bytes.h"
 
 #include <gtest/gtest.h>
-#include <zstd.h>
 
 #include "base/file.h"
+#include "runtime/data/source/tar_fake.h"
 
 namespace tutti::data {
 namespace {
-
-std::string Compress(const std::string& bytes) {
-  std::string packed(ZSTD_compressBound(bytes.size()), '\0');
-  packed.resize(ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), 3));
-  return packed;
-}
 
 class ShardBytesTest : public testing::Test {
  protected:

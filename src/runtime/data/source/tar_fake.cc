@@ -1,5 +1,7 @@
 #include "runtime/data/source/tar_fake.h"
 
+#include <zstd.h>
+
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +9,12 @@
 #include "runtime/data/source/tar.h"
 
 namespace tutti::data {
+
+std::string Compress(absl::string_view bytes) {
+  std::string packed(ZSTD_compressBound(bytes.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), 3));
+  return packed;
+}
 
 void FixTarChecksum(std::string& archive, size_t offset) {
   char* block = archive.data() + offset;

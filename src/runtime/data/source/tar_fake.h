@@ -26,6 +26,9 @@ class TarBuilder {
 // "17 path=a\n": a pax record, its length included.
 std::string PaxRecord(absl::string_view key, absl::string_view value);
 
+// One frame of Zstandard, as of a shard that is packed.
+std::string Compress(absl::string_view bytes);
+
 // Writes the checksum that belongs to the header block at `offset`.
 void FixTarChecksum(std::string& archive, size_t offset);
 

@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <zstd.h>
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
@@ -38,12 +37,6 @@ class TarShards : public testing::Test {
 
 std::string Shard(absl::string_view image) {
   return TarBuilder().Add("cat/0.jpg", image).Add("cat/0.cls", "0").Finish();
-}
-
-std::string Compress(absl::string_view bytes) {
-  std::string packed(ZSTD_compressBound(bytes.size()), '\0');
-  packed.resize(ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), 3));
-  return packed;
 }
 
 std::string Text(const absl::Status& status) { return std::string(status.message()); }
