@@ -307,10 +307,12 @@ void NodeProcesses::ReapChildren() {
       MpiStarterEnded();
     } else if (rank == ranks_.end() || !(*rank)->is_child()) {
       ::waitpid(info.si_pid, nullptr, WNOHANG);  // an orphan that came to the subreaper
-    } else if (info.si_status != 0 && !awaited_cluster_ && TellsAllAtOnce()) {
-      awaited_cluster_ = true;
-      if (const auto request = AwaitStop(kTogether)) EndAsTold(*request);
     } else {
+      if (info.si_status != 0 && !awaited_cluster_ && TellsAllAtOnce()) {
+        awaited_cluster_ = true;
+        if (const auto request = AwaitStop(kTogether)) EndAsTold(*request);
+        if ((*rank)->ended()) continue;
+      }
       const nlohmann::json exit = (*rank)->Reap(stopped_ || (*rank)->told(), KilledByKernel());
       const base::ExitStatus status = {.code = exit["code"], .signal = exit["signal"]};
       if (mpi_ != nullptr) mpi_->door().TellEnd((*rank)->rank(), status);
