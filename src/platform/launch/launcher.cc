@@ -215,7 +215,9 @@ class Launcher {
     }
     const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
     TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_->AwaitOutput(deadline)));
-    events_->Append("finished", {{"ok", status.ok()}, {"reason", std::string(status.message())}});
+    nlohmann::json end = {{"ok", status.ok()}, {"reason", std::string(status.message())}};
+    if (absl::IsCancelled(status)) end["told"] = true;
+    events_->Append("finished", std::move(end));
     return Deliver();
   }
 

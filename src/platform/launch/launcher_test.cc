@@ -422,6 +422,7 @@ TEST_F(LauncherInSlurm, ARankThatSlurmToldBeforeTheLauncherHasNotFailed) {
   ASSERT_EQ(exits.size(), 2u);
   for (const auto& exit : exits) EXPECT_EQ(exit["stopped"], true) << exit;
   EXPECT_THAT(service.Events("finished").at(0)["reason"], HasSubstr("in Slurm"));
+  EXPECT_EQ(service.Events("finished").at(0)["told"], true);
 }
 
 TEST_F(LauncherInSlurm, CallsSrunAgainThatFoundNoController) {
@@ -437,6 +438,21 @@ for rank in 0 1; do SLURM_NODEID=allocation PMIX_RANK=$rank "$@" & done; wait
   EXPECT_EQ(service.Output(1, "stdout"), "1\n");
   EXPECT_EQ(service.Events().back()["ok"], true) << service.Events().back();
   EXPECT_EQ(base::ReadFile(folder.path() / "calls").value(), "called\ncalled\ncalled\n");
+}
+
+TEST_F(LauncherInSlurm, WhatSlurmEndsThatItHadTakenBackWasNotLaunched) {
+  WriteSrun("cd " + folder.path().string() + R"(
+[ ! -e called ] || { kill -TERM $PPID; sleep 600; }
+touch called
+echo 'srun: error: Unable to confirm allocation for job 17: Job is pending execution' >&2
+exit 1
+)");
+  EXPECT_TRUE(Run(MpiPlan("true")).ok());
+  EXPECT_EQ(service.Events().back()["reason"],
+            "Slurm ended it before its ranks had begun: srun: error: Unable to confirm allocation "
+            "for job 17: Job is pending execution");
+  EXPECT_FALSE(service.Events().back().contains("told"));
+  EXPECT_EQ(service.Events("unlaunched").size(), 1);
 }
 
 TEST_F(LauncherInSlurm, NamesTheRankForWhichSlurmsPmixEndsTheOthers) {

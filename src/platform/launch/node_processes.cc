@@ -190,6 +190,7 @@ void NodeProcesses::MpiStarterEnded() {
   const bool leaves_some = mpi_->by_pmix() && AwaitsPlaces();
   if ((status.ok() && !leaves_some) || explained || stopped_) return;
   if (absl::IsUnavailable(status) && AwaitsPlaces()) {
+    srun_refused_ = status;
     srun_again_ = base::Deadline::After(kBetweenCalls);
     mpi_->ExpectAgain();
     return;
@@ -271,7 +272,13 @@ void NodeProcesses::EndAsTold(const StopRequest& request) {
   HearMpi();
   BeginStop(request.grace.value_or(grace_), absl::OkStatus());
   ending_->Continue(Spared());
-  if (reason_.ok()) reason_ = WhyToldToEnd(NodeFolders(plan_.directory).stop(), now);
+  if (!reason_.ok()) return;
+  reason_ = WhyToldToEnd(NodeFolders(plan_.directory).stop(), now);
+  // A slurmctld that was killed and knows an older state ends what it has not begun.
+  if (absl::IsCancelled(reason_) && !srun_refused_.ok() && ranks_.empty()) {
+    events_->Append("unlaunched", nlohmann::json::object());
+    reason_ = base::Annotate(srun_refused_, "Slurm ended it before its ranks had begun");
+  }
 }
 
 bool NodeProcesses::PumpOutput() {

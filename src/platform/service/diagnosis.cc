@@ -191,11 +191,7 @@ class Examination {
     if (lost != nullptr && (first == nullptr || MayComeOf(*lost, *first))) return Lost(*lost);
     if (first != nullptr) return OfRank(*first);
     if (TimedOut()) return TimeLimit();
-    for (const bool unlaunched : {false, true}) {  // which may come of another node's failure
-      for (const NodeEnd& node : end_.nodes) {
-        if (!node.ok && node.unlaunched == unlaunched) return OfNode(node);
-      }
-    }
+    if (const NodeEnd* const failed = FailedNode()) return OfNode(*failed);
     if (const RankExit* waiting = FirstNotStopped(); waiting != nullptr) {
       if (const RankExit* failing = FirstFailing()) return OfRank(*failing);
       if (const RankExit* early = EarlyExit(*waiting)) return LeftEarly(*early, *waiting);
@@ -244,6 +240,20 @@ class Examination {
       if (node.lost && (first == nullptr || node.time < first->time)) first = &node;
     }
     return first;
+  }
+
+  // The first of those that know most: that its ranks were not begun, and then that it was told to
+  // end, may come of what another node knows.
+  const NodeEnd* FailedNode() const {
+    const auto knows_less = [](const NodeEnd& node) {
+      return std::tie(node.told, node.unlaunched);
+    };
+    const NodeEnd* found = nullptr;
+    for (const NodeEnd& node : end_.nodes) {
+      if (node.ok) continue;
+      if (found == nullptr || knows_less(node) < knows_less(*found)) found = &node;
+    }
+    return found;
   }
 
   bool AnyUnlaunched() const {

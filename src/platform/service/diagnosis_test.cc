@@ -257,6 +257,22 @@ TEST(Diagnosis, ANodeThatTheClusterDidNotBeginYieldsToAnotherNodesFailureAndToTh
   EXPECT_FALSE(Diagnose(end).lost_node);
 }
 
+TEST(Diagnosis, ANodeThatWasToldToEndKnowsLessThanOneThatTheClusterDidNotBegin) {
+  const NodeEnd told = {.node = "n2", .ok = false, .reason = "it was cancelled", .told = true};
+  NodeEnd early = told;
+  early.node = "n3";
+  early.unlaunched = true;
+  GangEnd end = GangOf({});
+  end.nodes = {early, told};
+  EXPECT_EQ(Diagnose(end).line, "node n2: it was cancelled");
+  EXPECT_FALSE(Diagnose(end).lost_node);
+  end.nodes.push_back({.node = "n1", .ok = false, .reason = "taken back", .unlaunched = true});
+  EXPECT_EQ(Diagnose(end).line, "node n1: taken back");
+  EXPECT_TRUE(Diagnose(end).lost_node);
+  end.verdict = "it was cancelled in Slurm";
+  EXPECT_FALSE(Diagnose(end).lost_node);
+}
+
 TEST(Diagnosis, DoesNotDependOnTheOrderOfTheReports) {
   GangEnd end =
       GangOf({Ended(0, 4, 1, 0, "rank 2 left"), Ended(1, 7), Ended(2, 5, 1, 0, "KeyError"),

@@ -91,6 +91,7 @@ void Gang::Apply(int number, absl::string_view line) {
     node.done = true;
     if (Field(event, "ok", true) || node.end.lost) return;
     node.end.ok = false;
+    node.end.told = Field(event, "told", false);
     node.end.reason = Field<std::string>(event, "reason", "it failed without saying why");
     node.end.time = TimeOf(event);
   }

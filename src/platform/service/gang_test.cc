@@ -83,6 +83,9 @@ TEST_F(GangTest, TellsWhatTheClusterDidNotBegin) {
   EXPECT_FALSE(end.nodes.back().lost);
   EXPECT_EQ(end.nodes.back().reason, "srun has ended");
   EXPECT_FALSE(end.nodes.front().unlaunched);
+  EXPECT_FALSE(end.nodes.back().told);
+  Say(0, R"({"kind":"finished","ok":false,"reason":"it was cancelled","told":true,"time":6})");
+  EXPECT_TRUE(gang_.End().nodes.back().told);
 }
 
 TEST_F(GangTest, WaitsForTheSlowestNode) {
