@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 
 import pytest
@@ -54,6 +55,57 @@ def test_jobs_queued_at_once_end_as_they_should_and_slurms_accounting_agrees(hpc
         assert records[name] == [("FAILED" if kind == "bad" else "COMPLETED", 2 if kind == "pair" else 1)], (kind, records[name])
 
 
+def launchers(service):
+    """{process id: plan} of each launcher."""
+    folder = f"{service.home.parent}/shared/"
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_text().split("\0")
+            parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[1] if "--plan" in words else None
+        except OSError:
+            continue
+        if parent and words[words.index("--plan") + 1].startswith(folder) and words[0].endswith("tutti"):
+            found[entry.name] = (parent, words[words.index("--plan") + 1])
+    return {int(pid): plan for pid, (parent, plan) in found.items() if parent not in found}  # not a rank that it has only just forked
+
+
+def test_a_gang_that_slurm_takes_back_before_its_ranks_begin_is_begun_again(hpc, cluster, write_job, tmp_path):
+    """slurmctld is killed once the first of its launchers is there, and comes back with a state in which the job still waits."""
+    nodes = ("n1", "n2", "n3", "n4")
+    for node in nodes:
+        cluster.slurm("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")
+    name = hpc.submit(write_job("echo begun", nodes=2, distribution="mpi", compute="hpc", retry_settings={"max_retries": 1}))
+    [[number, *_]] = wait_until(cluster.queue, 30, "it waits in Slurm")
+    cluster.slurm("scontrol", "hold", number)
+    cluster.do("controller", "stop")  # which saves its state
+    shutil.copytree(cluster.lab / "state", tmp_path / "older")
+    cluster.do("controller", "start")
+    for node in nodes:
+        cluster.resume(node)
+    wait_until(lambda: cluster.slurm("sinfo", "-h", "-p", "main", "-o", "%T").split() == ["idle"], 30, "the nodes are idle")
+    slurmds = [int((cluster.lab / f"run/slurmd-{node}").read_text()) for node in nodes[1:]]
+    for slurmd in slurmds:
+        os.kill(slurmd, signal.SIGSTOP)  # so that only the first node's launcher begins
+    try:
+        cluster.slurm("scontrol", "release", number)
+        hpc.wait_for_state(name, "Preparing")
+        cluster.do("controller", "kill")
+    finally:
+        for slurmd in slurmds:
+            os.kill(slurmd, signal.SIGCONT)
+    wait_until(lambda: len(list((tmp_path / "shared").glob("*/*/started"))) == 2, 30, "both launchers have begun")
+    shutil.rmtree(cluster.lab / "state")
+    shutil.copytree(tmp_path / "older", cluster.lab / "state")
+    cluster.do("controller", "start")
+    for node in nodes:
+        cluster.resume(node)
+    job = hpc.wait(name, 120)
+    again = [event["reason"] for event in job["events"] if event["state"] == "Queued"][1:]
+    assert job["state"] == "Completed" and len(again) == 1, (job["reason"], again)
+    assert hpc.log_text(name, 1) == "begun\n"
+
+
 class Storm:
     """What can die dies: one fault after another, each mended before the next; every kind once before any comes again."""
 
@@ -94,21 +146,8 @@ class Storm:
         self.tutti.kill(signal.SIGKILL)
         self.tutti.start("--bind", "10.77.0.1")
 
-    def launchers(self):
-        plan = f"{self.tutti.home.parent}/shared/".encode()
-        found = {}
-        for entry in pathlib.Path("/proc").iterdir():
-            try:
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-                parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[1] if b"--plan" in words else None
-            except OSError:
-                continue
-            if parent and words[words.index(b"--plan") + 1].startswith(plan) and words[0].endswith(b"tutti"):
-                found[entry.name] = parent
-        return [int(pid) for pid, parent in found.items() if parent not in found]  # not a rank that it has only just forked
-
     def launcher(self):
-        os.kill(self.random.choice(wait_until(self.launchers, 30, "a launcher is there")), signal.SIGKILL)
+        os.kill(self.random.choice(list(wait_until(lambda: launchers(self.tutti), 30, "a launcher is there"))), signal.SIGKILL)
 
     def link(self):
         """Cut for long enough to lose what launchers say."""
@@ -120,7 +159,7 @@ class Storm:
 
 
 # What a job that may not be begun again says when it is hit, and nothing else.
-REASONS = re.compile(r"a node of it failed|launcher on node n\d|Slurm could not launch it|its batch step was ended by a signal|Slurm no longer knows|"
+REASONS = re.compile(r"a node of it failed|launcher on node n\d|Slurm could not launch it|its batch step was ended by a signal|Slurm (no longer knows|took it back)|"
                      r"rank \d+ on n\d was (killed|stopped)|node n\d: |it was cancelled in Slurm")
 
 

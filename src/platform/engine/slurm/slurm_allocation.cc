@@ -126,6 +126,10 @@ bool SlurmAllocation::HasBegunItsLastRun() const {
   return false;
 }
 
+bool SlurmAllocation::WasTakenBack() const {
+  return taken_back != absl::InfiniteDuration() && HasBegun();
+}
+
 bool SlurmAllocation::IsDone(int index) const { return IsThereByNow(node(index) / "done"); }
 
 absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
@@ -187,12 +191,16 @@ absl::Status SlurmAllocation::NoteLoss(absl::Duration settling) {
 
 void SlurmAllocation::ForgetFirstRun() {
   was_booting = false;
+  taken_back = absl::InfiniteDuration();
   first_start = absl::InfinitePast();
   SayIfWrong(base::RemoveTree(folder / kFirstStart));
 }
 
 absl::Status SlurmAllocation::NoteLook(const SlurmJob& of_look) {
-  if (of_look.phase == SlurmPhase::kWaiting) waited = base::SteadyNow();
+  if (of_look.phase == SlurmPhase::kWaiting) {
+    waited = base::SteadyNow();
+    if (first_start != absl::InfinitePast()) taken_back = std::min(taken_back, waited);
+  }
   if (of_look.phase != SlurmPhase::kEnded) was_booting = of_look.booting;
   std::string before = std::exchange(job, of_look).nodes;
   if (!before.empty() && NodeNames().empty()) job.nodes = std::move(before);

@@ -71,6 +71,8 @@ struct SlurmEngineOptions {
   absl::Duration saving = absl::Minutes(1);  // for Slurm to have on disk what it has accepted
   // In which a slurmctld that is killed forgets that a job has ended, and takes it for running.
   absl::Duration forgetting = absl::Seconds(10);
+  // For slurmds to end what their controller, come back with an older state, has wait again.
+  absl::Duration taking_back = absl::Seconds(10);
 };
 
 class SlurmEngine final : public Engine {
@@ -125,6 +127,7 @@ class SlurmEngine final : public Engine {
   // Asks Slurm's accounting, where there is one, how they ended.
   void EndForgotten(std::span<const Forgotten> forgotten) ABSL_LOCKS_EXCLUDED(mutex_);
   void OweLooks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteTakenBack(SlurmAllocation& known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteEnd(SlurmAllocation& known, const SlurmJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SubmitAll() ABSL_LOCKS_EXCLUDED(mutex_);
   // False if others that are due should wait.

@@ -88,6 +88,7 @@ class SlurmEngineTest : public ::testing::Test {
     options.pause = absl::Milliseconds(20);
     options.limit_pause = absl::Milliseconds(100);
     options.saving = saving_;
+    options.taking_back = taking_back_;
     options.forgetting = absl::Milliseconds(300);
     options.most_numbers = most_numbers_;
     engine_ = *SlurmEngine::Open(options, &listening_);
@@ -172,6 +173,7 @@ class SlurmEngineTest : public ::testing::Test {
   const base::TemporaryDirectory root_{"tutti-slurm"};
   std::filesystem::path launcher_file_;
   absl::Duration saving_ = absl::Minutes(1);
+  absl::Duration taking_back_ = absl::ZeroDuration();
   size_t most_numbers_ = 1000;
   std::string node_folder_;
   spec::Reach reach_ = spec::Reach::kUnsaid;

@@ -310,6 +310,38 @@ TEST_F(SlurmEngineTest, AJobThatHadBegunWhenItsControllerLostItMayRunWellElsewhe
   EXPECT_EQ(slurm_.count("sbatch"), 1);
 }
 
+TEST_F(SlurmEngineTest, AJobThatWaitsAgainAfterItHadBegunIsLostAndCancelled) {
+  for (const char* id : {"a.1", "b.1"}) {
+    ASSERT_TRUE(engine_->Start(Gang(id)).ok());
+    AwaitRunning(id);
+  }
+  std::filesystem::remove(root_.path() / "shared/b.1/0/started");
+  slurm_.End("a.1", "PENDING");
+  slurm_.End("b.1", "PENDING");  // with nothing on its nodes that could not begin again
+  const AllocationState end = AwaitEnd("a.1");
+  EXPECT_EQ(end.reason,
+            "Slurm took it back after it had begun (its controller came back with an older state)");
+  EXPECT_TRUE(end.lost);
+  Await("b.1", [](const AllocationState& s) { return s.waits; });
+  const auto deadline = base::Deadline::After(absl::Seconds(20));
+  while (slurm_.count("scancel") < 1 && !deadline.Expired()) std::this_thread::yield();
+  EXPECT_EQ(slurm_.state(1), "CANCELLED");
+  EXPECT_EQ(slurm_.state(2), "PENDING");
+}
+
+TEST_F(SlurmEngineTest, AJobThatSlurmTookBackIsLostAlsoIfTuttiCancelsItThen) {
+  taking_back_ = absl::Hours(1);
+  Open();
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  slurm_.End("a.1", "PENDING");
+  Await("a.1", [](const AllocationState& s) { return s.waits; });
+  ASSERT_TRUE(engine_->Stop("a.1", absl::ZeroDuration()).ok());
+  const AllocationState end = AwaitEnd("a.1");
+  EXPECT_THAT(end.reason, HasSubstr("took it back"));
+  EXPECT_TRUE(end.lost);
+}
+
 TEST_F(SlurmEngineTest, WhatAKilledControllerTakesForRunningAgainIsCancelled) {
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
   AwaitRunning("a.1");
