@@ -1,7 +1,7 @@
 // The program as a user runs it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <nlohmann/json.hpp>
 

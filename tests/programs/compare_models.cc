@@ -4,6 +4,9 @@
 //
 // A line of JSON a file: {"model", "outputs", "gradients", "evaluated", ...}, distances relative to
 // the other's norm, the largest of all tensors.
+#include <ATen/Parallel.h>
+#include <torch/nn/modules/dropout.h>
+
 #include <cstdio>
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 #include "runtime/bench/measure.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <cstring>

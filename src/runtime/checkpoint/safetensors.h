@@ -1,7 +1,7 @@
 // Tensors by name in a safetensors file. Functions are thread-safe.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <map>
 #include <string>

@@ -4,7 +4,7 @@
 // Work goes to the current stream, like libtorch's. Errors are c10::Error.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <memory>

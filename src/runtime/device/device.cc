@@ -2,6 +2,7 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
+#include <torch/cuda.h>
 
 #include <cstdlib>
 #include <filesystem>

@@ -5,7 +5,7 @@
 // Thread-compatible.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"

@@ -3,7 +3,7 @@
 // c10::Error. Thread-safe.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace tutti::device {
 

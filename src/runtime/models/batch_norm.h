@@ -6,7 +6,7 @@
 // Thread-compatible.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
 
 #include "runtime/models/model.h"
 

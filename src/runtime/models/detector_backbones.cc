@@ -1,4 +1,10 @@
 // What the detectors look at pictures with.
+#include <torch/nn/init.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/pooling.h>
+
 #include "runtime/models/initialisation.h"
 #include "runtime/models/layers.h"
 #include "runtime/models/residual_network.h"

@@ -2,7 +2,8 @@
 // classifier. Names: features.0, ..., classifier. Internal to this room.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
 
 #include <functional>
 #include <utility>

@@ -1,5 +1,7 @@
 #include "runtime/models/fully_convolutional.h"
 
+#include <torch/nn/modules/linear.h>
+
 #include "runtime/models/initialisation.h"
 #include "runtime/models/layers.h"
 

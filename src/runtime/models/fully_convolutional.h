@@ -4,7 +4,9 @@
 // aux_classifier.4.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/dropout.h>
 
 #include <vector>
 

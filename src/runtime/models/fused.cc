@@ -1,6 +1,7 @@
 #include "runtime/models/fused.h"
 
 #include <ATen/record_function.h>
+#include <torch/autograd.h>
 
 #include <optional>
 #include <utility>

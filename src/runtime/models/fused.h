@@ -3,7 +3,7 @@
 // Internal to this room.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "runtime/device/layers.h"
 #include "runtime/models/batch_norm.h"

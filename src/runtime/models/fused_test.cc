@@ -2,6 +2,8 @@
 #include "runtime/models/fused.h"
 
 #include <gtest/gtest.h>
+#include <torch/autograd.h>
+#include <torch/nn/init.h>
 
 #include <limits>
 

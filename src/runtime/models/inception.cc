@@ -1,5 +1,7 @@
 #include "runtime/models/inception.h"
 
+#include <torch/nn/modules/conv.h>
+
 #include <array>
 #include <map>
 

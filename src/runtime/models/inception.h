@@ -3,7 +3,9 @@
 // Conv2d_1a_3x3.conv, Mixed_5b.branch1x1.bn, AuxLogits.fc, fc.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
 
 #include <string>
 #include <vector>

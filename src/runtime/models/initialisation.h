@@ -1,7 +1,9 @@
 // How torchvision's networks draw their first weights, from one generator. Internal to this room.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
 
 namespace tutti::models {
 

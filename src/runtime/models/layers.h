@@ -2,7 +2,8 @@
 // this room.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/conv.h>
 
 #include <functional>
 #include <string>

@@ -1,5 +1,9 @@
 #include "runtime/models/mobile_networks.h"
 
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+
 namespace tutti::models {
 namespace {
 

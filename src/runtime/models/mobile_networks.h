@@ -6,7 +6,7 @@
 // torchvision's: features.0.0, features.1.conv.0.0, ..., classifier.1.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
 
 #include "runtime/models/feature_classifier.h"
 #include "runtime/models/layers.h"

@@ -3,7 +3,7 @@
 // thread-compatible.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
 
 #include <functional>
 #include <memory>

@@ -7,7 +7,9 @@
 // Names are those of ResidualNetwork, and `norm` for the last batch-norm; layer1.0 has no bn1.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
 
 #include <vector>
 

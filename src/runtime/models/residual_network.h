@@ -4,7 +4,10 @@
 // conv1, bn1, layer1.0.conv1, ..., layer2.0.downsample.0, fc.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
 
 #include <vector>
 

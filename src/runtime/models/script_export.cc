@@ -1,5 +1,6 @@
 #include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
+#include <torch/nn/module.h>
 #include <torch/script.h>
 
 #include <sstream>

@@ -1,6 +1,7 @@
 #include "runtime/models/script_model.h"
 
 #include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/nn/module.h>
 #include <torch/script.h>
 
 #include <set>

@@ -1,5 +1,7 @@
 #include "runtime/models/single_shot_detector.h"
 
+#include <torch/nn/modules/linear.h>
+
 #include <cmath>
 
 #include "runtime/models/initialisation.h"

@@ -4,7 +4,8 @@
 // head.classification_head.module_list.0, head.regression_head.module_list.0.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/conv.h>
 
 #include <memory>
 #include <vector>

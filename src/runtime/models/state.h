@@ -1,7 +1,7 @@
 // A module's parameters and buffers by name: what is saved, loaded and compared.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
 
 #include <map>
 #include <string>

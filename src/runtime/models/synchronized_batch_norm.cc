@@ -1,5 +1,7 @@
 #include "runtime/models/synchronized_batch_norm.h"
 
+#include <torch/autograd.h>
+
 #include "runtime/models/batch_norm.h"
 
 namespace tutti::models {

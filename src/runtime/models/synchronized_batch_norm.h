@@ -2,7 +2,7 @@
 // backward. Internal to this room: BatchNorm switches to it.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "runtime/models/model.h"
 

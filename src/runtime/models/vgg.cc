@@ -1,5 +1,10 @@
 #include "runtime/models/vgg.h"
 
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+
 namespace tutti::models {
 namespace {
 

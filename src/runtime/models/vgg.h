@@ -3,7 +3,7 @@
 // torchvision's vgg16: features.0, ..., classifier.6.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/modules/pooling.h>
 
 #include "runtime/models/feature_classifier.h"
 #include "runtime/models/layers.h"

@@ -13,7 +13,7 @@
 // communication thread alone touches it.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <functional>

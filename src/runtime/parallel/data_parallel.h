@@ -15,7 +15,7 @@
 // parameters and the loss stay in fp32 (docs/decisions/005-training.md).
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <atomic>
 #include <memory>

@@ -7,7 +7,7 @@
 // Not thread-safe; the model must not be replaced or converted afterwards.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <string>

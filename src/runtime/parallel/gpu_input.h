@@ -8,7 +8,7 @@
 #pragma once
 
 #include <c10/core/Event.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <array>
 

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/_foreach_copy.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/autograd.h>
 
 #include <cmath>
 #include <set>

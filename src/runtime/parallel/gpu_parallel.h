@@ -13,7 +13,7 @@
 // Decision 019 has the reasons and the figures. Thread-compatible.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <atomic>
 #include <deque>

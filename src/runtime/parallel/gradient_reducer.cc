@@ -1,5 +1,6 @@
 #include "runtime/parallel/gradient_reducer.h"
 
+#include <torch/autograd.h>
 #include <torch/csrc/autograd/function_hook.h>
 
 #include <utility>

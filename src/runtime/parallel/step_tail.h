@@ -6,7 +6,7 @@
 // the mean of the buffers and everybody's say. Thread-compatible.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <cstdint>

@@ -8,7 +8,7 @@
 // an error (which names the rank that caused it) only the destructor may be called.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <functional>
 #include <memory>

@@ -1,6 +1,6 @@
 #include "runtime/scoring/scorer.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 #include "runtime/scoring/scorer.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

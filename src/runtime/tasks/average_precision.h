@@ -2,7 +2,7 @@
 // the best precision at that recall or more. Internal to this room; pure functions.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <span>
 #include <vector>

@@ -2,7 +2,7 @@
 // `centred` are centre x, y, width, height. All fp32 or fp64, on the CPU. Pure functions.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace tutti::tasks {
 

@@ -1,7 +1,7 @@
 // Generated pictures of squares and discs on noise, for tests that train what tasks are for.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace tutti::tasks {
 

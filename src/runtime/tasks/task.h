@@ -10,7 +10,7 @@
 // thread-safe.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <vector>

@@ -1,6 +1,8 @@
 // Segmentation and detection learn a small generated set: networks, targets, losses and metrics
 // together.
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+#include <torch/optim/adam.h>
 
 #include "runtime/tasks/shapes_fake.h"
 #include "runtime/tasks/task.h"

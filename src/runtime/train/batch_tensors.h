@@ -1,7 +1,7 @@
 // A batch as tensors, with what is known of its pictures as tasks want it (tasks/task.h).
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "runtime/data/loader.h"
 

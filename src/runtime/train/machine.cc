@@ -1,7 +1,8 @@
 #include "runtime/train/machine.h"
 
+#include <ATen/Parallel.h>
 #include <sched.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <cstdlib>

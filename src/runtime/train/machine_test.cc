@@ -1,8 +1,9 @@
 #include "runtime/train/machine.h"
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace tutti::train {
 namespace {

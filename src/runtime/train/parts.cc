@@ -1,5 +1,7 @@
 #include "runtime/train/parts.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <optional>

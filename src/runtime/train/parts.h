@@ -1,7 +1,7 @@
 // The parts of a run, made as its recipe describes them.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <memory>
 #include <string>

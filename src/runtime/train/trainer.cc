@@ -1,6 +1,6 @@
 #include "runtime/train/trainer.h"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <algorithm>
 #include <array>

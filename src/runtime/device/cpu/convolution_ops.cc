@@ -1,9 +1,10 @@
 #include "runtime/device/cpu/convolution_ops.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/ops/convolution_backward_native.h>
 #include <ATen/ops/mkldnn_convolution_native.h>
 #include <torch/library.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <array>
 #include <mutex>

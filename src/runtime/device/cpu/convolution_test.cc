@@ -1,8 +1,9 @@
 // The convolutions against libtorch's in fp64.
 #include "runtime/device/cpu/convolution.h"
 
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "absl/cleanup/cleanup.h"
 #include "runtime/device/cpu/amx.h"

@@ -1,7 +1,7 @@
 #include "runtime/device/cpu/kept_memory.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <set>
 

@@ -1,5 +1,7 @@
 #include "runtime/device/cpu/layers.h"
 
+#include <ATen/Parallel.h>
+
 #include "runtime/device/cpu/batch_norm.h"
 #include "runtime/device/cpu/max_pool.h"
 

@@ -1,3 +1,5 @@
+#include <ATen/Parallel.h>
+
 #include <cmath>
 
 #include "runtime/train/optimizer/optimizer.h"

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <torch/optim/adamw.h>
 
 #include "runtime/train/optimizer/optimizer.h"
 

@@ -1,7 +1,7 @@
 // Updates the parameters in a strategy's buckets from the gradients there. Thread-compatible.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <map>
 #include <memory>

@@ -1,3 +1,5 @@
+#include <ATen/Parallel.h>
+
 #include "runtime/device/device.h"
 #include "runtime/train/optimizer/optimizer.h"
 
