@@ -440,6 +440,21 @@ for rank in 0 1; do SLURM_NODEID=allocation PMIX_RANK=$rank "$@" & done; wait
   EXPECT_EQ(base::ReadFile(folder.path() / "calls").value(), "called\ncalled\ncalled\n");
 }
 
+TEST_F(LauncherInSlurm, WhoseTimeIsUpBeforeItBeginsSaysSo) {
+  const int64_t end = absl::ToUnixSeconds(absl::Now() + absl::Seconds(50));
+  ::setenv("SLURM_JOB_END_TIME", absl::StrCat(end).c_str(), 1);
+  ::setenv("TUTTI_GANG", "n1 127.77.0.1;n2 127.77.0.2;", 1);
+  service.HoldGo(true);
+  base::ChildProcess launcher = Launch(OneOfTwo("true"));
+  ::unsetenv("SLURM_JOB_END_TIME");
+  ASSERT_TRUE(service.AwaitEvent("prepared"));
+  ::kill(launcher.pid(), SIGTERM);
+  WaitFor(launcher);
+  ASSERT_THAT(Kinds(), ElementsAre("preparing", "prepared", "finished"));
+  EXPECT_EQ(service.Events().back()["reason"],
+            "it has used up the time that it was given in Slurm");
+}
+
 TEST_F(LauncherInSlurm, WhatSlurmEndsThatItHadTakenBackWasNotLaunched) {
   WriteSrun("cd " + folder.path().string() + R"(
 [ ! -e called ] || { kill -TERM $PPID; sleep 600; }

@@ -190,7 +190,7 @@ void NodeProcesses::MpiStarterEnded() {
   const bool leaves_some = mpi_->by_pmix() && AwaitsPlaces();
   if ((status.ok() && !leaves_some) || explained || stopped_) return;
   if (absl::IsUnavailable(status) && AwaitsPlaces()) {
-    srun_refused_ = status;
+    taken_back_ = FoundNoRunningJob(status.message()) ? status : absl::OkStatus();
     srun_again_ = base::Deadline::After(kBetweenCalls);
     mpi_->ExpectAgain();
     return;
@@ -275,9 +275,9 @@ void NodeProcesses::EndAsTold(const StopRequest& request) {
   if (!reason_.ok()) return;
   reason_ = WhyToldToEnd(NodeFolders(plan_.directory).stop(), now);
   // A slurmctld that was killed and knows an older state ends what it has not begun.
-  if (absl::IsCancelled(reason_) && !srun_refused_.ok() && ranks_.empty()) {
+  if (absl::IsCancelled(reason_) && !taken_back_.ok() && ranks_.empty()) {
     events_->Append("unlaunched", nlohmann::json::object());
-    reason_ = base::Annotate(srun_refused_, "Slurm ended it before its ranks had begun");
+    reason_ = base::Annotate(taken_back_, "Slurm ended it before its ranks had begun");
   }
 }
 

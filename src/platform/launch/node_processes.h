@@ -92,7 +92,7 @@ class NodeProcesses {
   const base::Deadline time_limit_;
   const base::Deadline place_limit_;
   std::optional<base::Deadline> srun_again_;  // when it is called again
-  absl::Status srun_refused_;                 // what it said for which it is called again
+  absl::Status taken_back_;  // what srun said last, if Slurm does not have the job run
   std::optional<base::Deadline> alone_limit_;
   const int most_processes_;
   const ProcessLimit limit_;

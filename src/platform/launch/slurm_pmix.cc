@@ -105,6 +105,12 @@ bool FoundNoController(absl::string_view words) {
                      [&](absl::string_view said) { return absl::StrContains(text, said); });
 }
 
+bool FoundNoRunningJob(absl::string_view words) {
+  return absl::StrContains(words, "onfirm allocation") &&
+         (absl::StrContains(words, "pending execution") ||
+          absl::StrContains(words, "Invalid job id"));
+}
+
 int RankThatLeft(absl::string_view words) {
   constexpr absl::string_view kSource = "source = [slurm.pmix.";
   const size_t at = words.find(kSource);

@@ -33,6 +33,9 @@ Variables SrunEnvironment(const Variables& own);
 // may be called again.
 bool FoundNoController(absl::string_view words);
 
+// Whether they say that slurmctld, which answers, does not have the job run.
+bool FoundNoRunningJob(absl::string_view words);
+
 // Whether they say that Slurm has not launched all tasks of the step, or made none.
 bool WasNotLaunched(absl::string_view words);
 

@@ -96,6 +96,15 @@ TEST(WordsOfSrunTest, TellWhetherAStepWasMadeAndForWhomItEnded) {
   EXPECT_FALSE(
       FoundNoController("srun: error: Unable to create step for job 3: Requested node "
                         "configuration is not available"));
+  for (const char* why : {"Job is pending execution", "Invalid job id specified"}) {
+    const std::string said =
+        absl::StrCat("srun: error: Unable to confirm allocation for job 11: ", why);
+    EXPECT_TRUE(FoundNoController(said));  // so srun is called again
+    EXPECT_TRUE(FoundNoRunningJob(said));
+  }
+  EXPECT_FALSE(
+      FoundNoRunningJob("srun: error: Unable to confirm allocation for job 11: Unable to "
+                        "contact slurm controller (connect failure)"));
   EXPECT_TRUE(WasNotLaunched("srun: error: Task launch for StepId=1.2 failed on node n2: Zero"));
   EXPECT_TRUE(WasNotLaunched("srun: error: Unable to create step for job 3: Job/step already"));
   EXPECT_FALSE(WasNotLaunched("srun: error: n2: tasks 2-3: Exited with exit code 1"));
