@@ -1,6 +1,8 @@
 """A Slurm cluster of namespaces for stories (tests/lab/slurm), and a tutti beside its controller. Its files say `from slurm_lab import *`."""
+import contextlib
 import ctypes
 import os
+import signal
 import subprocess
 
 import pytest
@@ -51,6 +53,22 @@ class Cluster:
                 subprocess.run(["scontrol", "update", f"nodename={node}", "state=resume"], env=self.environment, timeout=30)
             return not away
         wait_until(is_up, 20, f"node {node} is taken back")
+
+    def slurmd(self, node):
+        """Its process id."""
+        return int((self.lab / f"run/slurmd-{node}").read_text())
+
+    @contextlib.contextmanager
+    def held(self, *nodes):
+        """Meanwhile their slurmds answer nothing and start nothing."""
+        slurmds = [self.slurmd(node) for node in nodes]
+        try:
+            for slurmd in slurmds:
+                os.kill(slurmd, signal.SIGSTOP)
+            yield
+        finally:
+            for slurmd in slurmds:
+                os.kill(slurmd, signal.SIGCONT)
 
     def queue(self):
         """(id, state, comment) of each job that Slurm has not ended."""

@@ -14,7 +14,8 @@ from conftest import TERMINAL, processes_with, wait_until
 from slurm_lab import *  # noqa: F403
 
 pytestmark = needs_lab
-JOBS = int(os.environ.get("TUTTI_STORM_JOBS", "200" if os.environ.get("TUTTI_WHOLE_TESTS") else "30"))
+WHOLE = bool(os.environ.get("TUTTI_WHOLE_TESTS"))
+JOBS = int(os.environ.get("TUTTI_STORM_JOBS", "200" if WHOLE else "30"))
 SEED = int(os.environ.get("TUTTI_STORM_SEED", "1"))
 
 
@@ -56,26 +57,30 @@ def test_jobs_queued_at_once_end_as_they_should_and_slurms_accounting_agrees(hpc
 
 
 def launchers(service):
-    """{process id: plan} of each launcher."""
-    folder = f"{service.home.parent}/shared/"
+    """The process id of each launcher."""
+    folder = f"{service.home.parent}/shared/".encode()
     found = {}
     for entry in pathlib.Path("/proc").iterdir():
         try:
-            words = (entry / "cmdline").read_text().split("\0")
-            parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[1] if "--plan" in words else None
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[1] if b"--plan" in words else None
         except OSError:
             continue
-        if parent and words[words.index("--plan") + 1].startswith(folder) and words[0].endswith("tutti"):
-            found[entry.name] = (parent, words[words.index("--plan") + 1])
-    return {int(pid): plan for pid, (parent, plan) in found.items() if parent not in found}  # not a rank that it has only just forked
+        if parent and words[words.index(b"--plan") + 1].startswith(folder) and words[0].endswith(b"tutti"):
+            found[entry.name] = parent
+    return [int(pid) for pid, parent in found.items() if parent not in found]  # not a rank that it has only just forked
 
 
-def test_a_gang_that_slurm_takes_back_before_its_ranks_begin_is_begun_again(hpc, cluster, write_job, tmp_path):
+@pytest.mark.parametrize("distribution", ["mpi", *(["pytorch"] if WHOLE else [])])
+def test_a_gang_that_slurm_takes_back_is_begun_again(hpc, cluster, write_job, tmp_path, distribution):
     """slurmctld is killed once the first of its launchers is there, and comes back with a state in which the job still waits."""
     nodes = ("n1", "n2", "n3", "n4")
+    ran = tmp_path / "ran"
     for node in nodes:
         cluster.slurm("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")
-    name = hpc.submit(write_job("echo begun", nodes=2, distribution="mpi", compute="hpc", retry_settings={"max_retries": 1}))
+    ranks_begin = distribution == "pytorch"  # without a word from slurmctld
+    command = f"echo $TUTTI_RESTART_COUNT.$RANK >>{ran}; [ $TUTTI_RESTART_COUNT = 1 ] || sleep 600"
+    name = hpc.submit(write_job(command, nodes=2, distribution=distribution, compute="hpc", retry_settings={"max_retries": 1}))
     [[number, *_]] = wait_until(cluster.queue, 30, "it waits in Slurm")
     cluster.slurm("scontrol", "hold", number)
     cluster.do("controller", "stop")  # which saves its state
@@ -84,17 +89,12 @@ def test_a_gang_that_slurm_takes_back_before_its_ranks_begin_is_begun_again(hpc,
     for node in nodes:
         cluster.resume(node)
     wait_until(lambda: cluster.slurm("sinfo", "-h", "-p", "main", "-o", "%T").split() == ["idle"], 30, "the nodes are idle")
-    slurmds = [int((cluster.lab / f"run/slurmd-{node}").read_text()) for node in nodes[1:]]
-    for slurmd in slurmds:
-        os.kill(slurmd, signal.SIGSTOP)  # so that only the first node's launcher begins
-    try:
+    with cluster.held(*nodes[1:]):  # so that only the first node's launcher begins
         cluster.slurm("scontrol", "release", number)
         hpc.wait_for_state(name, "Preparing")
         cluster.do("controller", "kill")
-    finally:
-        for slurmd in slurmds:
-            os.kill(slurmd, signal.SIGCONT)
     wait_until(lambda: len(list((tmp_path / "shared").glob("*/*/started"))) == 2, 30, "both launchers have begun")
+    wait_until(lambda: not ranks_begin or ran.exists() and len(ran.read_text().split()) == 2, 30, "its ranks have begun")
     shutil.rmtree(cluster.lab / "state")
     shutil.copytree(tmp_path / "older", cluster.lab / "state")
     cluster.do("controller", "start")
@@ -103,7 +103,8 @@ def test_a_gang_that_slurm_takes_back_before_its_ranks_begin_is_begun_again(hpc,
     job = hpc.wait(name, 120)
     again = [event["reason"] for event in job["events"] if event["state"] == "Queued"][1:]
     assert job["state"] == "Completed" and len(again) == 1, (job["reason"], again)
-    assert hpc.log_text(name, 1) == "begun\n"
+    assert re.match("Slurm took it back to its queue after it had started it; |node n1: Slurm ended it before its ranks had begun: ", again[0])
+    assert sorted(ran.read_text().split()) == [*(["0.0", "0.1"] if ranks_begin else []), "1.0", "1.1"]
 
 
 class Storm:
@@ -111,7 +112,7 @@ class Storm:
 
     def __init__(self, cluster, service, seed):
         self.cluster, self.tutti, self.random = cluster, service, random.Random(seed)
-        self.kinds = [self.controller, self.node, self.service, self.launcher, self.link]
+        self.kinds = [self.controller, self.node, self.slurmd, self.service, self.launcher, self.link]
         self.due = []
         self.did = collections.Counter()
 
@@ -142,12 +143,18 @@ class Storm:
         self.cluster.do("lose", node)
         self.cluster.do("return", node)
 
+    def slurmd(self):
+        """Alone: what runs on its node runs on."""
+        node = self.a_node()
+        os.kill(self.cluster.slurmd(node), signal.SIGKILL)
+        self.cluster.do("return", node)
+
     def service(self):
         self.tutti.kill(signal.SIGKILL)
         self.tutti.start("--bind", "10.77.0.1")
 
     def launcher(self):
-        os.kill(self.random.choice(list(wait_until(lambda: launchers(self.tutti), 30, "a launcher is there"))), signal.SIGKILL)
+        os.kill(self.random.choice(wait_until(lambda: launchers(self.tutti), 30, "a launcher is there")), signal.SIGKILL)
 
     def link(self):
         """Cut for long enough to lose what launchers say."""
@@ -172,7 +179,7 @@ def test_whatever_dies_no_job_is_lost_none_runs_twice_and_each_failure_has_its_l
     kinds = {"alone": alone, "pair": pair, "once": once}
     storm = Storm(cluster, hpc, SEED)
     names = {}
-    for i in range(max(JOBS // 4, 15)):
+    for i in range(max(JOBS // 4, 18)):
         kind = ("alone", "alone", "pair", "once")[i % 4]
         names[hpc.submit(kinds[kind])] = kind
         if i % 3 == 2:
