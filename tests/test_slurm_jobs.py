@@ -83,6 +83,24 @@ def test_a_service_that_dies_while_a_node_is_lost_begins_the_job_again_once(hpc,
     assert sorted(ran.read_text().split()) == ["0", "0", "1", "1"]
 
 
+def test_a_job_that_its_user_cancels_in_slurm_is_not_begun_again(hpc, cluster, write_job):
+    def submit(command):
+        return hpc.submit(write_job(command, nodes=2, distribution="pytorch", compute="hpc", retry_settings={"max_retries": 1}))
+    running = submit("echo begun; sleep 600")
+    wait_until(lambda: hpc.log_text(running, 0), 30, "it runs")
+    cluster.slurm("scancel", "-n", running)
+    hpc.wait(running)
+    preparing = submit("echo begun")
+    with cluster.held("n2"):  # for whose launcher the other one waits
+        hpc.wait_for_state(preparing, "Preparing")
+        cluster.slurm("scancel", "-n", preparing)
+    for name in (running, preparing):
+        job = hpc.wait(name)
+        assert job["state"] == "Failed" and "it was cancelled in Slurm (Slurm: CANCELLED)" in job["reason"], job["reason"]
+        assert sum(event["state"] == "Queued" for event in job["events"]) == 1
+    assert (hpc.log_text(running, 0), hpc.log_text(preparing, 0)) == ("begun\n", "")
+
+
 def test_a_job_says_what_it_asks_of_slurm(hpc, cluster, write_job):
     def job(**slurm):
         return write_job("sleep 600", compute="hpc", resources={"instance_count": 1, "properties": {"slurm": slurm}})

@@ -45,6 +45,18 @@ TEST_F(ServiceClusterTest, RaysHeadHasThePortOfItsFileOrOneThatNoOtherJobOfANode
   EXPECT_EQ(cluster_.plans.at(0).start_port, 7000);
 }
 
+TEST_F(ServiceClusterTest, OfAJobThatTheClusterTookBackNothingIsConcludedBeforeItSaysThatItIsLost) {
+  ASSERT_EQ(world_.Submit(absl::StrCat(kJobFile, "compute: hpc\n")).status(), absl::OkStatus());
+  world_.Step();
+  cluster_.runs = true;
+  ASSERT_TRUE(world_.StepUntil([&] { return world_.State("j") == JobState::kProvisioning; }));
+  cluster_.runs = false;
+  for (int i = 0; i < 300; ++i) world_.Step();  // a minute
+  EXPECT_EQ(world_.State("j"), JobState::kProvisioning);
+  cluster_.runs = cluster_.dead = true;
+  EXPECT_TRUE(world_.StepUntil([&] { return world_.State("j") == JobState::kFailed; }));
+}
+
 TEST_F(ServiceClusterTest, ListsTheNodesOfAllComputesThatCanTellThem) {
   cluster_.nodes = std::vector<engine::Node>{{.name = "n1", .state = "unusable"}};
   const NodeList all = world_.service().ListNodes();

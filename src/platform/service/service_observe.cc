@@ -48,6 +48,7 @@ void ServiceCore::Observed(const std::string& compute,
 void ServiceCore::ObservedJob(PlacedJob& job, const engine::AllocationState* state) {
   const absl::Time now = clock_->Now();
   if (state == nullptr) job.judged = true;
+  if (state != nullptr && state->waits) return;  // again: its engine will say what that means
   for (int node = 0; node < job.gang.size(); ++node) {
     const bool alive = state != nullptr && node < static_cast<int>(state->launcher_alive.size()) &&
                        state->launcher_alive[node];

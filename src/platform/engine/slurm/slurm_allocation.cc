@@ -126,10 +126,6 @@ bool SlurmAllocation::HasBegunItsLastRun() const {
   return false;
 }
 
-bool SlurmAllocation::WasTakenBack() const {
-  return taken_back != absl::InfiniteDuration() && HasBegun();
-}
-
 bool SlurmAllocation::IsDone(int index) const { return IsThereByNow(node(index) / "done"); }
 
 absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
@@ -141,6 +137,7 @@ absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
     TUTTI_ASSIGN_OR_RETURN(const bool has_node, Exists(found.node(count) / "plan.json"));
     if (!has_node) break;
   }
+  TUTTI_ASSIGN_OR_RETURN(found.stopped_before, Exists(found.node(0) / "stop"));
   TUTTI_ASSIGN_OR_RETURN(found.by_folder, Exists(folder / kCollectorLock));
   TUTTI_ASSIGN_OR_RETURN(const auto id, TextOf(folder / "slurm-id"));
   TUTTI_ASSIGN_OR_RETURN(const auto end, TextOf(folder / "end"));
@@ -200,6 +197,8 @@ absl::Status SlurmAllocation::NoteLook(const SlurmJob& of_look) {
   if (of_look.phase == SlurmPhase::kWaiting) {
     waited = base::SteadyNow();
     if (first_start != absl::InfinitePast()) taken_back = std::min(taken_back, waited);
+  } else if (of_look.phase == SlurmPhase::kRunning && of_look.start <= first_start) {
+    taken_back = absl::InfiniteDuration();  // the newer state has come back
   }
   if (of_look.phase != SlurmPhase::kEnded) was_booting = of_look.booting;
   std::string before = std::exchange(job, of_look).nodes;
@@ -209,11 +208,6 @@ absl::Status SlurmAllocation::NoteLook(const SlurmJob& of_look) {
   if (!is_first) return absl::OkStatus();
   first_start = job.start;
   return base::ReplaceFile(folder / kFirstStart, absl::StrCat(absl::ToUnixSeconds(first_start)));
-}
-
-bool SlurmAllocation::WasToldToStop() const {
-  std::error_code error;
-  return std::filesystem::exists(node(0) / "stop", error);
 }
 
 std::string SlurmAllocation::LastOutput() const {

@@ -39,16 +39,18 @@ struct SlurmAllocation {
   absl::Duration waited = -absl::InfiniteDuration();  // when a look showed it waiting last
   bool was_booting = false;  // its nodes, by the last look that showed it before its end
   absl::Time first_start = absl::InfinitePast();  // of the first run of it that a look showed
-  absl::Duration taken_back =
-      absl::InfiniteDuration();  // when a look first showed it to wait again
-  absl::Duration settles;        // when what is uncertain can be told from a look
-  absl::Duration not_before;     // when to submit
-  std::string problem;           // why it is not submitted yet
-  SlurmJob job;                  // as at the last look; id 0: not known
-  std::string end;               // how it ended, if there is something to say
-  bool lost = false;             // it ended since it lost a node
+  // When a look first showed it to wait again, after one that had it on its nodes: its controller
+  // came back with an older state, and slurmds end what runs of it.
+  absl::Duration taken_back = absl::InfiniteDuration();
+  absl::Duration settles;     // when what is uncertain can be told from a look
+  absl::Duration not_before;  // when to submit
+  std::string problem;        // why it is not submitted yet
+  SlurmJob job;               // as at the last look; id 0: not known
+  std::string end;            // how it ended, if there is something to say
+  bool lost = false;          // it ended since it lost a node
   bool stop = false;
-  bool signalled = false;                                   // Slurm has passed it on
+  bool stopped_before = false;  // by a service before this one, which may have ended it by force
+  bool signalled = false;       // Slurm has passed it on
   absl::Duration next_cancel = -absl::InfiniteDuration();   // not before, when one was sent
   absl::Duration kill_at;                                   // when the Slurm job is ended by force
   bool killed = false;                                      // by force, by this engine
@@ -68,9 +70,6 @@ struct SlurmAllocation {
   // it was another run of it, which Slurm has ended. So it is if Slurm tells of another start.
   bool HasBegunItsLastRun() const;
   bool IsDone(int index) const;
-  // Slurm has it wait again after it had begun: its controller came back with an older state. It
-  // ends what runs on the nodes, where the launchers begin nothing twice.
-  bool WasTakenBack() const;
 
   // What an earlier engine left. NotFound if the folder holds no allocation; other errors if that
   // cannot be known.
@@ -83,8 +82,6 @@ struct SlurmAllocation {
   absl::Status NoteLoss(absl::Duration settling);
   // What a look tells of it. A job that completes is told with the nodes alone that still do.
   absl::Status NoteLook(const SlurmJob& of_look);
-  // By this service or one before it; of nodes that share the folder.
-  bool WasToldToStop() const;
   std::string LastOutput() const;  // the end of what its batch step printed
   // It is over; written down, since Slurm forgets it after some minutes.
   absl::Status NoteEnd(const std::string& how, bool lost = false);

@@ -121,9 +121,9 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJo
       known.problem.clear();
       SayIfWrong(known.NoteLook(job));
       if (job.phase == SlurmPhase::kEnded) NoteEnd(known, job);
-      const bool waits_again = job.phase == SlurmPhase::kWaiting && shared() &&
-                               began - known.taken_back >= options_.taking_back;
-      if (waits_again && known.WasTakenBack()) NoteTakenBack(known);
+      const bool waits_again =
+          job.phase == SlurmPhase::kWaiting && began - known.taken_back >= options_.taking_back;
+      if (waits_again) NoteTakenBack(known);
     } else if (known.stage == Stage::kSubmitted && known.since < began) {
       forgotten.push_back({id, known.job.id});
     } else if (known.stage == Stage::kUncertain && known.settles < began) {
@@ -179,20 +179,19 @@ void SlurmEngine::OweLooks() {
 
 void SlurmEngine::NoteTakenBack(SlurmAllocation& known) {
   OweLooks();  // that find a job which nobody waits for, and cancel it
-  SayIfWrong(known.NoteEnd(
-      "Slurm took it back after it had begun (its controller came back with an older state)",
-      /*lost=*/true));
+  SayIfWrong(
+      known.NoteEnd("Slurm took it back to its queue after it had started it", /*lost=*/true));
 }
 
 void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
   OweLooks();
   const bool cancelled = job.state == "CANCELLED";
   // That it was cancelled by us says nothing of why.
-  const bool by_us = cancelled && (known.killed || known.WasToldToStop());
-  if (by_us && shared() && known.WasTakenBack()) return NoteTakenBack(known);
+  const bool by_us = cancelled && (known.killed || known.stopped_before);
+  if (by_us && known.taken_back != absl::InfiniteDuration()) return NoteTakenBack(known);
   // A slurmd that cannot launch it cancels it, since Slurm may not requeue it. While nodes boot,
   // which may take minutes, it rather was somebody.
-  const bool unlaunched = shared() && cancelled && !known.stop && !known.job.nodes.empty() &&
+  const bool unlaunched = shared() && cancelled && !by_us && !known.job.nodes.empty() &&
                           !known.was_booting && !known.HasBegunItsLastRun();
   std::string how =
       unlaunched ? "it was cancelled in Slurm before it had begun on its nodes" : HowItEnded(job);

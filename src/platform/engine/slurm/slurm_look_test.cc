@@ -216,6 +216,8 @@ TEST_F(SlurmEngineTest, WhereAnotherNodesLauncherHasBegunTheNodeIsAtFault) {
 
 // As when a slurmctld that was killed has not saved that it had started it.
 TEST_F(SlurmEngineTest, WhatSlurmQueuedAgainAndCouldNotLaunchThenMayRunWellOnOthers) {
+  taking_back_ = absl::Hours(1);
+  Open();
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
   AwaitRunning("a.1");
   const std::filesystem::path marker = root_.path() / "shared/a.1/0/started";
@@ -224,7 +226,9 @@ TEST_F(SlurmEngineTest, WhatSlurmQueuedAgainAndCouldNotLaunchThenMayRunWellOnOth
   slurm_.End("a.1", "PENDING");
   Await("a.1", [](const AllocationState& s) { return s.waits; });
   slurm_.FailLaunch("a.1");
-  EXPECT_TRUE(AwaitEnd("a.1").lost);
+  const AllocationState unlaunched = AwaitEnd("a.1");
+  EXPECT_EQ(unlaunched.reason, "it was cancelled in Slurm before it had begun on its nodes");
+  EXPECT_TRUE(unlaunched.lost);
   ASSERT_TRUE(engine_->Start(Gang("b.1")).ok());
   AwaitRunning("b.1");
   slurm_.End("b.1", "CANCELLED");  // by somebody
@@ -310,23 +314,67 @@ TEST_F(SlurmEngineTest, AJobThatHadBegunWhenItsControllerLostItMayRunWellElsewhe
   EXPECT_EQ(slurm_.count("sbatch"), 1);
 }
 
-TEST_F(SlurmEngineTest, AJobThatWaitsAgainAfterItHadBegunIsLostAndCancelled) {
-  for (const char* id : {"a.1", "b.1"}) {
-    ASSERT_TRUE(engine_->Start(Gang(id)).ok());
-    AwaitRunning(id);
-  }
-  std::filesystem::remove(root_.path() / "shared/b.1/0/started");
+TEST_F(SlurmEngineTest, AJobThatWaitsAgainAfterItWasOnItsNodesIsLostAndCancelled) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  slurm_.Hold(true);
+  ASSERT_TRUE(engine_->Start(Gang("b.1")).ok());
+  Await("b.1", [](const AllocationState& s) { return absl::StrContains(s.reason, "Resources"); });
+  slurm_.End("b.1", "CONFIGURING");
+  Await("b.1", [](const AllocationState& s) { return absl::StrContains(s.reason, "made ready"); });
+  slurm_.End("b.1", "PENDING");  // since they did not boot
   slurm_.End("a.1", "PENDING");
-  slurm_.End("b.1", "PENDING");  // with nothing on its nodes that could not begin again
   const AllocationState end = AwaitEnd("a.1");
-  EXPECT_EQ(end.reason,
-            "Slurm took it back after it had begun (its controller came back with an older state)");
+  EXPECT_EQ(end.reason, "Slurm took it back to its queue after it had started it");
   EXPECT_TRUE(end.lost);
-  Await("b.1", [](const AllocationState& s) { return s.waits; });
   const auto deadline = base::Deadline::After(absl::Seconds(20));
   while (slurm_.count("scancel") < 1 && !deadline.Expired()) std::this_thread::yield();
+  const int looks = slurm_.count("squeue");
+  while (slurm_.count("squeue") < looks + 2 && !deadline.Expired()) std::this_thread::yield();
+  EXPECT_TRUE(State("b.1").waits);
   EXPECT_EQ(slurm_.state(1), "CANCELLED");
   EXPECT_EQ(slurm_.state(2), "PENDING");
+}
+
+TEST_F(SlurmEngineTest, AJobThatWaitsAgainOnNodesThatShareNothingIsLost) {
+  OpenUnshared();
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  slurm_.End("a.1", "PENDING");
+  const AllocationState end = AwaitEnd("a.1");
+  EXPECT_THAT(end.reason, HasSubstr("took it back"));
+  EXPECT_TRUE(end.lost);
+}
+
+TEST_F(SlurmEngineTest, AJobWhoseNewerStateComesBackRunsOn) {
+  taking_back_ = absl::Hours(1);
+  Open();
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  slurm_.End("a.1", "PENDING");
+  Await("a.1", [](const AllocationState& s) { return s.waits; });
+  slurm_.End("a.1", "RUNNING");
+  AwaitRunning("a.1");
+  ASSERT_TRUE(engine_->Stop("a.1", -absl::Hours(1)).ok());  // by force, at once
+  const AllocationState end = AwaitEnd("a.1");
+  EXPECT_EQ(end.reason, "");
+  EXPECT_FALSE(end.lost);
+}
+
+// Who asked for the end of its processes may have come late.
+TEST_F(SlurmEngineTest, WhoCancelsAJobThatTuttiOnlyTellsToEndMeansIt) {
+  ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
+  AwaitRunning("a.1");
+  slurm_.SetFault("squeue", SlurmCommandsFake::Fault::kDown);
+  const int looks = slurm_.count("squeue");
+  const auto deadline = base::Deadline::After(absl::Seconds(20));
+  while (slurm_.count("squeue") < looks + 2 && !deadline.Expired()) std::this_thread::yield();
+  slurm_.End("a.1", "CANCELLED by 1000");
+  ASSERT_TRUE(engine_->Stop("a.1", absl::Hours(1)).ok());
+  slurm_.SetFault("squeue", SlurmCommandsFake::Fault::kNone);
+  const AllocationState end = AwaitEnd("a.1");
+  EXPECT_EQ(end.reason, "it was cancelled in Slurm (Slurm: CANCELLED)");
+  EXPECT_FALSE(end.lost);
 }
 
 TEST_F(SlurmEngineTest, AJobThatSlurmTookBackIsLostAlsoIfTuttiCancelsItThen) {
