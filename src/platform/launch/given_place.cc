@@ -140,8 +140,9 @@ bool IsClusterToEndIt(const std::filesystem::path& stop) {
 absl::Status WhyToldToEnd(const std::filesystem::path& stop, absl::Time now) {
   if (!IsClusterToEndIt(stop)) return absl::OkStatus();
   const bool soon = now + kNearItsEnd >= EndTime();
-  if (soon)
+  if (soon) {
     return absl::DeadlineExceededError("it has used up the time that it was given in Slurm");
+  }
   return absl::CancelledError("it was cancelled or preempted in Slurm");
 }
 
