@@ -56,21 +56,6 @@ def test_jobs_queued_at_once_end_as_they_should_and_slurms_accounting_agrees(hpc
         assert records[name] == [("FAILED" if kind == "bad" else "COMPLETED", 2 if kind == "pair" else 1)], (kind, records[name])
 
 
-def launchers(service):
-    """The process id of each launcher."""
-    folder = f"{service.home.parent}/shared/".encode()
-    found = {}
-    for entry in pathlib.Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-            parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[1] if b"--plan" in words else None
-        except OSError:
-            continue
-        if parent and words[words.index(b"--plan") + 1].startswith(folder) and words[0].endswith(b"tutti"):
-            found[entry.name] = parent
-    return [int(pid) for pid, parent in found.items() if parent not in found]  # not a rank that it has only just forked
-
-
 @pytest.mark.parametrize("distribution", ["mpi", *(["pytorch"] if WHOLE else [])])
 def test_a_gang_that_slurm_takes_back_is_begun_again(hpc, cluster, write_job, tmp_path, distribution):
     """slurmctld is killed once the first of its launchers is there, and comes back with a state in which the job still waits."""
@@ -154,8 +139,22 @@ class Storm:
         self.tutti.kill(signal.SIGKILL)
         self.tutti.start("--bind", "10.77.0.1")
 
+    def launchers(self):
+        """The process id of each launcher."""
+        folder = f"{self.tutti.home.parent}/shared/".encode()
+        found = {}
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                parent = (entry / "stat").read_text().rsplit(")", 1)[1].split()[1] if b"--plan" in words else None
+            except OSError:
+                continue
+            if parent and words[words.index(b"--plan") + 1].startswith(folder) and words[0].endswith(b"tutti"):
+                found[entry.name] = parent
+        return [int(pid) for pid, parent in found.items() if parent not in found]  # not a rank that it has only just forked
+
     def launcher(self):
-        os.kill(self.random.choice(wait_until(lambda: launchers(self.tutti), 30, "a launcher is there")), signal.SIGKILL)
+        os.kill(self.random.choice(wait_until(self.launchers, 30, "a launcher is there")), signal.SIGKILL)
 
     def link(self):
         """Cut for long enough to lose what launchers say."""

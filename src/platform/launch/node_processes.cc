@@ -16,6 +16,7 @@
 #include "platform/launch/last_error.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/service_link.h"
+#include "platform/launch/slurm_pmix.h"
 
 namespace tutti::launch {
 namespace {

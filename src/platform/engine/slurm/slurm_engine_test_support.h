@@ -133,6 +133,13 @@ class SlurmEngineTest : public ::testing::Test {
     return Await(id, [](const AllocationState& s) { return !s.waits && !s.launcher_alive[0]; });
   }
 
+  // Waits until it did something so often.
+  bool CountReaches(const std::string& program, int count) const {
+    const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+    while (slurm_.count(program) < count && !deadline.Expired()) ::usleep(2000);
+    return slurm_.count(program) >= count;
+  }
+
   // From now on launchers are told of a service at that address, and how to reach it.
   void OpenWithService(const std::string& address, spec::Reach reach = spec::Reach::kUnsaid) {
     launcher_file_ = root_.path() / "launcher.json";
