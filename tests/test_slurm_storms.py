@@ -91,6 +91,8 @@ def test_a_gang_that_slurm_takes_back_is_begun_again(hpc, cluster, write_job, tm
     assert re.match("Slurm took it back to its queue after it had started it; |node n1: Slurm ended it before its ranks had begun: ", again[0])
     assert sorted(ran.read_text().split()) == [*(["0.0", "0.1"] if ranks_begin else []), "1.0", "1.1"]
     wait_until(lambda: not cluster.queue(), 60, "tutti has cancelled what waits again")
+    cluster.do("controller", "stop")  # which saves that, so that one that is killed later does not have them come back
+    cluster.do("controller", "start")
 
 
 class Storm:
