@@ -1,4 +1,4 @@
-# tutti_room(NAME [SEPARATE] [DEPS target…] [TEST_DEPS target…] [PCH target] [TEST_PROCESSES n]
+# tutti_room(NAME [SEPARATE] [COLD] [DEPS target…] [TEST_DEPS target…] [PCH target] [TEST_PROCESSES n]
 #            [TEST_OPTIMIZATION option])
 #
 # A folder under src/ is a room: the library target tutti_NAME made of every .cc below the folder,
@@ -8,9 +8,9 @@
 # the plain ones of cmake/precompiled.cmake. SEPARATE: every source is compiled by itself, but tests,
 # of which several are compiled as one in every room. TEST_PROCESSES: how many share the room's tests
 # and run at once, where tests mostly wait. TEST_OPTIMIZATION: where more than what other tests have
-# (cmake/precompiled.cmake) pays.
+# (cmake/precompiled.cmake) pays. COLD: see tutti_cold.
 function(tutti_room name)
-  cmake_parse_arguments(ARG "SEPARATE" "PCH;TEST_PROCESSES;TEST_OPTIMIZATION" "DEPS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "SEPARATE;COLD" "PCH;TEST_PROCESSES;TEST_OPTIMIZATION" "DEPS;TEST_DEPS" ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(sources ${all})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|benchmark)\\.cc$")
@@ -36,6 +36,9 @@ function(tutti_room name)
   target_precompile_headers(${target} REUSE_FROM ${ARG_PCH})
   if(NOT ARG_SEPARATE)
     tutti_several_as_one(${target})
+  endif()
+  if(ARG_COLD)
+    tutti_cold(${target})
   endif()
 
   if(TUTTI_TESTS AND tests)
@@ -80,6 +83,12 @@ function(tutti_several_as_one target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
 endfunction()
 
+# For what mostly waits, for processes and the network or for libtorch's kernels: the optimiser would take half of the time
+# that such a file compiles, and nobody would notice what it does. Sources with loops that compute say -O3 themselves.
+function(tutti_cold target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
+endfunction()
+
 # Of the sources that the variable names, those that fuzz targets reach: the others would be compiled
 # for nothing.
 function(tutti_only_fuzzed variable)
@@ -108,6 +117,12 @@ function(tutti_reuse_pch target pch)
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIC)
   target_precompile_headers(${target} REUSE_FROM ${pch})
+endfunction()
+
+# tutti_program(TARGET): how programs and the tests that run them are compiled; their work is the rooms'.
+function(tutti_program target)
+  tutti_reuse_pch(${target} tutti_plain_pch)
+  tutti_cold(${target})
 endfunction()
 
 # tutti_travels(TARGET): as an archive, for machines that have no tutti, this program brings its libraries
