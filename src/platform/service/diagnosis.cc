@@ -330,7 +330,9 @@ class Examination {
   Diagnosis OfNode(const NodeEnd& node) const {
     Diagnosis diagnosis = With(absl::StrCat("node ", node.node, ": ", OneLine(node.reason)),
                                {.node = node.node, .what = OneLine(node.reason)}, nullptr);
-    diagnosis.lost_node = node.silent || node.unlaunched;
+    // Of a job that somebody has cancelled the cluster says so.
+    const bool taken = node.told && end_.on_cluster && end_.verdict.empty();
+    diagnosis.lost_node = node.silent || node.unlaunched || taken;
     return diagnosis;
   }
 

@@ -273,6 +273,19 @@ TEST(Diagnosis, ANodeThatWasToldToEndKnowsLessThanOneThatTheClusterDidNotBegin) 
   EXPECT_FALSE(Diagnose(end).lost_node);
 }
 
+// Its daemons end what a controller does not know any more, as a user's cancelling does.
+TEST(Diagnosis, WhatAClusterEndedWithoutAWordOfACancelWasTakenFromIt) {
+  GangEnd end = GangOf({Stopped(0, 12)});
+  end.nodes[1] = {.node = "n2", .ok = false, .reason = "it was cancelled", .told = true};
+  EXPECT_FALSE(Diagnose(end).lost_node);
+  end.on_cluster = true;
+  EXPECT_EQ(Diagnose(end).line, "node n2: it was cancelled");
+  EXPECT_TRUE(Diagnose(end).lost_node);
+  EXPECT_TRUE(Diagnose(end).verdict_counts);
+  end.verdict = "it was cancelled in Slurm";
+  EXPECT_FALSE(Diagnose(end).lost_node);
+}
+
 TEST(Diagnosis, DoesNotDependOnTheOrderOfTheReports) {
   GangEnd end =
       GangOf({Ended(0, 4, 1, 0, "rank 2 left"), Ended(1, 7), Ended(2, 5, 1, 0, "KeyError"),

@@ -183,6 +183,9 @@ std::string WhyItCouldNotBegin(absl::string_view log, absl::string_view program)
                                                                 "Exec format error"};
   const std::vector<absl::string_view> lines = LinesOf(log);
   const auto line = std::find_if(lines.rbegin(), lines.rend(), [](absl::string_view line) {
+    // Slurm's daemon speaks of files of its own too, when it cleans up after one that was killed.
+    const bool of_slurm = absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), "slurmstepd");
+    if (of_slurm && !absl::StrContains(line, "execve")) return false;
     return std::any_of(kReasons.begin(), kReasons.end(), [line](absl::string_view reason) {
       return absl::StrContains(line, reason);
     });

@@ -114,6 +114,9 @@ TEST(PlainWords, WhyALauncherCouldNotBeginIsInTheBatchStepsOutput) {
   EXPECT_EQ(why("srun: error: n1: task 0: Killed\nslurmstepd: error: *** STEP 7.0 ON n1 CANCELLED "
                 "AT 2026-11-22T04:00:00 ***\n"),
             "");
+  EXPECT_EQ(why("slurmstepd-n1: error: rmdir(/var/spool/slurmd/job00025): No such file or "
+                "directory\n"),
+            "");
 }
 
 TEST(PlainWords, NameALimitOfSubmittedJobsAndNoOther) {
