@@ -113,7 +113,8 @@ Tensor Probed(const std::vector<Tensor>& outputs, const TensorMap& file) {
 absl::StatusOr<nlohmann::json> Compare(const std::filesystem::path& path) {
   TUTTI_ASSIGN_OR_RETURN(const TensorMap file, checkpoint::ReadSafetensors(path));
   const int64_t classes = file.at("classes").item<int64_t>();
-  TUTTI_ASSIGN_OR_RETURN(const models::Model model, models::MakeModel({path.stem(), classes}, 1));
+  TUTTI_ASSIGN_OR_RETURN(const models::Model model,
+                         models::MakeModel({path.stem(), classes}, std::nullopt));
   TUTTI_RETURN_IF_ERROR(models::LoadState(Under(file, "state."), *model));
   WithoutDropout(model);
   nlohmann::json line = {{"model", path.stem()}};

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -44,9 +45,10 @@ class ModelImpl : public torch::nn::Module {
 using Model = std::shared_ptr<ModelImpl>;
 
 // fp32, on the CPU, in train mode, initialised from `seed` alone (libtorch's global generator has
-// no part in it); a script as its file has it, with as many classes. NotFound lists the names there
-// are; InvalidArgument: fewer than one class.
-absl::StatusOr<Model> MakeModel(const ModelSpec& spec, uint64_t seed);
+// no part in it), or with any values without one, for who gives it others; a script as its file has
+// it, with as many classes. NotFound lists the names there are; InvalidArgument: fewer than one
+// class.
+absl::StatusOr<Model> MakeModel(const ModelSpec& spec, std::optional<uint64_t> seed);
 // "resnet20", "resnet32", ... (CIFAR), "resnet18", "resnet50", ... (ImageNet).
 std::vector<std::string> ModelNames();
 // Height and width that the network is meant for: 32, 224, ...; 0 for a name there is not.

@@ -24,13 +24,14 @@ using NetworkState = std::map<std::string, Tensor>;
 
 TEST(Networks, HaveThePublishedNumberOfParameters) {
   // torchvision's model pages; of MobileNetV1 what its authors' checkpoints hold.
-  EXPECT_EQ(CountOf(MakeNetwork("inception_v3", 1000)), 27'161'264);
-  EXPECT_EQ(CountOf(MakeNetwork("mobilenet_v2", 1000)), 3'504'872);
-  EXPECT_EQ(CountOf(MakeNetwork("mobilenet_v1", 1000)), 4'231'976);
-  EXPECT_EQ(CountOf(MakeNetwork("fcn_resnet50_aux", 21)), 35'322'218);
-  EXPECT_EQ(CountOf(MakeNetwork("ssd300_vgg16", 90)), 35'641'826);  // and the background
+  EXPECT_EQ(CountOf(MakeNetwork("inception_v3", 1000, std::nullopt)), 27'161'264);
+  EXPECT_EQ(CountOf(MakeNetwork("mobilenet_v2", 1000, std::nullopt)), 3'504'872);
+  EXPECT_EQ(CountOf(MakeNetwork("mobilenet_v1", 1000, std::nullopt)), 4'231'976);
+  EXPECT_EQ(CountOf(MakeNetwork("fcn_resnet50_aux", 21, std::nullopt)), 35'322'218);
+  EXPECT_EQ(CountOf(MakeNetwork("ssd300_vgg16", 90, std::nullopt)),
+            35'641'826);  // and the background
   // As the first version; the stride is elsewhere.
-  EXPECT_EQ(CountOf(MakeNetwork("resnet50v1", 1000)), 25'557'032);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet50v1", 1000, std::nullopt)), 25'557'032);
 }
 
 TEST(Networks, DrawTheirFirstWeightsAsTorchvision) {

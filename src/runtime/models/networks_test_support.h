@@ -3,13 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "runtime/models/model.h"
 
 namespace tutti::models {
 
-inline Model MakeNetwork(const std::string& name, int64_t classes, uint64_t seed = 1) {
+inline Model MakeNetwork(const std::string& name, int64_t classes,
+                         std::optional<uint64_t> seed = 1) {
   auto model = MakeModel({name, classes}, seed);
   EXPECT_TRUE(model.ok()) << model.status();
   return *model;

@@ -141,7 +141,7 @@ absl::Status NoModel(absl::string_view name) {
 
 }  // namespace
 
-absl::StatusOr<Model> MakeModel(const ModelSpec& spec, uint64_t seed) {
+absl::StatusOr<Model> MakeModel(const ModelSpec& spec, std::optional<uint64_t> seed) {
   if (spec.classes < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("a model needs at least one class, not ", spec.classes));
@@ -150,8 +150,10 @@ absl::StatusOr<Model> MakeModel(const ModelSpec& spec, uint64_t seed) {
   const Entry* entry = Find(spec.name);
   if (entry == nullptr) return NoModel(spec.name);
   const Model model = entry->make(spec.classes);
-  torch::NoGradGuard no_grad;
-  model->Initialise(at::make_generator<at::CPUGeneratorImpl>(seed));
+  if (seed) {
+    torch::NoGradGuard no_grad;
+    model->Initialise(at::make_generator<at::CPUGeneratorImpl>(*seed));
+  }
   return model;
 }
 

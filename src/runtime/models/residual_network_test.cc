@@ -15,17 +15,17 @@ using Shapes = std::map<std::string, std::vector<int64_t>>;
 
 TEST(ResidualNetwork, HasThePublishedNumberOfParameters) {
   // torchvision's model pages.
-  EXPECT_EQ(CountOf(MakeNetwork("resnet18", 1000)), 11'689'512);
-  EXPECT_EQ(CountOf(MakeNetwork("resnet34", 1000)), 21'797'672);
-  EXPECT_EQ(CountOf(MakeNetwork("resnet50", 1000)), 25'557'032);
-  EXPECT_EQ(CountOf(MakeNetwork("resnet101", 1000)), 44'549'160);
-  EXPECT_EQ(CountOf(MakeNetwork("resnet152", 1000)), 60'192'808);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet18", 1000, std::nullopt)), 11'689'512);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet34", 1000, std::nullopt)), 21'797'672);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet50", 1000, std::nullopt)), 25'557'032);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet101", 1000, std::nullopt)), 44'549'160);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet152", 1000, std::nullopt)), 60'192'808);
   // He et al., table 6: 0.27, 0.46, 0.66, 0.85 and 1.7 million.
-  EXPECT_EQ(CountOf(MakeNetwork("resnet20", 10)), 269'722);
-  EXPECT_EQ(CountOf(MakeNetwork("resnet32", 10)), 464'154);
-  EXPECT_EQ(CountOf(MakeNetwork("resnet44", 10)), 658'586);
-  EXPECT_EQ(CountOf(MakeNetwork("resnet56", 10)), 853'018);
-  EXPECT_EQ(CountOf(MakeNetwork("resnet110", 10)), 1'727'962);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet20", 10, std::nullopt)), 269'722);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet32", 10, std::nullopt)), 464'154);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet44", 10, std::nullopt)), 658'586);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet56", 10, std::nullopt)), 853'018);
+  EXPECT_EQ(CountOf(MakeNetwork("resnet110", 10, std::nullopt)), 1'727'962);
 }
 
 // What torchvision's state_dict() of a ResNet holds, by its published structure.

@@ -107,7 +107,8 @@ absl::StatusOr<Scorer> Scorer::Open(const std::filesystem::path& model_folder) {
   TUTTI_ASSIGN_OR_RETURN(const checkpoint::ModelFolder folder,
                          checkpoint::ReadModelFolder(model_folder));
   const auto count = static_cast<int64_t>(folder.classes.size());
-  auto network = models::MakeModel({NameIn(model_folder, folder.architecture), count}, /*seed=*/0);
+  auto network =
+      models::MakeModel({NameIn(model_folder, folder.architecture), count}, std::nullopt);
   if (!network.ok()) {
     return base::Annotate(network.status(), (model_folder / "model.json").string());
   }

@@ -73,7 +73,7 @@ absl::Status CheckForLabels(const Recipe& recipe, absl::string_view task) {
 // task, or for pictures of one size alone.
 absl::StatusOr<Wanted> WantedBy(const Recipe& recipe) {
   const int64_t own = models::InputSize(recipe.model);
-  if (own == 0) return models::MakeModel({recipe.model}, 1).status();
+  if (own == 0) return models::MakeModel({recipe.model}, std::nullopt).status();
   const TaskOfModel task = TaskOf(models::PurposeOf(recipe.model));
   if (recipe.task != "auto" && recipe.task != task.name) {
     return absl::InvalidArgumentError(
