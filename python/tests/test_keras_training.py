@@ -1,12 +1,16 @@
-"""Keras's fit on two ranks, with Keras 3 and with Keras 2, with the op and without:
-keras_training.py is what they run."""
+"""Keras's fit on two ranks, with Keras 3 and with Keras 2, and, with TUTTI_WHOLE_TESTS, without
+the op: keras_training.py is what they run."""
+import os
+
 import pytest
 
 from ranks import Ranks
 
 
 # TF_USE_LEGACY_KERAS and TUTTI_TENSORFLOW_OP.
-VARIANTS = {"keras3-op": ("0", "1"), "keras2-op": ("1", "1"), "keras3-python": ("0", "0")}
+VARIANTS = {"keras3-op": ("0", "1"), "keras2-op": ("1", "1")}
+if os.environ.get("TUTTI_WHOLE_TESTS"):
+    VARIANTS["keras3-python"] = ("0", "0")
 BY_THE_OP = ["fits", "equals_one_process", "steps_after_several_passes", "local_layers",
              "sparse_gradients", "broadcasts_all_but_local_variables", "values"]
 BESIDE_IT = ["schedules", "loads_models", "keeps_configuration", "legacy_optimizers",
