@@ -70,8 +70,11 @@ def test_two_nodes_by_two_processes_value_by_value(service, write_job, tmp_path,
     assert len({process["environment"]["TUTTI_NODE_ADDRESS"] for process in shown}) == 2
 
 
-def test_tensorflow_workers_and_a_parameter_server(service, write_job):
-    job_file = write_job("python3 show.py", {"show.py": PRINT}, nodes=2, distribution="tensorflow")
+def test_tensorflow_workers_and_a_parameter_server(service, write_job, tmp_path):
+    """Worker 0 waits for what the server prints: with its end the server is told to end."""
+    said = tmp_path / "said"
+    command = f"python3 show.py && touch {said}.$RANK && until [ -e {said}.2 ]; do sleep 0.05; done"
+    job_file = write_job(command, {"show.py": PRINT}, nodes=2, distribution="tensorflow")
     job = json.loads(job_file.read_text())
     job["distribution"].update(worker_count=2, parameter_server_count=1)
     job_file.write_text(json.dumps(job))
