@@ -1,6 +1,7 @@
 #include "platform/launch/given_place.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <sys/socket.h>
 
@@ -17,8 +18,10 @@
 #include "absl/strings/str_split.h"
 #include "base/child_process.h"
 #include "base/command.h"
+#include "base/file.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "platform/launch/node_folders.h"
 #include "spec/batch_options.h"
 
 namespace tutti::launch {
@@ -132,13 +135,15 @@ absl::Time EndTime() {
 
 }  // namespace
 
-bool IsClusterToEndIt(const std::filesystem::path& stop) {
+bool IsClusterToEndIt(const std::filesystem::path& folder) {
   std::error_code error;
-  return std::getenv("TUTTI_GANG") != nullptr && !std::filesystem::exists(stop, error);
+  return std::getenv("TUTTI_GANG") != nullptr &&
+         !std::filesystem::exists(NodeFolders(folder).stop(), error);
 }
 
-absl::Status WhyToldToEnd(const std::filesystem::path& stop, absl::Time now) {
-  if (!IsClusterToEndIt(stop)) return absl::OkStatus();
+absl::Status WhyToldToEnd(const std::filesystem::path& folder, absl::Time now) {
+  if (!IsClusterToEndIt(folder)) return absl::OkStatus();
+  base::Open(NodeFolders(folder).told(), O_WRONLY | O_CREAT).status().IgnoreError();
   const bool soon = now + kNearItsEnd >= EndTime();
   if (soon) {
     return absl::DeadlineExceededError("it has used up the time that it was given in Slurm");

@@ -20,11 +20,12 @@ namespace tutti::launch {
 absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan);
 
 // Whether the cluster, which placed this launcher, tells it to end, and not tutti, which leaves the
-// file `stop` first.
-bool IsClusterToEndIt(const std::filesystem::path& stop);
+// file `stop` in the node's folder first.
+bool IsClusterToEndIt(const std::filesystem::path& folder);
 
-// Why a launcher is told to end, if it was the cluster. OK if it was not.
-absl::Status WhyToldToEnd(const std::filesystem::path& stop, absl::Time now);
+// Why a launcher is told to end, if it was the cluster; then it leaves the file `told`, since a
+// launcher that dies without it was not cancelled but lost. OK if it was not the cluster.
+absl::Status WhyToldToEnd(const std::filesystem::path& folder, absl::Time now);
 
 // How many of the `own` processors, on which this launcher may run, it has got for its processes:
 // not every Slurm binds a job to those that it has given it. Of a script that asks for several

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -52,6 +53,19 @@ TEST(GivenPlace, ANodeWhoseNameLeadsToItsLoopbackGoesByTheAddressThatReachesAnot
   plan.node_index = 1;
   ASSERT_TRUE(TakePlace("n1 localhost;n2 10.0.0.2;", plan).ok());
   EXPECT_EQ(plan.nodes[1].address, "10.0.0.2");
+}
+
+TEST(GivenPlace, ThatTheClusterToldItToEndStaysInItsFolder) {
+  const base::TemporaryDirectory folder("tutti-place");
+  ::unsetenv("TUTTI_GANG");
+  EXPECT_TRUE(WhyToldToEnd(folder.path(), absl::Now()).ok());
+  ::setenv("TUTTI_GANG", "n7 10.0.0.7;", 1);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "told"));
+  EXPECT_TRUE(absl::IsCancelled(WhyToldToEnd(folder.path(), absl::Now())));
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "told"));
+  ASSERT_TRUE(base::ReplaceFile(folder.path() / "stop", "").ok());
+  EXPECT_TRUE(WhyToldToEnd(folder.path(), absl::Now()).ok()) << "by tutti";
+  ::unsetenv("TUTTI_GANG");
 }
 
 TEST(GivenPlace, ThatItsTimeIsUsedUpIsSaidNearItsEndAlone) {

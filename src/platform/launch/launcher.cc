@@ -193,7 +193,7 @@ class Launcher {
   absl::Status AwaitOrStop(const std::function<bool()>& ready, base::Deadline deadline) {
     while (true) {
       if (signals_.Take()) {
-        const absl::Status why = WhyToldToEnd(NodeFolders(plan_.directory).stop(), absl::Now());
+        const absl::Status why = WhyToldToEnd(plan_.directory, absl::Now());
         if (absl::IsDeadlineExceeded(why)) return why;
         events_->Append("unlaunched", nlohmann::json::object());
         return absl::CancelledError("stopped before its processes began");

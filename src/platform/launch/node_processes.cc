@@ -263,7 +263,7 @@ std::optional<StopRequest> NodeProcesses::AwaitStop(absl::Duration patience) {
 
 // A cluster that ends a job tells all its processes, and the launcher maybe last.
 bool NodeProcesses::TellsAllAtOnce() const {
-  return !stopped_ && IsClusterToEndIt(NodeFolders(plan_.directory).stop());
+  return !stopped_ && IsClusterToEndIt(plan_.directory);
 }
 
 // They are told first: who is asked why may take its time.
@@ -274,7 +274,7 @@ void NodeProcesses::EndAsTold(const StopRequest& request) {
   BeginStop(request.grace.value_or(grace_), absl::OkStatus());
   ending_->Continue(Spared());
   if (!reason_.ok()) return;
-  reason_ = WhyToldToEnd(NodeFolders(plan_.directory).stop(), now);
+  reason_ = WhyToldToEnd(plan_.directory, now);
   // A slurmctld that was killed and knows an older state ends what it has not begun.
   if (absl::IsCancelled(reason_) && !taken_back_.ok() && ranks_.empty()) {
     events_->Append("unlaunched", nlohmann::json::object());

@@ -29,8 +29,8 @@ constexpr char kCollectorLock[] = "collector";
 
 constexpr char kFirstStart[] = "slurm-start";
 constexpr std::streamoff kMostOfLog = 64 << 10;
-constexpr absl::Duration kClocksDiffer = absl::Seconds(5);  // at most: a file server's and ours
-constexpr absl::Duration kClocksOfSitesDiffer = absl::Minutes(1);  // and Slurm's
+constexpr absl::Duration kClocksOfSitesDiffer =
+    absl::Minutes(1);  // at most: a file server's and Slurm's
 
 bool IsThere(const fs::path& path) {
   std::error_code error;
@@ -113,20 +113,39 @@ bool SlurmAllocation::HasBegunEverywhere() const {
   return true;
 }
 
+bool SlurmAllocation::HasBegunBefore(fs::file_time_type time) const {
+  for (int i = 0; i < node_count(); ++i) {
+    std::error_code error;
+    const fs::file_time_type began = fs::last_write_time(node(i) / "started", error);
+    if (!error && began < time) return true;
+  }
+  return false;
+}
+
 bool SlurmAllocation::HasBegunItsLastRun() const {
+  if (ran_before) return false;
   const bool is_known = first_start != absl::InfinitePast();
   if (is_known && job.start > first_start) return false;
   // Where no look showed its start, Slurm's clock is compared with the file server's.
   const absl::Duration start = base::SteadyNow() - (absl::Now() - job.start) - kClocksOfSitesDiffer;
   for (int i = 0; i < node_count(); ++i) {
     const absl::Duration began = base::SteadyNow() - AgeOf(node(i) / "started");
-    const bool is_late = began >= waited - kClocksDiffer && (is_known || began >= start);
-    if (HasBegun(i) && is_late) return true;
+    if (HasBegun(i) && (is_known || began >= start)) return true;
   }
   return false;
 }
 
 bool SlurmAllocation::IsDone(int index) const { return IsThereByNow(node(index) / "done"); }
+
+bool SlurmAllocation::HasDiedUntold() const {
+  bool has_begun = false;
+  for (int i = 0; i < node_count(); ++i) {
+    if (!HasBegun(i)) continue;
+    has_begun = true;
+    if (IsDone(i) || IsThere(node(i) / "told")) return false;
+  }
+  return has_begun;
+}
 
 absl::StatusOr<SlurmAllocation> SlurmAllocation::Find(const fs::path& folder) {
   SlurmAllocation found;
@@ -187,18 +206,20 @@ absl::Status SlurmAllocation::NoteLoss(absl::Duration settling) {
 }
 
 void SlurmAllocation::ForgetFirstRun() {
-  was_booting = false;
+  was_booting = ran_before = false;
   taken_back = absl::InfiniteDuration();
   first_start = absl::InfinitePast();
   SayIfWrong(base::RemoveTree(folder / kFirstStart));
 }
 
-absl::Status SlurmAllocation::NoteLook(const SlurmJob& of_look) {
+absl::Status SlurmAllocation::NoteLook(const SlurmJob& of_look, const LookBegin& began) {
   if (of_look.phase == SlurmPhase::kWaiting) {
-    waited = base::SteadyNow();
-    if (first_start != absl::InfinitePast()) taken_back = std::min(taken_back, waited);
+    ran_before = ran_before || HasBegunBefore(began.folders);
+    const bool has_run = ran_before || first_start != absl::InfinitePast();
+    if (has_run) taken_back = std::min(taken_back, base::SteadyNow());
   } else if (of_look.phase == SlurmPhase::kRunning && of_look.start <= first_start) {
-    taken_back = absl::InfiniteDuration();  // the newer state has come back
+    ran_before = false;  // the newer state has come back
+    taken_back = absl::InfiniteDuration();
   }
   if (of_look.phase != SlurmPhase::kEnded) was_booting = of_look.booting;
   std::string before = std::exchange(job, of_look).nodes;

@@ -26,6 +26,13 @@ absl::Status SyncAllocation(const std::filesystem::path& folder);
 // In the log: what an engine could not write down it finds out again.
 void SayIfWrong(const absl::Status& status);
 
+// When a look at Slurm's queue began.
+struct LookBegin {
+  absl::Duration ours;  // base::SteadyNow
+  // By the clock that dates files in the shared folder; the earliest there is where none is shared.
+  std::filesystem::file_time_type folders = std::filesystem::file_time_type::min();
+};
+
 struct SlurmAllocation {
   // kUncertain: an sbatch for it may have taken effect.
   enum class Stage { kToSubmit, kUncertain, kSubmitted, kEnded };
@@ -36,11 +43,12 @@ struct SlurmAllocation {
   absl::Duration since;              // SteadyNow, of the stage
   absl::Duration seen;               // when Slurm had it last, as far as is known
   bool shown = false;                // by the last look that succeeded
-  absl::Duration waited = -absl::InfiniteDuration();  // when a look showed it waiting last
+  // A look showed it waiting that began after a launcher of it had: Slurm has ended that run.
+  bool ran_before = false;
   bool was_booting = false;  // its nodes, by the last look that showed it before its end
   absl::Time first_start = absl::InfinitePast();  // of the first run of it that a look showed
-  // When a look first showed it to wait again, after one that had it on its nodes: its controller
-  // came back with an older state, and slurmds end what runs of it.
+  // When a look first showed it to wait again, after one that had it on its nodes or after it had
+  // begun: its controller came back with an older state, and slurmds end what runs of it.
   absl::Duration taken_back = absl::InfiniteDuration();
   absl::Duration settles;     // when what is uncertain can be told from a look
   absl::Duration not_before;  // when to submit
@@ -66,10 +74,11 @@ struct SlurmAllocation {
   bool HasBegun(int index) const;  // a launcher has taken that node's plan
   bool HasBegun() const;           // on any node
   bool HasBegunEverywhere() const;
-  // On any node since Slurm started it, and after the last look that showed it waiting: before that
-  // it was another run of it, which Slurm has ended. So it is if Slurm tells of another start.
+  // On any node since Slurm started it last: not in a run before, which Slurm has ended.
   bool HasBegunItsLastRun() const;
   bool IsDone(int index) const;
+  // Launchers have begun, and none of them was told to end, or has come to its own end.
+  bool HasDiedUntold() const;
 
   // What an earlier engine left. NotFound if the folder holds no allocation; other errors if that
   // cannot be known.
@@ -81,7 +90,7 @@ struct SlurmAllocation {
   // It is to be submitted again, if it has not begun when that has settled.
   absl::Status NoteLoss(absl::Duration settling);
   // What a look tells of it. A job that completes is told with the nodes alone that still do.
-  absl::Status NoteLook(const SlurmJob& of_look);
+  absl::Status NoteLook(const SlurmJob& of_look, const LookBegin& began);
   std::string LastOutput() const;  // the end of what its batch step printed
   // It is over; written down, since Slurm forgets it after some minutes.
   absl::Status NoteEnd(const std::string& how, bool lost = false);
@@ -94,6 +103,7 @@ struct SlurmAllocation {
   AllocationState State(const std::string& id);
 
  private:
+  bool HasBegunBefore(std::filesystem::file_time_type time) const;
   void ForgetFirstRun();  // another Slurm job is its own
   void ReadEnd(const std::string& text);
   std::vector<std::string> NodeNames() const;  // none, unless all are known

@@ -85,6 +85,14 @@ void SlurmCommandsFake::Begin(Job& job) {
   }
 }
 
+// As launchers that Slurm tells to end leave it.
+void SlurmCommandsFake::TellLaunchers(const Job& job) {
+  for (int i = 0; i < job.nodes; ++i) {
+    const std::filesystem::path node = std::filesystem::path(job.folder) / absl::StrCat(i);
+    base::Open(node / "told", O_WRONLY | O_CREAT).status().IgnoreError();
+  }
+}
+
 std::string SlurmCommandsFake::Squeue() const {
   nlohmann::json jobs = nlohmann::json::array();
   for (const auto& [id, job] : jobs_) {
@@ -126,6 +134,7 @@ CommandResult SlurmCommandsFake::Scancel(const std::vector<std::string>& argumen
       continue;
     }
     jobs_[id].state = "CANCELLED";
+    if (jobs_[id].is_placed) TellLaunchers(jobs_[id]);
     ++counts_["scancel"];
   }
   return result;
@@ -148,7 +157,9 @@ void SlurmCommandsFake::Hold(bool hold) {
 void SlurmCommandsFake::End(const std::string& allocation, const std::string& state) {
   absl::MutexLock lock(&mutex_);
   for (auto& [id, job] : jobs_) {
-    if (absl::EndsWith(job.comment, ":" + allocation)) job.state = state;
+    if (!absl::EndsWith(job.comment, ":" + allocation)) continue;
+    job.state = state;
+    if (absl::StartsWith(state, "CANCELLED") && job.is_placed) TellLaunchers(job);
   }
 }
 

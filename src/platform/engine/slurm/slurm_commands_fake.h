@@ -74,6 +74,7 @@ class SlurmCommandsFake final : public SlurmCommands {
   CommandResult Scancel(const std::vector<std::string>& arguments)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Begin(Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void TellLaunchers(const Job& job);
 
   mutable absl::Mutex mutex_;
   std::map<int, Job> jobs_ ABSL_GUARDED_BY(mutex_);
