@@ -56,43 +56,91 @@ def test_jobs_queued_at_once_end_as_they_should_and_slurms_accounting_agrees(hpc
         assert records[name] == [("FAILED" if kind == "bad" else "COMPLETED", 2 if kind == "pair" else 1)], (kind, records[name])
 
 
+class Older:
+    """A state of slurmctld in which a job that has just been submitted is held, and all nodes are idle; drained before."""
+
+    NODES = ("n1", "n2", "n3", "n4")
+
+    def __init__(self, cluster, folder):
+        self.cluster, self.folder = cluster, folder
+        for node in self.NODES:
+            cluster.slurm("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")
+
+    def keep(self):
+        [[self.number, *_]] = wait_until(self.cluster.queue, 30, "it waits in Slurm")
+        self.cluster.slurm("scontrol", "hold", self.number)
+        self.cluster.do("controller", "stop")  # which saves its state
+        shutil.copytree(self.cluster.lab / "state", self.folder)
+        self.cluster.do("controller", "start")
+        self.resume()
+        wait_until(lambda: self.cluster.slurm("sinfo", "-h", "-p", "main", "-o", "%T").split() == ["idle"], 30, "the nodes are idle")
+
+    def come_back(self):
+        shutil.rmtree(self.cluster.lab / "state")
+        shutil.copytree(self.folder, self.cluster.lab / "state")
+        self.cluster.do("controller", "start")
+        self.resume()
+
+    def resume(self):
+        for node in self.NODES:
+            self.cluster.resume(node)
+
+    def forget(self):
+        """Lets slurmctld save that nothing waits, so that one that is killed later does not have it come back."""
+        wait_until(lambda: not self.cluster.queue(), 60, "tutti has cancelled what waits again")
+        self.cluster.do("controller", "stop")
+        self.cluster.do("controller", "start")
+
+
+def both_have_begun(tmp_path):
+    wait_until(lambda: len(list((tmp_path / "shared").glob("*/*/started"))) == 2, 30, "both launchers have begun")
+
+
 @pytest.mark.parametrize("distribution", ["mpi", *(["pytorch"] if WHOLE else [])])
 def test_a_gang_that_slurm_takes_back_is_begun_again(hpc, cluster, write_job, tmp_path, distribution):
     """slurmctld is killed once the first of its launchers is there, and comes back with a state in which the job still waits."""
-    nodes = ("n1", "n2", "n3", "n4")
     ran = tmp_path / "ran"
-    for node in nodes:
-        cluster.slurm("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")
+    older = Older(cluster, tmp_path / "older")
     ranks_begin = distribution == "pytorch"  # without a word from slurmctld
     command = f"echo $TUTTI_RESTART_COUNT.$RANK >>{ran}; [ $TUTTI_RESTART_COUNT = 1 ] || sleep 600"
     name = hpc.submit(write_job(command, nodes=2, distribution=distribution, compute="hpc", retry_settings={"max_retries": 1}))
-    [[number, *_]] = wait_until(cluster.queue, 30, "it waits in Slurm")
-    cluster.slurm("scontrol", "hold", number)
-    cluster.do("controller", "stop")  # which saves its state
-    shutil.copytree(cluster.lab / "state", tmp_path / "older")
-    cluster.do("controller", "start")
-    for node in nodes:
-        cluster.resume(node)
-    wait_until(lambda: cluster.slurm("sinfo", "-h", "-p", "main", "-o", "%T").split() == ["idle"], 30, "the nodes are idle")
-    with cluster.held(*nodes[1:]):  # so that only the first node's launcher begins
-        cluster.slurm("scontrol", "release", number)
+    older.keep()
+    with cluster.held(*older.NODES[1:]):  # so that only the first node's launcher begins
+        cluster.slurm("scontrol", "release", older.number)
         hpc.wait_for_state(name, "Preparing")
         cluster.do("controller", "kill")
-    wait_until(lambda: len(list((tmp_path / "shared").glob("*/*/started"))) == 2, 30, "both launchers have begun")
+    both_have_begun(tmp_path)
     wait_until(lambda: not ranks_begin or ran.exists() and len(ran.read_text().split()) == 2, 30, "its ranks have begun")
-    shutil.rmtree(cluster.lab / "state")
-    shutil.copytree(tmp_path / "older", cluster.lab / "state")
-    cluster.do("controller", "start")
-    for node in nodes:
-        cluster.resume(node)
+    older.come_back()
     job = hpc.wait(name, 120)
     again = [event["reason"] for event in job["events"] if event["state"] == "Queued"][1:]
     assert job["state"] == "Completed" and len(again) == 1, (job["reason"], again)
     assert re.match("Slurm took it back to its queue after it had started it; |node n1: Slurm ended it before its ranks had begun: ", again[0])
     assert sorted(ran.read_text().split()) == [*(["0.0", "0.1"] if ranks_begin else []), "1.0", "1.1"]
-    wait_until(lambda: not cluster.queue(), 60, "tutti has cancelled what waits again")
-    cluster.do("controller", "stop")  # which saves that, so that one that is killed later does not have them come back
-    cluster.do("controller", "start")
+    older.forget()
+
+
+@pytest.mark.skipif(not WHOLE, reason="a variation, run with TUTTI_WHOLE_TESTS")
+@pytest.mark.parametrize("nodes", [1, 2])
+def test_what_slurm_takes_back_before_tutti_saw_it_run_is_begun_again(hpc, cluster, write_job, tmp_path, nodes):
+    """The service is away while it begins, so its launchers wait, and slurmds end them when slurmctld comes back."""
+    ran = tmp_path / "ran"
+    older = Older(cluster, tmp_path / "older")
+    name = hpc.submit(write_job(f"echo $TUTTI_RESTART_COUNT.$RANK >>{ran}", nodes=nodes, compute="hpc",
+                                distribution="pytorch" if nodes > 1 else None, retry_settings={"max_retries": 1}))
+    older.keep()
+    hpc.kill(signal.SIGKILL)
+    cluster.slurm("scontrol", "release", older.number)
+    wait_until(lambda: len(list((tmp_path / "shared").glob("*/*/started"))) == nodes, 30, "its launchers have begun")
+    cluster.do("controller", "kill")
+    older.come_back()
+    hpc.start("--bind", "10.77.0.1")
+    cluster.slurm("scontrol", "release", older.number)
+    job = hpc.wait(name, 180)
+    assert job["state"] == "Completed", job["reason"]
+    last = sum(event["state"] == "Queued" for event in job["events"]) - 1
+    assert sorted(ran.read_text().split()) == [f"{last}.{rank}" for rank in range(nodes)], job["events"]
+    older.forget()
 
 
 class Storm:
