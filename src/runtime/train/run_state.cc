@@ -81,11 +81,7 @@ absl::Status CheckOptimizer(const checkpoint::TensorMap& from, const checkpoint:
 // By name ("owed.layer1.0.conv1.weight"), as views.
 checkpoint::TensorMap OwedState(const RunState& run) {
   checkpoint::TensorMap state;
-  for (size_t i = 0; i < run.owed.size(); ++i) {
-    for (const auto& slot : run.buckets[i]->slots()) {
-      state["owed." + slot.name] = parallel::Bucket::View(run.owed[i], slot);
-    }
-  }
+  if (!run.owed.empty()) AddByName("owed.", run.buckets, run.owed, state);
   return state;
 }
 

@@ -30,6 +30,11 @@ class Optimizer {
   virtual std::vector<torch::Tensor> FlatState() = 0;
 };
 
+// Adds the parameters' parts of `flat`, a tensor [size] for each bucket, to a State() as
+// "<prefix><name>".
+void AddByName(const std::string& prefix, const Optimizer::Buckets& buckets,
+               const std::vector<torch::Tensor>& flat, std::map<std::string, torch::Tensor>& state);
+
 // What weight decay is for: all parameters, or those of two dimensions and more alone, so neither
 // biases nor batch-norms (Jia et al. 2018, section 3.2).
 enum class Decay { kAll, kWeights };
@@ -64,27 +69,65 @@ class Sgd final : public Optimizer {
   torch::Tensor rate_;  // the learning rate on the GPU; undefined without one
 };
 
-// Loshchilov & Hutter 2019, in torch::optim::AdamW's form. One pass over each bucket; on a GPU
-// libtorch's, several.
-class AdamW final : public Optimizer {
+// What optimizers share that keep the moments of the gradients: AdamW, and LAMB (layerwise.h). On a
+// GPU, and wherever else a bucket may be spoiled, by libtorch, in several passes.
+class WithMoments : public Optimizer {
  public:
-  // `buckets` must outlive the optimizer; the coefficients' learning rate is not used.
-  AdamW(const Buckets& buckets, const AdamCoefficients& coefficients, Decay decay = Decay::kAll);
-
-  void Step(double learning_rate) override;
+  void Step(double learning_rate) final;
   // "exp_avg.<name>", "exp_avg_sq.<name>" and "updates", the number of them.
-  std::map<std::string, torch::Tensor> State() override;
-  std::vector<torch::Tensor> FlatState() override;
+  std::map<std::string, torch::Tensor> State() final;
+  std::vector<torch::Tensor> FlatState() final;
+
+ protected:
+  // Pointers into the flat memory of a bucket, from an element on.
+  template <typename T>
+  struct Memory {
+    T *values, *first, *second;
+    const T* gradients;
+  };
+
+  // `buckets` must outlive the optimizer; the coefficients' learning rate is not used.
+  WithMoments(const Buckets& buckets, const AdamCoefficients& coefficients);
+
+  virtual void UpdateFloats(size_t bucket, int64_t t) = 0;
+  virtual void UpdateDoubles(size_t bucket, int64_t t) = 0;
+  // A bucket's values after its t-th update, [size], in new memory. `first`: the new moment, not
+  // yet corrected; `size`: what it is divided by, sqrt(v / (1 - beta2^t)) + epsilon.
+  virtual torch::Tensor Updated(size_t bucket, const torch::Tensor& first,
+                                const torch::Tensor& size, int64_t t) = 0;
+
+  template <typename T>
+  Memory<T> MemoryOf(size_t bucket, int64_t begin) {
+    parallel::Bucket& b = *buckets_[bucket];
+    return {b.values().mutable_data_ptr<T>() + begin, first_[bucket].mutable_data_ptr<T>() + begin,
+            second_[bucket].mutable_data_ptr<T>() + begin,
+            b.gradients().template const_data_ptr<T>() + begin};
+  }
+  parallel::Bucket& bucket(size_t i) { return *buckets_[i]; }
+  const AdamCoefficients& coefficients() const { return coefficients_; }  // with the step's rate
 
  private:
-  template <typename T>
-  void StepOnCpu(size_t bucket, int64_t t);
   void StepByLibtorch(size_t bucket, int64_t t);
 
   const Buckets& buckets_;
   AdamCoefficients coefficients_;
-  torch::Tensor updates_;                        // [1] of int64, on the CPU
-  std::vector<torch::Tensor> first_, second_;    // moments, one per bucket, [size]
+  torch::Tensor updates_;                      // [1] of int64, on the CPU
+  std::vector<torch::Tensor> first_, second_;  // moments, one per bucket, [size]
+};
+
+// Loshchilov & Hutter 2019, in torch::optim::AdamW's form. One pass over each bucket on a CPU.
+class AdamW final : public WithMoments {
+ public:
+  AdamW(const Buckets& buckets, const AdamCoefficients& coefficients, Decay decay = Decay::kAll);
+
+ private:
+  template <typename T>
+  void Update(size_t bucket, int64_t t);
+  void UpdateFloats(size_t bucket, int64_t t) override { Update<float>(bucket, t); }
+  void UpdateDoubles(size_t bucket, int64_t t) override { Update<double>(bucket, t); }
+  torch::Tensor Updated(size_t bucket, const torch::Tensor& first, const torch::Tensor& size,
+                        int64_t t) override;
+
   std::vector<std::vector<Stretch>> stretches_;  // per bucket
 };
 

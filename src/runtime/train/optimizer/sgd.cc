@@ -80,11 +80,7 @@ void Sgd::StepOnGpu() {
 
 std::map<std::string, torch::Tensor> Sgd::State() {
   std::map<std::string, torch::Tensor> state;
-  for (size_t i = 0; i < buckets_.size(); ++i) {
-    for (const auto& slot : buckets_[i]->slots()) {
-      state["momentum." + slot.name] = parallel::Bucket::View(velocities_[i], slot);
-    }
-  }
+  AddByName("momentum.", buckets_, velocities_, state);
   return state;
 }
 

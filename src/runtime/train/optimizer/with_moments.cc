@@ -1,0 +1,62 @@
+#include <cmath>
+
+#include "runtime/train/optimizer/optimizer.h"
+
+namespace tutti::train {
+
+WithMoments::WithMoments(const Buckets& buckets, const AdamCoefficients& coefficients)
+    : buckets_(buckets), coefficients_(coefficients), updates_(torch::zeros({1}, torch::kInt64)) {
+  for (const auto& bucket : buckets_) {
+    first_.push_back(torch::zeros_like(bucket->values()));
+    second_.push_back(torch::zeros_like(bucket->values()));
+  }
+}
+
+// Nothing where the bucket is spoiled, which only its device knows.
+void WithMoments::StepByLibtorch(size_t i, int64_t t) {
+  const AdamCoefficients& c = coefficients_;
+  parallel::Bucket& bucket = *buckets_[i];
+  const torch::Tensor wanted = bucket.spoiled.eq(0), gradient = bucket.gradients();
+  const torch::Tensor first = first_[i].lerp(gradient, 1 - c.beta1);
+  const torch::Tensor second =
+      second_[i].mul(c.beta2).addcmul_(gradient, gradient, /*value=*/1 - c.beta2);
+  const torch::Tensor size =
+      second.sqrt().div_(std::sqrt(1 - std::pow(c.beta2, t))).add_(c.epsilon);
+  const torch::Tensor values = Updated(i, first, size, t);
+  first_[i].copy_(torch::where(wanted, first, first_[i]));
+  second_[i].copy_(torch::where(wanted, second, second_[i]));
+  bucket.values().copy_(torch::where(wanted, values, bucket.values()));
+  if (bucket.copy.defined()) bucket.copy.copy_(bucket.values());
+}
+
+void WithMoments::Step(double learning_rate) {
+  torch::NoGradGuard no_grad;
+  coefficients_.learning_rate = learning_rate;
+  updates_.add_(1);
+  const auto t = updates_.item<int64_t>();
+  for (size_t i = 0; i < buckets_.size(); ++i) {
+    if (buckets_[i]->spoiled.defined()) {
+      StepByLibtorch(i, t);
+    } else if (first_[i].scalar_type() == torch::kFloat64) {
+      UpdateDoubles(i, t);
+    } else {
+      UpdateFloats(i, t);
+    }
+  }
+}
+
+std::map<std::string, torch::Tensor> WithMoments::State() {
+  std::map<std::string, torch::Tensor> state = {{"updates", updates_}};
+  AddByName("exp_avg.", buckets_, first_, state);
+  AddByName("exp_avg_sq.", buckets_, second_, state);
+  return state;
+}
+
+std::vector<torch::Tensor> WithMoments::FlatState() {
+  std::vector<torch::Tensor> state = {updates_};
+  state.insert(state.end(), first_.begin(), first_.end());
+  state.insert(state.end(), second_.begin(), second_.end());
+  return state;
+}
+
+}  // namespace tutti::train
