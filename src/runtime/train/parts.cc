@@ -17,6 +17,7 @@
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/parallel/gpu_parallel.h"
 #include "runtime/tasks/classification.h"
+#include "runtime/train/optimizer/layerwise.h"
 #include "runtime/train/optimizer/weight_average.h"
 
 namespace tutti::train {
@@ -233,12 +234,18 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
 
 std::unique_ptr<Optimizer> MakeOptimizer(const Recipe& recipe, parallel::Strategy& strategy) {
   const Decay decay = recipe.decay == "weights" ? Decay::kWeights : Decay::kAll;
+  const AdamCoefficients adam{.beta1 = recipe.betas[0],
+                              .beta2 = recipe.betas[1],
+                              .epsilon = recipe.epsilon,
+                              .weight_decay = recipe.weight_decay};
   if (recipe.optimizer == "adamw") {
-    const AdamCoefficients coefficients{.beta1 = recipe.betas[0],
-                                        .beta2 = recipe.betas[1],
-                                        .epsilon = recipe.epsilon,
-                                        .weight_decay = recipe.weight_decay};
-    return std::make_unique<AdamW>(strategy.buckets(), coefficients, decay);
+    return std::make_unique<AdamW>(strategy.buckets(), adam, decay);
+  }
+  if (recipe.optimizer == "lamb") return std::make_unique<Lamb>(strategy.buckets(), adam);
+  if (recipe.optimizer == "lars") {
+    const LarsCoefficients coefficients{
+        .momentum = recipe.momentum, .weight_decay = recipe.weight_decay, .trust = recipe.trust};
+    return std::make_unique<Lars>(strategy.buckets(), coefficients);
   }
   const SgdCoefficients coefficients{.momentum = recipe.momentum,
                                      .weight_decay = recipe.weight_decay,

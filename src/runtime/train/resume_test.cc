@@ -64,7 +64,9 @@ INSTANTIATE_TEST_SUITE_P(Stops, Resume,
                                          StopCase{1, 2, false}, StopCase{2, 4, false},
                                          StopCase{2, 5, true}, StopCase{3, 1, false},
                                          StopCase{2, 4, false, true},
-                                         StopCase{2, 2, false, false, "adamw"}));
+                                         StopCase{2, 2, false, false, "adamw"},
+                                         StopCase{2, 4, false, false, "lars"},
+                                         StopCase{1, 2, false, false, "lamb"}));
 
 // At a checkpoint that the whole run makes too: what is owed is part of both.
 TEST_F(TrainerTest, ACompressedRunResumedFromACheckpointGivesTheBytesOfOneWithoutInterruption) {

@@ -155,22 +155,29 @@ std::vector<Field> FieldsOf(Recipe& r) {
       {"optimizer",
        kOptimizer,
        "sgd: stochastic gradient descent with momentum; adamw (Loshchilov & Hutter 2019), which "
-       "wants an --lr of about 0.001 and a --weight-decay of 0.01 to 0.1",
+       "wants an --lr of about 0.001 and a --weight-decay of 0.01 to 0.1; for large batches lars "
+       "(You et al. 2017), sgd with a rate for each layer, and lamb (You et al. 2020), adamw "
+       "likewise",
        &r.optimizer,
-       {"sgd", "adamw"}},
+       {"sgd", "adamw", "lars", "lamb"}},
       {"lr", kOptimizer, "peak learning rate", &r.lr},
       {"scale-lr", kOptimizer, "--lr is per 256 images of a batch (linear scaling rule)",
        &r.scale_lr},
       {"lr-per-rank", kOptimizer, "--lr is multiplied by the number of ranks", &r.lr_per_rank},
-      {"momentum", kOptimizer, "of sgd", &r.momentum},
-      {"betas", kOptimizer, "of adamw: what the mean and the mean square of the gradients keep",
-       &r.betas},
-      {"epsilon", kOptimizer, "of adamw: added to the root of the mean square", &r.epsilon},
-      {"weight-decay", kOptimizer, "L2; of adamw decoupled from the gradient", &r.weight_decay},
+      {"momentum", kOptimizer, "of sgd and lars", &r.momentum},
+      {"betas", kOptimizer,
+       "of adamw and lamb: what the mean and the mean square of the gradients keep", &r.betas},
+      {"epsilon", kOptimizer, "of adamw and lamb: added to the root of the mean square",
+       &r.epsilon},
+      {"trust", kOptimizer,
+       "of lars: a layer's step is at most this part of its weights' norm, times the learning rate",
+       &r.trust},
+      {"weight-decay", kOptimizer, "L2; of adamw and lamb decoupled from the gradient",
+       &r.weight_decay},
       {"decay",
        kOptimizer,
        "what --weight-decay is for: all parameters, or weights alone and neither biases nor "
-       "batch-norm",
+       "batch-norm; lars and lamb: always weights alone",
        &r.decay,
        {"all", "weights"}},
       {"nesterov", kOptimizer, "Nesterov's momentum, of sgd", &r.nesterov},
@@ -252,7 +259,8 @@ absl::Status Validate(const Recipe& recipe) {
   if (recipe.betas.size() != 2 || recipe.betas[0] >= 1 || recipe.betas[1] >= 1) {
     return wrong("--betas takes two numbers below 1");
   }
-  if (recipe.optimizer == "adamw" && recipe.nesterov) {
+  if (recipe.trust == 0) return wrong("--trust must be above 0");
+  if (recipe.optimizer != "sgd" && recipe.nesterov) {
     return wrong("--nesterov is for --optimizer sgd");
   }
   for (const auto* channels : {&recipe.mean, &recipe.stddev}) {

@@ -44,6 +44,7 @@ struct Recipe {
   double momentum = 0.9;
   std::vector<double> betas = {0.9, 0.999};
   double epsilon = 1e-8;
+  double trust = 0.001;
   double weight_decay = 1e-4;
   std::string decay = "all";
   bool nesterov = false;

@@ -58,6 +58,12 @@ TEST(Recipe, AWrongValueIsNamedWithItsLine) {
             "\"cosine\"?)");
   EXPECT_EQ(ErrorOf("mean: {a: 1}\n"), "recipe.yml:1: mean has no value");
   EXPECT_EQ(ErrorOf("lr: nan\n"), "recipe.yml:1: lr: \"nan\" is not a number");
+  EXPECT_EQ(ErrorOf("optimizer: lambs\n"),
+            "recipe.yml:1: optimizer: \"lambs\" is not one of sgd, adamw, lars, lamb (did you mean "
+            "\"lamb\"?)");
+  EXPECT_EQ(ErrorOf("optimizer: lars\ntrust: some\n"),
+            "recipe.yml:2: trust: \"some\" is not a number");
+  EXPECT_EQ(ErrorOf("trust: -0.001\n"), "recipe.yml:1: trust: -0.001 is below 0");
 }
 
 TEST(Recipe, AKeySetTwiceIsAnError) {
@@ -102,6 +108,14 @@ TEST(Recipe, ValidationSaysWhatDoesNotFit) {
   EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--betas"));
   recipe.betas = {0.9, 0.95};
   EXPECT_TRUE(Validate(recipe).ok());
+  recipe.optimizer = "lars";
+  recipe.trust = 0;
+  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--trust must be above 0"));
+  recipe.trust = 0.01;
+  EXPECT_TRUE(Validate(recipe).ok());
+  recipe.nesterov = true;
+  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--nesterov is for"));
+  recipe.nesterov = false;
   recipe.ema = 1;
   EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--ema"));
 }
