@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/train/trainer_fixture.h"
 
 namespace tutti::train {
@@ -126,7 +127,7 @@ TEST_F(TrainerTest, ResumesFromANamedCheckpointAndRefusesAnotherRuns) {
               r.optimizer = "adamw";
               r.nesterov = false;
             },
-            "no fitting optimizer state \"exp_avg.bn1.bias\""},
+            "another optimizer: its run had \"sgd\", this one has \"adamw\""},
            {[](Recipe& r) { r.ema = 0.9; }, "\"average.bn1.bias\": its run had no --ema"}}) {
     Recipe other = RecipeFor("other");
     other.resume = checkpoints;
@@ -135,6 +136,71 @@ TEST_F(TrainerTest, ResumesFromANamedCheckpointAndRefusesAnotherRuns) {
     EXPECT_EQ(outcome.status().code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_THAT(std::string(outcome.status().message()), HasSubstr(expected));
   }
+}
+
+// LARS's tensors have the names of SGD's, and LAMB's those of AdamW's.
+TEST_F(TrainerTest, ACheckpointOfAnotherOptimizerIsRefused) {
+  for (const auto& [theirs, ours] :
+       std::vector<std::pair<std::string, std::string>>{{"sgd", "lars"}, {"lamb", "adamw"}}) {
+    Recipe first = RecipeFor(theirs + "-before-" + ours);
+    first.nesterov = false;
+    first.epochs = 1;
+    first.optimizer = theirs;
+    ASSERT_TRUE(TrainOver(1, first).ok());
+    Recipe again = first;
+    again.epochs = 2;
+    again.resume = "latest";
+    again.optimizer = ours;
+    const auto refused = TrainOver(2, again);
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(refused.status().message()),
+                AllOf(HasSubstr("step-00000003: the checkpoint is of another optimizer"),
+                      HasSubstr("its run had \"" + theirs + "\", this one has \"" + ours + "\""),
+                      HasSubstr("--optimizer " + theirs + ","),
+                      HasSubstr("start anew in another --output")));
+    again.optimizer = theirs;
+    EXPECT_TRUE(TrainOver(2, again).ok()) << theirs;
+  }
+}
+
+// As other programs, or older ones, may have written it.
+TEST_F(TrainerTest, TheTensorsTellTheOptimizerWhereTheCheckpointsRecipeDoesNot) {
+  Recipe recipe = RecipeFor("untold");
+  recipe.nesterov = false;
+  recipe.epochs = 1;
+  ASSERT_TRUE(TrainOver(1, recipe).ok());
+  checkpoint::CheckpointFolder folder(fs::path(recipe.output) / "checkpoints", 1);
+  checkpoint::Checkpoint saved = *folder.Load(kStepsPerEpoch);
+  const nlohmann::json state = saved.state;
+  recipe.epochs = 2;
+  recipe.resume = "latest";
+  const auto error_with = [&](const nlohmann::json& changed, const std::string& optimizer) {
+    saved.state = changed;
+    EXPECT_TRUE(folder.Save(saved).ok());
+    recipe.optimizer = optimizer;
+    Surroundings surroundings;
+    surroundings.stop_wanted = [] { return true; };
+    return std::string(TrainOver(1, recipe, surroundings).status().message());
+  };
+  nlohmann::json without = state;
+  without.erase("recipe");
+  const std::vector<nlohmann::json> foreign = {nullptr,
+                                               "lars",
+                                               nlohmann::json::array({1, 2}),
+                                               nlohmann::json::object({{"lr", "0.1"}}),
+                                               nlohmann::json::object({{"optimizer", 3}}),
+                                               nlohmann::json::object({{"optimizer", ""}})};
+  std::vector<nlohmann::json> untold = {without};
+  for (const nlohmann::json& each : foreign) {
+    untold.push_back(state);
+    untold.back()["recipe"] = each;
+  }
+  for (const nlohmann::json& each : untold) {
+    EXPECT_THAT(error_with(each, "lars"), HasSubstr("its run had \"sgd\", this one has \"lars\""))
+        << each;
+  }
+  EXPECT_THAT(error_with(nlohmann::json::array(), "sgd"), HasSubstr("no JSON object"));
+  EXPECT_EQ(error_with(without, "sgd"), "");
 }
 
 // As for other classes: at a learning rate of 0 what was begun with stays, on every rank.

@@ -66,10 +66,33 @@ absl::Status CheckIdentity(const checkpoint::Checkpoint& from, const Recipe& rec
       absl::StrCat("the checkpoint is of another run: ", absl::StrJoin(differences, "; ")));
 }
 
-absl::Status CheckOptimizer(const checkpoint::TensorMap& from, const checkpoint::TensorMap& to) {
+// What the checkpoint's recipe says. One that says nothing is told by its tensors: it is older than
+// the optimizers that have the same names for theirs, or another program's. Empty: nothing tells
+// it.
+std::string OptimizerOf(const checkpoint::Checkpoint& from) {
+  const nlohmann::json recipe = from.state.value("recipe", nlohmann::json());
+  const nlohmann::json said =
+      recipe.is_object() ? recipe.value("optimizer", nlohmann::json()) : nlohmann::json();
+  if (said.is_string() && said != "") return said.get<std::string>();
+  for (const auto& [name, tensor] : from.optimizer) {
+    if (name.starts_with("exp_avg.")) return "adamw";
+    if (name.starts_with("momentum.")) return "sgd";
+  }
+  return "";
+}
+
+absl::Status CheckOptimizer(const checkpoint::Checkpoint& from, const Recipe& recipe,
+                            const checkpoint::TensorMap& to) {
+  const std::string theirs = OptimizerOf(from);
+  if (!theirs.empty() && theirs != recipe.optimizer) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the checkpoint is of another optimizer: its run had \"", theirs,
+                     "\", this one has \"", recipe.optimizer, "\"; go on with --optimizer ", theirs,
+                     ", or start anew in another --output without --resume"));
+  }
   for (const auto& [name, tensor] : to) {
-    const auto found = from.find(name);
-    if (found == from.end() || found->second.sizes() != tensor.sizes()) {
+    const auto found = from.optimizer.find(name);
+    if (found == from.optimizer.end() || found->second.sizes() != tensor.sizes()) {
       return absl::FailedPreconditionError(
           absl::StrCat("the checkpoint has no fitting optimizer state \"", name, "\"",
                        name.starts_with("average.") ? ": its run had no --ema" : ""));
@@ -165,9 +188,13 @@ checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe) {
 }
 
 absl::Status Restore(const checkpoint::Checkpoint& from, const Recipe& recipe, RunState& run) {
+  if (!from.state.is_object()) {
+    return absl::FailedPreconditionError(
+        "its state.json is no JSON object, so it is no checkpoint of tutti-train: choose another");
+  }
   TUTTI_RETURN_IF_ERROR(CheckIdentity(from, recipe, run));
   checkpoint::TensorMap state = run.optimizer.State();
-  TUTTI_RETURN_IF_ERROR(CheckOptimizer(from.optimizer, state));
+  TUTTI_RETURN_IF_ERROR(CheckOptimizer(from, recipe, state));
   TUTTI_RETURN_IF_ERROR(models::LoadState(from.model, *run.model));
   torch::NoGradGuard no_grad;
   for (auto& [name, tensor] : state) tensor.copy_(from.optimizer.at(name));

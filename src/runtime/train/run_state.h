@@ -37,8 +37,8 @@ struct RunState {
 checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe);
 
 // FailedPrecondition says what differs when the checkpoint is not of this run: other network, seed,
-// batch, number of images or classes (of which older ones say nothing). Then nothing has been
-// changed.
+// batch, number of images, classes (of which older ones say nothing) or optimizer. Then nothing has
+// been changed.
 absl::Status Restore(const checkpoint::Checkpoint& from, const Recipe& recipe, RunState& run);
 
 struct Resumed {
