@@ -90,7 +90,7 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenTarShards(const std::filesyst
 // when it is read (DataLoss). NotFound: no such folder or file; FailedPrecondition: a file of the
 // set is missing, or both counts of labels are possible; DataLoss: a file is cut short or damaged
 // (names file and offset); InvalidArgument: a record without picture or label, a label that is no
-// class.
+// class; in "train" without classes.txt a stray label (source/classes.h: names file and record).
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenTfRecords(const std::filesystem::path& folder,
                                                              absl::string_view split,
                                                              std::optional<int> first_label = {});
@@ -118,7 +118,7 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenCifar10(const std::filesystem
 
 // MNIST and sets like it: train-images-idx3-ubyte and train-labels-idx1-ubyte, t10k-… for "test",
 // also with .gz, here, in raw/ or MNIST/raw/. Classes are those of classes.txt, or the digits.
-// Pictures are given as PNM. Errors as OpenCifar10.
+// Pictures are given as PNM. Errors as OpenCifar10, and stray labels as OpenTfRecords.
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenIdx(const std::filesystem::path& folder,
                                                        absl::string_view split);
 

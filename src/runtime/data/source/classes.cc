@@ -1,5 +1,7 @@
 #include "runtime/data/source/classes.h"
 
+#include <algorithm>
+
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -34,6 +36,24 @@ absl::StatusOr<std::vector<std::string>> ReadClasses(const std::filesystem::path
     classes.push_back(name);
   }
   return classes;
+}
+
+std::optional<int64_t> StrayLabel(const std::set<int64_t>& labels, int64_t known) {
+  int64_t present = known, next = known;
+  for (const int64_t label : labels) {
+    if (label < known) continue;
+    const int64_t most_missing = std::clamp<int64_t>(present / 2, 3, 16);
+    if (label - next > most_missing) return label;
+    ++present;
+    next = label + 1;
+  }
+  return std::nullopt;
+}
+
+absl::Status StrayLabelError(absl::string_view place, int64_t label) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(place, ": label ", label, " is far above all lower ones: mend the record, or ",
+                   "write classes.txt with the name of each class on a line"));
 }
 
 }  // namespace tutti::data

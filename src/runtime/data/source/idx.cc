@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
@@ -65,11 +66,27 @@ absl::StatusOr<IdxArray> ParsePart(const OpenIdxFile& file, size_t dimensions) {
                                                  " dimensions, not ", dimensions));
 }
 
-absl::StatusOr<std::vector<std::string>> IdxClasses(const fs::path& folder, int64_t labels) {
+constexpr int64_t kDigits = 10;
+
+absl::Status CheckLabels(const OpenIdxFile& file, absl::string_view labels) {
+  std::set<int64_t> present;
+  for (const char label : labels) present.insert(static_cast<uint8_t>(label));
+  const std::optional<int64_t> stray = StrayLabel(present, kDigits);
+  if (!stray) return absl::OkStatus();
+  return StrayLabelError(
+      absl::StrCat(file.name, ": record ", labels.find(static_cast<char>(*stray))), *stray);
+}
+
+absl::StatusOr<std::vector<std::string>> IdxClasses(const fs::path& folder, absl::string_view split,
+                                                    const OpenIdxFile& file,
+                                                    absl::string_view labels) {
   if (std::error_code error; fs::exists(folder / "classes.txt", error)) {
     return ReadClasses(folder / "classes.txt");
   }
-  return NumberedClasses(std::max<int64_t>(10, labels));
+  if (split == "train") TUTTI_RETURN_IF_ERROR(CheckLabels(file, labels));
+  int64_t most = 0;
+  for (const char label : labels) most = std::max<int64_t>(most, static_cast<uint8_t>(label));
+  return NumberedClasses(std::max(kDigits, most + 1));
 }
 
 }  // namespace
@@ -122,7 +139,8 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenIdx(const fs::path& folder,
     pictures->Add({pixels.bytes.data() + i * shape.bytes(), label, file, static_cast<uint32_t>(i)});
     most = std::max(most, label);
   }
-  TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> classes, IdxClasses(folder, most + 1));
+  TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> classes,
+                         IdxClasses(folder, split, labels, numbers.bytes));
   if (static_cast<size_t>(most) >= classes.size()) {
     return absl::InvalidArgumentError(absl::StrCat(labels.name, ": label ", most,
                                                    " is out of range: classes.txt names ",

@@ -7,6 +7,7 @@
 #include "runtime/data/dataset.h"
 #include "runtime/data/decode/pnm.h"
 #include "runtime/data/source/cifar10.h"
+#include "runtime/data/source/classes.h"
 #include "runtime/data/source/idx.h"
 
 namespace tutti::data {
@@ -127,6 +128,63 @@ TEST_F(RawFormats, MnistThatIsDamagedIsNamed) {
   Write("t10k-images-idx3-ubyte.gz", Gzip(Idx({1, 2, 2}, "abcd")).substr(0, 20));
   Write("t10k-labels-idx1-ubyte", Idx({1}, "\1"));
   EXPECT_THAT(Error("test"), AllOf(HasSubstr("t10k-images"), HasSubstr("cut short")));
+}
+
+TEST_F(RawFormats, AStrayLabelOfIdxIsNamedWhereNothingSaysHowManyClassesThereAre) {
+  const auto write = [&](const std::string& split, const std::string& labels) {
+    const auto count = static_cast<uint32_t>(labels.size());
+    Write(split + "-images-idx3-ubyte", Idx({count, 1, 1}, labels));
+    Write(split + "-labels-idx1-ubyte", Idx({count}, labels));
+  };
+  write("train", "\1\5\377\3");
+  write("t10k", "\1\5\377\3");
+  EXPECT_THAT(Error(), AllOf(HasSubstr("train-labels-idx1-ubyte: record 2: label 255"),
+                             HasSubstr("classes.txt")));
+  EXPECT_EQ((*Open("test"))->classes().size(), 256u);
+  write("train", "\1\17");  // 10 to 14 are missing
+  EXPECT_EQ((*Open())->classes().size(), 16u);
+  write("train", "\1\20");
+  EXPECT_THAT(Error(), HasSubstr("record 1: label 16"));
+  std::string names;
+  for (int i = 0; i < 17; ++i) names += absl::StrCat("class ", i, "\n");
+  Write("classes.txt", names);
+  EXPECT_EQ((*Open())->classes().size(), 17u);
+}
+
+TEST(StrayLabel, IsWhatLiesBehindMoreMissingOnesThanTheRestExplains) {
+  const auto stray = [](const std::set<int64_t>& labels) { return StrayLabel(labels); };
+  EXPECT_EQ(stray({}), std::nullopt);
+  EXPECT_EQ(stray({3, 4, 8, 10}), std::nullopt) << "three in a row may be missing";
+  EXPECT_EQ(stray({0, 5}), 5);
+  EXPECT_EQ(stray({4}), 4);
+  std::set<int64_t> labels;
+  for (int64_t i = 0; i < 10; ++i) labels.insert(i);
+  labels.insert({15, 21});
+  EXPECT_EQ(stray(labels), std::nullopt) << "five, half of ten";
+  labels.insert(28);
+  EXPECT_EQ(stray(labels), std::nullopt) << "six, half of twelve";
+  labels.insert(36);
+  EXPECT_EQ(stray(labels), 36) << "seven, more than half of thirteen";
+  labels.insert(4000000);
+  EXPECT_EQ(stray(labels), 36) << "the lowest";
+  labels.clear();
+  for (int64_t i = 0; i < 1000; ++i) labels.insert(i);
+  labels.insert(1016);
+  EXPECT_EQ(stray(labels), std::nullopt);
+  labels.insert(1034);
+  EXPECT_EQ(stray(labels), 1034) << "seventeen are too many for any set";
+}
+
+// COCO's 80 classes are numbered to 90, EMNIST's letters from 1.
+TEST(StrayLabel, HonestSetsHaveNone) {
+  std::set<int64_t> coco;
+  for (int64_t i = 1; i <= 90; ++i) coco.insert(i);
+  for (const int64_t gap : {12, 26, 29, 30, 45, 66, 68, 69, 71, 83}) coco.erase(gap);
+  EXPECT_EQ(coco.size(), 80u);
+  EXPECT_EQ(StrayLabel(coco), std::nullopt);
+  std::set<int64_t> letters;
+  for (int64_t i = 1; i <= 26; ++i) letters.insert(i);
+  EXPECT_EQ(StrayLabel(letters, 10), std::nullopt);
 }
 
 TEST(ParseIdx, SizesThatOverflowAreAnError) {

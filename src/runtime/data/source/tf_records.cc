@@ -1,6 +1,7 @@
 // OpenTfRecords: the TFRecord files of a split as one indexed dataset.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -59,13 +60,18 @@ class TfRecords final : public Dataset {
 
   // Maps the file and indexes its records. Errors name it.
   absl::Status AddFile(const fs::path& path);
-  // When all files are there: labels from 0, and the classes' names.
-  absl::Status ShiftLabels(std::vector<std::string> classes, std::optional<int> first_label);
+  // When all files are there: labels from 0, and the classes' names. Without names the records
+  // give them; `strict` refuses stray labels then (classes.h).
+  absl::Status ShiftLabels(std::vector<std::string> classes, std::optional<int> first_label,
+                           bool strict);
 
  private:
   const RecordSample& at(int64_t index) const { return samples_.at(static_cast<size_t>(index)); }
   absl::Status IndexFile();
   absl::StatusOr<int64_t> FirstLabel(int64_t classes, std::optional<int> given) const;
+  absl::Status CheckLabels(int64_t first) const;
+  // "train-00000-of-00002: record 17 at byte 1234".
+  std::string PlaceOf(const RecordSample& sample) const;
 
   std::vector<std::string> classes_;
   std::vector<RecordFile> files_;
@@ -111,10 +117,29 @@ absl::StatusOr<int64_t> TfRecords::FirstLabel(int64_t classes, std::optional<int
                    " occurs; pack the set with tutti-data pack --first-label 0 (or 1)"));
 }
 
+std::string TfRecords::PlaceOf(const RecordSample& sample) const {
+  const auto number = std::count_if(samples_.data(), &sample,
+                                    [&](const RecordSample& s) { return s.file == sample.file; });
+  return absl::StrCat(files_[sample.file].name, ": record ", number, " at byte ", sample.record);
+}
+
+absl::Status TfRecords::CheckLabels(int64_t first) const {
+  std::set<int64_t> present;
+  for (auto named = names_.lower_bound(first); named != names_.end(); ++named) {
+    present.insert(named->first - first);
+  }
+  const std::optional<int64_t> stray = StrayLabel(present);
+  if (!stray) return absl::OkStatus();
+  const auto at = std::find_if(samples_.begin(), samples_.end(),
+                               [&](const RecordSample& s) { return s.label == *stray + first; });
+  return StrayLabelError(PlaceOf(*at), at->label);
+}
+
 absl::Status TfRecords::ShiftLabels(std::vector<std::string> classes,
-                                    std::optional<int> first_label) {
+                                    std::optional<int> first_label, bool strict) {
   TUTTI_ASSIGN_OR_RETURN(const int64_t first,
                          FirstLabel(static_cast<int64_t>(classes.size()), first_label));
+  if (classes.empty() && strict) TUTTI_RETURN_IF_ERROR(CheckLabels(first));
   constexpr int64_t kMaxClasses = 1 << 20;
   const int64_t most = names_.rbegin()->first - first;
   if (classes.empty() && most < kMaxClasses) {
@@ -127,9 +152,9 @@ absl::Status TfRecords::ShiftLabels(std::vector<std::string> classes,
   const auto count = static_cast<int64_t>(classes.size());
   for (RecordSample& sample : samples_) {
     if (sample.label < first || sample.label - first >= count) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(files_[sample.file].name, ": record at byte ", sample.record, ": label ",
-                       sample.label, " is out of range: ", count, " classes from ", first));
+      return absl::InvalidArgumentError(absl::StrCat(PlaceOf(sample), ": label ", sample.label,
+                                                     " is out of range: ", count, " classes from ",
+                                                     first));
     }
     sample.label -= first;
   }
@@ -182,7 +207,8 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenTfRecords(const fs::path& fol
     return absl::InvalidArgumentError(absl::StrCat(
         folder.string(), ": the TFRecord files of split \"", split, "\" hold no sample"));
   }
-  const absl::Status shifted = dataset->ShiftLabels(std::move(classes), first_label);
+  const absl::Status shifted =
+      dataset->ShiftLabels(std::move(classes), first_label, /*strict=*/split == "train");
   if (!shifted.ok()) return base::Annotate(shifted, folder.string());
   return dataset;
 }

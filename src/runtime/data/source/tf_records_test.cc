@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/source/crc32c.h"
@@ -120,6 +121,23 @@ TEST_F(TfRecordsTest, LabelsThatMayCountFromEitherAreAQuestion) {
   EXPECT_EQ((*OpenTfRecords(directory_.path(), "train", 1))->label(0), 0);
 }
 
+TEST_F(TfRecordsTest, AStrayLabelOfTheTrainSplitIsNamedWhereNothingSaysHowManyClassesThereAre) {
+  const std::string three = Record(1) + Record(2) + Record(3);
+  Write("train-00000-of-00002", three);
+  Write("train-00001-of-00002", Record(2) + Record(4000000, "stray") + Record(1));
+  Write("test-00000-of-00001", three + Record(40));
+  const std::string at = absl::StrCat(Record(2).size());
+  EXPECT_THAT(Error(), AllOf(HasSubstr("train-00001-of-00002: record 1 at byte " + at),
+                             HasSubstr("label 4000000"), HasSubstr("classes.txt")));
+  EXPECT_EQ((*OpenTfRecords(directory_.path(), "test"))->classes().size(), 40u);
+  Write("train-00001-of-00002", Record(7));
+  EXPECT_EQ((*OpenTfRecords(directory_.path(), "train"))->classes().size(), 7u);
+  Write("train-00001-of-00002", Record(8));
+  EXPECT_THAT(Error(), HasSubstr("label 8"));
+  Write("classes.txt", "a\nb\nc\nd\ne\nf\ng\nh\n");
+  EXPECT_EQ((*OpenTfRecords(directory_.path(), "train"))->classes().size(), 8u);
+}
+
 TEST_F(TfRecordsTest, WrongFilesAreNamed) {
   Write("classes.txt", "a\nb\n");
   EXPECT_THAT(Error(), HasSubstr("train-00000-of-00001"));
@@ -132,7 +150,7 @@ TEST_F(TfRecordsTest, WrongFilesAreNamed) {
   EXPECT_THAT(Error("cut"), AllOf(HasSubstr("cut-00000-of-00001"), HasSubstr("cut short")));
   Write("range-00000-of-00001", Record(1) + Record(7));
   EXPECT_THAT(Error("range"), AllOf(HasSubstr("label 7 is out of range: 2 classes from 1"),
-                                    HasSubstr("range-00000-of-00001: record at byte")));
+                                    HasSubstr("range-00000-of-00001: record 1 at byte")));
   Write("empty-00000-of-00001", "");
   EXPECT_THAT(Error("empty"), HasSubstr("no sample"));
 }
