@@ -168,6 +168,7 @@ absl::StatusOr<Outcome> Run::ToTheEnd() {
     if (surroundings_.step_done) surroundings_.step_done(outcome_.step);
     if (stop && outcome_.step < parts_.schedule.total_steps) {
       outcome_.stopped = true;
+      TUTTI_RETURN_IF_ERROR(ReportUnreadable());
       TUTTI_RETURN_IF_ERROR(SaveCheckpoint());
       TUTTI_RETURN_IF_ERROR(WriteTrace());
       return std::move(outcome_);
@@ -291,10 +292,15 @@ absl::Status Run::WriteTrace() {
 }
 
 absl::Status Run::AfterStep() {
-  if (Every(kStepsPerComparison, outcome_.step) || Every(steps_per_epoch(), outcome_.step)) {
+  const bool end_of_epoch = Every(steps_per_epoch(), outcome_.step);
+  if (Every(kStepsPerComparison, outcome_.step) || end_of_epoch) {
     TUTTI_RETURN_IF_ERROR(CompareRanks());
   }
-  if (EvaluationIsDue()) TUTTI_RETURN_IF_ERROR(EvaluateNow());
+  if (EvaluationIsDue()) {
+    TUTTI_RETURN_IF_ERROR(EvaluateNow());
+  } else if (end_of_epoch) {
+    TUTTI_RETURN_IF_ERROR(ReportUnreadable());
+  }
   const bool due = Every(recipe_.checkpoint_every * steps_per_epoch(), outcome_.step) ||
                    Every(recipe_.checkpoint_every_steps, outcome_.step);
   return due ? SaveCheckpoint() : absl::OkStatus();

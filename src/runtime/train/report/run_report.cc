@@ -140,12 +140,16 @@ absl::Status RunReport::Evaluated(int64_t step, const std::vector<tasks::Metric>
 }
 
 absl::Status RunReport::Unreadable(int64_t step, int64_t pictures) {
-  if (silent_ || pictures <= unreadable_) return absl::OkStatus();
-  unreadable_ = pictures;
-  progress_.Line(absl::StrFormat("warning: %d picture%s could not be read and %s replaced",
-                                 pictures, pictures == 1 ? "" : "s",
-                                 pictures == 1 ? "was" : "were"));
-  return metrics_.Write("unreadable", {{"step", step}, {"pictures", pictures}});
+  if (silent_) return absl::OkStatus();
+  if (pictures > unreadable_) {
+    unreadable_ = pictures;
+    progress_.Line(absl::StrFormat("warning: %d picture%s could not be read and %s replaced",
+                                   pictures, pictures == 1 ? "" : "s",
+                                   pictures == 1 ? "was" : "were"));
+  }
+  TUTTI_RETURN_IF_ERROR(Plot(step, {{"unreadable", static_cast<double>(pictures)}}));
+  return metrics_.Write("unreadable",
+                        {{"epoch", EpochOf(step)}, {"step", step}, {"pictures", pictures}});
 }
 
 absl::Status RunReport::RanksCompared(int64_t step, int64_t steps,

@@ -49,7 +49,7 @@ class RunReport {
   absl::Status Stepped(Meter& meter, int64_t step, double learning_rate, bool last_of_epoch);
   absl::Status Evaluated(int64_t step, const std::vector<tasks::Metric>& metrics, double loss,
                          int64_t images);
-  // Writes nothing where it is not more than the last time.
+  // Of all ranks together, since this process began; warns the user when there are more.
   absl::Status Unreadable(int64_t step, int64_t pictures);
   // Seconds per step of every rank, over the last `steps` steps.
   absl::Status RanksCompared(int64_t step, int64_t steps, std::span<const StepParts> ranks);
