@@ -12,6 +12,7 @@
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/train/batch_tensors.h"
+#include "runtime/train/machine.h"
 #include "runtime/train/optimizer/optimizer.h"
 #include "runtime/train/optimizer/schedule.h"
 
@@ -33,6 +34,7 @@ struct SmallNet : models::ModelImpl {
 
 absl::Status Train(const std::string& folder, const std::string& checkpoints, int64_t steps) {
   const auto soon = [] { return base::Deadline::After(absl::Minutes(1)); };
+  train::PrepareMachine(/*threads=*/0, /*gpu=*/false);  // as the trainer does: speed, same bits
   // Who the other ranks are stands in RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
   TUTTI_ASSIGN_OR_RETURN(const auto group, comm::GroupOptionsFromEnvironment());
   TUTTI_ASSIGN_OR_RETURN(auto communicator, comm::JoinGroup(group));
