@@ -233,8 +233,8 @@ TEST(Loader, AnUnreadableSampleIsAnErrorOfItsBatchAlone) {
       const absl::Status status = loader->Next(Soon()).status();
       EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
       EXPECT_EQ(status.message(),
-                absl::StrCat("epoch ", epoch,
-                             " step 1: fake:5: not a JPEG (starts with 6e 6f 74 20 61 "
+                absl::StrCat("epoch ", epoch + 1,
+                             ", its step 2: fake:5: not a JPEG (starts with 6e 6f 74 20 61 "
                              "74 20 61)"));
       EXPECT_EQ(NextOf(*loader).step, 2);
     }
@@ -287,7 +287,7 @@ TEST(Loader, OneUnreadablePictureTooManyIsAnError) {
   const absl::Status status = loader->Next(Soon()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()),
-              testing::AllOf(HasSubstr("epoch 0 step 2: fake:9: damaged JPEG"),
+              testing::AllOf(HasSubstr("epoch 1, its step 3: fake:9: damaged JPEG"),
                              HasSubstr("1 other unreadable pictures were replaced")));
 }
 

@@ -25,6 +25,11 @@ SamplerOptions ForSampler(const Dataset& dataset, const LoaderOptions& options) 
           .pairs = options.mixing.any()};
 }
 
+// As the trainer counts, from 1.
+std::string PlaceOf(const Batch& batch) {
+  return absl::StrCat("epoch ", batch.epoch + 1, ", its step ", batch.step + 1);
+}
+
 }  // namespace
 
 PrefetchLoader::PrefetchLoader(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options)
@@ -166,7 +171,7 @@ absl::StatusOr<Batch> PrefetchLoader::TakeHead() {
     return slot->batch();
   }
   const Batch& batch = slot->batch();
-  const std::string place = absl::StrCat("epoch ", batch.epoch, " step ", batch.step);
+  const std::string place = PlaceOf(batch);
   Free(slot);
   return base::Annotate(status, place);
 }
@@ -190,9 +195,9 @@ absl::Status PrefetchLoader::CountUnreadable(Slot& slot) {
 absl::Status PrefetchLoader::Late() const {
   if (queue_.empty()) return absl::DeadlineExceededError("loader: no batch was begun in time");
   const Batch& batch = queue_.front()->batch();
-  return absl::DeadlineExceededError(
-      absl::StrCat("loader: epoch ", batch.epoch, " step ", batch.step, " is not ready (",
-                   queue_.front()->filled(), " of ", batch.count, " images)"));
+  return absl::DeadlineExceededError(absl::StrCat("loader: ", PlaceOf(batch), " is not ready (",
+                                                  queue_.front()->filled(), " of ", batch.count,
+                                                  " images)"));
 }
 
 PrefetchLoader::Filled PrefetchLoader::Fill(const Work& work, Worker& worker) {
