@@ -28,3 +28,17 @@ def test_a_table_a_document_and_a_chart_of_every_point(tmp_path):
 def test_a_wrong_model_is_named_by_every_rank_and_ends_it(model, words):
     done = subprocess.run([BIN / "tutti", "bench", "--models", model, "--ranks", "2"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and model in done.stderr and words in done.stderr
+
+
+def test_as_a_job_it_measures_groups_of_its_first_ranks(service, write_job):
+    name = service.submit(write_job("tutti bench --models resnet20 --transports tcp --batch 4 --steps 2 --warm-up 1 --output outputs",
+                                    nodes=2, processes=2, distribution="mpi"))
+    job = service.wait(name, 120)
+    assert job["state"] == "Completed", (job["reason"], service.log_text(name, 0, "stderr"))
+    with service.request(f"/v1/jobs/{name}/files/outputs/bench.json") as response:
+        document = json.loads(response.read())
+    assert [point["ranks"] for point in document["points"]] == [1, 2, 4]
+    assert document["nodes"] == 2
+    assert all(sum(point["step"].values()) > 0 for point in document["points"])
+    table = service.log_text(name, 0)
+    assert all(f"| resnet20 | tcp | {ranks} |" in table for ranks in (1, 2, 4)) and not service.log_text(name, 3)

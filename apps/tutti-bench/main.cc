@@ -15,6 +15,7 @@
 #include "local_ranks.h"
 #include "runtime/bench/chart.h"
 #include "runtime/bench/table.h"
+#include "runtime/device/device.h"
 #include "runtime/train/machine.h"
 
 namespace tutti {
@@ -62,7 +63,9 @@ absl::Status BenchAsRank(BenchCommand command) {
   bench::Sweep& sweep = command.sweep;
   if (sweep.ranks.empty()) sweep.ranks = bench::RanksUpTo(group.size);
   sweep.cores = CoresOfThisProcess();
-  train::PrepareMachine(sweep.threads, /*gpu=*/sweep.setup.device == "cuda");
+  TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(sweep.setup.device));
+  sweep.setup.device = device.is_cuda() ? "cuda" : "cpu";
+  train::PrepareMachine(sweep.threads, device.is_cuda());
   TUTTI_ASSIGN_OR_RETURN(const std::vector<bench::Point> points,
                          bench::RunSweep(sweep, group, Tell));
   if (group.rank != 0) return absl::OkStatus();
