@@ -1,10 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <time.h>
+
+#include <thread>
 
 #include "base/file.h"
 #include "runtime/train/report/meter.h"
 #include "runtime/train/report/metrics_file.h"
 #include "runtime/train/report/progress.h"
+#include "runtime/train/report/utilisation.h"
 
 namespace tutti::train {
 namespace {
@@ -24,6 +28,26 @@ TEST(Meter, AveragesOverTheStepsSinceTheLastTake) {
   EXPECT_DOUBLE_EQ(interval.images_per_second, 4);
   EXPECT_EQ(meter.Take().steps, 0);
   EXPECT_DOUBLE_EQ(meter.total_seconds(), 10);
+}
+
+TEST(Utilisation, IsProcessorTimeOverTimeSinceTheLastTake) {
+  const absl::Time start = absl::FromUnixSeconds(100);
+  Utilisation utilisation;
+  utilisation.Begin(start, absl::Seconds(7));
+  EXPECT_DOUBLE_EQ(utilisation.Take(start + absl::Seconds(4), absl::Seconds(13)), 1.5);
+  EXPECT_DOUBLE_EQ(utilisation.Take(start + absl::Seconds(6), absl::Seconds(14)), 0.5);
+  EXPECT_DOUBLE_EQ(utilisation.Take(start + absl::Seconds(6), absl::Seconds(15)), 0);
+}
+
+TEST(Utilisation, ProcessorTimeIsThatOfAllThreads) {
+  const absl::Duration before = ProcessorTime();
+  timespec used = {};
+  std::thread([&used] {
+    do {
+      ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    } while (used.tv_nsec < 20'000'000);
+  }).join();
+  EXPECT_GE(ProcessorTime() - before, absl::DurationFromTimespec(used) - absl::Milliseconds(1));
 }
 
 TEST(MetricsFile, WritesOneJsonObjectALineToEveryPath) {

@@ -61,6 +61,7 @@ absl::Status RunReport::Started(const RunFacts& facts, int64_t first_step) {
   facts_ = facts;
   first_step_ = first_step;
   began_ = last_ = clock_.Now();
+  utilisation_.Begin(began_, ProcessorTime());
   if (silent_) return absl::OkStatus();
   progress_.Line(absl::StrFormat(
       "%s: %d parameters, %d classes; %d training and %d test images\n"
@@ -103,7 +104,8 @@ absl::Status RunReport::Stepped(Meter& meter, int64_t step, double learning_rate
   progress_.Step(position, interval);
   std::vector<Scalar> scalars = {{"loss", interval.loss},
                                  {"learning_rate", learning_rate},
-                                 {"images_per_second", interval.images_per_second}};
+                                 {"images_per_second", interval.images_per_second},
+                                 {"processors", utilisation_.Take(last_, ProcessorTime())}};
   nlohmann::json line = {{"epoch", position.epoch},
                          {"epochs", position.epochs},
                          {"step", step},

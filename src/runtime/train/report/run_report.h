@@ -15,6 +15,7 @@
 #include "runtime/train/report/metrics_file.h"
 #include "runtime/train/report/progress.h"
 #include "runtime/train/report/tensorboard.h"
+#include "runtime/train/report/utilisation.h"
 
 namespace tutti::train {
 
@@ -75,6 +76,7 @@ class RunReport {
   RunFacts facts_;
   int64_t first_step_ = 0, unreadable_ = 0;
   absl::Time began_, last_;
+  Utilisation utilisation_;
 };
 
 }  // namespace tutti::train
