@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -141,9 +142,14 @@ bool IsClusterToEndIt(const std::filesystem::path& folder) {
          !std::filesystem::exists(NodeFolders(folder).stop(), error);
 }
 
+void NoteToldToEnd(const std::filesystem::path& folder) {
+  if (!IsClusterToEndIt(folder)) return;
+  const auto noted = base::Open(NodeFolders(folder).told(), O_WRONLY | O_CREAT);
+  if (!noted.ok()) spdlog::warn("{}", noted.status().ToString());
+}
+
 absl::Status WhyToldToEnd(const std::filesystem::path& folder, absl::Time now) {
   if (!IsClusterToEndIt(folder)) return absl::OkStatus();
-  base::Open(NodeFolders(folder).told(), O_WRONLY | O_CREAT).status().IgnoreError();
   const bool soon = now + kNearItsEnd >= EndTime();
   if (soon) {
     return absl::DeadlineExceededError("it has used up the time that it was given in Slurm");

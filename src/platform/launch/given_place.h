@@ -23,8 +23,11 @@ absl::Status TakePlace(absl::string_view gang, spec::LaunchPlan& plan);
 // file `stop` in the node's folder first.
 bool IsClusterToEndIt(const std::filesystem::path& folder);
 
-// Why a launcher is told to end, if it was the cluster; then it leaves the file `told`, since a
-// launcher that dies without it was not cancelled but lost. OK if it was not the cluster.
+// To be called at once when a launcher is told to end: if it was the cluster it leaves the file
+// `told`. A launcher that dies before its job's end without it was not cancelled but lost.
+void NoteToldToEnd(const std::filesystem::path& folder);
+
+// Why a launcher is told to end, if it was the cluster. OK if it was not. May take seconds.
 absl::Status WhyToldToEnd(const std::filesystem::path& folder, absl::Time now);
 
 // How many of the `own` processors, on which this launcher may run, it has got for its processes:

@@ -56,15 +56,19 @@ TEST(GivenPlace, ANodeWhoseNameLeadsToItsLoopbackGoesByTheAddressThatReachesAnot
 }
 
 TEST(GivenPlace, ThatTheClusterToldItToEndStaysInItsFolder) {
-  const base::TemporaryDirectory folder("tutti-place");
+  const base::TemporaryDirectory ours("tutti-place"), theirs("tutti-place");
+  const auto is_noted = [](const base::TemporaryDirectory& folder) {
+    NoteToldToEnd(folder.path());
+    return std::filesystem::exists(folder.path() / "told");
+  };
   ::unsetenv("TUTTI_GANG");
-  EXPECT_TRUE(WhyToldToEnd(folder.path(), absl::Now()).ok());
+  EXPECT_FALSE(is_noted(theirs)) << "nobody's cluster";
   ::setenv("TUTTI_GANG", "n7 10.0.0.7;", 1);
-  EXPECT_FALSE(std::filesystem::exists(folder.path() / "told"));
-  EXPECT_TRUE(absl::IsCancelled(WhyToldToEnd(folder.path(), absl::Now())));
-  EXPECT_TRUE(std::filesystem::exists(folder.path() / "told"));
-  ASSERT_TRUE(base::ReplaceFile(folder.path() / "stop", "").ok());
-  EXPECT_TRUE(WhyToldToEnd(folder.path(), absl::Now()).ok()) << "by tutti";
+  EXPECT_TRUE(is_noted(theirs));
+  EXPECT_TRUE(absl::IsCancelled(WhyToldToEnd(theirs.path(), absl::Now())));
+  ASSERT_TRUE(base::ReplaceFile(ours.path() / "stop", "").ok());
+  EXPECT_FALSE(is_noted(ours)) << "by tutti";
+  EXPECT_TRUE(WhyToldToEnd(ours.path(), absl::Now()).ok());
   ::unsetenv("TUTTI_GANG");
 }
 

@@ -193,6 +193,7 @@ class Launcher {
   absl::Status AwaitOrStop(const std::function<bool()>& ready, base::Deadline deadline) {
     while (true) {
       if (signals_.Take()) {
+        NoteToldToEnd(plan_.directory);
         const absl::Status why = WhyToldToEnd(plan_.directory, absl::Now());
         if (absl::IsDeadlineExceeded(why)) return why;
         events_->Append("unlaunched", nlohmann::json::object());

@@ -268,6 +268,7 @@ bool NodeProcesses::TellsAllAtOnce() const {
 
 // They are told first: who is asked why may take its time.
 void NodeProcesses::EndAsTold(const StopRequest& request) {
+  NoteToldToEnd(plan_.directory);
   if (stopped_) return;
   const absl::Time now = absl::Now();
   HearMpi();

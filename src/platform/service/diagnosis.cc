@@ -331,7 +331,7 @@ class Examination {
     Diagnosis diagnosis = With(absl::StrCat("node ", node.node, ": ", OneLine(node.reason)),
                                {.node = node.node, .what = OneLine(node.reason)}, nullptr);
     // Of a job that somebody has cancelled the cluster says so.
-    const bool taken = node.told && end_.on_cluster && end_.verdict.empty();
+    const bool taken = node.told && end_.judged && end_.verdict.empty();
     diagnosis.lost_node = node.silent || node.unlaunched || taken;
     return diagnosis;
   }

@@ -52,10 +52,10 @@ struct GangEnd {
   std::vector<RankExit> exits;  // any order; a rank whose end nobody saw is absent
   std::vector<NodeEnd> nodes;
   absl::Duration time_limit = absl::InfiniteDuration();
-  std::string verdict;      // how the cluster ended the whole job, if that has a reason of its own
-  bool lost = false;        // and that is the loss of a node
-  bool on_cluster = false;  // which may end processes by itself
-  bool timed_out = false;   // the service itself ended the job at its time limit
+  std::string verdict;     // how the cluster ended the whole job, if that has a reason of its own
+  bool lost = false;       // and that is the loss of a node
+  bool judged = false;     // the cluster has said that it is over, with a verdict or without
+  bool timed_out = false;  // the service itself ended the job at its time limit
 };
 
 struct Failure {

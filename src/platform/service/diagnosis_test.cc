@@ -277,8 +277,8 @@ TEST(Diagnosis, ANodeThatWasToldToEndKnowsLessThanOneThatTheClusterDidNotBegin) 
 TEST(Diagnosis, WhatAClusterEndedWithoutAWordOfACancelWasTakenFromIt) {
   GangEnd end = GangOf({Stopped(0, 12)});
   end.nodes[1] = {.node = "n2", .ok = false, .reason = "it was cancelled", .told = true};
-  EXPECT_FALSE(Diagnose(end).lost_node);
-  end.on_cluster = true;
+  EXPECT_FALSE(Diagnose(end).lost_node) << "before the cluster has said anything";
+  end.judged = true;
   EXPECT_EQ(Diagnose(end).line, "node n2: it was cancelled");
   EXPECT_TRUE(Diagnose(end).lost_node);
   EXPECT_TRUE(Diagnose(end).verdict_counts);

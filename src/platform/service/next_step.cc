@@ -58,7 +58,7 @@ bool IsServed(const JobNow& job, const Gang& gang, absl::Time now) {
 // its chief has ended well: workers find their servers gone, and servers are told to end.
 GangEnd EndThatCounts(const JobNow& job, const Gang& gang) {
   GangEnd end = gang.End();
-  end.on_cluster = job.on_cluster;
+  end.judged = job.judged;
   end.verdict = job.verdict;
   end.lost = job.lost;
   const std::optional<absl::Time> done = ChiefEndedWell(job, end);

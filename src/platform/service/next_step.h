@@ -41,7 +41,7 @@ struct JobNow {
   absl::Duration time_limit = absl::InfiniteDuration();
   // When the service ends the job itself, should its launchers fail to.
   absl::Time overdue = absl::InfiniteFuture();
-  bool on_cluster = false;        // which schedules by itself
+  bool judged = false;            // the cluster has said that it is over, with a verdict or without
   std::string verdict;            // how the cluster ended it, if that has a reason of its own
   bool lost = false;              // and that is the loss of a node
   bool verdict_may_come = false;  // the cluster has not said yet that it is over

@@ -167,7 +167,7 @@ absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
                .reason = job.record.last.reason,
                .note = placed.logs->full() ? OutputNote(options_.log_limit) : "",
                .time_limit = fixed.spec.timeout,
-               .on_cluster = fixed.spec.compute != "local",
+               .judged = fixed.spec.compute != "local" && placed.judged,
                .verdict = placed.verdict,
                .lost = placed.lost,
                .verdict_may_come = VerdictMayCome(job)};

@@ -52,6 +52,12 @@ absl::StatusOr<bool> Exists(const fs::path& path) {
   return exists;
 }
 
+// That its launcher has collected results, during which it does not hear that it is to end.
+bool HasItsRanksBehindIt(const fs::path& node) {
+  const auto events = base::ReadFile(node / "spool/events.jsonl", 64 << 20);
+  return events.ok() && absl::StrContains(*events, R"("kind":"finalizing")");
+}
+
 // Likewise; nothing if there is no such file.
 absl::StatusOr<std::optional<std::string>> TextOf(const fs::path& file) {
   auto text = base::ReadFile(file, 1 << 20);
@@ -113,11 +119,10 @@ bool SlurmAllocation::HasBegunEverywhere() const {
   return true;
 }
 
-bool SlurmAllocation::HasBegunBefore(fs::file_time_type time) const {
+// Of thousands that wait: without an open of each folder, so later than HasBegun where it is NFS.
+bool SlurmAllocation::SeemsToHaveBegun() const {
   for (int i = 0; i < node_count(); ++i) {
-    std::error_code error;
-    const fs::file_time_type began = fs::last_write_time(node(i) / "started", error);
-    if (!error && began < time) return true;
+    if (IsThere(node(i) / "started")) return true;
   }
   return false;
 }
@@ -142,7 +147,7 @@ bool SlurmAllocation::HasDiedUntold() const {
   for (int i = 0; i < node_count(); ++i) {
     if (!HasBegun(i)) continue;
     has_begun = true;
-    if (IsDone(i) || IsThere(node(i) / "told")) return false;
+    if (IsDone(i) || IsThere(node(i) / "told") || HasItsRanksBehindIt(node(i))) return false;
   }
   return has_begun;
 }
@@ -206,19 +211,20 @@ absl::Status SlurmAllocation::NoteLoss(absl::Duration settling) {
 }
 
 void SlurmAllocation::ForgetFirstRun() {
-  was_booting = ran_before = false;
+  was_booting = ran_before = had_begun = false;
   taken_back = absl::InfiniteDuration();
   first_start = absl::InfinitePast();
   SayIfWrong(base::RemoveTree(folder / kFirstStart));
 }
 
-absl::Status SlurmAllocation::NoteLook(const SlurmJob& of_look, const LookBegin& began) {
+absl::Status SlurmAllocation::NoteLook(const SlurmJob& of_look) {
   if (of_look.phase == SlurmPhase::kWaiting) {
-    ran_before = ran_before || HasBegunBefore(began.folders);
+    ran_before = ran_before || had_begun;
+    had_begun = had_begun || SeemsToHaveBegun();
     const bool has_run = ran_before || first_start != absl::InfinitePast();
     if (has_run) taken_back = std::min(taken_back, base::SteadyNow());
   } else if (of_look.phase == SlurmPhase::kRunning && of_look.start <= first_start) {
-    ran_before = false;  // the newer state has come back
+    ran_before = had_begun = false;  // the newer state has come back
     taken_back = absl::InfiniteDuration();
   }
   if (of_look.phase != SlurmPhase::kEnded) was_booting = of_look.booting;

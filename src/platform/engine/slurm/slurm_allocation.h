@@ -26,13 +26,6 @@ absl::Status SyncAllocation(const std::filesystem::path& folder);
 // In the log: what an engine could not write down it finds out again.
 void SayIfWrong(const absl::Status& status);
 
-// When a look at Slurm's queue began.
-struct LookBegin {
-  absl::Duration ours;  // base::SteadyNow
-  // By the clock that dates files in the shared folder; the earliest there is where none is shared.
-  std::filesystem::file_time_type folders = std::filesystem::file_time_type::min();
-};
-
 struct SlurmAllocation {
   // kUncertain: an sbatch for it may have taken effect.
   enum class Stage { kToSubmit, kUncertain, kSubmitted, kEnded };
@@ -43,8 +36,10 @@ struct SlurmAllocation {
   absl::Duration since;              // SteadyNow, of the stage
   absl::Duration seen;               // when Slurm had it last, as far as is known
   bool shown = false;                // by the last look that succeeded
-  // A look showed it waiting that began after a launcher of it had: Slurm has ended that run.
+  // A look showed it waiting that began after a launcher was seen to have begun: Slurm has ended
+  // that run.
   bool ran_before = false;
+  bool had_begun = false;    // when a look that showed it waiting had ended
   bool was_booting = false;  // its nodes, by the last look that showed it before its end
   absl::Time first_start = absl::InfinitePast();  // of the first run of it that a look showed
   // When a look first showed it to wait again, after one that had it on its nodes or after it had
@@ -77,7 +72,7 @@ struct SlurmAllocation {
   // On any node since Slurm started it last: not in a run before, which Slurm has ended.
   bool HasBegunItsLastRun() const;
   bool IsDone(int index) const;
-  // Launchers have begun, and none of them was told to end, or has come to its own end.
+  // Launchers have begun, and none of them was told to end, or has come to the end of its ranks.
   bool HasDiedUntold() const;
 
   // What an earlier engine left. NotFound if the folder holds no allocation; other errors if that
@@ -90,7 +85,7 @@ struct SlurmAllocation {
   // It is to be submitted again, if it has not begun when that has settled.
   absl::Status NoteLoss(absl::Duration settling);
   // What a look tells of it. A job that completes is told with the nodes alone that still do.
-  absl::Status NoteLook(const SlurmJob& of_look, const LookBegin& began);
+  absl::Status NoteLook(const SlurmJob& of_look);
   std::string LastOutput() const;  // the end of what its batch step printed
   // It is over; written down, since Slurm forgets it after some minutes.
   absl::Status NoteEnd(const std::string& how, bool lost = false);
@@ -103,7 +98,7 @@ struct SlurmAllocation {
   AllocationState State(const std::string& id);
 
  private:
-  bool HasBegunBefore(std::filesystem::file_time_type time) const;
+  bool SeemsToHaveBegun() const;
   void ForgetFirstRun();  // another Slurm job is its own
   void ReadEnd(const std::string& text);
   std::vector<std::string> NodeNames() const;  // none, unless all are known

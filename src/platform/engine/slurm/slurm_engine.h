@@ -5,7 +5,6 @@
 //   FOLDER/id                   names this tutti in the comments of its Slurm jobs
 //   FOLDER/place                where the folder lay and which it was, which tells it from a copy
 //   FOLDER/lock                 held by the one service whose folder it is
-//   FOLDER/looked               dated when the last look at Slurm's queue began
 //   FOLDER/launcher.json        where the service is, for launchers; kept up to date
 //   FOLDER/ALLOCATION/batch.sh  its existence: that it is to be, or has been, submitted
 //   FOLDER/ALLOCATION/slurm-id  Slurm's number of it, once that is known
@@ -115,7 +114,6 @@ class SlurmEngine final : public Engine {
   bool HasWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   bool LookIsDue() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   absl::Duration BetweenLooks() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  LookBegin BeginLook() const;
   void Look() ABSL_LOCKS_EXCLUDED(mutex_);
   // A job that Slurm's controller no longer tells of.
   struct Forgotten {
@@ -123,8 +121,8 @@ class SlurmEngine final : public Engine {
     int64_t number = 0;
   };
   std::vector<Forgotten> NoteLook(const absl::StatusOr<std::vector<SlurmJob>>& jobs,
-                                  const LookBegin& began) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  std::vector<Forgotten> Learn(const std::vector<SlurmJob>& jobs, const LookBegin& began)
+                                  absl::Duration began) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<Forgotten> Learn(const std::vector<SlurmJob>& jobs, absl::Duration began)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Asks Slurm's accounting, where there is one, how they ended.
   void EndForgotten(std::span<const Forgotten> forgotten) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -1,7 +1,5 @@
 // A look at Slurm's queue, and what the engine learns from it of its allocations.
-#include <fcntl.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <map>
@@ -41,21 +39,8 @@ bool CountsMore(const SlurmJob& a, const SlurmJob& b) {
 
 }  // namespace
 
-// The folder may be a file server's, which has a clock of its own.
-LookBegin SlurmEngine::BeginLook() const {
-  LookBegin begin{.ours = base::SteadyNow()};
-  if (!shared()) return begin;
-  const auto file = std::filesystem::path(options_.compute.folder) / "looked";
-  const auto open = base::Open(file, O_WRONLY | O_CREAT);
-  std::error_code error;
-  if (!open.ok() || ::futimens(open->get(), nullptr) != 0) return begin;
-  const auto time = std::filesystem::last_write_time(file, error);
-  if (!error) begin.folders = time;
-  return begin;
-}
-
 void SlurmEngine::Look() {
-  const LookBegin began = BeginLook();
+  const absl::Duration began = base::SteadyNow();
   {
     absl::MutexLock lock(&mutex_);
     hurry_ = false;
@@ -82,9 +67,9 @@ void SlurmEngine::Look() {
 }
 
 std::vector<SlurmEngine::Forgotten> SlurmEngine::NoteLook(
-    const absl::StatusOr<std::vector<SlurmJob>>& jobs, const LookBegin& began) {
+    const absl::StatusOr<std::vector<SlurmJob>>& jobs, absl::Duration began) {
   last_look_ = base::SteadyNow();
-  look_cost_ = last_look_ - began.ours;
+  look_cost_ = last_look_ - began;
   const absl::Status before = slurm_;
   slurm_ = absl::OkStatus();
   if (!jobs.ok()) {
@@ -95,13 +80,12 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::NoteLook(
   }
   looked_ = true;
   owes_look_ = false;
-  if (began.ours >= late_look_) late_look_ = absl::InfiniteDuration();
+  if (began >= late_look_) late_look_ = absl::InfiniteDuration();
   return Learn(*jobs, began);
 }
 
 std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJob>& jobs,
-                                                       const LookBegin& look) {
-  const absl::Duration began = look.ours;
+                                                       absl::Duration began) {
   std::vector<Forgotten> forgotten;
   std::map<absl::string_view, const SlurmJob*> counting;
   surplus_.clear();
@@ -135,7 +119,7 @@ std::vector<SlurmEngine::Forgotten> SlurmEngine::Learn(const std::vector<SlurmJo
       known.stage = Stage::kSubmitted;
       known.seen = began;
       known.problem.clear();
-      SayIfWrong(known.NoteLook(job, look));
+      SayIfWrong(known.NoteLook(job));
       if (job.phase == SlurmPhase::kEnded) NoteEnd(known, job);
       const bool waits_again =
           job.phase == SlurmPhase::kWaiting && began - known.taken_back >= options_.taking_back;
@@ -209,8 +193,8 @@ void SlurmEngine::NoteEnd(SlurmAllocation& known, const SlurmJob& job) {
   // which may take minutes, it rather was somebody.
   const bool unlaunched = shared() && cancelled && !by_us && !known.job.nodes.empty() &&
                           !known.was_booting && !known.HasBegunItsLastRun();
-  // Who cancels it has its launchers told to end; slurmds that kill what they take for surplus may
-  // not, as of a job that a slurmctld with an older state starts a second time.
+  // Whom somebody cancels Slurm tells to end first; slurmds that kill what they take for surplus
+  // may not, as of a job that a slurmctld with an older state starts a second time.
   const bool untold = shared() && cancelled && !by_us && !known.stop && known.HasDiedUntold();
   std::string how = unlaunched ? "it was cancelled in Slurm before it had begun on its nodes"
                     : untold   ? "it was cancelled in Slurm after its launchers had died"

@@ -19,7 +19,7 @@ TEST_F(SlurmEngineTest, WhatSlurmQueuedAgainAndCouldNotLaunchThenMayRunWellOnOth
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
   AwaitRunning("a.1");
   slurm_.End("a.1", "PENDING");
-  Await("a.1", [](const AllocationState& s) { return s.waits; });
+  ASSERT_TRUE(CountReaches("squeue", slurm_.count("squeue") + 3));
   slurm_.FailLaunch("a.1");
   const AllocationState unlaunched = AwaitEnd("a.1");
   EXPECT_EQ(unlaunched.reason, "it was cancelled in Slurm before it had begun on its nodes");
@@ -37,7 +37,9 @@ TEST_F(SlurmEngineTest, WhatSlurmStartedAgainUnseenAndCouldNotLaunchMayRunWellOn
   engine_.reset();
   slurm_.FailLaunch("a.1", /*later=*/absl::Seconds(3));
   Open();
-  EXPECT_TRUE(AwaitEnd("a.1").lost);
+  const AllocationState end = AwaitEnd("a.1");
+  EXPECT_EQ(end.reason, "it was cancelled in Slurm before it had begun on its nodes");
+  EXPECT_TRUE(end.lost);
 }
 
 TEST_F(SlurmEngineTest, AJobThatWaitsAgainAfterItWasOnItsNodesIsLostAndCancelled) {
@@ -100,6 +102,14 @@ TEST_F(SlurmEngineTest, AJobThatIsCancelledAfterItsLaunchersDiedUntoldIsLost) {
   ASSERT_TRUE(base::Open(root_.path() / "shared/b.1/0/done", O_WRONLY | O_CREAT).ok());
   slurm_.FailLaunch("b.1");
   EXPECT_FALSE(AwaitEnd("b.1").lost);
+  ASSERT_TRUE(engine_->Start(Gang("c.1")).ok());
+  AwaitRunning("c.1");
+  ASSERT_TRUE(base::MakeDirectories(root_.path() / "shared/c.1/0/spool").ok());
+  ASSERT_TRUE(base::ReplaceFile(root_.path() / "shared/c.1/0/spool/events.jsonl",
+                                R"({"kind":"finalizing","time":1.5})")
+                  .ok());
+  slurm_.FailLaunch("c.1");
+  EXPECT_FALSE(AwaitEnd("c.1").lost);
 }
 
 TEST_F(SlurmEngineTest, AJobThatWaitsAgainOnNodesThatShareNothingIsLost) {
