@@ -77,7 +77,7 @@ def test_what_tensorflow_writes_as_tfrecord_is_read(pictures, tmp_path):
 
 
 def test_tensorflow_reads_the_events_for_tensorboard(tmp_path):
-    subprocess.run([BIN / "tutti-train", "--model", "resnet20", "--data", SAMPLE, "--batch", "32", "--max-steps", "4",
+    subprocess.run([BIN / "tutti-train", "--model", "resnet20", "--data", "synthetic:64x32x5", "--batch", "32", "--epochs", "2",
                     "--evaluate-every", "0", "--tensorboard", tmp_path / "events", "--output", tmp_path / "out"], check=True,
                    capture_output=True, env=ALONE, timeout=120)
     lines = [json.loads(line) for line in (tmp_path / "out/metrics.jsonl").read_text().splitlines()]
