@@ -170,7 +170,7 @@ std::vector<Field> FieldsOf(Recipe& r) {
       {"epsilon", kOptimizer, "of adamw and lamb: added to the root of the mean square",
        &r.epsilon},
       {"trust", kOptimizer,
-       "of lars: a layer's step is at most this part of its weights' norm, times the learning rate",
+       "of lars: what one gradient adds to a layer's velocity is this part of its weights' norm",
        &r.trust},
       {"weight-decay", kOptimizer, "L2; of adamw and lamb decoupled from the gradient",
        &r.weight_decay},
