@@ -29,8 +29,7 @@ constexpr char kCollectorLock[] = "collector";
 
 constexpr char kFirstStart[] = "slurm-start";
 constexpr std::streamoff kMostOfLog = 64 << 10;
-constexpr absl::Duration kClocksOfSitesDiffer =
-    absl::Minutes(1);  // at most: a file server's and Slurm's
+constexpr absl::Duration kClocksDiffer = absl::Minutes(1);  // at most: a file server's and Slurm's
 
 bool IsThere(const fs::path& path) {
   std::error_code error;
@@ -132,7 +131,7 @@ bool SlurmAllocation::HasBegunItsLastRun() const {
   const bool is_known = first_start != absl::InfinitePast();
   if (is_known && job.start > first_start) return false;
   // Where no look showed its start, Slurm's clock is compared with the file server's.
-  const absl::Duration start = base::SteadyNow() - (absl::Now() - job.start) - kClocksOfSitesDiffer;
+  const absl::Duration start = base::SteadyNow() - (absl::Now() - job.start) - kClocksDiffer;
   for (int i = 0; i < node_count(); ++i) {
     const absl::Duration began = base::SteadyNow() - AgeOf(node(i) / "started");
     if (HasBegun(i) && (is_known || began >= start)) return true;
