@@ -5,6 +5,8 @@
 //   train_step DEVICE BATCH [THREADS=0] [MODEL=resnet50] [profile]
 //
 // `profile` prints where the time of ten steps goes instead.
+#include <torch/cuda.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
