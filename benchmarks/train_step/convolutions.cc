@@ -1,13 +1,15 @@
-// GF/s of the convolutions of ResNet-50 at 224 x 224 on one core, by kernel and step, in bf16 by
-// tutti's own kernels: products and additions over the thread's processor time, the best of three.
+// GF/s of the convolutions of ResNet-50 at 224 x 224, or of ResNet-20 at 32 x 32, on one core, by
+// kernel and step (of ResNet-20 by channels too), in bf16 by tutti's own kernels: products and
+// additions over the thread's processor time, the best of three.
 //
-//   convolutions [BATCH=32]
+//   convolutions [BATCH=32] [resnet50|resnet20]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <limits>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "runtime/device/cpu/convolution.h"
@@ -30,6 +32,20 @@ std::vector<Convolution> ResNet50(int64_t images) {
       side /= stride;
       all.push_back({images, side, side, width, outputs, 1});
       inputs = outputs;
+    }
+  }
+  return all;
+}
+
+std::vector<Convolution> ResNet20(int64_t images) {
+  std::vector<Convolution> all = {{images, 32, 32, 3, 16, 3}};
+  int64_t side = 32, inputs = 16;
+  for (const int64_t width : {16, 32, 64}) {
+    for (int layer = 0; layer < 6; ++layer) {
+      const int64_t stride = width > inputs ? 2 : 1;
+      all.push_back({images, side, side, inputs, width, 3, stride});
+      side /= stride;
+      inputs = width;
     }
   }
   return all;
@@ -82,24 +98,32 @@ void Measure(const Convolution& c, Buffers& with, Found found[3]) {
   found[2].Add(Products(c), BestSeconds([&] { ConvolutionWeightGradient(c, x, y, w, 1); }));
 }
 
-int Main(int64_t images) {
-  std::map<std::pair<int64_t, int64_t>, std::vector<Found>> kinds;
+// What a line of the table is of.
+std::string KindOf(const Convolution& c, bool by_channels) {
+  const auto text = [](int64_t number) { return std::to_string(number); };
+  const std::string kind = text(c.kernel) + "x" + text(c.kernel) + " | " + text(c.stride);
+  if (!by_channels) return kind;
+  return kind + " | " + text(c.inputs) + " to " + text(c.outputs);
+}
+
+int Main(int64_t images, bool small) {
+  std::map<std::string, std::vector<Found>> kinds;
   Buffers buffers(images);
-  for (const Convolution& c : ResNet50(images)) {
+  for (const Convolution& c : small ? ResNet20(images) : ResNet50(images)) {
     if (!device::cpu::Takes(c)) {
-      if (c.is_stem()) continue;  // left to oneDNN where there is AMX
+      if (c.inputs < 32 || c.outputs < 32) continue;  // left to oneDNN where there is AMX
       std::fputs("convolutions: this processor has no AVX512-BF16\n", stderr);
       return 1;
     }
-    auto& found = kinds[{c.kernel, c.stride}];
+    auto& found = kinds[KindOf(c, small)];
     found.resize(3);
     Measure(c, buffers, found.data());
   }
-  std::puts("| kernel | step | forward | input's gradient | weights' gradient | ms |");
-  std::puts("|---|---|---|---|---|---|");
+  std::printf("| kernel | step |%s forward | input's gradient | weights' gradient | ms |\n",
+              small ? " channels |" : "");
+  std::printf("|---|---|---|---|---|---|%s\n", small ? "---|" : "");
   for (const auto& [kind, found] : kinds) {
-    std::printf("| %dx%d | %d |", static_cast<int>(kind.first), static_cast<int>(kind.first),
-                static_cast<int>(kind.second));
+    std::printf("| %s |", kind.c_str());
     double seconds = 0;
     for (const Found& one : found) {
       one.seconds > 0 ? std::printf(" %.0f |", 1e-9 * one.products / one.seconds)
@@ -114,4 +138,7 @@ int Main(int64_t images) {
 }  // namespace
 }  // namespace tutti
 
-int main(int argc, char** argv) { return tutti::Main(argc > 1 ? std::atoll(argv[1]) : 32); }
+int main(int argc, char** argv) {
+  return tutti::Main(argc > 1 ? std::atoll(argv[1]) : 32,
+                     argc > 2 && std::string(argv[2]) == "resnet20");
+}

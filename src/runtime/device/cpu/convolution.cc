@@ -5,18 +5,26 @@
 #include "runtime/device/cpu/convolution_kinds.h"
 
 namespace tutti::device::cpu {
+namespace {
+
+// Tiles have two vectors of 16 channels, or one if there are no more.
+bool HasVectorsOf(int64_t channels) {
+  return channels == 16 || (channels % 32 == 0 && channels <= 8192);
+}
+
+}  // namespace
 
 bool Takes(const Convolution& c) {
   static const bool can = __builtin_cpu_supports("avx512bf16") &&
                           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
   if (!can || c.images < 1 || c.height < 1 || c.width < 1 || c.inputs < 1 || c.outputs < 1 ||
-      c.outputs % 32 != 0 || c.outputs > 8192 || (c.stride != 1 && c.stride != 2)) {
+      !HasVectorsOf(c.outputs) || (c.stride != 1 && c.stride != 2)) {
     return false;
   }
   // Too few channels for tiles of AMX, which oneDNN fills by other means.
-  if (c.is_stem() && HasAmx()) return false;
+  if (HasAmx() && (c.inputs < 32 || c.outputs < 32)) return false;
   if (c.is_stem()) return (c.kernel == 3 || c.kernel == 7) && c.kernel * c.inputs <= 24;
-  return c.inputs % 32 == 0 && c.inputs <= 8192 && (c.kernel == 1 || c.kernel == 3);
+  return HasVectorsOf(c.inputs) && (c.kernel == 1 || c.kernel == 3);
 }
 
 void ConvolutionForward(const Convolution& c, const uint16_t* x, const uint16_t* w, uint16_t* y,

@@ -1,10 +1,11 @@
 // Convolutions over channels-last bf16 activations with an odd kernel, padded by half of it: all
-// that there are in a residual network. Of 1x1 and 3x3, by steps of 1 or 2, over channels by 32;
-// of up to 7x7 over an image's few channels (a network's stem), but for the input's gradient, which
-// nobody wants there. For processors with AVX512-BF16. No torch here.
+// that there are in a residual network. Of 1x1 and 3x3, by steps of 1 or 2, over channels by 32, or
+// 16; of up to 7x7 over an image's few channels (a network's stem), but for the input's gradient,
+// which nobody wants there. For processors with AVX512-BF16. No torch here.
 //
 // All three are products of matrices, made of tiles that stay in registers: 14 pixels by 32
-// channels in forward and for the input's gradient, 8 by 32 channels for the weights'. Operands are
+// channels in forward and for the input's gradient, 8 by 32 channels for the weights' (of layers of
+// 16, twice as many by 16). Operands are
 // laid out beforehand so that an instruction finds the two neighbours that it multiplies and adds
 // in one word: weights by pairs of input channels, activations for the weights' gradient by pairs
 // of pixels. A 3x3 kernel is nine such products, shifted over an image with a border of zeros. Of

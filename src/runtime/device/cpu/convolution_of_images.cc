@@ -31,7 +31,7 @@ struct Pass {
 void MakeRows(const Pass& pass, const uint16_t* images, int64_t size, int64_t count, uint16_t* y) {
   AmxTiles tiles;
   AmxTiles* const amx = AmxTakes(pass.product) ? &tiles : nullptr;
-  for (int64_t block = 0; block < pass.product.outputs / kBlock; ++block) {
+  for (int64_t block = 0; block < pass.product.blocks(); ++block) {
     for (int64_t i = 0; i < count; ++i) {
       Multiply(pass.product, amx, pass.lines, block, images + i * size,
                y + i * pass.to_image + pass.to);
@@ -150,7 +150,7 @@ void InputGradientOfImages(const Convolution& c, const uint16_t* dy, const uint1
   const uint16_t* weights = PackBackward(c, order, w, threads);
   for (Pass& pass : passes) {
     pass.product.weights = weights;
-    weights += pass.product.tap_count * c.outputs * kBlock;
+    weights += pass.product.tap_count * c.outputs * BlockOf(c.inputs);
   }
   MultiplyImages(images, 1, passes, dy, dx, threads);
 }

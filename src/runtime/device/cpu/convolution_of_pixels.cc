@@ -28,7 +28,7 @@ void EachPart(const Convolution& c, int64_t depth, int threads, const Body& body
 void AllBlocks(const Product& p, const uint16_t* x, uint16_t* y, int64_t count) {
   AmxTiles tiles;
   AmxTiles* const amx = AmxTakes(p) ? &tiles : nullptr;
-  for (int64_t block = 0; block < p.outputs / kBlock; ++block) {
+  for (int64_t block = 0; block < p.blocks(); ++block) {
     Multiply(p, amx, {.lines = 1, .count = count}, block, x, y);
   }
 }

@@ -48,7 +48,12 @@ INSTANTIATE_TEST_SUITE_P(
         cpu::Convolution{3, 14, 15, 96, 32, 3, 2}, cpu::Convolution{1, 1, 1, 32, 32, 3, 2},
         cpu::Convolution{5, 2, 3, 32, 32, 3, 2}, cpu::Convolution{2, 64, 61, 3, 64, 7, 2},
         cpu::Convolution{1, 5, 2, 3, 32, 7, 2}, cpu::Convolution{3, 32, 31, 3, 32, 3, 1},
-        cpu::Convolution{2, 17, 17, 4, 32, 3, 2}, cpu::Convolution{2, 28, 28, 1, 32, 7, 1}),
+        cpu::Convolution{2, 17, 17, 4, 32, 3, 2}, cpu::Convolution{2, 28, 28, 1, 32, 7, 1},
+        cpu::Convolution{3, 32, 32, 16, 16, 3}, cpu::Convolution{2, 13, 61, 16, 16, 3},
+        cpu::Convolution{2, 31, 32, 16, 32, 3, 2}, cpu::Convolution{3, 9, 8, 64, 16, 3, 2},
+        cpu::Convolution{1, 1, 1, 16, 16, 3}, cpu::Convolution{2, 32, 31, 3, 16, 3},
+        cpu::Convolution{2, 11, 13, 16, 16, 1}, cpu::Convolution{2, 7, 9, 16, 64, 1, 2},
+        cpu::Convolution{3, 9, 9, 96, 16, 1}, cpu::Convolution{2, 20, 21, 3, 16, 7, 2}),
     [](const auto& shape) {
       const cpu::Convolution& c = shape.param;
       return std::to_string(c.images) + "x" + std::to_string(c.height) + "x" +

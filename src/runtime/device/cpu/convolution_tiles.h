@@ -13,6 +13,9 @@
 namespace tutti::device::cpu {
 
 constexpr int64_t kBlock = 32;  // channels of a tile: two vectors
+constexpr int64_t kVector = 16;
+// One vector where a layer has no more channels.
+inline int64_t BlockOf(int64_t channels) { return std::min(kBlock, channels); }
 
 inline __m512bh Pairs(const void* from) { return (__m512bh)_mm512_loadu_si512(from); }
 inline __m512bh Repeated(const uint16_t* pair) {
@@ -31,6 +34,14 @@ inline void Interleave(const uint16_t* a, const uint16_t* b, __m512i& first, __m
   first = _mm512_permutex2var_epi16(low, both, high);
   second =
       _mm512_permutex2var_epi16(low, _mm512_add_epi32(both, _mm512_set1_epi32(0x00100010)), high);
+}
+
+// Likewise of 16 channels.
+inline __m512i InterleaveNarrow(const uint16_t* a, const uint16_t* b) {
+  const auto words = [](const uint16_t* from) {
+    return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+  };
+  return _mm512_or_si512(words(a), _mm512_slli_epi32(words(b), 16));
 }
 
 // An image's row with as many zeros before and behind as `border` pixels have; `from` is null for a

@@ -52,6 +52,9 @@ struct Geometry {
   int64_t taps() const { return c.kernel * tap_columns(); }
   int64_t inputs() const { return c.is_stem() ? 24 : c.inputs; }
   int64_t sums() const { return taps() * inputs() * c.outputs; }
+  // Outputs of a tile, and how many such blocks there are.
+  int64_t block() const { return BlockOf(c.outputs); }
+  int64_t blocks() const { return c.outputs / block(); }
 
   Convolution c;
   int64_t images, height, width;  // of the output
@@ -64,6 +67,10 @@ struct Geometry {
 inline void StorePair(const uint16_t* a, const uint16_t* b, int64_t channels, int64_t panel,
                       uint32_t* to) {
   alignas(64) static constexpr uint16_t kZeros[kBlock] = {};
+  if (channels < kBlock) {
+    return _mm512_storeu_si512(
+        to, InterleaveNarrow(a == nullptr ? kZeros : a, b == nullptr ? kZeros : b));
+  }
   for (int64_t channel = 0; channel < channels; channel += kBlock, to += 2 * panel) {
     __m512i first, second;
     Interleave(a == nullptr ? kZeros : a + channel, b == nullptr ? kZeros : b + channel, first,

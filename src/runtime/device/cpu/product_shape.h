@@ -8,9 +8,10 @@
 
 namespace tutti::device::cpu {
 
-// A product: of pixels with `depth` values each by weights [block][tap][depth / 2][32][2], whose
-// blocks lie `block` elements apart. `taps` says how far from a pixel the one is that a tap
-// multiplies; neighbouring pixels lie `step` apart and their results, `outputs` each, `to_step`.
+// A product: of pixels with `depth` values each by weights [block][tap][depth / 2][width][2] for 32
+// results each, or for 16 where there are no more; blocks lie `block` elements apart. `taps` says
+// how far from a pixel the one is that a tap multiplies; neighbouring pixels lie `step` apart and
+// their results, `outputs` each, `to_step`.
 struct Product {
   int64_t depth, outputs;
   int64_t step, to_step;
@@ -18,6 +19,9 @@ struct Product {
   int64_t tap_count;
   const uint16_t* weights;
   int64_t block;
+
+  int64_t width() const { return BlockOf(outputs); }
+  int64_t blocks() const { return outputs / width(); }
 };
 
 // So many lines of `count` neighbouring pixels each; a line lies `from_pitch`, its results lie
@@ -43,7 +47,7 @@ inline Product ProductOf(int64_t depth, int64_t outputs, const uint16_t* weights
           .taps = {},
           .tap_count = 1,
           .weights = weights,
-          .block = depth * kBlock};
+          .block = depth * BlockOf(outputs)};
 }
 
 }  // namespace tutti::device::cpu

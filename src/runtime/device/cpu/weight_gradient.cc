@@ -12,6 +12,7 @@
 namespace tutti::device::cpu {
 namespace {
 
+// Inputs of a tile; of 16 outputs, of which an input takes one register, twice as many.
 constexpr int64_t kTileInputs = 8;
 // Of which the first cache holds a block's gradients, while all tiles of a group go over them.
 constexpr int64_t kPairsOfStrip = 128;
@@ -46,14 +47,17 @@ int64_t StripsOf(const Geometry& g, int64_t rows) {
   return std::clamp<int64_t>((rows * g.pairs + kPairsOfStrip / 2) / kPairsOfStrip, 1, rows);
 }
 
-// The products of 8 inputs and 32 outputs, added to `sums` [8][32] or, the first ones, put there.
+// The products of so many inputs and vectors of outputs, added to `sums` [inputs][outputs] or, the
+// first ones, put there.
+template <int64_t kInputs, int64_t kVectors>
 void Accumulate(const Geometry& g, const Work& work, const Strip& strip, const uint32_t* x,
                 const uint32_t* dy, float* sums) {
   const bool none = work.first && strip.first == 0;
-  __m512 sum[kTileInputs][2];
-  for (int64_t i = 0; i < kTileInputs; ++i) {
-    sum[i][0] = none ? _mm512_setzero_ps() : _mm512_loadu_ps(sums + i * kBlock);
-    sum[i][1] = none ? _mm512_setzero_ps() : _mm512_loadu_ps(sums + i * kBlock + 16);
+  __m512 sum[kInputs][kVectors];
+#pragma GCC unroll 16
+  for (int64_t i = 0; i < kInputs * kVectors; ++i) {
+    sum[i / kVectors][i % kVectors] =
+        none ? _mm512_setzero_ps() : _mm512_loadu_ps(sums + i * kVector);
   }
   const int64_t row_step = g.x_step() * g.pitch * kPanel, second_panel = work.dy_panel;
   int64_t row_of_band = strip.first % g.rows;
@@ -61,13 +65,14 @@ void Accumulate(const Geometry& g, const Work& work, const Strip& strip, const u
   dy += strip.first * g.pairs * kPanel;
   for (int64_t row = strip.first; row < strip.last; ++row) {
     for (int64_t pair = 0; pair < g.pairs; ++pair, dy += kPanel) {
-      const __m512bh first = Pairs(dy), second = Pairs(dy + second_panel);
+      const __m512bh first = Pairs(dy);
+      [[maybe_unused]] const __m512bh second = kVectors == 2 ? Pairs(dy + second_panel) : first;
       const auto* const words = reinterpret_cast<const uint16_t*>(x + pair * kPanel);
-#pragma GCC unroll 8
-      for (int64_t i = 0; i < kTileInputs; ++i) {
+#pragma GCC unroll 16
+      for (int64_t i = 0; i < kInputs; ++i) {
         const __m512bh input = Repeated(words + 2 * i);
         sum[i][0] = _mm512_dpbf16_ps(sum[i][0], input, first);
-        sum[i][1] = _mm512_dpbf16_ps(sum[i][1], input, second);
+        if constexpr (kVectors == 2) sum[i][1] = _mm512_dpbf16_ps(sum[i][1], input, second);
       }
     }
     x += row_step;
@@ -76,46 +81,60 @@ void Accumulate(const Geometry& g, const Work& work, const Strip& strip, const u
       x += work.x_band - g.rows * row_step;
     }
   }
-  for (int64_t i = 0; i < kTileInputs; ++i) {
-    _mm512_storeu_ps(sums + i * kBlock, sum[i][0]);
-    _mm512_storeu_ps(sums + i * kBlock + 16, sum[i][1]);
+#pragma GCC unroll 16
+  for (int64_t i = 0; i < kInputs * kVectors; ++i) {
+    _mm512_storeu_ps(sums + i * kVector, sum[i / kVectors][i % kVectors]);
   }
 }
 
-// Tiles [first, last) of 8 inputs each, of one tap and one block of outputs.
+using AccumulateFunction = void (*)(const Geometry&, const Work&, const Strip&, const uint32_t*,
+                                    const uint32_t*, float*);
+struct TileKind {
+  int64_t inputs;
+  AccumulateFunction accumulate;
+};
+TileKind TileKindOf(const Geometry& g) {
+  if (g.block() == kBlock) return {kTileInputs, Accumulate<kTileInputs, 2>};
+  // A stem's inputs are one and a half of a panel.
+  if (g.c.is_stem()) return {kTileInputs, Accumulate<kTileInputs, 1>};
+  return {2 * kTileInputs, Accumulate<2 * kTileInputs, 1>};
+}
+
+// Tiles [first, last) of one tap and one block of outputs.
 struct Tiles {
   int64_t tap, block, first, last;
 };
 
-void AccumulateTiles(const Geometry& g, const Work& work, const Tiles& tiles, float* sums,
-                     Ahead& x_ahead, Ahead& dy_ahead) {
+void AccumulateTiles(const Geometry& g, const Work& work, const TileKind& kind, const Tiles& tiles,
+                     float* sums, Ahead& x_ahead, Ahead& dy_ahead) {
   const uint32_t* const x =
       BeginOf(g, work, tiles.tap / g.tap_columns(), tiles.tap % g.tap_columns());
-  const uint32_t* const dy = work.gradients + 2 * tiles.block * work.dy_panel;
-  float* const of_block =
-      sums + (tiles.tap * g.c.outputs / kBlock + tiles.block) * g.inputs() * kBlock;
+  const uint32_t* const dy = work.gradients + tiles.block * g.block() / kPanel * work.dy_panel;
+  float* const of_block = sums + (tiles.tap * g.blocks() + tiles.block) * g.inputs() * g.block();
   const int64_t rows = work.bands * g.rows;
   const int64_t strips = StripsOf(g, rows);
   for (int64_t i = 0; i < strips; ++i) {
     const Strip strip = {rows * i / strips, rows * (i + 1) / strips};
     for (int64_t tile = tiles.first; tile < tiles.last; ++tile) {
-      Accumulate(g, work, strip, x + tile / 2 * work.x_panel + tile % 2 * kTileInputs, dy,
-                 of_block + tile * kTileInputs * kBlock);
+      const int64_t input = tile * kind.inputs;
+      kind.accumulate(g, work, strip, x + input / kPanel * work.x_panel + input % kPanel, dy,
+                      of_block + input * g.block());
       x_ahead.Fetch();
       dy_ahead.Fetch();
     }
   }
 }
 
-// All taps and channels of a chunk; `sums` is [tap][outputs / 32][inputs / 8][8][32].
+// All taps and channels of a chunk; `sums` is [tap][block of outputs][input][output of the block].
 void AccumulateChunk(const Geometry& g, const Work& work, float* sums, Ahead& x_ahead,
                      Ahead& dy_ahead) {
-  const int64_t tiles = g.inputs() / kTileInputs;
-  const int64_t of_group = std::max<int64_t>(2, kGroupValues / kTileInputs / g.layouts);
+  const TileKind kind = TileKindOf(g);
+  const int64_t tiles = g.inputs() / kind.inputs;
+  const int64_t of_group = std::max<int64_t>(2, kGroupValues / kind.inputs / g.layouts);
   for (int64_t first = 0; first < tiles; first += of_group) {
-    for (int64_t block = 0; block < g.c.outputs / kBlock; ++block) {
+    for (int64_t block = 0; block < g.blocks(); ++block) {
       for (int64_t tap = 0; tap < g.taps(); ++tap) {
-        AccumulateTiles(g, work, {tap, block, first, std::min(tiles, first + of_group)}, sums,
+        AccumulateTiles(g, work, kind, {tap, block, first, std::min(tiles, first + of_group)}, sums,
                         x_ahead, dy_ahead);
       }
     }
@@ -159,7 +178,7 @@ void AddBands(const Geometry& g, const uint16_t* x, const uint16_t* dy, int64_t 
               float* sums) {
   const int64_t x_values = g.c.images * g.c.height * g.c.width * g.c.inputs;
   const int64_t dy_values = g.c.out_pixels() * g.c.outputs;
-  const int64_t visits = g.taps() * g.inputs() / kTileInputs * g.c.outputs / kBlock *
+  const int64_t visits = g.taps() * g.inputs() / TileKindOf(g).inputs * g.blocks() *
                          StripsOf(g, g.bands_of_chunk * g.rows);
   const int64_t begin = first;
   for (; first < last; first += g.bands_of_chunk) {
@@ -174,16 +193,16 @@ void AddBands(const Geometry& g, const uint16_t* x, const uint16_t* dy, int64_t 
   }
 }
 
-// The threads' sums of two inputs and a block's 32 outputs, as words of both for one output each.
-void AddUp(const float* from, int64_t of_thread, int threads, __m512i words[2]) {
-  __m512 sum[2][2] = {};  // [input][half of the outputs]
+// The threads' sums of two inputs and a block's outputs, as words of both for one output each.
+void AddUp(const float* from, int64_t of_thread, int threads, int64_t vectors, __m512i words[2]) {
+  __m512 sum[2][2] = {};  // [input][vector of the outputs]
   for (int thread = 0; thread < threads; ++thread) {
-    for (int64_t i = 0; i < 4; ++i) {
-      __m512& s = sum[i / 2][i % 2];
-      s = _mm512_add_ps(s, _mm512_loadu_ps(from + thread * of_thread + i * 16));
+    for (int64_t i = 0; i < 2 * vectors; ++i) {
+      __m512& s = sum[i / vectors][i % vectors];
+      s = _mm512_add_ps(s, _mm512_loadu_ps(from + thread * of_thread + i * kVector));
     }
   }
-  for (int64_t half = 0; half < 2; ++half) {
+  for (int64_t half = 0; half < vectors; ++half) {
     const __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(sum[0][half]));
     const __m512i high = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(sum[1][half]));
     words[half] = _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
@@ -195,22 +214,23 @@ void AddUp(const float* from, int64_t of_thread, int threads, __m512i words[2]) 
 // the caches hold only a few.
 void StoreBlock(const Geometry& g, const float* sums, int threads, int64_t block, uint16_t* dw) {
   const int64_t inputs = g.c.is_stem() ? g.c.kernel * g.c.inputs : g.c.inputs;
-  const int64_t row = g.taps() * inputs;
+  const int64_t row = g.taps() * inputs, width = g.block();
   const __m512i outputs =
       _mm512_slli_epi32(_mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), 4);
   alignas(64) uint32_t turned[kBlock][kBlock / 2];
   for (int64_t tap = 0; tap < g.taps(); ++tap) {
-    const float* from = sums + (tap * g.c.outputs / kBlock + block) * g.inputs() * kBlock;
-    uint16_t* const to = dw + block * kBlock * row + tap * inputs;
+    const float* from = sums + (tap * g.blocks() + block) * g.inputs() * width;
+    uint16_t* const to = dw + block * width * row + tap * inputs;
     for (int64_t first = 0; first < inputs; first += kBlock) {
       const int64_t count = std::min(kBlock, inputs - first);
-      for (int64_t pair = 0; pair < (count + 1) / 2; ++pair, from += 2 * kBlock) {
+      for (int64_t pair = 0; pair < (count + 1) / 2; ++pair, from += 2 * width) {
         __m512i words[2];
-        AddUp(from, g.sums(), threads, words);
-        _mm512_i32scatter_epi32(&turned[0][pair], outputs, words[0], 4);
-        _mm512_i32scatter_epi32(&turned[16][pair], outputs, words[1], 4);
+        AddUp(from, g.sums(), threads, width / kVector, words);
+        for (int64_t half = 0; half < width / kVector; ++half) {
+          _mm512_i32scatter_epi32(&turned[half * kVector][pair], outputs, words[half], 4);
+        }
       }
-      for (int64_t output = 0; output < kBlock; ++output) {
+      for (int64_t output = 0; output < width; ++output) {
         std::memcpy(to + output * row + first, turned[output], 2 * static_cast<size_t>(count));
       }
     }
@@ -232,7 +252,7 @@ void ConvolutionWeightGradient(const Convolution& shape, const uint16_t* x, cons
              sums + part * g.sums());
   }
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t block = 0; block < shape.outputs / kBlock; ++block) {
+  for (int64_t block = 0; block < g.blocks(); ++block) {
     StoreBlock(g, sums, parts, block, dw);
   }
 }

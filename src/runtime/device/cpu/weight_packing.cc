@@ -15,15 +15,17 @@ uint16_t* WeightScratch(int64_t count) {
   return scratch.Of(count);
 }
 
-// A kernel's rows have an odd number of values, and get a zero behind.
-void PackStem(const Convolution& c, const uint16_t* w, uint16_t* to) {
-  const int64_t row = c.kernel * c.inputs, depth = ForwardDepth(c);
+// Of the few weights that a stem has, or a layer of 16 channels. A stem's tap is a row of its
+// kernel; where that has an odd number of values, it gets a zero behind.
+void PackFew(const Convolution& c, const uint16_t* w, uint16_t* to) {
+  const int64_t taps = ForwardTaps(c), depth = ForwardDepth(c), block = BlockOf(c.outputs);
+  const int64_t values = c.is_stem() ? c.kernel * c.inputs : c.inputs;
   for (int64_t output = 0; output < c.outputs; ++output) {
-    for (int64_t tap = 0; tap < c.kernel; ++tap) {
+    for (int64_t tap = 0; tap < taps; ++tap) {
       for (int64_t k = 0; k < depth; ++k) {
-        const int64_t pair = (output / kBlock * c.kernel + tap) * depth / 2 + k / 2;
-        to[(pair * kBlock + output % kBlock) * 2 + k % 2] =
-            k < row ? w[(output * c.kernel + tap) * row + k] : uint16_t{0};
+        const int64_t pair = (output / block * taps + tap) * depth / 2 + k / 2;
+        to[(pair * block + output % block) * 2 + k % 2] =
+            k < values ? w[(output * taps + tap) * values + k] : uint16_t{0};
       }
     }
   }
@@ -47,8 +49,8 @@ void PackSquare(const uint16_t* from, int64_t pitch, uint16_t* to) {
 const uint16_t* PackForward(const Convolution& c, const uint16_t* w, int threads) {
   const int64_t depth = ForwardTaps(c) * ForwardDepth(c);
   uint16_t* const to = WeightScratch(c.outputs * depth);
-  if (c.is_stem()) {
-    PackStem(c, w, to);
+  if (c.is_stem() || c.inputs < kBlock || c.outputs < kBlock) {
+    PackFew(c, w, to);
     return to;
   }
 #pragma omp parallel for num_threads(threads) schedule(static)
@@ -63,14 +65,18 @@ const uint16_t* PackForward(const Convolution& c, const uint16_t* w, int threads
 const uint16_t* PackBackward(const Convolution& c, std::span<const int> order, const uint16_t* w,
                              int threads) {
   const auto taps = static_cast<int64_t>(order.size());
-  const int64_t row = taps * c.inputs;
+  const int64_t row = taps * c.inputs, width = BlockOf(c.inputs);
   uint16_t* const to = WeightScratch(c.outputs * row);
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t block = 0; block < c.inputs / kBlock; ++block) {
-    uint16_t* at = to + block * kBlock * taps * c.outputs;
+  for (int64_t block = 0; block < c.inputs / width; ++block) {
+    uint16_t* at = to + block * width * taps * c.outputs;
     for (const int tap : order) {
-      const uint16_t* from = w + tap * c.inputs + block * kBlock;
-      for (int64_t k = 0; k < c.outputs; k += 2, from += 2 * row, at += 2 * kBlock) {
+      const uint16_t* from = w + tap * c.inputs + block * width;
+      for (int64_t k = 0; k < c.outputs; k += 2, from += 2 * row, at += 2 * width) {
+        if (width < kBlock) {
+          _mm512_storeu_si512(at, InterleaveNarrow(from, from + row));
+          continue;
+        }
         __m512i first, second;
         Interleave(from, from + row, first, second);
         _mm512_storeu_si512(at, first);
