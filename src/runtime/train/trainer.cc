@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "runtime/checkpoint/model_folder.h"
+#include "runtime/device/cpu/convolution.h"
 #include "runtime/device/device.h"
 #include "runtime/parallel/lap.h"
 #include "runtime/train/agreement.h"
@@ -376,6 +377,7 @@ absl::StatusOr<Outcome> Train(const Recipe& asked, std::unique_ptr<comm::Communi
   const Recipe recipe = ForRanks(asked, communicator->size());
   TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(recipe.device));
   PrepareMachine(recipe.threads, device.is_cuda());
+  device::cpu::UseWinograd(recipe.winograd);
   Run run(recipe, device, surroundings);
   TUTTI_RETURN_IF_ERROR(run.Prepare(std::move(communicator)));
   return run.ToTheEnd();

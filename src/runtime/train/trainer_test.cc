@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/model_folder.h"
+#include "runtime/device/cpu/convolution.h"
 #include "runtime/device/cpu/kept_memory.h"
 #include "runtime/device/device.h"
 #include "runtime/models/model.h"
@@ -42,6 +43,18 @@ TEST_F(TrainerTest, SameSeedAndRanksGiveTheSameBytes) {
   other.seed = 2;
   ASSERT_TRUE(TrainOver(2, other).ok());
   EXPECT_NE(Weights(RecipeFor("a-fp32")), Weights(other));
+}
+
+TEST_F(TrainerTest, ARecipeCanHaveExactProducts) {
+  if (!device::cpu::GoesByWinograd({8, 16, 16, 32, 32, 3})) {
+    GTEST_SKIP() << "this processor's convolutions are exact";
+  }
+  Recipe fast = RecipeFor("fast"), exact = RecipeFor("exact");
+  fast.precision = exact.precision = "bf16";
+  exact.winograd = false;
+  ASSERT_TRUE(TrainOver(1, fast).ok());
+  ASSERT_TRUE(TrainOver(1, exact).ok());
+  EXPECT_NE(Weights(fast), Weights(exact));
 }
 
 TEST_F(TrainerTest, BeginsFromTheWeightsThatFitAndNamesWhatBeginsAtRandom) {

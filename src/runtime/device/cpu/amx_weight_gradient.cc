@@ -33,34 +33,6 @@ int64_t PairsOfBand(const Geometry& g) {
   return (g.rows * RowPitch(g) + kPairsOfTile - 1) / kPairsOfTile * kPairsOfTile;
 }
 
-// Columns of 16 rows of 16 words become rows.
-void TurnRound(uint32_t* words) {
-  __m512i row[16], next[16];
-  for (int i = 0; i < 16; ++i) row[i] = _mm512_loadu_si512(words + 16 * i);
-  for (int i = 0; i < 16; i += 2) {
-    next[i] = _mm512_unpacklo_epi32(row[i], row[i + 1]);
-    next[i + 1] = _mm512_unpackhi_epi32(row[i], row[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4) {
-    for (int half = 0; half < 2; ++half) {
-      row[i + 2 * half] = _mm512_unpacklo_epi64(next[i + half], next[i + half + 2]);
-      row[i + 2 * half + 1] = _mm512_unpackhi_epi64(next[i + half], next[i + half + 2]);
-    }
-  }
-  // Now a row has one column of four rows in each quarter: every fourth column of theirs.
-  for (int column = 0; column < 4; ++column) {
-    const __m512i a = row[column], b = row[column + 4], c = row[column + 8], d = row[column + 12];
-    const __m512i ab_even = _mm512_shuffle_i32x4(a, b, 0x88),
-                  ab_odd = _mm512_shuffle_i32x4(a, b, 0xdd);
-    const __m512i cd_even = _mm512_shuffle_i32x4(c, d, 0x88),
-                  cd_odd = _mm512_shuffle_i32x4(c, d, 0xdd);
-    _mm512_storeu_si512(words + 16 * column, _mm512_shuffle_i32x4(ab_even, cd_even, 0x88));
-    _mm512_storeu_si512(words + 16 * (column + 4), _mm512_shuffle_i32x4(ab_odd, cd_odd, 0x88));
-    _mm512_storeu_si512(words + 16 * (column + 8), _mm512_shuffle_i32x4(ab_even, cd_even, 0xdd));
-    _mm512_storeu_si512(words + 16 * (column + 12), _mm512_shuffle_i32x4(ab_odd, cd_odd, 0xdd));
-  }
-}
-
 // A band's, to panels of 16 outputs as [pairs / 16][16 outputs][16 pairs].
 void LayOutGradients(const Geometry& g, const uint16_t* dy, int64_t band, int64_t panel,
                      uint32_t* to) {

@@ -44,6 +44,34 @@ void Tile(const Product& p, const uint16_t* x, const uint16_t* weights, uint16_t
   }
 }
 
+// Likewise of one tap, in fp32 [rows][32]; pixels lie `depth` apart.
+template <int kRows>
+void SumTile(int64_t depth, const uint16_t* x, const uint16_t* weights, float* sums) {
+  __m512 sum[kRows][2];
+  for (auto& row : sum) std::fill_n(row, 2, _mm512_setzero_ps());
+  for (int64_t k = 0; k < depth; k += 2, weights += 2 * kBlock) {
+    const __m512bh first = Pairs(weights), second = Pairs(weights + kBlock);
+#pragma GCC unroll 16
+    for (int row = 0; row < kRows; ++row) {
+      const __m512bh pixel = Repeated(x + row * depth + k);
+      sum[row][0] = _mm512_dpbf16_ps(sum[row][0], pixel, first);
+      sum[row][1] = _mm512_dpbf16_ps(sum[row][1], pixel, second);
+    }
+  }
+#pragma GCC unroll 16
+  for (int row = 0; row < kRows; ++row) {
+    _mm512_storeu_ps(sums + row * kBlock, sum[row][0]);
+    _mm512_storeu_ps(sums + row * kBlock + kVector, sum[row][1]);
+  }
+}
+using SumTileFunction = void (*)(int64_t, const uint16_t*, const uint16_t*, float*);
+template <int... kRows>
+constexpr std::array<SumTileFunction, sizeof...(kRows)> AllSumTiles(
+    std::integer_sequence<int, kRows...>) {
+  return {&SumTile<kRows + 1>...};
+}
+constexpr auto kSumTiles = AllSumTiles(std::make_integer_sequence<int, kMostRows>());
+
 using TileFunction = void (*)(const Product&, const uint16_t*, const uint16_t*, uint16_t*);
 template <int kVectors, int64_t kStep, int... kRows>
 constexpr std::array<TileFunction, sizeof...(kRows)> AllTiles(

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/device/cpu/amx.h"
 #include "runtime/device/cpu/convolution_kinds.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -239,9 +238,8 @@ void StoreBlock(const Geometry& g, const float* sums, int threads, int64_t block
 
 }  // namespace
 
-void ConvolutionWeightGradient(const Convolution& shape, const uint16_t* x, const uint16_t* dy,
-                               uint16_t* dw, int threads) {
-  if (HasAmx() && !shape.is_stem()) return AmxWeightGradient(shape, x, dy, dw, threads);
+void DirectWeightGradient(const Convolution& shape, const uint16_t* x, const uint16_t* dy,
+                          uint16_t* dw, int threads) {
   static thread_local Scratch<float> scratch;
   const Geometry g(shape);
   const int parts = static_cast<int>(std::min<int64_t>(threads, g.bands));
@@ -259,12 +257,4 @@ void ConvolutionWeightGradient(const Convolution& shape, const uint16_t* x, cons
 
 }  // namespace tutti::device::cpu
 #pragma GCC pop_options
-#else
-
-namespace tutti::device::cpu {
-
-void ConvolutionWeightGradient(const Convolution&, const uint16_t*, const uint16_t*, uint16_t*,
-                               int) {}
-
-}  // namespace tutti::device::cpu
 #endif

@@ -134,6 +134,10 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "bf16: convolutions in bfloat16, the rest in fp32",
        &r.precision,
        {"fp32", "bf16"}},
+      {"winograd", kModel,
+       "bf16 on a CPU: 3x3 convolutions with 16 products for 36, each of sums rounded to bfloat16 "
+       "(Lavin & Gray 2016); false: exact products",
+       &r.winograd},
       {"sync-bn", kModel, "batch-norm over the images of all ranks", &r.sync_bn},
       {"accumulation",
        kModel,
