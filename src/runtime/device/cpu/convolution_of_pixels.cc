@@ -25,11 +25,14 @@ void EachPart(const Convolution& c, int64_t depth, int threads, const Body& body
   }
 }
 
-void AllBlocks(const Product& p, const uint16_t* x, uint16_t* y, int64_t count) {
+// `next`: the pixels behind x's that are read next.
+void AllBlocks(const Product& p, const uint16_t* x, uint16_t* y, int64_t count, int64_t next) {
   AmxTiles tiles;
   AmxTiles* const amx = AmxTakes(p) ? &tiles : nullptr;
+  Ahead ahead(x + count * p.depth, x + (count + next) * p.depth,
+              p.blocks() * TilesOfLine(p, count));
   for (int64_t block = 0; block < p.blocks(); ++block) {
-    Multiply(p, amx, {.lines = 1, .count = count}, block, x, y);
+    Multiply(p, amx, {.lines = 1, .count = count}, block, x, y, &ahead);
   }
 }
 
@@ -66,7 +69,8 @@ void ForwardOfPixels(const Convolution& c, const uint16_t* x, const uint16_t* w,
       }
       from = taken;
     }
-    AllBlocks(p, from, y + first * c.outputs, last - first);
+    const int64_t behind = c.stride > 1 ? 0 : std::min(last - first, c.out_pixels() - last);
+    AllBlocks(p, from, y + first * c.outputs, last - first, behind);
   });
 }
 
@@ -77,9 +81,10 @@ void InputGradientOfPixels(const Convolution& c, const uint16_t* dy, const uint1
   EachPart(c, p.depth, threads, [&](int64_t first, int64_t last) {
     static thread_local Scratch<uint16_t> scratch;
     const uint16_t* const from = dy + first * p.depth;
-    if (c.stride == 1) return AllBlocks(p, from, dx + first * c.inputs, last - first);
+    const int64_t behind = std::min(last - first, c.out_pixels() - last);
+    if (c.stride == 1) return AllBlocks(p, from, dx + first * c.inputs, last - first, behind);
     uint16_t* const made = scratch.Of((last - first) * c.inputs);
-    AllBlocks(p, from, made, last - first);
+    AllBlocks(p, from, made, last - first, behind);
     for (int64_t i = first; i < last; ++i) Spread(c, i, made + (i - first) * c.inputs, dx);
   });
 }

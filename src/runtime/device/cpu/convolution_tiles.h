@@ -72,6 +72,25 @@ inline void TurnRound(uint32_t* words) {
   }
 }
 
+// Memory that is read next; a part of it is asked for at every visit of a tile, so that it
+// comes while the processor multiplies.
+class Ahead {
+ public:
+  Ahead(const uint16_t* begin, const uint16_t* end, int64_t visits)
+      : at_(reinterpret_cast<const char*>(begin)),
+        end_(reinterpret_cast<const char*>(end)),
+        step_(((end_ - at_) / kLine + visits) / visits * kLine) {}
+  void Fetch() {
+    const char* const until = std::min(end_, at_ + step_);
+    for (; at_ < until; at_ += kLine) _mm_prefetch(at_, _MM_HINT_T1);
+  }
+
+ private:
+  static constexpr int64_t kLine = 64;
+  const char *at_, *end_;
+  int64_t step_;
+};
+
 // An image's row with as many zeros before and behind as `border` pixels have; `from` is null for a
 // row of the border.
 inline void CopyBordered(const uint16_t* from, int64_t values, int64_t border, uint16_t* to) {

@@ -88,20 +88,25 @@ inline std::span<const TileFunction> TilesFor(const Product& p) {
   return p.step == kVector ? kNarrow<kVector> : p.step == kBlock ? kNarrow<kBlock> : kNarrow<0>;
 }
 
-// One block of results, by AMX where `tiles` is given.
+// Tiles of about as many rows each: one of few rows waits for its own sums.
+inline int64_t TilesOfLine(const Product& p, int64_t count) {
+  const auto most = static_cast<int64_t>(TilesFor(p).size());
+  return (count + most - 1) / most;
+}
+
+// One block of results, by AMX where `tiles` is given. `ahead`, if any, fetches once for each tile.
 inline void Multiply(const Product& p, AmxTiles* tiles, const Lines& lines, int64_t block,
-                     const uint16_t* x, uint16_t* y) {
+                     const uint16_t* x, uint16_t* y, Ahead* ahead = nullptr) {
   if (tiles != nullptr) return AmxLines(p, *tiles, lines, block, x, y);
   const uint16_t* const weights = p.weights + block * p.block;
   const auto tile_of = TilesFor(p);
-  const auto most = static_cast<int64_t>(tile_of.size());
-  // Tiles of about as many rows each: one of few rows waits for its own sums.
-  const int64_t of_line = (lines.count + most - 1) / most;
+  const int64_t of_line = TilesOfLine(p, lines.count);
   y += block * p.width();
   for (int64_t line = 0; line < lines.lines; ++line, x += lines.from_pitch, y += lines.to_pitch) {
     for (int64_t i = 0; i < of_line; ++i) {
       const int64_t at = lines.count * i / of_line, rows = lines.count * (i + 1) / of_line - at;
       tile_of[static_cast<size_t>(rows - 1)](p, x + at * p.step, weights, y + at * p.to_step);
+      if (ahead != nullptr) ahead->Fetch();
     }
   }
 }

@@ -19,24 +19,12 @@ constexpr int64_t kPairsOfStrip = 128;
 // holds for a chunk: it sees them once for each block of outputs.
 constexpr int64_t kGroupValues = 256;
 
-// Memory that the next chunk reads; a part of it is asked for at every visit of a tile, so that it
-// comes while the processor multiplies.
-class Ahead {
- public:
-  Ahead(const uint16_t* begin, const uint16_t* end, int64_t visits)
-      : at_(reinterpret_cast<const char*>(begin)),
-        end_(reinterpret_cast<const char*>(end)),
-        step_(((end_ - at_) / kLine + visits) / visits * kLine) {}
-  void Fetch() {
-    const char* const until = std::min(end_, at_ + step_);
-    for (; at_ < until; at_ += kLine) _mm_prefetch(at_, _MM_HINT_T1);
-  }
-
- private:
-  static constexpr int64_t kLine = 64;
-  const char *at_, *end_;
-  int64_t step_;
-};
+// The sums of many channels go to memory and back at every chunk.
+int64_t PairsOfChunk(const Convolution& c, int threads) {
+  const bool many = c.kernel == 1 && c.inputs * c.outputs >= 512 * 512;
+  return many ? std::clamp<int64_t>(c.out_pixels() / 2 / threads, kPairsOfChunk, 512)
+              : kPairsOfChunk;
+}
 
 // Rows of a chunk, over all of its bands.
 struct Strip {
@@ -241,7 +229,7 @@ void StoreBlock(const Geometry& g, const float* sums, int threads, int64_t block
 void DirectWeightGradient(const Convolution& shape, const uint16_t* x, const uint16_t* dy,
                           uint16_t* dw, int threads) {
   static thread_local Scratch<float> scratch;
-  const Geometry g(shape);
+  const Geometry g(shape, PairsOfChunk(shape, threads));
   const int parts = static_cast<int>(std::min<int64_t>(threads, g.bands));
   float* const sums = scratch.Of(parts * g.sums());
 #pragma omp parallel for num_threads(parts) schedule(static, 1)

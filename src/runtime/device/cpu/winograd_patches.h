@@ -49,6 +49,10 @@ struct Plane {
   int64_t high() const { return (height + 1) / 2; }
   int64_t wide() const { return (width + 1) / 2; }
   int64_t patches() const { return images * high() * wide(); }
+  // About where `patch` begins, of activations with `channels`.
+  int64_t ElementsBefore(int64_t patch, int64_t channels) const {
+    return images * height * width * channels / patches() * patch;
+  }
 };
 struct Place {
   int64_t image, row, column;  // of the first of the four results

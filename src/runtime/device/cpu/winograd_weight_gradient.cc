@@ -186,6 +186,14 @@ void AddPatches(const Plane& plane, const Share& share, const uint16_t* x, const
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     const int64_t begin = all * chunk / chunks, pairs = all * (chunk + 1) / chunks - begin;
     LayOut(plane, share, x, dy, share.first + 2 * begin, pairs, inputs, gradients);
+    const int64_t next = std::min(share.last, share.first + 2 * (begin + pairs));
+    const int64_t after = std::min(share.last, next + 2 * pairs);
+    const auto ahead_of = [&](const uint16_t* values, int64_t channels) {
+      return Ahead(values + plane.ElementsBefore(next, channels),
+                   values + plane.ElementsBefore(after, channels),
+                   kPlaces * outputs / kBlock * plane.depth / kTileInputs);
+    };
+    Ahead x_ahead = ahead_of(x, plane.depth), dy_ahead = ahead_of(dy, plane.outputs);
     for (int64_t place = 0; place < kPlaces; ++place) {
       for (int64_t block = 0; block < outputs / kBlock; ++block) {
         const uint32_t* const dy_at =
@@ -197,6 +205,8 @@ void AddPatches(const Plane& plane, const Share& share, const uint16_t* x, const
               pairs,
               inputs + place * PlaceWords(plane.depth, pairs) + panel * pairs + input - panel,
               dy_at, chunk == 0, to + input * kBlock);
+          x_ahead.Fetch();
+          dy_ahead.Fetch();
         }
       }
     }
