@@ -1,4 +1,5 @@
 """Story: networks go to and from the Python world: torchvision's weights and batches, TorchScript, ONNX (SPEC T1, T9)."""
+import itertools
 import json
 import os
 import pathlib
@@ -222,13 +223,14 @@ def small_pictures(tmp_path_factory):
 
 # In levels of 255: the mean difference, and that which 99.9 % of the values keep. Copied pixels have torchvision's bits.
 # A resize differs in that PIL rounds to 8 bits after each direction, and a JPEG that is much too large is read at a half
-# or a quarter of its size: 0.49 and 7.6 levels after crops, 0.55 and 6.9 without, in fp32 and in bf16.
+# or a quarter of its size: 0.49 and 7.6 levels after crops, 0.55 and 6.9 without, in fp32 and in bf16; of 1,000 photographs of
+# ImageNet at 224, 0.33 and 5.4, and 0.39 and 8.2.
 LEVELS = {"crop": (0, 0), "resized-crop": (0.7, 9), "resize": (0.7, 9)}
 
 
-@pytest.mark.parametrize("kind", LEVELS)
-def test_batches_are_those_of_torchvisions_loader(run_python, photographs, small_pictures, tmp_path, kind):
-    folder, side = (small_pictures, "32") if kind == "crop" else (photographs, "112")
+@pytest.mark.parametrize("kind, side", [("crop", "32"), *itertools.product(("resized-crop", "resize"), ("112", "224"))])
+def test_batches_are_those_of_torchvisions_loader(run_python, photographs, small_pictures, tmp_path, kind, side):
+    folder = small_pictures if kind == "crop" else photographs
     cases = []
     for precision in ("fp32", "bf16"):
         for epoch in ("0", "1", "2") if kind == "crop" else ("0",):
