@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -76,6 +77,8 @@ struct LoaderOptions {
   BatchMemory memory;  // null: the loader's own. Asked for once, by MakeLoader
   Augmentation augmentation;
   Mixing mixing;
+  // The first epoch, from 0, whose pictures are neither erased nor mixed, nor any after it.
+  int64_t plain_from = std::numeric_limits<int64_t>::max();
 };
 
 // One rank's part of one mini-batch. `pixels` is [count, height, width, 3] in memory

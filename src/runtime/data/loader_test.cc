@@ -178,6 +178,21 @@ TEST(Loader, PairsAreMixedTheSameWayForEveryWorldSizeAndThreads) {
   }
 }
 
+TEST(Loader, TheLastEpochsAreNeitherErasedNorMixed) {
+  const auto dataset = MakeFakeDataset(50, 10);
+  const LoaderOptions plain = CifarOptions();
+  LoaderOptions options = plain;
+  options.augmentation.erase = 1;
+  options.mixing.mixup = 1;
+  options.plain_from = 2;
+  const std::vector<Copy> all = Take(*Make(dataset, options), 12);
+  const std::vector<Copy> expected = Take(*Make(dataset, plain), 12);
+  for (size_t i = 0; i < 12; ++i) {
+    ASSERT_EQ(all[i].samples, expected[i].samples);
+    EXPECT_EQ(all[i].pixels == expected[i].pixels, i >= size_t{2 * 3}) << i;
+  }
+}
+
 TEST(Loader, SeekGoesToAnyPoint) {
   const auto dataset = MakeFakeDataset(50, 10);
   for (const int threads : {0, 2}) {

@@ -146,6 +146,7 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const Wanted& wanted, int 
   };
   options.augmentation = TrainingOf(recipe, wanted, input.evaluation);
   options.mixing = {recipe.mixup, recipe.cutmix};
+  options.plain_from = recipe.epochs - recipe.plain_epochs;
   if (recipe.precision == "bf16") options.pixels = data::PixelType::kBFloat16;
   TUTTI_ASSIGN_OR_RETURN(input.train, data::MakeLoader(input.train_images, options));
 

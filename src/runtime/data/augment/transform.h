@@ -22,6 +22,9 @@ class Transform {
   Transform(const Augmentation& augmentation, const Normalizer& normalizer)
       : augmentation_(augmentation), normalizer_(normalizer) {}
 
+  // From now on, in the place of the augmentation's.
+  void set_erase(double probability) { augmentation_.erase = probability; }
+
   // `out` takes height * width * 3 values in the normalizer's type and layout. Gives the way that
   // the picture took there.
   absl::StatusOr<Geometry> Apply(absl::string_view encoded, const RandomStream& random, void* out);

@@ -94,7 +94,8 @@ void PrefetchLoader::BeginStep() {
   free_.pop_back();
   const std::span<const int64_t> samples = sampler_.Samples(epoch_, step_);
   const RandomStream random(options_.seed, RandomStream::Purpose::kMixing, epoch_, step_);
-  slot->Begin(epoch_, step_, samples, DrawMix(options_.mixing, output_, random));
+  const Mixing mixing = epoch_ < options_.plain_from ? options_.mixing : Mixing{};
+  slot->Begin(epoch_, step_, samples, DrawMix(mixing, output_, random));
   for (const int64_t sample : samples) {
     if (cache_.Find(sample).pixels == nullptr) dataset_->WillNeed(sample);
   }
@@ -240,6 +241,7 @@ absl::Status PrefetchLoader::FillWith(int64_t sample, const Work& work, Worker& 
 absl::StatusOr<Geometry> PrefetchLoader::Decode(int64_t epoch, int64_t sample, Worker& worker,
                                                 void* out) {
   const RandomStream random(options_.seed, RandomStream::Purpose::kAugmentation, epoch, sample);
+  worker.transform.set_erase(epoch < options_.plain_from ? options_.augmentation.erase : 0);
   ImageView image = cache_.Find(sample);
   if (image.pixels == nullptr) {
     TUTTI_ASSIGN_OR_RETURN(const absl::string_view encoded,

@@ -99,6 +99,10 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "ALPHA: likewise, but rectangles change places (Yun et al. 2019); with --mixup each step "
        "takes one of the two",
        &r.cutmix},
+      {"plain-epochs", kData,
+       "the last epochs, so many, neither erase nor mix (He et al. 2019, \"Data Augmentation "
+       "Revisited\")",
+       &r.plain_epochs},
       {"mean", kData, "of the pixels in 0..1, R,G,B (default: CIFAR's or ImageNet's)", &r.mean},
       {"stddev", kData, "of the pixels, likewise", &r.stddev, {}, 1e-6},
       {"workers", kData, "decoding threads per rank", &r.workers, {}, 1},
@@ -254,6 +258,12 @@ absl::Status Validate(const Recipe& recipe) {
   const auto wrong = [](absl::string_view what) { return absl::InvalidArgumentError(what); };
   if (recipe.data.empty()) return wrong("--data is missing: the folder that holds the images");
   if (recipe.erase > 1) return wrong("--erase is a probability: at most 1");
+  if (recipe.plain_epochs > 0 && recipe.erase + recipe.mixup + recipe.cutmix == 0) {
+    return wrong("--plain-epochs is for --erase, --mixup and --cutmix");
+  }
+  if (recipe.plain_epochs > recipe.epochs || (recipe.plain_epochs > 0 && recipe.max_steps > 0)) {
+    return wrong("--plain-epochs are the last of --epochs, which must be as many; no --max-steps");
+  }
   if (recipe.ema >= 1) return wrong("--ema must be below 1");
   if (recipe.scale_lr && recipe.lr_per_rank) {
     return wrong("--scale-lr and --lr-per-rank are two ways to scale --lr: choose one");

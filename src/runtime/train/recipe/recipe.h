@@ -18,6 +18,7 @@ struct Recipe {
   std::string augment = "standard";
   double erase = 0;
   double mixup = 0, cutmix = 0;
+  int64_t plain_epochs = 0;
   std::vector<double> mean, stddev;  // empty: by the model's input size
   int64_t workers = 1;
   int64_t max_unreadable = 10;  // pictures per rank

@@ -99,7 +99,14 @@ TEST(Recipe, ValidationSaysWhatDoesNotFit) {
   recipe.scale_lr = false;
   recipe.erase = 1.1;
   EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--erase"));
+  recipe.erase = 0;
+  recipe.plain_epochs = 2;
+  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--plain-epochs is for --erase"));
   recipe.erase = 1;
+  EXPECT_TRUE(Validate(recipe).ok());
+  recipe.max_steps = 100;
+  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("no --max-steps"));
+  recipe.max_steps = 0;
   recipe.optimizer = "adamw";
   recipe.nesterov = true;
   EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--nesterov is for"));
