@@ -41,7 +41,7 @@ BOUNDS = {"outputs": 1e-4, "gradients": 5e-3, "evaluated": 1e-4, "loss": 1e-5, "
 # Of the networks that differ only in how many blocks they have the smallest, or all.
 NETWORKS = {"resnet18", "resnet50", "mobilenet_v2", "vgg16", "inception_v3", "fcn_resnet50_aux", "ssd300_vgg16"}
 if os.environ.get("TUTTI_WHOLE_TESTS"):
-    NETWORKS |= {"resnet34", "resnet101", "resnet152", "fcn_resnet50", "fcn_resnet101"}
+    NETWORKS |= {"resnet34", "resnet101", "resnet152", "fcn_resnet50", "fcn_resnet101", "fcn_resnet101_aux"}
 
 
 def test_networks_compute_what_torchvisions_do(run_python, tmp_path):
