@@ -53,9 +53,11 @@ std::string TypeName(const Field& field) {
 using Given = std::map<std::string, std::string>;
 
 void AddFlag(CLI::App& app, const Field& field, Given& given) {
-  const std::string name(field.name), flag = "--" + name, help(field.help);
+  const std::string name(field.name), flag = "--" + name;
+  std::string help(field.help);
   CLI::Option* option = nullptr;
-  if (std::holds_alternative<bool*>(field.value)) {
+  if (const auto* const value = std::get_if<bool*>(&field.value)) {
+    if (**value) absl::StrAppend(&help, " (unless --no-", name, ")");
     option = app.add_flag_callback(
         flag, [&given, name] { given[name] = "true"; }, help);
     app.add_flag_callback("--no-" + name, [&given, name] { given[name] = "false"; })->group("");

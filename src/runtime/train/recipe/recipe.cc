@@ -140,7 +140,7 @@ std::vector<Field> FieldsOf(Recipe& r) {
        {"fp32", "bf16"}},
       {"winograd", kModel,
        "bf16 on a CPU: 3x3 convolutions with 16 products for 36, each of sums rounded to bfloat16 "
-       "(Lavin & Gray 2016); false: exact products",
+       "(Lavin & Gray 2016)",
        &r.winograd},
       {"sync-bn", kModel, "batch-norm over the images of all ranks", &r.sync_bn},
       {"accumulation",
