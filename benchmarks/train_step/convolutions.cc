@@ -1,6 +1,7 @@
 // GF/s of the convolutions of ResNet-50 at 224 x 224, or of ResNet-20 at 32 x 32, on one core, by
 // kernel and step (of ResNet-20 by channels too), in bf16 by tutti's own kernels: products and
-// additions over the thread's processor time, the best of three.
+// additions of a direct convolution (Winograd's do with fewer) over the thread's processor time,
+// the best of three.
 //
 //   convolutions [BATCH=32] [resnet50|resnet20]
 #include <algorithm>

@@ -9,6 +9,12 @@
 namespace tutti::device::cpu {
 namespace {
 
+bool HasAvx512Bf16() {
+  static const bool has = __builtin_cpu_supports("avx512bf16") &&
+                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+  return has;
+}
+
 // Tiles have two vectors of 16 channels, or one if there are no more.
 bool HasVectorsOf(int64_t channels) {
   return channels == 16 || (channels % 32 == 0 && channels <= 8192);
@@ -20,10 +26,8 @@ std::atomic<bool> winograd = true;
 }  // namespace
 
 bool Takes(const Convolution& c) {
-  static const bool can = __builtin_cpu_supports("avx512bf16") &&
-                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-  if (!can || c.images < 1 || c.height < 1 || c.width < 1 || c.inputs < 1 || c.outputs < 1 ||
-      !HasVectorsOf(c.outputs) || (c.stride != 1 && c.stride != 2)) {
+  if (!HasAvx512Bf16() || c.images < 1 || c.height < 1 || c.width < 1 || c.inputs < 1 ||
+      c.outputs < 1 || !HasVectorsOf(c.outputs) || (c.stride != 1 && c.stride != 2)) {
     return false;
   }
   // Too few channels for tiles of AMX, which oneDNN fills by other means.
@@ -35,8 +39,8 @@ bool Takes(const Convolution& c) {
 void UseWinograd(bool use) { winograd = use; }
 
 bool GoesByWinograd(const Convolution& c) {
-  if (!winograd || HasAmx() || c.is_stem() || c.kernel != 3 || c.stride != 1 || c.inputs < 32 ||
-      c.outputs < 32) {
+  if (!winograd || !HasAvx512Bf16() || HasAmx() || c.is_stem() || c.kernel != 3 || c.stride != 1 ||
+      c.inputs < 32 || c.outputs < 32) {
     return false;
   }
   // Patches that hang over an image's end cost as much as others, and weights are transformed

@@ -4,18 +4,17 @@
 // which nobody wants there. For processors with AVX512-BF16. No torch here.
 //
 // All three are products of matrices, made of tiles that stay in registers: 14 pixels by 32
-// channels in forward and for the input's gradient, 8 by 32 channels for the weights' (of layers of
-// 16, twice as many by 16). Operands are
-// laid out beforehand so that an instruction finds the two neighbours that it multiplies and adds
-// in one word: weights by pairs of input channels, activations for the weights' gradient by pairs
-// of pixels. A 3x3 kernel is nine such products, shifted over an image with a border of zeros. Of
-// an image with few channels, a row of the kernel lies in one piece: it is taken for one pixel with
-// that many channels.
+// channels in forward and for the input's gradient, 8 by 32 channels for the weights'; of layers of
+// 16 channels 16 by 16. Operands are laid out beforehand so that an instruction finds the two
+// neighbours that it multiplies and adds in one word: weights by pairs of input channels,
+// activations for the weights' gradient by pairs of pixels. A 3x3 kernel is nine such products,
+// shifted over an image with a border of zeros. Of an image with few channels, a row of the kernel
+// lies in one piece: it is taken for one pixel with that many channels.
 //
 // Of 3x3 by a step of 1, where there is no AMX, results come in patches of 2x2 with 16 products for
-// 36 (Lavin and Gray 2016), of sums of up to four values that are rounded to bf16: for some 1.7
-// times the speed the distance from the exact convolution is 4.3e-3 of its norm, and not 1.7e-3
-// (bf16's own rounding of the result).
+// 36 (Lavin and Gray 2016), of sums of up to four values, and of nine weights, that are rounded to
+// bf16: for some 1.7 times the speed the distance from the exact convolution is 4.3e-3 of its norm,
+// and not 1.7e-3 (bf16's own rounding of the result). What is not finite spreads over its patch.
 //
 // Products are summed in fp32, in an order that depends on the shape and the number of threads
 // alone. Thread-safe; `threads` threads of OpenMP, libtorch's own pool, share the work.

@@ -81,7 +81,7 @@ class Ahead {
         end_(reinterpret_cast<const char*>(end)),
         step_(((end_ - at_) / kLine + visits) / visits * kLine) {}
   void Fetch() {
-    const char* const until = std::min(end_, at_ + step_);
+    const char* const until = at_ + std::min(step_, end_ - at_);
     for (; at_ < until; at_ += kLine) _mm_prefetch(at_, _MM_HINT_T1);
   }
 

@@ -1,5 +1,5 @@
 // How the weights' gradient sees activations: by pairs of neighbouring pixels of the output, in
-// panels of 16 channels. Included by weight_gradient.cc alone, below its pragma.
+// panels of 16 channels. Included by the weights' gradients alone, below their pragma.
 //
 // The output's rows come in bands. A band's gradients are [row][pair]; x has the rows that they
 // reach, in as many layouts as a row of the kernel needs to find its pairs in one word:
@@ -25,7 +25,10 @@ constexpr int64_t kApart = 16;
 constexpr int64_t kPairsOfChunk = 192;
 
 struct Geometry {
-  explicit Geometry(const Convolution& shape, int64_t pairs_of_chunk = kPairsOfChunk) : c(shape) {
+  // `threads` share the bands.
+  explicit Geometry(const Convolution& shape, int64_t pairs_of_chunk = kPairsOfChunk,
+                    int64_t threads = 1)
+      : c(shape) {
     height = c.out_height();
     width = c.out_width();
     images = c.images;
@@ -40,6 +43,9 @@ struct Geometry {
     // Bands of the same size: what is left of an image's last one is multiplied as zeros.
     bands_of_image =
         std::clamp<int64_t>((height * pairs + pairs_of_chunk / 2) / pairs_of_chunk, 1, height);
+    if (c.kernel == 1) {  // the only image
+      bands_of_image = std::min(height, (bands_of_image + threads - 1) / threads * threads);
+    }
     rows = (height + bands_of_image - 1) / bands_of_image;
     bands_of_image = (height + rows - 1) / rows;
     x_rows = (rows - 1) * x_step() + c.kernel;

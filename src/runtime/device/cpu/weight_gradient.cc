@@ -229,7 +229,7 @@ void StoreBlock(const Geometry& g, const float* sums, int threads, int64_t block
 void DirectWeightGradient(const Convolution& shape, const uint16_t* x, const uint16_t* dy,
                           uint16_t* dw, int threads) {
   static thread_local Scratch<float> scratch;
-  const Geometry g(shape, PairsOfChunk(shape, threads));
+  const Geometry g(shape, PairsOfChunk(shape, threads), threads);
   const int parts = static_cast<int>(std::min<int64_t>(threads, g.bands));
   float* const sums = scratch.Of(parts * g.sums());
 #pragma omp parallel for num_threads(parts) schedule(static, 1)

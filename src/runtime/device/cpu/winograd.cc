@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "runtime/device/cpu/convolution_kinds.h"
 #include "runtime/device/cpu/convolution_scratch.h"

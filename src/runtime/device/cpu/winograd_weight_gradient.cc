@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "runtime/device/cpu/convolution_kinds.h"
 #include "runtime/device/cpu/convolution_scratch.h"
@@ -17,7 +18,7 @@ namespace {
 constexpr int64_t kTileInputs = 8;
 // That are laid out together: of a block of 32 outputs the first cache holds so many.
 constexpr int64_t kPairsOfChunk = 128;
-// Of all sums. Where there are more, they are not kept for each thread: threads share the outputs.
+// Of all sums. Where there are more, they are not kept once for each thread.
 constexpr int64_t kLargestSums = int64_t{1} << 20;
 
 // A dy A^T, of a gradient's 2x2 results.
@@ -119,6 +120,26 @@ struct Share {
   int64_t first, last, begin, end;
 };
 
+// How threads share the sums: groups of them take some blocks of outputs each, and in a group each
+// thread a part of the patches, for which it has sums of its own. Sums lie [group][part][share's].
+struct Sharing {
+  Sharing(const Plane& plane, int threads)
+      : blocks(plane.outputs / kBlock),
+        of_block(kPlaces * plane.depth * kBlock),
+        // Parts cost memory, which many sums do not have in the caches.
+        groups(blocks * of_block > kLargestSums ? std::min<int64_t>(threads, blocks) : 1),
+        parts(threads / groups) {}
+  int64_t FirstBlock(int64_t group) const { return blocks * group / groups; }
+  int64_t BlocksOf(int64_t group) const { return FirstBlock(group + 1) - FirstBlock(group); }
+  int64_t GroupOf(int64_t block) const { return ((block + 1) * groups - 1) / blocks; }
+  int64_t SumsOf(int64_t group, int64_t part) const {  // where they begin
+    return (FirstBlock(group) * parts + BlocksOf(group) * part) * of_block;
+  }
+
+  int64_t blocks, of_block;  // of_block: sums of a block of outputs
+  int64_t groups, parts;
+};
+
 // Pairs of patches from `first` on, to [place][channels / 16][pair][16] each; the patch behind the
 // last one is zeros.
 void LayOut(const Plane& plane, const Share& share, const uint16_t* x, const uint16_t* dy,
@@ -193,7 +214,10 @@ void AddPatches(const Plane& plane, const Share& share, const uint16_t* x, const
                    values + plane.ElementsBefore(after, channels),
                    kPlaces * outputs / kBlock * plane.depth / kTileInputs);
     };
-    Ahead x_ahead = ahead_of(x, plane.depth), dy_ahead = ahead_of(dy, plane.outputs);
+    // Of outputs that threads share each reads some of a pixel's alone.
+    const bool all_outputs = outputs == plane.outputs;
+    Ahead x_ahead = ahead_of(x, plane.depth);
+    Ahead dy_ahead = all_outputs ? ahead_of(dy, plane.outputs) : Ahead(dy, dy, 1);
     for (int64_t place = 0; place < kPlaces; ++place) {
       for (int64_t block = 0; block < outputs / kBlock; ++block) {
         const uint32_t* const dy_at =
@@ -256,34 +280,28 @@ void WinogradWeightGradient(const Convolution& c, const uint16_t* x, const uint1
                             uint16_t* dw, int threads) {
   static thread_local Scratch<float> scratch;
   const Plane plane = {c.images, c.height, c.width, c.inputs, c.outputs};
-  const int64_t blocks = c.outputs / kBlock, all_sums = kPlaces * c.inputs * c.outputs;
-  // Threads share outputs where the sums are many, else patches.
-  int64_t of_outputs = 1;
-  if (all_sums > kLargestSums) {
-    of_outputs = std::min<int64_t>(threads, blocks);
-    while (blocks % of_outputs != 0) --of_outputs;
-  }
-  const int64_t of_patches = threads / of_outputs, of_share = all_sums / of_outputs;
+  const Sharing sharing(plane, threads);
   const int64_t pairs = (plane.patches() + 1) / 2;
-  float* const sums = scratch.Of(of_share * of_outputs * of_patches);
+  float* const sums = scratch.Of(sharing.blocks * sharing.parts * sharing.of_block);
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
-  for (int64_t i = 0; i < of_outputs * of_patches; ++i) {
-    const int64_t group = i / of_patches, part = i % of_patches;
+  for (int64_t i = 0; i < sharing.groups * sharing.parts; ++i) {
+    const int64_t group = i / sharing.parts, part = i % sharing.parts;
     AddPatches(plane,
-               {.first = 2 * (pairs * part / of_patches),
-                .last = std::min(plane.patches(), 2 * (pairs * (part + 1) / of_patches)),
-                .begin = c.outputs / of_outputs * group,
-                .end = c.outputs / of_outputs * (group + 1)},
-               x, dy, sums + i * of_share);
+               {.first = 2 * (pairs * part / sharing.parts),
+                .last = std::min(plane.patches(), 2 * (pairs * (part + 1) / sharing.parts)),
+                .begin = sharing.FirstBlock(group) * kBlock,
+                .end = sharing.FirstBlock(group + 1) * kBlock},
+               x, dy, sums + sharing.SumsOf(group, part));
   }
-  const int64_t of_place = of_share / kPlaces, blocks_of_group = blocks / of_outputs;
 #pragma omp parallel for num_threads(threads) schedule(static)
-  for (int64_t block = 0; block < blocks; ++block) {
-    const float* const from = sums + block / blocks_of_group * of_patches * of_share +
-                              block % blocks_of_group * c.inputs * kBlock;
+  for (int64_t block = 0; block < sharing.blocks; ++block) {
+    const int64_t group = sharing.GroupOf(block);
+    const int64_t of_place = sharing.BlocksOf(group) * c.inputs * kBlock;
+    const float* const from =
+        sums + sharing.SumsOf(group, 0) + (block - sharing.FirstBlock(group)) * c.inputs * kBlock;
     for (int64_t input = 0; input < c.inputs; input += kBlock) {
-      StoreTaps(plane, from + input * kBlock, of_place, of_share, of_patches,
-                dw + block * kBlock * 9 * c.inputs + input);
+      StoreTaps(plane, from + input * kBlock, of_place, sharing.BlocksOf(group) * sharing.of_block,
+                sharing.parts, dw + block * kBlock * 9 * c.inputs + input);
     }
   }
 }
