@@ -77,7 +77,7 @@ struct LoaderOptions {
   BatchMemory memory;  // null: the loader's own. Asked for once, by MakeLoader
   Augmentation augmentation;
   Mixing mixing;
-  // The first epoch, from 0, whose pictures are neither erased nor mixed, nor any after it.
+  // From this epoch on (from 0) pictures are neither erased nor mixed.
   int64_t plain_from = std::numeric_limits<int64_t>::max();
 };
 

@@ -185,11 +185,26 @@ TEST(Loader, TheLastEpochsAreNeitherErasedNorMixed) {
   options.augmentation.erase = 1;
   options.mixing.mixup = 1;
   options.plain_from = 2;
-  const std::vector<Copy> all = Take(*Make(dataset, options), 12);
   const std::vector<Copy> expected = Take(*Make(dataset, plain), 12);
-  for (size_t i = 0; i < 12; ++i) {
-    ASSERT_EQ(all[i].samples, expected[i].samples);
-    EXPECT_EQ(all[i].pixels == expected[i].pixels, i >= size_t{2 * 3}) << i;
+  for (const int threads : {0, 2}) {
+    options.threads = threads;
+    const auto loader = Make(dataset, options);
+    for (const int at : {0, 1, 2, 3, 4, 5, 6, 7, 8, 7, 5, 6, 11}) {
+      loader->Seek(at / 3, at % 3);
+      const auto batch = loader->Next(Soon());
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      const Copy copy = CopyOf(*batch), &other = expected[static_cast<size_t>(at)];
+      EXPECT_EQ(copy.samples, other.samples);
+      EXPECT_EQ(copy.labels, other.labels);
+      EXPECT_EQ(batch->own_share == 1, at >= 2 * 3) << at;
+      EXPECT_EQ(copy.pixels == other.pixels, at >= 2 * 3) << at;
+    }
+    for (int i = 0; i < 2; ++i) {  // runs on over the boundary
+      loader->Seek(1, 2 - i);
+      for (int at = 5 - i; at < 8; ++at) {
+        EXPECT_EQ(NextOf(*loader).pixels == expected[static_cast<size_t>(at)].pixels, at >= 6);
+      }
+    }
   }
 }
 

@@ -7,9 +7,12 @@
 #include <cstdlib>
 #include <thread>
 
+#include "absl/cleanup/cleanup.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/rendezvous/socket.h"
+#include "runtime/device/cpu/convolution.h"
+#include "runtime/device/cpu/convolution_ops.h"
 #include "runtime/models/model.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
@@ -178,11 +181,17 @@ Way FourSteps(bool bf16) {
 }
 
 TEST(Equivalence, Bf16GoesWhereFp32Does) {
-  const Way fp32 = FourSteps(false), bf16 = FourSteps(true);
-  const double apart = RelativeDistance(bf16.end, fp32.end);
-  std::printf("bf16 ends %.1e from fp32, on a way of %.1e\n", apart, fp32.length);
-  EXPECT_GT(apart, 0);
-  EXPECT_LT(apart, 0.2 * fp32.length);
+  device::UseOwnConvolutions();
+  const absl::Cleanup restore = [] { device::cpu::UseWinograd(true); };
+  const Way fp32 = FourSteps(false);
+  for (const bool winograd : {true, false}) {  // the same where the processor cannot
+    device::cpu::UseWinograd(winograd);
+    const double apart = RelativeDistance(FourSteps(true).end, fp32.end);
+    std::printf("bf16 %s ends %.1e from fp32, on a way of %.1e\n",
+                winograd ? "as it comes" : "by exact products", apart, fp32.length);
+    EXPECT_GT(apart, 0);
+    EXPECT_LT(apart, 0.2 * fp32.length);
+  }
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ TEST_P(Resume, GivesTheBytesOfARunWithoutInterruption) {
   if (mixed) {
     whole.erase = 0.5;
     whole.mixup = whole.cutmix = 1;
+    whole.plain_epochs = 1;  // of two
   }
   Recipe parts = whole;
   parts.output = RecipeFor("parts").output;
@@ -64,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Stops, Resume,
                          testing::Values(StopCase{1, 3, false},  // at the end of an epoch
                                          StopCase{1, 2, false}, StopCase{2, 4, false},
                                          StopCase{2, 5, true}, StopCase{3, 1, false},
-                                         StopCase{2, 4, false, true},
+                                         StopCase{2, 4, false, true}, StopCase{2, 2, false, true},
                                          StopCase{2, 2, false, false, "adamw"},
                                          StopCase{2, 4, false, false, "lars"},
                                          StopCase{1, 2, false, false, "lamb"}));

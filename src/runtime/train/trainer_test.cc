@@ -9,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "absl/cleanup/cleanup.h"
 #include "base/file.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/model_folder.h"
@@ -46,6 +47,8 @@ TEST_F(TrainerTest, SameSeedAndRanksGiveTheSameBytes) {
 }
 
 TEST_F(TrainerTest, ARecipeCanHaveExactProducts) {
+  device::cpu::UseWinograd(true);
+  const absl::Cleanup restore = [] { device::cpu::UseWinograd(true); };
   if (!device::cpu::GoesByWinograd({8, 16, 16, 32, 32, 3})) {
     GTEST_SKIP() << "this processor's convolutions are exact";
   }
@@ -55,6 +58,19 @@ TEST_F(TrainerTest, ARecipeCanHaveExactProducts) {
   ASSERT_TRUE(TrainOver(1, fast).ok());
   ASSERT_TRUE(TrainOver(1, exact).ok());
   EXPECT_NE(Weights(fast), Weights(exact));
+}
+
+TEST_F(TrainerTest, TheLastEpochsDoWithoutErasing) {
+  const Recipe plain = RecipeFor("plain");
+  ASSERT_TRUE(TrainOver(1, plain).ok());
+  for (const int64_t epochs : {0, 1, 2}) {
+    Recipe recipe = RecipeFor("erased-" + std::to_string(epochs));
+    recipe.erase = 1;
+    recipe.plain_epochs = epochs;
+    ASSERT_TRUE(TrainOver(1, recipe).ok());
+    EXPECT_EQ(Weights(recipe) == Weights(plain), epochs == recipe.epochs) << epochs;
+  }
+  EXPECT_NE(Weights(RecipeFor("erased-0")), Weights(RecipeFor("erased-1")));
 }
 
 TEST_F(TrainerTest, BeginsFromTheWeightsThatFitAndNamesWhatBeginsAtRandom) {

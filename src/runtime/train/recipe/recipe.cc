@@ -261,8 +261,14 @@ absl::Status Validate(const Recipe& recipe) {
   if (recipe.plain_epochs > 0 && recipe.erase + recipe.mixup + recipe.cutmix == 0) {
     return wrong("--plain-epochs is for --erase, --mixup and --cutmix");
   }
-  if (recipe.plain_epochs > recipe.epochs || (recipe.plain_epochs > 0 && recipe.max_steps > 0)) {
-    return wrong("--plain-epochs are the last of --epochs, which must be as many; no --max-steps");
+  if (recipe.plain_epochs > recipe.epochs) {
+    return wrong(absl::StrCat("--plain-epochs ", recipe.plain_epochs, " is more than --epochs ",
+                              recipe.epochs));
+  }
+  if (recipe.plain_epochs > 0 && recipe.max_steps > 0) {
+    return wrong(
+        "--plain-epochs counts from the end of --epochs, which --max-steps moves: leave "
+        "out one of the two");
   }
   if (recipe.ema >= 1) return wrong("--ema must be below 1");
   if (recipe.scale_lr && recipe.lr_per_rank) {

@@ -104,9 +104,14 @@ TEST(Recipe, ValidationSaysWhatDoesNotFit) {
   EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--plain-epochs is for --erase"));
   recipe.erase = 1;
   EXPECT_TRUE(Validate(recipe).ok());
+  recipe.plain_epochs = recipe.epochs;
+  EXPECT_TRUE(Validate(recipe).ok());
   recipe.max_steps = 100;
-  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("no --max-steps"));
+  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("which --max-steps moves"));
   recipe.max_steps = 0;
+  ++recipe.plain_epochs;
+  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("is more than --epochs 90"));
+  recipe.plain_epochs = 0;
   recipe.optimizer = "adamw";
   recipe.nesterov = true;
   EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--nesterov is for"));
