@@ -33,7 +33,7 @@ constexpr char kMore[] =
 
 std::string TypeName(const Field& field) {
   if (!field.choices.empty()) return absl::StrJoin(field.choices, "|");
-  for (const char* folder : {"data", "output", "tensorboard"}) {
+  for (const char* folder : {"data", "output", "tensorboard", "mlflow"}) {
     if (field.name == folder) return "FOLDER";
   }
   if (field.name == "trace" || field.name == "weights") return "FILE";

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/child_process.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "command_line.h"
@@ -54,6 +55,7 @@ absl::StatusOr<train::Outcome> TrainAsRank(const train::Recipe& recipe) {
   surroundings.out = stdout;
   surroundings.terminal = isatty(STDOUT_FILENO) == 1;
   if (const char* file = std::getenv("TUTTI_METRICS_FILE")) surroundings.metrics_file = file;
+  surroundings.mlflow = train::MlflowFromEnvironment(base::CurrentEnvironment());
   surroundings.stop_wanted = [] { return stop_wanted != 0; };
   return train::Train(recipe, std::move(communicator), surroundings);
 }

@@ -17,7 +17,9 @@ namespace tutti {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 namespace fs = std::filesystem;
 
 constexpr absl::Duration kPatience = absl::Seconds(120);
@@ -56,6 +58,17 @@ class ProgramTest : public testing::Test {
     const auto exit = child.Wait(base::Deadline::After(kPatience));
     EXPECT_TRUE(exit.ok()) << exit.status();
     return exit.ok() ? (exit->signal != 0 ? -exit->signal : exit->code) : -1;
+  }
+
+  // The runs in a store of MLflow's, each as its "status: N".
+  std::vector<std::string> MlflowStatuses(const fs::path& store) const {
+    std::vector<std::string> statuses;
+    for (const auto& run : fs::directory_iterator(store / "0")) {
+      if (!run.is_directory()) continue;
+      const std::string meta = Read(run.path() / "meta.yaml");
+      statuses.push_back(meta.substr(meta.find("\nstatus:") + 1, 9));
+    }
+    return statuses;
   }
 
   int Run(std::vector<std::string> arguments) {
@@ -119,46 +132,49 @@ TEST_F(ProgramTest, WrongInputIsAnErrorThatNamesIt) {
 TEST_F(ProgramTest, FlagsWinOverTheFileAndTheModelIsWritten) {
   std::ofstream(Said("recipe.yml")) << "epochs: 7\nbatch: 16\nsync-bn: true\nthreads: 1\n";
   EXPECT_EQ(Run({"--config", Said("recipe.yml"), "--data", Data(), "--output", Out(), "--epochs",
-                 "1", "--no-sync-bn"}),
+                 "1", "--no-sync-bn", "--mlflow", Said("mlruns")}),
             0)
       << Read(Said("said"));
   EXPECT_THAT(Read(Said("said")), AllOf(HasSubstr("1 epoch of 4 steps"), HasSubstr("top-1 ")));
   EXPECT_TRUE(fs::exists(Out() / "model" / "manifest.json"));
+  EXPECT_THAT(MlflowStatuses(Said("mlruns")), ElementsAre("status: 3")) << "finished";
 }
 
 TEST_F(ProgramTest, TheExamplesRecipeIsAccepted) {
   const std::string recipe = TUTTI_CIFAR10 "/code/recipe.yml";
   EXPECT_EQ(Run({"--config", recipe, "--data", "/nowhere"}), 2);
-  EXPECT_THAT(Read(Said("said")),
-              AllOf(HasSubstr("/nowhere"), testing::Not(HasSubstr("recipe.yml"))));
+  EXPECT_THAT(Read(Said("said")), AllOf(HasSubstr("/nowhere"), Not(HasSubstr("recipe.yml"))));
 }
 
 TEST_F(ProgramTest, SigtermWritesACheckpointThatResumeTakesUp) {
-  auto child = Start(Endless());
+  const std::map<std::string, std::string> mlflow = {{"MLFLOW_TRACKING_URI", Said("mlruns")}};
+  auto child = Start(Endless(), "said", mlflow);
   ASSERT_TRUE(AwaitStep(Out() / "metrics.jsonl")) << Read(Said("said"));
+  EXPECT_THAT(MlflowStatuses(Said("mlruns")), ElementsAre("status: 1"));
   ASSERT_EQ(kill(child.pid(), SIGTERM), 0);
   EXPECT_EQ(ExitCode(child), 143);
   EXPECT_THAT(Read(Said("said")), HasSubstr("go on with --resume"));
+  EXPECT_THAT(MlflowStatuses(Said("mlruns")), ElementsAre("status: 5")) << "killed";
 
-  auto again = Start([&] {
-    auto arguments = Endless();
-    arguments.push_back("--resume");
-    return arguments;
-  }());
+  auto arguments = Endless();
+  arguments.push_back("--resume");
+  auto again = Start(arguments, "said", mlflow);
   const auto deadline = base::Deadline::After(kPatience);
   while (!deadline.Expired() &&
          Read(Said("said")).find("resumed after step") == std::string::npos) {
     std::this_thread::yield();
   }
   EXPECT_THAT(Read(Said("said")), HasSubstr("resumed after step"));
+  EXPECT_THAT(MlflowStatuses(Said("mlruns")), ElementsAre("status: 1")) << "the same, running";
   kill(again.pid(), SIGTERM);
   EXPECT_EQ(ExitCode(again), 143);
 }
 
 TEST_F(ProgramTest, ADivergingRunSaysWhere) {
   EXPECT_EQ(Run({"--data", Data(), "--output", Out(), "--batch", "16", "--epochs", "9", "--lr",
-                 "1e30", "--threads", "1"}),
+                 "1e30", "--threads", "1", "--mlflow", Said("mlruns")}),
             4);
+  EXPECT_THAT(MlflowStatuses(Said("mlruns")), ElementsAre("status: 4")) << "failed";
   EXPECT_THAT(Read(Said("said")), AllOf(HasSubstr("step "), HasSubstr("the loss of rank 0 is")));
 }
 
@@ -175,7 +191,8 @@ TEST_F(ProgramTest, AKilledRankIsNamedByTheOther) {
   std::map<std::string, std::string> environment = {{"WORLD_SIZE", "2"},
                                                     {"MASTER_ADDR", "127.0.0.1"},
                                                     {"MASTER_PORT", std::to_string(FreePort())},
-                                                    {"TUTTI_JOB_TOKEN", "a token"}};
+                                                    {"TUTTI_JOB_TOKEN", "a token"},
+                                                    {"MLFLOW_TRACKING_URI", "http://a:b@c/"}};
   std::vector<base::ChildProcess> ranks;
   for (int rank = 0; rank < 2; ++rank) {
     environment["RANK"] = environment["NODE_RANK"] = std::to_string(rank);
@@ -185,7 +202,9 @@ TEST_F(ProgramTest, AKilledRankIsNamedByTheOther) {
   ASSERT_EQ(kill(ranks[1].pid(), SIGKILL), 0);
   EXPECT_EQ(ExitCode(ranks[1]), -SIGKILL);
   EXPECT_EQ(ExitCode(ranks[0]), 3);
-  EXPECT_THAT(Read(Said("rank-0")), HasSubstr("rank 1"));
+  EXPECT_THAT(Read(Said("rank-0")),
+              AllOf(HasSubstr("rank 1"), HasSubstr("MLFLOW_TRACKING_URI begins with http:, and")));
+  EXPECT_THAT(Read(Said("rank-1")), Not(HasSubstr("MLFLOW")));
 }
 
 }  // namespace

@@ -13,8 +13,9 @@
 namespace tutti::train {
 namespace {
 
-constexpr std::array<absl::string_view, 8> kMayDiffer = {
-    "data", "weights", "output", "resume", "threads", "workers", "step-timeout", "tensorboard"};
+constexpr std::array<absl::string_view, 9> kMayDiffer = {"data",         "weights",     "output",
+                                                         "resume",       "threads",     "workers",
+                                                         "step-timeout", "tensorboard", "mlflow"};
 enum Subject { kRecipe, kTraining, kTest, kSubjects };
 constexpr std::array<absl::string_view, kSubjects> kWhat = {
     "another recipe", "other training images", "other test images"};

@@ -48,6 +48,8 @@ class Run {
 
   absl::Status Prepare(std::unique_ptr<comm::Communicator> communicator);
   absl::StatusOr<Outcome> ToTheEnd();
+  // Says how it ended, where a report was begun; what ended it is the result.
+  absl::StatusOr<Outcome> Ended(absl::StatusOr<Outcome> outcome);
 
  private:
   absl::Status OpenReport(const Resumed& resumed);
@@ -138,6 +140,8 @@ absl::Status Run::OpenReport(const Resumed& resumed) {
     readers.out = surroundings_.out;
     readers.terminal = surroundings_.terminal;
     readers.tensorboard = recipe_.tensorboard;
+    readers.mlflow = surroundings_.mlflow;
+    if (!recipe_.mlflow.empty()) readers.mlflow.store = recipe_.mlflow;
     if (!surroundings_.metrics_file.empty()) {
       readers.metrics.push_back(surroundings_.metrics_file);
       readers.line_every = kLineEveryInAJob;
@@ -145,6 +149,11 @@ absl::Status Run::OpenReport(const Resumed& resumed) {
   }
   TUTTI_ASSIGN_OR_RETURN(report_, RunReport::Open(recipe_, readers, clock_));
   TUTTI_RETURN_IF_ERROR(report_->Started(FactsOf(parts_), outcome_.step));
+  if (readers.mlflow.store.empty() && !readers.mlflow.elsewhere.empty()) {
+    report_->Note(absl::StrCat("warning: MLflow is told nothing: MLFLOW_TRACKING_URI begins with ",
+                               readers.mlflow.elsewhere,
+                               ", and only folders are written to (--mlflow FOLDER)"));
+  }
   for (const std::string& warning : resumed.warnings) {
     report_->Note(absl::StrCat("warning: ", warning));
   }
@@ -188,6 +197,13 @@ absl::StatusOr<Outcome> Run::ToTheEnd() {
                                           evaluation_->images,
                                           (std::filesystem::path(recipe_.output) / "model")));
   return std::move(outcome_);
+}
+
+absl::StatusOr<Outcome> Run::Ended(absl::StatusOr<Outcome> outcome) {
+  if (!report_) return outcome;
+  const absl::Status said = report_->Ended(outcome.status(), outcome.ok() && outcome->stopped);
+  if (outcome.ok() && !said.ok()) return said;
+  return outcome;
 }
 
 absl::StatusOr<bool> Run::Step() {
@@ -379,8 +395,8 @@ absl::StatusOr<Outcome> Train(const Recipe& asked, std::unique_ptr<comm::Communi
   PrepareMachine(recipe.threads, device.is_cuda());
   device::cpu::UseWinograd(recipe.winograd);
   Run run(recipe, device, surroundings);
-  TUTTI_RETURN_IF_ERROR(run.Prepare(std::move(communicator)));
-  return run.ToTheEnd();
+  const absl::Status prepared = run.Prepare(std::move(communicator));
+  return run.Ended(prepared.ok() ? run.ToTheEnd() : prepared);
 }
 
 }  // namespace tutti::train

@@ -16,6 +16,7 @@
 #include "runtime/tasks/metric.h"
 #include "runtime/train/recipe/recipe.h"
 #include "runtime/train/report/meter.h"
+#include "runtime/train/report/mlflow_store.h"
 
 namespace tutti::train {
 
@@ -24,6 +25,7 @@ struct Surroundings {
   std::FILE* out = nullptr;                // progress and results, on rank 0
   bool terminal = false;                   // of `out`
   std::filesystem::path metrics_file;      // beside <output>/metrics.jsonl
+  MlflowTarget mlflow;                     // whose store gives way to the recipe's
   std::function<bool()> stop_wanted;       // asked after every step, by this rank for all
   std::function<void(int64_t)> step_done;  // with the number of steps done
 };

@@ -226,6 +226,10 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "FILE that gets a Chrome trace of the last steps of all ranks (ui.perfetto.dev shows it)",
        &r.trace},
       {"tensorboard", kOutput, "FOLDER that gets events for TensorBoard", &r.tensorboard},
+      {"mlflow", kOutput,
+       "FOLDER of MLflow's file store that gets the run (default: MLFLOW_TRACKING_URI, where that "
+       "names a folder)",
+       &r.mlflow},
       {"torchscript", kOutput, "write the finished model as TorchScript too, model/model.pt",
        &r.torchscript},
 

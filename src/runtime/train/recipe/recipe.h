@@ -65,7 +65,7 @@ struct Recipe {
   int64_t keep_checkpoints = 2;
   bool keep_best = false;
   std::string resume = "no";
-  std::string trace, tensorboard;
+  std::string trace, tensorboard, mlflow;
   bool torchscript = true;
 
   std::string device = "auto";

@@ -46,6 +46,9 @@ absl::StatusOr<std::unique_ptr<RunReport>> RunReport::Open(const Recipe& recipe,
   if (!readers.tensorboard.empty()) {
     TUTTI_ASSIGN_OR_RETURN(report->events_, EventFile::Create(readers.tensorboard, clock));
   }
+  if (!readers.mlflow.store.empty()) {
+    TUTTI_ASSIGN_OR_RETURN(report->mlflow_, MlflowRun::Open(readers.mlflow, recipe, clock));
+  }
   return report;
 }
 
@@ -55,7 +58,8 @@ RunReport::RunReport(const Recipe& recipe, MetricsFile metrics, const Readers& r
       clock_(clock),
       metrics_(std::move(metrics)),
       progress_(readers.out, readers.terminal, readers.line_every, clock),
-      silent_(readers.out == nullptr && !metrics_.writes() && readers.tensorboard.empty()) {}
+      silent_(readers.out == nullptr && !metrics_.writes() && readers.tensorboard.empty() &&
+              readers.mlflow.store.empty()) {}
 
 absl::Status RunReport::Started(const RunFacts& facts, int64_t first_step) {
   facts_ = facts;
@@ -121,7 +125,8 @@ absl::Status RunReport::Stepped(Meter& meter, int64_t step, double learning_rate
 }
 
 absl::Status RunReport::Plot(int64_t step, const std::vector<Scalar>& scalars) {
-  return events_ ? events_->Write(step, scalars) : absl::OkStatus();
+  if (events_) TUTTI_RETURN_IF_ERROR(events_->Write(step, scalars));
+  return mlflow_ ? mlflow_->Write(step, scalars) : absl::OkStatus();
 }
 
 absl::Status RunReport::Evaluated(int64_t step, const std::vector<tasks::Metric>& metrics,
@@ -188,6 +193,12 @@ absl::Status RunReport::Finished(const Meter& meter, std::span<const StepParts> 
   line.update(nlohmann::json{
       {"images", images}, {"model", model}, {"seconds", seconds}, {"images_per_second", rate}});
   return metrics_.Write("result", std::move(line));
+}
+
+absl::Status RunReport::Ended(const absl::Status& status, bool stopped) {
+  if (!mlflow_) return absl::OkStatus();
+  if (!status.ok()) return mlflow_->End(MlflowStatus::kFailed);
+  return mlflow_->End(stopped ? MlflowStatus::kKilled : MlflowStatus::kFinished);
 }
 
 }  // namespace tutti::train

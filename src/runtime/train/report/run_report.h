@@ -1,4 +1,5 @@
-// Tells of a run: to the user by a Progress, to programs by a MetricsFile and TensorBoard's events.
+// Tells of a run: to the user by a Progress, to programs by a MetricsFile, by TensorBoard's events
+// and in MLflow's store.
 // Rank 0 has one that speaks, the others one that is silent. Thread-compatible.
 #pragma once
 
@@ -13,6 +14,7 @@
 #include "runtime/train/recipe/recipe.h"
 #include "runtime/train/report/meter.h"
 #include "runtime/train/report/metrics_file.h"
+#include "runtime/train/report/mlflow.h"
 #include "runtime/train/report/progress.h"
 #include "runtime/train/report/tensorboard.h"
 #include "runtime/train/report/utilisation.h"
@@ -32,6 +34,7 @@ struct RunFacts {
 struct Readers {
   std::vector<std::filesystem::path> metrics;
   std::filesystem::path tensorboard;  // folder
+  MlflowTarget mlflow;
   std::FILE* out = nullptr;
   bool terminal = false;                         // of `out`
   absl::Duration line_every = absl::Seconds(5);  // between lines about steps, without a terminal
@@ -59,6 +62,8 @@ class RunReport {
   absl::Status Finished(const Meter& meter, std::span<const StepParts> ranks,
                         const std::vector<tasks::Metric>& metrics, int64_t images,
                         const std::string& model);
+  // The last word about a run that ended with `status`, or was stopped on request.
+  absl::Status Ended(const absl::Status& status, bool stopped);
 
  private:
   RunReport(const Recipe& recipe, MetricsFile metrics, const Readers& readers,
@@ -71,6 +76,7 @@ class RunReport {
   const base::Clock& clock_;
   MetricsFile metrics_;
   std::optional<EventFile> events_;
+  std::optional<MlflowRun> mlflow_;
   Progress progress_;
   const bool silent_;
   RunFacts facts_;
