@@ -212,7 +212,11 @@ RunFacts FactsOf(const Parts& parts) {
   facts.world_size = parts.strategy->world_size();
   facts.threads = at::get_num_threads();
   facts.task = std::string(parts.task->name());
-  facts.device = parts.model->parameters()[0].is_cuda() ? "cuda" : "cpu";
+  const torch::Device device = parts.model->parameters()[0].device();
+  if (device.is_cuda()) {
+    facts.device = "cuda";
+    facts.gpu = device.index();
+  }
   return facts;
 }
 

@@ -59,7 +59,8 @@ RunReport::RunReport(const Recipe& recipe, MetricsFile metrics, const Readers& r
       metrics_(std::move(metrics)),
       progress_(readers.out, readers.terminal, readers.line_every, clock),
       silent_(readers.out == nullptr && !metrics_.writes() && readers.tensorboard.empty() &&
-              readers.mlflow.store.empty()) {}
+              readers.mlflow.store.empty()),
+      gpu_libraries_(readers.gpu_libraries) {}
 
 absl::Status RunReport::Started(const RunFacts& facts, int64_t first_step) {
   facts_ = facts;
@@ -67,6 +68,7 @@ absl::Status RunReport::Started(const RunFacts& facts, int64_t first_step) {
   began_ = last_ = clock_.Now();
   utilisation_.Begin(began_, ProcessorTime());
   if (silent_) return absl::OkStatus();
+  if (facts.gpu >= 0) gpu_.emplace(facts.gpu, gpu_libraries_);
   progress_.Line(absl::StrFormat(
       "%s: %d parameters, %d classes; %d training and %d test images\n"
       "%d rank%s x %d thread%s%s, batch %d, %s, %d epoch%s of %d steps",
@@ -110,6 +112,9 @@ absl::Status RunReport::Stepped(Meter& meter, int64_t step, double learning_rate
                                  {"learning_rate", learning_rate},
                                  {"images_per_second", interval.images_per_second},
                                  {"processors", utilisation_.Take(last_, ProcessorTime())}};
+  const GpuUse gpu = gpu_ ? gpu_->Read() : GpuUse{};
+  if (gpu.busy) scalars.push_back({"gpu", *gpu.busy});
+  if (gpu.memory) scalars.push_back({"gpu_memory", *gpu.memory});
   nlohmann::json line = {{"epoch", position.epoch},
                          {"epochs", position.epochs},
                          {"step", step},

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "runtime/tasks/metric.h"
 #include "runtime/train/recipe/recipe.h"
+#include "runtime/train/report/gpu_utilisation.h"
 #include "runtime/train/report/meter.h"
 #include "runtime/train/report/metrics_file.h"
 #include "runtime/train/report/mlflow.h"
@@ -27,6 +28,7 @@ struct RunFacts {
   int world_size = 1;
   int threads = 1;
   std::string device = "cpu";  // or "cuda"
+  int gpu = -1;                // of this rank, as CUDA numbers it; below 0: none
   std::string task = "classification";
 };
 
@@ -35,6 +37,7 @@ struct Readers {
   std::vector<std::filesystem::path> metrics;
   std::filesystem::path tensorboard;  // folder
   MlflowTarget mlflow;
+  GpuLibraries gpu_libraries;
   std::FILE* out = nullptr;
   bool terminal = false;                         // of `out`
   absl::Duration line_every = absl::Seconds(5);  // between lines about steps, without a terminal
@@ -83,6 +86,8 @@ class RunReport {
   int64_t first_step_ = 0, unreadable_ = 0;
   absl::Time began_, last_;
   Utilisation utilisation_;
+  const GpuLibraries gpu_libraries_;
+  std::optional<GpuUtilisation> gpu_;
 };
 
 }  // namespace tutti::train

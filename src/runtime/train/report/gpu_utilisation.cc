@@ -1,0 +1,88 @@
+#include "runtime/train/report/gpu_utilisation.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <string>
+#include <utility>
+
+namespace tutti::train {
+namespace {
+
+constexpr int kGpuSuccess = 0;  // of CUDA and of NVML
+
+template <typename Function>
+bool Resolve(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+  return function != nullptr;
+}
+
+// "0000:65:00.0"; empty: CUDA does not say.
+std::string PlaceOnTheBus(int number, const char* library_name) {
+  void* const library = ::dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return "";
+  int (*init)(unsigned) = nullptr;
+  int (*get)(int*, int) = nullptr;
+  int (*place)(char*, int, int) = nullptr;
+  const bool complete = Resolve(library, "cuInit", init) && Resolve(library, "cuDeviceGet", get) &&
+                        Resolve(library, "cuDeviceGetPCIBusId", place);
+  int device = 0;
+  std::array<char, 32> text = {};
+  const bool said = complete && init(0) == kGpuSuccess && get(&device, number) == kGpuSuccess &&
+                    place(text.data(), text.size(), device) == kGpuSuccess;
+  return said ? text.data() : "";
+}
+
+}  // namespace
+
+struct GpuUtilisation::Nvml {
+  struct Rates {
+    unsigned gpu, memory;  // percent
+  };
+  struct Memory {
+    unsigned long long total, free, used;  // NOLINT(google-runtime-int): the ABI's
+  };
+  int (*init)() = nullptr;
+  int (*shutdown)() = nullptr;
+  int (*find)(const char* place, void** device) = nullptr;
+  int (*rates)(void* device, Rates* rates) = nullptr;
+  int (*memory)(void* device, Memory* memory) = nullptr;
+
+  bool Load(const char* name) {
+    void* const library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);  // it stays loaded
+    return library != nullptr && Resolve(library, "nvmlInit_v2", init) &&
+           Resolve(library, "nvmlShutdown", shutdown) &&
+           Resolve(library, "nvmlDeviceGetHandleByPciBusId_v2", find) &&
+           Resolve(library, "nvmlDeviceGetUtilizationRates", rates) &&
+           Resolve(library, "nvmlDeviceGetMemoryInfo", memory);
+  }
+};
+
+GpuUtilisation::GpuUtilisation(int number, const GpuLibraries& libraries) {
+  const std::string place = PlaceOnTheBus(number, libraries.cuda);
+  auto nvml = std::make_unique<Nvml>();
+  if (place.empty() || !nvml->Load(libraries.nvml) || nvml->init() != kGpuSuccess) return;
+  if (nvml->find(place.c_str(), &device_) == kGpuSuccess) {
+    nvml_ = std::move(nvml);
+  } else {
+    nvml->shutdown();
+  }
+}
+
+GpuUtilisation::~GpuUtilisation() {
+  if (nvml_ != nullptr) nvml_->shutdown();
+}
+
+GpuUse GpuUtilisation::Read() const {
+  GpuUse use;
+  if (nvml_ == nullptr) return use;
+  Nvml::Rates rates = {};
+  if (nvml_->rates(device_, &rates) == kGpuSuccess) use.busy = rates.gpu / 100.0;
+  Nvml::Memory memory = {};
+  if (nvml_->memory(device_, &memory) == kGpuSuccess) {
+    use.memory = static_cast<double>(memory.used);
+  }
+  return use;
+}
+
+}  // namespace tutti::train
