@@ -102,6 +102,13 @@ absl::Status CheckClasses(const Input& input) {
                    " of the training images and ", name(test), " of the test images"));
 }
 
+// Begun ones, which --max-steps may make fewer.
+int64_t EpochsOf(const Recipe& recipe, int64_t images) {
+  const int64_t steps = images / recipe.batch;  // of an epoch
+  if (recipe.max_steps == 0) return recipe.epochs;
+  return std::min(recipe.epochs, (recipe.max_steps + steps - 1) / steps);
+}
+
 absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size) {
   if (recipe.batch < world_size) {
     return absl::InvalidArgumentError(absl::StrCat("a batch of ", recipe.batch,
@@ -146,7 +153,7 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const Wanted& wanted, int 
   };
   options.augmentation = TrainingOf(recipe, wanted, input.evaluation);
   options.mixing = {recipe.mixup, recipe.cutmix};
-  options.plain_from = recipe.epochs - recipe.plain_epochs;
+  options.plain_from = EpochsOf(recipe, input.train_images->size()) - recipe.plain_epochs;
   if (recipe.precision == "bf16") options.pixels = data::PixelType::kBFloat16;
   TUTTI_ASSIGN_OR_RETURN(input.train, data::MakeLoader(input.train_images, options));
 

@@ -71,6 +71,13 @@ TEST_F(TrainerTest, TheLastEpochsDoWithoutErasing) {
     EXPECT_EQ(Weights(recipe) == Weights(plain), epochs == recipe.epochs) << epochs;
   }
   EXPECT_NE(Weights(RecipeFor("erased-0")), Weights(RecipeFor("erased-1")));
+  Recipe shorter = RecipeFor("shorter"), erased = RecipeFor("shorter-erased");
+  shorter.max_steps = erased.max_steps = 2;  // of the first epoch, which then is the last
+  erased.erase = 1;
+  erased.plain_epochs = 1;
+  ASSERT_TRUE(TrainOver(1, shorter).ok());
+  ASSERT_TRUE(TrainOver(1, erased).ok());
+  EXPECT_EQ(Weights(shorter), Weights(erased));
 }
 
 TEST_F(TrainerTest, BeginsFromTheWeightsThatFitAndNamesWhatBeginsAtRandom) {

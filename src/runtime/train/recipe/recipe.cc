@@ -269,11 +269,6 @@ absl::Status Validate(const Recipe& recipe) {
     return wrong(absl::StrCat("--plain-epochs ", recipe.plain_epochs, " is more than --epochs ",
                               recipe.epochs));
   }
-  if (recipe.plain_epochs > 0 && recipe.max_steps > 0) {
-    return wrong(
-        "--plain-epochs counts from the end of --epochs, which --max-steps moves: leave "
-        "out one of the two");
-  }
   if (recipe.ema >= 1) return wrong("--ema must be below 1");
   if (recipe.scale_lr && recipe.lr_per_rank) {
     return wrong("--scale-lr and --lr-per-rank are two ways to scale --lr: choose one");
