@@ -44,6 +44,13 @@ inline __m512i InterleaveNarrow(const uint16_t* a, const uint16_t* b) {
   return _mm512_or_si512(words(a), _mm512_slli_epi32(words(b), 16));
 }
 
+// Words of which the lower half is of `a` and the upper one of `b`, rounded.
+inline __m512i Join(__m512 a, __m512 b) {
+  const __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(a));
+  const __m512i high = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(b));
+  return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+}
+
 // Columns of 16 rows of 16 words become rows.
 inline void TurnRound(uint32_t* words) {
   __m512i row[16], next[16];

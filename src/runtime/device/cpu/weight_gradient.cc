@@ -190,9 +190,7 @@ void AddUp(const float* from, int64_t of_thread, int threads, int64_t vectors, _
     }
   }
   for (int64_t half = 0; half < vectors; ++half) {
-    const __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(sum[0][half]));
-    const __m512i high = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(sum[1][half]));
-    words[half] = _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+    words[half] = Join(sum[0][half], sum[1][half]);
   }
 }
 

@@ -14,8 +14,8 @@
 namespace tutti::device::cpu {
 namespace {
 
-constexpr int64_t kPatchElements = 320
-                                   << 10;  // of a part, transformed, that the second cache holds
+// Of a part, transformed, that the second cache holds.
+constexpr int64_t kPatchElements = 320 << 10;
 
 // A^T m A: the four results, row by row.
 inline __attribute__((always_inline)) void TransformOutput(const Patch& m, __m512 (&y)[4]) {

@@ -92,11 +92,4 @@ inline __attribute__((always_inline)) void LoadInput(const PatchPixels& from, in
   TransformInput(patch);
 }
 
-// Words of which the lower half is of `a` and the upper one of `b`.
-inline __m512i Join(__m512 a, __m512 b) {
-  const __m512i low = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(a));
-  const __m512i high = _mm512_cvtepu16_epi32((__m256i)_mm512_cvtneps_pbh(b));
-  return _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
-}
-
 }  // namespace tutti::device::cpu
