@@ -105,8 +105,7 @@ absl::Status CheckClasses(const Input& input) {
 // Begun ones, which --max-steps may make fewer.
 int64_t EpochsOf(const Recipe& recipe, int64_t images) {
   const int64_t steps = images / recipe.batch;  // of an epoch
-  if (recipe.max_steps == 0) return recipe.epochs;
-  return std::min(recipe.epochs, (recipe.max_steps + steps - 1) / steps);
+  return (TotalSteps(recipe, steps) + steps - 1) / steps;
 }
 
 absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size) {

@@ -269,10 +269,7 @@ Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch) {
   schedule.last = recipe.final_lr;
   schedule.gamma = recipe.gamma;
   schedule.warmup_steps = in_steps(recipe.warmup_epochs);
-  schedule.total_steps = recipe.epochs * steps_per_epoch;
-  if (recipe.max_steps > 0) {
-    schedule.total_steps = std::min(schedule.total_steps, recipe.max_steps);
-  }
+  schedule.total_steps = TotalSteps(recipe, steps_per_epoch);
   for (double epoch : recipe.milestones) schedule.milestones.push_back(in_steps(epoch));
   return schedule;
 }

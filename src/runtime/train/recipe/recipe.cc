@@ -308,4 +308,9 @@ Recipe ForRanks(Recipe recipe, int world_size) {
   return recipe;
 }
 
+int64_t TotalSteps(const Recipe& recipe, int64_t steps_per_epoch) {
+  const int64_t steps = recipe.epochs * steps_per_epoch;
+  return recipe.max_steps > 0 ? std::min(steps, recipe.max_steps) : steps;
+}
+
 }  // namespace tutti::train

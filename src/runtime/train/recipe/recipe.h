@@ -97,6 +97,9 @@ absl::Status Validate(const Recipe& recipe);
 // What it means for so many ranks: no longer per rank.
 Recipe ForRanks(Recipe recipe, int world_size);
 
+// After which training ends, by its epochs or by max_steps.
+int64_t TotalSteps(const Recipe& recipe, int64_t steps_per_epoch);
+
 // Overwrites what the YAML file at `path` sets. Errors begin with "FILE:LINE: ".
 absl::Status ReadRecipe(const std::filesystem::path& path, Recipe& recipe);
 
