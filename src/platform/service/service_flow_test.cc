@@ -237,18 +237,43 @@ TEST_F(FlowTest, ATrialThatFallsBehindIsStoppedAndSaysWhy) {
   EXPECT_EQ(world_.State("s.trial-1"), JobState::kRunning);
 }
 
-TEST_F(FlowTest, MlflowsFileStoreCountsOnceTheTrialHasEnded) {
-  const std::string text = absl::StrReplaceAll(kSweep, {{"[1, 2, 3, 4]", "[1]"}});
-  ASSERT_TRUE(world_.Submit(text).ok());
-  ASSERT_TRUE(world_.StepUntil([&] {
-    const auto children = *service().ChildrenOf("s");
+// A sweep of one trial that looks for `metric` and leaves these files in MLflow's store.
+std::string ReasonWithMlflow(World& world, absl::string_view metric,
+                             const std::function<void()>& leave) {
+  const std::string text = absl::StrReplaceAll(
+      kSweep, {{"[1, 2, 3, 4]", "[1]"},
+               {"primary_metric: loss", absl::StrCat("primary_metric: ", metric)}});
+  EXPECT_TRUE(world.Submit(text).ok());
+  EXPECT_TRUE(world.StepUntil([&] {
+    const auto children = *world.service().ChildrenOf("s");
     if (children.empty() || children[0].job->record.last.state != JobState::kRunning) {
-      return !children.empty() && IsEnd(world_.State("s"));
+      return !children.empty() && IsEnd(world.State("s"));
     }
-    Leave("s.trial-1", "outputs/mlruns/0/run/metrics/loss", "1700000000000 0.5 0\n");
+    leave();
     return false;
   }));
-  EXPECT_EQ(world_.Reason("s"), "best trial-1 with loss 0.5; 1 of 1 trial completed");
+  return world.Reason("s");
+}
+
+TEST_F(FlowTest, MlflowsFileStoreCountsOnceTheTrialHasEnded) {
+  const std::string reason = ReasonWithMlflow(world_, "loss", [&] {
+    Leave("s.trial-1", "outputs/mlruns/0/run/metrics/loss", "1700000000000 0.5 0\n");
+  });
+  EXPECT_EQ(reason, "best trial-1 with loss 0.5; 1 of 1 trial completed");
+}
+
+TEST_F(FlowTest, AMetricOfMlflowsThatLiesInAFolderHasItsWholeName) {
+  const std::string reason = ReasonWithMlflow(world_, "evaluation/top1", [&] {
+    Leave("s.trial-1", "outputs/mlruns/0/run/metrics/evaluation/top1", "1700000000000 0.5 0\n");
+  });
+  EXPECT_EQ(reason, "best trial-1 with evaluation/top1 0.5; 1 of 1 trial completed");
+}
+
+TEST_F(FlowTest, OtherMetricsOfMlflowsAreNamedWhole) {
+  const std::string reason = ReasonWithMlflow(world_, "top1", [&] {
+    Leave("s.trial-1", "outputs/mlruns/0/run/metrics/evaluation/top1", "1700000000000 0.5 0\n");
+  });
+  EXPECT_THAT(reason, HasSubstr("evaluation/top1"));
 }
 
 TEST(FolderContent, DigestsFollowNamesAndBytes) {

@@ -52,9 +52,13 @@ std::vector<fs::path> MlflowRuns(const fs::path& job_folder) {
 void AddMlflow(const fs::path& job_folder, absl::string_view metric, flow::MetricReports& reports) {
   for (const fs::path& run : MlflowRuns(job_folder)) {
     std::error_code error;
-    for (fs::directory_iterator entry(run, error), end; !error && entry != end;
+    auto entry = fs::recursive_directory_iterator(run, error);
+    for (const fs::recursive_directory_iterator end; !error && entry != end;
          entry.increment(error)) {
-      const std::string name = entry->path().filename().string();
+      std::error_code ignored;
+      if (!entry->is_regular_file(ignored)) continue;
+      // "evaluation/top1" lies in a folder.
+      const std::string name = entry->path().lexically_relative(run).generic_string();
       if (name != metric) {
         if (reports.other_names.size() < 20) reports.other_names.insert(name.substr(0, 80));
         continue;
