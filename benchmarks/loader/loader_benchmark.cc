@@ -22,7 +22,7 @@ const Dataset& Sample() {
 
 Augmentation CifarRecipe() {
   return {.pad_crop = 4,
-          .flip = true,
+          .flip = Flip::kByChance,
           .mean = {0.4914f, 0.4822f, 0.4465f},
           .stddev = {0.2470f, 0.2435f, 0.2616f}};
 }
@@ -31,7 +31,7 @@ Augmentation ImageNetRecipe() {
   return {.height = 224,
           .width = 224,
           .random_resized_crop = true,
-          .flip = true,
+          .flip = Flip::kByChance,
           .mean = {0.485f, 0.456f, 0.406f},
           .stddev = {0.229f, 0.224f, 0.225f}};
 }

@@ -71,7 +71,7 @@ class Loading {
     options_.augmentation = {.height = 224,
                              .width = 224,
                              .random_resized_crop = true,
-                             .flip = true,
+                             .flip = Flip::kByChance,
                              .mean = {0.485f, 0.456f, 0.406f},
                              .stddev = {0.229f, 0.224f, 0.225f}};
   }

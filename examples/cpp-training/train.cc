@@ -46,7 +46,7 @@ absl::Status Train(const std::string& folder, const std::string& checkpoints, in
   options.rank = group.rank;
   options.world_size = group.size;
   options.augmentation.pad_crop = 4;
-  options.augmentation.flip = true;
+  options.augmentation.flip = tutti::data::Flip::kByChance;
   for (float& deviation : options.augmentation.stddev) deviation = 0.25f;
   TUTTI_ASSIGN_OR_RETURN(const auto loader, data::MakeLoader(images, options));
 

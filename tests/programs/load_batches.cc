@@ -24,12 +24,13 @@ Value OrExit(absl::StatusOr<Value> result) {
 }
 
 data::Augmentation AugmentationOf(const std::string& kind, int side) {
-  data::Augmentation augmentation{.height = side,
-                                  .width = side,
-                                  .flip = kind != "resize",
-                                  .erase = kind == "resize" ? 0 : 0.5,
-                                  .mean = {0.485f, 0.456f, 0.406f},
-                                  .stddev = {0.229f, 0.224f, 0.225f}};
+  data::Augmentation augmentation{
+      .height = side,
+      .width = side,
+      .flip = kind != "resize" ? data::Flip::kByChance : data::Flip::kNever,
+      .erase = kind == "resize" ? 0 : 0.5,
+      .mean = {0.485f, 0.456f, 0.406f},
+      .stddev = {0.229f, 0.224f, 0.225f}};
   augmentation.pad_crop = kind == "crop" ? side / 8 : 0;
   augmentation.random_resized_crop = kind == "resized-crop";
   augmentation.resize = kind == "resize" ? side * 8 / 7 : 0;

@@ -29,7 +29,7 @@ base::Deadline Soon() { return base::Deadline::After(absl::Seconds(30)); }
 LoaderOptions CifarOptions() {
   LoaderOptions options{.global_batch = 16, .seed = 3};
   options.augmentation = {.pad_crop = 4,
-                          .flip = true,
+                          .flip = Flip::kByChance,
                           .mean = {0.4914f, 0.4822f, 0.4465f},
                           .stddev = {0.2470f, 0.2435f, 0.2616f}};
   return options;
@@ -206,6 +206,41 @@ TEST(Loader, TheLastEpochsAreNeitherErasedNorMixed) {
       }
     }
   }
+}
+
+TEST(Loader, AlternateFlipShowsBothSidesOfAPictureInTwoEpochs) {
+  constexpr int kPictures = 50;
+  const auto dataset = MakeFakeDataset(kPictures, 10);
+  LoaderOptions options;
+  options.global_batch = kPictures;
+  options.shuffle = false;
+  const std::vector<float> as_they_are = NextOf(*Make(dataset, options)).pixels;
+  options.augmentation.flip = Flip::kAlways;
+  const std::vector<float> flipped = NextOf(*Make(dataset, options)).pixels;
+  const auto holds = [](const std::vector<float>& all, const std::vector<float>& batch, size_t i) {
+    const auto at = static_cast<std::ptrdiff_t>(i * kValues);
+    return std::equal(batch.begin() + at, batch.begin() + at + kValues, all.begin() + at);
+  };
+
+  options.augmentation.flip = Flip::kByChance;
+  options.alternate_flip = true;
+  std::vector<int> flips_of_seeds;
+  for (options.seed = 0; options.seed < 4; ++options.seed) {
+    const std::vector<Copy> epochs = Take(*Make(dataset, options), 4);
+    int flips = 0;
+    for (size_t i = 0; i < kPictures; ++i) {
+      const bool even = holds(flipped, epochs[0].pixels, i);
+      flips += even;
+      for (size_t epoch = 0; epoch < 4; ++epoch) {
+        const bool expected = even == (epoch % 2 == 0);
+        EXPECT_TRUE(holds(expected ? flipped : as_they_are, epochs[epoch].pixels, i))
+            << "picture " << i << ", epoch " << epoch << ", seed " << options.seed;
+      }
+    }
+    EXPECT_NEAR(flips, kPictures / 2, 14);  // 4 standard deviations
+    flips_of_seeds.push_back(flips);
+  }
+  EXPECT_THAT(flips_of_seeds, ::testing::Not(::testing::Each(flips_of_seeds[0])));
 }
 
 TEST(Loader, SeekGoesToAnyPoint) {

@@ -11,7 +11,7 @@ absl::Status LoadPicture(absl::string_view encoded, Augmentation augmentation, P
                          void* pixels) {
   augmentation.pad_crop = 0;
   augmentation.random_resized_crop = false;
-  augmentation.flip = false;
+  augmentation.flip = Flip::kNever;
   augmentation.erase = 0;
   if (augmentation.resize == 0 && !augmentation.stretch) {
     PictureDecoder decoder;

@@ -1,6 +1,5 @@
 #include "runtime/train/input.h"
 
-#include <algorithm>
 #include <array>
 
 #include "absl/strings/str_cat.h"
@@ -52,7 +51,7 @@ data::Augmentation EvaluationOf(const Recipe& recipe, const Wanted& wanted) {
 
 data::Augmentation TrainingOf(const Recipe& recipe, const Wanted& wanted,
                               data::Augmentation augmentation) {
-  augmentation.flip = recipe.augment != "none";
+  if (recipe.augment != "none") augmentation.flip = data::Flip::kByChance;
   augmentation.erase = recipe.erase;
   if (recipe.augment != "standard") return augmentation;
   if (wanted.annotations != data::Annotations::kLabels) {
@@ -151,6 +150,7 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const Wanted& wanted, int 
     base::Warn(absl::StrCat("replaced by the next picture: ", what));
   };
   options.augmentation = TrainingOf(recipe, wanted, input.evaluation);
+  options.alternate_flip = recipe.alternate_flip;
   options.mixing = {recipe.mixup, recipe.cutmix};
   options.plain_from = EpochsOf(recipe, input.train_images->size()) - recipe.plain_epochs;
   if (recipe.precision == "bf16") options.pixels = data::PixelType::kBFloat16;
@@ -160,6 +160,7 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const Wanted& wanted, int 
   options.shuffle = false;
   options.drop_last = false;
   options.augmentation = input.evaluation;
+  options.alternate_flip = false;
   options.mixing = {};
   TUTTI_ASSIGN_OR_RETURN(input.test, data::MakeLoader(input.test_images, options));
   return input;

@@ -31,6 +31,7 @@ TEST_P(Resume, GivesTheBytesOfARunWithoutInterruption) {
   whole.sync_bn = sync_bn;
   if (mixed) {
     whole.erase = 0.5;
+    whole.alternate_flip = true;
     whole.mixup = whole.cutmix = 1;
     whole.plain_epochs = 1;  // of two
   }

@@ -148,8 +148,9 @@ LoaderOptions Crops(const Augmentation& augmentation) {
   return options;
 }
 
-const std::vector<Augmentation> kWays = {
-    {.random_resized_crop = true, .flip = true}, {.resize = 50}, {.stretch = true, .flip = true}};
+const std::vector<Augmentation> kWays = {{.random_resized_crop = true, .flip = Flip::kByChance},
+                                         {.resize = 50},
+                                         {.stretch = true, .flip = Flip::kByChance}};
 
 // Calls look(image, batch, position) for every picture of two epochs.
 template <typename Look>

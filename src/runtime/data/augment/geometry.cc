@@ -151,7 +151,8 @@ absl::StatusOr<Geometry> PlanGeometry(const Augmentation& augmentation, ImageSiz
       geometry.left = draw(source.width, augmentation.width);
     }
   }
-  geometry.flip = augmentation.flip && random.Coin();
+  geometry.flip =
+      augmentation.flip == Flip::kAlways || (augmentation.flip == Flip::kByChance && random.Coin());
   geometry.erased = DrawErased(augmentation, random);
   geometry.source = source;
   return geometry;

@@ -34,7 +34,7 @@ TEST(Geometry, PadCropReachesEveryOffset) {
 TEST(Geometry, FlipsHalfOfTheSamples) {
   int flips = 0;
   for (int i = 0; i < 4000; ++i) {
-    flips += PlanGeometry({.pad_crop = 4, .flip = true}, {32, 32}, Draw(i))->flip;
+    flips += PlanGeometry({.pad_crop = 4, .flip = Flip::kByChance}, {32, 32}, Draw(i))->flip;
   }
   EXPECT_NEAR(flips, 2000, 130);  // 4 standard deviations
 }
@@ -81,8 +81,11 @@ TEST(Geometry, ResizeAndCentreCropAreTorchvisions) {
 }
 
 TEST(Geometry, ErasesRectanglesOfTheirBoundsAsOftenAsAsked) {
-  const Augmentation augmentation{
-      .height = 224, .width = 224, .random_resized_crop = true, .flip = true, .erase = 0.25};
+  const Augmentation augmentation{.height = 224,
+                                  .width = 224,
+                                  .random_resized_crop = true,
+                                  .flip = Flip::kByChance,
+                                  .erase = 0.25};
   Augmentation plain = augmentation;
   plain.erase = 0;
   int erased = 0;

@@ -24,6 +24,7 @@ class Transform {
 
   // From now on, in the place of the augmentation's.
   void set_erase(double probability) { augmentation_.erase = probability; }
+  void set_flip(Flip flip) { augmentation_.flip = flip; }
 
   // `out` takes height * width * 3 values in the normalizer's type and layout. Gives the way that
   // the picture took there.

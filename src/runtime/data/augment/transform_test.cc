@@ -62,7 +62,7 @@ TEST(Transform, DecodingOnlyTheCropChangesNoBit) {
   const std::string jpeg = EncodePattern({.width = 301, .height = 233});
   Augmentation augmentation = Levels(160);
   augmentation.random_resized_crop = true;
-  augmentation.flip = true;
+  augmentation.flip = Flip::kByChance;
   for (int64_t sample = 0; sample < 50; ++sample) {
     ASSERT_EQ(Apply(augmentation, jpeg, sample),
               ApplyToFullDecode(augmentation, jpeg, sample, As::kPlanes));
@@ -133,7 +133,7 @@ TEST(Picture, OfTheModelsSizeIsTakenAsItIs) {
   const std::string jpeg = EncodePattern({});
   Augmentation training = Levels(32);
   training.pad_crop = 4;
-  training.flip = true;
+  training.flip = Flip::kByChance;
   std::vector<float> pixels(32 * 32 * 3);
   ASSERT_TRUE(LoadPicture(jpeg, training, PixelType::kFloat32, pixels.data()).ok());
   EXPECT_EQ(pixels, Apply(Levels(32), jpeg, 0));

@@ -238,10 +238,16 @@ absl::Status PrefetchLoader::FillWith(int64_t sample, const Work& work, Worker& 
                                  work.slot->annotation(work.position));
 }
 
+Flip PrefetchLoader::AlternateFlip(int64_t epoch, int64_t sample) const {
+  RandomStream random(options_.seed, RandomStream::Purpose::kFlipping, 0, sample);
+  return random.Coin() == (epoch % 2 == 0) ? Flip::kAlways : Flip::kNever;
+}
+
 absl::StatusOr<Geometry> PrefetchLoader::Decode(int64_t epoch, int64_t sample, Worker& worker,
                                                 void* out) {
   const RandomStream random(options_.seed, RandomStream::Purpose::kAugmentation, epoch, sample);
   worker.transform.set_erase(epoch < options_.plain_from ? options_.augmentation.erase : 0);
+  if (options_.alternate_flip) worker.transform.set_flip(AlternateFlip(epoch, sample));
   ImageView image = cache_.Find(sample);
   if (image.pixels == nullptr) {
     TUTTI_ASSIGN_OR_RETURN(const absl::string_view encoded,

@@ -74,6 +74,7 @@ class PrefetchLoader final : public Loader {
   Filled Fill(const Work& work, Worker& worker);
   absl::Status FillWith(int64_t sample, const Work& work, Worker& worker);
   void MixIfPairIsThere(const Work& work) const;
+  Flip AlternateFlip(int64_t epoch, int64_t sample) const;
   absl::StatusOr<Geometry> Decode(int64_t epoch, int64_t sample, Worker& worker, void* out);
 
   const std::shared_ptr<const Dataset> dataset_;

@@ -12,9 +12,9 @@ namespace tutti::data {
 
 class RandomStream {
  public:
-  enum class Purpose : uint8_t { kPermutation = 1, kAugmentation = 2, kMixing = 3 };
+  enum class Purpose : uint8_t { kPermutation = 1, kAugmentation = 2, kMixing = 3, kFlipping = 4 };
 
-  // `epoch` below 2^32, `sample` (of a mixture: the step) below 2^56.
+  // `epoch` below 2^32 (0 of what holds for all), `sample` (of a mixture: the step) below 2^56.
   RandomStream(uint64_t seed, Purpose purpose, int64_t epoch, int64_t sample);
 
   uint32_t Next32();

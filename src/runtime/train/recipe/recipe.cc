@@ -86,6 +86,9 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "standard: random crop and flip, in the way usual for the input size; flip; none",
        &r.augment,
        {"standard", "flip", "none"}},
+      {"alternate-flip", kData,
+       "flip each image in every other epoch, and not by chance in any (Jordan 2024)",
+       &r.alternate_flip},
       {"erase", kData,
        "probability of random erasing: a rectangle of 2 to 33 % of a training image becomes the "
        "mean "
@@ -261,6 +264,9 @@ std::string FieldText(const Field& field) {
 absl::Status Validate(const Recipe& recipe) {
   const auto wrong = [](absl::string_view what) { return absl::InvalidArgumentError(what); };
   if (recipe.data.empty()) return wrong("--data is missing: the folder that holds the images");
+  if (recipe.alternate_flip && recipe.augment == "none") {
+    return wrong("--alternate-flip is for --augment standard and flip");
+  }
   if (recipe.erase > 1) return wrong("--erase is a probability: at most 1");
   if (recipe.plain_epochs > 0 && recipe.erase + recipe.mixup + recipe.cutmix == 0) {
     return wrong("--plain-epochs is for --erase, --mixup and --cutmix");

@@ -16,6 +16,7 @@ namespace tutti::train {
 struct Recipe {
   std::string data;
   std::string augment = "standard";
+  bool alternate_flip = false;
   double erase = 0;
   double mixup = 0, cutmix = 0;
   int64_t plain_epochs = 0;

@@ -97,6 +97,11 @@ TEST(Recipe, ValidationSaysWhatDoesNotFit) {
   recipe.scale_lr = recipe.lr_per_rank = true;
   EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("two ways"));
   recipe.scale_lr = false;
+  recipe.augment = "none";
+  recipe.alternate_flip = true;
+  EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--alternate-flip"));
+  recipe.augment = "flip";
+  EXPECT_TRUE(Validate(recipe).ok());
   recipe.erase = 1.1;
   EXPECT_THAT(std::string(Validate(recipe).message()), HasSubstr("--erase"));
   recipe.erase = 0;
