@@ -10,10 +10,10 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/data/augment/mix.h"
 #include "runtime/data/augment/transform.h"
 #include "runtime/data/dataset_fake.h"
 #include "runtime/data/decode/jpeg_fake.h"
+#include "runtime/data/loader_fixture.h"
 #include "runtime/data/sampling/random_stream.h"
 #include "runtime/data/sampling/sampler.h"
 
@@ -22,55 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr size_t kValues = 32 * 32 * 3;
-
-base::Deadline Soon() { return base::Deadline::After(absl::Seconds(30)); }
-
-LoaderOptions CifarOptions() {
-  LoaderOptions options{.global_batch = 16, .seed = 3};
-  options.augmentation = {.pad_crop = 4,
-                          .flip = Flip::kByChance,
-                          .mean = {0.4914f, 0.4822f, 0.4465f},
-                          .stddev = {0.2470f, 0.2435f, 0.2616f}};
-  return options;
-}
-
-// A batch that outlives the loader's memory.
-struct Copy {
-  int64_t epoch, step;
-  std::vector<int64_t> samples, labels;
-  std::vector<float> pixels;
-  bool operator==(const Copy&) const = default;
-};
-
-Copy CopyOf(const Batch& batch) {
-  const float* pixels = static_cast<const float*>(batch.pixels);
-  return {batch.epoch,
-          batch.step,
-          {batch.samples, batch.samples + batch.count},
-          {batch.labels, batch.labels + batch.count},
-          {pixels, pixels + static_cast<size_t>(batch.count) * kValues}};
-}
-
-Copy NextOf(Loader& loader) {
-  const auto batch = loader.Next(Soon());
-  EXPECT_TRUE(batch.ok()) << batch.status();
-  return batch.ok() ? CopyOf(*batch) : Copy{};
-}
-
-std::unique_ptr<Loader> Make(std::shared_ptr<const Dataset> dataset, const LoaderOptions& options) {
-  auto loader = MakeLoader(std::move(dataset), options);
-  EXPECT_TRUE(loader.ok()) << loader.status();
-  return *std::move(loader);
-}
-
-std::vector<Copy> Take(Loader& loader, int count) {
-  std::vector<Copy> batches;
-  for (int i = 0; i < count; ++i) batches.push_back(NextOf(loader));
-  return batches;
-}
-
-TEST(Loader, GivesWhatSamplerAndTransformSay) {
+TEST_F(LoaderTest, GivesWhatSamplerAndTransformSay) {
   const auto dataset = MakeFakeDataset(40, 7);
   const LoaderOptions options = CifarOptions();
   const auto loader = Make(dataset, options);
@@ -97,7 +49,7 @@ TEST(Loader, GivesWhatSamplerAndTransformSay) {
   }
 }
 
-TEST(Loader, ThreadsPrefetchAndCacheChangeNothing) {
+TEST_F(LoaderTest, ThreadsPrefetchAndCacheChangeNothing) {
   const auto dataset = MakeFakeDataset(50, 10);
   LoaderOptions options = CifarOptions();
   options.threads = 0;
@@ -116,7 +68,7 @@ TEST(Loader, ThreadsPrefetchAndCacheChangeNothing) {
   }
 }
 
-TEST(Loader, TheRanksBatchesTogetherAreTheSameForEveryWorldSize) {
+TEST_F(LoaderTest, TheRanksBatchesTogetherAreTheSameForEveryWorldSize) {
   const auto dataset = MakeFakeDataset(37, 10);
   LoaderOptions options = CifarOptions();
   options.drop_last = false;
@@ -141,109 +93,7 @@ TEST(Loader, TheRanksBatchesTogetherAreTheSameForEveryWorldSize) {
   }
 }
 
-// Against the pictures of a loader that does not mix; for every number of ranks and threads.
-TEST(Loader, PairsAreMixedTheSameWayForEveryWorldSizeAndThreads) {
-  const auto dataset = MakeFakeDataset(50, 10);
-  LoaderOptions plain = CifarOptions();
-  plain.global_batch = 15;  // the last has no partner
-  LoaderOptions mixed = plain;
-  mixed.mixing = {.mixup = 0.5, .cutmix = 1};
-  const Normalizer normalizer(plain.augmentation, plain.pixels);
-  for (const int world_size : {1, 2, 3}) {
-    const auto whole = Make(dataset, plain);
-    std::vector<std::unique_ptr<Loader>> ranks;
-    mixed.world_size = world_size;
-    mixed.threads = world_size;
-    for (mixed.rank = 0; mixed.rank < world_size; ++mixed.rank) {
-      ranks.push_back(Make(dataset, mixed));
-    }
-    for (int64_t step = 0; step < 7; ++step) {
-      Copy expected = NextOf(*whole);
-      const RandomStream random(3, RandomStream::Purpose::kMixing, step / 3, step % 3);
-      const Mix mix = DrawMix(mixed.mixing, {32, 32}, random);
-      for (size_t i = 0; i + 1 < 15; i += 2) {
-        MixPair(mix, normalizer, {32, 32}, &expected.pixels[i * kValues],
-                &expected.pixels[(i + 1) * kValues]);
-      }
-      std::vector<float> pixels;
-      for (const auto& rank : ranks) {
-        const auto batch = rank->Next(Soon());
-        ASSERT_TRUE(batch.ok()) << batch.status();
-        EXPECT_EQ(batch->own_share, mix.own);
-        const Copy part = CopyOf(*batch);
-        pixels.insert(pixels.end(), part.pixels.begin(), part.pixels.end());
-      }
-      ASSERT_EQ(pixels, expected.pixels) << world_size << " ranks, step " << step;
-    }
-  }
-}
-
-TEST(Loader, TheLastEpochsAreNeitherErasedNorMixed) {
-  const auto dataset = MakeFakeDataset(50, 10);
-  const LoaderOptions plain = CifarOptions();
-  LoaderOptions options = plain;
-  options.augmentation.erase = 1;
-  options.mixing.mixup = 1;
-  options.plain_from = 2;
-  const std::vector<Copy> expected = Take(*Make(dataset, plain), 12);
-  for (const int threads : {0, 2}) {
-    options.threads = threads;
-    const auto loader = Make(dataset, options);
-    for (const int at : {0, 1, 2, 3, 4, 5, 6, 7, 8, 7, 5, 6, 11}) {
-      loader->Seek(at / 3, at % 3);
-      const auto batch = loader->Next(Soon());
-      ASSERT_TRUE(batch.ok()) << batch.status();
-      const Copy copy = CopyOf(*batch), &other = expected[static_cast<size_t>(at)];
-      EXPECT_EQ(copy.samples, other.samples);
-      EXPECT_EQ(copy.labels, other.labels);
-      EXPECT_EQ(batch->own_share == 1, at >= 2 * 3) << at;
-      EXPECT_EQ(copy.pixels == other.pixels, at >= 2 * 3) << at;
-    }
-    for (int i = 0; i < 2; ++i) {  // runs on over the boundary
-      loader->Seek(1, 2 - i);
-      for (int at = 5 - i; at < 8; ++at) {
-        EXPECT_EQ(NextOf(*loader).pixels == expected[static_cast<size_t>(at)].pixels, at >= 6);
-      }
-    }
-  }
-}
-
-TEST(Loader, AlternateFlipShowsBothSidesOfAPictureInTwoEpochs) {
-  constexpr int kPictures = 50;
-  const auto dataset = MakeFakeDataset(kPictures, 10);
-  LoaderOptions options;
-  options.global_batch = kPictures;
-  options.shuffle = false;
-  const std::vector<float> as_they_are = NextOf(*Make(dataset, options)).pixels;
-  options.augmentation.flip = Flip::kAlways;
-  const std::vector<float> flipped = NextOf(*Make(dataset, options)).pixels;
-  const auto holds = [](const std::vector<float>& all, const std::vector<float>& batch, size_t i) {
-    const auto at = static_cast<std::ptrdiff_t>(i * kValues);
-    return std::equal(batch.begin() + at, batch.begin() + at + kValues, all.begin() + at);
-  };
-
-  options.augmentation.flip = Flip::kByChance;
-  options.alternate_flip = true;
-  std::vector<int> flips_of_seeds;
-  for (options.seed = 0; options.seed < 4; ++options.seed) {
-    const std::vector<Copy> epochs = Take(*Make(dataset, options), 4);
-    int flips = 0;
-    for (size_t i = 0; i < kPictures; ++i) {
-      const bool even = holds(flipped, epochs[0].pixels, i);
-      flips += even;
-      for (size_t epoch = 0; epoch < 4; ++epoch) {
-        const bool expected = even == (epoch % 2 == 0);
-        EXPECT_TRUE(holds(expected ? flipped : as_they_are, epochs[epoch].pixels, i))
-            << "picture " << i << ", epoch " << epoch << ", seed " << options.seed;
-      }
-    }
-    EXPECT_NEAR(flips, kPictures / 2, 14);  // 4 standard deviations
-    flips_of_seeds.push_back(flips);
-  }
-  EXPECT_THAT(flips_of_seeds, ::testing::Not(::testing::Each(flips_of_seeds[0])));
-}
-
-TEST(Loader, SeekGoesToAnyPoint) {
+TEST_F(LoaderTest, SeekGoesToAnyPoint) {
   const auto dataset = MakeFakeDataset(50, 10);
   for (const int threads : {0, 2}) {
     LoaderOptions options = CifarOptions();
@@ -262,7 +112,7 @@ TEST(Loader, SeekGoesToAnyPoint) {
   }
 }
 
-TEST(Loader, TheLastStepMayBeShortOrEmpty) {
+TEST_F(LoaderTest, TheLastStepMayBeShortOrEmpty) {
   LoaderOptions options = CifarOptions();
   options.global_batch = 4;
   options.shuffle = false;
@@ -280,85 +130,9 @@ TEST(Loader, TheLastStepMayBeShortOrEmpty) {
   EXPECT_EQ(counts, (std::vector<size_t>{0, 0, 1}));
 }
 
-TEST(Loader, AnUnreadableSampleIsAnErrorOfItsBatchAlone) {
-  std::vector<FakeDataset::Sample> samples;
-  for (int i = 0; i < 12; ++i) samples.push_back({EncodePattern({}, i), 0});
-  samples[5].encoded = "not at all";
-  samples[6].encoded.resize(100);
-  samples[7].encoded = "";
-  const auto dataset = std::make_shared<FakeDataset>(std::move(samples), 1);
-  for (const int threads : {0, 1, 4}) {
-    LoaderOptions options = CifarOptions();
-    options.global_batch = 4;
-    options.shuffle = false;
-    options.threads = threads;
-    const auto loader = Make(dataset, options);
-    for (int64_t epoch = 0; epoch < 3; ++epoch) {
-      EXPECT_EQ(NextOf(*loader).step, 0);
-      const absl::Status status = loader->Next(Soon()).status();
-      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-      EXPECT_EQ(status.message(),
-                absl::StrCat("epoch ", epoch + 1,
-                             ", its step 2: fake:5: not a JPEG (starts with 6e 6f 74 20 61 "
-                             "74 20 61)"));
-      EXPECT_EQ(NextOf(*loader).step, 2);
-    }
-  }
-}
-
-// Samples 5 and 9 are damaged; the first epoch, in the dataset's order, in batches of four.
-std::shared_ptr<const Dataset> DamagedDataset() {
-  std::vector<FakeDataset::Sample> samples;
-  for (int i = 0; i < 12; ++i) samples.push_back({EncodePattern({}, i), i});
-  samples[5].encoded = "not at all";
-  samples[9].encoded.resize(100);
-  return std::make_shared<FakeDataset>(std::move(samples), 12);
-}
-
-TEST(Loader, UnreadablePicturesAreNamedAndReplacedByTheNextUpToALimit) {
-  const auto dataset = DamagedDataset();
-  for (const int threads : {0, 1, 4}) {
-    LoaderOptions options = CifarOptions();
-    options.global_batch = 4;
-    options.shuffle = false;
-    options.threads = threads;
-    options.max_unreadable = 2;
-    std::vector<std::string> named;
-    options.on_unreadable = [&](absl::string_view what) { named.emplace_back(what); };
-    const auto loader = Make(dataset, options);
-    for (int64_t epoch = 0; epoch < 3; ++epoch) {
-      NextOf(*loader);
-      const Copy second = NextOf(*loader);
-      EXPECT_EQ(second.samples, (std::vector<int64_t>{4, 6, 6, 7}));
-      EXPECT_EQ(second.labels, second.samples);
-      EXPECT_EQ(NextOf(*loader).samples, (std::vector<int64_t>{8, 10, 10, 11}));
-    }
-    EXPECT_EQ(loader->unreadable(), 2) << "however often they are met";
-    ASSERT_EQ(named.size(), 2u);
-    EXPECT_THAT(named[0], HasSubstr("fake:5: not a JPEG"));
-    EXPECT_THAT(named[1], HasSubstr("fake:9: damaged JPEG"));
-  }
-}
-
-TEST(Loader, OneUnreadablePictureTooManyIsAnError) {
-  LoaderOptions options = CifarOptions();
-  options.global_batch = 4;
-  options.shuffle = false;
-  options.threads = 2;
-  options.max_unreadable = 1;
-  const auto loader = Make(DamagedDataset(), options);
-  NextOf(*loader);
-  NextOf(*loader);
-  const absl::Status status = loader->Next(Soon()).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(std::string(status.message()),
-              testing::AllOf(HasSubstr("epoch 1, its step 3: fake:9: damaged JPEG"),
-                             HasSubstr("1 other unreadable pictures were replaced")));
-}
-
 // Any number of ranks and of workers, interrupted anywhere and gone on with others: an epoch holds
 // every sample once.
-TEST(Loader, NoSampleIsLostOrRepeatedWhereverARunIsResumed) {
+TEST_F(LoaderTest, NoSampleIsLostOrRepeatedWhereverARunIsResumed) {
   RandomStream random(7, RandomStream::Purpose::kPermutation, 0, 0);
   const auto draw = [&](int least, int most) {
     return least + static_cast<int>(random.Below(static_cast<uint64_t>(most - least + 1)));
@@ -396,7 +170,7 @@ TEST(Loader, NoSampleIsLostOrRepeatedWhereverARunIsResumed) {
   }
 }
 
-TEST(Loader, ADeadlineIsKeptAndTheBatchComesLater) {
+TEST_F(LoaderTest, ADeadlineIsKeptAndTheBatchComesLater) {
   const auto dataset = MakeFakeDataset(32, 10);
   LoaderOptions options = CifarOptions();
   options.threads = 0;
@@ -408,7 +182,7 @@ TEST(Loader, ADeadlineIsKeptAndTheBatchComesLater) {
   EXPECT_EQ(batch.samples.size(), 16u);
 }
 
-TEST(Loader, ABatchIsValidUntilTheNextCall) {
+TEST_F(LoaderTest, ABatchIsValidUntilTheNextCall) {
   const auto dataset = MakeFakeDataset(64, 10);
   LoaderOptions options = CifarOptions();
   options.threads = 3;
@@ -424,7 +198,7 @@ TEST(Loader, ABatchIsValidUntilTheNextCall) {
   }
 }
 
-TEST(Loader, EndsWhileThreadsAreAtWork) {
+TEST_F(LoaderTest, EndsWhileThreadsAreAtWork) {
   const auto dataset = MakeFakeDataset(64, 10, 200, 200);
   LoaderOptions options = CifarOptions();
   options.augmentation.pad_crop = 0;
@@ -436,21 +210,7 @@ TEST(Loader, EndsWhileThreadsAreAtWork) {
   }
 }
 
-TEST(Loader, BFloat16BatchesAreTheRoundedFloats) {
-  const auto dataset = MakeFakeDataset(16, 10);
-  LoaderOptions options = CifarOptions();
-  const Copy floats = NextOf(*Make(dataset, options));
-  options.pixels = PixelType::kBFloat16;
-  const auto loader = Make(dataset, options);
-  const auto batch = loader->Next(Soon());
-  ASSERT_TRUE(batch.ok());
-  const uint16_t* halves = static_cast<const uint16_t*>(batch->pixels);
-  for (size_t i = 0; i < floats.pixels.size(); ++i) {
-    ASSERT_EQ(halves[i], ToBFloat16(floats.pixels[i]));
-  }
-}
-
-TEST(Loader, OptionsThatCannotBeAreNamed) {
+TEST_F(LoaderTest, OptionsThatCannotBeAreNamed) {
   const auto dataset = MakeFakeDataset(10, 10);
   const auto error = [&](auto change) {
     LoaderOptions options;

@@ -11,11 +11,9 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "base/file.h"
-#include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/device/cpu/convolution.h"
 #include "runtime/device/cpu/kept_memory.h"
-#include "runtime/device/device.h"
 #include "runtime/models/model.h"
 #include "runtime/models/state.h"
 #include "runtime/train/batch_tensors.h"
@@ -25,9 +23,7 @@
 namespace tutti::train {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 namespace fs = std::filesystem;
 
 TEST_F(TrainerTest, SameSeedAndRanksGiveTheSameBytes) {
@@ -117,80 +113,6 @@ TEST_F(TrainerTest, BeginsFromTheWeightsThatFitAndNamesWhatBeginsAtRandom) {
       }
     }
   }
-}
-
-TEST_F(TrainerTest, WeightsThatAreNoneOfTheModelsAreNamed) {
-  Recipe first = RecipeFor("deeper");
-  first.model = "resnet32";
-  first.max_steps = 1;
-  ASSERT_TRUE(TrainOver(1, first).ok());
-  const auto error_of = [&](const fs::path& weights) {
-    Recipe recipe = RecipeFor("wrong");
-    recipe.weights = weights;
-    const auto outcome = TrainOver(1, recipe);
-    EXPECT_FALSE(fs::exists(recipe.output));
-    return std::string(outcome.status().message());
-  };
-  EXPECT_THAT(error_of(fs::path(first.output) / "model"),
-              AllOf(HasSubstr("deeper/model"), HasSubstr("the model has no layer1.3.bn1.bias")));
-  EXPECT_THAT(error_of("/nowhere.safetensors"), HasSubstr("/nowhere.safetensors"));
-  EXPECT_THAT(error_of(first.output), HasSubstr(first.output));
-  const fs::path pickle = outputs_.path() / "resnet20.pth";
-  ASSERT_TRUE(base::WriteFileAtomic(pickle, "PK a state dict of torch.save").ok());
-  EXPECT_THAT(error_of(pickle), AllOf(HasSubstr(pickle.string()), HasSubstr("save_file")));
-}
-
-TEST_F(TrainerTest, ARankWithAnotherRecipeOrOtherDataIsNamedByAll) {
-  WriteImageFolder(outputs_.path() / "other", kPictures, 31, 3, kSide);
-  const auto errors = [&](const std::function<void(Recipe&)>& change) {
-    std::array<std::string, 3> messages;
-    parallel::OnEveryRank(3, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
-      Recipe recipe = RecipeFor("agreement");
-      if (rank == 1) change(recipe);
-      const auto outcome = Train(recipe, std::move(communicator), {});
-      EXPECT_EQ(outcome.status().code(), absl::StatusCode::kInvalidArgument);
-      messages[static_cast<size_t>(rank)] = std::string(outcome.status().message());
-    });
-    return messages;
-  };
-  EXPECT_THAT(errors([](Recipe& r) { r.epochs = 3; }),
-              testing::Each("rank 1 has another recipe than rank 0"));
-  EXPECT_THAT(errors([&](Recipe& r) { r.data = outputs_.path() / "other"; }),
-              testing::Each("rank 1 has other test images than rank 0"));
-}
-
-TEST_F(TrainerTest, MetricsTellTheRunAndTheStepsPartsAddUp) {
-  Recipe recipe = RecipeFor("metrics");
-  Surroundings surroundings;
-  surroundings.metrics_file = outputs_.path() / "job-metrics.jsonl";
-  const auto outcome = TrainOver(2, recipe, surroundings);
-  ASSERT_TRUE(outcome.ok()) << outcome.status();
-  const fs::path own = fs::path(recipe.output) / "metrics.jsonl";
-  EXPECT_EQ(*base::ReadFile(own), *base::ReadFile(surroundings.metrics_file));
-
-  const auto start = Events(own, "start");
-  ASSERT_EQ(start.size(), 1u);
-  EXPECT_EQ(start[0]["world_size"], 2);
-  EXPECT_EQ(start[0]["steps"], 2 * kStepsPerEpoch);
-  const auto steps = Events(own, "step");
-  ASSERT_FALSE(steps.empty());
-  EXPECT_EQ(steps.back()["step"], 2 * kStepsPerEpoch);
-  for (const auto& step : steps) {
-    double sum = 0;
-    for (const char* part :
-         {"data", "forward", "backward", "communication", "optimizer", "other"}) {
-      EXPECT_GE(step[part].get<double>(), 0) << part;
-      sum += step[part].get<double>();
-    }
-    EXPECT_NEAR(16 / sum, step["images_per_second"].get<double>(), 1e-6 / sum);
-  }
-  EXPECT_EQ(Events(own, "evaluation").size(), 2u);
-  EXPECT_EQ(Events(own, "checkpoint").size(), 2u);
-  const auto result = Events(own, "result");
-  ASSERT_EQ(result.size(), 1u);
-  EXPECT_EQ(result[0]["images"], 30);
-  EXPECT_EQ(result[0]["top1"], tasks::Value(outcome->metrics, "top1"));
-  EXPECT_EQ(result[0]["model"], (fs::path(recipe.output) / "model").string());
 }
 
 TEST_F(TrainerTest, TheModelFolderHoldsWhatScoringNeeds) {
@@ -299,53 +221,6 @@ TEST_F(TrainerTest, ARunIsThePlainLoopOfForwardBackwardAndDescent) {
   EXPECT_LT(std::sqrt(difference / way), 0.03) << "of the way that the parameters went";
 }
 
-TEST_F(TrainerTest, ALossThatIsNotFiniteNamesStepAndRankAndKeepsTheLastCheckpoint) {
-  Recipe recipe = RecipeFor("diverged");
-  recipe.lr = 1e30;
-  recipe.checkpoint_every_steps = 1;
-  const auto outcome = TrainOver(2, recipe);
-  EXPECT_EQ(outcome.status().code(), absl::StatusCode::kOutOfRange);
-  EXPECT_THAT(
-      std::string(outcome.status().message()),
-      testing::MatchesRegex("step [23] \\(epoch 1\\): the loss of rank [01] is -?(nan|inf)"));
-  const auto kept =
-      checkpoint::CheckpointFolder(fs::path(recipe.output) / "checkpoints", 2).LoadNewest();
-  ASSERT_TRUE(kept.ok()) << kept.status();
-  EXPECT_GE(kept->checkpoint.step, 1);
-  EXPECT_TRUE(kept->checkpoint.model.at("conv1.weight").isfinite().all().item<bool>());
-}
-
-TEST_F(TrainerTest, WrongInputIsAClearErrorBeforeAnythingIsWritten) {
-  const auto error_of = [&](int ranks, const std::function<void(Recipe&)>& change) {
-    Recipe recipe = RecipeFor("wrong");
-    change(recipe);
-    const auto outcome = TrainOver(ranks, recipe);
-    EXPECT_FALSE(outcome.ok());
-    EXPECT_FALSE(fs::exists(recipe.output));
-    return std::string(outcome.status().message());
-  };
-  EXPECT_THAT(error_of(1, [](Recipe& r) { r.data = "/nowhere/data"; }), HasSubstr("/nowhere/data"));
-  EXPECT_THAT(error_of(1, [](Recipe& r) { r.model = "resnet21"; }),
-              HasSubstr("no model \"resnet21\" (did you mean \"resnet20\"?)"));
-  EXPECT_THAT(error_of(2, [](Recipe& r) { r.batch = 1; }),
-              HasSubstr("smaller than the number of ranks"));
-  EXPECT_THAT(error_of(1, [](Recipe& r) { r.batch = kPictures + 1; }),
-              HasSubstr("larger than the 54 training"));
-}
-
-// Batch-norm over one picture a channel, convolutions over none: what libtorch says names no
-// option.
-TEST_F(TrainerTest, PicturesTooSmallForTheNetworkAreSaidBeforeTheFirstStep) {
-  Recipe recipe = RecipeFor("small");
-  recipe.model = "inception_v3";
-  recipe.input_size = 32;
-  const absl::Status status = TrainOver(1, recipe).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("inception_v3: it takes no pictures of 32 x 32 pixels"),
-                    HasSubstr("give a larger --input-size"), Not(HasSubstr("\n"))));
-}
-
 // The activations of a step are the last step's, also over an evaluation and a checkpoint.
 TEST_F(TrainerTest, AStepAsksTheSystemForNoMemory) {
   std::map<int64_t, size_t> mappings;
@@ -364,67 +239,6 @@ TEST_F(TrainerTest, AStepAsksTheSystemForNoMemory) {
   EXPECT_GT(mappings.at(1), 0u);
   EXPECT_EQ(mappings.at(2), mappings.at(1)) << "within an epoch";
   for (int64_t step = 4; step <= 6; ++step) EXPECT_EQ(mappings.at(step), mappings.at(3)) << step;
-}
-
-TEST_F(TrainerTest, AGpuAskedForWhereThereIsNoneIsSaid) {
-  if (device::Open("cuda").ok()) GTEST_SKIP() << "there is one";
-  Recipe recipe = RecipeFor("gpu");
-  recipe.device = "cuda";
-  const auto outcome = TrainOver(1, recipe);
-  EXPECT_TRUE(absl::IsFailedPrecondition(outcome.status())) << outcome.status();
-  EXPECT_THAT(std::string(outcome.status().message()),
-              HasSubstr("there is no GPU to compute on: "));
-}
-
-TEST_F(TrainerTest, TellsWhereTheTimeOfEveryRankGoes) {
-  Recipe recipe = RecipeFor("diagnosis");
-  recipe.trace = outputs_.path() / "traces" / "trace.json";  // in a new folder
-  recipe.tensorboard = outputs_.path() / "events";
-  recipe.epochs = 1;
-  ASSERT_TRUE(TrainOver(2, recipe).ok());
-
-  const fs::path metrics = fs::path(recipe.output) / "metrics.jsonl";
-  const auto compared = Events(metrics, "ranks"), result = Events(metrics, "result");
-  ASSERT_EQ(compared.size(), 1u) << "at the end of the epoch";
-  EXPECT_EQ(compared[0]["over_steps"], kStepsPerEpoch);
-  for (const auto& line : {compared[0], result.at(0)}) {
-    ASSERT_EQ(line["ranks"].size(), 2u);
-    for (const auto& rank : line["ranks"]) {
-      EXPECT_EQ(rank.size(), kStepParts.size());
-      for (const auto& part : rank) EXPECT_GE(part.get<double>(), 0);
-      EXPECT_GT(rank["forward"], 0);
-    }
-  }
-
-  // A process a rank; under each, every step's parts without a gap, and the collectives' thread.
-  const auto trace = nlohmann::json::parse(base::ReadFile(recipe.trace).value());
-  std::map<std::pair<int, std::string>, int> count;
-  std::array<double, 2> end = {};
-  for (const auto& event : trace["traceEvents"]) {
-    if (event["ph"] != "X") continue;
-    const int rank = event["pid"];
-    ++count[{rank, event["name"]}];
-    if (event["cat"] != "step") continue;
-    EXPECT_GE(event["ts"].get<double>(), end[rank] - 1) << event;
-    end[rank] = event["ts"].get<double>() + event["dur"].get<double>();
-  }
-  for (int rank : {0, 1}) {
-    for (const StepPart& part : kStepParts) {
-      EXPECT_EQ((count[{rank, std::string(part.name)}]), kStepsPerEpoch);
-    }
-    EXPECT_GE((count[{rank, "all-reduce"}]), 2 * kStepsPerEpoch) << "buckets, and counts";
-    EXPECT_EQ((count[{rank, "evaluation"}]), 1);
-  }
-  EXPECT_FALSE(fs::is_empty(recipe.tensorboard));
-}
-
-TEST_F(TrainerTest, ATraceThatCannotBeWrittenIsSaidBeforeTheFirstStep) {
-  Recipe recipe = RecipeFor("no-trace");
-  recipe.trace = folder_->path() / "data" / "classes.txt" / "trace.json";
-  Surroundings surroundings;
-  surroundings.step_done = [](int64_t) { ADD_FAILURE() << "trained"; };
-  const absl::Status status = TrainOver(1, recipe, surroundings).status();
-  EXPECT_THAT(std::string(status.message()), HasSubstr("data/classes.txt"));
 }
 
 class ExampleRecipe : public TrainerTest, public testing::WithParamInterface<const char*> {};
