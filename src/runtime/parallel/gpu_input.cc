@@ -30,7 +30,8 @@ GpuInput::GpuInput(torch::Device device)
 
 bool GpuInput::Fits(const torch::Tensor& images, const torch::Tensor& labels) const {
   return images_.defined() && images_.sizes() == images.sizes() &&
-         images_.scalar_type() == images.scalar_type() && labels_.sizes() == labels.sizes();
+         images_.scalar_type() == images.scalar_type() && labels_.sizes() == labels.sizes() &&
+         labels_.scalar_type() == labels.scalar_type();
 }
 
 bool GpuInput::Begin(const torch::Tensor& images, const torch::Tensor& labels) {

@@ -1,5 +1,6 @@
 #include "runtime/parallel/gpu_parallel.h"
 
+#include <ATen/Context.h>
 #include <ATen/ops/_foreach_copy.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/autograd.h>
@@ -8,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/comm/shared_buffer.h"
@@ -158,6 +160,7 @@ absl::Status GpuParallel::SumOverRanks(std::span<double> values, base::Deadline 
 }
 
 std::vector<Tensor> GpuParallel::Outputs(const Tensor& images) const {
+  const Autocast autocast(options_.bf16, torch::kCUDA);
   std::vector<Tensor> outputs = model_->Outputs(images);
   for (Tensor& output : outputs) output = output.to(torch::kFloat32);
   return outputs;
@@ -166,7 +169,6 @@ std::vector<Tensor> GpuParallel::Outputs(const Tensor& images) const {
 absl::StatusOr<Tensor> GpuParallel::Predict(const Tensor& images) {
   return Caught<Tensor>(stream_, [&]() -> absl::StatusOr<Tensor> {
     torch::NoGradGuard no_grad;
-    const Autocast autocast(options_.bf16, torch::kCUDA);
     model_->eval();
     return Outputs(images.to(device_))[0].cpu();
   });
@@ -219,22 +221,26 @@ void GpuParallel::Run(bool renewed) {
   if (graph_ == nullptr && device::Kernels() != nullptr && input_.labels().size(0) > 0) Record();
   if (graph_ != nullptr) return graph_->Replay();
   UseCopies(true);
+  const absl::Cleanup values = [this] { UseCopies(false); };
   Compute();
-  UseCopies(false);
 }
 
-// The first runs are for cuDNN, which tries its algorithms. What they leave in the buffers is taken
-// back.
+// The first runs are for cuDNN, which tries its algorithms. What they leave in the buffers, in the
+// flag and in the generator of dropout is taken back.
 void GpuParallel::Record() {
-  std::vector<Tensor> kept;
-  for (const Tensor& buffer : model_->buffers()) kept.push_back(buffer.clone());
-  UseCopies(true);
-  for (int run = 0; run < 2; ++run) Compute();
-  graph_ = device::Kernels()->Record([this] { Compute(); });
-  UseCopies(false);
-  size_t i = 0;
-  for (Tensor& buffer : model_->buffers()) buffer.copy_(kept[i++]);
-  spoiled_.zero_();
+  std::vector<Tensor> changed = model_->buffers(), kept;
+  changed.push_back(spoiled_);
+  for (const Tensor& tensor : changed) kept.push_back(tensor.clone());
+  at::Generator generator = at::globalContext().defaultGenerator(device_);
+  const uint64_t offset = generator.get_offset();
+  {
+    UseCopies(true);
+    const absl::Cleanup values = [this] { UseCopies(false); };
+    for (int run = 0; run < 2; ++run) Compute();
+    graph_ = device::Kernels()->Record([this] { Compute(); });
+  }
+  generator.set_offset(offset);
+  for (size_t i = 0; i < changed.size(); ++i) changed[i].copy_(kept[i]);
 }
 
 void GpuParallel::Compute() {

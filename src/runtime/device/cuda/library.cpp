@@ -1,5 +1,6 @@
 // libtutti_cuda.so: the kernels of this folder and graphs, on libtorch's tensors and streams.
 #include <ATen/cuda/CUDAGraph.h>
+#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
@@ -59,8 +60,14 @@ class RecordedGraph final : public Graph {
     const c10::cuda::CUDAStreamGuard guard(side);
     // Other threads may use CUDA meanwhile: the loader's, say.
     graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
-    work();
-    graph_.capture_end();
+    try {
+      work();
+      graph_.capture_end();
+    } catch (const c10::Error& error) {
+      TORCH_CHECK(false, "the step of this model cannot be recorded as a CUDA graph (",
+                  error.what_without_backtrace(),
+                  "); with TUTTI_CUDA_LIBRARY= in the environment it is trained without");
+    }
   }
   void Replay() override { graph_.replay(); }
 
@@ -72,6 +79,8 @@ class Library final : public Cuda {
  public:
   std::unique_ptr<Graph> Record(const std::function<void()>& work) override {
     C10_CUDA_CHECK(cudaStreamSynchronize(Stream()));
+    // What earlier runs left cached cannot be given to the graph, nor be released while it records.
+    c10::cuda::CUDACachingAllocator::emptyCache();
     return std::make_unique<RecordedGraph>(work);
   }
 
