@@ -22,7 +22,6 @@ Layers::Layers(const parallel::Bucket& bucket) : type_(bucket.gradients().scalar
     are_layers.push_back(stretch.decays ? 1 : 0);
   }
   const torch::Device device = bucket.gradients().device();
-  repeats_ = torch::tensor(sizes_, torch::kInt64).to(device);
   are_layers_ = torch::tensor(are_layers, torch::kBool).to(device);
 }
 
@@ -40,13 +39,17 @@ torch::Tensor Layers::Decays(double decay) const {
   return are_layers_.to(torch::kFloat64).mul_(decay);
 }
 
-torch::Tensor Layers::Spread(const torch::Tensor& each) const {
+torch::Tensor Layers::Spread(const torch::Tensor& each) {
+  if (!stretch_of_.defined()) {
+    const auto numbers = torch::arange(each.numel(), each.options().dtype(torch::kInt32));
+    const auto repeats = torch::tensor(sizes_, torch::kInt64).to(each.device());
+    stretch_of_ = torch::repeat_interleave(numbers, repeats, /*dim=*/0, stretches_.back().end);
+  }
   // Not more than the type can hold: infinity times an element of 0 is none.
   const double most = type_ == torch::kFloat64
                           ? std::numeric_limits<double>::max()
                           : static_cast<double>(std::numeric_limits<float>::max());
-  return torch::repeat_interleave(each.clamp_max(most).to(type_), repeats_, /*dim=*/0,
-                                  stretches_.back().end);
+  return each.clamp_max(most).to(type_).index_select(0, stretch_of_);
 }
 
 Lars::Lars(const Buckets& buckets, const LarsCoefficients& coefficients)
@@ -79,7 +82,7 @@ void Lars::StepOnCpu(size_t i) {
 // Nothing where the bucket is spoiled, which only its device knows.
 void Lars::StepByLibtorch(size_t i) {
   const LarsCoefficients& c = coefficients_;
-  const Layers& layers = layers_[i];
+  Layers& layers = layers_[i];
   parallel::Bucket& bucket = *buckets_[i];
   const torch::Tensor wanted = bucket.spoiled.eq(0);
   const torch::Tensor value = layers.Norms(bucket.values());
@@ -140,7 +143,7 @@ void Lamb::Update(size_t i, int64_t t) {
 torch::Tensor Lamb::Updated(size_t i, const torch::Tensor& first, const torch::Tensor& size,
                             int64_t t) {
   const AdamCoefficients& c = coefficients();
-  const Layers& layers = layers_[i];
+  Layers& layers = layers_[i];
   const torch::Tensor& old = bucket(i).values();
   const torch::Tensor update = layers.Spread(layers.Decays(c.weight_decay))
                                    .mul_(old)

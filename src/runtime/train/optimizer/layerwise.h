@@ -34,14 +34,16 @@ class Layers {
                        const torch::Tensor& updates) const;
   // `decay` for layers, 0 for what is spared; one a stretch.
   torch::Tensor Decays(double decay) const;
-  // From one a stretch to one an element, [size], in the bucket's type.
-  torch::Tensor Spread(const torch::Tensor& each) const;
+  // From one a stretch to one an element, [size], in the bucket's type. The first call looks up,
+  // for all others, which stretch each element is of.
+  torch::Tensor Spread(const torch::Tensor& each);
 
  private:
   torch::ScalarType type_;
   std::vector<Stretch> stretches_;
   std::vector<int64_t> sizes_;
-  torch::Tensor repeats_, are_layers_;  // sizes_, and decays of each stretch, where the bucket is
+  torch::Tensor are_layers_;  // [stretches], where the bucket is
+  torch::Tensor stretch_of_;  // [size] int32: each element's
 };
 
 class Lars final : public Optimizer {

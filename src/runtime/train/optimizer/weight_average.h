@@ -9,7 +9,7 @@
 
 #include <memory>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "runtime/models/model.h"
 #include "runtime/train/optimizer/optimizer.h"
@@ -29,15 +29,11 @@ class WeightAverage final : public Optimizer {
   std::vector<torch::Tensor> FlatState() override;
 
  private:
-  struct Averaged {
-    torch::Tensor value, average;
-  };
-
   const std::unique_ptr<Optimizer> optimizer_;
   const Buckets& buckets_;
   const double decay_;
-  std::vector<Averaged> whole_;       // a bucket's values, or one buffer
-  std::vector<std::string> buffers_;  // names of the latter
+  std::vector<torch::Tensor> values_, averages_;  // of each bucket, then of each buffer
+  std::vector<std::string> buffers_;              // names of the latter
 };
 
 }  // namespace tutti::train
