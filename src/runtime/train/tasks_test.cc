@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "runtime/checkpoint/model_folder.h"
+#include "runtime/device/device.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
@@ -34,6 +35,7 @@ class TasksTest : public testing::Test {
     recipe.output = folder_.path() / (data + "-outputs");
     recipe.model = model;
     recipe.batch = 8;
+    recipe.device = "cpu";
     recipe.threads = 1;
     recipe.evaluate_every = recipe.checkpoint_every = 0;
     recipe.step_timeout = 60;
@@ -56,9 +58,21 @@ class TasksTest : public testing::Test {
   const base::TemporaryDirectory folder_;
 };
 
-TEST_F(TasksTest, SegmentationLearnsShapesAndTheBestModelStays) {
+// Before anything else: libtorch looks for devices once.
+const auto gpu_of_tasks = device::Open("cuda");
+
+class TaskOnDevice : public TasksTest, public testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    if (on_gpu() && !gpu_of_tasks.ok()) GTEST_SKIP() << gpu_of_tasks.status().message();
+  }
+  static bool on_gpu() { return GetParam() == std::string("cuda"); }
+};
+
+TEST_P(TaskOnDevice, SegmentationLearnsShapesAndTheBestModelStays) {
   WriteShapes(folder_.path() / "masks", data::Annotations::kMasks, {.train = 32, .test = 8});
   Recipe recipe = RecipeFor("fcn_resnet20", "masks");
+  recipe.device = GetParam();
   recipe.input_size = 32;
   recipe.epochs = 8;
   recipe.lr = 0.1;
@@ -77,9 +91,10 @@ TEST_F(TasksTest, SegmentationLearnsShapesAndTheBestModelStays) {
   }
 }
 
-TEST_F(TasksTest, DetectionLearnsShapesAndTwoRanksMeasureWhatOneDoes) {
+TEST_P(TaskOnDevice, DetectionLearnsShapesAndTwoRanksMeasureWhatOneDoes) {
   WriteShapes(folder_.path() / "boxes", data::Annotations::kBoxes, {.train = 32, .test = 8});
   Recipe recipe = RecipeFor("ssd64_resnet20", "boxes");
+  recipe.device = GetParam();
   recipe.augment = "flip";
   recipe.epochs = 8;
   recipe.lr = 0.02;
@@ -96,9 +111,12 @@ TEST_F(TasksTest, DetectionLearnsShapesAndTwoRanksMeasureWhatOneDoes) {
   const auto again = TrainOver(1, recipe);
   ASSERT_TRUE(again.ok()) << again.status();
   for (const char* metric : {"map50", "map"}) {
-    EXPECT_DOUBLE_EQ(tasks::Value(again->metrics, metric), tasks::Value(outcome->metrics, metric));
+    EXPECT_NEAR(tasks::Value(again->metrics, metric), tasks::Value(outcome->metrics, metric),
+                on_gpu() ? 0.02 : 1e-12);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, TaskOnDevice, testing::Values("cpu", "cuda"));
 
 TEST_F(TasksTest, WhatDoesNotFitIsNamed) {
   WriteShapes(folder_.path() / "boxes", data::Annotations::kBoxes, {.train = 8, .test = 8});

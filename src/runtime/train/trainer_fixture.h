@@ -39,6 +39,7 @@ class TrainerTest : public testing::Test {
     recipe.lr = 0.05;
     recipe.weight_decay = 1e-3;
     recipe.nesterov = true;
+    recipe.device = "cpu";  // its results are the same bits everywhere
     recipe.threads = 1;
     recipe.torchscript = false;
     recipe.step_timeout = 30;

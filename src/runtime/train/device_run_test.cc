@@ -1,0 +1,109 @@
+// Whole runs on each device that there is: on a GPU they equal those of a CPU up to rounding, so
+// that what is asked of them here holds on both.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "runtime/checkpoint/model_folder.h"
+#include "runtime/device/device.h"
+#include "runtime/models/model.h"
+#include "runtime/models/script_model.h"
+#include "runtime/models/state.h"
+#include "runtime/train/trainer_fixture.h"
+
+namespace tutti::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Before anything else: libtorch looks for devices once.
+const auto gpu = device::Open("cuda");
+
+class DeviceRun : public TrainerTest, public testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    if (on_gpu() && !gpu.ok()) GTEST_SKIP() << gpu.status().message();
+  }
+  static bool on_gpu() { return GetParam() == std::string("cuda"); }
+
+  Recipe RecipeHere(const std::string& output) const {
+    Recipe recipe = RecipeFor(output);
+    recipe.device = GetParam();
+    recipe.ema = 0.9;
+    return recipe;
+  }
+  static checkpoint::TensorMap TensorsOf(const fs::path& model) {
+    const auto folder = checkpoint::ReadModelFolder(model);
+    EXPECT_TRUE(folder.ok()) << folder.status();
+    return folder.ok() ? folder->tensors : checkpoint::TensorMap();
+  }
+};
+
+TEST_P(DeviceRun, TheModelAndItsTorchScriptAnswerAlikeOnACpu) {
+  Recipe recipe = RecipeHere("everything");
+  recipe.precision = "bf16";
+  recipe.keep_best = recipe.torchscript = recipe.evaluate_mirrored = true;
+  recipe.evaluate_every = 1;
+  recipe.mixup = recipe.cutmix = 0.5;
+  recipe.label_smoothing = 0.1;
+  const auto outcome = TrainOver(1, recipe);
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  const fs::path output = recipe.output;
+  EXPECT_EQ(Events(output / "metrics.jsonl", "start").at(0)["device"], GetParam());
+  for (const auto& evaluation : Events(output / "metrics.jsonl", "evaluation")) {
+    EXPECT_GE(evaluation["top1_mirrored"], 0);
+  }
+
+  torch::NoGradGuard no_grad;
+  const torch::Tensor images = torch::randn({4, 3, kSide, kSide});
+  for (const char* name : {"model", "best"}) {
+    const auto model = models::MakeModel({recipe.model, 3}, std::nullopt);
+    ASSERT_TRUE(model.ok()) << model.status();
+    ASSERT_TRUE(models::LoadState(TensorsOf(output / name), **model).ok());
+    const auto script = models::LoadScript(output / name / "model.pt");
+    ASSERT_TRUE(script.ok()) << script.status();
+    (*model)->eval();
+    (*script)->eval();
+    const torch::Tensor expected = (*model)->forward(images), given = (*script)->forward(images);
+    EXPECT_TRUE(torch::allclose(given, expected, /*rtol=*/1e-3, /*atol=*/1e-3)) << name;
+  }
+}
+
+TEST_P(DeviceRun, ResumesWhereItStoppedWithEveryOptimizer) {
+  for (const char* optimizer : {"sgd", "adamw", "lars", "lamb"}) {
+    Recipe whole = RecipeHere(std::string("whole-") + optimizer);
+    whole.optimizer = optimizer;
+    whole.nesterov = whole.optimizer == "sgd";
+    Recipe parts = whole;
+    parts.output = RecipeFor(std::string("parts-") + optimizer).output;
+    ASSERT_TRUE(TrainOver(1, whole).ok());
+    std::atomic<int64_t> done = 0;
+    Surroundings surroundings;
+    surroundings.step_done = [&](int64_t steps) { done = steps; };
+    surroundings.stop_wanted = [&] { return done >= 2; };
+    const auto stopped = TrainOver(1, parts, surroundings);
+    ASSERT_TRUE(stopped.ok()) << stopped.status();
+    ASSERT_TRUE(stopped->stopped);
+    parts.resume = "latest";
+    const auto finished = TrainOver(1, parts);
+    ASSERT_TRUE(finished.ok()) << finished.status();
+    EXPECT_EQ(finished->meter.total_steps(), 2 * kStepsPerEpoch - stopped->step);
+
+    const auto expected = TensorsOf(fs::path(whole.output) / "model");
+    double distance = 0, norm = 0;
+    for (const auto& [name, tensor] : TensorsOf(fs::path(parts.output) / "model")) {
+      const torch::Tensor other = expected.at(name).to(torch::kFloat64);
+      distance += (tensor.to(torch::kFloat64) - other).square().sum().item<double>();
+      norm += other.square().sum().item<double>();
+    }
+    EXPECT_LE(std::sqrt(distance / norm), on_gpu() ? 1e-2 : 0) << optimizer;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceRun, testing::Values("cpu", "cuda"));
+
+}  // namespace
+}  // namespace tutti::train
