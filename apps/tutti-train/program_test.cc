@@ -146,6 +146,25 @@ TEST_F(ProgramTest, TheExamplesRecipeIsAccepted) {
   EXPECT_THAT(Read(Said("said")), AllOf(HasSubstr("/nowhere"), Not(HasSubstr("recipe.yml"))));
 }
 
+// The machine has a driver, and libtorch comes without the libraries that a GPU needs.
+TEST_F(ProgramTest, AGpuThatLibtorchCannotUseIsSaid) {
+  fs::create_directory(own_.path() / "driver");
+  fs::create_symlink(TUTTI_FAKE_GPU, own_.path() / "driver" / "libcuda.so.1");
+  const std::map<std::string, std::string> driver = {{"LD_LIBRARY_PATH", own_.path() / "driver"}};
+  std::vector<std::string> arguments = {"--data",      Data(), "--output",  Out(), "--batch", "16",
+                                        "--max-steps", "1",    "--threads", "1",   "--device"};
+  arguments.push_back("cuda");
+  auto refused = Start(arguments, "refused", driver);
+  EXPECT_EQ(ExitCode(refused), 2);
+  const std::string why = Read(Said("refused"));
+  if (why.find("libtorch cannot use it: ") == std::string::npos) GTEST_SKIP() << why;
+  EXPECT_THAT(why, HasSubstr("tools/setup brings what it needs"));
+  arguments.back() = "auto";
+  auto trains = Start(arguments, "trains", driver);
+  EXPECT_EQ(ExitCode(trains), 0);
+  EXPECT_THAT(Read(Said("trains")), HasSubstr("computing on the CPU: there is no GPU"));
+}
+
 TEST_F(ProgramTest, SigtermWritesACheckpointThatResumeTakesUp) {
   const std::map<std::string, std::string> mlflow = {{"MLFLOW_TRACKING_URI", Said("mlruns")}};
   auto child = Start(Endless(), "said", mlflow);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "runtime/device/cpu/layers.h"
 
@@ -27,11 +28,14 @@ absl::Status LoadLibtorchsPart() {
     return NoGpu("this machine has no NVIDIA driver (libcuda.so.1)");
   }
   if (::dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    return NoGpu(absl::StrCat("libtorch cannot use it: ", ::dlerror()));
+    return NoGpu(absl::StrCat("libtorch cannot use it: ", ::dlerror(),
+                              " (tools/setup brings what it needs where there is a GPU)"));
   }
   if (!torch::cuda::is_available()) return NoGpu("the driver shows none to this process");
   return absl::OkStatus();
 }
+
+bool IsLoaded(const char* library) { return ::dlopen(library, RTLD_NOW | RTLD_NOLOAD) != nullptr; }
 
 // The rank's number on its node, as launchers give it.
 int64_t LocalRank() {
@@ -77,7 +81,12 @@ absl::StatusOr<torch::Device> Open(absl::string_view name) {
         absl::StrCat("no device \"", name, "\"; there are auto, cpu and cuda"));
   }
   const auto gpu = OpenGpu();
-  return gpu.ok() ? *gpu : torch::Device(torch::kCPU);
+  if (gpu.ok()) return *gpu;
+  // A driver and yet no GPU is not what anybody would expect.
+  if (IsLoaded("libcuda.so.1") && !IsLoaded("libtorch_cuda.so")) {
+    base::Warn(absl::StrCat("computing on the CPU: ", gpu.status().message()));
+  }
+  return torch::Device(torch::kCPU);
 }
 
 Cuda* Kernels() { return kernels; }
