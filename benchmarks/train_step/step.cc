@@ -1,91 +1,157 @@
 // A contender of compare: training steps by tutti's own parts, with synthetic images (which are
-// sent to a GPU at every step). A line with a number on standard input asks for as many steps; the
-// answer is the seconds that they took, by the clock and of processors.
+// sent to a GPU at every step), or with pictures by the loader where the recipe names data. A line
+// with a number on standard input asks for as many steps; the answer is the seconds that they took.
 //
-//   train_step DEVICE BATCH [THREADS=0] [MODEL=resnet50] [profile]
+//   train_step DEVICE BATCH [THREADS=0] [FIELD=VALUE...] [profile]
 //
+// Fields are a recipe's, as model=resnet50 (the default), data=FOLDER, workers=8, optimizer=lamb;
+// ema counts with data alone.
 // `profile` prints where the time of ten steps goes instead.
 #include <torch/cuda.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
+#include <functional>
 #include <iostream>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "benchmarks/train_step/profile.h"
 #include "runtime/comm/group_options.h"
 #include "runtime/device/device.h"
 #include "runtime/parallel/lap.h"
+#include "runtime/train/batch_tensors.h"
 #include "runtime/train/machine.h"
 #include "runtime/train/parts.h"
 
 namespace tutti {
 namespace {
 
-struct Wish {
-  std::string device, model;
-  int64_t batch, threads;
-  bool profile;
-};
+constexpr double kLearningRate = 0.01;
 
-double ProcessorSeconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+base::Deadline Soon() { return base::Deadline::After(absl::Seconds(100)); }
+
+// So many steps.
+using Training = std::function<absl::Status(int64_t)>;
+// One.
+using Step = std::function<absl::Status()>;
+
+Training Finished(const Step& step, parallel::Strategy& strategy, torch::Device device) {
+  return [=, &strategy](int64_t steps) -> absl::Status {
+    for (; steps > 0; --steps) TUTTI_RETURN_IF_ERROR(step());
+    TUTTI_RETURN_IF_ERROR(strategy.Settle(Soon()).status());
+    if (device.is_cuda()) torch::cuda::synchronize();
+    return absl::OkStatus();
+  };
 }
 
-absl::Status Serve(const Wish& wish) {
-  TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(wish.device));
-  train::PrepareMachine(wish.threads, device.is_cuda());
-  if (device.is_cuda() && device::Kernels() == nullptr) {
-    std::fputs("without libtutti_cuda.so\n", stderr);
-  }
+absl::StatusOr<Training> OnSyntheticImages(const train::Recipe& recipe, torch::Device device,
+                                           train::Parts& parts) {
   TUTTI_ASSIGN_OR_RETURN(auto alone, comm::JoinGroup(comm::GroupOptions()));
-  TUTTI_ASSIGN_OR_RETURN(const auto model, models::MakeModel({wish.model, 1000}, 1));
-  train::Recipe recipe;
-  recipe.precision = "bf16";
-  TUTTI_ASSIGN_OR_RETURN(const auto strategy,
-                         train::MakeStrategy(recipe, model, std::move(alone), device));
-  const auto optimizer = train::MakeOptimizer(recipe, *strategy);
-  const auto soon = [] { return base::Deadline::After(absl::Seconds(100)); };
-  TUTTI_RETURN_IF_ERROR(strategy->Synchronize(soon()));
-  const auto size = models::InputSize(wish.model);
-  auto images = torch::randn({wish.batch, 3, size, size})
-                    .to(torch::kBFloat16)
+  TUTTI_ASSIGN_OR_RETURN(parts.model, models::MakeModel({recipe.model, 1000}, 1));
+  TUTTI_ASSIGN_OR_RETURN(parts.strategy,
+                         train::MakeStrategy(recipe, parts.model, std::move(alone), device));
+  parts.optimizer = train::MakeOptimizer(recipe, *parts.strategy);
+  const auto size = models::InputSize(recipe.model);
+  auto images = torch::randn({recipe.batch, 3, size, size})
+                    .to(recipe.precision == "bf16" ? torch::kBFloat16 : torch::kFloat32)
                     .contiguous(torch::MemoryFormat::ChannelsLast);
-  auto labels = torch::randint(1000, {wish.batch}, torch::kInt64);
+  auto labels = torch::randint(1000, {recipe.batch}, torch::kInt64);
   if (device.is_cuda()) {
     images = images.pin_memory();
     labels = labels.pin_memory();
   }
-  const auto train = [&](int64_t steps) -> absl::Status {
-    for (; steps > 0; --steps) {
-      TUTTI_RETURN_IF_ERROR(strategy->Step(images, labels, soon()).status());
-      optimizer->Step(0.01);
-    }
-    TUTTI_RETURN_IF_ERROR(strategy->Settle(soon()).status());
-    if (device.is_cuda()) torch::cuda::synchronize();
+  const auto step = [&parts, images, labels]() -> absl::Status {
+    TUTTI_RETURN_IF_ERROR(parts.strategy->Step(images, labels, Soon()).status());
+    parts.optimizer->Step(kLearningRate);
     return absl::OkStatus();
   };
-  if (wish.profile) {
+  return Finished(step, *parts.strategy, device);
+}
+
+absl::StatusOr<Training> OnPictures(const train::Recipe& recipe, torch::Device device,
+                                    train::Parts& parts) {
+  TUTTI_ASSIGN_OR_RETURN(auto alone, comm::JoinGroup(comm::GroupOptions()));
+  TUTTI_ASSIGN_OR_RETURN(parts, train::MakeParts(recipe, std::move(alone), device));
+  const auto step = [&parts, bf16 = recipe.precision == "bf16"]() -> absl::Status {
+    const data::Augmentation& picture = parts.input.evaluation;
+    TUTTI_ASSIGN_OR_RETURN(const data::Batch batch, parts.input.train->Next(Soon()));
+    TUTTI_RETURN_IF_ERROR(parts.strategy
+                              ->Step(train::ImagesOf(batch, picture, bf16),
+                                     parts.task->Targets(train::AnnotationsOf(batch, picture)),
+                                     Soon())
+                              .status());
+    parts.optimizer->Step(kLearningRate);
+    return absl::OkStatus();
+  };
+  return Finished(step, *parts.strategy, device);
+}
+
+absl::Status Serve(const train::Recipe& recipe, bool profiled) {
+  TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(recipe.device));
+  train::PrepareMachine(recipe.threads, device.is_cuda());
+  if (device.is_cuda() && device::Kernels() == nullptr) {
+    std::fputs("without libtutti_cuda.so\n", stderr);
+  }
+  train::Parts parts;
+  TUTTI_ASSIGN_OR_RETURN(const Training train, recipe.data.empty()
+                                                   ? OnSyntheticImages(recipe, device, parts)
+                                                   : OnPictures(recipe, device, parts));
+  TUTTI_RETURN_IF_ERROR(parts.strategy->Synchronize(Soon()));
+  if (profiled) {
+    if (device.is_cuda()) {
+      return absl::InvalidArgumentError("profile: on a GPU a step is one graph; ask Nsight");
+    }
     TUTTI_RETURN_IF_ERROR(train(2));
     const Profile profile;
     TUTTI_RETURN_IF_ERROR(train(10));
     profile.Print(10);
     return absl::OkStatus();
   }
+  TUTTI_RETURN_IF_ERROR(train(3));  // which tune convolutions and record the step on a GPU
   std::puts("ready");
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
-    const double processors = ProcessorSeconds();
     parallel::LapTimer timer;
     TUTTI_RETURN_IF_ERROR(train(std::atoll(line.c_str())));
-    std::printf("%.6f %.6f\n", timer.Lap(), ProcessorSeconds() - processors);
+    std::printf("%.6f\n", timer.Lap());
     std::fflush(stdout);
   }
   return absl::OkStatus();
+}
+
+// "model=vgg16"
+absl::Status Set(train::Recipe& recipe, absl::string_view word) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(word, absl::MaxSplits('=', 1));
+  for (const train::Field& field : train::FieldsOf(recipe)) {
+    if (field.name == parts.first) {
+      return base::Annotate(train::SetField(field, parts.second), parts.first);
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat("a recipe has no field \"", parts.first, "\""));
+}
+
+absl::Status Main(int argc, char** argv) {
+  train::Recipe recipe;
+  recipe.model = "resnet50";
+  recipe.precision = "bf16";
+  recipe.device = argv[1];
+  recipe.batch = std::atoll(argv[2]);
+  recipe.threads = argc > 3 ? std::atoll(argv[3]) : 0;
+  bool profiled = false;
+  for (int i = 4; i < argc; ++i) {
+    const absl::string_view word = argv[i];
+    if (word == "profile") {
+      profiled = true;
+    } else {
+      TUTTI_RETURN_IF_ERROR(Set(recipe, word));
+    }
+  }
+  return Serve(recipe, profiled);
 }
 
 }  // namespace
@@ -93,14 +159,10 @@ absl::Status Serve(const Wish& wish) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fputs("train_step DEVICE BATCH [THREADS=0] [MODEL=resnet50] [profile]\n", stderr);
+    std::fputs("train_step DEVICE BATCH [THREADS=0] [FIELD=VALUE...] [profile]\n", stderr);
     return 2;
   }
-  const auto status = tutti::Serve({.device = argv[1],
-                                    .model = argc > 4 ? argv[4] : "resnet50",
-                                    .batch = std::atoll(argv[2]),
-                                    .threads = argc > 3 ? std::atoll(argv[3]) : 0,
-                                    .profile = argc > 5});
+  const absl::Status status = tutti::Main(argc, argv);
   if (status.ok()) return 0;
   std::fprintf(stderr, "train_step: %s\n", status.ToString().c_str());
   return 1;
