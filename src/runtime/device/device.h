@@ -14,8 +14,9 @@
 namespace tutti::device {
 
 // "cpu"; "cuda": this rank's GPU (LOCAL_RANK, modulo the GPUs that the process sees); "auto": that
-// if there is one, else the CPU, with a warning where there is a driver. The GPU is made the
-// current one. Before anything else is computed: libtorch looks once for what devices there are.
+// if there is one, else the CPU, with a warning where libtorch lacks what a driver is there for.
+// The GPU is made the current one. Before anything else is computed: libtorch looks once for what
+// devices there are.
 //
 // FailedPrecondition says why there is no GPU: none on the machine, or what libtorch lacks.
 absl::StatusOr<torch::Device> Open(absl::string_view name);
