@@ -44,9 +44,9 @@ int64_t LocalRank() {
   return text != nullptr && absl::SimpleAtoi(text, &rank) && rank >= 0 ? rank : 0;
 }
 
-// Beside the program's folder, as built and as installed; TUTTI_CUDA_LIBRARY names another.
+// Beside the program's folder, as built and as installed; TUTTI_CUDA_KERNELS names another.
 std::string LibraryPath() {
-  const char* const variable = std::getenv("TUTTI_CUDA_LIBRARY");
+  const char* const variable = std::getenv("TUTTI_CUDA_KERNELS");
   if (variable != nullptr) return variable;
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -83,7 +83,7 @@ absl::StatusOr<torch::Device> Open(absl::string_view name) {
   const auto gpu = OpenGpu();
   if (gpu.ok()) return *gpu;
   // A driver and yet no GPU is not what anybody would expect.
-  if (IsLoaded("libcuda.so.1") && !IsLoaded("libtorch_cuda.so")) {
+  if (LocalRank() == 0 && IsLoaded("libcuda.so.1") && !IsLoaded("libtorch_cuda.so")) {
     base::Warn(absl::StrCat("computing on the CPU: ", gpu.status().message()));
   }
   return torch::Device(torch::kCPU);

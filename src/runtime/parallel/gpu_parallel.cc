@@ -123,7 +123,7 @@ void GpuParallel::RefreshCopies() {
 
 // The model's parameters are their copies while they are recorded or run, else the values
 // themselves.
-void GpuParallel::UseCopies(bool use) {
+void GpuParallel::SwapCopies() {
   for (Trained& trained : trained_) {
     if (!trained.copy.defined()) continue;
     const Tensor now = trained.parameter.detach();
@@ -220,8 +220,8 @@ void GpuParallel::Run(bool renewed) {
   if (renewed) graph_.reset();
   if (graph_ == nullptr && device::Kernels() != nullptr && input_.labels().size(0) > 0) Record();
   if (graph_ != nullptr) return graph_->Replay();
-  UseCopies(true);
-  const absl::Cleanup values = [this] { UseCopies(false); };
+  SwapCopies();
+  const absl::Cleanup values = [this] { SwapCopies(); };
   Compute();
 }
 
@@ -234,8 +234,8 @@ void GpuParallel::Record() {
   at::Generator generator = at::globalContext().defaultGenerator(device_);
   const uint64_t offset = generator.get_offset();
   {
-    UseCopies(true);
-    const absl::Cleanup values = [this] { UseCopies(false); };
+    SwapCopies();
+    const absl::Cleanup values = [this] { SwapCopies(); };
     for (int run = 0; run < 2; ++run) Compute();
     graph_ = device::Kernels()->Record([this] { Compute(); });
   }

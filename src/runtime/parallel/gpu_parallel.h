@@ -72,7 +72,7 @@ class GpuParallel final : public Strategy {
   GpuParallel(models::Model model, std::unique_ptr<comm::Communicator> communicator,
               const DataParallelOptions& options, torch::Device device);
   void MakeCopies();
-  void UseCopies(bool use);
+  void SwapCopies();
   void RefreshCopies();
   absl::StatusOr<StepResult> TryStep(const torch::Tensor& images, const torch::Tensor& targets);
   absl::Status ShareOut(const MiniBatch& part);

@@ -62,16 +62,29 @@ class RecordedGraph final : public Graph {
     graph_.capture_begin({0, 0}, cudaStreamCaptureModeThreadLocal);
     try {
       work();
-      graph_.capture_end();
-    } catch (const c10::Error& error) {
+    } catch (const c10::OutOfMemoryError&) {
+      Abandon();
+      throw;
+    } catch (const std::exception& error) {  // TorchScript has its own
+      Abandon();
+      const auto* const known = dynamic_cast<const c10::Error*>(&error);
       TORCH_CHECK(false, "the step of this model cannot be recorded as a CUDA graph (",
-                  error.what_without_backtrace(),
-                  "); with TUTTI_CUDA_LIBRARY= in the environment it is trained without");
+                  known != nullptr ? known->what_without_backtrace() : error.what(),
+                  "); with TUTTI_CUDA_KERNELS= in the environment it is trained without");
     }
+    graph_.capture_end();
   }
   void Replay() override { graph_.replay(); }
 
  private:
+  // The stream is to be of use for others again; that nothing came of it is known.
+  void Abandon() noexcept {
+    try {
+      graph_.capture_end();
+    } catch (const std::exception&) {
+    }
+  }
+
   at::cuda::CUDAGraph graph_;
 };
 
