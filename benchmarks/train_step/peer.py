@@ -36,6 +36,7 @@ class Pictures:
 
         transform = v2.Compose([v2.RandomResizedCrop(side, antialias=True), v2.RandomHorizontalFlip()])
         images = torchvision.datasets.ImageFolder(options.data / "train", transform, loader=read)
+        self.classes = len(images.classes)
         order = torch.utils.data.RandomSampler(images, replacement=True, num_samples=1 << 30)
         on_gpu = options.device == "cuda"
         loader = torch.utils.data.DataLoader(images, options.batch, sampler=order, num_workers=options.workers,
@@ -54,6 +55,7 @@ class Same:
 
     def __init__(self, options, side):
         images = torch.randn(options.batch, 3, side, side, device=options.device)
+        self.classes = CLASSES
         self.batch = (images.to(memory_format=torch.channels_last),
                       torch.randint(0, CLASSES, (options.batch,), device=options.device))
 
@@ -67,13 +69,14 @@ class Training:
     def __init__(self, options):
         self.device = options.device
         inception = options.model == "inception_v3"
-        model = torchvision.models.get_model(options.model, **({"init_weights": True} if inception else {}))
+        self.batches = (Pictures if options.data else Same)(options, 299 if inception else 224)
+        model = torchvision.models.get_model(options.model, num_classes=self.batches.classes,
+                                             **({"init_weights": True} if inception else {}))
         self.model = model.to(self.device, memory_format=torch.channels_last)
         mode = "max-autotune" if self.device == "cuda" else None
         compiled = options.kind == "compile"
         self.forward = torch.compile(self.model, mode=mode) if compiled else self.model
         self.optimizer = torch.optim.SGD(self.model.parameters(), 0.01, momentum=0.9, weight_decay=1e-4, fused=True)
-        self.batches = (Pictures if options.data else Same)(options, 299 if inception else 224)
 
     def loss(self, images, labels):
         outputs = self.forward(images)
