@@ -1,5 +1,7 @@
 #include "runtime/tasks/detection.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -84,10 +86,12 @@ class Precision final : public Measure {
 }  // namespace
 
 Tensor Detection::Targets(const Tensor& annotations) const {
-  std::vector<Tensor> targets;
-  for (int64_t i = 0; i < annotations.size(0); ++i) {
-    targets.push_back(TargetsOf(annotations[i], default_boxes_));
-  }
+  std::vector<Tensor> targets(static_cast<size_t>(annotations.size(0)));
+  at::parallel_for(0, annotations.size(0), /*grain_size=*/1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      targets[static_cast<size_t>(i)] = TargetsOf(annotations[i], default_boxes_);
+    }
+  });
   if (targets.empty()) return torch::zeros({0, default_boxes_.size(0), 5});
   return torch::stack(targets);
 }
