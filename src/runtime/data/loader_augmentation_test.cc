@@ -98,6 +98,7 @@ TEST_F(LoaderTest, AlternateFlipShowsBothSidesOfAPictureInTwoEpochs) {
   options.alternate_flip = true;
   std::vector<int> flips_of_seeds;
   for (options.seed = 0; options.seed < 4; ++options.seed) {
+    options.threads = static_cast<int>(options.seed);
     const std::vector<Copy> epochs = Take(*Make(dataset, options), 4);
     int flips = 0;
     for (size_t i = 0; i < kPictures; ++i) {

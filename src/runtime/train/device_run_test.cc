@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/checkpoint/model_folder.h"
-#include "runtime/device/device.h"
 #include "runtime/models/model.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
+#include "runtime/train/device_fixture.h"
 #include "runtime/train/trainer_fixture.h"
 
 namespace tutti::train {
@@ -19,16 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Before anything else: libtorch looks for devices once.
-const auto gpu = device::Open("cuda");
-
-class DeviceRun : public TrainerTest, public testing::WithParamInterface<const char*> {
+class DeviceRun : public OnDevice<TrainerTest> {
  protected:
-  void SetUp() override {
-    if (on_gpu() && !gpu.ok()) GTEST_SKIP() << gpu.status().message();
-  }
-  static bool on_gpu() { return GetParam() == std::string("cuda"); }
-
   Recipe RecipeHere(const std::string& output) const {
     Recipe recipe = RecipeFor(output);
     recipe.device = GetParam();
@@ -53,9 +45,9 @@ TEST_P(DeviceRun, TheModelAndItsTorchScriptAnswerAlikeOnACpu) {
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   const fs::path output = recipe.output;
   EXPECT_EQ(Events(output / "metrics.jsonl", "start").at(0)["device"], GetParam());
-  for (const auto& evaluation : Events(output / "metrics.jsonl", "evaluation")) {
-    EXPECT_GE(evaluation["top1_mirrored"], 0);
-  }
+  const auto evaluations = Events(output / "metrics.jsonl", "evaluation");
+  ASSERT_EQ(evaluations.size(), 2u);
+  for (const auto& evaluation : evaluations) EXPECT_GE(evaluation.at("top1_mirrored"), 0);
 
   torch::NoGradGuard no_grad;
   const torch::Tensor images = torch::randn({4, 3, kSide, kSide});
@@ -93,8 +85,10 @@ TEST_P(DeviceRun, ResumesWhereItStoppedWithEveryOptimizer) {
     EXPECT_EQ(finished->meter.total_steps(), 2 * kStepsPerEpoch - stopped->step);
 
     const auto expected = TensorsOf(fs::path(whole.output) / "model");
+    const auto resumed = TensorsOf(fs::path(parts.output) / "model");
+    ASSERT_EQ(resumed.size(), expected.size());
     double distance = 0, norm = 0;
-    for (const auto& [name, tensor] : TensorsOf(fs::path(parts.output) / "model")) {
+    for (const auto& [name, tensor] : resumed) {
       const torch::Tensor other = expected.at(name).to(torch::kFloat64);
       distance += (tensor.to(torch::kFloat64) - other).square().sum().item<double>();
       norm += other.square().sum().item<double>();

@@ -8,12 +8,12 @@
 
 #include "base/file.h"
 #include "runtime/checkpoint/model_folder.h"
-#include "runtime/device/device.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/parallel/thread_group_fake.h"
 #include "runtime/train/batch_tensors.h"
+#include "runtime/train/device_fixture.h"
 #include "runtime/train/image_folder_fake.h"
 #include "runtime/train/input.h"
 #include "runtime/train/optimizer/optimizer.h"
@@ -58,16 +58,7 @@ class TasksTest : public testing::Test {
   const base::TemporaryDirectory folder_;
 };
 
-// Before anything else: libtorch looks for devices once.
-const auto gpu_of_tasks = device::Open("cuda");
-
-class TaskOnDevice : public TasksTest, public testing::WithParamInterface<const char*> {
- protected:
-  void SetUp() override {
-    if (on_gpu() && !gpu_of_tasks.ok()) GTEST_SKIP() << gpu_of_tasks.status().message();
-  }
-  static bool on_gpu() { return GetParam() == std::string("cuda"); }
-};
+class TaskOnDevice : public OnDevice<TasksTest> {};
 
 TEST_P(TaskOnDevice, SegmentationLearnsShapesAndTheBestModelStays) {
   WriteShapes(folder_.path() / "masks", data::Annotations::kMasks, {.train = 32, .test = 8});

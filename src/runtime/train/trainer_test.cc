@@ -76,6 +76,23 @@ TEST_F(TrainerTest, TheLastEpochsDoWithoutErasing) {
   EXPECT_EQ(Weights(shorter), Weights(erased));
 }
 
+TEST_F(TrainerTest, TestImagesAreNotFlipped) {
+  const auto soon = [] { return base::Deadline::After(absl::Seconds(30)); };
+  Recipe recipe = RecipeFor("none");
+  for (const bool alternate : {false, true}) {
+    recipe.alternate_flip = alternate;
+    const auto input = OpenInput(recipe, {.size = kSide}, 0, 1);
+    ASSERT_TRUE(input.ok()) << input.status();
+    std::vector<torch::Tensor> epochs;
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      const auto batch = input->test->Next(soon());
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      epochs.push_back(ImagesOf(*batch, input->evaluation, /*bf16=*/false).clone());
+    }
+    EXPECT_TRUE(torch::equal(epochs[0], epochs[1]));
+  }
+}
+
 TEST_F(TrainerTest, BeginsFromTheWeightsThatFitAndNamesWhatBeginsAtRandom) {
   Recipe first = RecipeFor("taught");
   first.epochs = 1;
