@@ -20,7 +20,11 @@
 
 namespace tutti::data {
 
-enum class Flip { kNever, kByChance, kAlways };  // left and right change places; chance: 1/2
+// Left and right change places. By chance: of every other picture. Alternately: of a picture in
+// every other epoch, and whether in the even ones (from 0) is by chance, of (seed, sample), so that
+// two epochs show both of its sides (Jordan 2024, "94% on CIFAR-10 in 3.29 Seconds on a Single
+// GPU", section 3.6).
+enum class Flip { kNever, kByChance, kAlternately, kAlways };
 
 // At most one of pad_crop, random_resized_crop, resize and stretch; with none, images must have the
 // batch's size. Resizing is bilinear with antialiasing (augment/resample.h says what it equals).
@@ -79,10 +83,6 @@ struct LoaderOptions {
   BatchMemory memory;  // null: the loader's own. Asked for once, by MakeLoader
   Augmentation augmentation;
   Mixing mixing;
-  // In the place of augmentation.flip: in every other epoch a picture is flipped, and whether those
-  // are the even ones (from 0) is by chance, of (seed, sample). So two epochs show both of its
-  // sides (Jordan 2024, "94% on CIFAR-10 in 3.29 Seconds on a Single GPU", section 3.6).
-  bool alternate_flip = false;
   // From this epoch on (from 0) pictures are neither erased nor mixed.
   int64_t plain_from = std::numeric_limits<int64_t>::max();
 };

@@ -94,8 +94,7 @@ TEST_F(LoaderTest, AlternateFlipShowsBothSidesOfAPictureInTwoEpochs) {
     return std::equal(batch.begin() + at, batch.begin() + at + kValues, all.begin() + at);
   };
 
-  options.augmentation.flip = Flip::kByChance;
-  options.alternate_flip = true;
+  options.augmentation.flip = Flip::kAlternately;
   std::vector<int> flips_of_seeds;
   for (options.seed = 0; options.seed < 4; ++options.seed) {
     options.threads = static_cast<int>(options.seed);

@@ -51,7 +51,9 @@ data::Augmentation EvaluationOf(const Recipe& recipe, const Wanted& wanted) {
 
 data::Augmentation TrainingOf(const Recipe& recipe, const Wanted& wanted,
                               data::Augmentation augmentation) {
-  if (recipe.augment != "none") augmentation.flip = data::Flip::kByChance;
+  if (recipe.augment != "none") {
+    augmentation.flip = recipe.alternate_flip ? data::Flip::kAlternately : data::Flip::kByChance;
+  }
   augmentation.erase = recipe.erase;
   if (recipe.augment != "standard") return augmentation;
   if (wanted.annotations != data::Annotations::kLabels) {
@@ -150,7 +152,6 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const Wanted& wanted, int 
     base::Warn(absl::StrCat("replaced by the next picture: ", what));
   };
   options.augmentation = TrainingOf(recipe, wanted, input.evaluation);
-  options.alternate_flip = recipe.alternate_flip;
   options.mixing = {recipe.mixup, recipe.cutmix};
   options.plain_from = EpochsOf(recipe, input.train_images->size()) - recipe.plain_epochs;
   if (recipe.precision == "bf16") options.pixels = data::PixelType::kBFloat16;
@@ -160,7 +161,6 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const Wanted& wanted, int 
   options.shuffle = false;
   options.drop_last = false;
   options.augmentation = input.evaluation;
-  options.alternate_flip = false;
   options.mixing = {};
   TUTTI_ASSIGN_OR_RETURN(input.test, data::MakeLoader(input.test_images, options));
   return input;

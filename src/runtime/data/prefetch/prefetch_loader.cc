@@ -247,7 +247,9 @@ absl::StatusOr<Geometry> PrefetchLoader::Decode(int64_t epoch, int64_t sample, W
                                                 void* out) {
   const RandomStream random(options_.seed, RandomStream::Purpose::kAugmentation, epoch, sample);
   worker.transform.set_erase(epoch < options_.plain_from ? options_.augmentation.erase : 0);
-  if (options_.alternate_flip) worker.transform.set_flip(AlternateFlip(epoch, sample));
+  if (options_.augmentation.flip == Flip::kAlternately) {
+    worker.transform.set_flip(AlternateFlip(epoch, sample));
+  }
   ImageView image = cache_.Find(sample);
   if (image.pixels == nullptr) {
     TUTTI_ASSIGN_OR_RETURN(const absl::string_view encoded,
