@@ -179,7 +179,10 @@ void SlurmCommandsFake::FailLaunch(const std::string& allocation, absl::Duration
     if (!absl::EndsWith(job.comment, ":" + allocation)) continue;
     job.state = "CANCELLED";
     job.is_placed = true;
-    job.start = absl::ToUnixSeconds(absl::Now() + later);
+    // What has started already keeps its start, though the clock's second may be another by now.
+    if (job.start == 0 || later != absl::ZeroDuration()) {
+      job.start = absl::ToUnixSeconds(absl::Now() + later);
+    }
   }
 }
 

@@ -37,7 +37,8 @@ class SlurmCommandsFake final : public SlurmCommands {
   // It has run and completes; it is told to be on those nodes, since Slurm tells only the ones that
   // are not yet done.
   void Complete(const std::string& allocation, const std::string& nodes);
-  // It is given its nodes, so much later than now, which cannot launch it and cancel it.
+  // It is given its nodes, which cannot launch it and cancel it; so much later than now, or,
+  // without that, at the start that it had.
   void FailLaunch(const std::string& allocation, absl::Duration later = absl::ZeroDuration());
   // A second job for the allocation, as an sbatch that was repeated makes it.
   void Double(const std::string& allocation);
