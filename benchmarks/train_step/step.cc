@@ -16,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status.h"
@@ -90,6 +91,15 @@ absl::StatusOr<Training> OnPictures(const train::Recipe& recipe, torch::Device d
   return Finished(step, *parts.strategy, device);
 }
 
+template <class Profile>
+absl::Status Profiled(const Training& train) {
+  constexpr int64_t kSteps = 10;
+  Profile profile;
+  TUTTI_RETURN_IF_ERROR(train(kSteps));
+  profile.Print(kSteps);
+  return absl::OkStatus();
+}
+
 absl::Status Serve(const train::Recipe& recipe, bool profiled) {
   TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(recipe.device));
   train::PrepareMachine(recipe.threads, device.is_cuda());
@@ -102,14 +112,8 @@ absl::Status Serve(const train::Recipe& recipe, bool profiled) {
                                                    : OnPictures(recipe, device, parts));
   TUTTI_RETURN_IF_ERROR(parts.strategy->Synchronize(Soon()));
   if (profiled) {
-    if (device.is_cuda()) {
-      return absl::InvalidArgumentError("profile: on a GPU a step is one graph; ask Nsight");
-    }
-    TUTTI_RETURN_IF_ERROR(train(2));
-    const Profile profile;
-    TUTTI_RETURN_IF_ERROR(train(10));
-    profile.Print(10);
-    return absl::OkStatus();
+    TUTTI_RETURN_IF_ERROR(train(3));
+    return device.is_cuda() ? Profiled<KernelProfile>(train) : Profiled<Profile>(train);
   }
   TUTTI_RETURN_IF_ERROR(train(3));  // which tune convolutions and record the step on a GPU
   std::puts("ready");
@@ -140,14 +144,15 @@ absl::Status Main(int argc, char** argv) {
   recipe.model = "resnet50";
   recipe.precision = "bf16";
   recipe.device = argv[1];
-  recipe.batch = std::atoll(argv[2]);
-  recipe.threads = argc > 3 ? std::atoll(argv[3]) : 0;
+  if (!absl::SimpleAtoi(argv[2], &recipe.batch)) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", argv[2], "\" is no batch size"));
+  }
   bool profiled = false;
-  for (int i = 4; i < argc; ++i) {
+  for (int i = 3; i < argc; ++i) {
     const absl::string_view word = argv[i];
     if (word == "profile") {
       profiled = true;
-    } else {
+    } else if (i > 3 || !absl::SimpleAtoi(word, &recipe.threads)) {
       TUTTI_RETURN_IF_ERROR(Set(recipe, word));
     }
   }
