@@ -6,10 +6,12 @@
 
 #include <torch/types.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "runtime/device/chunks.h"
 #include "runtime/device/layers.h"
 
 namespace tutti::device {
@@ -22,13 +24,30 @@ class Graph {
   virtual void Replay() = 0;
 };
 
-struct SgdTensors {
-  torch::Tensor values, velocities, gradients;  // flat, fp32
-  torch::Tensor copy;                           // bf16, gets the values; may be undefined
-  torch::Tensor learning_rate;                  // one fp32 value on the GPU
-  torch::Tensor spoiled;  // one fp32 value there: nothing is done unless it is 0. May be undefined
-  double momentum = 0.9, weight_decay = 0;
+// What every update has: flat memory on the GPU, [size] of fp32, in chunks.
+struct UpdateTensors {
+  torch::Tensor values, gradients;
+  torch::Tensor copy;     // bf16, gets the values; may be undefined
+  torch::Tensor spoiled;  // one fp32 value: nothing is done unless it is 0. May be undefined
+  const Chunks& chunks;
+  double learning_rate = 0, weight_decay = 0;
+};
+
+struct SgdTensors : UpdateTensors {
+  torch::Tensor velocities;
+  double momentum = 0;
   bool nesterov = false;
+};
+
+struct LarsTensors : UpdateTensors {
+  torch::Tensor velocities;
+  double momentum = 0, trust = 0;
+};
+
+struct AdamTensors : UpdateTensors {
+  torch::Tensor first, second;  // moments
+  double beta1 = 0, beta2 = 0, epsilon = 0;
+  int64_t t = 1;  // number of the update
 };
 
 class Cuda : public Layers {
@@ -41,7 +60,11 @@ class Cuda : public Layers {
   virtual void Gather(const std::vector<torch::Tensor>& from, const std::vector<torch::Tensor>& to,
                       const torch::Tensor& not_finite) = 0;
 
-  virtual void SgdUpdate(const SgdTensors& tensors) = 0;
+  // The optimizers of train/optimizer, in as few passes over memory as there can be.
+  virtual void Sgd(const SgdTensors& tensors) = 0;
+  virtual void Lars(const LarsTensors& tensors) = 0;
+  virtual void AdamW(const AdamTensors& tensors) = 0;
+  virtual void Lamb(const AdamTensors& tensors) = 0;
 };
 
 }  // namespace tutti::device

@@ -6,8 +6,10 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "runtime/device/cuda.h"
+#include "runtime/device/cuda/adam.h"
 #include "runtime/device/cuda/batch_norm.h"
 #include "runtime/device/cuda/gather.h"
+#include "runtime/device/cuda/lars.h"
 #include "runtime/device/cuda/max_pool.h"
 #include "runtime/device/cuda/sgd.h"
 
@@ -51,6 +53,35 @@ Normalisation PointersOf(const BatchNormTensors& norm, const Normalised& statist
 
 Tensor ScratchFor(const Activations& shape, const Tensor& like) {
   return torch::empty({ScratchFloats(shape)}, like.options().dtype(torch::kFloat32));
+}
+
+ChunkTable TableOf(const Chunks& chunks) {
+  return {.begins = chunks.begins.const_data_ptr<int64_t>(),
+          .stretches = chunks.stretches.const_data_ptr<int>(),
+          .firsts = chunks.firsts.const_data_ptr<int>(),
+          .decays = chunks.decays.const_data_ptr<float>(),
+          .chunks = static_cast<int>(chunks.stretches.numel()),
+          .count = static_cast<int>(chunks.decays.numel())};
+}
+
+Update PointersOf(const UpdateTensors& u) {
+  return {.values = Floats(u.values),
+          .gradients = Floats(u.gradients),
+          .copy = Data(u.copy),
+          .spoiled = u.spoiled.defined() ? Floats(u.spoiled) : nullptr,
+          .chunks = TableOf(u.chunks),
+          .learning_rate = u.learning_rate,
+          .weight_decay = u.weight_decay};
+}
+
+AdamStep StepOf(const AdamTensors& u) {
+  return {PointersOf(u), Floats(u.first), Floats(u.second), u.beta1, u.beta2, u.epsilon, u.t};
+}
+
+// For norms.
+Tensor ScratchFor(const UpdateTensors& u) {
+  return torch::empty({ScratchDoubles(TableOf(u.chunks))},
+                      u.values.options().dtype(torch::kFloat64));
 }
 
 class RecordedGraph final : public Graph {
@@ -179,19 +210,25 @@ class Library final : public Cuda {
                                          Floats(not_finite), Stream()));
   }
 
-  void SgdUpdate(const SgdTensors& t) override {
+  void Sgd(const SgdTensors& u) override {
     C10_CUDA_CHECK(tutti::device::SgdUpdate(
-        {.values = Floats(t.values),
-         .velocities = Floats(t.velocities),
-         .gradients = Floats(t.gradients),
-         .copy = Data(t.copy),
-         .count = t.values.numel(),
-         .learning_rate = Floats(t.learning_rate),
-         .spoiled = t.spoiled.defined() ? Floats(t.spoiled) : nullptr,
-         .momentum = static_cast<float>(t.momentum),
-         .weight_decay = static_cast<float>(t.weight_decay),
-         .nesterov = t.nesterov},
-        Stream()));
+        {PointersOf(u), Floats(u.velocities), u.momentum, u.nesterov}, Stream()));
+  }
+
+  void Lars(const LarsTensors& u) override {
+    const Tensor scratch = ScratchFor(u);
+    C10_CUDA_CHECK(
+        tutti::device::LarsUpdate({PointersOf(u), Floats(u.velocities), u.momentum, u.trust},
+                                  scratch.mutable_data_ptr<double>(), Stream()));
+  }
+
+  void AdamW(const AdamTensors& u) override {
+    C10_CUDA_CHECK(AdamWUpdate(StepOf(u), Stream()));
+  }
+
+  void Lamb(const AdamTensors& u) override {
+    const Tensor scratch = ScratchFor(u);
+    C10_CUDA_CHECK(LambUpdate(StepOf(u), scratch.mutable_data_ptr<double>(), Stream()));
   }
 
  private:

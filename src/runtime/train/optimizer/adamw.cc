@@ -7,13 +7,11 @@
 namespace tutti::train {
 
 AdamW::AdamW(const Buckets& buckets, const AdamCoefficients& coefficients, Decay decay)
-    : WithMoments(buckets, coefficients) {
-  for (const auto& bucket : buckets) stretches_.push_back(StretchesOf(*bucket, decay));
-}
+    : WithMoments(buckets, coefficients, StretchesOf(buckets, decay)) {}
 
 template <typename T>
 void AdamW::Update(size_t i, int64_t t) {
-  for (const Stretch& stretch : stretches_[i]) {
+  for (const Stretch& stretch : stretches(i)) {
     AdamCoefficients c = coefficients();
     if (!stretch.decays) c.weight_decay = 0;
     const Memory<T> m = MemoryOf<T>(i, stretch.begin);
@@ -26,7 +24,7 @@ torch::Tensor AdamW::Updated(size_t i, const torch::Tensor& first, const torch::
                              int64_t t) {
   const AdamCoefficients& c = coefficients();
   torch::Tensor values = bucket(i).values().clone();
-  for (const Stretch& stretch : stretches_[i]) {
+  for (const Stretch& stretch : stretches(i)) {
     if (!stretch.decays) continue;
     values.slice(0, stretch.begin, stretch.end).mul_(1 - c.learning_rate * c.weight_decay);
   }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/train/optimizer/on_gpu.h"
+
 namespace tutti::train {
 
 Layers::Layers(const parallel::Bucket& bucket) : type_(bucket.gradients().scalar_type()) {
@@ -52,13 +54,27 @@ torch::Tensor Layers::Spread(const torch::Tensor& each) {
   return each.clamp_max(most).to(type_).index_select(0, stretch_of_);
 }
 
-Lars::Lars(const Buckets& buckets, const LarsCoefficients& coefficients)
-    : buckets_(buckets), coefficients_(coefficients) {
-  for (const auto& bucket : buckets_) {
-    velocities_.push_back(torch::zeros_like(bucket->values()));
-    layers_.emplace_back(*bucket);
-  }
+std::vector<Layers> LayersOf(const Optimizer::Buckets& buckets) {
+  std::vector<Layers> layers;
+  for (const auto& bucket : buckets) layers.emplace_back(*bucket);
+  return layers;
 }
+
+std::vector<std::vector<Stretch>> StretchesOf(const std::vector<Layers>& layers) {
+  std::vector<std::vector<Stretch>> stretches;
+  for (const Layers& each : layers) stretches.push_back(each.stretches());
+  return stretches;
+}
+
+Lars::Lars(const Buckets& buckets, const LarsCoefficients& coefficients)
+    : buckets_(buckets),
+      coefficients_(coefficients),
+      layers_(LayersOf(buckets)),
+      gpu_(std::make_unique<OnGpu>(buckets, StretchesOf(layers_))) {
+  for (const auto& bucket : buckets_) velocities_.push_back(torch::zeros_like(bucket->values()));
+}
+
+Lars::~Lars() = default;
 
 template <typename T>
 void Lars::StepOnCpu(size_t i) {
@@ -103,7 +119,11 @@ void Lars::Step(double learning_rate) {
   torch::NoGradGuard no_grad;
   coefficients_.learning_rate = learning_rate;
   for (size_t i = 0; i < buckets_.size(); ++i) {
-    if (buckets_[i]->spoiled.defined()) {
+    if (gpu_->kernels() != nullptr) {
+      const LarsCoefficients& c = coefficients_;
+      gpu_->kernels()->Lars(
+          {gpu_->TensorsOf(i, learning_rate, c.weight_decay), velocities_[i], c.momentum, c.trust});
+    } else if (buckets_[i]->spoiled.defined()) {
       StepByLibtorch(i);
     } else if (velocities_[i].scalar_type() == torch::kFloat64) {
       StepOnCpu<double>(i);
@@ -120,14 +140,13 @@ std::map<std::string, torch::Tensor> Lars::State() {
 }
 
 Lamb::Lamb(const Buckets& buckets, const AdamCoefficients& coefficients)
-    : WithMoments(buckets, coefficients) {
-  for (const auto& bucket : buckets) layers_.emplace_back(*bucket);
-}
+    : WithMoments(buckets, coefficients, StretchesOf(LayersOf(buckets))),
+      layers_(LayersOf(buckets)) {}
 
 template <typename T>
 void Lamb::Update(size_t i, int64_t t) {
   const int threads = at::get_num_threads();
-  for (const Stretch& stretch : layers_[i].stretches()) {
+  for (const Stretch& stretch : stretches(i)) {
     AdamCoefficients c = coefficients();
     const Memory<T> m = MemoryOf<T>(i, stretch.begin);
     const auto count = static_cast<size_t>(stretch.end - stretch.begin);

@@ -6,8 +6,7 @@
 // (Decay::kWeights): their ratio is 1, and they do not decay. It is also 1 where the norm of the
 // weights or of what they are moved by is 0.
 //
-// Formulas: layerwise_kernel.h. On a GPU, and wherever else a bucket may be spoiled, by libtorch,
-// in several passes and without waiting for a norm. Thread-compatible.
+// Formulas: layerwise_kernel.h. Nothing waits for a norm. Thread-compatible.
 #pragma once
 
 #include <map>
@@ -50,6 +49,7 @@ class Lars final : public Optimizer {
  public:
   // `buckets` must outlive the optimizer; the coefficients' learning rate is not used.
   Lars(const Buckets& buckets, const LarsCoefficients& coefficients);
+  ~Lars() override;
 
   void Step(double learning_rate) override;
   std::map<std::string, torch::Tensor> State() override;  // "momentum.<name>"
@@ -64,6 +64,7 @@ class Lars final : public Optimizer {
   LarsCoefficients coefficients_;
   std::vector<torch::Tensor> velocities_;  // one per bucket, [size]
   std::vector<Layers> layers_;             // likewise
+  const std::unique_ptr<OnGpu> gpu_;
 };
 
 class Lamb final : public WithMoments {
@@ -75,6 +76,9 @@ class Lamb final : public WithMoments {
   void Update(size_t bucket, int64_t t);
   void UpdateFloats(size_t bucket, int64_t t) override { Update<float>(bucket, t); }
   void UpdateDoubles(size_t bucket, int64_t t) override { Update<double>(bucket, t); }
+  void UpdateOnGpu(device::Cuda& kernels, const device::AdamTensors& tensors) override {
+    kernels.Lamb(tensors);
+  }
   torch::Tensor Updated(size_t bucket, const torch::Tensor& first, const torch::Tensor& size,
                         int64_t t) override;
 

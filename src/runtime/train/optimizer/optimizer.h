@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/device/cuda.h"
 #include "runtime/parallel/bucket.h"
 #include "runtime/train/optimizer/adam_kernel.h"
 #include "runtime/train/optimizer/sgd_kernel.h"
@@ -46,11 +47,19 @@ struct Stretch {
 };
 std::vector<Stretch> StretchesOf(const parallel::Bucket& bucket, Decay decay);
 
+// Of each bucket.
+std::vector<std::vector<Stretch>> StretchesOf(const Optimizer::Buckets& buckets, Decay decay);
+
+// On a GPU these optimizers are kernels (on_gpu.h). Without those, and wherever else a bucket may
+// be spoiled, they are libtorch's operators, in several passes over memory.
+class OnGpu;
+
 // Sutskever et al. 2013, in torch::optim::SGD's form without dampening. One pass over each bucket.
 class Sgd final : public Optimizer {
  public:
   // `buckets` must outlive the optimizer; the coefficients' learning rate is not used.
   Sgd(const Buckets& buckets, const SgdCoefficients& coefficients, Decay decay = Decay::kAll);
+  ~Sgd() override;
 
   void Step(double learning_rate) override;
   std::map<std::string, torch::Tensor> State() override;
@@ -59,20 +68,19 @@ class Sgd final : public Optimizer {
  private:
   template <typename T>
   void StepOnCpu(size_t bucket);
-  void StepOnGpu();
+  void StepByLibtorch(size_t bucket);
 
   const Buckets& buckets_;
   SgdCoefficients coefficients_;
-  std::vector<torch::Tensor> velocities_;                 // one per bucket, [size]
-  std::vector<std::vector<Stretch>> stretches_;           // per bucket
-  std::vector<torch::Tensor> spared_, spared_gradients_;  // that do not decay; for the GPU
-  torch::Tensor rate_;  // the learning rate on the GPU; undefined without one
+  std::vector<torch::Tensor> velocities_;        // one per bucket, [size]
+  std::vector<std::vector<Stretch>> stretches_;  // per bucket
+  const std::unique_ptr<OnGpu> gpu_;
 };
 
-// What optimizers share that keep the moments of the gradients: AdamW, and LAMB (layerwise.h). On a
-// GPU, and wherever else a bucket may be spoiled, by libtorch, in several passes.
+// What optimizers share that keep the moments of the gradients: AdamW, and LAMB (layerwise.h).
 class WithMoments : public Optimizer {
  public:
+  ~WithMoments() override;
   void Step(double learning_rate) final;
   // "exp_avg.<name>", "exp_avg_sq.<name>" and "updates", the number of them.
   std::map<std::string, torch::Tensor> State() final;
@@ -87,10 +95,12 @@ class WithMoments : public Optimizer {
   };
 
   // `buckets` must outlive the optimizer; the coefficients' learning rate is not used.
-  WithMoments(const Buckets& buckets, const AdamCoefficients& coefficients);
+  WithMoments(const Buckets& buckets, const AdamCoefficients& coefficients,
+              std::vector<std::vector<Stretch>> stretches);
 
   virtual void UpdateFloats(size_t bucket, int64_t t) = 0;
   virtual void UpdateDoubles(size_t bucket, int64_t t) = 0;
+  virtual void UpdateOnGpu(device::Cuda& kernels, const device::AdamTensors& tensors) = 0;
   // A bucket's values after its t-th update, [size], in new memory. `first`: the new moment, not
   // yet corrected; `size`: what it is divided by, sqrt(v / (1 - beta2^t)) + epsilon.
   virtual torch::Tensor Updated(size_t bucket, const torch::Tensor& first,
@@ -105,17 +115,20 @@ class WithMoments : public Optimizer {
   }
   parallel::Bucket& bucket(size_t i) { return *buckets_[i]; }
   const AdamCoefficients& coefficients() const { return coefficients_; }  // with the step's rate
+  const std::vector<Stretch>& stretches(size_t bucket) const { return stretches_[bucket]; }
 
  private:
   void StepByLibtorch(size_t bucket, int64_t t);
 
   const Buckets& buckets_;
   AdamCoefficients coefficients_;
-  torch::Tensor updates_;                      // [1] of int64, on the CPU
-  std::vector<torch::Tensor> first_, second_;  // moments, one per bucket, [size]
+  torch::Tensor updates_;                              // [1] of int64, on the CPU
+  std::vector<torch::Tensor> first_, second_;          // moments, one per bucket, [size]
+  const std::vector<std::vector<Stretch>> stretches_;  // per bucket
+  const std::unique_ptr<OnGpu> gpu_;
 };
 
-// Loshchilov & Hutter 2019, in torch::optim::AdamW's form. One pass over each bucket on a CPU.
+// Loshchilov & Hutter 2019, in torch::optim::AdamW's form. One pass over each bucket.
 class AdamW final : public WithMoments {
  public:
   AdamW(const Buckets& buckets, const AdamCoefficients& coefficients, Decay decay = Decay::kAll);
@@ -125,10 +138,11 @@ class AdamW final : public WithMoments {
   void Update(size_t bucket, int64_t t);
   void UpdateFloats(size_t bucket, int64_t t) override { Update<float>(bucket, t); }
   void UpdateDoubles(size_t bucket, int64_t t) override { Update<double>(bucket, t); }
+  void UpdateOnGpu(device::Cuda& kernels, const device::AdamTensors& tensors) override {
+    kernels.AdamW(tensors);
+  }
   torch::Tensor Updated(size_t bucket, const torch::Tensor& first, const torch::Tensor& size,
                         int64_t t) override;
-
-  std::vector<std::vector<Stretch>> stretches_;  // per bucket
 };
 
 }  // namespace tutti::train

@@ -15,4 +15,10 @@ std::vector<Stretch> StretchesOf(const parallel::Bucket& bucket, Decay decay) {
   return stretches;
 }
 
+std::vector<std::vector<Stretch>> StretchesOf(const Optimizer::Buckets& buckets, Decay decay) {
+  std::vector<std::vector<Stretch>> stretches;
+  for (const auto& bucket : buckets) stretches.push_back(StretchesOf(*bucket, decay));
+  return stretches;
+}
+
 }  // namespace tutti::train

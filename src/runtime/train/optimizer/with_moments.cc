@@ -1,16 +1,25 @@
 #include <cmath>
+#include <utility>
 
+#include "runtime/train/optimizer/on_gpu.h"
 #include "runtime/train/optimizer/optimizer.h"
 
 namespace tutti::train {
 
-WithMoments::WithMoments(const Buckets& buckets, const AdamCoefficients& coefficients)
-    : buckets_(buckets), coefficients_(coefficients), updates_(torch::zeros({1}, torch::kInt64)) {
+WithMoments::WithMoments(const Buckets& buckets, const AdamCoefficients& coefficients,
+                         std::vector<std::vector<Stretch>> stretches)
+    : buckets_(buckets),
+      coefficients_(coefficients),
+      updates_(torch::zeros({1}, torch::kInt64)),
+      stretches_(std::move(stretches)),
+      gpu_(std::make_unique<OnGpu>(buckets, stretches_)) {
   for (const auto& bucket : buckets_) {
     first_.push_back(torch::zeros_like(bucket->values()));
     second_.push_back(torch::zeros_like(bucket->values()));
   }
 }
+
+WithMoments::~WithMoments() = default;
 
 // Nothing where the bucket is spoiled, which only its device knows.
 void WithMoments::StepByLibtorch(size_t i, int64_t t) {
@@ -35,7 +44,11 @@ void WithMoments::Step(double learning_rate) {
   updates_.add_(1);
   const auto t = updates_.item<int64_t>();
   for (size_t i = 0; i < buckets_.size(); ++i) {
-    if (buckets_[i]->spoiled.defined()) {
+    if (gpu_->kernels() != nullptr) {
+      const AdamCoefficients& c = coefficients_;
+      UpdateOnGpu(*gpu_->kernels(), {gpu_->TensorsOf(i, learning_rate, c.weight_decay), first_[i],
+                                     second_[i], c.beta1, c.beta2, c.epsilon, t});
+    } else if (buckets_[i]->spoiled.defined()) {
       StepByLibtorch(i, t);
     } else if (first_[i].scalar_type() == torch::kFloat64) {
       UpdateDoubles(i, t);

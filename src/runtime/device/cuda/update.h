@@ -1,0 +1,30 @@
+// What the optimizers' kernels share. Pointers are into memory of the GPU. No torch here.
+#pragma once
+
+#include <cstdint>
+
+namespace tutti::device {
+
+// device/chunks.h as kernels have it.
+struct ChunkTable {
+  const int64_t* begins;
+  const int* stretches;
+  const int* firsts;
+  const float* decays;
+  int chunks, count;  // count: of stretches
+};
+
+// Of flat memory.
+struct Update {
+  float* values;
+  const float* gradients;
+  void* copy;            // the values in bf16; may be null
+  const float* spoiled;  // nothing is changed unless it is 0. May be null
+  ChunkTable chunks;
+  double learning_rate, weight_decay;
+};
+
+// For norms: two sums of squares a chunk, then a ratio a stretch.
+inline int64_t ScratchDoubles(const ChunkTable& chunks) { return 2 * chunks.chunks + chunks.count; }
+
+}  // namespace tutti::device

@@ -1,0 +1,33 @@
+#include "runtime/train/optimizer/on_gpu.h"
+
+#include "runtime/device/device.h"
+
+namespace tutti::train {
+
+OnGpu::OnGpu(const Optimizer::Buckets& buckets, const std::vector<std::vector<Stretch>>& stretches)
+    : buckets_(buckets) {
+  if (buckets.empty() || !buckets[0]->values().is_cuda()) return;
+  kernels_ = device::Kernels();
+  for (size_t i = 0; i < buckets.size(); ++i) {
+    std::vector<int64_t> ends;
+    std::vector<bool> decays;
+    for (const Stretch& stretch : stretches[i]) {
+      ends.push_back(stretch.end);
+      decays.push_back(stretch.decays);
+    }
+    chunks_.push_back(device::MakeChunks(ends, decays, buckets[i]->values().device()));
+  }
+}
+
+device::UpdateTensors OnGpu::TensorsOf(size_t i, double learning_rate, double weight_decay) const {
+  parallel::Bucket& bucket = *buckets_[i];
+  return {.values = bucket.values(),
+          .gradients = bucket.gradients(),
+          .copy = bucket.copy,
+          .spoiled = bucket.spoiled,
+          .chunks = chunks_[i],
+          .learning_rate = learning_rate,
+          .weight_decay = weight_decay};
+}
+
+}  // namespace tutti::train

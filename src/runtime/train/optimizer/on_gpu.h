@@ -1,0 +1,28 @@
+// What an optimizer gives the kernels for GPUs (device/cuda.h) of its buckets. Internal to this
+// room. Thread-compatible.
+#pragma once
+
+#include <vector>
+
+#include "runtime/device/cuda.h"
+#include "runtime/train/optimizer/optimizer.h"
+
+namespace tutti::train {
+
+class OnGpu {
+ public:
+  // `stretches` of each bucket; `buckets` must outlive it.
+  OnGpu(const Optimizer::Buckets& buckets, const std::vector<std::vector<Stretch>>& stretches);
+
+  // Null where there are none for these buckets: on the CPU, and without libtutti_cuda.so.
+  device::Cuda* kernels() const { return kernels_; }
+  // For bucket i, where there are kernels.
+  device::UpdateTensors TensorsOf(size_t i, double learning_rate, double weight_decay) const;
+
+ private:
+  const Optimizer::Buckets& buckets_;
+  device::Cuda* kernels_ = nullptr;
+  std::vector<device::Chunks> chunks_;  // one per bucket
+};
+
+}  // namespace tutti::train
