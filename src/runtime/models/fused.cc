@@ -62,6 +62,31 @@ class MaxPoolFunction : public torch::autograd::Function<MaxPoolFunction> {
   }
 };
 
+// Of a square kernel over three channels, [N, 3, k, k], as one over blocks, [N, 16, b, b]: the
+// kernel begins where a block does, with a zero in front where its padding is odd.
+int64_t BlocksOver(int64_t size, int64_t padding) { return (size + padding % 2 + 1) / 2; }
+Tensor OverBlocks(const Tensor& weight, int64_t padding) {
+  const int64_t size = weight.size(2), front = padding % 2, blocks = BlocksOver(size, padding);
+  const int64_t back = 2 * blocks - size - front;
+  return torch::constant_pad_nd(torch::constant_pad_nd(weight, {front, back, front, back})
+                                    .view({-1, 3, blocks, 2, blocks, 2})
+                                    .permute({0, 3, 5, 1, 2, 4})
+                                    .reshape({-1, 12, blocks, blocks}),
+                                {0, 0, 0, 0, 0, 4});
+}
+
+bool ReadsPairsOfPixels(const torch::nn::Conv2dImpl& layer) {
+  const auto& o = layer.options;
+  const auto* const padding = std::get_if<torch::ExpandingArray<2>>(&o.padding());
+  const auto same = [](const torch::ExpandingArray<2>& pair, int64_t value) {
+    return (*pair)[0] == value && (*pair)[1] == value;
+  };
+  return o.in_channels() == 3 && o.groups() == 1 && same(o.stride(), 2) && same(o.dilation(), 1) &&
+         same(o.kernel_size(), (*o.kernel_size())[0]) && padding != nullptr &&
+         same(*padding, (**padding)[0]) &&
+         std::holds_alternative<torch::enumtype::kZeros>(o.padding_mode());
+}
+
 }  // namespace
 
 bool CanFuse(const Tensor& x) {
@@ -82,6 +107,21 @@ Tensor FusedMaxPool(const Tensor& x) {
   if (layers == nullptr || !layers->Pools(x)) return PlainMaxPool(x, 1);
   RECORD_USER_SCOPE("tutti::max_pool");
   return MaxPoolFunction::apply(x);
+}
+
+Tensor Convolved(torch::nn::Conv2d& layer, const Tensor& x) {
+  device::Layers* const layers = LayersOn(x.device());
+  if (layers == nullptr || !ReadsPairsOfPixels(*layer)) return layer->forward(x);
+  const int64_t size = layer->weight.size(2);
+  const int64_t padding = (*std::get<torch::ExpandingArray<2>>(layer->options.padding()))[0];
+  const int64_t before = (padding + 1) / 2;
+  const auto reads = [&](int64_t pixels) {
+    return (pixels + 2 * padding - size) / 2 + BlocksOver(size, padding);
+  };
+  const Tensor blocks = layers->SpaceToDepth(x, before, reads(x.size(2)), reads(x.size(3)));
+  if (!blocks.defined()) return layer->forward(x);
+  const Tensor weight = OverBlocks(layer->weight, padding);
+  return torch::conv2d(blocks, weight.contiguous(torch::MemoryFormat::ChannelsLast), layer->bias);
 }
 
 // All of two numbers, the dilation too: of a list of one the exporter to ONNX makes a pool over one

@@ -1,8 +1,10 @@
-// Batch-norm, addition, ReLU and max-pooling in fewer passes over memory than libtorch's, where
-// there are kernels for it (device/layers.h): in train mode, of bf16 that lies channels-last.
+// Batch-norm, addition, ReLU and max-pooling in fewer passes over memory than libtorch's, and the
+// first convolution, where there are kernels for it (device/layers.h): of bf16 that lies
+// channels-last; all but the convolution in train mode.
 // Internal to this room.
 #pragma once
 
+#include <torch/nn/modules/conv.h>
 #include <torch/types.h>
 
 #include "runtime/device/layers.h"
@@ -21,5 +23,9 @@ Fork FusedBatchNorm(const torch::Tensor& x, const torch::Tensor& residual, bool 
 torch::Tensor FusedMaxPool(const torch::Tensor& x);
 // The same by libtorch, with any padding. In a trace it can go to ONNX.
 torch::Tensor PlainMaxPool(const torch::Tensor& x, int64_t padding);
+
+// layer(x). Pictures are read by a stride of 2 as blocks of 2 x 2 pixels where that is faster, with
+// the weights laid out alike: the sums are of the same products.
+torch::Tensor Convolved(torch::nn::Conv2d& layer, const torch::Tensor& x);
 
 }  // namespace tutti::models

@@ -122,6 +122,39 @@ TEST_P(FusedTest, OtherActivationsAreLeftToLibtorch) {
   EXPECT_TRUE(torch::equal(FusedMaxPool(x), torch::max_pool2d(x, 3, 2, 1)));
 }
 
+// The stems of the networks here, and sizes that blocks of two do not divide.
+TEST_P(FusedTest, AConvolutionOfPicturesEqualsLibtorchs) {
+  struct Stem {
+    int64_t kernel, padding, height, width;
+  };
+  for (const Stem& s : {Stem{7, 3, 64, 48},
+                        {7, 3, 33, 31},
+                        {3, 0, 37, 40},
+                        {3, 1, 32, 32},
+                        {3, 1, 9, 7},
+                        {5, 2, 12, 11},
+                        {2, 0, 8, 8}}) {
+    const auto options = torch::nn::Conv2dOptions(3, 24, s.kernel).stride(2).padding(s.padding);
+    torch::nn::Conv2d ours(options), exact(options);
+    exact->to(torch::kFloat64);
+    ours->to(device_, torch::kBFloat16);
+    torch::NoGradGuard no_grad;
+    for (size_t i = 0; i < 2; ++i) {
+      exact->parameters()[i].copy_(ours->parameters()[i].detach().cpu());
+    }
+    const Tensor x = Random({4, 3, s.height, s.width});
+    torch::AutoGradMode with_grad(true);
+    const Tensor y = Convolved(ours, x), y64 = exact->forward(Exact(x).detach());
+    ASSERT_EQ(y.sizes(), y64.sizes());
+    EXPECT_LT(Distance(y.detach(), y64.detach()), kRounding) << s.kernel << " " << s.height;
+    const Tensor dy = Random(y.sizes());
+    y.backward(dy);
+    y64.backward(dy.cpu().to(torch::kFloat64));
+    EXPECT_LT(Distance(ours->weight.grad(), exact->weight.grad()), kRounding) << s.kernel;
+    EXPECT_LT(Distance(ours->bias.grad(), exact->bias.grad()), 2 * kRounding) << s.kernel;
+  }
+}
+
 TEST_P(FusedTest, ANanIsNotHidden) {
   Tensor x = Random({2, 32, 5, 5});
   x[1][7][2][3] = std::numeric_limits<float>::quiet_NaN();

@@ -35,7 +35,7 @@ ConvNormImpl::ConvNormImpl(const torch::nn::Conv2dOptions& convolution, const Op
 }
 
 Tensor ConvNormImpl::forward(Tensor x) {
-  x = convolution_->forward(std::move(x));
+  x = Convolved(convolution_, x);
   switch (activation_) {
     case Activation::kNone:
       return norm_->forward(std::move(x));

@@ -1,6 +1,7 @@
 #include "runtime/models/preactivation_network.h"
 
 #include "absl/strings/str_cat.h"
+#include "runtime/models/fused.h"
 
 namespace tutti::models {
 
@@ -61,7 +62,7 @@ PreactivationNetwork::PreactivationNetwork(const ResidualOptions& options)
 }
 
 Tensor PreactivationNetwork::forward(Tensor images) {
-  Tensor x = stem_norm_->Activated(stem_->forward(std::move(images)));
+  Tensor x = stem_norm_->Activated(Convolved(stem_, images));
   if (max_pool_) x = MaxPool(x);
   for (PreactivationBlock& block : blocks_) x = block->forward(x);
   x = last_norm_->Activated(x);

@@ -1,6 +1,7 @@
 #include "runtime/models/residual_network.h"
 
 #include "absl/strings/str_cat.h"
+#include "runtime/models/fused.h"
 #include "runtime/models/initialisation.h"
 #include "runtime/models/layers.h"
 
@@ -95,7 +96,7 @@ void ResidualNetwork::AppendStage(const ResidualOptions& options, size_t stage, 
 }
 
 std::vector<Tensor> ResidualNetwork::Stages(const Tensor& images) {
-  Tensor stem = stem_norm_->Activated(stem_->forward(images));
+  Tensor stem = stem_norm_->Activated(Convolved(stem_, images));
   if (max_pool_) stem = MaxPool(stem);
   Fork x = {stem, stem};
   std::vector<Tensor> outputs;

@@ -12,6 +12,7 @@
 #include "runtime/device/cuda/lars.h"
 #include "runtime/device/cuda/max_pool.h"
 #include "runtime/device/cuda/sgd.h"
+#include "runtime/device/cuda/space_to_depth.h"
 
 namespace tutti::device {
 namespace {
@@ -195,6 +196,25 @@ class Library final : public Cuda {
     C10_CUDA_CHECK(tutti::device::MaxPoolBackward(PoolingOf(input_size), Data(from), Bytes(taken),
                                                   Data(dx), Stream()));
     return dx;
+  }
+
+  Tensor SpaceToDepth(const Tensor& pictures, int64_t before, int64_t height,
+                      int64_t width) override {
+    const bool takes = pictures.is_cuda() && pictures.dim() == 4 && pictures.numel() > 0 &&
+                       pictures.size(1) == 3 && pictures.scalar_type() == torch::kBFloat16 &&
+                       pictures.is_contiguous(torch::MemoryFormat::ChannelsLast);
+    if (!takes || pictures.requires_grad()) return {};
+    Tensor blocks = torch::empty({pictures.size(0), 16, height, width}, pictures.options(),
+                                 torch::MemoryFormat::ChannelsLast);
+    C10_CUDA_CHECK(tutti::device::SpaceToDepth(
+        {.images = static_cast<int>(pictures.size(0)),
+         .height = static_cast<int>(pictures.size(2)),
+         .width = static_cast<int>(pictures.size(3)),
+         .before = static_cast<int>(before),
+         .out_height = static_cast<int>(height),
+         .out_width = static_cast<int>(width)},
+        Data(pictures), Data(blocks), Stream()));
+    return blocks;
   }
 
   void Gather(const std::vector<Tensor>& from, const std::vector<Tensor>& to,
