@@ -36,6 +36,10 @@ struct Place {
   bool inside;
 };
 
+// The first pass over an activation goes from its end to its beginning and the second one back: what
+// the cache still has of the layer before, and then of the first pass, is read from there.
+__device__ int64_t FromTheEnd(const Layout& l, int64_t row) { return l.rows - 1 - row; }
+
 __device__ Place PlaceOf(const Layout& l) {
   const int x = threadIdx.x % l.across, y = threadIdx.x / l.across;
   const int high = kThreads / l.across;
@@ -121,7 +125,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
       for (int i = 0; i < kInFlight; ++i) {
         const int64_t r = row + i * place.step;
-        if (r < l.rows) raw[i] = x[r * l.vectors + place.vector];
+        if (r < l.rows) raw[i] = x[FromTheEnd(l, r) * l.vectors + place.vector];
       }
 #pragma unroll
       for (int i = 0; i < kInFlight; ++i) {
@@ -263,7 +267,7 @@ __global__ void __launch_bounds__(kThreads)
       for (int i = 0; i < kInFlight; ++i) {
         const int64_t r = row + i * place.step;
         if (r >= l.rows) break;
-        const int64_t at = r * l.vectors + place.vector;
+        const int64_t at = FromTheEnd(l, r) * l.vectors + place.vector;
         dy[i] = from.dy[at];
         if constexpr (kTwo) dy2[i] = from.dy2[at];
         x[i] = from.x[at];
@@ -286,7 +290,7 @@ __global__ void __launch_bounds__(kThreads)
         if constexpr (kKeep) {
           // The second pass reads these: both see the same rounding.
           const uint4 packed = Pack(d);
-          masked[r * l.vectors + place.vector] = packed;
+          masked[FromTheEnd(l, r) * l.vectors + place.vector] = packed;
           Unpack(packed, d);
         }
 #pragma unroll
