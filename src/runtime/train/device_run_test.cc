@@ -93,7 +93,9 @@ TEST_P(DeviceRun, ResumesWhereItStoppedWithEveryOptimizer) {
       distance += (tensor.to(torch::kFloat64) - other).square().sum().item<double>();
       norm += other.square().sum().item<double>();
     }
-    EXPECT_LE(std::sqrt(distance / norm), on_gpu() ? 1e-2 : 0) << optimizer;
+    // On a GPU no two runs have the same bits: convolutions add in any order there, and AdamW makes
+    // steps of the same length of gradients that are next to nothing.
+    EXPECT_LE(std::sqrt(distance / norm), on_gpu() ? 5e-2 : 0) << optimizer;
   }
 }
 
