@@ -195,7 +195,7 @@ absl::Status DataParallel::CheckGradients() const {
 
 absl::Status DataParallel::ReadTail(StepResult& result) {
   const torch::Tensor tail = buckets_[0]->tail();
-  TUTTI_RETURN_IF_ERROR(tail_.Read(tail, whole_, result));
+  TUTTI_RETURN_IF_ERROR(tail_.Read(tail_.Says(tail), whole_, result));
   if (world_size() > 1 && !options_.synchronized_batch_norm) {
     torch::NoGradGuard no_grad;
     buffers_.copy_(tail_.MeanBuffers(tail));

@@ -63,8 +63,4 @@ bool GpuInput::Begin(const torch::Tensor& images, const torch::Tensor& labels) {
   return renewed;
 }
 
-absl::Status GpuInput::Taken(base::Deadline deadline) {
-  return WaitFor(slots_[1 - next_].arrived, "take a batch", deadline);
-}
-
 }  // namespace tutti::parallel

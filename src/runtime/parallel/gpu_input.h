@@ -28,8 +28,8 @@ class GpuInput {
   // page-locked memory do not wait for anything. True: its sizes or types are new, and so are
   // images() and labels().
   bool Begin(const torch::Tensor& images, const torch::Tensor& labels);
-  // Until the batch's own memory may be used again.
-  absl::Status Taken(base::Deadline deadline);
+  // When it has come the last batch's own memory may be used again.
+  c10::Event& taken() { return slots_[1 - next_].arrived; }
 
   const torch::Tensor& images() const { return images_; }
   const torch::Tensor& labels() const { return labels_; }

@@ -11,6 +11,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "runtime/comm/shared_buffer.h"
 #include "runtime/parallel/autocast.h"
@@ -85,20 +86,13 @@ GpuParallel::GpuParallel(models::Model model, std::unique_ptr<comm::Communicator
       buffers_(FlattenBuffers(model_)),
       not_reduced_(NotFlattened(model_)),
       tail_(buffers_.numel(), communicator->size()),
-      buckets_(FlattenParameters(model_, communicator->size() == 1 ? kOneBucket : 0,
-                                 communicator->size() == 1 ? 0 : tail_.size(), OwnMemory)),
+      buckets_(FlattenParameters(model_, communicator->size() == 1 ? kOneBucket : 0, tail_.size(),
+                                 OwnMemory)),
       input_(device),
       share_(torch::zeros({}, torch::device(device))),
-      says_(torch::zeros({3}, torch::device(device))),
       spoiled_(torch::zeros({1}, torch::device(device))),
       stream_(std::move(communicator)) {
-  for (const auto& bucket : buckets_) {
-    bucket->spoiled = spoiled_;
-    if (world_size() > 1) {
-      on_host_.push_back(
-          torch::zeros_like(bucket->reduced(), torch::device(torch::kCPU).pinned_memory(true)));
-    }
-  }
+  for (const auto& bucket : buckets_) bucket->spoiled = spoiled_;
   MakeCopies();
 }
 
@@ -145,6 +139,13 @@ absl::Status GpuParallel::Broadcast(Tensor tensor, base::Deadline deadline) {
 }
 
 absl::Status GpuParallel::Synchronize(base::Deadline deadline) {
+  if (world_size() > 1 && sum_ == nullptr) {
+    TUTTI_ASSIGN_OR_RETURN(GpuSumChoice choice, MakeGpuSum(stream_, device_, deadline));
+    sum_ = std::move(choice.sum);
+    if (rank() == 0 && !choice.why_host.empty()) {
+      base::Warn(absl::StrCat("gradients go through host memory: ", choice.why_host));
+    }
+  }
   for (const auto& bucket : buckets_) {
     TUTTI_RETURN_IF_ERROR(Broadcast(bucket->values(), deadline));
   }
@@ -188,20 +189,30 @@ absl::StatusOr<StepResult> GpuParallel::TryStep(const Tensor& images, const Tens
   TUTTI_RETURN_IF_ERROR(ShareOut(part));
   result.times.communication = timer.Lap();
   Run(renewed);
-  Tell(part);
-  TUTTI_RETURN_IF_ERROR(input_.Taken(deadline_));
   result.times.forward = timer.Lap();
   if (world_size() > 1) {
-    TUTTI_RETURN_IF_ERROR(WaitFor(reports_.back().written, "finish a step", deadline_));
+    if (sum_->waits()) TUTTI_RETURN_IF_ERROR(AwaitAllSoFar());
     result.times.backward = timer.Lap();
-    TUTTI_RETURN_IF_ERROR(AddUp(result));
+    TUTTI_RETURN_IF_ERROR(AddUp());
     result.times.communication += timer.Lap();
-    return result;
   }
+  Tell();
+  TUTTI_RETURN_IF_ERROR(Await(input_.taken(), "take a batch"));
   if (reports_.size() > kAhead) TUTTI_RETURN_IF_ERROR(Hear(result));
-  result.stop = stop_requested_;
-  result.times.backward = timer.Lap();
+  // A group of one asks nobody.
+  if (world_size() == 1) result.stop = stop_requested_;
+  result.times.backward += timer.Lap();
   return result;
+}
+
+absl::Status GpuParallel::AwaitAllSoFar() {
+  c10::Event event(c10::DeviceType::CUDA);
+  event.record(c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device_));
+  return Await(event, "finish a step");
+}
+
+absl::Status GpuParallel::Await(c10::Event& event, const char* what) {
+  return sum_ == nullptr ? WaitFor(event, what, deadline_) : sum_->Await(event, what, deadline_);
 }
 
 // The gradient of a unit's loss counts one part in as many as the mini-batch has units.
@@ -245,8 +256,7 @@ void GpuParallel::Record() {
 
 void GpuParallel::Compute() {
   if (input_.labels().size(0) == 0) {
-    for (const auto& bucket : buckets_) bucket->gradients().zero_();
-    says_.zero_();
+    for (const auto& bucket : buckets_) bucket->reduced().zero_();
     return;
   }
   const tasks::Loss made = options_.task->LossOf(Outputs(input_.images()), input_.labels());
@@ -261,7 +271,7 @@ void GpuParallel::Compute() {
       made.correct.defined() ? made.correct.to(torch::kFloat32) : torch::zeros_like(loss);
   const Tensor not_finite = loss.isfinite().logical_not().to(torch::kFloat32);
   spoiled_.copy_(torch::maximum(spoiled_, not_finite));
-  says_.copy_(torch::cat({loss.detach().view(1), correct.view(1), spoiled_}));
+  tail_.Tell(buckets_[0]->tail(), rank(), loss.detach(), correct);
 }
 
 // Into the buckets.
@@ -283,35 +293,53 @@ void GpuParallel::Collect(const std::vector<Tensor>& gradients) {
   }
 }
 
-void GpuParallel::Tell(const MiniBatch& part) {
+// Gradients, buffers and what the ranks say.
+absl::Status GpuParallel::AddUp() {
+  torch::NoGradGuard no_grad;
+  const Tensor tail = buckets_[0]->tail();
+  tail_.Share(tail, buffers_, rank(), stop_requested_);
+  std::vector<Tensor> all;
+  for (const auto& bucket : buckets_) all.push_back(bucket->reduced());
+  TUTTI_RETURN_IF_ERROR(sum_->Add(all, deadline_));
+  buffers_.copy_(tail_.MeanBuffers(tail));
+  // What is not finite on one rank is not in the sum, on any.
+  std::vector<Tensor> sums;
+  for (const Tensor& reduced : all) sums.push_back(reduced.sum());
+  const Tensor finite = torch::stack(sums).isfinite().all();
+  spoiled_.copy_(torch::maximum(spoiled_, finite.logical_not().to(torch::kFloat32)));
+  return absl::OkStatus();
+}
+
+void GpuParallel::Tell() {
+  const auto host = torch::device(torch::kCPU).pinned_memory(true);
+  const Tensor says = tail_.Says(buckets_[0]->tail());
   Report report;
-  report.part = part;
-  report.says = torch::empty({3}, torch::device(torch::kCPU).pinned_memory(true));
-  report.says.copy_(says_, /*non_blocking=*/true);
+  report.whole = whole_;
+  report.says = torch::empty(says.sizes(), host);
+  report.spoiled = torch::empty({1}, host);
+  report.says.copy_(says, /*non_blocking=*/true);
+  report.spoiled.copy_(spoiled_, /*non_blocking=*/true);
   report.written.record(c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device_));
   reports_.push_back(std::move(report));
 }
 
 // The oldest report, added to `result`.
 absl::Status GpuParallel::Hear(StepResult& result) {
-  TUTTI_RETURN_IF_ERROR(WaitFor(reports_.front().written, "finish a step", deadline_));
+  TUTTI_RETURN_IF_ERROR(Await(reports_.front().written, "finish a step"));
   const Report& report = reports_.front();
-  const float* const says = report.says.const_data_ptr<float>();
-  if (!std::isfinite(says[0])) {
-    return absl::OutOfRangeError(absl::StrCat("the loss of rank ", rank(), " is ", says[0]));
-  }
-  if (says[2] != 0) {
+  StepResult heard;
+  TUTTI_RETURN_IF_ERROR(tail_.Read(report.says, report.whole, heard));
+  if (report.spoiled.item<float>() != 0) {
     const std::string name = FirstNotFinite(buckets_);
     return absl::OutOfRangeError(absl::StrCat("the gradient of ", name.empty() ? "a layer" : name,
                                               " is not finite, though the loss is"));
   }
-  const auto pictures = static_cast<double>(report.part.pictures);
-  const double before = result.loss * static_cast<double>(result.count);
-  const double mean = says[0] / report.part.divisor();
-  result.count += report.part.pictures;
-  result.correct += std::llround(says[1]);
-  result.loss =
-      (before + mean * pictures) / static_cast<double>(std::max<int64_t>(result.count, 1));
+  const double sum = result.loss * static_cast<double>(result.count) +
+                     heard.loss * static_cast<double>(heard.count);
+  result.count += heard.count;
+  result.correct += heard.correct;
+  result.stop |= heard.stop;
+  result.loss = sum / static_cast<double>(std::max<int64_t>(result.count, 1));
   reports_.pop_front();
   return absl::OkStatus();
 }
@@ -323,35 +351,6 @@ absl::StatusOr<StepResult> GpuParallel::Settle(base::Deadline deadline) {
     while (!reports_.empty()) TUTTI_RETURN_IF_ERROR(Hear(result));
     return result;
   });
-}
-
-// Gradients, buffers and what the ranks say, through host memory.
-absl::Status GpuParallel::AddUp(StepResult& result) {
-  const float* const says = reports_.back().says.const_data_ptr<float>();
-  const RankSays own = {says[0], std::llround(says[1]), stop_requested_};
-  reports_.pop_back();
-  torch::NoGradGuard no_grad;
-  int64_t last = 0;
-  for (size_t i = 0; i < buckets_.size(); ++i) {
-    Tensor& host = on_host_[i];
-    const int64_t size = buckets_[i]->size();
-    host.narrow(0, 0, size).copy_(buckets_[i]->gradients());
-    if (i == 0) tail_.Fill(host.narrow(0, size, tail_.size()), buffers_.cpu(), rank(), own);
-    last = stream_.Issue(SumOf(host.mutable_data_ptr(), static_cast<size_t>(host.numel()),
-                               comm::DataType::kFloat32, deadline_));
-  }
-  TUTTI_RETURN_IF_ERROR(stream_.Wait(last, deadline_));
-  const Tensor tail = on_host_[0].narrow(0, buckets_[0]->size(), tail_.size());
-  TUTTI_RETURN_IF_ERROR(tail_.Read(tail, whole_, result));
-  for (size_t i = 0; i < buckets_.size(); ++i) {
-    buckets_[i]->gradients().copy_(on_host_[i].narrow(0, 0, buckets_[i]->size()),
-                                   /*non_blocking=*/true);
-  }
-  buffers_.copy_(tail_.MeanBuffers(tail));
-  const std::string name = FirstNotFinite(buckets_);
-  if (name.empty()) return absl::OkStatus();
-  return absl::OutOfRangeError(
-      absl::StrCat("the gradient of ", name, " is not finite, though the loss is"));
 }
 
 }  // namespace tutti::parallel

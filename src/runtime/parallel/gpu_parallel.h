@@ -5,10 +5,10 @@
 //   (device/cuda.h; without its kernels they are put on the stream one by one).
 // - In bf16, convolutions and linear layers compute with a copy of their weights that the optimizer
 //   keeps; gradients are gathered in fp32, into the bucket.
-// - A group of one does not wait for a step: its result is given kAhead steps later. A loss or
-//   gradient that is not finite keeps the optimizer from any further update on the GPU itself
+// - No step is waited for: its result is given kAhead steps later. A loss or gradient that is not
+//   finite keeps the optimizers of all ranks from any further update on the GPUs themselves
 //   (Bucket::spoiled), so that the parameters are those of the last good step when it is heard of.
-// - Several ranks add up their gradients in host memory, by their communicator.
+// - Several ranks add up what backward leaves by NCCL, or in host memory (gpu_sum.h).
 //
 // Decision 019 has the reasons and the figures. Thread-compatible.
 #pragma once
@@ -24,6 +24,8 @@
 #include "runtime/device/device.h"
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/parallel/gpu_input.h"
+#include "runtime/parallel/gpu_sum.h"
+#include "runtime/parallel/step_tail.h"
 
 namespace tutti::parallel {
 
@@ -60,9 +62,10 @@ class GpuParallel final : public Strategy {
  private:
   // A step that the GPU is at, or has done.
   struct Report {
-    torch::Tensor says;  // [3] on the host: sum of losses, hits, not 0 if something is not finite
+    torch::Tensor says;     // of every rank, on the host
+    torch::Tensor spoiled;  // one value there; not 0 if something is not finite
     c10::Event written{c10::DeviceType::CUDA};
-    MiniBatch part;
+    MiniBatch whole;
   };
   // A trained parameter, where its gradient goes, and the copy of it that forward uses.
   struct Trained {
@@ -80,9 +83,11 @@ class GpuParallel final : public Strategy {
   void Record();
   void Compute();
   void Collect(const std::vector<torch::Tensor>& gradients);
-  void Tell(const MiniBatch& part);
+  absl::Status AddUp();
+  void Tell();
   absl::Status Hear(StepResult& result);
-  absl::Status AddUp(StepResult& result);
+  absl::Status Await(c10::Event& event, const char* what);
+  absl::Status AwaitAllSoFar();
   std::vector<torch::Tensor> Outputs(const torch::Tensor& images) const;
 
   const models::Model model_;
@@ -94,14 +99,14 @@ class GpuParallel final : public Strategy {
   std::vector<torch::Tensor> not_reduced_;
   StepTail tail_;
   std::vector<std::unique_ptr<Bucket>> buckets_;
-  std::vector<torch::Tensor> on_host_;  // per bucket, as Bucket::reduced; of several ranks alone
   std::vector<Trained> trained_;
   GpuInput input_;
   MiniBatch whole_;  // over all ranks; share_ is the inverse of its units
-  torch::Tensor share_, says_, spoiled_;
+  torch::Tensor share_, spoiled_;
   std::unique_ptr<device::Graph> graph_;
   std::deque<Report> reports_;
-  comm::Stream stream_;  // its thread works on on_host_
+  comm::Stream stream_;
+  std::unique_ptr<GpuSum> sum_;  // over it; null in a group of one
 };
 
 }  // namespace tutti::parallel

@@ -6,27 +6,38 @@
 
 namespace tutti::parallel {
 
-void StepTail::Fill(torch::Tensor tail, const torch::Tensor& buffers, int rank,
-                    const RankSays& own) const {
+void StepTail::Tell(const torch::Tensor& tail, int rank, const torch::Tensor& loss,
+                    const torch::Tensor& correct) const {
   torch::NoGradGuard no_grad;
-  tail.zero_();
-  MeanBuffers(tail).copy_(buffers).div_(world_size_);
-  const auto slot = torch::tensor(
-      {own.loss, static_cast<double>(own.correct), own.stop ? 1.0 : 0.0}, torch::kFloat64);
-  tail.narrow(0, buffer_elements_ + kPerRank * rank, kPerRank).copy_(slot);
+  const torch::Tensor says = Says(tail).zero_();
+  says.narrow(0, kPerRank * rank, 1).copy_(loss.reshape({1}));
+  says.narrow(0, kPerRank * rank + 1, 1).copy_(correct.reshape({1}));
 }
 
-RankSays StepTail::Of(const torch::Tensor& tail, int rank) const {
-  const torch::Tensor slot =
-      tail.narrow(0, buffer_elements_ + kPerRank * rank, kPerRank).to(torch::kFloat64);
+void StepTail::Share(const torch::Tensor& tail, const torch::Tensor& buffers, int rank,
+                     bool stop) const {
+  torch::NoGradGuard no_grad;
+  MeanBuffers(tail).copy_(buffers).div_(world_size_);
+  if (stop) Says(tail).narrow(0, kPerRank * rank + 2, 1).fill_(1);
+}
+
+void StepTail::Fill(const torch::Tensor& tail, const torch::Tensor& buffers, int rank,
+                    const RankSays& own) const {
+  Tell(tail, rank, torch::scalar_tensor(own.loss, torch::kFloat64),
+       torch::scalar_tensor(own.correct, torch::kInt64));
+  Share(tail, buffers, rank, own.stop);
+}
+
+RankSays StepTail::Of(const torch::Tensor& says, int rank) {
+  const torch::Tensor slot = says.narrow(0, kPerRank * rank, kPerRank).to(torch::kFloat64);
   const double* values = slot.const_data_ptr<double>();
   return {values[0], std::llround(values[1]), values[2] != 0};
 }
 
-absl::Status StepTail::Read(const torch::Tensor& tail, const MiniBatch& whole,
+absl::Status StepTail::Read(const torch::Tensor& says, const MiniBatch& whole,
                             StepResult& result) const {
   for (int rank = 0; rank < world_size_; ++rank) {
-    const RankSays said = Of(tail, rank);
+    const RankSays said = Of(says, rank);
     if (!std::isfinite(said.loss)) {
       return absl::OutOfRangeError(absl::StrCat("the loss of rank ", rank, " is ", said.loss));
     }

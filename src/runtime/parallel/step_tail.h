@@ -38,17 +38,27 @@ class StepTail {
   int64_t size() const { return buffer_elements_ + kPerRank * world_size_; }
 
   // Before the all-reduce. `tail` [size()], `buffers` [buffer_elements].
-  void Fill(torch::Tensor tail, const torch::Tensor& buffers, int rank, const RankSays& own) const;
-  // After it.
-  RankSays Of(const torch::Tensor& tail, int rank) const;
-  // What all of them said, as a step's result. OutOfRange names the rank whose loss is not finite.
-  absl::Status Read(const torch::Tensor& tail, const MiniBatch& whole, StepResult& result) const;
+  void Fill(const torch::Tensor& tail, const torch::Tensor& buffers, int rank,
+            const RankSays& own) const;
+  // The same in two, where the tail lies on a GPU, which is not waited for: first what backward
+  // knows, of one element each.
+  void Tell(const torch::Tensor& tail, int rank, const torch::Tensor& loss,
+            const torch::Tensor& correct) const;
+  void Share(const torch::Tensor& tail, const torch::Tensor& buffers, int rank, bool stop) const;
+
+  // After it. What all ranks say, [3 * world size], anywhere.
+  torch::Tensor Says(const torch::Tensor& tail) const {
+    return tail.narrow(0, buffer_elements_, kPerRank * world_size_);
+  }
+  // The same on the CPU, as a step's result. OutOfRange names the rank whose loss is not finite.
+  absl::Status Read(const torch::Tensor& says, const MiniBatch& whole, StepResult& result) const;
   torch::Tensor MeanBuffers(const torch::Tensor& tail) const {
     return tail.narrow(0, 0, buffer_elements_);
   }
 
  private:
   static constexpr int64_t kPerRank = 3;
+  static RankSays Of(const torch::Tensor& says, int rank);
   int64_t buffer_elements_;
   int world_size_;
 };

@@ -2,35 +2,20 @@
 
 #include <dlfcn.h>
 
-#include <array>
 #include <string>
 #include <utility>
+
+#include "runtime/device/bus.h"
 
 namespace tutti::train {
 namespace {
 
-constexpr int kGpuSuccess = 0;  // of CUDA and of NVML
+constexpr int kNvmlSuccess = 0;
 
 template <typename Function>
 bool Resolve(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(::dlsym(library, name));
   return function != nullptr;
-}
-
-// "0000:65:00.0"; empty: CUDA does not say.
-std::string PlaceOnTheBus(int number, const char* library_name) {
-  void* const library = ::dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return "";
-  int (*init)(unsigned) = nullptr;
-  int (*get)(int*, int) = nullptr;
-  int (*place)(char*, int, int) = nullptr;
-  const bool complete = Resolve(library, "cuInit", init) && Resolve(library, "cuDeviceGet", get) &&
-                        Resolve(library, "cuDeviceGetPCIBusId", place);
-  int device = 0;
-  std::array<char, 32> text = {};
-  const bool said = complete && init(0) == kGpuSuccess && get(&device, number) == kGpuSuccess &&
-                    place(text.data(), text.size(), device) == kGpuSuccess;
-  return said ? text.data() : "";
 }
 
 }  // namespace
@@ -59,10 +44,10 @@ struct GpuUtilisation::Nvml {
 };
 
 GpuUtilisation::GpuUtilisation(int number, const GpuLibraries& libraries) {
-  const std::string place = PlaceOnTheBus(number, libraries.cuda);
+  const std::string place = device::PlaceOnTheBus(number, libraries.cuda);
   auto nvml = std::make_unique<Nvml>();
-  if (place.empty() || !nvml->Load(libraries.nvml) || nvml->init() != kGpuSuccess) return;
-  if (nvml->find(place.c_str(), &device_) == kGpuSuccess) {
+  if (place.empty() || !nvml->Load(libraries.nvml) || nvml->init() != kNvmlSuccess) return;
+  if (nvml->find(place.c_str(), &device_) == kNvmlSuccess) {
     nvml_ = std::move(nvml);
   } else {
     nvml->shutdown();
@@ -77,9 +62,9 @@ GpuUse GpuUtilisation::Read() const {
   GpuUse use;
   if (nvml_ == nullptr) return use;
   Nvml::Rates rates = {};
-  if (nvml_->rates(device_, &rates) == kGpuSuccess) use.busy = rates.gpu / 100.0;
+  if (nvml_->rates(device_, &rates) == kNvmlSuccess) use.busy = rates.gpu / 100.0;
   Nvml::Memory memory = {};
-  if (nvml_->memory(device_, &memory) == kGpuSuccess) {
+  if (nvml_->memory(device_, &memory) == kNvmlSuccess) {
     use.memory = static_cast<double>(memory.used);
   }
   return use;

@@ -1,0 +1,35 @@
+#include "runtime/device/bus.h"
+
+#include <dlfcn.h>
+
+#include <array>
+
+namespace tutti::device {
+namespace {
+
+constexpr int kCudaSuccess = 0;
+
+template <typename Function>
+bool Resolve(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+  return function != nullptr;
+}
+
+}  // namespace
+
+std::string PlaceOnTheBus(int number, const char* driver) {
+  void* const library = ::dlopen(driver, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return "";
+  int (*init)(unsigned) = nullptr;
+  int (*get)(int*, int) = nullptr;
+  int (*place)(char*, int, int) = nullptr;
+  const bool complete = Resolve(library, "cuInit", init) && Resolve(library, "cuDeviceGet", get) &&
+                        Resolve(library, "cuDeviceGetPCIBusId", place);
+  int device = 0;
+  std::array<char, 32> text = {};
+  const bool said = complete && init(0) == kCudaSuccess && get(&device, number) == kCudaSuccess &&
+                    place(text.data(), text.size(), device) == kCudaSuccess;
+  return said ? text.data() : "";
+}
+
+}  // namespace tutti::device

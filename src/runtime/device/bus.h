@@ -1,0 +1,12 @@
+// Where a GPU of this machine is. No torch here.
+#pragma once
+
+#include <string>
+
+namespace tutti::device {
+
+// "0000:65:00.0", of the GPU that CUDA gives this number; empty: CUDA does not say. `driver`: its
+// library.
+std::string PlaceOnTheBus(int number, const char* driver = "libcuda.so.1");
+
+}  // namespace tutti::device
