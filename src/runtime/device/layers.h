@@ -26,6 +26,17 @@ struct NormalisedGradients {
   torch::Tensor residual;  // undefined where there was none
 };
 
+// The sum of two normalisations, of x and of x2: y, with what backward needs of each.
+struct NormalisedPair {
+  Normalised first;                         // y and positive are the sum's
+  torch::Tensor mean2, inverse_deviation2;  // of the second
+};
+
+struct NormalisedPairGradients {
+  torch::Tensor x, weight, bias;
+  torch::Tensor x2, weight2, bias2;
+};
+
 class Layers {
  public:
   virtual ~Layers() = default;
@@ -41,6 +52,23 @@ class Layers {
                                                 bool relu, const BatchNormTensors& norm,
                                                 const Normalised& forward, const torch::Tensor& dy,
                                                 const torch::Tensor& dy2) = 0;
+
+  // relu of the sum of the two, of one shape, in train mode, where neither is written; see
+  // cuda/batch_norm_pair.h. Only where that is done.
+  virtual bool TakesPairs() const { return false; }
+  virtual NormalisedPair BatchNormPairForward(const torch::Tensor& /*x*/,
+                                              const BatchNormTensors& /*norm*/,
+                                              const torch::Tensor& /*x2*/,
+                                              const BatchNormTensors& /*norm2*/) {
+    TORCH_CHECK(false, "TakesPairs");
+  }
+  // The gradient of y is dy + dy2; dy2 may be undefined.
+  virtual NormalisedPairGradients BatchNormPairBackward(
+      const torch::Tensor& /*x*/, const BatchNormTensors& /*norm*/, const torch::Tensor& /*x2*/,
+      const BatchNormTensors& /*norm2*/, const NormalisedPair& /*forward*/,
+      const torch::Tensor& /*dy*/, const torch::Tensor& /*dy2*/) {
+    TORCH_CHECK(false, "TakesPairs");
+  }
 
   // 3x3 with stride 2 and a padding of 1; `taken` says which of the nine.
   struct Pooled {

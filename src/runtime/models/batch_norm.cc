@@ -17,10 +17,12 @@ bool BatchNormImpl::Fuses(const torch::Tensor& images) const {
   return is_training() && !sum_ && weight.scalar_type() == torch::kFloat32 && CanFuse(images);
 }
 
+device::BatchNormTensors BatchNormImpl::Tensors() const {
+  return {weight, bias, running_mean, running_var, num_batches_tracked, kMomentum, epsilon_};
+}
+
 Fork BatchNormImpl::Fused(const torch::Tensor& images, const torch::Tensor& residual, bool relu) {
-  return FusedBatchNorm(
-      images, residual, relu,
-      {weight, bias, running_mean, running_var, num_batches_tracked, kMomentum, epsilon_});
+  return FusedBatchNorm(images, residual, relu, Tensors());
 }
 
 torch::Tensor BatchNormImpl::Activated(const torch::Tensor& images) {
@@ -32,6 +34,14 @@ Fork BatchNormImpl::Joined(const torch::Tensor& images, const torch::Tensor& res
   if (Fuses(images)) return Fused(images, residual, /*relu=*/true);
   const torch::Tensor y = forward(images).add_(residual).relu_();
   return {y, y};
+}
+
+Fork BatchNormImpl::Joined(const torch::Tensor& images, BatchNormImpl& other,
+                           const torch::Tensor& others) {
+  if (Fuses(images) && other.Fuses(others) && CanFusePair(images, others)) {
+    return FusedBatchNormPair(images, Tensors(), others, other.Tensors());
+  }
+  return Joined(images, other.forward(others));
 }
 
 torch::Tensor BatchNormImpl::forward(torch::Tensor images) {

@@ -8,6 +8,7 @@
 
 #include <torch/nn/module.h>
 
+#include "runtime/device/layers.h"
 #include "runtime/models/model.h"
 
 namespace tutti::models {
@@ -27,6 +28,8 @@ class BatchNormImpl : public torch::nn::Module {
   // there are kernels for it (fused.h).
   torch::Tensor Activated(const torch::Tensor& images);
   Fork Joined(const torch::Tensor& images, const torch::Tensor& residual);
+  // relu(forward(images) + other.forward(others)).
+  Fork Joined(const torch::Tensor& images, BatchNormImpl& other, const torch::Tensor& others);
 
   // Null: statistics of this rank's batch alone.
   void set_sum_over_ranks(SumOverRanks sum) { sum_ = std::move(sum); }
@@ -44,6 +47,7 @@ class BatchNormImpl : public torch::nn::Module {
 
  private:
   bool Fuses(const torch::Tensor& images) const;
+  device::BatchNormTensors Tensors() const;
   Fork Fused(const torch::Tensor& images, const torch::Tensor& residual, bool relu);
 
   double epsilon_;

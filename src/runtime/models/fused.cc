@@ -13,6 +13,7 @@ namespace {
 
 using device::LayersOn;
 using device::Normalised;
+using device::NormalisedPair;
 using torch::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
@@ -44,6 +45,35 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
                                             context->saved_data["relu"].toBool(), norm, made,
                                             gradients[0], gradients[1]);
     return {to.x, to.residual, to.weight, to.bias, Tensor(), Tensor()};
+  }
+};
+
+class BatchNormPairFunction : public torch::autograd::Function<BatchNormPairFunction> {
+ public:
+  static variable_list forward(AutogradContext* context, Tensor x, Tensor weight, Tensor bias,
+                               Tensor x2, Tensor weight2, Tensor bias2,
+                               const device::BatchNormTensors& norm,
+                               const device::BatchNormTensors& norm2) {
+    const NormalisedPair made = LayersOn(x.device())->BatchNormPairForward(x, norm, x2, norm2);
+    context->save_for_backward({x, weight, bias, norm.running_mean, norm.running_var,
+                                made.first.mean, made.first.inverse_deviation, x2, weight2, bias2,
+                                norm2.running_mean, norm2.running_var, made.mean2,
+                                made.inverse_deviation2, made.first.positive});
+    context->set_materialize_grads(false);
+    return {made.first.y, made.first.y.detach()};
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    if (!gradients[0].defined()) std::swap(gradients[0], gradients[1]);
+    if (!gradients[0].defined()) return variable_list(8);
+    const auto saved = context->get_saved_variables();
+    const device::BatchNormTensors norm = {saved[1], saved[2], saved[3], saved[4], Tensor()};
+    const device::BatchNormTensors norm2 = {saved[8], saved[9], saved[10], saved[11], Tensor()};
+    const NormalisedPair made = {{Tensor(), saved[5], saved[6], saved[14]}, saved[12], saved[13]};
+    const auto to = LayersOn(saved[0].device())
+                        ->BatchNormPairBackward(saved[0], norm, saved[7], norm2, made, gradients[0],
+                                                gradients[1]);
+    return {to.x, to.weight, to.bias, to.x2, to.weight2, to.bias2, Tensor(), Tensor()};
   }
 };
 
@@ -94,11 +124,23 @@ bool CanFuse(const Tensor& x) {
   return layers != nullptr && layers->Takes(x);
 }
 
+bool CanFusePair(const Tensor& x, const Tensor& x2) {
+  return CanFuse(x) && CanFuse(x2) && x.sizes() == x2.sizes() && LayersOn(x.device())->TakesPairs();
+}
+
 Fork FusedBatchNorm(const Tensor& x, const Tensor& residual, bool relu,
                     const device::BatchNormTensors& norm) {
   const auto some = residual.defined() ? std::optional<Tensor>(residual) : std::nullopt;
   RECORD_USER_SCOPE("tutti::batch_norm");
   auto made = BatchNormFunction::apply(x, some, norm.weight, norm.bias, relu, norm);
+  return {made[0], made[1]};
+}
+
+Fork FusedBatchNormPair(const Tensor& x, const device::BatchNormTensors& norm, const Tensor& x2,
+                        const device::BatchNormTensors& norm2) {
+  RECORD_USER_SCOPE("tutti::batch_norm_pair");
+  const auto made = BatchNormPairFunction::apply(x, norm.weight, norm.bias, x2, norm2.weight,
+                                                 norm2.bias, norm, norm2);
   return {made[0], made[1]};
 }
 

@@ -19,6 +19,11 @@ bool CanFuse(const torch::Tensor& x);
 Fork FusedBatchNorm(const torch::Tensor& x, const torch::Tensor& residual, bool relu,
                     const device::BatchNormTensors& norm);
 
+// relu(norm(x) + norm2(x2)) without either in memory.
+bool CanFusePair(const torch::Tensor& x, const torch::Tensor& x2);
+Fork FusedBatchNormPair(const torch::Tensor& x, const device::BatchNormTensors& norm,
+                        const torch::Tensor& x2, const device::BatchNormTensors& norm2);
+
 // 3x3 with stride 2 and a padding of 1; of any activation.
 torch::Tensor FusedMaxPool(const torch::Tensor& x);
 // The same by libtorch, with any padding. In a trace it can go to ONNX.

@@ -87,6 +87,47 @@ TEST_P(FusedTest, BatchNormReluAndAdditionEqualTheFormula) {
   }
 }
 
+TEST_P(FusedTest, TheSumOfTwoBatchNormsEqualsTheFormula) {
+  for (const Shape& s : {Shape{4, 64, 56}, {4, 24, 7}, {2, 2048, 7}, {5, 16, 32}}) {
+    for (const bool both : {true, false}) {
+      std::vector<BatchNorm> ours, exact;
+      std::vector<Tensor> x, x64;
+      for (int i = 0; i < 2; ++i) {
+        ours.emplace_back(s.channels);
+        exact.emplace_back(s.channels);
+        torch::nn::init::uniform_(ours[i]->weight, 0.5, 1.5);
+        torch::nn::init::normal_(ours[i]->bias);
+        ours[i]->to(device_);
+        exact[i]->to(torch::kFloat64);
+        exact[i]->weight.set_data(ours[i]->weight.detach().cpu().to(torch::kFloat64));
+        exact[i]->bias.set_data(ours[i]->bias.detach().cpu().to(torch::kFloat64));
+        x.push_back(Random({s.images, s.channels, s.side, s.side}, 2, 3 * i).requires_grad_());
+        x64.push_back(Exact(x[i]));
+      }
+      EXPECT_EQ(CanFusePair(x[0], x[1]), device_.is_cuda());
+      const Fork fork = ours[0]->Joined(x[0], *ours[1], x[1]);
+      const Tensor y64 = exact[0]->Joined(x64[0], *exact[1], x64[1]).main;
+      const Tensor one = Random(fork.main.sizes()), two = Random(fork.main.sizes());
+      if (both) {
+        torch::autograd::backward({fork.main, fork.shortcut}, {one, two});
+      } else {
+        fork.shortcut.backward(one);
+      }
+      const Tensor dy = one.cpu().to(torch::kFloat64);
+      y64.backward(both ? dy + two.cpu() : dy);
+      EXPECT_LT(Distance(fork.main.detach(), y64.detach()), kRounding);
+      for (int i = 0; i < 2; ++i) {
+        EXPECT_LT(Distance(x[i].grad(), x64[i].grad()), 5e-2) << i << " " << s.channels;
+        EXPECT_LT(Distance(ours[i]->weight.grad(), exact[i]->weight.grad()), 5e-2) << i;
+        EXPECT_LT(Distance(ours[i]->bias.grad(), exact[i]->bias.grad()), 5e-2) << i;
+        EXPECT_LT(Distance(ours[i]->running_mean, exact[i]->running_mean), 1e-4) << i;
+        EXPECT_LT(Distance(ours[i]->running_var, exact[i]->running_var), 1e-4) << i;
+        EXPECT_EQ(ours[i]->num_batches_tracked.item<int64_t>(), 1);
+      }
+    }
+  }
+}
+
 TEST_P(FusedTest, ReluMasksTheGradientOfAPlainBatchNorm) {
   BatchNorm ours(32), exact(32);
   ours->to(device_);

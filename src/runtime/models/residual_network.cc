@@ -45,15 +45,13 @@ ResidualBlockImpl::ResidualBlockImpl(const ResidualOptions& options, int64_t inp
   }
   if (options.shortcut == ResidualOptions::Shortcut::kProjection &&
       (stride != 1 || inputs != outputs_)) {
-    projection_ = register_module(
-        "downsample",
-        torch::nn::Sequential(torch::nn::Conv2d(ConvolutionOf(inputs, outputs_, 1, stride)),
-                              BatchNorm(outputs_)));
+    projection_ = torch::nn::Conv2d(ConvolutionOf(inputs, outputs_, 1, stride));
+    projection_norm_ = BatchNorm(outputs_);
+    register_module("downsample", torch::nn::Sequential(projection_, projection_norm_));
   }
 }
 
-Tensor ResidualBlockImpl::Shortcut(Tensor x) {
-  if (projection_) return projection_->forward(x);
+Tensor ResidualBlockImpl::Shortcut(const Tensor& x) const {
   if (stride_ == 1 && inputs_ == outputs_) return x;
   return ZeroPadded(x, outputs_, stride_);
 }
@@ -62,7 +60,9 @@ Fork ResidualBlockImpl::forward(const Fork& x) {
   Tensor y = x.main;
   const size_t last = convolutions_.size() - 1;
   for (size_t i = 0; i < last; ++i) y = norms_[i]->Activated(convolutions_[i]->forward(y));
-  return norms_[last]->Joined(convolutions_[last]->forward(y), Shortcut(x.shortcut));
+  y = convolutions_[last]->forward(y);
+  if (!projection_) return norms_[last]->Joined(y, Shortcut(x.shortcut));
+  return norms_[last]->Joined(y, *projection_norm_, projection_->forward(x.shortcut));
 }
 
 ResidualNetwork::ResidualNetwork(const ResidualOptions& options)

@@ -48,12 +48,13 @@ class ResidualBlockImpl : public torch::nn::Module {
   int64_t outputs() const { return outputs_; }
 
  private:
-  torch::Tensor Shortcut(torch::Tensor x);
+  torch::Tensor Shortcut(const torch::Tensor& x) const;
 
   int64_t inputs_, outputs_ = 0, stride_;
   std::vector<torch::nn::Conv2d> convolutions_;
   std::vector<BatchNorm> norms_;
-  torch::nn::Sequential projection_{nullptr};
+  torch::nn::Conv2d projection_{nullptr};
+  BatchNorm projection_norm_{nullptr};
 };
 TORCH_MODULE(ResidualBlock);
 

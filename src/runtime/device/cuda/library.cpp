@@ -8,6 +8,7 @@
 #include "runtime/device/cuda.h"
 #include "runtime/device/cuda/adam.h"
 #include "runtime/device/cuda/batch_norm.h"
+#include "runtime/device/cuda/batch_norm_pair.h"
 #include "runtime/device/cuda/gather.h"
 #include "runtime/device/cuda/lars.h"
 #include "runtime/device/cuda/max_pool.h"
@@ -52,8 +53,16 @@ Normalisation PointersOf(const BatchNormTensors& norm, const Normalised& statist
           .epsilon = static_cast<float>(norm.epsilon)};
 }
 
-Tensor ScratchFor(const Activations& shape, const Tensor& like) {
-  return torch::empty({ScratchFloats(shape)}, like.options().dtype(torch::kFloat32));
+Pair PairOf(const Tensor& x, const BatchNormTensors& norm, const Tensor& x2,
+            const BatchNormTensors& norm2, const NormalisedPair& statistics) {
+  Normalised second;
+  second.mean = statistics.mean2;
+  second.inverse_deviation = statistics.inverse_deviation2;
+  return {Data(x), Data(x2), PointersOf(norm, statistics.first), PointersOf(norm2, second)};
+}
+
+Tensor ScratchFor(const Activations& shape, const Tensor& like, int times = 1) {
+  return torch::empty({times * ScratchFloats(shape)}, like.options().dtype(torch::kFloat32));
 }
 
 ChunkTable TableOf(const Chunks& chunks) {
@@ -174,6 +183,53 @@ class Library final : public Cuda {
          .bias = Floats(to.bias)},
         Floats(scratch), Stream()));
     if (had_residual) to.residual = masked;
+    return to;
+  }
+
+  bool TakesPairs() const override { return true; }
+
+  NormalisedPair BatchNormPairForward(const Tensor& x, const BatchNormTensors& norm,
+                                      const Tensor& x2, const BatchNormTensors& norm2) override {
+    const Activations shape = ShapeOf(x);
+    NormalisedPair to;
+    to.first.y = torch::empty_like(x);
+    to.first.positive = torch::empty({x.numel() / 8}, x.options().dtype(torch::kUInt8));
+    to.first.mean = torch::empty_like(norm.weight);
+    to.first.inverse_deviation = torch::empty_like(norm.weight);
+    to.mean2 = torch::empty_like(norm2.weight);
+    to.inverse_deviation2 = torch::empty_like(norm2.weight);
+    const Tensor scratch = ScratchFor(shape, x, 2);
+    C10_CUDA_CHECK(PairForward(shape, PairOf(x, norm, x2, norm2, to), Data(to.first.y),
+                               Bytes(to.first.positive), Floats(scratch), Stream()));
+    return to;
+  }
+
+  NormalisedPairGradients BatchNormPairBackward(const Tensor& x, const BatchNormTensors& norm,
+                                                const Tensor& x2, const BatchNormTensors& norm2,
+                                                const NormalisedPair& forward, const Tensor& dy,
+                                                const Tensor& dy2) override {
+    const Activations shape = ShapeOf(x);
+    const Tensor first = ChannelsLast(dy), second = ChannelsLast(dy2);
+    const Tensor masked = torch::empty_like(x);
+    const NormalisedPairGradients to = {.x = torch::empty_like(x),
+                                        .weight = torch::empty_like(norm.weight),
+                                        .bias = torch::empty_like(norm.bias),
+                                        .x2 = torch::empty_like(x2),
+                                        .weight2 = torch::empty_like(norm2.weight),
+                                        .bias2 = torch::empty_like(norm2.bias)};
+    const Tensor scratch = ScratchFor(shape, x, 2);
+    C10_CUDA_CHECK(PairBackward(shape, PairOf(x, norm, x2, norm2, forward),
+                                {.dy = Data(first),
+                                 .dy2 = Data(second),
+                                 .positive = Bytes(forward.first.positive),
+                                 .masked = Data(masked),
+                                 .dx = Data(to.x),
+                                 .dx2 = Data(to.x2),
+                                 .weight = Floats(to.weight),
+                                 .bias = Floats(to.bias),
+                                 .weight2 = Floats(to.weight2),
+                                 .bias2 = Floats(to.bias2)},
+                                Floats(scratch), Stream()));
     return to;
   }
 
