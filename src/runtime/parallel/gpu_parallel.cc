@@ -5,7 +5,6 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/autograd.h>
 
-#include <cmath>
 #include <set>
 #include <utility>
 
@@ -184,24 +183,34 @@ absl::StatusOr<StepResult> GpuParallel::Step(const Tensor& images, const Tensor&
 absl::StatusOr<StepResult> GpuParallel::TryStep(const Tensor& images, const Tensor& targets) {
   StepResult result;
   LapTimer timer;
+  if (world_size() > 1 && sum_ == nullptr) {
+    return absl::FailedPreconditionError("ranks have to be synchronized before their first step");
+  }
   const MiniBatch part{targets.size(0), options_.task->Units(targets)};
   const bool renewed = input_.Begin(images, targets);
   TUTTI_RETURN_IF_ERROR(ShareOut(part));
+  // Recording waits for the GPU, and nobody else would watch over the ranks then.
+  if (renewed) TUTTI_RETURN_IF_ERROR(AwaitAllSoFar());
   result.times.communication = timer.Lap();
+  Report report;
+  report.whole = whole_;
   Run(renewed);
   result.times.forward = timer.Lap();
   if (world_size() > 1) {
     if (sum_->waits()) TUTTI_RETURN_IF_ERROR(AwaitAllSoFar());
     result.times.backward = timer.Lap();
-    TUTTI_RETURN_IF_ERROR(AddUp());
+    TUTTI_RETURN_IF_ERROR(AddUp(report));
     result.times.communication += timer.Lap();
   }
-  Tell();
+  Tell(std::move(report));
   TUTTI_RETURN_IF_ERROR(Await(input_.taken(), "take a batch"));
+  seconds_in_sum_ = 0;
   if (reports_.size() > kAhead) TUTTI_RETURN_IF_ERROR(Hear(result));
   // A group of one asks nobody.
   if (world_size() == 1) result.stop = stop_requested_;
-  result.times.backward += timer.Lap();
+  const double waited = timer.Lap(), for_others = std::min(waited, seconds_in_sum_);
+  result.times.communication += for_others;
+  result.times.backward += waited - for_others;
   return result;
 }
 
@@ -217,9 +226,10 @@ absl::Status GpuParallel::Await(c10::Event& event, const char* what) {
 
 // The gradient of a unit's loss counts one part in as many as the mini-batch has units.
 absl::Status GpuParallel::ShareOut(const MiniBatch& part) {
-  MiniBatch whole = part;
+  sum_of_parts_ = part;
   TUTTI_RETURN_IF_ERROR(
-      stream_.Run(SumOf(&whole, 2, comm::DataType::kInt64, deadline_), deadline_));
+      stream_.Run(SumOf(&sum_of_parts_, 2, comm::DataType::kInt64, deadline_), deadline_));
+  const MiniBatch& whole = sum_of_parts_;
   if (whole.divisor() != whole_.divisor() || whole_.pictures == 0)
     share_.fill_(1 / whole.divisor());
   whole_ = whole;
@@ -294,27 +304,28 @@ void GpuParallel::Collect(const std::vector<Tensor>& gradients) {
 }
 
 // Gradients, buffers and what the ranks say.
-absl::Status GpuParallel::AddUp() {
+absl::Status GpuParallel::AddUp(Report& report) {
   torch::NoGradGuard no_grad;
   const Tensor tail = buckets_[0]->tail();
   tail_.Share(tail, buffers_, rank(), stop_requested_);
   std::vector<Tensor> all;
   for (const auto& bucket : buckets_) all.push_back(bucket->reduced());
+  const c10::Stream stream = c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device_);
+  report.computed.record(stream);
   TUTTI_RETURN_IF_ERROR(sum_->Add(all, deadline_));
+  report.summed.record(stream);
   buffers_.copy_(tail_.MeanBuffers(tail));
-  // What is not finite on one rank is not in the sum, on any.
-  std::vector<Tensor> sums;
-  for (const Tensor& reduced : all) sums.push_back(reduced.sum());
+  // What is not finite on one rank is not in the sum, on any. Buffers may be what they like.
+  std::vector<Tensor> sums = {tail_.Says(tail).sum()};
+  for (const auto& bucket : buckets_) sums.push_back(bucket->gradients().sum());
   const Tensor finite = torch::stack(sums).isfinite().all();
   spoiled_.copy_(torch::maximum(spoiled_, finite.logical_not().to(torch::kFloat32)));
   return absl::OkStatus();
 }
 
-void GpuParallel::Tell() {
+void GpuParallel::Tell(Report report) {
   const auto host = torch::device(torch::kCPU).pinned_memory(true);
   const Tensor says = tail_.Says(buckets_[0]->tail());
-  Report report;
-  report.whole = whole_;
   report.says = torch::empty(says.sizes(), host);
   report.spoiled = torch::empty({1}, host);
   report.says.copy_(says, /*non_blocking=*/true);
@@ -329,7 +340,11 @@ absl::Status GpuParallel::Hear(StepResult& result) {
   const Report& report = reports_.front();
   StepResult heard;
   TUTTI_RETURN_IF_ERROR(tail_.Read(report.says, report.whole, heard));
+  if (world_size() > 1 && !sum_->waits()) {
+    seconds_in_sum_ = 1e-3 * report.computed.elapsedTime(report.summed);
+  }
   if (report.spoiled.item<float>() != 0) {
+    TUTTI_RETURN_IF_ERROR(AwaitAllSoFar());
     const std::string name = FirstNotFinite(buckets_);
     return absl::OutOfRangeError(absl::StrCat("the gradient of ", name.empty() ? "a layer" : name,
                                               " is not finite, though the loss is"));

@@ -64,8 +64,11 @@ class GpuParallel final : public Strategy {
   struct Report {
     torch::Tensor says;     // of every rank, on the host
     torch::Tensor spoiled;  // one value there; not 0 if something is not finite
-    c10::Event written{c10::DeviceType::CUDA};
     MiniBatch whole;
+    c10::Event written{c10::DeviceType::CUDA};
+    // Around the sum over the ranks, waiting for slower ones included; with their times.
+    c10::Event computed{c10::DeviceType::CUDA, c10::EventFlag::BACKEND_DEFAULT};
+    c10::Event summed{c10::DeviceType::CUDA, c10::EventFlag::BACKEND_DEFAULT};
   };
   // A trained parameter, where its gradient goes, and the copy of it that forward uses.
   struct Trained {
@@ -83,8 +86,8 @@ class GpuParallel final : public Strategy {
   void Record();
   void Compute();
   void Collect(const std::vector<torch::Tensor>& gradients);
-  absl::Status AddUp();
-  void Tell();
+  absl::Status AddUp(Report& report);
+  void Tell(Report report);
   absl::Status Hear(StepResult& result);
   absl::Status Await(c10::Event& event, const char* what);
   absl::Status AwaitAllSoFar();
@@ -102,6 +105,8 @@ class GpuParallel final : public Strategy {
   std::vector<Trained> trained_;
   GpuInput input_;
   MiniBatch whole_;  // over all ranks; share_ is the inverse of its units
+  MiniBatch sum_of_parts_;
+  double seconds_in_sum_ = 0;  // of the GPU, at the step that was heard of last
   torch::Tensor share_, spoiled_;
   std::unique_ptr<device::Graph> graph_;
   std::deque<Report> reports_;

@@ -158,6 +158,62 @@ TEST_F(GpuParallelTest, TwoRanksEqualOneWithTheSameImages) {
   EXPECT_LT(Distance(got[0].second, expected.second), 2e-3);
 }
 
+// One with a part that is empty: the sum is that of the other.
+TEST_F(GpuParallelTest, ARankWithoutImagesChangesNothing) {
+  const auto alone = Network();
+  auto one = OnGpu(alone, Alone(), false);
+  const auto expected = Train(*one, alone, images_, labels_, 3);
+  std::vector<std::pair<double, Tensor>> got(2);
+  OnEveryRank(2, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+    const auto model = Network();
+    auto strategy = OnGpu(model, std::move(communicator), false);
+    const int64_t count = rank == 0 ? images_.size(0) : 0;
+    got[static_cast<size_t>(rank)] =
+        Train(*strategy, model, images_.narrow(0, 0, count), labels_.narrow(0, 0, count), 3);
+  });
+  EXPECT_TRUE(torch::equal(got[0].second, got[1].second));
+  EXPECT_NEAR(got[0].first, expected.first, 1e-2 * expected.first);
+  EXPECT_LT(Distance(got[0].second, expected.second), 2e-3);
+}
+
+TEST_F(GpuParallelTest, ALossThatIsNotFiniteOnOneRankStopsAllBeforeAnUpdate) {
+  OnEveryRank(2, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+    const auto model = Network();
+    auto strategy = OnGpu(model, std::move(communicator), true);
+    Tensor images = images_.to(torch::kBFloat16);
+    const auto before = Train(*strategy, model, images, labels_, 2).second;
+    if (rank == 1) images[3].fill_(std::numeric_limits<float>::quiet_NaN());
+    absl::Status status;
+    for (int step = 0; step < 5 && status.ok(); ++step) {
+      status = strategy->Step(images, labels_, InAMinute()).status();
+      Descend(*strategy);
+    }
+    EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr("the loss of rank 1 is nan"));
+    EXPECT_EQ(strategy->outstanding(), static_cast<int64_t>(GpuParallel::kAhead) + 1);
+    std::vector<Tensor> all;
+    for (const Tensor& parameter : model->parameters()) {
+      all.push_back(parameter.detach().to(torch::kCPU, torch::kFloat64).flatten());
+    }
+    EXPECT_TRUE(torch::equal(torch::cat(all), before));
+  });
+}
+
+TEST_F(GpuParallelTest, WhatOneRankAsksAllHearWhenTheySettle) {
+  OnEveryRank(2, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+    const auto model = Network();
+    auto strategy = OnGpu(model, std::move(communicator), false);
+    if (rank == 1) strategy->RequestStop();
+    const auto step = strategy->Step(images_, labels_, InAMinute());
+    ASSERT_TRUE(step.ok()) << step.status();
+    EXPECT_FALSE(step->stop);
+    const auto settled = strategy->Settle(InAMinute());
+    ASSERT_TRUE(settled.ok()) << settled.status();
+    EXPECT_TRUE(settled->stop);
+    EXPECT_EQ(settled->count, 64);
+  });
+}
+
 TEST_F(GpuParallelTest, PredictsAsTheCpuDoes) {
   const auto here = Network(), there = Network();
   auto cpu = *DataParallel::Create(here, Alone(), {});

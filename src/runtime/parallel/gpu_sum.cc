@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "runtime/comm/collective/nccl/nccl_group.h"
@@ -22,7 +21,8 @@ namespace {
 
 using torch::Tensor;
 
-constexpr absl::Duration kConnect = absl::Minutes(1);  // NCCL's ranks to each other
+constexpr absl::Duration kConnect = absl::Minutes(1);  // NCCL's ranks to each other, at most
+constexpr absl::Duration kBetweenLooks = absl::Microseconds(20);
 
 c10::impl::VirtualGuardImpl Guard() { return c10::impl::VirtualGuardImpl(torch::kCUDA); }
 
@@ -46,8 +46,13 @@ class ByNccl final : public GpuSum {
         deadline);
   }
   absl::Status Await(c10::Event& event, const char* what, base::Deadline deadline) override {
-    return base::Annotate(group_->Await([&] { return event.query(); }, deadline),
-                          absl::StrCat("while the GPU had to ", what));
+    const auto come = [&] { return event.query(); };
+    while (!come()) {
+      TUTTI_RETURN_IF_ERROR(base::Annotate(group_->Look(come, deadline),
+                                           absl::StrCat("while the GPU had to ", what)));
+      absl::SleepFor(kBetweenLooks);
+    }
+    return absl::OkStatus();
   }
   bool waits() const override { return false; }
 
@@ -123,7 +128,7 @@ Seat OwnSeat(torch::Device device, bool has_nccl) {
   return seat;
 }
 
-// Why these ranks cannot have NCCL; empty: they can. The same on all of them.
+// Why these ranks cannot have NCCL; empty, on all of them: they can.
 std::string WhyNot(const std::vector<Seat>& seats, const absl::Status& own_library) {
   for (size_t rank = 0; rank < seats.size(); ++rank) {
     if (!seats[rank].has_nccl) {
@@ -155,8 +160,9 @@ absl::StatusOr<Connection> Connect(comm::Communicator& ranks, torch::Device devi
   Connection made;
   made.why_not = WhyNot(seats, library.status());
   if (!made.why_not.empty()) return made;
+  // Not all the time that there is: host memory may have to do.
   auto group = comm::NcclGroup::Create(
-      ranks, *library, base::Deadline::Sooner(deadline, base::Deadline::After(kConnect)));
+      ranks, *library, base::Deadline::After(std::min(kConnect, deadline.Remaining() / 2)));
   if (!group.ok() && comm::LostRank(group.status()).has_value()) return group.status();
   int32_t all_can = group.ok() ? 1 : 0;
   TUTTI_RETURN_IF_ERROR(

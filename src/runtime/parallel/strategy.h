@@ -56,12 +56,13 @@ class Strategy {
   // Forward, backward and the mean of the gradients over the whole mini-batch, of which each rank
   // brings a part (the parts may differ in size). `images` [n, 3, H, W], `targets` [n, ...] of the
   // task (tasks/task.h).
-  // OutOfRange names the rank whose loss is not finite, or the parameter whose gradient is not; the
-  // parameters are as before.
+  // OutOfRange names the rank whose loss is not finite, or the parameter whose gradient is not (on
+  // a GPU as far as later gradients still tell); the parameters are as before. After Synchronize.
   virtual absl::StatusOr<StepResult> Step(const torch::Tensor& images, const torch::Tensor& targets,
                                           base::Deadline deadline) = 0;
   // Waits for the steps whose results no call has given yet: the mean of their losses, the sum of
-  // their counts. Before the parameters are looked at. Errors as those of Step.
+  // their counts, and whether one of them says to stop. Before the parameters are looked at. Errors
+  // as those of Step.
   virtual absl::StatusOr<StepResult> Settle(base::Deadline deadline) { return StepResult(); }
   // How many those are: an error of Step or Settle is about the first of them.
   virtual int64_t outstanding() const { return 0; }

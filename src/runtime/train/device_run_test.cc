@@ -99,6 +99,23 @@ TEST_P(DeviceRun, ResumesWhereItStoppedWithEveryOptimizer) {
   }
 }
 
+// Also where every step is settled, so that no step hears of it by itself.
+TEST_P(DeviceRun, StopsWhenOneOfTwoRanksAsksForIt) {
+  for (const int64_t every : {0, 1}) {
+    Recipe recipe = RecipeHere(std::string("stopped-") + std::to_string(every));
+    recipe.epochs = 100;
+    recipe.checkpoint_every_steps = every;
+    std::atomic<int64_t> done = 0;
+    Surroundings surroundings;
+    surroundings.step_done = [&](int64_t steps) { done = steps; };
+    surroundings.stop_wanted = [&] { return done >= 2; };
+    const auto stopped = TrainOver(2, recipe, surroundings);
+    ASSERT_TRUE(stopped.ok()) << stopped.status();
+    EXPECT_TRUE(stopped->stopped);
+    EXPECT_LE(stopped->step, 10);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceRun, testing::Values("cpu", "cuda"));
 
 }  // namespace

@@ -56,7 +56,7 @@ class Run {
   absl::StatusOr<bool> Step();  // true: stop
   torch::Tensor TargetsOf(const data::Batch& batch) const;
   bool MustSettle(bool stop) const;
-  absl::Status Settle();
+  absl::StatusOr<bool> Settle();
   absl::Status AfterStep();
   absl::Status CompareRanks();
   absl::Status BeginTrace();
@@ -235,10 +235,14 @@ absl::StatusOr<bool> Run::Step() {
   ++outcome_.step;
   outcome_.meter.Add(times, result->loss, result->count);
   if (trace_) trace_->AddStep(outcome_.step, times, lapped_);
-  if (MustSettle(result->stop)) TUTTI_RETURN_IF_ERROR(Settle());
+  bool stop = result->stop;
+  if (MustSettle(stop)) {
+    TUTTI_ASSIGN_OR_RETURN(const bool late, Settle());
+    stop |= late;
+  }
   TUTTI_RETURN_IF_ERROR(report_->Stepped(outcome_.meter, outcome_.step, learning_rate,
                                          outcome_.step % steps_per_epoch() == 0));
-  return result->stop;
+  return stop;
 }
 
 torch::Tensor Run::TargetsOf(const data::Batch& batch) const {
@@ -255,13 +259,14 @@ bool Run::MustSettle(bool stop) const {
          Every(recipe_.checkpoint_every_steps, outcome_.step);
 }
 
-absl::Status Run::Settle() {
+// Whether some rank asked to stop.
+absl::StatusOr<bool> Run::Settle() {
   const auto late = parts_.strategy->Settle(base::Deadline::After(timeout_));
   if (!late.ok()) {
     return Annotated(late.status(), outcome_.step - parts_.strategy->outstanding());
   }
   outcome_.meter.AddLate(late->loss, late->count);
-  return absl::OkStatus();
+  return late->stop;
 }
 
 // The step after the first `good` ones is at fault.
