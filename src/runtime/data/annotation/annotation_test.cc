@@ -15,6 +15,7 @@
 namespace tutti::data {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -89,7 +90,8 @@ TEST(Boxes, NameTheLineThatIsWrong) {
 // Pictures of a bright rectangle on black, whose mask and box say where it is; sizes differ.
 class Rectangles final : public Dataset {
  public:
-  explicit Rectangles(Annotations kind) : kind_(kind) {}
+  // `level`: what masks say of the rectangle.
+  explicit Rectangles(Annotations kind, char level = '\1') : kind_(kind), level_(level) {}
   int64_t size() const override { return 24; }
   const std::vector<std::string>& classes() const override { return classes_; }
   int64_t label(int64_t) const override { return 0; }
@@ -105,7 +107,7 @@ class Rectangles final : public Dataset {
     const Region in = At(index);
     scratch =
         kind_ == Annotations::kMasks
-            ? PnmHeader(size, 1) + Pixels(index, '\1')
+            ? PnmHeader(size, 1) + Pixels(index, level_)
             : absl::StrCat("1 ", (in.left + in.width / 2.0) / size.width, " ",
                            (in.top + in.height / 2.0) / size.height, " ",
                            double(in.width) / size.width, " ", double(in.height) / size.height);
@@ -134,6 +136,7 @@ class Rectangles final : public Dataset {
     return pixels;
   }
   const Annotations kind_;
+  const char level_;
   const std::vector<std::string> classes_ = {"nothing", "rectangle"};
 };
 
@@ -182,6 +185,21 @@ TEST(Annotation, MasksGoTheWayOfTheirPictures) {
     EXPECT_EQ(same, pixels);
     EXPECT_GT(pixels, 48 * kSide * kSide * 3 / 4);
   }
+}
+
+// A wrong class is no unreadable picture, of which some may be.
+TEST(Annotation, AMasksClassOutOfRangeIsAnErrorAtOnce) {
+  LoaderOptions options = Crops({.resize = 50});
+  options.max_unreadable = 1000;
+  int told = 0;
+  options.on_unreadable = [&](absl::string_view) { ++told; };
+  const auto loader = MakeLoader(std::make_shared<Rectangles>(Annotations::kMasks, '\2'), options);
+  ASSERT_TRUE(loader.ok()) << loader.status();
+  const auto batch = (*loader)->Next(base::Deadline::After(absl::Seconds(20)));
+  EXPECT_TRUE(absl::IsInvalidArgument(batch.status())) << batch.status();
+  EXPECT_THAT(std::string(batch.status().message()),
+              AllOf(HasSubstr("rectangle "), HasSubstr("the mask says 2 at pixel (")));
+  EXPECT_EQ(told, 0);
 }
 
 TEST(Annotation, BoxesGoTheWayOfTheirPictures) {

@@ -57,7 +57,7 @@ absl::Status CheckMask(const MaskView& mask, ImageSize picture, int64_t classes)
       mask.classes, end, [&](uint8_t level) { return level >= classes && level != kUnknownClass; });
   if (wrong == end) return absl::OkStatus();
   const auto at = static_cast<int64_t>(wrong - mask.classes);
-  return absl::InvalidArgumentError(absl::StrCat(
+  return absl::OutOfRangeError(absl::StrCat(
       "the mask says ", *wrong, " at pixel (", at % picture.width, ", ", at / picture.width,
       "), which is out of range: classes.txt names ", classes, " classes"));
 }

@@ -26,8 +26,8 @@ struct MaskView {
 // or a larger one than pictures may be; DataLoss: damaged.
 absl::StatusOr<MaskView> DecodeMask(absl::string_view encoded, std::vector<uint8_t>& memory);
 
-// InvalidArgument: the mask is not as large as its picture, or has a level that is neither one of
-// so many classes nor kUnknownClass.
+// InvalidArgument: the mask is not as large as its picture. OutOfRange: it has a level that is
+// neither one of so many classes nor kUnknownClass.
 absl::Status CheckMask(const MaskView& mask, ImageSize picture, int64_t classes);
 
 // What the picture's `geometry` makes of its mask, by the nearest pixel: `out` takes output.width *

@@ -216,6 +216,10 @@ PrefetchLoader::Filled PrefetchLoader::Fill(const Work& work, Worker& worker) {
       return filled;
     }
     filled.status = base::Annotate(filled.status, dataset_->Describe(sample));
+    if (absl::IsOutOfRange(filled.status)) {  // a class that there is not: no picture's fault
+      filled.status = absl::InvalidArgumentError(filled.status.message());
+      return filled;
+    }
     if (options_.max_unreadable > 0) {
       filled.unreadable.push_back({work.position, sample, filled.status});
     }
