@@ -15,11 +15,12 @@ struct Point {
   int64_t batch = 0;       // images per step and rank
   train::StepParts parts;  // of rank 0, in the step of median length; seconds
   Link link;
-  Prediction predicted;
-  double alone = 0;  // images/s of one rank
+  Prediction predicted;  // all 0: no model, as of several ranks on GPUs
+  double alone = 0;      // images/s of one rank
 
   double images_per_second() const { return PerSecond(parts.Sum()); }
   double ideal() const { return alone * ranks; }
+  bool is_explained() const { return predicted.step() > 0; }
   double efficiency() const { return images_per_second() / ideal(); }
   // What the model of the step allows.
   double predicted_images_per_second() const { return PerSecond(predicted.step()); }

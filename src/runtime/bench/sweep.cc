@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "runtime/device/device.h"
 
 namespace tutti::bench {
 namespace {
@@ -23,9 +24,22 @@ absl::StatusOr<Transport> TransportOf(const std::string& name) {
       absl::StrCat("\"", name, "\" is no transport: auto, shm, tcp, ucx"));
 }
 
+// Ranks on GPUs add up by NCCL or through host memory (parallel/gpu_sum.h), when backward has
+// ended: no transport of theirs is measured, and no link that the model of the step could do with.
+absl::StatusOr<bool> OnGpus(const Sweep& sweep) {
+  TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(sweep.setup.device));
+  return device.is_cuda();
+}
+
 absl::Status Check(const Sweep& sweep, int size) {
+  TUTTI_ASSIGN_OR_RETURN(const bool on_gpus, OnGpus(sweep));
   for (const std::string& name : sweep.transports) {
     TUTTI_RETURN_IF_ERROR(TransportOf(name).status());
+    if (on_gpus && name != "auto") {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--transports ", name,
+                       ": ranks on GPUs use NCCL where they can; leave the transport out"));
+    }
   }
   for (const int ranks : sweep.ranks) {
     if (ranks < 1 || ranks > size) {
@@ -46,15 +60,20 @@ absl::StatusOr<Point> MeasurePoint(const Sweep& sweep, const std::string& model,
   point.ranks = group->size();
   point.batch = setup.batch;
   const int here = group->placement().local_size;
-  TUTTI_ASSIGN_OR_RETURN(const auto link, MeasureLink(*group, setup.timeout));
+  TUTTI_ASSIGN_OR_RETURN(const bool on_gpus, OnGpus(sweep));
+  std::vector<AllReduceTime> link;
+  if (!on_gpus) {
+    TUTTI_ASSIGN_OR_RETURN(link, MeasureLink(*group, setup.timeout));
+  }
   TUTTI_ASSIGN_OR_RETURN(const MeasuredStep step, MeasureStep(setup, std::move(group)));
   point.parts = step.parts;
   point.link = FitLink(link);
   const Work work = alone != nullptr ? *alone : Work{step.parts, step.bucket_bytes};
+  point.alone = static_cast<double>(point.batch) / work.alone.Sum();
+  if (on_gpus && point.ranks > 1) return point;
   point.predicted =
       PredictStep({work.alone, point.ranks == 1 ? std::vector<double>() : step.bucket_bytes},
                   point.link, Slowdown(here, sweep.threads, sweep.cores));
-  point.alone = static_cast<double>(point.batch) / work.alone.Sum();
   return point;
 }
 

@@ -9,12 +9,24 @@ namespace tutti::bench {
 namespace {
 
 std::string Row(const Point& p) {
+  const std::string measured =
+      absl::StrFormat("| %s | %s | %d | %.1f | %.1f | %.0f %% |", p.model, p.transport, p.ranks,
+                      p.images_per_second(), p.ideal(), 100 * p.efficiency());
+  const double step = 1e3 * p.parts.Sum();
+  if (!p.is_explained()) return absl::StrFormat("%s | | %.1f | | | |\n", measured, step);
   const double hidden = p.predicted.communication - p.predicted.exposed;
-  return absl::StrFormat(
-      "| %s | %s | %d | %.1f | %.1f | %.0f %% | %.1f | %.2f | %.1f | %.1f | %.2f | %.2f |\n",
-      p.model, p.transport, p.ranks, p.images_per_second(), p.ideal(), 100 * p.efficiency(),
-      p.predicted_images_per_second(), p.images_per_second() / p.predicted_images_per_second(),
-      1e3 * p.parts.Sum(), 1e3 * p.predicted.compute, 1e3 * p.predicted.exposed, 1e3 * hidden);
+  return absl::StrFormat("%s %.1f | %.2f | %.1f | %.1f | %.2f | %.2f |\n", measured,
+                         p.predicted_images_per_second(),
+                         p.images_per_second() / p.predicted_images_per_second(), step,
+                         1e3 * p.predicted.compute, 1e3 * p.predicted.exposed, 1e3 * hidden);
+}
+
+nlohmann::json PredictedJson(const Point& p) {
+  if (!p.is_explained()) return nullptr;
+  return {{"images_per_second", p.predicted_images_per_second()},
+          {"compute", p.predicted.compute},
+          {"communication", p.predicted.communication},
+          {"exposed", p.predicted.exposed}};
 }
 
 nlohmann::json PartsJson(const train::StepParts& parts) {
@@ -52,11 +64,7 @@ std::string JsonDocument(const Conditions& c, std::span<const Point> points) {
                     {"efficiency", p.efficiency()},
                     {"step", PartsJson(p.parts)},
                     {"link", {{"alpha", p.link.alpha}, {"beta", p.link.beta}}},
-                    {"predicted",
-                     {{"images_per_second", p.predicted_images_per_second()},
-                      {"compute", p.predicted.compute},
-                      {"communication", p.predicted.communication},
-                      {"exposed", p.predicted.exposed}}}});
+                    {"predicted", PredictedJson(p)}});
   }
   const nlohmann::json document = {{"precision", c.precision}, {"device", c.device},
                                    {"threads", c.threads},     {"cores", c.cores},

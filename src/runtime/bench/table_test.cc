@@ -43,6 +43,16 @@ TEST(MarkdownTable, HasALineForEachPoint) {
                               "| 100.0 | 20.00 | 30.00 |"));
 }
 
+// As of several ranks on GPUs.
+TEST(Point, WithoutAModelOfItsStepLeavesItsColumnsEmpty) {
+  Point point = TwoPoints()[1];
+  point.predicted = {};
+  const std::string row = "| resnet20 | tcp | 2 | 160.0 | 200.0 | 80 % | | | 125.0 | | | |\n";
+  EXPECT_THAT(MarkdownTable({}, std::vector<Point>{point}), HasSubstr(row));
+  const auto json = nlohmann::json::parse(JsonDocument({}, std::vector<Point>{point}));
+  EXPECT_TRUE(json["points"][0]["predicted"].is_null());
+}
+
 TEST(JsonDocument, HasWhatWasMeasuredAndWhatExplainsIt) {
   const auto json = nlohmann::json::parse(JsonDocument({.cores = 2}, TwoPoints()));
   ASSERT_EQ(json["points"].size(), 2u);
