@@ -145,11 +145,11 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "bf16 on a CPU: 3x3 convolutions with 16 products for 36, each of sums rounded to bfloat16 "
        "(Lavin & Gray 2016)",
        &r.winograd},
-      {"sync-bn", kModel, "batch-norm over the images of all ranks", &r.sync_bn},
+      {"sync-bn", kModel, "batch-norm over the images of all ranks; on the CPU alone", &r.sync_bn},
       {"accumulation",
        kModel,
        "micro-batches that a rank computes its images of a step in, one after the other, for less "
-       "memory; batch-norm sees one at a time",
+       "memory; batch-norm sees one at a time; on the CPU alone",
        &r.accumulation,
        {},
        1},
@@ -158,7 +158,7 @@ std::vector<Field> FieldsOf(Recipe& r) {
       {"compression",
        kModel,
        "of the gradients between ranks, with error feedback, for slow links: int8 is a quarter of "
-       "the bytes",
+       "the bytes; on the CPU alone",
        &r.compression,
        {"none", "fp16", "bf16", "int8"}},
       {"seed", kModel, "of weights, order and augmentation", &r.seed},
