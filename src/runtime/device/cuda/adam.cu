@@ -41,24 +41,7 @@ __global__ void __launch_bounds__(kChunkThreads)
     Accumulate(first, second, gradient, f);
     value -= rate * UpdateOf(value, first, second, f, decay);
   };
-  ForChunk(
-      s.chunks,
-      [&](int64_t i) {
-        float4 p = Fours(s.values)[i], m = Fours(s.first)[i], v = Fours(s.second)[i];
-        const float4 g = Fours(s.gradients)[i];
-        update(p.x, m.x, v.x, g.x);
-        update(p.y, m.y, v.y, g.y);
-        update(p.z, m.z, v.z, g.z);
-        update(p.w, m.w, v.w, g.w);
-        Fours(s.values)[i] = p;
-        Fours(s.first)[i] = m;
-        Fours(s.second)[i] = v;
-        StoreCopy(s.copy, i, p);
-      },
-      [&](int64_t i) {
-        update(s.values[i], s.first[i], s.second[i], s.gradients[i]);
-        StoreCopy(s.copy, i, s.values[i]);
-      });
+  UpdateChunk(s, update, s.first, s.second);
 }
 
 // The moments, and what the ratios are made of.

@@ -42,4 +42,30 @@ __device__ inline void StoreCopy(void* copy, int64_t i, float p) {
   if (copy != nullptr) static_cast<__nv_bfloat16*>(copy)[i] = __float2bfloat16_rn(p);
 }
 
+// update(value, moment..., gradient) for every element of the block's chunk, with what an optimizer
+// remembers of it.
+template <class Function, class... Moments>
+__device__ void UpdateChunk(const Update& s, const Function& update, Moments*... moments) {
+  ForChunk(
+      s.chunks,
+      [&](int64_t i) {
+        float4 p = Fours(s.values)[i];
+        const auto four = [&](auto... m) {
+          const float4 g = Fours(s.gradients)[i];
+          update(p.x, m.x..., g.x);
+          update(p.y, m.y..., g.y);
+          update(p.z, m.z..., g.z);
+          update(p.w, m.w..., g.w);
+          Fours(s.values)[i] = p;
+          ((Fours(moments)[i] = m), ...);
+          StoreCopy(s.copy, i, p);
+        };
+        four(Fours(moments)[i]...);
+      },
+      [&](int64_t i) {
+        update(s.values[i], moments[i]..., s.gradients[i]);
+        StoreCopy(s.copy, i, s.values[i]);
+      });
+}
+
 }  // namespace tutti::device

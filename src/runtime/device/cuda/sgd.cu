@@ -13,23 +13,7 @@ __global__ void __launch_bounds__(kChunkThreads) Descend(const SgdStep s) {
     velocity = fmaf(momentum, velocity, gradient);
     value -= rate * (s.nesterov ? fmaf(momentum, velocity, gradient) : velocity);
   };
-  ForChunk(
-      s.chunks,
-      [&](int64_t i) {
-        float4 p = Fours(s.values)[i], v = Fours(s.velocities)[i];
-        const float4 g = Fours(s.gradients)[i];
-        update(p.x, v.x, g.x);
-        update(p.y, v.y, g.y);
-        update(p.z, v.z, g.z);
-        update(p.w, v.w, g.w);
-        Fours(s.values)[i] = p;
-        Fours(s.velocities)[i] = v;
-        StoreCopy(s.copy, i, p);
-      },
-      [&](int64_t i) {
-        update(s.values[i], s.velocities[i], s.gradients[i]);
-        StoreCopy(s.copy, i, s.values[i]);
-      });
+  UpdateChunk(s, update, s.velocities);
 }
 
 }  // namespace
