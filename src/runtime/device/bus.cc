@@ -4,16 +4,14 @@
 
 #include <array>
 
+#include "base/symbol.h"
+
 namespace tutti::device {
 namespace {
 
-constexpr int kCudaSuccess = 0;
+using base::Resolve;
 
-template <typename Function>
-bool Resolve(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  return function != nullptr;
-}
+constexpr int kCudaSuccess = 0;
 
 }  // namespace
 

@@ -5,18 +5,15 @@
 #include <string>
 #include <utility>
 
+#include "base/symbol.h"
 #include "runtime/device/bus.h"
 
 namespace tutti::train {
 namespace {
 
-constexpr int kNvmlSuccess = 0;
+using base::Resolve;
 
-template <typename Function>
-bool Resolve(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(::dlsym(library, name));
-  return function != nullptr;
-}
+constexpr int kNvmlSuccess = 0;
 
 }  // namespace
 

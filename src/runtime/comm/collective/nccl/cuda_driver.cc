@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "base/symbol.h"
 
 namespace tutti::comm {
 namespace {
@@ -17,9 +18,7 @@ absl::Status CudaIsNotThere(absl::string_view why) {
 
 template <typename Function>
 void Look(void* library, const char* name, Function& function, std::string& missing) {
-  void* const symbol = ::dlsym(library, name);
-  if (symbol == nullptr && missing.empty()) missing = name;
-  function = reinterpret_cast<Function>(symbol);
+  if (!base::Resolve(library, name, function) && missing.empty()) missing = name;
 }
 
 absl::StatusOr<cuda::Functions> ResolveCuda(void* library) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "base/symbol.h"
 
 namespace tutti::comm {
 namespace {
@@ -42,9 +43,7 @@ class Symbols {
   explicit Symbols(void* library) : library_(library) {}
   template <typename Function>
   void Find(Function& function, const char* name) {
-    void* const symbol = ::dlsym(library_, name);
-    if (symbol == nullptr && missing_.empty()) missing_ = name;
-    function = reinterpret_cast<Function>(symbol);
+    if (!base::Resolve(library_, name, function) && missing_.empty()) missing_ = name;
   }
   const std::string& missing() const { return missing_; }
 
