@@ -46,9 +46,9 @@ __device__ void AddTap(const float (&d)[kVector], const uint2& taken, unsigned t
   }
 }
 
-// A thread has 2 x 2 pixels of the input, from an even row and column on, which lie in four windows:
-// all of them in the first, the odd column in the one to its right as well, the odd row in the one
-// below, and the odd pixel in the last.
+// A thread has 2 x 2 pixels of the input, from an even row and column on, which lie in four
+// windows: all of them in the first, the odd column in the one to its right as well, the odd row in
+// the one below, and the odd pixel in the last.
 __global__ void __launch_bounds__(kThreads)
     Backward(const Pooling s, int out_height, int out_width, const uint4* __restrict__ dy,
              const uint2* __restrict__ taken, uint4* __restrict__ dx) {

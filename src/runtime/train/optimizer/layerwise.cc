@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "runtime/train/optimizer/on_gpu.h"
 
@@ -54,6 +55,8 @@ torch::Tensor Layers::Spread(const torch::Tensor& each) {
   return each.clamp_max(most).to(type_).index_select(0, stretch_of_);
 }
 
+namespace {
+
 std::vector<Layers> LayersOf(const Optimizer::Buckets& buckets) {
   std::vector<Layers> layers;
   for (const auto& bucket : buckets) layers.emplace_back(*bucket);
@@ -65,6 +68,8 @@ std::vector<std::vector<Stretch>> StretchesOf(const std::vector<Layers>& layers)
   for (const Layers& each : layers) stretches.push_back(each.stretches());
   return stretches;
 }
+
+}  // namespace
 
 Lars::Lars(const Buckets& buckets, const LarsCoefficients& coefficients)
     : buckets_(buckets),
@@ -140,8 +145,10 @@ std::map<std::string, torch::Tensor> Lars::State() {
 }
 
 Lamb::Lamb(const Buckets& buckets, const AdamCoefficients& coefficients)
-    : WithMoments(buckets, coefficients, StretchesOf(LayersOf(buckets))),
-      layers_(LayersOf(buckets)) {}
+    : Lamb(buckets, coefficients, LayersOf(buckets)) {}
+
+Lamb::Lamb(const Buckets& buckets, const AdamCoefficients& coefficients, std::vector<Layers> layers)
+    : WithMoments(buckets, coefficients, StretchesOf(layers)), layers_(std::move(layers)) {}
 
 template <typename T>
 void Lamb::Update(size_t i, int64_t t) {

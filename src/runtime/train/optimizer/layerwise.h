@@ -72,6 +72,7 @@ class Lamb final : public WithMoments {
   Lamb(const Buckets& buckets, const AdamCoefficients& coefficients);
 
  private:
+  Lamb(const Buckets& buckets, const AdamCoefficients& coefficients, std::vector<Layers> layers);
   template <typename T>
   void Update(size_t bucket, int64_t t);
   void UpdateFloats(size_t bucket, int64_t t) override { Update<float>(bucket, t); }
