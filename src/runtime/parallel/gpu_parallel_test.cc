@@ -52,6 +52,25 @@ class GpuParallelTest : public testing::Test {
     }
   }
 
+  static Tensor ParametersOf(const models::Model& model) {
+    std::vector<Tensor> all;
+    for (const Tensor& parameter : model->parameters()) {
+      all.push_back(parameter.detach().to(torch::kCPU, torch::kFloat64).flatten());
+    }
+    return torch::cat(all);
+  }
+
+  // Steps until one fails, or five.
+  static absl::Status StepUntilItFails(Strategy& strategy, const Tensor& images,
+                                       const Tensor& labels) {
+    absl::Status status;
+    for (int step = 0; step < 5 && status.ok(); ++step) {
+      status = strategy.Step(images, labels, InAMinute()).status();
+      Descend(strategy);
+    }
+    return status;
+  }
+
   // The mean loss of `steps` steps over the same images, and the parameters after them.
   static std::pair<double, Tensor> Train(Strategy& strategy, const models::Model& model,
                                          const Tensor& images, const Tensor& labels, int steps) {
@@ -65,11 +84,7 @@ class GpuParallelTest : public testing::Test {
       Descend(strategy);
     }
     add(strategy.Settle(InAMinute()));
-    std::vector<Tensor> all;
-    for (const Tensor& parameter : model->parameters()) {
-      all.push_back(parameter.detach().to(torch::kCPU, torch::kFloat64).flatten());
-    }
-    return {loss / steps, torch::cat(all)};
+    return {loss / steps, ParametersOf(model)};
   }
 
   static double Distance(const Tensor& a, const Tensor& b) {
@@ -127,19 +142,11 @@ TEST_F(GpuParallelTest, ALossThatIsNotFiniteSpoilsNoParameter) {
   Tensor images = images_.to(torch::kBFloat16);
   const auto before = Train(*strategy, model, images, labels_, 2).second;
   images[3].fill_(std::numeric_limits<float>::quiet_NaN());
-  absl::Status status;
-  for (int step = 0; step < 5 && status.ok(); ++step) {
-    status = strategy->Step(images, labels_, InAMinute()).status();
-    Descend(*strategy);
-  }
+  const absl::Status status = StepUntilItFails(*strategy, images, labels_);
   EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
   EXPECT_THAT(status.message(), HasSubstr("the loss of rank 0 is nan"));
   EXPECT_EQ(strategy->outstanding(), static_cast<int64_t>(GpuParallel::kAhead) + 1);
-  std::vector<Tensor> all;
-  for (const Tensor& parameter : model->parameters()) {
-    all.push_back(parameter.detach().to(torch::kCPU, torch::kFloat64).flatten());
-  }
-  EXPECT_TRUE(torch::equal(torch::cat(all), before));
+  EXPECT_TRUE(torch::equal(ParametersOf(model), before));
 }
 
 // Each rank normalises with its own part: the same images for both make that no difference.
@@ -183,19 +190,11 @@ TEST_F(GpuParallelTest, ALossThatIsNotFiniteOnOneRankStopsAllBeforeAnUpdate) {
     Tensor images = images_.to(torch::kBFloat16);
     const auto before = Train(*strategy, model, images, labels_, 2).second;
     if (rank == 1) images[3].fill_(std::numeric_limits<float>::quiet_NaN());
-    absl::Status status;
-    for (int step = 0; step < 5 && status.ok(); ++step) {
-      status = strategy->Step(images, labels_, InAMinute()).status();
-      Descend(*strategy);
-    }
+    const absl::Status status = StepUntilItFails(*strategy, images, labels_);
     EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
     EXPECT_THAT(status.message(), HasSubstr("the loss of rank 1 is nan"));
     EXPECT_EQ(strategy->outstanding(), static_cast<int64_t>(GpuParallel::kAhead) + 1);
-    std::vector<Tensor> all;
-    for (const Tensor& parameter : model->parameters()) {
-      all.push_back(parameter.detach().to(torch::kCPU, torch::kFloat64).flatten());
-    }
-    EXPECT_TRUE(torch::equal(torch::cat(all), before));
+    EXPECT_TRUE(torch::equal(ParametersOf(model), before));
   });
 }
 

@@ -27,6 +27,13 @@ class DeviceRun : public OnDevice<TrainerTest> {
     recipe.ema = 0.9;
     return recipe;
   }
+  static absl::StatusOr<Outcome> StoppedAfterTwoSteps(int ranks, const Recipe& recipe) {
+    std::atomic<int64_t> done = 0;
+    Surroundings surroundings;
+    surroundings.step_done = [&](int64_t steps) { done = steps; };
+    surroundings.stop_wanted = [&] { return done >= 2; };
+    return TrainOver(ranks, recipe, surroundings);
+  }
   static checkpoint::TensorMap TensorsOf(const fs::path& model) {
     const auto folder = checkpoint::ReadModelFolder(model);
     EXPECT_TRUE(folder.ok()) << folder.status();
@@ -72,11 +79,7 @@ TEST_P(DeviceRun, ResumesWhereItStoppedWithEveryOptimizer) {
     Recipe parts = whole;
     parts.output = RecipeFor(std::string("parts-") + optimizer).output;
     ASSERT_TRUE(TrainOver(1, whole).ok());
-    std::atomic<int64_t> done = 0;
-    Surroundings surroundings;
-    surroundings.step_done = [&](int64_t steps) { done = steps; };
-    surroundings.stop_wanted = [&] { return done >= 2; };
-    const auto stopped = TrainOver(1, parts, surroundings);
+    const auto stopped = StoppedAfterTwoSteps(1, parts);
     ASSERT_TRUE(stopped.ok()) << stopped.status();
     ASSERT_TRUE(stopped->stopped);
     parts.resume = "latest";
@@ -105,11 +108,7 @@ TEST_P(DeviceRun, StopsWhenOneOfTwoRanksAsksForIt) {
     Recipe recipe = RecipeHere(std::string("stopped-") + std::to_string(every));
     recipe.epochs = 100;
     recipe.checkpoint_every_steps = every;
-    std::atomic<int64_t> done = 0;
-    Surroundings surroundings;
-    surroundings.step_done = [&](int64_t steps) { done = steps; };
-    surroundings.stop_wanted = [&] { return done >= 2; };
-    const auto stopped = TrainOver(2, recipe, surroundings);
+    const auto stopped = StoppedAfterTwoSteps(2, recipe);
     ASSERT_TRUE(stopped.ok()) << stopped.status();
     EXPECT_TRUE(stopped->stopped);
     EXPECT_LE(stopped->step, 10);
