@@ -13,7 +13,6 @@
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/device/cpu/convolution.h"
 #include "runtime/device/device.h"
-#include "runtime/parallel/lap.h"
 #include "runtime/train/agreement.h"
 #include "runtime/train/batch_tensors.h"
 #include "runtime/train/evaluation.h"
@@ -21,8 +20,8 @@
 #include "runtime/train/machine.h"
 #include "runtime/train/parts.h"
 #include "runtime/train/report/run_report.h"
-#include "runtime/train/report/traced_communicator.h"
 #include "runtime/train/run_state.h"
+#include "runtime/train/timeline.h"
 
 namespace tutti::train {
 namespace {
@@ -32,8 +31,6 @@ constexpr absl::Duration kLineEveryInAJob = absl::Seconds(20);
 
 // Between two comparisons of the ranks, besides those at the ends of epochs.
 constexpr int64_t kStepsPerComparison = 100;
-// Of a rank's trace: a few hundred steps of a model with eight buckets; half a megabyte.
-constexpr size_t kTraceSpans = 1 << 14;
 
 bool Every(int64_t steps, int64_t step) { return steps > 0 && step % steps == 0; }
 
@@ -44,7 +41,8 @@ class Run {
         device_(device),
         surroundings_(surroundings),
         bf16_(recipe.precision == "bf16"),
-        timeout_(absl::Seconds(recipe.step_timeout)) {}
+        timeout_(absl::Seconds(recipe.step_timeout)),
+        timeline_(recipe.trace) {}
 
   absl::Status Prepare(std::unique_ptr<comm::Communicator> communicator);
   absl::StatusOr<Outcome> ToTheEnd();
@@ -59,8 +57,6 @@ class Run {
   absl::StatusOr<bool> Settle();
   absl::Status AfterStep();
   absl::Status CompareRanks();
-  absl::Status BeginTrace();
-  absl::Status WriteTrace();
   bool EvaluationIsDue() const;
   absl::Status EvaluateNow();
   absl::Status ReportUnreadable();
@@ -69,10 +65,7 @@ class Run {
   absl::Status WriteModel(const char* name);
   absl::Status KeepIfBest();
   absl::Status Annotated(const absl::Status& status, int64_t good) const;
-  // Seconds since the last lap.
-  double Lap();
-  // What a step does not count as its own; `kind` for the trace.
-  void Leave(SpanKind kind);
+  base::Deadline Soon() const { return base::Deadline::After(timeout_); }
 
   bool leads() const { return parts_.strategy->rank() == 0; }
   int64_t steps_per_epoch() const { return parts_.input.train->steps_per_epoch(); }
@@ -96,10 +89,8 @@ class Run {
   const base::SystemClock clock_;
   Parts parts_;
   std::unique_ptr<RunReport> report_;
-  std::shared_ptr<Trace> trace_;                  // null: none is wanted
-  parallel::LapTimer timer_;                      // whose laps are the parts of steps
-  absl::Duration lapped_ = absl::ZeroDuration();  // the sum of all laps, from SteadyNow on
-  StepParts compared_;                            // up to the last comparison of the ranks
+  Timeline timeline_;
+  StepParts compared_;  // up to the last comparison of the ranks
   int64_t compared_steps_ = 0;
   std::vector<torch::Tensor> owed_;  // by compressed gradients, at the last checkpoint
   Outcome outcome_;
@@ -109,11 +100,8 @@ class Run {
 };
 
 absl::Status Run::Prepare(std::unique_ptr<comm::Communicator> communicator) {
-  if (!recipe_.trace.empty()) {
-    trace_ = std::make_shared<Trace>(kTraceSpans);
-    communicator = Traced(std::move(communicator), trace_);
-  }
-  TUTTI_ASSIGN_OR_RETURN(parts_, MakeParts(recipe_, std::move(communicator), device_));
+  TUTTI_ASSIGN_OR_RETURN(parts_,
+                         MakeParts(recipe_, timeline_.Watch(std::move(communicator)), device_));
   TUTTI_RETURN_IF_ERROR(CheckAgreement(recipe_, parts_.input, *parts_.strategy, timeout_));
   if (recipe_.compression != "none") {
     for (const auto& bucket : parts_.strategy->buckets()) {
@@ -135,7 +123,7 @@ absl::Status Run::OpenReport(const Resumed& resumed) {
   if (leads()) {
     const std::filesystem::path output = recipe_.output;
     TUTTI_RETURN_IF_ERROR(base::MakeDirectories(output));
-    TUTTI_RETURN_IF_ERROR(BeginTrace());
+    TUTTI_RETURN_IF_ERROR(timeline_.Open());
     readers.metrics = {output / "metrics.jsonl"};
     readers.out = surroundings_.out;
     readers.terminal = surroundings_.terminal;
@@ -167,12 +155,7 @@ absl::Status Run::OpenReport(const Resumed& resumed) {
 }
 
 absl::StatusOr<Outcome> Run::ToTheEnd() {
-  if (trace_) {
-    TUTTI_RETURN_IF_ERROR(
-        BeginTogether(*trace_, *parts_.strategy, base::Deadline::After(timeout_)));
-  }
-  Lap();
-  lapped_ = base::SteadyNow();
+  TUTTI_RETURN_IF_ERROR(timeline_.Begin(*parts_.strategy, Soon()));
   while (outcome_.step < parts_.schedule.total_steps) {
     TUTTI_ASSIGN_OR_RETURN(const bool stop, Step());
     if (surroundings_.step_done) surroundings_.step_done(outcome_.step);
@@ -180,18 +163,17 @@ absl::StatusOr<Outcome> Run::ToTheEnd() {
       outcome_.stopped = true;
       TUTTI_RETURN_IF_ERROR(ReportUnreadable());
       TUTTI_RETURN_IF_ERROR(SaveCheckpoint());
-      TUTTI_RETURN_IF_ERROR(WriteTrace());
+      TUTTI_RETURN_IF_ERROR(timeline_.Write(*parts_.strategy, Soon()));
       return std::move(outcome_);
     }
     TUTTI_RETURN_IF_ERROR(AfterStep());
   }
   if (!evaluation_) TUTTI_RETURN_IF_ERROR(EvaluateNow());
   TUTTI_RETURN_IF_ERROR(SaveModel());
-  TUTTI_RETURN_IF_ERROR(WriteTrace());
+  TUTTI_RETURN_IF_ERROR(timeline_.Write(*parts_.strategy, Soon()));
   const auto steps = static_cast<double>(std::max<int64_t>(outcome_.meter.total_steps(), 1));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<StepParts> ranks,
-                         GatherParts(outcome_.meter.total() / steps, *parts_.strategy,
-                                     base::Deadline::After(timeout_)));
+                         GatherParts(outcome_.meter.total() / steps, *parts_.strategy, Soon()));
   outcome_.metrics = evaluation_->metrics;
   TUTTI_RETURN_IF_ERROR(report_->Finished(outcome_.meter, ranks, outcome_.metrics,
                                           evaluation_->images,
@@ -211,30 +193,30 @@ absl::StatusOr<bool> Run::Step() {
   evaluated_ = false;
   if (surroundings_.stop_wanted && surroundings_.stop_wanted()) parts_.strategy->RequestStop();
   StepParts times;
-  times.other = Lap();
-  const auto batch = parts_.input.train->Next(base::Deadline::After(timeout_));
+  times.other = timeline_.Lap();
+  const auto batch = parts_.input.train->Next(Soon());
   if (!batch.ok()) return Annotated(batch.status(), outcome_.step);
   const torch::Tensor targets = TargetsOf(*batch);
-  times.data = Lap();
+  times.data = timeline_.Lap();
 
   torch::manual_seed(static_cast<uint64_t>(recipe_.seed) + static_cast<uint64_t>(outcome_.step) +
                      (static_cast<uint64_t>(parts_.strategy->rank()) << 40));  // of dropout
-  const auto result = parts_.strategy->Step(ImagesOf(*batch, parts_.input.evaluation, bf16_),
-                                            targets, base::Deadline::After(timeout_));
+  const auto result =
+      parts_.strategy->Step(ImagesOf(*batch, parts_.input.evaluation, bf16_), targets, Soon());
   if (!result.ok()) {
     const int64_t begun = outcome_.step + 1;
     return Annotated(result.status(), begun - std::max<int64_t>(parts_.strategy->outstanding(), 1));
   }
   times.backward = result->times.backward;
   times.communication = result->times.communication;
-  times.forward = Lap() - times.backward - times.communication;
+  times.forward = timeline_.Lap() - times.backward - times.communication;
 
   const double learning_rate = parts_.schedule.LearningRate(outcome_.step);
   parts_.optimizer->Step(learning_rate);
-  times.optimizer = Lap();
+  times.optimizer = timeline_.Lap();
   ++outcome_.step;
   outcome_.meter.Add(times, result->loss, result->count);
-  if (trace_) trace_->AddStep(outcome_.step, times, lapped_);
+  timeline_.AddStep(outcome_.step, times);
   bool stop = result->stop;
   if (MustSettle(stop)) {
     TUTTI_ASSIGN_OR_RETURN(const bool late, Settle());
@@ -261,7 +243,7 @@ bool Run::MustSettle(bool stop) const {
 
 // Whether some rank asked to stop.
 absl::StatusOr<bool> Run::Settle() {
-  const auto late = parts_.strategy->Settle(base::Deadline::After(timeout_));
+  const auto late = parts_.strategy->Settle(Soon());
   if (!late.ok()) {
     return Annotated(late.status(), outcome_.step - parts_.strategy->outstanding());
   }
@@ -275,42 +257,16 @@ absl::Status Run::Annotated(const absl::Status& status, int64_t good) const {
       status, absl::StrCat("step ", good + 1, " (epoch ", good / steps_per_epoch() + 1, ")"));
 }
 
-double Run::Lap() {
-  const double seconds = timer_.Lap();
-  lapped_ += absl::Seconds(seconds);
-  return seconds;
-}
-
-void Run::Leave(SpanKind kind) {
-  const double seconds = Lap();
-  if (trace_) trace_->Add(kind, seconds, lapped_, outcome_.step);
-}
-
 absl::Status Run::CompareRanks() {
   const int64_t steps = outcome_.meter.total_steps() - compared_steps_;
   if (steps == 0) return absl::OkStatus();
   const StepParts total = outcome_.meter.total();
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<StepParts> ranks,
-                         GatherParts((total - compared_) / static_cast<double>(steps),
-                                     *parts_.strategy, base::Deadline::After(timeout_)));
+  TUTTI_ASSIGN_OR_RETURN(
+      const std::vector<StepParts> ranks,
+      GatherParts((total - compared_) / static_cast<double>(steps), *parts_.strategy, Soon()));
   compared_ = total;
   compared_steps_ += steps;
   return report_->RanksCompared(outcome_.step, steps, ranks);
-}
-
-// An empty one: a place that cannot be written to is said now, and not after the last step.
-absl::Status Run::BeginTrace() {
-  if (!trace_) return absl::OkStatus();
-  const auto path = std::filesystem::absolute(recipe_.trace);
-  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(path.parent_path()));
-  return base::ReplaceFile(path, ChromeTrace({}));
-}
-
-absl::Status Run::WriteTrace() {
-  if (!trace_) return absl::OkStatus();
-  TUTTI_ASSIGN_OR_RETURN(const auto ranks,
-                         GatherTrace(*trace_, *parts_.strategy, base::Deadline::After(timeout_)));
-  return leads() ? base::ReplaceFile(recipe_.trace, ChromeTrace(ranks)) : absl::OkStatus();
 }
 
 absl::Status Run::AfterStep() {
@@ -344,7 +300,7 @@ absl::Status Run::EvaluateNow() {
   TUTTI_RETURN_IF_ERROR(kept);
   evaluated_ = true;
   TUTTI_RETURN_IF_ERROR(ReportUnreadable());
-  Leave(SpanKind::kEvaluation);
+  timeline_.Leave(SpanKind::kEvaluation, outcome_.step);
   return report_->Evaluated(outcome_.step, evaluation_->metrics, evaluation_->loss,
                             evaluation_->images);
 }
@@ -352,20 +308,18 @@ absl::Status Run::EvaluateNow() {
 absl::Status Run::ReportUnreadable() {
   const int64_t here = parts_.input.train->unreadable() + parts_.input.test->unreadable();
   std::array<double, 1> pictures = {static_cast<double>(here)};
-  TUTTI_RETURN_IF_ERROR(parts_.strategy->SumOverRanks(pictures, base::Deadline::After(timeout_)));
+  TUTTI_RETURN_IF_ERROR(parts_.strategy->SumOverRanks(pictures, Soon()));
   return report_->Unreadable(outcome_.step, static_cast<int64_t>(pictures[0]));
 }
 
 absl::Status Run::SaveCheckpoint() {
-  const auto deadline = base::Deadline::After(timeout_);
-  TUTTI_ASSIGN_OR_RETURN(owed_, parts_.strategy->SettleOwed(deadline));
+  TUTTI_ASSIGN_OR_RETURN(owed_, parts_.strategy->SettleOwed(Soon()));
   if (!leads()) return absl::OkStatus();
-  Lap();
+  timeline_.Lap();
   checkpoint::CheckpointFolder folder(std::filesystem::path(recipe_.output) / "checkpoints",
                                       static_cast<int>(recipe_.keep_checkpoints));
   TUTTI_ASSIGN_OR_RETURN(const auto saved, folder.Save(Capture(State(), recipe_)));
-  const double seconds = Lap();
-  if (trace_) trace_->Add(SpanKind::kCheckpoint, seconds, lapped_, outcome_.step);
+  const double seconds = timeline_.Leave(SpanKind::kCheckpoint, outcome_.step);
   return report_->Checkpointed(outcome_.step, saved.path, saved.bytes, seconds);
 }
 
