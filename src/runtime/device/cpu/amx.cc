@@ -1,12 +1,13 @@
 #include "runtime/device/cpu/amx.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#include <cpuid.h>
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
+
+#include "base/instruction_set.h"
 
 namespace tutti::device::cpu {
 namespace {
@@ -27,16 +28,10 @@ bool IsAllowed() {
 
 std::atomic<bool> left_alone = false;
 
-bool IsThere() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & bit_AMX_BF16) != 0 &&
-         (d & bit_AMX_TILE) != 0;
-}
-
 }  // namespace
 
 bool HasAmx() {
-  static const bool has = IsThere() && IsAllowed();
+  static const bool has = base::MayUseAmx() && IsAllowed();
   return has && !left_alone.load(std::memory_order_relaxed);
 }
 

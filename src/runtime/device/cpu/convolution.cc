@@ -3,17 +3,12 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #include <atomic>
 
+#include "base/instruction_set.h"
 #include "runtime/device/cpu/amx.h"
 #include "runtime/device/cpu/convolution_kinds.h"
 
 namespace tutti::device::cpu {
 namespace {
-
-bool HasAvx512Bf16() {
-  static const bool has = __builtin_cpu_supports("avx512bf16") &&
-                          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
-  return has;
-}
 
 // Tiles have two vectors of 16 channels, or one if there are no more.
 bool HasVectorsOf(int64_t channels) {
@@ -26,7 +21,7 @@ std::atomic<bool> winograd = true;
 }  // namespace
 
 bool Takes(const Convolution& c) {
-  if (!HasAvx512Bf16() || c.images < 1 || c.height < 1 || c.width < 1 || c.inputs < 1 ||
+  if (!base::MayUseAvx512Bf16() || c.images < 1 || c.height < 1 || c.width < 1 || c.inputs < 1 ||
       c.outputs < 1 || !HasVectorsOf(c.outputs) || (c.stride != 1 && c.stride != 2)) {
     return false;
   }
@@ -39,8 +34,8 @@ bool Takes(const Convolution& c) {
 void UseWinograd(bool use) { winograd = use; }
 
 bool GoesByWinograd(const Convolution& c) {
-  if (!winograd || !HasAvx512Bf16() || HasAmx() || c.is_stem() || c.kernel != 3 || c.stride != 1 ||
-      c.inputs < 32 || c.outputs < 32) {
+  if (!winograd || !base::MayUseAvx512Bf16() || HasAmx() || c.is_stem() || c.kernel != 3 ||
+      c.stride != 1 || c.inputs < 32 || c.outputs < 32) {
     return false;
   }
   // Patches that hang over an image's end cost as much as others, and weights are transformed

@@ -3,8 +3,8 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstdlib>
-#include <string_view>
+
+#include "base/instruction_set.h"
 
 namespace tutti::device::cpu {
 
@@ -21,23 +21,17 @@ inline float ToFloat(uint16_t bf16) {
   return std::bit_cast<float>(static_cast<uint32_t>(bf16) << 16);
 }
 
-// The first of `widest` (AVX-512), `wide` (AVX2) and `plain` that this processor runs, and that
-// libtorch may use: ATEN_CPU_CAPABILITY is "avx2" or "default" where it shall not be the first.
+// Of machine code for AVX-512, AVX2 and any processor, what this process may use.
 template <typename Passes>
 const Passes& Choose(const Passes& widest, const Passes& wide, const Passes& plain) {
-#if defined(__x86_64__)
-  const char* const variable = std::getenv("ATEN_CPU_CAPABILITY");
-  const std::string_view most = variable == nullptr ? "" : variable;
-  if (most == "default") return plain;
-  if (most != "avx2" && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd")) {
-    return widest;
+  switch (base::UsableInstructionSet()) {
+    case base::InstructionSet::kAvx512:
+      return widest;
+    case base::InstructionSet::kAvx2:
+      return wide;
+    case base::InstructionSet::kPlain:
+      return plain;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("bmi2")) {
-    return wide;
-  }
-#endif
   return plain;
 }
 
