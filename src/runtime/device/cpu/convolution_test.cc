@@ -5,17 +5,22 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include <string>
+#include <vector>
+
 #include "absl/cleanup/cleanup.h"
 #include "runtime/device/cpu/amx.h"
 #include "runtime/device/cpu/convolution_ops.h"
+#include "runtime/device/cpu/fp32/convolution.h"
+#include "runtime/device/cpu/fp32/kernels.h"
 
 namespace tutti::device {
 namespace {
 
 using torch::Tensor;
 
-Tensor Random(torch::IntArrayRef size) {
-  return torch::randn(size).to(torch::kBFloat16).contiguous(torch::MemoryFormat::ChannelsLast);
+Tensor Random(torch::IntArrayRef size, torch::Dtype type = torch::kBFloat16) {
+  return torch::randn(size).to(type).contiguous(torch::MemoryFormat::ChannelsLast);
 }
 Tensor Exact(const Tensor& tensor) {
   return tensor.detach().to(torch::kFloat64).contiguous().requires_grad_();
@@ -42,46 +47,48 @@ class ConvolutionTest : public testing::TestWithParam<cpu::Convolution> {
 
 // Every remainder of pixels by tiles, odd and even sides, one and several bands, strips and chunks;
 // steps of 2 that reach the last row or not; stems with odd and even rows of the kernel.
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, ConvolutionTest,
-    testing::Values(
-        cpu::Convolution{2, 56, 56, 64, 32, 1}, cpu::Convolution{3, 7, 7, 32, 96, 1},
-        cpu::Convolution{1, 1, 1, 32, 32, 1}, cpu::Convolution{2, 11, 13, 64, 64, 1},
-        cpu::Convolution{2, 9, 9, 320, 64, 1}, cpu::Convolution{2, 56, 56, 32, 64, 3},
-        cpu::Convolution{9, 7, 7, 64, 32, 3}, cpu::Convolution{3, 14, 14, 96, 64, 3},
-        cpu::Convolution{2, 5, 17, 32, 32, 3}, cpu::Convolution{1, 1, 1, 32, 32, 3},
-        cpu::Convolution{1, 40, 3, 32, 32, 3}, cpu::Convolution{2, 10, 10, 160, 32, 3},
-        cpu::Convolution{2, 56, 56, 64, 32, 1, 2}, cpu::Convolution{3, 7, 9, 32, 64, 1, 2},
-        cpu::Convolution{1, 1, 2, 32, 32, 1, 2}, cpu::Convolution{2, 29, 28, 32, 64, 3, 2},
-        cpu::Convolution{3, 14, 15, 96, 32, 3, 2}, cpu::Convolution{1, 1, 1, 32, 32, 3, 2},
-        cpu::Convolution{5, 2, 3, 32, 32, 3, 2}, cpu::Convolution{2, 64, 61, 3, 64, 7, 2},
-        cpu::Convolution{1, 5, 2, 3, 32, 7, 2}, cpu::Convolution{3, 32, 31, 3, 32, 3, 1},
-        cpu::Convolution{2, 17, 17, 4, 32, 3, 2}, cpu::Convolution{2, 28, 28, 1, 32, 7, 1},
-        cpu::Convolution{3, 32, 32, 16, 16, 3}, cpu::Convolution{2, 13, 61, 16, 16, 3},
-        cpu::Convolution{2, 31, 32, 16, 32, 3, 2}, cpu::Convolution{3, 9, 8, 64, 16, 3, 2},
-        cpu::Convolution{1, 1, 1, 16, 16, 3}, cpu::Convolution{2, 32, 31, 3, 16, 3},
-        cpu::Convolution{2, 11, 13, 16, 16, 1}, cpu::Convolution{2, 7, 9, 16, 64, 1, 2},
-        cpu::Convolution{3, 9, 9, 96, 16, 1}, cpu::Convolution{2, 20, 21, 3, 16, 7, 2},
-        cpu::Convolution{5, 7, 8, 256, 288, 3}, cpu::Convolution{1, 12, 23, 32, 32, 3},
-        cpu::Convolution{6, 14, 14, 224, 320, 3}, cpu::Convolution{1, 23, 24, 512, 512, 1}),
-    [](const auto& shape) {
-      const cpu::Convolution& c = shape.param;
-      return std::to_string(c.images) + "x" + std::to_string(c.height) + "x" +
-             std::to_string(c.width) + "of" + std::to_string(c.inputs) + "to" +
-             std::to_string(c.outputs) + "by" + std::to_string(c.kernel) + "every" +
-             std::to_string(c.stride);
-    });
+std::vector<cpu::Convolution> Shapes() {
+  return {{2, 56, 56, 64, 32, 1},    {3, 7, 7, 32, 96, 1},      {1, 1, 1, 32, 32, 1},
+          {2, 11, 13, 64, 64, 1},    {2, 9, 9, 320, 64, 1},     {2, 56, 56, 32, 64, 3},
+          {9, 7, 7, 64, 32, 3},      {3, 14, 14, 96, 64, 3},    {2, 5, 17, 32, 32, 3},
+          {1, 1, 1, 32, 32, 3},      {1, 40, 3, 32, 32, 3},     {2, 10, 10, 160, 32, 3},
+          {2, 56, 56, 64, 32, 1, 2}, {3, 7, 9, 32, 64, 1, 2},   {1, 1, 2, 32, 32, 1, 2},
+          {2, 29, 28, 32, 64, 3, 2}, {3, 14, 15, 96, 32, 3, 2}, {1, 1, 1, 32, 32, 3, 2},
+          {5, 2, 3, 32, 32, 3, 2},   {2, 64, 61, 3, 64, 7, 2},  {1, 5, 2, 3, 32, 7, 2},
+          {3, 32, 31, 3, 32, 3, 1},  {2, 17, 17, 4, 32, 3, 2},  {2, 28, 28, 1, 32, 7, 1},
+          {3, 32, 32, 16, 16, 3},    {2, 13, 61, 16, 16, 3},    {2, 31, 32, 16, 32, 3, 2},
+          {3, 9, 8, 64, 16, 3, 2},   {1, 1, 1, 16, 16, 3},      {2, 32, 31, 3, 16, 3},
+          {2, 11, 13, 16, 16, 1},    {2, 7, 9, 16, 64, 1, 2},   {3, 9, 9, 96, 16, 1},
+          {2, 20, 21, 3, 16, 7, 2},  {5, 7, 8, 256, 288, 3},    {1, 12, 23, 32, 32, 3},
+          {6, 14, 14, 224, 320, 3},  {1, 23, 24, 512, 512, 1}};
+}
+// Patches of 4x4 results, other kernels, channels by 16.
+std::vector<cpu::Convolution> MoreShapesInFp32() {
+  return {{4, 8, 8, 16, 16, 3},    {3, 13, 18, 48, 80, 3}, {2, 9, 8, 32, 48, 5},
+          {2, 9, 8, 16, 32, 5, 2}, {1, 12, 12, 48, 80, 1}, {3, 28, 28, 128, 128, 3}};
+}
+std::string NameOf(const testing::TestParamInfo<cpu::Convolution>& shape) {
+  const cpu::Convolution& c = shape.param;
+  return std::to_string(c.images) + "x" + std::to_string(c.height) + "x" + std::to_string(c.width) +
+         "of" + std::to_string(c.inputs) + "to" + std::to_string(c.outputs) + "by" +
+         std::to_string(c.kernel) + "every" + std::to_string(c.stride);
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionTest, testing::ValuesIn(Shapes()), NameOf);
 
-// One rounding of bf16 is 1.7e-3 in this measure.
-void ExpectTheFormula(const cpu::Convolution& c) {
-  const double bound = cpu::GoesByWinograd(c) ? 5e-3 : 2.5e-3;
-  const Tensor x = Random({c.images, c.inputs, c.height, c.width}).requires_grad_(!c.is_stem());
-  const Tensor w = Random({c.outputs, c.inputs, c.kernel, c.kernel}).requires_grad_();
+class Fp32ConvolutionTest : public ConvolutionTest {};
+INSTANTIATE_TEST_SUITE_P(Shapes, Fp32ConvolutionTest, testing::ValuesIn(Shapes()), NameOf);
+INSTANTIATE_TEST_SUITE_P(More, Fp32ConvolutionTest, testing::ValuesIn(MoreShapesInFp32()), NameOf);
+
+void ExpectTheFormula(const cpu::Convolution& c, torch::Dtype type, double bound) {
+  const Tensor x =
+      Random({c.images, c.inputs, c.height, c.width}, type).requires_grad_(!c.is_stem());
+  const Tensor w = Random({c.outputs, c.inputs, c.kernel, c.kernel}, type).requires_grad_();
   const Tensor x64 = Exact(x), w64 = Exact(w);
   const Tensor y64 = torch::conv2d(x64, w64, {}, c.stride, c.kernel / 2);
-  const Tensor dy = Random(y64.sizes());
+  const Tensor dy = Random(y64.sizes(), type);
   y64.backward(dy.to(torch::kFloat64));
   const int before = at::get_num_threads();
+  std::vector<Tensor> first;
   // Of many threads some get nothing, or share both pixels and channels: where that takes no time.
   const bool small = c.images * c.inputs * c.outputs < 1 << 16, many = c.outputs == 320;
   for (int threads : small || many ? std::vector{1, 2, 3, 4, 7, 40} : std::vector{1, 2, 3}) {
@@ -94,6 +101,13 @@ void ExpectTheFormula(const cpu::Convolution& c) {
     ExpectNear(y.detach(), y64.detach(), bound, threads);
     if (!c.is_stem()) ExpectNear(x.grad(), x64.grad(), bound, threads);
     ExpectNear(w.grad(), w64.grad(), bound, threads);
+    if (type != torch::kFloat32) continue;
+    const std::vector<Tensor> results = {y.detach(), w.grad(), x.grad()};
+    if (first.empty()) first = results;
+    EXPECT_TRUE(torch::equal(results[0], first[0])) << threads << " threads change bits";
+    EXPECT_TRUE(torch::equal(results[1], first[1])) << threads << " threads change bits";
+    if (c.is_stem()) continue;
+    EXPECT_TRUE(torch::equal(results[2], first[2])) << threads << " threads change bits";
   }
   at::set_num_threads(before);
 }
@@ -111,11 +125,37 @@ TEST_P(ConvolutionTest, EqualsTheFormulaForwardAndBackwardWithAnyNumberOfThreads
       cpu::UseWinograd(winograd);
       if (!cpu::Takes(GetParam())) continue;  // without AVX512-BF16, or a stem where there is AMX
       if (winograd && !cpu::GoesByWinograd(GetParam())) continue;
-      ExpectTheFormula(GetParam());
+      // One rounding of bf16 is 1.7e-3 in this measure.
+      ExpectTheFormula(GetParam(), torch::kBFloat16,
+                       cpu::GoesByWinograd(GetParam()) ? 5e-3 : 2.5e-3);
       taken = true;
     }
   }
   if (!taken) GTEST_SKIP() << "this processor has no AVX512-BF16";
+}
+
+TEST_P(Fp32ConvolutionTest, EqualsTheFormulaWithAnyNumberOfThreadsAndEachInstructionSet) {
+  const absl::Cleanup restore = [] { cpu::fp32::HoldTo(base::InstructionSet::kAvx512); };
+  const cpu::fp32::Kernels* last = nullptr;
+  for (auto set : {base::InstructionSet::kAvx2, base::InstructionSet::kAvx512}) {
+    cpu::fp32::HoldTo(set);
+    if (cpu::fp32::Best() == last) continue;
+    last = cpu::fp32::Best();
+    ASSERT_TRUE(cpu::fp32::CanCompute(GetParam()));
+    ExpectTheFormula(GetParam(), torch::kFloat32, 5e-6);
+  }
+  if (last == nullptr) GTEST_SKIP() << "this processor has no AVX2";
+}
+
+TEST(ConvolutionInFp32, GoesByPatchesWhereThatIsWorthIt) {
+  EXPECT_TRUE(cpu::fp32::GoesByPatches({2, 56, 56, 32, 64, 3}));
+  EXPECT_TRUE(cpu::fp32::GoesByPatches({4, 8, 8, 16, 16, 3})) << "16 patches";
+  EXPECT_TRUE(cpu::fp32::GoesByPatches({4, 6, 6, 16, 16, 3})) << "64 places for 36 results";
+  EXPECT_FALSE(cpu::fp32::GoesByPatches({3, 8, 8, 16, 16, 3})) << "12 patches";
+  EXPECT_FALSE(cpu::fp32::GoesByPatches({16, 5, 5, 16, 16, 3})) << "64 places for 25 results";
+  EXPECT_FALSE(cpu::fp32::GoesByPatches({2, 56, 56, 32, 64, 3, 2}));
+  EXPECT_FALSE(cpu::fp32::GoesByPatches({2, 56, 56, 32, 64, 5}));
+  EXPECT_FALSE(cpu::fp32::GoesByPatches({2, 56, 56, 3, 64, 3})) << "a stem";
 }
 
 TEST(Convolution, GoesByWinogradWhereThatIsWorthIt) {
@@ -140,9 +180,8 @@ TEST(Convolution, GoesByWinogradWhereThatIsWorthIt) {
   EXPECT_FALSE(cpu::GoesByWinograd(usual));
 }
 
-TEST(ConvolutionOps, WhatTheyDoNotTakeIsComputedByOneDnn) {
-  UseOwnConvolutions();
-  torch::manual_seed(7);
+// What libtorch does with convolutions that are none of ours.
+void ExpectOneDnns(torch::Dtype type) {
   struct Case {
     int64_t inputs, outputs, kernel, stride, padding, groups;
     bool bias;
@@ -155,20 +194,27 @@ TEST(ConvolutionOps, WhatTheyDoNotTakeIsComputedByOneDnn) {
                         {32, 32, 3, 1, 1, 32, false},
                         {32, 32, 3, 1, 1, 1, true},
                         {32, 40, 1, 1, 0, 1, false}}) {
-    const Tensor x = Random({2, c.inputs, 9, 9}).requires_grad_();
-    const Tensor w = Random({c.outputs, c.inputs / c.groups, c.kernel, c.kernel}).requires_grad_();
-    const Tensor bias = c.bias ? torch::randn({c.outputs}).to(torch::kBFloat16) : Tensor();
+    const Tensor x = Random({2, c.inputs, 9, 9}, type).requires_grad_();
+    const Tensor w =
+        Random({c.outputs, c.inputs / c.groups, c.kernel, c.kernel}, type).requires_grad_();
+    const Tensor bias = c.bias ? torch::randn({c.outputs}).to(type) : Tensor();
     const Tensor x64 = Exact(x), w64 = Exact(w);
     const Tensor y = torch::conv2d(x, w, bias, c.stride, c.padding, 1, c.groups);
     const Tensor y64 = torch::conv2d(x64, w64, c.bias ? bias.to(torch::kFloat64) : Tensor(),
                                      c.stride, c.padding, 1, c.groups);
     EXPECT_LT(Distance(y.detach(), y64.detach()), 5e-3);
-    const Tensor dy = Random(y.sizes());
+    const Tensor dy = Random(y.sizes(), type);
     y.backward(dy);
     y64.backward(dy.to(torch::kFloat64));
     EXPECT_LT(Distance(x.grad(), x64.grad()), 5e-3);
     EXPECT_LT(Distance(w.grad(), w64.grad()), 5e-3);
   }
+}
+
+TEST(ConvolutionOps, WhatTheyDoNotTakeIsComputedByOneDnn) {
+  UseOwnConvolutions();
+  torch::manual_seed(7);
+  for (auto type : {torch::kBFloat16, torch::kFloat32}) ExpectOneDnns(type);
 }
 
 }  // namespace

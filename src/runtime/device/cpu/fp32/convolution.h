@@ -1,0 +1,43 @@
+// Convolutions over channels-last fp32 activations, for processors with AVX2 or AVX-512: those of
+// convolution.h, by an odd kernel padded by half of it, by steps of 1 or 2, over channels that are
+// multiples of 16; of a network's stem, whose input's gradient nobody wants, x has 1 to 4.
+//
+// 3x3 kernels by a step of 1 go by Winograd's F(4x4, 3x3) (Lavin and Gray 2016, "Fast Algorithms
+// for Convolutional Neural Networks"), forward and for both gradients: 36 products for the 144 of
+// 16 results, summed in fp32, some 1e-6 of the result's norm away from the exact one. All else is a
+// product of matrices: windows of pixels (window.h), laid out in one piece where they are not, by
+// packed weights (packing.h), in tiles that stay in registers (kernels.h).
+//
+// The order of a sum depends on the shape and the instruction set alone: results are the same, bit
+// for bit, with any number of threads. Thread-safe; `threads` threads of OpenMP, libtorch's own
+// pool, share the work.
+#pragma once
+
+#include "runtime/device/cpu/convolution.h"
+
+namespace tutti::device::cpu::fp32 {
+
+// Whether this processor and the functions below can.
+bool CanCompute(const Convolution& shape);
+// Whether it goes by patches, of those that it can.
+bool GoesByPatches(const Convolution& shape);
+
+// Layouts as in convolution.h.
+void Forward(const Convolution& shape, const float* x, const float* w, float* y, int threads);
+// Not of a stem.
+void InputGradient(const Convolution& shape, const float* dy, const float* w, float* dx,
+                   int threads);
+void WeightGradient(const Convolution& shape, const float* x, const float* dy, float* dw,
+                    int threads);
+
+// The ways of these.
+void WinogradForward(const Convolution& shape, const float* x, const float* w, float* y,
+                     int threads);
+void WinogradInputGradient(const Convolution& shape, const float* dy, const float* w, float* dx,
+                           int threads);
+void WinogradWeightGradient(const Convolution& shape, const float* x, const float* dy, float* dw,
+                            int threads);
+void DirectWeightGradient(const Convolution& shape, const float* x, const float* dy, float* dw,
+                          int threads);
+
+}  // namespace tutti::device::cpu::fp32
