@@ -1,9 +1,9 @@
 // GF/s of the convolutions of ResNet-50 at 224 x 224, or of ResNet-20 at 32 x 32, on one core, by
-// kernel and step (of ResNet-20 by channels too), in bf16 by tutti's own kernels: products and
-// additions of a direct convolution (Winograd's do with fewer) over the thread's processor time,
-// the best of three.
+// kernel and step (of ResNet-20 by channels too), by tutti's own kernels: products and additions of
+// a direct convolution (Winograd's do with fewer) over the thread's processor time, the best of
+// three. TUTTI_CPU_CAPABILITY=avx2 holds them to AVX2.
 //
-//   convolutions [BATCH=32] [resnet50|resnet20]
+//   convolutions [BATCH=32] [resnet50|resnet20] [bf16|fp32]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "base/instruction_set.h"
 #include "runtime/device/cpu/convolution.h"
+#include "runtime/device/cpu/fp32/convolution.h"
 
 namespace tutti {
 namespace {
@@ -81,22 +83,41 @@ struct Found {
   }
 };
 
-struct Buffers {
-  explicit Buffers(int64_t images)
-      : x(Of(images * 112 * 112 * 64)), y(Of(images * 112 * 112 * 64)), w(Of(9 * 512 * 512)) {}
-  static std::vector<uint16_t> Of(int64_t count) {
-    return std::vector<uint16_t>(static_cast<size_t>(count), uint16_t{0x3f80});
-  }
-  std::vector<uint16_t> x, y, w;  // the largest of the network
+// The three convolutions of one element type.
+struct Bf16 {
+  using Element = uint16_t;
+  static constexpr Element kOne = 0x3f80;
+  static constexpr auto Takes = device::cpu::Takes;
+  static constexpr auto Forward = device::cpu::ConvolutionForward;
+  static constexpr auto InputGradient = device::cpu::ConvolutionInputGradient;
+  static constexpr auto WeightGradient = device::cpu::ConvolutionWeightGradient;
+};
+struct Fp32 {
+  using Element = float;
+  static constexpr Element kOne = 1;
+  static constexpr auto Takes = device::cpu::fp32::CanCompute;
+  static constexpr auto Forward = device::cpu::fp32::Forward;
+  static constexpr auto InputGradient = device::cpu::fp32::InputGradient;
+  static constexpr auto WeightGradient = device::cpu::fp32::WeightGradient;
 };
 
-void Measure(const Convolution& c, Buffers& with, Found found[3]) {
-  uint16_t *const x = with.x.data(), *const y = with.y.data(), *const w = with.w.data();
-  found[0].Add(Products(c), BestSeconds([&] { ConvolutionForward(c, x, w, y, 1); }));
+template <typename Type>
+struct Buffers {
+  using Values = std::vector<typename Type::Element>;
+  explicit Buffers(int64_t images)
+      : x(Of(images * 112 * 112 * 64)), y(Of(images * 112 * 112 * 64)), w(Of(9 * 512 * 512)) {}
+  static Values Of(int64_t count) { return Values(static_cast<size_t>(count), Type::kOne); }
+  Values x, y, w;  // the largest of the network
+};
+
+template <typename Type>
+void Measure(const Convolution& c, Buffers<Type>& with, Found found[3]) {
+  auto *const x = with.x.data(), *const y = with.y.data(), *const w = with.w.data();
+  found[0].Add(Products(c), BestSeconds([&] { Type::Forward(c, x, w, y, 1); }));
   if (!c.is_stem()) {
-    found[1].Add(Products(c), BestSeconds([&] { ConvolutionInputGradient(c, y, w, x, 1); }));
+    found[1].Add(Products(c), BestSeconds([&] { Type::InputGradient(c, y, w, x, 1); }));
   }
-  found[2].Add(Products(c), BestSeconds([&] { ConvolutionWeightGradient(c, x, y, w, 1); }));
+  found[2].Add(Products(c), BestSeconds([&] { Type::WeightGradient(c, x, y, w, 1); }));
 }
 
 // What a line of the table is of.
@@ -107,19 +128,22 @@ std::string KindOf(const Convolution& c, bool by_channels) {
   return kind + " | " + text(c.inputs) + " to " + text(c.outputs);
 }
 
+template <typename Type>
 int Main(int64_t images, bool small) {
   std::map<std::string, std::vector<Found>> kinds;
-  Buffers buffers(images);
+  Buffers<Type> buffers(images);
   for (const Convolution& c : small ? ResNet20(images) : ResNet50(images)) {
-    if (!device::cpu::Takes(c)) {
+    if (!Type::Takes(c)) {
       if (c.inputs < 32 || c.outputs < 32) continue;  // left to oneDNN where there is AMX
-      std::fputs("convolutions: this processor has no AVX512-BF16\n", stderr);
+      std::fprintf(stderr, "convolutions: none of tutti's own with %s\n",
+                   base::DescribeInstructionSet().c_str());
       return 1;
     }
     auto& found = kinds[KindOf(c, small)];
     found.resize(3);
     Measure(c, buffers, found.data());
   }
+  std::printf("%s\n\n", base::DescribeInstructionSet().c_str());
   std::printf("| kernel | step |%s forward | input's gradient | weights' gradient | ms |\n",
               small ? " channels |" : "");
   std::printf("|---|---|---|---|---|---|%s\n", small ? "---|" : "");
@@ -140,6 +164,8 @@ int Main(int64_t images, bool small) {
 }  // namespace tutti
 
 int main(int argc, char** argv) {
-  return tutti::Main(argc > 1 ? std::atoll(argv[1]) : 32,
-                     argc > 2 && std::string(argv[2]) == "resnet20");
+  const int64_t images = argc > 1 ? std::atoll(argv[1]) : 32;
+  const bool small = argc > 2 && std::string(argv[2]) == "resnet20";
+  const bool fp32 = argc > 3 && std::string(argv[3]) == "fp32";
+  return fp32 ? tutti::Main<tutti::Fp32>(images, small) : tutti::Main<tutti::Bf16>(images, small);
 }

@@ -12,7 +12,7 @@ namespace tutti::device::cpu::fp32 {
 namespace {
 
 // Pixels of a chunk, laid out, and of a strip of it that the first cache holds in two panels.
-constexpr int64_t kChunkFloats = 512 << 10, kFewestPixels = 192, kStripPixels = 192;
+constexpr int64_t kChunkFloats = 128 << 10, kFewestPixels = 192, kStripPixels = 192;
 // Between panels, which else lie a multiple of 4 KiB apart and meet in one set of a cache.
 constexpr int64_t kApart = 16;
 
@@ -48,6 +48,9 @@ void StorePanels(const float* from, int64_t values, int64_t pitch, float* to) {
 void LayOut(const Layout& l, const float* x, int64_t pixel, int64_t i, float* row, float* to) {
   const ResultPlace place = PlaceOf(l.window, pixel);
   const int64_t of_tap = l.inputs / kPanel * l.pitch;
+  if (l.taps == 1) {  // a kernel of 1x1, whose windows are pixels as they lie
+    return StorePanels(PixelAt(l.window, x, place), l.values, l.pitch, to + i * kPanel);
+  }
   for (int64_t high = 0; high < l.window.tall.size(); ++high) {
     GatherRow(l.window, x, place, high, row);
     for (int64_t column = 0; column < l.columns; ++column) {

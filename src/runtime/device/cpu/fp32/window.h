@@ -41,6 +41,13 @@ inline ResultPlace PlaceOf(const Window& w, int64_t result) {
   return {row / w.rows, row % w.rows, result % w.columns};
 }
 
+// The source's pixel that has the place of a result, as a kernel of 1x1 sees it.
+inline const float* PixelAt(const Window& w, const float* source, const ResultPlace& place) {
+  return source +
+         ((place.image * w.height + place.row * w.step) * w.width + place.column * w.step) *
+             w.depth;
+}
+
 Window ForwardWindow(const Convolution& c);
 // Of x's pixels whose row and column leave these remainders by the step: which of dy's they see. A
 // side may be empty.
