@@ -2,6 +2,7 @@
 
 #include <ATen/record_function.h>
 #include <torch/autograd.h>
+#include <torch/csrc/jit/frontend/tracer.h>
 
 #include <optional>
 #include <utility>
@@ -121,7 +122,8 @@ bool ReadsPairsOfPixels(const torch::nn::Conv2dImpl& layer) {
 
 bool CanFuse(const Tensor& x) {
   const device::Layers* const layers = LayersOn(x.device());
-  return layers != nullptr && layers->Takes(x);
+  // A trace has to be of libtorch's own operators.
+  return layers != nullptr && !torch::jit::tracer::isTracing() && layers->Takes(x);
 }
 
 bool CanFusePair(const Tensor& x, const Tensor& x2) {
@@ -145,8 +147,7 @@ Fork FusedBatchNormPair(const Tensor& x, const device::BatchNormTensors& norm, c
 }
 
 Tensor FusedMaxPool(const Tensor& x) {
-  const device::Layers* const layers = LayersOn(x.device());
-  if (layers == nullptr || !layers->Pools(x)) return PlainMaxPool(x, 1);
+  if (!CanFuse(x) || !LayersOn(x.device())->Pools(x)) return PlainMaxPool(x, 1);
   RECORD_USER_SCOPE("tutti::max_pool");
   return MaxPoolFunction::apply(x);
 }

@@ -1,6 +1,6 @@
 // Batch-norm, addition, ReLU and max-pooling in fewer passes over memory than libtorch's, and the
-// first convolution, where there are kernels for it (device/layers.h): of bf16 that lies
-// channels-last; all but the convolution in train mode.
+// first convolution, where there are kernels for it (device/layers.h): of activations that lie
+// channels-last, in bf16 and on the CPU in fp32; batch-norm in train mode.
 // Internal to this room.
 #pragma once
 

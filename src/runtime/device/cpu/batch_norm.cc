@@ -12,8 +12,9 @@ namespace {
 
 enum class Mask { kNone, kFromX, kFromY };
 
+template <Element T>
 struct Sources {
-  const uint16_t *x, *dy, *dy2, *y;
+  const T *x, *dy, *dy2, *y;
 };
 
 // Of every channel: what the sums of backward need, and its second pass (dx = a dy + b x + c).
@@ -25,14 +26,16 @@ struct Coefficients {
 };
 
 // One set of machine code: see batch_norm_kernels.inc.
+template <Element T>
 struct Passes {
-  void (*statistics)(const uint16_t* x, int64_t rows, int64_t width, const float* shift, float* sum,
+  int64_t step;  // how many values they take at once, for LaneOf
+  void (*statistics)(const T* x, int64_t rows, int64_t width, const float* shift, float* sum,
                      float* squares);
-  void (*normalise)(const uint16_t* x, const uint16_t* residual, uint16_t* y, bool relu,
-                    int64_t rows, int64_t width, const float* scale, const float* offset);
-  void (*sums[3])(const Sources& from, int64_t first, int64_t last, uint16_t* masked, int64_t width,
+  void (*normalise)(const T* x, const T* residual, T* y, bool relu, int64_t rows, int64_t width,
+                    const float* scale, const float* offset);
+  void (*sums[3])(const Sources<T>& from, int64_t first, int64_t last, T* masked, int64_t width,
                   const Known& known, float* sum, float* product);
-  void (*input_gradient[3])(const Sources& from, int64_t first, int64_t last, uint16_t* dx,
+  void (*input_gradient[3])(const Sources<T>& from, int64_t first, int64_t last, T* dx,
                             int64_t width, const Coefficients& with);
 };
 
@@ -40,8 +43,9 @@ struct Passes {
 #include "runtime/device/cpu/for_each_instruction_set.inc"
 #undef TUTTI_KERNELS
 
-const Passes& Best() {
-  static const Passes& best = Choose(widest::kPasses, wide::kPasses, plain::kPasses);
+template <Element T>
+const Passes<T>& Best() {
+  static const Passes<T>& best = Choose(widest::kPasses<T>, wide::kPasses<T>, plain::kPasses<T>);
   return best;
 }
 
@@ -64,11 +68,12 @@ enum class From { kBegin, kEnd };
 
 class Blocks {
  public:
-  Blocks(const Folded& folded, int threads)
+  Blocks(const Folded& folded, int64_t element_bytes, int threads)
       : rows_(folded.rows),
-        rows_of_block_(std::clamp<int64_t>(kBlockBytes / (2 * folded.width), 8, kBlockRows)),
+        rows_of_block_(
+            std::clamp<int64_t>(kBlockBytes / (element_bytes * folded.width), 8, kBlockRows)),
         blocks_((rows_ + rows_of_block_ - 1) / rows_of_block_),
-        parts_(std::clamp<int64_t>(2 * rows_ * folded.width / kPartBytes, 1,
+        parts_(std::clamp<int64_t>(element_bytes * rows_ * folded.width / kPartBytes, 1,
                                    std::min<int64_t>(threads, blocks_))) {}
 
   int64_t parts() const { return parts_; }
@@ -93,6 +98,7 @@ class Blocks {
 };
 
 // Two sums a channel: a block's in fp32, of which fp64 takes over what is there.
+template <Element T>
 class TwoSums {
  public:
   TwoSums(const Folded& folded, const Blocks& blocks)
@@ -117,7 +123,7 @@ class TwoSums {
       const double* const from =
           total_.data() + part * Stride() + static_cast<size_t>(which * folded_.width);
       for (int64_t time = 0; time < folded_.times; ++time) {
-        sum += from[LaneOf(time * folded_.channels + channel)];
+        sum += from[LaneOf<T>(time * folded_.channels + channel, Best<T>().step)];
       }
     }
     return sum;
@@ -133,6 +139,7 @@ class TwoSums {
 };
 
 // Vectors of channels, repeated to the width and in the order of lanes.
+template <Element T>
 class Vectors {
  public:
   Vectors(const Folded& folded, int count)
@@ -140,7 +147,8 @@ class Vectors {
   void Set(int which, int64_t channel, float value) {
     for (int64_t time = 0; time < folded_.times; ++time) {
       values_[static_cast<size_t>(which * folded_.width +
-                                  LaneOf(time * folded_.channels + channel))] = value;
+                                  LaneOf<T>(time * folded_.channels + channel, Best<T>().step))] =
+          value;
     }
   }
   const float* of(int which) const { return values_.data() + which * folded_.width; }
@@ -152,24 +160,27 @@ class Vectors {
 
 // One number is the sum's distance from the truth: with the channel's first value as the origin, a
 // mean that is large beside the deviation costs no digits.
-Vectors OriginsOf(const Folded& folded, const uint16_t* x) {
-  Vectors origins(folded, 1);
+template <Element T>
+Vectors<T> OriginsOf(const Folded& folded, const T* x) {
+  Vectors<T> origins(folded, 1);
   for (int64_t c = 0; c < folded.channels; ++c) origins.Set(0, c, ToFloat(x[c]));
   return origins;
 }
 
-TwoSums StatisticsOf(const Folded& folded, const Blocks& blocks, const uint16_t* x,
-                     const Vectors& origins) {
-  TwoSums sums(folded, blocks);
+template <Element T>
+TwoSums<T> StatisticsOf(const Folded& folded, const Blocks& blocks, const T* x,
+                        const Vectors<T>& origins) {
+  TwoSums<T> sums(folded, blocks);
   blocks.Each(From::kBegin, [&](int part, int64_t first, int64_t last) {
-    Best().statistics(x + first * folded.width, last - first, folded.width, origins.of(0),
-                      sums.first(part), sums.second(part));
+    Best<T>().statistics(x + first * folded.width, last - first, folded.width, origins.of(0),
+                         sums.first(part), sums.second(part));
     sums.EndBlock(part);
   });
   return sums;
 }
 
-void SetScaleAndOffset(const Normalisation& norm, int64_t c, Vectors& to, int scale) {
+template <Element T>
+void SetScaleAndOffset(const Normalisation& norm, int64_t c, Vectors<T>& to, int scale) {
   const float factor = norm.weight[c] * norm.inverse_deviation[c];
   to.Set(scale, c, factor);
   to.Set(scale + 1, c, norm.bias[c] - norm.mean[c] * factor);
@@ -182,14 +193,15 @@ bool Takes(const Activations& shape) {
          shape.rows % (kLanes / std::gcd(shape.channels, kLanes)) == 0;
 }
 
-void BatchNormForward(const Activations& shape, const uint16_t* x, const uint16_t* residual,
-                      uint16_t* y, bool relu, const Normalisation& norm, int threads) {
+template <Element T>
+void BatchNormForward(const Activations& shape, const T* x, const T* residual, T* y, bool relu,
+                      const Normalisation& norm, int threads) {
   const Folded folded(shape);
-  const Blocks blocks(folded, threads);
-  const Vectors origins = OriginsOf(folded, x);
-  const TwoSums sums = StatisticsOf(folded, blocks, x, origins);
+  const Blocks blocks(folded, sizeof(T), threads);
+  const Vectors<T> origins = OriginsOf(folded, x);
+  const TwoSums<T> sums = StatisticsOf(folded, blocks, x, origins);
   const double n = static_cast<double>(shape.rows);
-  Vectors affine(folded, 2);
+  Vectors<T> affine(folded, 2);
   for (int64_t c = 0; c < shape.channels; ++c) {
     const double from_origin = sums.Of(c, 0) / n;
     const double variance = std::max(sums.Of(c, 1) / n - from_origin * from_origin, 0.0);
@@ -203,27 +215,28 @@ void BatchNormForward(const Activations& shape, const uint16_t* x, const uint16_
   }
   blocks.Each(From::kEnd, [&](int, int64_t first, int64_t last) {
     const int64_t at = first * folded.width;
-    Best().normalise(x + at, residual == nullptr ? nullptr : residual + at, y + at, relu,
-                     last - first, folded.width, affine.of(0), affine.of(1));
+    Best<T>().normalise(x + at, residual == nullptr ? nullptr : residual + at, y + at, relu,
+                        last - first, folded.width, affine.of(0), affine.of(1));
   });
 }
 
-void BatchNormBackward(const Activations& shape, const uint16_t* x, bool relu,
-                       const Normalisation& norm, const Gradients& g, int threads) {
+template <Element T>
+void BatchNormBackward(const Activations& shape, const T* x, bool relu, const Normalisation& norm,
+                       const Gradients<T>& g, int threads) {
   const Folded folded(shape);
-  const Blocks blocks(folded, threads);
+  const Blocks blocks(folded, sizeof(T), threads);
   const Mask mask = !relu ? Mask::kNone : g.y != nullptr ? Mask::kFromY : Mask::kFromX;
-  Vectors known(folded, 6);  // mean, scale, offset; a, b, c
+  Vectors<T> known(folded, 6);  // mean, scale, offset; a, b, c
   for (int64_t c = 0; c < shape.channels; ++c) {
     known.Set(0, c, norm.mean[c]);
     SetScaleAndOffset(norm, c, known, 1);
   }
-  const Sources from = {x, g.dy, g.dy2, g.y};
-  TwoSums sums(folded, blocks);
+  const Sources<T> from = {x, g.dy, g.dy2, g.y};
+  TwoSums<T> sums(folded, blocks);
   blocks.Each(From::kBegin, [&](int part, int64_t first, int64_t last) {
-    Best().sums[static_cast<size_t>(mask)](from, first, last, g.masked, folded.width,
-                                           {known.of(0), known.of(1), known.of(2)},
-                                           sums.first(part), sums.second(part));
+    Best<T>().sums[static_cast<size_t>(mask)](from, first, last, g.masked, folded.width,
+                                              {known.of(0), known.of(1), known.of(2)},
+                                              sums.first(part), sums.second(part));
     sums.EndBlock(part);
   });
 
@@ -240,12 +253,21 @@ void BatchNormBackward(const Activations& shape, const uint16_t* x, bool relu,
   }
   // Where the masked gradient was kept, it needs no mask any more.
   const bool kept = g.masked != nullptr;
-  const Sources second = {x, kept ? g.masked : g.dy, nullptr, g.y};
-  const auto pass = Best().input_gradient[static_cast<size_t>(kept ? Mask::kNone : mask)];
+  const Sources<T> second = {x, kept ? g.masked : g.dy, nullptr, g.y};
+  const auto pass = Best<T>().input_gradient[static_cast<size_t>(kept ? Mask::kNone : mask)];
   blocks.Each(From::kEnd, [&](int, int64_t first, int64_t last) {
     pass(second, first, last, g.dx, folded.width,
          {known.of(3), known.of(4), known.of(5), known.of(1), known.of(2)});
   });
 }
+
+#define TUTTI_BATCH_NORM_OF(T)                                                              \
+  template void BatchNormForward(const Activations&, const T*, const T*, T*, bool,          \
+                                 const Normalisation&, int);                                \
+  template void BatchNormBackward(const Activations&, const T*, bool, const Normalisation&, \
+                                  const Gradients<T>&, int);
+TUTTI_BATCH_NORM_OF(float)
+TUTTI_BATCH_NORM_OF(uint16_t)
+#undef TUTTI_BATCH_NORM_OF
 
 }  // namespace tutti::device::cpu

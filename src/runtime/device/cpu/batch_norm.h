@@ -1,6 +1,7 @@
 // Batch-norm in train mode with what stands around it in a network: an addition, a ReLU and, in
-// backward, the sum of two gradients. Channels-last bf16 activations, fp32 parameters and
-// statistics, as cuda/batch_norm.h has it. No torch here.
+// backward, the sum of two gradients. Channels-last activations in fp32 or bf16 (T is float, or
+// uint16_t for bf16's bits), fp32 parameters and statistics, as cuda/batch_norm.h has it. No torch
+// here.
 //
 //   y = relu(w x^ + b + residual),  x^ = (x - mean) / sqrt(variance + e)
 //
@@ -14,6 +15,8 @@
 #pragma once
 
 #include <cstdint>
+
+#include "runtime/device/cpu/lanes.h"
 
 namespace tutti::device::cpu {
 
@@ -35,18 +38,21 @@ struct Normalisation {
 };
 
 // `residual` may be null.
-void BatchNormForward(const Activations& shape, const uint16_t* x, const uint16_t* residual,
-                      uint16_t* y, bool relu, const Normalisation& norm, int threads);
+template <Element T>
+void BatchNormForward(const Activations& shape, const T* x, const T* residual, T* y, bool relu,
+                      const Normalisation& norm, int threads);
 
+template <Element T>
 struct Gradients {
-  const uint16_t *dy, *dy2;  // their sum is y's gradient; dy2 may be null
-  const uint16_t* y;         // what forward gave; null without a residual or without a ReLU
-  uint16_t* masked;  // gets the residual's gradient; null where none is wanted and dy2 is null
-  uint16_t* dx;
+  const T *dy, *dy2;  // their sum is y's gradient; dy2 may be null
+  const T* y;         // what forward gave; null without a residual or without a ReLU
+  T* masked;          // gets the residual's gradient; null where none is wanted and dy2 is null
+  T* dx;
   float *weight, *bias;  // [channels]
 };
 
-void BatchNormBackward(const Activations& shape, const uint16_t* x, bool relu,
-                       const Normalisation& norm, const Gradients& gradients, int threads);
+template <Element T>
+void BatchNormBackward(const Activations& shape, const T* x, bool relu, const Normalisation& norm,
+                       const Gradients<T>& gradients, int threads);
 
 }  // namespace tutti::device::cpu

@@ -1,8 +1,11 @@
-// Max-pooling 3x3 with stride 2 and a padding of 1 over channels-last bf16 activations, as in the
-// stem of a residual network. No torch here. Thread-safe; see batch_norm.h about `threads`.
+// Max-pooling 3x3 with stride 2 and a padding of 1 over channels-last activations in fp32 or
+// bf16, as in the stem of a residual network. No torch here. Thread-safe; see batch_norm.h about
+// `threads`.
 #pragma once
 
 #include <cstdint>
+
+#include "runtime/device/cpu/lanes.h"
 
 namespace tutti::device::cpu {
 
@@ -15,10 +18,10 @@ struct Pooling {
 
 // `taken` (a byte for each element of y, in an order of its own): which of the nine was the
 // largest, the first of equals; a NaN is larger than anything.
-void MaxPoolForward(const Pooling& shape, const uint16_t* x, uint16_t* y, uint8_t* taken,
-                    int threads);
+template <Element T>
+void MaxPoolForward(const Pooling& shape, const T* x, T* y, uint8_t* taken, int threads);
 // Every element of dx is written once, from the windows that it lies in.
-void MaxPoolBackward(const Pooling& shape, const uint16_t* dy, const uint8_t* taken, uint16_t* dx,
-                     int threads);
+template <Element T>
+void MaxPoolBackward(const Pooling& shape, const T* dy, const uint8_t* taken, T* dx, int threads);
 
 }  // namespace tutti::device::cpu
