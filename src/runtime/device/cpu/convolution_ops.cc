@@ -4,6 +4,7 @@
 #include <ATen/ops/_slow_conv2d_forward_native.h>
 #include <ATen/ops/convolution_backward_native.h>
 #include <ATen/ops/mkldnn_convolution_native.h>
+#include <c10/util/Exception.h>
 #include <torch/library.h>
 #include <torch/types.h>
 
@@ -145,11 +146,19 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> Backward(const at::Tensor& dy, co
   return {dx, dw, at::Tensor()};
 }
 
+// libtorch warns of each kernel that takes another one's place, which is meant here.
+class NoWarnings final : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning&) override {}
+};
+
 }  // namespace
 
 void UseOwnConvolutions() {
   static std::once_flag once;
   std::call_once(once, [] {
+    NoWarnings none;
+    const c10::WarningUtils::WarningHandlerGuard guard(&none);
     static auto* const library =
         new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__, __LINE__);
     library->impl("mkldnn_convolution", TORCH_FN(Forward));
