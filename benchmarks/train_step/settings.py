@@ -1,0 +1,75 @@
+"""What a contender's name means: NAME[+SETTING…], as tutti+exact or eager+tuned+contiguous."""
+import pathlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+KINDS = ("tutti", "eager", "compile", "graph")
+# Which C library has the memory. A step takes and gives back gigabytes; what goes back to the system comes again as pages
+# that the kernel clears one by one, which is what each of these avoids, and keeps in huge pages.
+KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(1 << 28),
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "THP_MEM_ALLOC_ENABLE": "1"}
+# As PyTorch's tuning guide has it, with huge pages.
+JEMALLOC = {"MALLOC_CONF": "oversize_threshold:1,background_thread:true,metadata_thp:auto,thp:always,"
+                           "dirty_decay_ms:9000000000,muzzy_decay_ms:9000000000", "THP_MEM_ALLOC_ENABLE": "1"}
+TCMALLOC = {"TCMALLOC_RELEASE_RATE": "0", "TCMALLOC_LARGE_ALLOC_REPORT_THRESHOLD": str(1 << 40),
+            "THP_MEM_ALLOC_ENABLE": "1"}
+PRELOADED = {"jemalloc": ("libjemalloc.so.2", JEMALLOC), "tcmalloc": ("libtcmalloc_minimal.so.4", TCMALLOC)}
+SETTINGS = {
+    "tuned": "glibc's malloc returns no memory to the system, and all of it lies in huge pages",
+    "jemalloc": "jemalloc, as PyTorch's tuning guide sets it, with huge pages",
+    "tcmalloc": "tcmalloc, which returns no memory to the system, with huge pages",
+    "contiguous": "NCHW in place of channels-last",
+    "fp16": "on a GPU fp16 with a scaled loss in place of bf16: cuDNN's batch-norm knows fp16 alone",
+    "dali": "on a GPU, with --data: DALI's pipeline with nvJPEG in place of torchvision's DataLoader",
+    "exact": "of tutti: products of convolutions as they are, none by Winograd's patches",
+}
+
+# Holds libtorch's, oneDNN's, MKL's, Inductor's and tutti's kernels to what a processor with AVX2 and FMA has.
+AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "TUTTI_CPU_CAPABILITY": "avx2", "CXX": str(HERE / "g++-avx2")}
+
+
+class Unknown(ValueError):
+    """A name that means nothing, or nothing here."""
+
+
+def parse(name):
+    """(kind, [setting])"""
+    kind, *settings = name.split("+")
+    unknown = [setting for setting in settings if setting not in SETTINGS]
+    if kind not in KINDS or unknown:
+        raise Unknown(f"no contender \"{name}\": kinds are {', '.join(KINDS)}, settings {', '.join(SETTINGS)}")
+    if ("exact" in settings) != (kind == "tutti" and bool(settings)):
+        raise Unknown(f"\"{name}\": exact is tutti's setting, and its only one")
+    return kind, settings
+
+
+def defaults(device, precision, pictures):
+    """Who is measured unless told otherwise, tutti first."""
+    if device == "cuda":
+        peers = ["eager", "graph", "graph+fp16", "compile"]
+        return ["tutti", *peers, *(["graph+dali", "compile+dali"] if pictures else [])]
+    if precision == "bf16":
+        return ["tutti", "tutti+exact", "eager", "eager+tuned", "eager+jemalloc", "compile+tuned"]
+    return ["tutti", "eager", "eager+tuned", "eager+jemalloc", "eager+tuned+contiguous", "compile+tuned"]
+
+
+def environment(settings, isa, cache):
+    """The variables of a contender's process. cache: the folder where torch.compile keeps what it made."""
+    found = {"TORCHINDUCTOR_CACHE_DIR": str(cache / (isa or "native"))}
+    if isa == "avx2":
+        found |= AVX2
+    if "tuned" in settings:
+        found |= KEPT
+    for setting in settings:
+        if setting in PRELOADED:
+            library, variables = PRELOADED[setting]
+            found |= {"LD_PRELOAD": str(_library(library)), **variables}
+    return found
+
+
+def _library(name):
+    for folder in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"):
+        if (pathlib.Path(folder) / name).exists():
+            return pathlib.Path(folder) / name
+    raise Unknown(f"no {name} on this machine (tools/setup benchmark)")
