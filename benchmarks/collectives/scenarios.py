@@ -1,7 +1,8 @@
 """What is compared: which nodes and ranks, who takes part, which sizes."""
 import dataclasses
+import functools
 
-from contenders import Factory
+import mpi
 from iperf import Iperf
 from network import Network, OneNode
 
@@ -18,7 +19,7 @@ class Scenario:
     nodes: int = 1
     per_node: int = 1
     rate: str | None = None  # of the nodes' links
-    reference: str = "tutti"
+    reference: str = "tutti private"
 
     def network(self):
         return OneNode() if self.nodes == 1 else Network(self.nodes, self.rate)
@@ -37,23 +38,25 @@ class Scenario:
         most = {"cache exchange": CACHE_BOUND_TO}
         return least.get(contender.name, 0) <= size <= most.get(contender.name, size)
 
-    def starts(self, build, network, folder, without):
+    def starts(self, factory, without):
         """One function for each contender, which starts it."""
-        factory = Factory(build, network, self.per_node, folder)
         yield factory.tutti
         if self.per_node > 1:
-            yield lambda: factory.tutti("tutti shared", ["shared"])
-        if "open-mpi" not in without:
-            yield factory.open_mpi
-            yield lambda: factory.open_mpi(tuned=True)
+            yield functools.partial(factory.tutti, "tutti shared", ["shared"])
+        for key, which in mpi.ALL.items():
+            if key in without or (self.nodes > 1 and not which.is_open_mpi):
+                continue
+            yield functools.partial(factory.mpi, which)
+            if which.is_open_mpi:
+                yield functools.partial(factory.mpi, which, tuned=True)
         if "gloo" not in without:
             yield factory.gloo
         if self.nodes == 1:
             for kind in ("copy", "stream", "exchange"):
-                yield lambda: factory.memory(kind, max(self.all_sizes))
+                yield functools.partial(factory.memory, kind, max(self.all_sizes))
         elif "iperf3" not in without:
-            yield lambda: Iperf(network, ring=False)
-            yield lambda: Iperf(network, ring=True)
+            yield functools.partial(Iperf, factory.network, ring=False)
+            yield functools.partial(Iperf, factory.network, ring=True)
 
 
 @dataclasses.dataclass
@@ -63,10 +66,9 @@ class CompressionScenario(Scenario):
     def sizes(self, quick):
         return self.all_sizes[:1] if quick else self.all_sizes
 
-    def starts(self, build, network, folder, without):
-        factory = Factory(build, network, self.per_node, folder)
+    def starts(self, factory, without):
         for compression in ("int8", "none", "bf16"):
-            yield lambda: factory.tutti_step(compression)
+            yield functools.partial(factory.tutti_step, compression)
 
 
 def powers(first, last, step=4):

@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 
+ROOT = pathlib.Path(__file__).resolve().parents[1]
 KINDS = {"amx_bf16": "AMX", "avx512_bf16": "AVX-512 BF16", "avx512f": "AVX-512", "avx2": "AVX2", "asimd": "NEON"}
 
 
@@ -37,9 +38,11 @@ def gpu():
     return "; ".join(found.stdout.splitlines())
 
 
-def heading(device, isa):
+def heading(device="cpu", isa=None):
     """Lines for above a table: the command, the machine, its load, the day."""
     where = processor() + (f"; {gpu()}" if device == "cuda" else "")
     held = f", held to {isa.upper()}" if isa else ""
-    return (f"`benchmarks/train_step/{shlex.join([pathlib.Path(sys.argv[0]).name, *sys.argv[1:]])}`\n\n"
+    program = pathlib.Path(sys.argv[0]).resolve()
+    program = program.relative_to(ROOT) if program.is_relative_to(ROOT) else program
+    return (f"`{shlex.join([str(program), *sys.argv[1:]])}`\n\n"
             f"{where}{held}; load {os.getloadavg()[0]:.1f}; {datetime.date.today()}\n")
