@@ -15,7 +15,6 @@ import os
 import pathlib
 import statistics
 import subprocess
-import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
