@@ -139,7 +139,8 @@ BENCHMARK(ResizedCrop224)
 
 void Resize224(benchmark::State& state) {
   const auto type = state.range(0) != 0 ? PixelType::kBFloat16 : PixelType::kFloat32;
-  const Normalizer normalizer(ImageNetRecipe(), type);
+  const auto layout = state.range(1) != 0 ? PixelLayout::kPlanar : PixelLayout::kChannelsLast;
+  const Normalizer normalizer(ImageNetRecipe(), type, layout);
   JpegDecoder decoder;
   const ImageSize size = *decoder.Open(Photograph());
   const Planes image = *decoder.DecodePlanes({0, 0, size.width, size.height});
@@ -151,7 +152,11 @@ void Resize224(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(Resize224)->ArgName("bf16")->Arg(0)->Arg(1)->Unit(benchmark::kMicrosecond)->MinTime(0.1);
+BENCHMARK(Resize224)
+    ->ArgNames({"bf16", "planar"})
+    ->ArgsProduct({{0, 1}, {0, 1}})
+    ->Unit(benchmark::kMicrosecond)
+    ->MinTime(0.1);
 
 }  // namespace
 }  // namespace tutti::data

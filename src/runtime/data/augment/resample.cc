@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "runtime/data/augment/resample_kernel.h"
-
 namespace tutti::data {
 namespace {
 
@@ -20,6 +18,8 @@ const AxisTaps* TapsOfPlane(const AxisTaps& pixels, int ratio, int limit, AxisTa
 
 }  // namespace
 
+Resampler::Resampler(base::InstructionSet set) : resize_a_band_(kResizeABand.For(set)) {}
+
 void Resampler::Prepare(const Axis& x, const Axis& y, ImageSize source) {
   x_.Compute(x, source.width);
   y_.Compute(y, source.height);
@@ -29,13 +29,13 @@ Region Resampler::needed() const {
   return {x_.begin, y_.begin, x_.end - x_.begin, y_.end - y_.begin};
 }
 
-float* Resampler::Scratch(size_t floats) {
+int16_t* Resampler::Scratch(size_t values) {
   constexpr size_t kAlignment = 64;
-  const size_t bytes = floats * sizeof(float);
+  const size_t bytes = values * sizeof(int16_t);
   if (scratch_.size() < bytes + kAlignment) scratch_.resize(bytes + kAlignment);
   void* aligned = scratch_.data();
   size_t space = scratch_.size();
-  return static_cast<float*>(std::align(kAlignment, bytes, aligned, space));
+  return static_cast<int16_t*>(std::align(kAlignment, bytes, aligned, space));
 }
 
 void Resampler::Run(const Planes& source, bool flip, const Normalizer& normalizer, void* out) {
@@ -43,7 +43,7 @@ void Resampler::Run(const Planes& source, bool flip, const Normalizer& normalize
   band.colors = source.colors;
   band.width = static_cast<int>(x_.size());
   band.flip = flip;
-  const AxisTaps* down[3] = {};
+  const PairTaps* down[3] = {};
   size_t widest = 0;
   for (int c = 0; c < source.count(); ++c) {
     const Plane& plane = source.plane[c];
@@ -53,11 +53,15 @@ void Resampler::Run(const Planes& source, bool flip, const Normalizer& normalize
       down[2] = down[1];
     } else {
       const AxisTaps* x = TapsOfPlane(x_, plane.across, plane.whole.width, x_of_plane_[c]);
-      down[c] = TapsOfPlane(y_, plane.down, plane.whole.height, y_of_plane_[c]);
-      to.x_first = x->first.data();
-      to.x_weights = x->weights.data();
-      to.x_taps = x->count;
-      to.y_taps = down[c]->count;
+      const AxisTaps* y = TapsOfPlane(y_, plane.down, plane.whole.height, y_of_plane_[c]);
+      x_pairs_[c].Compute(*x, true);
+      y_pairs_[c].Compute(*y, false);
+      down[c] = &y_pairs_[c];
+      to.x_first = x_pairs_[c].first.data();
+      to.x_weights = x_pairs_[c].weights.data();
+      to.x_pairs = x_pairs_[c].count;
+      to.y_pairs = y_pairs_[c].count;
+      to.y_taps = y->count;
       to.begin = x->begin;
       to.count = x->end - x->begin;
     }
@@ -67,7 +71,7 @@ void Resampler::Run(const Planes& source, bool flip, const Normalizer& normalize
     to.top = plane.top;
     widest = std::max(widest, static_cast<size_t>(to.count));
   }
-  band.scratch = Scratch(ScratchFloats(widest));
+  band.scratch = Scratch(ScratchValues(widest));
   band.target = normalizer.Target(band.width, static_cast<int>(y_.size()), out);
   const size_t height = y_.size();
   for (size_t y = 0; y < height; y += kBandRows) {
@@ -76,7 +80,7 @@ void Resampler::Run(const Planes& source, bool flip, const Normalizer& normalize
       band.plane[c].y_weights = down[c]->weights.data() + y * static_cast<size_t>(down[c]->count);
     }
     band.rows = static_cast<int>(std::min<size_t>(kBandRows, height - y));
-    ResizeABand(band);
+    resize_a_band_(band);
     band.target.out += kBandRows * band.target.row_bytes;
   }
 }

@@ -14,8 +14,10 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/instruction_set.h"
 #include "runtime/data/augment/geometry.h"
 #include "runtime/data/augment/normalize.h"
+#include "runtime/data/augment/resample_kernel.h"
 #include "runtime/data/augment/taps.h"
 #include "runtime/data/decode/image.h"
 
@@ -24,6 +26,8 @@ namespace tutti::data {
 // Owns the scratch memory of a resize, which it keeps. Not thread-safe: one for each thread.
 class Resampler {
  public:
+  // The processor must have `set`; the result has the same bits with each.
+  explicit Resampler(base::InstructionSet set = base::UsableInstructionSet());
   // Prepares the taps for a picture of `source` pixels; the axes are in its pixels.
   void Prepare(const Axis& x, const Axis& y, ImageSize source);
   // The pixels that Run will look at.
@@ -33,10 +37,12 @@ class Resampler {
   void Run(const Planes& source, bool flip, const Normalizer& normalizer, void* out);
 
  private:
-  float* Scratch(size_t floats);
+  int16_t* Scratch(size_t values);
 
+  void (*const resize_a_band_)(const ResizeBand&);
   AxisTaps x_, y_;                          // in pixels
   AxisTaps x_of_plane_[3], y_of_plane_[3];  // in a plane's samples, where it has fewer
+  PairTaps x_pairs_[3], y_pairs_[3];
   std::vector<std::byte> scratch_;
 };
 

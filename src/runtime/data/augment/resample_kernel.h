@@ -1,10 +1,17 @@
-// The arithmetic of Resampler, compiled once for each width of vectors and chosen when the program
-// starts. Sixteen rows of the result are made at a time, a band; a vector holds one column of it.
+// The arithmetic of Resampler. Sixteen rows of the result are made at a time, a band; a vector
+// holds a part of one column of it.
 //
 //   planes ──sums over rows──> 16 lines ──turned over──> columns ──sums over columns──> colour,
 //   normalise, round ──> 16 rows of the batch
 //
-// No contraction to fused multiply-adds and a fixed order of sums: the same bits at every width.
+// Sums are of whole numbers: samples of 8 bits by weights of 14, kept between the two in 15 bits
+// (1/256 of a level is the most that rounding changes there). The processor adds up products of
+// pairs of 16 bits in one instruction; so lines have two neighbours of a row beside one another,
+//
+//   columns: [pair of columns][row of the band][left or right]
+//
+// Colour and normalising are floating point, without contraction to fused multiply-adds and in a
+// fixed order: the same bits with every set of instructions.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +20,7 @@
 #include "runtime/data/augment/normalize.h"
 #include "runtime/data/augment/taps.h"
 #include "runtime/data/decode/image.h"
+#include "runtime/data/instruction_kernels.h"
 
 namespace tutti::data {
 
@@ -22,13 +30,14 @@ struct BandPlane {
   const uint8_t* samples = nullptr;  // as in Plane
   size_t stride = 0;
   int left = 0, top = 0;
-  const int* x_first = nullptr;  // as AxisTaps', from the first column of the result
-  const float* x_weights = nullptr;
-  const int* y_first = nullptr;  // likewise, from the first row of the band
-  const float* y_weights = nullptr;
-  int x_taps = 0, y_taps = 0;  // AxisTaps::count
-  int begin = 0;               // the first column of samples that is looked at
-  int count = 0;               // of such columns
+  const int* x_first = nullptr;        // as PairTaps' on a grid, from the result's first column
+  const int32_t* x_weights = nullptr;  // likewise
+  const int* y_first = nullptr;        // as PairTaps', from the first row of the band
+  const int32_t* y_weights = nullptr;  // likewise
+  int x_pairs = 0, y_pairs = 0;        // PairTaps::count
+  int y_taps = 0;                      // of which the last pair may have but one
+  int begin = 0;                       // the first column of samples that is looked at
+  int count = 0;                       // of such columns
 };
 
 struct ResizeBand {
@@ -38,12 +47,12 @@ struct ResizeBand {
   int width = 0;  // of the result
   bool flip = false;
   NormalizedTarget target;  // of the band's first row
-  float* scratch = nullptr;
+  int16_t* scratch = nullptr;
 };
 
-// Floats of scratch memory, for planes of which up to `count` columns are looked at.
-size_t ScratchFloats(size_t count);
+// Values of scratch memory, for planes of which up to `count` columns are looked at.
+size_t ScratchValues(size_t count);
 
-void ResizeABand(const ResizeBand& band);
+extern const Kernels<void(const ResizeBand&)> kResizeABand;
 
 }  // namespace tutti::data

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "runtime/data/decode/planes.h"
+#include "runtime/data/instruction_kernels_fake.h"
 
 namespace tutti::data {
 namespace {
@@ -31,6 +33,9 @@ struct SourcePicture {
 // In 0 … 255: mean 0 and stddev 1/255 undo the scaling.
 const Augmentation kIdentity{.stddev = {1 / 255.0f, 1 / 255.0f, 1 / 255.0f}};
 
+// Of a level: weights have 14 bits, and lines are rounded.
+constexpr double kRounding = 1.0 / 64;
+
 std::vector<float> Resize(const ImageView& source, const Axis& x, const Axis& y,
                           bool flip = false) {
   const Normalizer normalizer(kIdentity, PixelType::kFloat32);
@@ -47,7 +52,7 @@ Axis Whole(int size, int out) { return {0, double(size), out, 0, out}; }
 
 void ExpectNear(const std::vector<float>& actual, const std::vector<float>& expected) {
   ASSERT_EQ(actual.size(), expected.size());
-  for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 2e-3) << i;
+  for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], kRounding) << i;
 }
 
 // torch 2.11: _upsample_bilinear2d_aa(image, {3, 4}, align_corners=False), as [H, W, C].
@@ -122,13 +127,13 @@ TEST(Resample, FlipMirrorsTheRows) {
   }
 }
 
-// A band is 16 rows and a tile four columns: sizes around them, in every type and layout, hold the
+// A band is 16 rows and a tile 16 columns: sizes around them, in every type and layout, hold the
 // same numbers, and nothing is written beside them.
 TEST(Resample, TypesAndLayoutsHoldTheSameNumbers) {
   const SourcePicture source(40, 30);
   std::vector<uint8_t> memory;
   const Planes planes = SplitIntoPlanes(source.view, 0, 0, {40, 30}, memory);
-  for (const int width : {1, 3, 4, 5, 16, 21}) {
+  for (const int width : {1, 3, 15, 16, 17, 37}) {
     for (const int height : {1, 15, 16, 17}) {
       const std::vector<float> expected = Resize(source.view, Whole(40, width), Whole(30, height));
       const auto pixels = static_cast<size_t>(width * height);
@@ -150,6 +155,30 @@ TEST(Resample, TypesAndLayoutsHoldTheSameNumbers) {
         }
         ASSERT_EQ(floats.back(), -7);
         ASSERT_EQ(halves.back(), 7);
+      }
+    }
+  }
+}
+
+// Sizes of which some make few sums and some many, to either side.
+TEST(Resample, HasTheSameBitsWithEachInstructionSet) {
+  const SourcePicture source(230, 190);
+  std::vector<uint8_t> memory;
+  Planes planes = SplitIntoPlanes(source.view, 0, 0, {230, 190}, memory);
+  for (const Colors colors : {Colors::kGrey, Colors::kRgb, Colors::kYCbCr}) {
+    planes.colors = colors;
+    for (const auto& [width, height] : {std::pair(300, 7), {100, 100}, {21, 200}, {160, 33}}) {
+      for (const PixelLayout layout : {PixelLayout::kChannelsLast, PixelLayout::kPlanar}) {
+        const Normalizer normalizer({.mean = {0.5f, 0.4f, 0.3f}}, PixelType::kFloat32, layout);
+        std::vector<float> plain;
+        for (const base::InstructionSet set : SetsOfThisProcessor()) {
+          std::vector<float> out(static_cast<size_t>(3 * width * height));
+          Resampler resampler(set);
+          resampler.Prepare(Whole(230, width), Whole(190, height), {230, 190});
+          resampler.Run(planes, true, normalizer, out.data());
+          if (plain.empty()) plain = out;
+          ASSERT_EQ(out, plain) << width << "x" << height << " " << static_cast<int>(set);
+        }
       }
     }
   }
@@ -200,6 +229,33 @@ TEST(Resample, SmallPlanesAreEnlargedOnTheWay) {
     resampler.Run({Colors::kGrey, {{large.data(), 40, 0, 0, {40, 30}}}}, false, normalizer,
                   in_two.data());
     ExpectNear(in_one, in_two);
+  }
+}
+
+TEST(Resample, PairsHoldTheWeightsOfTheirSamples) {
+  AxisTaps taps;
+  PairTaps pairs;
+  for (const Axis& axis : {Axis{0, 100, 100, 0, 100}, Axis{0, 100, 71, 0, 71},
+                           Axis{0.125, 99.75, 7, 2, 3}, Axis{10, 3, 224, 0, 224}}) {
+    taps.Compute(axis, 100);
+    for (const bool on_grid : {false, true}) {
+      pairs.Compute(taps, on_grid);
+      for (size_t i = 0; i < taps.size(); ++i) {
+        ASSERT_TRUE(!on_grid || (pairs.first[i] - taps.begin) % 2 == 0);
+        int sum = 0;
+        for (int k = 0; k < 2 * pairs.count; ++k) {
+          const int32_t pair = pairs.weights[i * static_cast<size_t>(pairs.count) + k / 2];
+          const int weight = k % 2 == 0 ? static_cast<int16_t>(pair) : pair >> 16;
+          const int tap = pairs.first[i] + k - taps.first[i];
+          const bool is_tap = tap >= 0 && tap < taps.count;
+          const float exact = is_tap ? taps.weights[i * size_t(taps.count) + size_t(tap)] : 0;
+          ASSERT_NEAR(weight, exact * PairTaps::kOne, 1.01);
+          ASSERT_TRUE(is_tap || weight == 0);
+          sum += weight;
+        }
+        ASSERT_EQ(sum, int{PairTaps::kOne});
+      }
+    }
   }
 }
 

@@ -59,4 +59,26 @@ void AxisTaps::ComputeOfPlane(const AxisTaps& pixels, int ratio, int limit) {
   end = *std::max_element(first.begin(), first.end()) + count;
 }
 
+void PairTaps::Compute(const AxisTaps& taps, bool on_grid) {
+  const auto one = static_cast<float>(kOne);
+  count = (taps.count + (on_grid ? 2 : 1)) / 2;
+  first.resize(taps.size());
+  weights.assign(taps.size() * static_cast<size_t>(count), 0);
+  const float* from = taps.weights.data();
+  for (size_t i = 0; i < taps.size(); ++i, from += taps.count) {
+    const int odd = on_grid ? (taps.first[i] - taps.begin) & 1 : 0;
+    first[i] = taps.first[i] - odd;
+    int32_t* const to = weights.data() + i * static_cast<size_t>(count);
+    // Sums are rounded and not weights, so that these add up.
+    float sum = 0;
+    for (int k = 0, last = 0; k < taps.count; ++k) {
+      sum += from[k];
+      const int next = k + 1 < taps.count ? static_cast<int>(sum * one + 0.5f) : kOne;
+      const auto weight = static_cast<uint32_t>(next - last);
+      to[(odd + k) / 2] |= static_cast<int32_t>((odd + k) % 2 == 0 ? weight : weight << 16);
+      last = next;
+    }
+  }
+}
+
 }  // namespace tutti::data

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "runtime/data/augment/geometry.h"
@@ -30,6 +31,18 @@ struct AxisTaps {
   // are first enlarged as libjpeg-turbo does it, in one step with the resize: 2 by a triangle (3/4
   // of the nearer sample, 1/4 of the other), other ratios by repetition.
   void ComputeOfPlane(const AxisTaps& pixels, int ratio, int limit);
+};
+
+// The same weights as the kernel takes them: whole numbers of 1 / kOne that add up to kOne, in
+// pairs of neighbouring samples. A sample at either end may be none of the taps': its weight is 0.
+struct PairTaps {
+  static constexpr int kBits = 14, kOne = 1 << kBits;
+  int count = 0;                 // pairs of each output pixel
+  std::vector<int> first;        // the first pair's first sample
+  std::vector<int32_t> weights;  // count for each; of a pair's first sample in the lower 16 bits
+
+  // Pairs begin where the taps do; or, if `on_grid`, an even number of samples behind taps.begin.
+  void Compute(const AxisTaps& taps, bool on_grid);
 };
 
 }  // namespace tutti::data
