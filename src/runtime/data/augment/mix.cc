@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
-#include "base/vector_width.h"
+#include "runtime/data/instruction_kernels.h"
 
 namespace tutti::data {
 namespace {
@@ -52,8 +52,7 @@ Region DrawCut(double area, ImageSize size, RandomStream& random) {
   return cut;
 }
 
-TUTTI_FOR_EACH_VECTOR_WIDTH
-void BlendFloats(float own, size_t count, float* first, float* second) {
+TUTTI_INLINE void Blend(float own, float* first, float* second, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const float a = first[i], b = second[i];
     first[i] = own * a + (1 - own) * b;
@@ -61,8 +60,7 @@ void BlendFloats(float own, size_t count, float* first, float* second) {
   }
 }
 
-TUTTI_FOR_EACH_VECTOR_WIDTH
-void BlendHalves(float own, size_t count, uint16_t* first, uint16_t* second) {
+TUTTI_INLINE void Blend(float own, uint16_t* first, uint16_t* second, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const float a = std::bit_cast<float>(uint32_t{first[i]} << 16);
     const float b = std::bit_cast<float>(uint32_t{second[i]} << 16);
@@ -70,6 +68,27 @@ void BlendHalves(float own, size_t count, uint16_t* first, uint16_t* second) {
     second[i] = ToBFloat16(own * b + (1 - own) * a);
   }
 }
+
+TUTTI_INLINE void BlendAs(PixelType type, float own, void* first, void* second, size_t count) {
+  if (type == PixelType::kFloat32) {
+    Blend(own, static_cast<float*>(first), static_cast<float*>(second), count);
+  } else {
+    Blend(own, static_cast<uint16_t*>(first), static_cast<uint16_t*>(second), count);
+  }
+}
+
+using Blending = void(PixelType type, float own, void* first, void* second, size_t count);
+void BlendPlain(PixelType type, float own, void* first, void* second, size_t count) {
+  BlendAs(type, own, first, second, count);
+}
+TUTTI_AVX2_CODE void BlendAvx2(PixelType type, float own, void* first, void* second, size_t count) {
+  BlendAs(type, own, first, second, count);
+}
+TUTTI_AVX512_CODE void BlendAvx512(PixelType type, float own, void* first, void* second,
+                                   size_t count) {
+  BlendAs(type, own, first, second, count);
+}
+constexpr Kernels<Blending> kBlend = {BlendPlain, BlendAvx2, BlendAvx512};
 
 }  // namespace
 
@@ -109,11 +128,7 @@ void MixPair(const Mix& mix, const Normalizer& normalizer, ImageSize size, void*
     return;
   }
   const size_t count = static_cast<size_t>(size.width) * static_cast<size_t>(size.height) * 3;
-  if (a.type == PixelType::kFloat32) {
-    BlendFloats(mix.own, count, static_cast<float*>(first), static_cast<float*>(second));
-  } else {
-    BlendHalves(mix.own, count, static_cast<uint16_t*>(first), static_cast<uint16_t*>(second));
-  }
+  kBlend.Usable()(a.type, mix.own, first, second, count);
 }
 
 }  // namespace tutti::data

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstring>
 
-#include "base/vector_width.h"
 #include "runtime/data/decode/inverse_transform_avx2.h"
 
 namespace tutti::data {
@@ -199,11 +198,8 @@ void TakeMeans(const int16_t* coefficients, int blocks, uint16_t step, uint8_t* 
   }
 }
 
-}  // namespace
-
-TUTTI_FOR_EACH_VECTOR_WIDTH
-void InverseTransformInLanes(const int16_t* coefficients, int blocks, const uint16_t* steps,
-                             int size, uint8_t* samples, size_t stride) {
+TUTTI_INLINE void InLanes(const int16_t* coefficients, int blocks, const uint16_t* steps, int size,
+                          uint8_t* samples, size_t stride) {
   switch (size) {
     case 8:
       return TransformBlocks<8>(coefficients, blocks, steps, samples, stride);
@@ -216,20 +212,29 @@ void InverseTransformInLanes(const int16_t* coefficients, int blocks, const uint
   }
 }
 
-void InverseTransform(const int16_t* coefficients, int blocks, const uint16_t* steps, int size,
-                      uint8_t* samples, size_t stride) {
-  const bool wide = size == 8 && CanTransformWithAvx2();
+void TransformPlain(const int16_t* coefficients, int blocks, const uint16_t* steps, int size,
+                    uint8_t* samples, size_t stride) {
+  InLanes(coefficients, blocks, steps, size, samples, stride);
+}
+
+TUTTI_AVX2_CODE void TransformAvx2(const int16_t* coefficients, int blocks, const uint16_t* steps,
+                                   int size, uint8_t* samples, size_t stride) {
   while (blocks > 0) {
-    const int done = wide ? InverseTransformAvx2(coefficients, blocks, steps, samples, stride) : 0;
+    const int done =
+        size == 8 ? TransformWholeAvx2(coefficients, blocks, steps, samples, stride) : 0;
     coefficients += 64 * static_cast<ptrdiff_t>(done);
     samples += static_cast<ptrdiff_t>(size) * done;
     blocks -= done;
-    const int now = wide ? std::min(blocks, 2) : blocks;
-    InverseTransformInLanes(coefficients, now, steps, size, samples, stride);
+    const int now = size == 8 ? std::min(blocks, 2) : blocks;
+    InLanes(coefficients, now, steps, size, samples, stride);
     coefficients += 64 * static_cast<ptrdiff_t>(now);
     samples += static_cast<ptrdiff_t>(size) * now;
     blocks -= now;
   }
 }
+
+}  // namespace
+
+const Kernels<BlockTransform> kInverseTransform = {TransformPlain, TransformAvx2, TransformAvx2};
 
 }  // namespace tutti::data

@@ -7,16 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/data/instruction_kernels.h"
+
 namespace tutti::data {
 
 // `blocks` blocks of 64 coefficients each, in rows, that lie beside one another; coefficients are
 // multiplied by those of `steps`. Each makes size x size samples (8, 4, 2 or 1), in rows that are
 // `stride` bytes apart.
-void InverseTransform(const int16_t* coefficients, int blocks, const uint16_t* steps, int size,
-                      uint8_t* samples, size_t stride);
-
-// The same on any machine, by lanes of 32 bits.
-void InverseTransformInLanes(const int16_t* coefficients, int blocks, const uint16_t* steps,
-                             int size, uint8_t* samples, size_t stride);
+using BlockTransform = void(const int16_t* coefficients, int blocks, const uint16_t* steps,
+                            int size, uint8_t* samples, size_t stride);
+extern const Kernels<BlockTransform> kInverseTransform;
 
 }  // namespace tutti::data

@@ -136,14 +136,9 @@ TUTTI_AVX2 Vector RowOfTwo(const int16_t* first, const int16_t* second) {
 
 }  // namespace
 
-bool CanTransformWithAvx2() {
-  static const bool can = __builtin_cpu_supports("avx2");
-  return can;
-}
-
-__attribute__((target("avx2"))) int InverseTransformAvx2(const int16_t* coefficients, int blocks,
-                                                         const uint16_t* steps, uint8_t* samples,
-                                                         size_t stride) {
+__attribute__((target("avx2"))) int TransformWholeAvx2(const int16_t* coefficients, int blocks,
+                                                       const uint16_t* steps, uint8_t* samples,
+                                                       size_t stride) {
   Vector step[8];
   for (int y = 0; y < 8; ++y) {
     const auto* const row = reinterpret_cast<const int16_t*>(steps) + 8 * y;
@@ -173,7 +168,6 @@ __attribute__((target("avx2"))) int InverseTransformAvx2(const int16_t* coeffici
 
 #else
 namespace tutti::data {
-bool CanTransformWithAvx2() { return false; }
-int InverseTransformAvx2(const int16_t*, int, const uint16_t*, uint8_t*, size_t) { return 0; }
+int TransformWholeAvx2(const int16_t*, int, const uint16_t*, uint8_t*, size_t) { return 0; }
 }  // namespace tutti::data
 #endif

@@ -6,11 +6,9 @@
 
 namespace tutti::data {
 
-bool CanTransformWithAvx2();  // whether this machine can
-
-// As InverseTransform with size 8; the machine must have AVX2. Returns how many of the blocks it
+// As a BlockTransform of size 8; the machine must have AVX2. Returns how many of the blocks it
 // has done: it stops before two of which one has a coefficient that no picture has.
-int InverseTransformAvx2(const int16_t* coefficients, int blocks, const uint16_t* steps,
-                         uint8_t* samples, size_t stride);
+int TransformWholeAvx2(const int16_t* coefficients, int blocks, const uint16_t* steps,
+                       uint8_t* samples, size_t stride);
 
 }  // namespace tutti::data

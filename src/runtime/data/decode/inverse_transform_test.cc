@@ -5,13 +5,14 @@
 #include <random>
 #include <vector>
 
+#include "runtime/data/instruction_kernels_fake.h"
+
 namespace tutti::data {
 namespace {
 
-using Transform = void (*)(const int16_t*, int, const uint16_t*, int, uint8_t*, size_t);
-
 // The samples of `blocks` blocks beside one another, with four rows and columns of 7 on each side.
-std::vector<uint8_t> Transformed(Transform transform, const std::vector<int16_t>& coefficients,
+std::vector<uint8_t> Transformed(BlockTransform* transform,
+                                 const std::vector<int16_t>& coefficients,
                                  const std::vector<uint16_t>& steps, int size) {
   const int blocks = static_cast<int>(coefficients.size() / 64);
   const size_t stride = static_cast<size_t>(blocks * size + 8);
@@ -21,7 +22,7 @@ std::vector<uint8_t> Transformed(Transform transform, const std::vector<int16_t>
   return samples;
 }
 
-TEST(InverseTransform, TwoWaysHaveTheSameBits) {
+TEST(InverseTransform, HasTheSameBitsWithEachInstructionSet) {
   std::minstd_rand random(3);
   for (const int range : {8, 200, 2048, 32767}) {
     for (size_t blocks = 1; blocks < 8; ++blocks) {
@@ -32,9 +33,13 @@ TEST(InverseTransform, TwoWaysHaveTheSameBits) {
         if (random() >> 8 & 1) one = 0;
       }
       for (uint16_t& one : steps) one = static_cast<uint16_t>(1 + (random() >> 8) % 255);
-      ASSERT_EQ(Transformed(InverseTransform, coefficients, steps, 8),
-                Transformed(InverseTransformInLanes, coefficients, steps, 8))
-          << range << " " << blocks;
+      for (const int size : {8, 4, 2, 1}) {
+        const auto plain = Transformed(kInverseTransform.plain, coefficients, steps, size);
+        for (const base::InstructionSet set : SetsOfThisProcessor()) {
+          ASSERT_EQ(Transformed(kInverseTransform.For(set), coefficients, steps, size), plain)
+              << range << " " << blocks << " " << size;
+        }
+      }
     }
   }
 }
@@ -44,7 +49,7 @@ TEST(InverseTransform, AFlatBlockHasItsMeanAtEverySize) {
   for (const int size : {8, 4, 2, 1}) {
     std::vector<int16_t> coefficients(64);
     coefficients[0] = 20;  // 20 * 16 / 8 above 128
-    const auto samples = Transformed(InverseTransform, coefficients, steps, size);
+    const auto samples = Transformed(kInverseTransform.Usable(), coefficients, steps, size);
     const size_t stride = static_cast<size_t>(size + 8);
     for (size_t y = 0; y < static_cast<size_t>(size + 8); ++y) {
       for (size_t x = 0; x < stride; ++x) {

@@ -3,7 +3,6 @@
 #include <bit>
 #include <cstring>
 
-#include "base/vector_width.h"
 #include "runtime/data/decode/entropy_code.h"
 
 namespace tutti::data {
@@ -155,16 +154,23 @@ TUTTI_INLINE bool TakeUnits(const Units& units, int count, BitSource& source) {
   return true;
 }
 
-}  // namespace
-
-TUTTI_FOR_EACH_VECTOR_WIDTH
-bool ReadUnits(const Units& units, int count, BitSource& source) {
+// What AVX2 stands for here is shifts that leave the flags alone.
+bool ReadPlain(const Units& units, int count, BitSource& source) {
   return TakeUnits<true>(units, count, source);
 }
-
-TUTTI_FOR_EACH_VECTOR_WIDTH
-bool SkipUnits(const Units& units, int count, BitSource& source) {
+bool SkipPlain(const Units& units, int count, BitSource& source) {
   return TakeUnits<false>(units, count, source);
 }
+TUTTI_AVX2_CODE bool ReadAvx2(const Units& units, int count, BitSource& source) {
+  return TakeUnits<true>(units, count, source);
+}
+TUTTI_AVX2_CODE bool SkipAvx2(const Units& units, int count, BitSource& source) {
+  return TakeUnits<false>(units, count, source);
+}
+
+}  // namespace
+
+const Kernels<UnitReader> kReadUnits = {ReadPlain, ReadAvx2, ReadAvx2};
+const Kernels<UnitReader> kSkipUnits = {SkipPlain, SkipAvx2, SkipAvx2};
 
 }  // namespace tutti::data

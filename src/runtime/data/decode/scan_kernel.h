@@ -1,8 +1,8 @@
 // Reads the blocks of a scan from its entropy code: the loop that most of a picture's time is spent
-// in, compiled once for each machine and chosen when the program starts.
+// in, compiled for each set of instructions.
 //
-// The next bits stand at the top of a 64-bit word, which is filled up after every four looks into a
-// table without asking whether it is needed. Nothing here asks for the end of the code: it is
+// The next bits stand at the top of a 64-bit word, which is filled up after every four looks into
+// a table without asking whether it is needed. Nothing here asks for the end of the code: it is
 // padded, a block takes at most kMaxBlockBytes, and the caller looks at `Used` when a piece is
 // read.
 #pragma once
@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "runtime/data/decode/huffman.h"
+#include "runtime/data/instruction_kernels.h"
 
 namespace tutti::data {
 
@@ -44,7 +45,7 @@ struct Units {
 
 // Reads `count` units from `source`, into the memory of their blocks or to pass over them. False:
 // something that a sound picture does not have; or the piece ended long ago.
-bool ReadUnits(const Units& units, int count, BitSource& source);
-bool SkipUnits(const Units& units, int count, BitSource& source);
+using UnitReader = bool(const Units& units, int count, BitSource& source);
+extern const Kernels<UnitReader> kReadUnits, kSkipUnits;
 
 }  // namespace tutti::data

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <climits>
 
-#include "runtime/data/decode/inverse_transform.h"
-
 namespace tutti::data {
 namespace {
 
@@ -18,6 +16,11 @@ constexpr int kDcBits = 10;
 int DivideUp(int value, int by) { return (value + by - 1) / by; }
 
 }  // namespace
+
+SequentialReader::SequentialReader(base::InstructionSet set)
+    : read_units_(kReadUnits.For(set)),
+      skip_units_(kSkipUnits.For(set)),
+      transform_(kInverseTransform.For(set)) {}
 
 bool SequentialReader::MakeTables(const SequentialScan& scan) {
   const int ac_bits = TableBits(scan.code.size()), dc_bits = std::min(ac_bits, kDcBits);
@@ -125,7 +128,7 @@ bool SequentialReader::Take(int count, bool wanted) {
     if (left_in_piece_ == 0 && !NextPiece()) return false;
     const int now = std::min(count - done, left_in_piece_);
     const Units units{blocks_.data(), static_cast<int>(blocks_.size()), last_dc_, done};
-    if (!(wanted ? ReadUnits(units, now, source_) : SkipUnits(units, now, source_))) return false;
+    if (!(wanted ? read_units_ : skip_units_)(units, now, source_)) return false;
     left_in_piece_ -= now;
     done += now;
   }
@@ -149,8 +152,8 @@ void SequentialReader::TransformRow(const SequentialScan& scan, const Planes& pl
       const int first = (row * component.down + y) * component.block;
       uint8_t* const to =
           const_cast<uint8_t*>(plane.samples) + static_cast<size_t>(first) * plane.stride;
-      InverseTransform(row_[c] + static_cast<ptrdiff_t>(64) * y * blocks, blocks, component.steps,
-                       component.block, to, plane.stride);
+      transform_(row_[c] + static_cast<ptrdiff_t>(64) * y * blocks, blocks, component.steps,
+                 component.block, to, plane.stride);
     }
   }
 }

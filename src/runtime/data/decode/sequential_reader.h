@@ -12,8 +12,10 @@
 #include <optional>
 #include <vector>
 
+#include "base/instruction_set.h"
 #include "runtime/data/decode/entropy_code.h"
 #include "runtime/data/decode/image.h"
+#include "runtime/data/decode/inverse_transform.h"
 #include "runtime/data/decode/scan_kernel.h"
 #include "runtime/data/decode/sequential_scan.h"
 
@@ -21,6 +23,8 @@ namespace tutti::data {
 
 class SequentialReader {
  public:
+  // The processor must have `set`; the bits are the same with each.
+  explicit SequentialReader(base::InstructionSet set = base::UsableInstructionSet());
   // The planes of the coded units that `region` (pixels, inside of the image) touches, in own
   // memory, valid until the next call. What lies below the last of these rows is not read.
   std::optional<Planes> Read(const SequentialScan& scan, const Region& region);
@@ -45,6 +49,9 @@ class SequentialReader {
   bool StopsSoundly() const;
   void TransformRow(const SequentialScan& scan, const Planes& planes, int row) const;
 
+  UnitReader* const read_units_;
+  UnitReader* const skip_units_;
+  BlockTransform* const transform_;
   Grid grid_;
   // Tables and what they were made of: the next picture may have the same.
   struct {

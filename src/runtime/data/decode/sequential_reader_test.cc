@@ -11,6 +11,7 @@
 #include "runtime/data/decode/jpeg.h"
 #include "runtime/data/decode/jpeg_fake.h"
 #include "runtime/data/decode/planes_fake.h"
+#include "runtime/data/instruction_kernels_fake.h"
 
 namespace tutti::data {
 namespace {
@@ -72,6 +73,25 @@ TEST_P(SequentialReading, HasTheBitsOfLibjpegTurbo) {
       const auto other = theirs.DecodePlanes(region, denominator);
       ASSERT_TRUE(one.ok() && other.ok()) << one.status() << other.status();
       ASSERT_TRUE(SameSamples(*one, *other, region, denominator)) << i;
+    }
+  }
+}
+
+TEST_P(SequentialReading, HasTheSameBitsWithEachInstructionSet) {
+  for (const std::string& file : {EncodePattern(GetParam()), EncodeNoise(GetParam())}) {
+    for (const int denominator : {1, 2, 4, 8}) {
+      OpenJpeg jpeg(file);
+      const auto scan = jpeg.Scan(denominator);
+      ASSERT_TRUE(scan);
+      SequentialReader plain(base::InstructionSet::kPlain);
+      const auto expected = plain.Read(*scan, jpeg.Whole());
+      ASSERT_TRUE(expected);
+      for (const base::InstructionSet set : SetsOfThisProcessor()) {
+        SequentialReader reader(set);
+        const auto planes = reader.Read(*scan, jpeg.Whole());
+        ASSERT_TRUE(planes);
+        ASSERT_TRUE(SameSamples(*planes, *expected, jpeg.Whole(), denominator));
+      }
     }
   }
 }
