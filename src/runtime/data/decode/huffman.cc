@@ -56,8 +56,13 @@ void FillValues(Entry* from, int looked, int size, const Make& make) {
 constexpr uint32_t kNoCoefficient = uint32_t{Coefficients::kNone} << 10;
 
 constexpr uint32_t Entry(int bits, int first, int last, int value) {
-  const auto high = static_cast<uint32_t>(value) << 24;
+  const auto high = (static_cast<uint32_t>(value) & 127) << 24;
   return static_cast<uint32_t>(bits | (first - 1) << 6 | last << 10) | high;
+}
+
+constexpr uint32_t LongEntry(int code_bits, int value_bits, int first) {
+  const auto lengths = static_cast<uint32_t>(value_bits << 17 | code_bits << 21);
+  return Entry(code_bits + value_bits, first, first, 0) | lengths | 1u << 31;
 }
 
 // By the next `bits` bits the one coefficient there, or the end.
@@ -65,25 +70,27 @@ bool MakeSingles(const HuffmanCode& code, int bits, std::vector<uint32_t>& singl
   singles.assign(size_t{1} << bits, kNoCoefficient);
   return ForEachCode(code, [&](uint32_t prefix, int length, uint8_t symbol) {
     const int zeros = symbol >> 4, size = symbol & 15, rest = bits - length;
-    if (rest < size || size > Coefficients::kMaxFirstBits) return;
+    if (rest < 0 || size > kMaxAcBits) return;
     const bool ends = size == 0 && zeros < 15;
     const int first = ends ? 1 : zeros + 1, last = ends ? Coefficients::kEnd : first;
-    FillValues(singles.data() + (size_t{prefix} << rest), rest, size,
-               [=](int value) { return Entry(length + size, first, last, value); });
+    uint32_t* const from = singles.data() + (size_t{prefix} << rest);
+    if (rest >= size && size <= Coefficients::kMaxValueBits) {
+      FillValues(from, rest, size,
+                 [=](int value) { return Entry(length + size, first, last, value); });
+    } else if (length + size <= Coefficients::kMaxBits) {
+      std::fill_n(from, size_t{1} << rest, LongEntry(length, size, first));
+    }
   });
 }
 
 // The entry where `a` comes first and then `b`, which counts only if it is all there.
 uint32_t Joined(uint32_t a, uint32_t b, int bits) {
-  const int length = Coefficients::Bits(a) + Coefficients::Bits(b),
-            value = Coefficients::FirstValue(b);
+  const int length = Coefficients::Bits(a) + Coefficients::Bits(b);
   const int last = Coefficients::Last(a) + Coefficients::Last(b);
-  constexpr int kLimit = 1 << Coefficients::kMaxLastBits;
-  const bool pair = Coefficients::Bits(b) != 0 && length <= bits && value < kLimit &&
-                    value >= -kLimit && Coefficients::Last(a) < Coefficients::kEnd;
-  const uint32_t kept = a & (0xFF000000 | 15u << 6);
-  const uint32_t joined = kept | static_cast<uint32_t>(length | last << 10) |
-                          (static_cast<uint32_t>(value) & 127) << 17;
+  const bool pair = Coefficients::Bits(b) != 0 && length <= bits && !Coefficients::IsLong(a | b) &&
+                    Coefficients::Last(a) < Coefficients::kEnd;
+  const uint32_t kept = a & (127u << 24 | 15u << 6);
+  const uint32_t joined = kept | static_cast<uint32_t>(length | last << 10) | (b >> 24 & 127) << 17;
   return pair ? joined : a;
 }
 

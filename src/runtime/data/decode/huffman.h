@@ -53,16 +53,24 @@ struct Difference {
 //   bits  6- 9  how far the first is beyond where the block stands, less 1
 //   bits 10-16  how far the last is, + kEnd if the block ends then; kNone: read the symbol
 //   bits 17-23  the last one's value
-//   bits 24-31  the first one's value; it is the last, too, if there is but one
+//   bits 24-30  the first one's value; it is the last, too, if there is but one
 // An entry of an end alone has a coefficient of 0 at 1, which the block may take: it is 0 anyway.
+// Or bit 31 is set, and there is one coefficient whose value reaches beyond the bits looked at:
+//   bits 17-20  how many bits the value has
+//   bits 21-24  how many bits the code before it
+// Who only passes over need not tell the two apart.
 struct Coefficients {
   static constexpr int kEnd = 64, kNone = 127;
-  static constexpr int kMaxFirstBits = 7, kMaxLastBits = 6;
+  static constexpr int kMaxValueBits = 6;  // of values in entries
+  static constexpr int kMaxBits = 18;      // that an entry takes
   static int Bits(uint32_t entry) { return static_cast<int>(entry & 63); }
   static int First(uint32_t entry) { return static_cast<int>(entry >> 6 & 15) + 1; }
   static int Last(uint32_t entry) { return static_cast<int>(entry >> 10 & 127); }
   static int LastValue(uint32_t entry) { return static_cast<int32_t>(entry << 8) >> 25; }
-  static int FirstValue(uint32_t entry) { return static_cast<int32_t>(entry) >> 24; }
+  static int FirstValue(uint32_t entry) { return static_cast<int32_t>(entry << 1) >> 25; }
+  static bool IsLong(uint32_t entry) { return static_cast<int32_t>(entry) < 0; }
+  static int ValueBits(uint32_t entry) { return static_cast<int>(entry >> 17 & 15); }
+  static int CodeBits(uint32_t entry) { return static_cast<int>(entry >> 21 & 15); }
 };
 
 // The most bits that the value of a coefficient has in a picture of 8 bits: first, others.

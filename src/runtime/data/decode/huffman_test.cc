@@ -40,6 +40,18 @@ TEST(Huffman, OneLookGivesTwoCoefficients) {
   EXPECT_EQ(Coefficients::Last(table.entries[0b11100000]), Coefficients::kNone);
 }
 
+TEST(Huffman, OneLookGivesTheLengthsOfALongValue) {
+  AcTable table;
+  ASSERT_TRUE(MakeAcTable(SmallCode(0x00, 0x01, 0x28), 8, table));
+  const uint32_t entry = table.entries[0b11010101];  // after two zeros a value of eight bits
+  ASSERT_TRUE(Coefficients::IsLong(entry));
+  EXPECT_EQ(Coefficients::Bits(entry), 3 + 8);
+  EXPECT_EQ(Coefficients::CodeBits(entry), 3);
+  EXPECT_EQ(Coefficients::ValueBits(entry), 8);
+  EXPECT_EQ(Coefficients::Last(entry), 3);
+  EXPECT_FALSE(Coefficients::IsLong(table.entries[0b10111010]));
+}
+
 TEST(Huffman, RefusesDifferencesOfMoreThan15Bits) {
   DcTable table;
   EXPECT_FALSE(MakeDcTable(SmallCode(0, 16, 1), 8, table));

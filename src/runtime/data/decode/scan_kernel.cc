@@ -70,6 +70,9 @@ TUTTI_INLINE bool TakeDifference(const DcTable& table, BitSource& s, int& differ
   return true;
 }
 
+// Between two fillings.
+constexpr int kLooks = 56 / Coefficients::kMaxBits;
+
 enum class Step { kGoOn, kBlockEnds, kUnsound };
 
 // One coefficient, whatever the length of its code, after the one at `at`.
@@ -92,7 +95,11 @@ TUTTI_INLINE Step TakeOne(const AcTable& table, BitSource& s, int16_t* block, si
 // What lies under the next bits is all of this block.
 template <bool kKeep>
 TUTTI_INLINE void Take(uint32_t entry, BitSource& s, int16_t* block, size_t at, size_t last) {
-  if (kKeep) {
+  if (kKeep && Coefficients::IsLong(entry)) {
+    const int bits = Coefficients::ValueBits(entry);
+    const auto value = static_cast<int>(s.bits << Coefficients::CodeBits(entry) >> (64 - bits));
+    block[kPlaceInBlock[last]] = static_cast<int16_t>(Extend(value, bits));
+  } else if (kKeep) {
     // The last one first: where there is but one, the first has the right value.
     block[kPlaceInBlock[last]] = static_cast<int16_t>(Coefficients::LastValue(entry));
     block[kPlaceInBlock[at + Coefficients::First(entry)]] =
@@ -111,7 +118,7 @@ TUTTI_INLINE bool TakeOthers(const AcTable& table, BitSource& s, int16_t* block)
     Refill(s);
     uint32_t entry;
     size_t last;
-    for (int look = 0; look < 4; ++look) {
+    for (int look = 0; look < kLooks; ++look) {
       entry = entries[s.bits >> shift];
       last = at + Coefficients::Last(entry);
       if (last >= 63) break;

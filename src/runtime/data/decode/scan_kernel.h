@@ -1,7 +1,7 @@
 // Reads the blocks of a scan from its entropy code: the loop that most of a picture's time is spent
 // in, compiled for each set of instructions.
 //
-// The next bits stand at the top of a 64-bit word, which is filled up after every four looks into
+// The next bits stand at the top of a 64-bit word, which is filled up after every three looks into
 // a table without asking whether it is needed. Nothing here asks for the end of the code: it is
 // padded, a block takes at most kMaxBlockBytes, and the caller looks at `Used` when a piece is
 // read.
