@@ -60,10 +60,8 @@ function(tutti_room name)
     if(ARG_TEST_PROCESSES)
       add_test(NAME ${name} COMMAND ${CMAKE_SOURCE_DIR}/tools/run-shards ${ARG_TEST_PROCESSES}
                $<TARGET_FILE:${target}_test> ${results})
-      set_tests_properties(${name} PROPERTIES TIMEOUT 900)  # it may run three times
     else()
       add_test(NAME ${name} COMMAND ${target}_test --gtest_output=json:${results}.json)
-      set_tests_properties(${name} PROPERTIES TIMEOUT 300)
     endif()
   endif()
 

@@ -15,7 +15,9 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = pathlib.Path(os.environ.get("TUTTI_BUILD", ROOT / "build")) / "bin"
-PATIENCE = float(os.environ.get("TUTTI_TEST_PATIENCE", 1))  # how many times longer what waits may take, where much else runs beside it
+# How many times longer than written what waits may take: by this machine's speed and, in ./test, what else runs beside it.
+PATIENCE = float(os.environ.get("TUTTI_TEST_PATIENCE") or subprocess.check_output([ROOT / "tools/test-patience"]))
+os.environ["TUTTI_TEST_PATIENCE"] = f"{PATIENCE:g}"  # for workers and ranks, which need not measure it again
 TERMINAL = {"Completed", "Failed", "Canceled"}
 LONG = ["test_cluster_autoscaling", "test_slurm_frameworks", "test_slurm_jobs", "test_slurm", "test_failures", "test_slurm_unshared",
         "test_slurm_folder", "test_azure_jobs", "test_containers", "test_slurm_vanishing", "test_slurm_storms", "test_cluster",
@@ -23,6 +25,23 @@ LONG = ["test_cluster_autoscaling", "test_slurm_frameworks", "test_slurm_jobs", 
         "test_launchers", "test_tasks"]  # the longest first
 if not os.environ.get("TUTTI_WHOLE_TESTS"):  # whose storms load the processors most, so behind other clusters' stories
     LONG.insert(1, LONG.pop(LONG.index("test_slurm_storms")))
+
+
+class PatientProcess(subprocess.Popen):
+    """A process for which the limits in the stories hold PATIENCE times as long."""
+
+    def wait(self, timeout=None):
+        return super().wait(timeout and timeout * PATIENCE)
+
+    def communicate(self, input=None, timeout=None):
+        return super().communicate(input, timeout and timeout * PATIENCE)
+
+
+subprocess.Popen = PatientProcess  # which subprocess.run starts as well
+
+
+def pytest_report_header():
+    return f"limits hold {PATIENCE:g} times as long (TUTTI_TEST_PATIENCE, else tools/test-patience)"
 
 
 def pytest_collection_modifyitems(items):

@@ -6,12 +6,19 @@
         ranks.call("sums")  # the function of torch_sums.py, on every rank: asserts, or returns JSON
 """
 import os
+import pathlib
+import subprocess
 import sys
 import tempfile
 
 import pytest
 
-from ranks import PYTHON, Ranks
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# How many times longer than written limits hold, here and in the ranks: frameworks take long to import on a busy machine.
+if "TUTTI_TEST_PATIENCE" not in os.environ:
+    os.environ["TUTTI_TEST_PATIENCE"] = subprocess.check_output([ROOT / "tools/test-patience", "3"], text=True).strip()
+
+from ranks import PYTHON, Ranks  # noqa: E402, reads it
 
 sys.path.insert(0, str(PYTHON))  # test modules import what their ranks run
 

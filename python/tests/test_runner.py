@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from ranks import LIBRARY, PYTHON
+from ranks import LIBRARY, PATIENCE, PYTHON
 from tutti.runner import command, elastic, hosts
 from tutti.runner.settings import Settings
 from tutti.runner.worker import Ssh
@@ -33,11 +33,12 @@ def start(*arguments, **environment):
 
 def run(*arguments, timeout=60, **environment):
     process = start(*arguments, **environment)
-    process.out, process.err = process.communicate(timeout=timeout)
+    process.out, process.err = process.communicate(timeout=timeout * PATIENCE)
     return process
 
 
 def wait_until(condition, what, seconds=20):
+    seconds *= PATIENCE
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"after {seconds} s still not: {what}"
