@@ -1,8 +1,51 @@
-// One machine-code version of a function per vector width, chosen when the program starts. What it
-// calls has to be TUTTI_INLINE, else it is compiled for the narrowest.
+// One machine-code version of a piece of code for each InstructionSet, of which the one that this
+// process uses is called:
+//
+//   base::Vectorised([&]() TUTTI_INLINE_BODY { Update(values, gradients, count); });
+//
+// What the body calls has to be TUTTI_INLINE, else it is compiled for the narrowest.
 #pragma once
 
-// Sanitizers do not bear the resolvers that this takes.
+#include "base/instruction_set.h"
+
+#define TUTTI_INLINE inline __attribute__((always_inline))
+#define TUTTI_INLINE_BODY __attribute__((always_inline))
+// Vectors are passed between inlined functions only.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
+namespace tutti::base {
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+template <typename Body>
+__attribute__((target("arch=x86-64-v4"))) auto VectorisedForAvx512(const Body& body) {
+  return body();
+}
+template <typename Body>
+__attribute__((target("arch=x86-64-v3"))) auto VectorisedForAvx2(const Body& body) {
+  return body();
+}
+#endif
+
+// Returns what `body` does.
+template <typename Body>
+auto Vectorised(const Body& body) {
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+  switch (UsableInstructionSet()) {
+    case InstructionSet::kAvx512:
+      return VectorisedForAvx512(body);
+    case InstructionSet::kAvx2:
+      return VectorisedForAvx2(body);
+    case InstructionSet::kPlain:
+      break;
+  }
+#endif
+  return body();
+}
+
+}  // namespace tutti::base
+
+// The same for a whole function, chosen when the program starts by what the processor has: no
+// variable holds it. Sanitizers do not bear the resolvers that this takes.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TUTTI_FOR_EACH_VECTOR_WIDTH \
@@ -10,6 +53,3 @@
 #else
 #define TUTTI_FOR_EACH_VECTOR_WIDTH
 #endif
-#define TUTTI_INLINE [[gnu::always_inline]] inline
-// Vectors are passed between inlined functions only.
-#pragma GCC diagnostic ignored "-Wpsabi"

@@ -183,8 +183,7 @@ TUTTI_INLINE void Loop(const Job& job) {
   }
 }
 
-TUTTI_FOR_EVERY_CPU
-void Run(DataType type, const Job& job) {
+TUTTI_INLINE void Run(DataType type, const Job& job) {
   switch (type) {
     case DataType::kFloat64:
       return Loop<Plain<double>>(job);
@@ -215,7 +214,8 @@ void Combine(const Reduction& reduction, std::span<const std::byte* const> input
              std::span<std::byte* const> outputs, size_t count, bool last) {
   const Reduction what = reduction.type == DataType::kBool ? Logical(reduction) : reduction;
   const bool divides = last && what.op == ReduceOp::kMean;
-  Run(what.type, {what.op, inputs, outputs, count, divides ? what.ranks : 0});
+  const Job job = {what.op, inputs, outputs, count, divides ? what.ranks : 0};
+  base::Vectorised([&]() TUTTI_INLINE_BODY { Run(what.type, job); });
 }
 
 }  // namespace tutti::comm

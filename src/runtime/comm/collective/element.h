@@ -3,9 +3,8 @@
 
 #include <cstdint>
 
+#include "base/vector_width.h"
 #include "runtime/comm/collective/half.h"
-
-#define TUTTI_INLINE inline __attribute__((always_inline))
 
 namespace tutti::comm {
 

@@ -137,20 +137,6 @@ TUTTI_INLINE void DecodeFrom(Encoding encoding, const std::byte* from, size_t co
   }
 }
 
-TUTTI_FOR_EVERY_CPU
-void EncodeOnThisCpu(Encoding encoding, const float* values, float* residual, size_t count,
-                     std::byte* to) {
-  if (residual == nullptr) return EncodeAs<false>(encoding, values, nullptr, count, to);
-  EncodeAs<true>(encoding, values, residual, count, to);
-}
-
-TUTTI_FOR_EVERY_CPU
-void DecodeOnThisCpu(Encoding encoding, const std::byte* from, size_t count, float* values,
-                     bool add) {
-  if (add) return DecodeFrom<true>(encoding, from, count, values);
-  DecodeFrom<false>(encoding, from, count, values);
-}
-
 }  // namespace
 
 size_t EncodedBytes(Encoding encoding, size_t count) {
@@ -159,15 +145,18 @@ size_t EncodedBytes(Encoding encoding, size_t count) {
 }
 
 void Encode(Encoding encoding, const float* values, float* residual, size_t count, std::byte* to) {
-  EncodeOnThisCpu(encoding, values, residual, count, to);
+  base::Vectorised([&]() TUTTI_INLINE_BODY {
+    if (residual == nullptr) return EncodeAs<false>(encoding, values, nullptr, count, to);
+    EncodeAs<true>(encoding, values, residual, count, to);
+  });
 }
 
 void Decode(Encoding encoding, const std::byte* from, size_t count, float* values) {
-  DecodeOnThisCpu(encoding, from, count, values, false);
+  base::Vectorised([&]() TUTTI_INLINE_BODY { DecodeFrom<false>(encoding, from, count, values); });
 }
 
 void DecodeAndAdd(Encoding encoding, const std::byte* from, size_t count, float* values) {
-  DecodeOnThisCpu(encoding, from, count, values, true);
+  base::Vectorised([&]() TUTTI_INLINE_BODY { DecodeFrom<true>(encoding, from, count, values); });
 }
 
 }  // namespace tutti::comm

@@ -1,4 +1,4 @@
-// What a reduction does with two elements, and how its loops are compiled.
+// What a reduction does with two elements.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,6 @@
 #include "runtime/comm/collective/element.h"
 #include "runtime/comm/collective/reduce.h"
 
-// One copy of the loops for each instruction set. The dynamic linker chooses, before a sanitizer's
-// runtime has started: with one there is only the plain copy.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || defined(__clang__) || \
-    !defined(__x86_64__)
-#define TUTTI_FOR_EVERY_CPU
-#else
-#define TUTTI_FOR_EVERY_CPU \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#endif
 // Before a loop whose stores are never what a later turn of it loads.
 #if defined(__GNUC__) && !defined(__clang__)
 #define TUTTI_INDEPENDENT_TURNS _Pragma("GCC ivdep")

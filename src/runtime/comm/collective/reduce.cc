@@ -51,8 +51,8 @@ TUTTI_INLINE void ApplyOp(const Reduction& reduction, std::byte* accumulator,
   }
 }
 
-TUTTI_FOR_EVERY_CPU
-void ApplyType(const Reduction& reduction, std::byte* a, const std::byte* b, size_t n, bool last) {
+TUTTI_INLINE void ApplyType(const Reduction& reduction, std::byte* a, const std::byte* b, size_t n,
+                            bool last) {
   switch (reduction.type) {
     case DataType::kFloat64:
       return ApplyOp<Plain<double>>(reduction, a, b, n, last);
@@ -80,8 +80,10 @@ void ApplyType(const Reduction& reduction, std::byte* a, const std::byte* b, siz
 }  // namespace
 
 void Reduction::Apply(void* accumulator, const void* incoming, size_t count, bool last) const {
-  ApplyType(*this, static_cast<std::byte*>(accumulator), static_cast<const std::byte*>(incoming),
-            count, last);
+  base::Vectorised([&]() TUTTI_INLINE_BODY {
+    ApplyType(*this, static_cast<std::byte*>(accumulator), static_cast<const std::byte*>(incoming),
+              count, last);
+  });
 }
 
 }  // namespace tutti::comm

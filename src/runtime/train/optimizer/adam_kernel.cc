@@ -36,25 +36,15 @@ TUTTI_INLINE void Update(T* __restrict values, T* __restrict first, T* __restric
   }
 }
 
-TUTTI_FOR_EACH_VECTOR_WIDTH
-void UpdatePart(float* values, float* first, float* second, const float* gradients, size_t count,
-                const Factors<float>& f) {
-  Update(values, first, second, gradients, count, f);
-}
-
-TUTTI_FOR_EACH_VECTOR_WIDTH
-void UpdatePart(double* values, double* first, double* second, const double* gradients,
-                size_t count, const Factors<double>& f) {
-  Update(values, first, second, gradients, count, f);
-}
-
 template <typename T>
 void UpdateInParts(T* values, T* first, T* second, const T* gradients, size_t count,
                    const AdamCoefficients& coefficients, int64_t t, int threads) {
   const Factors<T> factors(coefficients, t);
   InParts(count, threads, [&](size_t begin, size_t end) {
-    UpdatePart(values + begin, first + begin, second + begin, gradients + begin, end - begin,
-               factors);
+    base::Vectorised([&]() TUTTI_INLINE_BODY {
+      Update(values + begin, first + begin, second + begin, gradients + begin, end - begin,
+             factors);
+    });
   });
 }
 

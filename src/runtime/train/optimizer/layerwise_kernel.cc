@@ -127,43 +127,22 @@ TUTTI_INLINE void Descend(T* __restrict values, const T* __restrict first,
   }
 }
 
-// One machine code per vector width of each of these, for both types.
-#define TUTTI_LAYERWISE_PARTS(T)                                                                   \
-  TUTTI_FOR_EACH_VECTOR_WIDTH                                                                      \
-  Squares SquaresOf(const T* values, const T* gradients, size_t count) {                           \
-    return {SumOfSquares(values, count), SumOfSquares(gradients, count)};                          \
-  }                                                                                                \
-  TUTTI_FOR_EACH_VECTOR_WIDTH                                                                      \
-  void LarsPart(T* values, T* velocities, const T* gradients, size_t count,                        \
-                const LarsFactors<T>& f) {                                                         \
-    Descend(values, velocities, gradients, count, f);                                              \
-  }                                                                                                \
-  TUTTI_FOR_EACH_VECTOR_WIDTH                                                                      \
-  Squares LambMoments(const T* values, T* first, T* second, const T* gradients, size_t count,      \
-                      const LambFactors<T>& f) {                                                   \
-    return Accumulate(values, first, second, gradients, count, f);                                 \
-  }                                                                                                \
-  TUTTI_FOR_EACH_VECTOR_WIDTH                                                                      \
-  void LambPart(T* values, const T* first, const T* second, size_t count, const LambFactors<T>& f, \
-                T rate) {                                                                          \
-    Descend(values, first, second, count, f, rate);                                                \
-  }
-TUTTI_LAYERWISE_PARTS(float)
-TUTTI_LAYERWISE_PARTS(double)
-#undef TUTTI_LAYERWISE_PARTS
-
 template <typename T>
 void Lars(T* values, T* velocities, const T* gradients, size_t count, const LarsCoefficients& c,
           int threads) {
   const Squares squares = SumOverBlocks(count, threads, [&](size_t begin, size_t size) {
-    return SquaresOf(values + begin, gradients + begin, size);
+    return base::Vectorised([&]() TUTTI_INLINE_BODY {
+      return Squares{SumOfSquares(values + begin, size), SumOfSquares(gradients + begin, size)};
+    });
   });
   const double value = std::sqrt(squares.of_values), gradient = std::sqrt(squares.of_updates);
   const bool is_scaled = value > 0 && gradient > 0;
   const LarsFactors<T> factors(
       c, is_scaled ? c.trust * value / (gradient + c.weight_decay * value) : 1);
   InParts(count, threads, [&](size_t begin, size_t end) {
-    LarsPart(values + begin, velocities + begin, gradients + begin, end - begin, factors);
+    base::Vectorised([&]() TUTTI_INLINE_BODY {
+      Descend(values + begin, velocities + begin, gradients + begin, end - begin, factors);
+    });
   });
 }
 
@@ -172,14 +151,18 @@ void Lamb(T* values, T* first, T* second, const T* gradients, size_t count,
           const AdamCoefficients& c, int64_t t, int threads) {
   const LambFactors<T> factors(c, t);
   const Squares squares = SumOverBlocks(count, threads, [&](size_t begin, size_t size) {
-    return LambMoments(values + begin, first + begin, second + begin, gradients + begin, size,
-                       factors);
+    return base::Vectorised([&]() TUTTI_INLINE_BODY {
+      return Accumulate(values + begin, first + begin, second + begin, gradients + begin, size,
+                        factors);
+    });
   });
   const bool is_scaled = squares.of_values > 0 && squares.of_updates > 0;
   const double ratio = is_scaled ? std::sqrt(squares.of_values / squares.of_updates) : 1;
   const T rate = Finite<T>(c.learning_rate * ratio);
   InParts(count, threads, [&](size_t begin, size_t end) {
-    LambPart(values + begin, first + begin, second + begin, end - begin, factors, rate);
+    base::Vectorised([&]() TUTTI_INLINE_BODY {
+      Descend(values + begin, first + begin, second + begin, end - begin, factors, rate);
+    });
   });
 }
 

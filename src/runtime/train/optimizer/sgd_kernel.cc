@@ -7,9 +7,8 @@ namespace tutti::train {
 namespace {
 
 template <typename T>
-[[gnu::always_inline]] inline void Update(T* __restrict values, T* __restrict velocities,
-                                          const T* __restrict gradients, size_t count,
-                                          const SgdCoefficients& c) {
+TUTTI_INLINE void Update(T* __restrict values, T* __restrict velocities,
+                         const T* __restrict gradients, size_t count, const SgdCoefficients& c) {
   const T learning_rate = static_cast<T>(c.learning_rate);
   const T momentum = static_cast<T>(c.momentum);
   const T decay = static_cast<T>(c.weight_decay);
@@ -24,23 +23,13 @@ template <typename T>
   }
 }
 
-TUTTI_FOR_EACH_VECTOR_WIDTH
-void UpdatePart(float* values, float* velocities, const float* gradients, size_t count,
-                const SgdCoefficients& coefficients) {
-  Update(values, velocities, gradients, count, coefficients);
-}
-
-TUTTI_FOR_EACH_VECTOR_WIDTH
-void UpdatePart(double* values, double* velocities, const double* gradients, size_t count,
-                const SgdCoefficients& coefficients) {
-  Update(values, velocities, gradients, count, coefficients);
-}
-
 template <typename T>
 void UpdateInParts(T* values, T* velocities, const T* gradients, size_t count,
                    const SgdCoefficients& coefficients, int threads) {
   InParts(count, threads, [&](size_t begin, size_t end) {
-    UpdatePart(values + begin, velocities + begin, gradients + begin, end - begin, coefficients);
+    base::Vectorised([&]() TUTTI_INLINE_BODY {
+      Update(values + begin, velocities + begin, gradients + begin, end - begin, coefficients);
+    });
   });
 }
 
