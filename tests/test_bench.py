@@ -13,7 +13,9 @@ def test_a_table_a_document_and_a_chart_of_every_point(tmp_path):
                            "--steps", "3", "--warm-up", "1", "--output", tmp_path], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout == (tmp_path / "bench.md").read_text()
-    points = json.loads((tmp_path / "bench.json").read_text())["points"]
+    document = json.loads((tmp_path / "bench.json").read_text())
+    assert done.stderr.startswith(f"precision {document['precision']} (auto): this "), done.stderr
+    points = document["points"]
     assert [(point["transport"], point["ranks"]) for point in points] == [("shm", 1), ("shm", 2), ("tcp", 1), ("tcp", 2)]
     for point in points:
         step = sum(point["step"].values())

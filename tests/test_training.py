@@ -50,10 +50,52 @@ def test_metrics_and_summary_are_kept(service, write_job):
     assert 0 < lines[-1]["top1"] <= 1 and lines[-1]["images"] == 1000
 
 
-def run_alone(output, *arguments, data=DATA, timeout=400):
+# What holds all libraries to AVX2, on processors that have more.
+AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2", "TUTTI_CPU_CAPABILITY": "avx2"}
+
+
+def run_alone(output, *arguments, data=DATA, timeout=400, variables=None):
     return subprocess.run([BIN / "tutti-train", "--model", "resnet20", "--data", data, "--batch", "64", "--output", output,
                            *map(str, arguments)], capture_output=True, text=True, timeout=timeout,
-                          env={k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")})
+                          env={k: v for k, v in os.environ.items() if k not in ("RANK", "WORLD_SIZE")} | (variables or {}))
+
+
+TWO_STEPS = ("--input-size", 8, "--max-steps", 2, "--evaluate-every", 0, "--checkpoint-every", 0, "--no-torchscript", "--device", "cpu")
+
+
+def start_of(output):
+    return json.loads((pathlib.Path(output) / "metrics.jsonl").read_text().splitlines()[0])
+
+
+def test_the_first_lines_say_which_precision_was_taken_and_why(tmp_path):
+    here = run_alone(tmp_path / "here", *TWO_STEPS)
+    assert here.returncode == 0, here.stderr
+    assert f"\nprecision {start_of(tmp_path / 'here')['precision']} (auto): this processor " in here.stdout
+    held = run_alone(tmp_path / "held", *TWO_STEPS, variables=AVX2)
+    assert held.returncode == 0, held.stderr
+    assert start_of(tmp_path / "held")["precision"] == "fp32"
+    assert "\nprecision fp32 (auto): this processor emulates bf16 (" in held.stdout and not held.stderr, held.stderr
+
+
+def test_a_precision_that_is_emulated_is_had_by_name_with_a_warning(tmp_path):
+    result = run_alone(tmp_path / "out", *TWO_STEPS, "--precision", "bf16", variables=AVX2 | {"XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert result.returncode == 0, result.stderr
+    assert start_of(tmp_path / "out")["precision"] == "bf16" and "(auto)" not in result.stdout
+    assert "this processor emulates bf16 (" in result.stderr and "times fp32's time" in result.stderr, result.stderr
+    assert len(list((tmp_path / "cache/tutti").glob("measured-*.json"))) == 1
+
+
+def test_all_ranks_take_the_precision_of_the_slowest(service, write_job):
+    held = " ".join(f"{name}={value}" for name, value in AVX2.items())
+    arguments = " ".join(map(str, TWO_STEPS))
+    name = service.submit(write_job(
+        f"[ $RANK = 0 ] || export {held}; tutti-train --model resnet20 --data {DATA} --batch 32 {arguments} --output outputs",
+        nodes=2, distribution="mpi"))
+    job = service.wait(name, 180)
+    assert job["state"] == "Completed", (job["reason"], service.log_text(name, 1, "stderr"))
+    said = service.log_text(name, 0)
+    assert "precision fp32 (auto): the processor of rank 1 emulates bf16 (" in said or \
+        "precision fp32 (auto): this processor emulates bf16 (" in said, said
 
 
 @pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="two trainings of a minute, run with TUTTI_WHOLE_TESTS")

@@ -38,8 +38,9 @@ absl::StatusOr<std::variant<BenchCommand, ShowAndExit>> ReadCommandLine(int argc
       ->check(CLI::Range(1, 1 << 20));
   app.add_option("--warm-up", sweep.setup.warm_up, "steps before them")
       ->check(CLI::Range(0, 1 << 20));
-  app.add_option("--precision", sweep.setup.precision, "fp32 or bf16")
-      ->check(CLI::IsMember({"fp32", "bf16"}));
+  app.add_option("--precision", command.precision,
+                 "fp32, bf16 or auto: what is fastest on every rank")
+      ->check(CLI::IsMember({"auto", "fp32", "bf16"}));
   app.add_option("--device", sweep.setup.device, "cpu, cuda or auto")
       ->check(CLI::IsMember({"cpu", "cuda", "auto"}));
   app.add_option("--threads", sweep.threads, "of computation per rank")->check(CLI::Range(1, 4096));

@@ -11,7 +11,8 @@
 namespace tutti {
 
 struct BenchCommand {
-  bench::Sweep sweep;
+  bench::Sweep sweep;  // but for the precision
+  std::string precision = "auto";
   std::filesystem::path output;  // folder for bench.md, bench.json, bench.svg; "": none
 };
 

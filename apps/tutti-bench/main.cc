@@ -17,6 +17,7 @@
 #include "runtime/bench/table.h"
 #include "runtime/device/device.h"
 #include "runtime/train/machine.h"
+#include "runtime/train/precision.h"
 
 namespace tutti {
 namespace {
@@ -58,6 +59,17 @@ absl::Status Write(const std::filesystem::path& folder, const bench::Conditions&
   return base::ReplaceFile(folder / "bench.svg", bench::SvgChart(conditions, points));
 }
 
+// The same on every rank; rank 0 says which and why.
+absl::StatusOr<std::string> PrecisionOf(const BenchCommand& command, torch::Device device,
+                                        const comm::GroupOptions& group) {
+  TUTTI_ASSIGN_OR_RETURN(const auto all, comm::JoinGroup(group));
+  TUTTI_ASSIGN_OR_RETURN(const train::PrecisionTaken taken,
+                         train::TakePrecision(command.precision, /*kept=*/"", device, *all,
+                                              base::Deadline::After(command.sweep.setup.timeout)));
+  if (group.rank == 0 && !taken.why.empty()) std::fprintf(stderr, "%s\n", taken.why.c_str());
+  return taken.precision;
+}
+
 absl::Status BenchAsRank(BenchCommand command) {
   TUTTI_ASSIGN_OR_RETURN(const comm::GroupOptions group, comm::GroupOptionsFromEnvironment());
   bench::Sweep& sweep = command.sweep;
@@ -66,6 +78,7 @@ absl::Status BenchAsRank(BenchCommand command) {
   TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(sweep.setup.device));
   sweep.setup.device = device.is_cuda() ? "cuda" : "cpu";
   train::PrepareMachine(sweep.threads, device.is_cuda());
+  TUTTI_ASSIGN_OR_RETURN(sweep.setup.precision, PrecisionOf(command, device, group));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<bench::Point> points,
                          bench::RunSweep(sweep, group, Tell));
   if (group.rank != 0) return absl::OkStatus();

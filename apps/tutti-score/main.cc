@@ -17,6 +17,7 @@ struct Options {
   std::string model;
   int top = 5;
   bool mirrored = false;
+  std::string precision = "auto";
   std::string output = "table";
 };
 
@@ -32,6 +33,11 @@ void Describe(CLI::App& app, Options& options) {
   app.add_flag("--mirrored", options.mirrored,
                "Score the mean output for each picture and its mirror image, as "
                "tutti-train --evaluate-mirrored does: twice the work");
+  app.add_option("--precision", options.precision,
+                 "fp32, bf16 or auto: what is fastest on this processor")
+      ->check(CLI::IsMember({"auto", "fp32", "bf16"}).description(""))
+      ->capture_default_str()
+      ->type_name("NAME");
   app.add_option("-o,--output", options.output, "table, json or csv")
       ->check(CLI::IsMember({"table", "json", "csv"}).description(""))
       ->capture_default_str()
@@ -59,10 +65,13 @@ void Complain(const absl::Status& status) {
 }
 
 int Score(const Options& options) {
-  auto scorer = tutti::scoring::Scorer::Open(options.model);
+  auto scorer = tutti::scoring::Scorer::Open(options.model, options.precision);
   if (!scorer.ok()) {
     Complain(scorer.status());
     return kCouldNotStart;
+  }
+  if (!scorer->precision_taken().empty()) {
+    std::fprintf(stderr, "%s\n", scorer->precision_taken().c_str());
   }
   const auto scores = scorer->Score(options.files, options.top, options.mirrored);
   const std::string text = Format(options, scores);

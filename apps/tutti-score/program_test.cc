@@ -65,7 +65,10 @@ TEST_F(ScoreProgramTest, PrintsTheClassesOfAPicture) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(absl::StartsWith(outcome.out, "FILE     CLASS  PROBABILITY\ncat.jpg  "))
       << outcome.out;
-  EXPECT_EQ(outcome.err, "");
+  EXPECT_TRUE(absl::StartsWith(outcome.err, "precision ") &&
+              absl::StrContains(outcome.err, " (auto): this processor "))
+      << outcome.err;
+  EXPECT_EQ(Run({"cat.jpg", "--model", "model", "--precision", "fp32"}).err, "");
 }
 
 TEST_F(ScoreProgramTest, ScoresTheOthersAndExitsWithOneWhenAFileIsNoPicture) {

@@ -49,6 +49,11 @@ std::string TypeName(const Field& field) {
       field.value);
 }
 
+bool IsSwitch(const Field& field) {
+  return std::holds_alternative<bool*>(field.value) ||
+         std::holds_alternative<std::optional<bool>*>(field.value);
+}
+
 // Collects texts by field name; they are set after the file's.
 using Given = std::map<std::string, std::string>;
 
@@ -56,8 +61,8 @@ void AddFlag(CLI::App& app, const Field& field, Given& given) {
   const std::string name(field.name), flag = "--" + name;
   std::string help(field.help);
   CLI::Option* option = nullptr;
-  if (const auto* const value = std::get_if<bool*>(&field.value)) {
-    if (**value) absl::StrAppend(&help, " (unless --no-", name, ")");
+  if (IsSwitch(field)) {
+    if (train::FieldText(field) != "false") absl::StrAppend(&help, " (unless --no-", name, ")");
     option = app.add_flag_callback(
         flag, [&given, name] { given[name] = "true"; }, help);
     app.add_flag_callback("--no-" + name, [&given, name] { given[name] = "false"; })->group("");

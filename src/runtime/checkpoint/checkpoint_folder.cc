@@ -102,19 +102,29 @@ absl::StatusOr<std::vector<int64_t>> CheckpointFolder::List() const {
   return steps;
 }
 
-absl::StatusOr<Checkpoint> CheckpointFolder::Load(int64_t step) const {
+absl::StatusOr<Manifest> CheckpointFolder::Open(int64_t step) const {
   const fs::path path = PathOf(step);
   if (!fs::exists(path)) {
     return absl::NotFoundError(
         absl::StrCat("no checkpoint of step ", step, " in ", root_.string()));
   }
-  TUTTI_ASSIGN_OR_RETURN(const Manifest manifest, Manifest::Read(path, kCheckpointFormat));
-  Checkpoint checkpoint;
-  checkpoint.step = step;
+  TUTTI_ASSIGN_OR_RETURN(Manifest manifest, Manifest::Read(path, kCheckpointFormat));
   if (manifest.head().value("step", nlohmann::json()) != nlohmann::json(step)) {
     return absl::DataLossError(
         absl::StrCat((path / "manifest.json").string(), " is damaged: it is of another step"));
   }
+  return manifest;
+}
+
+absl::StatusOr<nlohmann::json> CheckpointFolder::LoadState(int64_t step) const {
+  TUTTI_ASSIGN_OR_RETURN(const Manifest manifest, Open(step));
+  return manifest.ReadJson(kState);
+}
+
+absl::StatusOr<Checkpoint> CheckpointFolder::Load(int64_t step) const {
+  TUTTI_ASSIGN_OR_RETURN(const Manifest manifest, Open(step));
+  Checkpoint checkpoint;
+  checkpoint.step = step;
   TUTTI_ASSIGN_OR_RETURN(checkpoint.model, ReadTensors(manifest, kModel));
   TUTTI_ASSIGN_OR_RETURN(checkpoint.optimizer, ReadTensors(manifest, kOptimizer));
   TUTTI_ASSIGN_OR_RETURN(checkpoint.state, manifest.ReadJson(kState));

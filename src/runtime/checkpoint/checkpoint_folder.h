@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "runtime/checkpoint/manifest.h"
 #include "runtime/checkpoint/safetensors.h"
 
 namespace tutti::checkpoint {
@@ -54,12 +55,16 @@ class CheckpointFolder {
   // missing, cut short or changed.
   absl::StatusOr<Checkpoint> Load(int64_t step) const;
 
+  // Its state alone, verified; errors as Load's.
+  absl::StatusOr<nlohmann::json> LoadState(int64_t step) const;
+
   // The newest that verifies. A damaged one costs the steps since the one before it, not the run;
   // but it is told. NotFound: there is no checkpoint; DataLoss: all are damaged, and how.
   absl::StatusOr<NewestCheckpoint> LoadNewest() const;
 
  private:
   std::filesystem::path PathOf(int64_t step) const;
+  absl::StatusOr<Manifest> Open(int64_t step) const;
   absl::Status Release(int64_t newest) const;
 
   std::filesystem::path root_;

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/comm/shared_buffer.h"
-#include "runtime/parallel/autocast.h"
+#include "runtime/device/autocast.h"
 #include "runtime/parallel/caught.h"
 #include "runtime/parallel/flat_model.h"
 #include "runtime/parallel/lap.h"
@@ -116,7 +116,7 @@ absl::Status DataParallel::TakeUpOwed(const std::vector<torch::Tensor>& owed,
 
 // fp32, or fp64 if the model is.
 std::vector<torch::Tensor> DataParallel::Outputs(const torch::Tensor& images) {
-  const Autocast autocast(options_.bf16, torch::kCPU);
+  const device::Autocast autocast(options_.bf16, torch::kCPU);
   std::vector<torch::Tensor> outputs = model_->Outputs(images);
   for (torch::Tensor& output : outputs) {
     if (output.scalar_type() != torch::kFloat64) output = output.to(torch::kFloat32);

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "runtime/comm/shared_buffer.h"
-#include "runtime/parallel/autocast.h"
+#include "runtime/device/autocast.h"
 #include "runtime/parallel/caught.h"
 #include "runtime/parallel/flat_model.h"
 #include "runtime/parallel/lap.h"
@@ -160,7 +160,7 @@ absl::Status GpuParallel::SumOverRanks(std::span<double> values, base::Deadline 
 }
 
 std::vector<Tensor> GpuParallel::Outputs(const Tensor& images) const {
-  const Autocast autocast(options_.bf16, torch::kCUDA);
+  const device::Autocast autocast(options_.bf16, torch::kCUDA);
   std::vector<Tensor> outputs = model_->Outputs(images);
   for (Tensor& output : outputs) output = output.to(torch::kFloat32);
   return outputs;

@@ -9,6 +9,10 @@
 #include "base/status.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/data/picture.h"
+#include "runtime/device/autocast.h"
+#include "runtime/device/cpu/convolution.h"
+#include "runtime/device/cpu/convolution_ops.h"
+#include "runtime/device/precision/here.h"
 #include "runtime/models/model.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
@@ -62,10 +66,14 @@ struct Scorer::Loaded {
   models::Model network;
   std::vector<std::string> classes;
   data::Augmentation augmentation;
+  device::PrecisionTaken precision;
 
   // Probabilities [n, classes] of the pictures [n, H, W, 3].
   torch::Tensor Probabilities(const torch::Tensor& pictures, bool mirrored) {
-    const torch::Tensor images = pictures.permute({0, 3, 1, 2});
+    const bool bf16 = precision.precision == "bf16";
+    const device::Autocast autocast(bf16, torch::kCPU);
+    const torch::Tensor images =
+        pictures.permute({0, 3, 1, 2}).to(bf16 ? torch::kBFloat16 : torch::kFloat32);
     torch::Tensor logits = network->forward(images);
     if (mirrored) logits = (logits + network->forward(images.flip(3))) / 2;
     return torch::softmax(logits, 1, torch::kFloat32);
@@ -103,7 +111,10 @@ Scorer::Scorer(std::unique_ptr<Loaded> loaded) : loaded_(std::move(loaded)) {}
 Scorer::Scorer(Scorer&&) noexcept = default;
 Scorer::~Scorer() = default;
 
-absl::StatusOr<Scorer> Scorer::Open(const std::filesystem::path& model_folder) {
+const std::string& Scorer::precision_taken() const { return loaded_->precision.why; }
+
+absl::StatusOr<Scorer> Scorer::Open(const std::filesystem::path& model_folder,
+                                    absl::string_view precision) {
   TUTTI_ASSIGN_OR_RETURN(const checkpoint::ModelFolder folder,
                          checkpoint::ReadModelFolder(model_folder));
   const auto count = static_cast<int64_t>(folder.classes.size());
@@ -121,8 +132,11 @@ absl::StatusOr<Scorer> Scorer::Open(const std::filesystem::path& model_folder) {
     return base::Annotate(status, model_folder.string());
   }
   (*network)->eval();
-  return Scorer(std::make_unique<Loaded>(
-      Loaded{*std::move(network), folder.classes, AugmentationOf(folder.input)}));
+  device::UseOwnConvolutions();
+  device::cpu::UseWinograd(models::ScriptFile(folder.architecture).empty());
+  return Scorer(std::make_unique<Loaded>(Loaded{*std::move(network), folder.classes,
+                                                AugmentationOf(folder.input),
+                                                device::TakePrecision(precision, torch::kCPU)}));
 }
 
 std::vector<FileScore> Scorer::Score(std::span<const std::string> files, int top, bool mirrored) {

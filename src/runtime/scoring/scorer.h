@@ -28,9 +28,17 @@ class Scorer {
  public:
   // Loads a model folder (docs/formats/checkpoint.md) and verifies every byte of it. Errors name
   // the file that is wrong, and the mend where there is one.
-  static absl::StatusOr<Scorer> Open(const std::filesystem::path& model_folder);
+  //
+  // `precision`: "fp32", "bf16" (convolutions and linear layers in bfloat16) or "auto", what is
+  // fastest on this processor. bf16 that it emulates is warned of.
+  static absl::StatusOr<Scorer> Open(const std::filesystem::path& model_folder,
+                                     absl::string_view precision = "auto");
   Scorer(Scorer&&) noexcept;
   ~Scorer();
+
+  // What was taken and why, "precision fp32 (auto): this processor emulates bf16 (...)"; empty
+  // where it was named.
+  const std::string& precision_taken() const;
 
   // The `top` most probable classes (all, if there are fewer) of every file, in the files' order.
   // `mirrored`: by the mean of the logits for a picture and for its mirror image.

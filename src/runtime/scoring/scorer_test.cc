@@ -62,8 +62,9 @@ class ScorerTest : public testing::Test {
 
 TEST_F(ScorerTest, GivesTheNetworksProbabilitiesOverSeveralBatches) {
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
-  auto scorer = Scorer::Open(model());
+  auto scorer = Scorer::Open(model(), "fp32");
   ASSERT_TRUE(scorer.ok()) << scorer.status();
+  EXPECT_EQ(scorer->precision_taken(), "");
   std::vector<std::string> files;
   for (int i = 0; i < 70; ++i) files.push_back(Picture(i));
   const auto scores = scorer->Score(files, /*top=*/5);
@@ -83,16 +84,29 @@ TEST_F(ScorerTest, GivesTheNetworksProbabilitiesOverSeveralBatches) {
 TEST_F(ScorerTest, ScoresByTheMeanOverAPictureAndItsMirrorImage) {
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
   const std::string file = Picture(3);
-  const auto scores = Scorer::Open(model())->Score(std::vector{file}, 1, /*mirrored=*/true);
+  const auto scores = Scorer::Open(model(), "fp32")->Score(std::vector{file}, 1, /*mirrored=*/true);
   ASSERT_TRUE(scores[0].status.ok()) << scores[0].status;
   const double expected = Expected(file, /*mirrored=*/true).max().item<double>();
   EXPECT_NEAR(scores[0].predictions[0].probability, expected, 1e-4);
   EXPECT_GT(std::abs(expected - Expected(file).max().item<double>()), 1e-4);
 }
 
+TEST_F(ScorerTest, ScoresInBf16CloseToFp32AndSaysWhichIsFastest) {
+  ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
+  const std::string file = Picture(3);
+  const auto scores = Scorer::Open(model(), "bf16")->Score(std::vector{file}, 3);
+  ASSERT_TRUE(scores[0].status.ok()) << scores[0].status;
+  const double expected = Expected(file).max().item<double>();
+  EXPECT_NEAR(scores[0].predictions[0].probability, expected, 0.05);
+  EXPECT_NE(scores[0].predictions[0].probability, expected);
+  EXPECT_TRUE(
+      absl::StrContains(Scorer::Open(model())->precision_taken(), " (auto): this processor "));
+}
+
 TEST_F(ScorerTest, ScoresPicturesOfAnotherSize) {
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
-  const auto scores = Scorer::Open(model())->Score(std::vector{Picture(1, /*size=*/100)}, 1);
+  const auto scores =
+      Scorer::Open(model(), "fp32")->Score(std::vector{Picture(1, /*size=*/100)}, 1);
   ASSERT_TRUE(scores[0].status.ok()) << scores[0].status;
   EXPECT_EQ(scores[0].predictions.size(), 1u);
 }
@@ -103,7 +117,7 @@ TEST_F(ScorerTest, NamesAFileThatItCannotReadAndScoresTheOthers) {
   ASSERT_TRUE(base::WriteFileAtomic(text, "no picture").ok());
   const std::vector<std::string> files = {"/no/such.jpg", Picture(1), text,
                                           directory_.path().string(), Picture(2)};
-  const auto scores = Scorer::Open(model())->Score(files, 1);
+  const auto scores = Scorer::Open(model(), "fp32")->Score(files, 1);
   for (int bad : {0, 2, 3}) {
     EXPECT_FALSE(scores[bad].status.ok());
     EXPECT_TRUE(absl::StrContains(scores[bad].status.message(), files[bad])) << scores[bad].status;
@@ -135,7 +149,7 @@ TEST_F(ScorerTest, RefusesScoresThatAreNotFinite) {
     folder_.tensors["fc.bias"].fill_(std::numeric_limits<float>::quiet_NaN());
   }
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
-  const auto scores = Scorer::Open(model())->Score(std::vector{Picture(1)}, 1);
+  const auto scores = Scorer::Open(model(), "fp32")->Score(std::vector{Picture(1)}, 1);
   EXPECT_TRUE(absl::StrContains(scores[0].status.message(), "not finite")) << scores[0].status;
 }
 

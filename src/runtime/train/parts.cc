@@ -224,6 +224,9 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     const Recipe& recipe, const models::Model& model,
     std::unique_ptr<comm::Communicator> communicator, torch::Device device,
     std::shared_ptr<const tasks::Task> task) {
+  if (recipe.precision == "auto") {
+    return absl::InvalidArgumentError("the precision is not decided yet (train/precision.h)");
+  }
   if (task == nullptr) task = std::make_shared<tasks::Classification>(recipe.label_smoothing);
   const parallel::DataParallelOptions options{.task = std::move(task),
                                               .bf16 = recipe.precision == "bf16",

@@ -31,7 +31,8 @@ struct Parts {
 };
 
 // NotFound: no such model or folder. InvalidArgument: the recipe does not fit the data, the ranks
-// or the device (device::Open). Does not communicate.
+// or the device (device::Open), or its precision is still "auto" (precision.h). Does not
+// communicate.
 absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
                                 std::unique_ptr<comm::Communicator> communicator,
                                 torch::Device device = torch::kCPU);

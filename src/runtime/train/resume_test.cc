@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
+#include "runtime/device/precision/here.h"
 #include "runtime/train/trainer_fixture.h"
 
 namespace tutti::train {
@@ -70,6 +71,45 @@ INSTANTIATE_TEST_SUITE_P(Stops, Resume,
                                          StopCase{2, 2, false, false, "adamw"},
                                          StopCase{2, 4, false, false, "lars"},
                                          StopCase{1, 2, false, false, "lamb"}));
+
+// As a run that was begun on a machine without bf16 goes on.
+TEST_F(TrainerTest, AResumedRunKeepsItsPrecisionUnlessToldOtherwise) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    Recipe whole = RecipeFor(std::string("whole-") + precision),
+           parts = RecipeFor(std::string("parts-") + precision);
+    whole.precision = parts.precision = precision;
+    ASSERT_TRUE(TrainOver(2, whole).ok());
+    Surroundings surroundings;
+    surroundings.stop_wanted = [] { return true; };
+    ASSERT_TRUE(TrainOver(2, parts, surroundings).ok());
+    parts.resume = "latest";
+    parts.precision = "auto";
+    ASSERT_TRUE(TrainOver(2, parts).ok());
+    EXPECT_EQ(Weights(parts), Weights(whole)) << precision;
+    const auto starts = Events(fs::path(parts.output) / "metrics.jsonl", "start");
+    EXPECT_EQ(starts.back()["precision"], precision);
+  }
+  Recipe told = RecipeFor("told");
+  told.resume = fs::path(RecipeFor("parts-bf16").output) / "checkpoints";
+  ASSERT_TRUE(TrainOver(1, told).ok()) << "fp32";
+  const auto starts = Events(fs::path(told.output) / "metrics.jsonl", "start");
+  EXPECT_EQ(starts.back()["precision"], "fp32");
+}
+
+TEST_F(TrainerTest, ACheckpointHoldsThePrecisionThatWasTaken) {
+  Recipe recipe = RecipeFor("taken");
+  recipe.precision = "auto";
+  recipe.checkpoint_every_steps = 1;
+  recipe.max_steps = 1;
+  ASSERT_TRUE(TrainOver(1, recipe).ok());
+  const checkpoint::CheckpointFolder folder(fs::path(recipe.output) / "checkpoints", 1);
+  const auto state = folder.LoadState(1);
+  ASSERT_TRUE(state.ok()) << state.status();
+  const bool bf16 = device::Choose(device::FactsOf(torch::kCPU)).bf16;
+  EXPECT_EQ((*state)["recipe"]["precision"], bf16 ? "bf16" : "fp32");
+  EXPECT_EQ((*state)["recipe"]["winograd"], "true");
+  EXPECT_EQ(folder.LoadState(2).status().code(), absl::StatusCode::kNotFound);
+}
 
 // At a checkpoint that the whole run makes too: what is owed is part of both.
 TEST_F(TrainerTest, ACompressedRunResumedFromACheckpointGivesTheBytesOfOneWithoutInterruption) {

@@ -1,6 +1,7 @@
 #include "runtime/train/run_state.h"
 
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -66,14 +67,21 @@ absl::Status CheckIdentity(const checkpoint::Checkpoint& from, const Recipe& rec
       absl::StrCat("the checkpoint is of another run: ", absl::StrJoin(differences, "; ")));
 }
 
+// What the recipe in a checkpoint's state says; empty: nothing.
+std::string SaidBy(const nlohmann::json& state, const char* field) {
+  const nlohmann::json recipe =
+      state.is_object() ? state.value("recipe", nlohmann::json()) : nlohmann::json();
+  const nlohmann::json said =
+      recipe.is_object() ? recipe.value(field, nlohmann::json()) : nlohmann::json();
+  return said.is_string() ? said.get<std::string>() : "";
+}
+
 // What the checkpoint's recipe says. One that says nothing is told by its tensors: it is older than
 // the optimizers that have the same names for theirs, or another program's. Empty: nothing tells
 // it.
 std::string OptimizerOf(const checkpoint::Checkpoint& from) {
-  const nlohmann::json recipe = from.state.value("recipe", nlohmann::json());
-  const nlohmann::json said =
-      recipe.is_object() ? recipe.value("optimizer", nlohmann::json()) : nlohmann::json();
-  if (said.is_string() && said != "") return said.get<std::string>();
+  std::string said = SaidBy(from.state, "optimizer");
+  if (!said.empty()) return said;
   for (const auto& [name, tensor] : from.optimizer) {
     if (name.starts_with("exp_avg.")) return "adamw";
     if (name.starts_with("momentum.")) return "sgd";
@@ -117,23 +125,35 @@ void RestoreOwed(const checkpoint::TensorMap& from, const RunState& run) {
   }
 }
 
-absl::StatusOr<checkpoint::NewestCheckpoint> Find(const Recipe& recipe) {
+// Where recipe.resume points to.
+struct Place {
+  checkpoint::CheckpointFolder folder;
+  std::filesystem::path path;
+  std::optional<int64_t> step;  // none: the newest
+};
+
+Place PlaceOf(const Recipe& recipe) {
   const int keep = static_cast<int>(recipe.keep_checkpoints);
   if (recipe.resume == "latest") {
-    return checkpoint::CheckpointFolder(std::filesystem::path(recipe.output) / "checkpoints", keep)
-        .LoadNewest();
+    const std::filesystem::path own = std::filesystem::path(recipe.output) / "checkpoints";
+    return {checkpoint::CheckpointFolder(own, keep), own, std::nullopt};
   }
   const std::filesystem::path folder =
       (std::filesystem::path(recipe.resume) / "").parent_path();  // without a slash at the end
   absl::string_view name = folder.filename().native();
   int64_t step = 0;
   if (!absl::ConsumePrefix(&name, "step-") || !absl::SimpleAtoi(name, &step)) {
-    return checkpoint::CheckpointFolder(folder, keep).LoadNewest();
+    return {checkpoint::CheckpointFolder(folder, keep), folder, std::nullopt};
   }
+  return {checkpoint::CheckpointFolder(folder.parent_path(), keep), folder, step};
+}
+
+absl::StatusOr<checkpoint::NewestCheckpoint> Find(const Recipe& recipe) {
+  const Place place = PlaceOf(recipe);
+  if (!place.step) return place.folder.LoadNewest();
   checkpoint::NewestCheckpoint found;
-  TUTTI_ASSIGN_OR_RETURN(found.checkpoint,
-                         checkpoint::CheckpointFolder(folder.parent_path(), keep).Load(step));
-  found.path = folder;
+  TUTTI_ASSIGN_OR_RETURN(found.checkpoint, place.folder.Load(*place.step));
+  found.path = place.path;
   return found;
 }
 
@@ -170,6 +190,20 @@ absl::StatusOr<Resumed> ReadOnRankZero(const Recipe& recipe, RunState& run) {
 }
 
 }  // namespace
+
+std::string PrecisionToResume(const Recipe& recipe) {
+  if (recipe.resume == "no") return "";
+  const Place place = PlaceOf(recipe);
+  const std::vector<int64_t> steps =
+      place.step ? std::vector{*place.step} : place.folder.List().value_or(std::vector<int64_t>());
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const auto state = place.folder.LoadState(*step);
+    if (!state.ok()) continue;
+    const std::string said = SaidBy(*state, "precision");
+    return said == "fp32" || said == "bf16" ? said : "";
+  }
+  return "";
+}
 
 checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe) {
   checkpoint::Checkpoint taken;

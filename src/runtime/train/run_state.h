@@ -33,6 +33,11 @@ struct RunState {
   std::vector<torch::Tensor>& owed;  // see Strategy::SettleOwed; empty: nothing is compressed
 };
 
+// "fp32" or "bf16", of the run that recipe.resume goes on with, as its newest readable checkpoint
+// says; empty where there is none or it does not say. What is wrong with a checkpoint is for
+// BeginOrResume to tell.
+std::string PrecisionToResume(const Recipe& recipe);
+
 // Shares the tensors' memory: save it before the next step.
 checkpoint::Checkpoint Capture(const RunState& run, const Recipe& recipe);
 

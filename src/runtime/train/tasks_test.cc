@@ -36,6 +36,7 @@ class TasksTest : public testing::Test {
     recipe.model = model;
     recipe.batch = 8;
     recipe.device = "cpu";
+    recipe.precision = "fp32";
     recipe.threads = 1;
     recipe.evaluate_every = recipe.checkpoint_every = 0;
     recipe.step_timeout = 60;

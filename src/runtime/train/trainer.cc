@@ -19,6 +19,7 @@
 #include "runtime/train/gather.h"
 #include "runtime/train/machine.h"
 #include "runtime/train/parts.h"
+#include "runtime/train/precision.h"
 #include "runtime/train/report/run_report.h"
 #include "runtime/train/run_state.h"
 #include "runtime/train/timeline.h"
@@ -36,8 +37,11 @@ bool Every(int64_t steps, int64_t step) { return steps > 0 && step % steps == 0;
 
 class Run {
  public:
-  Run(const Recipe& recipe, torch::Device device, const Surroundings& surroundings)
+  // `recipe` is for so many ranks and has a precision; `taken` says how it came by that.
+  Run(const Recipe& recipe, std::string taken, torch::Device device,
+      const Surroundings& surroundings)
       : recipe_(recipe),
+        taken_(std::move(taken)),
         device_(device),
         surroundings_(surroundings),
         bf16_(recipe.precision == "bf16"),
@@ -82,6 +86,7 @@ class Run {
   }
 
   const Recipe& recipe_;
+  const std::string taken_;
   const torch::Device device_;
   const Surroundings& surroundings_;
   const bool bf16_;
@@ -137,6 +142,7 @@ absl::Status Run::OpenReport(const Resumed& resumed) {
   }
   TUTTI_ASSIGN_OR_RETURN(report_, RunReport::Open(recipe_, readers, clock_));
   TUTTI_RETURN_IF_ERROR(report_->Started(FactsOf(parts_), outcome_.step));
+  if (!taken_.empty()) report_->Note(taken_);
   if (readers.mlflow.store.empty() && !readers.mlflow.elsewhere.empty()) {
     report_->Note(absl::StrCat("warning: MLflow is told nothing: MLFLOW_TRACKING_URI begins with ",
                                readers.mlflow.elsewhere,
@@ -349,11 +355,17 @@ absl::Status Run::KeepIfBest() {
 absl::StatusOr<Outcome> Train(const Recipe& asked, std::unique_ptr<comm::Communicator> communicator,
                               const Surroundings& surroundings) {
   TUTTI_RETURN_IF_ERROR(Validate(asked));
-  const Recipe recipe = ForRanks(asked, communicator->size());
+  Recipe recipe = ForRanks(asked, communicator->size());
   TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(recipe.device));
   PrepareMachine(recipe.threads, device.is_cuda());
-  device::cpu::UseWinograd(recipe.winograd);
-  Run run(recipe, device, surroundings);
+  const std::string kept = communicator->rank() == 0 ? PrecisionToResume(recipe) : "";
+  TUTTI_ASSIGN_OR_RETURN(PrecisionTaken taken,
+                         TakePrecision(recipe.precision, kept, device, *communicator,
+                                       base::Deadline::After(absl::Seconds(recipe.step_timeout))));
+  recipe.precision = taken.precision;
+  recipe.winograd = UsesWinograd(recipe);
+  device::cpu::UseWinograd(*recipe.winograd);
+  Run run(recipe, std::move(taken.why), device, surroundings);
   const absl::Status prepared = run.Prepare(std::move(communicator));
   return run.Ended(prepared.ok() ? run.ToTheEnd() : prepared);
 }

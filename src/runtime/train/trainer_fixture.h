@@ -40,6 +40,7 @@ class TrainerTest : public testing::Test {
     recipe.weight_decay = 1e-3;
     recipe.nesterov = true;
     recipe.device = "cpu";  // its results are the same bits everywhere
+    recipe.precision = "fp32";
     recipe.threads = 1;
     recipe.torchscript = false;
     recipe.step_timeout = 30;

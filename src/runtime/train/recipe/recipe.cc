@@ -43,6 +43,17 @@ absl::Status Parse(const Field& field, absl::string_view text, bool& value) {
   return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is neither true nor false"));
 }
 
+absl::Status Parse(const Field& field, absl::string_view text, std::optional<bool>& value) {
+  bool said = false;
+  const bool is_auto = text == "auto";
+  if (!is_auto && !Parse(field, text, said).ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\" is none of auto, true and false"));
+  }
+  value = is_auto ? std::nullopt : std::optional(said);
+  return absl::OkStatus();
+}
+
 absl::Status Parse(const Field& field, absl::string_view text, std::string& value) {
   const auto& choices = field.choices;
   if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
@@ -68,6 +79,7 @@ absl::Status Parse(const Field& field, absl::string_view text, std::vector<doubl
 std::string Text(int64_t value) { return absl::StrCat(value); }
 std::string Text(double value) { return absl::StrCat(value); }
 std::string Text(bool value) { return value ? "true" : "false"; }
+std::string Text(std::optional<bool> value) { return value ? Text(*value) : "auto"; }
 std::string Text(const std::string& value) { return value; }
 std::string Text(const std::vector<double>& value) {
   return absl::StrCat("[", absl::StrJoin(value, ", "), "]");
@@ -138,12 +150,13 @@ std::vector<Field> FieldsOf(Recipe& r) {
        &r.batch_per_rank},
       {"precision",
        kModel,
-       "bf16: convolutions in bfloat16, the rest in fp32",
+       "auto: the one that is fastest on every rank's processor or GPU, of a resumed run the one "
+       "that it had; bf16: convolutions in bfloat16, the rest in fp32",
        &r.precision,
-       {"fp32", "bf16"}},
+       {"auto", "fp32", "bf16"}},
       {"winograd", kModel,
        "bf16 on a CPU: 3x3 convolutions with 16 products for 36, each of sums rounded to bfloat16 "
-       "(Lavin & Gray 2016)",
+       "(Lavin & Gray 2016); auto: of tutti's own networks, not of TorchScript modules",
        &r.winograd},
       {"sync-bn", kModel, "batch-norm over the images of all ranks; on the CPU alone", &r.sync_bn},
       {"accumulation",

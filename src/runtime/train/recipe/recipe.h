@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -29,11 +30,11 @@ struct Recipe {
   std::string task = "auto";
   int64_t input_size = 0;  // 0: the model's own
   int64_t epochs = 90;
-  int64_t max_steps = 0;       // 0: epochs alone decide
-  int64_t batch = 128;         // over all ranks
-  int64_t batch_per_rank = 0;  // 0: `batch` is meant
-  std::string precision = "fp32";
-  bool winograd = true;
+  int64_t max_steps = 0;           // 0: epochs alone decide
+  int64_t batch = 128;             // over all ranks
+  int64_t batch_per_rank = 0;      // 0: `batch` is meant
+  std::string precision = "auto";  // what TakePrecision takes
+  std::optional<bool> winograd;    // none: what UsesWinograd says
   bool sync_bn = false;
   int64_t accumulation = 1;
   double label_smoothing = 0;
@@ -78,7 +79,8 @@ struct Recipe {
 // entries (flags, help, files, checkpoints) goes by this list alone.
 struct Field {
   absl::string_view name, group, help;
-  std::variant<int64_t*, double*, bool*, std::string*, std::vector<double>*> value;
+  std::variant<int64_t*, double*, bool*, std::optional<bool>*, std::string*, std::vector<double>*>
+      value;                               // an optional one is also "auto"
   std::vector<absl::string_view> choices;  // of a string; empty: any
   double least = 0;                        // of numbers
 };

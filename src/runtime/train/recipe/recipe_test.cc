@@ -39,6 +39,21 @@ TEST(Recipe, ReadsEveryKindOfValue) {
   EXPECT_EQ(recipe.batch, Recipe().batch) << "what the file does not name stays";
 }
 
+TEST(Recipe, WhatIsLeftToTheMachineCanBeSaid) {
+  Recipe recipe;
+  EXPECT_EQ(recipe.precision, "auto");
+  EXPECT_EQ(recipe.winograd, std::nullopt);
+  EXPECT_EQ(ErrorOf("winograd: no\nprecision: fp32\n", &recipe), "");
+  EXPECT_EQ(recipe.winograd, false);
+  EXPECT_EQ(recipe.precision, "fp32");
+  EXPECT_EQ(ErrorOf("winograd: true\n", &recipe), "");
+  EXPECT_EQ(recipe.winograd, true);
+  EXPECT_EQ(ErrorOf("winograd: auto\nprecision: auto\n", &recipe), "");
+  EXPECT_EQ(recipe.winograd, std::nullopt);
+  EXPECT_EQ(ErrorOf("winograd: some\n"),
+            "recipe.yml:1: winograd: \"some\" is none of auto, true and false");
+}
+
 TEST(Recipe, AnEmptyFileChangesNothing) { EXPECT_EQ(ErrorOf("# nothing\n"), ""); }
 
 TEST(Recipe, AnUnknownKeyIsNamedWithItsLineAndTheNearestKey) {

@@ -1,6 +1,9 @@
 // A stand-in for libcuda.so.1 and libnvidia-ml.so.1 on a machine with two GPUs. CUDA shows the
 // process the second first, as CUDA_VISIBLE_DEVICES=1,0 would have it.
+#include <cstddef>
 #include <cstring>
+
+using std::size_t;
 
 namespace {
 
@@ -26,6 +29,18 @@ int cuInit(unsigned) { return Fails("cuInit"); }
 int cuDeviceGet(int* device, int number) {
   if (number < 0 || number > 1) return 101;  // CUDA_ERROR_INVALID_DEVICE
   *device = number;
+  return 0;
+}
+int cuDeviceGetName(char* text, int size, int device) {
+  std::strncpy(text, device == 0 ? "Fake GPU 0" : "Fake GPU 1", static_cast<size_t>(size));
+  return 0;
+}
+int cuDeviceGetAttribute(int* value, int which, int) {  // 75, 76: compute capability 7.5
+  *value = which == 75 ? 7 : 5;
+  return 0;
+}
+int cuDeviceTotalMem_v2(size_t* bytes, int) {
+  *bytes = size_t{16} << 30;
   return 0;
 }
 int cuDeviceGetPCIBusId(char* text, int size, int device) {

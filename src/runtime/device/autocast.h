@@ -3,7 +3,7 @@
 
 #include <ATen/autocast_mode.h>
 
-namespace tutti::parallel {
+namespace tutti::device {
 
 // While it lives; does nothing when `enabled` is false.
 class Autocast {
@@ -26,4 +26,4 @@ class Autocast {
   const at::DeviceType device_;
 };
 
-}  // namespace tutti::parallel
+}  // namespace tutti::device

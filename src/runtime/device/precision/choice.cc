@@ -1,0 +1,45 @@
+#include "runtime/device/precision/choice.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace tutti::device {
+namespace {
+
+constexpr int kFirstGpuWithBf16 = 8;  // major compute capability; NVIDIA's Ampere
+
+}  // namespace
+
+PrecisionChoice Choose(const PrecisionFacts& facts) {
+  switch (facts.bf16) {
+    case Bf16::kNative:
+      return {true, absl::StrCat("has instructions for bf16 (", facts.name, ")")};
+    case Bf16::kEmulated:
+      return {false, absl::StrCat("emulates bf16 (", facts.name, ")")};
+    case Bf16::kInDoubt:
+      break;
+  }
+  if (!facts.slowdown) {
+    return {false, absl::StrCat("may emulate bf16, which could not be timed (", facts.name, ")")};
+  }
+  return {*facts.slowdown < 1,
+          absl::StrFormat("takes %.2f times fp32's time for a layer in bf16 (%s)", *facts.slowdown,
+                          facts.name)};
+}
+
+PrecisionTaken Taken(const PrecisionChoice& choice, absl::string_view subject) {
+  const std::string precision = choice.bf16 ? "bf16" : "fp32";
+  return {precision, absl::StrCat("precision ", precision, " (auto): ", subject, " ", choice.why)};
+}
+
+Bf16 Bf16OfGpu(int major) { return major >= kFirstGpuWithBf16 ? Bf16::kNative : Bf16::kEmulated; }
+
+std::string WarningOf(const PrecisionFacts& facts, absl::string_view subject) {
+  const std::string how =
+      facts.slowdown ? absl::StrFormat("a layer takes %.1f times fp32's time", *facts.slowdown)
+                     : "how much slower it is could not be timed";
+  return absl::StrCat("bf16 was asked for, and ", subject, " ", Choose(facts).why, ": ", how,
+                      "; without --precision the fastest is taken");
+}
+
+}  // namespace tutti::device

@@ -1,0 +1,55 @@
+// Which precision is fastest on a processor or GPU: a pure decision from what is known of it.
+// measured.h finds out what the instructions alone do not tell; here.h does both for this machine.
+//
+// Thread-safe.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::device {
+
+enum class Bf16 {
+  kNative,    // has instructions for products in bf16 that are faster than fp32's
+  kInDoubt,   // may have: the layers of this machine's libraries decide
+  kEmulated,  // computes in fp32, with conversions before and after
+};
+
+// What decides.
+struct PrecisionFacts {
+  std::string kind;  // "processor" or "GPU"
+  std::string name;  // "AMD EPYC 9B45, AVX-512 BF16", "NVIDIA H200, compute capability 9.0"
+  Bf16 bf16 = Bf16::kEmulated;
+  std::optional<double> slowdown;  // one layer's time in bf16 over fp32's; none: not measured
+};
+
+struct PrecisionChoice {
+  bool bf16 = false;
+  std::string why;  // goes on from the subject: "emulates bf16 (AMD EPYC 7B13, AVX2)"
+};
+
+// What a run or a program computes in.
+struct PrecisionTaken {
+  std::string precision;  // "fp32" or "bf16"
+  // For the first lines, as "precision fp32 (auto): this processor emulates bf16 (AMD EPYC 7B13,
+  // AVX2)"; empty where it was named.
+  std::string why;
+};
+
+// bf16 where it is native, or was measured to be faster.
+PrecisionChoice Choose(const PrecisionFacts& facts);
+
+// The choice as taken for "auto". `subject`: "this processor", "the processor of rank 3".
+PrecisionTaken Taken(const PrecisionChoice& choice, absl::string_view subject);
+
+// Of an NVIDIA GPU. bf16 came with compute capability 8.0.
+Bf16 Bf16OfGpu(int major);
+
+// The warning about bf16 that was asked for by name where Choose says fp32: "bf16 was asked for,
+// and this processor emulates bf16 (AMD EPYC 7B13, AVX2): a layer takes 9.3 times fp32's time;
+// ...". `subject` as above.
+std::string WarningOf(const PrecisionFacts& facts, absl::string_view subject);
+
+}  // namespace tutti::device

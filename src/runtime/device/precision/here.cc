@@ -1,0 +1,128 @@
+#include "runtime/device/precision/here.h"
+
+#include <ATen/Functions.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "base/child_process.h"
+#include "base/log.h"
+#include "runtime/device/precision/gpu.h"
+#include "runtime/device/precision/processor.h"
+
+namespace tutti::device {
+namespace {
+
+// Raise it when kernels of this folder become faster or slower in one precision: what was
+// remembered is then measured again.
+constexpr int kKernelsVersion = 1;
+
+constexpr int64_t kImages = 16, kChannels = 64, kSide = 16;
+constexpr int kRounds = 3;
+
+using Seconds = std::chrono::duration<double>;
+
+// An emulated layer may take long: then one round has to do.
+constexpr Seconds kLongEnough{0.5};
+
+class Layer {
+ public:
+  Layer(torch::Device device, torch::ScalarType type)
+      : device_(device),
+        x_(Values({kImages, kChannels, kSide, kSide}, type)),
+        w_(Values({kChannels, kChannels, 3, 3}, type)),
+        gradient_(Values({kImages, kChannels, kSide, kSide}, type).detach()) {}
+
+  Seconds Run() {
+    const auto began = std::chrono::steady_clock::now();
+    at::conv2d(x_, w_, {}, 1, 1).backward(gradient_);
+    x_.mutable_grad().reset();
+    w_.mutable_grad().reset();
+    if (device_.is_cuda()) {
+      c10::impl::VirtualGuardImpl(device_.type()).synchronizeDevice(device_.index());
+    }
+    return std::chrono::steady_clock::now() - began;
+  }
+
+ private:
+  torch::Tensor Values(at::IntArrayRef shape, torch::ScalarType type) const {
+    const torch::Tensor values = at::ones(shape, at::dtype(type).device(device_)) / 16;
+    return values.contiguous(torch::MemoryFormat::ChannelsLast).requires_grad_(true);
+  }
+
+  const torch::Device device_;
+  torch::Tensor x_, w_, gradient_;
+};
+
+// What the number depends on; not on who else computes here, which the two share.
+std::string KeyOf(torch::Device device, const PrecisionFacts& facts) {
+  return absl::StrCat("a convolution's time in bf16 over fp32; ", facts.kind, ": ", facts.name,
+                      "; flags: ", device.is_cpu() ? ThisProcessor().flags : "", "; libtorch ",
+                      TORCH_VERSION, "; kernels ", kKernelsVersion);
+}
+
+}  // namespace
+
+double TimeOneLayer(torch::Device device) {
+  const at::AutoGradMode with_gradients(true);
+  Layer fp32(device, torch::kFloat32), bf16(device, torch::kBFloat16);
+  Seconds spent = fp32.Run() + bf16.Run();  // which make room, compile and tune
+  Seconds least32 = Seconds::max(), least16 = Seconds::max();
+  for (int round = 0; round < kRounds; ++round) {
+    const Seconds a = fp32.Run(), b = bf16.Run();
+    least32 = std::min(least32, a);
+    least16 = std::min(least16, b);
+    spent += a + b;
+    if (spent > kLongEnough) break;
+  }
+  return least16 / least32;
+}
+
+void AddSlowdown(torch::Device device, PrecisionFacts& facts) {
+  const Remembered here(CacheFolder(base::CurrentEnvironment()));
+  const std::string key = KeyOf(device, facts);
+  facts.slowdown = here.Find(key);
+  if (facts.slowdown) return;
+  try {
+    facts.slowdown = TimeOneLayer(device);
+  } catch (const std::exception&) {
+    return;  // a GPU whose libraries have no such layer
+  }
+  here.Keep(key, *facts.slowdown);
+}
+
+PrecisionFacts FactsOf(torch::Device device) {
+  PrecisionFacts facts;
+  if (device.is_cuda()) {
+    facts.kind = "GPU";
+    const auto gpu = GpuOf(device.index());
+    facts.name = gpu ? absl::StrCat(gpu->name, ", compute capability ", gpu->major, ".", gpu->minor)
+                     : "of which CUDA's driver says nothing";
+    facts.bf16 = gpu ? Bf16OfGpu(gpu->major) : Bf16::kInDoubt;
+  } else {
+    facts.kind = "processor";
+    facts.name = NameOfThisProcessor();
+    facts.bf16 = Bf16OfProcessor(InstructionsHere());
+  }
+  if (facts.bf16 == Bf16::kInDoubt) AddSlowdown(device, facts);
+  return facts;
+}
+
+PrecisionTaken TakePrecision(absl::string_view asked, torch::Device device) {
+  if (asked == "fp32") return {"fp32", ""};
+  PrecisionFacts facts = FactsOf(device);
+  const PrecisionChoice choice = Choose(facts);
+  const std::string subject = absl::StrCat("this ", facts.kind);
+  if (asked == "auto") return Taken(choice, subject);
+  if (!choice.bf16) {
+    if (!facts.slowdown) AddSlowdown(device, facts);
+    base::Warn(WarningOf(facts, subject));
+  }
+  return {"bf16", ""};
+}
+
+}  // namespace tutti::device

@@ -1,0 +1,32 @@
+// What decides on the precision of this machine's processor or GPU (choice.h): found out from its
+// instructions and, where these leave doubt, by timing one layer, which takes a moment the first
+// time and is remembered for this machine (remembered.h).
+//
+// Thread-compatible.
+#pragma once
+
+#include <torch/types.h>
+
+#include "absl/strings/string_view.h"
+#include "runtime/device/precision/choice.h"
+#include "runtime/device/precision/remembered.h"
+
+namespace tutti::device {
+
+// Timed where that is in doubt. Call when the process computes as it is going to
+// (train::PrepareMachine): with its threads and with tutti's own convolutions.
+PrecisionFacts FactsOf(torch::Device device);
+
+// Adds facts.slowdown, whatever is known already; leaves it out where the layer cannot be computed
+// there.
+void AddSlowdown(torch::Device device, PrecisionFacts& facts);
+
+// What one process alone computes in. `asked`: "auto", "fp32" or "bf16"; bf16 by name that is
+// emulated is warned of in the log. (Of several ranks: train/precision.h.)
+PrecisionTaken TakePrecision(absl::string_view asked, torch::Device device);
+
+// Seconds in bf16 over seconds in fp32 of a 3x3 convolution of 64 channels over 16 images of 16x16,
+// forward and backward: the least of a few, in turn. Exceptions of libtorch pass.
+double TimeOneLayer(torch::Device device);
+
+}  // namespace tutti::device

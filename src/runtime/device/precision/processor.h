@@ -1,0 +1,36 @@
+// What a processor can do with bf16, by its instructions and by the variables that hold tutti's
+// kernels or oneDNN's to fewer. No torch here. Thread-safe.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "base/instruction_set.h"
+#include "runtime/device/precision/choice.h"
+
+namespace tutti::device {
+
+struct Processor {
+  std::string model;  // as /proc/cpuinfo has it, "AMD EPYC 7B13"; what it lacks on ARM is a number
+  std::string flags;  // all that it says it has
+};
+
+// Of /proc/cpuinfo's text; the first processor's.
+Processor ParseProcessor(absl::string_view cpuinfo);
+const Processor& ThisProcessor();
+
+struct Bf16Instructions {
+  base::InstructionSet set = base::InstructionSet::kPlain;
+  bool avx512_bf16 = false, amx = false, arm_bf16 = false;
+  std::string onednn;  // ONEDNN_MAX_CPU_ISA, to which libtorch's convolutions are held; "": not
+};
+
+// Native by AVX512-BF16 and AMX; in doubt on AVX-512 without it, whose other units may make up for
+// conversions, and on ARM with bf16; else emulated, as also where oneDNN is held to less.
+Bf16 Bf16OfProcessor(const Bf16Instructions& instructions);
+Bf16Instructions InstructionsHere();
+
+// "AMD EPYC 7B13, AVX2".
+std::string NameOfThisProcessor();
+
+}  // namespace tutti::device
