@@ -24,7 +24,8 @@ constexpr char kAbout[] =
     "ranks share every batch; the result is that of one process with the whole batch.\n";
 
 constexpr char kMore[] =
-    "Every flag but --config and --resume is also a key of the file that --config names; flags "
+    "Every flag but --config, --describe-machine and --resume is also a key of the file that "
+    "--config names; flags "
     "win.\n"
     "\nExit codes: 0 trained; 1 failed; 2 wrong flags, recipe or data; 3 another rank was lost;\n"
     "4 the loss or a gradient is not finite; 143 stopped by SIGTERM or SIGINT after writing a "
@@ -90,7 +91,7 @@ void AddFlag(CLI::App& app, const Field& field, Given& given) {
 absl::Status WrongFlag(const CLI::ParseError& error, const std::vector<std::string>& unknown,
                        const std::vector<Field>& fields) {
   if (unknown.empty()) return absl::InvalidArgumentError(error.what());
-  std::vector<absl::string_view> names = {"config", "help", "version"};
+  std::vector<absl::string_view> names = {"config", "describe-machine", "help", "version"};
   for (const Field& field : fields) names.push_back(field.name);
   const std::string word = unknown[0].substr(0, unknown[0].find('='));
   absl::string_view bare = word;
@@ -117,13 +118,19 @@ absl::StatusOr<Recipe> Assemble(const std::string& config, const Given& given) {
 
 }  // namespace
 
-absl::StatusOr<std::variant<Recipe, ShowAndExit>> ReadCommandLine(int argc, char** argv) {
+absl::StatusOr<std::variant<Recipe, ShowAndExit, DescribeMachine>> ReadCommandLine(int argc,
+                                                                                   char** argv) {
   CLI::App app(kAbout, "tutti-train");
   app.footer(kMore);
   app.get_formatter()->column_width(34);
   app.set_version_flag("--version", TUTTI_VERSION);
   std::string config;
   app.add_option("--config", config, "YAML file with a recipe")->type_name("FILE")->group("Recipe");
+  bool describes = false;
+  app.add_flag(
+         "--describe-machine", describes,
+         "say in a line of JSON what this machine is good for, and exit: `tutti doctor` shows it")
+      ->group("Machine");
   Recipe defaults;
   const std::vector<Field> fields = train::FieldsOf(defaults);
   Given given;
@@ -140,6 +147,7 @@ absl::StatusOr<std::variant<Recipe, ShowAndExit>> ReadCommandLine(int argc, char
   } catch (const CLI::ParseError& error) {
     return WrongFlag(error, {}, fields);
   }
+  if (describes) return DescribeMachine{};
   TUTTI_ASSIGN_OR_RETURN(Recipe recipe, Assemble(config, given));
   return recipe;
 }

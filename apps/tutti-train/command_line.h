@@ -13,8 +13,11 @@ struct ShowAndExit {
   std::string text;  // help or version
 };
 
+struct DescribeMachine {};  // and exit
+
 // Defaults, then --config's file, then the other flags. InvalidArgument names the flag, or the file
 // and line.
-absl::StatusOr<std::variant<train::Recipe, ShowAndExit>> ReadCommandLine(int argc, char** argv);
+absl::StatusOr<std::variant<train::Recipe, ShowAndExit, DescribeMachine>> ReadCommandLine(
+    int argc, char** argv);
 
 }  // namespace tutti

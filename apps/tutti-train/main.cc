@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "command_line.h"
 #include "runtime/comm/communicator.h"
+#include "runtime/train/machine_report.h"
 #include "runtime/train/trainer.h"
 
 namespace tutti {
@@ -65,6 +66,13 @@ int Report(const absl::Status& status) {
   return ExitCodeOf(status);
 }
 
+int Describe() {
+  const auto report = train::DescribeMachine();
+  if (!report.ok()) return Report(report.status());
+  std::fputs(train::AsJson(*report).c_str(), stdout);
+  return kTrained;
+}
+
 int Main(int argc, char** argv) {
   base::StartLogging();
   const auto asked = ReadCommandLine(argc, argv);
@@ -73,6 +81,7 @@ int Main(int argc, char** argv) {
     std::fputs(show->text.c_str(), stdout);
     return kTrained;
   }
+  if (std::holds_alternative<DescribeMachine>(*asked)) return Describe();
   StopAtTheNextStep();
   const auto& recipe = std::get<train::Recipe>(*asked);
   const auto outcome = TrainAsRank(recipe);
