@@ -102,8 +102,14 @@ def test_bash_completes_a_command(service):
 
 
 def test_doctor_finds_a_working_service(service):
-    result = service.cli("doctor")
+    """And says what the machine is good for, which tutti-train measures."""
+    result = service.cli("doctor", "-o", "json", timeout=120)
     assert result.returncode == 0, result.stdout
+    checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
+    assert "not here" in checks["uv"]["detail"] or checks["uv"]["detail"].startswith("uv ")
+    assert "not here" in checks["podman"]["detail"] or checks["podman"]["detail"].startswith("podman version ")
+    assert "images/s of ResNet-20" in checks["speed"]["detail"] and "B/s" in checks["memory speed"]["detail"], checks
+    assert " (auto): this " in checks["precision"]["detail"] and checks["processor"]["detail"] and checks["GPU"]["detail"]
 
 
 def test_help_names_every_command():

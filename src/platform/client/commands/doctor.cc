@@ -1,3 +1,4 @@
+#include "base/child_process.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/doctor/checks.h"
@@ -41,6 +42,7 @@ absl::StatusOr<ExitCode> RunDoctor(Context& context, Format format) {
   subject.version = context.version;
   subject.home = context.home;
   subject.program_folder = context.program_folder;
+  subject.variables = base::CurrentEnvironment();
   const std::vector<Check> checks = AllChecks(subject);
   if (format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, ChecksAsJson(checks), format));

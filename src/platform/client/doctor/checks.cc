@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "platform/client/doctor/machine_report.h"
 #include "platform/client/endpoint.h"
 #include "platform/client/service.h"
 
@@ -70,12 +71,14 @@ std::vector<Check> AllChecks(const DoctorSubject& subject) {
   std::vector<Check> checks = {CheckService(subject)};
   // A service that does not answer need not be reported twice.
   if (AllWell(checks)) checks.push_back(CheckToken(subject));
-  for (Check& check : std::vector<Check>{
-           CheckHome(subject), CheckDisk(subject), CheckMemory(subject), CheckCores(),
-           CheckProgram(subject, "tutti-train"), CheckProgram(subject, "tutti-score"),
-           CheckLoopback(), CheckNamespaces(), CheckMasterPort()}) {
+  for (Check& check :
+       std::vector<Check>{CheckHome(subject), CheckDisk(subject), CheckMemory(subject),
+                          CheckCores(), CheckProgram(subject, "tutti-train"),
+                          CheckProgram(subject, "tutti-score"), CheckLoopback(), CheckNamespaces(),
+                          CheckMasterPort(), CheckUv(subject), CheckPodman(subject)}) {
     checks.push_back(std::move(check));
   }
+  for (Check& check : CheckMachine(subject)) checks.push_back(std::move(check));
   return checks;
 }
 

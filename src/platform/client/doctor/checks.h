@@ -1,9 +1,10 @@
 // Whether this machine and its service can run jobs; each check that fails names its mend. Checks
-// touch nothing but what they say, and end by themselves within seconds.
+// touch nothing but what they say, and end by themselves, most within seconds.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,10 @@ struct Check {
 // What is looked at; a test says it is something else.
 struct DoctorSubject {
   Connect connect;
-  std::string version;                   // of this program
-  std::filesystem::path home;            // the service's state folder
-  std::filesystem::path program_folder;  // where tutti-train and tutti-score are expected
+  std::string version;                           // of this program
+  std::filesystem::path home;                    // the service's state folder
+  std::filesystem::path program_folder;          // where tutti-train and tutti-score are expected
+  std::map<std::string, std::string> variables;  // whose PATH has others' programs
   uint64_t least_disk_bytes = 1'000'000'000;
   uint64_t least_memory_bytes = 1'000'000'000;
 };
@@ -40,7 +42,11 @@ Check CheckProgram(const DoctorSubject& subject, const std::string& name);
 Check CheckLoopback();    // 127.77.0.x, the virtual nodes' addresses, can be bound
 Check CheckNamespaces();  // a process can get a host name of its own
 Check CheckMasterPort();  // 6105 is free
+// Where each is and of which version, or what lacks without it.
+Check CheckUv(const DoctorSubject& subject);
+Check CheckPodman(const DoctorSubject& subject);
 
+// With what the machine is good for (machine_report.h).
 std::vector<Check> AllChecks(const DoctorSubject& subject);
 // False if one has failed.
 bool AllWell(const std::vector<Check>& checks);

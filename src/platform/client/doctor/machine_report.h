@@ -1,0 +1,22 @@
+// What this machine is good for, as `tutti-train --describe-machine` measures it: training lives in
+// the other wing, and this one knows its line of JSON alone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "platform/client/doctor/checks.h"
+
+namespace tutti::client {
+
+// One check a fact. `load`: processes that wanted to run before it was measured. InvalidArgument:
+// not such a line.
+absl::StatusOr<std::vector<Check>> ChecksOfReport(absl::string_view line, double load);
+
+// Runs tutti-train of subject.program_folder, which takes some seconds. A single warning, with the
+// remedy, where it is not there or fails.
+std::vector<Check> CheckMachine(const DoctorSubject& subject);
+
+}  // namespace tutti::client
