@@ -43,13 +43,3 @@ auto Vectorised(const Body& body) {
 }
 
 }  // namespace tutti::base
-
-// The same for a whole function, chosen when the program starts by what the processor has: no
-// variable holds it. Sanitizers do not bear the resolvers that this takes.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define TUTTI_FOR_EACH_VECTOR_WIDTH \
-  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define TUTTI_FOR_EACH_VECTOR_WIDTH
-#endif
