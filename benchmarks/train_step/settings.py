@@ -8,15 +8,16 @@ KINDS = ("tutti", "eager", "compile", "graph")
 # that the kernel clears one by one, which is what each of these avoids, and keeps in huge pages.
 KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40), "MALLOC_TOP_PAD_": str(1 << 28),
         "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "THP_MEM_ALLOC_ENABLE": "1"}
-# As PyTorch's tuning guide has it, with huge pages.
-JEMALLOC = {"MALLOC_CONF": "oversize_threshold:1,background_thread:true,metadata_thp:auto,thp:always,"
-                           "dirty_decay_ms:9000000000,muzzy_decay_ms:9000000000", "THP_MEM_ALLOC_ENABLE": "1"}
+# Decays of -1, and no arena of its own for what is large: the settings of PyTorch's tuning guide (oversize_threshold:1, decays of
+# 9e9) give that arena's memory back at once with jemalloc 5.3, 74,000 page faults a step of ResNet-50 where these have 3.
+JEMALLOC = {"MALLOC_CONF": "oversize_threshold:0,background_thread:true,metadata_thp:auto,thp:always,dirty_decay_ms:-1,"
+                           "muzzy_decay_ms:-1", "THP_MEM_ALLOC_ENABLE": "1"}
 TCMALLOC = {"TCMALLOC_RELEASE_RATE": "0", "TCMALLOC_LARGE_ALLOC_REPORT_THRESHOLD": str(1 << 40),
             "THP_MEM_ALLOC_ENABLE": "1"}
 PRELOADED = {"jemalloc": ("libjemalloc.so.2", JEMALLOC), "tcmalloc": ("libtcmalloc_minimal.so.4", TCMALLOC)}
 SETTINGS = {
     "tuned": "glibc's malloc returns no memory to the system, and all of it lies in huge pages",
-    "jemalloc": "jemalloc, as PyTorch's tuning guide sets it, with huge pages",
+    "jemalloc": "jemalloc, which returns no memory to the system, with huge pages",
     "tcmalloc": "tcmalloc, which returns no memory to the system, with huge pages",
     "contiguous": "NCHW in place of channels-last",
     "fp16": "on a GPU fp16 with a scaled loss in place of bf16: cuDNN's batch-norm knows fp16 alone",
