@@ -51,8 +51,8 @@ def defaults(device, precision, pictures):
         peers = ["eager", "graph", "graph+fp16", "compile"]
         return ["tutti", *peers, *(["graph+dali", "compile+dali"] if pictures else [])]
     if precision == "bf16":
-        return ["tutti", "tutti+exact", "eager", "eager+tuned", "eager+jemalloc", "compile+tuned"]
-    return ["tutti", "eager", "eager+tuned", "eager+jemalloc", "eager+tuned+contiguous", "compile+tuned"]
+        return ["tutti", "tutti+exact", "eager", "eager+tuned", "eager+jemalloc", "eager+tcmalloc", "compile+tuned"]
+    return ["tutti", "eager", "eager+tuned", "eager+jemalloc", "eager+tcmalloc", "eager+tuned+contiguous", "compile+tuned"]
 
 
 def environment(settings, isa, cache):
