@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "benchmarks/train_step/profile.h"
 #include "runtime/comm/group_options.h"
+#include "runtime/device/cpu/convolution.h"
 #include "runtime/device/device.h"
 #include "runtime/parallel/lap.h"
 #include "runtime/train/batch_tensors.h"
@@ -52,15 +53,16 @@ Training Finished(const Step& step, parallel::Strategy& strategy, torch::Device 
 absl::StatusOr<Training> OnSyntheticImages(const train::Recipe& recipe, torch::Device device,
                                            train::Parts& parts) {
   TUTTI_ASSIGN_OR_RETURN(auto alone, comm::JoinGroup(comm::GroupOptions()));
-  TUTTI_ASSIGN_OR_RETURN(parts.model, models::MakeModel({recipe.model, 1000}, 1));
+  const auto size = models::InputSize(recipe.model);
+  const int64_t classes = size == 32 ? 10 : 1000;  // as peer_networks.py
+  TUTTI_ASSIGN_OR_RETURN(parts.model, models::MakeModel({recipe.model, classes}, 1));
   TUTTI_ASSIGN_OR_RETURN(parts.strategy,
                          train::MakeStrategy(recipe, parts.model, std::move(alone), device));
   parts.optimizer = train::MakeOptimizer(recipe, *parts.strategy);
-  const auto size = models::InputSize(recipe.model);
   auto images = torch::randn({recipe.batch, 3, size, size})
                     .to(recipe.precision == "bf16" ? torch::kBFloat16 : torch::kFloat32)
                     .contiguous(torch::MemoryFormat::ChannelsLast);
-  auto labels = torch::randint(1000, {recipe.batch}, torch::kInt64);
+  auto labels = torch::randint(classes, {recipe.batch}, torch::kInt64);
   if (device.is_cuda()) {
     images = images.pin_memory();
     labels = labels.pin_memory();
@@ -103,6 +105,7 @@ absl::Status Profiled(const Training& train) {
 absl::Status Serve(const train::Recipe& recipe, bool profiled) {
   TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(recipe.device));
   train::PrepareMachine(recipe.threads, device.is_cuda());
+  device::cpu::UseWinograd(recipe.winograd);
   if (device.is_cuda() && device::Kernels() == nullptr) {
     std::fputs("without libtutti_cuda.so\n", stderr);
   }
