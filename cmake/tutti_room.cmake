@@ -2,7 +2,8 @@
 #            [TEST_OPTIMIZATION option])
 #
 # A folder under src/ is a room: the library target tutti_NAME made of every .cc below the folder,
-# the test program tutti_NAME_test made of every *_test.cc, and one fuzz program per *_fuzz.cc.
+# the test program tutti_NAME_test made of every *_test.cc and *_test_support.cc, and one fuzz program
+# per *_fuzz.cc.
 # Files that other rooms' tests need (fakes) are named *_fake.cc and are part of the library.
 # PCH names a target whose precompiled header this room reuses; without it, library and tests take
 # the plain ones of cmake/precompiled.cmake. SEPARATE: every source is compiled by itself, but tests,
@@ -13,9 +14,9 @@ function(tutti_room name)
   cmake_parse_arguments(ARG "SEPARATE;COLD" "PCH;TEST_PROCESSES;TEST_OPTIMIZATION" "DEPS;TEST_DEPS" ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(sources ${all})
-  list(FILTER sources EXCLUDE REGEX "_(test|fuzz|benchmark)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "_(test|test_support|fuzz|benchmark)\\.cc$")
   set(tests ${all})
-  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test(_support)?\\.cc$")
   set(fuzzers ${all})
   list(FILTER fuzzers INCLUDE REGEX "_fuzz\\.cc$")
 
