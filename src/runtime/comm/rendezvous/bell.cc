@@ -11,19 +11,14 @@
 
 namespace tutti::comm {
 
-void Bell::Ring() {
-  rung_.store(1, std::memory_order_seq_cst);
-  ::syscall(SYS_futex, &rung_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
-}
-
-// The system looks at the word again before it lets this thread sleep: a ring since then ends it.
-void Bell::Await(base::Deadline deadline) {
+void SharedFutex::Wait(std::atomic<uint32_t>& word, uint32_t value, base::Deadline deadline) {
   const timespec longest =
       absl::ToTimespec(std::min<absl::Duration>(deadline.Remaining(), absl::Hours(1)));
-  if (rung_.load(std::memory_order_seq_cst) == 0) {
-    ::syscall(SYS_futex, &rung_, FUTEX_WAIT, 0, &longest, nullptr, 0);
-  }
-  rung_.exchange(0, std::memory_order_seq_cst);
+  ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &longest, nullptr, 0);
+}
+
+void SharedFutex::Wake(std::atomic<uint32_t>& word) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 }  // namespace tutti::comm

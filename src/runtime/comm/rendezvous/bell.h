@@ -1,6 +1,9 @@
 // A bell in memory that processes may share: no descriptor leads to it (it is a futex(2)). One
 // sleeps there and anybody rings. A ring that meets nobody ends the next sleep. Zeros are a bell
 // that has not been rung. Whoever else can write to the memory can wake the sleeper and no more.
+//
+// The atomics and the system's calls are parameters so that bell_model_test.cc can run this very
+// code through all that it can do.
 #pragma once
 
 #include <atomic>
@@ -10,15 +13,31 @@
 
 namespace tutti::comm {
 
-class alignas(64) Bell {
+template <template <typename> class Atomic, typename Futex>
+class alignas(64) BellOf {
  public:
-  void Ring();
-  // Until it has been rung, and silences it. May end earlier, and does at the deadline.
-  void Await(base::Deadline deadline);
+  void Ring() {
+    rung_.store(1, std::memory_order_seq_cst);
+    Futex::Wake(rung_);
+  }
+  // Until it has been rung, and silences it. May end earlier, and does at the deadline. The system
+  // looks at the word again before it lets this thread sleep: a ring since then ends it.
+  void Await(base::Deadline deadline) {
+    if (rung_.load(std::memory_order_seq_cst) == 0) Futex::Wait(rung_, 0, deadline);
+    rung_.exchange(0, std::memory_order_seq_cst);
+  }
 
  private:
-  std::atomic<uint32_t> rung_ = 0;
+  Atomic<uint32_t> rung_{};
 };
+
+// The calls of Linux, on words that processes may share.
+struct SharedFutex {
+  static void Wait(std::atomic<uint32_t>& word, uint32_t value, base::Deadline deadline);
+  static void Wake(std::atomic<uint32_t>& word);
+};
+
+using Bell = BellOf<std::atomic, SharedFutex>;
 static_assert(std::atomic<uint32_t>::is_always_lock_free && sizeof(Bell) == 64);
 
 }  // namespace tutti::comm
