@@ -13,7 +13,7 @@
 // sleeper sees the bytes and does not sleep, or the other sees the flag and rings. No wake is lost.
 //
 // The atomics are a parameter so that byte_ring_model_test.cc can run this very code through all
-// interleavings of its steps.
+// that C++'s memory model allows. It also shows that no order here is stronger than needed.
 //
 // The data is mapped twice, one copy right behind the other, so that a piece that goes round the
 // end is contiguous all the same.
@@ -51,6 +51,14 @@ bool TakeFlag(Atomic<uint32_t>& sleeps) {
 
 absl::Status ByteRingNonsense();
 
+// How bytes come into the ring. A model's notes the access.
+template <template <typename> class Atomic>
+struct RingBytes {
+  static void Copy(std::byte* to, std::span<const std::byte> from) {
+    std::memcpy(to, from.data(), from.size());
+  }
+};
+
 template <template <typename> class Atomic>
 class ByteRingWriterOf {
  public:
@@ -71,7 +79,7 @@ class ByteRingWriterOf {
     }
     const size_t n = std::min<size_t>(bytes.size(), capacity_ - (written_ - read_));
     if (n == 0) return 0;
-    std::memcpy(data_ + written_ % capacity_, bytes.data(), n);
+    RingBytes<Atomic>::Copy(data_ + written_ % capacity_, bytes.first(n));
     written_ += n;
     state_->written.store(written_, std::memory_order_seq_cst);
     return n;

@@ -24,12 +24,13 @@
 // does not sleep. Nobody else has to wake anybody: one wake for each sleeper and phase. A wake that
 // comes late (its rank was stopped between taking the flag and ringing) finds a sleeper of a later
 // phase, which looks, stores its flag anew and looks again: the argument holds from that store on.
+// The exchange that takes a flag needs no order: it only decides which of several wakers rings.
 //
 // The counters are a peer's to write, so they are checked: a rank that waits for phase k sees k or
 // k + 1, or k - 1 and waits. Anything else is nonsense, and an error, not an access.
 //
-// The atomics are a parameter so that phases_model_test.cc can run this very code through all
-// interleavings of its steps.
+// The atomics are a parameter so that phases_model_test.cc can run this very code through all that
+// C++'s memory model allows. It also shows that no order here is stronger than needed.
 #pragma once
 
 #include <atomic>
@@ -97,7 +98,7 @@ class Phases {
   void WakeSleepers(const WakeOne& wake) {
     for (int rank = 0; rank < ranks_; ++rank) {
       if (marks_[rank].sleeps.load(std::memory_order_seq_cst) != 0 &&
-          marks_[rank].sleeps.exchange(0, std::memory_order_seq_cst) != 0) {
+          marks_[rank].sleeps.exchange(0, std::memory_order_relaxed) != 0) {
         wake(rank);
       }
     }
