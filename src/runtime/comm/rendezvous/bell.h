@@ -2,6 +2,10 @@
 // sleeps there and anybody rings. A ring that meets nobody ends the next sleep. Zeros are a bell
 // that has not been rung. Whoever else can write to the memory can wake the sleeper and no more.
 //
+// Who comes back from Await because of a ring sees what was done before it. So a ring is an
+// exchange, not a store: of two rings the second would replace the first, and what came before the
+// first would not be seen by the one who takes the second for both.
+//
 // The atomics and the system's calls are parameters so that bell_model_test.cc can run this very
 // code through all that it can do.
 #pragma once
@@ -17,14 +21,14 @@ template <template <typename> class Atomic, typename Futex>
 class alignas(64) BellOf {
  public:
   void Ring() {
-    rung_.store(1, std::memory_order_seq_cst);
+    rung_.exchange(1, std::memory_order_release);
     Futex::Wake(rung_);
   }
   // Until it has been rung, and silences it. May end earlier, and does at the deadline. The system
   // looks at the word again before it lets this thread sleep: a ring since then ends it.
   void Await(base::Deadline deadline) {
-    if (rung_.load(std::memory_order_seq_cst) == 0) Futex::Wait(rung_, 0, deadline);
-    rung_.exchange(0, std::memory_order_seq_cst);
+    if (rung_.load(std::memory_order_relaxed) == 0) Futex::Wait(rung_, 0, deadline);
+    rung_.exchange(0, std::memory_order_acquire);
   }
 
  private:
