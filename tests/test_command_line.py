@@ -103,7 +103,7 @@ def test_bash_completes_a_command(service):
 
 def test_doctor_finds_a_working_service(service):
     """And says what the machine is good for, which tutti-train measures."""
-    result = service.cli("doctor", "-o", "json", timeout=120)
+    result = service.cli("doctor", "-o", "json", timeout=200)
     assert result.returncode == 0, result.stdout
     checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
     assert "not here" in checks["uv"]["detail"] or checks["uv"]["detail"].startswith("uv ")

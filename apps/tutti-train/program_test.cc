@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/child_process.h"
@@ -101,6 +102,15 @@ TEST_F(ProgramTest, HelpIsGroupedAndNamesTheExitCodes) {
   EXPECT_EQ(Run({"--help"}), 0);
   EXPECT_THAT(Read(Said("said")), AllOf(HasSubstr("Optimizer:"), HasSubstr("--warmup-epochs"),
                                         HasSubstr("Exit codes:")));
+}
+
+TEST_F(ProgramTest, DescribesTheMachineInALineOfJson) {
+  EXPECT_EQ(Run({"--describe-machine"}), 0) << Read(Said("said"));
+  const std::string said = Read(Said("said"));
+  const auto report = nlohmann::json::parse(said, nullptr, /*allow_exceptions=*/false);
+  ASSERT_TRUE(report.is_object()) << said;
+  EXPECT_GT(report["images_per_second"], 0);
+  EXPECT_THAT(report["why"].get<std::string>(), HasSubstr("(auto): this "));
 }
 
 TEST_F(ProgramTest, WrongFlagsAreNamedWithTheMend) {

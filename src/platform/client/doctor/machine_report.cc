@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr absl::Duration kPatienceWithReport = absl::Seconds(60);
+constexpr absl::Duration kPatienceWithReport = absl::Minutes(2);
 // examples/cifar10: 16 epochs of 78 steps of 64 images; evaluations and the start are small beside.
 constexpr double kImagesOfTheExample = 16.0 * 78 * 64;
 
