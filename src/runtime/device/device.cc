@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "runtime/device/cpu/layers.h"
+#include "runtime/device/cpu/old_processor.h"
 
 namespace tutti::device {
 namespace {
@@ -71,10 +72,16 @@ absl::StatusOr<torch::Device> OpenGpu() {
   return device;
 }
 
+absl::StatusOr<torch::Device> OpenCpu() {
+  static const absl::Status prepared = cpu::PrepareOldProcessor();
+  TUTTI_RETURN_IF_ERROR(prepared);
+  return torch::Device(torch::kCPU);
+}
+
 }  // namespace
 
 absl::StatusOr<torch::Device> Open(absl::string_view name) {
-  if (name == "cpu") return torch::Device(torch::kCPU);
+  if (name == "cpu") return OpenCpu();
   if (name == "cuda") return OpenGpu();
   if (name != "auto") {
     return absl::InvalidArgumentError(
@@ -86,7 +93,7 @@ absl::StatusOr<torch::Device> Open(absl::string_view name) {
   if (LocalRank() == 0 && IsLoaded("libcuda.so.1") && !IsLoaded("libtorch_cuda.so")) {
     base::Warn(absl::StrCat("computing on the CPU: ", gpu.status().message()));
   }
-  return torch::Device(torch::kCPU);
+  return OpenCpu();
 }
 
 Cuda* Kernels() { return kernels; }

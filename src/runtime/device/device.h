@@ -18,7 +18,8 @@ namespace tutti::device {
 // The GPU is made the current one. Before anything else is computed: libtorch looks once for what
 // devices there are.
 //
-// FailedPrecondition says why there is no GPU: none on the machine, or what libtorch lacks.
+// FailedPrecondition says why there is no GPU: none on the machine, or what libtorch lacks; or what
+// libtorch needs of a processor that this one lacks.
 absl::StatusOr<torch::Device> Open(absl::string_view name);
 
 // tutti's own kernels and graphs; null before Open gave a GPU, and where they were not built.

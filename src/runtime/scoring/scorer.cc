@@ -12,6 +12,7 @@
 #include "runtime/device/autocast.h"
 #include "runtime/device/cpu/convolution.h"
 #include "runtime/device/cpu/convolution_ops.h"
+#include "runtime/device/device.h"
 #include "runtime/device/precision/here.h"
 #include "runtime/models/model.h"
 #include "runtime/models/script_model.h"
@@ -115,6 +116,7 @@ const std::string& Scorer::precision_taken() const { return loaded_->precision.w
 
 absl::StatusOr<Scorer> Scorer::Open(const std::filesystem::path& model_folder,
                                     absl::string_view precision) {
+  TUTTI_RETURN_IF_ERROR(device::Open("cpu").status());
   TUTTI_ASSIGN_OR_RETURN(const checkpoint::ModelFolder folder,
                          checkpoint::ReadModelFolder(model_folder));
   const auto count = static_cast<int64_t>(folder.classes.size());
