@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import signal
+import socket
 import ssl
 import subprocess
 import textwrap
@@ -60,6 +61,12 @@ def wait_until(condition, seconds, what):
             return value
         time.sleep(min(max(0.02, waited / 20), 0.2))  # what takes long is asked less often
     pytest.fail(f"after {seconds:g} s still not: {what() if callable(what) else what}")
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 def known(endpoint):

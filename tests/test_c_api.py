@@ -3,24 +3,17 @@ import json
 import os
 import pathlib
 import re
-import socket
 import subprocess
 import sys
 
 import pytest
 
-from conftest import BIN, ROOT
+from conftest import BIN, ROOT, free_port
 
 LIBRARY = BIN.parent / "lib" / "libtutti_comm.so"
 HEADER = ROOT / "src/runtime/comm/capi/tutti_comm.h"
 FAKE_NCCL = BIN.parent / "src/runtime/comm/libtutti_fake_nccl.so"
 RANK = pathlib.Path(__file__).with_name("c_api_rank.py")
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def run_ranks(story, size, *arguments):

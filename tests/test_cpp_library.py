@@ -1,12 +1,11 @@
 """Story: a program of one's own trains with tutti's parts, found by find_package(tutti) in an install tree."""
 import os
 import re
-import socket
 import subprocess
 
 import pytest
 
-from conftest import BIN, ROOT
+from conftest import BIN, ROOT, free_port
 
 BUILD = BIN.parent
 DATA = ROOT / "examples/cifar10/data"
@@ -35,12 +34,6 @@ def train(prefix):
     compiled = (folder / "compile_commands.json").read_text()
     assert f"{ROOT}/src" not in compiled, "headers come from the install tree alone"
     return folder / "train"
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def losses(said):
