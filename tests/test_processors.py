@@ -1,0 +1,129 @@
+"""Story: every program runs on older processors, by instructions that they have; or says by name what is missing (decision 039).
+
+qemu emulates the processor, and what it does not have is an illegal instruction there. Its own AVX ends at AVX2, so the kernels for
+AVX-512 are never chosen here. What a program executes in its turn runs as it is, so ranks are started by the test."""
+import json
+import os
+import platform
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from conftest import BIN, ROOT, free_port, wait_until
+
+QEMU = shutil.which("qemu-x86_64")
+pytestmark = [pytest.mark.skipif(platform.machine() != "x86_64", reason="of processors of x86-64"),
+              pytest.mark.skipif(QEMU is None, reason="no qemu-x86_64 here (Debian: qemu-user)")]
+OLDER = ["Nehalem", "Haswell"]  # x86-64-v2 of 2008, and v3 of 2013
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "ATEN_CPU_CAPABILITY")}
+ENVIRONMENT["OMP_WAIT_POLICY"] = "passive"  # an emulated processor waits slowly
+TINY = ["--model", "resnet20", "--input-size", "8", "--batch", "2", "--max-steps", "1", "--evaluate-every", "0", "--no-torchscript",
+        "--threads", "1"]
+PICTURE = ROOT / "examples/cifar10/pictures/ship.jpg"
+
+
+def start(processor, program, *arguments, environment=None, **options):
+    return subprocess.Popen([QEMU, "-cpu", processor, BIN / program, *map(str, arguments)], text=True, stdin=subprocess.DEVNULL,
+                            env={**ENVIRONMENT, **(environment or {})}, **options)
+
+
+def run(processor, program, *arguments, code=0, **options):
+    """What it writes, errors and all; the test fails where it does not end with `code`."""
+    process = start(processor, program, *arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
+    said = process.communicate(timeout=300)[0]
+    assert process.returncode == code, (processor, program, process.returncode, said)
+    return said
+
+
+def ranks(count):
+    """The environment of each rank of a group on this machine."""
+    port = free_port()
+    return [{"RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(count),
+             "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)} for rank in range(count)]
+
+
+def test_the_emulator_refuses_what_a_processor_lacks(tmp_path):
+    """Without this the other stories would show nothing."""
+    for register, runs_on in (("ymm", {"Haswell"}), ("zmm", set())):
+        source = f'int main() {{ asm volatile("vpaddd %{register}0, %{register}0, %{register}0"); }}'
+        subprocess.run(["/usr/bin/g++", "-x", "c++", "-o", tmp_path / register, "-"], input=source, text=True, check=True)
+        for processor in OLDER:
+            code = subprocess.run([QEMU, "-cpu", processor, tmp_path / register], capture_output=True).returncode
+            assert code == (0 if processor in runs_on else -signal.SIGILL), (register, processor)
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pictures")
+    for split in ("train", "test"):
+        for label in ("cat", "ship"):
+            (folder / split / label).mkdir(parents=True)
+            for copy in range(2):
+                shutil.copy(PICTURE.with_name(f"{label}.jpg"), folder / split / label / f"{copy}.jpg")
+    return folder
+
+
+@pytest.mark.parametrize("processor", OLDER)
+def test_pictures_are_packed_trained_with_by_two_ranks_and_scored(processor, pictures, tmp_path):
+    shards = tmp_path / "shards"
+    assert "4 pictures" in run(processor, "tutti-data", "pack", pictures, shards, "--resize", 24, "--fast-crops", "--compress")
+    assert "of 2 classes" in run(processor, "tutti-data", "stats", shards)
+    trainers = [start(processor, "tutti-train", "--data", shards, "--output", tmp_path / "out", "--precision", "fp32", *TINY,
+                      environment=rank, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in ranks(2)]
+    for trainer in trainers:
+        said = trainer.communicate(timeout=300)[0]
+        assert trainer.returncode == 0 and "NNPACK" not in said, said
+    last = json.loads((tmp_path / "out/metrics.jsonl").read_text().splitlines()[-1])
+    assert last["event"] == "result" and last["images"] == 4
+    said = run(processor, "tutti-score", PICTURE, "--model", tmp_path / "out/model", "-o", "csv")
+    assert "ship" in said and "NNPACK" not in said
+
+
+@pytest.mark.parametrize("processor", OLDER)
+def test_bench_and_link_run(processor, tmp_path):
+    table = run(processor, "tutti-bench", "--models", "resnet20", "--steps", 1, "--warm-up", 0, "--batch", 1, "--threads", 1,
+                environment=ranks(1)[0])
+    assert "| resnet20 |" in table
+    run(processor, "tutti-link", "pack", tmp_path / "link.tar")
+    assert (tmp_path / "link.tar").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("processor", OLDER)
+def test_the_service_answers_its_command_line(processor, tmp_path):
+    home = {"TUTTI_HOME": str(tmp_path / "home")}
+    with open(tmp_path / "log", "w+b") as log:
+        service = start(processor, "tutti", "serve", "--nodes", 1, "--port", 0, environment=home, stdout=log, stderr=log)
+        try:
+            wait_until(lambda: (tmp_path / "home/service.json").exists() or service.poll() is not None, 60, "the service is up")
+            assert "n1" in run(processor, "tutti", "node", "list", environment=home), (tmp_path / "log").read_text()
+        finally:
+            service.send_signal(signal.SIGTERM)
+            service.wait(timeout=60)
+
+
+def test_what_libtorch_cannot_train_on_is_refused_by_name(pictures, tmp_path):
+    """Conroe (2006) is x86-64 without SSE4.1."""
+    assert "tutti 0." in run("Conroe", "tutti", "--version")
+    said = run("Conroe", "tutti-train", "--data", pictures, "--output", tmp_path / "out", "--precision", "fp32", *TINY, code=2)
+    assert "SSE4.1" in said and "Conroe" in said and "x86-64-v2" in said, said
+
+
+# What of the rooms' unit tests is about kernels.
+KERNELS = {"data": "Crc32c*:Resample*:*Transform*:Mix*:Jpeg*:Normalizer*:Huffman*", "comm": "Reduction*:Encod*:Adasum*:Combine*:Calculator*:Half*",
+           "device": "*", "train": "SgdUpdate*:AdamUpdate*:LayerwiseKernels*"}
+
+
+@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="minutes of emulation, run with TUTTI_WHOLE_TESTS")
+@pytest.mark.parametrize("room", KERNELS)
+@pytest.mark.parametrize("processor", OLDER)
+def test_the_kernels_own_tests_pass(processor, room):
+    said = run(processor, f"tutti_{room}_test", f"--gtest_filter={KERNELS[room]}")
+    assert "[  PASSED  ] 0 tests" not in said, said
+
+
+@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="a minute of emulation, run with TUTTI_WHOLE_TESTS")
+@pytest.mark.parametrize("processor", OLDER)
+def test_bf16_trains_where_it_is_emulated(processor, pictures, tmp_path):
+    assert "bf16" in run(processor, "tutti-train", "--data", pictures, "--output", tmp_path / "out", "--precision", "bf16", *TINY)
