@@ -13,5 +13,5 @@ include(tutti_libtorch)
 file(WRITE ${CMAKE_BINARY_DIR}/torch_pch.cc "// The precompiled header's own translation unit.\n")
 add_library(tutti_torch_pch OBJECT ${CMAKE_BINARY_DIR}/torch_pch.cc)
 target_link_libraries(tutti_torch_pch PUBLIC tutti_flags tutti_base tutti_libtorch)
-target_precompile_headers(tutti_torch_pch PRIVATE <torch/types.h> <nlohmann/json.hpp>
+target_precompile_headers(tutti_torch_pch PRIVATE <torch/types.h> ${CMAKE_SOURCE_DIR}/src/base/json_text.h
                           <string> <vector> <map> <memory> <functional> <absl/status/statusor.h>)

@@ -20,7 +20,7 @@ set(tutti_plain_headers
     <absl/strings/numbers.h> <absl/strings/str_cat.h> <absl/strings/str_join.h>
     <absl/strings/str_split.h> <absl/strings/string_view.h> <absl/strings/strip.h>
     <absl/synchronization/mutex.h> <absl/time/clock.h> <absl/time/time.h>
-    ${CMAKE_SOURCE_DIR}/src/base/log_format.h)
+    ${CMAKE_SOURCE_DIR}/src/base/json_text.h ${CMAKE_SOURCE_DIR}/src/base/log_format.h)
 tutti_pch(tutti_plain_pch ${tutti_plain_headers})
 target_link_libraries(tutti_plain_pch PUBLIC absl::status absl::synchronization fmt::fmt
                       nlohmann_json::nlohmann_json spdlog::spdlog)
