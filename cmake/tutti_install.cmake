@@ -36,7 +36,8 @@ foreach(room ${rooms})
   if(folder MATCHES "^[a-z]")  # not tutti_flags, which has no headers
     get_filename_component(parent include/tutti/${folder} DIRECTORY)
     install(DIRECTORY src/${folder} DESTINATION ${parent} COMPONENT cpp FILES_MATCHING PATTERN "*.h"
-            PATTERN "*_fake.h" EXCLUDE PATTERN "*_test_support.h" EXCLUDE)
+            PATTERN "*_fake.h" EXCLUDE PATTERN "*_test_support.h" EXCLUDE
+            PATTERN comm/capi EXCLUDE PATTERN comm/negotiation EXCLUDE)  # in libtutti_comm.so alone
   endif()
 endforeach()
 install(TARGETS ${rooms} EXPORT tutti ARCHIVE DESTINATION lib COMPONENT cpp)

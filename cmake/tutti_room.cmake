@@ -1,4 +1,4 @@
-# tutti_room(NAME [SEPARATE] [COLD] [DEPS target…] [TEST_DEPS target…] [PCH target] [TEST_PROCESSES n]
+# tutti_room(NAME [SEPARATE] [COLD] [DEPS target…] [TEST_DEPS target…] [PCH target] [APART folder…] [TEST_PROCESSES n]
 #            [TEST_OPTIMIZATION option])
 #
 # A folder under src/ is a room: the library target tutti_NAME made of every .cc below the folder,
@@ -9,9 +9,11 @@
 # the plain ones of cmake/precompiled.cmake. SEPARATE: every source is compiled by itself, but tests,
 # of which several are compiled as one in every room. TEST_PROCESSES: how many share the room's tests
 # and run at once, where tests mostly wait. TEST_OPTIMIZATION: where more than what other tests have
-# (cmake/precompiled.cmake) pays. COLD: see tutti_cold.
+# (cmake/precompiled.cmake) pays. COLD: see tutti_cold. APART: these folders of the room make a library of their own,
+# tutti_NAME_apart, so that programs without it need not wait for it; the rest of the room knows nothing of them.
 function(tutti_room name)
-  cmake_parse_arguments(ARG "SEPARATE;COLD" "PCH;TEST_PROCESSES;TEST_OPTIMIZATION" "DEPS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "SEPARATE;COLD" "PCH;TEST_PROCESSES;TEST_OPTIMIZATION" "DEPS;TEST_DEPS;APART"
+                        ${ARGN})
   file(GLOB_RECURSE all CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(sources ${all})
   list(FILTER sources EXCLUDE REGEX "_(test|test_support|fuzz|benchmark)\\.cc$")
@@ -26,6 +28,16 @@ function(tutti_room name)
   endif()
 
   set(target tutti_${name})
+  set(libraries ${target})
+  if(ARG_APART)
+    list(APPEND libraries ${target}_apart)
+    list(JOIN ARG_APART "|" folders)
+    set(apart ${sources})
+    list(FILTER apart INCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/(${folders})/")
+    list(REMOVE_ITEM sources ${apart})
+    add_library(${target}_apart STATIC ${apart})
+    target_link_libraries(${target}_apart PUBLIC ${target})
+  endif()
   add_library(${target} STATIC ${sources})
   target_link_libraries(${target} PUBLIC tutti_flags ${ARG_DEPS})
   set(test_pch tutti_test_pch)
@@ -34,17 +46,19 @@ function(tutti_room name)
   else()
     set(ARG_PCH tutti_plain_pch)
   endif()
-  target_precompile_headers(${target} REUSE_FROM ${ARG_PCH})
-  if(NOT ARG_SEPARATE)
-    tutti_several_as_one(${target})
-  endif()
-  if(ARG_COLD)
-    tutti_cold(${target})
-  endif()
+  foreach(library ${libraries})
+    target_precompile_headers(${library} REUSE_FROM ${ARG_PCH})
+    if(NOT ARG_SEPARATE)
+      tutti_several_as_one(${library})
+    endif()
+    if(ARG_COLD)
+      tutti_cold(${library})
+    endif()
+  endforeach()
 
   if(TUTTI_TESTS AND tests)
     add_executable(${target}_test ${tests})
-    target_link_libraries(${target}_test PRIVATE ${target} ${ARG_TEST_DEPS} GTest::gmock
+    target_link_libraries(${target}_test PRIVATE ${libraries} ${ARG_TEST_DEPS} GTest::gmock
                           GTest::gtest_main)
     tutti_reuse_pch(${target}_test ${test_pch})
     tutti_several_as_one(${target}_test)
@@ -70,7 +84,7 @@ function(tutti_room name)
     foreach(source ${fuzzers})
       get_filename_component(fuzzer ${source} NAME_WE)
       add_executable(${fuzzer} ${source})
-      target_link_libraries(${fuzzer} PRIVATE ${target})
+      target_link_libraries(${fuzzer} PRIVATE ${libraries})
       tutti_reuse_pch(${fuzzer} tutti_plain_pch)
       target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer -Wl,--as-needed)
     endforeach()
