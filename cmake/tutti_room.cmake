@@ -46,10 +46,14 @@ function(tutti_room name)
   else()
     set(ARG_PCH tutti_plain_pch)
   endif()
+  set(together 10)
+  if(ARG_PCH STREQUAL tutti_torch_pch)
+    set(together 20)  # libtorch's headers cost each compilation seconds
+  endif()
   foreach(library ${libraries})
     target_precompile_headers(${library} REUSE_FROM ${ARG_PCH})
     if(NOT ARG_SEPARATE)
-      tutti_several_as_one(${library})
+      tutti_several_as_one(${library} ${together})
     endif()
     if(ARG_COLD)
       tutti_cold(${library})
@@ -61,7 +65,7 @@ function(tutti_room name)
     target_link_libraries(${target}_test PRIVATE ${libraries} ${ARG_TEST_DEPS} GTest::gmock
                           GTest::gtest_main)
     tutti_reuse_pch(${target}_test ${test_pch})
-    tutti_several_as_one(${target}_test)
+    tutti_several_as_one(${target}_test 10)
     # What a file keeps to itself seems to GCC to be of a header, which others would include too.
     target_compile_options(${target}_test PRIVATE
                            $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
@@ -93,8 +97,8 @@ endfunction()
 
 # Even precompiled, headers cost more than a file's own code: several files are compiled as one, so
 # the names that a room's sources, or such tests, keep to themselves differ.
-function(tutti_several_as_one target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
+function(tutti_several_as_one target files)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files})
 endfunction()
 
 # For what mostly waits, for processes and the network or for libtorch's kernels: the optimiser would take half of the time
