@@ -16,8 +16,13 @@ namespace tutti::device {
 namespace {
 
 // What oneDNN can be held to that has no instructions for bf16 (oneDNN's dnnl_cpu_isa_t).
-constexpr std::array<absl::string_view, 6> kWithoutBf16 = {
-    "SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI"};
+constexpr std::array<absl::string_view, 4> kUpToAvx2 = {"SSE41", "AVX", "AVX2", "AVX2_VNNI"};
+constexpr std::array<absl::string_view, 2> kAvx512Alone = {"AVX512_CORE", "AVX512_CORE_VNNI"};
+
+template <size_t N>
+bool IsOneOf(const std::array<absl::string_view, N>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 std::string OneDnnVariable() {
   for (const char* name : {"ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
@@ -25,10 +30,6 @@ std::string OneDnnVariable() {
     if (value != nullptr) return absl::AsciiStrToUpper(value);
   }
   return "";
-}
-
-bool OneDnnLacksBf16(const std::string& most) {
-  return std::find(kWithoutBf16.begin(), kWithoutBf16.end(), most) != kWithoutBf16.end();
 }
 
 bool HasArmBf16() {
@@ -66,11 +67,12 @@ const Processor& ThisProcessor() {
   return processor;
 }
 
-Bf16 Bf16OfProcessor(const Bf16Instructions& instructions) {
-  if (OneDnnLacksBf16(instructions.onednn)) return Bf16::kEmulated;
-  if (instructions.avx512_bf16 || instructions.amx) return Bf16::kNative;
-  const bool in_doubt = instructions.arm_bf16 || instructions.set == base::InstructionSet::kAvx512;
-  return in_doubt ? Bf16::kInDoubt : Bf16::kEmulated;
+Bf16 Bf16OfProcessor(const Bf16Instructions& has) {
+  if (IsOneOf(kUpToAvx2, has.onednn)) return Bf16::kEmulated;
+  const bool held = IsOneOf(kAvx512Alone, has.onednn);
+  if (!held && (has.avx512_bf16 || has.amx)) return Bf16::kNative;
+  return has.arm_bf16 || has.set == base::InstructionSet::kAvx512 ? Bf16::kInDoubt
+                                                                  : Bf16::kEmulated;
 }
 
 Bf16Instructions InstructionsHere() {
@@ -86,7 +88,9 @@ std::string NameOfThisProcessor() {
 #else
   std::string text = absl::StrCat(ThisProcessor().model, ", ", base::DescribeInstructionSet());
 #endif
-  if (OneDnnLacksBf16(here.onednn)) absl::StrAppend(&text, ", ONEDNN_MAX_CPU_ISA=", here.onednn);
+  if (IsOneOf(kUpToAvx2, here.onednn) || IsOneOf(kAvx512Alone, here.onednn)) {
+    absl::StrAppend(&text, ", ONEDNN_MAX_CPU_ISA=", here.onednn);
+  }
   return text;
 }
 

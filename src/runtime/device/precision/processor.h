@@ -26,8 +26,9 @@ struct Bf16Instructions {
 };
 
 // Native by AVX512-BF16 and AMX; in doubt on AVX-512 without it, whose other units may make up for
-// conversions, and on ARM with bf16; else emulated, as also where oneDNN is held to less.
-Bf16 Bf16OfProcessor(const Bf16Instructions& instructions);
+// conversions, and on ARM with bf16; else emulated. What oneDNN is held to counts as if the
+// processor had no more.
+Bf16 Bf16OfProcessor(const Bf16Instructions& has);
 Bf16Instructions InstructionsHere();
 
 // "AMD EPYC 7B13, AVX2".
