@@ -1,7 +1,9 @@
 #include "runtime/device/precision/here.h"
 
 #include <ATen/Functions.h>
+#include <ATen/Parallel.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <time.h>
 #include <torch/version.h>
 
 #include <algorithm>
@@ -26,6 +28,26 @@ constexpr int kRounds = 3;
 
 using Seconds = std::chrono::duration<double>;
 
+// Of this thread's own work on a CPU, whatever else the machine does meanwhile; of a GPU by the
+// clock.
+Seconds Now(torch::Device device) {
+  timespec time = {};
+  ::clock_gettime(device.is_cpu() ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+  return Seconds(static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec));
+}
+
+// Computes in the calling thread alone while it lives.
+class InOneThread {
+ public:
+  InOneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }
+  ~InOneThread() { at::set_num_threads(before_); }
+  InOneThread(const InOneThread&) = delete;
+  InOneThread& operator=(const InOneThread&) = delete;
+
+ private:
+  const int before_;
+};
+
 // An emulated layer may take long: then one round has to do.
 constexpr Seconds kLongEnough{0.5};
 
@@ -38,14 +60,14 @@ class Layer {
         gradient_(Values({kImages, kChannels, kSide, kSide}, type).detach()) {}
 
   Seconds Run() {
-    const auto began = std::chrono::steady_clock::now();
+    const Seconds began = Now(device_);
     at::conv2d(x_, w_, {}, 1, 1).backward(gradient_);
     x_.mutable_grad().reset();
     w_.mutable_grad().reset();
     if (device_.is_cuda()) {
       c10::impl::VirtualGuardImpl(device_.type()).synchronizeDevice(device_.index());
     }
-    return std::chrono::steady_clock::now() - began;
+    return Now(device_) - began;
   }
 
  private:
@@ -69,6 +91,7 @@ std::string KeyOf(torch::Device device, const PrecisionFacts& facts) {
 
 double TimeOneLayer(torch::Device device) {
   const at::AutoGradMode with_gradients(true);
+  const InOneThread alone;
   Layer fp32(device, torch::kFloat32), bf16(device, torch::kBFloat16);
   Seconds spent = fp32.Run() + bf16.Run();  // which make room, compile and tune
   Seconds least32 = Seconds::max(), least16 = Seconds::max();

@@ -16,12 +16,11 @@ namespace tutti::device {
 namespace {
 
 // What oneDNN can be held to that has no instructions for bf16 (oneDNN's dnnl_cpu_isa_t).
-constexpr std::array<absl::string_view, 4> kUpToAvx2 = {"SSE41", "AVX", "AVX2", "AVX2_VNNI"};
-constexpr std::array<absl::string_view, 2> kAvx512Alone = {"AVX512_CORE", "AVX512_CORE_VNNI"};
+constexpr std::array<absl::string_view, 6> kWithoutBf16 = {
+    "SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI"};
 
-template <size_t N>
-bool IsOneOf(const std::array<absl::string_view, N>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+bool OneDnnLacksBf16(const std::string& most) {
+  return std::find(kWithoutBf16.begin(), kWithoutBf16.end(), most) != kWithoutBf16.end();
 }
 
 std::string OneDnnVariable() {
@@ -68,11 +67,9 @@ const Processor& ThisProcessor() {
 }
 
 Bf16 Bf16OfProcessor(const Bf16Instructions& has) {
-  if (IsOneOf(kUpToAvx2, has.onednn)) return Bf16::kEmulated;
-  const bool held = IsOneOf(kAvx512Alone, has.onednn);
-  if (!held && (has.avx512_bf16 || has.amx)) return Bf16::kNative;
-  return has.arm_bf16 || has.set == base::InstructionSet::kAvx512 ? Bf16::kInDoubt
-                                                                  : Bf16::kEmulated;
+  if (OneDnnLacksBf16(has.onednn)) return Bf16::kEmulated;
+  if (has.avx512_bf16 || has.amx) return Bf16::kNative;
+  return has.arm_bf16 ? Bf16::kInDoubt : Bf16::kEmulated;
 }
 
 Bf16Instructions InstructionsHere() {
@@ -88,9 +85,7 @@ std::string NameOfThisProcessor() {
 #else
   std::string text = absl::StrCat(ThisProcessor().model, ", ", base::DescribeInstructionSet());
 #endif
-  if (IsOneOf(kUpToAvx2, here.onednn) || IsOneOf(kAvx512Alone, here.onednn)) {
-    absl::StrAppend(&text, ", ONEDNN_MAX_CPU_ISA=", here.onednn);
-  }
+  if (OneDnnLacksBf16(here.onednn)) absl::StrAppend(&text, ", ONEDNN_MAX_CPU_ISA=", here.onednn);
   return text;
 }
 
