@@ -70,7 +70,7 @@ bool MakeSingles(const HuffmanCode& code, int bits, std::vector<uint32_t>& singl
   singles.assign(size_t{1} << bits, kNoCoefficient);
   return ForEachCode(code, [&](uint32_t prefix, int length, uint8_t symbol) {
     const int zeros = symbol >> 4, size = symbol & 15, rest = bits - length;
-    if (rest < 0 || size > kMaxAcBits) return;
+    if (rest < 0 || rest >= kMaxTableBits || size > kMaxAcBits) return;
     const bool ends = size == 0 && zeros < 15;
     const int first = ends ? 1 : zeros + 1, last = ends ? Coefficients::kEnd : first;
     uint32_t* const from = singles.data() + (size_t{prefix} << rest);

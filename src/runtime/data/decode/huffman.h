@@ -76,8 +76,9 @@ struct Coefficients {
 // The most bits that the value of a coefficient has in a picture of 8 bits: first, others.
 inline constexpr int kMaxDcBits = 11, kMaxAcBits = 10;
 
-// False: no prefix code, or sizes that T.81 has not. `bits`, 2 to 14, are looked at: more are
-// faster to read with, and slower to make.
+// False: no prefix code, or sizes that T.81 has not. `bits`, 2 to kMaxTableBits, are looked at:
+// more are faster to read with, and slower to make.
+inline constexpr int kMaxTableBits = 14;
 bool MakeDcTable(const HuffmanCode& code, int bits, DcTable& table);
 bool MakeAcTable(const HuffmanCode& code, int bits, AcTable& table);
 
