@@ -44,8 +44,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     list(APPEND tutti_flags --param=ggc-min-heapsize=${heap})  # KiB
   endif()
 endif()
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  # x86-64's baseline has no fused multiply-add. With another's, a crop's place, say, would have other bits.
+  list(APPEND tutti_flags -ffp-contract=off)
+endif()
 find_program(TUTTI_MOLD mold)
-if(TUTTI_MOLD)
+if(TUTTI_MOLD AND NOT CMAKE_CROSSCOMPILING)  # another compiler looks for it under a name of its own
   target_link_options(tutti_flags INTERFACE $<BUILD_INTERFACE:-fuse-ld=mold>)
 endif()
 if(TUTTI_SANITIZE)

@@ -37,6 +37,8 @@ class SpinLimit {
     }
 #if defined(__x86_64__)
     __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb");  // as long as x86's pause, where "yield" takes no time at all
 #endif
   }
 

@@ -20,7 +20,13 @@ using base::ErrnoStatus;
 using base::UniqueFd;
 
 constexpr size_t kRing = ShmChannel::kRingBytes;
+// Parts of the file are mapped apart, at multiples of a page: of up to 64 KiB on aarch64.
+#if defined(__aarch64__)
+constexpr size_t kStateBytes = 64 << 10;
+#else
 constexpr size_t kStateBytes = 4096;
+#endif
+static_assert(kRing % kStateBytes == 0);
 // In the file: the states of both rings, the bytes of ring 0 (opener to listener), those of ring 1.
 constexpr size_t kFileBytes = kStateBytes + 2 * kRing;
 // In memory: the states, ring 0 twice, ring 1 twice.

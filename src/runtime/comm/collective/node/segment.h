@@ -8,6 +8,7 @@
 
 namespace tutti::comm {
 
+// The smallest: on aarch64 a page may have 16 or 64 KiB.
 inline constexpr size_t kPageBytes = 4096;
 
 class Segment {

@@ -1,0 +1,16 @@
+# Toolchain for aarch64 with Debian's crossbuild-essential-arm64; tools/aarch64 configures with it. TUTTI_SYSROOT is a folder
+# with what libraries Debian has for arm64. Tests run under qemu-aarch64.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_C_COMPILER ${CMAKE_LIBRARY_ARCHITECTURE}-gcc)
+set(CMAKE_CXX_COMPILER ${CMAKE_LIBRARY_ARCHITECTURE}-g++)
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TUTTI_SYSROOT)
+set(CMAKE_SYSROOT ${TUTTI_SYSROOT})
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L ${TUTTI_SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+foreach(kind LIBRARY INCLUDE PACKAGE)
+  set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
+endforeach()
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${TUTTI_SYSROOT})
+set(ENV{PKG_CONFIG_LIBDIR} ${TUTTI_SYSROOT}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/pkgconfig:${TUTTI_SYSROOT}/usr/share/pkgconfig)
