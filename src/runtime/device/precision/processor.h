@@ -26,8 +26,8 @@ struct Bf16Instructions {
 };
 
 // Native by AVX512-BF16 and AMX; in doubt on ARM with bf16, of which there are slow and fast kinds;
-// else emulated, also on AVX-512 without it (a step of ResNet-20 takes 1.9 times fp32's there).
-// What oneDNN is held to counts as if the processor had no more.
+// else emulated, also on AVX-512 without it (a short run of ResNet-20 takes 1.9 times fp32's time
+// there). What oneDNN is held to counts as if the processor had no more.
 Bf16 Bf16OfProcessor(const Bf16Instructions& has);
 Bf16Instructions InstructionsHere();
 
