@@ -130,6 +130,7 @@ std::string KindOf(const Convolution& c, bool by_channels) {
 
 template <typename Type>
 int Main(int64_t images, bool small) {
+  device::cpu::UseWinograd(true);
   std::map<std::string, std::vector<Found>> kinds;
   Buffers<Type> buffers(images);
   for (const Convolution& c : small ? ResNet20(images) : ResNet50(images)) {

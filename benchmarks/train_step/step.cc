@@ -22,7 +22,6 @@
 #include "base/status.h"
 #include "benchmarks/train_step/profile.h"
 #include "runtime/comm/group_options.h"
-#include "runtime/device/cpu/convolution.h"
 #include "runtime/device/device.h"
 #include "runtime/parallel/lap.h"
 #include "runtime/train/batch_tensors.h"
@@ -105,7 +104,6 @@ absl::Status Profiled(const Training& train) {
 absl::Status Serve(const train::Recipe& recipe, bool profiled) {
   TUTTI_ASSIGN_OR_RETURN(const torch::Device device, device::Open(recipe.device));
   train::PrepareMachine(recipe.threads, device.is_cuda());
-  device::cpu::UseWinograd(recipe.winograd);
   if (device.is_cuda() && device::Kernels() == nullptr) {
     std::fputs("without libtutti_cuda.so\n", stderr);
   }

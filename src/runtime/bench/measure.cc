@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "runtime/comm/shared_buffer.h"
-#include "runtime/device/cpu/convolution.h"
 #include "runtime/device/device.h"
 #include "runtime/models/model.h"
 #include "runtime/parallel/bucket.h"
@@ -57,7 +56,6 @@ absl::StatusOr<MeasuredStep> MeasureStep(const StepSetup& setup,
   train::Recipe recipe;
   recipe.model = setup.model;
   recipe.precision = setup.precision;
-  device::cpu::UseWinograd(train::UsesWinograd(recipe));
   if (models::PurposeOf(setup.model) != models::Purpose::kClassification) {
     return absl::InvalidArgumentError(
         absl::StrCat(setup.model, ": only networks of classification are measured"));

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/log.h"
 #include "base/status.h"
+#include "runtime/device/cpu/convolution.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
@@ -19,6 +20,7 @@
 #include "runtime/tasks/classification.h"
 #include "runtime/train/optimizer/layerwise.h"
 #include "runtime/train/optimizer/weight_average.h"
+#include "runtime/train/precision.h"
 
 namespace tutti::train {
 namespace {
@@ -227,6 +229,7 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
   if (recipe.precision == "auto") {
     return absl::InvalidArgumentError("the precision is not decided yet (train/precision.h)");
   }
+  device::cpu::UseWinograd(UsesWinograd(recipe));
   if (task == nullptr) task = std::make_shared<tasks::Classification>(recipe.label_smoothing);
   const parallel::DataParallelOptions options{.task = std::move(task),
                                               .bf16 = recipe.precision == "bf16",

@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "runtime/checkpoint/model_folder.h"
-#include "runtime/device/cpu/convolution.h"
 #include "runtime/device/device.h"
 #include "runtime/train/agreement.h"
 #include "runtime/train/batch_tensors.h"
@@ -364,7 +363,6 @@ absl::StatusOr<Outcome> Train(const Recipe& asked, std::unique_ptr<comm::Communi
                                        base::Deadline::After(absl::Seconds(recipe.step_timeout))));
   recipe.precision = taken.precision;
   recipe.winograd = UsesWinograd(recipe);
-  device::cpu::UseWinograd(*recipe.winograd);
   Run run(recipe, std::move(taken.why), device, surroundings);
   const absl::Status prepared = run.Prepare(std::move(communicator));
   return run.Ended(prepared.ok() ? run.ToTheEnd() : prepared);

@@ -16,7 +16,7 @@ bool HasVectorsOf(int64_t channels) {
 }
 
 constexpr int64_t kFewestPatches = 64;
-std::atomic<bool> winograd = true;
+std::atomic<bool> winograd = false;
 
 }  // namespace
 

@@ -39,7 +39,8 @@ struct Convolution {
 // Whether this processor and the functions below can.
 bool Takes(const Convolution& shape);
 
-// Whether 3x3 kernels may go by patches: true, until this is called. For the whole process.
+// Whether 3x3 kernels may go by patches: not, until this says so (train::MakeStrategy does, for
+// tutti's own networks). For the whole process.
 void UseWinograd(bool use);
 // Whether this one does, of those that Takes.
 bool GoesByWinograd(const Convolution& shape);
