@@ -109,7 +109,8 @@ absl::StatusOr<PrecisionTaken> TakePrecision(absl::string_view asked, absl::stri
   AgreedPrecision agreed = Agree(ranks, group.rank());
   if (agreed.emulating == group.rank()) {
     if (!facts.slowdown) device::AddSlowdown(device, facts);
-    base::Warn(device::WarningOf(facts, SubjectOf(own, static_cast<size_t>(group.rank()))));
+    const auto reason = asked == "auto" ? device::Bf16Reason::kKept : device::Bf16Reason::kAskedFor;
+    base::Warn(device::WarningOf(facts, SubjectOf(own, static_cast<size_t>(group.rank())), reason));
   }
   return std::move(agreed.taken);
 }

@@ -34,12 +34,17 @@ PrecisionTaken Taken(const PrecisionChoice& choice, absl::string_view subject) {
 
 Bf16 Bf16OfGpu(int major) { return major >= kFirstGpuWithBf16 ? Bf16::kNative : Bf16::kEmulated; }
 
-std::string WarningOf(const PrecisionFacts& facts, absl::string_view subject) {
-  const std::string how =
-      facts.slowdown ? absl::StrFormat("a layer takes %.1f times fp32's time", *facts.slowdown)
-                     : "how much slower it is could not be timed";
-  return absl::StrCat("bf16 was asked for, and ", subject, " ", Choose(facts).why, ": ", how,
-                      "; without --precision the fastest is taken");
+std::string WarningOf(const PrecisionFacts& facts, absl::string_view subject, Bf16Reason reason) {
+  std::string how = ", how much slower it is could not be timed";
+  if (facts.slowdown) {
+    how = absl::StrFormat(": a layer takes %.1f times fp32's time", *facts.slowdown);
+  }
+  if (facts.bf16 == Bf16::kInDoubt) how.clear();  // Choose says it
+  return absl::StrCat(reason == Bf16Reason::kKept ? "the run that is resumed computes in bf16, and "
+                                                  : "bf16 was asked for, and ",
+                      subject, " ", Choose(facts).why, how,
+                      reason == Bf16Reason::kKept ? "; --precision fp32 goes on faster"
+                                                  : "; --precision auto takes what is fastest");
 }
 
 }  // namespace tutti::device

@@ -1,5 +1,5 @@
 // Which precision is fastest on a processor or GPU: a pure decision from what is known of it.
-// measured.h finds out what the instructions alone do not tell; here.h does both for this machine.
+// here.h finds out what the instructions alone do not tell, and asks it for this machine.
 //
 // Thread-safe.
 #pragma once
@@ -47,9 +47,14 @@ PrecisionTaken Taken(const PrecisionChoice& choice, absl::string_view subject);
 // Of an NVIDIA GPU. bf16 came with compute capability 8.0.
 Bf16 Bf16OfGpu(int major);
 
-// The warning about bf16 that was asked for by name where Choose says fp32: "bf16 was asked for,
-// and this processor emulates bf16 (AMD EPYC 7B13, AVX2): a layer takes 9.3 times fp32's time;
-// ...". `subject` as above.
-std::string WarningOf(const PrecisionFacts& facts, absl::string_view subject);
+// Why a run computes in bf16 where Choose says fp32.
+enum class Bf16Reason {
+  kAskedFor,  // by name
+  kKept,      // by the run that is resumed
+};
+
+// The warning about it: "bf16 was asked for, and this processor emulates bf16 (AMD EPYC 7B13,
+// AVX2): a layer takes 9.3 times fp32's time; ...". `subject` as above.
+std::string WarningOf(const PrecisionFacts& facts, absl::string_view subject, Bf16Reason reason);
 
 }  // namespace tutti::device

@@ -37,12 +37,25 @@ TEST(Choose, GpusHaveBf16FromComputeCapability8On) {
 }
 
 TEST(WarningOf, SaysHowManyTimesSlower) {
-  EXPECT_THAT(WarningOf(Of(Bf16::kEmulated, 9.34), "this processor"),
+  EXPECT_THAT(WarningOf(Of(Bf16::kEmulated, 9.34), "this processor", Bf16Reason::kAskedFor),
               AllOf(HasSubstr("this processor emulates bf16 (AMD EPYC 7B13, AVX2)"),
-                    HasSubstr("9.3 times fp32's time"), HasSubstr("without --precision")));
+                    HasSubstr("9.3 times fp32's time"), HasSubstr("--precision auto")));
   EXPECT_THAT(
-      WarningOf(Of(Bf16::kEmulated), "the processor of rank 3"),
+      WarningOf(Of(Bf16::kEmulated), "the processor of rank 3", Bf16Reason::kAskedFor),
       AllOf(HasSubstr("the processor of rank 3 emulates"), HasSubstr("could not be timed")));
+}
+
+TEST(WarningOf, TellsWhoResumesWhatGoesOnFaster) {
+  EXPECT_EQ(WarningOf(Of(Bf16::kEmulated, 9.34), "this processor", Bf16Reason::kKept),
+            "the run that is resumed computes in bf16, and this processor emulates bf16 (AMD EPYC "
+            "7B13, AVX2): a layer takes 9.3 times fp32's time; --precision fp32 goes on faster");
+}
+
+TEST(WarningOf, SaysOnceWhatWasTimed) {
+  const std::string text =
+      WarningOf(Of(Bf16::kInDoubt, 1.5), "this processor", Bf16Reason::kAskedFor);
+  EXPECT_THAT(text, HasSubstr("takes 1.50 times fp32's time"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("a layer takes 1.5 times")));
 }
 
 }  // namespace

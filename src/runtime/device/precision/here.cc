@@ -143,7 +143,7 @@ PrecisionTaken TakePrecision(absl::string_view asked, torch::Device device) {
   if (asked == "auto") return Taken(choice, subject);
   if (!choice.bf16) {
     if (!facts.slowdown) AddSlowdown(device, facts);
-    base::Warn(WarningOf(facts, subject));
+    base::Warn(WarningOf(facts, subject, Bf16Reason::kAskedFor));
   }
   return {"bf16", ""};
 }
