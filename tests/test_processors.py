@@ -81,6 +81,14 @@ def test_pictures_are_packed_trained_with_by_two_ranks_and_scored(processor, pic
     assert "ship" in said and "NNPACK" not in said
 
 
+def test_a_processor_of_which_a_part_is_hidden_gets_the_code_for_older_ones(pictures, tmp_path):
+    """As a virtual machine may have it: AVX2, but not all that came with it."""
+    partly = "Haswell,-movbe,-f16c"
+    run(partly, "tutti-data", "pack", pictures, tmp_path / "shards", "--resize", 24)
+    said = run(partly, "tutti-train", "--data", tmp_path / "shards", "--output", tmp_path / "out", *TINY)
+    assert "precision fp32 (auto)" in said and "AVX2" not in said, said
+
+
 @pytest.mark.parametrize("processor", OLDER)
 def test_bench_and_link_run(processor, tmp_path):
     table = run(processor, "tutti-bench", "--models", "resnet20", "--steps", 1, "--warm-up", 0, "--batch", 1, "--threads", 1,
