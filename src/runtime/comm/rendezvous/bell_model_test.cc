@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -51,9 +50,8 @@ Interleavings::Result ExploreBell(int ringers, int times,
 }
 
 TEST(BellModelTest, TheSleeperHearsOfAllThatWasDoneBeforeARing) {
-  const bool whole = std::getenv("TUTTI_WHOLE_TESTS") != nullptr;
   for (const int ringers : {1, 2}) {
-    const int times = whole ? 4 : 2;
+    const int times = 2;
     const auto result = ExploreBell(ringers, times);
     EXPECT_EQ(result.failure, "");
     PrintCounts(absl::StrCat("bell, ", ringers, " ringers, ", times, " rings each"), result);
@@ -63,6 +61,7 @@ TEST(BellModelTest, TheSleeperHearsOfAllThatWasDoneBeforeARing) {
 TEST(BellModelTest, NeedsItsMemoryOrders) {
   const auto check = WeakenEach([](const auto& weakened) { return ExploreBell(2, 2, weakened); });
   EXPECT_THAT(check.not_needed, testing::IsEmpty());
+  EXPECT_GT(check.tried, 0u);
 }
 
 }  // namespace
