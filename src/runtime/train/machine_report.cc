@@ -4,6 +4,7 @@
 #include <torch/types.h>
 
 #include <algorithm>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -12,7 +13,6 @@
 #include "base/instruction_set.h"
 #include "base/status.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/device/cpu/convolution.h"
 #include "runtime/device/device.h"
 #include "runtime/device/memory_speed.h"
 #include "runtime/device/precision/here.h"
@@ -79,9 +79,7 @@ nlohmann::json GpuJson(const std::optional<device::Gpu>& gpu) {
           {"memory", gpu->memory}};
 }
 
-}  // namespace
-
-absl::StatusOr<MachineReport> DescribeMachine() {
+absl::StatusOr<MachineReport> Described() {
   MachineReport report;
   report.processor = device::ThisProcessor().model;
   report.instructions = base::DescribeInstructionSet();
@@ -98,9 +96,18 @@ absl::StatusOr<MachineReport> DescribeMachine() {
   report.precision = device::TakePrecision("auto", device);
   Recipe recipe;
   recipe.precision = report.precision.precision;
-  device::cpu::UseWinograd(UsesWinograd(recipe));
   TUTTI_ASSIGN_OR_RETURN(report.images_per_second, ImagesPerSecond(recipe, device));
   return report;
+}
+
+}  // namespace
+
+absl::StatusOr<MachineReport> DescribeMachine() {
+  try {
+    return Described();
+  } catch (const std::exception& error) {  // libtorch's, and memory that there is not
+    return absl::InternalError(error.what());
+  }
 }
 
 std::string AsJson(const MachineReport& report) {

@@ -47,7 +47,8 @@ std::string Example(const nlohmann::json& report) {
   const double images = report.at("images_per_second").get<double>();
   const bool on_gpu = report.at("device") == "cuda";
   return absl::StrCat(WithCommas(std::llround(images)), " images/s of ResNet-20 at batch 64 ",
-                      on_gpu ? "on the GPU" : "on all cores", ", so that ./run trains about ",
+                      on_gpu ? "on the GPU" : "in one process on all cores",
+                      "; the images that ./run trains on take about ",
                       Clock(absl::Seconds(kImagesOfTheExample / images)));
 }
 
