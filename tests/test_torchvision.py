@@ -95,8 +95,8 @@ def test_the_trained_model_runs_in_python_as_here(run_python, trained, tmp_path)
     source = tmp_path / "score.py"
     source.write_text(SCORE)
     theirs = json.loads(run_python(source, trained, PICTURE))
-    said = subprocess.run([BIN / "tutti-score", PICTURE, "--model", trained, "--top", "10", "-o", "json"], check=True,
-                          timeout=60, stdout=subprocess.PIPE).stdout
+    said = subprocess.run([BIN / "tutti-score", PICTURE, "--model", trained, "--top", "10", "-o", "json", "--precision", "fp32"],
+                          check=True, timeout=60, stdout=subprocess.PIPE).stdout
     ours = {one["class"]: one["probability"] for one in json.loads(said)[0]["predictions"]}
     assert ours.keys() == theirs.keys()
     for name, probability in ours.items():
