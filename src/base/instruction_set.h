@@ -26,6 +26,14 @@ enum class InstructionSet { kPlain, kAvx2, kAvx512 };
 // What kernels may use in this process.
 InstructionSet UsableInstructionSet();
 
+// Of what was compiled for each, that for `set`.
+template <typename Kernel>
+constexpr const Kernel& For(InstructionSet set, const Kernel& avx512, const Kernel& avx2,
+                            const Kernel& plain) {
+  if (set == InstructionSet::kAvx512) return avx512;
+  return set == InstructionSet::kAvx2 ? avx2 : plain;
+}
+
 // Whether this processor multiplies pairs of bf16 by AVX-512 (AVX512_BF16), or by tiles (AMX), and
 // no variable forbids it. For AMX the kernel has to be asked as well: see HasAmx() of
 // runtime/device/cpu/amx.h.

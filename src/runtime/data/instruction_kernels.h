@@ -1,11 +1,11 @@
-// A kernel of this room is compiled for each set of instructions that base/instruction_set.h knows,
-// and the one that this process may use is called:
+// Kernels of this room that are written with AVX2's intrinsics, or of which tests compare all
+// versions: compiled for any processor and for AVX2 (longer vectors gain them nothing), and the one
+// that this process may use is called. For other loops base::Vectorised does it.
 //
 //   TUTTI_INLINE void Add(Values& values) { … }
 //   void AddPlain(Values& values) { Add(values); }
 //   TUTTI_AVX2_CODE void AddAvx2(Values& values) { Add(values); }
-//   TUTTI_AVX512_CODE void AddAvx512(Values& values) { Add(values); }
-//   constexpr Kernels<void(Values&)> kAdd = {AddPlain, AddAvx2, AddAvx512};
+//   constexpr Kernels<void(Values&)> kAdd = {AddPlain, AddAvx2};
 //
 // What they call has to be TUTTI_INLINE, else it is compiled for the narrowest. Code with AVX2's
 // intrinsics stands between TUTTI_BEGIN_AVX2_CODE and TUTTI_END_AVX2_CODE, which hold for templates
@@ -21,10 +21,8 @@
 
 #if defined(__x86_64__)
 #define TUTTI_AVX2_CODE __attribute__((target("arch=x86-64-v3")))
-#define TUTTI_AVX512_CODE __attribute__((target("arch=x86-64-v4")))
 #else
 #define TUTTI_AVX2_CODE
-#define TUTTI_AVX512_CODE
 #endif
 
 #if defined(__clang__)
@@ -42,19 +40,10 @@ template <typename Function>
 struct Kernels {
   Function* plain;
   Function* avx2;
-  Function* avx512;
 
   // The processor must have `set`.
   constexpr Function* For(base::InstructionSet set) const {
-    switch (set) {
-      case base::InstructionSet::kAvx512:
-        return avx512;
-      case base::InstructionSet::kAvx2:
-        return avx2;
-      case base::InstructionSet::kPlain:
-        break;
-    }
-    return plain;
+    return base::For(set, avx2, avx2, plain);
   }
   Function* Usable() const { return For(base::UsableInstructionSet()); }
 };

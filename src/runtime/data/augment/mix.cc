@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/data/instruction_kernels.h"
+#include "base/vector_width.h"
 
 namespace tutti::data {
 namespace {
@@ -77,19 +77,6 @@ TUTTI_INLINE void BlendAs(PixelType type, float own, void* first, void* second, 
   }
 }
 
-using Blending = void(PixelType type, float own, void* first, void* second, size_t count);
-void BlendPlain(PixelType type, float own, void* first, void* second, size_t count) {
-  BlendAs(type, own, first, second, count);
-}
-TUTTI_AVX2_CODE void BlendAvx2(PixelType type, float own, void* first, void* second, size_t count) {
-  BlendAs(type, own, first, second, count);
-}
-TUTTI_AVX512_CODE void BlendAvx512(PixelType type, float own, void* first, void* second,
-                                   size_t count) {
-  BlendAs(type, own, first, second, count);
-}
-constexpr Kernels<Blending> kBlend = {BlendPlain, BlendAvx2, BlendAvx512};
-
 }  // namespace
 
 absl::Status Validate(const Mixing& mixing) {
@@ -128,7 +115,7 @@ void MixPair(const Mix& mix, const Normalizer& normalizer, ImageSize size, void*
     return;
   }
   const size_t count = static_cast<size_t>(size.width) * static_cast<size_t>(size.height) * 3;
-  kBlend.Usable()(a.type, mix.own, first, second, count);
+  base::Vectorised([&]() TUTTI_INLINE_BODY { BlendAs(a.type, mix.own, first, second, count); });
 }
 
 }  // namespace tutti::data

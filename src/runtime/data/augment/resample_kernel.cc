@@ -50,7 +50,6 @@ void ResizePlain(const ResizeBand& band) { ResizeBy<PlainSums>(band); }
 size_t ScratchValues(size_t count) { return SummedColumns(count) * kBandRows * 3; }
 
 // With 512 bits it is not faster: a column of a band is 16 pairs, and most is not sums.
-const Kernels<void(const ResizeBand&)> kResizeABand = {ResizePlain, ResizeABandAvx2,
-                                                       ResizeABandAvx2};
+const Kernels<void(const ResizeBand&)> kResizeABand = {ResizePlain, ResizeABandAvx2};
 
 }  // namespace tutti::data

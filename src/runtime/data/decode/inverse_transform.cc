@@ -235,6 +235,6 @@ TUTTI_AVX2_CODE void TransformAvx2(const int16_t* coefficients, int blocks, cons
 
 }  // namespace
 
-const Kernels<BlockTransform> kInverseTransform = {TransformPlain, TransformAvx2, TransformAvx2};
+const Kernels<BlockTransform> kInverseTransform = {TransformPlain, TransformAvx2};
 
 }  // namespace tutti::data

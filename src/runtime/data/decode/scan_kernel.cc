@@ -177,7 +177,7 @@ TUTTI_AVX2_CODE bool SkipAvx2(const Units& units, int count, BitSource& source) 
 
 }  // namespace
 
-const Kernels<UnitReader> kReadUnits = {ReadPlain, ReadAvx2, ReadAvx2};
-const Kernels<UnitReader> kSkipUnits = {SkipPlain, SkipAvx2, SkipAvx2};
+const Kernels<UnitReader> kReadUnits = {ReadPlain, ReadAvx2};
+const Kernels<UnitReader> kSkipUnits = {SkipPlain, SkipAvx2};
 
 }  // namespace tutti::data

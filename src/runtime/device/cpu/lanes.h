@@ -32,15 +32,7 @@ inline float ToFloat(uint16_t bf16) {
 // Of machine code for AVX-512, AVX2 and any processor, what this process may use.
 template <typename Passes>
 const Passes& Choose(const Passes& widest, const Passes& wide, const Passes& plain) {
-  switch (base::UsableInstructionSet()) {
-    case base::InstructionSet::kAvx512:
-      return widest;
-    case base::InstructionSet::kAvx2:
-      return wide;
-    case base::InstructionSet::kPlain:
-      return plain;
-  }
-  return plain;
+  return base::For(base::UsableInstructionSet(), widest, wide, plain);
 }
 
 }  // namespace tutti::device::cpu

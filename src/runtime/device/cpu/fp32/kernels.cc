@@ -9,31 +9,14 @@
 namespace tutti::device::cpu::fp32 {
 namespace {
 
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v4,prefer-vector-width=512")
-namespace widest {
-constexpr int kVectorBytes = 64;
-#include "runtime/device/cpu/fp32/kernels.inc"
-}  // namespace widest
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v3")
-namespace wide {
-constexpr int kVectorBytes = 32;
-#include "runtime/device/cpu/fp32/kernels.inc"
-}  // namespace wide
-#pragma GCC pop_options
+#define TUTTI_KERNELS "runtime/device/cpu/fp32/kernels.inc"
+#define TUTTI_WITHOUT_PLAIN
+#include "runtime/device/cpu/for_each_instruction_set.inc"
+#undef TUTTI_WITHOUT_PLAIN
+#undef TUTTI_KERNELS
 
 const Kernels* KernelsFor(base::InstructionSet set) {
-  switch (set) {
-    case base::InstructionSet::kAvx512:
-      return &widest::kKernels;
-    case base::InstructionSet::kAvx2:
-      return &wide::kKernels;
-    case base::InstructionSet::kPlain:
-      break;
-  }
-  return nullptr;
+  return base::For<const Kernels*>(set, &widest::kKernels, &wide::kKernels, nullptr);
 }
 
 std::atomic<const Kernels*>& Chosen() {
