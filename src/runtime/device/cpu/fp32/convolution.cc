@@ -10,8 +10,6 @@ namespace {
 
 // Windows of a part that the second cache holds, and results of as many.
 constexpr int64_t kPartFloats = 48 << 10, kFewestResults = 24, kMostResults = 512;
-// Weights of a block that the first cache holds while all tiles of a part go over them.
-constexpr int64_t kWeightFloats = 4 << 10;
 constexpr int64_t kFewestPatches = 16;
 
 // Where results go: so many floats from one to the next, by image, row and column.
@@ -34,23 +32,19 @@ struct Part {
 void MultiplyPart(const Kernels& kernels, const Window& w, const Part& part, const float* weights,
                   int64_t results, const Target& target) {
   const int64_t depth = w.values(), width = BlockOf(kernels, results);
-  const int64_t pieces = (depth + kWeightFloats / width - 1) / (kWeightFloats / width);
   // One line where results follow each other, else one for each row of an image.
   const bool whole = target.row == w.columns * target.column && target.image == w.rows * target.row;
-  for (int64_t piece = 0; piece < pieces; ++piece) {
-    const int64_t begin = depth * piece / pieces, end = depth * (piece + 1) / pieces;
-    const Product p = {end - begin, part.step, target.column, width, piece > 0};
-    for (int64_t block = 0; block < results / width; ++block) {
-      const float* const with = weights + (block * depth + begin) * width;
-      for (int64_t at = part.first; at < part.last;) {
-        const int64_t next =
-            whole ? part.last : std::min(part.last, (at / w.columns + 1) * w.columns);
-        kernels.multiply(p, next - at, part.x + (at - part.first) * part.step + begin, with,
-                         target.At(PlaceOf(w, at)) + block * width);
-        at = next;
-      }
-    }
-  }
+  EachPiece(depth, results, width,
+            [&](int64_t block, int64_t begin, int64_t count, int64_t at_weights) {
+              const Product p = {count, part.step, target.column, width, begin > 0};
+              for (int64_t at = part.first; at < part.last;) {
+                const int64_t next =
+                    whole ? part.last : std::min(part.last, (at / w.columns + 1) * w.columns);
+                kernels.multiply(p, next - at, part.x + (at - part.first) * part.step + begin,
+                                 weights + at_weights, target.At(PlaceOf(w, at)) + block * width);
+                at = next;
+              }
+            });
 }
 
 void MultiplyWindows(const Kernels& kernels, const Window& w, const float* source,

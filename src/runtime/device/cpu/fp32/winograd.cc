@@ -13,8 +13,6 @@ namespace {
 // Of a part, its patches transformed and their products: what the second cache holds, or as many
 // patches as make the weights of many channels worth reading.
 constexpr int64_t kPartFloats = 160 << 10, kFewestPatches = 48;
-// Weights of a block that the first cache holds.
-constexpr int64_t kWeightFloats = 4 << 10;
 
 // Places of a part's patches [place][patch][depth], of their products and of the weights.
 struct Places {
@@ -40,17 +38,14 @@ void TransformProducts(const Kernels& kernels, const Plane& plane, const float* 
 void MultiplyPlaces(const Kernels& kernels, const Plane& plane, int64_t count, const Places& places,
                     const float* patches, const float* weights, float* products) {
   const int64_t width = BlockOf(kernels, plane.results);
-  const int64_t pieces = (plane.depth * width + kWeightFloats - 1) / kWeightFloats;
   for (int64_t place = 0; place < kPlaces; ++place) {
-    for (int64_t piece = 0; piece < pieces; ++piece) {
-      const int64_t begin = plane.depth * piece / pieces, end = plane.depth * (piece + 1) / pieces;
-      const Product p = {end - begin, plane.depth, plane.results, width, piece > 0};
-      for (int64_t block = 0; block < plane.results / width; ++block) {
-        kernels.multiply(p, count, patches + place * places.patches + begin,
-                         weights + place * places.weights + (block * plane.depth + begin) * width,
-                         products + place * places.products + block * width);
-      }
-    }
+    EachPiece(plane.depth, plane.results, width,
+              [&](int64_t block, int64_t begin, int64_t depth, int64_t at_weights) {
+                const Product p = {depth, plane.depth, plane.results, width, begin > 0};
+                kernels.multiply(p, count, patches + place * places.patches + begin,
+                                 weights + place * places.weights + at_weights,
+                                 products + place * places.products + block * width);
+              });
   }
 }
 
