@@ -1,6 +1,8 @@
 """What a contender's name means: NAME[+SETTING…], as tutti+exact or eager+tuned+contiguous."""
 import pathlib
 
+import machine
+
 HERE = pathlib.Path(__file__).resolve().parent
 
 KINDS = ("tutti", "eager", "compile", "graph")
@@ -25,9 +27,7 @@ SETTINGS = {
     "exact": "of tutti: products of convolutions as they are, none by Winograd's patches",
 }
 
-# Holds libtorch's, oneDNN's, MKL's, Inductor's and tutti's kernels to what a processor with AVX2 and FMA has.
-AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
-        "TUTTI_CPU_CAPABILITY": "avx2", "CXX": str(HERE / "g++-avx2")}
+AVX2 = machine.AVX2 | {"CXX": str(HERE / "g++-avx2")}  # which Inductor compiles with
 
 
 class Unknown(ValueError):
