@@ -182,7 +182,7 @@ Way FourSteps(bool bf16) {
 
 TEST(Equivalence, Bf16GoesWhereFp32Does) {
   device::UseOwnConvolutions();
-  const absl::Cleanup restore = [] { device::cpu::UseWinograd(true); };
+  const absl::Cleanup restore = [] { device::cpu::UseWinograd(false); };
   const Way fp32 = FourSteps(false);
   for (const bool winograd : {true, false}) {  // the same where the processor cannot
     device::cpu::UseWinograd(winograd);

@@ -44,7 +44,7 @@ TEST_F(TrainerTest, SameSeedAndRanksGiveTheSameBytes) {
 
 TEST_F(TrainerTest, ARecipeCanHaveExactProducts) {
   device::cpu::UseWinograd(true);
-  const absl::Cleanup restore = [] { device::cpu::UseWinograd(true); };
+  const absl::Cleanup restore = [] { device::cpu::UseWinograd(false); };
   if (!device::cpu::GoesByWinograd({8, 16, 16, 32, 32, 3})) {
     GTEST_SKIP() << "this processor's convolutions are exact";
   }

@@ -115,7 +115,7 @@ void ExpectTheFormula(const cpu::Convolution& c, torch::Dtype type, double bound
 TEST_P(ConvolutionTest, EqualsTheFormulaForwardAndBackwardWithAnyNumberOfThreads) {
   const absl::Cleanup restore = [] {
     cpu::LeaveAmxAlone(false);
-    cpu::UseWinograd(true);
+    cpu::UseWinograd(false);
   };
   bool taken = false;
   for (bool alone : {false, true}) {
@@ -161,7 +161,7 @@ TEST(ConvolutionInFp32, GoesByPatchesWhereThatIsWorthIt) {
 TEST(Convolution, GoesByWinogradWhereThatIsWorthIt) {
   const absl::Cleanup restore = [] {
     cpu::LeaveAmxAlone(false);
-    cpu::UseWinograd(true);
+    cpu::UseWinograd(false);
   };
   cpu::LeaveAmxAlone(true);
   cpu::UseWinograd(true);
