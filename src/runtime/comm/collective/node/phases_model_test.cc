@@ -100,14 +100,14 @@ class Rank {
     memory_.bells[self_].Await(base::Deadline::After(absl::Hours(1)));
   }
   Look Sleep() {
-    const auto sleep = [this] { Await(); };
+    const auto await = [this] { Await(); };
     if (what_.fault == PhaseFault::kNoSecondLook) memory_.marks[self_].sleeps.store(1);
     if (what_.fault == PhaseFault::kNoSecondLook ||
         what_.fault == PhaseFault::kSleepsWithoutAFlag) {
-      sleep();
+      await();
       return phases_.Again();
     }
-    return phases_.SleepOnce(sleep);
+    return phases_.SleepOnce(await);
   }
 
   Memory& memory_;
