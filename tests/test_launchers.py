@@ -49,9 +49,20 @@ case "$*" in
 esac
 """
 RAY_MODULE = """import os
-def init(**options): pass
-def nodes(): return [{"Alive": True}] + [{"Alive": os.path.exists(f"{os.environ['STORY']}.{os.environ['TUTTI_JOB_ID']}.joined")}]
+begun = []
+def is_initialized(): return bool(begun)
+def init(**options): begun.append(1)
+def remote(**options): return lambda function: Task()
+def wait(tasks, num_returns, timeout): return tasks, []
+def get(tasks): return [True] * len(tasks)
+class Task:
+    def options(self, scheduling_strategy): return self
+    def remote(self): return object()
+def nodes():
+    joined = os.path.exists(f"{os.environ['STORY']}.{os.environ['TUTTI_JOB_ID']}.joined")
+    return [{"Alive": alive, "NodeID": node, "NodeManagerAddress": node} for node, alive in (("a", True), ("b", joined))]
 """
+STRATEGIES = "def NodeAffinitySchedulingStrategy(node, soft): return node\n"
 
 
 def make_ray(folder):
@@ -60,7 +71,9 @@ def make_ray(folder):
     programs.mkdir()
     (programs / "ray").write_text(RAY)
     (programs / "ray").chmod(0o755)
-    (programs / "ray.py").write_text(RAY_MODULE)
+    (programs / "ray_module/ray/util").mkdir(parents=True)
+    (programs / "ray_module/ray/__init__.py").write_text(RAY_MODULE)
+    (programs / "ray_module/ray/util/scheduling_strategies.py").write_text(STRATEGIES)
     return programs
 
 
@@ -89,7 +102,7 @@ def ray(tmp_path, start_service, write_job):
 
     programs = make_ray(tmp_path)
     ray = Ray()
-    ray.service = start_service(nodes=4, environment={"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(programs)})
+    ray.service = start_service(nodes=4, environment={"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(programs / "ray_module")})
     return ray
 
 

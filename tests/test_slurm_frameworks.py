@@ -214,7 +214,7 @@ def test_ray_is_one_cluster_of_the_nodes(hpc, write_job, tmp_path):
     programs = make_ray(tmp_path)
     name = hpc.submit(write_job(
         "ls $STORY.$TUTTI_JOB_ID.joined | wc -l; echo $RAY_ADDRESS $MASTER_ADDR:$((MASTER_PORT + 1))", nodes=2, compute="hpc",
-        environment_variables={"PATH": f"{programs}:/usr/bin:/bin", "PYTHONPATH": str(programs), "STORY": f"{tmp_path}/story"},
+        environment_variables={"PATH": f"{programs}:/usr/bin:/bin", "PYTHONPATH": str(programs / "ray_module"), "STORY": f"{tmp_path}/story"},
         distribution={"type": "ray"}))
     job = hpc.wait(name, 90)
     assert (job["state"], job["reason"]) == ("Completed", "its command ended with exit code 0"), hpc.log_text(name, 0, "stderr")

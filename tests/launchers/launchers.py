@@ -1,12 +1,15 @@
 """Story: each launcher that people use runs on two nodes as it is written for Azure ML. Run by tests/launchers/run, since
 these frameworks are large, and so in CI (TUTTI_WHOLE_TESTS); tests/test_launchers.py has the one that ./test always runs."""
+import glob
 import json
 import os
+import pathlib
 import re
+import subprocess
 
 import pytest
 
-from conftest import ROOT, Service
+from conftest import ROOT, Service, processes_with
 
 EXAMPLES = ROOT / "examples/launchers"
 TRAINED = "3.00 -2.00 1.00"
@@ -34,10 +37,27 @@ def cluster(tmp_path_factory):
 
 def outputs_of(service, name, ranks):
     """What each process of the example printed on its standard output; the job completed."""
-    result = service.cli("run", EXAMPLES / f"{name}.yml", "--set", "environment=host", "-o", "json", timeout=280)
+    try:
+        result = service.cli("run", EXAMPLES / f"{name}.yml", "--set", "environment=host", "-o", "json", timeout=280)
+    except subprocess.TimeoutExpired as late:
+        pytest.fail("\n".join([f"the job hangs: {late}", *what_hangs(service, ranks)]))
     assert result.returncode == 0, (result.stdout[-2000:], result.stderr[-4000:])
     job = json.loads(result.stdout)["id"]
     return [service.log_text(job, rank) for rank in range(ranks)]
+
+
+def what_hangs(service, ranks):
+    """What the newest job's ranks have printed so far, which processes it has, and how the logs of a Ray on this machine end."""
+    job = service.cli("job", "list", "-o", "json").stdout
+    job = json.loads(job)["jobs"][0]["id"]
+    for rank in range(ranks):
+        for stream in ("stdout", "stderr"):
+            yield f"--- rank {rank} {stream}\n{service.log_text(job, rank, stream)[-2000:]}"
+    for process in processes_with("TUTTI_JOB_ID", job):
+        yield f"--- {process}: {pathlib.Path(f'/proc/{process}/cmdline').read_text()[:300]}".replace("\0", " ")
+    for log in glob.glob("/tmp/tutti-ray-*/session_latest/logs/*"):
+        if os.path.isfile(log) and os.path.getsize(log):
+            yield f"--- {log}\n{pathlib.Path(log).read_text(errors='replace')[-1500:]}"
 
 
 @pytest.mark.parametrize("name", ["torchrun", "torch-distributed-launch", "accelerate", "lightning"])

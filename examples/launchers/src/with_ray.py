@@ -21,6 +21,9 @@ class Worker:
         return 2 * np.append(self.x.T @ error, error.sum()) / len(self.y)
 
 
+PATIENCE = 120  # seconds for any answer: ray.get waits for ever otherwise
+
+
 def main():
     ray.init()  # RAY_ADDRESS says where
     nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
@@ -28,8 +31,8 @@ def main():
     workers = [Worker.options(scheduling_strategy=on[i]).remote(i, len(on)) for i in range(len(on))]
     model = np.zeros(3)
     for _ in range(80):
-        model -= 0.1 * np.mean(ray.get([worker.gradient.remote(model) for worker in workers]), axis=0)
-    places = sorted(ray.get([worker.node.remote() for worker in workers]))
+        model -= 0.1 * np.mean(ray.get([worker.gradient.remote(model) for worker in workers], timeout=PATIENCE), axis=0)
+    places = sorted(ray.get([worker.node.remote() for worker in workers], timeout=PATIENCE))
     print(f"workers on {' and '.join(places)}: {model[0]:.2f} {model[1]:.2f} {model[2]:.2f}")
     os.makedirs("outputs", exist_ok=True)
     np.save("outputs/model.npy", model)

@@ -10,7 +10,9 @@
 namespace tutti::launch {
 namespace {
 
-constexpr int kSecondsToJoin = 180;  // a first import from a shared folder may take a minute
+// For each of: Ray's head, what is asked of it, a worker. A first import from a shared folder may
+// take a minute.
+constexpr int kSecondsToJoin = 180;
 
 // Words in capitals are replaced. What `ray start` says goes to a file, since Ray's processes hold
 // on to its output. Nodes that share a machine begin one after the other (the lock): Ray gives its
@@ -18,6 +20,8 @@ constexpr int kSecondsToJoin = 180;  // a first import from a shared folder may 
 constexpr char kBegin[] = R"sh(log=$AZ_BATCHAI_JOB_TEMP/ray-start.log
 : >"$log"
 say() { cat "$log" >&2; echo "tutti: $1" >&2; }
+ended() { if [ "$1" = 124 ]; then echo "hung"; else echo "ended with $1"; fi; }
+within() { if command -v timeout >/dev/null; then timeout -k 10 "$@"; else shift; "$@"; fi; }
 if ! command -v ray >/dev/null; then
   say "node NODE has no program ray, which the job's environment must have"
   exit 127
@@ -25,25 +29,68 @@ fi
 mkdir -p FOLDER && exec 9>FOLDER/lock || exit
 )sh";
 
-// A script may count what the cluster has when it begins, so all nodes are waited for. One that
-// does not come fails the job itself. A driver is of the node whose address lies in the session's
-// folder, where nodes that share it have put theirs by then.
+// A script may count what the cluster has when it begins, so all nodes are waited for, and each has
+// to run a task: Ray waits for ever where a node's workers cannot begin. Leaves without Ray's own
+// end, which has hung. A Python without Ray leaves all this to the command. Has no single quote.
+constexpr char kAllNodesRun[] = R"py(
+import os, sys, time
+try:
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+except ImportError:
+    sys.exit(0)
+
+def fail(message):
+    print("tutti:", message, flush=True)
+    os._exit(1)
+
+end = time.monotonic() + PATIENCE
+while not ray.is_initialized():  # a node that shares the folder may have put its address there and not be up
+    try:
+        ray.init(logging_level="ERROR", log_to_driver=False)
+    except Exception as error:
+        if time.monotonic() > end: fail(f"Ray did not answer within PATIENCE s: {error}")
+        ray.shutdown()
+        time.sleep(0.5)
+while True:
+    nodes = [node for node in ray.nodes() if node["Alive"]]
+    if len(nodes) >= SIZE: break
+    if time.monotonic() > end: fail(f"{len(nodes)} of SIZE nodes joined Ray within PATIENCE s")
+    time.sleep(0.1)
+
+@ray.remote(num_cpus=0)
+def runs(): return True
+
+asked = {runs.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)).remote():
+         node["NodeManagerAddress"] for node in nodes}
+ended, silent = ray.wait(list(asked), num_returns=len(asked), timeout=max(1, end - time.monotonic()))
+if silent:
+    fail("no worker process of Ray began within PATIENCE s on " + ", ".join(asked[task] for task in silent))
+ray.get(ended)
+os._exit(0)
+)py";
+
+// A driver is of the node whose address lies in the session's folder, where nodes that share it
+// have put theirs by then.
 constexpr char kHead[] = R"sh(
 flock 9 2>/dev/null
-ray start --head --port=PORT --temp-dir=FOLDER RESOURCES OPTIONS >"$log" 2>&1 9>&-
+within PATIENCE ray start --head --port=PORT --temp-dir=FOLDER RESOURCES OPTIONS >"$log" 2>&1 9>&-
 code=$?
 own=FOLDER/session_latest/node_ip_address.json
 cp $own FOLDER/head.json 2>/dev/null
 exec 9>&-
 if [ $code != 0 ]; then
-  say "Ray's head could not be begun on node NODE: ray start ended with $code"
+  say "Ray's head could not be begun on node NODE: ray start $(ended $code)"
   exit $code
 fi
-python3 -c 'import ray, time
-ray.init(logging_level="ERROR", log_to_driver=False)
-end = time.monotonic() + PATIENCE
-while sum(node["Alive"] for node in ray.nodes()) < SIZE and time.monotonic() < end: time.sleep(0.1)
-' >"$log" 2>&1
+if command -v python3 >/dev/null; then
+  within $((PATIENCE + 20)) python3 -c 'ALL_NODES_RUN' >"$log" 2>&1
+  code=$?
+  if [ $code != 0 ]; then
+    say "Ray on node NODE did not run a task on each of the SIZE nodes: the check $(ended $code)"
+    exit $code
+  fi
+fi
 cp FOLDER/head.json $own 2>/dev/null
 exec "${BASH:-/bin/sh}" -c COMMAND
 )sh";
@@ -52,7 +99,7 @@ exec "${BASH:-/bin/sh}" -c COMMAND
 // exception, an error), so what is said here is none, but for a Ray that ends later.
 constexpr char kWorker[] = R"sh(
 end=$(($(date +%s) + PATIENCE))
-until ray health-check --address=ADDRESS --skip-version-check >/dev/null 2>&1 9>&-; do
+until within 30 ray health-check --address=ADDRESS --skip-version-check >/dev/null 2>&1 9>&-; do
   if [ "$(date +%s)" -ge $end ]; then
     say "node NODE found no head of Ray at ADDRESS for PATIENCE s"
     exit 1
@@ -67,9 +114,9 @@ exec 9>&-
 wait $!
 code=$?
 if joined; then
-  say "error: Ray on node NODE has ended: ray start ended with $code"
+  say "error: Ray on node NODE has ended: ray start $(ended $code)"
 else
-  say "node NODE could not join Ray at ADDRESS: ray start ended with $code"
+  say "node NODE could not join Ray at ADDRESS: ray start $(ended $code)"
 fi
 exit $code
 )sh";
@@ -120,7 +167,8 @@ std::string RayCommand(const spec::LaunchPlan& plan, const NodeFacts& facts,
       {"OPTIONS", OnOneLine(is_head ? HeadOptions(ray) : ray.worker_options)},
       {"PATIENCE", absl::StrCat(kSecondsToJoin)},
       {"COMMAND", base::ShellQuoted(command)}};
-  return absl::StrReplaceAll(absl::StrCat(kBegin, is_head ? kHead : kWorker), words);
+  const std::string head = absl::StrReplaceAll(kHead, {{"ALL_NODES_RUN", kAllNodesRun}});
+  return absl::StrReplaceAll(absl::StrCat(kBegin, is_head ? head : kWorker), words);
 }
 
 }  // namespace tutti::launch

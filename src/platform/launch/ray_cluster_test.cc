@@ -60,7 +60,7 @@ class RayCommandTest : public ::testing::Test {
 
 TEST_F(RayCommandTest, TheHeadIsBegunAndThenTheCommandRunsAsItIs) {
   MakeRay("for word; do echo \"<$word>\"; done >>\"$AZ_BATCHAI_JOB_TEMP/said\"");
-  MakeProgram("python3", "exit 1");
+  MakeProgram("python3", "exit 0");
   spec::LaunchPlan plan = TwoNodes(0);
   plan.distribution.ray = {.dashboard = false,
                            .dashboard_port = 8000,
@@ -93,6 +93,27 @@ TEST_F(RayCommandTest, AHeadThatCannotBeBegunFailsTheNodeBeforeTheCommand) {
   EXPECT_EQ(end.err,
             "the port is taken\n"
             "tutti: Ray's head could not be begun on node n1: ray start ended with 3\n");
+}
+
+TEST_F(RayCommandTest, AHeadThatHangsIsEndedAndFailsTheNode) {
+  MakeRay("echo begins");
+  MakeProgram("timeout", "[ $3 = 180 ] && shift 3 && \"$@\" && exit 124");
+  const auto end = Run(TwoNodes(0), "echo never");
+  EXPECT_EQ(end.exit.code, 124);
+  EXPECT_EQ(end.out, "");
+  EXPECT_EQ(end.err, "begins\ntutti: Ray's head could not be begun on node n1: ray start hung\n");
+}
+
+TEST_F(RayCommandTest, AClusterThatRunsNoTasksFailsTheNodeBeforeTheCommand) {
+  MakeRay("true");
+  MakeProgram("python3", "echo 1 of 2 nodes; exit 1");
+  const auto end = Run(TwoNodes(0), "echo never");
+  EXPECT_EQ(end.exit.code, 1);
+  EXPECT_EQ(end.out, "");
+  EXPECT_EQ(end.err,
+            "1 of 2 nodes\n"
+            "tutti: Ray on node n1 did not run a task on each of the 2 nodes: the check ended "
+            "with 1\n");
 }
 
 TEST_F(RayCommandTest, AWorkerJoinsOnceTheHeadAnswersAndEndsWithRay) {
