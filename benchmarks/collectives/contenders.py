@@ -50,10 +50,11 @@ class Factory:
         name = "step fp32" if compression == "none" else f"step {compression}"
         return self.tutti(name, ["step", compression])
 
-    def gloo(self):
+    def gloo(self, tuned=False):
+        """Tuned: at a real-time priority (root), as a woken thread of Gloo waits long for its turn else."""
         environment = {"GLOO_SOCKET_IFNAME": self.network.interface, "OMP_NUM_THREADS": "1"}  # the latter as torchrun
-        program = [torch_python(self.torch), str(HERE / "ranks/gloo_rank.py")]
-        return self._start("Gloo", self._ranks_with(environment, program))
+        program = [*(["chrt", "--fifo", "10"] if tuned else []), torch_python(self.torch), str(HERE / "ranks/gloo_rank.py")]
+        return self._start("Gloo tuned" if tuned else "Gloo", self._ranks_with(environment, program))
 
     def memory(self, kind, largest):
         """`kind`: copy, stream or exchange, see ranks/memory_rank.cc."""

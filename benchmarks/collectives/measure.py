@@ -60,9 +60,7 @@ def spread(values):
 @contextlib.contextmanager
 def awake(wanted):
     """Cores that have nothing to do look for work and do not halt, for all contenders alike; says whether it is so. In a virtual
-    machine waking a halted core takes long, which is no property of a program: a call of Gloo on one node, which passes some
-    fifteen times from one sleeping thread to another, took 2.2 ms where cores halted and 0.25 ms where other work kept them
-    from it. By the kernel's own door, open as long as it is wanted; it needs root."""
+    machine waking a halted core takes long, which is no property of a program. By the kernel's own door, open as long as it is wanted; it needs root."""
     with contextlib.ExitStack() as stack:
         try:
             door = stack.enter_context(open("/dev/cpu_dma_latency", "wb", buffering=0)) if wanted else None

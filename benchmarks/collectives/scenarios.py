@@ -1,6 +1,7 @@
 """What is compared: which nodes and ranks, who takes part, which sizes."""
 import dataclasses
 import functools
+import os
 
 import mpi
 from iperf import Iperf
@@ -51,6 +52,8 @@ class Scenario:
                 yield functools.partial(factory.mpi, which, tuned=True)
         if "gloo" not in without:
             yield factory.gloo
+            if os.geteuid() == 0:
+                yield functools.partial(factory.gloo, tuned=True)
         if self.nodes == 1:
             for kind in ("copy", "stream", "exchange"):
                 yield functools.partial(factory.memory, kind, max(self.all_sizes))
