@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "base/status.h"
 #include "spec/expressions.h"
+#include "spec/unbound.h"
 
 namespace tutti::spec {
 namespace {
@@ -51,24 +52,28 @@ Input LiteralInput(const YamlNode& node) {
   return input;
 }
 
-// An error for ${{parent.…}}: what stands whole in a step's inputs has been bound before, and
-// values that are known have been put in place.
+// An error for what looks like a binding: what stands whole in a step's inputs has been bound
+// before, and values that are known have been put in place.
 bool RefuseUnbound(int line, absl::string_view what, absl::string_view written,
                    Diagnostics& diagnostics) {
-  std::string unbound;
-  ReplaceExpressions(written, [&](absl::string_view body) -> std::optional<std::string> {
-    if (unbound.empty() && absl::StartsWith(body, "parent."))
-      unbound = std::string(body.substr(0, 120));
-    return std::nullopt;
-  });
+  const std::string unbound = BindingIn(written);
   if (unbound.empty()) return false;
-  diagnostics.Error(
-      line, absl::StrCat(what, WholeExpression(written).empty()
-                                   ? absl::StrCat(": within a text ${{", unbound,
-                                                  "}} must be a plain value that the pipeline has; "
-                                                  "to anything else all of the input is bound")
-                                   : absl::StrCat(" is ${{", unbound,
-                                                  "}}, but there is no pipeline around the job")));
+  std::string why;
+  if (absl::StartsWith(unbound, "search_space.")) {
+    why = "; a sweep's trial has its parameters as inputs of their names: leave this one out";
+  } else if (!absl::StartsWith(unbound, "parent.")) {
+    why =
+        ", but an input takes no value from another here: only a command and "
+        "environment_variables name inputs and outputs";
+  } else if (WholeExpression(written).empty() && absl::StrContains(written, "${{")) {
+    diagnostics.Error(line, absl::StrCat(what, ": within a text ${{", unbound,
+                                         "}} must be a plain value that the pipeline has; to "
+                                         "anything else all of the input is bound"));
+    return true;
+  } else {
+    why = ", but there is no pipeline around the job";
+  }
+  diagnostics.Error(line, absl::StrCat(what, " is ", written.substr(0, 120), why));
   return true;
 }
 

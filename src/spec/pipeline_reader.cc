@@ -8,6 +8,7 @@
 #include "base/closest.h"
 #include "spec/binding.h"
 #include "spec/job_data.h"
+#include "spec/unbound.h"
 
 namespace tutti::spec {
 namespace {
@@ -119,7 +120,7 @@ class PipelineReader {
   }
 
   void ReadSteps(const YamlNode& jobs, const std::set<std::string>& open, int depth) {
-    const Scope scope{spec_, open, spec_.compute, depth};
+    const Scope scope{spec_, open, spec_.compute, depth, OutputsOfSteps(jobs)};
     for (const YamlNode::Entry& entry : jobs.entries) {
       Step step = ReadStep(entry, source_, scope);
       if (!spec_.reusable) step.job.reusable = false;

@@ -16,6 +16,7 @@
 #include "spec/other_kinds.h"
 #include "spec/pipeline_reader.h"
 #include "spec/sweep_reader.h"
+#include "spec/unbound.h"
 
 namespace tutti::spec {
 namespace {
@@ -60,6 +61,18 @@ bool CheckOutput(const YamlNode::Entry& entry, absl::string_view what,
   diagnostics.Error(entry.line, absl::StrCat(what, " has no output \"", name, "\"",
                                              base::DidYouMean(name, names)));
   return false;
+}
+
+// Where an output of a step has what looks like a binding and is none, and what that is; line 0 if
+// nowhere. ${{name}} and the like within an address are Azure ML's, and have no effect here.
+std::pair<int, std::string> UnboundOutput(const YamlNode::Entry& entry) {
+  const YamlNode::Entry* path = Find(*entry.value, "path");
+  const YamlNode::Entry& at = path == nullptr ? entry : *path;
+  const std::string& written = at.value->scalar;
+  const std::string body = BindingIn(written);
+  const bool is_whole = WholeExpression(written) == body || !absl::StrContains(written, "${{");
+  if (!is_whole || !absl::StrContains(body, '.') || !BoundOutput(entry).empty()) return {0, ""};
+  return {at.line, written};
 }
 
 // Reads one step: its bindings first, then what it runs.
@@ -254,7 +267,9 @@ class StepReader {
     const std::string bound = BoundOutput(entry);
     const auto outer = scope_.pipeline.outputs.find(bound);
     Output& output = step_.job.outputs[entry.key];
-    if (bound.empty()) {
+    if (UnboundOutput(entry).first > 0) {
+      // has been told
+    } else if (bound.empty()) {
       output = ReadOutput(entry, source_.diagnostics);
     } else if (outer != scope_.pipeline.outputs.end()) {
       output = outer->second;
@@ -274,6 +289,10 @@ class StepReader {
         Error(entry.line, absl::StrCat("names ${{parent.outputs.", bound.substr(0, 80),
                                        "}}, which the pipeline does not have",
                                        base::DidYouMean(bound.substr(0, 80), names)));
+      } else if (const auto [line, written] = UnboundOutput(entry); line > 0) {
+        Error(line, absl::StrCat("gives output \"", entry.key.substr(0, 80), "\" ",
+                                 written.substr(0, 120), ", which is no binding",
+                                 MeantOutput(BindingIn(written), Names())));
       }
     }
   }
@@ -298,8 +317,43 @@ class StepReader {
       const YamlNode::Entry* path = Find(*entry.value, "path");
       const YamlNode& text = path == nullptr ? *entry.value : *path->value;
       const std::string body = WholeExpression(text.scalar);
-      if (absl::StartsWith(body, "parent.")) Bind(entry, body, given.bound);
+      if (absl::StartsWith(body, "parent.")) {
+        Bind(entry, body, given.bound);
+      } else {
+        RefuseUnbound(entry, given.bound);
+      }
     }
+  }
+
+  // Of what is bound to nothing, nothing else is said.
+  void RefuseUnbound(const YamlNode::Entry& entry, BoundInputs& bound) {
+    const YamlNode::Entry* faulty = nullptr;
+    if (!BindingIn(entry.value->scalar).empty()) faulty = &entry;
+    for (const char* key : {"path", "value", "default"}) {
+      const YamlNode::Entry* part = Find(*entry.value, key);
+      if (part != nullptr && !BindingIn(part->value->scalar).empty()) faulty = part;
+    }
+    if (faulty == nullptr) return;
+    const std::string& written = faulty->value->scalar;
+    const std::string body = BindingIn(written);
+    const bool is_told_later =
+        absl::StartsWith(body, "search_space.") ||
+        (absl::StartsWith(body, "parent.") && absl::StrContains(written, "${{"));
+    if (is_told_later) return;  // by what reads the value
+    BoundInput& input = bound[entry.key];
+    input.input.place = {source_.diagnostics.file_name(), faulty->line};
+    input.input.type = input.input.mode = "";
+    Error(faulty->line,
+          absl::StrCat("gives input \"", entry.key.substr(0, 80), "\" ", written.substr(0, 120),
+                       ", which is no binding", MeantInput(body, Names())));
+  }
+
+  Bindable Names() const {
+    Bindable names{.steps = scope_.steps};
+    for (const auto& [name, input] : scope_.pipeline.inputs) names.inputs.push_back(name);
+    for (const auto& [name, output] : scope_.pipeline.outputs) names.outputs.push_back(name);
+    names.steps.erase(entry_.key);
+    return names;
   }
 
   void Bind(const YamlNode::Entry& entry, const std::string& body, BoundInputs& bound) {
@@ -334,9 +388,8 @@ class StepReader {
 
   std::string UnknownParent(const std::string& body, const std::string& name) const {
     if (name.empty()) {
-      return absl::StrCat("names ${{", body.substr(0, 120),
-                          "}}, which is not understood; write ${{parent.inputs.NAME}} or "
-                          "${{parent.jobs.STEP.outputs.NAME}}");
+      return absl::StrCat("names ${{", body.substr(0, 120), "}}, which is not understood",
+                          MeantInput(body, Names()));
     }
     std::vector<absl::string_view> names;
     for (const auto& [key, input] : scope_.pipeline.inputs) names.push_back(key);
@@ -368,6 +421,7 @@ void ReadOutputOver(const YamlNode::Entry& entry, absl::string_view what,
                     std::map<std::string, Output>& outputs, Diagnostics& diagnostics) {
   if (!CheckOutput(entry, what, outputs, diagnostics)) return;
   if (entry.value->kind == YamlNode::Kind::kNull || !BoundOutput(entry).empty()) return;
+  if (UnboundOutput(entry).first > 0) return;  // has been told
   const Output own = ReadOutput(entry, diagnostics);
   Output& output = outputs[entry.key];
   output.mode = own.mode;

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "spec/command_reader.h"
 #include "spec/component_file.h"
@@ -19,6 +20,8 @@ struct Scope {
   const std::set<std::string>& open;
   std::string compute;  // of steps that name none
   int depth = 0;        // pipelines around it
+  // The steps beside it with their outputs, for the right name in errors (unbound.h).
+  std::map<std::string, std::vector<std::string>> steps = {};
 };
 
 // An input that is bound. What is known of it at submission stands in `input`.
