@@ -25,17 +25,21 @@ class Diagnostics {
   // What is wrong with another file, which `line` of this one names; told under the other's name.
   void Add(int line, const Diagnostics& other);
 
-  // "FILE:LINE: message" of each, by line; the first 20 and how many more there are.
+  // "FILE:LINE: message" of each, by line and once; the first 20 and how many more there are.
   absl::Status status(absl::StatusCode code = absl::StatusCode::kInvalidArgument) const;
+  // The same, one message for all lines of a file to which it applies: "… (also at lines 7, 9)".
   std::vector<std::string> warnings() const;
 
  private:
   struct Message {
     int line;  // where it is told, among the others
+    Place place;
     std::string text;
   };
   using Messages = std::vector<Message>;
-  static std::vector<std::string> Sorted(Messages messages);
+  // By line, each once.
+  static Messages Sorted(Messages messages);
+  static void Append(int line, const Messages& from, Messages& to);
 
   const std::string file_name_;
   Messages errors_;

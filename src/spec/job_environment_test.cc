@@ -382,7 +382,7 @@ TEST_F(JobEnvironment, EachRequirementIsOneLine) {
 
 TEST_F(JobEnvironment, AFileThatNamesItselfEnds) {
   files_["/base/r.txt"] = "-r r.txt\n-r r.txt\n";
-  EXPECT_THAT(Errors("{conda_file: r.txt}").back(), HasSubstr("more errors"));
+  EXPECT_THAT(Errors("{conda_file: r.txt}").front(), HasSubstr("too many files are named"));
 }
 
 }  // namespace
