@@ -113,11 +113,13 @@ TEST(Asset, AComponentBringsItsCodeAndLeavesItsInputsOpen) {
   EXPECT_THAT(pipeline->parts,
               ::testing::UnorderedElementsAre("/base/all.yml", "/base/train.yml", "/base/train.yml",
                                               "/src", "/shared"));
-  EXPECT_THAT(Error(ReadFrom(AssetKind::kComponent, "c.yml",
-                             {{"c.yml",
-                               "name: c\ncommand: x ${{inputs.y}}\ncode: .\n"
-                               "inputs:\n  n: {type: integer, default: two}\n"}})),
-              ::testing::AllOf(HasSubstr("c.yml:2: "), HasSubstr("no whole number: see c.yml:5")));
+  EXPECT_THAT(
+      Error(ReadFrom(AssetKind::kComponent, "c.yml",
+                     {{"c.yml",
+                       "name: c\ncommand: x ${{inputs.y}}\ncode: .\n"
+                       "inputs:\n  n: {type: integer, default: two}\n"}})),
+      ::testing::AllOf(HasSubstr("c.yml:2: "),
+                       HasSubstr("c.yml:5: input \"n\" is \"two\", which is no whole number")));
 }
 
 TEST(Asset, WhatAStepOfAComponentLacksIsSaidWithTheComponentsFile) {

@@ -1,6 +1,7 @@
 #include "spec/component_file.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -76,6 +77,14 @@ std::string TypeOf(const YamlNode::Entry& input) {
   return type == nullptr ? "" : type->value->scalar;
 }
 
+// The keys by which a component says what an input may be; the others have been told of where they
+// stand.
+bool IsDefinition(absl::string_view key) {
+  static constexpr std::array<absl::string_view, 9> kKeys = {
+      "type", "mode", "path", "default", "value", "optional", "min", "max", "enum"};
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
+}
+
 // What the step writes counts; what it leaves open is as the component says.
 YamlNode::Entry Merged(const YamlNode::Entry& definition, const YamlNode::Entry& given) {
   auto node = std::make_shared<YamlNode>();
@@ -89,26 +98,24 @@ YamlNode::Entry Merged(const YamlNode::Entry& definition, const YamlNode::Entry&
   }
   const YamlNode::Entry so_far{given.key, given.line, node};
   for (const YamlNode::Entry& key : definition.value->entries) {
-    if (Find(&so_far, key.key) != nullptr) continue;
+    if (!IsDefinition(key.key) || Find(&so_far, key.key) != nullptr) continue;
     node->entries.push_back(key);
     node->entries.back().line = given.line;  // lines are of the step's file
   }
   return so_far;
 }
 
-YamlNode::Entry AtLine(YamlNode::Entry definition, int line) {
-  auto node = std::make_shared<YamlNode>(*definition.value);
-  node->line = line;
-  for (YamlNode::Entry& key : node->entries) key.line = line;
-  return {definition.key, line, node};
+const std::vector<YamlNode::Entry>& EntriesOf(const YamlNode::Entry* section) {
+  static const auto* const none = new std::vector<YamlNode::Entry>();
+  return section == nullptr ? *none : section->value->entries;
 }
 
-void CheckNames(const YamlNode::Entry& definitions, const YamlNode::Entry& given,
+void CheckNames(const YamlNode::Entry* definitions, const YamlNode::Entry* given,
                 const ComponentFile& component, Diagnostics& diagnostics) {
   std::vector<absl::string_view> names;
-  for (const YamlNode::Entry& entry : definitions.value->entries) names.push_back(entry.key);
-  for (const YamlNode::Entry& entry : given.value->entries) {
-    if (Find(&definitions, entry.key) != nullptr) continue;
+  for (const YamlNode::Entry& entry : EntriesOf(definitions)) names.push_back(entry.key);
+  for (const YamlNode::Entry& entry : EntriesOf(given)) {
+    if (Find(definitions, entry.key) != nullptr) continue;
     const std::string shown = entry.key.substr(0, 80);
     const std::string meant = base::DidYouMean(shown, names);
     const std::string said = absl::StrCat(component.name, " has no input \"", shown, "\"");
@@ -118,6 +125,20 @@ void CheckNames(const YamlNode::Entry& definitions, const YamlNode::Entry& given
       diagnostics.Error(entry.line, absl::StrCat(said, meant));
     }
   }
+}
+
+// What a step gives to an input that its component defines.
+Input ReadGiven(const YamlNode::Entry& definition, const YamlNode::Entry& given,
+                const ComponentFile& component, const Source& source) {
+  YamlNode::Entry merged = Merged(definition, given);
+  merged.defined =
+      absl::StrCat(component.shown, ":", definition.line,
+                   given.defined.empty() ? "" : "; the value is given at ", given.defined);
+  auto section = std::make_shared<YamlNode>();
+  section->kind = YamlNode::Kind::kMapping;
+  section->entries.push_back(std::move(merged));
+  const YamlNode::Entry inputs{"inputs", given.line, section};
+  return ReadInputSection(inputs, source.context, source.diagnostics)[definition.key];
 }
 
 }  // namespace
@@ -158,42 +179,36 @@ std::string TypeOf(const ComponentFile& component) {
   return Find(&root, "jobs") != nullptr ? "pipeline" : "command";
 }
 
-YamlNode::Entry MergedInputs(const YamlNode::Entry* definitions, const YamlNode::Entry* given,
-                             const std::set<std::string>& elsewhere, int line,
-                             const ComponentFile* component, Diagnostics& diagnostics) {
-  static const auto* const empty = new YamlNode::Entry{"inputs", 0, [] {
-                                                         auto node = std::make_shared<YamlNode>();
-                                                         node->kind = YamlNode::Kind::kMapping;
-                                                         return node;
-                                                       }()};
-  if (component != nullptr) {
-    CheckNames(definitions == nullptr ? *empty : *definitions, given == nullptr ? *empty : *given,
-               *component, diagnostics);
-  }
-  auto section = std::make_shared<YamlNode>();
-  section->kind = YamlNode::Kind::kMapping;
-  section->line = line;
-  const YamlNode::Entry& named = component != nullptr
-                                     ? (definitions == nullptr ? *empty : *definitions)
-                                 : given != nullptr ? *given
-                                                    : *empty;
-  for (const YamlNode::Entry& entry : named.value->entries) {
+std::map<std::string, Input> ReadComponentInputs(const ComponentFile& component,
+                                                 const YamlNode::Entry* definitions,
+                                                 const YamlNode::Entry* given,
+                                                 const std::set<std::string>& elsewhere, int line,
+                                                 const Source& source, Diagnostics& of_component) {
+  if (definitions != nullptr) CheckIsMapping(*definitions, of_component);
+  CheckNames(definitions, given, component, source.diagnostics);
+  std::map<std::string, Input> inputs;
+  for (const YamlNode::Entry& entry : EntriesOf(definitions)) {
+    Diagnostics own(component.shown);
+    const std::optional<Input> standard = ReadInputDefinition(entry, source.context, own);
+    const bool is_sound = own.status().ok();
+    of_component.Add(entry.line, own);
     if (elsewhere.contains(entry.key)) continue;
+    Input& input = inputs[entry.key];
     const YamlNode::Entry* value = Find(given, entry.key);
-    if (component == nullptr) {
-      section->entries.push_back(entry);
-    } else if (value == nullptr || value->value->kind == YamlNode::Kind::kNull) {
-      section->entries.push_back(AtLine(entry, value == nullptr ? line : value->line));
-    } else {
-      section->entries.push_back(Merged(entry, *value));
-    }
-    if (component != nullptr) {
-      const std::string from = value == nullptr ? "" : value->defined;
-      section->entries.back().defined = absl::StrCat(
-          component->shown, ":", entry.line, from.empty() ? "" : "; the value is given at ", from);
+    const bool is_given = value != nullptr && value->value->kind != YamlNode::Kind::kNull;
+    if (is_sound && is_given) {
+      input = ReadGiven(entry, *value, component, source);
+    } else if (standard) {
+      input = *standard;
+    } else if (is_sound) {
+      source.diagnostics.Error(
+          value == nullptr ? line : value->line,
+          absl::StrCat("input \"", entry.key, "\" has no ",
+                       IsPathType(TypeOf(entry)) ? "path" : "value", ", which ", component.name,
+                       " needs: see ", component.shown, ":", entry.line));
     }
   }
-  return {"inputs", line, section};
+  return inputs;
 }
 
 }  // namespace tutti::spec

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -32,12 +33,14 @@ std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, absl::s
 // "pipeline" or "command": what the component says, else by what it has.
 std::string TypeOf(const ComponentFile& component);
 
-// The values that a step gives, put into what its component says of its inputs: one section, to be
-// read as a job's `inputs`. `definitions` and `given` may be null, and `component` is for an inline
-// job. Inputs in `elsewhere` get their value in another way and are left out. A value of no input
-// of the component is an error.
-YamlNode::Entry MergedInputs(const YamlNode::Entry* definitions, const YamlNode::Entry* given,
-                             const std::set<std::string>& elsewhere, int line,
-                             const ComponentFile* component, Diagnostics& diagnostics);
+// The inputs that a component has, with the values that a step of `source`, at `line`, gives. Both
+// sections may be null. Inputs in `elsewhere` get their value in another way and are left out. What
+// is wrong with what the component says goes to `of_component`, and nothing more is said of that
+// input; what is wrong with the values goes to the diagnostics of `source`.
+std::map<std::string, Input> ReadComponentInputs(const ComponentFile& component,
+                                                 const YamlNode::Entry* definitions,
+                                                 const YamlNode::Entry* given,
+                                                 const std::set<std::string>& elsewhere, int line,
+                                                 const Source& source, Diagnostics& of_component);
 
 }  // namespace tutti::spec

@@ -123,12 +123,71 @@ command: tune ${{inputs.epochs}} ${{inputs.optimizer}} ${{inputs.rate}}
       PipelineErrors("type: pipeline\njobs:\n  tune:\n    component: ./parts/tune.yml\n"
                      "    inputs:\n      epochs: many\n      optimizer: lion\n",
                      files),
-      ElementsAre("job.yml:3: input \"rate\" is \"2\", which is more than 1: see "
-                  "parts/tune.yml:7",
+      ElementsAre("parts/tune.yml:7: input \"rate\" is \"2\", which is more than 1",
                   "job.yml:6: input \"epochs\" is \"many\", which is no whole number: see "
                   "parts/tune.yml:3",
                   "job.yml:7: input \"optimizer\" is \"lion\", which is none of adam, sgd: see "
                   "parts/tune.yml:4"));
+}
+
+TEST(ComponentStep, WhatAComponentSaysWronglyOfItsInputsIsSaidOnceWithItsFileAndLine) {
+  const Files files = {{"/base/parts/c.yml", R"(type: command
+inputs:
+  mode: {type: uri_folder, mode: eval_mount}
+  kind: {type: folder}
+  least: {type: number, min: low}
+  flag:
+    type: boolean
+    default: maybe
+  word: {type: string, colour: red, default: x}
+  list: [1, 2]
+environment: host
+command: x ${{inputs.word}} ${{inputs.flag}} ${{inputs.least}}
+)"}};
+  const std::string step =
+      "    component: ./parts/c.yml\n"
+      "    inputs: {mode: {path: .}, kind: {path: .}, least: 3, flag: true, word: y, list: 1}\n";
+  EXPECT_THAT(
+      PipelineErrors("type: pipeline\njobs:\n  a:\n" + step + "  b:\n" + step +
+                         "  c: {component: ./parts/c.yml, inputs: {mode: {path: .}, "
+                         "kind: {path: .}, least: 3}}\n",
+                     files),
+      ElementsAre(HasSubstr("parts/c.yml:3: mode eval_mount is not supported"),
+                  HasSubstr("parts/c.yml:4: type must be one of"),
+                  HasSubstr("parts/c.yml:5: min must be a number"),
+                  HasSubstr("parts/c.yml:8: input \"flag\" is \"maybe\""),
+                  HasSubstr("parts/c.yml:9: unknown key \"colour\""),
+                  HasSubstr("parts/c.yml:10: input \"list\" must be a value or a mapping")));
+}
+
+TEST(ComponentStep, AValueThatAComponentNeedsIsMissedInTheStep) {
+  EXPECT_THAT(PipelineErrors("type: pipeline\njobs:\n  a:\n    component: ./parts/train.yml\n"
+                             "    inputs: {data: }\n",
+                             kTrain),
+              ElementsAre("job.yml:3: input \"epochs\" has no value, which component "
+                          "parts/train.yml needs: see parts/train.yml:5",
+                          "job.yml:5: input \"data\" has no path, which component "
+                          "parts/train.yml needs: see parts/train.yml:4"));
+}
+
+TEST(ComponentStep, AWarningThatSeveralStepsShareIsGivenOnceWithAllItsLines) {
+  const auto result = ReadPipeline(R"(type: pipeline
+jobs:
+  a: {component: ./c.yml}
+  b: {component: ./c.yml}
+  c:
+    command: x
+    identity: {type: managed}
+  d: {command: x, identity: {type: managed}}
+)",
+                                   {{"/base/c.yml",
+                                     "command: x\nenvironment: host\n"
+                                     "resources: {locations: [a]}\n"}});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->warnings,
+              ElementsAre(HasSubstr("c.yml:3: \"locations\" has no effect"),
+                          AllOf(HasSubstr("job.yml:7: \"identity\" has no effect"),
+                                HasSubstr(" (also at line 8)"))));
 }
 
 TEST(ComponentStep, AValueOfThePipelinesInputsIsSaidWithWhereItStands) {

@@ -102,19 +102,33 @@ class InputReader {
         diagnostics_(diagnostics),
         reader_(*entry.value, what_, diagnostics, {"command", "inputs.*."}) {}
 
-  Input Read() {
+  Input Read() { return ReadValue(ReadKeys()); }
+
+  // Nothing if the value is to be given elsewhere.
+  std::optional<Input> ReadDefinition() {
+    const YamlNode::Entry* path = ReadKeys();
+    if (path == nullptr && value_ == nullptr && !optional_) return std::nullopt;
+    return ReadValue(path);
+  }
+
+ private:
+  // All but the value. Returns where the path is.
+  const YamlNode::Entry* ReadKeys() {
     typed_ = reader_.Choice("type", kInputTypes, input_.type) != nullptr;
     if (input_.type == "path") input_.type = "uri_folder";  // its old name
     ReadMode();
     const YamlNode::Entry* path = reader_.Take("path");
     value_ = reader_.Take("default");
     if (const YamlNode::Entry* value = reader_.Take("value")) value_ = value;
-    bool optional = false;
-    reader_.Flag("optional", optional);
+    reader_.Flag("optional", optional_);
     reader_.Take("description");
     ReadBounds();
     reader_.Finish();
-    if (path == nullptr && value_ == nullptr && optional) {
+    return path;
+  }
+
+  Input ReadValue(const YamlNode::Entry* path) {
+    if (path == nullptr && value_ == nullptr && optional_) {
       input_.absent = true;
     } else if (path != nullptr || (IsPathType(input_.type) && typed_)) {
       ReadPath(path != nullptr ? path : value_);
@@ -124,7 +138,6 @@ class InputReader {
     return std::move(input_);
   }
 
- private:
   void ReadMode() {
     const YamlNode::Entry* entry = reader_.Choice("mode", kInputModes, input_.mode);
     if (absl::StartsWith(input_.mode, "eval_")) {
@@ -279,6 +292,7 @@ class InputReader {
   MappingReader reader_;
   Input input_;
   bool typed_ = false;
+  bool optional_ = false;
   const YamlNode::Entry* value_ = nullptr;
   double least_ = -std::numeric_limits<double>::infinity();
   double most_ = std::numeric_limits<double>::infinity();
@@ -317,20 +331,23 @@ std::string FileName(absl::string_view path) {
   return safe ? std::string(name) : "";
 }
 
+// False with an error if an input or output cannot be called so.
+bool CheckName(const YamlNode::Entry& entry, absl::string_view what, Diagnostics& diagnostics) {
+  if (IsIdentifier(entry.key)) return true;
+  diagnostics.Error(entry.line,
+                    absl::StrCat(what, " name \"", absl::string_view(entry.key).substr(0, 80),
+                                 "\" must be of letters, digits and \"_\", must not begin with a "
+                                 "digit, and has at most 128 characters"));
+  return false;
+}
+
 // The entries of `inputs` or `outputs` whose names are in order.
 std::vector<const YamlNode::Entry*> NamedEntries(const YamlNode::Entry& section,
                                                  absl::string_view what, Diagnostics& diagnostics) {
   std::vector<const YamlNode::Entry*> entries;
   CheckIsMapping(section, diagnostics);
   for (const YamlNode::Entry& entry : section.value->entries) {
-    if (IsIdentifier(entry.key)) {
-      entries.push_back(&entry);
-    } else {
-      diagnostics.Error(entry.line,
-                        absl::StrCat(what, " name \"", absl::string_view(entry.key).substr(0, 80),
-                                     "\" must be of letters, digits and \"_\", must not begin with "
-                                     "a digit, and has at most 128 characters"));
-    }
+    if (CheckName(entry, what, diagnostics)) entries.push_back(&entry);
   }
   return entries;
 }
@@ -378,6 +395,22 @@ std::map<std::string, Input> ReadInputs(MappingReader& job, const ReadContext& c
   const YamlNode::Entry* section = job.Take("inputs");
   if (section == nullptr) return {};
   return ReadInputSection(*section, context, diagnostics);
+}
+
+std::optional<Input> ReadInputDefinition(const YamlNode::Entry& entry, const ReadContext& context,
+                                         Diagnostics& diagnostics) {
+  if (!CheckName(entry, "input", diagnostics)) return std::nullopt;
+  if (entry.value->kind == YamlNode::Kind::kNull) return std::nullopt;
+  std::optional<Input> input;
+  if (entry.value->kind == YamlNode::Kind::kMapping) {
+    input = InputReader(entry, context, diagnostics).ReadDefinition();
+  } else {
+    input = ReadInput(entry, context, diagnostics);
+  }
+  if (!input) return std::nullopt;
+  input->place.file = diagnostics.file_name();
+  if (input->place.line == 0) input->place.line = entry.line;
+  return input;
 }
 
 std::map<std::string, Input> ReadInputSection(const YamlNode::Entry& section,

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,10 @@ std::map<std::string, Input> ReadInputs(MappingReader& job, const ReadContext& c
                                         Diagnostics& diagnostics);
 std::map<std::string, Output> ReadOutputs(MappingReader& job, Diagnostics& diagnostics,
                                           absl::string_view schema = "command");
+// What a component says of one of its inputs: its value where no other is given. Nothing if one
+// must be.
+std::optional<Input> ReadInputDefinition(const YamlNode::Entry& entry, const ReadContext& context,
+                                         Diagnostics& diagnostics);
 // The entries of such a section; one output of it.
 std::map<std::string, Input> ReadInputSection(const YamlNode::Entry& section,
                                               const ReadContext& context, Diagnostics& diagnostics);

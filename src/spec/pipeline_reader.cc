@@ -281,7 +281,7 @@ JobSpec ReadPipelineComponent(const ComponentFile& component, const Given& given
   spec.file_name = component.shown;
   reader.keys().ReadComponentIdentity(spec);
   spec.experiment_name = scope.pipeline.experiment_name;
-  spec.inputs = InputsOf(given, reader.keys().keys().Take("inputs"), &component);
+  spec.inputs = InputsOf(given, reader.keys().keys().Take("inputs"), component, inner);
   spec.outputs = ReadOutputs(reader.keys().keys(), inner, "component");
   std::set<std::string> open;
   for (const auto& [name, bound] : given.bound) {

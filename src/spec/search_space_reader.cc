@@ -44,6 +44,13 @@ class SearchSpaceReader {
     diagnostics_.Error(entry_.line, absl::StrCat(what_, " ", message));
   }
 
+  // At the line of `key`, where it is written.
+  void ErrorAt(absl::string_view key, absl::string_view message) {
+    const YamlNode::Entry* entry = keys_.Take(key);
+    diagnostics_.Error(entry == nullptr ? entry_.line : entry->line,
+                       absl::StrCat(what_, " ", message));
+  }
+
   void ReadByKind() {
     using enum SearchKind;
     SearchParameter& p = parameter_;
@@ -60,7 +67,7 @@ class SearchSpaceReader {
       case kLogUniform:
         Need("min_value", p.low);
         Need("max_value", p.high);
-        if (p.low > p.high) Error("has a min_value above its max_value");
+        if (p.low > p.high) ErrorAt("min_value", "has a min_value above its max_value");
         break;
       case kQNormal:
       case kQLogNormal:
@@ -70,16 +77,16 @@ class SearchSpaceReader {
       case kLogNormal:
         Need("mu", p.mu);
         Need("sigma", p.sigma);
-        if (!(p.sigma > 0)) Error("needs a sigma above 0");
+        if (!(p.sigma > 0)) ErrorAt("sigma", "needs a sigma above 0");
         break;
     }
-    if (!(p.q > 0)) Error("needs a q above 0");
+    if (!(p.q > 0)) ErrorAt("q", "needs a q above 0");
   }
 
   void Need(absl::string_view key, double& value) {
     const YamlNode::Entry* entry = keys_.Take(key);
     const auto number = entry == nullptr ? std::nullopt : FiniteNumber(*entry->value);
-    if (!number) return Error(absl::StrCat("needs ", key, ", a number"));
+    if (!number) return ErrorAt(key, absl::StrCat("needs ", key, ", a number"));
     value = *number;
   }
 
@@ -87,7 +94,8 @@ class SearchSpaceReader {
     const YamlNode::Entry* entry = keys_.Take("upper");
     const auto number = entry == nullptr ? std::nullopt : FiniteNumber(*entry->value);
     if (!number || *number < 1 || *number > 1e15 || *number != std::floor(*number)) {
-      return Error("needs upper, a whole number above 0: values are from 0 to upper - 1");
+      return ErrorAt("upper",
+                     "needs upper, a whole number above 0: values are from 0 to upper - 1");
     }
     parameter_.upper = static_cast<int64_t>(*number);
   }
@@ -96,7 +104,7 @@ class SearchSpaceReader {
     const YamlNode::Entry* entry = keys_.Take("values");
     if (entry == nullptr || entry->value->kind != YamlNode::Kind::kSequence ||
         entry->value->items.empty()) {
-      return Error("needs values, a list of at least one");
+      return ErrorAt("values", "needs values, a list of at least one");
     }
     for (const auto& item : entry->value->items) {
       if (item->kind != YamlNode::Kind::kScalar) {

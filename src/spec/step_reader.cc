@@ -183,7 +183,7 @@ class StepReader {
     step.ReadCompute("compute", job);
     given.inputs = step.keys().Take("inputs");
     step.keys().Take("outputs");
-    job.inputs = InputsOf(given, nullptr, nullptr);
+    job.inputs = InputsOf(given);
     ReadOwnOutputs();
     step.CheckReferences(job);
     ReadScale(step.keys(), job, source_.diagnostics);
@@ -237,7 +237,7 @@ class StepReader {
     component.ReadIncludes(job);
     component.ReadEnvironmentKey(job);
     job.outputs = ReadOutputs(component.keys(), inner, "component");
-    job.inputs = InputsOf(given, component.keys().Take("inputs"), &file);
+    job.inputs = InputsOf(given, component.keys().Take("inputs"), file, inner);
     component.CheckReferences(job);
     ReadScale(component.keys(), job, inner);
     component.keys().Finish();
@@ -454,8 +454,25 @@ void RefuseBoundOutputs(const YamlNode::Entry& section, Diagnostics& diagnostics
   }
 }
 
+std::map<std::string, Input> InputsOf(const Given& given) {
+  std::map<std::string, Input> inputs;
+  if (given.inputs != nullptr) {
+    YamlNode::Entry plain = *given.inputs;
+    auto node = std::make_shared<YamlNode>(*plain.value);
+    std::erase_if(node->entries,
+                  [&](const auto& entry) { return given.bound.contains(entry.key); });
+    plain.value = node;
+    inputs = ReadInputSection(plain, given.source.context, given.source.diagnostics);
+  }
+  for (const auto& [name, bound] : given.bound) {
+    Input& input = inputs[name] = bound.input;
+    if (input.mode.empty()) input.mode = "ro_mount";
+  }
+  return inputs;
+}
+
 std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry* definitions,
-                                      const ComponentFile* component) {
+                                      const ComponentFile& component, Diagnostics& of_component) {
   std::set<std::string> elsewhere;
   const auto definition = [&](const std::string& name) {
     return definitions == nullptr ? nullptr : Find(*definitions->value, name);
@@ -465,7 +482,7 @@ std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry*
   }
   YamlNode::Entry left{"inputs", given.line, nullptr};
   if (given.inputs != nullptr) {
-    if (component != nullptr) CheckIsMapping(*given.inputs, given.source.diagnostics);
+    CheckIsMapping(*given.inputs, given.source.diagnostics);
     auto node = std::make_shared<YamlNode>(*given.inputs->value);
     for (YamlNode::Entry& entry : node->entries) {
       if (given.bound.contains(entry.key)) entry.value = std::make_shared<YamlNode>();
@@ -476,9 +493,8 @@ std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry*
     left.value = node;
   }
   std::map<std::string, Input> inputs =
-      ReadInputSection(MergedInputs(definitions, given.inputs == nullptr ? nullptr : &left,
-                                    elsewhere, given.line, component, given.source.diagnostics),
-                       given.source.context, given.source.diagnostics);
+      ReadComponentInputs(component, definitions, given.inputs == nullptr ? nullptr : &left,
+                          elsewhere, given.line, given.source, of_component);
   for (const std::string& name : elsewhere) {
     Input& input = inputs[name] = given.bound.at(name).input;
     const YamlNode::Entry* said = definition(name);

@@ -35,6 +35,7 @@ using BoundInputs = std::map<std::string, BoundInput>;
 struct Given {
   const YamlNode::Entry* inputs = nullptr;
   const YamlNode::Entry* outputs = nullptr;
+  const YamlNode::Entry* search_space = nullptr;  // of a sweep
   BoundInputs bound;
   const Source& source;  // of the step
   std::string what;      // "step \"train\""
@@ -43,10 +44,13 @@ struct Given {
   std::map<std::string, std::string> values_from = {};
 };
 
-// The inputs of what is run: `definitions` of the component (both null for an inline job), with the
-// values that are given.
+// The inputs of an inline job: what is given.
+std::map<std::string, Input> InputsOf(const Given& given);
+
+// The inputs of a component, by its section `definitions` (may be null), with the values that are
+// given. What is wrong with the definitions goes to `of_component`.
 std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry* definitions,
-                                      const ComponentFile* component);
+                                      const ComponentFile& component, Diagnostics& of_component);
 
 // The output of the pipeline that an entry of `outputs` is bound to, alone or as its path; "" if to
 // none.

@@ -72,6 +72,32 @@ objective: {goal: minimize, primary_metric: loss}
               ElementsAre(HasSubstr("has no input of that name (did you mean \"rate\"?)")));
 }
 
+TEST(SweepFile, WhatIsWrongWithTheSearchSpaceIsSaidAtItsOwnLines) {
+  EXPECT_THAT(
+      PipelineErrors(R"(type: pipeline
+jobs:
+  tune:
+    type: sweep
+    trial: ./parts/train.yml
+    inputs: {data: {path: .}, epochs: 1}
+    search_space:
+      rat: {type: uniform, min_value: 0, max_value: 1}
+      rate:
+        type: uniform
+        min_value: 3
+        max_value: 1
+      note:
+        type: choice
+        values: 7
+    objective: {goal: minimize, primary_metric: loss}
+)",
+                     kTrain),
+      ElementsAre(HasSubstr("job.yml:8: search_space \"rat\": component parts/train.yml has "
+                            "no input of that name (did you mean \"rate\"?)"),
+                  HasSubstr("job.yml:11: search_space \"rate\" has a min_value above"),
+                  HasSubstr("job.yml:15: search_space \"note\" needs values")));
+}
+
 TEST(SweepFile, ATrialWithInputsOrOutputsIsAComponentInPlace) {
   const JobSpec job = PipelineOf(R"(
 type: pipeline

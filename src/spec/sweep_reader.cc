@@ -28,32 +28,44 @@ std::string AsInputs(absl::string_view text, const Sweep& sweep) {
   });
 }
 
+int LineOf(const std::string& parameter, const Given& given) {
+  for (const YamlNode::Entry& entry : given.search_space->value->entries) {
+    if (entry.key == parameter) return entry.line;
+  }
+  return given.line;
+}
+
 // A component takes a parameter as its input, or names it in its command.
 void CheckUse(const std::string& name, const Given& given, const YamlNode::Entry* definitions,
-              const ComponentFile* component, const JobSpec& spec) {
-  if (component == nullptr || absl::StrContains(spec.command, "search_space." + name)) return;
+              const ComponentFile& component, const JobSpec& spec) {
+  if (absl::StrContains(spec.command, "search_space." + name)) return;
   std::vector<absl::string_view> names;
   if (definitions != nullptr) {
     for (const YamlNode::Entry& entry : definitions->value->entries) names.push_back(entry.key);
   }
   if (std::find(names.begin(), names.end(), name) != names.end()) return;
   given.source.diagnostics.Error(
-      given.line, absl::StrCat("search_space \"", name, "\": ", component->name,
-                               " has no input of that name", base::DidYouMean(name, names)));
+      LineOf(name, given),
+      absl::StrCat("search_space \"", name, "\": ", component.name, " has no input of that name",
+                   base::DidYouMean(name, names)));
 }
 
-// What the trials run; `definitions` are the component's inputs, null for an inline trial.
-void FinishTrial(CommandReader& trial, const Given& given, const YamlNode::Entry* definitions,
-                 const ComponentFile* component, JobSpec& spec) {
+// What is given to the trials: what the sweep is given, and the parameters.
+Given ToTrials(const Given& given, const Sweep& sweep) {
   Given with = given;
-  for (const SearchParameter& parameter : spec.sweep->parameters) {
+  for (const SearchParameter& parameter : sweep.parameters) {
     BoundInput& bound = with.bound[parameter.name];
-    bound.input = Input{
-        .type = "", .mode = "direct", .place = {given.source.diagnostics.file_name(), given.line}};
+    bound.input =
+        Input{.type = "",
+              .mode = "direct",
+              .place = {given.source.diagnostics.file_name(), LineOf(parameter.name, given)}};
     bound.from.clear();
-    CheckUse(parameter.name, given, definitions, component, spec);
   }
-  spec.inputs = InputsOf(with, definitions, component);
+  return with;
+}
+
+// What the trials run, once their inputs are there.
+void FinishTrial(CommandReader& trial, JobSpec& spec) {
   for (const SearchParameter& parameter : spec.sweep->parameters) {
     Input& input = spec.inputs[parameter.name];
     if (!input.type.empty()) continue;
@@ -103,7 +115,8 @@ void ReadInlineTrial(const YamlNode::Entry& entry, const Given& given, JobSpec& 
       }
     }
   }
-  FinishTrial(trial, given, nullptr, nullptr, spec);
+  spec.inputs = InputsOf(ToTrials(given, *spec.sweep));
+  FinishTrial(trial, spec);
 }
 
 void ReadTrialComponent(const YamlNode::Entry& entry, const Given& given, JobSpec& spec) {
@@ -127,16 +140,23 @@ void ReadTrialComponent(const YamlNode::Entry& entry, const Given& given, JobSpe
     ReadOutputsOver(*given.outputs, given.what, spec.outputs, given.source.diagnostics);
   }
   ReadScale(trial.keys(), spec, inner);
-  FinishTrial(trial, given, trial.keys().Take("inputs"), &*file, spec);
+  const YamlNode::Entry* definitions = trial.keys().Take("inputs");
+  for (const SearchParameter& parameter : spec.sweep->parameters) {
+    CheckUse(parameter.name, given, definitions, *file, spec);
+  }
+  spec.inputs = InputsOf(ToTrials(given, *spec.sweep), definitions, *file, inner);
+  FinishTrial(trial, spec);
   trial.keys().Finish();
   given.source.diagnostics.Add(entry.line, inner);
 }
 
 }  // namespace
 
-void ReadSweep(CommandReader& sweep, const Given& given, JobSpec& spec) {
+void ReadSweep(CommandReader& sweep, const Given& to_sweep, JobSpec& spec) {
   spec.kind = JobKind::kSweep;
-  ReadSearch(sweep, given, spec);
+  ReadSearch(sweep, to_sweep, spec);
+  Given given = to_sweep;
+  given.search_space = sweep.Find("search_space");
   const YamlNode::Entry* trial = sweep.keys().Take("trial");
   if (trial == nullptr) {
     given.source.diagnostics.Error(given.line, "a sweep needs a trial: what each of them runs");
