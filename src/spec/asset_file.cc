@@ -104,14 +104,19 @@ class PartsReader {
   PartsReader(const ReadContext& context, std::vector<fs::path>& parts, Diagnostics& diagnostics)
       : context_(context), parts_(parts), diagnostics_(diagnostics) {}
 
-  void ReadEnvironmentFile(const std::string& file, const YamlNode& root, Asset& asset) {
+  // As a job that has it and runs nothing.
+  JobSpec ReadEnvironmentFile(const std::string& file, const YamlNode& root, Asset& asset) {
     const YamlNode::Entry entry{"environment", 1, Text(absl::StrCat("file:", file))};
-    AddParts(ReadEnvironment(entry, context_, diagnostics_));
+    JobSpec job;
+    job.file_name = file;
+    job.environment = ReadEnvironment(entry, context_, diagnostics_);
+    AddParts(job.environment);
     for (const absl::string_view type : kEnvironmentTypes) {
       if (Find(root, type) == nullptr) continue;
       asset.type = std::string(type);
       break;
     }
+    return job;
   }
 
   // As a step, with the pipeline's inputs for those that have no value in the file.
@@ -198,7 +203,7 @@ absl::StatusOr<Read> ReadKind(AssetKind kind, const std::string& file, const fs:
     const ReadContext context{folder, site, noting, files_left};
     PartsReader parts(context, read.file.parts, diagnostics);
     if (kind == AssetKind::kEnvironment) {
-      parts.ReadEnvironmentFile(file, *root, asset);
+      read.job = parts.ReadEnvironmentFile(file, *root, asset);
     } else {
       read.job = parts.ReadComponent(file, *root, asset);
     }

@@ -1,7 +1,10 @@
 // CheckPaths of job_file.h: what a job names on this machine's disk.
+#include <glob.h>
+
 #include <algorithm>
 #include <filesystem>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -67,6 +70,33 @@ void CheckInput(const std::string& name, const Input& input, Diagnostics& diagno
   diagnostics.Error(input.place, absl::StrCat("input \"", name, "\": ", fault));
 }
 
+// What a Dockerfile copies is in its folder.
+void CheckCopied(const CopiedFile& copied, Diagnostics& diagnostics) {
+  const bool is_elsewhere = absl::StrContains(copied.path, "://") ||
+                            absl::StartsWith(copied.path, "git@") ||
+                            absl::StrContains(copied.path, '$');
+  if (is_elsewhere) return;
+  const fs::path folder = fs::path(copied.folder).lexically_normal();
+  const fs::path path = (folder / fs::path(copied.path).relative_path()).lexically_normal();
+  const auto tell = [&](absl::string_view why) {
+    diagnostics.Error(copied.place, absl::StrCat(copied.word, " ", copied.path.substr(0, 200), ": ",
+                                                 path.string().substr(0, 400), why));
+  };
+  const fs::path relative = path.lexically_relative(folder);
+  if (!relative.empty() && *relative.begin() == "..") {
+    return tell(absl::StrCat(" is outside of the build's folder ", folder.string()));
+  }
+  std::error_code error;
+  if (copied.path.find_first_of("*?[") == std::string::npos) {
+    if (!fs::exists(path, error)) tell(" does not exist");
+    return;
+  }
+  glob_t found{};
+  const int result = glob(path.c_str(), GLOB_NOSORT | GLOB_PERIOD, nullptr, &found);
+  globfree(&found);
+  if (result == GLOB_NOMATCH) tell(" matches no file");
+}
+
 // What several steps share is told once.
 void AddNew(absl::string_view line, std::vector<std::string>& lines) {
   if (std::find(lines.begin(), lines.end(), line) == lines.end()) lines.emplace_back(line);
@@ -87,6 +117,7 @@ absl::Status CheckOne(const JobSpec& spec, std::vector<std::string>& warnings) {
     diagnostics.Error(spec.includes_line,
                       absl::StrCat("additional_includes: ", include, " does not exist"));
   }
+  for (const CopiedFile& copied : spec.environment.copied) CheckCopied(copied, diagnostics);
   for (const auto& [name, input] : spec.inputs) CheckInput(name, input, diagnostics);
   for (const std::string& warning : diagnostics.warnings()) AddNew(warning, warnings);
   return diagnostics.status(absl::StatusCode::kNotFound);

@@ -43,6 +43,32 @@ TEST_F(CheckPathsTest, NamesWhatDoesNotExist) {
             "");
 }
 
+TEST_F(CheckPathsTest, NamesWhatADockerfileCopiesAndIsNotThere) {
+  const std::string docker = (directory_.path() / "docker").string();
+  ASSERT_TRUE(base::MakeDirectories(docker).ok());
+  ASSERT_TRUE(base::WriteFileAtomic(docker + "/is.py", "").ok());
+  const auto check = [&](absl::string_view image) {
+    EXPECT_TRUE(base::WriteFileAtomic(
+                    docker + "/Dockerfile",
+                    absl::StrCat("FROM ", image,
+                                 "\nCOPY . /all\nCOPY is.py gone.py /x/\nADD *.csv /x/\n"
+                                 "COPY *.py /x/\nADD https://x.org/a /x/\nCOPY ../file /x/\n"
+                                 "COPY --from=tools /gone /x/\nCOPY $UNKNOWN /x/\n"))
+                    .ok());
+    return Check(
+        "type: pipeline\njobs:\n"
+        "  a: {command: x, environment: {build: {path: docker}}}\n"
+        "  b: {command: x, environment: {build: {path: docker}}}\n");
+  };
+  const std::string faults =
+      absl::StrCat("docker/Dockerfile:3: COPY gone.py: ", docker, "/gone.py does not exist\n",
+                   "docker/Dockerfile:4: ADD *.csv: ", docker, "/*.csv matches no file\n",
+                   "docker/Dockerfile:7: COPY ../file: ", directory_.path().string(),
+                   "/file is outside of the build's folder ", docker);
+  EXPECT_EQ(check("rocker/r:1"), faults) << "of an image that is built";
+  EXPECT_EQ(check("python:3.11"), faults) << "of one whose packages are installed";
+}
+
 TEST_F(CheckPathsTest, AnEarlierJobThatIsNotThereIsNamed) {
   Site site = BuiltInSite();
   site.jobs = directory_.path().string();

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -10,53 +12,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "spec/docker_stages.h"
 #include "spec/package_files.h"
 
 namespace tutti::spec {
 namespace {
 
-using Words = std::vector<std::string>;
-
-// The words of a shell command line; quotes are taken off. A list of commands is cut at each of
-// `separators`: "&&", "||", ";" and "|".
-std::vector<Words> CommandsOf(absl::string_view line, absl::string_view separators = ";&|") {
-  std::vector<Words> commands(1);
-  std::string word;
-  bool in_word = false;
-  char quote = 0;
-  const auto end_word = [&] {
-    if (in_word) commands.back().push_back(word);
-    word.clear();
-    in_word = false;
-  };
-  for (size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (quote != 0) {
-      if (c == quote) {
-        quote = 0;
-      } else {
-        word += c;
-      }
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-      in_word = true;
-    } else if (c == '\\' && i + 1 < line.size()) {
-      word += line[++i];
-      in_word = true;
-    } else if (absl::StrContains(separators, c)) {
-      end_word();
-      if (!commands.back().empty()) commands.emplace_back();
-    } else if (absl::ascii_isspace(static_cast<unsigned char>(c))) {
-      end_word();
-    } else {
-      word += c;
-      in_word = true;
-    }
-  }
-  end_word();
-  if (commands.back().empty()) commands.pop_back();
-  return commands;
-}
+using Words = ShellWords;
 
 // Not the shell's own words, nor those that only tidy up.
 bool LooksLikeProgram(absl::string_view word) {
@@ -92,6 +54,20 @@ std::string SystemInstaller(const Words& command) {
   return installs ? BaseName(*program) : "";
 }
 
+// Whether a folder of an image is where Python packages lie, or their wheels.
+bool HoldsPackages(absl::string_view folder) {
+  static constexpr absl::string_view kParts[] = {
+      "site-packages", "dist-packages", "venv", ".local", "conda", "wheel", "/install"};
+  const bool is_all = folder == "/usr/local" || folder == "/usr/local/" ||
+                      absl::StartsWith(folder, "/usr/local/lib/python") ||
+                      absl::StartsWith(folder, "/usr/local/bin");
+  return is_all || std::any_of(std::begin(kParts), std::end(kParts), [&](absl::string_view part) {
+           return absl::StrContains(folder, part);
+         });
+}
+
+// Follows the stages of which the last one is made, and, of those that it copies from, what they
+// install.
 class DockerfileReader {
  public:
   DockerfileReader(const NamedFile& file, const ReadContext& context, Environment& environment,
@@ -99,55 +75,61 @@ class DockerfileReader {
       : file_(file), context_(context), environment_(environment), diagnostics_(diagnostics) {}
 
   Dockerfile Read(absl::string_view text) {
-    int number = 0, first = 1;
-    std::string joined;
-    for (absl::string_view line : absl::StrSplit(text, '\n')) {
-      ++number;
-      line = absl::StripAsciiWhitespace(line);
-      if (line.empty() || line[0] == '#') continue;  // also within a continued instruction
-      if (joined.empty()) first = number;
-      const bool continues = absl::ConsumeSuffix(&line, "\\");
-      absl::StrAppend(&joined, line, " ");
-      if (continues) continue;
-      ReadInstruction(joined, first);
-      joined.clear();
-    }
-    if (!joined.empty()) ReadInstruction(joined, first);
+    stages_ = ReadDockerStages(text);
+    if (stages_.stages.empty()) return {};
+    const std::vector<size_t> chain = stages_.ChainOf(stages_.stages.size() - 1);
+    found_.image = stages_.stages[chain.front()].image;
+    found_.line = stages_.stages[chain.front()].line;
+    for (const size_t index : chain) ReadStage(index);
     SetVariables();
     WarnOfTheRest();
     return std::move(found_);
   }
 
  private:
-  void ReadInstruction(absl::string_view line, int number) {
-    const size_t end = line.find(' ');
-    const std::string word = absl::AsciiStrToUpper(line.substr(0, end));
-    const absl::string_view written = line.substr(std::min(end, line.size()));
-    const std::string rest = WithVariables(written);
-    if (word == "FROM") {
-      const Words words = absl::StrSplit(rest, ' ', absl::SkipEmpty());
-      for (const std::string& name : words) {
-        if (absl::StartsWith(name, "--")) continue;
-        found_.image = name;
-        break;
-      }
-      set_.clear();  // those of an earlier stage are not the image's
-    } else if (word == "ARG" || word == "ENV") {
-      ReadVariables(written, word == "ENV" ? number : 0);
+  // ENV of the stages below is there, their ARG is not.
+  void ReadStage(size_t index) {
+    index_ = index;
+    variables_.clear();
+    for (const auto& [name, set] : set_) variables_[name] = set.value;
+    for (const DockerInstruction& instruction : stages_.stages[index].instructions) {
+      ReadInstruction(instruction);
+    }
+  }
+
+  void ReadInstruction(const DockerInstruction& instruction) {
+    const std::string& word = instruction.word;
+    const int line = instruction.line;
+    if (word == "ARG" || word == "ENV") {
+      ReadVariables(instruction.rest, word == "ENV" ? line : 0);
     } else if (word == "COPY" || word == "ADD") {
-      ReadCopy(rest, number);
+      ReadCopy(WithVariables(instruction.rest, variables_), word, line);
     } else if (word == "RUN") {
-      ReadRun(rest, number);
+      ReadRun(WithVariables(instruction.rest, variables_), line);
     }  // the others do not change what is installed
+  }
+
+  // The packages of a stage from which the image takes them. Its programs and variables stay there.
+  void TakePackagesOf(size_t stage) {
+    if (!taken_.insert(stage).second) return;
+    const size_t index = std::exchange(index_, stage);
+    const bool only_packages = std::exchange(only_packages_, true);
+    const auto variables = variables_;
+    const auto set = std::exchange(set_, {});
+    for (const size_t below : stages_.ChainOf(stage)) {
+      if (below == stage || taken_.insert(below).second) ReadStage(below);
+    }
+    set_ = set;
+    variables_ = variables;
+    only_packages_ = only_packages;
+    index_ = index;
   }
 
   // ARG A=1, ENV A=1 B=2, ENV A 1. `number`: the line of an ENV; 0: of an ARG.
   void ReadVariables(absl::string_view written, int number) {
-    std::vector<Words> commands = CommandsOf(written, "");
-    if (commands.empty()) return;
-    Words& words = commands[0];
-    for (std::string& word : words) word = WithVariables(word);  // of earlier instructions
-    if (words.size() >= 2 && !absl::StrContains(words[0], '=')) {
+    Words words = WordsOf(written);
+    for (std::string& word : words) word = WithVariables(word, variables_);  // of earlier ones
+    if (number > 0 && words.size() >= 2 && !absl::StrContains(words[0], '=')) {
       Define(words[0], absl::StrJoin(words.begin() + 1, words.end(), " "), number);
       return;
     }
@@ -155,11 +137,15 @@ class DockerfileReader {
       const size_t equals = word.find('=');
       if (equals != std::string::npos) {
         Define(word.substr(0, equals), word.substr(equals + 1), number);
+      } else if (const auto of_file = stages_.arguments.find(word);
+                 number == 0 && of_file != stages_.arguments.end()) {
+        Define(word, of_file->second, number);
       }
     }
   }
 
   void Define(const std::string& name, const std::string& value, int number) {
+    if (number == 0 && set_.contains(name)) return;  // ENV counts more
     variables_[name] = value;
     if (number > 0) set_[name] = {value, number};
   }
@@ -188,54 +174,79 @@ class DockerfileReader {
     }
   }
 
-  // $A and ${A} of those that are known; the shell's own are left.
-  std::string WithVariables(absl::string_view text) {
-    std::string result;
-    for (size_t i = 0; i < text.size(); ++i) {
-      if (text[i] != '$' || i + 1 >= text.size() || result.size() > 100'000) {
-        result += text[i];
-        continue;
-      }
-      const bool braces = text[i + 1] == '{';
-      const size_t begin = i + (braces ? 2 : 1);
-      size_t end = begin;
-      while (end < text.size() && (absl::ascii_isalnum(text[end]) || text[end] == '_')) ++end;
-      const auto found = variables_.find(std::string(text.substr(begin, end - begin)));
-      const bool closed = !braces || (end < text.size() && text[end] == '}');
-      if (found == variables_.end() || !closed) {
-        result += text[i];
-        continue;
-      }
-      result += found->second;
-      i = braces ? end : end - 1;
+  // What only a build can do; `what`: "RUN apt-get".
+  void NeedsBuild(absl::string_view what, int number) {
+    if (found_.needs_build.empty()) {
+      found_.needs_build = absl::StrCat(file_.shown, ":", number, ": ", what);
     }
-    return result;
   }
 
   // Which file of the build context lies under a name in the image.
-  void ReadCopy(absl::string_view rest, int number) {
-    const std::vector<Words> commands = CommandsOf(rest);
-    if (commands.empty()) return;
-    for (size_t i = 0; i + 1 < commands[0].size(); ++i) {
-      const std::string& from = commands[0][i];
-      if (absl::StartsWith(from, "--")) continue;
-      put_[from] = number;
+  void ReadCopy(absl::string_view rest, const std::string& word, int number) {
+    Words words = WordsOf(rest);
+    std::string stage;
+    std::erase_if(words, [&](absl::string_view option) {
+      if (!absl::ConsumePrefix(&option, "--")) return false;
+      if (absl::ConsumePrefix(&option, "from=")) stage = std::string(option);
+      return true;
+    });
+    if (words.size() < 2) return;
+    const std::string to = words.back();
+    words.pop_back();
+    if (!stage.empty()) return ReadCopyFrom(stage, words, to, number);
+    for (const std::string& from : words) {
+      if (absl::StartsWith(from, "<<")) continue;
+      environment_.copied.push_back({from, context_.base.string(), word, {file_.shown, number}});
+      if (!only_packages_) put_[from] = number;
       copied_[BaseName(from)] = from;
-      if (commands[0].size() == 2) copied_[BaseName(commands[0].back())] = from;
+      if (words.size() == 1) copied_[BaseName(to)] = from;
     }
+  }
+
+  // COPY --from=STAGE: packages that the stage has installed are had here as any; anything else
+  // only its build can make.
+  void ReadCopyFrom(const std::string& from, const Words& paths, const std::string& to,
+                    int number) {
+    const auto stage = stages_.Find(from, index_);
+    const bool is_packages = stage && std::all_of(paths.begin(), paths.end(), HoldsPackages);
+    if (is_packages) {
+      for (const std::string& path : paths) from_stages_.push_back(path);
+      from_stages_.push_back(to);
+      return TakePackagesOf(*stage);
+    }
+    if (!stage && absl::StrContains(from, "astral-sh/uv")) return;  // packages are had by uv here
+    const std::string what = absl::StrCat("COPY --from=", from.substr(0, 80));
+    NeedsBuild(what, number);
+    for (const std::string& path : paths) copied_from_.insert(BaseName(path));
+    if (only_packages_) return;
+    diagnostics_.Warning(number, absl::StrCat(what, " ", paths[0].substr(0, 80),
+                                              " is not done: what the job needs of it must be on "
+                                              "the machine"));
+  }
+
+  // Whether a path lies in what was copied from a stage whose packages are had.
+  bool IsOfStage(absl::string_view path) const {
+    return std::any_of(from_stages_.begin(), from_stages_.end(), [&](absl::string_view folder) {
+      absl::ConsumeSuffix(&folder, "/");
+      return folder.size() > 1 && absl::StartsWith(path, folder);
+    });
   }
 
   void ReadRun(absl::string_view rest, int number) {
     Words others;
-    for (const Words& command : CommandsOf(rest)) {
+    std::vector<Words> commands = CommandsOf(rest);
+    if (absl::StartsWith(rest, "[")) commands = {WordsOf(rest)};
+    for (Words& command : commands) {
+      const auto is_option = [](const std::string& word) { return absl::StartsWith(word, "--"); };
+      const auto first = std::find_if_not(command.begin(), command.end(), is_option);
+      command.erase(command.begin(), first);  // RUN --mount=type=cache,…
+      if (command.empty()) continue;
       const std::string installer = SystemInstaller(command);
-      if (!installer.empty() && found_.system_install.empty()) {
-        found_.system_install = absl::StrCat(file_.shown, ":", number, ": RUN ", installer);
-      }
+      if (!installer.empty() && !only_packages_) NeedsBuild("RUN " + installer, number);
       if (ReadCommand(command, number) || !LooksLikeProgram(command[0])) continue;
       others.push_back(command[0]);
     }
-    if (others.empty()) return;
+    if (others.empty() || only_packages_) return;
     std::sort(others.begin(), others.end());
     others.erase(std::unique(others.begin(), others.end()), others.end());
     diagnostics_.Warning(
@@ -256,7 +267,8 @@ class DockerfileReader {
     if (at + 1 >= command.size()) return false;
     const std::string program = BaseName(command[at]);
     const Words rest(command.begin() + static_cast<std::ptrdiff_t>(at) + 1, command.end());
-    if (absl::StartsWith(program, "pip") && rest[0] == "install") {
+    const bool is_install = rest[0] == "install" || (only_packages_ && rest[0] == "wheel");
+    if (absl::StartsWith(program, "pip") && is_install) {
       ReadPipInstall(rest, number);
       return true;
     }
@@ -274,12 +286,24 @@ class DockerfileReader {
         ReadRequirementsOf(words[++i], number);
       } else if (std::find(kWithValue.begin(), kWithValue.end(), word) != kWithValue.end() &&
                  has_next) {
-        Pip(absl::StrCat(word, " ", words[++i]), number);
+        if (++i; !IsOfStage(words[i])) Pip(absl::StrCat(word, " ", words[i]), number);
+      } else if (IsPlace(word) && has_next) {
+        ++i;
+      } else if (IsOfStage(word.substr(word.find('=') + 1)) ||
+                 (word == "--no-index" && !from_stages_.empty())) {
+        // wheels that a stage has made of packages that are had
       } else if (!absl::StartsWith(word, "-") || absl::StrContains(word, "index-url=") ||
                  word == "--no-index" || word == "--pre") {
         Pip(word, number);
       }  // the rest says how to install, not what
     }
+  }
+
+  // An option that says where packages are put, and not which.
+  static bool IsPlace(absl::string_view word) {
+    static constexpr absl::string_view kPlaces[] = {"-t",     "--target", "--prefix",
+                                                    "--root", "-w",       "--wheel-dir"};
+    return IsOneOf(word, kPlaces);
   }
 
   void Pip(absl::string_view line, int number) {
@@ -289,6 +313,7 @@ class DockerfileReader {
   void ReadRequirementsOf(const std::string& written, int number) {
     const auto copied = copied_.find(BaseName(written));
     const std::string path = copied == copied_.end() ? BaseName(written) : copied->second;
+    if (copied == copied_.end() && copied_from_.contains(BaseName(written))) return;
     Uses(path);
     const NamedFile file = FileBeside(path, context_);
     const auto text = context_.Read(file.path);
@@ -347,12 +372,18 @@ class DockerfileReader {
   Environment& environment_;
   Diagnostics& diagnostics_;
   Dockerfile found_;
+  DockerStages stages_;
+  size_t index_ = 0;                      // of the stage that is read
+  bool only_packages_ = false;            // it is one that the image takes packages from
+  std::set<size_t> taken_;                // those
+  std::vector<std::string> from_stages_;  // folders that hold those packages
+  std::set<std::string> copied_from_;     // files that only a stage's build would make
   std::map<std::string, std::string> variables_;
   struct Set {
     std::string value;
     int line;
   };
-  std::map<std::string, Set> set_;             // by ENV, in the last stage
+  std::map<std::string, Set> set_;             // by ENV
   std::map<std::string, int> put_;             // by COPY, and not used so far: the lines
   std::map<std::string, std::string> copied_;  // name in the image -> path in the build context
 };

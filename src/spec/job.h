@@ -84,6 +84,14 @@ struct Image {
   bool empty() const { return reference.empty() && context.empty(); }
 };
 
+// What a Dockerfile copies from its folder; for the check that it is there.
+struct CopiedFile {
+  std::string path;    // as written; may have wildcards
+  std::string folder;  // of the build, absolute
+  std::string word;    // COPY or ADD
+  Place place;
+};
+
 // What the processes of a job find installed: what the machine has, a Python environment that
 // holds these packages and nothing else, made once and shared by its content, or an image.
 struct Environment {
@@ -95,7 +103,8 @@ struct Environment {
   std::vector<Program> programs;
   // What its files set for the job's processes, below the job's own environment_variables.
   std::map<std::string, std::string> variables;
-  Image image;  // if it is not empty: it, with the packages installed in it
+  Image image;                     // if it is not empty: it, with the packages installed in it
+  std::vector<CopiedFile> copied;  // known only where the file was read
 };
 
 enum class Priority { kLow, kNormal, kHigh };

@@ -235,11 +235,12 @@ class EnvironmentReader {
     } else if (IsBuilt(found)) {
       // The whole of it is done, by podman: what could not be followed here does not matter.
       environment_.image = {"", folder.path.string(), name, absl::StrCat(shown_, ":", entry.line),
-                            found.system_install};
+                            found.needs_build};
+      environment_.copied = std::move(installed.copied);
       return;
     } else {
       EnvironmentReader base(below, file.shown, inner);
-      base.FollowImage(found.image, LineOfFrom(*text));
+      base.FollowImage(found.image, found.line);
       environment_.is_host = base.environment_.is_host;
       environment_.packages = std::move(base.environment_.packages);
       environment_.programs = std::move(base.environment_.programs);
@@ -254,7 +255,7 @@ class EnvironmentReader {
   bool IsBuilt(const Dockerfile& found) const {
     const EnvironmentRule* rule = RuleOfImage(found.image);
     if (rule == nullptr || rule->kind == EnvironmentRule::Kind::kImage) return true;
-    return rule->kind == EnvironmentRule::Kind::kPackages && !found.system_install.empty() &&
+    return rule->kind == EnvironmentRule::Kind::kPackages && !found.needs_build.empty() &&
            absl::StartsWith(rule->place, kBuiltInTable);
   }
 
@@ -266,16 +267,8 @@ class EnvironmentReader {
     std::move(other.options.begin(), other.options.end(), std::back_inserter(environment_.options));
     std::move(other.programs.begin(), other.programs.end(),
               std::back_inserter(environment_.programs));
+    std::move(other.copied.begin(), other.copied.end(), std::back_inserter(environment_.copied));
     for (auto& [name, value] : other.variables) environment_.variables[name] = std::move(value);
-  }
-
-  static int LineOfFrom(absl::string_view text) {
-    int line = 1, found = 1;
-    for (const absl::string_view part : absl::StrSplit(text, '\n')) {
-      if (absl::StartsWithIgnoreCase(absl::StripAsciiWhitespace(part), "FROM ")) found = line;
-      ++line;
-    }
-    return found;
   }
 
   void ReadConda(const YamlNode::Entry& entry) {

@@ -331,6 +331,24 @@ TEST_F(JobEnvironment, ADockerfileOfAnImageThatTheTableDoesNotHaveIsBuilt) {
   EXPECT_THAT(Errors("{build: {path: gone}}"), ElementsAre(HasSubstr("/base/gone/Dockerfile")));
 }
 
+TEST_F(JobEnvironment, OfADockerfileOfSeveralStagesTheLastCounts) {
+  files_["/base/docker/Dockerfile"] =
+      "FROM python:3.11 AS base\nRUN pip install numpy\nFROM rocker/r:1 AS tools\n"
+      "RUN apt-get install -y r\nFROM base AS job\nRUN pip install tqdm\n";
+  EXPECT_THAT(Packages("{build: {path: docker}}"),
+              ElementsAre("numpy (docker/Dockerfile:2)", "tqdm (docker/Dockerfile:6)"));
+  EXPECT_TRUE(Of("{build: {path: docker}}").image.empty());
+  files_["/base/docker/Dockerfile"] =
+      "FROM mcr.microsoft.com/azureml/curated/automl:1 AS base\nFROM base\n";
+  EXPECT_THAT(Errors("{build: {path: docker}}"),
+              ElementsAre(HasSubstr("docker/Dockerfile:1: image \"mcr.microsoft.com")));
+  files_["/base/docker/Dockerfile"] =
+      "FROM python:3.11 AS tools\nRUN make tool\nFROM python:3.11\n"
+      "COPY --from=tools /tool /tool\n";
+  EXPECT_EQ(Of("{build: {path: docker}}").image.needed_by,
+            "docker/Dockerfile:4: COPY --from=tools");
+}
+
 TEST_F(JobEnvironment, ADockerfileThatInstallsPackagesOfTheSystemIsBuilt) {
   for (const char* install :
        {"apt-get update && \\\n  DEBIAN_FRONTEND=noninteractive apt-get install -y curl",

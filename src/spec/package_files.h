@@ -51,11 +51,14 @@ void SetVariable(absl::string_view what, const std::string& name, const std::str
                  int line, Environment& environment, Diagnostics& diagnostics);
 
 struct Dockerfile {
-  std::string image;           // of the last FROM; empty if there is none
-  std::string system_install;  // "docker/Dockerfile:6: RUN apt-get", the first; or empty
+  std::string image;  // that its last stage begins with, by way of others; empty if there is none
+  int line = 1;       // of that FROM
+  // What only a build can do, the first: "docker/Dockerfile:6: RUN apt-get"; or empty.
+  std::string needs_build;
 };
 
-// What the file does beside installing Python packages and setting variables is a warning.
+// What its last stage is made of counts. What the file does beside installing Python packages and
+// setting variables is a warning. What it copies is noted in `environment`.
 Dockerfile ReadDockerfile(absl::string_view text, const NamedFile& file, const ReadContext& context,
                           Environment& environment, Diagnostics& diagnostics);
 
