@@ -110,7 +110,7 @@ class Step final : public Contender {
     return answer;
   }
   void Barrier() override {
-    Check(stream_.Run([](Communicator& group) { return group.Barrier(Soon()); }, Soon()));
+    Check(stream_.Run([](Communicator& group) { return group.Barrier(Soon()); }));
   }
   void AllReduce(size_t count) override {
     std::vector<tutti::comm::Stream::Ticket> tickets;
@@ -120,7 +120,7 @@ class Step final : public Contender {
           stream_.Issue([this, bucket](Communicator& group) { return Reduce(group, bucket); }));
     }
     for (size_t bucket = 0; bucket < feedback_.size(); ++bucket) {
-      Check(stream_.Wait(tickets[bucket], Soon()));
+      Check(stream_.Wait(tickets[bucket]));
       Update(bucket);
     }
   }

@@ -5,11 +5,15 @@
 //     return group.AllReduce(data, count, DataType::kFloat32, ReduceOp::kSum, deadline);
 //   });
 //   ...                                     // data belongs to the stream meanwhile
-//   absl::Status status = stream.Wait(ticket, deadline);
+//   absl::Status status = stream.Wait(ticket);
 //
 // Collectives run in the order in which they were issued, so that ranks that issue the same
 // sequence always meet in the same one. The first error ends the stream: what is issued later fails
 // with it. Streams over different groups are independent (Communicator::NewGroup).
+//
+// Every wait lasts until the collective has concluded, so that it never writes into memory that its
+// caller has given up, and its error is the one that names the rank that was late. A collective's
+// own deadline bounds the wait: there is no other one, which might end first.
 //
 // Thread-safe. A group of one has no thread: its collectives wait for nobody and run inside Issue.
 #pragma once
@@ -23,7 +27,6 @@
 #include <thread>
 
 #include "absl/status/status.h"
-#include "base/deadline.h"
 #include "runtime/comm/communicator.h"
 
 namespace tutti::comm {
@@ -41,16 +44,15 @@ class Stream {
   int size() const { return communicator_->size(); }
   Placement placement() const { return communicator_->placement(); }
 
-  // Queues it. Its memory must live until Wait or Done said that it is done, or the stream is gone.
+  // Queues it; it takes a deadline of its own. Its memory must live until Wait or Done said that it
+  // is done, or the stream is gone.
   Ticket Issue(Collective collective);
-  // Until that collective and all before it are done. DeadlineExceeded ends only this wait: the
-  // collective goes on until its own deadline.
-  absl::Status Wait(Ticket ticket, base::Deadline deadline);
+  // Until that collective and all before it are done, or one of these has failed: nothing of them
+  // runs any more.
+  absl::Status Wait(Ticket ticket);
   // Whether Wait would return at once: it is done or has failed.
   bool Done(Ticket ticket) const;
-  absl::Status Run(Collective collective, base::Deadline deadline) {
-    return Wait(Issue(std::move(collective)), deadline);
-  }
+  absl::Status Run(Collective collective) { return Wait(Issue(std::move(collective))); }
   // The first error, or OK.
   absl::Status status() const;
 

@@ -80,8 +80,7 @@ DataParallel::DataParallel(models::Model model, std::unique_ptr<comm::Communicat
   if (options_.synchronized_batch_norm && world_size() > 1) {
     models::UseSynchronizedBatchNorm(model_, [this](torch::Tensor& sums) {
       return stream_.Run(SumOf(sums.mutable_data_ptr(), static_cast<size_t>(sums.numel()),
-                               comm::DataType::kFloat64, deadline_),
-                         deadline_);
+                               comm::DataType::kFloat64, deadline_));
     });
   }
 }
@@ -97,12 +96,11 @@ absl::Status DataParallel::Synchronize(base::Deadline deadline) {
 }
 
 absl::Status DataParallel::Broadcast(torch::Tensor tensor, base::Deadline deadline) {
-  return stream_.Run(BroadcastOf(std::move(tensor), deadline), deadline);
+  return stream_.Run(BroadcastOf(std::move(tensor), deadline));
 }
 
 absl::Status DataParallel::SumOverRanks(std::span<double> values, base::Deadline deadline) {
-  return stream_.Run(SumOf(values.data(), values.size(), comm::DataType::kFloat64, deadline),
-                     deadline);
+  return stream_.Run(SumOf(values.data(), values.size(), comm::DataType::kFloat64, deadline));
 }
 
 absl::StatusOr<std::vector<torch::Tensor>> DataParallel::SettleOwed(base::Deadline deadline) {
@@ -162,7 +160,7 @@ absl::StatusOr<StepResult> DataParallel::TryStep(const torch::Tensor& images,
     // The last backward sends it.
     if (pass + 1 == some_targets.size()) tail_.Fill(buckets_[0]->tail(), buffers_, rank(), own);
     result.times.forward += timer.Lap();
-    if (pass == 0) TUTTI_RETURN_IF_ERROR(stream_.Wait(counted, deadline_));
+    if (pass == 0) TUTTI_RETURN_IF_ERROR(stream_.Wait(counted));
     result.times.communication += timer.Lap();
     if (loss.defined()) (loss / whole_.divisor()).backward();
     result.times.backward += timer.Lap();

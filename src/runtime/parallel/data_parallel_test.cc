@@ -7,9 +7,12 @@
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
 
+#include <functional>
 #include <limits>
 #include <mutex>
+#include <optional>
 
+#include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 #include "runtime/parallel/flat_model.h"
 #include "runtime/parallel/thread_group_fake.h"
@@ -363,6 +366,63 @@ TEST(DataParallel, AnErrorOfACollectiveIsTheStepsError) {
         EXPECT_THAT(std::string(result.status().message()), HasSubstr("rank 2"));
       },
       watch);
+}
+
+// Calls of rank 0, with memory that is gone as soon as they have returned.
+struct WhileARankIsStuck {
+  const char* what;
+  bool synchronized_batch_norm;
+  std::function<absl::Status(DataParallel&, base::Deadline)> call;
+};
+
+std::vector<WhileARankIsStuck> CallsThatWait() {
+  const auto step = [](DataParallel& strategy, base::Deadline deadline) {
+    const Samples samples(4);
+    return strategy.Step(samples.images.to(torch::kFloat32), samples.labels, deadline).status();
+  };
+  const auto sum = [](DataParallel& strategy, base::Deadline deadline) {
+    std::vector<double> values(10'000);
+    return strategy.SumOverRanks(values, deadline);
+  };
+  const auto broadcast = [](DataParallel& strategy, base::Deadline deadline) {
+    return strategy.Broadcast(torch::zeros({1 << 20}), deadline);
+  };
+  const auto synchronize = [](DataParallel& strategy, base::Deadline deadline) {
+    return strategy.Synchronize(deadline);
+  };
+  const auto owed = [](DataParallel& strategy, base::Deadline deadline) {
+    return strategy.SettleOwed(deadline).status();
+  };
+  return {{"a step", false, step},
+          {"a step with synchronized batch-norm", true, step},
+          {"a sum", false, sum},
+          {"a broadcast", false, broadcast},
+          {"a synchronization", false, synchronize},
+          {"what compression owes", false, owed}};
+}
+
+// It lives: its heartbeats go on. The step's deadline is everybody's own, and all come to it at
+// about the same time, so that a waiter that were only a little sooner than its collective would
+// name nobody. AddressSanitizer sees who writes after that.
+TEST(DataParallel, ALiveButStuckRankIsNamedByAllWhoWaitForIt) {
+  for (const WhileARankIsStuck& tried : CallsThatWait()) {
+    SCOPED_TRACE(tried.what);
+    absl::BlockingCounter others(2);
+    OnEveryRank(3, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
+      auto model = std::make_shared<SmallNet>();
+      auto strategy = Parallel(
+          model, std::move(communicator),
+          {.synchronized_batch_norm = tried.synchronized_batch_norm,
+           .compression = tried.synchronized_batch_norm ? std::nullopt
+                                                        : std::optional(comm::Encoding::kInt8)});
+      if (rank == 1) return others.Wait();
+      const auto deadline = base::Deadline::After(absl::Milliseconds(300));
+      const absl::Status status = tried.call(*strategy, deadline);
+      EXPECT_EQ(comm::LostRank(status), 1) << "rank " << rank << ": " << status;
+      EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1 is late"));
+      others.DecrementCount();
+    });
+  }
 }
 
 TEST(DataParallel, AWishToStopReachesEveryRankInTheSameStep) {

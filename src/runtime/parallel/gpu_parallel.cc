@@ -127,11 +127,9 @@ void GpuParallel::SwapCopies() {
 
 absl::Status GpuParallel::Broadcast(Tensor tensor, base::Deadline deadline) {
   Tensor host = tensor.cpu();
-  TUTTI_RETURN_IF_ERROR(stream_.Run(
-      [host, deadline](comm::Communicator& communicator) {
-        return communicator.Broadcast(host.mutable_data_ptr(), host.nbytes(), 0, deadline);
-      },
-      deadline));
+  TUTTI_RETURN_IF_ERROR(stream_.Run([host, deadline](comm::Communicator& communicator) {
+    return communicator.Broadcast(host.mutable_data_ptr(), host.nbytes(), 0, deadline);
+  }));
   torch::NoGradGuard no_grad;
   if (rank() != 0) tensor.copy_(host);
   return absl::OkStatus();
@@ -155,8 +153,7 @@ absl::Status GpuParallel::Synchronize(base::Deadline deadline) {
 }
 
 absl::Status GpuParallel::SumOverRanks(std::span<double> values, base::Deadline deadline) {
-  return stream_.Run(SumOf(values.data(), values.size(), comm::DataType::kFloat64, deadline),
-                     deadline);
+  return stream_.Run(SumOf(values.data(), values.size(), comm::DataType::kFloat64, deadline));
 }
 
 std::vector<Tensor> GpuParallel::Outputs(const Tensor& images) const {
@@ -227,8 +224,7 @@ absl::Status GpuParallel::Await(c10::Event& event, const char* what) {
 // The gradient of a unit's loss counts one part in as many as the mini-batch has units.
 absl::Status GpuParallel::ShareOut(const MiniBatch& part) {
   sum_of_parts_ = part;
-  TUTTI_RETURN_IF_ERROR(
-      stream_.Run(SumOf(&sum_of_parts_, 2, comm::DataType::kInt64, deadline_), deadline_));
+  TUTTI_RETURN_IF_ERROR(stream_.Run(SumOf(&sum_of_parts_, 2, comm::DataType::kInt64, deadline_)));
   const MiniBatch& whole = sum_of_parts_;
   if (whole.divisor() != whole_.divisor() || whole_.pictures == 0)
     share_.fill_(1 / whole.divisor());

@@ -75,7 +75,7 @@ class ThroughHost final : public GpuSum {
                                       comm::DataType::kFloat32, comm::ReduceOp::kSum, deadline);
       });
     }
-    TUTTI_RETURN_IF_ERROR(stream_.Wait(last, deadline));
+    TUTTI_RETURN_IF_ERROR(stream_.Wait(last));
     for (size_t i = 0; i < tensors.size(); ++i) {
       tensors[i].copy_(host_[i], /*non_blocking=*/true);
     }
@@ -180,18 +180,15 @@ absl::StatusOr<Connection> Connect(comm::Communicator& ranks, torch::Device devi
 
 absl::StatusOr<GpuSumChoice> MakeGpuSum(comm::Stream& stream, torch::Device device,
                                         base::Deadline deadline) {
-  // Shared with the stream's thread, which may outlast this wait.
-  const auto made = std::make_shared<Connection>();
-  TUTTI_RETURN_IF_ERROR(stream.Run(
-      [made, device, deadline](comm::Communicator& ranks) -> absl::Status {
-        TUTTI_ASSIGN_OR_RETURN(*made, Connect(ranks, device, deadline));
-        return absl::OkStatus();
-      },
-      deadline));
-  if (made->group != nullptr) {
-    return GpuSumChoice{std::make_unique<ByNccl>(std::move(made->group), device), ""};
+  Connection made;
+  TUTTI_RETURN_IF_ERROR(stream.Run([&](comm::Communicator& ranks) -> absl::Status {
+    TUTTI_ASSIGN_OR_RETURN(made, Connect(ranks, device, deadline));
+    return absl::OkStatus();
+  }));
+  if (made.group != nullptr) {
+    return GpuSumChoice{std::make_unique<ByNccl>(std::move(made.group), device), ""};
   }
-  return GpuSumChoice{std::make_unique<ThroughHost>(stream), made->why_not};
+  return GpuSumChoice{std::make_unique<ThroughHost>(stream), made.why_not};
 }
 
 }  // namespace tutti::parallel

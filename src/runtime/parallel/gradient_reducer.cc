@@ -67,7 +67,7 @@ void GradientReducer::Ready(size_t bucket) {
 
 absl::Status GradientReducer::Finish() {
   while (launched_ < buckets_.size()) Launch(launched_++);
-  return stream_.Wait(last_ticket_, deadline_);
+  return stream_.Wait(last_ticket_);
 }
 
 absl::StatusOr<std::vector<torch::Tensor>> GradientReducer::Settle(base::Deadline deadline) {
@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<torch::Tensor>> GradientReducer::Settle(base::Deadlin
     const auto settle = [&](comm::Communicator& group) {
       return compressed_->Settle(group, feedback_[i], ValuesOf(owed[i]), deadline);
     };
-    TUTTI_RETURN_IF_ERROR(stream_.Run(settle, deadline));
+    TUTTI_RETURN_IF_ERROR(stream_.Run(settle));
   }
   return owed;
 }
@@ -89,7 +89,7 @@ absl::Status GradientReducer::TakeUp(const std::vector<torch::Tensor>& owed,
     const auto take_up = [&](comm::Communicator& group) {
       return compressed_->TakeUp(group, feedback_[i], ValuesOf(owed[i]), deadline);
     };
-    TUTTI_RETURN_IF_ERROR(stream_.Run(take_up, deadline));
+    TUTTI_RETURN_IF_ERROR(stream_.Run(take_up));
   }
   return absl::OkStatus();
 }
