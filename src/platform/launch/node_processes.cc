@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "platform/launch/given_place.h"
 #include "platform/launch/last_error.h"
+#include "platform/launch/launch_programs.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/service_link.h"
 #include "platform/launch/slurm_pmix.h"
@@ -159,8 +160,13 @@ void NodeProcesses::HearMpi() {
       if (!begun.ok()) mpi_->door().TellEnd(news.rank, {.code = 1});
       if (!begun.ok() && !ending_) BeginStop(grace_, begun);
     } else if (news.kind == DoorNews::Kind::kFailed) {
+      const std::string who = news.rank < 0 ? "a rank" : absl::StrCat("rank ", news.rank);
       BeginStop(grace_,
-                absl::InternalError(absl::StrCat("a rank could not be started: ", news.reason)));
+                absl::InternalError(absl::StrCat(who, " could not be started: ", news.reason)));
+      // Nothing else will tell of its end.
+      if (rank != nullptr && !rank->ended()) {
+        Report(rank->End({.code = kNotStarted}, /*stopped=*/true, KilledByKernel()));
+      }
     } else if (rank != nullptr && news.kind == DoorNews::Kind::kTold) {
       ReapChildren();  // who has ended by now was not told
       rank->ToldToEnd();

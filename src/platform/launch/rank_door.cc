@@ -102,13 +102,23 @@ std::vector<DoorNews> RankDoor::Take() {
       }
       visitor.over = true;
       if (visitor.rank < 0) continue;
-      const auto kind = visitor.is_place ? DoorNews::Kind::kTold : DoorNews::Kind::kEnded;
-      DoorNews gone{kind, visitor.number, visitor.rank};
-      gone.status.signal = SIGKILL;
-      news.push_back(gone);
+      news.push_back(Gone(visitor));
     }
   }
   std::erase_if(visitors_, [](const Visitor& visitor) { return visitor.over; });
+  return news;
+}
+
+// One of a rank that left without saying how that came.
+DoorNews RankDoor::Gone(const Visitor& visitor) {
+  DoorNews news{DoorNews::Kind::kEnded, visitor.number, visitor.rank};
+  news.status.signal = SIGKILL;
+  if (visitor.is_place) {
+    news.kind = DoorNews::Kind::kTold;
+  } else if (!visitor.begun) {
+    news.kind = DoorNews::Kind::kFailed;
+    news.reason = "the process that was to start it ended first";
+  }
   return news;
 }
 
@@ -126,6 +136,10 @@ std::optional<DoorNews> RankDoor::Understand(Visitor& visitor, const json& messa
     visitor.is_place = true;
     news.variables = Said(message, "variables", news.variables);
     return news;
+  }
+  if (kind == "begun") {
+    visitor.begun = true;
+    return std::nullopt;
   }
   if (kind == "told") {
     news.kind = DoorNews::Kind::kTold;

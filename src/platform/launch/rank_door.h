@@ -25,12 +25,13 @@ namespace tutti::launch {
 // What one that came said.
 struct DoorNews {
   // kTold: the rank is to end, since another one has failed; whose place has gone is to end too.
+  // kFailed: the rank's command could not be begun, for `reason`; no kEnded follows.
   enum class Kind { kRank, kTold, kEnded, kFailed, kAgent, kPlace };
   Kind kind;
   int visitor;  // who; for Welcome and Answer
   int rank = -1;
   pid_t pid = 0;            // kRank
-  base::ExitStatus status;  // kEnded; a rank that has gone without a word was killed
+  base::ExitStatus status;  // kEnded; a command whose shim has gone without a word was killed
   std::string reason;       // kFailed
   std::string host;         // kAgent
   std::string command;      // kAgent
@@ -60,10 +61,12 @@ class RankDoor {
     LineSocket socket;
     int rank = -1;
     bool is_place = false;
+    bool begun = false;  // its rank's command runs
     bool over = false;  // nothing more is expected of it
   };
   explicit RankDoor(base::UniqueFd listener) : listener_(std::move(listener)) {}
   void LetIn();
+  static DoorNews Gone(const Visitor& visitor);
   std::optional<DoorNews> Understand(Visitor& visitor, const nlohmann::json& message);
   Visitor* Find(int number);
 

@@ -66,11 +66,24 @@ TEST_F(RankDoorTest, ARankThatGoesWithoutAWordWasKilled) {
     LineSocket rank = Knock();
     ASSERT_TRUE(rank.Send({{"kind", "rank"}, {"rank", 1}, {"pid", 71}}).ok());
     ASSERT_TRUE(door_.Welcome(Next().visitor, 1, 2, {{"rank", 1}}).ok());
+    ASSERT_TRUE(rank.Send({{"kind", "begun"}}).ok());
   }
   const DoorNews ended = Next();
   EXPECT_EQ(ended.kind, DoorNews::Kind::kEnded);
   EXPECT_EQ(ended.rank, 1);
   EXPECT_EQ(ended.status.signal, SIGKILL);
+}
+
+TEST_F(RankDoorTest, OneThatGoesBeforeItsCommandHasBegunCouldNotStartIt) {
+  {
+    LineSocket rank = Knock();
+    ASSERT_TRUE(rank.Send({{"kind", "rank"}, {"rank", 1}, {"pid", 71}}).ok());
+    ASSERT_TRUE(door_.Welcome(Next().visitor, 1, 2, {{"rank", 1}}).ok());
+  }
+  const DoorNews gone = Next();
+  EXPECT_EQ(gone.kind, DoorNews::Kind::kFailed);
+  EXPECT_EQ(gone.rank, 1);
+  EXPECT_EQ(gone.reason, "the process that was to start it ended first");
 }
 
 TEST_F(RankDoorTest, WhoBringsARanksPlaceHearsOfItsEnd) {
