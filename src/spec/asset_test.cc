@@ -334,7 +334,7 @@ TEST(Asset, EnvironmentsAndComponentsByNameComeBeforeTheSitesTables) {
   EXPECT_EQ(read("command: x\nenvironment: azureml:sklearn-1.5:9\n")
                 ->spec.environment.packages.front()
                 .text,
-            "scikit-learn");
+            "scikit-learn~=1.5.0");
   const auto pipeline = read("jobs:\n  a: {component: 'azureml:train@latest'}\n");
   ASSERT_TRUE(pipeline.ok()) << pipeline.status();
   EXPECT_EQ(pipeline->spec.steps.front().job.command, "echo hi");

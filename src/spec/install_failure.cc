@@ -7,19 +7,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "spec/requirement.h"
 
 namespace tutti::spec {
 namespace {
-
-// A package's name as indexes compare it (PEP 503): "Foo_Bar[x]>=1" is "foo-bar".
-std::string PackageName(absl::string_view requirement) {
-  const size_t end = requirement.find_first_of(" [=<>!~;@(");
-  std::string name = absl::AsciiStrToLower(requirement.substr(0, end));
-  for (char& c : name) {
-    if (c == '_' || c == '.') c = '-';
-  }
-  return name;
-}
 
 bool IsPartOfName(char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; }
 

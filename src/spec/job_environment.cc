@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -14,6 +15,7 @@
 #include "spec/mapping_reader.h"
 #include "spec/other_kinds.h"
 #include "spec/package_files.h"
+#include "spec/requirement.h"
 #include "spec/site_defaults.h"
 
 namespace tutti::spec {
@@ -138,7 +140,9 @@ class EnvironmentReader {
     reader.Finish();
     if (image_entry != nullptr) FollowImage(image, image_entry->line);
     if (build != nullptr) ReadBuild(*build);
+    const size_t of_image = environment_.packages.size();
     if (conda != nullptr) ReadConda(*conda);
+    DropReplaced(of_image);
     if (image_entry == nullptr && build == nullptr && conda == nullptr) {
       diagnostics_.Error(node.line, "environment has neither image nor build nor conda_file");
     }
@@ -190,7 +194,12 @@ class EnvironmentReader {
           line, absl::StrCat(what, " cannot be had here: ", rule.reason, " (", rule.place, ")"));
       return;
     }
-    if (!rule.python.empty()) environment_.python = rule.python;
+    if (!rule.python.empty()) {
+      environment_.python = rule.python == kNamedPython
+                                ? PythonInName(image.empty() ? environment_.name : image)
+                                : rule.python;
+    }
+    for (const auto& [name, value] : rule.variables) environment_.variables[name] = value;
     WarnOfVersions(rule, line, what);
     for (const std::string& package : rule.packages) {
       environment_.packages.push_back({package, rule.place});
@@ -198,10 +207,15 @@ class EnvironmentReader {
     if (!rule.conda_file.empty()) ReadPackagesOf(rule.conda_file, line);
   }
 
-  // "sklearn-1.5" by the table that tutti comes with is the scikit-learn of the day.
+  // "sklearn-1.2", which is not among the curated names, is the scikit-learn of the day.
   void WarnOfVersions(const EnvironmentRule& rule, int line, const std::string& what) {
+    if (!rule.differs.empty()) {
+      diagnostics_.Warning(line, absl::StrCat(what, " is not all that its name says: ",
+                                              rule.differs, " (", rule.place, ")"));
+    }
     const bool built_in = absl::StartsWith(rule.place, kBuiltInTable);
     if (!built_in || rule.packages.empty() || !HasVersion(what)) return;
+    if (absl::StrContains(rule.packages.front(), "=")) return;
     diagnostics_.Warning(line,
                          absl::StrCat(what, " becomes the newest ", rule.packages.front(),
                                       rule.packages.size() > 1 ? " and what goes with it" : "",
@@ -247,7 +261,9 @@ class EnvironmentReader {
       environment_.variables = std::move(base.environment_.variables);
       if (environment_.python.empty()) environment_.python = base.environment_.python;
     }
+    const size_t of_image = environment_.packages.size();
     Merge(std::move(installed));
+    DropReplaced(of_image);
     diagnostics_.Add(entry.line, inner);
   }
 
@@ -269,6 +285,20 @@ class EnvironmentReader {
               std::back_inserter(environment_.programs));
     std::move(other.copied.begin(), other.copied.end(), std::back_inserter(environment_.copied));
     for (auto& [name, value] : other.variables) environment_.variables[name] = std::move(value);
+  }
+
+  // What a file asks for comes in place of what the image has: of the first `below` packages those
+  // go that the others name as well.
+  void DropReplaced(size_t below) {
+    std::vector<Requirement>& packages = environment_.packages;
+    std::set<std::string> asked;
+    for (size_t i = below; i < packages.size(); ++i) asked.insert(PackageName(packages[i].text));
+    const auto end = packages.begin() + static_cast<std::ptrdiff_t>(below);
+    packages.erase(std::remove_if(packages.begin(), end,
+                                  [&](const Requirement& package) {
+                                    return asked.contains(PackageName(package.text));
+                                  }),
+                   end);
   }
 
   void ReadConda(const YamlNode::Entry& entry) {

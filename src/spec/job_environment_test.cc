@@ -67,13 +67,18 @@ TEST_F(JobEnvironment, CuratedNamesArePackages) {
     const Environment environment = Of(name);
     EXPECT_EQ(environment.name, "sklearn-1.5");
     EXPECT_FALSE(environment.is_host);
-    EXPECT_EQ(environment.packages.at(0).text, "scikit-learn");
+    EXPECT_EQ(environment.packages.at(0).text, "scikit-learn~=1.5.0");
+    EXPECT_EQ(environment.python, "3.10");
+    EXPECT_THAT(warnings_, IsEmpty());
   }
-  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("becomes the newest scikit-learn")));
-  EXPECT_EQ(Of("azureml:AzureML-acpt-pytorch-2.8-cuda12.6@latest").packages.at(0).text, "torch");
-  EXPECT_EQ(Of("azureml:AzureML-tensorflow-2.16-cuda12@latest").packages.at(0).text,
-            "tensorflow-cpu");
-  EXPECT_EQ(Of("azureml:AzureML-lightgbm-3.3@latest").packages.at(0).text, "lightgbm");
+  EXPECT_EQ(Of("azureml:AzureML-acpt-pytorch-2.8-cuda12.6@latest").packages.at(0).text,
+            "torch==2.8.0");
+  EXPECT_THAT(warnings_,
+              ElementsAre(HasSubstr("is not all that its name says: without DeepSpeed")));
+  const Environment tensorflow = Of("azureml:AzureML-tensorflow-2.16-cuda12@latest");
+  EXPECT_EQ(tensorflow.packages.at(0).text, "tensorflow[and-cuda]==2.16.2");
+  EXPECT_THAT(tensorflow.variables, ElementsAre(Pair("TF_USE_LEGACY_KERAS", "1")));
+  EXPECT_EQ(Of("azureml:AzureML-lightgbm-3.3@latest").packages.at(0).text, "lightgbm~=3.3.5");
   EXPECT_THAT(Errors("azureml:sklearn-1.5@lates"),
               ElementsAre(HasSubstr("job.yml:2: environment: environment sklearn-1.5 has no label "
                                     "\"lates\" (did you mean \"latest\"?)")));
@@ -82,8 +87,51 @@ TEST_F(JobEnvironment, CuratedNamesArePackages) {
                                     "be had here")));
 }
 
-TEST_F(JobEnvironment, ANameWithAVersionBecomesTheNewestWhichIsSaid) {
-  for (const char* name : {"AzureML-sklearn-1.5", "AzureML-acpt-pytorch-2.8-cuda12.6"}) {
+TEST_F(JobEnvironment, EveryMlflowOfTheTablesIsNewEnoughForTodaysProtobuf) {
+  for (const EnvironmentRule& rule : site_.environments) {
+    for (const std::string& package : rule.packages) {
+      if (absl::StartsWith(package, "mlflow")) {
+        EXPECT_THAT(package, StartsWith("mlflow>=2.9")) << rule.place;
+      }
+    }
+  }
+}
+
+TEST_F(JobEnvironment, TheNearestPatternOfACuratedNameCounts) {
+  const auto torch = [this](const char* name) { return Of(name).packages.at(0).text; };
+  EXPECT_EQ(torch("acpt-pytorch-2.1-cuda12.1"), "torch==2.1.2");
+  EXPECT_EQ(torch("acpt-pytorch-2.1-cuda12.1-py3.10"), "torch==2.2.1");
+  EXPECT_EQ(Of("acpt-pytorch-1.12-py39-cuda11.6").python, "3.9");
+  EXPECT_EQ(Of("acpt-pytorch-1.12-cuda11.6").python, "3.8");
+  EXPECT_EQ(torch("AzureML-pytorch-1.10-ubuntu18.04-py38-cuda11-gpu"), "torch==1.10.2");
+  EXPECT_EQ(Of("AzureML-sklearn-1.0-ubuntu20.04-py38-cpu").python, "3.8");
+  EXPECT_EQ(Of("AzureML-minimal-ubuntu20.04-py39-cpu-inference").python, "3.9");
+  EXPECT_EQ(Of("minimal-py311-inference").python, "3.11");
+}
+
+TEST_F(JobEnvironment, WhatAFileAsksForComesInPlaceOfWhatTheCuratedImageHas) {
+  files_["/base/docker/Dockerfile"] =
+      "FROM mcr.microsoft.com/azureml/curated/sklearn-1.5\nRUN pip install Pandas==2.2 tqdm\n";
+  std::vector<std::string> pandas;
+  for (const Requirement& package : Of("{build: {path: docker}}").packages) {
+    if (absl::StartsWithIgnoreCase(package.text, "pandas")) pandas.push_back(package.text);
+  }
+  EXPECT_THAT(pandas, ElementsAre("Pandas==2.2"));
+}
+
+TEST_F(JobEnvironment, TheTagOfAPythonImageIsItsPython) {
+  EXPECT_EQ(Of("{image: 'python:3.9'}").python, "3.9");
+  EXPECT_EQ(Of("{image: 'docker.io/library/python:3.12-slim-bookworm'}").python, "3.12");
+  EXPECT_EQ(Of("{image: 'mcr.microsoft.com/devcontainers/python:1-3.11'}").python, "3.11");
+  EXPECT_EQ(Of("{image: python}").python, "");
+  files_["/base/docker/Dockerfile"] = "FROM python:3.9\nRUN pip install tqdm\n";
+  EXPECT_EQ(Of("{build: {path: docker}}").python, "3.9");
+  files_["/base/c.yml"] = "dependencies: [python=3.10]";
+  EXPECT_EQ(Of("{image: 'python:3.9', conda_file: c.yml}").python, "3.10");
+}
+
+TEST_F(JobEnvironment, ANameWithAVersionOutsideTheTableBecomesTheNewestWhichIsSaid) {
+  for (const char* name : {"AzureML-sklearn-1.2", "AzureML-pytorch-1.6-gpu"}) {
     Of(name);
     EXPECT_THAT(warnings_, ElementsAre(HasSubstr("not the version of its name"))) << name;
   }
@@ -217,7 +265,7 @@ TEST_F(JobEnvironment, ImagesOfTheTableAreWhatItSays) {
   EXPECT_THAT(Of("{image: 'library/python:latest'}").packages, IsEmpty());
   EXPECT_FALSE(Of("{image: python}").is_host);
   EXPECT_EQ(Of("{image: 'mcr.microsoft.com/azureml/curated/lightgbm-3.3:50'}").packages[0].text,
-            "lightgbm");
+            "lightgbm~=3.3.5");
   EXPECT_TRUE(Of("{image: python}").image.empty());
   files_["/base/c.yml"] = "dependencies: [numpy]";
   EXPECT_TRUE(Of("{image: python, conda_file: c.yml}").image.empty());

@@ -95,6 +95,8 @@ class SiteReader {
     MappingReader reader(*entry.value, absl::StrCat("\"", entry.key, "\""), diagnostics_);
     reader.Text("python", rule.python);
     reader.Texts("packages", rule.packages);
+    reader.TextMap("variables", rule.variables);
+    reader.Text("differs", rule.differs);
     if (reader.Text("image", rule.image) != nullptr) rule.kind = EnvironmentRule::Kind::kImage;
     if (reader.Text("refused", rule.reason) != nullptr) rule.kind = EnvironmentRule::Kind::kRefused;
     std::string file;
@@ -200,8 +202,11 @@ const EnvironmentRule* Site::FindRule(const std::vector<EnvironmentRule>& rules,
 const Site& BuiltInSite() {
   static const Site* const site = [] {
     auto* built_in = new Site;
-    const absl::Status status = ReadSiteText(kSiteDefaults, kBuiltInTable, "/", *built_in);
-    if (!status.ok()) std::abort();  // a test reads it
+    for (const auto& [text, name] : {std::pair(kSiteDefaults, kBuiltInTable),
+                                     std::pair(kCuratedEnvironments, kCuratedTable)}) {
+      const absl::Status status = ReadSiteText(text, name, "/", *built_in);
+      if (!status.ok()) std::abort();  // a test reads it
+    }
     return built_in;
   }();
   return *site;

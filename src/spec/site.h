@@ -27,12 +27,17 @@ struct EnvironmentRule {
   std::string pattern;  // lower case; "*" stands for any text
   std::string place;    // where it is written: "site.yml:7"
   Kind kind = Kind::kPackages;
-  std::string python;                 // a version, or "" for any
-  std::vector<std::string> packages;  // of PyPI
-  std::string conda_file;             // absolute; in place of `packages`
-  std::string image;   // that containers are made from; empty: the one that was named
-  std::string reason;  // why it is refused
+  std::string python;                            // a version, "" for any, or kNamedPython
+  std::vector<std::string> packages;             // of PyPI
+  std::map<std::string, std::string> variables;  // set for the job's processes
+  std::string differs;     // how this is not what the name promises; empty: it is
+  std::string conda_file;  // absolute; in place of `packages`
+  std::string image;       // that containers are made from; empty: the one that was named
+  std::string reason;      // why it is refused
 };
+
+// A rule's Python that stands in the name itself: "python:3.9-slim", "minimal-ubuntu22.04-py39".
+inline constexpr absl::string_view kNamedPython = "named";
 
 struct Site {
   // The first rule that matches counts.

@@ -3,20 +3,23 @@
 namespace tutti::spec {
 
 const absl::string_view kSiteDefaults = R"yaml(
-# Azure ML's curated environments, by name without "AzureML-": what of them runs on CPU nodes.
-# MLflow 3 refuses what published examples do (log_model of PyTorch without a signature).
+# Azure ML's environments, by name without "AzureML-", in versions that curated_environments.cc does
+# not have. MLflow 3 refuses what published examples do (log_model of PyTorch without a signature),
+# and old ones, to which the resolver would go back, fail to import beside today's protobuf.
 environments:
   host: host
-  sklearn-*: {packages: [scikit-learn, numpy, scipy, pandas, matplotlib, joblib, "mlflow<3"]}
-  lightgbm-*: {packages: [lightgbm, scikit-learn, numpy, pandas, matplotlib, joblib, "mlflow<3"]}
-  xgboost-*: {packages: [xgboost, scikit-learn, numpy, pandas, matplotlib, joblib, "mlflow<3"]}
+  sklearn-*:
+    packages: [scikit-learn, numpy, scipy, pandas, matplotlib, joblib, &mlflow "mlflow>=2.9,<3"]
+  lightgbm-*: {packages: [lightgbm, scikit-learn, numpy, pandas, matplotlib, joblib, *mlflow]}
+  xgboost-*: {packages: [xgboost, scikit-learn, numpy, pandas, matplotlib, joblib, *mlflow]}
   acpt-pytorch-*: &pytorch
     packages: [torch, torchvision, numpy, pandas, matplotlib, pillow, tqdm, psutil, tensorboard,
-               accelerate, transformers, datasets, evaluate, "mlflow<3"]
+               accelerate, transformers, "datasets>=2.14", evaluate, *mlflow]
   pytorch-*: *pytorch
-  tensorflow-*: {packages: [tensorflow-cpu, numpy, pandas, matplotlib, pillow, h5py, tensorboard, "mlflow<3"]}
-  python-*: {packages: []}
-  minimal-*: {packages: []}
+  tensorflow-*:
+    packages: [tensorflow-cpu, tf-keras, numpy, pandas, matplotlib, pillow, h5py, tensorboard, *mlflow]
+  python-*: {python: named, packages: []}
+  minimal-*: {python: named, packages: []}
   openmpi*: {packages: []}
   automl*: &no_service {refused: "it is made for services of Azure ML that are not here"}
   responsibleai-*: *no_service
@@ -26,16 +29,16 @@ environments:
 # environments are looked up by their names above.
 images:
   python: {packages: []}
-  python:*: {packages: []}
-  library/python*: {packages: []}
-  docker.io/python*: {packages: []}
-  docker.io/library/python*: {packages: []}
+  python:*: {python: named, packages: []}
+  library/python*: {python: named, packages: []}
+  docker.io/python*: {python: named, packages: []}
+  docker.io/library/python*: {python: named, packages: []}
   mcr.microsoft.com/azureml/openmpi*: {packages: []}
   mcr.microsoft.com/azureml/base*: {packages: []}
   mcr.microsoft.com/azureml/intelmpi*: {packages: []}
   mcr.microsoft.com/azureml/minimal-*: {packages: []}
   mcr.microsoft.com/azureml/inference-base*: {packages: []}
-  mcr.microsoft.com/devcontainers/python*: {packages: []}
+  mcr.microsoft.com/devcontainers/python*: {python: named, packages: []}
   ubuntu*: {packages: []}
   library/ubuntu*: {packages: []}
   debian*: {packages: []}
