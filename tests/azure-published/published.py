@@ -1,0 +1,73 @@
+"""Which files of a clone of azureml-examples are jobs, and of types that run here."""
+import dataclasses
+import pathlib
+import re
+
+import yaml
+
+ELSEWHERE = {"automl", "spark", "parallel", "finetuning"}  # what a service of Azure ML or a Spark cluster runs
+
+
+@dataclasses.dataclass
+class File:
+    path: pathlib.Path
+    name: str       # below cli/jobs
+    job: dict       # as YAML reads it
+    type: str
+
+
+def type_of(job):
+    schema = re.search(r"/(\w+)\.schema\.json", str(job.get("$schema", "")))
+    schema = schema[1].lower() if schema else ""
+    if "type" in job:
+        return job["type"]
+    if "automl" in schema or "spark" in schema:
+        return "automl" if "automl" in schema else "spark"
+    if "jobs" in job:
+        return "pipeline"
+    if "trial" in job:
+        return "sweep"
+    return "command" if "command" in job else None
+
+
+def is_job(path, document):
+    """Not a component, data, an environment or what no schema of jobs describes."""
+    if not isinstance(document, dict):
+        return False
+    schema = str(document.get("$schema", ""))
+    if schema:
+        return bool(re.search(r"(command|pipeline|sweep)Job\.schema", schema, re.IGNORECASE))
+    return "jobs" in document or ("command" in document and "compute" in document)
+
+
+def steps_of(document):
+    return [step for step in (document.get("jobs") or {}).values() if isinstance(step, dict)]
+
+
+def runs_elsewhere(document, folder):
+    """The job, one of its steps, or one of a component that it names by file."""
+    if type_of(document) in ELSEWHERE:
+        return True
+    for step in steps_of(document):
+        if step.get("type") in ELSEWHERE or any(key in step for key in ("mini_batch_size", "task_type")):
+            return True
+        component = str(step.get("component", "")).removeprefix("file:")
+        if component.endswith(".yml") and not component.startswith("azureml:"):
+            file = folder / component
+            if file.exists():
+                inner = yaml.safe_load(file.read_text())
+                if inner.get("type") in ELSEWHERE or runs_elsewhere(inner, file.parent):
+                    return True
+    return False
+
+
+def that_run_here(clone):
+    """In the order of their names."""
+    jobs = clone / "cli/jobs"
+    for path in sorted(jobs.rglob("*.yml")):
+        try:
+            document = yaml.safe_load(path.read_text())
+        except yaml.YAMLError:
+            continue  # a template of the repository's own scripts
+        if is_job(path, document) and not runs_elsewhere(document, path.parent):
+            yield File(path, str(path.relative_to(jobs)), document, type_of(document))

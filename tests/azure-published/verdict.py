@@ -1,0 +1,57 @@
+"""Runs one file and tells what became of it: its state, its reason, and whether what the file promises is there."""
+import json
+import pathlib
+import tempfile
+import time
+
+TERMINAL = ("Completed", "Failed", "Canceled")
+
+
+def of(service, file, limit):
+    """{"state": Completed, Failed, Refused, Late (ended after `limit` seconds) or Empty (without what it promises), …}"""
+    began = time.monotonic()
+
+    def result(state, reason):
+        return {"state": state, "reason": " ".join(reason.split()), "seconds": round(time.monotonic() - began)}
+
+    created = service.cli("job", "create", file.path, "-o", "json", timeout=limit)
+    if created.returncode != 0:
+        return result("Refused", created.stderr.strip())
+    name = json.loads(created.stdout)["id"]
+    while (job := service.job(name))["state"] not in TERMINAL:
+        if time.monotonic() - began > limit:
+            service.cli("job", "cancel", name, "--wait")
+            return result("Late", f"not at its end after {limit} s")
+        time.sleep(1)
+    if job["state"] != "Completed":
+        return result(job["state"], reason_of(service, job))
+    missing = missing_promises(service, name, file)
+    return result("Empty", f"without {', '.join(missing)}") if missing else result("Completed", job["reason"] or "")
+
+
+def reason_of(service, job):
+    """Of a pipeline or sweep the step's own as well."""
+    reasons = [job["reason"] or ""]
+    for child in service.get(f"/v1/jobs?parent={job['id']}")["jobs"]:
+        if child["state"] == "Failed":
+            reasons.append(f"{child.get('display_name') or child['id']}: {child['reason']}")
+    return "; ".join(reasons)
+
+
+def missing_promises(service, name, file):
+    """The outputs that the file declares and that a download does not bring with at least one file each."""
+    declared = [key for key, value in (file.job.get("outputs") or {}).items() if value is None or isinstance(value, (dict, str))]
+    if not declared:
+        return []
+    with tempfile.TemporaryDirectory(prefix="azure-published.") as folder:
+        service.cli("job", "download", name, "-d", folder, timeout=600)
+        brought = [path.relative_to(folder) for path in pathlib.Path(folder).rglob("*") if path.is_file()]
+    return [key for key in declared if not any(key in path.parts or path.stem == key for path in brought)]
+
+
+def table(clone, results):
+    lines = ["| file below cli/jobs | result | done by hand | time |", "| --- | --- | --- | --- |"]
+    for name, result in sorted(results.items()):
+        said = "Completed" if result["state"] == "Completed" else f"{result['state']}: {result['reason'][:300]}"
+        lines.append(f"| {name} | {said.replace('|', '/')} | {', '.join(result['by_hand'])} | {result['seconds']} s |")
+    return "\n".join(lines) + "\n"
