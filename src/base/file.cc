@@ -61,6 +61,13 @@ absl::Status WriteAll(int fd, absl::string_view content, absl::string_view name)
   return absl::OkStatus();
 }
 
+absl::Status AppendWhole(int fd, absl::string_view content, absl::string_view name) {
+  const off_t before = ::lseek(fd, 0, SEEK_END);
+  absl::Status written = WriteAll(fd, content, name);
+  if (!written.ok() && before >= 0) Shorten(fd, before, name).IgnoreError();
+  return written;
+}
+
 namespace {
 
 absl::Status WriteAndRename(const fs::path& path, absl::string_view content, int mode, bool sync) {

@@ -31,6 +31,10 @@ absl::Status ReplaceFile(const std::filesystem::path& path, absl::string_view co
 // All of `content` at the descriptor's position; continues after short writes and EINTR.
 absl::Status WriteAll(int fd, absl::string_view content, absl::string_view name);
 
+// All of `content` at the end of a file that was opened with O_APPEND and that nobody else appends
+// to. Where that fails, as on a full disk, no part of it stays: a reader never sees half a line.
+absl::Status AppendWhole(int fd, absl::string_view content, absl::string_view name);
+
 // Cuts a longer file to `size` bytes. A file that is not longer is not touched: ext4 finds blocks
 // at once, at close, for what was truncated, be it of nothing.
 absl::Status Shorten(int fd, int64_t size, absl::string_view name);

@@ -34,6 +34,21 @@ int64_t StepOf(const std::string& name) {
   return step;
 }
 
+// Of a checkpoint that is being written or removed.
+fs::path Unfinished(const fs::path& path) { return path.string() + ".tmp"; }
+
+absl::StatusOr<std::vector<std::string>> NamesIn(const fs::path& root) {
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::directory_iterator it(root, error);
+  if (error == std::errc::no_such_file_or_directory) return names;
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+    names.push_back(it->path().filename().string());
+  }
+  if (error) return base::ErrnoStatus("list " + root.string(), error.value());
+  return names;
+}
+
 absl::StatusOr<TensorMap> ReadTensors(const Manifest& manifest, const char* name) {
   TUTTI_ASSIGN_OR_RETURN(std::string bytes, manifest.ReadFile(name));
   auto tensors = ParseSafetensors(std::move(bytes));
@@ -49,7 +64,7 @@ absl::StatusOr<SavedCheckpoint> Write(const Checkpoint& checkpoint, const fs::pa
   TUTTI_ASSIGN_OR_RETURN(
       const uint64_t bytes,
       folder.Commit({{"format", kCheckpointFormat}, {"version", 1}, {"step", checkpoint.step}}));
-  return SavedCheckpoint{path, bytes};
+  return SavedCheckpoint{path, bytes, absl::OkStatus()};
 }
 
 }  // namespace
@@ -61,43 +76,53 @@ fs::path CheckpointFolder::PathOf(int64_t step) const { return root_ / NameOf(st
 
 absl::StatusOr<SavedCheckpoint> CheckpointFolder::Save(const Checkpoint& checkpoint) {
   if (checkpoint.step < 0) return absl::InvalidArgumentError("a step is not negative");
+  absl::Status removed = RemoveLeftovers();  // first: they take room
   auto saved = Write(checkpoint, PathOf(checkpoint.step));
   if (!saved.ok()) {
     return base::Annotate(saved.status(),
                           absl::StrCat("the checkpoint of step ", checkpoint.step,
                                        " was not saved, those before it are intact"));
   }
-  TUTTI_RETURN_IF_ERROR(Release(checkpoint.step));
+  removed.Update(Release(checkpoint.step));
+  saved->not_removed = std::move(removed);
   return saved;
 }
 
+// Of writers and removals that did not come to their end, whatever their steps.
+absl::Status CheckpointFolder::RemoveLeftovers() const {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(root_));
+  absl::Status removed;
+  for (const std::string& name : names) {
+    absl::string_view step = name;
+    if (!absl::ConsumeSuffix(&step, ".tmp") || StepOf(std::string(step)) < 0) continue;
+    removed.Update(base::RemoveTree(root_ / name));
+  }
+  return removed;
+}
+
 // Those of later steps stay: they are of a run that went further, and not for this one to delete.
-// A name that ends in .tmp is no checkpoint any more, however far its removal gets.
+// A name that ends in .tmp is no checkpoint any more, however far its removal gets. One that cannot
+// be removed keeps no other one.
 absl::Status CheckpointFolder::Release(int64_t newest) const {
   TUTTI_ASSIGN_OR_RETURN(std::vector<int64_t> steps, List());
   std::erase_if(steps, [&](int64_t step) { return step > newest; });
+  absl::Status removed;
   for (size_t i = 0; i + keep_ < steps.size(); ++i) {
     const fs::path path = PathOf(steps[i]);
-    const fs::path gone = path.string() + ".tmp";
-    TUTTI_RETURN_IF_ERROR(base::RemoveTree(gone));
     std::error_code error;
-    fs::rename(path, gone, error);
-    if (error) return base::ErrnoStatus("rename " + path.string(), error.value());
-    TUTTI_RETURN_IF_ERROR(base::RemoveTree(gone));
+    fs::rename(path, Unfinished(path), error);
+    removed.Update(error ? base::ErrnoStatus("rename " + path.string(), error.value())
+                         : base::RemoveTree(Unfinished(path)));
   }
-  return absl::OkStatus();
+  return removed;
 }
 
 absl::StatusOr<std::vector<int64_t>> CheckpointFolder::List() const {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(root_));
   std::vector<int64_t> steps;
-  std::error_code error;
-  fs::directory_iterator it(root_, error);
-  if (error == std::errc::no_such_file_or_directory) return steps;
-  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
-    const int64_t step = StepOf(it->path().filename().string());
-    if (step >= 0) steps.push_back(step);
+  for (const std::string& name : names) {
+    if (const int64_t step = StepOf(name); step >= 0) steps.push_back(step);
   }
-  if (error) return base::ErrnoStatus("list " + root_.string(), error.value());
   std::sort(steps.begin(), steps.end());
   return steps;
 }

@@ -4,8 +4,8 @@
 // Invariant: a step that List names was written whole and synced; an older one goes only after a
 // newer one has become durable. One process saves; any number read meanwhile. Thread-compatible.
 //
-// Save is given tensors that nobody changes until it returns. A writer in the background is a
-// thread that calls it with a snapshot; shards of several ranks are further files of the manifest.
+// Save works in the caller's thread, on tensors that nobody changes until it returns: there is no
+// writer in the background.
 #pragma once
 
 #include <filesystem>
@@ -29,6 +29,9 @@ struct Checkpoint {
 struct SavedCheckpoint {
   std::filesystem::path path;
   uint64_t bytes = 0;
+  // Why an older one, or what a writer that was killed left, could not be removed. The next Save
+  // tries again.
+  absl::Status not_removed;
 };
 
 struct NewestCheckpoint {
@@ -46,6 +49,7 @@ class CheckpointFolder {
 
   // Durable when it returns. On an error, such as a full disk (ResourceExhausted), the checkpoints
   // there were before are untouched and nothing of this one stays. Replaces one of the same step.
+  // That older ones cannot be removed is no error, since this one is safe.
   absl::StatusOr<SavedCheckpoint> Save(const Checkpoint& checkpoint);
 
   // The steps that there are, ascending; empty when the folder does not exist.
@@ -65,6 +69,7 @@ class CheckpointFolder {
  private:
   std::filesystem::path PathOf(int64_t step) const;
   absl::StatusOr<Manifest> Open(int64_t step) const;
+  absl::Status RemoveLeftovers() const;
   absl::Status Release(int64_t newest) const;
 
   std::filesystem::path root_;

@@ -180,10 +180,14 @@ TEST_F(CheckpointFolderTest, IgnoresAndClearsWhatAKilledWriterLeft) {
   Save(1);
   fs::create_directories(root() / "step-00000002.tmp");
   std::ofstream(root() / "step-00000002.tmp" / "model.safetensors") << "half";
+  fs::create_directories(root() / "step-00000007.tmp");  // a removal that did not end
+  fs::create_directories(root() / "notes.tmp");          // the user's
   EXPECT_EQ(Steps(), (std::vector<int64_t>{1}));
   Save(2);
   EXPECT_EQ(Steps(), (std::vector<int64_t>{1, 2}));
   EXPECT_FALSE(fs::exists(root() / "step-00000002.tmp"));
+  EXPECT_FALSE(fs::exists(root() / "step-00000007.tmp"));
+  EXPECT_TRUE(fs::exists(root() / "notes.tmp"));
 }
 
 TEST_F(CheckpointFolderTest, DoesNotReplaceAFolderOfSomethingElse) {
@@ -192,6 +196,26 @@ TEST_F(CheckpointFolderTest, DoesNotReplaceAFolderOfSomethingElse) {
   const absl::Status status = CheckpointFolder(root(), 3).Save(Example(1)).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_TRUE(fs::exists(PathOf("1", "thesis.tex")));
+}
+
+// Nothing takes away or renames what a file system is mounted on.
+TEST_F(CheckpointFolderTest, AnOlderOneThatCannotBeRemovedIsToldAndTriedAgain) {
+  Save(1);
+  Save(2);
+  const fs::path stuck = root() / "step-00000001";
+  if (::mount("tutti-test", stuck.c_str(), "tmpfs", 0, "size=1m") != 0) {
+    GTEST_SKIP() << "cannot mount a file system here: " << strerror(errno);
+  }
+  const auto saved = CheckpointFolder(root(), /*keep=*/1).Save(Example(3));
+  ::umount(stuck.c_str());
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  EXPECT_TRUE(absl::StrContains(saved->not_removed.message(), stuck.string()))
+      << saved->not_removed;
+  EXPECT_EQ(Steps(), (std::vector<int64_t>{1, 3})) << "the other one is gone";
+  const auto next = CheckpointFolder(root(), /*keep=*/1).Save(Example(4));
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_TRUE(next->not_removed.ok()) << next->not_removed;
+  EXPECT_EQ(Steps(), (std::vector<int64_t>{4}));
 }
 
 // On a file system of 1 MiB, a checkpoint of 512 kB fits once.

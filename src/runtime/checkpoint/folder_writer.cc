@@ -12,21 +12,25 @@
 namespace tutti::checkpoint {
 namespace {
 
-// `from` becomes `to`. An older `to` changes names with it and is then removed, so that one of the
-// two is under the name at every instant; where the file system cannot swap (NFS), a crash between
-// the two renames leaves the older one as FOLDER.old.
+std::filesystem::path OldOf(const std::filesystem::path& folder) {
+  return folder.string() + ".old";
+}
+
+// `from` becomes `to`. An older `to` changes names with it, so that one of the two is under the
+// name at every instant; where the file system cannot swap (NFS), it becomes FOLDER.old, and a
+// crash between the two renames leaves it alone there.
 absl::Status Replace(const std::filesystem::path& from, const std::filesystem::path& to) {
   if (::rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
   if (errno != ENOTEMPTY && errno != EEXIST) return base::ErrnoStatus("rename " + from.string());
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) {
-    return base::RemoveTree(from);
+    return absl::OkStatus();
   }
-  const std::filesystem::path old = to.string() + ".old";
+  const std::filesystem::path old = OldOf(to);
   TUTTI_RETURN_IF_ERROR(base::RemoveTree(old));
   if (::rename(to.c_str(), old.c_str()) != 0 || ::rename(from.c_str(), to.c_str()) != 0) {
     return base::ErrnoStatus("rename " + to.string());
   }
-  return base::RemoveTree(old);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -96,6 +100,10 @@ absl::StatusOr<uint64_t> FolderWriter::Commit(nlohmann::json head) {
   open_ = false;
   const std::filesystem::path parent = folder_.parent_path();
   TUTTI_RETURN_IF_ERROR(base::SyncDirectory(parent.empty() ? "." : parent));
+  // What was replaced, now that what takes its place is safe. What stays of it is in nobody's way:
+  // the next writer of this name removes it.
+  base::RemoveTree(temporary_).IgnoreError();
+  base::RemoveTree(OldOf(folder_)).IgnoreError();
   return bytes_;
 }
 

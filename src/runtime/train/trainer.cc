@@ -14,6 +14,7 @@
 #include "runtime/device/device.h"
 #include "runtime/train/agreement.h"
 #include "runtime/train/batch_tensors.h"
+#include "runtime/train/checkpoint_saver.h"
 #include "runtime/train/evaluation.h"
 #include "runtime/train/gather.h"
 #include "runtime/train/machine.h"
@@ -45,7 +46,8 @@ class Run {
         surroundings_(surroundings),
         bf16_(recipe.precision == "bf16"),
         timeout_(absl::Seconds(recipe.step_timeout)),
-        timeline_(recipe.trace) {}
+        timeline_(recipe.trace),
+        saver_(recipe) {}
 
   absl::Status Prepare(std::unique_ptr<comm::Communicator> communicator);
   absl::StatusOr<Outcome> ToTheEnd();
@@ -63,10 +65,10 @@ class Run {
   bool EvaluationIsDue() const;
   absl::Status EvaluateNow();
   absl::Status ReportUnreadable();
-  absl::Status SaveCheckpoint();
+  absl::Status SaveCheckpoint(CheckpointSaver::Need need);
   absl::Status SaveModel();
   absl::Status WriteModel(const char* name);
-  absl::Status KeepIfBest();
+  void KeepIfBest();
   absl::Status Annotated(const absl::Status& status, int64_t good) const;
   base::Deadline Soon() const { return base::Deadline::After(timeout_); }
 
@@ -98,7 +100,9 @@ class Run {
   int64_t compared_steps_ = 0;
   std::vector<torch::Tensor> owed_;  // by compressed gradients, at the last checkpoint
   Outcome outcome_;
+  CheckpointSaver saver_;
   double best_ = kNoneYet;  // first metric of an evaluation of this run
+  absl::Status best_kept_;  // on rank 0: why a better one than that was not
   bool evaluated_ = false;  // the state after the last step was, maybe before a resume
   std::optional<Evaluation> evaluation_;  // if so by this process
 };
@@ -143,12 +147,12 @@ absl::Status Run::OpenReport(const Resumed& resumed) {
   TUTTI_RETURN_IF_ERROR(report_->Started(FactsOf(parts_), outcome_.step));
   if (!taken_.empty()) report_->Note(taken_);
   if (readers.mlflow.store.empty() && !readers.mlflow.elsewhere.empty()) {
-    report_->Note(absl::StrCat("warning: MLflow is told nothing: MLFLOW_TRACKING_URI begins with ",
+    report_->Warn(absl::StrCat("MLflow is told nothing: MLFLOW_TRACKING_URI begins with ",
                                readers.mlflow.elsewhere,
                                ", and only folders are written to (--mlflow FOLDER)"));
   }
   for (const std::string& warning : resumed.warnings) {
-    report_->Note(absl::StrCat("warning: ", warning));
+    report_->Warn(warning);
   }
   if (resumed.resumed) {
     report_->Note(absl::StrCat("resumed after step ", outcome_.step, " from ", resumed.path));
@@ -167,7 +171,7 @@ absl::StatusOr<Outcome> Run::ToTheEnd() {
     if (stop && outcome_.step < parts_.schedule.total_steps) {
       outcome_.stopped = true;
       TUTTI_RETURN_IF_ERROR(ReportUnreadable());
-      TUTTI_RETURN_IF_ERROR(SaveCheckpoint());
+      TUTTI_RETURN_IF_ERROR(SaveCheckpoint(CheckpointSaver::Need::kLast));
       TUTTI_RETURN_IF_ERROR(timeline_.Write(*parts_.strategy, Soon()));
       return std::move(outcome_);
     }
@@ -175,21 +179,19 @@ absl::StatusOr<Outcome> Run::ToTheEnd() {
   }
   if (!evaluation_) TUTTI_RETURN_IF_ERROR(EvaluateNow());
   TUTTI_RETURN_IF_ERROR(SaveModel());
-  TUTTI_RETURN_IF_ERROR(timeline_.Write(*parts_.strategy, Soon()));
   const auto steps = static_cast<double>(std::max<int64_t>(outcome_.meter.total_steps(), 1));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<StepParts> ranks,
                          GatherParts(outcome_.meter.total() / steps, *parts_.strategy, Soon()));
   outcome_.metrics = evaluation_->metrics;
-  TUTTI_RETURN_IF_ERROR(report_->Finished(outcome_.meter, ranks, outcome_.metrics,
-                                          evaluation_->images,
-                                          (std::filesystem::path(recipe_.output) / "model")));
+  report_->Finished(outcome_.meter, ranks, outcome_.metrics, evaluation_->images,
+                    std::filesystem::path(recipe_.output) / "model");
+  TUTTI_RETURN_IF_ERROR(timeline_.Write(*parts_.strategy, Soon()));
+  TUTTI_RETURN_IF_ERROR(best_kept_);
   return std::move(outcome_);
 }
 
 absl::StatusOr<Outcome> Run::Ended(absl::StatusOr<Outcome> outcome) {
-  if (!report_) return outcome;
-  const absl::Status said = report_->Ended(outcome.status(), outcome.ok() && outcome->stopped);
-  if (outcome.ok() && !said.ok()) return said;
+  if (report_) report_->Ended(outcome.status(), outcome.ok() && outcome->stopped);
   return outcome;
 }
 
@@ -227,8 +229,8 @@ absl::StatusOr<bool> Run::Step() {
     TUTTI_ASSIGN_OR_RETURN(const bool late, Settle());
     stop |= late;
   }
-  TUTTI_RETURN_IF_ERROR(report_->Stepped(outcome_.meter, outcome_.step, learning_rate,
-                                         outcome_.step % steps_per_epoch() == 0));
+  report_->Stepped(outcome_.meter, outcome_.step, learning_rate,
+                   outcome_.step % steps_per_epoch() == 0);
   return stop;
 }
 
@@ -271,7 +273,8 @@ absl::Status Run::CompareRanks() {
       GatherParts((total - compared_) / static_cast<double>(steps), *parts_.strategy, Soon()));
   compared_ = total;
   compared_steps_ += steps;
-  return report_->RanksCompared(outcome_.step, steps, ranks);
+  report_->RanksCompared(outcome_.step, steps, ranks);
+  return absl::OkStatus();
 }
 
 absl::Status Run::AfterStep() {
@@ -286,7 +289,7 @@ absl::Status Run::AfterStep() {
   }
   const bool due = Every(recipe_.checkpoint_every * steps_per_epoch(), outcome_.step) ||
                    Every(recipe_.checkpoint_every_steps, outcome_.step);
-  return due ? SaveCheckpoint() : absl::OkStatus();
+  return due ? SaveCheckpoint(CheckpointSaver::Need::kPeriodic) : absl::OkStatus();
 }
 
 bool Run::EvaluationIsDue() const {
@@ -300,32 +303,26 @@ absl::Status Run::EvaluateNow() {
                                                 .bf16 = bf16_,
                                                 .mirrored = recipe_.evaluate_mirrored,
                                                 .timeout = timeout_}));
-  const absl::Status kept = KeepIfBest();
+  KeepIfBest();
   parts_.optimizer->Exchange();
-  TUTTI_RETURN_IF_ERROR(kept);
   evaluated_ = true;
   TUTTI_RETURN_IF_ERROR(ReportUnreadable());
   timeline_.Leave(SpanKind::kEvaluation, outcome_.step);
-  return report_->Evaluated(outcome_.step, evaluation_->metrics, evaluation_->loss,
-                            evaluation_->images);
+  report_->Evaluated(outcome_.step, evaluation_->metrics, evaluation_->loss, evaluation_->images);
+  return absl::OkStatus();
 }
 
 absl::Status Run::ReportUnreadable() {
   const int64_t here = parts_.input.train->unreadable() + parts_.input.test->unreadable();
   std::array<double, 1> pictures = {static_cast<double>(here)};
   TUTTI_RETURN_IF_ERROR(parts_.strategy->SumOverRanks(pictures, Soon()));
-  return report_->Unreadable(outcome_.step, static_cast<int64_t>(pictures[0]));
+  report_->Unreadable(outcome_.step, static_cast<int64_t>(pictures[0]));
+  return absl::OkStatus();
 }
 
-absl::Status Run::SaveCheckpoint() {
+absl::Status Run::SaveCheckpoint(CheckpointSaver::Need need) {
   TUTTI_ASSIGN_OR_RETURN(owed_, parts_.strategy->SettleOwed(Soon()));
-  if (!leads()) return absl::OkStatus();
-  timeline_.Lap();
-  checkpoint::CheckpointFolder folder(std::filesystem::path(recipe_.output) / "checkpoints",
-                                      static_cast<int>(recipe_.keep_checkpoints));
-  TUTTI_ASSIGN_OR_RETURN(const auto saved, folder.Save(Capture(State(), recipe_)));
-  const double seconds = timeline_.Leave(SpanKind::kCheckpoint, outcome_.step);
-  return report_->Checkpointed(outcome_.step, saved.path, saved.bytes, seconds);
+  return leads() ? saver_.Save(State(), need, *report_, timeline_) : absl::OkStatus();
 }
 
 absl::Status Run::SaveModel() {
@@ -341,12 +338,17 @@ absl::Status Run::WriteModel(const char* name) {
                                       MakeModelFolder(recipe_, parts_));
 }
 
-// As good is not better. The metrics are the same on every rank.
-absl::Status Run::KeepIfBest() {
+// As good is not better. The metrics are the same on every rank. One that could not be written does
+// not end the training; at the end it is an error, unless a better one has been written since.
+void Run::KeepIfBest() {
   const double metric = evaluation_->metrics.at(0).value;
-  if (!recipe_.keep_best || !(metric > best_)) return absl::OkStatus();
+  if (!recipe_.keep_best || !(metric > best_)) return;
+  if (leads()) {
+    best_kept_ = base::Annotate(WriteModel("best"), absl::StrCat("the best model so far, of step ",
+                                                                 outcome_.step, ", was not kept"));
+    if (!best_kept_.ok()) return report_->Warn(best_kept_.message());
+  }
   best_ = metric;
-  return leads() ? WriteModel("best") : absl::OkStatus();
 }
 
 }  // namespace

@@ -24,10 +24,11 @@ absl::Status MetricsFile::Write(absl::string_view event, nlohmann::json fields) 
   fields["event"] = std::string(event);
   fields["time"] = absl::ToDoubleSeconds(clock_->Now() - absl::UnixEpoch());
   const std::string line = fields.dump() + "\n";
+  absl::Status written;
   for (const File& file : files_) {
-    TUTTI_RETURN_IF_ERROR(base::WriteAll(file.fd.get(), line, file.path.string()));
+    written.Update(base::AppendWhole(file.fd.get(), line, file.path.string()));
   }
-  return absl::OkStatus();
+  return written;
 }
 
 }  // namespace tutti::train

@@ -19,7 +19,8 @@ class MetricsFile {
   static absl::StatusOr<MetricsFile> Open(const std::vector<std::filesystem::path>& paths,
                                           const base::Clock& clock);
 
-  // Adds "event" and "time" to `fields`, an object, and appends it.
+  // Adds "event" and "time" to `fields`, an object, and appends it. The first error; the other
+  // files have it nonetheless.
   absl::Status Write(absl::string_view event, nlohmann::json fields);
   bool writes() const { return !files_.empty(); }
 

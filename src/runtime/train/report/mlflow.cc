@@ -28,13 +28,8 @@ absl::Status Append(const fs::path& path, absl::string_view line) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(path.parent_path()));
   TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd fd, base::Open(path, O_WRONLY | O_CREAT | O_APPEND));
   const off_t before = ::lseek(fd.get(), 0, SEEK_END);
-  absl::Status written = base::WriteAll(fd.get(), line, path.string());
-  if (written.ok()) return written;
-  if (before == 0) {
-    ::unlink(path.c_str());
-  } else if (before > 0) {
-    base::Shorten(fd.get(), before, path.string()).IgnoreError();
-  }
+  absl::Status written = base::AppendWhole(fd.get(), line, path.string());
+  if (!written.ok() && before == 0) ::unlink(path.c_str());
   return written;
 }
 

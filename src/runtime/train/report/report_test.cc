@@ -1,13 +1,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 
+#include <filesystem>
 #include <thread>
 
 #include "base/file.h"
 #include "runtime/train/report/meter.h"
 #include "runtime/train/report/metrics_file.h"
 #include "runtime/train/report/progress.h"
+#include "runtime/train/report/run_report.h"
 #include "runtime/train/report/utilisation.h"
 
 namespace tutti::train {
@@ -70,6 +74,60 @@ TEST(MetricsFile, NamesThePathThatCannotBeOpened) {
   const base::SystemClock clock;
   const auto metrics = MetricsFile::Open({"/nowhere/at/all"}, clock);
   EXPECT_THAT(std::string(metrics.status().message()), HasSubstr("/nowhere/at/all"));
+}
+
+// Writes with a limit on the size of files, as on a disk that has no room for more.
+template <typename Body>
+void WithFilesUpTo(uint64_t bytes, const Body& body) {
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  rlimit old = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
+  const rlimit low = {bytes, old.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &low), 0);
+  body();
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  ::signal(SIGXFSZ, handler);
+}
+
+TEST(MetricsFile, AFullDiskIsNamedAndLeavesNoHalfLineAndTheOthersHaveIt) {
+  const base::TemporaryDirectory folder;
+  const base::ManualClock clock(absl::FromUnixSeconds(100));
+  const auto full = folder.path() / "full", roomy = folder.path() / "roomy";
+  auto metrics = MetricsFile::Open({full, roomy}, clock);
+  ASSERT_TRUE(metrics.ok());
+  ASSERT_TRUE(base::WriteFileAtomic(full, std::string(1000, '\n')).ok());
+  metrics = MetricsFile::Open({full, roomy}, clock);
+  WithFilesUpTo(1010, [&] {
+    const absl::Status status = metrics->Write("step", {{"loss", 1.5}});
+    EXPECT_THAT(std::string(status.message()), HasSubstr(full.string()));
+  });
+  EXPECT_EQ(std::filesystem::file_size(full), 1000u);
+  EXPECT_EQ(base::ReadFile(roomy).value().back(), '\n');
+}
+
+// What a RunReport said to the user while its metrics could not be written for some time.
+TEST(RunReport, AFullDiskIsToldOnceAndWhenItIsOver) {
+  const base::TemporaryDirectory folder;
+  const base::ManualClock clock(absl::FromUnixSeconds(100));
+  const auto metrics = folder.path() / "metrics", said = folder.path() / "said";
+  Readers readers;
+  readers.metrics = {metrics};
+  readers.out = std::fopen(said.c_str(), "w");
+  const auto report = RunReport::Open({}, readers, clock).value();
+  ASSERT_TRUE(report->Started({.steps = 9, .steps_per_epoch = 1}, 0).ok());
+  const uint64_t before = std::filesystem::file_size(metrics);
+  std::fflush(readers.out);
+  const uint64_t said_before = std::filesystem::file_size(said);
+  WithFilesUpTo(before + 5, [&] {
+    for (int64_t step = 1; step <= 3; ++step) report->Unreadable(step, 0);
+  });
+  EXPECT_EQ(std::filesystem::file_size(metrics), before);
+  for (int64_t step = 4; step <= 9; ++step) report->Unreadable(step, 0);
+  std::fclose(readers.out);
+  EXPECT_EQ(base::ReadFile(said)->substr(said_before),
+            "warning: a report is missing from its file: write " + metrics.string() +
+                ": File too large\n"
+                "warning: 3 reports are missing from the files; they are written again\n");
 }
 
 // What a Progress wrote to a file.

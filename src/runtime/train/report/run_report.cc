@@ -13,6 +13,7 @@ namespace tutti::train {
 namespace {
 
 constexpr absl::Duration kReportEvery = absl::Seconds(1);
+constexpr int kTakenAgain = 4;  // reports in a row, more than there are kinds of files
 
 // "data 12.0 %, forward 30.1 %, ..."
 std::string DescribeShares(const StepParts& parts) {
@@ -99,10 +100,9 @@ double RunReport::SecondsLeft(int64_t step) const {
          static_cast<double>(std::max<int64_t>(step - first_step_, 1));
 }
 
-absl::Status RunReport::Stepped(Meter& meter, int64_t step, double learning_rate,
-                                bool last_of_epoch) {
+void RunReport::Stepped(Meter& meter, int64_t step, double learning_rate, bool last_of_epoch) {
   const bool due = last_of_epoch || (clock_.Now() >= last_ + kReportEvery && meter.has_images());
-  if (silent_ || !due) return absl::OkStatus();
+  if (silent_ || !due) return;
   last_ = clock_.Now();
   const Interval interval = meter.Take();
   const Position position{EpochOf(step), recipe_.epochs, step,
@@ -125,18 +125,36 @@ absl::Status RunReport::Stepped(Meter& meter, int64_t step, double learning_rate
     line[std::string(part.name)] = interval.parts.*part.seconds;
     scalars.push_back({absl::StrCat("step/", part.name), interval.parts.*part.seconds});
   }
-  TUTTI_RETURN_IF_ERROR(Plot(step, scalars));
-  return metrics_.Write("step", std::move(line));
+  Plot(step, scalars);
+  Write("step", std::move(line));
 }
 
-absl::Status RunReport::Plot(int64_t step, const std::vector<Scalar>& scalars) {
-  if (events_) TUTTI_RETURN_IF_ERROR(events_->Write(step, scalars));
-  return mlflow_ ? mlflow_->Write(step, scalars) : absl::OkStatus();
+void RunReport::Warn(absl::string_view text) { Note(absl::StrCat("warning: ", text)); }
+
+void RunReport::Plot(int64_t step, const std::vector<Scalar>& scalars) {
+  if (events_) Told(events_->Write(step, scalars));
+  if (mlflow_) Told(mlflow_->Write(step, scalars));
 }
 
-absl::Status RunReport::Evaluated(int64_t step, const std::vector<tasks::Metric>& metrics,
-                                  double loss, int64_t images) {
-  if (silent_) return absl::OkStatus();
+void RunReport::Write(absl::string_view event, nlohmann::json fields) {
+  Told(metrics_.Write(event, std::move(fields)));
+}
+
+// The files may lie on several disks, of which one is full: what the others take is no news.
+void RunReport::Told(const absl::Status& written) {
+  if (!written.ok()) {
+    taken_ = 0;
+    if (lost_++ == 0) Warn(absl::StrCat("a report is missing from its file: ", written.message()));
+  } else if (lost_ > 0 && ++taken_ == kTakenAgain) {
+    Warn(absl::StrCat(lost_, lost_ == 1 ? " report is" : " reports are",
+                      " missing from the files; they are written again"));
+    lost_ = 0;
+  }
+}
+
+void RunReport::Evaluated(int64_t step, const std::vector<tasks::Metric>& metrics, double loss,
+                          int64_t images) {
+  if (silent_) return;
   const int64_t epoch = EpochOf(step);
   progress_.Line(absl::StrFormat("epoch %*d/%d  %s  loss %.4f on %d test images",
                                  static_cast<int>(absl::StrCat(recipe_.epochs).size()), epoch,
@@ -145,44 +163,54 @@ absl::Status RunReport::Evaluated(int64_t step, const std::vector<tasks::Metric>
   for (const tasks::Metric& metric : metrics) {
     scalars.push_back({absl::StrCat("evaluation/", metric.name), metric.value});
   }
-  TUTTI_RETURN_IF_ERROR(Plot(step, scalars));
-  return metrics_.Write(
+  Plot(step, scalars);
+  Write(
       "evaluation",
       WithMetrics({{"epoch", epoch}, {"step", step}, {"images", images}, {"loss", loss}}, metrics));
 }
 
-absl::Status RunReport::Unreadable(int64_t step, int64_t pictures) {
-  if (silent_) return absl::OkStatus();
+void RunReport::Unreadable(int64_t step, int64_t pictures) {
+  if (silent_) return;
   if (pictures > unreadable_) {
     unreadable_ = pictures;
     progress_.Line(absl::StrFormat("warning: %d picture%s could not be read and %s replaced",
                                    pictures, pictures == 1 ? "" : "s",
                                    pictures == 1 ? "was" : "were"));
   }
-  TUTTI_RETURN_IF_ERROR(Plot(step, {{"unreadable", static_cast<double>(pictures)}}));
-  return metrics_.Write("unreadable",
-                        {{"epoch", EpochOf(step)}, {"step", step}, {"pictures", pictures}});
+  Plot(step, {{"unreadable", static_cast<double>(pictures)}});
+  Write("unreadable", {{"epoch", EpochOf(step)}, {"step", step}, {"pictures", pictures}});
 }
 
-absl::Status RunReport::RanksCompared(int64_t step, int64_t steps,
-                                      std::span<const StepParts> ranks) {
-  if (silent_) return absl::OkStatus();
+void RunReport::RanksCompared(int64_t step, int64_t steps, std::span<const StepParts> ranks) {
+  if (silent_) return;
   nlohmann::json line = RanksJson(ranks);
   line["step"] = step;
   line["over_steps"] = steps;
-  return metrics_.Write("ranks", std::move(line));
+  Write("ranks", std::move(line));
 }
 
-absl::Status RunReport::Checkpointed(int64_t step, const std::string& path, uint64_t bytes,
-                                     double seconds) {
-  return metrics_.Write("checkpoint",
-                        {{"step", step}, {"path", path}, {"bytes", bytes}, {"seconds", seconds}});
+void RunReport::Checkpointed(int64_t step, const std::string& path, uint64_t bytes, double seconds,
+                             const absl::Status& not_removed) {
+  nlohmann::json line = {{"step", step}, {"path", path}, {"bytes", bytes}, {"seconds", seconds}};
+  if (!not_removed.ok()) {
+    line["not_removed"] = std::string(not_removed.message());
+    Warn(
+        absl::StrCat("an older checkpoint could not be removed and stays until the next is saved: ",
+                     not_removed.message()));
+  }
+  Write("checkpoint", std::move(line));
 }
 
-absl::Status RunReport::Finished(const Meter& meter, std::span<const StepParts> ranks,
-                                 const std::vector<tasks::Metric>& metrics, int64_t images,
-                                 const std::string& model) {
-  if (silent_) return absl::OkStatus();
+void RunReport::CheckpointFailed(int64_t step, const absl::Status& why, int in_a_row) {
+  Warn(absl::StrCat(why.message(), in_a_row > 1 ? absl::StrCat(" (", in_a_row, " in a row)") : ""));
+  Write("checkpoint_failed",
+        {{"step", step}, {"error", std::string(why.message())}, {"in_a_row", in_a_row}});
+}
+
+void RunReport::Finished(const Meter& meter, std::span<const StepParts> ranks,
+                         const std::vector<tasks::Metric>& metrics, int64_t images,
+                         const std::string& model) {
+  if (silent_) return;
   const double seconds = meter.total_seconds();
   const double rate = seconds > 0 ? static_cast<double>(meter.total_images()) / seconds : 0;
   if (meter.total_steps() > 0) {
@@ -197,13 +225,13 @@ absl::Status RunReport::Finished(const Meter& meter, std::span<const StepParts> 
   nlohmann::json line = WithMetrics(RanksJson(ranks), metrics);
   line.update(nlohmann::json{
       {"images", images}, {"model", model}, {"seconds", seconds}, {"images_per_second", rate}});
-  return metrics_.Write("result", std::move(line));
+  Write("result", std::move(line));
 }
 
-absl::Status RunReport::Ended(const absl::Status& status, bool stopped) {
-  if (!mlflow_) return absl::OkStatus();
-  if (!status.ok()) return mlflow_->End(MlflowStatus::kFailed);
-  return mlflow_->End(stopped ? MlflowStatus::kKilled : MlflowStatus::kFinished);
+void RunReport::Ended(const absl::Status& status, bool stopped) {
+  if (!mlflow_) return;
+  if (!status.ok()) return Told(mlflow_->End(MlflowStatus::kFailed));
+  Told(mlflow_->End(stopped ? MlflowStatus::kKilled : MlflowStatus::kFinished));
 }
 
 }  // namespace tutti::train

@@ -1,5 +1,9 @@
 // Tells of a run: to the user by a Progress, to programs by a MetricsFile, by TensorBoard's events
 // and in MLflow's store.
+//
+// A report never ends a run: what a disk does not take is missing from the files, whole, and the
+// user is told, once for as long as that lasts.
+//
 // Rank 0 has one that speaks, the others one that is silent. Thread-compatible.
 #pragma once
 
@@ -52,26 +56,33 @@ class RunReport {
 
   absl::Status Started(const RunFacts& facts, int64_t first_step);
   void Note(absl::string_view text) { progress_.Line(text); }
+  void Warn(absl::string_view text);
   // Reports when a second has passed or `last_of_epoch`.
-  absl::Status Stepped(Meter& meter, int64_t step, double learning_rate, bool last_of_epoch);
-  absl::Status Evaluated(int64_t step, const std::vector<tasks::Metric>& metrics, double loss,
-                         int64_t images);
+  void Stepped(Meter& meter, int64_t step, double learning_rate, bool last_of_epoch);
+  void Evaluated(int64_t step, const std::vector<tasks::Metric>& metrics, double loss,
+                 int64_t images);
   // Of all ranks together, since this process began; warns the user when there are more.
-  absl::Status Unreadable(int64_t step, int64_t pictures);
+  void Unreadable(int64_t step, int64_t pictures);
   // Seconds per step of every rank, over the last `steps` steps.
-  absl::Status RanksCompared(int64_t step, int64_t steps, std::span<const StepParts> ranks);
-  absl::Status Checkpointed(int64_t step, const std::string& path, uint64_t bytes, double seconds);
+  void RanksCompared(int64_t step, int64_t steps, std::span<const StepParts> ranks);
+  // `not_removed`: why an older one could not be, if so; the user is warned.
+  void Checkpointed(int64_t step, const std::string& path, uint64_t bytes, double seconds,
+                    const absl::Status& not_removed);
+  // And warns the user. `in_a_row`: how many have failed since the last that was saved.
+  void CheckpointFailed(int64_t step, const absl::Status& why, int in_a_row);
   // `ranks`: seconds per step of every rank, over the whole run.
-  absl::Status Finished(const Meter& meter, std::span<const StepParts> ranks,
-                        const std::vector<tasks::Metric>& metrics, int64_t images,
-                        const std::string& model);
+  void Finished(const Meter& meter, std::span<const StepParts> ranks,
+                const std::vector<tasks::Metric>& metrics, int64_t images,
+                const std::string& model);
   // The last word about a run that ended with `status`, or was stopped on request.
-  absl::Status Ended(const absl::Status& status, bool stopped);
+  void Ended(const absl::Status& status, bool stopped);
 
  private:
   RunReport(const Recipe& recipe, MetricsFile metrics, const Readers& readers,
             const base::Clock& clock);
-  absl::Status Plot(int64_t step, const std::vector<Scalar>& scalars);
+  void Plot(int64_t step, const std::vector<Scalar>& scalars);
+  void Write(absl::string_view event, nlohmann::json fields);
+  void Told(const absl::Status& written);
   int64_t EpochOf(int64_t step) const;  // from 1; the one that the step is in
   double SecondsLeft(int64_t step) const;
 
@@ -84,6 +95,7 @@ class RunReport {
   const bool silent_;
   RunFacts facts_;
   int64_t first_step_ = 0, unreadable_ = 0;
+  int64_t lost_ = 0, taken_ = 0;  // reports that files did not take, and did since then
   absl::Time began_, last_;
   Utilisation utilisation_;
   const GpuLibraries gpu_libraries_;

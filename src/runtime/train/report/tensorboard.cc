@@ -97,7 +97,7 @@ absl::StatusOr<EventFile> EventFile::Create(const std::filesystem::path& folder,
 }
 
 absl::Status EventFile::Write(int64_t step, const std::vector<Scalar>& scalars) {
-  return base::WriteAll(fd_.get(), ScalarsRecord(clock_->Now(), step, scalars), path_.string());
+  return base::AppendWhole(fd_.get(), ScalarsRecord(clock_->Now(), step, scalars), path_.string());
 }
 
 }  // namespace tutti::train

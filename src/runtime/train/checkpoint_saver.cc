@@ -1,0 +1,30 @@
+#include "runtime/train/checkpoint_saver.h"
+
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "runtime/checkpoint/checkpoint_folder.h"
+
+namespace tutti::train {
+
+absl::Status CheckpointSaver::Save(const RunState& run, Need need, RunReport& report,
+                                   Timeline& timeline) {
+  timeline.Lap();
+  checkpoint::CheckpointFolder folder(std::filesystem::path(recipe_.output) / "checkpoints",
+                                      static_cast<int>(recipe_.keep_checkpoints));
+  const auto saved = folder.Save(Capture(run, recipe_));
+  const double seconds = timeline.Leave(SpanKind::kCheckpoint, run.step);
+  if (saved.ok()) {
+    failures_ = 0;
+    report.Checkpointed(run.step, saved->path, saved->bytes, seconds, saved->not_removed);
+    return absl::OkStatus();
+  }
+  report.CheckpointFailed(run.step, saved.status(), ++failures_);
+  if (need == Need::kLast) return saved.status();
+  if (failures_ < kMostFailures) return absl::OkStatus();
+  return base::Annotate(saved.status(),
+                        absl::StrCat(failures_, " checkpoints in a row could not be saved"));
+}
+
+}  // namespace tutti::train
