@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/test_patience.h"
 
 namespace tutti::base {
 namespace {
@@ -17,7 +18,7 @@ ChildOptions Shell(std::string script) {
   return options;
 }
 
-Deadline Soon() { return Deadline::After(absl::Seconds(20)); }
+Deadline Soon() { return Deadline::After(Patient(absl::Seconds(20))); }
 
 TEST(ChildProcess, ReportsTheExitCode) {
   auto child = ChildProcess::Start(Shell("exit 7"));

@@ -5,11 +5,13 @@
 #include <atomic>
 #include <thread>
 
+#include "base/test_patience.h"
+
 namespace tutti::base {
 namespace {
 
 absl::StatusOr<CommandResult> Shell(const std::string& script, absl::string_view input,
-                                    absl::Duration limit = absl::Seconds(20)) {
+                                    absl::Duration limit = Patient(absl::Seconds(20))) {
   ChildOptions options;
   options.arguments = {"/bin/sh", "-c", script};
   return RunCommand(options, input, Deadline::After(limit));
@@ -32,7 +34,7 @@ TEST(Command, NeedsNobodyWhoReadsALongInput) {
 TEST(Command, KeepsTheHeadAndTheTailOfALongOutput) {
   ChildOptions options;
   options.arguments = {"/bin/sh", "-c", "echo first; head -c 300000 /dev/zero; echo last"};
-  const auto result = RunCommand(options, "", Deadline::After(absl::Seconds(20)), 20);
+  const auto result = RunCommand(options, "", Deadline::After(Patient(absl::Seconds(20))), 20);
   ASSERT_TRUE(result.ok()) << result.status();
   const std::string head = "first\n" + std::string(4, '\0');
   const std::string tail = std::string(5, '\0') + "last\n";
@@ -55,7 +57,8 @@ TEST(Command, IsEndedWhenItIsCancelled) {
   ChildOptions options;
   options.arguments = {"/bin/sh", "-c", "echo up; sleep 600"};
   std::thread other([&] { cancelled = true; });
-  const auto result = RunCommand(options, "", Deadline::After(absl::Seconds(60)), 20, &cancelled);
+  const auto result =
+      RunCommand(options, "", Deadline::After(Patient(absl::Seconds(60))), 20, &cancelled);
   other.join();
   EXPECT_TRUE(absl::IsCancelled(result.status())) << result.status();
 }

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/test_patience.h"
 
 namespace tutti::base {
 namespace {
@@ -34,7 +35,7 @@ TEST(Waiting, AProgramsEndIsGivenAndACancelledOneIsKilled) {
   std::atomic<bool> cancelled = false;
   EXPECT_EQ(RunToEnd({.arguments = {"/bin/sh", "-c", "exit 3"}}, cancelled)->code, 3);
   cancelled = true;
-  const Deadline soon = Deadline::After(absl::Seconds(20));
+  const Deadline soon = Deadline::After(Patient(absl::Seconds(20)));
   EXPECT_TRUE(absl::IsCancelled(
       RunToEnd({.arguments = {"/bin/sh", "-c", "sleep 60 & wait"}}, cancelled).status()));
   EXPECT_FALSE(soon.Expired());

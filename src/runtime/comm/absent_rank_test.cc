@@ -4,6 +4,7 @@
 
 #include <future>
 
+#include "base/test_patience.h"
 #include "runtime/comm/group_test_support.h"
 #include "runtime/comm/reference_test_support.h"
 
@@ -72,7 +73,7 @@ class AbsentRankTest : public testing::TestWithParam<std::tuple<Transport, int>>
            const std::function<void(Communicator&)>& body) {
     const auto [transport, size] = GetParam();
     auto options = OptionsFor(size, transport);
-    for (GroupOptions& one : options) one.peer_timeout = absl::Seconds(2);
+    for (GroupOptions& one : options) one.peer_timeout = base::PatientTimeout(absl::Seconds(2));
     std::promise<void> done;
     const auto over = done.get_future().share();
     std::atomic<int> left = size - 1;

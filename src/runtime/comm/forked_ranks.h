@@ -13,6 +13,7 @@
 
 #include "absl/time/time.h"
 #include "base/deadline.h"
+#include "base/test_patience.h"
 #include "base/unique_fd.h"
 
 namespace tutti::comm {
@@ -34,7 +35,7 @@ class ForkedRanks {
     if (::pipe(ends) != 0) return;
     const pid_t pid = ::fork();
     if (pid == 0) {
-      ::alarm(100);
+      ::alarm(static_cast<unsigned>(100 * base::TestPatience()));
       const std::string report = life();
       std::fflush(nullptr);
       const bool written = ::write(ends[1], report.data(), report.size()) >= 0;
@@ -47,7 +48,7 @@ class ForkedRanks {
   // What number `i` has returned; empty if it was killed.
   std::string Report(size_t i) {
     std::string report;
-    const auto deadline = base::Deadline::After(absl::Seconds(90));
+    const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(90)));
     char block[4096];
     pollfd polled = {processes_[i].report.get(), POLLIN, 0};
     while (::poll(&polled, 1, deadline.RemainingMillis()) > 0) {

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "base/test_patience.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/rendezvous/socket.h"
 
@@ -20,7 +21,7 @@ inline bool Says(const absl::Status& status, absl::string_view text) {
   return status.message().find(text) != absl::string_view::npos;
 }
 
-inline base::Deadline Soon() { return base::Deadline::After(absl::Seconds(60)); }
+inline base::Deadline Soon() { return base::Deadline::After(base::Patient(absl::Seconds(60))); }
 
 // A port that is free now, and that the system gives to nobody who does not ask for it by number:
 // below the range of ports for connections. Every call gives another.

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/test_patience.h"
 #include "runtime/comm/forked_ranks.h"
 #include "runtime/comm/group_test_support.h"
 
@@ -62,7 +63,8 @@ inline void ExpectThatAllNameTheVictim(const std::vector<GroupOptions>& options,
     double seconds = 0;
     std::sscanf(report.c_str(), "%d %lf", &lost, &seconds);
     EXPECT_EQ(lost, loss.victim) << "rank " << one.rank << " of " << one.size << ": " << report;
-    EXPECT_LT(seconds, within_seconds) << "rank " << one.rank << ": " << report;
+    EXPECT_LT(seconds, within_seconds * base::TestPatience())
+        << "rank " << one.rank << ": " << report;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "base/test_patience.h"
 #include "runtime/comm/forked_ranks.h"
 #include "runtime/comm/group_test_support.h"
 #include "runtime/comm/node_namespaces.h"
@@ -93,7 +94,7 @@ class NetworkFaultTest : public testing::Test {
     char byte;
     pollfd polled = {ready_[0], POLLIN, 0};
     for (int i = 0; i < count; ++i) {
-      ASSERT_EQ(::poll(&polled, 1, 30000), 1);
+      ASSERT_EQ(::poll(&polled, 1, static_cast<int>(30000 * base::TestPatience())), 1);
       ASSERT_EQ(::read(ready_[0], &byte, 1), 1);
     }
   }
@@ -118,8 +119,8 @@ struct CutScenario {
   int victim;
   CutWork work;
   double within = 3;
-  absl::Duration peer_timeout = absl::Seconds(1);
-  absl::Duration deadline = absl::Seconds(20);
+  absl::Duration peer_timeout = base::PatientTimeout(absl::Seconds(1));
+  absl::Duration deadline = base::Patient(absl::Seconds(20));
 };
 
 class LossInTheNetworkTest : public NetworkFaultTest,
@@ -156,7 +157,8 @@ TEST_P(LossInTheNetworkTest, IsAnErrorOnAllOthersInTimeThatNamesTheRank) {
     int lost = -2;
     double when = 0;
     fields >> lost >> when;
-    EXPECT_LT(when - struck, scenario.within) << "rank " << one.rank << ": " << report;
+    EXPECT_LT(when - struck, scenario.within * base::TestPatience())
+        << "rank " << one.rank << ": " << report;
     ASSERT_GE(lost, 0) << "rank " << one.rank << ": " << report;
     if (scenario.fate == LinkFate::kCut) {
       EXPECT_EQ(options[lost].node != node, cut_off) << "rank " << one.rank << ": " << report;
@@ -178,8 +180,9 @@ std::vector<CutScenario> Scenarios() {
   }
   // The caller's deadline is sooner than the silence.
   for (const LinkFate fate : {LinkFate::kCut, LinkFate::kStopped}) {
-    all.push_back({3, 3, fate, 1, CutWork::kLargeAllReduce, 3, absl::Seconds(4), absl::Seconds(1)});
-    all.push_back({3, 3, fate, 2, CutWork::kSmallAllReduce, 3, absl::Seconds(4), absl::Seconds(1)});
+    const absl::Duration silence = base::PatientTimeout(absl::Seconds(4));
+    all.push_back({3, 3, fate, 1, CutWork::kLargeAllReduce, 3, silence, absl::Seconds(1)});
+    all.push_back({3, 3, fate, 2, CutWork::kSmallAllReduce, 3, silence, absl::Seconds(1)});
   }
   return all;
 }
@@ -197,13 +200,15 @@ INSTANTIATE_TEST_SUITE_P(, LossInTheNetworkTest, testing::ValuesIn(Scenarios()),
 // ---- Those that are not lost ----
 
 TEST_F(NetworkFaultTest, ARankThatComputesForLongerThanTheTimeoutIsNotLost) {
-  for (const GroupOptions& one : Options(3, 3, absl::Milliseconds(600))) {
-    ranks_.Start([this, one]() -> std::string {
+  const absl::Duration silence = base::PatientTimeout(absl::Milliseconds(600));
+  const double computes = 3 * absl::ToDoubleSeconds(silence);
+  for (const GroupOptions& one : Options(3, 3, silence)) {
+    ranks_.Start([this, one, computes]() -> std::string {
       if (!nodes_->Enter(one.node)) return "no node";
       auto group = JoinGroup(one);
       if (!group.ok()) return group.status().ToString();
       volatile double sink = 0;
-      for (const double start = Now(); one.rank == 1 && Now() - start < 2;) sink = sink + 1;
+      for (const double start = Now(); one.rank == 1 && Now() - start < computes;) sink = sink + 1;
       return Do(**group, CutWork::kLargeAllReduce, Soon()).ToString();
     });
   }
@@ -213,7 +218,7 @@ TEST_F(NetworkFaultTest, ARankThatComputesForLongerThanTheTimeoutIsNotLost) {
 TEST_F(NetworkFaultTest, APauseOrACutLinkThatIsShorterThanTheTimeoutIsNoLoss) {
   for (const bool cut : {false, true}) {
     ForkedRanks ranks;
-    for (const GroupOptions& one : Options(3, 3, absl::Seconds(3))) {
+    for (const GroupOptions& one : Options(3, 3, base::PatientTimeout(absl::Seconds(3)))) {
       ranks.Start([this, one]() -> std::string {
         if (!nodes_->Enter(one.node)) return "no node";
         auto group = JoinGroup(one);
@@ -240,12 +245,13 @@ TEST_F(NetworkFaultTest, APauseOrACutLinkThatIsShorterThanTheTimeoutIsNoLoss) {
 // ---- Re-forming ----
 
 TEST_F(NetworkFaultTest, OfAGroupThatIsCutInTwoOneHalfGoesOnAndTheOtherKnowsThatItMustNot) {
-  auto options = Options(4, 2, absl::Seconds(1));
+  auto options = Options(4, 2, base::PatientTimeout(absl::Seconds(1)));
+  const absl::Duration gather = base::PatientTimeout(absl::Seconds(5));
   for (GroupOptions& one : options) {
     one.elastic = true;
-    Start(one, CutWork::kLargeAllReduce, absl::Seconds(20),
-          [](std::unique_ptr<Communicator> group, absl::Status) -> std::string {
-            auto next = group->Reform({.gather = absl::Seconds(5)});
+    Start(one, CutWork::kLargeAllReduce, base::Patient(absl::Seconds(20)),
+          [gather](std::unique_ptr<Communicator> group, absl::Status) -> std::string {
+            auto next = group->Reform({.gather = gather});
             if (!next.ok()) return std::string(next.status().message());
             const absl::Status works = Do(**next, CutWork::kLargeAllReduce, Soon());
             return absl::StrCat("rank ", (*next)->rank(), " of ", (*next)->size(), " ",
@@ -260,18 +266,19 @@ TEST_F(NetworkFaultTest, OfAGroupThatIsCutInTwoOneHalfGoesOnAndTheOtherKnowsThat
   for (const int rank : {2, 3}) {
     const std::string report = ranks_.Report(rank);
     EXPECT_THAT(report, testing::StartsWith("the group cannot go on: ranks 0, 1"));
-    EXPECT_THAT(report, testing::HasSubstr(" of 4 did not come within 5s and could have gone on "
-                                           "elsewhere"));
+    EXPECT_THAT(report, testing::HasSubstr(absl::StrCat(" of 4 did not come within ",
+                                                        absl::FormatDuration(gather),
+                                                        " and could have gone on elsewhere")));
   }
 }
 
 TEST_F(NetworkFaultTest, ARankWhoseLinkIsMendedLearnsThatTheOthersHaveGoneOn) {
-  auto options = Options(3, 3, absl::Seconds(1));
+  auto options = Options(3, 3, base::PatientTimeout(absl::Seconds(1)));
   for (GroupOptions& one : options) {
     one.elastic = true;
-    Start(one, CutWork::kSmallAllReduce, absl::Seconds(20),
+    Start(one, CutWork::kSmallAllReduce, base::Patient(absl::Seconds(20)),
           [this, one](std::unique_ptr<Communicator> group, absl::Status) -> std::string {
-            auto next = group->Reform({.gather = absl::Seconds(30)});
+            auto next = group->Reform({.gather = base::Patient(absl::Seconds(30))});
             if (!next.ok()) return std::string(next.status().message());
             if (::write(ready_[1], "f", 1) != 1) return "no test";
             // Goes on until the third is back as a newcomer.

@@ -7,6 +7,7 @@
 #include <future>
 
 #include "absl/strings/str_cat.h"
+#include "base/test_patience.h"
 #include "runtime/comm/group_test_support.h"
 
 namespace tutti::comm {
@@ -143,7 +144,7 @@ TEST(NewGroup, RanksThatMeanDifferentOnesAreTold) {
     if (whole.rank() > 1) return;
     const std::vector<int> ranks = {0, 1, 2 + whole.rank()};
     const absl::Status status =
-        whole.NewGroup(ranks, base::Deadline::After(absl::Seconds(5))).status();
+        whole.NewGroup(ranks, base::Deadline::After(base::Patient(absl::Seconds(5)))).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
     EXPECT_TRUE(Says(status, absl::StrCat("forms a group of ranks 0, 1, ", 2 + whole.rank())))
         << status;

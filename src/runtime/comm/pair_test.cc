@@ -4,6 +4,7 @@
 
 #include <future>
 
+#include "base/test_patience.h"
 #include "runtime/comm/group_test_support.h"
 #include "runtime/comm/reference_test_support.h"
 
@@ -28,7 +29,7 @@ class PairTest : public testing::TestWithParam<Transport> {
  protected:
   std::vector<GroupOptions> Options(int size) {
     auto options = OptionsFor(size, GetParam());
-    for (GroupOptions& one : options) one.peer_timeout = absl::Seconds(2);
+    for (GroupOptions& one : options) one.peer_timeout = base::PatientTimeout(absl::Seconds(2));
     return options;
   }
 };

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "runtime/comm/forked_ranks.h"
 #include "runtime/comm/group_test_support.h"
 
@@ -24,8 +25,8 @@ std::vector<GroupOptions> ElasticOptions(int size, Transport transport = Transpo
   auto all = OptionsFor(size, transport, ranks_per_node);
   for (GroupOptions& one : all) {
     one.elastic = true;
-    one.peer_timeout = absl::Seconds(2);
-    one.connect_timeout = absl::Seconds(20);
+    one.peer_timeout = base::PatientTimeout(absl::Seconds(2));
+    one.connect_timeout = base::Patient(absl::Seconds(20));
   }
   return all;
 }
@@ -143,7 +144,8 @@ TEST(ReformTest, ARankThatIsKilledWhileTheOthersReFormIsDropped) {
           if (one.rank == 2) DieAfter(absl::Milliseconds(20));
           Work(**group);
           if (one.rank == second) std::thread(DieAfter, absl::Milliseconds(milliseconds)).detach();
-          return GoOnUntil(*std::move(group), 3, one.rank, {.gather = absl::Seconds(8)});
+          return GoOnUntil(*std::move(group), 3, one.rank,
+                           {.gather = base::Patient(absl::Seconds(8))});
         });
       }
       RankSet survivors = {0, 1, 3, 4};
@@ -299,7 +301,7 @@ TEST(ReformTest, AStoppedRankThatWakesIsRefusedAndMayComeAsANewcomer) {
     const base::TemporaryDirectory folder;
     auto options = ElasticOptions(3);
     for (GroupOptions& one : options) {
-      one.peer_timeout = absl::Seconds(1);
+      one.peer_timeout = base::PatientTimeout(absl::Seconds(1));
       one.group_file = folder.path() / "members";
     }
     const std::string woken = folder.path() / "woken";
@@ -339,7 +341,7 @@ TEST(ReformTest, AStoppedRankThatWakesIsRefusedAndMayComeAsANewcomer) {
 
 TEST(ReformTest, AMinorityDoesNotGoOnWhenTheOthersCouldBeAlive) {
   auto options = ElasticOptions(3);
-  for (GroupOptions& one : options) one.peer_timeout = absl::Seconds(1);
+  for (GroupOptions& one : options) one.peer_timeout = base::PatientTimeout(absl::Seconds(1));
   ForkedRanks ranks;
   for (const GroupOptions& one : options) {
     ranks.Start([one]() -> std::string {

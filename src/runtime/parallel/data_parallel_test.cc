@@ -14,6 +14,7 @@
 
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
+#include "base/test_patience.h"
 #include "runtime/parallel/flat_model.h"
 #include "runtime/parallel/thread_group_fake.h"
 
@@ -22,7 +23,7 @@ namespace {
 
 using testing::HasSubstr;
 
-base::Deadline Soon() { return base::Deadline::After(absl::Seconds(20)); }
+base::Deadline Soon() { return base::Deadline::After(base::Patient(absl::Seconds(20))); }
 
 // A network of convolution, batch-norm and linear layer, small enough for fp64.
 struct SmallNet : models::ModelImpl {
@@ -261,7 +262,7 @@ struct Gate : torch::autograd::Function<Gate> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
     auto* open = reinterpret_cast<absl::Notification*>(context->saved_data["open"].toInt());
-    EXPECT_TRUE(open->WaitForNotificationWithTimeout(absl::Seconds(20)))
+    EXPECT_TRUE(open->WaitForNotificationWithTimeout(base::Patient(absl::Seconds(20))))
         << "backward went on to its end before any bucket's all-reduce began";
     return {gradients[0], torch::Tensor()};
   }
@@ -416,7 +417,7 @@ TEST(DataParallel, ALiveButStuckRankIsNamedByAllWhoWaitForIt) {
            .compression = tried.synchronized_batch_norm ? std::nullopt
                                                         : std::optional(comm::Encoding::kInt8)});
       if (rank == 1) return others.Wait();
-      const auto deadline = base::Deadline::After(absl::Milliseconds(300));
+      const auto deadline = base::Deadline::After(base::PatientTimeout(absl::Milliseconds(300)));
       const absl::Status status = tried.call(*strategy, deadline);
       EXPECT_EQ(comm::LostRank(status), 1) << "rank " << rank << ": " << status;
       EXPECT_THAT(std::string(status.message()), HasSubstr("rank 1 is late"));

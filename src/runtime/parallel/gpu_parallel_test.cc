@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "base/test_patience.h"
 #include "runtime/parallel/thread_group_fake.h"
 
 namespace tutti::parallel {
@@ -17,7 +18,7 @@ using torch::Tensor;
 // Before anything else: libtorch looks for devices once.
 const auto gpu = device::Open("cuda");
 
-base::Deadline InAMinute() { return base::Deadline::After(absl::Seconds(60)); }
+base::Deadline InAMinute() { return base::Deadline::After(base::Patient(absl::Seconds(60))); }
 
 class GpuParallelTest : public testing::Test {
  protected:

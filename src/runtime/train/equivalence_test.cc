@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "absl/cleanup/cleanup.h"
+#include "base/test_patience.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/rendezvous/socket.h"
@@ -70,7 +71,7 @@ Trained TrainOnTheSample(int ranks, double perturbation = 0) {
     Sgd sgd(strategy->buckets(), {.momentum = 0.9, .weight_decay = 5e-4, .nesterov = true});
     for (const auto& bucket : strategy->buckets()) bucket->values().mul_(1 + perturbation);
     for (int64_t step = 0; step < kSteps; ++step) {
-      const auto soon = base::Deadline::After(absl::Seconds(120));
+      const auto soon = base::Deadline::After(base::Patient(absl::Seconds(120)));
       const auto batch = input.train->Next(soon);
       ASSERT_TRUE(batch.ok()) << batch.status();
       const auto result =
@@ -138,7 +139,8 @@ checkpoint::TensorMap TrainInFp64(int ranks) {
     for (int64_t step = 0; step < images.size(0); ++step) {
       const auto x = images[step].tensor_split(ranks)[rank],
                  y = labels[step].tensor_split(ranks)[rank];
-      const auto stepped = strategy->Step(x, y, base::Deadline::After(absl::Seconds(60)));
+      const auto stepped =
+          strategy->Step(x, y, base::Deadline::After(base::Patient(absl::Seconds(60))));
       ASSERT_TRUE(stepped.ok()) << stepped.status();
       sgd.Step(0.1);
     }
@@ -169,8 +171,9 @@ Way FourSteps(bool bf16) {
     Sgd sgd(strategy->buckets(), {.momentum = 0.9});
     const auto start = SnapshotOf(*model);
     for (int64_t step = 0; step < images.size(0); ++step) {
-      const auto result = strategy->Step(images[step].contiguous(torch::MemoryFormat::ChannelsLast),
-                                         labels[step], base::Deadline::After(absl::Seconds(60)));
+      const auto result =
+          strategy->Step(images[step].contiguous(torch::MemoryFormat::ChannelsLast), labels[step],
+                         base::Deadline::After(base::Patient(absl::Seconds(60))));
       ASSERT_TRUE(result.ok()) << result.status();
       sgd.Step(0.05);
     }

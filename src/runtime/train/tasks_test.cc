@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
@@ -158,7 +159,7 @@ checkpoint::TensorMap TwoStepsOf(const Recipe& recipe, const Wanted& wanted, int
         model, std::move(communicator), {.task = task, .synchronized_batch_norm = recipe.sync_bn});
     Sgd sgd(strategy->buckets(), {.momentum = 0.9});
     for (int step = 0; step < 2; ++step) {
-      const auto soon = base::Deadline::After(absl::Seconds(60));
+      const auto soon = base::Deadline::After(base::Patient(absl::Seconds(60)));
       const auto batch = input.train->Next(soon);
       ASSERT_TRUE(batch.ok()) << batch.status();
       const auto result =

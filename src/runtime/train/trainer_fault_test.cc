@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "absl/synchronization/notification.h"
+#include "base/test_patience.h"
 #include "runtime/checkpoint/checkpoint_folder.h"
 #include "runtime/train/checkpoint_saver.h"
 #include "runtime/train/trainer_fixture.h"
@@ -151,7 +152,7 @@ TEST_F(TrainerFaultTest, ARunWhoseModelCannotBeWrittenFails) {
 
 TEST_F(TrainerFaultTest, ALiveButStuckRankIsNamed) {
   Recipe recipe = RecipeFor("stuck");
-  recipe.step_timeout = 2;
+  recipe.step_timeout = absl::ToInt64Seconds(base::PatientTimeout(absl::Seconds(2)));
   absl::Notification over;
   parallel::OnEveryRank(2, [&](int rank, std::unique_ptr<comm::Communicator> communicator) {
     Surroundings surroundings;

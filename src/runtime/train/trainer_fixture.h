@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "runtime/parallel/thread_group_fake.h"
 #include "runtime/train/image_folder_fake.h"
 #include "runtime/train/trainer.h"
@@ -43,7 +44,7 @@ class TrainerTest : public testing::Test {
     recipe.precision = "fp32";
     recipe.threads = 1;
     recipe.torchscript = false;
-    recipe.step_timeout = 30;
+    recipe.step_timeout = absl::ToInt64Seconds(base::Patient(absl::Seconds(30)));
     return recipe;
   }
 

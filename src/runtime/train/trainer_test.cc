@@ -11,6 +11,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/device/cpu/convolution.h"
 #include "runtime/device/cpu/kept_memory.h"
@@ -77,7 +78,7 @@ TEST_F(TrainerTest, TheLastEpochsDoWithoutErasing) {
 }
 
 TEST_F(TrainerTest, TestImagesAreNotFlipped) {
-  const auto soon = [] { return base::Deadline::After(absl::Seconds(30)); };
+  const auto soon = [] { return base::Deadline::After(base::Patient(absl::Seconds(30))); };
   Recipe recipe = RecipeFor("none");
   for (const bool alternate : {false, true}) {
     recipe.alternate_flip = alternate;
@@ -177,7 +178,7 @@ TEST_F(TrainerTest, MirroredEvaluationIsTheMeanOfTwoOutputs) {
   model->eval();
   const torch::NoGradGuard no_grad;
   auto input = *OpenInput(recipe, {.size = kSide}, 0, 1);
-  const auto batch = *input.test->Next(base::Deadline::After(absl::Seconds(30)));
+  const auto batch = *input.test->Next(base::Deadline::After(base::Patient(absl::Seconds(30))));
   const torch::Tensor images = ImagesOf(batch, input.evaluation, false);
   const torch::Tensor mean = (model->forward(images) + model->forward(images.flip(3))) / 2;
   const auto hits = mean.argmax(1).eq(LabelsOf(batch)).sum().item<double>();
@@ -217,7 +218,7 @@ TEST_F(TrainerTest, ARunIsThePlainLoopOfForwardBackwardAndDescent) {
     const double rate =
         step < 2 ? 0.001 * (step + 1) / 3 : 0.001 * (1 + std::cos(M_PI * (step - 2) / 4)) / 2;
     static_cast<torch::optim::SGDOptions&>(descent.param_groups()[0].options()).lr(rate);
-    const auto batch = *input.train->Next(base::Deadline::After(absl::Seconds(30)));
+    const auto batch = *input.train->Next(base::Deadline::After(base::Patient(absl::Seconds(30))));
     descent.zero_grad();
     torch::cross_entropy_loss(model->forward(ImagesOf(batch, input.evaluation, false)),
                               LabelsOf(batch))

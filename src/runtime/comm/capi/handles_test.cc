@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/test_patience.h"
+
 namespace tutti::comm::capi {
 namespace {
 
@@ -25,7 +27,7 @@ TEST(HandlesTest, AHandleIsOfOneKindAndIsGoneOnceItIsTaken) {
 int AskInAChild(uint64_t handle) {
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(5);
+    ::alarm(static_cast<unsigned>(5 * base::TestPatience()));
     const auto found = Handles::Global().Get(HandleKind::kGroup, handle);
     ::_exit(absl::IsFailedPrecondition(found.status()) ? 0 : 1);
   }

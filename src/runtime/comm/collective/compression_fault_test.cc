@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "base/test_patience.h"
 #include "runtime/comm/collective/compression.h"
 #include "runtime/comm/lost_in_work_test_support.h"
 
@@ -26,7 +27,8 @@ Round Sums(Communicator& group) {
 void ExpectThatEveryVictimIsNamed(int signal, double peer_timeout, double within_seconds) {
   for (const int per_node : {1, 2}) {
     auto options = OptionsFor(4, Transport::kAuto, per_node);
-    for (GroupOptions& one : options) one.peer_timeout = absl::Seconds(peer_timeout);
+    for (GroupOptions& one : options)
+      one.peer_timeout = base::PatientTimeout(absl::Seconds(peer_timeout));
     for (const int victim : {0, 3}) {
       ExpectThatAllNameTheVictim(
           options, Sums,

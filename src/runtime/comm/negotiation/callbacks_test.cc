@@ -6,6 +6,7 @@
 
 #include <future>
 
+#include "base/test_patience.h"
 #include "runtime/comm/group_test_support.h"
 #include "runtime/comm/negotiation/negotiation.h"
 
@@ -118,7 +119,8 @@ TEST(Callbacks, AnOperationIsOverThoughTheCallbackOfOneBeforeItHasNotReturned) {
     if (++submitted == 2) all_submitted.Happen();
     EXPECT_TRUE(first_is_told.Await());
     for (const auto& sum : sums) {
-      const absl::Status status = sum->Wait(base::Deadline::After(absl::Seconds(30)));
+      const absl::Status status =
+          sum->Wait(base::Deadline::After(base::Patient(absl::Seconds(30))));
       EXPECT_EQ(LostRank(status), 0) << status;
     }
     EXPECT_EQ(told, 1);

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/test_patience.h"
 #include "runtime/comm/group_test_support.h"
 #include "runtime/comm/negotiation/negotiation.h"
 
@@ -30,7 +31,7 @@ struct NegotiationScenario {
   int size = 3;
   int victim = 1;
   int signal = SIGKILL;
-  absl::Duration peer_timeout = absl::Seconds(4);
+  absl::Duration peer_timeout = base::PatientTimeout(absl::Seconds(4));
   absl::Duration stall_shutdown = absl::ZeroDuration();
   bool in_set = false;  // the others wait in a process set that the victim is in
 };
@@ -77,7 +78,8 @@ void WaitForAll(Negotiation& negotiation, int set, Diary& diary) {
     }
   }
   for (const auto& operation : operations) {
-    const absl::Status status = operation->Wait(base::Deadline::After(absl::Seconds(30)));
+    const absl::Status status =
+        operation->Wait(base::Deadline::After(base::Patient(absl::Seconds(30))));
     diary.Write(absl::StrCat("error ", LostRank(status).value_or(-1), " ", status.message()));
   }
 }
@@ -85,7 +87,7 @@ void WaitForAll(Negotiation& negotiation, int set, Diary& diary) {
 // The life of one rank; never returns.
 [[noreturn]] void Live(const GroupOptions& options, const NegotiationScenario& scenario,
                        int report) {
-  ::alarm(60);
+  ::alarm(static_cast<unsigned>(60 * base::TestPatience()));
   Diary diary;
   auto group = JoinGroup(options);
   if (!group.ok()) ::_exit(3);
@@ -172,24 +174,25 @@ TEST(NegotiationFaultTest, AKilledRankIsNamedToItsProcessSetByItsNumberInTheWorl
 }
 
 TEST(NegotiationFaultTest, AStoppedRankIsFirstReportedWithWhatWaitsForItAndThenLost) {
+  const absl::Duration silence = base::PatientTimeout(absl::Seconds(3));
   for (const int victim : {0, 2}) {
-    const auto reports =
-        Survive({.victim = victim, .signal = SIGSTOP, .peer_timeout = absl::Seconds(3)});
+    const auto reports = Survive({.victim = victim, .signal = SIGSTOP, .peer_timeout = silence});
     for (const auto& [rank, lines] : reports) {
       const std::string silent = absl::StrCat("stall ", victim, " tensor \"gradient.");
-      EXPECT_THAT(Only(lines, silent), Contains(HasSubstr("nothing has been heard for 1.")))
+      EXPECT_THAT(Only(lines, silent), Contains(HasSubstr("nothing has been heard for ")))
           << "rank " << rank << ", victim " << victim << ": " << absl::StrJoin(lines, "\n");
-      EXPECT_THAT(Only(lines, "error"), AllOf(SizeIs(20), Each(HasSubstr("silent for 3s"))));
+      EXPECT_THAT(
+          Only(lines, "error"),
+          AllOf(SizeIs(20),
+                Each(HasSubstr(absl::StrCat("silent for ", absl::FormatDuration(silence))))));
       EXPECT_EQ(lines.back().rfind("error", 0), 0u) << "the report comes before the loss";
     }
   }
 }
 
 TEST(NegotiationFaultTest, AStalledTensorEndsItAfterTheShutdownTime) {
-  const auto reports = Survive({.victim = 1,
-                                .signal = SIGSTOP,
-                                .peer_timeout = absl::Seconds(4),
-                                .stall_shutdown = absl::Milliseconds(800)});
+  const auto reports =
+      Survive({.victim = 1, .signal = SIGSTOP, .stall_shutdown = absl::Milliseconds(800)});
   for (const auto& [rank, lines] : reports) {
     EXPECT_THAT(Only(lines, "stall"), Contains(HasSubstr("for rank 1"))) << "rank " << rank;
     EXPECT_THAT(Only(lines, "error"),

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "runtime/comm/group_test_support.h"
 
 namespace tutti::comm {
@@ -261,7 +262,7 @@ TEST(NegotiationTest, ANameThatIsOutstandingIsRefused) {
   std::atomic<bool> refused = false;
   OnRanks(2, [&](Negotiation& negotiation) {
     Floats data(4, 1);
-    const auto deadline = base::Deadline::After(absl::Seconds(30));
+    const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
     while (negotiation.rank() == 1 && !refused && !deadline.Expired()) std::this_thread::yield();
     const auto first = MustSubmit(negotiation, SumOf("twice", data));
     if (negotiation.rank() == 0) {
@@ -390,7 +391,7 @@ TEST(NegotiationTest, AStallIsToldOnEveryRank) {
           const std::lock_guard<std::mutex> lock(mutex);
           return told["late"] >= 3;
         };
-        const auto deadline = base::Deadline::After(absl::Seconds(30));
+        const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
         while (negotiation.rank() == 2 && !enough() && !deadline.Expired())
           std::this_thread::yield();
         EXPECT_TRUE(RunOne(negotiation, SumOf("late", data)).ok());
@@ -452,7 +453,7 @@ void ExpectWholeBesideShutdown(Kind kind, bool known, const Floats& expected) {
       ASSERT_TRUE(RunOne(*negotiation, LastOf(kind, *negotiation, data)).ok());
     }
     if (rank == 1) stalled = false;
-    const auto deadline = base::Deadline::After(absl::Seconds(30));
+    const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
     while (rank == 1 && !stalled && !deadline.Expired()) std::this_thread::yield();
     const auto last = MustSubmit(*negotiation, LastOf(kind, *negotiation, data));
     const absl::Status left = rank == 1 ? negotiation->Shutdown() : absl::OkStatus();
@@ -538,7 +539,7 @@ TEST(NegotiationTest, AutotuningTriesSettingsAndTellsWhatItKept) {
   OnRanks(
       2,
       [&](Negotiation& negotiation) {
-        const auto deadline = base::Deadline::After(absl::Seconds(60));
+        const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(60)));
         Floats done(1, 0);
         while (done[0] == 0 && !deadline.Expired()) {
           Floats data(100, 1);

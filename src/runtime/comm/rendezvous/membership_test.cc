@@ -11,6 +11,7 @@
 #include <future>
 #include <mutex>
 
+#include "base/test_patience.h"
 #include "runtime/comm/rendezvous/patience_test_support.h"
 #include "runtime/comm/rendezvous/socket.h"
 
@@ -59,7 +60,7 @@ TEST(MembershipTest, AJudgementReachesARankThatHasNotReadForLong) {
   const auto judge = Judge(wires, kPeerTimeout);
   PostMuch(*judge, 1);
   wires[1].peer.reset();
-  ASSERT_FALSE(judge->CheckWithin(absl::Seconds(20)).ok());
+  ASSERT_FALSE(judge->CheckWithin(base::Patient(absl::Seconds(20))).ok());
   const auto judgement = ReceiveA<Departure>(wires[0].peer.get());
   ASSERT_TRUE(judgement.ok()) << judgement.status();
   EXPECT_EQ(judgement->rank, 2);
@@ -147,15 +148,15 @@ TEST(MembershipTest, TheEndRingsTheBellThatWasGivenLast) {
   Bell bell, later;
   judge->RingAtEnd(&bell);
   auto woken = std::async(std::launch::async, [&] {
-    bell.Await(base::Deadline::After(absl::Seconds(20)));
+    bell.Await(base::Deadline::After(base::Patient(absl::Seconds(20))));
     return base::SteadyNow();
   });
   const absl::Duration start = base::SteadyNow();
   wires[0].peer.reset();
-  EXPECT_LT(woken.get() - start, absl::Seconds(10));
+  EXPECT_LT(woken.get() - start, base::Patient(absl::Seconds(10)));
   judge->RingAtEnd(&later);  // has ended already
-  later.Await(base::Deadline::After(absl::Seconds(20)));
-  EXPECT_LT(base::SteadyNow() - start, absl::Seconds(10));
+  later.Await(base::Deadline::After(base::Patient(absl::Seconds(20))));
+  EXPECT_LT(base::SteadyNow() - start, base::Patient(absl::Seconds(10)));
   judge->RingAtEnd(nullptr);
   judge->End();
 }

@@ -1,12 +1,13 @@
 // For this room's tests: how long they wait for what comes at once.
 #pragma once
 
+#include "base/test_patience.h"
 #include "runtime/comm/rendezvous/socket.h"
 
 namespace tutti::comm {
 
 inline Patience Within(absl::Duration time) { return {base::Deadline::After(time)}; }
 
-inline Patience Patient() { return Within(absl::Seconds(20)); }
+inline Patience Patient() { return Within(base::Patient(absl::Seconds(20))); }
 
 }  // namespace tutti::comm

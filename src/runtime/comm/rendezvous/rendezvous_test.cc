@@ -5,6 +5,7 @@
 
 #include <future>
 
+#include "base/test_patience.h"
 #include "runtime/comm/group_test_support.h"
 
 namespace tutti::comm {
@@ -110,7 +111,7 @@ TEST(RendezvousTest, APortThatIsTakenIsSaid) {
 TEST(RendezvousTest, StrangersThatSayNothingOrNonsenseHoldNobodyUp) {
   auto options = OptionsFor(2, Transport::kAuto);
   auto zero = Join(options[0]);
-  const Patience patience{base::Deadline::After(absl::Seconds(10))};
+  const Patience patience{base::Deadline::After(base::Patient(absl::Seconds(10)))};
   const Endpoint master{options[0].master_address, options[0].master_port};
   std::vector<base::UniqueFd> strangers;
   while (strangers.size() < 20) {
@@ -124,7 +125,7 @@ TEST(RendezvousTest, StrangersThatSayNothingOrNonsenseHoldNobodyUp) {
   const absl::Time start = absl::Now();
   EXPECT_TRUE(Join(options[1]).get().ok());
   EXPECT_TRUE(zero.get().ok());
-  EXPECT_LT(absl::Now() - start, absl::Seconds(3));
+  EXPECT_LT(absl::Now() - start, base::Patient(absl::Seconds(3)));
 }
 
 TEST(RendezvousTest, EveryRankConnectsFromItsNodesOwnAddress) {
@@ -134,7 +135,8 @@ TEST(RendezvousTest, EveryRankConnectsFromItsNodesOwnAddress) {
   ASSERT_TRUE(listener.ok());
   options[1].connect_timeout = absl::Milliseconds(300);
   auto one = Join(options[1]);
-  const auto socket = Accept(listener->get(), {base::Deadline::After(absl::Seconds(10))});
+  const auto socket =
+      Accept(listener->get(), {base::Deadline::After(base::Patient(absl::Seconds(10)))});
   ASSERT_TRUE(socket.ok());
   EXPECT_EQ(PeerAddress(socket->get()), "127.77.0.250");
   EXPECT_FALSE(one.get().ok());

@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "absl/strings/string_view.h"
+#include "base/test_patience.h"
 #include "runtime/comm/rendezvous/patience_test_support.h"
 
 namespace {
@@ -82,13 +83,15 @@ TEST(ResolveTest, ANumericAddressIsTakenThoughThereIsNoTime) {
 }
 
 TEST(ResolveTest, AllAddressesOfANameAreFound) {
-  const auto addresses = Resolve({"two.lookup.test", 80}, "", Within(absl::Seconds(10)));
+  const auto addresses =
+      Resolve({"two.lookup.test", 80}, "", Within(base::Patient(absl::Seconds(10))));
   ASSERT_TRUE(addresses.ok()) << addresses.status();
   EXPECT_EQ(addresses->size(), 2u);
 }
 
 TEST(ResolveTest, AnUnknownNameIsSaid) {
-  const auto status = Resolve({"unknown.lookup.test", 80}, "", Within(absl::Seconds(10))).status();
+  const auto status =
+      Resolve({"unknown.lookup.test", 80}, "", Within(base::Patient(absl::Seconds(10)))).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_NE(status.message().find("unknown.lookup.test"), absl::string_view::npos) << status;
 }
@@ -106,8 +109,8 @@ TEST(ResolveTest, ASilentNameServerIsLeftAtTheDeadline) {
 TEST(ResolveTest, AnAddressThatRefusesIsFollowedByTheNext) {
   const auto listener = Listen({"127.77.9.2", 0});
   ASSERT_TRUE(listener.ok()) << listener.status();
-  const auto socket =
-      Connect({"two.lookup.test", *PortOf(listener->get())}, "", Within(absl::Seconds(10)));
+  const auto socket = Connect({"two.lookup.test", *PortOf(listener->get())}, "",
+                              Within(base::Patient(absl::Seconds(10))));
   EXPECT_TRUE(socket.ok()) << socket.status();
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/test_patience.h"
 #include "runtime/comm/rendezvous/patience_test_support.h"
 
 namespace tutti::comm {
@@ -37,19 +38,20 @@ TEST(SocketTest, AFullQueueOfALocalListenerIsWaitedFor) {
     if (next.ok()) queued.push_back(*std::move(next));
   } while (next.ok() && queued.size() < 100);
   EXPECT_TRUE(absl::IsDeadlineExceeded(next.status())) << next.status();
-  auto patient = std::async(std::launch::async,
-                            [&] { return ConnectLocal(name, Within(absl::Seconds(20))).ok(); });
-  EXPECT_TRUE(Accept(listener.get(), Within(absl::Seconds(20))).ok());
+  auto patient = std::async(std::launch::async, [&] {
+    return ConnectLocal(name, Within(base::Patient(absl::Seconds(20)))).ok();
+  });
+  EXPECT_TRUE(Accept(listener.get(), Within(base::Patient(absl::Seconds(20)))).ok());
   EXPECT_TRUE(patient.get());
 }
 
 TEST(SocketTest, ALocalNameWhereNobodyListensIsSaidAtOnce) {
-  EXPECT_TRUE(
-      absl::IsUnavailable(ConnectLocal("tutti-nobody", Within(absl::Seconds(20))).status()));
+  EXPECT_TRUE(absl::IsUnavailable(
+      ConnectLocal("tutti-nobody", Within(base::Patient(absl::Seconds(20)))).status()));
 }
 
 TEST(SocketTest, APauseEndsWithThePatience) {
-  EXPECT_TRUE(Pause(absl::Milliseconds(1), Within(absl::Seconds(20))).ok());
+  EXPECT_TRUE(Pause(absl::Milliseconds(1), Within(base::Patient(absl::Seconds(20)))).ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(Pause(absl::Seconds(20), Within(absl::Milliseconds(1)))));
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/test_patience.h"
 #include "runtime/comm/rendezvous/descriptors.h"
 #include "runtime/comm/rendezvous/patience_test_support.h"
 #include "runtime/comm/rendezvous/socket.h"
@@ -98,7 +99,7 @@ class ChannelTest : public testing::TestWithParam<Kind> {
 
 // Sleeps until the channel can do what is wanted. False when the deadline ran out.
 bool Sleep(Channel& channel, bool to_send, size_t to_receive,
-           base::Deadline deadline = base::Deadline::After(absl::Seconds(20))) {
+           base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)))) {
   const short events = channel.PrepareToSleep(to_send, to_receive);
   pollfd polled = {channel.fd(), events, 0};
   const bool woken = events == 0 || ::poll(&polled, 1, deadline.RemainingMillis()) > 0;

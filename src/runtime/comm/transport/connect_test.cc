@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "base/test_patience.h"
 #include "runtime/comm/group_test_support.h"
 #include "runtime/comm/rendezvous/authenticate.h"
 
@@ -37,8 +38,9 @@ class ConnectorTest : public testing::TestWithParam<Transport> {
   }
   static Patience Within(absl::Duration time) { return {base::Deadline::After(time)}; }
   base::UniqueFd ConnectToFirst(bool local) {
-    auto socket = local ? ConnectLocal(first_.local_name, Within(absl::Seconds(5)))
-                        : Connect({first_.address, first_.port}, "", Within(absl::Seconds(5)));
+    auto socket =
+        local ? ConnectLocal(first_.local_name, Within(base::Patient(absl::Seconds(5))))
+              : Connect({first_.address, first_.port}, "", Within(base::Patient(absl::Seconds(5))));
     EXPECT_TRUE(socket.ok()) << socket.status();
     return *std::move(socket);
   }
@@ -66,10 +68,11 @@ TEST_P(ConnectorTest, StrangersThatTalkNonsenseGoAwayOrDoNotKnowTheTokenAreOverl
   for (const bool local : {false, true}) {
     const base::UniqueFd talker = ConnectToFirst(local), guesser = ConnectToFirst(local);
     ConnectToFirst(local).reset();
-    EXPECT_TRUE(Send(talker.get(), std::string(4096, 'x'), Within(absl::Seconds(5))).ok());
+    EXPECT_TRUE(
+        Send(talker.get(), std::string(4096, 'x'), Within(base::Patient(absl::Seconds(5)))).ok());
     std::thread guess([&] {
       EXPECT_FALSE(Authenticate(guesser.get(), Side::kOpener, "another token", kChannelPurpose,
-                                Within(absl::Seconds(5)))
+                                Within(base::Patient(absl::Seconds(5))))
                        .ok());
     });
     if (local) ExpectTheTwoReachEachOther(absl::Seconds(20));
@@ -87,10 +90,10 @@ TEST_P(ConnectorTest, OneThatWaitsIsInterruptedAndEndsItsHearings) {
   ASSERT_EQ(::pipe(ends), 0);
   const base::UniqueFd interrupt(ends[0]);
   base::UniqueFd(ends[1]).reset();  // readable from now on
-  const auto channel =
-      connectors_[0]->Reach(1, {base::Deadline::After(absl::Seconds(60)), interrupt.get()});
+  const auto channel = connectors_[0]->Reach(
+      1, {base::Deadline::After(base::Patient(absl::Seconds(60))), interrupt.get()});
   EXPECT_TRUE(absl::IsCancelled(channel.status())) << channel.status();
-  const auto begun = base::Deadline::After(absl::Seconds(2));
+  const auto begun = base::Deadline::After(base::Patient(absl::Seconds(2)));
   connectors_[0].reset();
   EXPECT_FALSE(begun.Expired());
 }

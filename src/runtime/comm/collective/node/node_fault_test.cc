@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/test_patience.h"
 #include "runtime/comm/lost_in_work_test_support.h"
 
 namespace tutti::comm {
@@ -14,7 +15,9 @@ constexpr double kNodePeerTimeout = 3;
 
 std::vector<GroupOptions> Ranks(int size, int per_node, double peer_timeout = kNodePeerTimeout) {
   auto all = OptionsFor(size, GroupOptions::Transport::kAuto, per_node);
-  for (GroupOptions& options : all) options.peer_timeout = absl::Seconds(peer_timeout);
+  for (GroupOptions& options : all) {
+    options.peer_timeout = base::PatientTimeout(absl::Seconds(peer_timeout));
+  }
   return all;
 }
 

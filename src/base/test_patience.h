@@ -1,0 +1,33 @@
+// For tests: how long they wait before they call something hung.
+//
+//   const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
+//
+// TUTTI_TEST_PATIENCE times as long as written: ./test sets it by what this machine does and by
+// what else runs on it (tools/test-patience), by hand it may be anything from 1 on. Not where a
+// short time is what a test is about.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
+#include "absl/time/time.h"
+
+namespace tutti::base {
+
+inline double TestPatience() {
+  const char* const given = std::getenv("TUTTI_TEST_PATIENCE");
+  double factor = 1;
+  return given != nullptr && absl::SimpleAtod(given, &factor) && factor > 1 ? factor : 1;
+}
+
+// A limit of what must end by itself.
+inline absl::Duration Patient(absl::Duration limit) { return limit * TestPatience(); }
+
+// A timeout that is to run out, such as the silence after which a rank is lost: a busy machine must
+// not seem silent, but the test waits for as long. At most three times as long.
+inline absl::Duration PatientTimeout(absl::Duration timeout) {
+  return timeout * std::min(TestPatience(), 3.0);
+}
+
+}  // namespace tutti::base
