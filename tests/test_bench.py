@@ -1,5 +1,7 @@
 """Story: images per second over ranks and transports, with what explains them (SPEC P1)."""
 import json
+import os
+import socket
 import subprocess
 import xml.etree.ElementTree
 
@@ -30,6 +32,21 @@ def test_a_table_a_document_and_a_chart_of_every_point(tmp_path):
 def test_a_wrong_model_is_named_by_every_rank_and_ends_it(model, words):
     done = subprocess.run([BIN / "tutti", "bench", "--models", model, "--ranks", "2"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and model in done.stderr and words in done.stderr
+
+
+def test_ranks_that_were_given_different_precisions_are_refused_by_all():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    ranks = []
+    for rank, precision in enumerate(("fp32", "bf16")):
+        environment = os.environ | {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2",
+                                    "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        ranks.append(subprocess.Popen([BIN / "tutti-bench", "--models", "resnet20", "--precision", precision], env=environment,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    for rank in ranks:
+        _, told = rank.communicate(timeout=60)
+        assert rank.returncode == 2 and "rank 1 was asked for --precision bf16 and rank 0 for fp32" in told, told
 
 
 def test_as_a_job_it_measures_groups_of_its_first_ranks(service, write_job):

@@ -138,7 +138,7 @@ absl::StatusOr<Scorer> Scorer::Open(const std::filesystem::path& model_folder,
   device::cpu::UseWinograd(models::ScriptFile(folder.architecture).empty());
   return Scorer(std::make_unique<Loaded>(Loaded{*std::move(network), folder.classes,
                                                 AugmentationOf(folder.input),
-                                                device::TakePrecision(precision, torch::kCPU)}));
+                                                device::PrecisionHere(precision, torch::kCPU)}));
 }
 
 std::vector<FileScore> Scorer::Score(std::span<const std::string> files, int top, bool mirrored) {

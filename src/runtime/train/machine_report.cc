@@ -93,7 +93,7 @@ absl::StatusOr<MachineReport> Described() {
     report.no_gpu = std::string(device::Open("cuda").status().message());
   }
   report.memory_speed = device::MeasureMemorySpeed();
-  report.precision = device::TakePrecision("auto", device);
+  report.precision = device::PrecisionHere("auto", device);
   Recipe recipe;
   recipe.precision = report.precision.precision;
   TUTTI_ASSIGN_OR_RETURN(report.images_per_second, ImagesPerSecond(recipe, device));

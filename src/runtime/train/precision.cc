@@ -58,6 +58,16 @@ absl::StatusOr<std::vector<RankPrecision>> Exchange(const RankPrecision& own,
   return ranks;
 }
 
+absl::Status CheckSameAsked(std::span<const RankPrecision> ranks) {
+  for (size_t rank = 1; rank < ranks.size(); ++rank) {
+    if (ranks[rank].asked == ranks[0].asked) continue;
+    return absl::InvalidArgumentError(absl::StrCat("rank ", rank, " was asked for --precision ",
+                                                   ranks[rank].asked, " and rank 0 for ",
+                                                   ranks[0].asked, ": give all ranks the same"));
+  }
+  return absl::OkStatus();
+}
+
 std::string SubjectOf(const RankPrecision& of, size_t rank) {
   return rank == 0 ? absl::StrCat("this ", of.kind)
                    : absl::StrCat("the ", of.kind, " of rank ", rank);
@@ -101,14 +111,30 @@ AgreedPrecision Agree(std::span<const RankPrecision> ranks, int rank) {
 absl::StatusOr<PrecisionTaken> TakePrecision(absl::string_view asked, absl::string_view kept,
                                              torch::Device device, comm::Communicator& group,
                                              base::Deadline deadline) {
-  device::PrecisionFacts facts = device::FactsOf(device);
+  const FactsSource source = {
+      [device] { return device::FactsOf(device); },
+      [device] { return device::InstructionFactsOf(device); },
+      [device](device::PrecisionFacts& facts) { device::AddSlowdown(device, facts); }};
+  return TakePrecision(asked, kept, source, group, deadline);
+}
+
+absl::StatusOr<PrecisionTaken> TakePrecision(absl::string_view asked, absl::string_view kept,
+                                             const FactsSource& source, comm::Communicator& group,
+                                             base::Deadline deadline) {
+  RankPrecision own = {.asked = std::string(asked), .kept = std::string(kept)};
+  TUTTI_ASSIGN_OR_RETURN(std::vector<RankPrecision> ranks, Exchange(own, group, deadline));
+  TUTTI_RETURN_IF_ERROR(CheckSameAsked(ranks));
+  const std::string named = asked == "auto" ? ranks[0].kept : own.asked;
+  if (named == "fp32") return Agree(ranks, group.rank()).taken;
+  device::PrecisionFacts facts = named.empty() ? source.measured() : source.of_instructions();
   const device::PrecisionChoice choice = device::Choose(facts);
-  const RankPrecision own = {std::string(asked), std::string(kept), choice.bf16, facts.kind,
-                             choice.why};
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<RankPrecision> ranks, Exchange(own, group, deadline));
+  own.bf16 = named.empty() ? choice.bf16 : facts.bf16 != device::Bf16::kEmulated;
+  own.kind = facts.kind;
+  own.why = choice.why;
+  TUTTI_ASSIGN_OR_RETURN(ranks, Exchange(own, group, deadline));
   AgreedPrecision agreed = Agree(ranks, group.rank());
   if (agreed.emulating == group.rank()) {
-    if (!facts.slowdown) device::AddSlowdown(device, facts);
+    source.add_slowdown(facts);
     const auto reason = asked == "auto" ? device::Bf16Reason::kKept : device::Bf16Reason::kAskedFor;
     base::Warn(device::WarningOf(facts, SubjectOf(own, static_cast<size_t>(group.rank())), reason));
   }

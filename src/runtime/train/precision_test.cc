@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/test_patience.h"
 #include "runtime/device/precision/here.h"
 #include "runtime/parallel/thread_group_fake.h"
 
@@ -61,7 +62,7 @@ TEST(Agree, AResumedRunKeepsItsOwnUnlessToldOtherwise) {
 TEST(TakePrecision, IsTheSameOnEveryRankAndWhatThisMachineIsFastestIn) {
   const device::PrecisionChoice here = device::Choose(device::FactsOf(torch::kCPU));
   parallel::OnEveryRank(3, [&](int rank, std::unique_ptr<comm::Communicator> group) {
-    const auto soon = base::Deadline::After(absl::Seconds(60));
+    const auto soon = base::Deadline::After(base::Patient(absl::Seconds(60)));
     const auto taken = TakePrecision("auto", "", torch::kCPU, *group, soon);
     ASSERT_TRUE(taken.ok()) << taken.status();
     EXPECT_EQ(taken->precision, here.bf16 ? "bf16" : "fp32");
@@ -70,6 +71,55 @@ TEST(TakePrecision, IsTheSameOnEveryRankAndWhatThisMachineIsFastestIn) {
     const auto kept = TakePrecision("auto", rank == 0 ? "fp32" : "", torch::kCPU, *group, soon);
     ASSERT_TRUE(kept.ok()) << kept.status();
     EXPECT_EQ(kept->precision, "fp32");
+  });
+}
+
+// Facts that count how often they were asked for.
+struct CountedFacts {
+  int measured = 0, of_instructions = 0, slowdowns = 0;
+  device::Bf16 bf16 = device::Bf16::kInDoubt;
+
+  FactsSource Source() {
+    const auto facts = [this] {
+      return device::PrecisionFacts{.kind = "processor", .name = "x", .bf16 = bf16};
+    };
+    return {[=, this] { return ++measured, facts(); },
+            [=, this] { return ++of_instructions, facts(); },
+            [this](device::PrecisionFacts& facts) { ++slowdowns, facts.slowdown = 9.3; }};
+  }
+};
+
+TEST(TakePrecision, FindsOutNothingAboutWhatIsNamedButWhetherBf16IsEmulated) {
+  parallel::OnEveryRank(2, [&](int rank, std::unique_ptr<comm::Communicator> group) {
+    const auto soon = base::Deadline::After(base::Patient(absl::Seconds(60)));
+    CountedFacts facts;
+    const auto take = [&](const char* asked, const char* kept) {
+      const auto taken = TakePrecision(asked, kept, facts.Source(), *group, soon);
+      EXPECT_TRUE(taken.ok()) << taken.status();
+      return taken.ok() ? taken->precision : "";
+    };
+    EXPECT_EQ(take("fp32", ""), "fp32");
+    EXPECT_EQ(take("auto", rank == 0 ? "fp32" : ""), "fp32");
+    EXPECT_EQ(facts.of_instructions, 0);
+    EXPECT_EQ(take("bf16", ""), "bf16");
+    EXPECT_EQ(facts.of_instructions, 1);
+    EXPECT_EQ(facts.slowdowns, 0) << "in doubt is not emulated";
+    facts.bf16 = device::Bf16::kEmulated;
+    EXPECT_EQ(take("bf16", ""), "bf16");
+    EXPECT_EQ(facts.slowdowns, rank == 0 ? 1 : 0) << "the first one's is told";
+    EXPECT_EQ(facts.measured, 0);
+    EXPECT_EQ(take("auto", ""), "fp32");
+    EXPECT_EQ(facts.measured, 1);
+  });
+}
+
+TEST(TakePrecision, RanksThatWereAskedForDifferentOnesAreRefusedByAll) {
+  parallel::OnEveryRank(3, [&](int rank, std::unique_ptr<comm::Communicator> group) {
+    const auto taken = TakePrecision(rank == 2 ? "fp32" : "auto", "", torch::kCPU, *group,
+                                     base::Deadline::After(base::Patient(absl::Seconds(60))));
+    EXPECT_EQ(taken.status(),
+              absl::InvalidArgumentError("rank 2 was asked for --precision fp32 and rank 0 for "
+                                         "auto: give all ranks the same"));
   });
 }
 

@@ -118,7 +118,7 @@ void AddSlowdown(torch::Device device, PrecisionFacts& facts) {
   here.Keep(key, *facts.slowdown);
 }
 
-PrecisionFacts FactsOf(torch::Device device) {
+PrecisionFacts InstructionFactsOf(torch::Device device) {
   PrecisionFacts facts;
   if (device.is_cuda()) {
     facts.kind = "GPU";
@@ -131,18 +131,22 @@ PrecisionFacts FactsOf(torch::Device device) {
     facts.name = NameOfThisProcessor();
     facts.bf16 = Bf16OfProcessor(InstructionsHere());
   }
+  return facts;
+}
+
+PrecisionFacts FactsOf(torch::Device device) {
+  PrecisionFacts facts = InstructionFactsOf(device);
   if (facts.bf16 == Bf16::kInDoubt) AddSlowdown(device, facts);
   return facts;
 }
 
-PrecisionTaken TakePrecision(absl::string_view asked, torch::Device device) {
+PrecisionTaken PrecisionHere(absl::string_view asked, torch::Device device) {
   if (asked == "fp32") return {"fp32", ""};
-  PrecisionFacts facts = FactsOf(device);
-  const PrecisionChoice choice = Choose(facts);
+  PrecisionFacts facts = asked == "auto" ? FactsOf(device) : InstructionFactsOf(device);
   const std::string subject = absl::StrCat("this ", facts.kind);
-  if (asked == "auto") return Taken(choice, subject);
-  if (!choice.bf16) {
-    if (!facts.slowdown) AddSlowdown(device, facts);
+  if (asked == "auto") return Taken(Choose(facts), subject);
+  if (facts.bf16 == Bf16::kEmulated) {
+    AddSlowdown(device, facts);
     base::Warn(WarningOf(facts, subject, Bf16Reason::kAskedFor));
   }
   return {"bf16", ""};

@@ -13,7 +13,10 @@
 
 namespace tutti::device {
 
-// Timed where that is in doubt. Call when the process computes as it is going to
+// What the instructions alone tell; nothing is timed.
+PrecisionFacts InstructionFactsOf(torch::Device device);
+
+// The same, timed where that leaves doubt. Call when the process computes as it is going to
 // (train::PrepareMachine): with its threads and with tutti's own convolutions.
 PrecisionFacts FactsOf(torch::Device device);
 
@@ -21,9 +24,10 @@ PrecisionFacts FactsOf(torch::Device device);
 // there.
 void AddSlowdown(torch::Device device, PrecisionFacts& facts);
 
-// What one process alone computes in. `asked`: "auto", "fp32" or "bf16"; bf16 by name that is
-// emulated is warned of in the log. (Of several ranks: train/precision.h.)
-PrecisionTaken TakePrecision(absl::string_view asked, torch::Device device);
+// What one process alone computes in. `asked`: "auto", "fp32" or "bf16"; what is asked for by name
+// is not found out about, but bf16 that is emulated is warned of in the log. (Of several ranks:
+// train/precision.h.)
+PrecisionTaken PrecisionHere(absl::string_view asked, torch::Device device);
 
 // Seconds in bf16 over seconds in fp32 of a 3x3 convolution of 64 channels over 16 images of 16x16,
 // forward and backward: the least of a few, in turn; on a CPU of one thread's processor time, which

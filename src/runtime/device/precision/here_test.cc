@@ -42,12 +42,12 @@ TEST_F(Here, ALayerIsTimedOnceAndRemembered) {
 
 TEST_F(Here, AProcessAloneGetsWhatItNamesAndElseTheFastest) {
   const PrecisionChoice choice = Choose(FactsOf(torch::kCPU));
-  const PrecisionTaken taken = TakePrecision("auto", torch::kCPU);
+  const PrecisionTaken taken = PrecisionHere("auto", torch::kCPU);
   EXPECT_EQ(taken.precision, choice.bf16 ? "bf16" : "fp32");
   EXPECT_EQ(taken.why, "precision " + taken.precision + " (auto): this processor " + choice.why);
   for (const char* name : {"fp32", "bf16"}) {
-    EXPECT_EQ(TakePrecision(name, torch::kCPU).precision, name);
-    EXPECT_EQ(TakePrecision(name, torch::kCPU).why, "");
+    EXPECT_EQ(PrecisionHere(name, torch::kCPU).precision, name);
+    EXPECT_EQ(PrecisionHere(name, torch::kCPU).why, "");
   }
 }
 
