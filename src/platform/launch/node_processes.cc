@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/child_process.h"
 #include "base/status.h"
 #include "platform/launch/given_place.h"
@@ -88,6 +89,10 @@ absl::Status NodeProcesses::Run(const std::string& command, const NodeFacts& fac
     HoldAloneLimit();
     if (!AnyRuns() && !ending_) ending_.emplace(options_.leftover_grace);
     if (ending_ && ending_->Continue(Spared()) && !AnyRuns()) break;
+    if (ending_ && ending_->IsOverdue()) {
+      GiveUpOnRanks();
+      break;
+    }
     Wait();
     HoldSpoolLimit(PumpOutput());
     HoldTimeLimit();
@@ -232,7 +237,7 @@ std::set<pid_t> NodeProcesses::Spared() const {
 absl::Duration NodeProcesses::UntilNextTask() const {
   absl::Duration wait = ending_ ? kSweep : time_limit_.Remaining();
   if (plan_.memory_bytes > 0 && AnyRuns()) wait = std::min(wait, next_memory_look_.Remaining());
-  if (AwaitsPlaces()) wait = std::min(wait, place_limit_.Remaining());
+  if (AwaitsRanks()) wait = std::min(wait, place_limit_.Remaining());
   if (srun_again_) wait = std::min(wait, srun_again_->Remaining());
   if (alone_limit_ && !ending_) wait = std::min(wait, alone_limit_->Remaining());
   return std::min(wait, output_waits_ ? kRetry : absl::Hours(1));
@@ -342,10 +347,12 @@ void NodeProcesses::HoldTimeLimit() {
                         absl::StrCat("wall time limit of ", plan_.timeout_seconds, " s reached")));
 }
 
-bool NodeProcesses::AwaitsPlaces() const {
+bool NodeProcesses::AwaitsRanks() const {
   const size_t all = plan_.node().process_count;
-  return mpi_ != nullptr && mpi_->by_pmix() && !ending_ && ranks_.size() < all;
+  return mpi_ != nullptr && !ending_ && ranks_.size() < all;
 }
+
+bool NodeProcesses::AwaitsPlaces() const { return AwaitsRanks() && mpi_->by_pmix(); }
 
 // While slurmctld is away nothing else is lost: the step has not been made.
 void NodeProcesses::CallSrunAgain() {
@@ -357,11 +364,17 @@ void NodeProcesses::CallSrunAgain() {
 }
 
 void NodeProcesses::HoldPlaceLimit() {
-  if (!AwaitsPlaces() || !place_limit_.Expired()) return;
-  const std::string said = mpi_->words() == nullptr ? "" : LastError(mpi_->words()->tail());
-  StopUnlaunched(absl::StrCat("Slurm gave its ranks no place in PMIx (srun --mpi=pmix) within ",
-                              absl::FormatDuration(options_.place_limit), said.empty() ? "" : ": ",
-                              said));
+  if (!AwaitsRanks() || !place_limit_.Expired()) return;
+  std::string said = mpi_->words() == nullptr ? "" : LastError(mpi_->words()->tail());
+  if (!said.empty()) said.insert(0, ": ");
+  const std::string limit = absl::FormatDuration(options_.place_limit);
+  if (mpi_->by_pmix()) {
+    return StopUnlaunched(absl::StrCat(
+        "Slurm gave its ranks no place in PMIx (srun --mpi=pmix) within ", limit, said));
+  }
+  BeginStop(grace_, absl::DeadlineExceededError(absl::StrCat(
+                        "mpirun started ", ranks_.size(), " of the ", plan_.node().process_count,
+                        " ranks of node ", plan_.node().name, " within ", limit, said)));
 }
 
 void NodeProcesses::HoldAloneLimit() {
@@ -415,6 +428,23 @@ void NodeProcesses::BeginStop(absl::Duration grace, absl::Status reason) {
 void NodeProcesses::StopUnlaunched(absl::string_view reason) {
   events_->Append("unlaunched", nlohmann::json::object());
   BeginStop(grace_, absl::UnavailableError(reason));
+}
+
+void NodeProcesses::GiveUpOnRanks() {
+  const std::vector<pid_t> left = base::Descendants(::getpid());
+  const std::string what =
+      left.empty() ? "nothing told of their end"
+                   : absl::StrCat("process ", absl::StrJoin(left, ", "),
+                                  " does not end, by SIGKILL either (it waits for a device or a "
+                                  "file system?)");
+  for (const auto& rank : ranks_) {
+    if (!rank->ended()) Report(rank->End({.signal = SIGKILL}, true, KernelKills::kUnknown));
+  }
+  const std::string given_up =
+      absl::StrCat("its processes on node ", plan_.node().name, " were given up: ", what);
+  reason_ = reason_.ok()
+                ? absl::InternalError(given_up)
+                : absl::Status(reason_.code(), absl::StrCat(reason_.message(), "; ", given_up));
 }
 
 // Every writer has ended; what is left in the pipes is moved whatever the limit says, and waits for

@@ -63,6 +63,7 @@ class NodeProcesses {
   bool TellsAllAtOnce() const;
   void ReapChildren();
   void HoldTimeLimit();
+  bool AwaitsRanks() const;
   bool AwaitsPlaces() const;
   void CallSrunAgain();
   void HoldPlaceLimit();
@@ -74,6 +75,8 @@ class NodeProcesses {
   void BeginStop(absl::Duration grace, absl::Status reason);
   // Likewise, of ranks that whoever was to begin them did not: the job is not at fault.
   void StopUnlaunched(absl::string_view reason);
+  // Those whose processes do not end, or that are gone without a word: nobody waits for them.
+  void GiveUpOnRanks();
   void DrainOutput();
 
   const spec::LaunchPlan& plan_;

@@ -62,7 +62,7 @@ class RankDoor {
     int rank = -1;
     bool is_place = false;
     bool begun = false;  // its rank's command runs
-    bool over = false;  // nothing more is expected of it
+    bool over = false;   // nothing more is expected of it
   };
   explicit RankDoor(base::UniqueFd listener) : listener_(std::move(listener)) {}
   void LetIn();
