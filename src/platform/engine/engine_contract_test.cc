@@ -177,6 +177,16 @@ TEST_P(EngineContract, ReleasesOnlyWhatHasEndedAndThenKnowsItNoMore) {
   EXPECT_THAT(*engine.Observe(), IsEmpty());
 }
 
+TEST_P(EngineContract, KillEndsALauncherThatDoesNotEndByItself) {
+  ASSERT_TRUE(engine.Start(Gang("a.1", 2)).ok());
+  ASSERT_TRUE(AwaitAlive("a.1", {true, true}));
+  EXPECT_TRUE(engine.Kill("a.1", 1).ok());
+  EXPECT_TRUE(AwaitAlive("a.1", subject->AliveAfter(1)));
+  EXPECT_TRUE(engine.Kill("a.1", 1).ok());
+  EXPECT_TRUE(engine.Kill("a.1", 7).ok());
+  EXPECT_TRUE(engine.Kill("no.1", 0).ok());
+}
+
 TEST_P(EngineContract, StopAndReleaseOfWhatItDoesNotKnowAreOk) {
   EXPECT_TRUE(engine.Stop("no.1", absl::Seconds(1)).ok());
   EXPECT_TRUE(engine.Release("no.1").ok());

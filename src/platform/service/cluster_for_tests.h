@@ -25,6 +25,10 @@ class FakeCluster final : public engine::Engine {
     stopped.insert(id);
     return absl::OkStatus();
   }
+  absl::Status Kill(const std::string& id, int) override {
+    killed.insert(id);
+    return absl::OkStatus();
+  }
   absl::StatusOr<std::vector<engine::AllocationState>> Observe() override {
     std::vector<engine::AllocationState> states;
     for (const std::string& id : allocations_) {
@@ -56,7 +60,7 @@ class FakeCluster final : public engine::Engine {
   int losses = 0;
   bool runs = false;  // they do not wait, but have two nodes, whose launchers live
   bool dead = false;  // or have died
-  std::set<std::string> stopped;
+  std::set<std::string> stopped, killed;
   const std::set<std::string>& allocations() const { return allocations_; }
 
  private:

@@ -10,6 +10,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr char kKilled[] = "its launcher did not end when it was told to, and was killed";
+
 json Parse(absl::string_view line) {
   return json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
 }
@@ -82,14 +84,14 @@ void Gang::Apply(int number, absl::string_view line) {
   if (kind == "exited") ApplyExit(node, event);
   if (kind == "unlaunched") node.end.unlaunched = true;
   if (kind == "lost") {
-    node.end.lost = true;
+    node.end.lost = !node.killed;
     node.end.ok = false;
-    node.end.reason = Field<std::string>(event, "reason", "");
+    node.end.reason = node.killed ? kKilled : Field<std::string>(event, "reason", "");
     node.end.time = std::min(node.death, TimeOf(event));
   }
   if (kind == "finished") {
     node.done = true;
-    if (Field(event, "ok", true) || node.end.lost) return;
+    if (Field(event, "ok", true) || !node.end.ok) return;
     node.end.ok = false;
     node.end.told = Field(event, "told", false);
     node.end.reason = Field<std::string>(event, "reason", "it failed without saying why");
@@ -127,12 +129,14 @@ void Gang::NoteSilence(int number, absl::string_view reason, absl::Time now) {
   node.end.time = now;
 }
 
+void Gang::NoteKill(int node) { nodes_.at(node).killed = true; }
+
 void Gang::GiveUp(int number, absl::string_view reason, absl::Time now) {
   Node& node = nodes_.at(number);
   if (node.done) return;
   node.done = true;
   node.end.ok = false;
-  node.end.lost = node.end.lost || node.death < absl::InfiniteFuture();
+  node.end.lost = node.end.lost || (node.death < absl::InfiniteFuture() && !node.killed);
   if (node.end.time == absl::Time()) node.end.time = std::min(node.death, now);
   if (node.end.reason.empty()) node.end.reason = std::string(reason);
 }

@@ -36,6 +36,8 @@ class Gang {
   // No word has come from the node, which counts as lost. It may be at work all the same, so the
   // gang is not over before it has finished or is given up.
   void NoteSilence(int node, absl::string_view reason, absl::Time now);
+  // Its launcher was told to end, did not, and is killed for it: its death is no loss of the node.
+  void NoteKill(int node);
   // Nothing more will come from the node.
   void GiveUp(int node, absl::string_view reason, absl::Time now);
 
@@ -56,7 +58,7 @@ class Gang {
   struct Node {
     PlacedNode place;
     int64_t events = 0;
-    bool preparing = false, prepared = false, done = false;
+    bool preparing = false, prepared = false, done = false, killed = false;
     absl::Time death = absl::InfiniteFuture();  // when it was noticed
     std::set<int> started, exited;              // ranks
     NodeEnd end;

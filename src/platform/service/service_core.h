@@ -68,6 +68,10 @@ class ServiceCore final : public Service {
   struct At {
     std::string compute, allocation;
   };
+  struct NodeAt {
+    At at;
+    int node;
+  };
   struct StartOf {
     std::string compute;
     engine::Allocation allocation;
@@ -77,6 +81,7 @@ class ServiceCore final : public Service {
     std::vector<StartOf> starts;
     std::vector<At> stops;
     std::vector<At> releases;
+    std::vector<NodeAt> kills;
     std::vector<std::function<void()>> chores;
   };
   // An allocation that is over and still holds its nodes.
@@ -207,8 +212,9 @@ class ServiceCore final : public Service {
   LiveJob* LiveJobOf(absl::string_view allocation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The same of one that has its nodes.
   LiveJob* JobOn(absl::string_view allocation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The same, by a launcher's own call. Aborted if there is none.
-  absl::StatusOr<LiveJob*> Placed(absl::string_view allocation, int node)
+  // The same, by a launcher's own call. Aborted if there is none. One that only `asks` is silent
+  // all the same once it has been told to stop.
+  absl::StatusOr<LiveJob*> Placed(absl::string_view allocation, int node, bool asks = false)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Acknowledgement> AnswerForEndedJob(absl::string_view allocation, int node,
                                                     int64_t last);
@@ -241,7 +247,10 @@ class ServiceCore final : public Service {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ObservedLeaving(const std::string& compute, const engine::AllocationState& state,
                        Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void GiveUpOnTheSilent(PlacedJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void GiveUpOnTheSilent(LiveJob& live, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of an allocation that is over: its launchers are to end, by force if they had their time.
+  void EndLeaving(const engine::AllocationState& state, Leaving& leaving, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether a cluster has yet to say how it ended a job whose launchers have ended.
   bool VerdictMayCome(const LiveJob& job) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
 

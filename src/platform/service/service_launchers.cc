@@ -38,14 +38,14 @@ LiveJob* ServiceCore::JobOn(absl::string_view allocation) {
 }
 
 // Every call of a launcher comes by here: a sign of life.
-absl::StatusOr<LiveJob*> ServiceCore::Placed(absl::string_view allocation, int node) {
+absl::StatusOr<LiveJob*> ServiceCore::Placed(absl::string_view allocation, int node, bool asks) {
   LiveJob* const job = JobOn(allocation);
   if (job == nullptr && IsBeingPlaced(allocation)) {
     return absl::UnavailableError(absl::StrCat("allocation ", allocation, " is being placed"));
   }
   if (job == nullptr) return Over(allocation);
   if (node < 0 || node >= job->placed->gang.size()) return NoSuchNode(allocation, node);
-  job->placed->nodes[node].last_word = clock_->Now();
+  if (!asks || !job->placed->stopped) job->placed->nodes[node].last_word = clock_->Now();
   return job;
 }
 
@@ -84,7 +84,7 @@ absl::StatusOr<bool> ServiceCore::WaitForGo(absl::string_view allocation, int no
                                             base::Deadline deadline) {
   absl::MutexLock lock(&mutex_);
   while (true) {
-    TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node));
+    TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node, /*asks=*/true));
     const bool decided = job->record.last.state >= store::JobState::kStarting;
     if (MayGo(*job) || decided || stopping_ || deadline.Expired()) return MayGo(*job);
     changed_.WaitWithTimeout(&mutex_, deadline.Remaining());

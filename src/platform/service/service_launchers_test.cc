@@ -154,7 +154,44 @@ TEST_F(ServiceTest, GivesUpOnLaunchersThatDoNotStop) {
   world_.Step();
   EXPECT_EQ(world_.State("j"), JobState::kFinalizing);
   world_.clock().Advance(absl::Minutes(3));
+  world_.engine().unkillable = true;
+  world_.Step();
+  EXPECT_EQ(world_.engine().kill_calls, 2);
+  EXPECT_EQ(world_.State("j"), JobState::kFinalizing);
+  world_.clock().Advance(absl::Minutes(3));
   EXPECT_TRUE(world_.StepUntilState("j", JobState::kCanceled));
+}
+
+TEST_F(ServiceTest, KillsLaunchersThatDoNotStopAndHasWhatTheyLeftDelivered) {
+  world_.launchers().script() = {{0, nullptr}, {1, nullptr}};
+  ASSERT_TRUE(world_.Submit().ok());
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kRunning));
+  world_.launchers().silent = true;
+  world_.clock().Advance(absl::Minutes(2));
+  world_.Step();  // its time limit
+  world_.Step();
+  world_.clock().Advance(absl::Minutes(3));
+  world_.Step();
+  EXPECT_EQ(world_.engine().kill_calls, 2);
+  world_.launchers().silent = false;
+  ASSERT_TRUE(world_.StepUntilOver("j"));
+  EXPECT_THAT(world_.Reason("j"), HasSubstr("time limit of 1m"));
+  EXPECT_EQ(service().ListNodes().nodes.at(0).job, "");
+}
+
+TEST_F(ServiceTest, KillsLaunchersThatOutliveTheirJob) {
+  world_.launchers().silent = true;
+  ASSERT_TRUE(world_.Submit().ok());
+  world_.Step();
+  world_.clock().Advance(absl::Minutes(3));
+  ASSERT_TRUE(world_.StepUntilState("j", JobState::kFailed));
+  for (int i = 0; i < 5; ++i) {
+    world_.clock().Advance(absl::Minutes(1));
+    service().Tick();
+  }
+  EXPECT_GE(world_.engine().kill_calls, 2);
+  EXPECT_TRUE(world_.engine().Allocations().empty());
+  EXPECT_EQ(service().ListNodes().nodes.at(0).job, "");
 }
 
 TEST_F(ServiceTest, WaitsForALauncherThatSendsALargeFile) {

@@ -154,7 +154,7 @@ void ServiceCore::AdvanceAll(Effects& effects) {
 absl::StatusOr<bool> ServiceCore::Advance(LiveJob& job, Effects& effects) {
   if (job.placed == nullptr) return false;
   PlacedJob& placed = *job.placed;
-  GiveUpOnTheSilent(placed);
+  GiveUpOnTheSilent(job, effects);
   const store::Job& fixed = job.record.job;
   while (true) {
     JobNow now{.state = job.record.last.state,
@@ -223,6 +223,13 @@ void ServiceCore::Perform(const Effects& effects) {
     if (job == nullptr || !status.ok()) continue;
     job->placed->stopped = true;
     job->placed->stopped_at = clock_->Now();
+  }
+  for (const auto& [at, node] : effects.kills) {
+    engine::Engine* const engine = EngineOf(at.compute);
+    if (engine == nullptr) continue;
+    const absl::Status status = engine->Kill(at.allocation, node);
+    absl::MutexLock lock(&mutex_);
+    Complain(absl::StrCat("a launcher of allocation ", at.allocation, " cannot be killed"), status);
   }
   for (const At& at : effects.releases) {
     engine::Engine* const engine = EngineOf(at.compute);

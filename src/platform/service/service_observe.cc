@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "platform/service/service_core.h"
@@ -96,15 +97,30 @@ void ServiceCore::ObservedLeaving(const std::string& compute, const engine::Allo
   }
   Leaving& leaving =
       leaving_.try_emplace(state.id, Leaving{.compute = compute, .since = now}).first->second;
+  EndLeaving(state, leaving, effects);
+}
+
+void ServiceCore::EndLeaving(const engine::AllocationState& state, Leaving& leaving,
+                             Effects& effects) {
+  const absl::Time now = clock_->Now();
   if (base::IsWithin(kBetweenStops, std::max(leaving.since, leaving.last_stop), now)) return;
   leaving.last_stop = now;
-  effects.stops.push_back({compute, state.id});
+  if (now - leaving.since <= options_.stop_grace + options_.silence_limit) {
+    effects.stops.push_back({leaving.compute, state.id});
+    return;
+  }
+  for (size_t node = 0; node < state.launcher_alive.size(); ++node) {
+    if (!state.launcher_alive[node]) continue;
+    effects.kills.push_back({{leaving.compute, state.id}, static_cast<int>(node)});
+  }
 }
 
 // On a cluster nobody else tells of a launcher whose node is gone, maybe for long; here the engine
 // sees whether it lives. One that was never heard of may be at work, cut off from us: it is stopped
-// first, and is lost, so that its job may begin again, once it is seen to be gone.
-void ServiceCore::GiveUpOnTheSilent(PlacedJob& job) {
+// first, and is lost, so that its job may begin again, once it is seen to be gone. One here that
+// was told to stop and says nothing is killed: another then delivers what it has left.
+void ServiceCore::GiveUpOnTheSilent(LiveJob& live, Effects& effects) {
+  PlacedJob& job = *live.placed;
   const absl::Time now = clock_->Now();
   const bool is_here = !job.placement.boot_id.empty();
   for (int node = 0; node < job.gang.size(); ++node) {
@@ -112,6 +128,12 @@ void ServiceCore::GiveUpOnTheSilent(PlacedJob& job) {
     const absl::Time last_word = std::max(job.nodes[node].last_word, job.started_at);
     if (job.stopped &&
         now - std::max(last_word, job.stopped_at) > options_.stop_grace + options_.silence_limit) {
+      effects.kills.push_back({{live.record.job.spec.compute, job.placement.allocation}, node});
+      if (is_here && !std::exchange(job.nodes[node].killed, true)) {
+        job.gang.NoteKill(node);
+        job.nodes[node].last_word = now;
+        continue;
+      }
       if (!is_here) job.gang.NoteDeath(node, now);
       job.gang.GiveUp(node, "it was told to stop and has not been heard of since", now);
     } else if (job.started && job.gang.count(node) == 0 &&

@@ -68,6 +68,11 @@ class DiskEngine final : public engine::Engine {
     if (std::filesystem::exists(root_ / id)) Put(root_ / id / "stop", "");
     return absl::OkStatus();
   }
+  absl::Status Kill(const std::string& id, int node) override {
+    ++kill_calls;
+    if (!unkillable) std::filesystem::remove(root_ / id / absl::StrCat("alive-", node));
+    return absl::OkStatus();
+  }
   absl::StatusOr<std::vector<engine::AllocationState>> Observe() override {
     if (!fail_observe.ok()) return fail_observe;
     std::vector<engine::AllocationState> states;
@@ -110,7 +115,8 @@ class DiskEngine final : public engine::Engine {
     return lines;
   }
 
-  int start_calls = 0, stop_calls = 0;
+  int start_calls = 0, stop_calls = 0, kill_calls = 0;
+  bool unkillable = false;
   absl::Status fail_start, fail_observe;
 
  private:

@@ -51,6 +51,15 @@ absl::Status FakeEngine::Stop(const std::string& allocation_id, absl::Duration g
   return absl::OkStatus();
 }
 
+absl::Status FakeEngine::Kill(const std::string& allocation_id, int node_index) {
+  absl::MutexLock lock(&mutex_);
+  const auto known = known_.find(allocation_id);
+  if (known == known_.end()) return absl::OkStatus();
+  std::vector<bool>& alive = known->second.alive;
+  if (node_index >= 0 && node_index < static_cast<int>(alive.size())) alive[node_index] = false;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<AllocationState>> FakeEngine::Observe() {
   absl::MutexLock lock(&mutex_);
   if (!observe_.ok()) return observe_;

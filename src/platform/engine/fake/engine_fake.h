@@ -21,6 +21,7 @@ class FakeEngine final : public Engine {
   absl::StatusOr<std::vector<Node>> ListNodes() override;
   absl::Status Start(const Allocation& allocation) override;
   absl::Status Stop(const std::string& allocation_id, absl::Duration grace) override;
+  absl::Status Kill(const std::string& allocation_id, int node_index) override;
   absl::StatusOr<std::vector<AllocationState>> Observe() override;
   absl::Status Release(const std::string& allocation_id) override;
 

@@ -254,6 +254,18 @@ absl::Status LocalEngine::Stop(const std::string& allocation_id, absl::Duration 
   return first;
 }
 
+absl::Status LocalEngine::Kill(const std::string& allocation_id, int node_index) {
+  absl::MutexLock lock(&mutex_);
+  if (const auto gang = gangs_.find(allocation_id); gang != gangs_.end()) {
+    const auto placed = gang->second.find(node_index);
+    return placed == gang->second.end() ? absl::OkStatus() : placed->second.Kill();
+  }
+  const auto found = without_plan_.find(allocation_id);
+  if (found == without_plan_.end()) return absl::OkStatus();
+  const bool is_one = node_index >= 0 && node_index < static_cast<int>(found->second.size());
+  return is_one ? found->second[node_index].Kill() : absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<AllocationState>> LocalEngine::Observe() {
   absl::MutexLock lock(&mutex_);
   std::vector<AllocationState> states;

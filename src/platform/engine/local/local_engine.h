@@ -47,6 +47,7 @@ class LocalEngine final : public Engine {
   // InvalidArgument for a plan that is for no node of this engine.
   absl::Status Start(const Allocation& allocation) override;
   absl::Status Stop(const std::string& allocation_id, absl::Duration grace) override;
+  absl::Status Kill(const std::string& allocation_id, int node_index) override;
   absl::StatusOr<std::vector<AllocationState>> Observe() override;
   absl::Status Release(const std::string& allocation_id) override;
 

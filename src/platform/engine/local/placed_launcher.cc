@@ -32,12 +32,16 @@ bool PlacedLauncher::HasPlan() const { return Exists(folder_ / "plan.json"); }
 
 bool PlacedLauncher::Alive() {
   if (child_ && child_->Wait(base::Deadline::After(absl::ZeroDuration())).ok()) child_.reset();
-  if (child_) return true;
+  const std::optional<LauncherProcess> found = child_ ? own_ : Find();
+  return found && !(killed_ == found && unkillable_->Expired());
+}
+
+std::optional<LauncherProcess> PlacedLauncher::Find() const {
   for (const char* file : {"launcher", "lock"}) {
     const auto process = ReadLauncherProcess(folder_ / file);
-    if (process && IsAlive(*process)) return true;
+    if (process && IsAlive(*process)) return process;
   }
-  return false;
+  return std::nullopt;
 }
 
 absl::Status PlacedLauncher::MakeFolder() const { return base::MakeDirectories(folder_); }
@@ -92,6 +96,18 @@ absl::Status PlacedLauncher::Stop(absl::Duration grace) const {
   if (process && IsAlive(*process)) return AskToStop(*process, grace);
   if (!absl::IsNotFound(marked)) return marked;
   return child_ ? AskToStop(own_, grace) : absl::OkStatus();  // its job has removed the folder
+}
+
+// A launcher is the subreaper of what it starts: all of that is below it.
+absl::Status PlacedLauncher::Kill() {
+  const std::optional<LauncherProcess> process = child_ ? own_ : Find();
+  if (!process || killed_ == process) return absl::OkStatus();
+  const std::vector<pid_t> below = base::Descendants(process->pid);
+  TUTTI_RETURN_IF_ERROR(KillAtOnce(*process));
+  for (const pid_t pid : below) ::kill(pid, SIGKILL);
+  killed_ = process;
+  unkillable_ = base::Deadline::After(kUnkillable);
+  return absl::OkStatus();
 }
 
 absl::Status PlacedLauncher::Undo() {

@@ -305,6 +305,20 @@ absl::Status SlurmEngine::Stop(const std::string& allocation_id, absl::Duration 
   return absl::OkStatus();
 }
 
+// A job of Slurm's that does not end is ended by slurmd, or by whoever repairs its node.
+absl::Status SlurmEngine::Kill(const std::string& allocation_id, int node_index) {
+  TUTTI_RETURN_IF_ERROR(Stop(allocation_id, absl::ZeroDuration()));
+  absl::MutexLock lock(&mutex_);
+  const auto found = known_.find(allocation_id);
+  if (found == known_.end()) return absl::OkStatus();
+  SlurmAllocation& known = found->second;
+  known.kill_at = std::min(known.kill_at, base::SteadyNow());
+  Call();
+  const bool is_node = node_index >= 0 && node_index < known.node_count();
+  if (!is_node || !known.couriers[node_index]) return absl::OkStatus();
+  return known.couriers[node_index]->SignalGroup(SIGKILL);
+}
+
 absl::StatusOr<std::vector<AllocationState>> SlurmEngine::Observe() {
   absl::MutexLock lock(&mutex_);
   std::vector<AllocationState> states;

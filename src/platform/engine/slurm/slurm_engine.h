@@ -92,6 +92,7 @@ class SlurmEngine final : public Engine {
   // replaced by what is true of this compute.
   absl::Status Start(const Allocation& allocation) override;
   absl::Status Stop(const std::string& allocation_id, absl::Duration grace) override;
+  absl::Status Kill(const std::string& allocation_id, int node_index) override;
   // Unavailable until Slurm has answered once, if there is anything to know.
   absl::StatusOr<std::vector<AllocationState>> Observe() override;
   void Refresh() override;
