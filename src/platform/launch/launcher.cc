@@ -18,6 +18,7 @@
 #include "platform/launch/container_start.h"
 #include "platform/launch/delivery.h"
 #include "platform/launch/given_place.h"
+#include "platform/launch/hang_watch.h"
 #include "platform/launch/node_facts.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/node_processes.h"
@@ -61,7 +62,9 @@ class Launcher {
     RemoveProcessLimits(plan_);
     ForgetContainers();
     if (events_->finished()) return Deliver();
-    const std::string reason = absl::StrCat("the launcher of node ", plan_.node().name, " died");
+    const std::string hang = ReadHang(NodeFolders(plan_.directory).hung());
+    const std::string reason =
+        hang.empty() ? absl::StrCat("the launcher of node ", plan_.node().name, " died") : hang;
     events_->Append("lost", {{"reason", reason}});
     // What results there are belong to the user all the same.
     const absl::Status uploaded =
@@ -272,6 +275,7 @@ absl::Status RunLauncher(const fs::path& plan_file, const LauncherOptions& optio
   TUTTI_ASSIGN_OR_RETURN(spec::LaunchPlan plan, spec::LaunchPlanFromJson(text));
   if (const char* gang = std::getenv("TUTTI_GANG")) TUTTI_RETURN_IF_ERROR(TakePlace(gang, plan));
   const NodeFolders folders(plan.directory);
+  const HangWatch watch(folders.hung(), HangLimit());
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folders.spool()));
   TUTTI_ASSIGN_OR_RETURN(const Claim claim,
                          ClaimAllocation(folders, plan.boot_id, std::move(ahead.lock)));

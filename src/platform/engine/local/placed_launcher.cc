@@ -33,6 +33,8 @@ bool PlacedLauncher::HasPlan() const { return Exists(folder_ / "plan.json"); }
 bool PlacedLauncher::Alive() {
   if (child_ && child_->Wait(base::Deadline::After(absl::ZeroDuration())).ok()) child_.reset();
   const std::optional<LauncherProcess> found = child_ ? own_ : Find();
+  // What it could not end itself of is nothing that another signal would end.
+  if (found && ReadLauncherProcess(folder_ / "hung") == found) Kill().IgnoreError();
   return found && !(killed_ == found && unkillable_->Expired());
 }
 
