@@ -51,6 +51,7 @@ int SetUpChild(const ChildPlan& plan) {
     if (::getppid() != plan.parent) return ESRCH;  // the parent ended before the prctl
   }
   const int null_fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (options.stdin_fd < 0 && null_fd < 0) return errno;
   if (::dup2(options.stdin_fd >= 0 ? options.stdin_fd : null_fd, 0) < 0) return errno;
   if (options.stdout_fd >= 0 && ::dup2(options.stdout_fd, 1) < 0) return errno;
   if (options.stderr_fd >= 0 && ::dup2(options.stderr_fd, 2) < 0) return errno;
