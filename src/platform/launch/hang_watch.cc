@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "absl/strings/strip.h"
 #include "base/child_process.h"
 #include "base/file.h"
+#include "platform/launch/last_words.h"
 
 namespace tutti::launch {
 namespace {
@@ -126,23 +126,13 @@ pid_t HangWatch::Look() {
 void HangWatch::End(pid_t thread) const {
   ::signal(SIGALRM, SIG_DFL);
   ::alarm(kLastWords);
-  const nlohmann::json note = {
-      {"pid", ::getpid()},
-      {"start_time", base::ProcessStartTime(::getpid()).value_or(0)},
-      {"reason",
-       absl::StrCat("it was stuck in the kernel for ", absl::FormatDuration(limit_), WaitOf(thread),
-                    " and ended itself: a file system or a device does not answer")}};
-  base::ReplaceFile(note_, note.dump(), 0600).IgnoreError();
+  LeaveLastWords(
+      note_,
+      absl::StrCat("it was stuck in the kernel for ", absl::FormatDuration(limit_), WaitOf(thread),
+                   " and ended itself: a file system or a device does not answer"));
   HaltOtherThreads();
   for (const pid_t below : base::Descendants(::getpid())) ::kill(below, SIGKILL);
   ::kill(::getpid(), SIGKILL);
-}
-
-std::string ReadHang(const fs::path& note) {
-  const auto text = base::ReadFile(note, 1 << 16);
-  const auto said = nlohmann::json::parse(text.value_or(""), nullptr, false);
-  if (!said.is_object() || !said.contains("reason") || !said["reason"].is_string()) return "";
-  return said["reason"].get<std::string>();
 }
 
 }  // namespace tutti::launch

@@ -22,8 +22,8 @@ absl::Duration HangLimit();
 // Watches all threads of this process from its construction on, by a thread of its own.
 class HangWatch {
  public:
-  // When the limit is over `note` gets this process's number and start time and the reason, as JSON
-  // (ReadHang), then every process below this one is killed, and then it is.
+  // When the limit is over `note` gets the reason (last_words.h), then every process below this one
+  // is killed, and then it is.
   HangWatch(std::filesystem::path note, absl::Duration limit);
   ~HangWatch();
   HangWatch(const HangWatch&) = delete;
@@ -46,8 +46,5 @@ class HangWatch {
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
-
-// Why the launcher that wrote the note ended itself; "" if there is none.
-std::string ReadHang(const std::filesystem::path& note);
 
 }  // namespace tutti::launch

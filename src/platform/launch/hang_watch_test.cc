@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "platform/launch/last_words.h"
 
 namespace tutti::launch {
 namespace {
@@ -34,7 +35,7 @@ TEST(HangWatch, EndsAProcessThatIsStuckAndSaysWhy) {
   ASSERT_EQ(::waitpid(pid, &status, 0), pid);
   EXPECT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(WTERMSIG(status), SIGKILL);
-  EXPECT_THAT(ReadHang(note), ::testing::HasSubstr("stuck in the kernel for 400ms"));
+  EXPECT_THAT(ReadLastWords(note), ::testing::HasSubstr("stuck in the kernel for 400ms"));
 }
 
 TEST(HangWatch, LetsAProcessBeThatWaitsForSomethingElse) {
@@ -43,7 +44,7 @@ TEST(HangWatch, LetsAProcessBeThatWaitsForSomethingElse) {
     const HangWatch watch(folder.path() / "hung", absl::Milliseconds(16));
     ::poll(nullptr, 0, 100);
   }
-  EXPECT_EQ(ReadHang(folder.path() / "hung"), "");
+  EXPECT_EQ(ReadLastWords(folder.path() / "hung"), "");
 }
 
 TEST(HangWatch, TheLimitIsTheUsersOrTenMinutes) {

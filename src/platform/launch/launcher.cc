@@ -19,6 +19,7 @@
 #include "platform/launch/delivery.h"
 #include "platform/launch/given_place.h"
 #include "platform/launch/hang_watch.h"
+#include "platform/launch/last_words.h"
 #include "platform/launch/node_facts.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/node_processes.h"
@@ -62,9 +63,9 @@ class Launcher {
     RemoveProcessLimits(plan_);
     ForgetContainers();
     if (events_->finished()) return Deliver();
-    const std::string hang = ReadHang(NodeFolders(plan_.directory).hung());
+    const std::string words = ReadLastWords(NodeFolders(plan_.directory).died());
     const std::string reason =
-        hang.empty() ? absl::StrCat("the launcher of node ", plan_.node().name, " died") : hang;
+        words.empty() ? absl::StrCat("the launcher of node ", plan_.node().name, " died") : words;
     events_->Append("lost", {{"reason", reason}});
     // What results there are belong to the user all the same.
     const absl::Status uploaded =
@@ -264,18 +265,12 @@ void HeedEarlyStop(const NodeFolders& folders) {
   if (fs::exists(folders.stop(), error)) ::kill(::getpid(), SIGTERM);  // for Signals::Take
 }
 
-}  // namespace
-
-absl::Status RunLauncher(const fs::path& plan_file, const LauncherOptions& options, Ahead ahead) {
-  if (!ahead.signals) {
-    TUTTI_ASSIGN_OR_RETURN(ahead.signals, Signals::Block());
-  }
+absl::Status Run(const fs::path& plan_file, const LauncherOptions& options, Ahead ahead) {
   TUTTI_RETURN_IF_ERROR(BecomeSubreaper());
   TUTTI_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(plan_file, 64 << 20));
   TUTTI_ASSIGN_OR_RETURN(spec::LaunchPlan plan, spec::LaunchPlanFromJson(text));
   if (const char* gang = std::getenv("TUTTI_GANG")) TUTTI_RETURN_IF_ERROR(TakePlace(gang, plan));
   const NodeFolders folders(plan.directory);
-  const HangWatch watch(folders.hung(), HangLimit());
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folders.spool()));
   TUTTI_ASSIGN_OR_RETURN(const Claim claim,
                          ClaimAllocation(folders, plan.boot_id, std::move(ahead.lock)));
@@ -287,6 +282,21 @@ absl::Status RunLauncher(const fs::path& plan_file, const LauncherOptions& optio
   Launcher launcher(std::move(plan), options, *std::move(ahead.signals), std::move(facts),
                     std::move(events), std::move(spool));
   return claim.first ? launcher.Run() : launcher.ClearUp();
+}
+
+}  // namespace
+
+absl::Status RunLauncher(const fs::path& plan_file, const LauncherOptions& options, Ahead ahead) {
+  if (!ahead.signals) {
+    TUTTI_ASSIGN_OR_RETURN(ahead.signals, Signals::Block());
+  }
+  const fs::path note = NodeFolders(plan_file.parent_path()).died();
+  LeaveLastWordsOnTerminate(note);
+  const HangWatch watch(note, HangLimit());
+  const absl::Status status = Run(plan_file, options, std::move(ahead));
+  const bool is_anothers = absl::IsFailedPrecondition(status);  // and at work
+  if (!status.ok() && !is_anothers) LeaveLastWords(note, status.message());
+  return status;
 }
 
 absl::Status RunLauncher(const fs::path& plan_file) { return RunLauncher(plan_file, {}); }

@@ -318,7 +318,7 @@ class Examination {
   Diagnosis Lost(const NodeEnd& node) const {
     if (node.silent) return OfNode(node);
     // A second launcher that knows no more says that the first one died.
-    const bool known = !node.reason.empty() && !absl::StrContains(node.reason, "launcher");
+    const bool known = !node.reason.empty() && !absl::StrContains(node.reason, "launcher of node");
     const std::string why = known ? absl::StrCat(" (", OneLine(node.reason), ")") : "";
     Diagnosis diagnosis =
         With(absl::StrCat("launcher on node ", node.node, " died", why),

@@ -34,7 +34,7 @@ bool PlacedLauncher::Alive() {
   if (child_ && child_->Wait(base::Deadline::After(absl::ZeroDuration())).ok()) child_.reset();
   const std::optional<LauncherProcess> found = child_ ? own_ : Find();
   // What it could not end itself of is nothing that another signal would end.
-  if (found && ReadLauncherProcess(folder_ / "hung") == found) Kill().IgnoreError();
+  if (found && ReadLauncherProcess(folder_ / "died") == found) Kill().IgnoreError();
   return found && !(killed_ == found && unkillable_->Expired());
 }
 

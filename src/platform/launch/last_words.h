@@ -1,0 +1,20 @@
+// Why a launcher ended before it could report it: a note in the allocation's folder, for the
+// launcher that follows. The first one stays. JSON with the fields "pid", "start_time" (by which
+// the engine knows whose it is) and "reason".
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::launch {
+
+// Of this process, in the file `note`.
+void LeaveLastWords(const std::filesystem::path& note, absl::string_view reason);
+// The same of whatever exception then ends this process.
+void LeaveLastWordsOnTerminate(const std::filesystem::path& note);
+// The reason; "" if there is none.
+std::string ReadLastWords(const std::filesystem::path& note);
+
+}  // namespace tutti::launch
