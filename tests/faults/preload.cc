@@ -1,0 +1,245 @@
+// A library that LD_PRELOAD puts between tutti's launchers and libc: it fails one call, or lets it
+// hang as on a file server that does not answer. It acts in launchers and in what they have mpirun
+// start (`tutti launch-…`), in no other program. README.md says how to use it.
+//
+// TUTTI_FAULT of the job's environment_variables: PROGRAM:CALL:ORDINAL:ERRNO:ONCE, the ORDINAL-th
+// CALL (from 1) of a PROGRAM (launch, rank, agent) fails with ERRNO, or hangs if that is 0, unless
+// the file ONCE is there, which is then made. record:FILE appends "PROGRAM CALL" to FILE at each
+// call. A launcher, which may be there before its job is, reads it from the plan and counts from
+// there on.
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace {
+
+// No call of libc's: those are what is to be counted.
+inline __attribute__((always_inline)) long Raw(long number, long a = 0, long b = 0, long c = 0,
+                                               long d = 0, long e = 0) {
+  register long r10 asm("r10") = d;
+  register long r8 asm("r8") = e;
+  long result;
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+               : "rcx", "r11", "memory");
+  return result;
+}
+
+char program[16];
+char call_to_fail[32], once[512], record[512];
+int fail_at = 0, fail_with = 0;
+std::atomic<bool> armed{false};
+std::atomic<int> calls{0};
+
+// As a call to a file server: state D until SIGKILL. The parent of a vfork waits so. Its child is
+// its parent's, for it to be no descendant.
+__attribute__((noinline)) void Hang() {
+  const long self = Raw(SYS_getpid);
+  const long child = Raw(SYS_clone, CLONE_VM | CLONE_VFORK | CLONE_PARENT | SIGCHLD);
+  if (child != 0) return;
+  Raw(SYS_close_range, 0, ~0U, 0);
+  unsigned long all = ~0UL;
+  Raw(SYS_rt_sigprocmask, SIG_SETMASK, reinterpret_cast<long>(&all), 0, sizeof all);
+  timespec pause = {0, 100'000'000};
+  while (Raw(SYS_kill, self, 0) == 0) Raw(SYS_nanosleep, reinterpret_cast<long>(&pause));
+  Raw(SYS_exit, 0);
+}
+
+void Append(const char* file, const char* text, int flags) {
+  const long fd = Raw(SYS_openat, AT_FDCWD, reinterpret_cast<long>(file),
+                      O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666);
+  if (fd < 0) return;
+  Raw(SYS_write, fd, reinterpret_cast<long>(text), strlen(text));
+  Raw(SYS_close, fd);
+}
+
+// Whether this call is to fail, with errno set.
+bool Fails(const char* call) {
+  if (!armed.load(std::memory_order_acquire)) return false;
+  if (record[0] != 0) {
+    char line[64];
+    char* end = stpcpy(stpcpy(stpcpy(stpcpy(line, program), " "), call), "\n");
+    (void)end;
+    Append(record, line, O_APPEND);
+    return false;
+  }
+  if (strcmp(call, call_to_fail) != 0 || ++calls != fail_at) return false;
+  const long first = Raw(SYS_openat, AT_FDCWD, reinterpret_cast<long>(once),
+                         O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (first < 0) return false;
+  Raw(SYS_close, first);
+  if (fail_with == 0) {
+    Hang();
+    errno = EIO;
+  } else {
+    errno = fail_with;
+  }
+  return true;
+}
+
+void Arm(const char* text) {
+  char spec[1200] = {};
+  const size_t size = strcspn(text, "\"");
+  memcpy(spec, text, size < sizeof spec - 1 ? size : sizeof spec - 1);
+  char* rest = spec;
+  const char* const of = strsep(&rest, ":");
+  if (strcmp(of, "record") == 0 && rest != nullptr) {
+    strncpy(record, rest, sizeof record - 1);
+    armed = true;
+    return;
+  }
+  const char* const call = strsep(&rest, ":");
+  const char* const ordinal = strsep(&rest, ":");
+  const char* const error = strsep(&rest, ":");
+  if (strcmp(of, program) != 0 || rest == nullptr) return;
+  strncpy(call_to_fail, call, sizeof call_to_fail - 1);
+  strncpy(once, rest, sizeof once - 1);
+  fail_at = atoi(ordinal);
+  fail_with = atoi(error);
+  armed.store(true, std::memory_order_release);
+}
+
+void ArmByPlan(const char* path) {
+  static std::atomic<bool> read{false};
+  const size_t size = path == nullptr ? 0 : strlen(path);
+  if (strcmp(program, "launch") != 0 || size < 10 || strcmp(path + size - 10, "/plan.json") != 0)
+    return;
+  static char plan[1 << 20];
+  const long fd = Raw(SYS_openat, AT_FDCWD, reinterpret_cast<long>(path), O_RDONLY | O_CLOEXEC);
+  const long n = fd < 0 ? 0 : Raw(SYS_read, fd, reinterpret_cast<long>(plan), sizeof plan - 1);
+  if (fd >= 0) Raw(SYS_close, fd);
+  if (n <= 0 || read.exchange(true)) return;  // one that is empty is nobody's yet
+  plan[n] = 0;
+  const char* const name = strstr(plan, "\"TUTTI_FAULT\"");
+  const char* const colon = name == nullptr ? nullptr : strchr(name, ':');
+  const char* const value = colon == nullptr ? nullptr : strchr(colon, '"');
+  if (value != nullptr) Arm(value + 1);
+}
+
+__attribute__((constructor)) void Begin() {
+  char line[4096] = {};
+  const long fd = Raw(SYS_openat, AT_FDCWD, reinterpret_cast<long>("/proc/self/cmdline"), O_RDONLY);
+  const long n = Raw(SYS_read, fd, reinterpret_cast<long>(line), sizeof line - 1);
+  Raw(SYS_close, fd);
+  const char* const which = n > 0 ? line + strlen(line) + 1 : line;
+  if (strcmp(which, "launch") == 0 || strcmp(which, "launch-standby") == 0)
+    strcpy(program, "launch");
+  if (strcmp(which, "launch-rank") == 0) strcpy(program, "rank");
+  if (strcmp(which, "launch-agent") == 0) strcpy(program, "agent");
+  const char* const spec = getenv("TUTTI_FAULT");
+  if (program[0] != 0 && strcmp(program, "launch") != 0 && spec != nullptr) Arm(spec);
+}
+
+template <class Function>
+Function* Real(const char* name, std::atomic<Function*>& kept) {
+  if (kept.load() == nullptr) kept = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+  return kept.load();
+}
+
+}  // namespace
+
+#define REAL(name)                                   \
+  static std::atomic<decltype(::name)*> real_##name; \
+  auto* const real = Real<decltype(::name)>(#name, real_##name)
+
+#define FAILING(type, name, failed, parameters, ...)                       \
+  extern "C" __attribute__((visibility("default"))) type name parameters { \
+    REAL(name);                                                            \
+    if (Fails(#name)) return failed;                                       \
+    return real(__VA_ARGS__);                                              \
+  }
+
+extern "C" __attribute__((visibility("default"))) int open(const char* path, int flags, ...) {
+  REAL(open);
+  va_list more;
+  va_start(more, flags);
+  const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, mode_t) : 0;
+  va_end(more);
+  if ((flags & O_ACCMODE) == O_RDONLY && !armed) ArmByPlan(path);
+  if (Fails((flags & O_CREAT) != 0 ? "create" : "open")) return -1;
+  return real(path, flags, mode);
+}
+
+// The address that it returns to is on the stack, and the child would overwrite it: it is called by
+// a jump.
+extern "C" __attribute__((visibility("hidden"), used)) void* VforkOrFail() {
+  REAL(vfork);
+  return Fails("vfork") ? nullptr : reinterpret_cast<void*>(real);
+}
+asm(R"(
+  .globl vfork
+  .type vfork, @function
+vfork:
+  sub $8, %rsp
+  call VforkOrFail
+  add $8, %rsp
+  test %rax, %rax
+  jz 1f
+  jmp *%rax
+1:
+  mov $-1, %rax
+  ret
+  .size vfork, . - vfork
+)");
+
+FAILING(ssize_t, read, -1, (int fd, void* to, size_t size), fd, to, size)
+FAILING(ssize_t, write, -1, (int fd, const void* from, size_t size), fd, from, size)
+FAILING(ssize_t, pread, -1, (int fd, void* to, size_t size, off_t at), fd, to, size, at)
+FAILING(ssize_t, pwrite, -1, (int fd, const void* from, size_t size, off_t at), fd, from, size, at)
+FAILING(int, mkdir, -1, (const char* path, mode_t mode), path, mode)
+FAILING(int, rename, -1, (const char* from, const char* to), from, to)
+FAILING(int, renameat2, -1,
+        (int from_fd, const char* from, int to_fd, const char* to, unsigned flags), from_fd, from,
+        to_fd, to, flags)
+FAILING(int, unlink, -1, (const char* path), path)
+FAILING(int, symlink, -1, (const char* to, const char* path), to, path)
+FAILING(int, chmod, -1, (const char* path, mode_t mode), path, mode)
+FAILING(int, fsync, -1, (int fd), fd)
+FAILING(int, fdatasync, -1, (int fd), fd)
+FAILING(int, ftruncate, -1, (int fd, off_t size), fd, size)
+FAILING(int, fallocate, -1, (int fd, int mode, off_t at, off_t size), fd, mode, at, size)
+FAILING(int, flock, -1, (int fd, int how), fd, how)
+FAILING(int, pipe2, -1, (int* ends, int flags), ends, flags)
+FAILING(int, dup2, -1, (int from, int to), from, to)
+FAILING(int, chdir, -1, (const char* path), path)
+FAILING(int, execve, -1, (const char* path, char* const* arguments, char* const* environment), path,
+        arguments, environment)
+FAILING(int, socket, -1, (int domain, int type, int protocol), domain, type, protocol)
+FAILING(int, connect, -1, (int fd, const sockaddr* to, socklen_t size), fd, to, size)
+FAILING(int, bind, -1, (int fd, const sockaddr* at, socklen_t size), fd, at, size)
+FAILING(int, listen, -1, (int fd, int backlog), fd, backlog)
+FAILING(int, accept4, -1, (int fd, sockaddr* from, socklen_t* size, int flags), fd, from, size,
+        flags)
+FAILING(ssize_t, send, -1, (int fd, const void* from, size_t size, int flags), fd, from, size,
+        flags)
+FAILING(ssize_t, recv, -1, (int fd, void* to, size_t size, int flags), fd, to, size, flags)
+FAILING(ssize_t, sendmsg, -1, (int fd, const msghdr* message, int flags), fd, message, flags)
+FAILING(ssize_t, recvmsg, -1, (int fd, msghdr* message, int flags), fd, message, flags)
+FAILING(int, poll, -1, (pollfd * fds, nfds_t count, int milliseconds), fds, count, milliseconds)
+FAILING(int, stat, -1, (const char* path, struct stat* info), path, info)
+FAILING(int, lstat, -1, (const char* path, struct stat* info), path, info)
+FAILING(int, fstat, -1, (int fd, struct stat* info), fd, info)
+FAILING(int, setpgid, -1, (pid_t pid, pid_t group), pid, group)
+FAILING(int, waitid, -1, (idtype_t type, id_t id, siginfo_t* info, int options), type, id, info,
+        options)
+FAILING(int, pthread_create, errno,
+        (pthread_t * thread, const pthread_attr_t* attributes, void* (*start)(void*),
+         void* argument),
+        thread, attributes, start, argument)
