@@ -110,9 +110,12 @@ absl::StatusOr<std::vector<base::UniqueFd>> ReceiveFds(int socket, size_t count,
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  if (::recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) {
-    return absl::UnavailableError("the launcher has gone");
-  }
+  ssize_t n;
+  do {
+    n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  } while (n < 0 && errno == EINTR);
+  if (n < 0) return base::ErrnoStatus("recvmsg from the launcher");
+  if (n == 0) return absl::UnavailableError("the launcher has gone");
   std::vector<base::UniqueFd> fds;
   const cmsghdr* const header = CMSG_FIRSTHDR(&message);
   if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "platform/launch/last_error.h"
 #include "platform/launch/launch_programs.h"
@@ -35,6 +36,15 @@ absl::Status LinkThisProgram(const fs::path& folder) {
   if (!error) fs::create_symlink(program, link, error);
   if (error) return base::ErrnoStatus(absl::StrCat("link ", link.string()), error.value());
   return absl::OkStatus();
+}
+
+// What a rank's shim says is why it did not start it; mpirun says no more than that it ended.
+std::string LastWordOfShims(const std::string& tail) {
+  std::string last;
+  for (const absl::string_view line : absl::StrSplit(tail, '\n')) {
+    if (absl::StartsWith(line, "tutti: ")) last = std::string(line.substr(0, 300));
+  }
+  return last;
 }
 
 bool IsNamed(const spec::PlanNode& node, absl::string_view host) {
@@ -155,7 +165,8 @@ absl::Status MpiStart::StarterEnded() {
   starter_.reset();
   words_->Pump(1 << 20).IgnoreError();
   if (status.ok() && status->ok()) return absl::OkStatus();
-  const std::string said = LastError(words_->tail());
+  std::string said = LastWordOfShims(words_->tail());
+  if (said.empty()) said = LastError(words_->tail());
   if (by_pmix() && FoundNoController(words_->tail())) return absl::UnavailableError(said);
   if (const int rank = by_pmix() ? RankThatLeft(words_->tail()) : -1; rank >= 0) {
     return absl::AbortedError(absl::StrCat(
