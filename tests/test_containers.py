@@ -14,6 +14,7 @@ import tempfile
 import pytest
 
 from conftest import ROOT, Service, make_wheel, processes_with, wait_until
+from faults import explore
 
 NEEDED = ("podman", "runc", "docker-registry", "busybox")
 MISSING = [name for name in NEEDED if not shutil.which(name)] + ([] if os.geteuid() == 0 else ["root"])
@@ -60,8 +61,11 @@ class Registry:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
+    yield from open_site(tmp_path_factory.mktemp("containers"))
+
+
+def open_site(folder, more_environment=None):
     """A service whose nodes have podman, a registry with the image tiny:1, and the image's full name."""
-    folder = tmp_path_factory.mktemp("containers")
     registry = Registry(folder)
     # podman waits for all that others have written to the file system of its storage: 20 s a container beside a compiler.
     storage = tempfile.mkdtemp(prefix="tutti-images-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
@@ -84,7 +88,7 @@ def site(tmp_path_factory):
                   input=root_file_system())
     assert made.returncode == 0, made.stderr
     # 16 nodes, so that a node's share of the memory is small.
-    service = Service(folder / "home", nodes=16, environment=environment).start()
+    service = Service(folder / "home", nodes=16, environment={**environment, **(more_environment or {})}).start()
     service.image, service.registry, service.podman = image, registry.address, podman
     pushed = service.cli("environment", "push", image)
     assert pushed.returncode == 0, pushed.stderr
@@ -292,3 +296,20 @@ def test_the_example(site, tmp_path):
     job, result = run(site, folder / "job.yml")
     assert job["state"] == "Completed", (job, result.stderr)
     assert site.log_text(job["id"], 1) == "hello from rank 1 of 2 in the image that was built\n"
+
+
+def test_faults_of_launchers_that_start_containers_each_end_their_job_alone(tmp_path, write_job, monkeypatch):
+    """As test_faults.py has them of other jobs."""
+    library = explore.build(tmp_path)
+    opened = open_site(tmp_path, explore.service_environment(library, tmp_path))
+    site = next(opened)
+    try:
+        monkeypatch.setitem(explore.KINDS, "container", {"command": "echo fine", "environment": {"image": site.image}})
+        faults = list(explore.faults_of(site, write_job, library, "container", tmp_path))
+        exploration = explore.Exploration(site, write_job, library, tmp_path)
+        exploration.run(explore.sample(faults, 24, explore.SEED), 300, at_once=6)
+        assert exploration.complaints == []
+        assert exploration.all_nodes_run()
+        wait_until(lambda: containers(site) == [], 60, "no container is left")
+    finally:
+        list(opened)

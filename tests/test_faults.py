@@ -1,12 +1,9 @@
 """Story: no fault holds a node: whatever fails or hangs below a launcher, its job ends with the true reason and the next one runs on the same nodes."""
-import os
-
 import pytest
 
 from faults import explore
 
 TOO_LONG = "echo " + "x" * 140_000  # for one argument of execve
-SEED = int(os.environ.get("TUTTI_FAULTS_SEED", 28))
 
 
 def test_an_mpi_rank_that_cannot_be_started_ends_its_job_and_frees_its_node(start_service, write_job):
@@ -29,7 +26,7 @@ def test_two_hundred_faults_of_launchers_and_shims_each_end_their_job_alone(star
     service = start_service(nodes=8, environment=explore.service_environment(library, tmp_path))
     faults = [fault for kind in explore.KINDS for fault in explore.faults_of(service, write_job, library, kind, tmp_path)]
     exploration = explore.Exploration(service, write_job, library, tmp_path)
-    exploration.run(explore.sample(faults, 200, SEED), 240)
+    exploration.run(explore.sample(faults, 200, explore.SEED), 240)
     assert exploration.complaints == []
     assert exploration.ends["Failed"] + exploration.ends["Completed"] > 100, "the faults were met"
     assert exploration.all_nodes_run()

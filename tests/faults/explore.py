@@ -38,6 +38,7 @@ KINDS = {
 }
 MOST_OF_A_CALL = 60  # ordinals; the later ones are more of the same loop
 TIME_LIMIT = 15
+SEED = int(os.environ.get("TUTTI_FAULTS_SEED", 28))
 
 Fault = collections.namedtuple("Fault", "kind program call ordinal error")
 
@@ -58,7 +59,9 @@ def service_environment(library, folder):
 
 def job_of(write_job, library, kind, fault):
     keys = dict(KINDS[kind])
-    variables = {"TUTTI_FAULT": fault, "LD_PRELOAD": str(library), "STORY": str(library.parent / "ray")}
+    variables = {"TUTTI_FAULT": fault, "STORY": str(library.parent / "ray")}
+    if "environment" not in keys:  # what an image holds is not what it was built for
+        variables["LD_PRELOAD"] = str(library)
     return write_job(keys.pop("command"), environment_variables=variables, limits={"timeout": TIME_LIMIT * int(max(1, conftest.PATIENCE))}, **keys)
 
 
@@ -102,10 +105,10 @@ class Exploration:
         self.complaints = []
         self.ends = collections.Counter()
 
-    def run(self, faults, limit):
+    def run(self, faults, limit, at_once=0):
         waiting, running, count = list(reversed(faults)), {}, 0
         while waiting or running:
-            while waiting and len(running) < 2 * self.service.nodes:
+            while waiting and len(running) < (at_once or 2 * self.service.nodes):
                 fault, count = waiting.pop(), count + 1
                 once = self.folder / f"once-{count}"
                 spec = f"{fault.program}:{fault.call}:{fault.ordinal}:{fault.error}:{once}"
