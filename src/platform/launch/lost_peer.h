@@ -1,0 +1,15 @@
+// Whether a process's last words speak of another process that went away: then they are a
+// consequence, not a cause. Pure functions.
+#pragma once
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::launch {
+
+// Whether `last_error` speaks of a peer that went away rather than of a fault of its own.
+bool SpeaksOfALostPeer(absl::string_view last_error);
+
+// The rank that `last_error` blames ("rank 3 left the group"), or -1.
+int BlamedRank(absl::string_view last_error);
+
+}  // namespace tutti::launch
