@@ -12,9 +12,7 @@
 namespace tutti::launch {
 namespace {
 
-using Lines = std::vector<std::string>;
-
-constexpr int kLongestMessage = 200;  // lines
+constexpr int kLongestMessage = 40;  // lines
 
 // "train.py:3: assert x == 4", of the last frame between a traceback's begin and its end.
 std::string LastFrame(Lines::const_iterator begin, Lines::const_iterator end) {
@@ -33,40 +31,59 @@ std::string LastFrame(Lines::const_iterator begin, Lines::const_iterator end) {
   return "";
 }
 
-// Where the message that begins at `line` ends at the latest.
-Lines::const_iterator EndOfMessage(const Lines& lines, Lines::const_iterator line) {
-  const auto latest = lines.end() - line > kLongestMessage ? line + kLongestMessage : lines.end();
-  return std::find_if(line + 1, latest, [](const std::string& next) {
-    return absl::StrContains(next, "Traceback (most recent call last):") ||
-           absl::StartsWith(next, "During handling of the above exception") ||
-           absl::StartsWith(next, "The above exception was the direct cause") ||
-           absl::StartsWith(next, "Exception ignored in");
-  });
-}
-
 // TensorFlow tells where a node of its graph was made before it tells what is wrong with it.
 bool IsOfAGraphNode(absl::string_view line) {
   return absl::StartsWith(line, " ") || absl::StartsWith(line, "Detected at node") ||
          absl::StartsWith(line, "Node: ") || absl::StartsWith(line, "<stack traces unavailable>");
 }
 
-// How the message goes on after its first line; empty where that says enough.
-std::string Continuation(const std::string& first, Lines::const_iterator next,
-                         Lines::const_iterator end) {
-  if (next != end && absl::EndsWith(first, ":")) {
-    if (absl::StartsWith(*next, "Detected at node")) {
-      next = std::find_if_not(next, end, IsOfAGraphNode);
+std::string Joined(Lines::const_iterator line, Lines::const_iterator end) {
+  std::string message(absl::StripAsciiWhitespace(*line));
+  for (++line; line != end; ++line) {
+    if (absl::StartsWith(*line, "Detected at node")) {
+      line = std::find_if_not(line, end, IsOfAGraphNode);
+      if (line == end) break;
     }
-    return next == end ? "" : *next;
+    const absl::string_view text = absl::StripAsciiWhitespace(*line);
+    if (!absl::StartsWith(text, "[[{{node ")) absl::StrAppend(&message, " ", text);
   }
-  if (absl::StrContains(first, " validation error") && end - next >= 2) {  // pydantic
-    return absl::StrCat(next[0], ": ", absl::StripAsciiWhitespace(next[1]));
-  }
-  const auto nccl = std::find(next, end, "Last error:");
-  return end - nccl < 2 ? "" : nccl[1];
+  return message;
+}
+
+// " (gai error: -2 - Name or service not known)", or empty.
+std::string UnknownName(const Lines& lines) {
+  const auto unknown = std::find_if(lines.begin(), lines.end(), [](const std::string& other) {
+    return absl::StrContains(other, "(gai error: ");
+  });
+  if (unknown == lines.end()) return "";
+  const std::string error = unknown->substr(unknown->find("(gai error: "));
+  return absl::StrCat(" ", error.substr(0, error.find(')') + 1));
+}
+
+// Where the text of the exception that `line` names has ended.
+Lines::const_iterator EndOfMessage(const Lines& lines, Lines::const_iterator line) {
+  const auto latest = lines.end() - line > kLongestMessage ? line + kLongestMessage : lines.end();
+  return std::find_if(line + 1, latest, EndsAMessage);
 }
 
 }  // namespace
+
+bool EndsAMessage(absl::string_view line) {
+  static constexpr absl::string_view kBegins[] = {"During handling of the above exception",
+                                                  "The above exception was the direct cause",
+                                                  "Exception ignored",
+                                                  "Exception raised from ",  // c10's stack
+                                                  "terminate called",
+                                                  "\"\"\"",  // of what a worker's pool passes on
+                                                  "[end of output]",  // of what pip passes on
+                                                  "----------",
+                                                  "=========="};
+  return absl::StrContains(line, "Traceback (most recent call last)") || BeginsAnew(line) ||
+         IsOfAnotherProgram(line) ||
+         std::any_of(std::begin(kBegins), std::end(kBegins), [&](absl::string_view begin) {
+           return absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), begin);
+         });
+}
 
 bool IsSyntaxError(absl::string_view line) {
   return absl::StartsWith(line, "SyntaxError: ") || absl::StartsWith(line, "IndentationError: ") ||
@@ -79,15 +96,9 @@ std::string ExceptionMessage(const Lines& lines, Lines::const_iterator traceback
     const std::string place = LastFrame(traceback, line);
     return place.empty() ? *line : absl::StrCat(*line, " at ", place);
   }
-  const std::string more = Continuation(*line, line + 1, EndOfMessage(lines, line));
-  if (!more.empty()) return absl::StrCat(*line, " ", absl::StripAsciiWhitespace(more));
-  if (!absl::StrContains(*line, "trying to connect to (")) return *line;
-  const auto unknown = std::find_if(lines.begin(), lines.end(), [](const std::string& other) {
-    return absl::StrContains(other, "(gai error: ");
-  });
-  if (unknown == lines.end()) return *line;
-  const std::string error = unknown->substr(unknown->find("(gai error: "));
-  return absl::StrCat(*line, " ", error.substr(0, error.find(')') + 1));
+  const std::string message = Joined(line, EndOfMessage(lines, line));
+  const bool of_a_peer = absl::StrContains(message, "trying to connect to (");
+  return absl::StrCat(message, of_a_peer ? UnknownName(lines) : "");
 }
 
 }  // namespace tutti::launch

@@ -3,19 +3,22 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "absl/strings/string_view.h"
+#include "platform/launch/printed_lines.h"
 
 namespace tutti::launch {
 
-// The exception that `line` names, which belongs to the traceback that begins at `traceback`; with
-// what its first line does not say: where it was, if it has no text or is of the syntax; how its
-// text goes on after a
-// ":"; what NCCL adds; and what c10d has printed before of a name that nobody knows.
-std::string ExceptionMessage(const std::vector<std::string>& lines,
-                             std::vector<std::string>::const_iterator traceback,
-                             std::vector<std::string>::const_iterator line);
+// The exception that `line` names, which belongs to the traceback that begins at `traceback`, with
+// all lines of its text, of many the first; without where TensorFlow made a node of its graph. If
+// it has no text or is of the syntax, where it was. If c10d has printed that it does not know a
+// name, that.
+std::string ExceptionMessage(const Lines& lines, Lines::const_iterator traceback,
+                             Lines::const_iterator line);
+
+// Whether `line` is no part of a message that began above it: another traceback, a line of a log,
+// of a shell or of another program, a stack of C++.
+bool EndsAMessage(absl::string_view line);
 
 // "SyntaxError: invalid syntax" and its kinds, which say no more without their place.
 bool IsSyntaxError(absl::string_view line);

@@ -17,7 +17,8 @@ TEST(LastErrorTest, FindsTheExceptionOfAPythonTraceback) {
                 " of the above exception, another exception occurred:\n\n"
                 "Traceback (most recent call last):\n  File \"b\"\n"
                 "torch.cuda.OutOfMemoryError: CUDA out of memory.\nTried to allocate\n"),
-      "torch.cuda.OutOfMemoryError: CUDA out of memory.");
+      "KeyError: 'x' (while that was handled: torch.cuda.OutOfMemoryError: CUDA out of memory. "
+      "Tried to allocate)");
   EXPECT_EQ(LastError("Traceback (most recent call last):\n  File \"a\"\nKeyboardInterrupt\n"),
             "KeyboardInterrupt");
 }
@@ -42,10 +43,10 @@ TEST(LastErrorTest, SaysWhereAnExceptionWithoutTextWasAndHowALongOneGoesOn) {
             "Missing key(s) in state_dict: \"weight\".");
 }
 
-TEST(LastErrorTest, TellsTheNextLineWhereTheFirstSaysNothing) {
+TEST(LastErrorTest, KeepsMessagesOfSeveralLinesWhole) {
   const std::string traceback = "Traceback (most recent call last):\n  File \"a\"\n";
   EXPECT_EQ(LastError(traceback + "ValueError: \nexpected 3 channels\nbut got 4\n"),
-            "ValueError: expected 3 channels");
+            "ValueError: expected 3 channels but got 4");
   EXPECT_EQ(LastError(traceback + "RuntimeError: these files are missing:\n  - /data/a.tar\n"),
             "RuntimeError: these files are missing: - /data/a.tar");
   EXPECT_EQ(LastError(traceback + "RuntimeError: stopped:\n\nDuring handling of the above "
@@ -53,8 +54,8 @@ TEST(LastErrorTest, TellsTheNextLineWhereTheFirstSaysNothing) {
             "RuntimeError: stopped:");
   EXPECT_EQ(LastError(traceback + "pydantic_core.ValidationError: 1 validation error for Config\n"
                                   "lr\n  Field required [type=missing]\n    For more see x\n"),
-            "pydantic_core.ValidationError: 1 validation error for Config lr: "
-            "Field required [type=missing]");
+            "pydantic_core.ValidationError: 1 validation error for Config lr "
+            "Field required [type=missing] For more see x");
 }
 
 TEST(LastErrorTest, PassesOverWhereANodeOfAGraphWasMade) {
@@ -77,7 +78,8 @@ TEST(LastErrorTest, TellsWhatNcclAdds) {
                       "[rank1]: ncclSystemError: System call (e.g. socket, malloc) failed. \n"
                       "[rank1]: Last error:\n[rank1]: Call to connect returned No route\n"),
             "torch.distributed.DistBackendError: NCCL error in: N.cpp:94, unhandled system error "
-            "(run with NCCL_DEBUG=INFO for details) Call to connect returned No route");
+            "(run with NCCL_DEBUG=INFO for details) ncclSystemError: System call (e.g. socket, "
+            "malloc) failed. Last error: Call to connect returned No route");
 }
 
 TEST(LastErrorTest, PassesOverWhatADestructorThrew) {
@@ -188,7 +190,9 @@ TEST(LastErrorTest, IsShortPlainAndValidUtf8) {
   EXPECT_EQ(LastError("10%\r50%\r\x1b[31mfatal: red\x1b[0m\n"), "fatal: red");
   EXPECT_EQ(LastError("bad \xff\xfe byte"), "bad ?? byte");
   EXPECT_EQ(LastError("h\xc3\xa9"), "h\xc3\xa9");
-  EXPECT_LE(LastError(std::string(100000, 'x')).size(), 303u);
+  EXPECT_LE(LastError(std::string(100000, 'x')).size(), 506u);
+  EXPECT_EQ(LastError("error: " + std::string(100000, 'x') + " why").substr(500), "why")
+      << "of a long one the end stays, too";
 }
 
 TEST(LastErrorTest, TheProcesssOwnExceptionComesBeforeItsStarters) {
@@ -231,6 +235,76 @@ TEST(LastErrorTest, AnErrorThatIsNoExceptionComesBeforeItsStarters) {
                       "Traceback (most recent call last):\n  File \"setup.py\", line 3\n"
                       "subprocess.CalledProcessError: Command '['gcc']' returned 1.\n"),
             "gcc: fatal error: no input files");
+}
+
+TEST(LastErrorTest, TheEarliestExceptionOfAChainIsTheCause) {
+  const std::string first =
+      "Traceback (most recent call last):\n  File \"/w/a.py\", line 4, in load\n"
+      "    return json.load(open(path))\nFileNotFoundError: no such file: 'c.json'\n\n";
+  const std::string second =
+      "Traceback (most recent call last):\n  File \"/w/a.py\", line 7, in <module>\n    load()\n"
+      "  File \"/w/a.py\", line 6, in load\n    raise ValueError('no configuration')\n"
+      "ValueError: no configuration\n";
+  const std::string from =
+      "The above exception was the direct cause of the following exception:\n\n";
+  const std::string handling =
+      "During handling of the above exception, another exception occurred:\n\n";
+  const std::string in_other_words =
+      "ValueError: no configuration (caused by FileNotFoundError: no such file: 'c.json')";
+  EXPECT_EQ(LastError(first + from + second), in_other_words);
+  EXPECT_EQ(LastError(first + handling + second), in_other_words) << "the same function raised it";
+  const auto elsewhere = [&](const std::string& error) {
+    return LastError(first + handling +
+                     "Traceback (most recent call last):\n  File \"/w/a.py\", line 9, in close\n"
+                     "    os.remove('lock')\n" +
+                     error);
+  };
+  EXPECT_EQ(elsewhere("OSError: no lock\n"),
+            "FileNotFoundError: no such file: 'c.json' (while that was handled: OSError: no lock)");
+  EXPECT_EQ(elsewhere("RuntimeError: [pair.cc:534] Connection closed by peer\n"),
+            "FileNotFoundError: no such file: 'c.json'");
+}
+
+TEST(LastErrorTest, OfSeveralRanksTheOneThatSpeaksOfNoLostPeer) {
+  const std::string lost =
+      "[rank0]: Traceback (most recent call last):\n[rank0]:   File \"a\"\n"
+      "[rank0]: RuntimeError: [pair.cc:534] Connection closed by peer [10.0.0.2]:4711\n";
+  const std::string own =
+      "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"a\"\n"
+      "[rank1]: KeyError: 'x'\n";
+  EXPECT_EQ(LastError(own + lost), "KeyError: 'x'");
+  EXPECT_EQ(LastError(lost + own), "KeyError: 'x'");
+  EXPECT_EQ(LastError("[rank0]: Traceback (most recent call last):\n"
+                      "[rank1]: Traceback (most recent call last):\n[rank0]:   File \"a\"\n"
+                      "[rank1]:   File \"a\"\n[rank1]: KeyError: 'x'\n"
+                      "[rank0]: RuntimeError: Connection reset by peer\n"),
+            "KeyError: 'x'")
+      << "their lines mix";
+  EXPECT_EQ(LastError(lost + "Traceback (most recent call last):\n  File \"/bin/torchrun\"\n"
+                             "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+                             "  traceback : Signal 9 (SIGKILL) received by PID 71\n"),
+            "a process that it started was ended: Signal 9 (SIGKILL) received by PID 71");
+}
+
+TEST(LastErrorTest, OfErrorsOneAfterTheOtherTheFirst) {
+  EXPECT_EQ(LastError("wget: unable to resolve host address 'data.org'\n"
+                      "unzip:  cannot find or open images.zip.\n"
+                      "rm: cannot remove 'images.zip': No such file or directory\n"),
+            "wget: unable to resolve host address 'data.org'");
+  EXPECT_EQ(LastError("warning: error 3 in the cache\nerror: no data\n"), "error: no data");
+  std::string later = "error: a record was passed over\n";
+  for (int i = 0; i < 100; ++i) later += "step\n";
+  EXPECT_EQ(LastError(later + "error: no data\n"), "error: no data") << "it went on between them";
+  EXPECT_EQ(LastError("bash: line 1: get-data: command not found\n"
+                      "Traceback (most recent call last):\n  File \"a\"\n"
+                      "FileNotFoundError: [Errno 2] No such file or directory: 'data/0'\n"),
+            "bash: line 1: get-data: command not found");
+}
+
+TEST(LastErrorTest, ALineThatAnnouncesMoreIsToldWithIt) {
+  EXPECT_EQ(
+      LastError("CMake Error at CMakeLists.txt:3 (find_package):\n  Could not find X.\n\nend\n"),
+      "CMake Error at CMakeLists.txt:3 (find_package): Could not find X.");
 }
 
 }  // namespace

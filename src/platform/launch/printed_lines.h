@@ -1,0 +1,42 @@
+// What a program printed, as plain lines. Pure functions. Inside the room launch only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::launch {
+
+using Lines = std::vector<std::string>;
+
+struct Printed {
+  Lines lines;  // all, in their order
+  std::vector<Lines>
+      ranks;     // those that PyTorch printed with "[rank1]: ", by rank, the first first
+  Lines others;  // the rest, in their order
+};
+
+// Without terminal colours, the former states of lines that were drawn over (progress bars), empty
+// lines and PyTorch's "[rank1]: ".
+Printed LinesOf(absl::string_view text);
+
+// "ValueError: text", "torch.cuda.OutOfMemoryError: …", "KeyboardInterrupt".
+bool LooksLikeException(absl::string_view line);
+
+// A line of a log or of a shell, which goes on with nothing that was printed before: "[W1120 …",
+// "2026-11-20 12:00:00…", "INFO: …", "bash: line 3: …".
+bool BeginsAnew(absl::string_view line);
+
+// "rm: cannot remove 'x': No such file or directory": what a program says of its own failure, begun
+// by its name.
+bool IsOfAnotherProgram(absl::string_view line);
+
+// Whether `line` speaks of a failure, and not of one that was passed over (a warning).
+bool SaysError(absl::string_view line);
+
+// What a starter of processes says when one of them has failed: torchrun, accelerate, mpirun's
+// wrappers. The process's own exception or error, printed before, says why.
+bool IsOfAStarter(absl::string_view line);
+
+}  // namespace tutti::launch
