@@ -1,16 +1,21 @@
 #include "spec/install_failure.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "base/utf8.h"
 #include "spec/requirement.h"
 
 namespace tutti::spec {
 namespace {
+
+constexpr size_t kMostCharacters = 600;
 
 bool IsPartOfName(char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; }
 
@@ -25,9 +30,44 @@ bool NamesPackage(absl::string_view text, absl::string_view name) {
   return false;
 }
 
+bool BeginsAnError(absl::string_view line) {
+  line = absl::StripLeadingAsciiWhitespace(line);
+  return absl::StartsWith(line, "× ") || absl::StartsWithIgnoreCase(line, "error:");
+}
+
+// From the installer's error on: what it prints before are its doings, with packages that have
+// nothing to do with it.
+absl::string_view FromError(absl::string_view said) {
+  for (size_t begin = 0; begin < said.size();) {
+    if (BeginsAnError(said.substr(begin))) return said.substr(begin);
+    const size_t end = said.find('\n', begin);
+    if (end == absl::string_view::npos) break;
+    begin = end + 1;
+  }
+  return said;
+}
+
+// Of a package that did not build, whose build printed "[stderr]": uv's own words and the build's
+// first error, without the rest of what it printed. Else `error` itself.
+std::string WithoutBuildLog(absl::string_view error) {
+  const size_t log = std::min(error.find("[stdout]"), error.find("[stderr]"));
+  if (log == absl::string_view::npos) return std::string(error);
+  const size_t hint = error.find("hint:", log);
+  std::string text(
+      absl::StripTrailingAsciiWhitespace(error.substr(0, std::min(error.find("├─▶"), log))));
+  for (const absl::string_view line : absl::StrSplit(error.substr(log, hint - log), '\n')) {
+    if (!absl::StrContains(absl::AsciiStrToLower(line), "error: ")) continue;
+    absl::StrAppend(&text, ": ", absl::StripAsciiWhitespace(line));
+    break;
+  }
+  if (hint != absl::string_view::npos) absl::StrAppend(&text, " ", error.substr(hint));
+  return text;
+}
+
 }  // namespace
 
-std::string ExplainFailure(const Environment& environment, const std::string& complaint) {
+std::string ExplainFailure(const Environment& environment, const std::string& said) {
+  const std::string complaint = WithoutBuildLog(FromError(said));
   std::string lower = absl::AsciiStrToLower(complaint);
   for (char& c : lower) {
     if (c == '_') c = '-';
@@ -46,10 +86,9 @@ std::string ExplainFailure(const Environment& environment, const std::string& co
 std::string InOneLine(absl::string_view text) {
   const std::string plain = absl::StrReplaceAll(
       text, {{"×", " "}, {"╰─▶", " "}, {"├─▶", " "}, {"│", " "}, {"hint:", " hint:"}});
-  std::string line =
+  const std::string line =
       absl::StrJoin(absl::StrSplit(plain, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty()), " ");
-  if (line.size() > 400) line = absl::StrCat(line.substr(0, 400), "…");
-  return line;
+  return base::BoundedUtf8(line, kMostCharacters);
 }
 
 }  // namespace tutti::spec

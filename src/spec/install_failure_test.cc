@@ -20,5 +20,21 @@ TEST(InstallFailure, BlamesOnlyWhatUvNames) {
   EXPECT_THAT(ExplainFailure(environment, "no network"), HasSubstr("environment host cannot"));
 }
 
+TEST(InstallFailure, BeginsAtTheInstallersErrorAndBlamesNothingThatWasOnlyDownloaded) {
+  Environment environment;
+  environment.packages = {{"numpy", "c:1"}, {"./kernels", "c:2"}};
+  EXPECT_EQ(ExplainFailure(environment,
+                           "Resolved 2 packages in 5ms\n   Building kernels @ file:///k\n"
+                           "Downloading numpy (16.1MiB)\n"
+                           "  × Failed to build `kernels @\n  │ file:///k`\n"
+                           "  ├─▶ The build backend returned an error\n"
+                           "  ╰─▶ Call to `build_wheel` failed (exit status: 1)\n\n"
+                           "      [stdout]\n      running build\n\n      [stderr]\n"
+                           "      k.c:1:10: fatal error: no.h: No such file or directory\n"
+                           "      error: command 'gcc' failed\n\n      hint: install no.h\n"),
+            "c:2: ./kernels cannot be had: Failed to build `kernels @ file:///k`: k.c:1:10: fatal "
+            "error: no.h: No such file or directory hint: install no.h");
+}
+
 }  // namespace
 }  // namespace tutti::spec

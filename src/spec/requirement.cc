@@ -32,7 +32,9 @@ std::string PythonOfPart(absl::string_view part) {
 
 std::string PackageName(absl::string_view requirement) {
   const size_t end = requirement.find_first_of(" [=<>!~;@(");
-  std::string name = absl::AsciiStrToLower(requirement.substr(0, end));
+  requirement = absl::StripSuffix(absl::StripSuffix(requirement.substr(0, end), "/"), ".git");
+  requirement = requirement.substr(requirement.rfind('/') + 1);
+  std::string name = absl::AsciiStrToLower(requirement);
   for (char& c : name) {
     if (c == '_' || c == '.') c = '-';
   }

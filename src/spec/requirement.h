@@ -9,7 +9,8 @@
 
 namespace tutti::spec {
 
-// The package's name as indexes compare it (PEP 503): "Foo_Bar[x]>=1" is "foo-bar".
+// The package's name as indexes compare it (PEP 503): "Foo_Bar[x]>=1" is "foo-bar", and so are
+// "./foo_bar" and "git+https://host/foo-bar.git".
 std::string PackageName(absl::string_view requirement);
 
 // With the versions that it names as the least: "a==1.2", "a~=1.2" and "a==1.2.*" are "a>=1.2".
