@@ -52,8 +52,9 @@ std::string MemoryShare(int64_t bytes) {
   return absl::StrFormat(" (the node's share is %.1f GiB)", static_cast<double>(bytes) / (1 << 30));
 }
 
-// A shell that ran the command reports its signal as 128 + n.
+// A shell that ran the command reports its signal as 128 + n; mpirun has codes of its own there.
 std::string ShellSignal(const RankExit& exit) {
+  if (absl::StrContains(exit.last_error, "was unable to launch")) return "";
   if (exit.signal != 0 || exit.code <= 128 || exit.code > 128 + 31) return "";
   const base::ExitStatus inner{.signal = exit.code - 128};
   return absl::StrCat(", its shell's word for ", inner.ToString());

@@ -138,6 +138,16 @@ TEST(Diagnosis, TranslatesTheShellsCodeForASignal) {
             "where)");
 }
 
+TEST(Diagnosis, DoesNotTakeMpirunsOwnCodesForSignals) {
+  EXPECT_EQ(Diagnose(GangOf({Ended(0, 5, 132, 0,
+                                   "mpirun was unable to launch the specified application as it "
+                                   "could not access or execute an executable: ./x")}))
+                .line,
+            "rank 0 on n1 failed with exit code 132: mpirun was unable to launch the specified "
+            "application as it could not access or execute an executable: ./x (what is to be "
+            "started is neither in the job's environment nor in its code)");
+}
+
 TEST(Diagnosis, SaysWhatAnEndWithoutWordsMeans) {
   EXPECT_EQ(Diagnose(GangOf({Ended(0, 5, 124)})).line,
             "rank 0 on n1 failed with exit code 124: this is how `timeout` ends what has used up "

@@ -47,8 +47,46 @@ constexpr absl::string_view kPipOfTheHost =
 constexpr absl::string_view kNativeCode =
     "native code failed; PYTHONFAULTHANDLER=1 in environment_variables tells where";
 
+constexpr absl::string_view kFullDisk = "the node's disk, or /dev/shm, is full";
+constexpr absl::string_view kNcclWithoutGpu =
+    "this node has no usable GPU, which NCCL needs: take the backend \"gloo\", or a node with GPUs";
+constexpr absl::string_view kNoProgram =
+    "what is to be started is neither in the job's environment nor in its code";
+constexpr absl::string_view kOlderSystem =
+    "it was built on a newer system than the node's: build it in the job, or take an image that "
+    "has "
+    "it";
+constexpr absl::string_view kCertificate =
+    "the node does not trust that server: name its authority's file in SSL_CERT_FILE and "
+    "REQUESTS_CA_BUNDLE";
+
 // The first that fits counts.
-constexpr std::array<Known, 52> kKnown = {{
+constexpr std::array<Known, 73> kKnown = {{
+    {"only supported with gpus", "", kNcclWithoutGpu},
+    {"nccl", "no cuda-capable device", kNcclWithoutGpu},
+    {"nccl", "driver version is insufficient", kNcclWithoutGpu},
+    {"error(s) in loading state_dict", "\"module.",
+     "DistributedDataParallel had saved it: load it into the wrapped model, or leave out "
+     "\"module.\""},
+    {"weights only load failed", "",
+     "the file holds more than tensors: torch.load(…, weights_only=False) reads it, if you trust "
+     "it"},
+    {"unable to launch", "executable", kNoProgram},
+    {"execvp error on file", "", kNoProgram},
+    {"unable to allocate shared memory", "", "/dev/shm is full; take fewer workers"},
+    {"unexpected pos", "inline_container", kFullDisk},
+    {"pytorchstreamwriter failed", "", kFullDisk},
+    {"glibc_", "not found", kOlderSystem},
+    {"glibcxx_", "not found", kOlderSystem},
+    {"undefined symbol", "cublas", kMixedCuda},
+    {"undefined symbol", "cudnn", kMixedCuda},
+    {"certificate verify failed", "", kCertificate},
+    {"certificate_verify_failed", "", kCertificate},
+    {"\\r", "no such file", "the script has the line ends of Windows: dos2unix mends it"},
+    {"exec format error", "", "it was built for another kind of processor, or has no #! line"},
+    {"can't open file", "[errno 2]", "the script is not in the job's code"},
+    {"name or service not known", "resolving ", kNoInternet},
+    {"no working c++ compiler", "", "torch.compile needs a C++ compiler in the job's environment"},
     {"no module named", "", "add the package to the job's environment"},
     {"cannot open shared object file", "libcu", kNoCudaLibrary},
     {"cannot open shared object file", "libnv", kNoCudaLibrary},
@@ -59,7 +97,8 @@ constexpr std::array<Known, 52> kKnown = {{
     {"undefined symbol", "libnv", kMixedCuda},
     {"undefined symbol", "libtorch", kMixedCuda},
     {"undefined symbol", "nccl", kMixedCuda},
-    {"cuda driver version is insufficient", "", "the node's GPU driver is older than the packages"},
+    {"cuda driver version is insufficient", "",
+     "the node's GPU driver is older than the packages, or there is none"},
     {"cannot re-initialize cuda in forked", "", "start worker processes by spawn, not by fork"},
     {"found no nvidia driver", "", kNoGpu},
     {"not compiled with cuda", "", kNoGpu},
@@ -94,7 +133,7 @@ constexpr std::array<Known, 52> kKnown = {{
     {"wait timeout after", "keys:", kNotAllCame},
     {"socket has timed out", "", kNotAllCame},
     {"connectfullmesh failed", "", kNoConnection},
-    {"no space left on device", "", "the node's disk, or /dev/shm, is full"},
+    {"no space left on device", "", kFullDisk},
     {"externally-managed-environment", "", kPipOfTheHost},
     {"unbound variable", "", "set -u ends the command at a variable that has no value"},
     {"command not found", "", "the program is not in the job's environment"},

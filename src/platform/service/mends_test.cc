@@ -52,6 +52,11 @@ TEST(MendOfTest, KnowsWhatToDoAboutCommonFailures) {
       {"RuntimeError: CUDA error: out of memory", "GPU's memory"},
       {"W dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'", "CPU builds"},
       {"error: externally-managed-environment", "job's environment"},
+      {"ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!", "gloo"},
+      {"torch.distributed.DistBackendError: NCCL error in: x, unhandled cuda error: Cuda failure "
+       "'no "
+       "CUDA-capable device is detected'",
+       "gloo"},
       {"bash: line 1: NOPE: unbound variable", "set -u"},
       {"bash: line 1: deepspeed: command not found", "environment"}};
   for (const auto& [words, mend] : kCases) {
