@@ -9,6 +9,7 @@
 #include "platform/launch/node_folders.h"
 #include "platform/launch/ray_cluster.h"
 #include "platform/launch/tensorflow_cluster.h"
+#include "platform/mlflow/file_store.h"
 
 namespace tutti::launch {
 namespace {
@@ -82,6 +83,22 @@ Variables Defaults(const LaunchPlan& plan, const NodeFacts& facts) {
   // All of the node's devices in every process, since scripts choose theirs by LOCAL_RANK.
   if (!facts.gpus.empty()) variables["CUDA_VISIBLE_DEVICES"] = absl::StrJoin(facts.gpus, ",");
   return variables;
+}
+
+bool Gives(const Variables& variables, const char* name) { return variables.count(name) > 0; }
+
+// What a job logs with MLflow comes with its results, unless it names another place. A path as a
+// whole, since a command may leave its folder. Each rank has a store of its own: MLflow makes
+// stores, experiments and runs without a lock, and nodes' results come together under one name.
+void AddMlflow(const LaunchPlan& plan, int rank, const Variables& users, Variables& v) {
+  // MLflow 3.17 writes files only if it is told that it may.
+  v["MLFLOW_ALLOW_FILE_STORE"] = "true";
+  if (Gives(users, "MLFLOW_TRACKING_URI")) return;
+  v["MLFLOW_TRACKING_URI"] =
+      (NodeFolders(plan.directory).work_outputs() / mlflow::StoreName(rank)).string();
+  // Of a server that the user names it would make an experiment, and beside an id it is an error.
+  if (plan.experiment_name.empty() || Gives(users, "MLFLOW_EXPERIMENT_ID")) return;
+  v["MLFLOW_EXPERIMENT_NAME"] = plan.experiment_name;
 }
 
 struct Place {
@@ -202,12 +219,14 @@ std::string PathOf(const Variables& users, const NodeFacts& facts) {
 }
 
 Variables EnvironmentOf(const LaunchPlan& plan, int local_rank, const NodeFacts& facts) {
-  Variables variables = Defaults(plan, facts);
-  for (const auto& [name, value] : plan.environment.variables) variables[name] = value;
+  Variables users = plan.environment.variables;
   const spec::ExpressionValues values = ValuesOf(plan, facts.inputs, facts.outputs);
   for (const auto& [name, value] : plan.environment_variables) {
-    variables[name] = spec::ExpandExpressions(value, values).value_or(value);
+    users[name] = spec::ExpandExpressions(value, values).value_or(value);
   }
+  Variables variables = Defaults(plan, facts);
+  AddMlflow(plan, plan.node().first_rank + local_rank, users, variables);
+  for (auto& [name, value] : users) variables[name] = value;
   // An image has a PATH of its own, and the host's programs are not in it.
   if (facts.image.empty()) variables["PATH"] = PathOf(variables, facts);
   if (!facts.python.empty()) variables["VIRTUAL_ENV"] = facts.python;

@@ -108,6 +108,10 @@ TEST(EnvironmentOfTest, EveryValueForEveryProcessOfTwoByTwo) {
           {"TUTTI_NODE_ADDRESS", node == 0 ? "127.77.0.1" : "127.77.0.2"},
           {"TUTTI_JOB_TOKEN", "beef"},
           {"TUTTI_METRICS_FILE", absl::StrCat("/a/spool/rank-", rank, ".metrics")},
+          {"MLFLOW_TRACKING_URI", rank == 0 ? "/a/work/outputs/mlruns"
+                                            : absl::StrCat("/a/work/outputs/mlruns-rank-", rank)},
+          {"MLFLOW_EXPERIMENT_NAME", "trials"},
+          {"MLFLOW_ALLOW_FILE_STORE", "true"},
           {"PYTHONUNBUFFERED", "1"},
           {"OMP_NUM_THREADS", "2"},
           {"TMPDIR", "/a/scratch"},
@@ -142,6 +146,18 @@ TEST(EnvironmentOfTest, WhatTheJobsEnvironmentSetsLiesBelowItsOwnVariables) {
               AllOf(Contains(Pair("FOO", "file ${{inputs.x}}")), Contains(Pair("MINE", "job")),
                     Contains(Pair("OMP_NUM_THREADS", "3")), Contains(Pair("RANK", "1"))));
   EXPECT_THAT(OverriddenNames(plan), ElementsAre("RANK"));
+}
+
+TEST(EnvironmentOfTest, TheJobsOwnPlaceForMlflowWinsAndGetsNoExperiment) {
+  spec::LaunchPlan plan = TwoByTwo(spec::DistributionKind::kMpi, 0);
+  plan.environment_variables = {{"MLFLOW_TRACKING_URI", "http://mlflow:5000"}};
+  EXPECT_THAT(EnvironmentOf(plan, 1, {}),
+              AllOf(Contains(Pair("MLFLOW_TRACKING_URI", "http://mlflow:5000")),
+                    Not(Contains(Key("MLFLOW_EXPERIMENT_NAME")))));
+  plan.environment_variables = {{"MLFLOW_EXPERIMENT_ID", "7"}};
+  EXPECT_THAT(EnvironmentOf(plan, 1, {}),
+              AllOf(Contains(Pair("MLFLOW_TRACKING_URI", "/a/work/outputs/mlruns-rank-1")),
+                    Not(Contains(Key("MLFLOW_EXPERIMENT_NAME")))));
 }
 
 TEST(EnvironmentOfTest, VariablesMayNameInputsAndOutputs) {

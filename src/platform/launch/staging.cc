@@ -17,6 +17,7 @@
 #include "platform/launch/python_environment.h"
 #include "platform/launch/remote_input.h"
 #include "platform/launch/unpack.h"
+#include "platform/mlflow/file_store.h"
 #include "spec/expressions.h"
 
 namespace tutti::launch {
@@ -176,6 +177,7 @@ absl::Status TakeOverOutputs(const spec::LaunchPlan& plan, const std::atomic<boo
   for (const auto& [from, to] : folders) {
     if (fs::is_directory(from, error)) TUTTI_RETURN_IF_ERROR(CopyAsItIs(from, to, cancelled));
   }
+  mlflow::AdoptMovedStores(own.work_outputs());
   return absl::OkStatus();
 }
 

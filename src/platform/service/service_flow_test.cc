@@ -206,7 +206,7 @@ TEST_F(FlowTest, ASweepTriesEveryPointAndNamesTheBest) {
   EXPECT_THAT(trials[2].values, ElementsAre(std::pair<std::string, std::string>("x", "3")));
   const spec::JobSpec trial = service().GetJob("s.trial-3")->record.job.spec;
   EXPECT_EQ(trial.inputs.at("x").literal, "3");
-  EXPECT_EQ(trial.environment_variables.at("MLFLOW_TRACKING_URI"), "outputs/mlruns");
+  EXPECT_EQ(trial.environment_variables.count("MLFLOW_TRACKING_URI"), 0u) << "every job has one";
   EXPECT_TRUE(std::filesystem::exists(FolderOf("s") / "outputs"));
 }
 

@@ -30,10 +30,6 @@ spec::JobSpec TrialSpec(const spec::JobSpec& sweep, int number, const flow::Valu
   for (size_t i = 0; i < values.size(); ++i) {
     trial.inputs[sweep.sweep->parameters[i].name].literal = values[i];
   }
-  // What mlflow.log_metric writes comes with the trial's results. Newer versions of MLflow write
-  // files only if they are told that they may.
-  trial.environment_variables.emplace("MLFLOW_TRACKING_URI", "outputs/mlruns");
-  trial.environment_variables.emplace("MLFLOW_ALLOW_FILE_STORE", "true");
   return trial;
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
+#include "platform/mlflow/file_store.h"
 
 namespace tutti::service {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kLargest = 64 << 20;  // of a metrics file
-constexpr int kMostRuns = 1000;          // of MLflow's, in one job
 
 // "rank-3.metrics" by rank.
 std::map<int, fs::path> MetricsFiles(const fs::path& job_folder) {
@@ -33,24 +33,8 @@ std::map<int, fs::path> MetricsFiles(const fs::path& job_folder) {
   return files;
 }
 
-// The folders `metrics` below outputs/mlruns/EXPERIMENT/RUN.
-std::vector<fs::path> MlflowRuns(const fs::path& job_folder) {
-  std::vector<fs::path> folders;
-  std::error_code error;
-  auto entry = fs::recursive_directory_iterator(job_folder / "outputs" / "mlruns", error);
-  for (const fs::recursive_directory_iterator end; !error && entry != end; entry.increment(error)) {
-    std::error_code ignored;
-    if (entry.depth() != 2 || !entry->is_directory(ignored)) continue;
-    entry.disable_recursion_pending();
-    if (entry->path().filename() == "metrics" && std::ssize(folders) < kMostRuns) {
-      folders.push_back(entry->path());
-    }
-  }
-  return folders;
-}
-
 void AddMlflow(const fs::path& job_folder, absl::string_view metric, flow::MetricReports& reports) {
-  for (const fs::path& run : MlflowRuns(job_folder)) {
+  for (const fs::path& run : mlflow::MetricFolders(job_folder / "outputs")) {
     std::error_code error;
     auto entry = fs::recursive_directory_iterator(run, error);
     for (const fs::recursive_directory_iterator end; !error && entry != end;

@@ -1,0 +1,142 @@
+#include "platform/mlflow/file_store.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "platform/mlflow/store_walk.h"
+
+namespace tutti::mlflow {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t kTail = 64 << 10;  // of a metric's file
+constexpr int kDeepestModel = 5;      // folders below a run's artifacts
+
+struct Latest {
+  Metric metric;
+  int64_t time = 0;
+};
+
+// Metrics of one run, added to what there is; the one logged last counts.
+void AddMetrics(const fs::path& folder, Budget& budget, std::map<std::string, Latest>& all) {
+  ForEachFileBelow(folder, kDeepestModel, budget, [&](const fs::path& file) {
+    Latest latest{.metric = {.name = file.lexically_relative(folder).generic_string()}};
+    if (absl::StartsWith(latest.metric.name, "system/")) return;
+    if (!LastValue(TailOf(file, kTail), latest.metric, latest.time)) return;
+    const auto [known, is_new] = all.emplace(latest.metric.name, latest);
+    if (!is_new && known->second.time <= latest.time) known->second = latest;
+  });
+}
+
+bool IsNested(const fs::path& run) {
+  std::error_code error;
+  return fs::exists(run / "tags" / "mlflow.parentRunId", error);
+}
+
+std::vector<Metric> MetricsOf(const fs::path& store) {
+  std::map<std::string, Latest> own, nested;
+  Budget budget;
+  for (const fs::path& run : RunsOf(store, budget)) {
+    AddMetrics(run / "metrics", budget, IsNested(run) ? nested : own);
+  }
+  std::vector<Metric> metrics;
+  for (auto& [name, latest] : own.empty() ? nested : own) metrics.push_back(latest.metric);
+  return metrics;
+}
+
+// Logged models of MLflow 3, each in a folder of its own with its name beside it.
+void AddOwnModels(const fs::path& store, const fs::path& outputs, Budget& budget, Logged& logged) {
+  for (const fs::path& experiment : ExperimentsOf(store, budget)) {
+    for (const fs::path& model : FoldersIn(experiment / "models", budget)) {
+      std::error_code error;
+      if (!fs::is_regular_file(model / "artifacts" / "MLmodel", error)) continue;
+      const std::string name = ValueIn(model / "meta.yaml", "name");
+      logged.models.push_back({name.empty() ? model.filename().string() : name,
+                               (model / "artifacts").lexically_relative(outputs.parent_path())});
+    }
+  }
+}
+
+// Before MLflow 3 a model is a folder among its run's artifacts.
+void AddModelsOfRuns(const fs::path& store, const fs::path& outputs, Budget& budget,
+                     Logged& logged) {
+  for (const fs::path& run : RunsOf(store, budget)) {
+    const fs::path artifacts = run / "artifacts";
+    ForEachFileBelow(artifacts, kDeepestModel, budget, [&](const fs::path& file) {
+      if (file.filename() != "MLmodel" || file.parent_path() == artifacts) return;
+      logged.models.push_back({file.parent_path().lexically_relative(artifacts).generic_string(),
+                               file.parent_path().lexically_relative(outputs.parent_path())});
+    });
+  }
+}
+
+}  // namespace
+
+std::string StoreName(int rank) {
+  return rank == 0 ? "mlruns" : absl::StrCat("mlruns-rank-", rank);
+}
+
+std::vector<fs::path> MetricFolders(const fs::path& outputs) {
+  std::vector<fs::path> folders;
+  for (const fs::path& store : StoresIn(outputs)) {
+    Budget budget;
+    for (const fs::path& run : RunsOf(store, budget)) folders.push_back(run / "metrics");
+  }
+  return folders;
+}
+
+bool LastValue(absl::string_view text, Metric& metric, int64_t& time) {
+  std::optional<std::pair<int64_t, int64_t>> best;  // step, time
+  for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    int64_t at = 0, step = 0;
+    double value = 0;
+    const bool is_one = words.size() >= 2 && absl::SimpleAtoi(words[0], &at) &&
+                        absl::SimpleAtod(words[1], &value) &&
+                        (words.size() == 2 || absl::SimpleAtoi(words[2], &step));
+    if (!is_one || (best && *best > std::pair(step, at))) continue;
+    best = {step, at};
+    metric.value = value;
+  }
+  if (!best) return false;
+  metric.step = best->first;
+  time = best->second;
+  return true;
+}
+
+Logged LoggedBelow(const fs::path& outputs) {
+  Logged logged;
+  for (const fs::path& store : StoresIn(outputs)) {
+    if (logged.metrics.empty()) logged.metrics = MetricsOf(store);
+    Budget budget;
+    AddModelsOfRuns(store, outputs, budget, logged);
+    AddOwnModels(store, outputs, budget, logged);
+  }
+  std::sort(logged.models.begin(), logged.models.end(),
+            [](const Model& a, const Model& b) { return a.path < b.path; });
+  return logged;
+}
+
+void AdoptMovedStores(const fs::path& outputs) {
+  for (const fs::path& store : StoresIn(outputs)) {
+    Budget budget;
+    for (const fs::path& experiment : ExperimentsOf(store, budget)) {
+      PointToItself(store, experiment);
+      for (const fs::path& model : FoldersIn(experiment / "models", budget)) {
+        PointToItself(store, model);
+      }
+    }
+    for (const fs::path& run : RunsOf(store, budget)) PointToItself(store, run);
+  }
+}
+
+}  // namespace tutti::mlflow

@@ -1,0 +1,60 @@
+// What a job logs with MLflow lies in its results: in MLflow's own file store, outputs/mlruns, of
+// which each rank but the first has one of its own (decision 043). This room alone knows the layout
+//
+//   STORE/EXPERIMENT/meta.yaml
+//   STORE/EXPERIMENT/RUN/meta.yaml, metrics/NAME, params/NAME, tags/NAME, artifacts/…
+//   STORE/EXPERIMENT/models/MODEL/meta.yaml, artifacts/…          (MLflow 3)
+//
+// as it is of MLflow 1 to 3. `outputs` below is a job's folder of that name. What is read is
+// bounded (kMostEntries), links are not followed, and a file that is no such thing is passed over:
+// nothing here fails for what a job has written. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::mlflow {
+
+// Files and folders of one store that are looked at.
+inline constexpr int kMostEntries = 20'000;
+
+// The store of a rank, below outputs/: "mlruns", "mlruns-rank-3".
+std::string StoreName(int rank);
+
+// The folders `metrics` of all runs, the lowest rank's store first.
+std::vector<std::filesystem::path> MetricFolders(const std::filesystem::path& outputs);
+
+struct Metric {
+  std::string name;  // "evaluation/top1"
+  double value = 0;  // the last one logged; NaN too
+  int64_t step = 0;
+};
+
+struct Model {
+  std::string name;
+  std::string path;  // "outputs/mlruns/0/RUN/artifacts/model": the folder that has its MLmodel
+};
+
+struct Logged {
+  std::vector<Metric> metrics;  // by name
+  std::vector<Model> models;    // by path
+};
+
+// Metrics are those of the lowest rank that logged any, of runs within other runs only if no other
+// has any; what MLflow measures by itself (system/…) is none. Models are of all ranks.
+Logged LoggedBelow(const std::filesystem::path& outputs);
+
+// The last value of a metric's file ("TIME VALUE STEP" a line): that of the highest step, and of
+// those the latest. False if there is none.
+bool LastValue(absl::string_view text, Metric& metric, int64_t& time);
+
+// The stores say by whole paths where their artifacts are, and MLflow writes and reads there. Says
+// in all of them that the artifacts are in the store itself, wherever it came from; what MLflow was
+// told to keep elsewhere stays. To be called where a store was moved and nobody uses it.
+void AdoptMovedStores(const std::filesystem::path& outputs);
+
+}  // namespace tutti::mlflow

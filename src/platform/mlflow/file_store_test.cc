@@ -1,0 +1,127 @@
+#include "platform/mlflow/file_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+
+namespace tutti::mlflow {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class FileStoreTest : public testing::Test {
+ protected:
+  void Put(const std::string& path, const std::string& text) {
+    fs::create_directories((outputs_ / path).parent_path());
+    std::ofstream(outputs_ / path) << text;
+  }
+  std::string Text(const std::string& path) { return *base::ReadFile(outputs_ / path); }
+  std::vector<std::string> Metrics() {
+    std::vector<std::string> texts;
+    for (const Metric& metric : LoggedBelow(outputs_).metrics) {
+      texts.push_back(absl::StrCat(metric.name, "=", metric.value));
+    }
+    return texts;
+  }
+
+  base::TemporaryDirectory folder_;
+  fs::path outputs_ = folder_.path() / "job" / "outputs";
+};
+
+TEST_F(FileStoreTest, WithoutAStoreNothingWasLogged) {
+  EXPECT_THAT(LoggedBelow(outputs_).metrics, IsEmpty());
+  EXPECT_THAT(LoggedBelow(outputs_).models, IsEmpty());
+  AdoptMovedStores(outputs_);
+}
+
+TEST_F(FileStoreTest, TheLastValueIsThatOfTheHighestStep) {
+  Put("mlruns/0/r/metrics/loss", "1000 1.0 0\n1002 0.25 2\n1003 0.5 1\n");
+  Put("mlruns/0/r/metrics/evaluation/top1", "1000 nan 0\n");
+  Put("mlruns/0/r/metrics/system/cpu_utilization", "1000 12 0\n");
+  Put("mlruns/0/r/metrics/none", "no such line\n");
+  const auto metrics = LoggedBelow(outputs_).metrics;
+  ASSERT_THAT(metrics,
+              ElementsAre(Field(&Metric::name, "evaluation/top1"), Field(&Metric::name, "loss")));
+  EXPECT_TRUE(std::isnan(metrics[0].value));
+  EXPECT_EQ(metrics[1].value, 0.25);
+  EXPECT_EQ(metrics[1].step, 2);
+}
+
+TEST_F(FileStoreTest, OfAVeryLongFileItsEndIsRead) {
+  std::string lines;
+  for (int step = 0; step < 20'000; ++step)
+    absl::StrAppend(&lines, "1000 ", step, ".5 ", step, "\n");
+  Put("mlruns/0/r/metrics/loss", lines);
+  EXPECT_THAT(Metrics(), ElementsAre("loss=19999.5"));
+}
+
+TEST_F(FileStoreTest, OfSeveralRunsTheLatestCountsAndRunsWithinRunsDoNot) {
+  Put("mlruns/0/a/metrics/loss", "1000 1 0\n");
+  Put("mlruns/0/b/metrics/loss", "2000 2 0\n");
+  Put("mlruns/0/c/metrics/loss", "3000 3 0\n");
+  Put("mlruns/0/c/tags/mlflow.parentRunId", "b");
+  EXPECT_THAT(Metrics(), ElementsAre("loss=2"));
+}
+
+TEST_F(FileStoreTest, TheLowestRankThatLoggedSpeaksForAll) {
+  Put("mlruns-rank-10/0/a/metrics/loss", "1000 10 0\n");
+  Put("mlruns-rank-2/0/a/metrics/loss", "1000 2 0\n");
+  Put("mlruns/0/meta.yaml", "name: Default\n");
+  EXPECT_THAT(Metrics(), ElementsAre("loss=2"));
+  EXPECT_THAT(MetricFolders(outputs_), ElementsAre(EndsWith("mlruns-rank-2/0/a/metrics"),
+                                                   EndsWith("mlruns-rank-10/0/a/metrics")));
+}
+
+TEST_F(FileStoreTest, ModelsOfBothLayoutsAreFound) {
+  Put("mlruns/0/run/artifacts/model/MLmodel", "flavors: {}\n");
+  Put("mlruns/0/run/artifacts/MLmodel", "no model: the artifacts' own folder\n");
+  Put("mlruns/7/models/m-1/meta.yaml", "model_id: m-1\nname: 'it''s'\n");
+  Put("mlruns/7/models/m-1/artifacts/MLmodel", "flavors: {}\n");
+  Put("mlruns/7/models/m-2/meta.yaml", "name: unfinished\n");
+  const auto models = LoggedBelow(outputs_).models;
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(models[0].name, "model");
+  EXPECT_EQ(models[0].path, "outputs/mlruns/0/run/artifacts/model");
+  EXPECT_EQ(models[1].name, "it's");
+  EXPECT_EQ(models[1].path, "outputs/mlruns/7/models/m-1/artifacts");
+}
+
+TEST_F(FileStoreTest, LinksLeadNowhere) {
+  fs::create_directories(folder_.path() / "elsewhere/0/r/metrics");
+  std::ofstream(folder_.path() / "elsewhere/0/r/metrics/secret") << "1000 1 0\n";
+  fs::create_directories(outputs_);
+  fs::create_directory_symlink(folder_.path() / "elsewhere", outputs_ / "mlruns");
+  EXPECT_THAT(Metrics(), IsEmpty());
+}
+
+TEST_F(FileStoreTest, AMovedStoreHasItsArtifactsInItself) {
+  Put("mlruns/0/meta.yaml", "artifact_location: /old place/mlruns/0\nname: Default\n");
+  Put("mlruns/0/run/meta.yaml",
+      "artifact_uri: file:///old/mlruns/0/run/artifacts\nrun_id: run\nstatus: 3\n");
+  Put("mlruns/0/models/m-1/meta.yaml", "artifact_location: /old/mlruns/0/models/m-1/artifacts\n");
+  Put("mlruns/1/meta.yaml", "artifact_location: s3://bucket/1\n");
+  Put("mlruns/2/meta.yaml", "artifact_location: /mnt/artifacts/mine\n");
+  AdoptMovedStores(outputs_);
+  const std::string store = (outputs_ / "mlruns").string();
+  EXPECT_EQ(Text("mlruns/0/meta.yaml"),
+            absl::StrCat("artifact_location: '", store, "/0'\nname: Default\n"));
+  EXPECT_EQ(Text("mlruns/0/run/meta.yaml"), absl::StrCat("artifact_uri: '", store,
+                                                         "/0/run/artifacts'\nrun_id: run\n"
+                                                         "status: 3\n"));
+  EXPECT_THAT(Text("mlruns/0/models/m-1/meta.yaml"), HasSubstr(store + "/0/models/m-1/artifacts'"));
+  EXPECT_EQ(Text("mlruns/1/meta.yaml"), "artifact_location: s3://bucket/1\n");
+  EXPECT_EQ(Text("mlruns/2/meta.yaml"), "artifact_location: /mnt/artifacts/mine\n");
+}
+
+}  // namespace
+}  // namespace tutti::mlflow

@@ -1,0 +1,45 @@
+// Looking through MLflow's file store, for file_store.h: within a budget, past whatever else lies
+// there. Links are passed over: a job's results are not trusted to stay in their folder.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::mlflow {
+
+// Entries that may still be looked at.
+struct Budget {
+  Budget();
+  bool Take() { return left-- > 0; }
+  int left;
+};
+
+// "mlruns" and "mlruns-rank-N" below a job's outputs that are there, by rank.
+std::vector<std::filesystem::path> StoresIn(const std::filesystem::path& outputs);
+// Folders with a meta.yaml; not the registry, which is called `models`.
+std::vector<std::filesystem::path> ExperimentsOf(const std::filesystem::path& store,
+                                                 Budget& budget);
+// Folders of experiments that are runs, in the order of their names.
+std::vector<std::filesystem::path> RunsOf(const std::filesystem::path& store, Budget& budget);
+// Folders in it, by name; none if it is not there.
+std::vector<std::filesystem::path> FoldersIn(const std::filesystem::path& folder, Budget& budget);
+
+// Every regular file at most `depth` folders below.
+void ForEachFileBelow(const std::filesystem::path& folder, int depth, Budget& budget,
+                      const std::function<void(const std::filesystem::path&)>& visit);
+
+// The file's last bytes; "" if it cannot be read.
+std::string TailOf(const std::filesystem::path& file, uint64_t bytes);
+
+// Of the top level of a file that MLflow writes as YAML, one line a key; "" if it has none.
+std::string ValueIn(const std::filesystem::path& yaml, absl::string_view key);
+
+// In the meta.yaml of a part of the store, which has moved: its artifacts are within it.
+void PointToItself(const std::filesystem::path& store, const std::filesystem::path& part);
+
+}  // namespace tutti::mlflow
