@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "platform/launch/claim.h"
 #include "platform/launch/container_start.h"
 #include "platform/launch/delivery.h"
@@ -31,6 +32,7 @@
 #include "platform/launch/service_link.h"
 #include "platform/launch/signals.h"
 #include "platform/launch/staging.h"
+#include "platform/launch/unkept.h"
 
 namespace tutti::launch {
 namespace {
@@ -93,6 +95,7 @@ class Launcher {
     const std::string note = NoteOf(staged);
     if (!note.empty()) prepared["note"] = note;
     events_->Append("prepared", std::move(prepared));
+    const absl::Time code_is_there = TimeOfCode();
     TUTTI_RETURN_IF_ERROR(AwaitGo());
     const NodeFacts facts = With(staged, facts_);
     TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<MpiStart> mpi, AgreeOnMpi(facts));
@@ -103,13 +106,30 @@ class Launcher {
     if (processes.failed()) TUTTI_RETURN_IF_ERROR(MarkFailed());
     ForgetContainers();
     if (absl::IsAborted(status)) return status;
-    nlohmann::json finalizing = nlohmann::json::object();
-    const std::string left_out = LeftOutNote(ResultsOf(plan_));
-    if (!left_out.empty()) finalizing["note"] = left_out;
-    events_->Append("finalizing", std::move(finalizing));
+    events_->Append("finalizing", WhatIsLeft(code_is_there));
     const absl::Status uploaded =
         delivery_->SendResults(base::Deadline::After(options_.delivery_limit));
     return status.ok() ? uploaded : status;
+  }
+
+  // By the clock of the folder's file system; without code all in it is the job's own.
+  absl::Time TimeOfCode() const {
+    return plan_.snapshot.empty() ? absl::InfinitePast()
+                                  : ChangeTime(NodeFolders(plan_.directory).events());
+  }
+
+  nlohmann::json WhatIsLeft(absl::Time code_is_there) const {
+    nlohmann::json left = nlohmann::json::object();
+    const Results results = ResultsOf(plan_);
+    if (const std::string note = LeftOutNote(results); !note.empty()) left["note"] = note;
+    const UnkeptFiles unkept = UnkeptBelow(NodeFolders(plan_.directory).work(), code_is_there);
+    if (unkept.largest.empty()) return left;
+    left["kept_files"] = results.files.size();
+    left["unkept_more"] = unkept.more;
+    for (const Unkept& one : unkept.largest) {
+      left["unkept"].push_back({{"path", base::BoundedUtf8(one.path, 200)}, {"bytes", one.bytes}});
+    }
+    return left;
   }
 
   std::string NoteOf(const Staged& staged) const {

@@ -118,6 +118,39 @@ TEST_F(Launcher, StagesCodeInputsAndOutputsAndSendsResults) {
   EXPECT_EQ(files.at("outputs/latest"), "r0\n");
 }
 
+TEST_F(Launcher, TellsWhatWillBeRemovedButNotOfTheCode) {
+  const std::vector<TestEntry> code = {{"big.py", std::string(5000, '#')}};
+  const TestArchive archive(code);
+  service.SetSnapshot(archive.bytes());
+  // The clock of files ticks every few milliseconds.
+  spec::LaunchPlan plan = Plan(
+      "mkdir checkpoints; while [ ! checkpoints -nt big.py ]; do touch checkpoints; done; "
+      "head -c 20000 /dev/zero >checkpoints/a; head -c 3000 /dev/zero >checkpoints/b; "
+      "head -c 9000 /dev/zero >outputs/kept");
+  plan.snapshot = archive.hash();
+  EXPECT_TRUE(Run(plan).ok());
+  ASSERT_EQ(service.Events("finalizing").size(), 1u);
+  const nlohmann::json event = service.Events("finalizing")[0];
+  EXPECT_EQ(event["unkept"], nlohmann::json::parse(R"([{"path": "checkpoints", "bytes": 23000}])"));
+  EXPECT_EQ(event["kept_files"], 1);
+  EXPECT_EQ(event["unkept_more"], false);
+}
+
+TEST_F(Launcher, AnotherAttemptsMlflowStoreWritesToItsOwnFolder) {
+  const base::TemporaryDirectory former;
+  const auto meta = former.path() / "work/outputs/mlruns/0/meta.yaml";
+  ASSERT_TRUE(base::MakeDirectories(meta.parent_path()).ok());
+  ASSERT_TRUE(
+      base::WriteFileAtomic(meta, absl::StrCat("artifact_location: ", former.path().native(),
+                                               "/work/outputs/mlruns/0\n"))
+          .ok());
+  spec::LaunchPlan plan = Plan("cat \"$MLFLOW_TRACKING_URI/0/meta.yaml\"");
+  plan.former_directory = former.path();
+  EXPECT_TRUE(Run(plan).ok());
+  EXPECT_EQ(service.Output(0, "stdout"),
+            absl::StrCat("artifact_location: '", plan.directory, "/work/outputs/mlruns/0'\n"));
+}
+
 TEST_F(Launcher, FollowsLinksWithinAnOutputAndNamesWhatItLeavesOut) {
   Run(
       Plan("cd outputs; mkdir -p runs/3 empty; echo w >runs/3/w; ln -s runs/3 latest; ln -s ../.. "

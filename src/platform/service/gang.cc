@@ -79,6 +79,7 @@ void Gang::Apply(int number, absl::string_view line) {
     if (const auto note = Field<std::string>(event, "note", ""); !note.empty()) {
       end_notes_.insert(note);
     }
+    unkept_.Add(event);
   }
   if (kind == "started") node.started.insert(Field(event, "rank", 0));
   if (kind == "exited") ApplyExit(node, event);
@@ -167,6 +168,12 @@ bool Gang::AllExited() const {
 
 bool Gang::AllDone() const {
   return Every([](const Node& node) { return node.done; });
+}
+
+std::set<std::string> Gang::end_notes() const {
+  std::set<std::string> notes = end_notes_;
+  if (std::string unkept = unkept_.Text(); !unkept.empty()) notes.insert(std::move(unkept));
+  return notes;
 }
 
 GangEnd Gang::End() const {

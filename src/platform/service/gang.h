@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "platform/service/diagnosis.h"
 #include "platform/service/placement.h"
+#include "platform/service/unkept_note.h"
 
 namespace tutti::service {
 
@@ -50,7 +51,7 @@ class Gang {
   // What the nodes have to say to the user of how they prepared; each thing once.
   const std::set<std::string>& notes() const { return notes_; }
   // And of what they leave when all has ended.
-  const std::set<std::string>& end_notes() const { return end_notes_; }
+  std::set<std::string> end_notes() const;
   // How everything has ended so far, for Diagnose.
   GangEnd End() const;
 
@@ -69,6 +70,7 @@ class Gang {
   std::vector<Node> nodes_;
   std::vector<RankExit> exits_;
   std::set<std::string> notes_, end_notes_;
+  UnkeptNote unkept_;
 };
 
 }  // namespace tutti::service

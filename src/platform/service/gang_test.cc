@@ -75,6 +75,21 @@ TEST_F(GangTest, TellsAtTheEndWhatTheNodesHaveLeftOut) {
             "all 4 processes ended with exit code 0; note: left out: outputs/pipe");
 }
 
+TEST_F(GangTest, TellsAtEveryEndWhatWasNotKept) {
+  for (const int node : {0, 1}) {
+    for (const int rank : {2 * node, 2 * node + 1}) {
+      Say(node, absl::StrCat(R"({"kind":"exited","rank":)", rank, R"(,"time":4})"));
+    }
+    Say(node, R"({"kind":"finalizing","time":5,"kept_files":1,"unkept_more":false,)"
+              R"("unkept":[{"path":"checkpoints","bytes":60000000}]})");
+    Say(node, R"({"kind":"finished","ok":true,"time":6})");
+  }
+  const std::string note = "; note: 120 MB in ./checkpoints were not kept: write to ./outputs";
+  EXPECT_EQ(Next(JobState::kFinalizing, Cause::kEnded)->reason,
+            "all 4 processes ended with exit code 0" + note);
+  EXPECT_EQ(Next(JobState::kFinalizing, Cause::kCanceled)->reason, "canceled" + note);
+}
+
 TEST_F(GangTest, TellsWhatTheClusterDidNotBegin) {
   Say(1, R"({"kind":"unlaunched","time":4})");
   Say(1, R"({"kind":"finished","ok":false,"reason":"srun has ended","time":5})");

@@ -85,7 +85,9 @@ std::optional<Step> EndOf(const JobNow& job, const Gang& gang) {
   GangEnd end = EndThatCounts(job, gang);
   end.time_limit = job.time_limit;
   end.timed_out = job.cause == Cause::kTimedOut;
-  if (job.cause == Cause::kCanceled) return Step{JobState::kCanceled, "canceled", job.cause};
+  if (job.cause == Cause::kCanceled) {
+    return Step{JobState::kCanceled, WithNotes("canceled", job, gang), job.cause};
+  }
   Diagnosis diagnosis = Diagnose(end);
   if (diagnosis.verdict_counts && job.verdict_may_come) return std::nullopt;
   if (diagnosis.failed()) {

@@ -1,0 +1,43 @@
+// What a job has written into its working folder and not into ./outputs, ./logs or an output: it is
+// removed with the folder, and the job's end says so. Only facts: the service words them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace tutti::launch {
+
+struct Unkept {
+  std::string path;  // within the working folder: "checkpoints", "src/runs"
+  uint64_t bytes = 0;
+};
+
+struct UnkeptFiles {
+  std::vector<Unkept> largest;  // at most kMostUnkept, the largest first
+  bool more = false;            // the limits ended the search: there may be more than this
+};
+
+struct UnkeptLimits {
+  int entries = 200'000;
+  absl::Duration time = absl::Seconds(2);
+};
+
+inline constexpr size_t kMostUnkept = 5;
+inline constexpr uint64_t kSmallestUnkept = 1000;  // bytes of what is worth a word
+
+// What was written after `since`, by the clock of the folder's file system (ChangeTime): before it
+// the job's code came. Together what lies in one folder of the working folder, named by the deepest
+// folder that holds all of it. Not counted: what a dot begins (.git, .cache), __pycache__, *.pyc,
+// node_modules, Python environments, links, and files with another name elsewhere (hard links).
+// What cannot be read is passed over. Takes no longer than the limits.
+UnkeptFiles UnkeptBelow(const std::filesystem::path& work, absl::Time since,
+                        const UnkeptLimits& limits = {});
+
+// When the file was changed last; InfinitePast if that cannot be said.
+absl::Time ChangeTime(const std::filesystem::path& file);
+
+}  // namespace tutti::launch

@@ -1,0 +1,27 @@
+// What a job has written where it was removed, over all of its nodes, in the words that the user
+// reads: "120 MB in ./checkpoints were not kept: write to ./outputs". Fed with the launchers'
+// events `finalizing` (docs/formats/launch-plan.md). Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace tutti::service {
+
+// From this on a place is named; of a job that has kept no file at all whatever launchers tell.
+inline constexpr uint64_t kUnkeptWorthAWord = 1'000'000;
+
+class UnkeptNote {
+ public:
+  void Add(const nlohmann::json& finalizing);
+  // "" if there is nothing to say.
+  std::string Text() const;
+
+ private:
+  std::map<std::string, uint64_t> bytes_;  // by path within the working folder
+  bool any_kept_ = false, more_ = false;
+};
+
+}  // namespace tutti::service
