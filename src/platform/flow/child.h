@@ -14,6 +14,7 @@ struct Child {
   std::string reason;  // of its last event
   absl::Time ended = absl::InfiniteFuture();
   bool reused = false;
+  bool queued = false;  // active, and not begun yet
 };
 
 enum class Outcome { kNone, kCompleted, kFailed, kCanceled };

@@ -133,15 +133,20 @@ class Pipeline {
   }
 
   std::string Progress(const PipelineDecision& decision) const {
-    std::vector<std::string> running = active_;
-    running.insert(running.end(), decision.starts.begin(), decision.starts.end());
+    std::vector<std::string> running, queued;
+    for (const std::string& name : active_) {
+      (now_.children.at(name).queued ? queued : running).push_back(name);
+    }
+    queued.insert(queued.end(), decision.starts.begin(), decision.starts.end());
     const auto cause = Cause();
     std::string line = absl::StrCat(completed_, " of ", Steps(spec_.steps.size()), " completed");
     if (cause != now_.children.end()) absl::StrAppend(&line, "; step ", cause->first, " failed");
-    if (!running.empty()) {
-      absl::StrAppend(&line, decision.stops.empty() ? "; running " : "; ending ",
-                      absl::StrJoin(running, ", "));
+    if (!decision.stops.empty()) {
+      absl::StrAppend(&line, "; ending ", absl::StrJoin(active_, ", "));
+      return line;
     }
+    if (!running.empty()) absl::StrAppend(&line, "; running ", absl::StrJoin(running, ", "));
+    if (!queued.empty()) absl::StrAppend(&line, "; queued ", absl::StrJoin(queued, ", "));
     return line;
   }
 

@@ -30,10 +30,15 @@ Child Canceled(int second) {
 
 TEST(NextOfPipeline, StartsWhatNeedsNothingAndThenWhatIsReady) {
   EXPECT_THAT(NextOfPipeline(Diamond(), {}).starts, ElementsAre("a", "c"));
-  EXPECT_EQ(NextOfPipeline(Diamond(), {}).line, "0 of 4 steps completed; running a, c");
+  EXPECT_EQ(NextOfPipeline(Diamond(), {}).line, "0 of 4 steps completed; queued a, c");
   const auto next = NextOfPipeline(Diamond(), {.children = {{"a", Completed()}, {"c", {}}}});
   EXPECT_THAT(next.starts, ElementsAre("b"));
   EXPECT_EQ(next.outcome, Outcome::kNone);
+}
+
+TEST(NextOfPipeline, TellsQueuedStepsFromThoseThatRun) {
+  const PipelineNow now{.children = {{"a", {}}, {"c", {.queued = true}}}};
+  EXPECT_EQ(NextOfPipeline(Diamond(), now).line, "0 of 4 steps completed; running a; queued c");
 }
 
 TEST(NextOfPipeline, EndsWhenEveryStepHasCompleted) {

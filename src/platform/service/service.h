@@ -94,7 +94,7 @@ struct JobSummary {
   absl::Time created;
   std::optional<absl::Time> started;
   std::optional<absl::Time> ended;
-  int node_count = 1;
+  int node_count = 1;  // 0 of a pipeline or a sweep: its jobs have their own
   spec::Priority priority = spec::Priority::kNormal;
   std::optional<absl::Time> expected_start;
 };

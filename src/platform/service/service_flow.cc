@@ -68,6 +68,7 @@ void ServiceCore::Refresh(const LiveJob& parent, LiveChild& child, const store::
   const bool was_active = child.child.state == ChildState::kActive;
   child.child.state = StateOfChild(last.state);
   child.child.reason = last.reason;
+  child.child.queued = last.state == JobState::kQueued;
   if (IsEnd(last.state)) {
     child.child.ended = last.time;
     child.child.reused = !DetailFromJson(last.detail).reused_from.empty();

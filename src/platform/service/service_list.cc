@@ -19,7 +19,7 @@ JobSummary Summary(const store::JobRecord& record) {
           .created = record.job.created,
           .started = record.started,
           .ended = record.ended(),
-          .node_count = spec.instance_count,
+          .node_count = spec.kind == spec::JobKind::kCommand ? spec.instance_count : 0,
           .priority = spec.priority};
 }
 

@@ -49,8 +49,18 @@ size_t LongestChildName(const spec::JobSpec& job) {
   return longest;
 }
 
+// What job files are called where the folder says what the job is.
+bool SaysNothing(absl::string_view stem) {
+  return stem.empty() || stem == "job" || stem == "pipeline" || stem == "sweep" || stem == "main" ||
+         stem == "run" || stem == "submit" || stem == "azureml" || stem == "azureml-job";
+}
+
+// Its title; else its file, since a folder may have many; else its experiment, by default the
+// folder.
 std::string SlugOf(const spec::JobSpec& job) {
-  return Slug(job.display_name.empty() ? job.experiment_name : job.display_name);
+  if (!job.display_name.empty()) return Slug(job.display_name);
+  const std::string stem = std::filesystem::path(job.file_name).stem().string();
+  return Slug(SaysNothing(stem) ? job.experiment_name : stem);
 }
 
 absl::Status CheckNameLength(const spec::JobSpec& job) {

@@ -39,7 +39,7 @@ absl::StatusOr<ExitCode> JobList(Context& context, const JobListOptions& options
   for (const JobView& job : jobs) {
     table.Add({{job.id},
                {job.state, TintOfState(job.state)},
-               {absl::StrCat(job.node_count)},
+               {job.node_count == 0 ? "" : absl::StrCat(job.node_count)},  // a pipeline's jobs have
                {Age(now - ParseTime(job.created))},
                {Ran(job, now)},
                {job.reason}});
