@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -68,7 +69,8 @@ const char* KindName(spec::JobKind kind) {
 json Job(const service::JobStatus& status) {
   const store::Job& job = status.record.job;
   const spec::JobSpec& spec = job.spec;
-  const bool runs = spec.kind == spec::JobKind::kCommand;  // the others' jobs do
+  const bool pipeline = spec.kind == spec::JobKind::kPipeline;  // its steps have their own
+  const bool runs = spec.kind == spec::JobKind::kCommand;       // the others' jobs do
   return {{"id", job.id},
           {"type", KindName(spec.kind)},
           {"parent", TextOrNull(job.parent)},
@@ -79,7 +81,7 @@ json Job(const service::JobStatus& status) {
           {"experiment_name", spec.experiment_name},
           {"description", spec.description},
           {"tags", json(spec.tags)},
-          {"environment", spec.environment.name},
+          {"environment", pipeline ? "" : spec.environment.name},
           {"state", StateName(status.record.last.state)},
           {"reason", status.reason},
           {"created", Rfc3339(job.created)},
@@ -142,6 +144,19 @@ json Children(const std::vector<service::ChildStatus>& children) {
   return list;
 }
 
+json LoggedJson(const mlflow::Logged& logged) {
+  json metrics = json::array(), models = json::array();
+  for (const mlflow::Metric& metric : logged.metrics) {
+    metrics.push_back({{"name", metric.name},
+                       {"value", std::isfinite(metric.value) ? json(metric.value) : json(nullptr)},
+                       {"step", metric.step}});
+  }
+  for (const mlflow::Model& model : logged.models) {
+    models.push_back({{"name", model.name}, {"path", model.path}});
+  }
+  return {{"metrics", std::move(metrics)}, {"models", std::move(models)}};
+}
+
 absl::Status Wrong(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("the body of the request: ", what));
 }
@@ -170,7 +185,8 @@ absl::Status ReadField(const nlohmann::json& value, const char* name, bool requi
 std::string JobJson(const service::JobStatus& status) { return Text(Job(status)); }
 
 std::string JobJson(const service::JobStatus& status, const std::vector<store::Event>& events,
-                    const std::vector<service::ChildStatus>& children) {
+                    const std::vector<service::ChildStatus>& children,
+                    const mlflow::Logged& logged) {
   json job = Job(status);
   job["events"] = json::array();
   for (const store::Event& event : events) {
@@ -180,6 +196,7 @@ std::string JobJson(const service::JobStatus& status, const std::vector<store::E
                              {"reason", event.reason}});
   }
   job["children"] = Children(children);
+  job["logged"] = LoggedJson(logged);
   return Text(job);
 }
 

@@ -7,14 +7,16 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "platform/mlflow/file_store.h"
 #include "platform/service/service.h"
 
 namespace tutti::api {
 
 std::string JobJson(const service::JobStatus& job);
-// With what it went through, and its children.
+// With what it went through, its children, and what it has logged with MLflow.
 std::string JobJson(const service::JobStatus& job, const std::vector<store::Event>& events,
-                    const std::vector<service::ChildStatus>& children);
+                    const std::vector<service::ChildStatus>& children,
+                    const mlflow::Logged& logged);
 std::string JobsJson(const std::vector<service::JobStatus>& jobs);
 // Written by hand, since there may be ten thousand.
 std::string SummariesJson(const std::vector<service::JobSummary>& jobs);

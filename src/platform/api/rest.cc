@@ -8,6 +8,7 @@
 #include "platform/api/openapi.h"
 #include "platform/api/query.h"
 #include "platform/api/stream.h"
+#include "platform/mlflow/file_store.h"
 
 namespace tutti::api {
 namespace {
@@ -101,7 +102,8 @@ Response GetJob(Service* service, const Call& call) {
   if (!events.ok()) return ErrorResponse(events.status());
   const auto children = service->ChildrenOf(call["job"]);
   if (!children.ok()) return ErrorResponse(children.status());
-  return JsonResponse(JobJson(*job, *events, *children));
+  const auto outputs = service->files().FolderOf(job->record.job.id) / "outputs";
+  return JsonResponse(JobJson(*job, *events, *children, mlflow::LoggedBelow(outputs)));
 }
 
 Response DeleteJob(Service* service, const Call& call) {

@@ -238,6 +238,9 @@ void CommandDefinitions::AddFiles(CLI::App* job) {
   AddJob(download, &download_.job);
   download->add_option("-d,--directory", download_.directory, "Where to (default: ./JOB)")
       ->type_name(kFolderValue);
+  download->add_flag("--all", download_.all,
+                     "Of a pipeline or a sweep also all of its steps or trials, in steps/NAME and "
+                     "trials/NAME");
   AddFormat(download, &download_.format);
 
   CLI::App* remove = Add(job, "delete", "Remove ended jobs with their logs and outputs",

@@ -4,11 +4,16 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/columns.h"
 
 namespace tutti::client {
 namespace {
+
+constexpr size_t kMostLogged = 8;  // metrics, and models, that are named
 
 // How long the job ran; "" if it never did.
 std::string Duration(const JobView& job) {
@@ -16,31 +21,31 @@ std::string Duration(const JobView& job) {
   return Clock(ParseTime(job.ended) - ParseTime(job.started));
 }
 
-// The first job that failed among them and theirs; "" if none did.
-std::string FailedJob(const std::vector<ChildView>& children) {
-  for (const ChildView& child : children) {
-    if (child.state != "Failed") continue;
-    const std::string own = FailedJob(child.children);
-    return own.empty() ? child.id : own;
+// Where to look for what the job has left. The children of a pipeline or a sweep have the logs.
+std::vector<std::string> WhereItLies(const JobView& job, const KeptFiles& kept) {
+  const auto offer = [](absl::string_view what, absl::string_view arguments) {
+    return absl::StrCat(what, ": tutti job download ", arguments);
+  };
+  std::vector<std::string> lines;
+  const char* const own = kept.outputs && kept.logs ? "Outputs and logs"
+                          : kept.outputs            ? "Outputs"
+                                                    : "Logs";
+  if (kept.outputs || kept.logs) lines.push_back(offer(own, job.id));
+  if (job.type == "command") return lines;
+  if (const std::string failed = FailedJob(job.children); !failed.empty()) {
+    if (kept.of_failed) lines.push_back(offer("Logs", failed));
+  } else if (kept.of_children) {
+    lines.push_back(offer(absl::StrCat("All of its ", job.type == "sweep" ? "trials" : "steps"),
+                          absl::StrCat(job.id, " --all")));
   }
-  return "";
+  return lines;
 }
 
-// Where to look for what the job has left. The children of a pipeline or a sweep have the logs.
-std::vector<std::string> WhereItLies(const JobView& job) {
-  if (job.type == "command") {
-    return {absl::StrCat(job.state == "Completed" ? "Outputs and logs" : "Logs",
-                         ": tutti job download ", job.id)};
-  }
-  const std::string failed = FailedJob(job.children);
-  if (!failed.empty()) return {absl::StrCat("Logs: tutti job download ", failed)};
-  std::vector<std::string> lines;
-  if (job.state == "Completed") {
-    lines.push_back(absl::StrCat("Outputs: tutti job download ", job.id));
-  }
-  lines.push_back(absl::StrCat("Logs: of its ", job.type == "sweep" ? "trials" : "steps",
-                               ", which tutti job show ", job.id, " names"));
-  return lines;
+// What the service has to say beside the reason stands behind it: "…; note: …".
+std::pair<std::string, std::string> ReasonAndNote(const std::string& reason) {
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(reason, absl::MaxSplits("; note: ", 1));
+  return parts;
 }
 
 }  // namespace
@@ -54,30 +59,48 @@ std::string FailureLine(const FailureView& failure) {
                       failure.consequence ? " (a consequence)" : "");
 }
 
-std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>& result) {
+std::vector<std::string> LoggedLines(const JobView& job) {
+  std::vector<std::string> lines;
+  if (!job.metrics.empty()) {
+    std::vector<std::string> texts;
+    for (const LoggedMetric& metric : job.metrics) {
+      if (texts.size() == kMostLogged) break;
+      texts.push_back(
+          absl::StrCat(Printable(metric.name), " ",
+                       metric.value ? absl::StrFormat("%.6g", *metric.value) : "no finite number"));
+    }
+    const size_t more = job.metrics.size() - texts.size();
+    lines.push_back(absl::StrCat("Metrics: ", absl::StrJoin(texts, ", "),
+                                 more > 0 ? absl::StrCat(" and ", more, " more") : ""));
+  }
+  for (const LoggedModel& model : job.models) {
+    if (lines.size() > kMostLogged) break;
+    lines.push_back(absl::StrCat("Model ", Printable(model.name), ": ", Printable(model.path)));
+  }
+  return lines;
+}
+
+std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>& result,
+                                 const KeptFiles& kept) {
   std::string first = job.state;
   const std::string duration = Duration(job);
   if (!duration.empty()) {
     absl::StrAppend(&first, job.state == "Completed" ? " in " : " after ", duration);
   }
-  std::vector<std::string> lines;
+  const auto [reason, note] = ReasonAndNote(job.reason);
   if (job.state == "Completed") {
     if (result.has_value()) absl::StrAppend(&first, ", ", MetricLine(*result));
-    lines = {first};
-  } else {
+  } else if (!reason.empty() && !absl::EqualsIgnoreCase(reason, job.state)) {
     // "Canceled: canceled" says nothing.
-    if (!job.reason.empty() && !absl::EqualsIgnoreCase(job.reason, job.state)) {
-      absl::StrAppend(&first, ": ", Printable(job.reason));
-    }
-    lines = {first};
-    for (size_t i = 1; i < job.failures.size(); ++i) {
-      lines.push_back(absl::StrCat("  ", FailureLine(job.failures[i])));
-    }
+    absl::StrAppend(&first, ": ", Printable(reason));
   }
-  // A job that failed while it started has logs, too.
-  if (job.state == "Completed" || !duration.empty() || !job.failures.empty()) {
-    for (std::string& line : WhereItLies(job)) lines.push_back(std::move(line));
+  std::vector<std::string> lines = {first};
+  for (size_t i = 1; i < job.failures.size(); ++i) {
+    lines.push_back(absl::StrCat("  ", FailureLine(job.failures[i])));
   }
+  if (!note.empty()) lines.push_back(absl::StrCat("Note: ", Printable(note)));
+  for (std::string& line : LoggedLines(job)) lines.push_back(std::move(line));
+  for (std::string& line : WhereItLies(job, kept)) lines.push_back(std::move(line));
   return lines;
 }
 

@@ -6,13 +6,18 @@
 #include <vector>
 
 #include "platform/client/follow/metric.h"
+#include "platform/client/job_parts.h"
 #include "platform/client/views.h"
 
 namespace tutti::client {
 
 // One line each, the first the result in one line. `result`: the job's `result` metric, if it wrote
-// one.
-std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>& result);
+// one. `kept`: what there is to bring; only that is offered.
+std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>& result,
+                                 const KeptFiles& kept);
+
+// What it has logged with MLflow: "Metrics: loss 0.25, top1 0.9", "Model model: outputs/…".
+std::vector<std::string> LoggedLines(const JobView& job);
 
 // "rank 1 on n2: killed by signal 9 (SIGKILL)", marked when it followed from another.
 std::string FailureLine(const FailureView& failure);

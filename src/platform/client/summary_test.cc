@@ -8,6 +8,8 @@ namespace {
 
 using testing::ElementsAre;
 
+constexpr KeptFiles kAll = {true, true, true, true};
+
 JobView Ended(const std::string& state, const std::string& reason) {
   JobView job;
   job.id = "brave_ant";
@@ -20,10 +22,10 @@ JobView Ended(const std::string& state, const std::string& reason) {
 
 TEST(Summary, OfACompletedJobSaysHowGoodItIsAndWhereItLies) {
   const auto result = ParseMetric(R"({"event": "result", "top1": 0.5, "images": 1000})");
-  EXPECT_THAT(Summary(Ended("Completed", ""), result),
+  EXPECT_THAT(Summary(Ended("Completed", ""), result, kAll),
               ElementsAre("Completed in 1:02, result: top-1 50.00 % on 1,000 images",
                           "Outputs and logs: tutti job download brave_ant"));
-  EXPECT_THAT(Summary(Ended("Completed", ""), std::nullopt).front(), "Completed in 1:02");
+  EXPECT_THAT(Summary(Ended("Completed", ""), std::nullopt, kAll).front(), "Completed in 1:02");
 }
 
 TEST(Summary, OfAFailedJobSaysWhyAndMarksConsequences) {
@@ -31,7 +33,7 @@ TEST(Summary, OfAFailedJobSaysWhyAndMarksConsequences) {
   job.failures = {{1, "n2", "killed by signal 9 (SIGKILL)", false},
                   {0, "n1", "exit code 1", true},
                   {-1, "n2", "disk full", false}};
-  EXPECT_THAT(Summary(job, std::nullopt),
+  EXPECT_THAT(Summary(job, std::nullopt, {.logs = true}),
               ElementsAre("Failed after 1:02: rank 1 on n2: killed by signal 9 (SIGKILL)",
                           "  rank 0 on n1: exit code 1 (a consequence)", "  node n2: disk full",
                           "Logs: tutti job download brave_ant"));
@@ -43,25 +45,56 @@ TEST(Summary, OfAPipelineSendsToTheStepThatFailed) {
   ChildView inner{.step = "c", .id = "brave_ant-b-c", .state = "Failed"};
   job.children = {{.step = "a", .id = "brave_ant-a", .state = "Completed"},
                   {.step = "b", .id = "brave_ant-b", .state = "Failed", .children = {inner}}};
-  EXPECT_THAT(Summary(job, std::nullopt), ElementsAre("Failed after 1:02: step b failed",
-                                                      "Logs: tutti job download brave_ant-b-c"));
-  job.children.clear();
-  EXPECT_THAT(Summary(job, std::nullopt).back(),
-              "Logs: of its steps, which tutti job show brave_ant names");
+  EXPECT_THAT(
+      Summary(job, std::nullopt, {.of_children = true, .of_failed = true}),
+      ElementsAre("Failed after 1:02: step b failed", "Logs: tutti job download brave_ant-b-c"));
 }
 
-TEST(Summary, OfASweepSaysWhereTheTrialsAre) {
+TEST(Summary, OfASweepOffersItsTrials) {
   JobView job = Ended("Completed", "");
   job.type = "sweep";
-  EXPECT_THAT(Summary(job, std::nullopt),
+  EXPECT_THAT(Summary(job, std::nullopt, {.outputs = true, .of_children = true}),
               ElementsAre("Completed in 1:02", "Outputs: tutti job download brave_ant",
-                          "Logs: of its trials, which tutti job show brave_ant names"));
+                          "All of its trials: tutti job download brave_ant --all"));
+}
+
+TEST(Summary, OffersOnlyWhatBringsSomething) {
+  JobView job = Ended("Completed", "");
+  EXPECT_THAT(Summary(job, std::nullopt, {}), ElementsAre("Completed in 1:02"));
+  EXPECT_THAT(Summary(job, std::nullopt, {.outputs = true}).back(),
+              "Outputs: tutti job download brave_ant");
+  job.type = "pipeline";
+  EXPECT_THAT(Summary(job, std::nullopt, {.of_children = true}).back(),
+              "All of its steps: tutti job download brave_ant --all");
+  EXPECT_THAT(Summary(job, std::nullopt, {}), ElementsAre("Completed in 1:02"));
+}
+
+TEST(Summary, NamesWhatWasNotKeptOfEveryEnd) {
+  const std::string note = "; note: 120 MB in ./checkpoints were not kept: write to ./outputs";
+  const std::string line = "Note: 120 MB in ./checkpoints were not kept: write to ./outputs";
+  EXPECT_THAT(Summary(Ended("Completed", "all ended" + note), std::nullopt, {}),
+              ElementsAre("Completed in 1:02", line));
+  EXPECT_THAT(Summary(Ended("Canceled", "canceled" + note), std::nullopt, {}),
+              ElementsAre("Canceled after 1:02", line));
+  EXPECT_THAT(Summary(Ended("Failed", "rank 0 failed" + note), std::nullopt, {}),
+              ElementsAre("Failed after 1:02: rank 0 failed", line));
+}
+
+TEST(Summary, TellsWhatWasLogged) {
+  JobView job = Ended("Completed", "");
+  job.metrics = {{"loss", 0.25}, {"bad", std::nullopt}};
+  job.models = {{"model", "outputs/mlruns/0/run/artifacts/model"}};
+  EXPECT_THAT(Summary(job, std::nullopt, {}),
+              ElementsAre("Completed in 1:02", "Metrics: loss 0.25, bad no finite number",
+                          "Model model: outputs/mlruns/0/run/artifacts/model"));
+  job.metrics.assign(10, {"m", 1});
+  EXPECT_EQ(LoggedLines(job).front(), "Metrics: m 1, m 1, m 1, m 1, m 1, m 1, m 1, m 1 and 2 more");
 }
 
 TEST(Summary, OfAJobThatNeverRanIsOneLine) {
   JobView job = Ended("Canceled", "by the user");
   job.started = "";
-  EXPECT_THAT(Summary(job, std::nullopt), ElementsAre("Canceled: by the user"));
+  EXPECT_THAT(Summary(job, std::nullopt, {}), ElementsAre("Canceled: by the user"));
 }
 
 }  // namespace

@@ -99,6 +99,20 @@ ChildView ChildOf(const json& object, int depth) {
   return child;
 }
 
+void ReadLogged(const json& object, JobView& job) {
+  const auto logged = object.find("logged");
+  if (logged == object.end() || !logged->is_object()) return;
+  for (const json& metric : ObjectsIn(*logged, "metrics")) {
+    job.metrics.push_back({.name = Text(metric, "name")});
+    const auto value = metric.find("value");
+    if (value != metric.end() && value->is_number())
+      job.metrics.back().value = value->get<double>();
+  }
+  for (const json& model : ObjectsIn(*logged, "models")) {
+    job.models.push_back({Text(model, "name"), Text(model, "path")});
+  }
+}
+
 JobView JobOf(const json& object) {
   JobView job;
   job.id = Text(object, "id");
@@ -133,6 +147,7 @@ JobView JobOf(const json& object) {
   for (const json& event : ObjectsIn(object, "events")) {
     job.events.push_back({Text(event, "time"), Text(event, "state"), Text(event, "reason")});
   }
+  ReadLogged(object, job);
   return job;
 }
 

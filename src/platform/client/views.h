@@ -40,6 +40,16 @@ struct ChildView {
   std::vector<ChildView> children;
 };
 
+// What a job has logged with MLflow.
+struct LoggedMetric {
+  std::string name;
+  std::optional<double> value;  // nothing: no finite number
+};
+
+struct LoggedModel {
+  std::string name, path;
+};
+
 struct JobView {
   std::string id;
   std::string type = "command";  // or pipeline, sweep
@@ -56,6 +66,8 @@ struct JobView {
   std::vector<FailureView> failures;  // of a failed job, the cause first
   std::vector<EventView> events;      // only of a single job
   std::vector<ChildView> children;    // only of a single job
+  std::vector<LoggedMetric> metrics;  // only of a single job
+  std::vector<LoggedModel> models;    // only of a single job
 
   bool ended_already() const;  // Completed, Failed or Canceled
 };

@@ -19,6 +19,16 @@ TEST(Views, ReadsAJob) {
   EXPECT_FALSE(job->ended_already());
 }
 
+TEST(Views, ReadsWhatAJobHasLogged) {
+  const auto job = ParseJob(R"({"id": "a", "logged": {"metrics": [{"name": "loss", "value": 0.5},
+    {"name": "bad", "value": null}, 3], "models": [{"name": "model", "path": "outputs/m"}]}})");
+  ASSERT_TRUE(job.ok());
+  ASSERT_EQ(job->metrics.size(), 2u);
+  EXPECT_EQ(job->metrics[0].value, 0.5);
+  EXPECT_EQ(job->metrics[1].value, std::nullopt);
+  EXPECT_EQ(job->models.at(0).path, "outputs/m");
+}
+
 TEST(Views, WrongTypesAreEmptyNotFatal) {
   const auto job = ParseJob(R"({"id": 7, "nodes": {}, "events": [3], "node_count": "two"})");
   ASSERT_TRUE(job.ok());

@@ -88,6 +88,7 @@ absl::StatusOr<ExitCode> JobCancel(Context& context, const JobCancelOptions& opt
 struct JobDownloadOptions {
   std::string job;
   std::string directory;  // empty: the job's id, here
+  bool all = false;       // with the jobs below it, each in a folder of its own
   Format format = Format::kTable;
 };
 absl::StatusOr<ExitCode> JobDownload(Context& context, const JobDownloadOptions& options);

@@ -1,11 +1,16 @@
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/download.h"
 #include "platform/client/job_name.h"
+#include "platform/client/job_parts.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/columns.h"
 #include "platform/client/text/live_text.h"
+#include "platform/mlflow/file_store.h"
 
 namespace tutti::client {
 namespace {
@@ -34,25 +39,88 @@ absl::Status Fetch(Context& context, Service& service, const std::string& id,
   });
 }
 
+// One job's files in a folder of their own.
+struct Part {
+  std::string job, directory;
+  std::vector<FileView> files;
+};
+
+absl::StatusOr<std::vector<Part>> PartsToBring(Service& service, const std::string& id,
+                                               const JobDownloadOptions& options) {
+  std::vector<JobPart> jobs = {{id, ""}};
+  if (options.all) {
+    TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Job(id));
+    TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
+    jobs = PartsOf(job);
+  }
+  std::vector<Part> parts;
+  for (const JobPart& job : jobs) {
+    TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Files(job.job));
+    TUTTI_ASSIGN_OR_RETURN(std::vector<FileView> files, ParseFiles(text));
+    std::string directory = options.directory.empty() ? "./" + id : options.directory;
+    if (!job.folder.empty()) {
+      TUTTI_ASSIGN_OR_RETURN(directory, PlaceFor(directory, job.folder));
+    }
+    parts.push_back({job.job, std::move(directory), std::move(files)});
+  }
+  return parts;
+}
+
+// Paths from the folder that all are in.
+std::string JsonOf(const std::vector<Part>& parts) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  const std::filesystem::path top = parts.front().directory;
+  for (const Part& part : parts) {
+    const auto folder = std::filesystem::path(part.directory).lexically_relative(top);
+    for (const FileView& file : part.files) {
+      const std::string path = (folder / file.path).lexically_normal().string();
+      list.push_back({{"path", path}, {"bytes", file.bytes}});
+    }
+  }
+  const nlohmann::ordered_json document = {{"files", std::move(list)}};
+  return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+absl::Status Bring(Context& context, Service& service, const std::vector<Part>& parts) {
+  for (const Part& part : parts) {
+    if (part.files.empty() && &part != &parts.front()) continue;
+    TUTTI_RETURN_IF_ERROR(Fetch(context, service, part.job, part.files, part.directory));
+    mlflow::AdoptMovedStores(std::filesystem::absolute(part.directory) / "outputs");
+  }
+  return absl::OkStatus();
+}
+
+// What a pipeline that has no files of its own is asked with.
+std::string HowToBringMore(Service& service, const std::string& id) {
+  const auto text = service.Job(id);
+  const auto job = text.ok() ? ParseJob(*text) : text.status();
+  if (!job.ok() || !KeptFilesOf(service, *job).of_children) return "";
+  return absl::StrCat("; those of its ", job->type == "sweep" ? "trials" : "steps",
+                      " come with --all");
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> JobDownload(Context& context, const JobDownloadOptions& options) {
   Service service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
-  TUTTI_ASSIGN_OR_RETURN(const std::string text, service.Files(id));
-  TUTTI_ASSIGN_OR_RETURN(const std::vector<FileView> files, ParseFiles(text));
-  const std::string directory = options.directory.empty() ? "./" + id : options.directory;
-  TUTTI_RETURN_IF_ERROR(Fetch(context, service, id, files, directory));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<Part> parts, PartsToBring(service, id, options));
+  TUTTI_RETURN_IF_ERROR(Bring(context, service, parts));
   if (options.format != Format::kTable) {
-    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
+    TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, JsonOf(parts), options.format));
     return ExitCode::kOk;
   }
-  for (const FileView& file : files) {
-    context.out << PadLeft(Bytes(file.bytes), 8) << "  " << directory << "/" << Printable(file.path)
-                << "\n";
+  std::vector<FileView> all;
+  for (const Part& part : parts) {
+    for (const FileView& file : part.files) {
+      context.out << PadLeft(Bytes(file.bytes), 8) << "  " << part.directory << "/"
+                  << Printable(file.path) << "\n";
+    }
+    all.insert(all.end(), part.files.begin(), part.files.end());
   }
-  context.err << files.size() << (files.size() == 1 ? " file, " : " files, ") << Bytes(Total(files))
-              << " in " << directory << "\n";
+  context.err << all.size() << (all.size() == 1 ? " file, " : " files, ") << Bytes(Total(all))
+              << " in " << parts.front().directory
+              << (all.empty() && !options.all ? HowToBringMore(service, id) : "") << "\n";
   return ExitCode::kOk;
 }
 

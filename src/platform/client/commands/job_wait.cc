@@ -41,7 +41,7 @@ absl::StatusOr<ExitCode> JobWait(Context& context, const JobWaitOptions& options
   if (options.format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
   } else {
-    context.out << Summary(job, std::nullopt).front() << "\n";
+    context.out << Summary(job, std::nullopt, {}).front() << "\n";
   }
   return ExitCodeOfJobState(job.state);
 }

@@ -9,8 +9,9 @@
 namespace tutti::client {
 namespace {
 
-void ShowSummary(LiveText& text, const JobView& job, const std::optional<Metric>& result) {
-  const std::vector<std::string> lines = Summary(job, result);
+void ShowSummary(LiveText& text, const JobView& job, const std::optional<Metric>& result,
+                 const KeptFiles& kept) {
+  const std::vector<std::string> lines = Summary(job, result, kept);
   const bool colour = text.screen().colour;
   text.Print("");
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -42,7 +43,8 @@ absl::StatusOr<ExitCode> Follow(Context& context, const RunOptions& options, Liv
     ShowHowToGoOn(text, id);
     return end->kind == FollowEnd::Kind::kDetached ? ExitCode::kOk : ExitCode::kInterrupted;
   }
-  ShowSummary(text, *end->job, display.result());
+  Service service(context.connect());
+  ShowSummary(text, *end->job, display.result(), KeptFilesOf(service, *end->job));
   return ExitCodeOfJobState(end->job->state);
 }
 
