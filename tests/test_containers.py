@@ -116,7 +116,8 @@ def test_two_ranks_on_each_of_two_nodes_run_in_the_image(site, write_job, tmp_pa
     (tmp_path / "data").mkdir()
     (tmp_path / "data/word").write_text("hello\n")
     command = "test ! -e /usr && cat ${{inputs.data}}/word main.txt && echo $RANK of $WORLD_SIZE on $(hostname) $OF_IMAGE " \
-              "&& echo \"$TWO\" > ${{outputs.kept}}/$RANK && echo x > outputs/all-$RANK && echo careful >&2"
+              "&& echo \"$TWO\" > ${{outputs.kept}}/$RANK && echo x > outputs/all-$RANK && echo careful >&2 " \
+              "&& mkdir -p $MLFLOW_TRACKING_URI/0/run/metrics && echo \"1 0.5 $RANK\" > $MLFLOW_TRACKING_URI/0/run/metrics/loss"
     job, result = run(site, write_job(
         command, {"main.txt": "code\n"}, nodes=2, distribution="pytorch", processes=2, environment={"image": site.image},
         inputs={"data": {"type": "uri_folder", "path": str(tmp_path / "data")}}, outputs={"kept": {"type": "uri_folder"}},
@@ -131,6 +132,7 @@ def test_two_ranks_on_each_of_two_nodes_run_in_the_image(site, write_job, tmp_pa
         with site.request(f"/v1/jobs/{job['id']}/files/outputs/kept/{rank}") as response:
             assert response.read() == b"one\nand two\n"
     assert len(names) == 2 and containers(site) == []
+    assert job["logged"]["metrics"] == [{"name": "loss", "value": 0.5, "step": 0}]
 
 
 def test_a_failing_command_gives_its_code_and_last_words(site, write_job):

@@ -46,6 +46,12 @@ def test_what_a_plain_job_logs_is_shown_and_brought(service, write_job, tmp_path
     next_job = write_job("cat ${{inputs.model}}/weights", inputs={"model": {"type": "mlflow_model", "path": f"runs:/{job['id']}/{path}"}})
     taken, _ = run(service, next_job)
     assert service.log_text(taken["id"], 0) == "weights\n"
+    # It can have a name of its own.
+    (tmp_path / "model.yml").write_text(f"name: scores\ntype: uri_folder\npath: runs:/{job['id']}/{path}\n")
+    registered = service.cli("data", "create", "-f", tmp_path / "model.yml")
+    assert registered.returncode == 0, registered.stderr
+    taken, _ = run(service, write_job("cat ${{inputs.model}}/weights", inputs={"model": {"type": "uri_folder", "path": "azureml:scores@latest"}}))
+    assert service.log_text(taken["id"], 0) == "weights\n"
 
 
 def test_ranks_do_not_break_each_others_stores(service, write_job, tmp_path):

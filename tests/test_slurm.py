@@ -17,7 +17,8 @@ pytestmark = needs_lab
 def test_a_gang_of_two_nodes_has_its_contract_logs_and_results(hpc, write_job):
     command = """
         echo "$RANK of $WORLD_SIZE, $LOCAL_RANK on $(hostname) $TUTTI_NODE_NAME, $MASTER_ADDR"
-        mkdir -p outputs && echo "$RANK" > outputs/rank-$RANK.txt && echo model > ${{outputs.model}}/weights-$RANK"""
+        mkdir -p outputs && echo "$RANK" > outputs/rank-$RANK.txt && echo model > ${{outputs.model}}/weights-$RANK
+        mkdir -p $MLFLOW_TRACKING_URI/0/run/metrics && echo "1 0.5 $RANK" > $MLFLOW_TRACKING_URI/0/run/metrics/loss"""
     name = hpc.submit(write_job(command, nodes=2, distribution="pytorch", processes=2, compute="hpc",
                                 outputs={"model": {"type": "uri_folder"}}))
     job = hpc.wait(name)
@@ -31,6 +32,7 @@ def test_a_gang_of_two_nodes_has_its_contract_logs_and_results(hpc, write_job):
             assert file.read() == b"model\n"
     assert [event["state"] for event in job["events"]] == [
         "Queued", "Provisioning", "Preparing", "Starting", "Running", "Finalizing", "Completed"]
+    assert hpc.job(name)["logged"]["metrics"] == [{"name": "loss", "value": 0.5, "step": 0}]
 
 
 @pytest.fixture
