@@ -63,6 +63,17 @@ def test_ranks_do_not_break_each_others_stores(service, write_job, tmp_path):
     assert stores == {"mlruns", "mlruns-rank-1", "mlruns-rank-2", "mlruns-rank-3"}
 
 
+def test_processes_that_a_rank_starts_find_a_store(service, write_job):
+    command = 'for i in 1 2 3 4; do python3 store.py loss=$i & pids="$pids $!"; done; for pid in $pids; do wait $pid || exit 1; done'
+    job, shown = run(service, write_job(command, files={"store.py": STORE}))
+    assert len(job["logged"]["models"]) == 4 and "Metrics: loss" in shown, shown
+
+
+def test_a_job_that_logs_nothing_has_no_store(service, write_job, tmp_path):
+    job, _ = run(service, write_job('test -d "$MLFLOW_TRACKING_URI" && echo x > outputs/x', files={"a.py": ""}))
+    assert download(service, tmp_path / "results", job["id"]) == {"outputs/x"}
+
+
 def test_a_jobs_own_address_for_mlflow_wins(service, write_job):
     job, _ = run(service, write_job("echo $MLFLOW_TRACKING_URI", environment_variables={"MLFLOW_TRACKING_URI": "http://mlflow:5000"}))
     assert service.log_text(job["id"], 0) == "http://mlflow:5000\n"
@@ -162,19 +173,20 @@ def mlflow_python():
 @pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="installs MLflow, run with TUTTI_WHOLE_TESTS")
 def test_mlflow_itself(service, write_job, tmp_path, mlflow_python):
     code = {"train.py": (ROOT / "tests/results/train.py").read_text()}
-    file = write_job(f"{mlflow_python} train.py trials", files=code, nodes=2, distribution="mpi", processes=2, experiment_name="trials")
+    command = f"{mlflow_python} train.py trials & {mlflow_python} train.py trials && wait $!"
+    file = write_job(command, files=code, nodes=2, distribution="mpi", processes=2, experiment_name="trials")
     job, shown = run(service, file)
-    assert job["state"] == "Completed" and "Metrics: loss 0.333333" in shown and service.log_text(job["id"], 0) == "trials\n", shown
-    assert [model["name"] for model in job["logged"]["models"]] == ["model"] * 4
+    assert job["state"] == "Completed" and "Metrics: loss 0.333333" in shown and service.log_text(job["id"], 0) == "trials\n" * 2, shown
+    assert [model["name"] for model in job["logged"]["models"]] == ["model"] * 8
     target = tmp_path / "results"
     download(service, target, job["id"])
     # The folder that was brought is a store that MLflow reads: metrics, artifacts and the model.
     script = """
         import mlflow, os
-        [run] = mlflow.search_runs(experiment_names=["trials"], output_format="list")
+        run, _ = mlflow.search_runs(experiment_names=["trials"], output_format="list")
         assert run.data.metrics == {"loss": 1 / 3} and run.data.params["rate"] == "0.1"
         assert open(mlflow.artifacts.download_artifacts(run_id=run.info.run_id, artifact_path="note.txt")).read() == "an artifact\\n"
-        [model] = mlflow.search_logged_models(experiment_ids=[run.info.experiment_id], output_format="list")
+        model, _ = mlflow.search_logged_models(experiment_ids=[run.info.experiment_id], output_format="list")
         print(mlflow.sklearn.load_model(model.artifact_location).predict([[1]]), mlflow.register_model(model.model_uri, "mine").version)
         """
     read = subprocess.run([mlflow_python, "-c", textwrap.dedent(script)], text=True, capture_output=True, cwd=tmp_path, timeout=120,

@@ -6,10 +6,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "platform/launch/mlflow_stores.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/ray_cluster.h"
 #include "platform/launch/tensorflow_cluster.h"
-#include "platform/mlflow/file_store.h"
 
 namespace tutti::launch {
 namespace {
@@ -85,19 +85,16 @@ Variables Defaults(const LaunchPlan& plan, const NodeFacts& facts) {
   return variables;
 }
 
-bool Gives(const Variables& variables, const char* name) { return variables.count(name) > 0; }
-
 // What a job logs with MLflow comes with its results, unless it names another place. A path as a
 // whole, since a command may leave its folder. Each rank has a store of its own: MLflow makes
 // stores, experiments and runs without a lock, and nodes' results come together under one name.
 void AddMlflow(const LaunchPlan& plan, int rank, const Variables& users, Variables& v) {
   // MLflow 3.17 writes files only if it is told that it may.
   v["MLFLOW_ALLOW_FILE_STORE"] = "true";
-  if (Gives(users, "MLFLOW_TRACKING_URI")) return;
-  v["MLFLOW_TRACKING_URI"] =
-      (NodeFolders(plan.directory).work_outputs() / mlflow::StoreName(rank)).string();
+  if (NamesItsOwnMlflow(plan)) return;
+  v["MLFLOW_TRACKING_URI"] = MlflowStoreOf(plan, rank).string();
   // Of a server that the user names it would make an experiment, and beside an id it is an error.
-  if (plan.experiment_name.empty() || Gives(users, "MLFLOW_EXPERIMENT_ID")) return;
+  if (plan.experiment_name.empty() || users.count("MLFLOW_EXPERIMENT_ID") > 0) return;
   v["MLFLOW_EXPERIMENT_NAME"] = plan.experiment_name;
 }
 

@@ -21,6 +21,7 @@
 #include "platform/launch/given_place.h"
 #include "platform/launch/hang_watch.h"
 #include "platform/launch/last_words.h"
+#include "platform/launch/mlflow_stores.h"
 #include "platform/launch/node_facts.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/node_processes.h"
@@ -70,6 +71,7 @@ class Launcher {
         words.empty() ? absl::StrCat("the launcher of node ", plan_.node().name, " died") : words;
     events_->Append("lost", {{"reason", reason}});
     // What results there are belong to the user all the same.
+    RemoveUnusedMlflowStores(plan_);
     const absl::Status uploaded =
         delivery_->SendResults(base::Deadline::After(options_.delivery_limit));
     if (!uploaded.ok()) spdlog::warn("{}", uploaded.ToString());
@@ -120,6 +122,7 @@ class Launcher {
 
   nlohmann::json WhatIsLeft(absl::Time code_is_there) const {
     nlohmann::json left = nlohmann::json::object();
+    RemoveUnusedMlflowStores(plan_);
     const Results results = ResultsOf(plan_);
     if (const std::string note = LeftOutNote(results); !note.empty()) left["note"] = note;
     const UnkeptFiles unkept = UnkeptBelow(NodeFolders(plan_.directory).work(), code_is_there);

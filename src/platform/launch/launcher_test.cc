@@ -136,6 +136,23 @@ TEST_F(Launcher, TellsWhatWillBeRemovedButNotOfTheCode) {
   EXPECT_EQ(event["unkept_more"], false);
 }
 
+TEST_F(Launcher, MakesAnMlflowStoreForCodeAndRemovesOneThatWasNotUsed) {
+  const std::vector<TestEntry> code = {{"a.py", "#"}};
+  const TestArchive archive(code);
+  service.SetSnapshot(archive.bytes());
+  spec::LaunchPlan plan = Plan(
+      "grep -c artifact_location \"$MLFLOW_TRACKING_URI/0/meta.yaml\"; "
+      "cd \"$MLFLOW_TRACKING_URI/0\"; [ $RANK = 0 ] || { mkdir run; : >run/meta.yaml; }",
+      2);
+  plan.snapshot = archive.hash();
+  EXPECT_TRUE(Run(plan).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "1\n");
+  std::vector<std::string> names;
+  for (const auto& [name, content] : service.Files()) names.push_back(name);
+  EXPECT_THAT(names, ElementsAre("outputs/mlruns-rank-1/0/meta.yaml",
+                                 "outputs/mlruns-rank-1/0/run/meta.yaml"));
+}
+
 TEST_F(Launcher, AnotherAttemptsMlflowStoreWritesToItsOwnFolder) {
   const base::TemporaryDirectory former;
   const auto meta = former.path() / "work/outputs/mlruns/0/meta.yaml";

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "platform/container/image.h"
+#include "platform/launch/mlflow_stores.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/python_environment.h"
 #include "platform/launch/remote_input.h"
@@ -211,6 +212,7 @@ absl::StatusOr<Staged> Stage(const spec::LaunchPlan& plan, Delivery* delivery,
   TUTTI_RETURN_IF_ERROR(base::Annotate(StageCode(plan, delivery), "code"));
   TUTTI_RETURN_IF_ERROR(
       base::Annotate(TakeOverOutputs(plan, cancelled), "outputs of the attempt before"));
+  MakeMlflowStores(plan);
   Staged staged;
   staged.temporary = ShortScratch(NodeFolders(plan.directory)).string();
   TUTTI_RETURN_IF_ERROR(StageEnvironment(plan, cancelled, staged));

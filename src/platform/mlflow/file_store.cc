@@ -11,6 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "base/utf8.h"
 #include "platform/mlflow/store_walk.h"
 
 namespace tutti::mlflow {
@@ -83,6 +87,36 @@ void AddModelsOfRuns(const fs::path& store, const fs::path& outputs, Budget& bud
 
 std::string StoreName(int rank) {
   return rank == 0 ? "mlruns" : absl::StrCat("mlruns-rank-", rank);
+}
+
+absl::Status MakeStore(const fs::path& store, const std::string& experiment) {
+  const fs::path folder = store / "0";
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(store, error))) return absl::OkStatus();
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
+  const int64_t now = absl::ToUnixMillis(absl::Now());
+  const std::string name = experiment.empty() ? "Default" : base::BoundedUtf8(experiment);
+  return base::ReplaceFile(
+      folder / "meta.yaml",
+      absl::StrCat("artifact_location: ", Quoted(folder.string()), "\ncreation_time: ", now,
+                   "\nexperiment_id: '0'\nlast_update_time: ", now,
+                   "\nlifecycle_stage: active\nname: ", Quoted(name), "\n"));
+}
+
+void RemoveUnusedStore(const fs::path& store) {
+  bool used = false;
+  std::error_code error;
+  if (fs::is_symlink(fs::symlink_status(store, error))) return;
+  auto entry = fs::recursive_directory_iterator(store, error);
+  for (const fs::recursive_directory_iterator end; !used && !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    const bool is_folder = entry->is_directory(ignored) && !entry->is_symlink(ignored);
+    // STORE/EXPERIMENT, STORE/.trash, STORE/EXPERIMENT/meta.yaml
+    used = is_folder ? entry.depth() > 0
+                     : entry.depth() != 1 || entry->path().filename() != "meta.yaml";
+  }
+  if (!used && !error) fs::remove_all(store, error);
 }
 
 std::vector<fs::path> MetricFolders(const fs::path& outputs) {

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
 namespace tutti::mlflow {
@@ -24,6 +25,12 @@ inline constexpr int kMostEntries = 20'000;
 
 // The store of a rank, below outputs/: "mlruns", "mlruns-rank-3".
 std::string StoreName(int rank);
+
+// A store with one experiment, MLflow's default one under that name; "" is "Default". One that is
+// there already stays as it is.
+absl::Status MakeStore(const std::filesystem::path& store, const std::string& experiment);
+// Removes a store that holds nothing but experiments without runs; else changes nothing.
+void RemoveUnusedStore(const std::filesystem::path& store);
 
 // The folders `metrics` of all runs, the lowest rank's store first.
 std::vector<std::filesystem::path> MetricFolders(const std::filesystem::path& outputs);

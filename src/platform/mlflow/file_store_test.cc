@@ -96,6 +96,30 @@ TEST_F(FileStoreTest, ModelsOfBothLayoutsAreFound) {
   EXPECT_EQ(models[1].path, "outputs/mlruns/7/models/m-1/artifacts");
 }
 
+TEST_F(FileStoreTest, AStoreThatWasMadeAndNotUsedIsRemoved) {
+  const fs::path store = outputs_ / "mlruns";
+  ASSERT_TRUE(MakeStore(store, "it's mine").ok());
+  EXPECT_THAT(Text("mlruns/0/meta.yaml"), HasSubstr("name: 'it''s mine'\n"));
+  Put("mlruns/7/meta.yaml", "name: another, by set_experiment\n");
+  fs::create_directory(store / ".trash");
+  RemoveUnusedStore(store);
+  EXPECT_FALSE(fs::exists(store));
+  RemoveUnusedStore(store);
+}
+
+TEST_F(FileStoreTest, AStoreInWhichAnythingLiesStays) {
+  Put("mlruns/0/meta.yaml", "mine\n");
+  ASSERT_TRUE(MakeStore(outputs_ / "mlruns", "x").ok());
+  EXPECT_EQ(Text("mlruns/0/meta.yaml"), "mine\n");
+  Put("mlruns/0/run/meta.yaml", "");
+  Put("mlruns-rank-1/0/tags/a", "");
+  Put("mlruns-rank-2/notes.txt", "");
+  for (const int rank : {0, 1, 2}) {
+    RemoveUnusedStore(outputs_ / StoreName(rank));
+    EXPECT_TRUE(fs::exists(outputs_ / StoreName(rank)));
+  }
+}
+
 TEST_F(FileStoreTest, LinksLeadNowhere) {
   fs::create_directories(folder_.path() / "elsewhere/0/r/metrics");
   std::ofstream(folder_.path() / "elsewhere/0/r/metrics/secret") << "1000 1 0\n";

@@ -45,10 +45,6 @@ std::string Unquoted(absl::string_view value) {
   return std::string(value);
 }
 
-std::string Quoted(absl::string_view value) {
-  return absl::StrCat("'", absl::StrReplaceAll(value, {{"'", "''"}}), "'");
-}
-
 // "artifact_uri: /old/mlruns/0/RUN/artifacts" with `here` in place of /old/mlruns/0/RUN; "" if that
 // is not what the line says. `part`: "0/RUN", by which the place within the store is recognised.
 std::string Moved(absl::string_view line, const std::string& part, const std::string& here) {
@@ -65,6 +61,10 @@ std::string Moved(absl::string_view line, const std::string& part, const std::st
 }
 
 }  // namespace
+
+std::string Quoted(absl::string_view value) {
+  return absl::StrCat("'", absl::StrReplaceAll(value, {{"'", "''"}}), "'");
+}
 
 Budget::Budget() : left(kMostEntries) {}
 

@@ -39,6 +39,9 @@ std::string TailOf(const std::filesystem::path& file, uint64_t bytes);
 // Of the top level of a file that MLflow writes as YAML, one line a key; "" if it has none.
 std::string ValueIn(const std::filesystem::path& yaml, absl::string_view key);
 
+// A text as YAML has it in single quotes; line ends are not for it.
+std::string Quoted(absl::string_view value);
+
 // In the meta.yaml of a part of the store, which has moved: its artifacts are within it.
 void PointToItself(const std::filesystem::path& store, const std::filesystem::path& part);
 

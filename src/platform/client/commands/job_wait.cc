@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/deadline.h"
@@ -41,7 +42,11 @@ absl::StatusOr<ExitCode> JobWait(Context& context, const JobWaitOptions& options
   if (options.format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
   } else {
-    context.out << Summary(job, std::nullopt, {}).front() << "\n";
+    const std::vector<std::string> lines = Summary(job, std::nullopt, {});
+    context.out << lines.front() << "\n";
+    for (const std::string& line : lines) {
+      if (absl::StartsWith(line, "Note: ")) context.out << line << "\n";
+    }
   }
   return ExitCodeOfJobState(job.state);
 }

@@ -1,0 +1,23 @@
+// The MLflow stores of a node's ranks, in the job's results (decision 043): where they are, made
+// before the ranks begin and removed if nothing was logged.
+#pragma once
+
+#include <filesystem>
+
+#include "spec/launch_plan.h"
+
+namespace tutti::launch {
+
+// Whether the job, or its environment, says itself where MLflow logs to.
+bool NamesItsOwnMlflow(const spec::LaunchPlan& plan);
+
+// Of the rank, by its number in the whole job.
+std::filesystem::path MlflowStoreOf(const spec::LaunchPlan& plan, int rank);
+
+// So that processes that a rank starts (torchrun's) need not make one at the same time: MLflow does
+// that without a lock. Only for jobs that bring code or an environment: what has neither hardly
+// logs, and its processes begin within a moment. What cannot be made is left to MLflow.
+void MakeMlflowStores(const spec::LaunchPlan& plan);
+void RemoveUnusedMlflowStores(const spec::LaunchPlan& plan);
+
+}  // namespace tutti::launch
