@@ -161,9 +161,28 @@ def test_a_steps_image_may_be_pushed_by_then_and_else_fails_it_with_one_line(sit
     assert re.search(r"pipeline\.yml:5: image \S+/gone:2 cannot be pulled: .*manifest unknown", ended["reason"]), ended["reason"]
 
 
-def test_an_image_of_a_registry_that_does_not_answer_is_known_at_the_pull(site, write_job):
-    job, _ = run(site, write_job("true", environment={"image": "127.0.0.1:1/train:2"}))
-    assert job["state"] == "Failed" and "cannot be pulled" in job["reason"] and "connection refused" in job["reason"], job
+def test_everything_that_a_job_cannot_have_is_said_at_once_before_it_queues(site, write_job):
+    before = site.get("/v1/jobs")["jobs"]
+    docker = f"FROM --platform=linux/amd64 registry.invalid/base:1 AS base\nFROM {site.registry}/gone:3\nCOPY --from=base /x /y\n"
+    job = write_job("true", {"docker/Dockerfile": docker}, environment={"build": {"path": "code/docker"}},
+                    inputs={"x": {"type": "uri_file", "path": "http://127.0.0.1:1/x.csv"}, "y": {"type": "uri_file", "path": "./no-such-file"}},
+                    resources={"instance_count": 1, "docker_args": "--gpus=all --runtime=nvidia"})
+    for arguments in (("run", job), ("job", "validate", "-f", job)):
+        said = site.cli(*arguments)
+        assert said.returncode == 2, (said.stdout, said.stderr)
+        for fault in ("docker_args --gpus=all asks for GPUs, of which this machine has none", "docker_args --runtime=nvidia asks",
+                      "Dockerfile:1: image registry.invalid/base:1 cannot be pulled: there is no host registry.invalid",
+                      f"Dockerfile:2: image {site.registry}/gone:3 cannot be pulled: its registry does not have it",
+                      "cannot reach 127.0.0.1:1", "no-such-file"):
+            assert said.stderr.count(fault) == 1, (fault, said.stderr)
+    assert site.get("/v1/jobs")["jobs"] == before
+
+
+def test_an_image_whose_registry_is_not_there_is_refused_with_the_reason(site, write_job):
+    for image, why in (("127.0.0.1:1/x:1", "registry 127.0.0.1:1 cannot be reached: .*connection refused"),
+                       ("registry.invalid/x:1", "there is no host registry.invalid: .*no such host; correct the name, or say in site.yml")):
+        result = site.cli("run", write_job("true", environment={"image": image}))
+        assert result.returncode == 2 and re.search(rf"job.yml:\d+: image {image} cannot be pulled: {why}", result.stderr), result.stderr
 
 
 def test_memory_over_the_nodes_share_ends_the_job_as_out_of_memory(site, write_job):

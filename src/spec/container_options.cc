@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace tutti::spec {
 namespace {
@@ -66,6 +67,12 @@ bool IsPassedOn(absl::string_view option) {
                      [&](const auto& known) { return known.first == name; });
 }
 
+bool AsksForGpus(absl::string_view option) {
+  absl::string_view gpus = option;
+  if (absl::ConsumePrefix(&gpus, "--gpus=")) return gpus != "0";
+  return option == "--runtime=nvidia" || absl::StartsWith(option, "--device=nvidia.com/gpu");
+}
+
 void WarnOfNoContainer(const YamlNode::Entry& entry, Diagnostics& diagnostics) {
   diagnostics.Warning(entry.line,
                       absl::StrCat("\"", entry.key,
@@ -91,11 +98,18 @@ void ReadContainerOptions(MappingReader& resources, JobSpec& spec, Diagnostics& 
   std::vector<std::string> words, left_out;
   const YamlNode::Entry* entry = resources.Texts("docker_args", words);
   if (entry == nullptr) return;
-  if (!in_container) return WarnOfNoContainer(*entry, diagnostics);
   if (entry->value->kind == YamlNode::Kind::kScalar) {
     words = absl::StrSplit(entry->value->scalar, absl::ByAnyChar(" \t\n"), absl::SkipEmpty());
   }
-  for (std::string& option : InLongForm(words)) {
+  std::vector<std::string> options = InLongForm(words);
+  for (const std::string& option : options) {
+    if (!AsksForGpus(option)) continue;
+    spec.gpu_demands.push_back({absl::StrCat("docker_args ", option.substr(0, 80)),
+                                {diagnostics.file_name(), entry->line},
+                                in_container});
+  }
+  if (!in_container) return WarnOfNoContainer(*entry, diagnostics);
+  for (std::string& option : options) {
     if (IsPassedOn(option)) {
       spec.container_options.push_back(std::move(option));
     } else if (!Has(kHoldsAnyway, option)) {

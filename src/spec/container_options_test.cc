@@ -43,6 +43,29 @@ TEST(ContainerOptions, WhatChangesHowContainersAreRunIsNamedAndLeftOut) {
                                     "--entrypoint=/bin/x --pid=container:1 has no effect")));
 }
 
+TEST(ContainerOptions, WhatAsksForGpusIsKnownWithItsPlace) {
+  const auto demands = [](absl::string_view resources, absl::string_view image) {
+    std::vector<std::string> found;
+    const auto read = ReadWithResources(resources, image);
+    for (const GpuDemand& demand : read.value().spec.gpu_demands) {
+      found.push_back(absl::StrCat(demand.place.file, ":", demand.place.line, " ", demand.what,
+                                   demand.is_strict ? " strictly" : ""));
+    }
+    return found;
+  };
+  EXPECT_THAT(demands("{instance_type: Standard_NC6s_v3, docker_args: '--gpus all --ipc=host "
+                      "--runtime=nvidia --device nvidia.com/gpu=0'}",
+                      "a.example/b:1"),
+              ElementsAre("job.yml:3 instance_type Standard_NC6s_v3",
+                          "job.yml:3 docker_args --gpus=all strictly",
+                          "job.yml:3 docker_args --runtime=nvidia strictly",
+                          "job.yml:3 docker_args --device=nvidia.com/gpu=0 strictly"));
+  EXPECT_THAT(demands("{docker_args: --gpus=2}", "python"),
+              ElementsAre("job.yml:3 docker_args --gpus=2"));
+  EXPECT_THAT(demands("{instance_type: Standard_D4s_v3, docker_args: --gpus=0}", "a.example/b:1"),
+              IsEmpty());
+}
+
 TEST(ContainerOptions, OfAJobWithoutAnImageNothingHasAnEffect) {
   const auto result = ReadWithResources("{shm_size: 2g, docker_args: --init}", "python");
   ASSERT_TRUE(result.ok()) << result.status();

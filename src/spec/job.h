@@ -107,6 +107,13 @@ struct Environment {
   std::vector<CopiedFile> copied;  // known only where the file was read
 };
 
+// Where a job file asks for GPUs.
+struct GpuDemand {
+  std::string what;  // "docker_args --gpus=all", "instance_type Standard_NC6"
+  Place place;
+  bool is_strict = false;  // of a container, which would not start without
+};
+
 enum class Priority { kLow, kNormal, kHigh };
 
 // A pipeline's children are its steps, a sweep's are its trials; both run nothing themselves.
@@ -140,6 +147,7 @@ struct JobSpec {
   Place instance_count_place;
   // Options of `podman run` that the job asks for, as "--cap-add=SYS_PTRACE"; for an image only.
   std::vector<std::string> container_options;
+  std::vector<GpuDemand> gpu_demands;                 // known until the job has been submitted
   absl::Duration timeout = absl::InfiniteDuration();  // limits.timeout: wall time from Running on
   Priority priority = Priority::kNormal;              // queue_settings.priority
   // retry_settings.max_retries: how often it is begun again after a node of it was lost.

@@ -3,6 +3,8 @@
 #include <array>
 #include <optional>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "spec/container_options.h"
@@ -130,6 +132,24 @@ void ReadRetries(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   reader.Finish();
 }
 
+// "Standard_NC6s_v3", "Standard_ND96asr_v4": the families of Azure's sizes that have GPUs; names
+// that clusters give to theirs.
+bool IsSizeWithGpus(absl::string_view name) {
+  const std::string size = absl::AsciiStrToLower(name);
+  return absl::StartsWith(size, "standard_nc") || absl::StartsWith(size, "standard_nd") ||
+         absl::StartsWith(size, "standard_nv") || absl::StrContains(size, "gpu");
+}
+
+// Only looked at: that the key has no other effect is said with the others that have none.
+void LookAtInstanceType(const YamlNode& resources, JobSpec& spec, const Diagnostics& diagnostics) {
+  for (const YamlNode::Entry& part : resources.entries) {
+    if (part.key != "instance_type" || !IsSizeWithGpus(part.value->scalar)) continue;
+    spec.gpu_demands.push_back({absl::StrCat("instance_type ", part.value->scalar.substr(0, 80)),
+                                {diagnostics.file_name(), part.line},
+                                false});
+  }
+}
+
 }  // namespace
 
 void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
@@ -139,6 +159,8 @@ void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) 
   if (const auto* count = reader.Count("instance_count", kMostNodes, spec.instance_count)) {
     spec.instance_count_place = {diagnostics.file_name(), count->line};
   }
+  spec.gpu_demands.clear();  // a step's own resources are in place of its component's
+  LookAtInstanceType(*entry->value, spec, diagnostics);
   ReadContainerOptions(reader, spec, diagnostics);
   ReadProperties(reader, spec, diagnostics);
   reader.Finish();

@@ -141,6 +141,13 @@ std::string BodyOf(const Written& written, const std::string& path,
   return CreateJobBody(path, written.text, directory, sent == snapshots.end() ? "" : sent->second);
 }
 
+// With what the service finds wrong beside the paths, so that a user corrects all of it at once.
+absl::Status WithFaultsOfService(const absl::Status& paths, const Written& written,
+                                 const std::string& file, Service& service) {
+  const auto checked = service.CheckJob(BodyOf(written, file, {}));
+  return absl::IsInvalidArgument(checked.status()) ? checked.status() : paths;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, const JobFile& file,
@@ -151,7 +158,7 @@ absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, co
   for (const std::string& warning : written.job.warnings) {
     remarks << "warning: " << warning << std::endl;
   }
-  TUTTI_RETURN_IF_ERROR(paths);
+  if (!paths.ok()) return WithFaultsOfService(paths, written, file.path, service);
   const base::TemporaryDirectory temporary("tutti-code");
   CodePacker code(temporary.path(), remarks);
   TUTTI_RETURN_IF_ERROR(code.PackTree(job));

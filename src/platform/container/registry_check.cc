@@ -2,66 +2,105 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <map>
 #include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/child_process.h"
 #include "base/command.h"
-#include "base/deadline.h"
+#include "base/file.h"
+#include "platform/container/base_images.h"
 #include "platform/container/image.h"
 #include "platform/container/podman.h"
+#include "platform/container/registry_answer.h"
 
 namespace tutti::container {
 namespace {
 
-constexpr absl::Duration kPatience = absl::Seconds(3);
-constexpr size_t kMostAtOnce = 4;
+constexpr size_t kMostAtOnce = 8;
+constexpr uint64_t kLargestDockerfile = 1 << 20;
 
-using Missing = std::map<std::string, bool>;  // by reference
+using Kind = RegistryAnswer::Kind;
+using Answers = std::map<std::string, RegistryAnswer>;  // by reference
 
-bool IsOfRegistry(const spec::JobSpec& job) {
+// One image that a job needs.
+struct Use {
+  const spec::JobSpec* job;
+  std::string reference;
+  std::string what;  // "job.yml:3: image a.example/b:1"
+  bool is_step = false;
+};
+
+void CollectOwn(const spec::JobSpec& job, bool is_step, std::vector<Use>& uses) {
   const spec::Image& image = job.environment.image;
-  return job.compute == "local" && !image.reference.empty() && image.context.empty() &&
-         !absl::StartsWith(image.reference, "localhost/");
+  const auto add = [&](const std::string& reference, const std::string& what) {
+    if (absl::StartsWith(reference, "localhost/")) return;
+    uses.push_back({&job, reference, what, is_step});
+  };
+  if (image.context.empty()) {
+    if (!image.empty()) {
+      add(image.reference, absl::StrCat(image.place, ": image ", image.reference));
+    }
+    return;
+  }
+  const auto text =
+      base::ReadFile(std::filesystem::path(image.context) / image.dockerfile, kLargestDockerfile);
+  for (const BaseImage& base : BaseImagesOf(text.value_or(""))) {
+    add(base.reference, absl::StrCat(image.place, ": ", image.dockerfile, ":", base.line,
+                                     ": image ", base.reference));
+  }
 }
 
-void Collect(const spec::JobSpec& job, Missing& images) {
-  if (IsOfRegistry(job)) images.try_emplace(job.environment.image.reference, false);
-  for (const spec::Step& step : job.steps) Collect(step.job, images);
+void Collect(const spec::JobSpec& job, bool is_step, std::vector<Use>& uses) {
+  if (job.kind != spec::JobKind::kPipeline) CollectOwn(job, is_step, uses);
+  for (const spec::Step& step : job.steps) Collect(step.job, true, uses);
 }
 
-// What podman says of a registry that has answered and has no such image. After mirrors have failed
-// it speaks of several.
-bool SaysThatThereIsNone(absl::string_view words) {
-  const bool unknown =
-      absl::StrContains(words, "manifest unknown") || absl::StrContains(words, "name unknown");
-  return unknown && !absl::StrContains(words, "Mirrors also failed");
-}
+class Podman {
+ public:
+  Podman(std::string program, base::Deadline deadline)
+      : program_(std::move(program)), deadline_(deadline) {}
 
-bool IsMissing(const std::string& podman, const std::string& reference, base::Deadline deadline) {
-  const auto run = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), podman);
+  bool Has(const std::string& name) const {
+    const auto found = Run({"image", "exists", name});
+    return found.ok() && found->exit.ok();
+  }
+
+  RegistryAnswer Ask(const std::string& reference) const {
+    const auto here = Run({"image", "exists", reference});
+    if (here.ok() && here->exit.code != 1) return {};  // it is here, or podman itself has a fault
+    const std::string full = FullReference(reference);
+    const auto asked = here.ok() ? Run({"manifest", "inspect", full}) : here;
+    if (absl::IsDeadlineExceeded(asked.status())) {
+      return {Kind::kNoAnswer, "its registry has not answered in time"};
+    }
+    if (!asked.ok() || asked->exit.ok()) return {};
+    return AnswerOf(asked->err, full);
+  }
+
+ private:
+  absl::StatusOr<base::CommandResult> Run(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), program_);
     return base::RunCommand(
         {.arguments = std::move(arguments), .environment = base::CurrentEnvironment()}, "",
-        deadline);
-  };
-  const auto here = run({"image", "exists", reference});
-  if (!here.ok() || here->exit.code != 1) return false;
-  const auto asked = run({"manifest", "inspect", FullReference(reference)});
-  return asked.ok() && !asked->exit.ok() && SaysThatThereIsNone(asked->err);
-}
+        deadline_);
+  }
 
-// Several registries at a time, all by one deadline.
-void AskAll(const std::string& podman, Missing& images) {
-  const base::Deadline deadline = base::Deadline::After(kPatience);
-  std::vector<Missing::value_type*> list;
-  for (auto& entry : images) list.push_back(&entry);
+  const std::string program_;
+  const base::Deadline deadline_;
+};
+
+// Several registries at a time.
+void AskAll(const Podman& podman, Answers& answers) {
+  std::vector<Answers::value_type*> list;
+  for (auto& entry : answers) list.push_back(&entry);
   std::atomic<size_t> next = 0;
   const auto ask = [&] {
-    for (size_t i = next++; i < list.size() && !deadline.Expired(); i = next++) {
-      list[i]->second = IsMissing(podman, list[i]->first, deadline);
+    for (size_t i = next++; i < list.size(); i = next++) {
+      list[i]->second = podman.Ask(list[i]->first);
     }
   };
   std::vector<std::thread> threads(std::min(list.size(), kMostAtOnce));
@@ -69,35 +108,50 @@ void AskAll(const std::string& podman, Missing& images) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// "" if it may be there.
-std::string Fault(const spec::JobSpec& job, const Missing& images) {
-  const spec::Image& image = job.environment.image;
-  const auto found = images.find(image.reference);
-  if (!IsOfRegistry(job) || found == images.end() || !found->second) return "";
-  return absl::StrCat(image.place, ": image ", image.reference,
-                      " cannot be pulled: its registry does not have it");
+// What was built earlier needs its base no more.
+bool IsBuilt(const Use& use, const Podman& podman) {
+  const spec::Image& image = use.job->environment.image;
+  if (image.context.empty()) return false;
+  const auto name = NameOfBuild(image);
+  return name.ok() && podman.Has(*name);
 }
 
-void Warn(const spec::JobSpec& job, const Missing& images, std::vector<std::string>& warnings) {
-  for (const spec::Step& step : job.steps) {
-    std::string fault = Fault(step.job, images);
-    if (!fault.empty()) warnings.push_back(absl::StrCat(fault, ", unless it is pushed by then"));
-    Warn(step.job, images, warnings);
+void Report(const Use& use, const RegistryAnswer& answer, std::vector<std::string>& faults,
+            std::vector<std::string>& warnings) {
+  const std::string text = absl::StrCat(use.what, " cannot be pulled: ", answer.why);
+  if (answer.kind == Kind::kNoAnswer) {
+    warnings.push_back(absl::StrCat(use.what, " may not be had: ", answer.why));
+  } else if (use.job->compute != "local") {
+    warnings.push_back(absl::StrCat(text, ", as seen from here; the nodes of compute \"",
+                                    use.job->compute, "\" must reach it"));
+  } else if (answer.kind == Kind::kAbsent && use.is_step) {
+    warnings.push_back(absl::StrCat(text, ", unless it is pushed by then"));
+  } else {
+    faults.push_back(text);
   }
 }
 
 }  // namespace
 
-absl::Status CheckRegistries(const spec::JobSpec& job, std::vector<std::string>& warnings) {
-  Missing images;
-  Collect(job, images);
-  if (images.empty()) return absl::OkStatus();
-  const auto podman = FindPodman();
-  if (!podman.ok()) return absl::OkStatus();
-  AskAll(*podman, images);
-  Warn(job, images, warnings);
-  const std::string fault = Fault(job, images);
-  return fault.empty() ? absl::OkStatus() : absl::InvalidArgumentError(fault);
+absl::Status CheckRegistries(const spec::JobSpec& job, base::Deadline deadline,
+                             std::vector<std::string>& warnings) {
+  std::vector<Use> uses;
+  Collect(job, false, uses);
+  if (uses.empty()) return absl::OkStatus();
+  const auto program = FindPodman();
+  if (!program.ok()) return absl::OkStatus();
+  const Podman podman(*program, deadline);
+  Answers answers;
+  for (const Use& use : uses) answers.try_emplace(use.reference);
+  AskAll(podman, answers);
+  std::vector<std::string> faults;
+  for (const Use& use : uses) {
+    const RegistryAnswer& answer = answers.at(use.reference);
+    if (answer.kind == Kind::kHasIt || IsBuilt(use, podman)) continue;
+    Report(use, answer, faults, warnings);
+  }
+  if (faults.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
 }
 
 }  // namespace tutti::container

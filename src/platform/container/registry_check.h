@@ -1,18 +1,23 @@
-// Whether registries have the images of a job, asked before it queues. Thread-safe.
+// Whether the images of a job can be had: those that it names and those that its Dockerfiles are
+// built from, asked of their registries before it queues. Thread-safe.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/deadline.h"
 #include "spec/job.h"
 
 namespace tutti::container {
 
-// Asks for the images that are not on this machine, for a few seconds in all. InvalidArgument, with
-// the place in the job file, if its registry says that it does not have the job's own; of a step's,
-// which another step may push, a warning is added. Whoever does not answer, or asks for a login,
-// may have it; jobs of clusters are not looked at.
-absl::Status CheckRegistries(const spec::JobSpec& job, std::vector<std::string>& warnings);
+// Asks for the images that are not on this machine, several at a time and until `deadline` at most.
+// InvalidArgument has a line for each that cannot be had, with its place in the job file: its
+// registry's name does not resolve, nobody listens there, it asks for a login, it does not have the
+// image. A warning is added where that is not known: of a step's image, which another step may
+// push; of jobs on clusters, whose nodes may reach what this machine does not; of a registry that
+// does not answer in time. Without podman nothing is asked: see CheckCanRun.
+absl::Status CheckRegistries(const spec::JobSpec& job, base::Deadline deadline,
+                             std::vector<std::string>& warnings);
 
 }  // namespace tutti::container

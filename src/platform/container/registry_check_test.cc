@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "absl/strings/str_cat.h"
 #include "base/file.h"
 
 namespace tutti::container {
@@ -11,17 +12,21 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 // Stands for podman and for the registries that it asks, with their words.
 constexpr char kPodmanAndRegistries[] = R"(#!/bin/sh
 for last; do :; done
 case $1-$last in
   image-*here*) ;;
+  image-localhost/tutti-build:*) [ -e "${0%/*}/built" ] ;;
   image-*) exit 1 ;;
   *gone*) echo "Error: reading image: reading manifest 1 in $last: manifest unknown" >&2; exit 125 ;;
   *mirrored*) echo "Error: (Mirrors also failed: [m: manifest unknown]): x: i/o timeout" >&2; exit 125 ;;
-  *down*) echo "Error: pinging container registry: connect: connection refused" >&2; exit 125 ;;
+  *down*) echo 'Error: pinging: Get "https://x/": dial tcp: connect: connection refused' >&2; exit 125 ;;
+  *unknown*) echo 'Error: Get "https://x/": dial tcp: lookup x: no such host' >&2; exit 125 ;;
   *closed*) echo "Error: requested access to the resource is denied" >&2; exit 125 ;;
+  *silent*) exec sleep 60 ;;
 esac
 )";
 
@@ -40,29 +45,76 @@ class RegistryCheck : public ::testing::Test {
     return job;
   }
 
+  static spec::JobSpec BuiltFrom(const std::string& dockerfile,
+                                 const base::TemporaryDirectory& in) {
+    EXPECT_TRUE(base::WriteFileAtomic(in.path() / "Dockerfile", dockerfile).ok());
+    spec::JobSpec job;
+    job.compute = "local";
+    job.environment.image = {"", in.path().string(), "Dockerfile", "job.yml:3", ""};
+    return job;
+  }
+
+  absl::Status Check(const spec::JobSpec& job, absl::Duration patience = absl::Seconds(60)) {
+    return CheckRegistries(job, base::Deadline::After(patience), warnings_);
+  }
+
   const std::string path_ = std::getenv("PATH");
   const base::TemporaryDirectory bin_;
   std::vector<std::string> warnings_;
 };
 
-TEST_F(RegistryCheck, RefusesAnImageThatItsRegistrySaysItDoesNotHave) {
-  const absl::Status status = CheckRegistries(Job("a.example/gone:1"), warnings_);
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message(),
-            "job.yml:3: image a.example/gone:1 cannot be pulled: its registry does not have it");
+TEST_F(RegistryCheck, RefusesWhatCannotBePulledWithTheReason) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"a.example/gone:1", "its registry does not have it"},
+      {"a.example/down:1",
+       "registry a.example cannot be reached: dial tcp: connect: connection refused"},
+      {"a.example/unknown:1", "there is no host a.example: dial tcp: lookup x: no such host; "},
+      {"closed:1",
+       "registry docker.io does not have it or asks for a login: podman login docker.io"},
+  };
+  for (const auto& [reference, why] : kCases) {
+    const absl::Status status = Check(Job(reference));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(
+        std::string(status.message()),
+        StartsWith(absl::StrCat("job.yml:3: image ", reference, " cannot be pulled: ", why)));
+  }
 }
 
-TEST_F(RegistryCheck, WhatMayBeThereIsNotRefused) {
-  for (const char* reference : {"a.example/gone-but-here:1", "a.example/there:1",
-                                "a.example/mirrored:1", "a.example/down:1", "closed:1"}) {
-    EXPECT_TRUE(CheckRegistries(Job(reference), warnings_).ok()) << reference;
+TEST_F(RegistryCheck, WhatIsHereOrNeedsNoRegistryIsNotRefused) {
+  for (const char* reference :
+       {"a.example/gone-but-here:1", "a.example/there:1", "localhost/gone:1"}) {
+    EXPECT_TRUE(Check(Job(reference)).ok()) << reference;
   }
-  spec::JobSpec of_cluster = Job("a.example/gone:1");
-  of_cluster.compute = "hpc";
-  EXPECT_TRUE(CheckRegistries(of_cluster, warnings_).ok());
-  EXPECT_TRUE(CheckRegistries(Job("localhost/gone:1"), warnings_).ok());
-  EXPECT_TRUE(CheckRegistries(spec::JobSpec(), warnings_).ok());
+  EXPECT_TRUE(Check(spec::JobSpec()).ok());
   EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(RegistryCheck, WarnsOfWhatIsNotKnown) {
+  EXPECT_TRUE(Check(Job("a.example/mirrored:1")).ok());
+  EXPECT_TRUE(Check(Job("a.example/silent:1"), absl::Milliseconds(300)).ok());
+  spec::JobSpec of_cluster = Job("a.example/unknown:1");
+  of_cluster.compute = "hpc";
+  EXPECT_TRUE(Check(of_cluster).ok());
+  EXPECT_THAT(
+      warnings_,
+      ElementsAre(HasSubstr("a.example/mirrored:1 may not be had: "),
+                  "job.yml:3: image a.example/silent:1 may not be had: its registry has not "
+                  "answered in time",
+                  HasSubstr("as seen from here; the nodes of compute \"hpc\" must reach it")));
+}
+
+TEST_F(RegistryCheck, ABuildIsRefusedForEachImageThatItIsMadeFrom) {
+  const base::TemporaryDirectory context;
+  const spec::JobSpec job =
+      BuiltFrom("FROM a.example/down as one\nFROM one\nCOPY --from=b.example/gone /x /\n", context);
+  EXPECT_EQ(Check(job).message(),
+            "job.yml:3: Dockerfile:1: image a.example/down cannot be pulled: registry a.example "
+            "cannot be reached: dial tcp: connect: connection refused\n"
+            "job.yml:3: Dockerfile:3: image b.example/gone cannot be pulled: its registry does not "
+            "have it");
+  ASSERT_TRUE(base::WriteFileAtomic(bin_.path() / "built", "").ok());
+  EXPECT_TRUE(Check(job).ok()) << "it was built earlier";
 }
 
 TEST_F(RegistryCheck, WarnsOfAStepsImageWhichAnotherStepMayPush) {
@@ -70,7 +122,7 @@ TEST_F(RegistryCheck, WarnsOfAStepsImageWhichAnotherStepMayPush) {
   spec::Step step;
   step.job = Job("a.example/gone:1");
   pipeline.steps.push_back(step);
-  EXPECT_TRUE(CheckRegistries(pipeline, warnings_).ok());
+  EXPECT_TRUE(Check(pipeline).ok());
   EXPECT_THAT(warnings_, ElementsAre(HasSubstr("job.yml:3: image a.example/gone:1 cannot be "
                                                "pulled: its registry does not have it, unless")));
 }

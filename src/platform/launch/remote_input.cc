@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr absl::Duration kPatience = absl::Seconds(10);  // with all servers' first answers
+constexpr absl::Duration kPatience = absl::Seconds(10);  // with a server's first answer
 constexpr size_t kLongestName = 128;
 constexpr size_t kMostAtOnce = 16;
 
@@ -63,9 +63,8 @@ void Collect(const spec::JobSpec& job, Answers& answers) {
 }
 
 // Several servers at a time, all by one deadline.
-void AskAll(Answers& answers) {
+void AskAll(Answers& answers, base::Deadline deadline) {
   static const std::atomic<bool> never = false;
-  const base::Deadline deadline = base::Deadline::After(kPatience);
   std::vector<Answers::value_type*> list;
   for (auto& entry : answers) list.push_back(&entry);
   std::atomic<size_t> next = 0;
@@ -79,14 +78,27 @@ void AskAll(Answers& answers) {
   for (std::thread& thread : threads) thread.join();
 }
 
-void Report(const spec::JobSpec& job, const Answers& answers, std::vector<std::string>& errors) {
+struct Findings {
+  std::vector<std::string> faults;
+  std::vector<std::string>& warnings;
+};
+
+void Report(const spec::JobSpec& job, const Answers& answers, Findings& findings) {
   for (const auto& [name, input] : job.inputs) {
     const auto answer = answers.find(input.path);
     if (answer == answers.end() || answer->second.ok()) continue;
-    errors.push_back(absl::StrCat(input.place.file, ":", input.place.line, ": input \"", name,
-                                  "\": ", Why(input, answer->second)));
+    const std::string text = absl::StrCat(input.place.file, ":", input.place.line, ": input \"",
+                                          name, "\": ", Why(input, answer->second));
+    if (absl::IsDeadlineExceeded(answer->second)) {
+      findings.warnings.push_back(text);
+    } else if (absl::IsUnavailable(answer->second) && job.compute != "local") {
+      findings.warnings.push_back(absl::StrCat(text, "; the nodes of compute \"", job.compute,
+                                               "\" may reach it all the same"));
+    } else {
+      findings.faults.push_back(text);
+    }
   }
-  for (const spec::Step& step : job.steps) Report(step.job, answers, errors);
+  for (const spec::Step& step : job.steps) Report(step.job, answers, findings);
 }
 
 }  // namespace
@@ -116,14 +128,15 @@ absl::StatusOr<fs::path> FetchInput(const std::string& name, const spec::Input& 
   return file;
 }
 
-absl::Status CheckRemoteInputs(const spec::JobSpec& job) {
+absl::Status CheckRemoteInputs(const spec::JobSpec& job, base::Deadline deadline,
+                               std::vector<std::string>& warnings) {
   Answers answers;
   Collect(job, answers);
-  AskAll(answers);
-  std::vector<std::string> errors;
-  Report(job, answers, errors);
-  if (errors.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrJoin(errors, "\n"));
+  AskAll(answers, deadline);
+  Findings findings{{}, warnings};
+  Report(job, answers, findings);
+  if (findings.faults.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(findings.faults, "\n"));
 }
 
 }  // namespace tutti::launch

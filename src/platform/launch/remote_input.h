@@ -8,8 +8,10 @@
 #include <atomic>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/deadline.h"
 #include "spec/job.h"
 
 namespace tutti::launch {
@@ -22,9 +24,11 @@ absl::StatusOr<std::filesystem::path> FetchInput(const std::string& name, const 
                                                  const std::filesystem::path& data,
                                                  const std::atomic<bool>& cancelled);
 
-// Asks the servers of all such inputs, also of the jobs below it, several at a time and for 10
-// seconds in all at most.
-// InvalidArgument has a line for each that cannot be had, with its place in the job file.
-absl::Status CheckRemoteInputs(const spec::JobSpec& job);
+// Asks the servers of all such inputs, also of the jobs below it, several at a time and until
+// `deadline` at most. InvalidArgument has a line for each that cannot be had, with its place in the
+// job file. A warning is added for each of a server that has not answered by then, and for those of
+// clusters' jobs whose server cannot be reached: their nodes may reach it.
+absl::Status CheckRemoteInputs(const spec::JobSpec& job, base::Deadline deadline,
+                               std::vector<std::string>& warnings);
 
 }  // namespace tutti::launch

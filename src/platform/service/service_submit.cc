@@ -9,12 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
-#include "platform/container/image.h"
-#include "platform/container/registry_check.h"
-#include "platform/launch/command_check.h"
-#include "platform/launch/node_facts.h"
-#include "platform/launch/remote_input.h"
 #include "platform/service/disk_space.h"
+#include "platform/service/preflight.h"
 #include "platform/service/service_core.h"
 #include "spec/job_file.h"
 
@@ -120,20 +116,15 @@ absl::StatusOr<spec::ReadResult> ServiceCore::ReadAndCheck(const Submission& sub
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(options_.directory));
   TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, spec::ReadJobFile(submission.text, submission.file,
                                                                   submission.base_directory, site));
-  std::vector<absl::string_view> faults;
-  static const auto* const facts = new launch::NodeFacts(launch::FactsOfThisNode());
-  const absl::Status checks[] = {CheckNameLength(file.spec),
-                                 CheckPlace(file.spec),
-                                 spec::CheckPaths(file.spec, file.warnings),
-                                 container::CheckCanRun(file.spec),
-                                 container::CheckRegistries(file.spec, file.warnings),
-                                 launch::CheckRemoteInputs(file.spec),
-                                 launch::CheckCommand(file.spec, *facts, file.warnings)};
-  for (const absl::Status& check : checks) {
-    if (!check.ok()) faults.push_back(check.message());
+  std::vector<std::string> faults;
+  const absl::Status own[] = {CheckNameLength(file.spec), CheckPlace(file.spec)};
+  for (const absl::Status& status : own) {
+    if (!status.ok()) faults.emplace_back(status.message());
   }
+  const absl::Status preflight = Preflight(file.spec, options_.directory, file.warnings);
+  if (faults.empty() && !preflight.ok()) return preflight;
+  if (!preflight.ok()) faults.emplace_back(preflight.message());
   if (!faults.empty()) return absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
-  TUTTI_RETURN_IF_ERROR(CheckCopiesFit(file.spec, options_.directory));
   return file;
 }
 

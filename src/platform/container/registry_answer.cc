@@ -1,0 +1,77 @@
+#include "platform/container/registry_answer.h"
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "platform/container/podman.h"
+
+namespace tutti::container {
+namespace {
+
+using Kind = RegistryAnswer::Kind;
+
+constexpr size_t kLongestComplaint = 300;
+
+template <size_t n>
+bool HasOneOf(absl::string_view text, const std::array<absl::string_view, n>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](absl::string_view word) { return absl::StrContains(text, word); });
+}
+
+// What another attempt may not meet.
+constexpr std::array<absl::string_view, 10> kPassing = {
+    "i/o timeout",        "deadline exceeded", "Client.Timeout",  "TLS handshake timeout",
+    "server misbehaving", "Temporary failure", "toomanyrequests", "Too Many Requests",
+    "status 5",           "unexpected EOF"};
+constexpr std::array<absl::string_view, 3> kAbsent = {"manifest unknown", "name unknown",
+                                                      "repository not found"};
+constexpr std::array<absl::string_view, 4> kClosed = {
+    "unauthorized", "authentication required", "access to the resource is denied", "status 403"};
+constexpr std::array<absl::string_view, 4> kUnreachable = {
+    "connection refused", "no route to host", "network is unreachable", "connection reset"};
+constexpr std::array<absl::string_view, 2> kNotTrusted = {"x509:", "HTTP response to HTTPS"};
+
+// Of podman's chain of errors the part that comes last, with its cause.
+std::string Shortly(absl::string_view words) {
+  const std::string complaint = Complaint(words);
+  const size_t at = complaint.rfind("\": ");
+  const std::string end = at == std::string::npos ? complaint : complaint.substr(at + 3);
+  return end.substr(0, kLongestComplaint);
+}
+
+// When mirrors have failed, what the registry itself said follows what they said.
+absl::string_view OwnWords(absl::string_view words) {
+  if (!absl::StrContains(words, "Mirrors also failed")) return words;
+  const size_t end = words.rfind("]): ");
+  return end == absl::string_view::npos ? words : words.substr(end + 4);
+}
+
+}  // namespace
+
+RegistryAnswer AnswerOf(absl::string_view words, absl::string_view full) {
+  const std::string host(full.substr(0, full.find('/')));
+  if (HasOneOf(words, kPassing)) return {Kind::kNoAnswer, Shortly(words)};
+  const absl::string_view own = OwnWords(words);
+  if (HasOneOf(own, kAbsent)) return {Kind::kAbsent, "its registry does not have it"};
+  if (absl::StrContains(own, "no such host")) {
+    return {Kind::kCannot,
+            absl::StrCat("there is no host ", host, ": ", Shortly(own),
+                         "; correct the name, or say in site.yml which image stands for it")};
+  }
+  if (HasOneOf(own, kUnreachable)) {
+    return {Kind::kCannot, absl::StrCat("registry ", host, " cannot be reached: ", Shortly(own))};
+  }
+  if (HasOneOf(own, kClosed)) {
+    return {Kind::kCannot,
+            absl::StrCat("registry ", host, " does not have it or asks for a login: podman login ",
+                         host, ", as the user of the service")};
+  }
+  if (HasOneOf(own, kNotTrusted)) {
+    return {Kind::kCannot, absl::StrCat("registry ", host, " is not trusted: ", Shortly(own))};
+  }
+  return {};
+}
+
+}  // namespace tutti::container

@@ -1,0 +1,25 @@
+// What podman's words tell of a registry. Pure.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::container {
+
+struct RegistryAnswer {
+  enum class Kind {
+    kHasIt,     // or nothing is known against it
+    kAbsent,    // it has answered, and has no such image
+    kCannot,    // it cannot be asked, or does not give it: `why` has the reason and the remedy
+    kNoAnswer,  // so far: it is slow, or overloaded
+  };
+  Kind kind = Kind::kHasIt;
+  std::string why;
+};
+
+// `words`: what `podman manifest inspect FULL` wrote to standard error when it failed; `full`: the
+// reference with its registry.
+RegistryAnswer AnswerOf(absl::string_view words, absl::string_view full);
+
+}  // namespace tutti::container
