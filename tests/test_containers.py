@@ -13,7 +13,7 @@ import tempfile
 
 import pytest
 
-from conftest import ROOT, Service, make_wheel, processes_with, wait_until
+from conftest import ROOT, Service, make_wheel, processes_with, program_of_mpich, wait_until
 from faults import explore
 
 NEEDED = ("podman", "runc", "docker-registry", "busybox")
@@ -334,3 +334,24 @@ def test_faults_of_launchers_that_start_containers_each_end_their_job_alone(tmp_
         wait_until(lambda: containers(site) == [], 60, "no container is left")
     finally:
         list(opened)
+
+
+def program_with_libraries(program):
+    """A tar with a program as /bin/ranks and all that it is linked with, where it looks for that."""
+    archive = io.BytesIO(root_file_system())
+    linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    with tarfile.open(fileobj=archive, mode="a") as tar:
+        tar.add(program, "bin/ranks")
+        for library in set(re.findall(r"(/\S+) \(0x", linked)):
+            tar.add(os.path.realpath(library), library.lstrip("/"))
+    return archive.getvalue()
+
+
+def test_ranks_of_mpich_in_images_are_one_world(site, write_job, tmp_path):
+    program = program_of_mpich(tmp_path)
+    made = site.podman("import", "-q", "--change", "ENV PATH=/bin", "-", "localhost/mpich:1", input=program_with_libraries(program))
+    assert made.returncode == 0, made.stderr
+    job, result = run(site, write_job("ranks", nodes=2, distribution="mpi", processes=2, environment={"image": "localhost/mpich:1"}))
+    assert job["state"] == "Completed", (job, result.stderr)
+    assert [site.log_text(job["id"], rank) for rank in range(4)] == [
+        f"rank {rank} of 4 on n{1 + rank // 2}: 6, RANK {rank}\n" for rank in range(4)]

@@ -1,42 +1,18 @@
-"""Story: an MPI job's ranks are started by the mpirun that its environment has, over tutti's launchers and not by ssh."""
+"""Story: an MPI job's ranks are one world: by the mpirun that its environment has, over tutti's launchers and not by ssh, or, of
+MPICH and Intel MPI, by the PMI that tutti serves. Both come from PyPI."""
+import os
 import subprocess
 
 import pytest
 
-from conftest import processes_with, wait_until
-
-PROGRAM = r"""
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-int main(int argc, char** argv) {
-  int rank, size, sum, length;
-  char host[MPI_MAX_PROCESSOR_NAME];
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  MPI_Get_processor_name(host, &length);
-  MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  printf("rank %d of %d on %s: %d, RANK %s\n", rank, size, host, sum, getenv("RANK"));
-  fflush(stdout);
-  if (argc > 1 && rank == atoi(argv[1])) {
-    fprintf(stderr, "error: no such label: 17\n");
-    exit(3);
-  }
-  if (argc > 1) sleep(600);
-  MPI_Finalize();
-  return 0;
-}
-"""
+from conftest import INTEL_MPI, MPI_PROGRAM, MPICH, prefix_of, processes_with, program_of_mpich, wait_until
 
 
 @pytest.fixture(scope="module")
 def summing(tmp_path_factory):
     """The path of a program that adds up its ranks; with an argument that rank fails and the others wait."""
     folder = tmp_path_factory.mktemp("mpi")
-    (folder / "sum.c").write_text(PROGRAM)
+    (folder / "sum.c").write_text(MPI_PROGRAM)
     subprocess.run(["mpicc", "-o", folder / "sum", folder / "sum.c"], check=True)
     return folder / "sum"
 
@@ -74,3 +50,40 @@ def test_without_mpirun_the_ranks_are_started_directly(service, write_job):
     name = service.submit(write_job(command, nodes=2, distribution="mpi", environment_variables=variables))
     assert service.wait(name, 30)["state"] == "Completed"
     assert [service.log_text(name, rank) for rank in (0, 1)] == ["0/2 none\n", "1/2 none\n"]
+
+
+@pytest.fixture(scope="module")
+def of_mpich(tmp_path_factory):
+    return program_of_mpich(tmp_path_factory.mktemp("mpich"))
+
+
+def variables_of(package):
+    prefix = prefix_of(package)
+    return {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "LD_LIBRARY_PATH": f"{prefix}/lib", "FI_PROVIDER_PATH": f"{prefix}/lib"}
+
+
+@pytest.mark.parametrize("package", [MPICH, INTEL_MPI])
+def test_ranks_of_mpich_and_of_intel_mpi_are_one_world(service, write_job, of_mpich, package):
+    name = service.submit(write_job(f"{of_mpich} && exec {of_mpich}", nodes=2, distribution="mpi", processes=2,
+                                    environment_variables=variables_of(package)))
+    job = service.wait(name, 90)
+    assert job["state"] == "Completed", (job, service.log_text(name, 0, "stderr"))
+    line = "rank {0} of 4 on n{1}: 6, RANK {0}\n"
+    assert [service.log_text(name, rank) for rank in range(4)] == [line.format(rank, 1 + rank // 2) * 2 for rank in range(4)]
+    assert processes_with("TUTTI_JOB_ID", name) == []
+
+
+@pytest.mark.parametrize("package", [MPICH, INTEL_MPI])
+def test_a_rank_of_mpich_or_intel_mpi_that_fails_is_named(service, write_job, of_mpich, package):
+    name = service.submit(write_job(f"exec {of_mpich} 3", nodes=2, distribution="mpi", processes=2,
+                                    environment_variables=variables_of(package)))
+    job = service.wait(name, 90)
+    assert job["state"] == "Failed"
+    assert job["reason"].startswith("rank 3 on n2 failed with exit code 3: error: no such label: 17"), job["reason"]
+
+
+def test_ranks_that_would_each_be_a_world_of_their_own_fail_with_the_reason(service, write_job, summing):
+    name = service.submit(write_job(f"exec {summing} 99", nodes=2, distribution="mpi", environment_variables={"TUTTI_MPI": "pmi"}))
+    job = service.wait(name, 90)
+    assert job["state"] == "Failed" and "has loaded Open MPI (/" in job["reason"], job
+    assert "would be a world of its own: TUTTI_MPI is pmi, which is not for Open MPI" in job["reason"]

@@ -139,6 +139,15 @@ void AddMpiAndHorovod(const Place& at, Variables& v) {
   v["HOROVOD_CROSS_SIZE"] = absl::StrCat(at.nodes);
 }
 
+// As the libraries of MPICH and Intel MPI, and programs that look for these, find their place.
+void AddPmi(const Place& at, const std::string& address, Variables& v) {
+  v["PMI_PORT"] = address;
+  v["PMI_ID"] = v["PMI_RANK"] = absl::StrCat(at.rank);
+  v["PMI_SIZE"] = absl::StrCat(at.world_size);
+  v["MPI_LOCALRANKID"] = absl::StrCat(at.local_rank);
+  v["MPI_LOCALNRANKS"] = absl::StrCat(at.local_size);
+}
+
 void AddTensorFlow(const LaunchPlan& plan, const Place& at, Variables& v) {
   v["TF_CONFIG"] = TfConfig(plan, at.rank);
   const TensorFlowTask task = TaskOf(plan, at.rank);
@@ -196,6 +205,7 @@ Variables Contract(const LaunchPlan& plan, int local_rank, const NodeFacts& fact
   Variables v;
   AddTorch(at, plan.job_id, v);
   AddMpiAndHorovod(at, v);
+  if (!facts.pmi.empty()) AddPmi(at, facts.pmi, v);
   AddAzure(plan, at, facts, v);
   if (plan.distribution.kind == spec::DistributionKind::kTensorFlow) AddTensorFlow(plan, at, v);
   if (plan.distribution.kind == spec::DistributionKind::kRay) v["RAY_ADDRESS"] = RayAddress(plan);

@@ -24,6 +24,7 @@ struct NodeFacts {
   std::string temporary;          // for TMPDIR; empty: the scratch folder
   std::string python;             // the job's Python environment; empty: the machine's
   std::string image;              // the id of the image whose containers ranks run in; or empty
+  std::string pmi;                // "10.0.0.1:4711", where PMI is served to the ranks; or empty
   Variables place;                // of the rank in Slurm's PMIx, over all others; or none
 };
 

@@ -33,6 +33,19 @@ spec::LaunchPlan TwoByTwo(spec::DistributionKind kind, int node) {
   return plan;
 }
 
+TEST(EnvironmentOfTest, WherePmiIsServedItSaysWhichRankItIs) {
+  NodeFacts facts;
+  EXPECT_THAT(EnvironmentOf(TwoByTwo(spec::DistributionKind::kMpi, 1), 1, facts),
+              Not(Contains(Key("PMI_PORT"))));
+  facts.pmi = "127.77.0.1:4711";
+  const Variables variables = EnvironmentOf(TwoByTwo(spec::DistributionKind::kMpi, 1), 1, facts);
+  EXPECT_EQ(variables.at("PMI_PORT"), "127.77.0.1:4711");
+  for (const char* name : {"PMI_ID", "PMI_RANK"}) EXPECT_EQ(variables.at(name), "3");
+  EXPECT_EQ(variables.at("PMI_SIZE"), "4");
+  EXPECT_EQ(variables.at("MPI_LOCALRANKID"), "1");
+  EXPECT_EQ(variables.at("MPI_LOCALNRANKS"), "2");
+}
+
 TEST(EnvironmentOfTest, EveryValueForEveryProcessOfTwoByTwo) {
   for (const auto kind : {spec::DistributionKind::kMpi, spec::DistributionKind::kPyTorch}) {
     for (int rank = 0; rank < 4; ++rank) {

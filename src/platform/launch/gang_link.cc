@@ -63,7 +63,7 @@ class Meeting {
       : plan_(plan), own_(own), cancelled_(cancelled), deadline_(deadline) {}
 
   // On the first node: the others by index, and what is to be done.
-  absl::StatusOr<MpiWay> Gather(std::map<int, LineSocket>& peers) {
+  absl::StatusOr<MpiWay> Gather(int pmi_port, std::map<int, LineSocket>& peers) {
     TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd door, Listen());
     MpiWay way = own_;
     while (peers.size() + 1 < plan_.nodes.size()) {
@@ -77,14 +77,14 @@ class Meeting {
       if (way == MpiWay::kMpirun && !theirs) way = MpiWay::kNone;
     }
     for (auto& [node, socket] : peers) {
-      TUTTI_RETURN_IF_ERROR(
-          socket.Send({{"pmix", way == MpiWay::kPmix}, {"mpirun", way == MpiWay::kMpirun}}));
+      TUTTI_RETURN_IF_ERROR(socket.Send(
+          {{"pmix", way == MpiWay::kPmix}, {"mpirun", way == MpiWay::kMpirun}, {"pmi", pmi_port}}));
     }
     return way;
   }
 
   // On the others: the connection to the first, and what it says.
-  absl::StatusOr<MpiWay> Join(std::map<int, LineSocket>& peers) {
+  absl::StatusOr<MpiWay> Join(int& pmi_port, std::map<int, LineSocket>& peers) {
     TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, Connect());
     LineSocket socket(std::move(fd));
     TUTTI_RETURN_IF_ERROR(Introduce(socket));
@@ -94,6 +94,8 @@ class Meeting {
       TUTTI_ASSIGN_OR_RETURN(answer, socket.Take());
     }
     peers.try_emplace(0, std::move(socket));
+    const auto port = answer->find("pmi");
+    if (port != answer->end() && port->is_number_integer()) pmi_port = port->get<int>();
     if (FlagOf(*answer, "pmix")) return MpiWay::kPmix;
     return FlagOf(*answer, "mpirun") ? MpiWay::kMpirun : MpiWay::kNone;
   }
@@ -204,16 +206,18 @@ class Meeting {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GangLink>> GangLink::Meet(const spec::LaunchPlan& plan, MpiWay own,
+                                                         int pmi_port,
                                                          const std::atomic<bool>& cancelled,
                                                          base::Deadline deadline) {
   std::unique_ptr<GangLink> link(new GangLink);
+  link->pmi_port_ = pmi_port;
   Meeting meeting(plan, own, cancelled, deadline);
   if (plan.nodes.size() == 1) {
     link->way_ = own;
   } else if (plan.node_index == 0) {
-    TUTTI_ASSIGN_OR_RETURN(link->way_, meeting.Gather(link->peers_));
+    TUTTI_ASSIGN_OR_RETURN(link->way_, meeting.Gather(pmi_port, link->peers_));
   } else {
-    TUTTI_ASSIGN_OR_RETURN(link->way_, meeting.Join(link->peers_));
+    TUTTI_ASSIGN_OR_RETURN(link->way_, meeting.Join(link->pmi_port_, link->peers_));
   }
   return link;
 }

@@ -7,8 +7,9 @@
 //   node I -> first: {"node": I, "mpi": BOOL, "nonce": A}
 //   first  -> I:     {"nonce": B, "proof": HMAC(token, "first A B")}
 //   I      -> first: {"proof": HMAC(token, "I MPI A B")}
-//   first  -> I:     {"pmix": BOOL, "mpirun": BOOL}   once all have come: whether the first has the
-//                                                     one, else whether all have the other
+//   first  -> I:     {"pmix": BOOL, "mpirun": BOOL, "pmi": PORT}
+//                                            once all have come: whether the first has the one,
+//                                            else whether all have the other; where it serves PMI
 //   first  -> I:     {"run": COMMAND}        I -> first: {"error": ""} or why it could not be
 //   started
 #pragma once
@@ -26,7 +27,7 @@
 
 namespace tutti::launch {
 
-// What makes the ranks one MPI world: nothing, Open MPI's mpirun, Slurm's PMIx.
+// What makes the ranks one MPI world: PMI alone, Open MPI's mpirun, Slurm's PMIx.
 enum class MpiWay { kNone, kMpirun, kPmix };
 
 class GangLink {
@@ -34,11 +35,14 @@ class GangLink {
   // Returns once all launchers of the plan have met. `own`: what this node could do; kPmix is for
   // the first to say, which then stands for all. Cancelled when `cancelled` is set;
   // DeadlineExceeded names the node that did not come.
+  // `pmi_port`: of the first node's PMI (pmi_server.h), which the others are told.
   static absl::StatusOr<std::unique_ptr<GangLink>> Meet(const spec::LaunchPlan& plan, MpiWay own,
+                                                        int pmi_port,
                                                         const std::atomic<bool>& cancelled,
                                                         base::Deadline deadline);
 
   MpiWay way() const { return way_; }
+  int pmi_port() const { return pmi_port_; }
   // To the other nodes, by index: all of them on the first node, only the first on the others.
   std::map<int, LineSocket>& peers() { return peers_; }
 
@@ -46,6 +50,7 @@ class GangLink {
   GangLink() = default;
   std::map<int, LineSocket> peers_;
   MpiWay way_ = MpiWay::kNone;
+  int pmi_port_ = 0;
 };
 
 }  // namespace tutti::launch

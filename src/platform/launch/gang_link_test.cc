@@ -37,7 +37,7 @@ class GangLinkTest : public ::testing::Test {
     return plan;
   }
   absl::StatusOr<std::unique_ptr<GangLink>> Meet(int node, MpiWay own, absl::Duration wait) {
-    return GangLink::Meet(Plan(node), own, cancelled_, base::Deadline::After(wait));
+    return GangLink::Meet(Plan(node), own, 0, cancelled_, base::Deadline::After(wait));
   }
   // All three, the first on this thread.
   std::vector<absl::StatusOr<std::unique_ptr<GangLink>>> MeetAll(MpiWay first, MpiWay last) {
@@ -93,7 +93,7 @@ TEST_F(GangLinkTest, ANodeThatDoesNotComeIsNamed) {
 TEST_F(GangLinkTest, WhoDoesNotHoldTheTokenIsNeitherLetInNorBelieved) {
   absl::Status strangers;
   std::thread stranger([&] {
-    strangers = GangLink::Meet(Plan(1, "cafe"), MpiWay::kMpirun, cancelled_,
+    strangers = GangLink::Meet(Plan(1, "cafe"), MpiWay::kMpirun, 0, cancelled_,
                                base::Deadline::After(absl::Milliseconds(500)))
                     .status();
   });

@@ -99,12 +99,14 @@ class Launcher {
     events_->Append("prepared", std::move(prepared));
     const absl::Time code_is_there = TimeOfCode();
     TUTTI_RETURN_IF_ERROR(AwaitGo());
-    const NodeFacts facts = With(staged, facts_);
-    TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<MpiStart> mpi, AgreeOnMpi(facts));
+    NodeFacts facts = With(staged, facts_);
+    TUTTI_ASSIGN_OR_RETURN(MpiWorld world, AgreeOnMpi(facts));
+    facts.pmi = world.pmi_address;
     NodeProcesses processes(plan_, options_, events_.get(), spool_.get(), delivery_.get(),
                             &signals_, &news_);
-    const absl::Status status = processes.Run(
-        IsRay() ? RayCommand(plan_, facts, staged.command) : staged.command, facts, std::move(mpi));
+    const absl::Status status =
+        processes.Run(IsRay() ? RayCommand(plan_, facts, staged.command) : staged.command, facts,
+                      std::move(world.start));
     if (processes.failed()) TUTTI_RETURN_IF_ERROR(MarkFailed());
     ForgetContainers();
     if (absl::IsAborted(status)) return status;
@@ -173,9 +175,9 @@ class Launcher {
     return staged;
   }
 
-  absl::StatusOr<std::unique_ptr<MpiStart>> AgreeOnMpi(const NodeFacts& facts) {
-    if (!WantsMpi(plan_)) return nullptr;
-    return Beside<std::unique_ptr<MpiStart>>(
+  absl::StatusOr<MpiWorld> AgreeOnMpi(const NodeFacts& facts) {
+    if (!WantsMpi(plan_)) return MpiWorld();
+    return Beside<MpiWorld>(
         [&](const std::atomic<bool>& cancelled) {
           return MpiStart::Agree(plan_, facts, cancelled);
         },

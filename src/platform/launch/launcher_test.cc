@@ -544,7 +544,7 @@ TEST_F(LauncherInSlurm, ANodeWhoseRanksNobodyBringsAnyMoreHasNotEndedWell) {
   std::thread killed([&] {  // once all have met
     const std::atomic<bool> cancelled = false;
     const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
-    EXPECT_TRUE(GangLink::Meet(first, MpiWay::kPmix, cancelled, deadline).ok());
+    EXPECT_TRUE(GangLink::Meet(first, MpiWay::kPmix, 0, cancelled, deadline).ok());
   });
   EXPECT_TRUE(Run(plan).ok());
   killed.join();

@@ -47,6 +47,12 @@ std::string LastWordOfShims(const std::string& tail) {
   return last;
 }
 
+std::vector<int> SocketsOf(GangLink& link) {
+  std::vector<int> sockets;
+  for (const auto& [node, socket] : link.peers()) sockets.push_back(socket.fd());
+  return sockets;
+}
+
 bool IsNamed(const spec::PlanNode& node, absl::string_view host) {
   const absl::string_view name = node.name;
   return name == host || node.address == host || name.substr(0, name.find('.')) == host;
@@ -54,10 +60,10 @@ bool IsNamed(const spec::PlanNode& node, absl::string_view host) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MpiStart>> MpiStart::Agree(const spec::LaunchPlan& plan,
-                                                          const NodeFacts& facts,
-                                                          const std::atomic<bool>& cancelled) {
-  if (!WantsMpi(plan)) return nullptr;
+absl::StatusOr<MpiWorld> MpiStart::Agree(const spec::LaunchPlan& plan, const NodeFacts& facts,
+                                         const std::atomic<bool>& cancelled) {
+  MpiWorld world;
+  if (!WantsMpi(plan)) return world;
   const bool may_use_pmix = MayUsePmix(plan, facts.own);
   const bool asks = may_use_pmix && plan.node_index == 0;
   std::string program = asks ? FindSrunWithPmix(facts.own, cancelled) : "";
@@ -72,11 +78,22 @@ absl::StatusOr<std::unique_ptr<MpiStart>> MpiStart::Agree(const spec::LaunchPlan
     TUTTI_RETURN_IF_ERROR(LinkThisProgram(ShortFolder(plan, facts)));
     TUTTI_ASSIGN_OR_RETURN(door, RankDoor::Open(ShortFolder(plan, facts) / kDoorName));
   }
-  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<GangLink> link,
-                         GangLink::Meet(plan, own, cancelled, base::Deadline::After(kMeeting)));
-  if (link->way() == MpiWay::kNone || !door) return nullptr;
-  return std::unique_ptr<MpiStart>(
+  if (plan.node_index == 0) {
+    TUTTI_ASSIGN_OR_RETURN(world.pmi, PmiServer::Listen(plan));
+  }
+  const int pmi_port = world.pmi == nullptr ? 0 : world.pmi->port();
+  TUTTI_ASSIGN_OR_RETURN(
+      std::unique_ptr<GangLink> link,
+      GangLink::Meet(plan, own, pmi_port, cancelled, base::Deadline::After(kMeeting)));
+  if (link->way() == MpiWay::kNone || !door) {
+    world.pmi_address = absl::StrCat(PmiServer::AddressFor(plan), ":", link->pmi_port());
+    if (world.pmi != nullptr) world.pmi->Serve(SocketsOf(*link));
+    return world;
+  }
+  world.pmi.reset();
+  world.start = std::unique_ptr<MpiStart>(
       new MpiStart(plan, facts, std::move(program), std::move(link), *std::move(door)));
+  return world;
 }
 
 absl::Status MpiStart::Begin(const ProcessLimit* limit, SpoolFile* words) {

@@ -3,8 +3,9 @@
 // with that (slurm_pmix.h). Else by Open MPI's mpirun, where every node has it: mpirun runs on the
 // first node; its daemons on the others are started by their launchers (gang_link.h) and not by
 // ssh; and each rank comes to its node's launcher (rank_door.h) for what it is to be. So ranks
-// belong to an MPI_COMM_WORLD and are in all else like those that a launcher starts itself.
-// Not thread-safe.
+// belong to an MPI_COMM_WORLD and are in all else like those that a launcher starts itself. Else
+// the launchers start the ranks themselves, and MPICH's and Intel MPI's meet by the PMI that the
+// first node serves (pmi_server.h). Not thread-safe.
 #pragma once
 
 #include <poll.h>
@@ -21,18 +22,26 @@
 #include "platform/launch/environment.h"
 #include "platform/launch/gang_link.h"
 #include "platform/launch/output_pipe.h"
+#include "platform/launch/pmi_server.h"
 #include "platform/launch/process_limit.h"
 #include "platform/launch/rank_door.h"
 
 namespace tutti::launch {
 
+class MpiStart;
+
+// What the launchers of a gang have agreed on. All empty: the job wants no MPI world.
+struct MpiWorld {
+  std::unique_ptr<MpiStart> start;  // null: each launcher starts its ranks
+  std::unique_ptr<PmiServer> pmi;   // on the first node, where they do
+  std::string pmi_address;          // of that, for NodeFacts::pmi
+};
+
 class MpiStart {
  public:
-  // Meets the gang's other launchers. Null if the ranks are to be started directly: the job asks
-  // for that, or Slurm has no PMIx and a node no Open MPI. Cancelled when `cancelled` is set.
-  static absl::StatusOr<std::unique_ptr<MpiStart>> Agree(const spec::LaunchPlan& plan,
-                                                         const NodeFacts& facts,
-                                                         const std::atomic<bool>& cancelled);
+  // Meets the gang's other launchers. Cancelled when `cancelled` is set.
+  static absl::StatusOr<MpiWorld> Agree(const spec::LaunchPlan& plan, const NodeFacts& facts,
+                                        const std::atomic<bool>& cancelled);
 
   // Starts mpirun or srun on the first node. What it, or this node's daemon, has to say goes to
   // `words`; it and all that it starts are held to `limit`. Call it on the thread that the

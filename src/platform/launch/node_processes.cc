@@ -17,8 +17,10 @@
 #include "platform/launch/last_error.h"
 #include "platform/launch/launch_programs.h"
 #include "platform/launch/node_folders.h"
+#include "platform/launch/open_mpi.h"
 #include "platform/launch/service_link.h"
 #include "platform/launch/slurm_pmix.h"
+#include "platform/launch/world_check.h"
 
 namespace tutti::launch {
 namespace {
@@ -29,6 +31,9 @@ constexpr absl::Duration kSweep = absl::Milliseconds(30);
 constexpr absl::Duration kBetweenCalls = absl::Seconds(1);  // of srun
 constexpr absl::Duration kRetry = absl::Milliseconds(200);  // of a spool that took no more
 constexpr absl::Duration kStarterPatience = absl::Seconds(5);
+// An MPI library is loaded as programs begin, and stays at least for the time of MPI_Init.
+constexpr absl::Duration kWorldLook = absl::Milliseconds(100), kLaterWorldLook = absl::Seconds(5);
+constexpr int kQuickWorldLooks = 300;
 constexpr absl::Duration kForever = absl::Hours(24 * 365);
 
 }  // namespace
@@ -51,6 +56,7 @@ NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions
       limit_(plan, most_processes_),
       memory_(plan.memory_bytes),
       next_memory_look_(base::Deadline::After(memory_.interval())),  // not while ranks begin
+      next_world_look_(base::Deadline::After(kWorldLook)),
       spool_patience_(options.spool_patience),
       starter_patience_(base::Deadline::After(absl::ZeroDuration())) {}
 
@@ -99,6 +105,7 @@ absl::Status NodeProcesses::Run(const std::string& command, const NodeFacts& fac
     HoldPlaceLimit();
     CallSrunAgain();
     HoldMemoryShare();
+    HoldWorld();
   }
   DrainOutput();
   return reason_;
@@ -238,6 +245,7 @@ absl::Duration NodeProcesses::UntilNextTask() const {
   absl::Duration wait = ending_ ? kSweep : time_limit_.Remaining();
   if (plan_.memory_bytes > 0 && AnyRuns()) wait = std::min(wait, next_memory_look_.Remaining());
   if (AwaitsRanks()) wait = std::min(wait, place_limit_.Remaining());
+  if (MayMissWorld()) wait = std::min(wait, next_world_look_.Remaining());
   if (srun_again_) wait = std::min(wait, srun_again_->Remaining());
   if (alone_limit_ && !ending_) wait = std::min(wait, alone_limit_->Remaining());
   return std::min(wait, output_waits_ ? kRetry : absl::Hours(1));
@@ -410,6 +418,27 @@ void NodeProcesses::HoldProcessLimit() {
             absl::ResourceExhaustedError(absl::StrCat("its processes on node ", plan_.node().name,
                                                       " have become ", count, ", more than the ",
                                                       most_processes_, " that a node may have")));
+}
+
+bool NodeProcesses::MayMissWorld() const {
+  return mpi_ == nullptr && !facts_.pmi.empty() && !ending_;
+}
+
+// Rather than n worlds of one, which each do the whole of the work.
+void NodeProcesses::HoldWorld() {
+  if (!MayMissWorld() || !next_world_look_.Expired()) return;
+  for (const auto& rank : ranks_) {
+    const std::string library = rank->ended() ? "" : OpenMpiLoadedBelow(rank->pid());
+    if (library.empty()) continue;
+    return BeginStop(
+        grace_,
+        absl::FailedPreconditionError(absl::StrCat(
+            "rank ", rank->rank(), " has loaded Open MPI (", library,
+            ") and would be a world of its own: ", WhyNoOpenMpi(plan_), "; or, if its ranks ",
+            "need no MPI world, environment_variables: {", kMpiVariable, ": direct}")));
+  }
+  next_world_look_ =
+      base::Deadline::After(++world_looks_ < kQuickWorldLooks ? kWorldLook : kLaterWorldLook);
 }
 
 void NodeProcesses::BeginStop(absl::Duration grace, absl::Status reason) {

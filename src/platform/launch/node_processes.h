@@ -70,6 +70,8 @@ class NodeProcesses {
   void HoldAloneLimit();
   void HoldMemoryShare();
   void HoldProcessLimit();
+  bool MayMissWorld() const;
+  void HoldWorld();
   void HoldSpoolLimit(bool disk_full);
   // `reason`: what went wrong outside of the processes; OK: they are just to end.
   void BeginStop(absl::Duration grace, absl::Status reason);
@@ -101,6 +103,8 @@ class NodeProcesses {
   const ProcessLimit limit_;
   MemoryWatch memory_;
   base::Deadline next_memory_look_;
+  int world_looks_ = 0;
+  base::Deadline next_world_look_;
   std::optional<int64_t> kernel_kills_before_;  // since they began
   SpoolPatience spool_patience_;
   bool output_waits_ = false;

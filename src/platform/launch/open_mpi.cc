@@ -18,7 +18,14 @@ namespace {
 constexpr std::array<std::pair<absl::string_view, absl::string_view>, 2> kStarters = {
     {{"orterun", "orted"}, {"prterun", "prted"}}};
 
+// The starter of MPICH and of Intel MPI.
+constexpr char kHydra[] = "mpiexec.hydra";
+
 absl::string_view FirstLabel(absl::string_view name) { return name.substr(0, name.find('.')); }
+
+bool GoesByAnotherName(const spec::LaunchPlan& plan) {
+  return plan.nodes.size() > 1 && FirstLabel(base::HostName()) != FirstLabel(plan.node().name);
+}
 
 // Virtual nodes live on loopback addresses, which Open MPI leaves out unless it is told to.
 bool OnLoopback(const spec::LaunchPlan& plan) {
@@ -60,13 +67,13 @@ std::string MpiWish(const spec::LaunchPlan& plan) {
 
 bool WantsMpi(const spec::LaunchPlan& plan) {
   return plan.distribution.kind == spec::DistributionKind::kMpi && plan.WorldSize() > 1 &&
-         plan.environment.image.empty() &&  // its Open MPI is the image's
          (plan.nodes.size() == 1 || plan.start_port > 0) && MpiWish(plan) != "direct";
 }
 
 std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables) {
-  const bool alone = plan.nodes.size() == 1;
-  if (!alone && FirstLabel(base::HostName()) != FirstLabel(plan.node().name)) return "";
+  if (!plan.environment.image.empty() || MpiWish(plan) == "pmi" || GoesByAnotherName(plan)) {
+    return "";
+  }
   const auto path = variables.find("PATH");
   if (path == variables.end()) return "";
   for (const absl::string_view folder : absl::StrSplit(path->second, ':')) {
@@ -75,8 +82,26 @@ std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables
       if (!base::FindProgram(daemon, here).ok()) continue;
       if (auto found = base::FindProgram(starter, here); found.ok()) return *std::move(found);
     }
+    if (base::FindProgram(kHydra, here).ok()) return "";  // MPICH's or Intel MPI's
   }
   return "";
+}
+
+std::string WhyNoOpenMpi(const spec::LaunchPlan& plan) {
+  if (!plan.environment.image.empty()) {
+    return "tutti starts no mpirun in an image: take MPICH or Intel MPI in it, or an environment "
+           "of "
+           "packages";
+  }
+  if (MpiWish(plan) == "pmi") {
+    return absl::StrCat(kMpiVariable, " is pmi, which is not for Open MPI: leave it out");
+  }
+  if (GoesByAnotherName(plan)) {
+    return absl::StrCat("its mpirun needs nodes that call themselves by their names, and ",
+                        plan.node().name, " is ", base::HostName());
+  }
+  return "the first mpirun in PATH is not Open MPI's, with its daemon, on every node (orterun and "
+         "orted, prterun and prted): install it there (apt-get install openmpi-bin)";
 }
 
 std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::string& mpirun) {

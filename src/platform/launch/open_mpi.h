@@ -10,20 +10,24 @@
 
 namespace tutti::launch {
 
-// In environment_variables, "direct": the ranks are started by their launchers alone; "mpirun": not
-// by Slurm's PMIx either.
+// In environment_variables, "direct": the ranks are started by their launchers alone, and are no
+// MPI world; "pmi": so they are started too, and are one by PMI; "mpirun": not by Slurm's PMIx.
 inline constexpr char kMpiVariable[] = "TUTTI_MPI";
 // What it says in the plan; "" if nothing.
 std::string MpiWish(const spec::LaunchPlan& plan);
 
-// Whether the plan asks for one MPI world at all: distribution mpi, more than one process, not
-// kMpiVariable.
+// Whether the plan asks for one MPI world at all: distribution mpi, more than one process, and
+// kMpiVariable is not "direct".
 bool WantsMpi(const spec::LaunchPlan& plan);
 
 // The path of Open MPI's starter, orterun up to 4.1 and PRRTE's prterun from 5 on, if the PATH of
 // `variables` has it and its daemon, and this node goes by its own name, by which the daemons know
-// each other. Else empty. Of several the first in PATH.
+// each other. Else empty, also where another MPI's starter comes before it in PATH, or ranks run in
+// an image. Of several the first in PATH.
 std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables);
+
+// Why FindOpenMpi finds none, and what helps: the end of a sentence.
+std::string WhyNoOpenMpi(const spec::LaunchPlan& plan);
 
 // The name of this program in a folder of each node's PATH: its path may be another on each. It is
 // both what mpirun starts as a rank and how it reaches the other nodes.

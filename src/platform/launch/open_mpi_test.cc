@@ -74,6 +74,25 @@ TEST(FindOpenMpiTest, TakesTheFirstInPathOfWhichVersionEver) {
   EXPECT_EQ(found(half, older), (older.path() / "orterun").string());
 }
 
+TEST(FindOpenMpiTest, AnotherMpisStarterBeforeItStandsForItsWorld) {
+  const base::TemporaryDirectory hydra, open_mpi;
+  ASSERT_TRUE(base::WriteFileAtomic(hydra.path() / "mpiexec.hydra", "", 0755).ok());
+  for (const char* name : {"orterun", "orted"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(open_mpi.path() / name, "", 0755).ok());
+  }
+  spec::LaunchPlan plan = TwoByTwoMpi();
+  plan.nodes = {{"n1", "127.77.0.1", 0, 2}};
+  const std::string both[] = {hydra.path().string(), open_mpi.path().string()};
+  EXPECT_EQ(FindOpenMpi(plan, {{"PATH", absl::StrCat(both[0], ":", both[1])}}), "");
+  const Variables open_mpi_first = {{"PATH", absl::StrCat(both[1], ":", both[0])}};
+  EXPECT_NE(FindOpenMpi(plan, open_mpi_first), "");
+  plan.environment_variables[kMpiVariable] = "pmi";
+  EXPECT_EQ(FindOpenMpi(plan, open_mpi_first), "");
+  plan.environment_variables.clear();
+  plan.environment.image.reference = "a.example/b:1";
+  EXPECT_EQ(FindOpenMpi(plan, open_mpi_first), "") << "it is not the image's";
+}
+
 TEST(MpirunCommandTest, PlacesTheRanksAsThePlanDoes) {
   for (const auto& [mpirun, agent] : {std::pair{"/usr/bin/orterun", "plm_rsh_agent"},
                                       std::pair{"/usr/bin/prterun", "plm_ssh_agent"}}) {

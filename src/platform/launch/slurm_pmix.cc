@@ -31,8 +31,9 @@ bool MayUsePmix(const spec::LaunchPlan& plan, const Variables& own) {
   const bool is_even = std::all_of(plan.nodes.begin(), plan.nodes.end(), [&](const auto& node) {
     return node.process_count == plan.nodes.front().process_count;
   });
-  return is_even && MpiWish(plan) != "mpirun" && own.contains("TUTTI_GANG") &&
-         own.contains("SLURM_JOB_ID");
+  const std::string wish = MpiWish(plan);
+  return is_even && wish != "mpirun" && wish != "pmi" && plan.environment.image.empty() &&
+         own.contains("TUTTI_GANG") && own.contains("SLURM_JOB_ID");
 }
 
 std::string FindSrunWithPmix(const Variables& own, const std::atomic<bool>& cancelled) {

@@ -1,0 +1,53 @@
+// PMI-1, by which the ranks of MPICH, Intel MPI and their relatives learn who they are and where
+// the others are: a space of keys and values that all put to and get from, and a barrier between.
+// Each rank has a connection over which it sends lines and gets a line for each. Pure: see
+// pmi_server.h for the connections. Not thread-safe.
+//
+//   rank: cmd=initack pmiid=RANK       -> cmd=initack rc=0, then cmd=set size=, rank=, debug=
+//         cmd=init …, get_maxes, get_appnum, get_my_kvsname, get_universe_size
+//         cmd=put kvsname= key= value= -> cmd=put_result rc=0
+//         cmd=get kvsname= key=        -> cmd=get_result rc=0 value=, or rc=-1
+//         cmd=barrier_in               -> cmd=barrier_out, once all ranks are in it
+//         cmd=finalize                 -> cmd=finalize_ack
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::launch {
+
+struct PmiReply {
+  int client;
+  std::string line;  // without its newline
+};
+
+class PmiProtocol {
+ public:
+  explicit PmiProtocol(int world_size) : world_size_(world_size) {}
+
+  // What is to be sent once `client` (any number that names its connection) has sent `line`. False
+  // if it is to be cut off: it says what this server does not know, or is a rank that is here.
+  bool Hear(int client, absl::string_view line, std::vector<PmiReply>& replies);
+  // Its connection has ended. The rank may come again: a shell may run one program after another.
+  void Forget(int client);
+
+ private:
+  bool Admit(int client, absl::string_view id, std::vector<PmiReply>& replies);
+  bool Answer(int client, absl::string_view command,
+              const std::map<std::string, std::string>& words, std::vector<PmiReply>& replies);
+  std::string Put(const std::map<std::string, std::string>& words);
+  std::string Get(const std::map<std::string, std::string>& words) const;
+  void Enter(int client, std::vector<PmiReply>& replies);
+
+  const int world_size_;
+  std::map<int, int> ranks_;  // by client
+  std::set<int> in_barrier_;  // clients
+  std::map<std::string, std::string> values_;
+  size_t bytes_ = 0;  // of them
+};
+
+}  // namespace tutti::launch

@@ -1,0 +1,138 @@
+#include "platform/launch/pmi_server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr size_t kLongestLine = 16 << 10;
+
+absl::Status Unusable(const std::string& address) {
+  return base::ErrnoStatus(absl::StrCat("serve PMI at ", address));
+}
+
+std::string TextOf(const sockaddr_in& address) {
+  char text[INET_ADDRSTRLEN] = "";
+  ::inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
+  return text;
+}
+
+}  // namespace
+
+std::string PmiServer::AddressFor(const spec::LaunchPlan& plan) {
+  return plan.nodes.size() == 1 ? "127.0.0.1" : plan.nodes.front().address;
+}
+
+absl::StatusOr<std::unique_ptr<PmiServer>> PmiServer::Listen(const spec::LaunchPlan& plan) {
+  const std::string address = AddressFor(plan);
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  if (::inet_pton(AF_INET, address.c_str(), &name.sin_addr) != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(address, " is no numeric address"));
+  }
+  base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.valid()) return Unusable(address);
+  socklen_t size = sizeof name;
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0 ||
+      ::listen(fd.get(), 4096) != 0 ||
+      ::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0) {
+    return Unusable(address);
+  }
+  return std::unique_ptr<PmiServer>(new PmiServer(std::move(fd), ntohs(name.sin_port), plan));
+}
+
+void PmiServer::Serve(const std::vector<int>& sockets) {
+  for (const int socket : sockets) {
+    sockaddr_in peer{};
+    socklen_t size = sizeof peer;
+    if (::getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &size) == 0) {
+      nodes_.insert(TextOf(peer));
+    }
+  }
+  thread_ = std::thread([this] { Run(); });
+}
+
+PmiServer::~PmiServer() {
+  end_.Notify();
+  if (thread_.joinable()) thread_.join();
+}
+
+void PmiServer::Run() {
+  while (true) {
+    std::vector<pollfd> waiting = {{end_.fd(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    std::vector<int> numbers;
+    for (const auto& [number, client] : clients_) {
+      waiting.push_back({client.fd.get(), POLLIN, 0});
+      numbers.push_back(number);
+    }
+    if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
+    if (waiting[0].revents != 0) return;
+    // Who has gone first: the same rank may come again at once.
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const auto client = clients_.find(numbers[i]);
+      if (waiting[i + 2].revents == 0 || client == clients_.end()) continue;
+      if (!Hear(numbers[i], client->second)) CutOff(numbers[i]);
+    }
+    if (waiting[1].revents != 0) AcceptAll();
+  }
+}
+
+void PmiServer::AcceptAll() {
+  while (true) {
+    sockaddr_in peer{};
+    socklen_t size = sizeof peer;
+    base::UniqueFd fd(::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&peer), &size,
+                                SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!fd.valid()) return;
+    if (!nodes_.contains(TextOf(peer))) continue;
+    const int on = 1;
+    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    clients_[next_++].fd = std::move(fd);
+  }
+}
+
+bool PmiServer::Hear(int number, Client& client) {
+  char buffer[4096];
+  const ssize_t n = ::recv(client.fd.get(), buffer, sizeof buffer, 0);
+  if (n < 0) return errno == EAGAIN || errno == EINTR;
+  if (n == 0) return false;
+  client.read.append(buffer, n);
+  size_t begin = 0;
+  for (size_t end; (end = client.read.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    if (!HearLine(number, absl::string_view(client.read).substr(begin, end - begin))) return false;
+  }
+  client.read.erase(0, begin);
+  return client.read.size() <= kLongestLine;
+}
+
+// Each asks and waits for its answer, so that no answer finds a full socket.
+bool PmiServer::HearLine(int number, absl::string_view line) {
+  std::vector<PmiReply> replies;
+  if (!protocol_.Hear(number, line, replies)) return false;
+  for (const PmiReply& reply : replies) {
+    const std::string text = absl::StrCat(reply.line, "\n");
+    const int fd = clients_.at(reply.client).fd.get();
+    const ssize_t sent = ::send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    // Its end is then heard as that of any other.
+    if (sent != static_cast<ssize_t>(text.size())) ::shutdown(fd, SHUT_RDWR);
+  }
+  return true;
+}
+
+void PmiServer::CutOff(int number) {
+  protocol_.Forget(number);
+  clients_.erase(number);
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,38 @@
+#include "platform/launch/world_check.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/child_process.h"
+#include "base/file.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr uint64_t kLargestMaps = 64 << 20;
+
+}  // namespace
+
+std::string OpenMpiIn(absl::string_view maps) {
+  if (!absl::StrContains(maps, "/libmpi.so.40")) return "";  // of all versions from 2 to 5
+  for (const absl::string_view line : absl::StrSplit(maps, '\n')) {
+    const size_t path = line.find('/');
+    if (path != line.npos && absl::StrContains(line, "/libmpi.so.40")) {
+      return std::string(line.substr(path));
+    }
+  }
+  return "";
+}
+
+std::string OpenMpiLoadedBelow(pid_t pid) {
+  std::vector<pid_t> processes = base::Descendants(pid);
+  processes.push_back(pid);
+  for (const pid_t each : processes) {
+    const auto maps = base::ReadFile(absl::StrCat("/proc/", each, "/maps"), kLargestMaps);
+    const std::string found = OpenMpiIn(maps.value_or(""));
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+}  // namespace tutti::launch
