@@ -90,11 +90,28 @@ absl::Status WriteAndRename(const fs::path& path, absl::string_view content, int
   return absl::OkStatus();
 }
 
+// Its blocks stay its own: they are needed on a full disk.
+absl::Status OverwriteInPlace(const fs::path& path, absl::string_view content) {
+  TUTTI_ASSIGN_OR_RETURN(const UniqueFd fd, Open(path, O_WRONLY));
+  TUTTI_RETURN_IF_ERROR(WriteAll(fd.get(), content, path.string()));
+  TUTTI_RETURN_IF_ERROR(Shorten(fd.get(), static_cast<int64_t>(content.size()), path.string()));
+  if (::fsync(fd.get()) != 0) return ErrnoStatus(absl::StrCat("fsync ", path.string()));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status WriteFileAtomic(const fs::path& path, absl::string_view content, int mode) {
   TUTTI_RETURN_IF_ERROR(WriteAndRename(path, content, mode, /*sync=*/true));
   return SyncDirectory(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+absl::Status UpdateFile(const fs::path& path, absl::string_view content, int mode) {
+  const auto before = ReadFile(path);
+  if (before.ok() && *before == content) return absl::OkStatus();
+  const absl::Status written = WriteFileAtomic(path, content, mode);
+  if (!before.ok() || !absl::IsResourceExhausted(written)) return written;
+  return OverwriteInPlace(path, content);
 }
 
 absl::Status ReplaceFile(const fs::path& path, absl::string_view content, int mode) {

@@ -23,6 +23,12 @@ absl::StatusOr<std::string> ReadFile(const std::filesystem::path& path,
 absl::Status WriteFileAtomic(const std::filesystem::path& path, absl::string_view content,
                              int mode = 0644);
 
+// The same for what is written at each start, which must be possible on a full disk: a file that
+// has that content is left alone, and where there is no room for a second file it is written over
+// in place (a reader may see a part of it for a moment).
+absl::Status UpdateFile(const std::filesystem::path& path, absl::string_view content,
+                        int mode = 0644);
+
 // The same without fsync: as WriteFileAtomic if only processes die; after a power failure the file
 // may be gone or empty.
 absl::Status ReplaceFile(const std::filesystem::path& path, absl::string_view content,

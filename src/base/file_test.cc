@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 namespace tutti::base {
 namespace {
@@ -16,6 +17,24 @@ TEST(File, ReadsBackWhatWasWrittenAtomically) {
   // Nothing but the file itself is left behind.
   const auto entries = std::filesystem::directory_iterator(directory.path());
   EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
+}
+
+TEST(File, AnUpdateThatChangesNothingWritesNothing) {
+  const TemporaryDirectory folder;
+  const auto file = folder.path() / "file";
+  ASSERT_TRUE(UpdateFile(file, "long text").ok());
+  const auto inode = [&] {
+    struct stat info = {};
+    EXPECT_EQ(::stat(file.c_str(), &info), 0);
+    return info.st_ino;
+  };
+  const auto before = inode();
+  const UniqueFd keeps_the_inode = *Open(file, O_RDONLY);
+  ASSERT_TRUE(UpdateFile(file, "long text").ok());
+  EXPECT_EQ(inode(), before);
+  ASSERT_TRUE(UpdateFile(file, "text").ok());
+  EXPECT_NE(inode(), before);
+  EXPECT_EQ(*ReadFile(file), "text");
 }
 
 TEST(File, ErrorsNameThePath) {

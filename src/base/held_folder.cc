@@ -53,8 +53,10 @@ absl::StatusOr<UniqueFd> HoldFolder(const std::filesystem::path& folder) {
   }
   TUTTI_RETURN_IF_ERROR(lock.status());
   const std::string holder = absl::StrCat(::getpid(), " on ", HostName(), "\n");
-  if (::ftruncate(lock->get(), 0) != 0) return ErrnoStatus(path.native());
-  TUTTI_RETURN_IF_ERROR(WriteAll(lock->get(), holder, path.native()));
+  // Over what stands there, whose block is there also when the disk is full. Who holds it is the
+  // lock's matter; the name is for the next one's message.
+  WriteAll(lock->get(), holder, path.native()).IgnoreError();
+  Shorten(lock->get(), static_cast<int64_t>(holder.size()), path.native()).IgnoreError();
   return lock;
 }
 

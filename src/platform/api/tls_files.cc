@@ -65,7 +65,7 @@ absl::StatusOr<std::shared_ptr<const http::Identity>> IdentityIn(
                  file.native(), remark);
   }
   TUTTI_RETURN_IF_ERROR(
-      base::WriteFileAtomic(directory / "certificate.pem", (*identity)->certificate(), 0644));
+      base::UpdateFile(directory / "certificate.pem", (*identity)->certificate(), 0644));
   return identity;
 }
 

@@ -46,8 +46,8 @@ absl::Status StateFolder::Announce(const std::string& url, const std::string& ce
   const auto text = [&](const std::string& token) {
     return spec::ToJson(spec::Endpoint{url, token, certificate}) + "\n";
   };
-  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(launcher_file(), text(launcher_token_), 0600));
-  return base::WriteFileAtomic(service_file(), text(user_token_), 0600);
+  TUTTI_RETURN_IF_ERROR(base::UpdateFile(launcher_file(), text(launcher_token_), 0600));
+  return base::UpdateFile(service_file(), text(user_token_), 0600);
 }
 
 absl::Status StateFolder::Withdraw() const {

@@ -90,7 +90,7 @@ absl::Status LocalEngine::PrepareHosts() {
   for (const Node& node : nodes_) names.emplace_back(node.name, node.address);
   const std::string base = base::ReadFile("/etc/hosts").value_or("127.0.0.1 localhost\n");
   const fs::path hosts = options_.root / "hosts";
-  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(hosts, HostsFile(base, names)));
+  TUTTI_RETURN_IF_ERROR(base::UpdateFile(hosts, HostsFile(base, names)));
   isolation_ = ProbeIsolation(hosts);
   if (isolation_ == Isolation::kNone) {
     spdlog::warn(
