@@ -21,7 +21,6 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kFailedPrecondition:
       return ExitCode::kRefused;
     case absl::StatusCode::kUnauthenticated:
-    case absl::StatusCode::kPermissionDenied:
       return ExitCode::kDenied;
     default:
       return ExitCode::kTrouble;

@@ -13,6 +13,7 @@ TEST(ExitCode, TellsTheUsualTroublesApart) {
   EXPECT_EQ(ExitCodeOf(absl::DeadlineExceededError("")), ExitCode::kDeadline);
   EXPECT_EQ(ExitCodeOf(absl::UnauthenticatedError("")), ExitCode::kDenied);
   EXPECT_EQ(ExitCodeOf(absl::ResourceExhaustedError("")), ExitCode::kTrouble);
+  EXPECT_EQ(ExitCodeOf(absl::PermissionDeniedError("a file")), ExitCode::kTrouble);
 }
 
 TEST(ExitCode, AJobsEndIsThePrograms) {

@@ -5,14 +5,23 @@
 
 #include "absl/status/statusor.h"
 #include "base/deadline.h"
-#include "platform/client/service.h"
+#include "platform/client/absence.h"
+#include "platform/client/connection.h"
 
 namespace tutti::client {
 
-// The ended job, as JSON. Asks at growing intervals of at most a second, also while the service is
-// away. DeadlineExceeded if the job has not ended by then; Unavailable if the service was away
-// then.
-absl::StatusOr<std::string> WaitForEnd(Service& service, const std::string& id,
-                                       base::Deadline deadline);
+struct WaitOptions {
+  base::Deadline deadline = base::Deadline::After(absl::InfiniteDuration());
+  absl::Duration first_pause = absl::Milliseconds(20);  // between two looks; doubles ...
+  absl::Duration longest_pause = absl::Seconds(1);      // ... up to this
+  absl::Duration give_up_after = kGiveUpAfter;          // without the service
+};
+
+// The ended job, as JSON. Asks also while the service is away, each time by a connection of its
+// own, so that one that came back at another address is found. DeadlineExceeded if the job has not
+// ended by the deadline. If the service was away then, or for `give_up_after`: its last error,
+// Unavailable as a rule.
+absl::StatusOr<std::string> WaitForEnd(const Connect& connect, const std::string& id,
+                                       const WaitOptions& options = {});
 
 }  // namespace tutti::client

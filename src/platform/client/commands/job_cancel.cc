@@ -1,4 +1,3 @@
-#include "base/deadline.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/job_name.h"
@@ -11,8 +10,7 @@ absl::StatusOr<ExitCode> JobCancel(Context& context, const JobCancelOptions& opt
   TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
   TUTTI_ASSIGN_OR_RETURN(std::string text, service.Cancel(id));
   if (options.wait) {
-    TUTTI_ASSIGN_OR_RETURN(
-        text, WaitForEnd(service, id, base::Deadline::After(absl::InfiniteDuration())));
+    TUTTI_ASSIGN_OR_RETURN(text, WaitForEnd(context.connect, id));
   }
   if (options.format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));

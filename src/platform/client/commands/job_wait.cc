@@ -1,8 +1,4 @@
-#include <algorithm>
-
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/deadline.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
@@ -12,32 +8,12 @@
 
 namespace tutti::client {
 
-absl::StatusOr<std::string> WaitForEnd(Service& service, const std::string& id,
-                                       base::Deadline deadline) {
-  absl::Duration pause = absl::Milliseconds(20);
-  while (true) {
-    auto text = service.Job(id);
-    // A service that is being restarted comes back; one that is not there at all is told at the
-    // start, by ResolveJob.
-    if (!text.ok() && !absl::IsUnavailable(text.status())) return text.status();
-    if (text.ok()) {
-      TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(*text));
-      if (job.ended_already()) return text;
-    }
-    if (deadline.Expired()) {
-      return text.ok() ? absl::DeadlineExceededError(absl::StrCat(id, " has not ended yet"))
-                       : text.status();
-    }
-    absl::SleepFor(std::min(pause, deadline.Remaining()));
-    pause = std::min(pause * 2, absl::Seconds(1));
-  }
-}
-
 absl::StatusOr<ExitCode> JobWait(Context& context, const JobWaitOptions& options) {
   Service service(context.connect());
   TUTTI_ASSIGN_OR_RETURN(const std::string id, ResolveJob(service, options.job));
-  TUTTI_ASSIGN_OR_RETURN(const std::string text,
-                         WaitForEnd(service, id, base::Deadline::After(options.timeout)));
+  TUTTI_ASSIGN_OR_RETURN(
+      const std::string text,
+      WaitForEnd(context.connect, id, {.deadline = base::Deadline::After(options.timeout)}));
   TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
   if (options.format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));

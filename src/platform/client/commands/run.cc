@@ -78,7 +78,8 @@ absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options) {
   text.Flush();
   TUTTI_ASSIGN_OR_RETURN(const ExitCode code, Follow(context, options, text, job.id));
   if (!table) {
-    TUTTI_ASSIGN_OR_RETURN(const std::string ended, service.Job(job.id));
+    Service now(context.connect());  // it may have come back at another address
+    TUTTI_ASSIGN_OR_RETURN(const std::string ended, now.Job(job.id));
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, ended, options.format));
   }
   return code;

@@ -5,26 +5,12 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
+#include "platform/client/absence.h"
 
 namespace tutti::client {
 namespace {
 
 constexpr size_t kMostItems = 10'000;
-
-// Whether the same call can succeed later: the service was gone, busy, or being restarted. A token
-// is refused for a moment when a service restarts on another home's port.
-bool MayMend(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kDeadlineExceeded:
-    case absl::StatusCode::kInternal:
-    case absl::StatusCode::kUnknown:
-    case absl::StatusCode::kResourceExhausted:
-      return true;
-    default:
-      return false;
-  }
-}
 
 }  // namespace
 
@@ -84,7 +70,7 @@ void StreamPump::Run() {
     }
     if (give_up.Expired()) {
       Push({.kind = PumpItem::Kind::kFailed,
-            .status = base::Annotate(trouble, "the service did not come back")});
+            .status = DidNotComeBack(trouble, options_.give_up_after)});
       return;
     }
     // Silence alone is no loss: the reader need not know that the connection was made anew.

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "base/deadline.h"
+#include "platform/client/absence.h"
 #include "platform/client/connection.h"
 #include "platform/client/service.h"
 #include "platform/client/views.h"
@@ -25,7 +26,7 @@ struct PumpOptions {
   bool follow = true;  // false: what there is now
   absl::Duration first_pause = absl::Milliseconds(100);  // before a new attempt; doubles ...
   absl::Duration longest_pause = absl::Seconds(2);       // ... up to this
-  absl::Duration give_up_after = absl::Minutes(10);      // without the service
+  absl::Duration give_up_after = kGiveUpAfter;           // without the service
 };
 
 // What the reader gets: exactly one of these.

@@ -1,0 +1,19 @@
+// When the service is away: which errors of a call mean that, and how long one waits for it.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace tutti::client {
+
+// After so long without the service a command that waits for it gives up.
+inline constexpr absl::Duration kGiveUpAfter = absl::Minutes(10);
+
+// Whether the same call can succeed later: the service was gone, busy, or being restarted. So is a
+// token that is refused: another service may have taken the port of one that has ended.
+bool MayMend(const absl::Status& status);
+
+// What is said after `waited` without the service.
+absl::Status DidNotComeBack(const absl::Status& trouble, absl::Duration waited);
+
+}  // namespace tutti::client
