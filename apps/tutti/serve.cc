@@ -43,27 +43,40 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> MakeEngine(const client::ServeOp
   return engine;
 }
 
-// The computes of site.yml that are clusters, as it is now.
+absl::StatusOr<std::unique_ptr<engine::Engine>> MakeCluster(const client::ServeOptions& options,
+                                                            const std::string& name,
+                                                            const spec::SlurmCompute& compute,
+                                                            engine::SlurmCommands* commands,
+                                                            const fs::path& launcher_file) {
+  TUTTI_ASSIGN_OR_RETURN(const fs::path program, ThisProgram());
+  engine::SlurmEngineOptions slurm;
+  slurm.compute = compute;
+  slurm.launcher = {program.string(), "launch", "--plan"};
+  slurm.collector = {program.string(), launch::kCollectorProgram};
+  slurm.launcher_file = launcher_file;
+  if (const auto on_nodes = spec::NodeFolder(compute.folder)) {
+    slurm.node_folder = *on_nodes;
+    slurm.compute.folder = (options.home / "slurm" / name).native();
+    TUTTI_ASSIGN_OR_RETURN(slurm.program, engine::PackThisProgram(options.home / "snapshots"));
+  }
+  return engine::SlurmEngine::Open(slurm, commands);
+}
+
+// The computes of site.yml that are clusters, as it is now. One that cannot be set up keeps no
+// other from being served.
 absl::StatusOr<api::ServeOptions::Clusters> MakeClusters(const client::ServeOptions& options,
                                                          engine::SlurmCommands* commands,
                                                          const fs::path& launcher_file) {
-  TUTTI_ASSIGN_OR_RETURN(const fs::path program, ThisProgram());
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(options.home));
   api::ServeOptions::Clusters clusters;
   for (const auto& [name, compute] : site.slurm_computes) {
-    engine::SlurmEngineOptions slurm;
-    slurm.compute = compute;
-    slurm.launcher = {program.string(), "launch", "--plan"};
-    slurm.collector = {program.string(), launch::kCollectorProgram};
-    slurm.launcher_file = launcher_file;
-    if (const auto on_nodes = spec::NodeFolder(compute.folder)) {
-      slurm.node_folder = *on_nodes;
-      slurm.compute.folder = (options.home / "slurm" / name).native();
-      TUTTI_ASSIGN_OR_RETURN(slurm.program, engine::PackThisProgram(options.home / "snapshots"));
+    auto engine = MakeCluster(options, name, compute, commands, launcher_file);
+    if (engine.ok()) {
+      clusters.engines[name] = *std::move(engine);
+    } else {
+      clusters.broken[name] = std::string(engine.status().message());
+      spdlog::error("compute {} cannot be used: {}", name, clusters.broken[name]);
     }
-    auto engine = engine::SlurmEngine::Open(slurm, commands);
-    TUTTI_RETURN_IF_ERROR(base::Annotate(engine.status(), absl::StrCat("compute ", name)));
-    clusters[name] = *std::move(engine);
   }
   return clusters;
 }

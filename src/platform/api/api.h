@@ -24,7 +24,10 @@ struct ServeOptions {
   std::function<absl::StatusOr<std::unique_ptr<engine::Engine>>()> make_engine;
   // Those of other computes, by name; empty: there are none. The file is the service's address for
   // launchers.
-  using Clusters = std::map<std::string, std::unique_ptr<engine::Engine>>;
+  struct Clusters {
+    std::map<std::string, std::unique_ptr<engine::Engine>> engines;
+    std::map<std::string, std::string> broken;  // those that cannot be used, and why
+  };
   std::function<absl::StatusOr<Clusters>(const std::filesystem::path& launcher_file)> make_clusters;
   // Called once requests are answered, with its address ("http://127.0.0.1:6280") and the token
   // file's path.

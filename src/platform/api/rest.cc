@@ -9,6 +9,7 @@
 #include "platform/api/query.h"
 #include "platform/api/stream.h"
 #include "platform/mlflow/file_store.h"
+#include "spec/json_fields.h"
 
 namespace tutti::api {
 namespace {
@@ -25,6 +26,12 @@ constexpr uint64_t kMaxSnapshot = uint64_t{8} << 30;
 
 Response Health(const Call&) {
   return JsonResponse(R"({"status": "ok", "version": ")" TUTTI_VERSION R"("})");
+}
+
+Response Troubles(Service* service, const Call&) {
+  nlohmann::json lines = nlohmann::json::array();
+  for (const std::string& line : service->Troubles()) lines.push_back(line);
+  return JsonResponse(spec::Dump({{"troubles", std::move(lines)}}));
 }
 
 Response OpenApi(const Call&) { return JsonResponse(std::string(OpenApiText())); }
@@ -147,6 +154,7 @@ std::vector<Route> UserRoutes(Service* service) {
   return {
       {"GET", "/openapi.json", Access::kAnyone, OpenApi},
       {"GET", "/v1/health", Access::kAnyone, Health},
+      {"GET", "/v1/troubles", Access::kUser, with(Troubles)},
       {"HEAD", "/v1/snapshots/{snapshot}", Access::kUser, with(HasSnapshot)},
       {"PUT", "/v1/snapshots/{snapshot}", Access::kUser, with(PutSnapshot)},
       {"POST", "/v1/jobs", Access::kUser, with(CreateJob)},

@@ -88,6 +88,8 @@ absl::Status Service::File(const std::string& id, const std::string& path,
       .status();
 }
 
+absl::StatusOr<std::string> Service::Troubles() { return Call({.target = "/v1/troubles"}); }
+
 absl::StatusOr<std::string> Service::Nodes() { return Call({.target = "/v1/nodes"}); }
 
 absl::Status Service::Stream(const std::string& id, const std::string& cursor, bool follow,

@@ -196,6 +196,11 @@ absl::StatusOr<std::vector<std::string>> ParseWarnings(absl::string_view text) {
   return Texts(document, "warnings");
 }
 
+absl::StatusOr<std::vector<std::string>> ParseTroubles(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const json document, Object(text, "what is broken"));
+  return Texts(document, "troubles");
+}
+
 absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view text) {
   TUTTI_ASSIGN_OR_RETURN(const std::vector<json> objects, Objects(text, "files"));
   std::vector<FileView> files;

@@ -109,19 +109,45 @@ JobLogs::~JobLogs() = default;
 absl::StatusOr<std::shared_ptr<JobLogs>> JobLogs::Open(const std::filesystem::path& directory,
                                                        const base::Clock* clock, uint64_t limit,
                                                        int attempt) {
-  std::shared_ptr<JobLogs> logs(new JobLogs(directory, clock, limit, attempt));
-  if (::access(directory.c_str(), F_OK) != 0 && errno == ENOENT) return logs;
-  TUTTI_RETURN_IF_ERROR(logs->OpenIndex(O_RDWR | O_CREAT));
-  TUTTI_RETURN_IF_ERROR(logs->Recover());
-  TUTTI_RETURN_IF_ERROR(logs->BeginAttempt());
+  std::shared_ptr<JobLogs> logs = OpenLater(directory, clock, limit, attempt);
+  TUTTI_RETURN_IF_ERROR(logs->TryToOpen());
   return logs;
+}
+
+std::shared_ptr<JobLogs> JobLogs::OpenLater(const std::filesystem::path& directory,
+                                            const base::Clock* clock, uint64_t limit, int attempt) {
+  return std::shared_ptr<JobLogs>(new JobLogs(directory, clock, limit, attempt));
+}
+
+absl::Status JobLogs::TryToOpen() {
+  absl::MutexLock lock(&mutex_);
+  if (opened_) return absl::OkStatus();
+  files_.clear();  // of an attempt that failed
+  full_ = false;
+  const absl::Status status = OpenAll();
+  opened_ = status.ok();
+  return status;
+}
+
+bool JobLogs::opened() const {
+  absl::MutexLock lock(&mutex_);
+  return opened_;
+}
+
+absl::Status JobLogs::OpenAll() {
+  if (::access(directory_.c_str(), F_OK) != 0 && errno == ENOENT) return absl::OkStatus();
+  TUTTI_RETURN_IF_ERROR(OpenIndex(O_RDWR | O_CREAT));
+  TUTTI_RETURN_IF_ERROR(Recover());
+  return BeginAttempt();
 }
 
 absl::StatusOr<std::shared_ptr<JobLogs>> JobLogs::OpenToRead(
     const std::filesystem::path& directory) {
   std::shared_ptr<JobLogs> logs(new JobLogs(directory, nullptr, kNoLimit, /*attempt=*/1));
+  absl::MutexLock lock(&logs->mutex_);
   const absl::Status opened = logs->OpenIndex(O_RDONLY);
   if (!opened.ok() && !absl::IsNotFound(opened)) return opened;
+  logs->opened_ = true;
   return logs;
 }
 
@@ -134,7 +160,6 @@ absl::Status JobLogs::MakeFolder() {
 
 absl::Status JobLogs::OpenIndex(int flags) {
   static_assert(sizeof(Record) == 32);
-  absl::MutexLock lock(&mutex_);
   TUTTI_ASSIGN_OR_RETURN(index_, base::Open(directory_ / "arrivals", flags));
   TUTTI_ASSIGN_OR_RETURN(const uint64_t bytes, service::SizeOf(index_.get()));
   records_ = bytes / sizeof(Record);
@@ -142,7 +167,6 @@ absl::Status JobLogs::OpenIndex(int flags) {
 }
 
 absl::Status JobLogs::Recover() {
-  absl::MutexLock lock(&mutex_);
   TUTTI_RETURN_IF_ERROR(FindFiles());
   TUTTI_RETURN_IF_ERROR(RecoverFullness());
   TUTTI_RETURN_IF_ERROR(ReadIndex());
@@ -166,7 +190,6 @@ absl::Status JobLogs::Recover() {
 // Where it begins is decided once, before anything of it has come.
 absl::Status JobLogs::BeginAttempt() {
   if (attempt_ == 1) return absl::OkStatus();
-  absl::MutexLock lock(&mutex_);
   const std::filesystem::path place = directory_ / kBeginsFile;
   const auto text = base::ReadFile(place);
   auto begins = nlohmann::json::parse(text.value_or(""), nullptr, /*allow_exceptions=*/false);
@@ -263,6 +286,7 @@ absl::StatusOr<uint64_t> JobLogs::Append(int rank, Stream stream, uint64_t offse
                                          absl::string_view bytes) {
   absl::MutexLock lock(&mutex_);
   if (closed_) return absl::FailedPreconditionError("the job's logs are closed");
+  if (!opened_) return absl::UnavailableError("the job's logs cannot be read");
   TUTTI_RETURN_IF_ERROR(MakeFolder());
   TUTTI_ASSIGN_OR_RETURN(File* const file, FileOf(rank, stream));
   offset += std::min(file->begin, kNoLimit - offset);
@@ -350,7 +374,7 @@ absl::Status JobLogs::IndexLines(File& file, bool all) {
 absl::Status JobLogs::Close() {
   absl::MutexLock lock(&mutex_);
   closed_ = true;
-  if (!index_.valid()) return absl::OkStatus();
+  if (!opened_ || !index_.valid()) return absl::OkStatus();
   for (auto& [key, file] : files_) {
     if (file->tail) TUTTI_RETURN_IF_ERROR(AddTail(*file));
     TUTTI_RETURN_IF_ERROR(IndexLines(*file, /*all=*/true));
@@ -364,6 +388,7 @@ absl::StatusOr<std::vector<LogLine>> JobLogs::Read(LogPosition position, size_t 
   uint64_t records = 0;
   {
     absl::MutexLock lock(&mutex_);
+    if (!opened_) return std::vector<LogLine>();
     records = records_;
   }
   const auto wrong = absl::InvalidArgumentError("the cursor is none of this job");

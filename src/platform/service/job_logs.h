@@ -69,6 +69,12 @@ class JobLogs {
   static absl::StatusOr<std::shared_ptr<JobLogs>> Open(const std::filesystem::path& directory,
                                                        const base::Clock* clock,
                                                        uint64_t limit = kNoLimit, int attempt = 1);
+  // The same where that is not possible yet: nothing is read or kept before TryToOpen succeeds.
+  static std::shared_ptr<JobLogs> OpenLater(const std::filesystem::path& directory,
+                                            const base::Clock* clock, uint64_t limit = kNoLimit,
+                                            int attempt = 1);
+  absl::Status TryToOpen();
+  bool opened() const;
   // Of a job that has ended. A folder that is not there is an empty log.
   static absl::StatusOr<std::shared_ptr<JobLogs>> OpenToRead(
       const std::filesystem::path& directory);
@@ -76,15 +82,17 @@ class JobLogs {
 
   // `bytes` of the stream from `offset` on. What is there already is skipped; if bytes before
   // `offset` are missing nothing is kept. Returns how many bytes are kept now: where to go on.
-  // ResourceExhausted if the disk is full; a part may have been kept then. FailedPrecondition after
-  // Close.
+  // ResourceExhausted if the disk is full; a part may have been kept then. Unavailable before it is
+  // opened, FailedPrecondition after Close.
   absl::StatusOr<uint64_t> Append(int rank, Stream stream, uint64_t offset,
                                   absl::string_view bytes);
   bool full() const;
-  // Nothing more comes: last lines without a newline are indexed, everything is on the disk.
+  // Nothing more comes: last lines without a newline are indexed, everything is on the disk. What
+  // was not opened stays as it is.
   absl::Status Close();
 
-  // The lines after `position`, up to about `max_bytes` (at least one line if there is one).
+  // The lines after `position`, up to about `max_bytes` (at least one line if there is one). None
+  // before it is opened.
   // InvalidArgument for a position that is none of this log.
   absl::StatusOr<std::vector<LogLine>> Read(LogPosition position, size_t max_bytes) const;
 
@@ -92,10 +100,11 @@ class JobLogs {
   struct Record;
   struct File;
   JobLogs(std::filesystem::path directory, const base::Clock* clock, uint64_t limit, int attempt);
-  absl::Status BeginAttempt();
-  absl::Status OpenIndex(int flags);
+  absl::Status OpenAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status BeginAttempt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status OpenIndex(int flags) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeFolder() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Recover();
+  absl::Status Recover() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status FindFiles() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ReadIndex() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status RecoverFullness() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -115,6 +124,7 @@ class JobLogs {
   const int attempt_;
   base::UniqueFd index_;  // not valid: an empty log
   mutable absl::Mutex mutex_;
+  bool opened_ ABSL_GUARDED_BY(mutex_) = false;  // stays so; then `index_` stays, too
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   bool full_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t records_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -71,6 +71,24 @@ TEST_F(JobLogsTest, ALaterAttemptGoesBehindWhatThereIsAndCountsFromThere) {
   EXPECT_EQ(FileText("rank-1.stdout"), "other\nthird\n");
 }
 
+TEST_F(JobLogsTest, WhatCannotBeOpenedNowIsOpenedOnceItIsRepaired) {
+  Append(*OpenLogs(), 0, Stream::kStdout, 0, "before\n", 7);
+  const auto index = folder_.path() / "arrivals";
+  std::filesystem::rename(index, folder_.path() / "aside");
+  std::filesystem::create_directory(index);
+  EXPECT_FALSE(JobLogs::Open(folder_.path(), &clock_).ok());
+  const auto logs = JobLogs::OpenLater(folder_.path(), &clock_);
+  EXPECT_FALSE(logs->TryToOpen().ok());
+  EXPECT_FALSE(logs->opened());
+  EXPECT_TRUE(absl::IsUnavailable(logs->Append(0, Stream::kStdout, 7, "x\n").status()));
+  EXPECT_THAT(All(*logs), ElementsAre());
+  std::filesystem::remove(index);
+  std::filesystem::rename(folder_.path() / "aside", index);
+  ASSERT_TRUE(logs->TryToOpen().ok());
+  Append(*logs, 0, Stream::kStdout, 7, "after\n", 13);
+  EXPECT_THAT(All(*logs), ElementsAre("0out:before", "0out:after"));
+}
+
 TEST_F(JobLogsTest, MergesRanksInTheOrderOfArrival) {
   auto logs = OpenLogs();
   Append(*logs, 0, Stream::kStdout, 0, "a\n", 2);

@@ -44,21 +44,22 @@ ServiceCore::ServiceCore(ServiceOptions options, store::Store* store, Engines en
 ServiceCore::~ServiceCore() { Stop(); }
 
 absl::Status ServiceCore::Rebuild() {
-  TUTTI_RETURN_IF_ERROR(base::RemoveTree(options_.directory / "incoming"));
-  TUTTI_RETURN_IF_ERROR(RestoreInterruptedDeletes());
   TUTTI_ASSIGN_OR_RETURN(std::vector<store::JobRecord> records, store_->NonTerminalJobs());
   absl::MutexLock lock(&mutex_);
+  const std::filesystem::path incoming = options_.directory / "incoming";
+  Complain("what an earlier service was receiving stays", base::RemoveTree(incoming));
+  RestoreInterruptedDeletes();
   for (store::JobRecord& record : records) TUTTI_RETURN_IF_ERROR(RebuildJob(std::move(record)));
   TUTTI_ASSIGN_OR_RETURN(nodes_, engines_.local->ListNodes());
   return absl::OkStatus();
 }
 
-absl::Status ServiceCore::RestoreInterruptedDeletes() {
+void ServiceCore::RestoreInterruptedDeletes() {
   for (const std::string& job : files_.Hidden()) {
-    const bool kept = store_->GetJob(job).ok();
-    TUTTI_RETURN_IF_ERROR(kept ? files_.Restore(job) : files_.Remove(job));
+    const bool kept = !absl::IsNotFound(store_->GetJob(job).status());
+    Complain(absl::StrCat("an interrupted delete of job ", job, " cannot be finished"),
+             kept ? files_.Restore(job) : files_.Remove(job));
   }
-  return absl::OkStatus();
 }
 
 absl::Status ServiceCore::RebuildJob(store::JobRecord record) {
@@ -69,8 +70,9 @@ absl::Status ServiceCore::RebuildJob(store::JobRecord record) {
   job->former = std::move(detail.former);
   job->begun_before = detail.begun_before;
   if (detail.placement) {
-    TUTTI_ASSIGN_OR_RETURN(job->placed,
-                           RebuildGang(job->record.job.id, *std::move(detail.placement)));
+    TUTTI_ASSIGN_OR_RETURN(
+        job->placed,
+        RebuildGang(job->record.job.id, *std::move(detail.placement), OpenLogs::kWhenPossible));
     job->placed->started = job->record.last.state != store::JobState::kProvisioning;
   }
   const std::string id = job->record.job.id;
@@ -82,8 +84,9 @@ absl::Status ServiceCore::RebuildJob(store::JobRecord record) {
 }
 
 absl::StatusOr<std::unique_ptr<PlacedJob>> ServiceCore::RebuildGang(const std::string& job_id,
-                                                                    Placement placement) {
-  TUTTI_ASSIGN_OR_RETURN(auto job, MakeGang(job_id, std::move(placement)));
+                                                                    Placement placement,
+                                                                    OpenLogs open) {
+  TUTTI_ASSIGN_OR_RETURN(auto job, MakeGang(job_id, std::move(placement), open));
   for (int node = 0; node < job->gang.size(); ++node) {
     TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
                            store_->LauncherEvents(job->placement.allocation, node));
@@ -93,15 +96,17 @@ absl::StatusOr<std::unique_ptr<PlacedJob>> ServiceCore::RebuildGang(const std::s
 }
 
 absl::StatusOr<std::unique_ptr<PlacedJob>> ServiceCore::MakeGang(const std::string& job_id,
-                                                                 Placement placement) {
+                                                                 Placement placement,
+                                                                 OpenLogs open) {
   const absl::Time now = clock_->Now();
   auto job = std::make_unique<PlacedJob>(std::move(placement));
   job->nodes.assign(job->placement.nodes.size(), LiveNode{.last_word = now});
   job->started_at = now;
-  TUTTI_ASSIGN_OR_RETURN(job->logs,
-                         JobLogs::Open(files_.FolderOf(job_id) / "logs", clock_, options_.log_limit,
-                                       AttemptOf(job->placement.allocation)));
-  return job;
+  job->logs = JobLogs::OpenLater(files_.FolderOf(job_id) / "logs", clock_, options_.log_limit,
+                                 AttemptOf(job->placement.allocation));
+  const absl::Status opened = job->logs->TryToOpen();
+  if (open == OpenLogs::kNow) TUTTI_RETURN_IF_ERROR(opened);
+  return job;  // else LookAfterLogs tries again, and says why
 }
 
 void ServiceCore::Wake() {
@@ -156,6 +161,7 @@ JobStatus ServiceCore::StatusOf(const store::JobRecord& record) const {
   } else if (live != live_.end() && live->second->placed != nullptr) {
     const std::string why = WhyOutOfReach(record.job.spec.compute);
     if (!why.empty()) status.reason = why;
+    if (!live->second->placed->logs->opened()) status.reason = OutputTrouble(record.job.id);
   }
   return status;
 }

@@ -47,6 +47,7 @@ struct Engines {
   Engines(engine::Engine* local) : local(local) {}  // NOLINT: most services have nothing else
   engine::Engine* local;
   std::map<std::string, engine::Engine*, std::less<>> clusters;
+  std::map<std::string, std::string> broken;  // computes that have no engine now, and why
 };
 
 struct ServiceOptions {
@@ -183,6 +184,8 @@ class Service {
                                               base::Deadline deadline) = 0;
   // Waits for clusters up to their engines' limits.
   virtual NodeList ListNodes() = 0;
+  // What is broken now and goes on without: a line each. Empty: nothing.
+  virtual std::vector<std::string> Troubles() = 0;
 
   // --- For launchers (docs/formats/launch-plan.md). Aborted if the allocation is not known or is
   // over: the launcher is to end. InvalidArgument for a node, rank or stream that it does not have.

@@ -33,6 +33,10 @@ Placement PlaceOnCluster(const store::Job& job, std::string allocation,
 
 std::string ServiceCore::WhyOutOfReach(const std::string& compute) const {
   if (EngineOf(compute) != nullptr) return "";
+  if (const auto why = engines_.broken.find(compute); why != engines_.broken.end()) {
+    return absl::StrCat("compute ", compute, " cannot be used: ", why->second,
+                        "; repair it and start the service anew");
+  }
   return absl::StrCat("site.yml has no compute ", compute,
                       ": put it back and start the service anew");
 }

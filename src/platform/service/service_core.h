@@ -49,6 +49,7 @@ class ServiceCore final : public Service {
   absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
                                       base::Deadline deadline) override;
   NodeList ListNodes() override;
+  std::vector<std::string> Troubles() override;
 
   absl::StatusOr<Acknowledgement> ReportEvents(absl::string_view allocation, int node,
                                                int64_t first,
@@ -95,12 +96,17 @@ class ServiceCore final : public Service {
   // service.cc
   absl::Status RebuildJob(store::JobRecord record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A new allocation, with its logs.
+  // A job that begins fails where its logs cannot be opened; one that runs already goes on.
+  enum class OpenLogs { kNow, kWhenPossible };
   absl::StatusOr<std::unique_ptr<PlacedJob>> MakeGang(const std::string& job_id,
-                                                      Placement placement);
+                                                      Placement placement, OpenLogs open);
   // What is known of an allocation: what its launchers have reported, and its logs.
   absl::StatusOr<std::unique_ptr<PlacedJob>> RebuildGang(const std::string& job_id,
-                                                         Placement placement);
-  absl::Status RestoreInterruptedDeletes();
+                                                         Placement placement,
+                                                         OpenLogs open = OpenLogs::kNow);
+  void RestoreInterruptedDeletes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What is said of a job whose logs cannot be opened now.
+  std::string OutputTrouble(const std::string& job) const;
   JobStatus StatusOf(const store::JobRecord& record) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Appends an event to the store and, if that was possible, to what is in memory.
   absl::Status Append(LiveJob& job, const Step& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -227,6 +233,8 @@ class ServiceCore final : public Service {
   engine::Engine* EngineOf(absl::string_view compute) const;
   // Why nothing can be done for the jobs of that compute, nor heard of them; "" if it is there.
   std::string WhyOutOfReach(const std::string& compute) const;
+  // Logs that could not be opened are tried again: its user may have repaired them.
+  void LookAfterLogs(const std::string& job, JobLogs& logs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AdvanceAll(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes every step that is possible. True if the job has left its nodes: it has ended, or is
   // Queued again.
@@ -236,7 +244,7 @@ class ServiceCore final : public Service {
   void AddEffects(const LiveJob& job, Effects& effects) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void Perform(const Effects& effects) ABSL_LOCKS_EXCLUDED(mutex_);
   void Started(const std::string& allocation, const absl::Status& status);
-  // Logs a failure once, not at every tick.
+  // Logs a failure once, not at every tick, and keeps it for Troubles until it is over.
   void Complain(const std::string& about, const absl::Status& status)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -122,10 +122,20 @@ void ServiceCore::Complain(const std::string& about, const absl::Status& status)
   std::string& last = complaints_[about];
   if (status.ok()) {
     complaints_.erase(about);
-  } else if (last != status.ToString()) {
-    last = status.ToString();
+  } else if (last != status.message()) {
+    last = std::string(status.message());
     spdlog::error("{}: {}", about, last);
   }
+}
+
+std::vector<std::string> ServiceCore::Troubles() {
+  std::vector<std::string> troubles;
+  for (const auto& [compute, why] : engines_.broken) {
+    troubles.push_back(absl::StrCat("compute ", compute, " cannot be used: ", why));
+  }
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [about, why] : complaints_) troubles.push_back(absl::StrCat(about, ": ", why));
+  return troubles;
 }
 
 engine::Engine* ServiceCore::EngineOf(absl::string_view compute) const {
@@ -134,13 +144,25 @@ engine::Engine* ServiceCore::EngineOf(absl::string_view compute) const {
   return found == engines_.clusters.end() ? nullptr : found->second;
 }
 
+std::string ServiceCore::OutputTrouble(const std::string& job) const {
+  return absl::StrCat("the output of job ", job, " cannot be kept: repair ",
+                      (files_.FolderOf(job) / "logs").native(), " or cancel the job");
+}
+
+void ServiceCore::LookAfterLogs(const std::string& job, JobLogs& logs) {
+  if (logs.opened()) return;
+  Complain(OutputTrouble(job), logs.TryToOpen());
+}
+
 void ServiceCore::AdvanceAll(Effects& effects) {
   std::erase_if(placed_, [&](LiveJob* job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const std::string id = job->record.job.id;
     const Placement placement = job->placed->placement;
+    LookAfterLogs(id, *job->placed->logs);
     const absl::StatusOr<bool> ended = Advance(*job, effects);
     Complain(absl::StrCat("job ", id, " cannot go on"), ended.status());
     if (!ended.ok() || !*ended) return false;
+    Complain(OutputTrouble(id), absl::OkStatus());
     Leaving leaving{.compute = job->record.job.spec.compute, .since = clock_->Now()};
     for (const PlacedNode& node : placement.nodes) {
       if (leaving.compute == "local") leaving.nodes.push_back(node.name);

@@ -248,7 +248,7 @@ JobStatus ServiceCore::Adopt(const store::JobRecord& record, std::optional<Place
     return StatusOf(job.record);
   }
   spdlog::info("job {}: Provisioning: {}", id, record.last.reason);
-  auto gang = MakeGang(id, *std::move(placed));
+  auto gang = MakeGang(id, *std::move(placed), OpenLogs::kNow);
   if (gang.ok()) {
     job.placed = *std::move(gang);
     placed_.insert(&job);

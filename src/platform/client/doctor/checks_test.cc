@@ -51,6 +51,17 @@ TEST_F(ChecksTest, AClusterThatDoesNotTellItsNodesIsSaid) {
   EXPECT_EQ(check.detail, "1 nodes; hpc is silent");
 }
 
+TEST_F(ChecksTest, WhatTheServiceFindsBrokenIsSaid) {
+  std::string answer = R"({"troubles": []})";
+  FakeService service(
+      [&](const http::ClientRequest&) -> FakeService::Answer { return {.chunks = {answer}}; });
+  EXPECT_EQ(CheckTroubles(Subject(&service)).outcome, Outcome::kOk);
+  answer = R"({"troubles": ["the output of job j cannot be kept"]})";
+  const Check check = CheckTroubles(Subject(&service));
+  EXPECT_EQ(check.outcome, Outcome::kFailed);
+  EXPECT_EQ(check.detail, "the output of job j cannot be kept");
+}
+
 TEST_F(ChecksTest, AMissingServiceNamesTheMend) {
   FakeService service([](const http::ClientRequest&) -> FakeService::Answer {
     return {.then = absl::UnavailableError("refused")};

@@ -1,0 +1,153 @@
+"""Story: a service that comes back is found by who waits, starts with whatever it finds broken, names that and serves the rest."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BIN, TERMINAL, wait_until
+
+HELD = "echo begun; while [ ! -e {go} ]; do sleep 0.05; done; echo ended"
+
+
+def held_job(service, write_job, tmp_path):
+    """A running job, and the file that lets it end."""
+    go = tmp_path / "go"
+    name = service.submit(write_job(HELD.format(go=go)))
+    wait_until(lambda: service.log_text(name, 0) == "begun\n", 20, "the job's first line is kept")
+    return name, go
+
+
+def sleeps(process):
+    """Whether it pauses between two questions to the service: in nanosleep or clock_nanosleep."""
+    with open(f"/proc/{process.pid}/syscall", encoding="ascii") as file:
+        return file.read().split()[0] in {"x86_64": ("35", "230"), "aarch64": ("101", "115")}[os.uname().machine]
+
+
+@pytest.mark.parametrize("command", [("job", "wait"), ("job", "cancel", "--wait"), ("job", "stream"), ("run", "-o", "json")])
+def test_who_waits_finds_a_service_that_came_back_on_another_port(start_service, write_job, tmp_path, command):
+    service = start_service()
+    go = tmp_path / "go"
+    file = write_job("trap 'while [ ! -e " + f"{go} ]; do sleep 0.05; done; exit 0' TERM; " + HELD.format(go=go))
+    name = None if command[0] == "run" else service.submit(file)
+    words = [*command, file if name is None else name]
+    if name is not None:
+        service.wait_for_state(name, "Running")
+    waiting = subprocess.Popen([service.program, *map(str, words)], env=service.environment, text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if command[-1] == "stream":
+        assert "Queued" in waiting.stdout.readline()
+    elif name is not None:
+        wait_until(lambda: sleeps(waiting), 20, "the command waits")
+    name = name or wait_until(lambda: [job["id"] for job in service.get("/v1/jobs")["jobs"]], 20, "the job is there")[0]
+    wait_until(lambda: service.log_text(name, 0) == "begun\n", 20, "the job's first line is kept")
+    if "cancel" in command:
+        wait_until(lambda: any(event["reason"].startswith("cancel") for event in service.job(name)["events"]) or
+                   "cancel" in service.job(name)["reason"], 20, lambda: f"the job is being cancelled: {service.job(name)}")
+    before = service.endpoint()["address"]
+    service.kill()
+    service.start()
+    assert service.endpoint()["address"] != before
+    assert waiting.poll() is None
+    go.touch()
+    out, err = waiting.communicate(timeout=60)
+    assert service.wait(name)["state"] in TERMINAL
+    assert waiting.returncode in ((0, 5) if "cancel" in command else (0,)), (waiting.returncode, out, err)
+
+
+@pytest.mark.parametrize("harm", ["index", "folder"])
+def test_a_job_whose_output_cannot_be_read_is_named_and_all_else_is_served(start_service, write_job, tmp_path, harm):
+    service = start_service(nodes=3)
+    broken, go = held_job(service, write_job, tmp_path)
+    service.kill()
+    logs = service.home / "jobs" / broken / "logs"
+    aside = tmp_path / "aside"
+    if harm == "index":
+        (logs / "arrivals").rename(aside)
+        (logs / "arrivals").mkdir()
+    else:
+        logs.rename(aside)
+        logs.write_text("no folder\n")
+    service.start()
+    assert service.wait(service.submit(write_job("echo well")))["state"] == "Completed"
+    assert "output" in service.job(broken)["reason"]
+    said = service.cli("doctor").stdout
+    assert broken in said and str(logs) in said, said
+    assert broken in service.log.read_text()
+    (logs / "arrivals").rmdir() if harm == "index" else logs.unlink()
+    aside.rename(logs / "arrivals" if harm == "index" else logs)
+    go.touch()
+    assert service.wait(broken)["state"] == "Completed"
+    assert service.log_text(broken, 0) == "begun\nended\n"
+    assert broken not in service.cli("doctor").stdout
+
+
+def test_a_job_whose_output_stays_unreadable_can_be_cancelled_and_frees_its_node(start_service, write_job, tmp_path):
+    service = start_service(nodes=1)
+    broken, _ = held_job(service, write_job, tmp_path)
+    service.kill()
+    logs = service.home / "jobs" / broken / "logs"
+    logs.rename(tmp_path / "aside")
+    logs.write_text("no folder\n")
+    service.start()
+    assert service.cli("job", "cancel", broken, "--wait").returncode == 0
+    assert service.wait(service.submit(write_job("echo next")))["state"] == "Completed"
+
+
+def test_a_cluster_that_cannot_be_set_up_does_not_keep_the_service_from_starting(start_service, write_job, tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    (tmp_path / "file").write_text("")
+    (home / "site.yml").write_text(f"computes:\n  hpc:\n    type: slurm\n    folder: {tmp_path}/file/below\n")
+    service = start_service(home=home)
+    assert service.wait(service.submit(write_job("echo well")))["state"] == "Completed"
+    said = service.cli("doctor").stdout
+    assert "hpc" in said and f"{tmp_path}/file" in said, said
+
+
+def fill(disk):
+    with open(disk / "filler", "wb", buffering=0) as file:
+        for size in (65536, 4096, 1):
+            try:
+                while True:
+                    file.write(b"\0" * size)
+            except OSError:
+                pass
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
+@pytest.mark.parametrize("arguments", [(), ("--tls",)])
+def test_a_service_that_died_while_the_disk_was_full_starts_again(start_service, write_job, tmp_path, arguments):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", disk], check=True)
+    try:
+        service = start_service(home=disk / "home", arguments=arguments)
+        kept = service.submit(write_job("echo kept"))
+        assert service.wait(kept)["state"] == "Completed"
+        held, go = held_job(service, write_job, tmp_path)
+        fill(disk)
+        service.kill()
+        fill(disk)
+        service.start(*arguments)
+        assert service.job(kept)["state"] == "Completed" and service.log_text(kept, 0) == "kept\n"
+        refused = service.cli("run", write_job("echo refused", {"big.bin": "x" * 100000}))
+        assert refused.returncode == 9 and "space" in refused.stderr.lower(), refused.stderr
+        (disk / "filler").unlink()
+        go.touch()
+        assert service.wait(held)["state"] == "Completed" and service.log_text(held, 0) == "begun\nended\n"
+        again = service.submit(write_job("echo again"))
+        assert service.wait(again)["state"] == "Completed"
+        service.stop()
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="runs as another user")
+def test_a_home_that_may_not_be_read_is_no_matter_of_tokens(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    tmp_path.chmod(0o755)
+    result = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", BIN / "tutti", "serve", "--port", "0",
+                             "--home", home], text=True, capture_output=True, timeout=30)
+    assert result.returncode == 9 and str(home) in result.stderr, (result.returncode, result.stderr)
