@@ -1,5 +1,9 @@
 """Story: a job that behaves badly harms neither the service nor other jobs."""
+import contextlib
 import os
+import pathlib
+import resource
+import socket
 import time
 
 from conftest import processes_with, wait_until
@@ -62,3 +66,26 @@ def test_a_job_that_starts_processes_without_end_is_ended_with_all_of_them(servi
     assert service.log_text(name, 0) == "300\n"
     assert processes_with("TUTTI_JOB_ID", name) == []
     assert service.get("/v1/health")["status"] == "ok"
+
+
+def test_strangers_who_say_nothing_lock_nobody_out(service):
+    endpoint = service.endpoint()["address"]
+    host, port = endpoint.removeprefix("http://").split(":")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, max(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
+    with contextlib.ExitStack() as stack:
+        for _ in range(1100):
+            stack.enter_context(socket.create_connection((host, int(port)), timeout=10))
+        assert service.cli("job", "list").returncode == 0
+
+
+def test_a_service_with_a_long_home_leaves_no_links_behind(start_service, write_job, tmp_path):
+    home = tmp_path / ("a-long-name-" * 8) / "home"
+    home.parent.mkdir()
+    service = start_service(home=home)
+    assert service.wait(service.submit(write_job("echo x")))["state"] == "Completed"
+    service.stop()
+
+    def left():
+        return [link for link in pathlib.Path("/tmp").glob("tutti-*") if link.is_symlink() and str(home) in os.readlink(link)]
+
+    wait_until(lambda: not left(), 20, lambda: f"no links are left: {left()}")

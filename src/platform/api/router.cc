@@ -47,6 +47,7 @@ http::Response Router::Answer(const http::Request& request, http::Connection& co
       response.headers.emplace_back("WWW-Authenticate", "Bearer");
       return response;
     }
+    if (route.access != Access::kAnyone) connection.Trust();
     return route.answer(Call{request, connection, std::move(parts)});
   }
   if (methods.empty()) {

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -359,16 +360,45 @@ TEST(HttpBytes, BrokenChunksAndStalledBodiesAreErrorsOfTheBody) {
       Raw(server->port(), "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
       StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(Raw(server->port(), "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc"),
-              StartsWith("HTTP/1.1 504"));
+              StartsWith("HTTP/1.1 408"));
 }
 
 TEST(HttpBytes, RefusesConnectionsAboveItsLimitWith503) {
   ServerOptions options;
   options.max_connections = 1;
-  auto server = StartServer(Echo, options);
-  Client first(server->url(), "");
-  ASSERT_TRUE(first.Send({.target = "/"}).ok());  // stays connected
+  absl::Notification begun, over;
+  auto server = StartServer(
+      [&](const Request&, Connection&) {
+        begun.Notify();
+        over.WaitForNotification();
+        return JsonResponse("{}");
+      },
+      options);
+  auto first = std::async(std::launch::async,
+                          [&] { return Client(server->url(), "").Send({.target = "/"}); });
+  begun.WaitForNotification();
   EXPECT_THAT(Raw(server->port(), ""), StartsWith("HTTP/1.1 503"));
+  over.Notify();
+  EXPECT_TRUE(first.get().ok());
+}
+
+TEST_P(Http, StrangersWhoSayNothingKeepNobodyOut) {
+  ServerOptions options;
+  options.max_connections = 8;
+  auto server = Start(
+      [](const Request& request, Connection& connection) {
+        if (request.BearerToken() == "secret") connection.Trust();
+        return JsonResponse("{}");
+      },
+      options);
+  Client friends(server->url(), "secret", certificate());
+  ASSERT_TRUE(friends.Send({.target = "/"}).ok());
+  std::vector<base::UniqueFd> strangers;
+  for (int i = 0; i < 20; ++i) strangers.push_back(ConnectTo(server->port()));
+  const auto response = friends.Send({.target = "/"});
+  ASSERT_TRUE(response.ok()) << response.status();
+  const auto another = Client(server->url(), "secret", certificate()).Send({.target = "/"});
+  EXPECT_TRUE(another.ok()) << another.status();
 }
 
 TEST_P(Http, AHandlerThatThrowsIsAnsweredWith500AndAHeaderCannotBeSplit) {

@@ -79,6 +79,7 @@ struct RequestReader::State {
   std::optional<RequestParser> parser;
   bool continue_due = false;  // the client waits for "100 Continue" before it sends the body
   bool broken = false;
+  bool stalled = false;  // of the present request's body
 };
 
 RequestReader::RequestReader(Socket* socket, const ServerOptions& options, std::string peer)
@@ -158,8 +159,11 @@ absl::StatusOr<size_t> RequestReader::ReadPiece(std::string& block) {
   beast::http::read_some(*socket_, state_->buffer, *state_->parser, code);
   if (!code || code == error::need_buffer) return block.size() - body.size;
   state_->broken = true;
+  state_->stalled = code == boost::asio::error::timed_out;
   return StatusOf(code);
 }
+
+bool RequestReader::Stalled() const { return state_->stalled; }
 
 bool RequestReader::SkipBody() {
   if (state_->broken) return false;

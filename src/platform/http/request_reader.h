@@ -43,6 +43,8 @@ class RequestReader {
   int64_t ContentLength() const;
   absl::Status ReadBodyTo(const std::function<absl::Status(absl::string_view)>& sink,
                           uint64_t max_bytes);
+  // Whether the body did not come in time.
+  bool Stalled() const;
   // Passes over what was not read of a small body. False if the connection is unfit for another
   // request.
   bool SkipBody();

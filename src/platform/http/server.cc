@@ -9,19 +9,22 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <set>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "platform/http/open_connections.h"
 #include "platform/http/server_connection.h"
 
 namespace tutti::http {
 namespace {
+
+// Those of one address who have not proved who they are get this part of all connections.
+constexpr int kShareOfAnAddress = 4;
 
 absl::StatusOr<base::UniqueFd> Listen(const ServerOptions& options) {
   sockaddr_in name{};
@@ -54,10 +57,10 @@ int PortOf(int fd) {
   return ntohs(name.sin_port);
 }
 
-std::string NameOf(const sockaddr_in& name) {
+std::string AddressOf(const sockaddr_in& name) {
   char text[INET_ADDRSTRLEN] = "";
   ::inet_ntop(AF_INET, &name.sin_addr, text, sizeof text);
-  return absl::StrCat(text, ":", ntohs(name.sin_port));
+  return text;
 }
 
 }  // namespace
@@ -70,7 +73,8 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
         handler_(std::move(handler)),
         listener_(std::move(listener)),
         stop_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-        port_(PortOf(listener_.get())) {}
+        port_(PortOf(listener_.get())),
+        open_(options.max_connections, std::max(1, options.max_connections / kShareOfAnAddress)) {}
 
   void Run() {
     acceptor_ = std::thread([this] { AcceptAll(); });
@@ -82,11 +86,7 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     [[maybe_unused]] const ssize_t n = ::write(stop_event_.get(), &one, sizeof one);
     acceptor_.join();
     listener_.reset();
-    absl::MutexLock lock(&mutex_);
-    const auto none_left = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return open_.empty(); };
-    if (mutex_.AwaitWithTimeout(absl::Condition(&none_left), grace)) return;
-    for (const int fd : open_) ::shutdown(fd, SHUT_RDWR);
-    mutex_.Await(absl::Condition(&none_left));
+    open_.AwaitNone(grace);
   }
 
   const ServerOptions options_;
@@ -105,7 +105,7 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
       base::UniqueFd fd(
           ::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&peer), &size, SOCK_CLOEXEC));
       if (fd.valid()) {
-        Take(std::move(fd), NameOf(peer));
+        Take(std::move(fd), peer);
       } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) {
         spdlog::error("cannot take a connection: {}", base::ErrnoStatus("accept").ToString());
         ::poll(&waiting[1], 1, 100);  // the connection stays in the backlog; look again soon
@@ -113,25 +113,21 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     }
   }
 
-  void Take(base::UniqueFd fd, std::string peer) {
-    const int number = fd.get();
-    {
-      absl::MutexLock lock(&mutex_);
-      if (open_.size() >= static_cast<size_t>(options_.max_connections)) {
-        Refuse(fd.get());
-        return;
-      }
-      open_.insert(number);
+  void Take(base::UniqueFd fd, const sockaddr_in& name) {
+    const std::string address = AddressOf(name);
+    if (!open_.Add(fd.get(), address)) {
+      Refuse(fd.get());
+      return;
     }
+    const int number = fd.release();  // open_ closes it
     try {
-      std::thread([self = shared_from_this(), number, peer = std::move(peer)] {
+      std::thread([self = shared_from_this(), number,
+                   peer = absl::StrCat(address, ":", ntohs(name.sin_port))] {
         self->Serve(number, peer);
       }).detach();
-      (void)fd.release();
     } catch (const std::system_error&) {
       Refuse(number);
-      absl::MutexLock lock(&mutex_);
-      open_.erase(number);
+      open_.Close(number);
     }
   }
 
@@ -149,16 +145,13 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     sigemptyset(&pipe);
     sigaddset(&pipe, SIGPIPE);
     ::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
-    ServeConnection(number, peer, options_, handler_, stop_event_.get(), stopping_);
-    absl::MutexLock lock(&mutex_);
-    open_.erase(number);
-    ::close(number);  // under the lock: Stop never shuts down a number given to somebody else
+    ServeConnection(number, peer, options_, handler_, open_, stop_event_.get(), stopping_);
+    open_.Close(number);
   }
 
   std::atomic<bool> stopping_ = false;
   std::thread acceptor_;
-  absl::Mutex mutex_;
-  std::set<int> open_ ABSL_GUARDED_BY(mutex_);
+  OpenConnections open_;
 };
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options,

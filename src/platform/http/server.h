@@ -1,7 +1,7 @@
 // An HTTP/1.1 server with one thread per connection: a handler may block on a database or on a
 // condition, and a follower that reads for hours holds its own thread and nobody else's. The number
-// of connections is bounded; one too many gets 503. Hostile or broken requests get 4xx and never
-// reach the handler. With an identity it speaks TLS alone.
+// of connections is bounded (open_connections.h); one too many gets 503. Hostile or broken requests
+// get 4xx and never reach the handler. With an identity it speaks TLS alone.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,8 @@ class Connection {
   virtual int64_t ContentLength() const = 0;
   // As Writer::Closed, for a handler that waits (long poll).
   virtual bool Closed() = 0;
+  // The client has proved who it is: its connection is kept before those of strangers.
+  virtual void Trust() = 0;
 };
 
 // Called from many threads at once. An exception that it throws is answered with 500.
@@ -45,6 +47,7 @@ struct ServerOptions {
   int max_connections = 1024;
   uint32_t max_header_bytes = 32 << 10;
   // A whole header, from its first byte; the beginning of TLS; until the first byte of all.
+  // And of a body that nobody wants.
   absl::Duration header_timeout = absl::Seconds(15);
   absl::Duration idle_timeout = absl::Seconds(120);  // between two requests of a connection
   absl::Duration stall_timeout = absl::Seconds(60);  // no byte of a body came or went

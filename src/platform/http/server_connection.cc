@@ -15,10 +15,13 @@ namespace {
 class OneConnection final : public Connection {
  public:
   OneConnection(int fd, const std::string& peer, const ServerOptions& options,
-                const Handler& handler, int stop_fd, const std::atomic<bool>& stopping)
-      : socket_(base::UniqueFd(fd), stop_fd),
+                const Handler& handler, OpenConnections& open, int stop_fd,
+                const std::atomic<bool>& stopping)
+      : fd_(fd),
+        socket_(base::UniqueFd(fd), stop_fd),
         options_(options),
         handler_(handler),
+        open_(open),
         stopping_(stopping),
         reader_(&socket_, options, peer),
         writer_(&socket_, &stopping) {}
@@ -46,6 +49,10 @@ class OneConnection final : public Connection {
   }
   int64_t ContentLength() const override { return reader_.ContentLength(); }
   bool Closed() override { return writer_.Closed(); }
+  void Trust() override {
+    trusted_ = true;
+    open_.Trust(fd_);
+  }
 
  private:
   bool Begin() {
@@ -73,11 +80,25 @@ class OneConnection final : public Connection {
       if (refusal) writer_.Send(*refusal, {});
       return false;
     }
+    open_.Answers(fd_);
     socket_.Limit(std::nullopt, options_.stall_timeout);
-    const Response response = incoming->request.ok() ? Answer(*incoming->request)
-                                                     : ErrorResponse(incoming->request.status());
-    if (!reader_.SkipBody() || stopping_) incoming->form.keep_alive = false;
-    return writer_.Send(response, incoming->form);
+    Response response = incoming->request.ok() ? Answer(*incoming->request)
+                                               : ErrorResponse(incoming->request.status());
+    if (reader_.Stalled()) {
+      response = ErrorResponse(408, "timeout", "the request's body did not come in time");
+    }
+    if (!trusted_) open_.Waits(fd_);  // a stranger does not hold his place by a body
+    if (!PassOverBody() || stopping_) incoming->form.keep_alive = false;
+    const bool goes_on = writer_.Send(response, incoming->form);
+    open_.Waits(fd_);
+    return goes_on;
+  }
+
+  bool PassOverBody() {
+    socket_.Limit(base::Deadline::After(options_.header_timeout), options_.stall_timeout);
+    const bool passed = reader_.SkipBody();
+    socket_.Limit(std::nullopt, options_.stall_timeout);
+    return passed;
   }
 
   Response Answer(const Request& request) {
@@ -103,21 +124,25 @@ class OneConnection final : public Connection {
     }
   }
 
+  const int fd_;
   Socket socket_;
   const ServerOptions& options_;
   const Handler& handler_;
+  OpenConnections& open_;
   const std::atomic<bool>& stopping_;
   RequestReader reader_;
   ResponseWriter writer_;
   bool got_something_ = false;
+  bool trusted_ = false;
 };
 
 }  // namespace
 
 void ServeConnection(int fd, const std::string& peer, const ServerOptions& options,
-                     const Handler& handler, int stop_fd, const std::atomic<bool>& stopping) {
+                     const Handler& handler, OpenConnections& open, int stop_fd,
+                     const std::atomic<bool>& stopping) {
   try {
-    OneConnection(fd, peer, options, handler, stop_fd, stopping).Serve();
+    OneConnection(fd, peer, options, handler, open, stop_fd, stopping).Serve();
   } catch (const std::exception& e) {
     spdlog::error("connection from {}: {}", peer, e.what());
   }

@@ -1,0 +1,84 @@
+#include "platform/http/open_connections.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace tutti::http {
+
+size_t OpenConnections::Staying() const {
+  return static_cast<size_t>(std::count_if(
+      open_.begin(), open_.end(), [](const auto& entry) { return !entry.second.leaving; }));
+}
+
+size_t OpenConnections::StrangersOf(const std::string& address) const {
+  return static_cast<size_t>(std::count_if(open_.begin(), open_.end(), [&](const auto& entry) {
+    const One& one = entry.second;
+    return !one.leaving && !one.trusted && one.address == address;
+  }));
+}
+
+template <typename Fits>
+bool OpenConnections::ShutDownOne(const Fits& fits) {
+  auto longest = open_.end();
+  for (auto at = open_.begin(); at != open_.end(); ++at) {
+    const One& one = at->second;
+    if (one.leaving || !one.waits || !fits(one)) continue;
+    if (longest == open_.end() || one.since < longest->second.since) longest = at;
+  }
+  if (longest == open_.end()) return false;
+  longest->second.leaving = true;
+  ::shutdown(longest->first, SHUT_RDWR);
+  return true;
+}
+
+bool OpenConnections::MakeRoom(const std::string& address) {
+  const auto is_stranger_from_there = [&](const One& one) {
+    return !one.trusted && one.address == address;
+  };
+  if (StrangersOf(address) >= most_strangers_ && !ShutDownOne(is_stranger_from_there)) return false;
+  return Staying() < most_ || ShutDownOne([](const One& one) { return !one.trusted; }) ||
+         ShutDownOne([](const One&) { return true; });
+}
+
+bool OpenConnections::Add(int fd, const std::string& address) {
+  absl::MutexLock lock(&mutex_);
+  // Those that leave still have their threads: they are bounded, too.
+  if (open_.size() >= 2 * most_ || !MakeRoom(address)) return false;
+  open_[fd] = {.address = address, .since = ++now_};
+  return true;
+}
+
+void OpenConnections::Close(int fd) {
+  absl::MutexLock lock(&mutex_);
+  open_.erase(fd);
+  ::close(fd);  // under the lock: nobody shuts down a number that was given to somebody else
+}
+
+void OpenConnections::Answers(int fd) {
+  absl::MutexLock lock(&mutex_);
+  open_.at(fd).waits = false;
+}
+
+void OpenConnections::Waits(int fd) {
+  absl::MutexLock lock(&mutex_);
+  One& one = open_.at(fd);
+  one.waits = true;
+  one.since = ++now_;
+}
+
+void OpenConnections::Trust(int fd) {
+  absl::MutexLock lock(&mutex_);
+  open_.at(fd).trusted = true;
+}
+
+void OpenConnections::AwaitNone(absl::Duration grace) {
+  absl::MutexLock lock(&mutex_);
+  const auto none_left = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return open_.empty(); };
+  if (mutex_.AwaitWithTimeout(absl::Condition(&none_left), grace)) return;
+  for (const auto& [fd, one] : open_) ::shutdown(fd, SHUT_RDWR);
+  mutex_.Await(absl::Condition(&none_left));
+}
+
+}  // namespace tutti::http

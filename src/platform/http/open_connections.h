@@ -1,0 +1,59 @@
+// The connections that a server has, and which of them makes room for one more. One that waits for
+// its client (for the first byte, TLS, a header, the next request) may be closed at any time; one
+// whose request is being answered may not. Nobody who has not proved who he is (Connection::Trust)
+// can keep others out: such connections have a share for each address, and they go first.
+// Thread-safe. Internal to this room.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace tutti::http {
+
+class OpenConnections {
+ public:
+  // `most` in all; an address may have `most_strangers` that are not trusted.
+  OpenConnections(int most, int most_strangers)
+      : most_(static_cast<size_t>(most)), most_strangers_(static_cast<size_t>(most_strangers)) {}
+
+  // Takes `fd`, which is not trusted and waits. Where there is no room the one that has waited for
+  // longest is shut down: of strangers of this address if their share is full, else of all
+  // strangers, else of all. False if none waits: then it is not taken.
+  bool Add(int fd, const std::string& address);
+  // Removes it and closes it: from then on its number may be another's.
+  void Close(int fd);
+
+  void Answers(int fd);  // its request is here
+  void Waits(int fd);    // its client's turn
+  void Trust(int fd);
+
+  // Waits until there are none, up to `grace`; then shuts the rest down and waits for them.
+  void AwaitNone(absl::Duration grace);
+
+ private:
+  struct One {
+    std::string address;
+    bool trusted = false;
+    bool waits = true;
+    bool leaving = false;  // was shut down, and is closed soon
+    int64_t since = 0;     // when it began to wait; a count
+  };
+  template <typename Fits>
+  bool ShutDownOne(const Fits& fits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  size_t Staying() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  size_t StrangersOf(const std::string& address) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MakeRoom(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const size_t most_;
+  const size_t most_strangers_;
+  absl::Mutex mutex_;
+  std::map<int, One> open_ ABSL_GUARDED_BY(mutex_);
+  int64_t now_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace tutti::http

@@ -1,0 +1,80 @@
+#include "platform/http/open_connections.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <map>
+
+namespace tutti::http {
+namespace {
+
+class OpenConnectionsTest : public testing::Test {
+ protected:
+  ~OpenConnectionsTest() override {
+    for (const auto& [fd, peer] : peers_) {
+      connections_.Close(fd);
+      ::close(peer);
+    }
+  }
+  // The descriptor of one that was taken, or -1.
+  int Add(const char* address) {
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    if (connections_.Add(ends[0], address)) {
+      peers_[ends[0]] = ends[1];
+      return ends[0];
+    }
+    ::close(ends[0]);
+    ::close(ends[1]);
+    return -1;
+  }
+  bool IsShutDown(int fd) {
+    pollfd end{peers_.at(fd), POLLIN, 0};
+    return ::poll(&end, 1, 0) == 1;
+  }
+  OpenConnections connections_{4, 2};
+  std::map<int, int> peers_;
+};
+
+TEST_F(OpenConnectionsTest, AStrangersNextTakesThePlaceOfHisFirst) {
+  const int first = Add("a"), second = Add("a");
+  EXPECT_GE(Add("a"), 0);
+  EXPECT_TRUE(IsShutDown(first));
+  EXPECT_FALSE(IsShutDown(second));
+}
+
+TEST_F(OpenConnectionsTest, WhoIsTrustedIsNotPushedOutByStrangers) {
+  const int trusted = Add("a");
+  connections_.Trust(trusted);
+  for (const char* address : {"a", "b", "c", "d", "e", "f"}) EXPECT_GE(Add(address), 0);
+  EXPECT_FALSE(IsShutDown(trusted));
+}
+
+TEST_F(OpenConnectionsTest, OneThatIsBeingAnsweredIsLeftAlone) {
+  const int answered = Add("a"), other = Add("b");
+  connections_.Answers(answered);
+  for (const char* address : {"c", "d", "e"}) EXPECT_GE(Add(address), 0);
+  EXPECT_FALSE(IsShutDown(answered));
+  EXPECT_TRUE(IsShutDown(other));
+}
+
+TEST_F(OpenConnectionsTest, TrustedOnesThatWaitGoLast) {
+  for (int i = 0; i < 4; ++i) connections_.Trust(Add("a"));
+  EXPECT_GE(Add("b"), 0);
+}
+
+TEST_F(OpenConnectionsTest, WhereAllAreBeingAnsweredThereIsNoRoom) {
+  for (int i = 0; i < 4; ++i) {
+    const int fd = Add("a");
+    connections_.Trust(fd);
+    connections_.Answers(fd);
+  }
+  EXPECT_EQ(Add("b"), -1);
+  connections_.Waits(peers_.begin()->first);
+  EXPECT_GE(Add("b"), 0);
+}
+
+}  // namespace
+}  // namespace tutti::http
