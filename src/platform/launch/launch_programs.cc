@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "platform/launch/collector.h"
+#include "platform/launch/process_name.h"
 #include "platform/launch/rank_door.h"
 #include "platform/launch/rank_process.h"
 #include "platform/launch/slurm_pmix.h"
@@ -177,7 +178,11 @@ int RunCollectorProgram(const std::string& folder, const std::string& service_fi
 std::optional<int> RunLaunchProgram(int argc, const char* const* argv) {
   if (argc < 2) return std::nullopt;
   const std::string program = argv[1];
-  if (program == kStandbyProgram) return RunStandby(argc > 2 ? argv[2] : "");
+  if (program == kStandbyProgram) {
+    return RunStandby(argc > 2 ? argv[2] : "", [argc, argv](const std::string& plan) {
+      NameProcess(argc, argv, {"tutti", "launch", "--plan"}, plan);
+    });
+  }
   if (program == kCollectorProgram && argc > 3) return RunCollectorProgram(argv[2], argv[3]);
   if (program == kRankProgram) return RunRank();
   if (program == kPlaceProgram) return RunPlace();

@@ -63,6 +63,13 @@ absl::Status MakeFiles(const NodeFolders& folders) {
   return base::Open(folders.marker(), O_WRONLY | O_CREAT).status();
 }
 
+void RemoveShortScratch(const NodeFolders& folders) {
+  std::error_code error;
+  if (const fs::path link = ShortScratch(folders); link != folders.scratch()) {
+    fs::remove(link, error);
+  }
+}
+
 // Does what the launcher of a job is about to do, with a job that has nothing: whatever of the
 // program, the libraries and the heap that needs comes into memory now.
 absl::Status Rehearse(const NodeFolders& folders, const NodeFacts& facts) {
@@ -74,6 +81,8 @@ absl::Status Rehearse(const NodeFolders& folders, const NodeFacts& facts) {
       {.name = "none", .address = "127.0.0.1", .first_rank = 0, .process_count = 1});
   plan.environment.is_host = true;
   TUTTI_ASSIGN_OR_RETURN(plan, spec::LaunchPlanFromJson(spec::ToJson(plan)));
+  // The job's own folder will have another path, and so another link.
+  const absl::Cleanup unlink = [&folders] { RemoveShortScratch(folders); };
   TUTTI_ASSIGN_OR_RETURN(const Staged staged, Stage(plan, nullptr, /*cancelled=*/false));
   StartOf(plan, 0, staged.command, With(staged, facts));
   const fs::path events = folders.root / "rehearsal.jsonl";
@@ -135,7 +144,7 @@ absl::Status Launch(const std::string& plan, Ahead ahead) {
 
 }  // namespace
 
-int RunStandby(const std::string& folder) {
+int RunStandby(const std::string& folder, const std::function<void(const std::string&)>& begins) {
   ::unsetenv("LD_BIND_NOW");  // for this program alone
   base::StartLogging("info");
   ReserveProcessLimit();
@@ -147,6 +156,7 @@ int RunStandby(const std::string& folder) {
   WarmHeap();
   const std::string plan = AwaitLine(STDIN_FILENO, *ahead->signals);
   if (plan.empty()) return 0;
+  if (begins) begins(plan);
   const absl::Status status = Launch(plan, *std::move(ahead));
   if (!status.ok()) spdlog::error("{}", status.ToString());
   return status.ok() ? 0 : 1;

@@ -2,6 +2,7 @@
 // (decision 032).
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace tutti::launch {
@@ -10,6 +11,8 @@ namespace tutti::launch {
 // its job begins, and holds its lock; waits on the standard input for the line that names a plan,
 // whose folder FOLDER has been renamed to meanwhile, or is another; then it is that plan's
 // launcher. Ends, without one, with its input or by SIGTERM. Returns the process's exit code.
-int RunStandby(const std::string& folder);
+// `begins` is told the plan's path once it is known.
+int RunStandby(const std::string& folder,
+               const std::function<void(const std::string& plan)>& begins = nullptr);
 
 }  // namespace tutti::launch
