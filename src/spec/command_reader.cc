@@ -14,6 +14,8 @@
 namespace tutti::spec {
 namespace {
 
+constexpr size_t kLongestVariable = 128 << 10;  // MAX_ARG_STRLEN of Linux
+
 // "azureml:NAME", "azureml:NAME@latest", "azureml:NAME:1" and the compute's id all name NAME.
 std::string ReferredName(absl::string_view reference) {
   std::string name = NameOfId(reference);
@@ -80,6 +82,13 @@ void CommandReader::CheckEnvironmentVariables(const JobSpec& spec) {
     if (!IsIdentifier(name)) {
       source_.diagnostics.Error(line, absl::StrCat("environment variable \"", name.substr(0, 80),
                                                    "\" must be of letters, digits and \"_\""));
+    }
+    // What the kernel takes of one variable, its name, "=" and a zero byte with it.
+    if (name.size() + value.size() + 2 > kLongestVariable) {
+      source_.diagnostics.Error(
+          line, absl::StrCat("environment variable \"", name.substr(0, 80), "\" has ", value.size(),
+                             " bytes; a process can be given no more than ", kLongestVariable >> 10,
+                             " KiB in one: put it into a file of the code"));
     }
   }
 }

@@ -386,6 +386,14 @@ TEST(JobFile, VariablesMayNameInputs) {
               ElementsAre(HasSubstr("job.yml:2: environment variable \"A\": ${{inputs.a}}")));
 }
 
+TEST(JobFile, AVariableThatNoProcessCanBeGivenIsNamed) {
+  const std::string longest(131072 - 3, 'x');  // with "A=" and a zero byte 128 KiB
+  const std::string begin = "command: x\nenvironment_variables:\n  A: ";
+  EXPECT_EQ(SpecOf(begin + longest + "\n").environment_variables.at("A"), longest);
+  EXPECT_THAT(Errors(begin + longest + "x\n"),
+              ElementsAre(HasSubstr("job.yml:2: environment variable \"A\" has 131070 bytes")));
+}
+
 TEST(JobFile, NamesOfComputesAreMappedByTheSite) {
   Site site = BuiltInSite();
   site.computes["cpu-cluster"] = "local";
