@@ -1,6 +1,11 @@
 """Story: scripts and people use the command line: exit codes, formats, completion, following (SPEC J14)."""
+import fcntl
 import json
+import os
+import pty
+import struct
 import subprocess
+import termios
 
 import pytest
 import yaml
@@ -137,3 +142,69 @@ def test_large_output_arrives_whole(service, write_job):
     name = service.submit(write_job("seq 1 300000"))
     service.wait(name)
     assert service.log_text(name, 0) == "".join(f"{i}\n" for i in range(1, 300001))
+
+
+def test_a_command_that_stops_at_a_group_helps():
+    for words, said in (([], "doctor"), (["job"], "validate"), (["cluster"], "create")):
+        result = subprocess.run([BIN / "tutti", *words], capture_output=True, text=True, timeout=30)
+        assert result.returncode == 0 and said in result.stdout and result.stderr == "", result
+
+
+def on_a_terminal(service, columns, *words, **variables):
+    """What a command shows on a terminal that is so wide."""
+    mine, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environment = {key: value for key, value in service.environment.items() if key not in ("NO_COLOR", "TERM")} | variables
+    process = subprocess.Popen([service.program, *words], env=environment, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            part = os.read(mine, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    os.close(mine)
+    assert process.wait(timeout=30) == 0, shown
+    return shown.decode()
+
+
+@pytest.mark.parametrize("columns", [30, 50, 80])
+def test_the_list_of_jobs_fits_its_terminal(service, write_job, columns):
+    name = service.submit(write_job("exit 3", display_name="a job with a rather long name that says what it is for"))
+    service.wait(name)
+    lines = on_a_terminal(service, columns, "job", "list").splitlines()
+    assert max(map(len, lines)) <= columns, lines
+    assert "NAME" in lines[0] and "STATE" in lines[0] and "Failed" in lines[1] and lines[1].startswith(name[:12])
+
+
+def test_colour_is_for_terminals_that_are_known_to_have_it(service, write_job):
+    service.wait(service.submit(write_job("true")))
+    assert "\x1b" not in on_a_terminal(service, 80, "job", "list")
+    assert "\x1b" not in on_a_terminal(service, 80, "job", "list", TERM="dumb")
+    assert "\x1b" in on_a_terminal(service, 80, "job", "list", TERM="xterm")
+
+
+def test_a_wrong_token_is_named_by_where_it_comes_from(service):
+    service.environment["TUTTI_TOKEN"] = "wrong"
+    result = service.cli("job", "list")
+    assert result.returncode == 8 and "TUTTI_TOKEN" in result.stderr and str(service.home) in result.stderr, result.stderr
+    del service.environment["TUTTI_TOKEN"]
+    file = service.home / "service.json"
+    endpoint = json.loads(file.read_text())
+    file.write_text(json.dumps(endpoint | {"token": "wrong"}))
+    result = service.cli("job", "list")
+    file.write_text(json.dumps(endpoint))
+    assert result.returncode == 8 and str(file) in result.stderr and "TUTTI_TOKEN" in result.stderr, result.stderr
+
+
+def test_ps_names_the_job_of_a_launcher(service, write_job, tmp_path):
+    go = tmp_path / "go"
+    name = service.submit(write_job(f"while [ ! -e {go} ]; do sleep 0.05; done"))
+    service.wait_for_state(name, "Running")
+    commands = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [line for line in commands if line.startswith("tutti launch --plan ") and f"{name}." in line], commands
+    go.touch()
+    assert service.wait(name)["state"] == "Completed"

@@ -50,6 +50,10 @@ def test_a_program_that_is_not_here_is_named_before_the_job_queues(service, writ
     refused(service, write_job("pyhton3 train.py && echo done"), 'job.yml:', '"pyhton3"', 'did you mean "python3"?')
 
 
+def test_a_variable_that_no_process_can_be_given_is_named(service, write_job):
+    refused(service, write_job("true", environment_variables={"LARGE": "x" * 131072}), "LARGE", "128 KiB")
+
+
 def test_a_missing_input_path_is_named(service, write_job):
     file = write_job("ls ${{inputs.data}}", inputs={"data": {"type": "uri_folder", "path": "./no-such-folder"}})
     refused(service, file, "no-such-folder", "data")

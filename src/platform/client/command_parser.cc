@@ -45,7 +45,7 @@ CommandTree TreeOf(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->nonpositional()) {
       tree.options.push_back(OptionOf(*option));
-    } else {
+    } else if (tree.positional == ArgumentKind::kNone) {  // the first
       tree.positional = KindOf(option->get_type_name());
       tree.positional_words = WordsOf(option->get_type_name());
     }
@@ -64,7 +64,8 @@ class CommandParser::Impl {
     definitions_.AddTo(&app_);
   }
 
-  absl::StatusOr<ParsedCommand> Parse(const std::vector<std::string>& arguments) {
+  absl::StatusOr<ParsedCommand> Parse(std::vector<std::string> arguments) {
+    if (NamesAGroup(arguments)) arguments.emplace_back("--help");
     try {
       // CLI11 takes them last first.
       app_.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
@@ -81,6 +82,19 @@ class CommandParser::Impl {
   CommandTree Tree() const { return TreeOf(app_); }
 
  private:
+  // `tutti`, `tutti job`: who stops there wants to know what there is.
+  bool NamesAGroup(const std::vector<std::string>& arguments) const {
+    const CommandTree tree = Tree();
+    const CommandTree* at = &tree;
+    for (const std::string& word : arguments) {
+      const auto next = std::find_if(at->commands.begin(), at->commands.end(),
+                                     [&](const CommandTree& child) { return child.name == word; });
+      if (next == at->commands.end()) return false;
+      at = &*next;
+    }
+    return !at->commands.empty();
+  }
+
   absl::Status Explain(const CLI::Error& error, const std::vector<std::string>& arguments) const {
     const CommandTree tree = Tree();
     std::string what = UnknownCommand(tree, arguments);

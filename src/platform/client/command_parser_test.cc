@@ -98,7 +98,8 @@ TEST_F(CommandParserTest, SaysWhatIsWrongAndWhatWasMeant) {
   EXPECT_THAT(Wrong({"job", "show"}), HasSubstr("tutti job show --help"));
   EXPECT_THAT(Wrong({"job", "wait", "x", "--timeout", "soon"}), HasSubstr("90s"));
   EXPECT_THAT(Wrong({"serve", "--nodes", "0"}), HasSubstr("--nodes"));
-  EXPECT_THAT(Wrong({}), HasSubstr("tutti --help"));
+  EXPECT_THAT(Parse({})->text, HasSubstr("Runs training jobs"));
+  EXPECT_THAT(Parse({"job"})->text, HasSubstr("validate"));
 }
 
 TEST_F(CommandParserTest, ServesAndLaunchesByWhatItWasGiven) {

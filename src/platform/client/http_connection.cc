@@ -1,6 +1,7 @@
 #include "platform/client/http_connection.h"
 
 #include <atomic>
+#include <cstdlib>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
@@ -19,6 +20,7 @@ class HttpConnection final : public ServiceConnection {
   absl::StatusOr<http::ClientResponse> Send(const http::ClientRequest& request) override {
     TUTTI_ASSIGN_OR_RETURN(http::Client* const client, Open());
     auto response = client->Send(request);
+    if (response.ok() && response->status == 401) return TokenRefused(client->base_url());
     if (!absl::IsUnavailable(response.status())) return response;
     const absl::string_view why = response.status().message();
     const char* mend = "";
@@ -46,6 +48,15 @@ class HttpConnection final : public ServiceConnection {
       client_ = std::make_unique<http::Client>(service.address, service.token, service.certificate);
     }
     return client_.get();
+  }
+
+  absl::Status TokenRefused(const std::string& url) const {
+    const bool is_set = std::getenv("TUTTI_TOKEN") != nullptr;
+    const std::string file = (home_ / "service.json").string();
+    return absl::UnauthenticatedError(absl::StrCat(
+        "the service at ", url, " refuses the token of ", is_set ? "TUTTI_TOKEN" : file, ": set ",
+        is_set ? "it" : "TUTTI_TOKEN", " to what is in the file `token` of that service's home",
+        is_set ? absl::StrCat(", or unset it where ", file, " is that service's") : ""));
   }
 
   const std::filesystem::path home_;

@@ -31,10 +31,10 @@ absl::StatusOr<ExitCode> JobList(Context& context, const JobListOptions& options
   }
   Table table({{"NAME"},
                {"STATE"},
-               {"NODES", Table::Align::kRight},
-               {"AGE", Table::Align::kRight},
-               {"RAN", Table::Align::kRight},
-               {"REASON", Table::Align::kLeft, true}});
+               {"NODES", Table::Align::kRight, false, 4},
+               {"AGE", Table::Align::kRight, false, 2},
+               {"RAN", Table::Align::kRight, false, 3},
+               {"REASON", Table::Align::kLeft, true, 1}});
   const absl::Time now = absl::Now();
   for (const JobView& job : jobs) {
     table.Add({{job.id},

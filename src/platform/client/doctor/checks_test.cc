@@ -100,10 +100,11 @@ TEST_F(ChecksTest, AProgramMustStart) {
   EXPECT_EQ(CheckProgram(Subject(), "tutti-train").outcome, Outcome::kWarning);
   Program("tutti-train", "exit 0");
   EXPECT_EQ(CheckProgram(Subject(), "tutti-train").outcome, Outcome::kOk);
-  Program("tutti-train", "exit 127");
+  Program("tutti-train", "echo tutti-train: libgone.so: cannot open >&2; exit 127");
   const Check check = CheckProgram(Subject(), "tutti-train");
   EXPECT_EQ(check.outcome, Outcome::kFailed);
   EXPECT_THAT(check.detail, HasSubstr("exit code 127"));
+  EXPECT_THAT(check.detail, HasSubstr("libgone.so: cannot open"));
 }
 
 TEST_F(ChecksTest, ThisMachineCanHoldVirtualNodes) {

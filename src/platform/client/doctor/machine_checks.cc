@@ -8,11 +8,13 @@
 
 #include <cerrno>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/child_process.h"
+#include "base/command.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/client/doctor/checks.h"
@@ -58,6 +60,15 @@ uint64_t AvailableMemory() {
 int UnshareHostName() {
   if (::unshare(CLONE_NEWUTS) == 0) return 0;
   return ::unshare(CLONE_NEWUSER | CLONE_NEWUTS) == 0 ? 0 : errno;
+}
+
+// Its last words, as the loader's "error while loading shared libraries: …".
+std::string WhyItDidNotStart(const base::CommandResult& result) {
+  const std::string how = absl::StrCat("--help ends with ", result.exit.ToString());
+  const absl::string_view said = absl::StripAsciiWhitespace(result.err);
+  if (said.empty()) return how;
+  const std::vector<absl::string_view> lines = absl::StrSplit(said, '\n');
+  return absl::StrCat(how, ": ", lines.back());
 }
 
 }  // namespace
@@ -120,16 +131,10 @@ Check CheckProgram(const DoctorSubject& subject, const std::string& name) {
   base::ChildOptions options;
   options.arguments = {program.string(), "--help"};
   options.environment = base::CurrentEnvironment();
-  const auto null = base::Open("/dev/null", O_WRONLY);
-  if (null.ok()) options.stdout_fd = options.stderr_fd = null->get();
-  auto child = base::ChildProcess::Start(options);
-  const auto ended = child.ok() ? child->Wait(base::Deadline::After(absl::Seconds(20)))
-                                : absl::StatusOr<base::ExitStatus>(child.status());
-  if (ended.ok() && ended->ok()) return {name, Check::Outcome::kOk, "starts"};
-  if (child.ok()) child->SignalGroup(SIGKILL).IgnoreError();
+  const auto ended = base::RunCommand(options, "", base::Deadline::After(absl::Seconds(20)));
+  if (ended.ok() && ended->exit.ok()) return {name, Check::Outcome::kOk, "starts"};
   return {name, Check::Outcome::kFailed,
-          ended.ok() ? absl::StrCat("--help ends with ", ended->ToString())
-                     : std::string(ended.status().message()),
+          ended.ok() ? WhyItDidNotStart(*ended) : std::string(ended.status().message()),
           absl::StrCat("tools/setup build && tools/build ", name)};
 }
 

@@ -47,8 +47,8 @@ int WidthOf(int fd) {
 bool WantsColour() {
   const char* no_colour = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");
-  return (no_colour == nullptr || *no_colour == '\0') &&
-         (terminal == nullptr || absl::string_view(terminal) != "dumb");
+  return (no_colour == nullptr || *no_colour == '\0') && terminal != nullptr && *terminal != '\0' &&
+         absl::string_view(terminal) != "dumb";
 }
 
 }  // namespace

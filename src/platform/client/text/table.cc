@@ -1,7 +1,6 @@
 #include "platform/client/text/table.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -12,6 +11,15 @@ namespace {
 
 constexpr int kGap = 2;
 constexpr int kLeast = 8;
+
+// Of a line with columns so wide.
+int Total(const std::vector<int>& widths) {
+  int total = -kGap;
+  for (const int width : widths) {
+    if (width >= 0) total += width + kGap;
+  }
+  return total;
+}
 
 std::string Aligned(absl::string_view text, int width, Table::Align align) {
   const std::string fitted = Shorten(text, width);
@@ -33,18 +41,31 @@ std::vector<int> Table::Widths(int width) const {
     for (const auto& row : rows_) widest = std::max(widest, Columns(row[i].text));
     widths.push_back(widest);
   }
-  const int gaps = kGap * (static_cast<int>(widths.size()) - 1);
-  int excess = width == 0 ? 0 : std::accumulate(widths.begin(), widths.end(), gaps) - width;
-  for (; excess > 0; --excess) {  // always from the column that is widest now
+  if (width == 0) return widths;
+  Shrink(width, /*all=*/false, widths);
+  while (Total(widths) > width) {
+    size_t first = 0;
+    for (size_t i = 0; i < widths.size(); ++i) {
+      if (widths[i] >= 0 && columns_[i].leaves > columns_[first].leaves) first = i;
+    }
+    if (columns_[first].leaves == 0 || widths[first] < 0) break;
+    widths[first] = -1;
+  }
+  Shrink(width, /*all=*/true, widths);
+  return widths;
+}
+
+// Always the column that is widest now.
+void Table::Shrink(int width, bool all, std::vector<int>& widths) const {
+  for (int excess = Total(widths) - width; excess > 0; --excess) {
     int widest = -1;
     for (size_t i = 0; i < widths.size(); ++i) {
-      if (!columns_[i].shrinks || widths[i] <= kLeast) continue;
+      if (!(all || columns_[i].shrinks) || widths[i] <= kLeast) continue;
       if (widest < 0 || widths[i] > widths[widest]) widest = static_cast<int>(i);
     }
-    if (widest < 0) break;
+    if (widest < 0) return;
     --widths[widest];
   }
-  return widths;
 }
 
 std::string Table::Render(int width, bool colour) const {
@@ -53,6 +74,7 @@ std::string Table::Render(int width, bool colour) const {
   const auto add_line = [&](const std::vector<Cell>& cells) {
     std::string line;
     for (size_t i = 0; i < cells.size(); ++i) {
+      if (widths[i] < 0) continue;
       if (i > 0) line.append(kGap, ' ');
       const bool last = i + 1 == cells.size() && columns_[i].align == Align::kLeft;
       const std::string text = last ? Shorten(cells[i].text, widths[i])

@@ -1,5 +1,5 @@
-// A table for a terminal or a pipe: columns aligned, the widest ones that may shrink are shortened
-// until a line fits.
+// A table for a terminal or a pipe: columns aligned. Until a line fits, the widest of the columns
+// that may shrink are shortened, then columns that may be left out are, then all may be shortened.
 #pragma once
 
 #include <string>
@@ -17,6 +17,7 @@ class Table {
     std::string title;
     Align align = Align::kLeft;
     bool shrinks = false;  // may lose its end to fit the width; never below 8 columns
+    int leaves = 0;        // may be left out to fit the width: the highest first; 0: never
   };
   struct Cell {
     std::string text;
@@ -32,7 +33,9 @@ class Table {
   std::string Render(int width, bool colour) const;
 
  private:
+  // Of the columns that are shown; -1: is left out.
   std::vector<int> Widths(int width) const;
+  void Shrink(int width, bool all, std::vector<int>& widths) const;
   std::vector<Column> columns_;
   std::vector<std::vector<Cell>> rows_;
 };

@@ -30,6 +30,20 @@ TEST(Table, NeverShrinksBelowEightColumns) {
   EXPECT_NE(Jobs().Render(5, false).find("waits f…"), std::string::npos);
 }
 
+TEST(Table, LeavesOutWhatItMayWhereThatIsNotEnough) {
+  Table table({{"NAME"},
+               {"STATE"},
+               {"AGE", Table::Align::kRight, false, 1},
+               {"RAN", Table::Align::kRight, false, 2}});
+  table.Add({{"a-job-with-a-name"}, {"Running"}, {"3 min"}, {"2:10"}});
+  EXPECT_EQ(table.Render(33, false),
+            "NAME               STATE      AGE\n"
+            "a-job-with-a-name  Running  3 min\n");
+  EXPECT_EQ(table.Render(20, false),
+            "NAME         STATE\n"
+            "a-job-with…  Running\n");
+}
+
 TEST(Table, ColoursOnlyWhenAsked) {
   EXPECT_EQ(Jobs().Render(0, false).find('\x1b'), std::string::npos);
   EXPECT_NE(Jobs().Render(0, true).find("\x1b[32mdone\x1b[0m"), std::string::npos);
