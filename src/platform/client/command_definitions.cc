@@ -60,6 +60,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
       std::string(ExitCodeHelp()));
   AddServe(app);
   AddRun(app);
+  AddInit(app);
   CLI::App* job = app->add_subcommand(
       "job", "Jobs: create, validate, list, show, stream, wait, cancel, download, delete");
   job->require_subcommand(1)->fallthrough();
@@ -129,12 +130,68 @@ void CommandDefinitions::AddServe(CLI::App* app) {
       "takes them up.");
 }
 
+void CommandDefinitions::AddScript(CLI::App* command, ScriptOptions* options) {
+  const auto count = [command](const char* name, int* value, const char* description) {
+    command->add_option(name, *value, description)
+        ->check(CLI::Range(1, 1 << 20).description(""))
+        ->type_name("N");
+  };
+  count("--nodes", &options->nodes, "Of a script: on so many nodes");
+  count("--processes-per-node", &options->processes_per_node,
+        "Of a script: so many of it on each node");
+  count("--gpus", &options->gpus, "Of a script: each node has so many GPUs; a process for each");
+  command
+      ->add_option(
+          "--distribution", options->distribution,
+          "Of a script: how its processes find each other (without it: by what it imports)")
+      ->type_name("pytorch|mpi|tensorflow|ray|none");
+  command
+      ->add_option(
+          "--environment", options->environment,
+          "Of a script: host, an environment's name, or a file or Dockerfile that makes one "
+          "(without it: a requirements.txt, conda.yaml or pyproject.toml beside it)")
+      ->type_name("ENVIRONMENT");
+  command->add_option("--compute", options->compute, "Of a script: where it runs")
+      ->type_name("COMPUTE");
+  command
+      ->add_option("--input", options->inputs,
+                   "Of a script: a file, folder or address that it reads, as ${{inputs.NAME}}; "
+                   "repeatable")
+      ->type_name("NAME=PATH")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void CommandDefinitions::AddInit(CLI::App* app) {
+  CLI::App* init = Add(app, "init", "Make a job file by three questions",
+                       [this](Context& context) { return Init(context, init_); });
+  init->add_option("file", init_.file, "The job file to make")
+      ->capture_default_str()
+      ->type_name(kFileValue);
+  init->add_option("--script", init_.script, "What is run: a script, in its folder")
+      ->type_name(kFileValue);
+  init->add_option("--command", init_.command, "What is run: a shell's command, in this folder")
+      ->type_name("COMMAND");
+  AddScript(init, &init_.job);
+  init->footer(
+      "On a terminal it asks for what these options do not say; elsewhere they say it.\n"
+      "A file that is there is not overwritten.");
+}
+
 template <typename Options>
 void CommandDefinitions::AddSubmission(CLI::App* command, Options* options) {
   command
       ->add_option("-f,--file,file", options->file,
-                   "The job file (Azure ML v2 YAML: command, pipeline or sweep)")
+                   "The job file (Azure ML v2 YAML: command, pipeline or sweep), or a script: a "
+                   "Python program, a shell script, a binary")
       ->required()
+      ->type_name(kFileValue);
+  AddScript(command, &options->script);
+  command
+      ->add_option("arguments", options->script.arguments,
+                   "After --: what a script is started with")
+      ->type_name("ARGUMENT");
+  command->add_option("--save", options->script.save, "Of a script: write the job file that it is")
       ->type_name(kFileValue);
   command
       ->add_option("--set", options->settings,
@@ -146,7 +203,7 @@ void CommandDefinitions::AddSubmission(CLI::App* command, Options* options) {
 }
 
 void CommandDefinitions::AddRun(CLI::App* app) {
-  CLI::App* command = Add(app, "run", "Submit a job and follow it to its end",
+  CLI::App* command = Add(app, "run", "Submit a job file or a script and follow it to its end",
                           [this](Context& context) { return Run(context, submit_); });
   AddSubmission(command, &submit_);
   command->add_flag("-d,--detach,--no-follow", submit_.detach,
@@ -157,6 +214,7 @@ void CommandDefinitions::AddRun(CLI::App* app) {
       ->check(CLI::Range(0, 1 << 20).description(""))
       ->type_name("R");
   command->footer(
+      "tutti run train.py --nodes 2 -- --epochs 5 runs a script without a job file.\n"
       "Output lines begin with their rank, as in \"[1] text\"; \"[1!]\" is standard error.\n"
       "Ctrl-C asks whether to cancel; without a terminal it leaves the job running.\n"
       "The folder `code:` is sent without .git and what .amlignore or, if there is none, "

@@ -47,7 +47,9 @@ class CommandDefinitions {
   // A job file and changes to it; of RunOptions or JobValidateOptions.
   template <typename Options>
   void AddSubmission(CLI::App* command, Options* options);
+  void AddScript(CLI::App* command, ScriptOptions* options);
   void AddRun(CLI::App* app);
+  void AddInit(CLI::App* app);
   void AddCreate(CLI::App* job);
   void AddValidate(CLI::App* job);
   void AddViews(CLI::App* job);
@@ -71,6 +73,7 @@ class CommandDefinitions {
   std::string home_, plan_, shell_, complete_;
   ServeOptions serve_;
   RunOptions submit_;
+  InitOptions init_;
   JobValidateOptions validate_;
   JobListOptions list_;
   JobOptions show_;

@@ -5,12 +5,14 @@
 #include <map>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/client/archive/git_code.h"
 #include "platform/client/archive/snapshot.h"
 #include "platform/client/job_text.h"
+#include "platform/client/script/script_file.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/views.h"
 #include "spec/code.h"
@@ -112,39 +114,78 @@ absl::StatusOr<std::map<std::string, std::string>> SendCode(
 // What the user wrote, read.
 struct Written {
   std::string text;
+  std::string path;  // as messages name it
   fs::path directory;
+  std::vector<std::string> remarks;
   spec::ReadResult job;
 };
 
-absl::StatusOr<Written> ReadWritten(const fs::path& home, const JobFile& file) {
+// A script's options say nothing to a job file, which has keys for them.
+absl::StatusOr<Written> ReadText(const JobFile& file) {
+  const std::string option =
+      file.script.Given().empty() && !file.script.save.empty() ? "--save" : file.script.Given();
+  if (!option.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file.path, " is read as a job file, and ", option, " is for scripts; write it there, or ",
+        "change its keys by --set, as in --set resources.instance_count=2"));
+  }
   const auto content = base::ReadFile(file.path, kLargestJobFile);
   if (!content.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot read the job file: ", content.status().message()));
   }
-  Written written{.directory = fs::absolute(file.path).parent_path()};
-  TUTTI_ASSIGN_OR_RETURN(written.text, ApplySettings(*content, file.settings));
-  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home));
-  TUTTI_ASSIGN_OR_RETURN(written.job,
-                         spec::ReadJobFile(written.text, file.path, written.directory, site));
+  return Written{
+      .text = *content, .path = file.path, .directory = fs::absolute(file.path).parent_path()};
+}
+
+// A script's job file; it is saved if that is asked for.
+absl::StatusOr<Written> WriteText(const JobFile& file) {
+  ScriptOptions options = file.script;
+  options.sends_other_code =
+      std::any_of(file.settings.begin(), file.settings.end(),
+                  [](const std::string& setting) { return absl::StartsWith(setting, "code="); });
+  TUTTI_ASSIGN_OR_RETURN(ScriptJob job, JobOfScript(file.path, options));
+  TUTTI_ASSIGN_OR_RETURN(job.text, ApplySettings(job.text, file.settings));
+  Written written{.path = absl::StrCat("job of ", file.path),
+                  .directory = job.directory,
+                  .remarks = job.remarks};
+  if (!options.save.empty()) {
+    TUTTI_RETURN_IF_ERROR(SaveJob(job, options.save));
+    written.path = options.save;
+    written.remarks.push_back(
+        absl::StrCat("saved: ", options.save, "; tutti run ", options.save, " is the same job"));
+  }
+  written.text = std::move(job.text);
   return written;
 }
 
-std::string BodyOf(const Written& written, const std::string& path,
-                   const std::map<std::string, std::string>& snapshots) {
+absl::StatusOr<Written> ReadWritten(const fs::path& home, const JobFile& file) {
+  const bool is_script = KindOfScript(file.path) != ScriptKind::kNone;
+  TUTTI_ASSIGN_OR_RETURN(Written written, is_script ? WriteText(file) : ReadText(file));
+  if (!is_script) {
+    TUTTI_ASSIGN_OR_RETURN(written.text, ApplySettings(written.text, file.settings));
+  }
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home));
+  TUTTI_ASSIGN_OR_RETURN(written.job,
+                         spec::ReadJobFile(written.text, written.path, written.directory, site));
+  return written;
+}
+
+std::string BodyOf(const Written& written, const std::map<std::string, std::string>& snapshots) {
   const spec::JobSpec& job = written.job.spec;
   const std::string directory = written.directory.string();
   if (job.kind != spec::JobKind::kCommand) {
-    return CreateJobBody(path, written.text, directory, "", snapshots);
+    return CreateJobBody(written.path, written.text, directory, "", snapshots);
   }
   const auto sent = snapshots.find(job.AllCode());
-  return CreateJobBody(path, written.text, directory, sent == snapshots.end() ? "" : sent->second);
+  return CreateJobBody(written.path, written.text, directory,
+                       sent == snapshots.end() ? "" : sent->second);
 }
 
 // With what the service finds wrong beside the paths, so that a user corrects all of it at once.
 absl::Status WithFaultsOfService(const absl::Status& paths, const Written& written,
-                                 const std::string& file, Service& service) {
-  const auto checked = service.CheckJob(BodyOf(written, file, {}));
+                                 Service& service) {
+  const auto checked = service.CheckJob(BodyOf(written, {}));
   return absl::IsInvalidArgument(checked.status()) ? checked.status() : paths;
 }
 
@@ -155,16 +196,16 @@ absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, co
   TUTTI_ASSIGN_OR_RETURN(Written written, ReadWritten(home, file));
   const spec::JobSpec& job = written.job.spec;
   const absl::Status paths = AsInput(spec::CheckPaths(job, written.job.warnings));
+  for (const std::string& remark : written.remarks) remarks << remark << std::endl;
   for (const std::string& warning : written.job.warnings) {
     remarks << "warning: " << warning << std::endl;
   }
-  if (!paths.ok()) return WithFaultsOfService(paths, written, file.path, service);
+  if (!paths.ok()) return WithFaultsOfService(paths, written, service);
   const base::TemporaryDirectory temporary("tutti-code");
   CodePacker code(temporary.path(), remarks);
   TUTTI_RETURN_IF_ERROR(code.PackTree(job));
   TUTTI_ASSIGN_OR_RETURN(const auto snapshots, SendCode(service, code.packed(), remarks));
-  TUTTI_ASSIGN_OR_RETURN(std::string created,
-                         service.CreateJob(BodyOf(written, file.path, snapshots)));
+  TUTTI_ASSIGN_OR_RETURN(std::string created, service.CreateJob(BodyOf(written, snapshots)));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> warnings, ParseWarnings(created));
   const std::vector<std::string>& told = written.job.warnings;
   for (const std::string& warning : warnings) {
@@ -176,9 +217,11 @@ absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, co
 
 absl::StatusOr<CheckedJob> CheckJob(Service* service, const fs::path& home, const JobFile& file) {
   TUTTI_ASSIGN_OR_RETURN(Written written, ReadWritten(home, file));
-  CheckedJob checked{std::move(written.job.spec), std::move(written.job.warnings)};
+  CheckedJob checked{std::move(written.job.spec), std::move(written.job.warnings),
+                     std::move(written.remarks)};
   if (service != nullptr) {
-    const std::string body = CreateJobBody(file.path, written.text, written.directory.string(), "");
+    const std::string body =
+        CreateJobBody(written.path, written.text, written.directory.string(), "");
     TUTTI_ASSIGN_OR_RETURN(const std::string answer, service->CheckJob(body));
     TUTTI_ASSIGN_OR_RETURN(checked.warnings, ParseWarnings(answer));
   } else {

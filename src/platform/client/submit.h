@@ -8,14 +8,17 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "platform/client/script/script_job.h"
 #include "platform/client/service.h"
 #include "spec/job.h"
 
 namespace tutti::client {
 
+// A job file, or a script that is a job (script/script_job.h), as KindOfScript tells.
 struct JobFile {
   std::string path;                   // as the user wrote it
   std::vector<std::string> settings;  // see ApplySettings
+  ScriptOptions script;
 };
 
 // The created job, as JSON. `home` holds the site's tables (spec/site.h). What is worth knowing on
@@ -27,6 +30,7 @@ absl::StatusOr<std::string> SubmitJob(Service& service, const std::filesystem::p
 struct CheckedJob {
   spec::JobSpec job;
   std::vector<std::string> warnings;
+  std::vector<std::string> remarks;  // of a script: what was chosen for it
 };
 
 // All that SubmitJob and the service check, with nothing kept: InvalidArgument, AlreadyExists and

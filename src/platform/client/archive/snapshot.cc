@@ -74,6 +74,25 @@ absl::Status Collect(const fs::path& folder, const fs::path& below, const Ignore
   return absl::OkStatus();
 }
 
+void Measure(const fs::path& folder, const fs::path& below, const IgnoreRules& rules,
+             const CodeSize& most, CodeSize& size) {
+  std::error_code error;
+  for (fs::directory_iterator at(below, error), end; !error && at != end; at.increment(error)) {
+    if (size.files >= most.files || size.bytes >= most.bytes) return;
+    const fs::path& path = at->path();
+    std::error_code unreadable;
+    const fs::file_type type = at->symlink_status(unreadable).type();
+    const bool is_directory = type == fs::file_type::directory;
+    const std::string name = path.lexically_relative(folder).string();
+    if (path.filename() == ".git" || rules.Ignores(name, is_directory)) continue;
+    if (is_directory) Measure(folder, path, rules, most, size);
+    if (type != fs::file_type::regular) continue;
+    ++size.files;
+    const uintmax_t bytes = at->file_size(unreadable);
+    if (!unreadable) size.bytes += bytes;
+  }
+}
+
 // Writes entries by libarchive. Not thread-safe.
 class Packer {
  public:
@@ -222,6 +241,14 @@ absl::StatusOr<Snapshot> PackCode(const fs::path& code, const fs::path& archive,
   std::error_code error;
   snapshot.archive_bytes = fs::file_size(archive, error);
   return snapshot;
+}
+
+CodeSize MeasureCode(const fs::path& folder, int most_files, uint64_t most_bytes) {
+  CodeSize size;
+  const auto rules = RulesOf(folder);
+  const IgnoreRules none("");
+  Measure(folder, folder, rules.ok() ? *rules : none, {most_files, most_bytes}, size);
+  return size;
 }
 
 absl::StatusOr<std::vector<std::string>> FilesOfCode(const fs::path& code) {

@@ -30,6 +30,15 @@ absl::StatusOr<Snapshot> PackCode(const std::filesystem::path& code,
                                   const std::filesystem::path& archive,
                                   const std::vector<std::filesystem::path>& includes = {});
 
+struct CodeSize {
+  int files = 0;
+  uint64_t bytes = 0;
+};
+
+// Of what PackCode would take of a folder. Stops looking once it has found `most_files`, or files
+// of `most_bytes`: there may be millions. What cannot be read is passed over.
+CodeSize MeasureCode(const std::filesystem::path& folder, int most_files, uint64_t most_bytes);
+
 // The names, relative to `code`, of what PackCode takes of it, folders too; sorted. Of a single
 // file its own. The same errors.
 absl::StatusOr<std::vector<std::string>> FilesOfCode(const std::filesystem::path& code);

@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "platform/client/connection.h"
 #include "platform/client/exit_code.h"
+#include "platform/client/script/script_job.h"
 #include "platform/client/structured_output.h"
 #include "platform/client/text/style.h"
 #include "spec/asset.h"
@@ -29,9 +30,10 @@ struct Context {
 };
 
 struct RunOptions {
-  std::string file;
+  std::string file;                   // a job's, or a script
   std::vector<std::string> settings;  // "inputs.x=5"
-  bool detach = false;                // submit and return
+  ScriptOptions script;
+  bool detach = false;  // submit and return
   bool cancel_on_interrupt = false;
   int only_rank = -1;
   Format format = Format::kTable;
@@ -41,10 +43,21 @@ absl::StatusOr<ExitCode> Run(Context& context, const RunOptions& options);
 struct JobValidateOptions {
   std::string file;
   std::vector<std::string> settings;
+  ScriptOptions script;
   bool offline = false;  // what needs no service alone
   Format format = Format::kTable;
 };
 absl::StatusOr<ExitCode> JobValidate(Context& context, const JobValidateOptions& options);
+
+// A job file by answers to three questions: what is run, on how many nodes, with what installed.
+struct InitOptions {
+  std::string file = "job.yml";
+  std::string script;   // or
+  std::string command;  // of a shell
+  ScriptOptions job;
+};
+// Asks on a terminal for what is not given; elsewhere that is InvalidArgument. Overwrites nothing.
+absl::StatusOr<ExitCode> Init(Context& context, const InitOptions& options);
 
 struct JobListOptions {
   std::string state;  // one or several, with commas

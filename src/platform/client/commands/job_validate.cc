@@ -53,7 +53,7 @@ std::string InWords(const spec::JobSpec& job) {
 absl::StatusOr<ExitCode> JobValidate(Context& context, const JobValidateOptions& options) {
   Service service(context.connect());
   const auto checked = CheckJob(options.offline ? nullptr : &service, context.home,
-                                {options.file, options.settings});
+                                {options.file, options.settings, options.script});
   if (!checked.ok() && !IsVerdict(checked.status())) return checked.status();
   if (options.format != Format::kTable) {
     json report = {{"result", checked.ok() ? "Succeeded" : "Failed"},
@@ -68,6 +68,7 @@ absl::StatusOr<ExitCode> JobValidate(Context& context, const JobValidateOptions&
     return ExitCodeOf(checked.status());
   }
   if (!checked.ok()) return checked.status();
+  for (const std::string& remark : checked->remarks) context.err << remark << std::endl;
   for (const std::string& warning : checked->warnings) {
     context.err << "warning: " << warning << std::endl;
   }

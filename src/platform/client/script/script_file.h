@@ -1,0 +1,36 @@
+// What can be told of a program that a user wants to run on nodes by looking at its file: how it is
+// started, and which framework would make one training of its processes. Nothing is run. Functions
+// are thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::client {
+
+// kNone: it is read as a job file, which scripts with #SBATCH lines are, too.
+enum class ScriptKind { kNone, kPython, kShell, kProgram };
+
+// By its name's end (.py, .sh), its first line ("#!…") or its first bytes (ELF). kNone also for
+// what cannot be read.
+ScriptKind KindOfScript(const std::filesystem::path& file);
+
+// What starts it in the folder that it lies in, as a shell reads it. InvalidArgument for a program
+// that its owner may not execute.
+absl::StatusOr<std::string> CommandOf(const std::filesystem::path& script, ScriptKind kind);
+
+struct Guess {
+  std::string distribution;  // pytorch, mpi, tensorflow, ray; "" : no framework is known
+  std::string package;       // by which it was told
+};
+
+// By the packages that a Python program's own text imports.
+Guess GuessDistribution(absl::string_view python);
+
+// A word that a shell takes as it is.
+std::string ShellWord(absl::string_view text);
+
+}  // namespace tutti::client

@@ -1,0 +1,262 @@
+#include "platform/client/script/script_job.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/client/script/script_file.h"
+#include "platform/client/script/surroundings.h"
+
+namespace tutti::client {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr char kSchema[] = "https://azuremlschemas.azureedge.net/latest/commandJob.schema.json";
+constexpr const char* kDistributions[] = {"pytorch", "mpi", "tensorflow", "ray", "none"};
+
+struct Input {
+  std::string name, type, path;
+};
+
+// All that the job file says.
+struct Choice {
+  std::string command, display_name, distribution;
+  fs::path code, base;
+  EnvironmentChoice environment;
+  std::vector<Input> inputs;
+  int nodes = 1, processes = 1, gpus = 0;
+  std::string compute;
+};
+
+// As the job file names it: from its own folder where it lies below that.
+std::string Named(const fs::path& path, const fs::path& base) {
+  const fs::path relative = path.lexically_relative(base);
+  const bool below = !relative.empty() && *relative.begin() != "..";
+  if (!below) return path.string();
+  return relative == "." ? "." : absl::StrCat("./", relative.string());
+}
+
+absl::Status CheckDistribution(const ScriptOptions& options) {
+  const std::string& name = options.distribution;
+  const bool known = name.empty() || std::find(std::begin(kDistributions), std::end(kDistributions),
+                                               name) != std::end(kDistributions);
+  if (!known) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--distribution \"", name, "\" is none of pytorch, mpi, tensorflow, ray and none"));
+  }
+  if ((name == "none" || name == "ray") && options.processes_per_node > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--processes-per-node ", options.processes_per_node, " needs --distribution ",
+                     "pytorch, mpi or tensorflow: with ", name, " a node has one"));
+  }
+  return absl::OkStatus();
+}
+
+// Where nothing is said: by what the program imports. One process needs no framework's set-up but
+// PyTorch's, whose programs ask for it whatever their number is.
+std::string ChooseDistribution(const ScriptOptions& options, const Guess& guess,
+                               const std::string& script, std::vector<std::string>& remarks) {
+  if (!options.distribution.empty()) return options.distribution;
+  const int processes = std::max(options.processes_per_node, options.gpus);
+  const bool is_one = options.nodes <= 1 && processes <= 1;
+  constexpr char kOtherwise[] = " (--distribution says otherwise)";
+  if (guess.distribution == "pytorch" || (!guess.distribution.empty() && !is_one)) {
+    remarks.push_back(absl::StrCat("distribution: ", guess.distribution, ", since ", script,
+                                   " imports ", guess.package, kOtherwise));
+    return guess.distribution;
+  }
+  if (is_one) return "none";
+  const std::string chosen = processes > 1 ? "pytorch" : "none";
+  remarks.push_back(absl::StrCat("distribution: ", chosen, ", since no framework is known by it: ",
+                                 chosen == "none"
+                                     ? "each node runs it once"
+                                     : "its processes get RANK, WORLD_SIZE and the like",
+                                 kOtherwise));
+  return chosen;
+}
+
+absl::StatusOr<Input> InputOf(const std::string& written) {
+  const size_t equals = written.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == written.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--input ", written, ": write NAME=PATH, as in --input data=./images"));
+  }
+  Input input{written.substr(0, equals), "uri_folder", written.substr(equals + 1)};
+  if (absl::StrContains(input.path, "://") || absl::StartsWith(input.path, "azureml:")) {
+    if (absl::StartsWith(input.path, "http")) input.type = "uri_file";
+    return input;
+  }
+  const fs::path path = fs::absolute(input.path).lexically_normal();
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--input ", written, ": there is no ", path.string(),
+        "; values that are no files are the program's own arguments: write them after --"));
+  }
+  if (fs::is_regular_file(path, error)) input.type = "uri_file";
+  input.path = path.string();
+  return input;
+}
+
+void WriteEnvironment(YAML::Emitter& yaml, const Choice& job) {
+  const EnvironmentChoice& environment = job.environment;
+  yaml << YAML::Key << "environment" << YAML::Value;
+  if (!environment.conda_file.empty()) {
+    yaml << YAML::BeginMap << YAML::Key << "conda_file" << YAML::Value
+         << Named(environment.conda_file, job.base) << YAML::EndMap;
+  } else if (!environment.dockerfile_folder.empty()) {
+    yaml << YAML::BeginMap << YAML::Key << "build" << YAML::Value << YAML::BeginMap << YAML::Key
+         << "path" << YAML::Value << Named(environment.dockerfile_folder, job.base) << YAML::EndMap
+         << YAML::EndMap;
+  } else if (absl::StartsWith(environment.name, "file:")) {
+    yaml << "file:" + Named(environment.name.substr(5), job.base);
+  } else {
+    yaml << environment.name;
+  }
+}
+
+void WriteInputs(YAML::Emitter& yaml, const Choice& job) {
+  if (job.inputs.empty()) return;
+  yaml << YAML::Key << "inputs" << YAML::Value << YAML::BeginMap;
+  for (const Input& input : job.inputs) {
+    const bool is_path = absl::StartsWith(input.path, "/");
+    yaml << YAML::Key << input.name << YAML::Value << YAML::BeginMap << YAML::Key << "type"
+         << YAML::Value << input.type << YAML::Key << "path" << YAML::Value
+         << (is_path ? Named(input.path, job.base) : input.path) << YAML::EndMap;
+  }
+  yaml << YAML::EndMap;
+}
+
+void WriteScale(YAML::Emitter& yaml, const Choice& job) {
+  yaml << YAML::Key << "resources" << YAML::Value << YAML::BeginMap << YAML::Key << "instance_count"
+       << YAML::Value << job.nodes;
+  if (job.gpus > 0) yaml << YAML::Key << "docker_args" << YAML::Value << "--gpus=all";
+  yaml << YAML::EndMap;
+  if (job.distribution == "none") return;
+  yaml << YAML::Key << "distribution" << YAML::Value << YAML::BeginMap << YAML::Key << "type"
+       << YAML::Value << job.distribution;
+  if (job.distribution == "tensorflow") {
+    yaml << YAML::Key << "worker_count" << YAML::Value << job.nodes * job.processes;
+  } else if (job.distribution != "ray") {
+    yaml << YAML::Key << "process_count_per_instance" << YAML::Value << job.processes;
+  }
+  yaml << YAML::EndMap;
+}
+
+std::string TextOf(const Choice& job) {
+  YAML::Emitter yaml;
+  yaml << YAML::BeginMap;
+  const auto text = [&yaml](const char* key, const std::string& value) {
+    if (!value.empty()) yaml << YAML::Key << key << YAML::Value << value;
+  };
+  text("$schema", kSchema);
+  text("type", "command");
+  text("display_name", job.display_name);
+  text("experiment_name", job.code.filename().string());
+  text("code", Named(job.code, job.base));
+  text("command", job.command);
+  WriteInputs(yaml, job);
+  WriteEnvironment(yaml, job);
+  text("compute", job.compute);
+  WriteScale(yaml, job);
+  yaml << YAML::EndMap;
+  return absl::StrCat(yaml.c_str(), "\n");
+}
+
+// What the options say for scripts and commands alike. `job` has its command, code and name.
+absl::StatusOr<ScriptJob> Complete(Choice job, const Guess& guess, const ScriptOptions& options) {
+  TUTTI_RETURN_IF_ERROR(CheckDistribution(options));
+  ScriptJob result;
+  job.base =
+      options.save.empty() ? job.code : fs::absolute(options.save).lexically_normal().parent_path();
+  job.distribution = ChooseDistribution(options, guess, job.display_name, result.remarks);
+  job.nodes = std::max(1, options.nodes);
+  job.gpus = options.gpus;
+  const bool has_many = job.distribution != "none" && job.distribution != "ray";
+  if (options.processes_per_node > 0) {
+    job.processes = options.processes_per_node;
+  } else if (has_many) {
+    job.processes = std::max(1, options.gpus);  // one for each
+  }
+  job.compute = options.compute;
+  for (const std::string& input : options.inputs) {
+    TUTTI_ASSIGN_OR_RETURN(job.inputs.emplace_back(), InputOf(input));
+  }
+  if (options.environment.empty()) {
+    job.environment = EnvironmentBeside(job.code, result.remarks);
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(job.environment, EnvironmentOf(options.environment));
+  }
+  result.text = TextOf(job);
+  result.directory = job.base;
+  return result;
+}
+
+}  // namespace
+
+std::string ScriptOptions::Given() const {
+  if (nodes > 0) return "--nodes";
+  if (processes_per_node > 0) return "--processes-per-node";
+  if (gpus > 0) return "--gpus";
+  if (!distribution.empty()) return "--distribution";
+  if (!environment.empty()) return "--environment";
+  if (!compute.empty()) return "--compute";
+  if (!inputs.empty()) return "--input";
+  return arguments.empty() ? "" : absl::StrCat("\"", arguments.front(), "\"");
+}
+
+absl::StatusOr<ScriptJob> JobOfScript(const fs::path& script, const ScriptOptions& options) {
+  const fs::path path = fs::absolute(script).lexically_normal();
+  const ScriptKind kind = KindOfScript(path);
+  Choice job{.display_name = path.filename().string(), .code = path.parent_path()};
+  TUTTI_ASSIGN_OR_RETURN(job.command, CommandOf(path, kind));
+  for (const std::string& argument : options.arguments) {
+    absl::StrAppend(&job.command, " ", ShellWord(argument));
+  }
+  Guess guess;
+  if (kind == ScriptKind::kPython) {
+    guess = GuessDistribution(base::ReadFile(path, 16 << 20).value_or(""));
+  }
+  std::vector<std::string> remarks;
+  if (!options.sends_other_code) {
+    TUTTI_RETURN_IF_ERROR(CheckCodeFolder(job.code, job.display_name, remarks));
+  }
+  TUTTI_ASSIGN_OR_RETURN(ScriptJob result, Complete(std::move(job), guess, options));
+  result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
+  return result;
+}
+
+absl::StatusOr<ScriptJob> JobOfCommand(const std::string& command, const fs::path& code,
+                                       const ScriptOptions& options) {
+  if (absl::StripAsciiWhitespace(command).empty()) {
+    return absl::InvalidArgumentError("the command is empty: say what each process runs");
+  }
+  Choice job{.command = command, .code = fs::absolute(code).lexically_normal()};
+  job.display_name = job.code.filename().string();
+  std::vector<std::string> remarks;
+  TUTTI_RETURN_IF_ERROR(CheckCodeFolder(job.code, "", remarks));
+  TUTTI_ASSIGN_OR_RETURN(ScriptJob result, Complete(std::move(job), {}, options));
+  result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
+  return result;
+}
+
+absl::Status SaveJob(const ScriptJob& job, const fs::path& file) {
+  const auto before = base::ReadFile(file, 1 << 20);
+  if (before.ok() && *before == job.text) return absl::OkStatus();
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(file, error))) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(file.string(),
+                     " is there already and is not overwritten: choose another "
+                     "name, or remove it"));
+  }
+  return base::WriteFileAtomic(file, job.text);
+}
+
+}  // namespace tutti::client

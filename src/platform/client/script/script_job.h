@@ -1,0 +1,50 @@
+// A script or a command as a job: the job file that it stands for (docs/scripts.md, decision 048).
+// What was not said is chosen, and what was chosen is told. Nothing is sent or run.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace tutti::client {
+
+// What the command line says of it; empty or 0: nothing.
+struct ScriptOptions {
+  int nodes = 0;
+  int processes_per_node = 0;
+  int gpus = 0;              // of each node
+  std::string distribution;  // pytorch, mpi, tensorflow, ray or none
+  std::string environment;   // host, a name, or a file that says what one holds
+  std::string compute;
+  std::vector<std::string> inputs;     // "NAME=PATH": a file, a folder or an address
+  std::vector<std::string> arguments;  // of the program
+  std::string save;                    // where to write the job file
+  bool sends_other_code = false;       // --set code=… says what to send
+
+  // An option that was given, as "--nodes"; "" if none was. `save` is none.
+  std::string Given() const;
+};
+
+struct ScriptJob {
+  std::string text;                  // of the job file
+  std::filesystem::path directory;   // what its relative paths count from
+  std::vector<std::string> remarks;  // what was chosen, one line each
+};
+
+// `script` is one by KindOfScript. Its code is the folder that it lies in. The job file is written
+// for `options.save`'s folder or, without that, the script's. InvalidArgument names every option
+// that makes no sense, or a folder that is too large to be sent.
+absl::StatusOr<ScriptJob> JobOfScript(const std::filesystem::path& script,
+                                      const ScriptOptions& options);
+
+// The same of a shell command that runs in `code`.
+absl::StatusOr<ScriptJob> JobOfCommand(const std::string& command,
+                                       const std::filesystem::path& code,
+                                       const ScriptOptions& options);
+
+// Writes it to `file`. AlreadyExists if there is another file of that name: nothing is overwritten.
+absl::Status SaveJob(const ScriptJob& job, const std::filesystem::path& file);
+
+}  // namespace tutti::client

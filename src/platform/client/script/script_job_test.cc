@@ -1,0 +1,102 @@
+#include "platform/client/script/script_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
+
+#include "base/file.h"
+
+namespace tutti::client {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ScriptJobTest : public testing::Test {
+ protected:
+  void Put(const std::string& name, const std::string& text) {
+    ASSERT_TRUE(base::WriteFileAtomic(folder_.path() / name, text).ok());
+  }
+  YAML::Node Written(const ScriptOptions& options) {
+    const auto job = JobOfScript(folder_.path() / "train.py", options);
+    EXPECT_TRUE(job.ok()) << job.status();
+    remarks_ = job->remarks;
+    return YAML::Load(job->text);
+  }
+  std::string Wrong(const ScriptOptions& options) {
+    const auto job = JobOfScript(folder_.path() / "train.py", options);
+    EXPECT_EQ(job.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(job.status().message());
+  }
+  base::TemporaryDirectory folder_;
+  std::vector<std::string> remarks_;
+};
+
+TEST_F(ScriptJobTest, SaysWhatItHasChosen) {
+  Put("train.py", "import torch\n");
+  const YAML::Node job = Written({.nodes = 2, .arguments = {"--tag", "a: b"}});
+  EXPECT_EQ(job["command"].as<std::string>(), "python3 train.py --tag 'a: b'");
+  EXPECT_EQ(job["code"].as<std::string>(), ".");
+  EXPECT_EQ(job["distribution"]["type"].as<std::string>(), "pytorch");
+  EXPECT_EQ(job["resources"]["instance_count"].as<int>(), 2);
+  EXPECT_THAT(remarks_,
+              ElementsAre(HasSubstr("distribution: pytorch, since train.py imports torch"),
+                          HasSubstr("environment: host")));
+}
+
+TEST_F(ScriptJobTest, WhatIsSaidIsNotGuessed) {
+  Put("train.py", "import torch\n");
+  Put("requirements.txt", "");
+  const YAML::Node job = Written({.distribution = "none", .environment = "host"});
+  EXPECT_FALSE(job["distribution"].IsDefined());
+  EXPECT_EQ(job["environment"].as<std::string>(), "host");
+  EXPECT_THAT(remarks_, ElementsAre());
+}
+
+TEST_F(ScriptJobTest, OneProcessNeedsNoFrameworkButPyTorch) {
+  Put("train.py", "import tensorflow\n");
+  EXPECT_FALSE(Written({})["distribution"].IsDefined());
+  EXPECT_EQ(Written({.nodes = 3})["distribution"]["worker_count"].as<int>(), 3);
+  Put("train.py", "import torch\n");
+  EXPECT_TRUE(Written({})["distribution"].IsDefined());
+}
+
+TEST_F(ScriptJobTest, EachGpuHasAProcess) {
+  Put("train.py", "");
+  const YAML::Node job = Written({.gpus = 4});
+  EXPECT_EQ(job["distribution"]["process_count_per_instance"].as<int>(), 4);
+  EXPECT_EQ(job["resources"]["docker_args"].as<std::string>(), "--gpus=all");
+}
+
+TEST_F(ScriptJobTest, PathsAreThoseOfTheSavedFilesFolder) {
+  Put("train.py", "");
+  Put("conda.yaml", "dependencies: [python]\n");
+  const std::filesystem::path above = folder_.path().parent_path();
+  const YAML::Node job = Written({.save = (above / "job.yml").string()});
+  const std::string name = folder_.path().filename().string();
+  EXPECT_EQ(job["code"].as<std::string>(), "./" + name);
+  EXPECT_EQ(job["environment"]["conda_file"].as<std::string>(), "./" + name + "/conda.yaml");
+}
+
+TEST_F(ScriptJobTest, InputsAreFilesFoldersOrAddresses) {
+  Put("train.py", "");
+  const YAML::Node inputs = Written(
+      {.inputs = {"a=" + folder_.path().string(), "b=" + (folder_.path() / "train.py").string(),
+                  "c=https://example.org/x.csv", "d=azureml:iris:1"}})["inputs"];
+  EXPECT_EQ(inputs["a"]["type"].as<std::string>(), "uri_folder");
+  EXPECT_EQ(inputs["b"]["type"].as<std::string>(), "uri_file");
+  EXPECT_EQ(inputs["c"]["path"].as<std::string>(), "https://example.org/x.csv");
+  EXPECT_EQ(inputs["d"]["path"].as<std::string>(), "azureml:iris:1");
+  EXPECT_THAT(Wrong({.inputs = {"lr=0.1"}}), HasSubstr("after --"));
+}
+
+TEST_F(ScriptJobTest, AnExistingFileIsNotOverwritten) {
+  Put("job.yml", "mine\n");
+  const auto file = folder_.path() / "job.yml";
+  EXPECT_TRUE(absl::IsAlreadyExists(SaveJob({.text = "other\n"}, file)));
+  EXPECT_TRUE(SaveJob({.text = "mine\n"}, file).ok());
+  EXPECT_EQ(*base::ReadFile(file), "mine\n");
+}
+
+}  // namespace
+}  // namespace tutti::client

@@ -1,0 +1,122 @@
+#include "platform/client/script/surroundings.h"
+
+#include <cstdlib>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/client/archive/snapshot.h"
+#include "platform/client/text/amounts.h"
+
+namespace tutti::client {
+namespace fs = std::filesystem;
+namespace {
+
+// In the order in which they are looked for.
+constexpr const char* kEnvironmentFiles[] = {"requirements.txt", "conda.yaml",
+                                             "conda.yml",        "environment.yaml",
+                                             "environment.yml",  "pyproject.toml"};
+constexpr int kMostFiles = 20'000;
+constexpr int kManyFiles = 2'000;
+constexpr uint64_t kMostBytes = uint64_t{2} << 30;
+constexpr uint64_t kManyBytes = uint64_t{200} << 20;
+
+bool Exists(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+std::string TextOf(const fs::path& file) { return base::ReadFile(file, 1 << 20).value_or(""); }
+
+// A pyproject.toml may be of tools alone; an environment.yml may be of tutti's kind.
+bool SaysPackages(const fs::path& file) {
+  const std::string text = "\n" + TextOf(file);
+  if (file.extension() == ".toml") return absl::StrContains(text, "\n[project]");
+  if (file.extension() == ".txt") return true;
+  return absl::StrContains(text, "\ndependencies:");
+}
+
+bool IsHome(const fs::path& folder) {
+  const char* home = std::getenv("HOME");
+  std::error_code error;
+  return home != nullptr && fs::equivalent(folder, home, error);
+}
+
+}  // namespace
+
+absl::StatusOr<EnvironmentChoice> EnvironmentOf(const std::string& given) {
+  std::error_code error;
+  const fs::path path = fs::absolute(given).lexically_normal();
+  if (fs::is_directory(path, error)) {
+    if (Exists(path / "Dockerfile")) return EnvironmentChoice{.dockerfile_folder = path.string()};
+    return absl::InvalidArgumentError(
+        absl::StrCat("--environment ", given, ": the folder has no Dockerfile"));
+  }
+  if (!fs::is_regular_file(path, error)) {
+    const bool is_file = absl::EndsWith(given, ".txt") || absl::EndsWith(given, ".toml") ||
+                         absl::EndsWith(given, ".yml") || absl::EndsWith(given, ".yaml");
+    if (is_file && !absl::StartsWith(given, "azureml:")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--environment ", given, ": there is no such file"));
+    }
+    return EnvironmentChoice{.name = given};
+  }
+  if (path.filename() == "Dockerfile") {
+    return EnvironmentChoice{.dockerfile_folder = path.parent_path().string()};
+  }
+  if (SaysPackages(path)) return EnvironmentChoice{.conda_file = path.string()};
+  if (path.extension() == ".toml") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--environment ", given, ": it has no [project] with dependencies"));
+  }
+  return EnvironmentChoice{.name = "file:" + path.string()};
+}
+
+EnvironmentChoice EnvironmentBeside(const fs::path& folder, std::vector<std::string>& remarks) {
+  std::vector<std::string> found;
+  for (const char* name : kEnvironmentFiles) {
+    if (Exists(folder / name) && SaysPackages(folder / name)) found.emplace_back(name);
+  }
+  if (found.empty()) {
+    remarks.push_back(
+        "environment: host, since no requirements.txt, conda.yaml or pyproject.toml is beside it "
+        "(--environment says otherwise)");
+    return {.name = "host"};
+  }
+  std::string remark = absl::StrCat("environment: ", found.front(), " beside it");
+  if (found.size() > 1) {
+    const std::vector<std::string> others(found.begin() + 1, found.end());
+    absl::StrAppend(&remark, ", and not ", absl::StrJoin(others, ", "));
+  }
+  remarks.push_back(absl::StrCat(remark, " (--environment says otherwise)"));
+  return {.conda_file = (folder / found.front()).string()};
+}
+
+absl::Status CheckCodeFolder(const fs::path& folder, const std::string& script,
+                             std::vector<std::string>& remarks) {
+  const CodeSize size = MeasureCode(folder, kMostFiles, kMostBytes);
+  const bool is_huge = size.files >= kMostFiles || size.bytes >= kMostBytes;
+  const std::string holds = absl::StrCat(
+      WithCommas(size.files), is_huge ? " files or more, " : " files, ", Bytes(size.bytes));
+  const bool has_rules = Exists(folder / ".amlignore") || Exists(folder / ".gitignore");
+  const bool is_no_folder_of_code = (IsHome(folder) && !has_rules) || folder == folder.root_path();
+  const std::string remedy =
+      absl::StrCat("put it into a folder of its own, name in ", (folder / ".amlignore").string(),
+                   " what stays here",
+                   script.empty() ? "" : absl::StrCat(", or send it alone: --set code=", script));
+  if (is_huge || is_no_folder_of_code) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("all of ", folder.string(), " would be sent with it (",
+                     is_huge ? holds : "a home folder", "): ", remedy));
+  }
+  if (size.files >= kManyFiles || size.bytes >= kManyBytes) {
+    remarks.push_back(absl::StrCat("all of ", folder.string(), " is sent with it (", holds,
+                                   "); if that is not meant: ", remedy));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,158 @@
+"""Story: a script is a job: it runs on several nodes without a job file, and the file that it stands for can be had."""
+import os
+import pathlib
+import pty
+import subprocess
+
+import pytest
+import yaml
+
+RANKS = "import os, sys\nprint('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'], sys.argv[1:], flush=True)\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return folder
+
+
+def last_job(service):
+    return service.job(service.get("/v1/jobs")["jobs"][0]["id"])
+
+
+def test_a_python_script_runs_on_two_nodes_with_its_arguments(service, folder):
+    (folder / "train.py").write_text("import helper\n" + RANKS)
+    (folder / "helper.py").write_text("")
+    result = service.cli("run", folder / "train.py", "--nodes", 2, "--processes-per-node", 2, "--", "--name", "a b", "$HOME")
+    assert result.returncode == 0, result.stderr + result.stdout
+    for rank in range(4):
+        assert service.log_text(last_job(service)["id"], rank) == f"rank {rank} of 4 ['--name', 'a b', '$HOME']\n"
+    assert "distribution: pytorch" in result.stderr and "--distribution" in result.stderr
+    assert "environment: host" in result.stderr and "--environment" in result.stderr
+
+
+@pytest.mark.parametrize("name, text, mode", [("run.sh", "echo rank $RANK of $WORLD_SIZE $1\n", 0o644),
+                                              ("run", "#!/bin/sh\necho rank $RANK of $WORLD_SIZE $1\n", 0o755), ("binary", None, 0o755)])
+def test_shell_scripts_and_binaries_run_as_well(service, folder, name, text, mode):
+    file = folder / name
+    file.write_bytes(pathlib.Path("/bin/echo").read_bytes() if text is None else text.encode())
+    file.chmod(mode)
+    result = service.cli("run", file, "--nodes", 2, "--", "word")
+    assert result.returncode == 0, result.stderr + result.stdout
+    expected = "word\n" if text is None else "rank 1 of 2 word\n"
+    assert service.log_text(last_job(service)["id"], 1) == expected
+
+
+def test_the_saved_job_file_is_the_same_job(service, folder, tmp_path):
+    (folder / "train.py").write_text("import torch.nn\n")
+    (folder / "requirements.txt").write_text("")
+    (folder / "data").mkdir()
+    words = ["--nodes", 2, "--processes-per-node", 3, "--input", f"data={folder}/data", "--compute", "local", "--set", "limits.timeout=60"]
+    files = [folder / "job.yml", tmp_path / "elsewhere.yml"]
+    for file in files:
+        result = service.cli("job", "create", folder / "train.py", *words, "--save", file, "--", "--data", "${{inputs.data}}")
+        assert result.returncode == 0, result.stderr
+        saved = last_job(service)
+        written = yaml.safe_load(file.read_text())
+        assert written["distribution"] == {"type": "pytorch", "process_count_per_instance": 3}
+        assert written["resources"]["instance_count"] == 2 and written["limits"]["timeout"] == 60
+        assert written["environment"]["conda_file"].endswith("requirements.txt")
+        assert service.cli("job", "create", file).returncode == 0
+        again = last_job(service)
+        assert again["id"] != saved["id"]
+        own = {"id", "sequence", "created", "started", "ended", "events", "state", "reason", "expected_start", "nodes", "failures", "warnings"}
+        assert {k: v for k, v in again.items() if k not in own} == {k: v for k, v in saved.items() if k not in own}
+        for job in (saved, again):
+            service.cli("job", "cancel", job["id"])
+    assert yaml.safe_load(files[0].read_text())["code"] == "."
+
+
+def test_what_lies_beside_the_script_is_its_environment(service, folder):
+    (folder / "train.py").write_text("print('hi')\n")
+    (folder / "pyproject.toml").write_text("[tool.black]\nline-length = 100\n")
+    file = folder.parent / "a.yml"
+
+    def environment(*words):
+        file.unlink(missing_ok=True)
+        result = service.cli("job", "validate", "--offline", folder / "train.py", "--save", file, *words)
+        assert result.returncode == 0, result.stderr
+        return yaml.safe_load(file.read_text())["environment"], result.stderr
+
+    assert environment()[0] == "host"  # the file is of a tool alone
+    (folder / "conda.yaml").write_text("dependencies: [python=3.11]\n")
+    assert environment()[0] == {"conda_file": "./project/conda.yaml"}
+    (folder / "requirements.txt").write_text("")
+    chosen, said = environment()
+    assert chosen == {"conda_file": "./project/requirements.txt"} and "requirements.txt beside it, and not conda.yaml" in said
+    assert environment("--environment", "host")[0] == "host"
+    assert environment("--environment", folder / "conda.yaml")[0] == {"conda_file": "./project/conda.yaml"}
+
+
+def test_options_that_make_no_sense_are_refused_with_the_remedy(service, folder, write_job):
+    script = folder / "train.py"
+    script.write_text("")
+    for words, said in [(["--distribution", "torch"], "none of pytorch, mpi"), (["--input", "data=/no/such"], "/no/such"),
+                        (["--environment", "missing.txt"], "missing.txt"),
+                        (["--distribution", "none", "--processes-per-node", "2"], "--processes-per-node 2")]:
+        result = service.cli("run", script, *words)
+        assert result.returncode == 2 and said in result.stderr, result.stderr
+    for words in (["--nodes", "2"], ["--", "x"], ["--save", "y.yml"]):
+        result = service.cli("run", write_job("true"), *words)
+        assert result.returncode == 2 and "job file" in result.stderr, result.stderr
+    result = service.cli("run", folder / "missing.py")
+    assert result.returncode == 2 and "missing.py" in result.stderr
+    assert service.get("/v1/jobs")["jobs"] == []
+
+
+def test_a_script_in_a_home_folder_is_refused_and_can_be_sent_alone(service, folder):
+    (folder / "train.py").write_text("import os; print(sorted(os.listdir('.')))\n")
+    (folder / "secret").write_text("")
+    service.environment["HOME"] = str(folder)
+    result = service.cli("run", folder / "train.py")
+    assert result.returncode == 2 and ".amlignore" in result.stderr and "--set code=train.py" in result.stderr, result.stderr
+    result = service.cli("run", folder / "train.py", "--set", "code=train.py")
+    assert result.returncode == 0 and "secret" not in service.log_text(last_job(service)["id"], 0), result.stderr
+
+
+def test_a_folder_with_very_many_files_is_refused(service, folder):
+    (folder / "train.py").write_text("")
+    (folder / "data").mkdir()
+    for number in range(20000):
+        (folder / "data" / str(number)).touch()
+    result = service.cli("run", folder / "train.py")
+    assert result.returncode == 2 and "20,000 files or more" in result.stderr, result.stderr
+    (folder / ".gitignore").write_text("data/\n")
+    assert service.cli("run", folder / "train.py").returncode == 0
+
+
+def test_init_makes_a_job_file_by_flags_and_overwrites_nothing(service, folder):
+    (folder / "train.py").write_text(RANKS)
+    result = service.cli("init", "--script", "train.py", "--nodes", 2, cwd=folder)
+    assert result.returncode == 0 and "tutti run job.yml" in result.stdout, result.stderr
+    assert service.cli("run", "job.yml", cwd=folder).returncode == 0
+    assert service.log_text(last_job(service)["id"], 1) == "rank 1 of 2 []\n"
+    before = (folder / "job.yml").read_text()
+    result = service.cli("init", "--command", "echo other", cwd=folder)
+    assert result.returncode == 7 and "not overwritten" in result.stderr
+    assert (folder / "job.yml").read_text() == before
+    assert service.cli("init", "echo.yml", "--command", "echo $RANK; true", cwd=folder).returncode == 0
+    assert yaml.safe_load((folder / "echo.yml").read_text())["command"] == "echo $RANK; true"
+    result = service.cli("init", "x.yml", cwd=folder)
+    assert result.returncode == 2 and "--script" in result.stderr and "--command" in result.stderr
+
+
+def test_init_asks_three_questions_on_a_terminal(service, folder):
+    (folder / "train.py").write_text("import torch\n")
+    mine, theirs = pty.openpty()
+    process = subprocess.Popen([service.program, "init"], env=service.environment, cwd=folder, stdin=theirs, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True)
+    os.close(theirs)
+    os.write(mine, b"train.py\nmany\n3\n2\n\n")
+    out, _ = process.communicate(timeout=30)
+    os.close(mine)
+    assert process.returncode == 0, out
+    assert all(f"{number}/3" in out for number in (1, 2, 3))
+    written = yaml.safe_load((folder / "job.yml").read_text())
+    assert written["resources"]["instance_count"] == 3 and written["distribution"] == {"type": "pytorch", "process_count_per_instance": 2}
+    assert written["command"] == "python3 train.py" and written["environment"] == "host"
