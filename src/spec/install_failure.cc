@@ -17,6 +17,16 @@ namespace {
 
 constexpr size_t kMostCharacters = 600;
 
+// Where uv says which wheels or versions there are; npos: nowhere.
+size_t DecidingHint(absl::string_view line) {
+  for (const absl::string_view start :
+       {"hint: You require", "hint: Wheels are available", "hint: The `requires-python`",
+        "hint: The `--python-version`", "hint: Pre-releases are available", "hint: "}) {
+    if (const size_t at = line.find(start); at != line.npos) return at;
+  }
+  return line.npos;
+}
+
 bool IsPartOfName(char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; }
 
 bool NamesPackage(absl::string_view text, absl::string_view name) {
@@ -88,7 +98,12 @@ std::string InOneLine(absl::string_view text) {
       text, {{"×", " "}, {"╰─▶", " "}, {"├─▶", " "}, {"│", " "}, {"hint:", " hint:"}});
   const std::string line =
       absl::StrJoin(absl::StrSplit(plain, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty()), " ");
-  return base::BoundedUtf8(line, kMostCharacters);
+  const size_t hint = line.size() <= kMostCharacters ? line.npos : DecidingHint(line);
+  if (hint == line.npos) return base::BoundedUtf8(line, kMostCharacters);
+  absl::string_view rest = absl::string_view(line).substr(hint);
+  rest = rest.substr(0, rest.find(" hint:", 1));
+  return absl::StrCat(base::BoundedUtf8(absl::string_view(line).substr(0, hint), kMostCharacters),
+                      hint > kMostCharacters ? " " : "", base::BoundedUtf8(rest, kMostCharacters));
 }
 
 }  // namespace tutti::spec

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "absl/strings/str_cat.h"
+
 namespace tutti::spec {
 namespace {
 
@@ -34,6 +36,20 @@ TEST(InstallFailure, BeginsAtTheInstallersErrorAndBlamesNothingThatWasOnlyDownlo
                            "      error: command 'gcc' failed\n\n      hint: install no.h\n"),
             "c:2: ./kernels cannot be had: Failed to build `kernels @ file:///k`: k.c:1:10: fatal "
             "error: no.h: No such file or directory hint: install no.h");
+}
+
+TEST(InstallFailure, UvsDecidingHintIsNotCutOff) {
+  const std::string words = absl::StrCat(
+      "  × No solution found\n  ╰─▶ Because ", std::string(700, 'x'), "\n\n",
+      "      hint: Pre-releases are available for `torch`\n\n",
+      "      hint: You require CPython 3.12 (`cp312`), but we only found wheels\n      for `torch` "
+      "(v1.7.1) with the following Python ABI tags: `cp38`\n\n      hint: Another one\n");
+  const std::string line = InOneLine(words);
+  EXPECT_THAT(line, HasSubstr("x… hint: You require CPython 3.12 (`cp312`), but we only found "
+                              "wheels for `torch` (v1.7.1) with the following Python ABI tags: "
+                              "`cp38`"));
+  EXPECT_THAT(line, Not(HasSubstr("Another one")));
+  EXPECT_EQ(InOneLine("a\n  b hint: c"), "a b hint: c");
 }
 
 }  // namespace
