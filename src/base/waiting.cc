@@ -30,16 +30,18 @@ absl::StatusOr<UniqueFd> LockFile(const std::filesystem::path& file,
   return fd;
 }
 
-absl::StatusOr<ExitStatus> RunToEnd(const ChildOptions& options,
-                                    const std::atomic<bool>& cancelled) {
+absl::StatusOr<ExitStatus> RunToEnd(const ChildOptions& options, const std::atomic<bool>& cancelled,
+                                    std::optional<Deadline> deadline) {
   TUTTI_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(options));
   while (true) {
     const auto ended = child.Wait(Deadline::After(kLook));
     if (ended.ok() || !absl::IsDeadlineExceeded(ended.status())) return ended;
-    if (!cancelled) continue;
+    const bool is_late = deadline && deadline->Expired();
+    if (!cancelled && !is_late) continue;
     TUTTI_RETURN_IF_ERROR(child.SignalGroup(SIGKILL));
     TUTTI_RETURN_IF_ERROR(child.Wait(Deadline::After(kDying)).status());
-    return absl::CancelledError(absl::StrCat("stopped ", options.arguments[0]));
+    const std::string what = absl::StrCat("stopped ", options.arguments[0]);
+    return cancelled ? absl::CancelledError(what) : absl::DeadlineExceededError(what);
   }
 }
 

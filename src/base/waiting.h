@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <filesystem>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "base/child_process.h"
+#include "base/deadline.h"
 #include "base/unique_fd.h"
 
 namespace tutti::base {
@@ -16,8 +18,9 @@ namespace tutti::base {
 absl::StatusOr<UniqueFd> LockFile(const std::filesystem::path& file,
                                   const std::atomic<bool>& cancelled);
 
-// Runs a program to its end. Cancelled once `cancelled` is set: its process group is killed.
-absl::StatusOr<ExitStatus> RunToEnd(const ChildOptions& options,
-                                    const std::atomic<bool>& cancelled);
+// Runs a program to its end. Cancelled once `cancelled` is set, DeadlineExceeded at the deadline:
+// its process group is killed.
+absl::StatusOr<ExitStatus> RunToEnd(const ChildOptions& options, const std::atomic<bool>& cancelled,
+                                    std::optional<Deadline> deadline = std::nullopt);
 
 }  // namespace tutti::base

@@ -204,6 +204,7 @@ absl::StatusOr<Read> ReadKind(AssetKind kind, const std::string& file, const fs:
     PartsReader parts(context, read.file.parts, diagnostics);
     if (kind == AssetKind::kEnvironment) {
       read.job = parts.ReadEnvironmentFile(file, *root, asset);
+      read.file.environment = read.job.environment;
     } else {
       read.job = parts.ReadComponent(file, *root, asset);
     }

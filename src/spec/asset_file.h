@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "spec/asset.h"
+#include "spec/job.h"
 #include "spec/job_file.h"
 #include "spec/site.h"
 
@@ -19,6 +20,7 @@ struct AssetFile {
   // its image's build. Absolute. Empty for data, which stay where they are.
   std::vector<std::filesystem::path> parts;
   std::vector<std::string> warnings;
+  Environment environment;  // of an environment's file: what jobs that name it get
 };
 
 // Reads `file` (relative to `folder`, which is absolute) as a job that names it would; what a job

@@ -107,6 +107,7 @@ class CondaReader {
     const CondaPackage package = Parse(text);
     if (package.name == "python") {
       environment_.python = PythonVersion(package.version);
+      environment_.python_place = absl::StrCat(file_.shown, ":", line);
       return;
     }
     if (package.name == "pip" || absl::StartsWith(package.name, "_")) return;

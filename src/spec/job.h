@@ -104,6 +104,7 @@ struct Environment {
   // What its files set for the job's processes, below the job's own environment_variables.
   std::map<std::string, std::string> variables;
   Image image;                     // if it is not empty: it, with the packages installed in it
+  std::string python_place;        // "conda.yaml:3": where `python` is; until the job is submitted
   std::vector<CopiedFile> copied;  // known only where the file was read
 };
 

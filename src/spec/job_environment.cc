@@ -198,6 +198,7 @@ class EnvironmentReader {
       environment_.python = rule.python == kNamedPython
                                 ? PythonInName(image.empty() ? environment_.name : image)
                                 : rule.python;
+      environment_.python_place = absl::StrCat(shown_, ":", line);
     }
     for (const auto& [name, value] : rule.variables) environment_.variables[name] = value;
     WarnOfVersions(rule, line, what);
@@ -259,7 +260,10 @@ class EnvironmentReader {
       environment_.packages = std::move(base.environment_.packages);
       environment_.programs = std::move(base.environment_.programs);
       environment_.variables = std::move(base.environment_.variables);
-      if (environment_.python.empty()) environment_.python = base.environment_.python;
+      if (environment_.python.empty()) {
+        environment_.python = base.environment_.python;
+        environment_.python_place = base.environment_.python_place;
+      }
     }
     const size_t of_image = environment_.packages.size();
     Merge(std::move(installed));
@@ -276,7 +280,10 @@ class EnvironmentReader {
   }
 
   void Merge(Environment other) {
-    if (!other.python.empty()) environment_.python = other.python;
+    if (!other.python.empty()) {
+      environment_.python = other.python;
+      environment_.python_place = other.python_place;
+    }
     if (!other.packages.empty()) environment_.is_host = false;
     std::move(other.packages.begin(), other.packages.end(),
               std::back_inserter(environment_.packages));

@@ -119,6 +119,13 @@ TEST_F(JobEnvironment, WhatAFileAsksForComesInPlaceOfWhatTheCuratedImageHas) {
   EXPECT_THAT(pandas, ElementsAre("Pandas==2.2"));
 }
 
+TEST_F(JobEnvironment, ErrorsOfAPythonHaveThePlaceThatAsksForIt) {
+  files_["/base/c.yml"] = "dependencies:\n  - python=3.8\n";
+  EXPECT_EQ(Of("{conda_file: c.yml}").python_place, "c.yml:2");
+  EXPECT_EQ(Of("{image: 'python:3.9'}").python_place, "job.yml:2");
+  EXPECT_EQ(Of("sklearn-1.5").python_place, "job.yml:2");
+}
+
 TEST_F(JobEnvironment, TheTagOfAPythonImageIsItsPython) {
   EXPECT_EQ(Of("{image: 'python:3.9'}").python, "3.9");
   EXPECT_EQ(Of("{image: 'docker.io/library/python:3.12-slim-bookworm'}").python, "3.12");

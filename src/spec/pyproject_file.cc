@@ -42,7 +42,10 @@ class PyprojectReader {
     absl::string_view value = absl::StripAsciiWhitespace(line.substr(equals + 1));
     if (key == "requires-python") {
       std::string text;
-      if (TakeString(value, text)) environment_.python = text;
+      if (TakeString(value, text)) {
+        environment_.python = text;
+        environment_.python_place = absl::StrCat(file_.shown, ":", number_);
+      }
     } else if (key == "dependencies" && absl::ConsumePrefix(&value, "[")) {
       in_list_ = true;
       ReadItems(value);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/child_process.h"
@@ -42,7 +43,47 @@ absl::StatusOr<std::string> InstallUv(const fs::path& target, const fs::path& lo
   return base::ReadFile(log_file, kMostOfPip);
 }
 
+std::string Variable(const std::map<std::string, std::string>& variables, const char* name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? "" : found->second;
+}
+
+// pyenv's own programs stand for one version only; uv does not look behind them.
+void AddPyenv(std::map<std::string, std::string>& variables) {
+  fs::path root = Variable(variables, "PYENV_ROOT");
+  if (root.empty()) root = fs::path(Variable(variables, "HOME")) / ".pyenv";
+  std::set<std::string> folders;
+  std::error_code error;
+  for (fs::directory_iterator entry(root / "versions", error), end; !error && entry != end;
+       entry.increment(error)) {
+    folders.insert((entry->path() / "bin").string());
+  }
+  for (const std::string& folder : folders) absl::StrAppend(&variables["PATH"], ":", folder);
+}
+
 }  // namespace
+
+std::map<std::string, std::string> UvVariables(const fs::path& folder) {
+  std::map<std::string, std::string> variables = base::CurrentEnvironment();
+  for (const char* name : {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "CONDA_PREFIX"}) {
+    variables.erase(name);
+  }
+  variables["UV_CACHE_DIR"] = (folder / "cache").string();
+  variables.emplace("UV_PYTHON_INSTALL_DIR", (folder / "python").string());
+  variables.emplace("UV_PYTHON_DOWNLOADS", "manual");
+  variables["UV_NO_PROGRESS"] = "1";
+  variables["NO_COLOR"] = "1";
+  variables.emplace("UV_NATIVE_TLS", "1");  // a site's own certificates
+  constexpr std::pair<const char*, const char*> kOfPip[] = {{"PIP_INDEX_URL", "UV_DEFAULT_INDEX"},
+                                                            {"PIP_EXTRA_INDEX_URL", "UV_INDEX"},
+                                                            {"PIP_FIND_LINKS", "UV_FIND_LINKS"}};
+  for (const auto& [pip, uv] : kOfPip) {
+    const std::string value = Variable(variables, pip);
+    if (!value.empty()) variables.emplace(uv, value);
+  }
+  AddPyenv(variables);
+  return variables;
+}
 
 absl::StatusOr<std::string> FindUv(const fs::path& folder, const std::atomic<bool>& cancelled) {
   auto found = base::FindProgram("uv", base::CurrentEnvironment());

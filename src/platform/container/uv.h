@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <map>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -14,5 +15,10 @@ namespace tutti::container {
 // FailedPrecondition, with the mend; Cancelled once `cancelled` is set.
 absl::StatusOr<std::string> FindUv(const std::filesystem::path& folder,
                                    const std::atomic<bool>& cancelled);
+
+// What uv is run with: this machine's variables, uv told what pip was told of indexes, its cache
+// and the interpreters that it fetches below `folder`, and pyenv's interpreters at the end of PATH.
+// uv fetches none by itself (python.h does).
+std::map<std::string, std::string> UvVariables(const std::filesystem::path& folder);
 
 }  // namespace tutti::container

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/match.h"
@@ -15,8 +17,10 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "base/waiting.h"
+#include "platform/container/python.h"
 #include "platform/container/uv.h"
 #include "spec/install_failure.h"
+#include "spec/requirement.h"
 
 namespace tutti::launch {
 namespace {
@@ -27,11 +31,6 @@ constexpr int kForm = 1;  // of what MakeEnvironment makes; another number makes
 constexpr uint64_t kLargestLog = 1 << 20;
 
 absl::Status Cancelled() { return absl::CancelledError("stopped while its environment was made"); }
-
-std::string Variable(const std::map<std::string, std::string>& variables, const char* name) {
-  const auto found = variables.find(name);
-  return found == variables.end() ? "" : found->second;
-}
 
 // Runs programs for one environment; what they say goes to its log.
 class Maker {
@@ -61,7 +60,8 @@ class Maker {
   absl::Status Run(const std::vector<std::string>& arguments) {
     TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd log,
                            base::Open(log_, O_WRONLY | O_CREAT | O_TRUNC));
-    base::ChildOptions options{.arguments = arguments, .environment = Variables()};
+    base::ChildOptions options{.arguments = arguments,
+                               .environment = container::UvVariables(environments_)};
     options.stdout_fd = options.stderr_fd = log.get();
     options.die_with_parent = true;
     const auto ended = base::RunToEnd(options, cancelled_);
@@ -72,73 +72,57 @@ class Maker {
     return absl::FailedPreconditionError(said);
   }
 
-  // The machine's own, with uv told what pip was told of indexes.
-  std::map<std::string, std::string> Variables() const {
-    std::map<std::string, std::string> variables = base::CurrentEnvironment();
-    for (const char* name : {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "CONDA_PREFIX"}) {
-      variables.erase(name);
-    }
-    variables["UV_CACHE_DIR"] = (environments_ / "cache").string();
-    variables.emplace("UV_PYTHON_DOWNLOADS", "never");  // a site may allow it
-    variables["UV_NO_PROGRESS"] = "1";
-    variables["NO_COLOR"] = "1";
-    variables.emplace("UV_NATIVE_TLS", "1");  // a site's own certificates
-    constexpr std::pair<const char*, const char*> kOfPip[] = {{"PIP_INDEX_URL", "UV_DEFAULT_INDEX"},
-                                                              {"PIP_EXTRA_INDEX_URL", "UV_INDEX"},
-                                                              {"PIP_FIND_LINKS", "UV_FIND_LINKS"}};
-    for (const auto& [pip, uv] : kOfPip) {
-      const std::string value = Variable(variables, pip);
-      if (!value.empty()) variables.emplace(uv, value);
-    }
-    return variables;
-  }
-
   absl::Status MakeVenv() {
-    const std::vector<std::string> plain = {uv_, "venv", "--python"};
-    const auto with = [&](const std::string& python) {
-      std::vector<std::string> arguments = plain;
-      arguments.push_back(python);
-      arguments.push_back(folder_.string());
-      return Run(arguments);
-    };
-    const std::string wanted = environment_.python.empty() ? "3" : environment_.python;
-    absl::Status made = with(wanted);
-    if (made.ok() || absl::IsCancelled(made)) return made;
-    substitute_ = true;
-    made = with("3");
-    if (!made.ok()) return base::Annotate(made, "no Python on this machine");
+    std::string python = "3";
+    if (!environment_.python.empty()) {
+      const auto found = container::FindPython(environment_.python, environments_, cancelled_);
+      if (absl::IsCancelled(found.status())) return Cancelled();
+      substitute_ = !found.ok();
+      if (found.ok()) python = *found;
+      if (!found.ok()) note_ = std::string(found.status().message());
+    }
+    TUTTI_RETURN_IF_ERROR(base::Annotate(Run({uv_, "venv", "--python", python, folder_.string()}),
+                                         "no Python on this machine"));
+    if (!substitute_) return absl::OkStatus();
     std::error_code error;
     const std::string here = fs::directory_iterator(folder_ / "lib", error)->path().filename();
-    note_ = absl::StrCat("Python ", wanted, " is not on this machine; ",
-                         absl::StrReplaceAll(here, {{"python", "Python "}}), " is taken");
+    absl::StrAppend(&note_, "; ", absl::StrReplaceAll(here, {{"python", "Python "}}), " is taken");
     return absl::OkStatus();
   }
 
   absl::Status InstallPackages() {
     if (environment_.packages.empty()) return absl::OkStatus();
-    std::vector<std::string> texts;
-    for (const spec::Requirement& package : environment_.packages) texts.push_back(package.text);
-    absl::Status installed = Install(texts);
-    if (absl::IsFailedPrecondition(installed) && substitute_) {
+    absl::Status installed = Install(Texts([](const spec::Requirement&) { return false; }));
+    if (!absl::IsFailedPrecondition(installed)) return installed;
+    if (substitute_) {
       // Versions that were pinned for another Python may have no build for this one.
-      for (std::string& text : texts) text = WithoutPins(text);
-      const absl::Status again = Install(texts);
-      if (again.ok())
-        absl::StrAppend(&note_, ", and versions given by == are the least that is taken");
+      const absl::Status again = Install(Texts([](const spec::Requirement&) { return true; }));
+      if (again.ok()) absl::StrAppend(&note_, ", and versions given by == or ~= are the least");
+      if (again.ok() || absl::IsCancelled(again)) return again;
+    } else if (MixesTableAndFiles()) {
+      // As pip in the image would, which goes by what is asked for last.
+      const absl::Status again = Install(Texts(spec::IsOfBuiltInTable));
+      if (again.ok()) note_ = "versions of the image are the least, since files ask for others";
       if (again.ok() || absl::IsCancelled(again)) return again;
     }
-    if (!absl::IsFailedPrecondition(installed)) return installed;
     std::string why = spec::ExplainFailure(environment_, std::string(installed.message()));
     if (!note_.empty()) absl::StrAppend(&why, " (", note_, ")");
     return absl::FailedPreconditionError(why);
   }
 
-  // "a==1.2" -> "a>=1.2", "a==1.2.*" -> "a>=1.2".
-  static std::string WithoutPins(absl::string_view requirement) {
-    const size_t marker = std::min(requirement.find(';'), requirement.size());
-    std::string text = absl::StrReplaceAll(requirement.substr(0, marker), {{"==", ">="}});
-    text = absl::StrReplaceAll(text, {{".*", ""}});
-    return absl::StrCat(text, requirement.substr(marker));
+  std::vector<std::string> Texts(
+      const std::function<bool(const spec::Requirement&)>& is_loosened) const {
+    std::vector<std::string> texts;
+    for (const spec::Requirement& package : environment_.packages) {
+      texts.push_back(is_loosened(package) ? spec::WithoutPins(package.text) : package.text);
+    }
+    return texts;
+  }
+
+  bool MixesTableAndFiles() const {
+    const auto& packages = environment_.packages;
+    const auto of_table = std::count_if(packages.begin(), packages.end(), spec::IsOfBuiltInTable);
+    return of_table > 0 && of_table < static_cast<std::ptrdiff_t>(packages.size());
   }
 
   absl::Status Install(const std::vector<std::string>& requirements) {
@@ -191,6 +175,7 @@ std::string EnvironmentKey(const spec::Environment& environment) {
                             {"packages", nlohmann::json::array()}};
   for (const spec::Requirement& package : environment.packages) {
     content["packages"].push_back({package.text, StampOf(package.text)});
+    if (spec::IsOfBuiltInTable(package)) content["packages"].back().push_back("may be loosened");
   }
   const std::string text = content.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return base::Hex(base::Sha256Of(text)).substr(0, 24);

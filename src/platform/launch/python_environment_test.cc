@@ -27,8 +27,10 @@ constexpr char kUv[] = R"sh(#!/bin/bash
 here=$(dirname "$0")
 echo "$@" >>"$here/calls"
 case $1 in
+  python)
+    [ "$2 $4" = "find 3.11" ] && { command -v python3; exit 0; }
+    echo "error: No download found for request: cpython-3.7" >&2; exit 2 ;;
   venv)
-    [ "$3" = 3.7 ] && { echo "error: No interpreter found for Python 3.7"; exit 2; }
     base=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
     version=$("$base" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
     mkdir -p "$4/bin" "$4/lib/python$version/site-packages"
@@ -40,7 +42,7 @@ case $1 in
       name=${line%%[=<>]*}
       case $line in
         missing*) printf '  × No solution found when resolving dependencies:\n  ╰─▶ Because %s was not found in the package registry and you require %s,\n      we can conclude nothing.\n' "$name" "$name"; exit 1 ;;
-        pinned==1) echo "no version of pinned==1"; exit 1 ;;
+        pinned[=~]=1*) echo "no version of pinned==1"; exit 1 ;;
         slow) until [ -e "$here/go" ]; do sleep 0.01; done ;;
       esac
       echo "value = '$line'" >"$(echo "$place"/lib/python3.*/site-packages)/$name.py"
@@ -133,14 +135,44 @@ TEST_F(PythonEnvironment, APackageThatCannotBeHadIsNamedWithItsLine) {
 }
 
 TEST_F(PythonEnvironment, AnotherPythonIsSaidAndPinsAreLoosened) {
-  spec::Environment environment = Of({"pinned==1"});
+  spec::Environment environment = Of({"pinned==1", "pinned~=1.0"});
   environment.python = "3.7";
   const auto made = Make(environment);
   ASSERT_TRUE(made.ok()) << made.status();
-  EXPECT_THAT(made->note, HasSubstr("Python 3.7 is not on this machine; Python 3."));
-  EXPECT_THAT(made->note, EndsWith("versions given by == are the least that is taken"));
+  EXPECT_THAT(made->note, HasSubstr("Python 3.7 is not on this machine and cannot be fetched: No "
+                                    "download found for request: cpython-3.7; Python 3."));
+  EXPECT_THAT(made->note, EndsWith("versions given by == or ~= are the least"));
   EXPECT_EQ(Make(environment)->note, made->note);  // also of those who find it made
   EXPECT_FALSE(Make(Of({"pinned==1"})).ok());      // on the Python that was asked for pins hold
+}
+
+TEST_F(PythonEnvironment, APythonThatIsThereIsTaken) {
+  spec::Environment environment = Of({"alpha"});
+  environment.python = "3.11";
+  const auto made = Make(environment);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->note, "");
+  EXPECT_EQ(Calls("python find"), 1);
+  EXPECT_EQ(Calls("python install"), 0);
+}
+
+TEST_F(PythonEnvironment, AFetchThatFailedIsNotTriedAgainAtOnce) {
+  for (const char* package : {"alpha", "beta"}) {
+    spec::Environment environment = Of({package});
+    environment.python = "3.7";
+    ASSERT_TRUE(Make(environment).ok());
+  }
+  EXPECT_EQ(Calls("python install"), 1);
+}
+
+TEST_F(PythonEnvironment, WhatAFileAsksForLoosensThePinsOfTheBuiltInTable) {
+  spec::Environment environment = Of({"alpha==2"});
+  environment.packages.push_back({"pinned~=1.2", "built-in table of curated environments:3"});
+  const auto made = Make(environment);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_THAT(made->note, HasSubstr("versions of the image are the least"));
+  environment.packages[1].place = "c.yml:3";
+  EXPECT_FALSE(Make(environment).ok());
 }
 
 TEST_F(PythonEnvironment, ACancelledJobDoesNotWaitForIt) {

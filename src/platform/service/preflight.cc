@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "platform/container/image.h"
+#include "platform/container/python.h"
 #include "platform/container/registry_check.h"
 #include "platform/launch/command_check.h"
 #include "platform/launch/node_facts.h"
@@ -60,6 +61,7 @@ absl::Status Preflight(const spec::JobSpec& job, const std::filesystem::path& di
   Lines faults;
   Add(spec::CheckPaths(job, warnings), faults);
   Add(container::CheckCanRun(job), faults);
+  Add(container::CheckPythons(job, directory / "environments", warnings), faults);
   Add(CheckGpus(job, !facts->gpus.empty(), warnings), faults);
   Add(launch::CheckCommand(job, *facts, warnings), faults);
   CheckNetwork(job, faults, warnings);

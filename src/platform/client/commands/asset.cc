@@ -8,6 +8,7 @@
 #include "platform/client/archive/kept_files.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/text/table.h"
+#include "platform/container/python.h"
 #include "spec/asset_file.h"
 #include "spec/home_list.h"
 #include "spec/site.h"
@@ -94,6 +95,8 @@ absl::StatusOr<ExitCode> AssetCreate(Context& context, const AssetOptions& optio
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
   auto file = spec::ReadAssetFile(options.kind, options.file, site);
   TUTTI_RETURN_IF_ERROR(AsInput(file.status()));
+  TUTTI_RETURN_IF_ERROR(AsInput(
+      container::CheckPython(file->environment, context.home / "environments", file->warnings)));
   for (const std::string& warning : file->warnings) {
     context.err << "warning: " << warning << std::endl;
   }
