@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "spec/mapping_reader.h"
 #include "spec/package_files.h"
+#include "spec/requirement.h"
 
 namespace tutti::spec {
 namespace {
@@ -174,7 +175,9 @@ class CondaReader {
           {std::string(absl::StripAsciiWhitespace(program)), package.name, place});
       return;
     }
-    environment_.packages.push_back({absl::StrCat(name, PipVersion(package.version)), place});
+    if (name == kHorovod) WarnOfHorovod(line, diagnostics_);
+    environment_.packages.push_back(
+        {name == kHorovod ? name : absl::StrCat(name, PipVersion(package.version)), place});
   }
 
   const NamedFile& file_;

@@ -164,26 +164,26 @@ environments:
     packages: [torch==1.10.2, torchvision==0.11.3, torchaudio==0.10.2, numpy<1.24, pandas,
                scikit-learn, pillow, matplotlib~=3.5.0, psutil~=5.9.0, tqdm, tensorboard,
                torch-tb-profiler~=0.4.0, py-cpuinfo, "setuptools<59.6", "mlflow>=2.9,<3",
-               azureml-core]
+               azureml-core, horovod]
   pytorch-1.9-*:
     python: "3.8"
     packages: [torch==1.9.1, torchvision==0.10.1, torchaudio==0.9.1, numpy<1.24, pandas,
                scikit-learn, pillow, matplotlib~=3.5.0, psutil~=5.9.0, tqdm, tensorboard,
                torch-tb-profiler~=0.4.0, py-cpuinfo, "setuptools<59.6", "mlflow>=2.9,<3",
-               azureml-core]
+               azureml-core, horovod]
     differs: Python 3.8 in place of 3.7
   pytorch-1.8-*:
     python: "3.8"
     packages: [torch==1.8.1, torchvision==0.9.1, torchaudio==0.8.1, numpy<1.24, pandas,
                scikit-learn, pillow, matplotlib~=3.5.0, psutil~=5.9.0, tqdm, tensorboard,
                torch-tb-profiler~=0.4.0, py-cpuinfo, "setuptools<59.6", "mlflow>=2.9,<3",
-               azureml-core]
+               azureml-core, horovod]
     differs: Python 3.8 in place of 3.7
   pytorch-1.7-*:
     python: "3.8"
     packages: [torch==1.7.1, torchvision==0.8.2, torchaudio==0.7.2, numpy<1.24, pandas,
                scikit-learn, pillow, matplotlib~=3.5.0, psutil~=5.9.0, tqdm, tensorboard,
-               py-cpuinfo, "setuptools<59.6", "mlflow>=2.9,<3", azureml-core]
+               py-cpuinfo, "setuptools<59.6", "mlflow>=2.9,<3", azureml-core, horovod]
     differs: Python 3.8 in place of 3.7
 
   tensorflow-2.16-*:
@@ -191,27 +191,27 @@ environments:
     packages: ["tensorflow[and-cuda]==2.16.2", tf-keras==2.16.0, keras>=3.12.1, tensorboard~=2.16.0,
                tensorflow-datasets~=4.9.0, pandas==2.2.2, numpy==1.23.5, scipy~=1.14.0,
                matplotlib~=3.6.0, psutil~=5.9.0, tqdm~=4.66.3, ipykernel~=6.20.2, debugpy~=1.6.3,
-               pillow, h5py, "mlflow>=2.9,<3", azureml-core]
+               pillow, h5py, "mlflow>=2.9,<3", azureml-core, horovod]
     variables: {TF_USE_LEGACY_KERAS: 1}
     differs: Matplotlib 3.6 in place of 3.5
   tensorflow-2.12-*:
     python: "3.8"
     packages: [tensorflow-cpu~=2.12.0, tensorboard~=2.12.0, tensorflow-datasets~=4.5.0,
                pandas~=1.3.0, numpy~=1.22.0, scipy~=1.7.0, matplotlib~=3.5.0, psutil~=5.9.0,
-               tqdm~=4.62.0, ipykernel~=6.20.2, debugpy~=1.6.3, protobuf~=4.22.0, onnxruntime,
-               pillow, h5py, "mlflow>=2.9,<3", azureml-core]
-    differs: &cpu without GPUs, whose CUDA 11 is not on PyPI for it
+               tqdm~=4.62.0, ipykernel~=6.20.2, debugpy~=1.6.3, protobuf~=3.20.3, onnxruntime,
+               pillow, h5py, "mlflow>=2.9,<3", azureml-core, horovod]
+    differs: without GPUs, whose CUDA 11 is not on PyPI for it; protobuf 3.20 in place of 4.22
   tensorflow-2.11-*:
     python: "3.8"
     packages: [tensorflow-cpu~=2.11.1, tensorflow-datasets~=4.5.0, pandas~=1.3.0, numpy~=1.22.0,
                scipy~=1.7.0, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.62.0, protobuf~=3.19.0,
-               onnxruntime, pillow, h5py, "mlflow>=2.9,<3", azureml-core]
-    differs: *cpu
+               onnxruntime, pillow, h5py, "mlflow>=2.9,<3", azureml-core, horovod]
+    differs: &cpu without GPUs, whose CUDA 11 is not on PyPI for it
   tensorflow-2.7-*:
     python: "3.8"
     packages: [tensorflow-cpu~=2.7.0, pandas~=1.3.0, numpy~=1.22.0, scipy~=1.7.0, matplotlib~=3.5.0,
                psutil~=5.9.0, tqdm~=4.62.0, protobuf~=3.19.0, pillow, h5py,
-               "mlflow>=2.9,<3", azureml-core]
+               "mlflow>=2.9,<3", azureml-core, horovod]
     differs: *cpu
 
   minimal-py31*: &minimal

@@ -119,6 +119,20 @@ TEST_F(JobEnvironment, WhatAFileAsksForComesInPlaceOfWhatTheCuratedImageHas) {
   EXPECT_THAT(pandas, ElementsAre("Pandas==2.2"));
 }
 
+TEST_F(JobEnvironment, HorovodIsTuttisOwnWhichIsSaidOnce) {
+  files_["/base/c.yml"] = "dependencies:\n  - horovod=0.21\n";
+  EXPECT_THAT(Packages("{conda_file: c.yml}"), ElementsAre("horovod (c.yml:2)"));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("c.yml:2: horovod is tutti's own here")));
+  files_["/base/r.txt"] = "tqdm\nhorovod[tensorflow]==0.28.1\n";
+  EXPECT_THAT(Packages("{conda_file: r.txt}"), ElementsAre("tqdm (r.txt:1)", "horovod (r.txt:2)"));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("r.txt:2: horovod is tutti's own here")));
+  std::vector<std::string> packages;
+  for (const Requirement& package : Of("tensorflow-2.16-cuda12").packages) {
+    packages.push_back(package.text);
+  }
+  EXPECT_THAT(packages, testing::Contains("horovod"));
+}
+
 TEST_F(JobEnvironment, ErrorsOfAPythonHaveThePlaceThatAsksForIt) {
   files_["/base/c.yml"] = "dependencies:\n  - python=3.8\n";
   EXPECT_EQ(Of("{conda_file: c.yml}").python_place, "c.yml:2");

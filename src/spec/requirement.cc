@@ -30,6 +30,12 @@ std::string PythonOfPart(absl::string_view part) {
 
 }  // namespace
 
+void WarnOfHorovod(int line, Diagnostics& diagnostics) {
+  diagnostics.Warning(line,
+                      "horovod is tutti's own here: Horovod's interface on tutti's collectives "
+                      "(docs/horovod.md), whatever version is asked for");
+}
+
 std::string PackageName(absl::string_view requirement) {
   const size_t end = requirement.find_first_of(" [=<>!~;@(");
   requirement = absl::StripSuffix(absl::StripSuffix(requirement.substr(0, end), "/"), ".git");

@@ -5,9 +5,15 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "spec/diagnostics.h"
 #include "spec/job.h"
 
 namespace tutti::spec {
+
+// The package that is tutti's own, whatever version is asked for: PyPI's last release is of 2023
+// and does not compile against today's frameworks.
+inline constexpr absl::string_view kHorovod = "horovod";
+void WarnOfHorovod(int line, Diagnostics& diagnostics);
 
 // The package's name as indexes compare it (PEP 503): "Foo_Bar[x]>=1" is "foo-bar", and so are
 // "./foo_bar" and "git+https://host/foo-bar.git".

@@ -10,6 +10,7 @@
 #include "spec/data_map.h"
 #include "spec/job_data.h"
 #include "spec/package_files.h"
+#include "spec/requirement.h"
 
 namespace tutti::spec {
 namespace {
@@ -117,8 +118,13 @@ void ReadPipLine(absl::string_view line, int number, const NamedFile& file,
   }
   const bool is_path = line[0] == '/' || absl::StartsWith(line, "./") ||
                        absl::StartsWith(line, "../") || line == ".";
-  environment.packages.push_back({is_path ? AbsolutePlace(line, file) : std::string(line),
-                                  absl::StrCat(file.shown, ":", number)});
+  const std::string place = absl::StrCat(file.shown, ":", number);
+  if (!is_path && PackageName(line) == kHorovod) {
+    WarnOfHorovod(number, diagnostics);
+    environment.packages.push_back({std::string(kHorovod), place});
+    return;
+  }
+  environment.packages.push_back({is_path ? AbsolutePlace(line, file) : std::string(line), place});
 }
 
 void ReadRequirements(absl::string_view text, const NamedFile& file, const ReadContext& context,

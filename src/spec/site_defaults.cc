@@ -14,10 +14,11 @@ environments:
   xgboost-*: {packages: [xgboost, scikit-learn, numpy, pandas, matplotlib, joblib, *mlflow]}
   acpt-pytorch-*: &pytorch
     packages: [torch, torchvision, numpy, pandas, matplotlib, pillow, tqdm, psutil, tensorboard,
-               accelerate, transformers, "datasets>=2.14", evaluate, *mlflow]
+               accelerate, transformers, "datasets>=2.14", evaluate, horovod, *mlflow]
   pytorch-*: *pytorch
   tensorflow-*:
-    packages: [tensorflow-cpu, tf-keras, numpy, pandas, matplotlib, pillow, h5py, tensorboard, *mlflow]
+    packages: [tensorflow-cpu, tf-keras, numpy, pandas, matplotlib, pillow, h5py, tensorboard,
+               horovod, *mlflow]
   python-*: {python: named, packages: []}
   minimal-*: {python: named, packages: []}
   openmpi*: {packages: []}

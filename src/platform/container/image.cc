@@ -16,6 +16,7 @@
 #include "base/machine.h"
 #include "base/status.h"
 #include "base/waiting.h"
+#include "platform/container/own_package.h"
 #include "platform/container/packages.h"
 #include "platform/container/podman.h"
 #include "platform/container/registries.h"
@@ -178,7 +179,8 @@ absl::StatusOr<MadeImage> MakeImage(const spec::Environment& environment, const 
   }
   auto made = Maker(image, folder, name, cancelled).Make();
   if (!made.ok() || environment.packages.empty()) return made;
-  TUTTI_ASSIGN_OR_RETURN(made->id, WithPackages(environment, made->id, folder, cancelled));
+  TUTTI_ASSIGN_OR_RETURN(const spec::Environment with_own, WithOwnPackage(environment));
+  TUTTI_ASSIGN_OR_RETURN(made->id, WithPackages(with_own, made->id, folder, cancelled));
   return made;
 }
 

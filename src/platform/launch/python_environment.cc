@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "base/waiting.h"
+#include "platform/container/own_package.h"
 #include "platform/container/python.h"
 #include "platform/container/uv.h"
 #include "spec/install_failure.h"
@@ -181,9 +182,10 @@ std::string EnvironmentKey(const spec::Environment& environment) {
   return base::Hex(base::Sha256Of(text)).substr(0, 24);
 }
 
-absl::StatusOr<MadeEnvironment> MakeEnvironment(const spec::Environment& environment,
+absl::StatusOr<MadeEnvironment> MakeEnvironment(const spec::Environment& wanted,
                                                 const fs::path& environments,
                                                 const std::atomic<bool>& cancelled) {
+  TUTTI_ASSIGN_OR_RETURN(const spec::Environment environment, container::WithOwnPackage(wanted));
   const std::string key = EnvironmentKey(environment);
   const fs::path folder = environments / key;
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(environments));

@@ -44,6 +44,9 @@ constexpr absl::string_view kNoConnection =
     "the processes cannot connect to each other: set GLOO_SOCKET_IFNAME to the nodes' network";
 constexpr absl::string_view kPipOfTheHost =
     "the machine's own Python takes no packages: name them in the job's environment instead";
+constexpr absl::string_view kHorovod =
+    "name horovod in the job's environment (its conda_file or requirements): it is tutti's own "
+    "there";
 constexpr absl::string_view kNativeCode =
     "native code failed; PYTHONFAULTHANDLER=1 in environment_variables tells where";
 
@@ -61,7 +64,11 @@ constexpr absl::string_view kCertificate =
     "REQUESTS_CA_BUNDLE";
 
 // The first that fits counts.
-constexpr std::array<Known, 73> kKnown = {{
+constexpr std::array<Known, 77> kKnown = {{
+    {"no module named", "horovod", kHorovod},
+    {"horovod", "failed building wheel", kHorovod},
+    {"horovod", "failed to build", kHorovod},
+    {"horovod", "could not build wheels", kHorovod},
     {"only supported with gpus", "", kNcclWithoutGpu},
     {"nccl", "no cuda-capable device", kNcclWithoutGpu},
     {"nccl", "driver version is insufficient", kNcclWithoutGpu},

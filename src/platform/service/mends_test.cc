@@ -12,6 +12,8 @@ using ::testing::HasSubstr;
 TEST(MendOfTest, KnowsWhatToDoAboutCommonFailures) {
   const std::pair<const char*, const char*> kCases[] = {
       {"ModuleNotFoundError: No module named 'torch'", "environment"},
+      {"ModuleNotFoundError: No module named 'horovod'", "it is tutti's own there"},
+      {"ERROR: Failed to build horovod", "it is tutti's own there"},
       {"ImportError: libcudart.so.12: cannot open shared object file: No such file", "CPU builds"},
       {"ImportError: libGL.so.1: cannot open shared object file", "not on the node"},
       {"RuntimeError: Found no NVIDIA driver on your system.", "no usable GPU"},

@@ -1,0 +1,55 @@
+"""Story: an environment is what its name and its files say: its Python, its packages, and Horovod, which is tutti's own (SPEC E4)."""
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+
+def other_python():
+    """A version that this machine has beside /usr/bin/python3's, in PATH or of pyenv; None if there is none."""
+    for version in ("3.9", "3.10", "3.12", "3.13"):
+        folders = os.environ["PATH"].split(":") + [str(path / "bin") for path in pathlib.Path.home().glob(f".pyenv/versions/{version}.*")]
+        program = shutil.which(f"python{version}", path=":".join(reversed(folders)))
+        if program and subprocess.run([program, "-c", ""], capture_output=True).returncode == 0:
+            return version
+    return None
+
+
+def test_horovod_of_a_conda_file_is_tuttis(service, write_job):
+    job = write_job("python -c 'import horovod, importlib.metadata as m, tutti.comm as c; c.init(); print(m.version(\"horovod\"), c.size())'",
+                    environment={"conda_file": {"dependencies": ["pip", {"pip": ["horovod[tensorflow]==0.21.3"]}]}})
+    result = service.cli("run", job, timeout=600)
+    assert result.returncode == 0, (result.stdout, result.stderr)
+    assert "horovod is tutti's own here" in result.stderr
+    assert "0.28.1+tutti 1" in result.stdout
+
+
+@pytest.mark.skipif(other_python() is None, reason="no second Python on this machine")
+@pytest.mark.parametrize("environment", ["image", "Dockerfile", "conda_file"])
+def test_the_python_that_is_asked_for_runs_the_job(service, write_job, environment):
+    version = other_python()
+    keys = {"image": {"image": f"python:{version}"}, "Dockerfile": {"build": {"path": "."}},
+            "conda_file": {"image": "python:3.11", "conda_file": {"dependencies": [f"python={version}"]}}}[environment]
+    job = write_job("python --version", environment="host")
+    (job.parent / "Dockerfile").write_text(f"FROM python:{version}-slim\n")
+    job.write_text(job.read_text().replace('"host"', repr(keys).replace("'", '"')))
+    result = service.cli("run", job, timeout=600)
+    assert result.returncode == 0, (result.stdout, result.stderr)
+    assert f"Python {version}." in result.stdout and "cannot be fetched" not in result.stderr
+
+
+def test_a_python_that_cannot_be_had_is_said_before_the_queue(start_service, write_job):
+    service = start_service(environment={"UV_PYTHON_DOWNLOADS": "never"})
+    job = write_job("python --version", environment={"conda_file": {"dependencies": ["python=3.4"]}})
+    said = service.cli("job", "validate", "-f", job)
+    assert said.returncode == 0 and "Python 3.4 is not on this machine and cannot be fetched" in said.stdout + said.stderr, said
+    (job.parent / "conda.yml").write_text("dependencies:\n  - python=3.4\n")
+    (job.parent / "environment.yml").write_text("name: old\nconda_file: conda.yml\n")
+    said = service.cli("environment", "create", "--file", job.parent / "environment.yml")
+    assert said.returncode == 0 and "conda.yml:2: Python 3.4 is not on this machine" in said.stderr, said
+    (job.parent / "conda.yml").write_text("dependencies:\n  - python=2.7\n")
+    said = service.cli("environment", "create", "--file", job.parent / "environment.yml")
+    assert said.returncode != 0 and "conda.yml:2: Python 2.7 cannot be had" in said.stderr, said
+    assert not list(service.get("/v1/jobs")["jobs"])
