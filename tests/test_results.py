@@ -176,7 +176,7 @@ def test_mlflow_itself(service, write_job, tmp_path, mlflow_python):
     command = f"{mlflow_python} train.py trials & {mlflow_python} train.py trials && wait $!"
     file = write_job(command, files=code, nodes=2, distribution="mpi", processes=2, experiment_name="trials")
     job, shown = run(service, file)
-    assert job["state"] == "Completed" and "Metrics: loss 0.333333" in shown and service.log_text(job["id"], 0) == "trials\n" * 2, shown
+    assert job["state"] == "Completed" and "Metrics: loss 0.333333" in shown and service.log_text(job["id"], 0).count("trials") == 2, shown
     assert [model["name"] for model in job["logged"]["models"]] == ["model"] * 8
     target = tmp_path / "results"
     download(service, target, job["id"])

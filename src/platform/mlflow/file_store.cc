@@ -151,12 +151,13 @@ Logged LoggedBelow(const fs::path& outputs) {
   Logged logged;
   for (const fs::path& store : StoresIn(outputs)) {
     if (logged.metrics.empty()) logged.metrics = MetricsOf(store);
+    const auto first = static_cast<std::ptrdiff_t>(logged.models.size());
     Budget budget;
     AddModelsOfRuns(store, outputs, budget, logged);
     AddOwnModels(store, outputs, budget, logged);
+    std::sort(logged.models.begin() + first, logged.models.end(),
+              [](const Model& a, const Model& b) { return a.path < b.path; });
   }
-  std::sort(logged.models.begin(), logged.models.end(),
-            [](const Model& a, const Model& b) { return a.path < b.path; });
   return logged;
 }
 

@@ -48,7 +48,7 @@ struct Model {
 
 struct Logged {
   std::vector<Metric> metrics;  // by name
-  std::vector<Model> models;    // by path
+  std::vector<Model> models;    // of the lowest rank first, by path
 };
 
 // Metrics are those of the lowest rank that logged any, of runs within other runs only if no other

@@ -88,12 +88,14 @@ TEST_F(FileStoreTest, ModelsOfBothLayoutsAreFound) {
   Put("mlruns/7/models/m-1/meta.yaml", "model_id: m-1\nname: 'it''s'\n");
   Put("mlruns/7/models/m-1/artifacts/MLmodel", "flavors: {}\n");
   Put("mlruns/7/models/m-2/meta.yaml", "name: unfinished\n");
+  Put("mlruns-rank-1/0/run/artifacts/model/MLmodel", "flavors: {}\n");
   const auto models = LoggedBelow(outputs_).models;
-  ASSERT_EQ(models.size(), 2u);
+  ASSERT_EQ(models.size(), 3u);
   EXPECT_EQ(models[0].name, "model");
   EXPECT_EQ(models[0].path, "outputs/mlruns/0/run/artifacts/model");
   EXPECT_EQ(models[1].name, "it's");
   EXPECT_EQ(models[1].path, "outputs/mlruns/7/models/m-1/artifacts");
+  EXPECT_EQ(models[2].path, "outputs/mlruns-rank-1/0/run/artifacts/model");
 }
 
 TEST_F(FileStoreTest, AStoreThatWasMadeAndNotUsedIsRemoved) {
