@@ -1,4 +1,8 @@
 """Story: no fault holds a node: whatever fails or hangs below a launcher, its job ends with the true reason and the next one runs on the same nodes."""
+import json
+import os
+import signal
+
 import pytest
 
 from faults import explore
@@ -21,12 +25,25 @@ def library(tmp_path_factory):
     return explore.build(tmp_path_factory.mktemp("faults"))
 
 
+def stop_launcher(service, write_job):
+    """A job whose launcher does nothing any more, not by a call that hangs: its service alone can end that."""
+    name = service.submit(write_job("echo begun; sleep 600", limits={"timeout": 5}))
+    service.wait_for_state(name, "Running", 60)
+    lock, = service.home.glob(f"nodes/*/{name}.*/lock")
+    os.kill(json.loads(lock.read_text())["pid"], signal.SIGSTOP)
+    return name
+
+
 def test_two_hundred_faults_of_launchers_and_shims_each_end_their_job_alone(start_service, write_job, library, tmp_path):
-    """TUTTI_FAULTS_SEED chooses others; tests/faults/explore.py has them all."""
-    service = start_service(nodes=8, environment=explore.service_environment(library, tmp_path))
+    """TUTTI_FAULTS_SEED chooses others; tests/faults/explore.py has them all. Beside them a launcher stands still."""
+    service = start_service(nodes=9, environment=explore.service_environment(library, tmp_path))
+    stopped = stop_launcher(service, write_job)
     faults = [fault for kind in explore.KINDS for fault in explore.faults_of(service, write_job, library, kind, tmp_path)]
     exploration = explore.Exploration(service, write_job, library, tmp_path)
-    exploration.run(explore.sample(faults, 200, explore.SEED), 240)
+    exploration.run(explore.sample(faults, 200, explore.SEED), 240, at_once=16)
     assert exploration.complaints == []
     assert exploration.ends["Failed"] + exploration.ends["Completed"] > 100, "the faults were met"
+    job = service.wait(stopped, 240)
+    assert job["state"] == "Failed" and "time limit of 5s" in job["reason"], job["reason"]
+    assert service.log_text(stopped, 0) == "begun\n"
     assert exploration.all_nodes_run()
