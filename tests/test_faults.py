@@ -16,7 +16,7 @@ def test_an_mpi_rank_that_cannot_be_started_ends_its_job_and_frees_its_node(star
     behind = service.submit(write_job("echo next"))
     job = service.wait(name, 20)
     assert job["state"] == "Failed"
-    assert "could not be started" in job["reason"] and "Argument list too long" in job["reason"], job["reason"]
+    assert "could not be started" in job["reason"] and "Argument list too long: the command has 140" in job["reason"], job["reason"]
     assert service.wait(behind, 20)["state"] == "Completed"
 
 

@@ -32,6 +32,25 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
   return pointers;
 }
 
+// What the kernel takes of one argument or variable, its final zero included (MAX_ARG_STRLEN).
+constexpr size_t kLongestString = 32 * 4096;
+
+// Which of them execve has refused, and what to do; "" if they are too long together.
+std::string WhatIsTooLong(const ChildOptions& options) {
+  for (const auto& [key, value] : options.environment) {
+    const size_t size = key.size() + 1 + value.size();
+    if (size < kLongestString) continue;
+    return absl::StrCat(": variable ", key, " has ", size, " bytes, and Linux takes ",
+                        kLongestString - 1, ": put it into a file");
+  }
+  for (const std::string& argument : options.arguments) {
+    if (argument.size() < kLongestString) continue;
+    return absl::StrCat(": the command has ", argument.size(), " bytes, and Linux takes ",
+                        kLongestString - 1, ": put it into a script");
+  }
+  return "";
+}
+
 struct ChildPlan {
   const char* program;
   char** arguments;
@@ -130,7 +149,9 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const ChildOptions& options) {
   } while (n < 0 && errno == EINTR);
   if (n == sizeof error) {  // exec closes the pipe; a number in it is a failure before that
     ::waitpid(pid, nullptr, 0);
-    return ErrnoStatus(absl::StrCat("start ", program), error);
+    const absl::Status status = ErrnoStatus(absl::StrCat("start ", program), error);
+    if (error != E2BIG) return status;
+    return absl::Status(status.code(), absl::StrCat(status.message(), WhatIsTooLong(options)));
   }
   UniqueFd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!pidfd.valid()) return ErrnoStatus(absl::StrCat("pidfd_open for ", program));

@@ -61,6 +61,18 @@ TEST(ChildProcess, SaysWhatCouldNotBeStarted) {
   EXPECT_EQ(ChildProcess::Start(options).status().code(), absl::StatusCode::kPermissionDenied);
 }
 
+TEST(ChildProcess, NamesWhatIsTooLongForTheKernel) {
+  ChildOptions options = Shell(std::string(140'000, 'x'));
+  EXPECT_EQ(ChildProcess::Start(options).status().message(),
+            "start /usr/bin/sh: Argument list too long: the command has 140000 bytes, and Linux "
+            "takes 131071: put it into a script");
+  options = Shell("true");
+  options.environment["LABELS"] = std::string(131'065, 'x');
+  EXPECT_EQ(ChildProcess::Start(options).status().message(),
+            "start /usr/bin/sh: Argument list too long: variable LABELS has 131072 bytes, and "
+            "Linux takes 131071: put it into a file");
+}
+
 TEST(ChildProcess, AWaitEndsAtItsDeadlineAndTheGroupCanBeKilled) {
   auto child = ChildProcess::Start(Shell("sleep 100 & sleep 100"));
   ASSERT_TRUE(child.ok());
