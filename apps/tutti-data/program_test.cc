@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/child_process.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/decode/jpeg_fake.h"
 
@@ -49,7 +50,7 @@ class DataProgramTest : public testing::Test {
                                             .stdout_fd = out->get(),
                                             .stderr_fd = err->get()});
     EXPECT_TRUE(child.ok()) << child.status();
-    const auto status = child->Wait(base::Deadline::After(absl::Seconds(60)));
+    const auto status = child->Wait(base::Deadline::After(base::Patient(absl::Seconds(60))));
     EXPECT_TRUE(status.ok()) << status.status();
     return {status->code, *base::ReadFile(Path("out")), *base::ReadFile(Path("err"))};
   }

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "base/child_process.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "runtime/checkpoint/model_folder.h"
 #include "runtime/data/decode/jpeg_fake.h"
 #include "runtime/models/model.h"
@@ -52,7 +53,7 @@ class ScoreProgramTest : public testing::Test {
                                             .stdout_fd = out->get(),
                                             .stderr_fd = err->get()});
     EXPECT_TRUE(child.ok()) << child.status();
-    const auto ended = child->Wait(base::Deadline::After(absl::Seconds(60)));
+    const auto ended = child->Wait(base::Deadline::After(base::Patient(absl::Seconds(60))));
     EXPECT_TRUE(ended.ok()) << ended.status();
     return {ended->code, Read("out"), Read("err")};
   }

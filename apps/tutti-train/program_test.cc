@@ -12,6 +12,7 @@
 
 #include "base/child_process.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "runtime/train/image_folder_fake.h"
 
 namespace tutti {
@@ -23,7 +24,7 @@ using testing::HasSubstr;
 using testing::Not;
 namespace fs = std::filesystem;
 
-constexpr absl::Duration kPatience = absl::Seconds(120);
+const absl::Duration kPatience = base::Patient(absl::Seconds(120));
 
 class ProgramTest : public testing::Test {
  protected:

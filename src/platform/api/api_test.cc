@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "base/hash.h"
+#include "base/test_patience.h"
 #include "platform/api/launcher_calls.h"
 #include "platform/api/openapi.h"
 #include "platform/api/rest.h"
@@ -150,7 +151,7 @@ TEST_F(ApiTest, LeadsAJobFromSubmissionToItsDeletion) {
   std::string cursor_in_the_middle;
   const http::ClientResponse stream =
       Send({.target = "/v1/jobs/j/stream",
-            .stall_timeout = absl::Seconds(30),
+            .stall_timeout = base::Patient(absl::Seconds(30)),
             .on_chunk = http::ByLine([&](absl::string_view line) {
               lines.push_back(json::parse(line.begin(), line.end()));
               return absl::OkStatus();
@@ -190,7 +191,7 @@ TEST_F(ApiTest, ShowsNodesAndWhoHoldsThem) {
   play_ = false;
   CreateJob();
   json nodes;
-  const auto deadline = base::Deadline::After(absl::Seconds(20));
+  const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
   do {
     nodes = Fits("get", "/v1/nodes", Get("/v1/nodes"))["nodes"];
   } while (nodes[0]["job"].is_null() && !deadline.Expired());
@@ -287,7 +288,7 @@ TEST_F(ApiTest, TellsALauncherOfAnUnknownAllocationToEnd) {
 TEST_F(ApiTest, HearsALauncherOut) {
   play_ = false;
   CreateJob();
-  const auto deadline = base::Deadline::After(absl::Seconds(20));
+  const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
   while (engine_->Starts().size() < 2 && !deadline.Expired()) std::this_thread::yield();
   const std::string base = "/internal/v1/allocations/j.1/nodes/";
   const std::string pattern = "/internal/v1/allocations/{allocation}/nodes/{node}";
@@ -332,7 +333,7 @@ TEST_F(ApiTest, ComesBackWithItsJobsAndAFollowerGoesOn) {
   Start();
   std::string states;
   Send({.target = "/v1/jobs/j/stream?cursor=" + cursor,
-        .stall_timeout = absl::Seconds(30),
+        .stall_timeout = base::Patient(absl::Seconds(30)),
         .on_chunk = http::ByLine([&](absl::string_view line) {
           const json parsed = json::parse(line.begin(), line.end());
           if (parsed["type"] == "state") states += parsed["state"].get<std::string>() + " ";
@@ -387,12 +388,12 @@ TEST_F(ApiTest, EndsPromptlyWhileFollowersWait) {
   std::thread follower([&, url = platform_->url(), token = platform_->user_token()] {
     http::Client client(url, token);
     (void)client.Send({.target = "/v1/jobs/j/stream",
-                       .stall_timeout = absl::Seconds(30),
+                       .stall_timeout = base::Patient(absl::Seconds(30)),
                        .on_chunk = [](absl::string_view) { return absl::OkStatus(); }});
   });
   const absl::Time start = absl::Now();
   End();
-  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  EXPECT_LT(absl::Now() - start, base::Patient(absl::Seconds(5)));
   follower.join();
 }
 

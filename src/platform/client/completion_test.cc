@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "base/child_process.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 
 namespace tutti::client {
 namespace {
@@ -46,7 +47,8 @@ std::vector<std::string> Offered(const std::string& words) {
   options.directory = folder.path();
   options.stdout_fd = out->get();
   auto child = base::ChildProcess::Start(options);
-  EXPECT_TRUE(child.ok() && child->Wait(base::Deadline::After(absl::Seconds(20))).ok());
+  EXPECT_TRUE(child.ok() &&
+              child->Wait(base::Deadline::After(base::Patient(absl::Seconds(20)))).ok());
   return absl::StrSplit(*base::ReadFile(folder.path() / "out"), '\n', absl::SkipEmpty());
 }
 

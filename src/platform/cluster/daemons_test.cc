@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/command.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 
 namespace tutti::cluster {
 namespace {
@@ -23,7 +24,8 @@ base::CommandResult Drained(int wait_seconds, const std::string& squeue) {
   base::ChildOptions options;
   options.arguments = {"/bin/sh", "-c", script};
   options.environment = {{"PATH", "/usr/bin:/bin"}};
-  const auto result = base::RunCommand(options, "", base::Deadline::After(absl::Seconds(30)));
+  const auto result =
+      base::RunCommand(options, "", base::Deadline::After(base::Patient(absl::Seconds(30))));
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? *result : base::CommandResult{};
 }
@@ -62,7 +64,8 @@ TEST(EndJobs, CancelsUntilThereIsNoJobAndTakesASqueueThatFailsForNoAnswer) {
                      "{ echo cancel $*; }\nsqueue() { ",
                      squeue, "; }\n", EndJobsText(absl::Seconds(1)))};
     options.environment = {{"PATH", "/usr/bin:/bin"}};
-    const auto result = base::RunCommand(options, "", base::Deadline::After(absl::Seconds(30)));
+    const auto result =
+        base::RunCommand(options, "", base::Deadline::After(base::Patient(absl::Seconds(30))));
     EXPECT_TRUE(result.ok()) << result.status();
     return result.value_or(base::CommandResult{});
   };

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "base/test_patience.h"
 #include "platform/cluster/configuration.h"
 #include "platform/cluster/places.h"
 #include "platform/cluster/power_program.h"
@@ -380,9 +381,9 @@ absl::StatusOr<HostFacts> ProbedWith(const std::string& nvidia_smi) {
   base::ChildOptions options;
   options.arguments = {"/bin/sh", "-s", "--", "10.0.0.9 1 10.0.0.7 22"};
   options.environment = {{"PATH", folder.path().native() + ":/usr/bin:/bin"}};
-  TUTTI_ASSIGN_OR_RETURN(
-      const base::CommandResult probed,
-      base::RunCommand(options, ProbeScript(), base::Deadline::After(absl::Seconds(30))));
+  TUTTI_ASSIGN_OR_RETURN(const base::CommandResult probed,
+                         base::RunCommand(options, ProbeScript(),
+                                          base::Deadline::After(base::Patient(absl::Seconds(30)))));
   return ReadFacts("h", probed.out);
 }
 

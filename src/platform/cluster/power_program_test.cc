@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "base/command.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 
 namespace tutti::cluster {
 namespace {
@@ -35,7 +36,8 @@ scontrol() {
     base::ChildOptions options;
     options.arguments = {"/bin/sh", "-c", absl::StrReplaceAll(script, {{"LOG", log}})};
     options.environment = {{"PATH", "/usr/bin:/bin"}};
-    const auto result = base::RunCommand(options, "", base::Deadline::After(absl::Seconds(30)));
+    const auto result =
+        base::RunCommand(options, "", base::Deadline::After(base::Patient(absl::Seconds(30))));
     EXPECT_TRUE(result.ok()) << result.status();
     return result.ok() ? *result : base::CommandResult{};
   }
@@ -80,7 +82,8 @@ sed -n 1p SEEN; sed -i 1d SEEN
   const Autoscale scale{.nodes = {"c1", "c2"}, .min = 1, .halt_seconds = 9};
   options.arguments = {"/bin/sh", "-c", KeepProgram(scale)};
   options.environment = {{"PATH", folder.path().native() + ":/usr/bin:/bin"}};
-  EXPECT_TRUE(base::RunCommand(options, "", base::Deadline::After(absl::Seconds(30))).ok());
+  EXPECT_TRUE(
+      base::RunCommand(options, "", base::Deadline::After(base::Patient(absl::Seconds(30)))).ok());
   const auto asked = base::ReadFile(seen + ".asked", 4096);
   if (!asked.ok()) return {};
   return absl::StrSplit(*asked, '\n', absl::SkipEmpty());

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "base/test_patience.h"
 
 namespace tutti::cluster {
 namespace {
@@ -24,7 +25,8 @@ absl::StatusOr<std::string> RunWhereSsh(const std::string& does, absl::Duration 
 }
 
 TEST(SshRemoteTest, HandsTheScriptOnAsInput) {
-  EXPECT_EQ(RunWhereSsh("read script; echo $script", absl::Seconds(30)).value(), "hostname\n");
+  EXPECT_EQ(RunWhereSsh("read script; echo $script", base::Patient(absl::Seconds(30))).value(),
+            "hostname\n");
 }
 
 TEST(SshRemoteTest, SaysWhatMayHoldAHostUpThatDoesNotAnswer) {
@@ -37,7 +39,7 @@ TEST(SshRemoteTest, SaysWhatMayHoldAHostUpThatDoesNotAnswer) {
 TEST(SshRemoteTest, NamesTheMendOfWhatSshSays) {
   const auto said = [](const std::string& text) {
     const auto status =
-        RunWhereSsh("echo '" + text + "' >&2; exit 255", absl::Seconds(30)).status();
+        RunWhereSsh("echo '" + text + "' >&2; exit 255", base::Patient(absl::Seconds(30))).status();
     EXPECT_TRUE(absl::IsUnavailable(status)) << status;
     return std::string(status.message());
   };
@@ -49,7 +51,7 @@ TEST(SshRemoteTest, NamesTheMendOfWhatSshSays) {
 
 TEST(SshRemoteTest, TellsWhatAFailedScriptSaidLast) {
   const absl::Status status =
-      RunWhereSsh("echo a >&2; echo b >&2; exit 3", absl::Seconds(30)).status();
+      RunWhereSsh("echo a >&2; echo b >&2; exit 3", base::Patient(absl::Seconds(30))).status();
   EXPECT_EQ(status, absl::AbortedError("h1: b"));
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "platform/engine/fake/engine_fake.h"
 #include "platform/engine/local/launcher_process.h"
 #include "platform/engine/local/local_engine.h"
@@ -128,7 +129,7 @@ class EngineContract : public ::testing::TestWithParam<Maker> {
     return {};
   }
   bool AwaitAlive(const std::string& id, const std::vector<bool>& expected) {
-    const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
     while (Alive(id) != expected) {
       if (deadline.Expired()) return false;
       ::usleep(2000);

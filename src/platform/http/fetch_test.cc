@@ -11,13 +11,15 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "platform/http/server.h"
 
 namespace tutti::http {
 namespace {
 
-constexpr absl::Duration kFar = absl::Minutes(5);        // what no call may take
-constexpr absl::Duration kGenerous = absl::Seconds(20);  // on a machine that has much to do
+const absl::Duration kFar = base::Patient(absl::Minutes(5));  // what no call may take
+const absl::Duration kGenerous =
+    base::Patient(absl::Seconds(20));  // on a machine that has much to do
 
 // Says nothing, ever, but to /redirects/N, which leads to the next.
 class SilentServer {

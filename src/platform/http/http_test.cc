@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "base/unique_fd.h"
 #include "platform/http/client.h"
 #include "platform/http/server.h"
@@ -201,7 +202,7 @@ TEST_P(Http, FollowersGetEachLineAtOnceAndDoNotHoldUpOthers) {
       Client client(server->url(), "", certificate());
       ClientRequest request;
       request.target = "/follow";
-      request.stall_timeout = absl::Seconds(30);
+      request.stall_timeout = base::Patient(absl::Seconds(30));
       request.on_chunk = ByLine([&](absl::string_view line) {
         EXPECT_THAT(std::string(line), StartsWith("line "));
         ++lines;
@@ -213,7 +214,7 @@ TEST_P(Http, FollowersGetEachLineAtOnceAndDoNotHoldUpOthers) {
   }
   Client client(server->url(), "", certificate());
   const auto wait_for = [&](int count) {
-    const auto deadline = base::Deadline::After(absl::Seconds(30));
+    const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
     while (lines < count && !deadline.Expired()) {
       EXPECT_EQ(client.Send({.target = "/"})->status, 200);
     }
@@ -245,7 +246,7 @@ TEST_P(Http, StreamNoticesAClientThatLeavesAndAServerThatStops) {
     request.on_chunk = [](absl::string_view) { return absl::AbortedError("enough"); };
     EXPECT_EQ(client.Send(request).status().code(), absl::StatusCode::kAborted);
   }
-  EXPECT_TRUE(left.WaitForNotificationWithTimeout(absl::Seconds(10)));
+  EXPECT_TRUE(left.WaitForNotificationWithTimeout(base::Patient(absl::Seconds(10))));
 
   absl::Notification begun;
   std::thread follower([&] {
@@ -258,8 +259,8 @@ TEST_P(Http, StreamNoticesAClientThatLeavesAndAServerThatStops) {
     const auto response = client.Send(request);
     EXPECT_EQ(response.status().code(), absl::StatusCode::kUnavailable) << response.status();
   });
-  EXPECT_TRUE(begun.WaitForNotificationWithTimeout(absl::Seconds(10)));
-  server->Stop(absl::Seconds(10));
+  EXPECT_TRUE(begun.WaitForNotificationWithTimeout(base::Patient(absl::Seconds(10))));
+  server->Stop(base::Patient(absl::Seconds(10)));
   EXPECT_TRUE(stopped.HasBeenNotified());
   follower.join();
 }

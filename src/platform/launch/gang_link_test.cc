@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/test_patience.h"
+
 namespace tutti::launch {
 namespace {
 
@@ -43,9 +45,10 @@ class GangLinkTest : public ::testing::Test {
   std::vector<absl::StatusOr<std::unique_ptr<GangLink>>> MeetAll(MpiWay first, MpiWay last) {
     std::vector<absl::StatusOr<std::unique_ptr<GangLink>>> links;
     for (int i = 0; i < 3; ++i) links.emplace_back(absl::UnknownError(""));
-    std::thread second([&] { links[1] = Meet(1, MpiWay::kMpirun, absl::Seconds(20)); });
-    std::thread third([&] { links[2] = Meet(2, last, absl::Seconds(20)); });
-    links[0] = Meet(0, first, absl::Seconds(20));
+    std::thread second(
+        [&] { links[1] = Meet(1, MpiWay::kMpirun, base::Patient(absl::Seconds(20))); });
+    std::thread third([&] { links[2] = Meet(2, last, base::Patient(absl::Seconds(20))); });
+    links[0] = Meet(0, first, base::Patient(absl::Seconds(20)));
     second.join();
     third.join();
     return links;
@@ -77,7 +80,8 @@ TEST_F(GangLinkTest, WishesGoFromTheFirstToTheOthers) {
   auto links = MeetAll(MpiWay::kMpirun, MpiWay::kMpirun);
   for (const auto& link : links) ASSERT_TRUE(link.ok()) << link.status();
   ASSERT_TRUE((*links[0])->peers().at(2).Send({{"run", "orted"}}).ok());
-  const auto wish = (*links[2])->peers().at(0).Receive(base::Deadline::After(absl::Seconds(10)));
+  const auto wish =
+      (*links[2])->peers().at(0).Receive(base::Deadline::After(base::Patient(absl::Seconds(10))));
   ASSERT_TRUE(wish.ok());
   EXPECT_EQ((*wish)["run"], "orted");
 }
@@ -105,9 +109,9 @@ TEST_F(GangLinkTest, WhoDoesNotHoldTheTokenIsNeitherLetInNorBelieved) {
 
 TEST_F(GangLinkTest, AWaitCanBeCancelled) {
   cancelled_ = true;
-  EXPECT_EQ(Meet(0, MpiWay::kMpirun, absl::Seconds(20)).status().code(),
+  EXPECT_EQ(Meet(0, MpiWay::kMpirun, base::Patient(absl::Seconds(20))).status().code(),
             absl::StatusCode::kCancelled);
-  EXPECT_EQ(Meet(1, MpiWay::kMpirun, absl::Seconds(20)).status().code(),
+  EXPECT_EQ(Meet(1, MpiWay::kMpirun, base::Patient(absl::Seconds(20))).status().code(),
             absl::StatusCode::kCancelled);
 }
 

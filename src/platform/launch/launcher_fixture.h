@@ -14,6 +14,7 @@
 #include "base/child_process.h"
 #include "base/file.h"
 #include "base/machine.h"
+#include "base/test_patience.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/process_tree.h"
 #include "platform/launch/service_double.h"
@@ -31,7 +32,7 @@ class LauncherFixture : public ::testing::Test {
   LauncherFixture() : service(folder.path() / "service.json") {}
   ~LauncherFixture() override {
     // A test that failed half-way must not leave its processes behind.
-    EndProcessesOf("job.1", base::Deadline::After(absl::Seconds(10))).IgnoreError();
+    EndProcessesOf("job.1", base::Deadline::After(base::Patient(absl::Seconds(10)))).IgnoreError();
   }
 
   spec::LaunchPlan Plan(std::string command, int processes = 1) const {
@@ -68,7 +69,7 @@ class LauncherFixture : public ::testing::Test {
     return WaitFor(launcher);
   }
   static base::ExitStatus WaitFor(base::ChildProcess& launcher) {
-    const auto status = launcher.Wait(base::Deadline::After(absl::Seconds(60)));
+    const auto status = launcher.Wait(base::Deadline::After(base::Patient(absl::Seconds(60))));
     EXPECT_TRUE(status.ok()) << "the launcher does not end";
     return status.value_or(base::ExitStatus{});
   }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/test_patience.h"
 #include "platform/launch/gang_link.h"
 #include "platform/launch/launch_programs.h"
 #include "platform/launch/launcher_fixture.h"
@@ -543,7 +544,7 @@ TEST_F(LauncherInSlurm, ANodeWhoseRanksNobodyBringsAnyMoreHasNotEndedWell) {
   plan.node_index = 1;
   std::thread killed([&] {  // once all have met
     const std::atomic<bool> cancelled = false;
-    const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
     EXPECT_TRUE(GangLink::Meet(first, MpiWay::kPmix, 0, cancelled, deadline).ok());
   });
   EXPECT_TRUE(Run(plan).ok());

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "base/child_process.h"
+#include "base/test_patience.h"
 
 namespace tutti::launch {
 namespace {
@@ -19,11 +20,11 @@ TEST(EndingDescendantsTest, TellsTheSparedOnesOnceTheyAreSparedNoMore) {
   base::ChildProcess starter = Sleeper(), rank = Sleeper();
   EndingDescendants ending(absl::Minutes(1));
   EXPECT_FALSE(ending.Continue({starter.pid()}));
-  EXPECT_EQ(rank.Wait(base::Deadline::After(absl::Seconds(20)))->signal, SIGTERM);
+  EXPECT_EQ(rank.Wait(base::Deadline::After(base::Patient(absl::Seconds(20))))->signal, SIGTERM);
   EXPECT_FALSE(ending.Continue({starter.pid()}));
   EXPECT_FALSE(starter.Wait(base::Deadline::After(absl::ZeroDuration())).ok());
   EXPECT_FALSE(ending.Continue());
-  EXPECT_EQ(starter.Wait(base::Deadline::After(absl::Seconds(20)))->signal, SIGTERM);
+  EXPECT_EQ(starter.Wait(base::Deadline::After(base::Patient(absl::Seconds(20))))->signal, SIGTERM);
   EXPECT_TRUE(ending.Continue());
 }
 
@@ -31,7 +32,7 @@ TEST(EndingDescendantsTest, KillsTheSparedOnesToo) {
   base::ChildProcess starter = Sleeper();
   EndingDescendants ending(absl::ZeroDuration());
   EXPECT_FALSE(ending.Continue({starter.pid()}));
-  EXPECT_EQ(starter.Wait(base::Deadline::After(absl::Seconds(20)))->signal, SIGKILL);
+  EXPECT_EQ(starter.Wait(base::Deadline::After(base::Patient(absl::Seconds(20))))->signal, SIGKILL);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "base/child_process.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 
 namespace tutti::launch {
 namespace {
@@ -86,7 +87,7 @@ class PythonEnvironment : public ::testing::Test {
     options.stdout_fd = options.stderr_fd = log->get();
     auto child = base::ChildProcess::Start(options);
     EXPECT_TRUE(child.ok()) << child.status();
-    EXPECT_TRUE(child->Wait(base::Deadline::After(absl::Seconds(30))).ok());
+    EXPECT_TRUE(child->Wait(base::Deadline::After(base::Patient(absl::Seconds(30)))).ok());
     return base::ReadFile(file).value_or("");
   }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "base/child_process.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 
 namespace tutti::launch {
 namespace {
@@ -45,7 +46,7 @@ class RankCommandTest : public ::testing::Test {
     options.stdout_fd = options.stderr_fd = fd->get();
     auto child = base::ChildProcess::Start(options);
     if (!child.ok()) return std::string(child.status().message());
-    const auto end = child->Wait(base::Deadline::After(absl::Seconds(30)));
+    const auto end = child->Wait(base::Deadline::After(base::Patient(absl::Seconds(30))));
     // Variables come in no order.
     std::vector<std::string> lines = absl::StrSplit(*base::ReadFile(log), '\n');
     std::sort(lines.begin(), lines.end());

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/test_patience.h"
 
 namespace tutti::launch {
 namespace {
@@ -22,7 +23,7 @@ class RankDoorTest : public ::testing::Test {
     return LineSocket(*std::move(fd));
   }
   DoorNews Next() {
-    const base::Deadline deadline = base::Deadline::After(absl::Seconds(10));
+    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(10)));
     while (!deadline.Expired()) {
       std::vector<pollfd> waiting;
       door_.AddTo(waiting);
@@ -47,7 +48,8 @@ TEST_F(RankDoorTest, ARankGetsItsOutputAndWhatItIsToBe) {
   const auto null = base::Open("/dev/null", O_WRONLY);
   ASSERT_TRUE(
       door_.Welcome(came.visitor, null->get(), null->get(), {{"rank", 3}, {"a", "b"}}).ok());
-  const auto fds = ReceiveFds(rank.fd(), 3, base::Deadline::After(absl::Seconds(10)));
+  const auto fds =
+      ReceiveFds(rank.fd(), 3, base::Deadline::After(base::Patient(absl::Seconds(10))));
   ASSERT_TRUE(fds.ok()) << fds.status();
   const auto start = base::ReadFile("/proc/self/fd/" + std::to_string((*fds)[2].get()));
   EXPECT_EQ(json::parse(*start)["a"], "b");
@@ -96,7 +98,7 @@ TEST_F(RankDoorTest, WhoBringsARanksPlaceHearsOfItsEnd) {
   EXPECT_THAT(came.variables, ::testing::ElementsAre(::testing::Pair("PMIX_RANK", "2")));
   door_.TellEnd(1, {.code = 3});
   door_.TellEnd(2, {.signal = SIGTERM});
-  const auto end = task.Receive(base::Deadline::After(absl::Seconds(10)));
+  const auto end = task.Receive(base::Deadline::After(base::Patient(absl::Seconds(10))));
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ((*end)["signal"], SIGTERM);
 }
@@ -120,7 +122,7 @@ TEST_F(RankDoorTest, AnAgentIsAnswered) {
   EXPECT_EQ(wish.host, "n2");
   EXPECT_EQ(wish.command, "orted -mca x y");
   door_.Answer(wish.visitor, "no such node");
-  const auto answer = agent.Receive(base::Deadline::After(absl::Seconds(10)));
+  const auto answer = agent.Receive(base::Deadline::After(base::Patient(absl::Seconds(10))));
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ((*answer)["error"], "no such node");
 }
@@ -132,7 +134,7 @@ TEST_F(RankDoorTest, NonsenseIsShownOut) {
   ASSERT_TRUE(agent.Send({{"kind", "agent"}, {"host", 1}, {"command", {"x"}}}).ok());
   const DoorNews wish = Next();
   EXPECT_EQ(wish.host, "");
-  EXPECT_FALSE(stranger.Receive(base::Deadline::After(absl::Seconds(10))).ok());
+  EXPECT_FALSE(stranger.Receive(base::Deadline::After(base::Patient(absl::Seconds(10)))).ok());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/command.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 
 namespace tutti::launch {
 namespace {
@@ -48,7 +49,8 @@ class RayCommandTest : public ::testing::Test {
     options.arguments = {"/bin/sh", "-c", RayCommand(plan, facts, command)};
     options.environment = {{"PATH", absl::StrCat(bin_.string(), ":/usr/bin:/bin")},
                            {"AZ_BATCHAI_JOB_TEMP", folder_.string()}};
-    const auto result = base::RunCommand(options, "", base::Deadline::After(absl::Seconds(60)));
+    const auto result =
+        base::RunCommand(options, "", base::Deadline::After(base::Patient(absl::Seconds(60))));
     EXPECT_TRUE(result.ok()) << result.status();
     return result.value_or(base::CommandResult{});
   }

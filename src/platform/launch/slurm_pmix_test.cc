@@ -5,6 +5,7 @@
 
 #include "base/command.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "platform/launch/open_mpi.h"
 
 namespace tutti::launch {
@@ -80,7 +81,8 @@ TEST(SrunCommandTest, ItsTasksRunTheLauncherOfTheirNodeInItsScratchFolder) {
     ASSERT_TRUE(base::WriteFileAtomic(scratch / kLauncherLink, program, 0755).ok());
     task.environment = SrunEnvironment({});
     task.environment["SLURM_NODEID"] = node;
-    const auto ran = base::RunCommand(task, "", base::Deadline::After(absl::Seconds(20)));
+    const auto ran =
+        base::RunCommand(task, "", base::Deadline::After(base::Patient(absl::Seconds(20))));
     ASSERT_TRUE(ran.ok()) << ran.status();
     EXPECT_EQ(ran->out, "launch-place at door in " + scratch.string() + "\n") << ran->err;
   }

@@ -15,6 +15,7 @@
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/machine.h"
+#include "base/test_patience.h"
 #include "base/unique_fd.h"
 #include "platform/launch/claim.h"
 #include "spec/launch_plan.h"
@@ -27,7 +28,7 @@ using ::testing::HasSubstr;
 
 template <typename Condition>
 bool Await(Condition condition) {
-  const base::Deadline deadline = base::Deadline::After(absl::Seconds(30));
+  const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
   while (!condition()) {
     if (deadline.Expired()) return false;
     absl::SleepFor(absl::Milliseconds(2));

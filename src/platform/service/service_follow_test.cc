@@ -5,6 +5,7 @@
 #include <random>
 #include <thread>
 
+#include "base/test_patience.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::service {
@@ -42,7 +43,7 @@ TEST_F(ServiceTest, RunsByItselfAndWakesFollowers) {
   for (auto& mine : told) {
     followers.emplace_back([&] {
       std::string cursor;
-      const auto deadline = base::Deadline::After(absl::Seconds(30));
+      const auto deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
       while (!deadline.Expired()) {
         auto result = service().Follow("j", cursor, deadline);
         ASSERT_TRUE(result.ok()) << result.status();
@@ -69,7 +70,8 @@ TEST_F(ServiceTest, EndsEveryWaitWhenItStops) {
   world_.Step();
   const std::string cursor = service().Follow("j", "", Now())->items.back().cursor;
   std::thread follower([&] {
-    const auto result = service().Follow("j", cursor, base::Deadline::After(absl::Seconds(60)));
+    const auto result =
+        service().Follow("j", cursor, base::Deadline::After(base::Patient(absl::Seconds(60))));
     EXPECT_TRUE(result.ok());
   });
   service().Stop();

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "base/test_patience.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::service {
@@ -279,8 +280,10 @@ TEST_F(ServiceTest, LetsTheGangGoWhenEveryNodeIsPrepared) {
   EXPECT_FALSE(service().ReportEvents(id, 0, 1, {prepared})->go);
   service().Tick();
   EXPECT_FALSE(*service().WaitForGo(id, 0, Now()));
-  std::thread waiter(
-      [&] { EXPECT_TRUE(*service().WaitForGo(id, 0, base::Deadline::After(absl::Seconds(20)))); });
+  std::thread waiter([&] {
+    EXPECT_TRUE(
+        *service().WaitForGo(id, 0, base::Deadline::After(base::Patient(absl::Seconds(20)))));
+  });
   ASSERT_TRUE(service().ReportEvents(id, 1, 1, {prepared}).ok());
   service().Tick();
   waiter.join();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_patience.h"
 #include "runtime/parallel/thread_group_fake.h"
 
 namespace tutti::bench {
@@ -29,7 +30,7 @@ TEST(MeasureStep, NamesAModelThatThereIsNot) {
 
 TEST(MeasureLink, TimesSizesFromAKibibyteTo16Mebibytes) {
   parallel::OnEveryRank(2, [](int, std::unique_ptr<comm::Communicator> group) {
-    const auto times = MeasureLink(*group, absl::Seconds(60));
+    const auto times = MeasureLink(*group, base::Patient(absl::Seconds(60)));
     ASSERT_TRUE(times.ok()) << times.status();
     ASSERT_GT(times->size(), 4u);
     EXPECT_EQ(times->front().bytes, 1024);
@@ -37,7 +38,7 @@ TEST(MeasureLink, TimesSizesFromAKibibyteTo16Mebibytes) {
     for (const auto& time : *times) EXPECT_GT(time.seconds, 0) << time.bytes;
   });
   parallel::OnEveryRank(1, [](int, std::unique_ptr<comm::Communicator> group) {
-    EXPECT_TRUE(MeasureLink(*group, absl::Seconds(60))->empty());
+    EXPECT_TRUE(MeasureLink(*group, base::Patient(absl::Seconds(60)))->empty());
   });
 }
 

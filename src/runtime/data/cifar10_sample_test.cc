@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "base/test_patience.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/loader.h"
 
@@ -22,7 +23,7 @@ TEST(Cifar10Sample, IsBalancedAndEveryImageDecodes) {
     ASSERT_TRUE(loader.ok()) << loader.status();
     std::vector<int> counts(10);
     for (int64_t step = 0; step < (*loader)->steps_per_epoch(); ++step) {
-      const auto batch = (*loader)->Next(base::Deadline::After(absl::Seconds(60)));
+      const auto batch = (*loader)->Next(base::Deadline::After(base::Patient(absl::Seconds(60))));
       ASSERT_TRUE(batch.ok()) << batch.status();
       for (int64_t i = 0; i < batch->count; ++i) ++counts.at(static_cast<size_t>(batch->labels[i]));
     }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/test_patience.h"
 #include "runtime/data/loader.h"
 
 namespace tutti::data {
@@ -14,7 +15,7 @@ class LoaderTest : public testing::Test {
  protected:
   static constexpr size_t kValues = 32 * 32 * 3;
 
-  static base::Deadline Soon() { return base::Deadline::After(absl::Seconds(30)); }
+  static base::Deadline Soon() { return base::Deadline::After(base::Patient(absl::Seconds(30))); }
 
   static LoaderOptions CifarOptions() {
     LoaderOptions options{.global_batch = 16, .seed = 3};

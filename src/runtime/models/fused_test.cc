@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/child_process.h"
+#include "base/test_patience.h"
 #include "runtime/device/device.h"
 
 namespace tutti::models {
@@ -263,7 +264,7 @@ TEST(FusedKernels, EachInstructionSetDoesTheSame) {
     options.environment["OMP_NUM_THREADS"] = "1";
     auto child = base::ChildProcess::Start(options);
     ASSERT_TRUE(child.ok()) << child.status();
-    const auto exit = child->Wait(base::Deadline::After(absl::Minutes(2)));
+    const auto exit = child->Wait(base::Deadline::After(base::Patient(absl::Minutes(2))));
     ASSERT_TRUE(exit.ok()) << exit.status();
     EXPECT_TRUE(exit->ok()) << set << ": " << exit->ToString();
   }

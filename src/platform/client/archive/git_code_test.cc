@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/child_process.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 
 namespace tutti::client {
 namespace {
@@ -37,7 +38,8 @@ class GitCodeTest : public testing::Test {
                                .directory = repository_.path()};
     options.stdout_fd = log->get();
     auto child = base::ChildProcess::Start(options);
-    EXPECT_TRUE(child.ok() && child->Wait(base::Deadline::After(absl::Seconds(30)))->ok());
+    EXPECT_TRUE(child.ok() &&
+                child->Wait(base::Deadline::After(base::Patient(absl::Seconds(30))))->ok());
     std::string text = base::ReadFile(file).value_or("");
     while (!text.empty() && text.back() == '\n') text.pop_back();
     return text;

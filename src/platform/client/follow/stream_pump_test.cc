@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "absl/strings/str_cat.h"
+#include "base/test_patience.h"
 #include "platform/client/connection_fake.h"
 
 namespace tutti::client {
@@ -34,7 +35,7 @@ PumpOptions Quick() {
 std::vector<std::string> ReadAll(StreamPump& pump) {
   std::vector<std::string> words;
   while (true) {
-    const auto item = pump.Next(base::Deadline::After(absl::Seconds(10)));
+    const auto item = pump.Next(base::Deadline::After(base::Patient(absl::Seconds(10))));
     if (!item.has_value()) {
       words.push_back("silence");
       return words;
@@ -121,7 +122,7 @@ TEST(StreamPump, AnErrorThatStaysIsReportedAtOnce) {
   FakeService service(
       [](const http::ClientRequest&) -> FakeService::Answer { return {.status = 404}; });
   StreamPump pump(service.connect(), "j", Quick());
-  const auto item = pump.Next(base::Deadline::After(absl::Seconds(10)));
+  const auto item = pump.Next(base::Deadline::After(base::Patient(absl::Seconds(10))));
   ASSERT_TRUE(item.has_value());
   EXPECT_EQ(item->kind, PumpItem::Kind::kFailed);
   EXPECT_TRUE(absl::IsNotFound(item->status));
@@ -144,7 +145,7 @@ TEST(StreamPump, CanBeLeftWhileAReaderIsFarBehind) {
     return {.chunks = {lines}};
   });
   StreamPump pump(service.connect(), "j", Quick());
-  EXPECT_TRUE(pump.Next(base::Deadline::After(absl::Seconds(10))).has_value());
+  EXPECT_TRUE(pump.Next(base::Deadline::After(base::Patient(absl::Seconds(10)))).has_value());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "platform/engine/local/launcher_process.h"
 
 namespace tutti::engine {
@@ -62,7 +63,7 @@ class LocalEngineTest : public ::testing::Test {
   }
   template <class Condition>
   static bool Await(Condition condition) {
-    const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
     while (!condition()) {
       if (deadline.Expired()) return false;
       ::usleep(2000);

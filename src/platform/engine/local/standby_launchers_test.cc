@@ -8,6 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 
 namespace tutti::engine {
 namespace {
@@ -26,7 +27,7 @@ class StandbyLaunchersTest : public ::testing::Test {
     };
   }
   static base::ChildProcess AwaitTaken(StandbyLaunchers& standbys, int node, const char* plan) {
-    const base::Deadline deadline = base::Deadline::After(absl::Seconds(30));
+    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
     while (!deadline.Expired()) {
       if (auto taken = standbys.Take(node); taken && taken->Tell(plan)) {
         return std::move(taken->process);
@@ -45,7 +46,7 @@ TEST_F(StandbyLaunchersTest, EachNodesTakesItsPlanAndTheNextOneIsMade) {
   StandbyLaunchers standbys(2, Shell());
   for (const char* plan : {"/a/plan.json", "/b/plan.json"}) {
     base::ChildProcess taken = AwaitTaken(standbys, 1, plan);
-    const auto ended = taken.Wait(base::Deadline::After(absl::Seconds(30)));
+    const auto ended = taken.Wait(base::Deadline::After(base::Patient(absl::Seconds(30))));
     ASSERT_TRUE(ended.ok() && ended->ok());
     EXPECT_EQ(*base::ReadFile(folder_.path() / "1"), std::string(plan) + "\n");
   }
@@ -54,7 +55,7 @@ TEST_F(StandbyLaunchersTest, EachNodesTakesItsPlanAndTheNextOneIsMade) {
 
 TEST_F(StandbyLaunchersTest, OneThatIsTakenAndNotToldEnds) {
   StandbyLaunchers standbys(1, Shell());
-  const base::Deadline deadline = base::Deadline::After(absl::Seconds(30));
+  const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
   std::optional<Standby> taken;
   while (!(taken = standbys.Take(0)) && !deadline.Expired()) absl::SleepFor(absl::Milliseconds(5));
   ASSERT_TRUE(taken);
@@ -71,7 +72,7 @@ TEST_F(StandbyLaunchersTest, ThoseThatWaitEndWithTheObject) {
       if (child.ok()) pid_ = child->pid();
       return child;
     });
-    const base::Deadline deadline = base::Deadline::After(absl::Seconds(30));
+    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
     while (pid_ == 0 && !deadline.Expired()) absl::SleepFor(absl::Milliseconds(5));
   }
   ASSERT_NE(pid_, 0);

@@ -4,6 +4,7 @@
 
 #include "base/command.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 
 namespace tutti::engine {
 namespace {
@@ -23,14 +24,16 @@ TEST(ProgramSnapshot, RunsFromWhereItIsUnpackedWithTheLibrariesThatItBrought) {
                            {"LD_LIBRARY_PATH", root.path() / "lib"},
                            {"LD_TRACE_LOADED_OBJECTS", "1"}};
     options.directory = "/";
-    return *base::RunCommand(std::move(options), "", base::Deadline::After(absl::Seconds(60)));
+    return *base::RunCommand(std::move(options), "",
+                             base::Deadline::After(base::Patient(absl::Seconds(60))));
   };
   base::ChildOptions tar;
   tar.arguments = {"tar", "-xzf", archive, "-C", root.path()};
   tar.environment = base::CurrentEnvironment();
   tar.directory = "/";
   ASSERT_TRUE(
-      base::RunCommand(std::move(tar), "", base::Deadline::After(absl::Seconds(60)))->exit.ok());
+      base::RunCommand(std::move(tar), "", base::Deadline::After(base::Patient(absl::Seconds(60))))
+          ->exit.ok());
   // This test itself looks for its libraries where the environment says; tutti needs no such
   // hint.
   const base::CommandResult loaded = run({root.path() / "tutti"});

@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "base/test_patience.h"
+
 namespace tutti::engine {
 namespace {
 
@@ -26,7 +28,8 @@ TEST(RealSlurmCommands, KnowTheirClusterAndNothingOfTheJobThatTheyAreIn) {
     }
   }
   RealSlurmCommands commands;
-  const auto ran = commands.Run({"env"}, base::Deadline::After(absl::Seconds(20)), false);
+  const auto ran =
+      commands.Run({"env"}, base::Deadline::After(base::Patient(absl::Seconds(20))), false);
   for (const auto& [name, value] : before) {
     value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
   }

@@ -16,6 +16,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "platform/engine/slurm/slurm_commands_fake.h"
 #include "platform/engine/slurm/slurm_engine.h"
 #include "spec/endpoint.h"
@@ -53,7 +54,7 @@ class Listening final : public SlurmCommands {
   void AwaitCallsInAll(const std::string& program, int count) {
     absl::MutexLock lock(&mutex_);
     const auto came = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return calls_[program] >= count; };
-    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&came), absl::Seconds(20)));
+    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&came), base::Patient(absl::Seconds(20))));
   }
 
  private:
@@ -117,7 +118,7 @@ class SlurmEngineTest : public ::testing::Test {
   }
   template <typename Condition>
   AllocationState Await(const std::string& id, const Condition& holds) {
-    const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
     while (!deadline.Expired()) {
       AllocationState state = State(id);
       if (state.id == id && holds(state)) return state;
@@ -135,7 +136,7 @@ class SlurmEngineTest : public ::testing::Test {
 
   // Waits until it did something so often.
   bool CountReaches(const std::string& program, int count) const {
-    const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
     while (slurm_.count(program) < count && !deadline.Expired()) ::usleep(2000);
     return slurm_.count(program) >= count;
   }
@@ -157,7 +158,7 @@ class SlurmEngineTest : public ::testing::Test {
     return absl::StrSplit(text.value_or(""), '\n', absl::SkipEmpty());
   }
   std::vector<std::string> AwaitCollectors(const std::string& id, size_t count) const {
-    const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
     while (Collectors(id).size() < count && !deadline.Expired()) ::usleep(2000);
     return Collectors(id);
   }

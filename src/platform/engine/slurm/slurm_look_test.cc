@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/test_patience.h"
 #include "platform/engine/slurm/slurm_engine.h"
 #include "platform/engine/slurm/slurm_engine_test_support.h"
 
@@ -80,7 +81,7 @@ TEST_F(SlurmEngineTest, AControllerThatIsDownIsWaitedForWithItsWords) {
   slurm_.SetFault("sbatch", Fault::kDown);
   slurm_.SetFault("squeue", Fault::kDown);
   ASSERT_TRUE(engine_->Start(Gang("a.1")).ok());
-  const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+  const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
   while (State("a.1").reason !=
          "waits for Slurm, which does not answer: Failed while looking for jobs "
          "(slurm_load_jobs)") {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/command.h"
+#include "base/test_patience.h"
 #include "platform/engine/slurm/slurm_engine.h"
 #include "platform/engine/slurm/slurm_engine_test_support.h"
 
@@ -107,7 +108,7 @@ class CrowdedSlurm final : public SlurmCommands {
       const auto may_end = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
         return first ? all_are_there_ : most_ > 1;
       };
-      mutex_.AwaitWithTimeout(absl::Condition(&may_end), absl::Seconds(20));
+      mutex_.AwaitWithTimeout(absl::Condition(&may_end), base::Patient(absl::Seconds(20)));
     }
     auto result = fake_.Run(arguments, deadline, cancelled);
     absl::MutexLock lock(&mutex_);
@@ -153,7 +154,7 @@ TEST_F(SlurmEngineTest, SubmitsSeveralAtATimeAndThoseThatCameFirstAtFirst) {
     ASSERT_TRUE(engine_->Start(Gang(absl::StrCat("job.", kMany - i))).ok());
   }
   slurm.AllAreThere();
-  const base::Deadline deadline = base::Deadline::After(absl::Seconds(30));
+  const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(30)));
   while (slurm.fake_.count("sbatch") < kMany && !deadline.Expired()) ::usleep(1000);
   EXPECT_EQ(slurm.fake_.count("sbatch"), kMany);
   EXPECT_THAT(slurm.most(), AllOf(Gt(1), Le(4)));
@@ -195,7 +196,7 @@ class StuckSlurm final : public SlurmCommands {
     return fake_.Run(arguments, deadline, cancelled);
   }
   void AwaitInside(int count) const {
-    const base::Deadline deadline = base::Deadline::After(absl::Seconds(20));
+    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
     while (inside_ < count && !deadline.Expired()) ::usleep(1000);
     EXPECT_GE(inside_, count);
   }
@@ -225,7 +226,7 @@ class StuckSlurmTest : public SlurmEngineTest {
 TEST_F(StuckSlurmTest, AnEngineThatGoesWaitsForNoCommand) {
   const absl::Duration began = base::SteadyNow();
   engine_.reset();
-  EXPECT_LT(base::SteadyNow() - began, absl::Seconds(5));
+  EXPECT_LT(base::SteadyNow() - began, base::Patient(absl::Seconds(5)));
   EXPECT_LE(stuck_.inside_, 4);
 }
 

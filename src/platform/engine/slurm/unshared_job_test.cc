@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/command.h"
+#include "base/test_patience.h"
 #include "base/unique_fd.h"
 #include "platform/engine/slurm/slurm_engine_test_support.h"
 
@@ -51,7 +52,8 @@ TEST_F(SlurmEngineTest, TheScriptsSecretComesToNoEnvironment) {
   bash.environment = base::CurrentEnvironment();
   for (const char* name : {"token", "service", "plan"}) bash.environment[name] = "the user's";
   bash.directory = "/";
-  const auto ran = base::RunCommand(std::move(bash), "", base::Deadline::After(absl::Seconds(20)));
+  const auto ran = base::RunCommand(std::move(bash), "",
+                                    base::Deadline::After(base::Patient(absl::Seconds(20))));
   ASSERT_TRUE(ran.ok() && ran->exit.ok());
   EXPECT_THAT(ran->out, AllOf(HasSubstr("PATH="), Not(HasSubstr("s3cret"))));
 }
@@ -116,7 +118,8 @@ TEST_P(UnsharedByTls, AServiceThatDoesNotAnswerDoesNotHoldTheNode) {
                                  "\ncall GET /; echo \"it says $?\"")};
   bash.environment = base::CurrentEnvironment();
   bash.directory = "/";
-  const auto ran = base::RunCommand(std::move(bash), "", base::Deadline::After(absl::Seconds(60)));
+  const auto ran = base::RunCommand(std::move(bash), "",
+                                    base::Deadline::After(base::Patient(absl::Seconds(60))));
   ASSERT_TRUE(ran.ok()) << ran.status();
   EXPECT_EQ(ran->out, "it says 1\n");
 }
@@ -131,7 +134,8 @@ TEST_F(SlurmEngineTest, ANodeWithoutOpensslSaysSoByItsExitCode) {
                     script.substr(0, script.find("is_first ||")) + "\nPATH=/nowhere; on_node"};
   bash.environment = base::CurrentEnvironment();
   bash.directory = "/";
-  const auto ran = base::RunCommand(std::move(bash), "", base::Deadline::After(absl::Seconds(60)));
+  const auto ran = base::RunCommand(std::move(bash), "",
+                                    base::Deadline::After(base::Patient(absl::Seconds(60))));
   ASSERT_TRUE(ran.ok()) << ran.status();
   EXPECT_THAT(WhyNodesGaveUp(ran->exit.code).why, HasSubstr("openssl")) << ran->err;
   EXPECT_EQ(WhyNodesGaveUp(1).why, "");
@@ -152,7 +156,8 @@ TEST_F(SlurmEngineTest, ANodeThatIsToldToStopBeforeItHasAFolderStops) {
                                  "mv() { ls \"$folder/0\"; }\non_node")};
   bash.environment = base::CurrentEnvironment();
   bash.directory = "/";
-  const auto ran = base::RunCommand(std::move(bash), "", base::Deadline::After(absl::Seconds(60)));
+  const auto ran = base::RunCommand(std::move(bash), "",
+                                    base::Deadline::After(base::Patient(absl::Seconds(60))));
   ASSERT_TRUE(ran.ok()) << ran.status();
   EXPECT_THAT(ran->out, HasSubstr("stop\n")) << ran->err;
 }

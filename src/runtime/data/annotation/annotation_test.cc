@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "base/test_patience.h"
 #include "runtime/data/annotation/boxes.h"
 #include "runtime/data/annotation/mask.h"
 #include "runtime/data/decode/jpeg_fake.h"
@@ -161,7 +162,7 @@ void ForEach(Annotations kind, const Augmentation& way, const Look& look) {
   const auto loader = MakeLoader(std::make_shared<Rectangles>(kind), Crops(way));
   ASSERT_TRUE(loader.ok()) << loader.status();
   for (int step = 0; step < 4; ++step) {
-    const auto batch = (*loader)->Next(base::Deadline::After(absl::Seconds(20)));
+    const auto batch = (*loader)->Next(base::Deadline::After(base::Patient(absl::Seconds(20))));
     ASSERT_TRUE(batch.ok()) << batch.status();
     for (int64_t i = 0; i < batch->count; ++i) {
       look(static_cast<const float*>(batch->pixels) + i * kSide * kSide * 3, *batch, i);
@@ -195,7 +196,7 @@ TEST(Annotation, AMasksClassOutOfRangeIsAnErrorAtOnce) {
   options.on_unreadable = [&](absl::string_view) { ++told; };
   const auto loader = MakeLoader(std::make_shared<Rectangles>(Annotations::kMasks, '\2'), options);
   ASSERT_TRUE(loader.ok()) << loader.status();
-  const auto batch = (*loader)->Next(base::Deadline::After(absl::Seconds(20)));
+  const auto batch = (*loader)->Next(base::Deadline::After(base::Patient(absl::Seconds(20))));
   EXPECT_TRUE(absl::IsInvalidArgument(batch.status())) << batch.status();
   EXPECT_THAT(std::string(batch.status().message()),
               AllOf(HasSubstr("rectangle "), HasSubstr("the mask says 2 at pixel (")));

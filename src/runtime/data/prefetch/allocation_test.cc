@@ -7,6 +7,7 @@
 #include <limits>
 #include <new>
 
+#include "base/test_patience.h"
 #include "runtime/data/dataset_fake.h"
 #include "runtime/data/loader.h"
 
@@ -36,7 +37,7 @@ int64_t AllocationsOf(const LoaderOptions& options) {
   for (int times = 0; times < 10; ++times) {
     const int64_t before = allocations.load();
     for (int i = 0; i < 60; ++i) {
-      EXPECT_TRUE((*loader)->Next(base::Deadline::After(absl::Seconds(30))).ok());
+      EXPECT_TRUE((*loader)->Next(base::Deadline::After(base::Patient(absl::Seconds(30)))).ok());
     }
     least = std::min(least, allocations.load() - before);
   }
