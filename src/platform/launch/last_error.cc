@@ -30,6 +30,7 @@ std::string Exception(const Printed& printed) {
   if (best.empty()) best = PythonException(printed);
   if (best.empty()) best = SyntaxError(printed.lines);
   if (best.empty()) best = CppException(printed.lines);
+  if (best.empty()) best = AssertionFailure(printed.lines);
   if (best.empty()) best = FatalPythonError(printed.lines);
   return best.empty() ? MpiError(printed.lines) : best;
 }
@@ -107,6 +108,7 @@ std::string CauseOf(std::string best, const Lines& lines) {
   std::string cause;
   if (SpeaksOfALostPeer(best)) cause = LostByAStarter(lines);
   if (absl::StrContains(best, "No such file or directory")) cause = WhyItIsMissing(lines);
+  if (absl::StrContains(best, "device-side assert triggered")) cause = AssertionFailure(lines);
   return cause.empty() ? best : cause;
 }
 

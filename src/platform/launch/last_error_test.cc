@@ -301,6 +301,23 @@ TEST(LastErrorTest, OfErrorsOneAfterTheOtherTheFirst) {
             "bash: line 1: get-data: command not found");
 }
 
+TEST(LastErrorTest, AnAssertionIsTheCauseOfAnAbortAndOfWhatCudaSaysOfIt) {
+  const std::string kernel =
+      "Loss.cu:240: nll_loss: block: [0,0,0], thread: [3,0,0] Assertion `t >= 0 && t < n_classes` "
+      "failed.\n";
+  EXPECT_EQ(LastError(kernel + kernel +
+                      "Traceback (most recent call last):\n  File \"a\"\n"
+                      "torch.AcceleratorError: CUDA error: device-side assert triggered\n"
+                      "CUDA kernel errors might be asynchronously reported\n") +
+                "\n",
+            kernel);
+  EXPECT_EQ(
+      LastError("train: train.cc:2: int main(): Assertion `n == 2' failed.\n"
+                "mpirun noticed that process rank 1 with PID 71 on node n1 exited on signal 6 "
+                "(Aborted).\n"),
+      "train: train.cc:2: int main(): Assertion `n == 2' failed.");
+}
+
 TEST(LastErrorTest, ALineThatAnnouncesMoreIsToldWithIt) {
   EXPECT_EQ(
       LastError("CMake Error at CMakeLists.txt:3 (find_package):\n  Could not find X.\n\nend\n"),

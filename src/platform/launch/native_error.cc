@@ -126,6 +126,13 @@ std::string CppException(const Lines& lines) {
   return std::string(what);
 }
 
+std::string AssertionFailure(const Lines& lines) {
+  const auto line = std::find_if(lines.begin(), lines.end(), [](const std::string& candidate) {
+    return absl::StrContains(candidate, "Assertion `") && absl::StrContains(candidate, "failed");
+  });
+  return line == lines.end() ? "" : *line;
+}
+
 std::string FatalPythonError(const Lines& lines) {
   const auto error = FindBegin(lines.begin(), lines.end(), "Fatal Python error: ");
   if (error == lines.end()) return "";

@@ -11,6 +11,9 @@ namespace tutti::launch {
 // "std::runtime_error: no such shard", of an exception that nobody caught; or "".
 std::string CppException(const Lines& lines);
 
+// "train: train.cc:2: int main(): Assertion `n == 2' failed."; or "".
+std::string AssertionFailure(const Lines& lines);
+
 // "Fatal Python error: Segmentation fault at model.py:3 in forward", which Python says of a signal
 // with PYTHONFAULTHANDLER=1; or "".
 std::string FatalPythonError(const Lines& lines);

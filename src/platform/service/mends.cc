@@ -64,11 +64,13 @@ constexpr absl::string_view kCertificate =
     "REQUESTS_CA_BUNDLE";
 
 // The first that fits counts.
-constexpr std::array<Known, 77> kKnown = {{
+constexpr std::array<Known, 78> kKnown = {{
     {"no module named", "horovod", kHorovod},
     {"horovod", "failed building wheel", kHorovod},
     {"horovod", "failed to build", kHorovod},
     {"horovod", "could not build wheels", kHorovod},
+    {"assertion `t >= 0", "n_classes",
+     "a label is negative, or not below the number of classes that the model has"},
     {"only supported with gpus", "", kNcclWithoutGpu},
     {"nccl", "no cuda-capable device", kNcclWithoutGpu},
     {"nccl", "driver version is insufficient", kNcclWithoutGpu},

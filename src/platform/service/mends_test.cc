@@ -54,6 +54,7 @@ TEST(MendOfTest, KnowsWhatToDoAboutCommonFailures) {
       {"RuntimeError: CUDA error: out of memory", "GPU's memory"},
       {"W dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'", "CPU builds"},
       {"error: externally-managed-environment", "job's environment"},
+      {"Loss.cu:240: nll_loss: Assertion `t >= 0 && t < n_classes` failed.", "number of classes"},
       {"ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!", "gloo"},
       {"torch.distributed.DistBackendError: NCCL error in: x, unhandled cuda error: Cuda failure "
        "'no "
