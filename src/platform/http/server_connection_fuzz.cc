@@ -33,7 +33,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size > (16 << 10)) return 0;
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return 0;
-  const tutti::base::UniqueFd client(ends[0]), server(ends[1]);
+  const tutti::base::UniqueFd client(ends[0]);
+  tutti::base::UniqueFd server(ends[1]);
   const int large =
       4 << 20;  // answers to many requests must fit, since nobody reads them meanwhile
   ::setsockopt(server.get(), SOL_SOCKET, SO_SNDBUF, &large, sizeof large);
@@ -43,6 +44,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.stall_timeout = absl::Milliseconds(50);
   options.max_header_bytes = 4096;
   const std::atomic<bool> stopping = false;
-  tutti::http::ServeConnection(server.get(), "fuzz", options, Check, -1, stopping);
+  tutti::http::OpenConnections open(/*most=*/1, /*most_strangers=*/1);
+  const int number = server.release();  // `open` closes it
+  if (!open.Add(number, "fuzz")) std::abort();
+  tutti::http::ServeConnection(number, "fuzz", options, Check, open, -1, stopping);
+  open.Close(number);
   return 0;
 }

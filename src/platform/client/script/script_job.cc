@@ -1,7 +1,5 @@
 #include "platform/client/script/script_job.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
@@ -11,36 +9,14 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/client/script/script_file.h"
+#include "platform/client/script/script_text.h"
 #include "platform/client/script/surroundings.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr char kSchema[] = "https://azuremlschemas.azureedge.net/latest/commandJob.schema.json";
 constexpr const char* kDistributions[] = {"pytorch", "mpi", "tensorflow", "ray", "none"};
-
-struct Input {
-  std::string name, type, path;
-};
-
-// All that the job file says.
-struct Choice {
-  std::string command, display_name, distribution;
-  fs::path code, base;
-  EnvironmentChoice environment;
-  std::vector<Input> inputs;
-  int nodes = 1, processes = 1, gpus = 0;
-  std::string compute;
-};
-
-// As the job file names it: from its own folder where it lies below that.
-std::string Named(const fs::path& path, const fs::path& base) {
-  const fs::path relative = path.lexically_relative(base);
-  const bool below = !relative.empty() && *relative.begin() != "..";
-  if (!below) return path.string();
-  return relative == "." ? "." : absl::StrCat("./", relative.string());
-}
 
 absl::Status CheckDistribution(const ScriptOptions& options) {
   const std::string& name = options.distribution;
@@ -81,13 +57,13 @@ std::string ChooseDistribution(const ScriptOptions& options, const Guess& guess,
   return chosen;
 }
 
-absl::StatusOr<Input> InputOf(const std::string& written) {
+absl::StatusOr<ScriptInput> InputOf(const std::string& written) {
   const size_t equals = written.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == written.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--input ", written, ": write NAME=PATH, as in --input data=./images"));
   }
-  Input input{written.substr(0, equals), "uri_folder", written.substr(equals + 1)};
+  ScriptInput input{written.substr(0, equals), "uri_folder", written.substr(equals + 1)};
   if (absl::StrContains(input.path, "://") || absl::StartsWith(input.path, "azureml:")) {
     if (absl::StartsWith(input.path, "http")) input.type = "uri_file";
     return input;
@@ -104,73 +80,9 @@ absl::StatusOr<Input> InputOf(const std::string& written) {
   return input;
 }
 
-void WriteEnvironment(YAML::Emitter& yaml, const Choice& job) {
-  const EnvironmentChoice& environment = job.environment;
-  yaml << YAML::Key << "environment" << YAML::Value;
-  if (!environment.conda_file.empty()) {
-    yaml << YAML::BeginMap << YAML::Key << "conda_file" << YAML::Value
-         << Named(environment.conda_file, job.base) << YAML::EndMap;
-  } else if (!environment.dockerfile_folder.empty()) {
-    yaml << YAML::BeginMap << YAML::Key << "build" << YAML::Value << YAML::BeginMap << YAML::Key
-         << "path" << YAML::Value << Named(environment.dockerfile_folder, job.base) << YAML::EndMap
-         << YAML::EndMap;
-  } else if (absl::StartsWith(environment.name, "file:")) {
-    yaml << "file:" + Named(environment.name.substr(5), job.base);
-  } else {
-    yaml << environment.name;
-  }
-}
-
-void WriteInputs(YAML::Emitter& yaml, const Choice& job) {
-  if (job.inputs.empty()) return;
-  yaml << YAML::Key << "inputs" << YAML::Value << YAML::BeginMap;
-  for (const Input& input : job.inputs) {
-    const bool is_path = absl::StartsWith(input.path, "/");
-    yaml << YAML::Key << input.name << YAML::Value << YAML::BeginMap << YAML::Key << "type"
-         << YAML::Value << input.type << YAML::Key << "path" << YAML::Value
-         << (is_path ? Named(input.path, job.base) : input.path) << YAML::EndMap;
-  }
-  yaml << YAML::EndMap;
-}
-
-void WriteScale(YAML::Emitter& yaml, const Choice& job) {
-  yaml << YAML::Key << "resources" << YAML::Value << YAML::BeginMap << YAML::Key << "instance_count"
-       << YAML::Value << job.nodes;
-  if (job.gpus > 0) yaml << YAML::Key << "docker_args" << YAML::Value << "--gpus=all";
-  yaml << YAML::EndMap;
-  if (job.distribution == "none") return;
-  yaml << YAML::Key << "distribution" << YAML::Value << YAML::BeginMap << YAML::Key << "type"
-       << YAML::Value << job.distribution;
-  if (job.distribution == "tensorflow") {
-    yaml << YAML::Key << "worker_count" << YAML::Value << job.nodes * job.processes;
-  } else if (job.distribution != "ray") {
-    yaml << YAML::Key << "process_count_per_instance" << YAML::Value << job.processes;
-  }
-  yaml << YAML::EndMap;
-}
-
-std::string TextOf(const Choice& job) {
-  YAML::Emitter yaml;
-  yaml << YAML::BeginMap;
-  const auto text = [&yaml](const char* key, const std::string& value) {
-    if (!value.empty()) yaml << YAML::Key << key << YAML::Value << value;
-  };
-  text("$schema", kSchema);
-  text("type", "command");
-  text("display_name", job.display_name);
-  text("experiment_name", job.code.filename().string());
-  text("code", Named(job.code, job.base));
-  text("command", job.command);
-  WriteInputs(yaml, job);
-  WriteEnvironment(yaml, job);
-  text("compute", job.compute);
-  WriteScale(yaml, job);
-  yaml << YAML::EndMap;
-  return absl::StrCat(yaml.c_str(), "\n");
-}
-
 // What the options say for scripts and commands alike. `job` has its command, code and name.
-absl::StatusOr<ScriptJob> Complete(Choice job, const Guess& guess, const ScriptOptions& options) {
+absl::StatusOr<ScriptJob> Complete(ScriptChoice job, const Guess& guess,
+                                   const ScriptOptions& options) {
   TUTTI_RETURN_IF_ERROR(CheckDistribution(options));
   ScriptJob result;
   job.base =
@@ -214,7 +126,7 @@ std::string ScriptOptions::Given() const {
 absl::StatusOr<ScriptJob> JobOfScript(const fs::path& script, const ScriptOptions& options) {
   const fs::path path = fs::absolute(script).lexically_normal();
   const ScriptKind kind = KindOfScript(path);
-  Choice job{.display_name = path.filename().string(), .code = path.parent_path()};
+  ScriptChoice job{.display_name = path.filename().string(), .code = path.parent_path()};
   TUTTI_ASSIGN_OR_RETURN(job.command, CommandOf(path, kind));
   for (const std::string& argument : options.arguments) {
     absl::StrAppend(&job.command, " ", ShellWord(argument));
@@ -237,7 +149,7 @@ absl::StatusOr<ScriptJob> JobOfCommand(const std::string& command, const fs::pat
   if (absl::StripAsciiWhitespace(command).empty()) {
     return absl::InvalidArgumentError("the command is empty: say what each process runs");
   }
-  Choice job{.command = command, .code = fs::absolute(code).lexically_normal()};
+  ScriptChoice job{.command = command, .code = fs::absolute(code).lexically_normal()};
   job.display_name = job.code.filename().string();
   std::vector<std::string> remarks;
   TUTTI_RETURN_IF_ERROR(CheckCodeFolder(job.code, "", remarks));

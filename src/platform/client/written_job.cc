@@ -1,0 +1,72 @@
+#include "platform/client/written_job.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/client/job_text.h"
+#include "platform/client/script/script_file.h"
+#include "spec/site.h"
+
+namespace tutti::client {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr uint64_t kLargestJobFile = 1 << 20;  // what the service takes
+
+// A script's options say nothing to a job file, which has keys for them.
+absl::StatusOr<Written> ReadText(const JobFile& file) {
+  const std::string option =
+      file.script.Given().empty() && !file.script.save.empty() ? "--save" : file.script.Given();
+  if (!option.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file.path, " is read as a job file, and ", option, " is for scripts; write it there, or ",
+        "change its keys by --set, as in --set resources.instance_count=2"));
+  }
+  const auto content = base::ReadFile(file.path, kLargestJobFile);
+  if (!content.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read the job file: ", content.status().message()));
+  }
+  return Written{
+      .text = *content, .path = file.path, .directory = fs::absolute(file.path).parent_path()};
+}
+
+// A script's job file; it is saved if that is asked for.
+absl::StatusOr<Written> WriteText(const JobFile& file) {
+  ScriptOptions options = file.script;
+  options.sends_other_code =
+      std::any_of(file.settings.begin(), file.settings.end(),
+                  [](const std::string& setting) { return absl::StartsWith(setting, "code="); });
+  TUTTI_ASSIGN_OR_RETURN(ScriptJob job, JobOfScript(file.path, options));
+  TUTTI_ASSIGN_OR_RETURN(job.text, ApplySettings(job.text, file.settings));
+  Written written{.path = absl::StrCat("job of ", file.path),
+                  .directory = job.directory,
+                  .remarks = job.remarks};
+  if (!options.save.empty()) {
+    TUTTI_RETURN_IF_ERROR(SaveJob(job, options.save));
+    written.path = options.save;
+    written.remarks.push_back(
+        absl::StrCat("saved: ", options.save, "; tutti run ", options.save, " is the same job"));
+  }
+  written.text = std::move(job.text);
+  return written;
+}
+
+}  // namespace
+
+absl::StatusOr<Written> ReadWritten(const fs::path& home, const JobFile& file) {
+  const bool is_script = KindOfScript(file.path) != ScriptKind::kNone;
+  TUTTI_ASSIGN_OR_RETURN(Written written, is_script ? WriteText(file) : ReadText(file));
+  if (!is_script) {
+    TUTTI_ASSIGN_OR_RETURN(written.text, ApplySettings(written.text, file.settings));
+  }
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home));
+  TUTTI_ASSIGN_OR_RETURN(written.job,
+                         spec::ReadJobFile(written.text, written.path, written.directory, site));
+  return written;
+}
+
+}  // namespace tutti::client
