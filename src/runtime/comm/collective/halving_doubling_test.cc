@@ -10,21 +10,25 @@
 #include "runtime/comm/collective/measurement.h"
 #include "runtime/comm/group_test_support.h"
 #include "runtime/comm/rendezvous/rendezvous.h"
+#include "runtime/comm/transport/ucx_channel.h"
 
 namespace tutti::comm {
 namespace {
 
-// Runs `body` on a thread for every rank, with its links.
-void OnEveryRanksLinks(int size, const std::function<void(Links&)>& body) {
+// Runs `body` on a thread for every rank, with its links; `all`: every rank's options.
+void OnEveryRanksLinks(const std::vector<GroupOptions>& all,
+                       const std::function<void(Links&)>& body, bool rdma = false) {
   std::vector<std::thread> threads;
-  const auto all = OptionsFor(size, GroupOptions::Transport::kTcp);
+  const int size = static_cast<int>(all.size());
   for (const GroupOptions& options : all) {
-    threads.emplace_back([&body, options, size] {
+    threads.emplace_back([&body, options, size, rdma] {
       Hello self;
       self.rank = options.rank;
       self.size = size;
+      self.node = options.node;
       self.transport = options.transport;
       auto listeners = OpenListeners(options, self);
+      self.rdma = self.rdma || rdma;
       ASSERT_TRUE(listeners.ok()) << listeners.status();
       auto meeting = Meet(options, self);
       ASSERT_TRUE(meeting.ok()) << meeting.status();
@@ -44,6 +48,29 @@ void OnEveryRanksLinks(int size, const std::function<void(Links&)>& body) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+void OnEveryRanksLinks(int size, const std::function<void(Links&)>& body) {
+  OnEveryRanksLinks(OptionsFor(size, GroupOptions::Transport::kTcp), body);
+}
+
+// As where there is RDMA, but for that: UCX then goes over TCP.
+TEST(HalvingDoublingTest, AddsOverMemoryWithinNodesAndUcxBetweenThem) {
+  if (!CheckUcx().ok()) GTEST_SKIP() << "no UCX";
+  OnEveryRanksLinks(
+      OptionsFor(4, GroupOptions::Transport::kAuto, 2),
+      [](Links& links) {
+        std::vector<double> data(100'003, links.rank());
+        const Reduction sum{DataType::kFloat64, ReduceOp::kSum, 4};
+        for (int i = 0; i < 10; ++i) {
+          std::fill(data.begin(), data.end(), links.rank());
+          const absl::Status status = HalvingDoublingAllReduce(
+              links, reinterpret_cast<std::byte*>(data.data()), data.size(), sum, Soon());
+          ASSERT_TRUE(status.ok()) << status;
+          ASSERT_EQ(data, std::vector<double>(data.size(), 6));
+        }
+      },
+      /*rdma=*/true);
 }
 
 TEST(HalvingDoublingTest, AddsForEverySizeOfGroupAndEveryLength) {

@@ -34,6 +34,7 @@ void Describe(Codec& codec, Hello& hello) {
   codec.Number(hello.streams, 0, kMostTcpStreams);
   codec.Flag(hello.deterministic);
   codec.Flag(hello.check_calls);
+  codec.Flag(hello.rdma);
 }
 template <typename Codec>
 void Describe(Codec& codec, Table& table) {

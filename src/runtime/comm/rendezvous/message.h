@@ -17,7 +17,7 @@
 
 namespace tutti::comm {
 
-inline constexpr uint32_t kProtocolVersion = 3;
+inline constexpr uint32_t kProtocolVersion = 4;
 inline constexpr int kMostTcpStreams = 64;
 inline constexpr size_t kLongestMessage = 16 << 20;  // a table of kMostRanks fits
 inline constexpr size_t kLongestParcel = 1 << 20;
@@ -38,6 +38,7 @@ struct Hello {
   int streams = 1;         // of TCP; 0: measured
   bool deterministic = false;
   bool check_calls = false;
+  bool rdma = false;  // may use it: UCX can send by it here, and nothing else was asked for
 };
 
 // Rank 0's answer when all have come: everybody's Hello, in rank order.

@@ -1,5 +1,6 @@
 #include "runtime/comm/transport/connect.h"
 
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <utility>
@@ -10,6 +11,7 @@
 #include "base/status.h"
 #include "runtime/comm/lost_rank.h"
 #include "runtime/comm/rendezvous/authenticate.h"
+#include "runtime/comm/transport/rdma.h"
 #include "runtime/comm/transport/ucx_channel.h"
 
 namespace tutti::comm {
@@ -47,6 +49,8 @@ absl::StatusOr<Listeners> OpenListeners(const GroupOptions& options, Hello& hell
   hello.streams = options.tcp_streams;
   hello.deterministic = options.deterministic;
   hello.check_calls = options.check_calls;
+  const bool may_use_rdma = options.transport == GroupOptions::Transport::kAuto && !options.encrypt;
+  hello.rdma = may_use_rdma && CheckRdma().ok();
   hello.local_name = absl::StrCat("tutti-", base::RandomHex(16));
   TUTTI_ASSIGN_OR_RETURN(listeners.local, ListenLocal(hello.local_name));
   return listeners;
@@ -68,6 +72,10 @@ absl::StatusOr<std::unique_ptr<Connector>> Connector::Make(Table table, int rank
     if (route.encrypted && token.empty()) {
       return absl::InvalidArgumentError("TUTTI_COMM_TLS=1 needs a token (TUTTI_JOB_TOKEN)");
     }
+  }
+  if (rank == 0) {
+    const std::string unused = UnusedRdma(table.ranks, CheckRdma());
+    if (!unused.empty()) spdlog::warn("{}", unused);
   }
   return std::unique_ptr<Connector>(
       new Connector(std::move(table), rank, std::move(token), std::move(listeners)));

@@ -73,6 +73,7 @@ absl::StatusOr<Route> RouteBetween(const Hello& a, const Hello& b) {
   if (ucx) return Route{Route::Kind::kUcx, false, 1, a.host == b.host};
   TUTTI_ASSIGN_OR_RETURN(const bool shares, SharesMemory(a, b));
   if (shares) return Route{Route::Kind::kSharedMemory, false, 1};
+  if (a.rdma && b.rdma) return Route{Route::Kind::kUcx, false, 1, a.host == b.host};
   return Route{Route::Kind::kTcp, a.encrypt, a.streams};
 }
 
@@ -83,7 +84,10 @@ absl::StatusOr<ChannelPointer> MakeChannel(const Route& route, std::vector<base:
     return ShmChannel::Make(std::move(sockets[0]), side, patience);
   }
   if (route.kind == Route::Kind::kUcx) {
-    return MakeUcxChannel(std::move(sockets[0]), UcxTransports(route), patience);
+    auto channel = MakeUcxChannel(std::move(sockets[0]), UcxTransports(route), patience);
+    return channel.ok()
+               ? std::move(channel)
+               : base::Annotate(channel.status(), "by UCX (TUTTI_TRANSPORT=tcp does without)");
   }
   std::vector<ChannelPointer> streams;
   for (base::UniqueFd& socket : sockets) {

@@ -44,6 +44,15 @@ TEST(RouteTest, WhatOneInsistsOnAndTheOtherDoesNotKnowOfIsAFault) {
   }
 }
 
+TEST(RouteTest, UcxWhereBothNodesHaveRdma) {
+  Hello a = On(0, 0), b = On(1, 1), neighbour = On(2, 0);
+  a.rdma = neighbour.rdma = true;
+  EXPECT_EQ(RouteBetween(a, b)->kind, Route::Kind::kTcp);
+  b.rdma = true;
+  EXPECT_EQ(RouteBetween(a, b)->kind, Route::Kind::kUcx);
+  EXPECT_EQ(RouteBetween(a, neighbour)->kind, Route::Kind::kSharedMemory);
+}
+
 TEST(RouteTest, UcxDoesNotEncrypt) {
   Hello a = On(0, 0, Transport::kUcx), b = On(1, 1, Transport::kUcx);
   EXPECT_EQ(RouteBetween(a, b)->kind, Route::Kind::kUcx);

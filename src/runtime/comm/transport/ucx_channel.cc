@@ -10,6 +10,11 @@ absl::Status CheckUcx() {
       "again)");
 }
 
+absl::Status ProbeUcx(const std::string&) {
+  return absl::FailedPreconditionError(
+      "this tutti was built without UCX (install libucx-dev and build again)");
+}
+
 absl::StatusOr<std::unique_ptr<Channel>> MakeUcxChannel(base::UniqueFd, const std::string&,
                                                         const Patience&) {
   return CheckUcx();
@@ -255,6 +260,13 @@ void UcxChannel::Close() {
 }  // namespace
 
 absl::Status CheckUcx() { return LoadUcx().status(); }
+
+absl::Status ProbeUcx(const std::string& transports) {
+  if (!CheckUcx().ok()) {
+    return absl::FailedPreconditionError("UCX cannot be loaded (install libucx0)");
+  }
+  return UcxEndpoint::Probe(transports);
+}
 
 absl::StatusOr<std::unique_ptr<Channel>> MakeUcxChannel(base::UniqueFd socket,
                                                         const std::string& transports,

@@ -35,4 +35,7 @@ absl::StatusOr<std::unique_ptr<Channel>> MakeUcxChannel(base::UniqueFd socket,
 // OK when MakeUcxChannel can work here.
 absl::Status CheckUcx();
 
+// OK when UCX finds a device for one of `transports` and may use it; else what is missing.
+absl::Status ProbeUcx(const std::string& transports);
+
 }  // namespace tutti::comm

@@ -50,6 +50,12 @@ absl::StatusOr<std::unique_ptr<UcxEndpoint>> UcxEndpoint::Make(int socket,
   return endpoint;
 }
 
+absl::Status UcxEndpoint::Probe(const std::string& transports) {
+  TUTTI_ASSIGN_OR_RETURN(const UcxLibrary* const ucx, LoadUcx());
+  UcxEndpoint endpoint(ucx);
+  return endpoint.MakeWorker(transports);
+}
+
 absl::Status UcxEndpoint::MakeWorker(const std::string& transports) {
   ucp_config_t* config = nullptr;
   TUTTI_RETURN_IF_ERROR(

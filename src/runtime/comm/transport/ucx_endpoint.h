@@ -41,6 +41,8 @@ class UcxEndpoint {
   static absl::StatusOr<std::unique_ptr<UcxEndpoint>> Make(int socket,
                                                            const std::string& transports,
                                                            const Patience& patience);
+  // Whether UCX can be begun with these; MakeUcxChannel's words if not.
+  static absl::Status Probe(const std::string& transports);
   ~UcxEndpoint();
 
   // 0 when there was nothing to do.
