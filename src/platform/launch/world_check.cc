@@ -9,7 +9,7 @@
 namespace tutti::launch {
 namespace {
 
-constexpr uint64_t kLargestMaps = 64 << 20;
+constexpr uint64_t kLargest = 64 << 20;
 
 }  // namespace
 
@@ -24,13 +24,22 @@ std::string OpenMpiIn(absl::string_view maps) {
   return "";
 }
 
+bool HasWorld(absl::string_view environment) {
+  for (const absl::string_view variable : absl::StrSplit(environment, '\0')) {
+    if (absl::StartsWith(variable, "PMIX_NAMESPACE=")) return true;
+  }
+  return false;
+}
+
 std::string OpenMpiLoadedBelow(pid_t pid) {
   std::vector<pid_t> processes = base::Descendants(pid);
   processes.push_back(pid);
   for (const pid_t each : processes) {
-    const auto maps = base::ReadFile(absl::StrCat("/proc/", each, "/maps"), kLargestMaps);
+    const std::string folder = absl::StrCat("/proc/", each);
+    const auto maps = base::ReadFile(folder + "/maps", kLargest);
     const std::string found = OpenMpiIn(maps.value_or(""));
-    if (!found.empty()) return found;
+    if (found.empty()) continue;
+    if (!HasWorld(base::ReadFile(folder + "/environ", kLargest).value_or(""))) return found;
   }
   return "";
 }

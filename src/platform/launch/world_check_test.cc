@@ -15,6 +15,12 @@ TEST(WorldCheck, KnowsOpenMpisLibrary) {
   EXPECT_EQ(OpenMpiIn(""), "");
 }
 
+TEST(WorldCheck, WhomAnMpirunOfTheJobHasStartedIsPartOfItsWorld) {
+  EXPECT_TRUE(HasWorld(absl::string_view("PATH=/bin\0PMIX_NAMESPACE=prterun-1\0", 36)));
+  EXPECT_FALSE(HasWorld(absl::string_view("PATH=/bin\0NO_PMIX_NAMESPACE=1\0", 31)));
+  EXPECT_FALSE(HasWorld(""));
+}
+
 TEST(WorldCheck, LooksAtTheProcessItself) { EXPECT_EQ(OpenMpiLoadedBelow(::getpid()), ""); }
 
 }  // namespace
