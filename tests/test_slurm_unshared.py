@@ -6,9 +6,8 @@ import subprocess
 
 import pytest
 
-from conftest import BIN, Service, processes_with, wait_until
+from conftest import BIN, MPI_PROGRAM, Service, processes_with, wait_until
 from slurm_lab import *  # noqa: F403
-from test_mpi import PROGRAM
 
 pytestmark = needs_lab
 
@@ -141,7 +140,7 @@ def test_a_node_without_the_folder_says_so(apart, cluster, write_job):
 @pytest.mark.parametrize("variables", [{}, {"TUTTI_MPI": "mpirun"}])
 def test_ranks_of_nodes_that_share_nothing_are_one_world(apart, cluster, machine, write_job, tmp_path, variables):
     """By Slurm's PMIx, where it has one, and by mpirun."""
-    (tmp_path / "sum.c").write_text(PROGRAM)
+    (tmp_path / "sum.c").write_text(MPI_PROGRAM)
     subprocess.run(["mpicc", "-o", tmp_path / "sum", tmp_path / "sum.c"], check=True)
     job = apart.wait(name := apart.submit(write_job(f"{tmp_path}/sum; cat beside.txt", files={"beside.txt": "sent along\n"}, nodes=2,
                                                     distribution="mpi", processes=2, compute="apart", environment_variables=variables)))
