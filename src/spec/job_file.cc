@@ -16,6 +16,7 @@
 #include "spec/job_scale.h"
 #include "spec/other_kinds.h"
 #include "spec/pipeline_reader.h"
+#include "spec/preview_job.h"
 #include "spec/read_context.h"
 #include "spec/sweep_reader.h"
 
@@ -30,6 +31,18 @@ const YamlNode::Entry* Find(const YamlNode& root, absl::string_view key) {
     if (entry.key == key) return &entry;
   }
   return nullptr;
+}
+
+// Of a file in the preview schema nearly every key would be wrong.
+absl::Status RefusePreview(const YamlNode& root, Diagnostics& diagnostics) {
+  const auto mark = FindPreviewMark(root);
+  if (!mark) return absl::OkStatus();
+  const std::string& file = diagnostics.file_name();
+  diagnostics.Error(mark->line,
+                    absl::StrCat("this is Azure ML's preview schema of 2021 (", mark->what,
+                                 "): `tutti job upgrade ", file,
+                                 "` shows the job in today's schema, and writes it with --save"));
+  return diagnostics.status();
 }
 
 // Of a type that Azure ML runs and tutti does not, all else would be said of the wrong job, too.
@@ -131,6 +144,7 @@ absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view
   if (IsBatchScript(text)) return ReadBatchScript(text, file_name, base_directory, site);
   TUTTI_ASSIGN_OR_RETURN(const auto root, ParseYaml(text, file_name));
   Diagnostics diagnostics(file_name);
+  TUTTI_RETURN_IF_ERROR(RefusePreview(*root, diagnostics));
   TUTTI_RETURN_IF_ERROR(CheckKind("job", *root, diagnostics));
   TUTTI_RETURN_IF_ERROR(CheckType(*root, diagnostics));
   int files_left = kMostFiles;

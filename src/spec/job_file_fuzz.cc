@@ -5,9 +5,27 @@
 #include "spec/expressions.h"
 #include "spec/job_file.h"
 #include "spec/job_json.h"
+#include "spec/preview_job.h"
+
+namespace {
+
+// What is upgraded is YAML, and of today's schema.
+void Upgrade(absl::string_view text) {
+  const auto upgraded = tutti::spec::UpgradeJob(text, "job.yml");
+  if (!upgraded.ok()) {
+    if (upgraded.status().message().empty()) std::abort();
+    return;
+  }
+  // Twice as long and deep as what was read is still YAML.
+  const auto again = tutti::spec::ParseYaml(upgraded->text, "job.yml", {1 << 22, 64, 100'000});
+  if (!again.ok()) std::abort();
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
+  Upgrade(text);
   // Whatever file the job names holds the same bytes.
   const auto result =
       tutti::spec::ReadJobFile(text, "job.yml", "/base", tutti::spec::BuiltInSite(),

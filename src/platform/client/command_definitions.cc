@@ -62,10 +62,11 @@ void CommandDefinitions::AddTo(CLI::App* app) {
   AddRun(app);
   AddInit(app);
   CLI::App* job = app->add_subcommand(
-      "job", "Jobs: create, validate, list, show, stream, wait, cancel, download, delete");
+      "job", "Jobs: create, validate, upgrade, list, show, stream, wait, cancel, download, delete");
   job->require_subcommand(1)->fallthrough();
   AddCreate(job);
   AddValidate(job);
+  AddUpgrade(job);
   AddViews(job);
   AddStream(job);
   AddEnds(job);
@@ -189,6 +190,16 @@ void CommandDefinitions::AddValidate(CLI::App* job) {
   AddSubmission(validate, &validate_);
   validate->add_flag("--offline", validate_.offline,
                      "Check the file, its paths and its code alone; ask no service");
+}
+
+void CommandDefinitions::AddUpgrade(CLI::App* job) {
+  CLI::App* upgrade =
+      Add(job, "upgrade", "Show a job file of Azure ML's preview of 2021 in today's schema",
+          [this](Context& context) { return JobUpgrade(context, upgrade_); });
+  upgrade->add_option("-f,--file,file", upgrade_.file, "The job file")
+      ->required()
+      ->type_name(kFileValue);
+  upgrade->add_flag("--save", upgrade_.save, "Write it to the file; comments are lost");
 }
 
 void CommandDefinitions::AddViews(CLI::App* job) {

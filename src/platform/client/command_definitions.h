@@ -52,6 +52,7 @@ class CommandDefinitions {
   void AddInit(CLI::App* app);
   void AddCreate(CLI::App* job);
   void AddValidate(CLI::App* job);
+  void AddUpgrade(CLI::App* job);
   void AddViews(CLI::App* job);
   void AddStream(CLI::App* job);
   void AddEnds(CLI::App* job);
@@ -75,6 +76,7 @@ class CommandDefinitions {
   RunOptions submit_;
   InitOptions init_;
   JobValidateOptions validate_;
+  JobUpgradeOptions upgrade_;
   JobListOptions list_;
   JobOptions show_;
   JobStreamOptions stream_;

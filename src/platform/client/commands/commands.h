@@ -59,6 +59,12 @@ struct InitOptions {
 // Asks on a terminal for what is not given; elsewhere that is InvalidArgument. Overwrites nothing.
 absl::StatusOr<ExitCode> Init(Context& context, const InitOptions& options);
 
+struct JobUpgradeOptions {
+  std::string file;
+  bool save = false;  // to the file, not to the output
+};
+absl::StatusOr<ExitCode> JobUpgrade(Context& context, const JobUpgradeOptions& options);
+
 struct JobListOptions {
   std::string state;  // one or several, with commas
   int limit = 20;
