@@ -456,6 +456,20 @@ TEST_F(JobEnvironment, MayStandInAFileOfItsOwn) {
   EXPECT_THAT(Packages("file:./envs/train.yml"), ElementsAre("numpy (envs/conda.yml:1)"));
 }
 
+TEST_F(JobEnvironment, WhatIsKeptOfAnEnvironmentIsCalledAsItsUserCallsIt) {
+  const std::string kept = "/root/.tutti/assets/environment/train-env/3/home/me/envs";
+  site_.environment_assets = Assets(AssetKind::kEnvironment);
+  Asset asset;
+  asset.name = "train-env";
+  asset.version = "3";
+  asset.path = kept + "/environment.yml";
+  ASSERT_TRUE(site_.environment_assets.Add(asset).ok());
+  files_[asset.path] = "image: python:3.11\nconda_file: ../conda.yml\n";
+  files_["/root/.tutti/assets/environment/train-env/3/home/me/conda.yml"] =
+      "dependencies:\n- pip:\n  - numpy\n";
+  EXPECT_THAT(Packages("azureml:train-env:3"), ElementsAre("numpy (/home/me/conda.yml:3)"));
+}
+
 TEST_F(JobEnvironment, EachRequirementIsOneLine) {
   files_["/base/c.yml"] =
       "dependencies:\n  - pip:\n    - |\n      numpy\n      tqdm  # two\n    - \"a\\nb\"\n";

@@ -6,6 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "spec/job_file.h"
 #include "spec/site.h"
 
@@ -32,7 +34,19 @@ struct ReadContext {
   ReadContext Beside(const std::filesystem::path& file, const std::string& shown) const {
     const bool by_name = absl::StartsWith(shown, "azureml:");  // it says nothing of the folder
     const std::filesystem::path folder = file.parent_path();
-    return Below(folder, by_name ? folder : std::filesystem::path(shown).parent_path());
+    return Below(folder, by_name ? AsGiven(folder, shown.substr(8))
+                                 : std::filesystem::path(shown).parent_path());
+  }
+
+ private:
+  // A folder that is kept for "NAME:VERSION" lies in NAME/VERSION/ under the path that it had when
+  // the user gave it, which is what messages call it.
+  static std::filesystem::path AsGiven(const std::filesystem::path& folder,
+                                       const std::string& asset) {
+    const std::string kept = absl::StrCat("/", absl::StrReplaceAll(asset, {{":", "/"}}), "/");
+    const size_t found = folder.native().find(kept);
+    if (found == std::string::npos) return folder;
+    return folder.native().substr(found + kept.size() - 1);
   }
 };
 
