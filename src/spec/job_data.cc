@@ -82,6 +82,18 @@ bool LooksLikeAPath(absl::string_view text) {
          absl::StartsWith(text, "azureml:") || absl::StrContains(text, "://");
 }
 
+// Whether the last part of a path has an ending: "https://x.org/data.csv".
+bool LooksLikeAFile(absl::string_view path) {
+  const size_t host = path.find("://");
+  path = path.substr(0, path.find_first_of("?#"));
+  const size_t slash = path.rfind('/');
+  if (slash == absl::string_view::npos || (host != absl::string_view::npos && slash < host + 3)) {
+    return false;
+  }
+  const size_t dot = path.rfind('.');
+  return dot != absl::string_view::npos && dot > slash + 1 && dot + 1 < path.size();
+}
+
 // An output that is a file lies in a folder of its own.
 std::string FileOfOutput(const std::string& path) {
   std::error_code error;
@@ -276,13 +288,21 @@ class InputReader {
     } else if (absl::IsNotFound(local.status())) {
       diagnostics_.Error(
           input_.place.line,
-          absl::StrCat(what_, ": \"", ShownAddress(written), "\" is not on this machine",
-                       web.empty() ? "" : ", and a folder cannot be listed there",
-                       "; copy it here and say where: tutti data map ", PrefixToMap(written),
-                       " FOLDER"));
+          absl::StrCat(
+              what_, ": \"", ShownAddress(written), "\" is not on this machine",
+              web.empty() ? "" : ", and a folder cannot be listed there",
+              !web.empty() && LooksLikeAFile(written) ? " (a file has type: uri_file)" : "",
+              "; copy it here and say where: tutti data map ", PrefixToMap(written), " FOLDER",
+              ByItsFile(written)));
     } else {
       diagnostics_.Error(input_.place.line, absl::StrCat(what_, ": ", local.status().message()));
     }
+  }
+
+  // Of data by name: the other way to make them known.
+  static std::string ByItsFile(absl::string_view written) {
+    if (!absl::StartsWith(written, "azureml:") || absl::StrContains(written, "://")) return "";
+    return ", or make the name known by its file: tutti data create --file FILE";
   }
 
   const YamlNode::Entry& entry_;
@@ -312,10 +332,10 @@ Input ReadInput(const YamlNode::Entry& entry, const ReadContext& context,
   }
   if (LooksLikeAPath(entry.value->scalar)) {
     const std::string shown = ShownAddress(entry.value->scalar);
-    diagnostics.Warning(
-        entry.line,
-        absl::StrCat("input \"", entry.key, "\" is the plain text \"", shown,
-                     "\"; for data at that place write {type: uri_folder, path: ", shown, "}"));
+    const absl::string_view type = LooksLikeAFile(entry.value->scalar) ? "uri_file" : "uri_folder";
+    diagnostics.Warning(entry.line, absl::StrCat("input \"", entry.key, "\" is the plain text \"",
+                                                 shown, "\"; for data at that place write {type: ",
+                                                 type, ", path: ", shown, "}"));
   }
   RefuseUnbound(entry.line, absl::StrCat("input \"", entry.key, "\""), entry.value->scalar,
                 diagnostics);

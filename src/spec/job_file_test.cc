@@ -311,7 +311,11 @@ TEST(JobFile, DataElsewhereIsRefusedWithTheMend) {
             "job.yml:4: input \"d\": \"", absl::StrReplaceAll(path, {{"?sv=1&sig=secret", "?…"}}),
             "\" is not on this machine",
             absl::StrContains(path, "azureml:") ? "" : ", and a folder cannot be listed there",
-            "; copy it here and say where: tutti data map ", prefix, " FOLDER")));
+            absl::StrContains(path, "https:") ? " (a file has type: uri_file)" : "",
+            "; copy it here and say where: tutti data map ", prefix, " FOLDER",
+            absl::StartsWith(path, "azureml:data")
+                ? ", or make the name known by its file: tutti data create --file FILE"
+                : "")));
   }
   EXPECT_THAT(Errors("command: x\ninputs: {d: {type: uri_file}}\n"),
               ElementsAre("job.yml:2: input \"d\" has no path"));
@@ -430,6 +434,20 @@ TEST(JobFile, FilesOfOtherKindsAreToldApart) {
   EXPECT_THAT(Errors(with("schedule")), ElementsAre(HasSubstr("have cron submit the job")));
   EXPECT_THAT(Errors("type: mltable\nname: x\npath: y\n"),
               ElementsAre(HasSubstr("job.yml:1: this is a file of kind data")));
+}
+
+TEST(JobFile, APlainTextThatLooksLikeAPathIsProposedWithItsType) {
+  const auto warning = [](absl::string_view value) {
+    const auto result =
+        ReadJobFile(absl::StrCat("command: x\ninputs: {d: '", value, "'}\n"), "job.yml", "/base");
+    return result.ok() && result->warnings.size() == 1 ? result->warnings[0] : "";
+  };
+  EXPECT_THAT(warning("https://x.org/a/iris.csv"),
+              HasSubstr("write {type: uri_file, path: https://x.org/a/iris.csv}"));
+  EXPECT_THAT(warning("./data/iris.csv"), HasSubstr("{type: uri_file,"));
+  for (const char* folder : {"./data", "../.hidden", "https://x.org", "azureml:iris:1"}) {
+    EXPECT_THAT(warning(folder), HasSubstr("{type: uri_folder,")) << folder;
+  }
 }
 
 TEST(JobFile, ARegistrysModelThatIsNotHereIsAnsweredWithTheMend) {
