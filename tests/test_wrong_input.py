@@ -39,7 +39,7 @@ def test_a_missing_script_is_named(service, write_job):
 
 def test_a_warning_that_only_the_service_can_give_is_shown_too(service, tmp_path):
     job = tmp_path / "pipeline.yml"
-    job.write_text("type: pipeline\nidentity: {type: managed}\njobs:\n  a: {command: pyhton3 train.py}\n")
+    job.write_text("type: pipeline\nidentity: {type: managed}\njobs:\n  a: {command: pyhton3 train.py, environment: host}\n")
     for arguments in (("job", "validate", "-f"), ("run", "--detach")):
         said = service.cli(*arguments, job).stderr
         assert said.count('"identity" has no effect') == 1, said

@@ -287,6 +287,7 @@ jobs:
   b:
     command: x
     code: ./src
+    environment: host
   c:
     type: sweep
     trial: {command: x}
@@ -350,7 +351,8 @@ absl::StatusOr<ReadResult> ReadWith(const std::string& text, const std::string& 
   return ReadJobFile(text, "job.yml", "/base", BuiltInSite(),
                      [&](const std::filesystem::path& file) -> absl::StatusOr<std::string> {
                        if (file.filename() == "component.yml") return component;
-                       if (file.filename() == "whole.yml") return "jobs: {a: {command: x}}";
+                       if (file.filename() == "whole.yml")
+                         return "jobs: {a: {command: x, environment: host}}";
                        return absl::NotFoundError(file.string());
                      });
 }

@@ -170,6 +170,23 @@ TEST(ComponentStep, AValueThatAComponentNeedsIsMissedInTheStep) {
                           "parts/train.yml needs: see parts/train.yml:4"));
 }
 
+TEST(ComponentStep, AStepWithoutAnEnvironmentSaysWhereItRuns) {
+  const auto result = ReadPipeline(
+      "type: pipeline\njobs:\n  a: {command: x}\n  b: {command: x, environment: host}\n"
+      "  c: {component: ./c.yml}\n  d: {component: ./c.yml, environment: host}\n"
+      "  e: {component: ./parts/train.yml, inputs: {data: {path: .}, epochs: 1}}\n",
+      [] {
+        Files files = kTrain;
+        files["/base/c.yml"] = "command: x\n";
+        return files;
+      }());
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->warnings,
+              ElementsAre("job.yml:3: a step without environment runs with what its node has "
+                          "installed; if that is meant, write environment: host (also at line "
+                          "5)"));
+}
+
 TEST(ComponentStep, AWarningThatSeveralStepsShareIsGivenOnceWithAllItsLines) {
   const auto result = ReadPipeline(R"(type: pipeline
 jobs:
@@ -177,8 +194,9 @@ jobs:
   b: {component: ./c.yml}
   c:
     command: x
+    environment: host
     identity: {type: managed}
-  d: {command: x, identity: {type: managed}}
+  d: {command: x, environment: host, identity: {type: managed}}
 )",
                                    {{"/base/c.yml",
                                      "command: x\nenvironment: host\n"
@@ -186,8 +204,8 @@ jobs:
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(result->warnings,
               ElementsAre(HasSubstr("c.yml:3: \"locations\" has no effect"),
-                          AllOf(HasSubstr("job.yml:7: \"identity\" has no effect"),
-                                HasSubstr(" (also at line 8)"))));
+                          AllOf(HasSubstr("job.yml:8: \"identity\" has no effect"),
+                                HasSubstr(" (also at line 9)"))));
 }
 
 TEST(ComponentStep, AValueOfThePipelinesInputsIsSaidWithWhereItStands) {

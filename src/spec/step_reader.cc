@@ -184,6 +184,7 @@ class StepReader {
     given.inputs = step.keys().Take("inputs");
     step.keys().Take("outputs");
     job.inputs = InputsOf(given);
+    if (Find(*root_, "environment") == nullptr) WarnOfHost();
     ReadOwnOutputs();
     step.CheckReferences(job);
     ReadScale(step.keys(), job, source_.diagnostics);
@@ -241,7 +242,18 @@ class StepReader {
     component.CheckReferences(job);
     ReadScale(component.keys(), job, inner);
     component.keys().Finish();
+    const bool has_environment =
+        Find(*file.root, "environment") != nullptr || Find(*root_, "environment") != nullptr;
+    if (!has_environment) WarnOfHost();
     source_.diagnostics.Add(entry_.line, inner);
+  }
+
+  // A component that is made known by itself is no step yet.
+  void WarnOfHost() {
+    if (scope_.steps.empty()) return;
+    source_.diagnostics.Warning(entry_.line,
+                                "a step without environment runs with what its node has "
+                                "installed; if that is meant, write environment: host");
   }
 
   // outputs: what the step declares beside, or over, what its component has.
