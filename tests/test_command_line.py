@@ -89,6 +89,50 @@ def test_validate_knows_the_names_that_are_taken_and_asks_no_service_if_told(ser
     assert result.returncode == 2 and "nothing-there.csv does not exist" in result.stderr
 
 
+PREVIEW = """# of 2021
+type: sweep_job
+algorithm: random
+search_space:
+  lr: {spec: choice, values: [1, 2]}
+objective: {primary_metric: loss, goal: minimize}
+trial:
+  command: echo {search_space.lr}
+  compute: {target: local, instance_count: 1}
+max_total_trials: 2
+"""
+
+
+def test_a_file_of_the_preview_schema_is_upgraded(service, tmp_path):
+    old = tmp_path / "old.yml"
+    old.write_text(PREVIEW)
+    result = service.cli("run", old)
+    assert result.returncode == 2 and "old.yml:2: this is Azure ML's preview schema of 2021 (type: sweep_job)" in result.stderr
+    assert len(result.stderr.splitlines()) == 1 and f"tutti job upgrade {old}" in result.stderr
+    shown = service.cli("job", "upgrade", old)
+    assert shown.returncode == 0 and shown.stderr == "" and old.read_text() == PREVIEW, shown.stderr
+    job = yaml.safe_load(shown.stdout)
+    assert job["type"] == "sweep" and job["limits"] == {"max_total_trials": 2} and job["compute"] == "local"
+    assert service.cli("job", "upgrade", old, "--save").returncode == 0 and old.read_text() == shown.stdout
+    assert "is valid: a sweep" in service.cli("job", "validate", old).stdout
+    again = service.cli("job", "upgrade", old)
+    assert again.returncode == 2 and "nothing to convert" in again.stderr
+
+
+def test_run_tells_what_the_service_finds_beside_what_is_wrong_here(service, write_job):
+    job = write_job("python gone.py", files={"train.py": "pass"}, nodes=9)
+    faults = service.cli("run", job).stderr
+    assert "gone.py" in faults and "the job could never start" in faults, faults
+    assert faults.count("gone.py\"") == 1, "each is told once: " + faults
+
+
+def test_code_that_cannot_be_sent_is_told_with_its_line(service, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    job = tmp_path / "job.yml"
+    job.write_text("command: 'true'\nenvironment: host\ncode: .\n")
+    result = service.cli("run", job)
+    assert result.returncode == 2 and "job.yml:3: " in result.stderr, result.stderr
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_knows_the_commands(service, shell):
     result = service.cli("completion", shell)

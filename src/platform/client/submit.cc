@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/client/archive/git_code.h"
@@ -71,7 +72,10 @@ class CodePacker {
     const fs::path archive = folder / "code.tar.zst";
     const auto snapshot = PackCode(
         job.code, archive, {job.additional_includes.begin(), job.additional_includes.end()});
-    if (!snapshot.ok()) return AsInput(snapshot.status());
+    if (!snapshot.ok()) {
+      return base::Annotate(AsInput(snapshot.status()),
+                            absl::StrCat(job.file_name, ":", job.code_line));
+    }
     packed_[named] = {*snapshot, archive};
     return absl::OkStatus();
   }
@@ -116,11 +120,18 @@ std::string BodyOf(const Written& written, const std::map<std::string, std::stri
                        sent == snapshots.end() ? "" : sent->second);
 }
 
-// With what the service finds wrong beside the paths, so that a user corrects all of it at once.
-absl::Status WithFaultsOfService(const absl::Status& paths, const Written& written,
-                                 Service& service) {
-  const auto checked = service.CheckJob(BodyOf(written, {}));
-  return absl::IsInvalidArgument(checked.status()) ? checked.status() : paths;
+// What the service finds beside what is known here: addresses that it cannot fetch, too few nodes.
+absl::Status WithServicesFaults(const absl::Status& known, Service& service,
+                                const std::string& body) {
+  const absl::Status more = service.CheckJob(body).status();
+  if (!absl::IsInvalidArgument(more)) return known;  // none, or it cannot be asked
+  std::string message(known.message());
+  const std::vector<std::string> told = absl::StrSplit(known.message(), '\n');
+  for (const absl::string_view fault : absl::StrSplit(more.message(), '\n')) {
+    const bool is_told = std::find(told.begin(), told.end(), fault) != told.end();
+    if (!is_told) absl::StrAppend(&message, "\n", fault);
+  }
+  return absl::InvalidArgumentError(message);
 }
 
 }  // namespace
@@ -134,7 +145,7 @@ absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, co
   for (const std::string& warning : written.job.warnings) {
     remarks << "warning: " << warning << std::endl;
   }
-  if (!paths.ok()) return WithFaultsOfService(paths, written, service);
+  if (!paths.ok()) return WithServicesFaults(paths, service, BodyOf(written, {}));
   const base::TemporaryDirectory temporary("tutti-code");
   CodePacker code(temporary.path(), remarks);
   TUTTI_RETURN_IF_ERROR(code.PackTree(job));
