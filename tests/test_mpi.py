@@ -1,11 +1,12 @@
 """Story: an MPI job's ranks are one world: by the mpirun that its environment has, over tutti's launchers and not by ssh, or, of
 MPICH and Intel MPI, by the PMI that tutti serves. Both come from PyPI."""
 import os
+import shutil
 import subprocess
 
 import pytest
 
-from conftest import INTEL_MPI, MPI_PROGRAM, MPICH, prefix_of, processes_with, program_of_mpich, wait_until
+from conftest import BIN, INTEL_MPI, MPI_PROGRAM, MPICH, Service, prefix_of, processes_with, program_of_mpich, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +88,17 @@ def test_ranks_that_would_each_be_a_world_of_their_own_fail_with_the_reason(serv
     job = service.wait(name, 90)
     assert job["state"] == "Failed" and "has loaded Open MPI (/" in job["reason"], job
     assert "would be a world of its own: TUTTI_MPI is pmi, which is not for Open MPI" in job["reason"]
+
+
+def test_a_program_that_is_replaced_while_its_launchers_wait_still_starts_ranks(write_job, summing, tmp_path):
+    service = Service(tmp_path / "home", nodes=1)
+    service.program = shutil.copy(BIN / "tutti", tmp_path / "tutti")
+    service.start()
+    try:
+        lock = tmp_path / "home/nodes/n1/.ahead/lock"
+        wait_until(lambda: lock.exists() and lock.read_text(), 30, "a launcher waits")
+        shutil.copy(BIN / "tutti", tmp_path / "newer").replace(service.program)
+        job = service.wait(service.submit(write_job(f"exec {summing}", distribution="mpi", processes=2)), 60)
+        assert job["state"] == "Completed", job
+    finally:
+        service.stop()

@@ -1,5 +1,7 @@
 #include "platform/launch/mpi_start.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -31,7 +33,9 @@ fs::path ShortFolder(const spec::LaunchPlan& plan, const NodeFacts& facts) {
 absl::Status LinkThisProgram(const fs::path& folder) {
   const fs::path link = folder / kLauncherLink;
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  fs::path program = fs::read_symlink("/proc/self/exe", error);
+  // One that was replaced since, as by an upgrade, is there by this process alone.
+  if (!fs::exists(program, error)) program = absl::StrCat("/proc/", ::getpid(), "/exe");
   if (!error) fs::remove(link, error);
   if (!error) fs::create_symlink(program, link, error);
   if (error) return base::ErrnoStatus(absl::StrCat("link ", link.string()), error.value());
