@@ -3,15 +3,18 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/notification.h"
 #include "base/child_process.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/machine.h"
 #include "base/status.h"
 #include "base/waiting.h"
 #include "platform/container/uv.h"
@@ -23,7 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::Duration kLongestFetch = absl::Seconds(30);
-constexpr auto kRemembered = std::chrono::minutes(10);  // that a fetch failed
+constexpr absl::Duration kLongestCheck = absl::Seconds(6);  // who submits waits for it
+constexpr auto kRemembered = std::chrono::minutes(10);      // that a fetch failed
 constexpr uint64_t kMostOfUvsWords = 1 << 20;
 
 class Search {
@@ -35,6 +39,7 @@ class Search {
   }
 
   absl::StatusOr<std::string> Find() {
+    if (std::string plain = LookInPath(); !plain.empty()) return plain;
     TUTTI_ASSIGN_OR_RETURN(uv_, FindUv(folder_, cancelled_));
     auto here = LookHere();
     if (here.ok() || absl::IsCancelled(here.status())) return here;
@@ -43,6 +48,24 @@ class Search {
   }
 
  private:
+  // "3.9" as python3.9, without uv, which may have to be installed first; "" if it is not there or
+  // does not run, as pyenv's stand-in of a version that is not chosen.
+  std::string LookInPath() {
+    const auto variables = UvVariables(folder_);
+    const std::string name = absl::StrCat("python", version_);
+    for (const absl::string_view folder : absl::StrSplit(variables.at("PATH"), ':')) {
+      const auto path = base::FindProgram(name, {{"PATH", std::string(folder)}});
+      if (!path.ok()) continue;
+      base::ChildOptions options{.arguments = {*path, "-c", ""}, .environment = variables};
+      const auto null = base::Open("/dev/null", O_WRONLY);
+      if (!null.ok()) return "";
+      options.stdout_fd = options.stderr_fd = null->get();
+      const auto ended = base::RunToEnd(options, cancelled_, base::Deadline::After(kLongestFetch));
+      if (ended.ok() && ended->ok()) return *path;
+    }
+    return "";
+  }
+
   // What uv wrote to standard output; FailedPrecondition holds the rest of its words.
   absl::StatusOr<std::string> Run(const std::vector<std::string>& arguments) {
     const base::TemporaryDirectory said("tutti-python");
@@ -140,8 +163,14 @@ absl::Status CheckPython(const spec::Environment& environment, const fs::path& f
         absl::StrCat(place, ": Python ", environment.python,
                      " cannot be had: ask for Python 3.8 or a newer one"));
   }
-  const std::atomic<bool> cancelled = false;
+  std::atomic<bool> cancelled = false;
+  absl::Notification done;
+  std::thread limit([&] {
+    if (!done.WaitForNotificationWithTimeout(kLongestCheck)) cancelled = true;
+  });
   const auto found = FindPython(environment.python, folder, cancelled);
+  done.Notify();
+  limit.join();
   if (absl::IsNotFound(found.status())) {
     const std::string warning = absl::StrCat(
         place, ": ", found.status().message(),

@@ -23,6 +23,7 @@ absl::StatusOr<std::string> FindPython(const std::string& version,
 
 // Before a job queues: its environment's Python is found or fetched. One that cannot be had is a
 // warning, with the line that asks for it, since the nearest is taken; Python 2 is InvalidArgument.
+// What is not known within seconds is left to the launcher.
 // Environments of clusters' nodes, and images that are run, are not looked at.
 absl::Status CheckPython(const spec::Environment& environment, const std::filesystem::path& folder,
                          std::vector<std::string>& warnings);

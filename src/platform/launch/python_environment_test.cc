@@ -58,8 +58,12 @@ class PythonEnvironment : public ::testing::Test {
   PythonEnvironment() : path_(std::getenv("PATH")) {
     EXPECT_TRUE(base::WriteFileAtomic(tools_.path() / "uv", kUv, 0755).ok());
     ::setenv("PATH", absl::StrCat(tools_.path().string(), ":", path_).c_str(), 1);
+    ::setenv("PYENV_ROOT", (folder_.path() / "no-pyenv").c_str(), 1);
   }
-  ~PythonEnvironment() override { ::setenv("PATH", path_.c_str(), 1); }
+  ~PythonEnvironment() override {
+    ::setenv("PATH", path_.c_str(), 1);
+    ::unsetenv("PYENV_ROOT");
+  }
 
   static spec::Environment Of(const std::vector<std::string>& packages) {
     spec::Environment environment{.name = "e", .is_host = false};
@@ -150,10 +154,12 @@ TEST_F(PythonEnvironment, AnotherPythonIsSaidAndPinsAreLoosened) {
 TEST_F(PythonEnvironment, APythonThatIsThereIsTaken) {
   spec::Environment environment = Of({"alpha"});
   environment.python = "3.11";
+  ASSERT_TRUE(base::WriteFileAtomic(tools_.path() / "python3.11", "#!/bin/sh\n", 0755).ok());
   const auto made = Make(environment);
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_EQ(made->note, "");
-  EXPECT_EQ(Calls("python find"), 1);
+  EXPECT_EQ(Calls("venv --python " + (tools_.path() / "python3.11").string()), 1);
+  EXPECT_EQ(Calls("python find"), 0);
   EXPECT_EQ(Calls("python install"), 0);
 }
 
