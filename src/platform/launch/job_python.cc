@@ -55,15 +55,22 @@ absl::Status AddProgram(const fs::path& shared, const fs::directory_entry& entry
   return Write(place, ForPython(*text, (bin / "python").string()), 0755);
 }
 
+// "python3.11": packages may put libraries beside it.
+absl::StatusOr<std::string> LibraryOf(const fs::path& shared) {
+  std::error_code error;
+  for (fs::directory_iterator entry(shared / "lib", error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if (absl::StartsWith(name, "python3.")) return name;
+  }
+  return absl::InternalError(absl::StrCat(shared.string(), " is no Python environment"));
+}
+
 }  // namespace
 
 absl::Status MakeJobPython(const fs::path& shared, const fs::path& folder) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string version, LibraryOf(shared));
   std::error_code error;
-  const fs::directory_iterator libraries(shared / "lib", error);
-  if (error || libraries == fs::directory_iterator()) {
-    return absl::InternalError(absl::StrCat(shared.string(), " is no Python environment"));
-  }
-  const std::string version = libraries->path().filename().string();  // "python3.11"
   const fs::path packages = folder / "lib" / version / "site-packages";
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(packages));
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder / "bin"));

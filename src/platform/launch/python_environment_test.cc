@@ -194,6 +194,9 @@ TEST_F(PythonEnvironment, ACancelledJobDoesNotWaitForIt) {
 TEST_F(PythonEnvironment, AJobsOwnSeesTheSharedOneAndChangesNothingInIt) {
   const auto shared = Make(Of({"alpha", "beta"}));
   ASSERT_TRUE(shared.ok()) << shared.status();
+  for (const char* name : {"a.so", "libtbb.so", "pkgconfig", "zlib.so"}) {  // a package's libraries
+    ASSERT_TRUE(base::WriteFileAtomic(shared->folder / "lib" / name, "").ok());
+  }
   const fs::path own = folder_.path() / std::string(150, 'l') / std::string(100, 'o') / "python";
   ASSERT_TRUE(base::MakeDirectories(own.parent_path()).ok());
   ASSERT_TRUE(MakeJobPython(shared->folder, own).ok());
