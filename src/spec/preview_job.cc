@@ -18,6 +18,8 @@
 namespace tutti::spec {
 namespace {
 
+constexpr size_t kLongestName = 200;  // of what stands in braces
+
 using Kind = YamlNode::Kind;
 using Entries = std::vector<YamlNode::Entry>;
 using Node = std::shared_ptr<const YamlNode>;
@@ -68,13 +70,14 @@ std::string WithDollars(absl::string_view text) {
   std::string result;
   for (size_t at = 0; at < text.size();) {
     const size_t open = std::min(text.find('{', at), text.size());
-    const size_t close = text.find('}', open);
+    const size_t length = text.substr(open, kLongestName).find('}');
+    const size_t close = length == absl::string_view::npos ? length : open + length;
     absl::StrAppend(&result, text.substr(at, open - at));
     at = open;
     if (open == text.size()) break;
     if (close == absl::string_view::npos) {
-      absl::StrAppend(&result, text.substr(open));
-      break;
+      result += text[at++];
+      continue;
     }
     const bool two = absl::StartsWith(text.substr(open), "{{");
     const absl::string_view body =

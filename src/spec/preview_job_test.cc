@@ -131,6 +131,12 @@ TEST(PreviewJob, APipelineBecomesTodays) {
   EXPECT_THAT(job.steps[1].outputs_to, ElementsAre(Pair("model", "model")));
 }
 
+TEST(PreviewJob, ALongTextOfBracesIsLeftAsItIs) {
+  const std::string braces = std::string(100'000, '{') + "}";
+  const std::string text = Upgraded("code: {local_path: .}\ncommand: 'x " + braces + " {'\n");
+  EXPECT_THAT(text, HasSubstr("x " + braces + " {"));
+}
+
 TEST(PreviewJob, WhatCannotBeConvertedIsSaid) {
   const auto upgraded = UpgradeJob(
       "command: x\ncode:\n  git: https://x.org/y\ncompute: {target: local, instance_count: 2}\n"
