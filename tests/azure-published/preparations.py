@@ -3,7 +3,7 @@ import json
 import pathlib
 import re
 
-COMPUTES = ("cpu-cluster", "gpu-cluster", "cpu-cluster-lg", "gpu-v100-cluster", "cpucluster", "serverless")
+COMPUTES = ("cpu-cluster", "gpu-cluster", "cpu-cluster-lg", "gpu-v100-cluster", "gpu-v100-1GPU-cluster", "cpucluster", "serverless")
 ADDRESSES = {
     "https://azuremlexamples.blob.core.windows.net/datasets": "datasets",
     "https://dprepdata.blob.core.windows.net/demo": "demo",

@@ -1,6 +1,7 @@
 """Runs one file and tells what became of it: its state, its reason, and whether what the file promises is there."""
 import json
 import pathlib
+import subprocess
 import tempfile
 import time
 
@@ -49,9 +50,30 @@ def missing_promises(service, name, file):
     return [key for key in declared if not any(key in path.parts or path.stem == key for path in brought)]
 
 
+HEAD = """# What became of the job files that Azure publishes
+
+{completed} of {all} Completed with what the file promises: every job file below `cli/jobs` of github.com/Azure/azureml-examples ({commit}) of a type that
+runs here, as its authors wrote it, by `tests/azure-published/run CLONE --table docs/azure-published.md`, which writes this page. Computes' names mean
+virtual nodes of this machine; data from outside are stand-ins that the script makes, where a job takes them as an input. The machine reached no registry
+of images and nothing but package registries, so what has to be built from an image, or fetches by itself, ends with that reason.
+
+| file below cli/jobs | result | done by hand | time |
+| --- | --- | --- | --- |
+"""
+
+
+def said(clone, result):
+    """One cell: the last of what was said, since warnings come first; without the clone's path and the table's own marks."""
+    if result["state"] == "Completed":
+        return "Completed"
+    reason = result["reason"].split("tutti: ")[-1] if result["state"] == "Refused" else result["reason"]
+    reason = reason.replace(f"{clone / 'cli/jobs'}/", "").replace("|", "/")
+    return f"{result['state']}: {reason[:280]}{'…' if len(reason) > 280 else ''}"
+
+
 def table(clone, results):
-    lines = ["| file below cli/jobs | result | done by hand | time |", "| --- | --- | --- | --- |"]
-    for name, result in sorted(results.items()):
-        said = "Completed" if result["state"] == "Completed" else f"{result['state']}: {result['reason'][:300]}"
-        lines.append(f"| {name} | {said.replace('|', '/')} | {', '.join(result['by_hand'])} | {result['seconds']} s |")
-    return "\n".join(lines) + "\n"
+    commit = subprocess.run(["git", "-C", clone, "log", "-1", "--format=%h of %cs"], capture_output=True, text=True).stdout.strip()
+    completed = sum(result["state"] == "Completed" for result in results.values())
+    lines = [f"| {name} | {said(clone, result)} | {', '.join(result['by_hand'])} | {result['seconds']} s |"
+             for name, result in sorted(results.items())]
+    return HEAD.format(completed=completed, all=len(results), commit=commit) + "\n".join(lines) + "\n"
