@@ -100,8 +100,8 @@ def test_options_that_make_no_sense_are_refused_with_the_remedy(service, folder,
     for words in (["--nodes", "2"], ["--", "x"], ["--save", "y.yml"]):
         result = service.cli("run", write_job("true"), *words)
         assert result.returncode == 2 and "job file" in result.stderr, result.stderr
-    result = service.cli("run", folder / "missing.py")
-    assert result.returncode == 2 and "missing.py" in result.stderr
+    result = service.cli("run", folder / "missing.py", "--nodes", "2")
+    assert result.returncode == 2 and "missing.py: No such file" in result.stderr, result.stderr
     assert service.get("/v1/jobs")["jobs"] == []
 
 

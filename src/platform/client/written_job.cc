@@ -18,17 +18,17 @@ constexpr uint64_t kLargestJobFile = 1 << 20;  // what the service takes
 
 // A script's options say nothing to a job file, which has keys for them.
 absl::StatusOr<Written> ReadText(const JobFile& file) {
+  const auto content = base::ReadFile(file.path, kLargestJobFile);
+  if (!content.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read the job file: ", content.status().message()));
+  }
   const std::string option =
       file.script.Given().empty() && !file.script.save.empty() ? "--save" : file.script.Given();
   if (!option.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         file.path, " is read as a job file, and ", option, " is for scripts; write it there, or ",
         "change its keys by --set, as in --set resources.instance_count=2"));
-  }
-  const auto content = base::ReadFile(file.path, kLargestJobFile);
-  if (!content.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot read the job file: ", content.status().message()));
   }
   return Written{
       .text = *content, .path = file.path, .directory = fs::absolute(file.path).parent_path()};
