@@ -1,6 +1,7 @@
 """Runs one file and tells what became of it: its state, its reason, and whether what the file promises is there."""
 import json
 import pathlib
+import re
 import subprocess
 import tempfile
 import time
@@ -68,6 +69,7 @@ def said(clone, result):
         return "Completed"
     reason = result["reason"].split("tutti: ")[-1] if result["state"] == "Refused" else result["reason"]
     reason = reason.replace(f"{clone / 'cli/jobs'}/", "").replace("|", "/")
+    reason = re.sub(r" on [\d.]+:53\b", "", reason)  # the machine's own resolver
     return f"{result['state']}: {reason[:280]}{'…' if len(reason) > 280 else ''}"
 
 
