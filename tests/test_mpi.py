@@ -3,10 +3,11 @@ MPICH and Intel MPI, by the PMI that tutti serves. Both come from PyPI."""
 import os
 import shutil
 import subprocess
+import urllib.error
 
 import pytest
 
-from conftest import BIN, INTEL_MPI, MPI_PROGRAM, MPICH, Service, prefix_of, processes_with, program_of_mpich, wait_until
+from conftest import BIN, INTEL_MPI, MPI_PROGRAM, MPICH, TERMINAL, Service, prefix_of, processes_with, program_of_mpich, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def summing(tmp_path_factory):
 def test_ranks_of_two_nodes_are_one_world(service, write_job, summing):
     name = service.submit(write_job(f"exec {summing}", nodes=2, distribution="mpi", processes=2))
     job = service.wait(name, 90)
-    assert job["state"] == "Completed", (job, service.log_text(name, 0, "stderr"))
+    assert job["state"] == "Completed", (job["reason"], service.log_text(name, 0, "stderr"))
     assert [service.log_text(name, rank) for rank in range(4)] == [
         f"rank {rank} of 4 on n{1 + rank // 2}: 6, RANK {rank}\n" for rank in range(4)]
     assert processes_with("TUTTI_JOB_ID", name) == []
@@ -68,10 +69,60 @@ def test_ranks_of_mpich_and_of_intel_mpi_are_one_world(service, write_job, of_mp
     name = service.submit(write_job(f"{of_mpich} && exec {of_mpich}", nodes=2, distribution="mpi", processes=2,
                                     environment_variables=variables_of(package)))
     job = service.wait(name, 90)
-    assert job["state"] == "Completed", (job, service.log_text(name, 0, "stderr"))
+    assert job["state"] == "Completed", (job["reason"], service.log_text(name, 0, "stderr"))
     line = "rank {0} of 4 on n{1}: 6, RANK {0}\n"
     assert [service.log_text(name, rank) for rank in range(4)] == [line.format(rank, 1 + rank // 2) * 2 for rank in range(4)]
     assert processes_with("TUTTI_JOB_ID", name) == []
+
+
+def test_jobs_at_once_on_one_machine_are_worlds_of_their_own(start_service, write_job, of_mpich):
+    service = start_service(nodes=4)
+    jobs = [service.submit(write_job(f"exec {of_mpich}", distribution="mpi", processes=2,
+                                     environment_variables=variables_of(MPICH))) for _ in range(8)]
+    for name in jobs:
+        job = service.wait(name, 90)
+        assert job["state"] == "Completed", (job["reason"], service.log_text(name, 0, "stderr"))
+
+
+# As MPICH's library begins and ends; rank 1 of another node than rank 0 stays until the file `go` is there.
+LAST_RANK = """
+import os, pathlib, socket, sys, time
+host, port = os.environ["PMI_PORT"].split(":")
+server = socket.create_connection((host, int(port)), timeout=60)
+lines = server.makefile("rw")
+
+def say(line, lines_of_answer=1):
+    print(line, file=lines, flush=True)
+    return [next(lines) for _ in range(lines_of_answer)][-1]
+
+say(f"cmd=initack pmiid={os.environ['PMI_ID']}", 4)
+say("cmd=barrier_in")
+while os.environ["RANK"] == "1" and not pathlib.Path(sys.argv[1]).exists():
+    say("cmd=get_appnum")
+    time.sleep(0.01)
+for _ in range(3000):
+    say("cmd=get_appnum")
+print(say("cmd=finalize").strip())
+pathlib.Path("outputs/kept").write_text("x")
+"""
+
+
+def test_the_last_ranks_to_finalize_still_have_their_pmi(service, write_job, tmp_path):
+    go = tmp_path / "go"
+    name = service.submit(write_job(f"python3 rank.py {go}", nodes=2, distribution="mpi", files={"rank.py": LAST_RANK},
+                                    environment_variables={"TUTTI_MPI": "pmi"}))
+
+    def first_node_is_done():
+        try:
+            return service.request(f"/v1/jobs/{name}/files/outputs/kept").status == 200
+        except urllib.error.HTTPError:
+            return service.job(name)["state"] in TERMINAL
+
+    wait_until(first_node_is_done, 60, "the results of rank 0's node are there")
+    go.touch()
+    job = service.wait(name, 60)
+    assert job["state"] == "Completed", (job["reason"], service.log_text(name, 1, "stderr"))
+    assert [service.log_text(name, rank) for rank in (0, 1)] == ["cmd=finalize_ack rc=0\n"] * 2
 
 
 @pytest.mark.parametrize("package", [MPICH, INTEL_MPI])

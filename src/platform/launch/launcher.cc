@@ -22,10 +22,12 @@
 #include "platform/launch/hang_watch.h"
 #include "platform/launch/last_words.h"
 #include "platform/launch/mlflow_stores.h"
+#include "platform/launch/mpi_start.h"
 #include "platform/launch/node_facts.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/node_processes.h"
 #include "platform/launch/open_mpi.h"
+#include "platform/launch/pmi_server.h"
 #include "platform/launch/process_limit.h"
 #include "platform/launch/process_tree.h"
 #include "platform/launch/ray_cluster.h"
@@ -113,7 +115,19 @@ class Launcher {
     events_->Append("finalizing", WhatIsLeft(code_is_there));
     const absl::Status uploaded =
         delivery_->SendResults(base::Deadline::After(options_.delivery_limit));
+    if (world.pmi != nullptr && status.ok()) ServeToTheLast(*world.pmi);
     return status.ok() ? uploaded : status;
+  }
+
+  // Ranks of other nodes that finalize after this node's would crash if their PMI went away.
+  void ServeToTheLast(PmiServer& pmi) {
+    while (pmi.busy() && !delivery_->gone() && !signals_.Take()) {
+      pollfd waiting[3] = {
+          {signals_.fd(), POLLIN, 0}, {news_.fd(), POLLIN, 0}, {pmi.idle().fd(), POLLIN, 0}};
+      ::poll(waiting, 3, -1);
+      news_.Clear();
+      pmi.idle().Clear();
+    }
   }
 
   // By the clock of the folder's file system; without code all in it is the job's own.

@@ -14,7 +14,6 @@ using Words = std::map<std::string, std::string>;
 
 constexpr size_t kLongestKey = 64, kLongestValue = 1024;  // with their end, as hydra has them
 constexpr size_t kMostBytes = 256 << 20;                  // of all keys and values
-constexpr char kSpace[] = "kvs_0";
 
 // "cmd=put key=a value=b c": the value goes to the end of the line.
 Words WordsOf(absl::string_view line) {
@@ -75,7 +74,7 @@ bool PmiProtocol::Answer(int client, absl::string_view command, const Words& wor
   } else if (command == "get_appnum") {
     line = "cmd=appnum rc=0 appnum=0";
   } else if (command == "get_my_kvsname") {
-    line = absl::StrCat("cmd=my_kvsname rc=0 kvsname=", kSpace);
+    line = absl::StrCat("cmd=my_kvsname rc=0 kvsname=", space_);
   } else if (command == "get_universe_size") {
     line = absl::StrCat("cmd=universe_size rc=0 size=", world_size_);
   } else if (command == "put") {

@@ -27,13 +27,17 @@ struct PmiReply {
 
 class PmiProtocol {
  public:
-  explicit PmiProtocol(int world_size) : world_size_(world_size) {}
+  // `space` names the keys and values, at most 255 characters. No two worlds may share it: MPICH
+  // names its shared memory by it, and who opens another world's is lost.
+  PmiProtocol(int world_size, std::string space)
+      : world_size_(world_size), space_(std::move(space)) {}
 
   // What is to be sent once `client` (any number that names its connection) has sent `line`. False
   // if it is to be cut off: it says what this server does not know, or is a rank that is here.
   bool Hear(int client, absl::string_view line, std::vector<PmiReply>& replies);
   // Its connection has ended. The rank may come again: a shell may run one program after another.
   void Forget(int client);
+  bool HasRanks() const { return !ranks_.empty(); }
 
  private:
   bool Admit(int client, absl::string_view id, std::vector<PmiReply>& replies);
@@ -44,6 +48,7 @@ class PmiProtocol {
   void Enter(int client, std::vector<PmiReply>& replies);
 
   const int world_size_;
+  const std::string space_;
   std::map<int, int> ranks_;  // by client
   std::set<int> in_barrier_;  // clients
   std::map<std::string, std::string> values_;

@@ -22,7 +22,7 @@ class PmiProtocolTest : public ::testing::Test {
   }
   void Come(int client, int rank) { Say(client, absl::StrCat("cmd=initack pmiid=", rank)); }
 
-  PmiProtocol world_{2};
+  PmiProtocol world_{2, "kvs_a"};
 };
 
 TEST_F(PmiProtocolTest, TellsARankWhoItIs) {
@@ -30,6 +30,7 @@ TEST_F(PmiProtocolTest, TellsARankWhoItIs) {
                                                          "7 cmd=set rank=1", "7 cmd=set debug=0"));
   EXPECT_THAT(Say(7, "cmd=init pmi_version=1 pmi_subversion=1"),
               ElementsAre("7 cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0"));
+  EXPECT_THAT(Say(7, "cmd=get_my_kvsname"), ElementsAre("7 cmd=my_kvsname rc=0 kvsname=kvs_a"));
   EXPECT_THAT(Say(7, "cmd=get_universe_size"), ElementsAre("7 cmd=universe_size rc=0 size=2"));
   EXPECT_THAT(Say(7, "cmd=finalize"), ElementsAre("7 cmd=finalize_ack rc=0"));
 }
@@ -37,11 +38,11 @@ TEST_F(PmiProtocolTest, TellsARankWhoItIs) {
 TEST_F(PmiProtocolTest, WhatOneRankPutsTheOtherGets) {
   Come(1, 0);
   Come(2, 1);
-  EXPECT_THAT(Say(2, "cmd=get kvsname=kvs_0 key=a"),
+  EXPECT_THAT(Say(2, "cmd=get kvsname=kvs_a key=a"),
               ElementsAre("2 cmd=get_result rc=-1 msg=key_not_found value=unknown"));
-  EXPECT_THAT(Say(1, "cmd=put kvsname=kvs_0 key=a value=x=1 y$"),
+  EXPECT_THAT(Say(1, "cmd=put kvsname=kvs_a key=a value=x=1 y$"),
               ElementsAre("1 cmd=put_result rc=0 msg=success"));
-  EXPECT_THAT(Say(2, "cmd=get kvsname=kvs_0 key=a"),
+  EXPECT_THAT(Say(2, "cmd=get kvsname=kvs_a key=a"),
               ElementsAre("2 cmd=get_result rc=0 msg=success value=x=1 y$"));
   EXPECT_THAT(Say(1, absl::StrCat("cmd=put key=b value=", std::string(1024, 'x'))),
               ElementsAre("1 cmd=put_result rc=-1 msg=too_large"));

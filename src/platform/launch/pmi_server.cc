@@ -16,6 +16,7 @@ namespace tutti::launch {
 namespace {
 
 constexpr size_t kLongestLine = 16 << 10;
+constexpr int kAgain = 100;  // milliseconds, once there are file descriptors for no more ranks
 
 absl::Status Unusable(const std::string& address) {
   return base::ErrnoStatus(absl::StrCat("serve PMI at ", address));
@@ -68,14 +69,16 @@ PmiServer::~PmiServer() {
 }
 
 void PmiServer::Run() {
+  bool takes = true;
   while (true) {
-    std::vector<pollfd> waiting = {{end_.fd(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    std::vector<pollfd> waiting = {{end_.fd(), POLLIN, 0}, {takes ? listener_.get() : -1, POLLIN}};
     std::vector<int> numbers;
     for (const auto& [number, client] : clients_) {
       waiting.push_back({client.fd.get(), POLLIN, 0});
       numbers.push_back(number);
     }
-    if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
+    const int patience = takes ? -1 : kAgain;
+    if (::poll(waiting.data(), waiting.size(), patience) < 0 && errno != EINTR) return;
     if (waiting[0].revents != 0) return;
     // Who has gone first: the same rank may come again at once.
     for (size_t i = 0; i < numbers.size(); ++i) {
@@ -83,17 +86,18 @@ void PmiServer::Run() {
       if (waiting[i + 2].revents == 0 || client == clients_.end()) continue;
       if (!Hear(numbers[i], client->second)) CutOff(numbers[i]);
     }
-    if (waiting[1].revents != 0) AcceptAll();
+    takes = (takes && waiting[1].revents == 0) || AcceptAll();
+    if (busy_.exchange(protocol_.HasRanks()) && !protocol_.HasRanks()) idle_.Notify();
   }
 }
 
-void PmiServer::AcceptAll() {
+bool PmiServer::AcceptAll() {
   while (true) {
     sockaddr_in peer{};
     socklen_t size = sizeof peer;
     base::UniqueFd fd(::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&peer), &size,
                                 SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fd.valid()) return;
+    if (!fd.valid()) return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
     if (!nodes_.contains(TextOf(peer))) continue;
     const int on = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

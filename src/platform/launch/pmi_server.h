@@ -4,6 +4,7 @@
 // protocol has no proof beyond that, as the ranks' own connections have none. Thread-compatible.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
@@ -13,6 +14,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
 #include "base/unique_fd.h"
 #include "platform/launch/pmi_protocol.h"
 #include "platform/launch/wakeup.h"
@@ -33,6 +36,10 @@ class PmiServer {
   ~PmiServer();
 
   int port() const { return port_; }
+  // Whether a rank is here: between its MPI_Init and its MPI_Finalize.
+  bool busy() const { return busy_; }
+  // Is notified when the last has gone.
+  Wakeup& idle() { return idle_; }
 
  private:
   struct Client {
@@ -45,9 +52,10 @@ class PmiServer {
         port_(port),
         // Whoever goes to one of loopback's addresses comes from the first of them.
         nodes_({"127.0.0.1", AddressFor(plan)}),
-        protocol_(plan.WorldSize()) {}
+        protocol_(plan.WorldSize(), absl::StrCat("kvs_", base::RandomHex(16))) {}
   void Run();
-  void AcceptAll();
+  // False if this process can take no more for now; who waits is taken later.
+  bool AcceptAll();
   // False once the client has gone, or is to be cut off.
   bool Hear(int number, Client& client);
   bool HearLine(int number, absl::string_view line);
@@ -59,6 +67,8 @@ class PmiServer {
   PmiProtocol protocol_;
   std::map<int, Client> clients_;
   int next_ = 0;
+  std::atomic<bool> busy_ = false;
+  Wakeup idle_;
   Wakeup end_;
   std::thread thread_;
 };

@@ -2,7 +2,10 @@
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -42,15 +45,15 @@ class Rank {
 
 class PmiServerTest : public ::testing::Test {
  protected:
-  PmiServerTest() {
+  PmiServerTest() : server_(Listen()) { server_->Serve({}); }
+  static std::unique_ptr<PmiServer> Listen() {
     spec::LaunchPlan plan;
     plan.distribution.kind = spec::DistributionKind::kMpi;
     plan.nodes = {{.name = "n1", .address = "127.0.0.1", .first_rank = 0, .process_count = 2}};
     plan.distribution.process_count_per_instance = 2;
     auto listens = PmiServer::Listen(plan);
     EXPECT_TRUE(listens.ok()) << listens.status();
-    server_ = *std::move(listens);
-    server_->Serve({});
+    return *std::move(listens);
   }
   std::unique_ptr<PmiServer> server_;
 };
@@ -66,6 +69,20 @@ TEST_F(PmiServerTest, RanksMeetInItsBarrier) {
   EXPECT_TRUE(absl::EndsWith(one.Hear("barrier_out rc=0\n"), "barrier_out rc=0\n"));
 }
 
+TEST_F(PmiServerTest, NoTwoWorldsShareASpace) {
+  const std::unique_ptr<PmiServer> other = Listen();
+  other->Serve({});
+  std::set<std::string> spaces;
+  for (const int port : {server_->port(), other->port()}) {
+    Rank rank(port);
+    rank.Say("cmd=initack pmiid=0\ncmd=get_my_kvsname");
+    rank.Hear("kvsname=");
+    spaces.insert(rank.Hear("\n"));
+  }
+  EXPECT_EQ(spaces.size(), 2u);
+  EXPECT_FALSE(spaces.contains(""));
+}
+
 TEST_F(PmiServerTest, CutsOffWhoIsNoRank) {
   Rank stranger(server_->port());
   stranger.Say("GET / HTTP/1.1");
@@ -79,6 +96,39 @@ TEST_F(PmiServerTest, LetsNobodyInFromElsewhere) {
   Rank stranger(server_->port(), "127.9.9.9");
   stranger.Say("cmd=initack pmiid=0");
   EXPECT_EQ(stranger.Hear("\n"), "");
+}
+
+TEST_F(PmiServerTest, IsBusyWhileARankIsThere) {
+  Rank stranger(server_->port());
+  {
+    Rank zero(server_->port());
+    zero.Say("cmd=initack pmiid=0");
+    zero.Hear("debug=0\n");
+    zero.Say("cmd=get_appnum");
+    zero.Hear("\n");  // whose first line was heard in a turn before
+    EXPECT_TRUE(server_->busy());
+  }
+  pollfd idle{server_->idle().fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&idle, 1, 60000), 1);
+  EXPECT_FALSE(server_->busy());
+}
+
+TEST_F(PmiServerTest, WhoComesWhenNoDescriptorIsLeftIsTakenLater) {
+  Rank zero(server_->port());
+  zero.Say("cmd=initack pmiid=0");
+  zero.Hear("debug=0\n");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int lowest_free = ::dup(0);
+  ::close(lowest_free);
+  const rlimit one_more = {static_cast<rlim_t>(lowest_free) + 1, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &one_more), 0);
+  Rank one(server_->port());
+  one.Say("cmd=initack pmiid=1");
+  zero.Say("cmd=get_appnum");
+  EXPECT_TRUE(absl::EndsWith(zero.Hear("\n"), "appnum=0\n"));
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(absl::EndsWith(one.Hear("debug=0\n"), "debug=0\n"));
 }
 
 TEST_F(PmiServerTest, ItsEndCutsOffWhoIsThere) {
