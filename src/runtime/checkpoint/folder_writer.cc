@@ -12,25 +12,23 @@
 namespace tutti::checkpoint {
 namespace {
 
-std::filesystem::path OldOf(const std::filesystem::path& folder) {
-  return folder.string() + ".old";
-}
-
-// `from` becomes `to`. An older `to` changes names with it, so that one of the two is under the
-// name at every instant; where the file system cannot swap (NFS), it becomes FOLDER.old, and a
-// crash between the two renames leaves it alone there.
-absl::Status Replace(const std::filesystem::path& from, const std::filesystem::path& to) {
-  if (::rename(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+// `from` becomes `to`. Where an older `to` is then, "" if there was none: it changes names with
+// `from`, so that one of the two is under the name at every instant; where the file system cannot
+// swap (NFS), it becomes FOLDER.old, and a crash between the two renames leaves it alone there.
+absl::StatusOr<std::filesystem::path> Replace(const std::filesystem::path& from,
+                                              const std::filesystem::path& to) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return std::filesystem::path();
   if (errno != ENOTEMPTY && errno != EEXIST) return base::ErrnoStatus("rename " + from.string());
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) {
-    return absl::OkStatus();
+    return from;
   }
-  const std::filesystem::path old = OldOf(to);
+  const std::filesystem::path old = to.string() + ".old";
+  TUTTI_RETURN_IF_ERROR(FolderWriter::CheckMayReplace(old));
   TUTTI_RETURN_IF_ERROR(base::RemoveTree(old));
   if (::rename(to.c_str(), old.c_str()) != 0 || ::rename(from.c_str(), to.c_str()) != 0) {
     return base::ErrnoStatus("rename " + to.string());
   }
-  return absl::OkStatus();
+  return old;
 }
 
 }  // namespace
@@ -96,14 +94,13 @@ absl::StatusOr<uint64_t> FolderWriter::Commit(nlohmann::json head) {
   head["files"] = std::move(files_);
   TUTTI_RETURN_IF_ERROR(
       base::WriteFileAtomic(temporary_ / "manifest.json", head.dump(/*indent=*/2) + "\n"));
-  TUTTI_RETURN_IF_ERROR(Replace(temporary_, folder_));
+  TUTTI_ASSIGN_OR_RETURN(const std::filesystem::path replaced, Replace(temporary_, folder_));
   open_ = false;
   const std::filesystem::path parent = folder_.parent_path();
   TUTTI_RETURN_IF_ERROR(base::SyncDirectory(parent.empty() ? "." : parent));
   // What was replaced, now that what takes its place is safe. What stays of it is in nobody's way:
   // the next writer of this name removes it.
-  base::RemoveTree(temporary_).IgnoreError();
-  base::RemoveTree(OldOf(folder_)).IgnoreError();
+  if (!replaced.empty()) base::RemoveTree(replaced).IgnoreError();
   return bytes_;
 }
 

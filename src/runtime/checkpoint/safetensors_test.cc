@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "absl/strings/match.h"
 #include "base/file.h"
 #include "runtime/checkpoint/model_folder.h"
@@ -108,6 +110,15 @@ TEST_F(ModelFolderTest, ReadsWhatItWrote) {
   EXPECT_EQ(model->input.mean, ExampleFolder().input.mean);
   EXPECT_EQ(model->input.stddev, ExampleFolder().input.stddev);
   EXPECT_TRUE(model->tensors.at("fc.weight").equal(torch::arange(4.0)));
+}
+
+TEST_F(ModelFolderTest, RemovesOnlyWhatItReplaces) {
+  const fs::path others = path_.string() + ".old";
+  fs::create_directory(others);
+  std::ofstream(others / "notes.txt") << "the user's";
+  ASSERT_TRUE(WriteModelFolder(path_, ExampleFolder()).ok());
+  EXPECT_TRUE(fs::exists(others / "notes.txt"));
+  EXPECT_FALSE(fs::exists(path_.string() + ".tmp"));
 }
 
 TEST_F(ModelFolderTest, SaysWhatIsWrongWithTheFolder) {
