@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 #include "runtime/comm/rendezvous/hearings.h"
@@ -28,6 +29,7 @@ inline constexpr char kChannelPurpose[] = "channel";
 struct Listeners {
   base::UniqueFd tcp;
   base::UniqueFd local;
+  absl::Status rdma;  // of CheckRdma, where it may be used
 };
 
 class Arrivals {

@@ -49,8 +49,10 @@ absl::StatusOr<Listeners> OpenListeners(const GroupOptions& options, Hello& hell
   hello.streams = options.tcp_streams;
   hello.deterministic = options.deterministic;
   hello.check_calls = options.check_calls;
-  const bool may_use_rdma = options.transport == GroupOptions::Transport::kAuto && !options.encrypt;
-  hello.rdma = may_use_rdma && CheckRdma().ok();
+  if (MayUseRdma(hello)) {
+    listeners.rdma = CheckRdma();
+    hello.rdma = listeners.rdma.ok();
+  }
   hello.local_name = absl::StrCat("tutti-", base::RandomHex(16));
   TUTTI_ASSIGN_OR_RETURN(listeners.local, ListenLocal(hello.local_name));
   return listeners;
@@ -74,7 +76,7 @@ absl::StatusOr<std::unique_ptr<Connector>> Connector::Make(Table table, int rank
     }
   }
   if (rank == 0) {
-    const std::string unused = UnusedRdma(table.ranks, CheckRdma());
+    const std::string unused = UnusedRdma(table.ranks, listeners.rdma);
     if (!unused.empty()) spdlog::warn("{}", unused);
   }
   return std::unique_ptr<Connector>(

@@ -31,11 +31,11 @@ std::vector<fs::path> Below(const fs::path& folder) {
   return entries;
 }
 
-bool MayUse(const Hello& hello) {
+}  // namespace
+
+bool MayUseRdma(const Hello& hello) {
   return hello.transport == GroupOptions::Transport::kAuto && !hello.encrypt;
 }
-
-}  // namespace
 
 std::vector<std::string> ActiveRdmaPorts(const fs::path& devices) {
   std::vector<std::string> active;
@@ -64,7 +64,7 @@ std::string UnusedRdma(const std::vector<Hello>& ranks, const absl::Status& own)
   const Hello& first = ranks.front();
   const bool spans_nodes = std::any_of(ranks.begin(), ranks.end(),
                                        [&](const Hello& each) { return each.node != first.node; });
-  if (!spans_nodes || !MayUse(first)) return "";
+  if (!spans_nodes || !MayUseRdma(first)) return "";
   if (absl::IsFailedPrecondition(own)) return std::string(own.message());
   const auto has = std::find_if(ranks.begin(), ranks.end(), [](const auto& r) { return r.rdma; });
   const auto lacks =

@@ -13,6 +13,9 @@ namespace tutti::comm {
 // Where the kernel lists the devices, each with its ports.
 inline constexpr char kRdmaDevices[] = "/sys/class/infiniband";
 
+// Whether the rank leaves the transport to tutti and needs no TLS, which goes over TCP.
+bool MayUseRdma(const Hello& hello);
+
 // "mlx5_0 port 1" of each port of `devices` whose link is up. Without iWARP's, which UCX does not
 // know.
 std::vector<std::string> ActiveRdmaPorts(const std::filesystem::path& devices = kRdmaDevices);
