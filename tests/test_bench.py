@@ -1,13 +1,12 @@
 """Story: images per second over ranks and transports, with what explains them (SPEC P1)."""
 import json
 import os
-import socket
 import subprocess
 import xml.etree.ElementTree
 
 import pytest
 
-from conftest import BIN
+from conftest import BIN, free_port
 
 
 def test_a_table_a_document_and_a_chart_of_every_point(tmp_path):
@@ -35,10 +34,7 @@ def test_a_wrong_model_is_named_by_every_rank_and_ends_it(model, words):
 
 
 def test_ranks_that_were_given_different_precisions_are_refused_by_all():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    ranks = []
+    port, ranks = free_port(), []
     for rank, precision in enumerate(("fp32", "bf16")):
         environment = os.environ | {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2",
                                     "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}

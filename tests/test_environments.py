@@ -7,14 +7,15 @@ import subprocess
 import pytest
 
 
+@pytest.fixture(scope="module")
 def other_python():
-    """A version that this machine has beside /usr/bin/python3's, in PATH or of pyenv; None if there is none."""
+    """A version that this machine has beside /usr/bin/python3's, in PATH or of pyenv."""
     for version in ("3.9", "3.10", "3.12", "3.13"):
         folders = os.environ["PATH"].split(":") + [str(path / "bin") for path in pathlib.Path.home().glob(f".pyenv/versions/{version}.*")]
         program = shutil.which(f"python{version}", path=":".join(reversed(folders)))
         if program and subprocess.run([program, "-c", ""], capture_output=True).returncode == 0:
             return version
-    return None
+    pytest.skip("no second Python on this machine")
 
 
 def test_horovod_of_a_conda_file_is_tuttis(service, write_job):
@@ -26,10 +27,9 @@ def test_horovod_of_a_conda_file_is_tuttis(service, write_job):
     assert "0.28.1+tutti 1" in result.stdout
 
 
-@pytest.mark.skipif(other_python() is None, reason="no second Python on this machine")
 @pytest.mark.parametrize("environment", ["image", "Dockerfile", "conda_file"])
-def test_the_python_that_is_asked_for_runs_the_job(service, write_job, environment):
-    version = other_python()
+def test_the_python_that_is_asked_for_runs_the_job(service, write_job, other_python, environment):
+    version = other_python
     keys = {"image": {"image": f"python:{version}"}, "Dockerfile": {"build": {"path": "."}},
             "conda_file": {"image": "python:3.11", "conda_file": {"dependencies": [f"python={version}"]}}}[environment]
     job = write_job("python --version", environment="host")

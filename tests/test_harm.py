@@ -71,8 +71,10 @@ def test_a_job_that_starts_processes_without_end_is_ended_with_all_of_them(servi
 def test_strangers_who_say_nothing_lock_nobody_out(service):
     endpoint = service.endpoint()["address"]
     host, port = endpoint.removeprefix("http://").split(":")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (4096, max(4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1])))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.ExitStack() as stack:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
         for _ in range(1100):
             stack.enter_context(socket.create_connection((host, int(port)), timeout=10))
         assert service.cli("job", "list").returncode == 0

@@ -13,7 +13,6 @@ class File:
     path: pathlib.Path
     name: str       # below cli/jobs
     job: dict       # as YAML reads it
-    type: str
 
 
 def type_of(job):
@@ -70,4 +69,4 @@ def that_run_here(clone):
         except yaml.YAMLError:
             continue  # a template of the repository's own scripts
         if is_job(path, document) and not runs_elsewhere(document, path.parent):
-            yield File(path, str(path.relative_to(jobs)), document, type_of(document))
+            yield File(path, str(path.relative_to(jobs)), document)

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 
-TERMINAL = ("Completed", "Failed", "Canceled")
+from conftest import TERMINAL
 
 
 def of(service, file, limit):
