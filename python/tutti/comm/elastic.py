@@ -11,7 +11,7 @@ a function.
 
 Everybody begins with the state of rank 0. When a rank is lost, a collective raises
 HorovodInternalError on the others: they go back to their last commit and re-form the group. When
-newcomers stand at the door, or hosts are about to leave, commit() (or check_host_updates()) raises
+newcomers wait to join, or hosts are about to leave, commit() (or check_host_updates()) raises
 HostsUpdatedInterrupt on all ranks at the same place: they re-form without going back. Then again
 everybody gets the state of rank 0, which is always one that was there before.
 """

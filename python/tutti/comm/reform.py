@@ -9,7 +9,7 @@ _ended = None  # a group that has no session any more and has not re-formed yet
 
 
 def waiting_newcomers():
-    """How many stand at the door, as far as this rank knows."""
+    """How many wait to join, as far as this rank knows."""
     newcomers, function = ctypes.c_int32(), load().tutti_comm_session_waiting
     function.argtypes, function.restype = [ctypes.c_uint64,
                                            ctypes.POINTER(ctypes.c_int32)], ctypes.c_int32

@@ -24,7 +24,7 @@
 
 namespace tutti::comm {
 
-struct Lineage;  // rendezvous/lineage.h
+struct Generation;  // rendezvous/generation.h
 
 class Control;
 
@@ -114,10 +114,10 @@ class Communicator {
   // How often the group has re-formed.
   int generation() const;
 
-  void Continue(std::shared_ptr<Lineage> lineage) { lineage_ = std::move(lineage); }
+  void Continue(std::shared_ptr<Generation> generation) { generation_ = std::move(generation); }
 
  private:
-  std::shared_ptr<Lineage> lineage_;  // of an elastic group
+  std::shared_ptr<Generation> generation_;  // of an elastic group
 };
 
 // Meets the other ranks and connects to them. Unavailable or DeadlineExceeded name the ranks that

@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 #include "runtime/comm/reference_test_support.h"
 
 namespace tutti::comm {

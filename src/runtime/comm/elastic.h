@@ -1,6 +1,6 @@
 // Groups whose members change (SPEC C6): after a loss, or to let newcomers in, the ranks that are
 // left form the next generation of the group. docs/decisions/015-re-forming.md tells the rule;
-// rendezvous/succession.h has the protocol and the proof.
+// rendezvous/reform_agreement.h has the protocol and the proof.
 //
 //   for (;;) {
 //     const absl::Status step = Step(*group);
@@ -31,7 +31,7 @@ struct ReformOptions {
   // How long a member that is not known to be lost is waited for. All members call Reform, each
   // after its own error or at the same place of its program: give the slowest the time for that.
   absl::Duration gather = absl::Seconds(30);
-  // How long to wait for newcomers beyond those that stand at the door, while there are less than
+  // How long to wait for newcomers beyond those that wait already, while there are less than
   // `most`.
   absl::Duration patience = absl::ZeroDuration();
 };

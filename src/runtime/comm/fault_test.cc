@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/test_patience.h"
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 #include "runtime/comm/transport/ucx_channel.h"
 
 namespace tutti::comm {

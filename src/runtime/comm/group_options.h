@@ -35,8 +35,9 @@ struct GroupOptions {
   // type, operation or root get FailedPrecondition, which says who called what, instead of wrong
   // bytes or a hang. Costs one small exchange per call.
   bool check_calls = false;
-  // The group can re-form (elastic.h); every rank keeps a door open for that. Newcomers find one in
-  // this file, which rank 0 writes whenever the group has formed, or else at one of these places
+  // The group can re-form (elastic.h); every rank listens for that (rejoin_listener.h). Newcomers
+  // find one in this file, which rank 0 writes whenever the group has formed, or else at one of
+  // these places
   // ("address:port"), or else at the master's address.
   bool elastic = false;
   std::string group_file;

@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "base/test_patience.h"
 #include "runtime/comm/forked_ranks.h"
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 
 namespace tutti::comm {
 

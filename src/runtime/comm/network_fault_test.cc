@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/test_patience.h"
 #include "runtime/comm/forked_ranks.h"
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 #include "runtime/comm/node_namespaces.h"
 
 namespace tutti::comm {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 
 namespace tutti::comm {
 namespace {

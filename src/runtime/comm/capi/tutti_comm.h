@@ -311,7 +311,7 @@ tutti_comm_status tutti_comm_session_end(tutti_comm_session session, tutti_comm_
 
 tutti_comm_status tutti_comm_session_placement(tutti_comm_session session,
                                                tutti_comm_placement* placement, size_t size);
-/* How many newcomers wait at an elastic group's door; other ranks than 0 hear of it a little later,
+/* How many newcomers wait to join an elastic group; other ranks than 0 hear of it a little later,
  * so let rank 0's number count. Not beside a call that ends the session. */
 tutti_comm_status tutti_comm_session_waiting(tutti_comm_session session, int32_t* newcomers);
 

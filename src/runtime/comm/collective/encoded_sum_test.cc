@@ -7,7 +7,7 @@
 #include <new>
 #include <thread>
 
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 
 namespace tutti::comm {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "runtime/comm/collective/measurement.h"
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 #include "runtime/comm/rendezvous/rendezvous.h"
 #include "runtime/comm/transport/ucx_channel.h"
 

@@ -7,7 +7,7 @@
 #include <future>
 
 #include "base/test_patience.h"
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 #include "runtime/comm/negotiation/negotiation.h"
 
 namespace tutti::comm {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/comm/collective/nccl/device_stream.h"
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 #include "runtime/comm/lost_rank.h"
 #include "runtime/comm/negotiation/negotiation.h"
 

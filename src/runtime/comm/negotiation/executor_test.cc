@@ -6,7 +6,7 @@
 
 #include <system_error>
 
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 #include "runtime/comm/lost_rank.h"
 
 namespace tutti::comm {

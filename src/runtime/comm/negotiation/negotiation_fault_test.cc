@@ -15,7 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/test_patience.h"
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 #include "runtime/comm/negotiation/negotiation.h"
 
 namespace tutti::comm {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "runtime/comm/rendezvous/check_table.h"
-#include "runtime/comm/rendezvous/lineage.h"
+#include "runtime/comm/rendezvous/generation.h"
 
 namespace {
 
@@ -14,22 +14,22 @@ void Check(const Table& table) {
   if (!tutti::comm::CheckTable(table).ok()) return;
   for (size_t rank = 0; rank < table.ranks.size(); ++rank) {
     const auto& hello = table.ranks[rank];
-    if (hello.door != 0 && tutti::comm::PlaceIn(table, hello) != static_cast<int>(rank)) {
+    if (hello.rejoin_port != 0 && tutti::comm::PlaceIn(table, hello) != static_cast<int>(rank)) {
       std::abort();
     }
   }
 }
 
 // A leader of a generation of three hears a vote.
-void Vote(const tutti::comm::Come& come) {
-  Table generation{come.group, std::vector<tutti::comm::Hello>(3), 0};
-  tutti::comm::Succession leader(0, generation);
+void Vote(const tutti::comm::Promise& promise) {
+  Table generation{promise.group, std::vector<tutti::comm::Hello>(3), 0};
+  tutti::comm::ReformAgreement leader(0, generation);
   leader.Start({}, {}, "next", absl::Seconds(1), absl::ZeroDuration());
-  if (leader.Leader() != 0 || !tutti::comm::CheckVote(come, generation).ok()) return;
-  leader.OnCome(come);
-  leader.OnAccepted(come.self.rank);
+  if (leader.Leader() != 0 || !tutti::comm::CheckPromise(promise, generation).ok()) return;
+  leader.OnPromise(promise);
+  leader.OnAccepted(promise.self.rank);
   const auto verdict = leader.Next(absl::Seconds(100));
-  const auto* const proposal = std::get_if<tutti::comm::Succession::Proposal>(&verdict);
+  const auto* const proposal = std::get_if<tutti::comm::ReformAgreement::Proposal>(&verdict);
   if (proposal != nullptr && proposal->table.ranks.empty()) std::abort();
 }
 
@@ -45,9 +45,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (const auto* const decided = std::get_if<tutti::comm::Decided>(&*message)) {
     Check(decided->table);
   }
-  if (const auto* const come = std::get_if<tutti::comm::Come>(&*message)) {
-    Check(come->agreed);
-    Vote(*come);
+  if (const auto* const promise = std::get_if<tutti::comm::Promise>(&*message)) {
+    Check(promise->agreed);
+    Vote(*promise);
   }
   return 0;
 }

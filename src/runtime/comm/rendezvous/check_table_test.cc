@@ -12,7 +12,7 @@ Table TableOfTwo() {
     hello.rank = rank;
     hello.size = 2;
     hello.address = "127.0.0.1";
-    hello.door = 100 + rank;
+    hello.rejoin_port = 100 + rank;
   }
   return table;
 }
@@ -20,7 +20,7 @@ Table TableOfTwo() {
 TEST(CheckTableTest, AWholeTableIs) {
   Table table = TableOfTwo();
   EXPECT_TRUE(CheckTable(table).ok());
-  for (Hello& hello : table.ranks) hello.door = 0;  // not elastic
+  for (Hello& hello : table.ranks) hello.rejoin_port = 0;  // not elastic
   EXPECT_TRUE(CheckTable(table).ok());
 }
 
@@ -28,27 +28,27 @@ TEST(CheckTableTest, WrongNumbersSizesDoorsAndNobodyAreNot) {
   EXPECT_FALSE(CheckTable(Table{}).ok());
   for (const auto spoil : {+[](Table& table) { table.ranks[1].rank = 0; },
                            +[](Table& table) { table.ranks[0].size = 3; },
-                           +[](Table& table) { table.ranks[1].door = 100; }}) {
+                           +[](Table& table) { table.ranks[1].rejoin_port = 100; }}) {
     Table table = TableOfTwo();
     spoil(table);
     EXPECT_TRUE(absl::IsInvalidArgument(CheckTable(table)));
   }
 }
 
-TEST(CheckTableTest, AVoteIsOfAMemberAndForATable) {
+TEST(CheckTableTest, APromiseIsOfAMemberAndForATable) {
   const Table generation = TableOfTwo();
-  Come come;
-  come.self.rank = 1;
-  EXPECT_TRUE(CheckVote(come, generation).ok());
-  come.agreed_at = 0;
-  EXPECT_FALSE(CheckVote(come, generation).ok()) << "for an empty table";
-  come.agreed = generation;
-  EXPECT_TRUE(CheckVote(come, generation).ok());
-  come.agreed_at = 2;
-  EXPECT_FALSE(CheckVote(come, generation).ok()) << "at a leader that there is not";
-  come.agreed_at = 0;
-  come.self.rank = 2;
-  EXPECT_FALSE(CheckVote(come, generation).ok());
+  Promise promise;
+  promise.self.rank = 1;
+  EXPECT_TRUE(CheckPromise(promise, generation).ok());
+  promise.agreed_at = 0;
+  EXPECT_FALSE(CheckPromise(promise, generation).ok()) << "for an empty table";
+  promise.agreed = generation;
+  EXPECT_TRUE(CheckPromise(promise, generation).ok());
+  promise.agreed_at = 2;
+  EXPECT_FALSE(CheckPromise(promise, generation).ok()) << "at a leader that there is not";
+  promise.agreed_at = 0;
+  promise.self.rank = 2;
+  EXPECT_FALSE(CheckPromise(promise, generation).ok());
 }
 
 }  // namespace

@@ -39,10 +39,10 @@ bool IsBeat(const Message& message) {
 }  // namespace
 
 struct Membership::Link {
-  Line line;
+  BufferedConnection line;
   bool heard = false;   // the other side's membership has spoken
   bool parted = false;  // and has said that it leaves to vote
-  Line::End end = Line::End::kOpen;
+  BufferedConnection::End end = BufferedConnection::End::kOpen;
 };
 
 Membership::Membership(int rank, int size, std::vector<base::UniqueFd> controls,
@@ -51,10 +51,10 @@ Membership::Membership(int rank, int size, std::vector<base::UniqueFd> controls,
       peer_timeout_(peer_timeout),
       ended_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      roll_(rank, size, peer_timeout, base::SteadyNow()) {
+      state_(rank, size, peer_timeout, base::SteadyNow()) {
   for (base::UniqueFd& fd : controls) {
     links_.push_back(std::make_unique<Link>());
-    links_.back()->line = Line(std::move(fd));
+    links_.back()->line = BufferedConnection(std::move(fd));
   }
   thread_ = std::thread([this] { Run(); });
 }
@@ -63,10 +63,10 @@ Membership::~Membership() {
   {
     Lock lock(mutex_);
     if (!parted_) {
-      roll_.AnnounceLeaving(base::SteadyNow());
+      state_.AnnounceLeaving(base::SteadyNow());
       Settle();
-      Await(lock, peer_timeout_, [this] { return roll_.MayLeave() || ended(); });
-      roll_.Leave();
+      Await(lock, peer_timeout_, [this] { return state_.MayLeave() || ended(); });
+      state_.Leave();
       Settle();
     }
     stopping_ = true;
@@ -83,40 +83,40 @@ void Membership::Await(Lock& lock, absl::Duration patience, const Condition& con
 absl::Status Membership::Begin(const char* what) {
   Lock lock(mutex_);
   what_ = what;
-  if (const auto ending = roll_.Ending()) {
+  if (const auto ending = state_.Ending()) {
     Settle();
     return Error(*ending);
   }
-  roll_.Begin();
+  state_.Begin();
   return absl::OkStatus();
 }
 
 absl::Status Membership::BeginPair(const char* what, int peer, bool connected) {
   Lock lock(mutex_);
   what_ = what;
-  roll_.BeginPair(peer, connected);
-  const auto ending = roll_.Ending();
+  state_.BeginPair(peer, connected);
+  const auto ending = state_.Ending();
   if (!ending.has_value()) return absl::OkStatus();
-  roll_.End();
+  state_.End();
   Settle();
   return Error(*ending);
 }
 
 void Membership::End() {
   Lock lock(mutex_);
-  roll_.End();
+  state_.End();
   Flush();
 }
 
 absl::Status Membership::Part(const std::vector<bool>& within_host) {
   Lock lock(mutex_);
   if (!std::exchange(parted_, true)) {
-    roll_.Part();
+    state_.Part();
     Settle();
   }
   const auto deadline = base::Deadline::After(peer_timeout_);
   for (size_t rank = 0; rank < links_.size(); ++rank) {
-    const Line& line = links_[rank]->line;
+    const BufferedConnection& line = links_[rank]->line;
     if (!within_host[rank]) {
       // What could not be handed to the system may be lost when this process ends: its end shall
       // then not look like one in good order.
@@ -137,20 +137,20 @@ absl::Status Membership::Part(const std::vector<bool>& within_host) {
   return absl::OkStatus();
 }
 
-void Membership::RingAtEnd(Bell* bell) {
+void Membership::NotifyAtEnd(Notifier* notifier) {
   const Lock lock(mutex_);
-  bell_ = bell;
-  if (bell_ != nullptr && ended()) bell_->Ring();
+  notifier_ = notifier;
+  if (notifier_ != nullptr && ended()) notifier_->Notify();
 }
 
 std::vector<int> Membership::Lost() {
   const Lock lock(mutex_);
-  return roll_.Lost();
+  return state_.Lost();
 }
 
-std::vector<Line::End> Membership::SeenToEnd() {
+std::vector<BufferedConnection::End> Membership::SeenToEnd() {
   const Lock lock(mutex_);
-  std::vector<Line::End> ends(links_.size(), Line::End::kOpen);
+  std::vector<BufferedConnection::End> ends(links_.size(), BufferedConnection::End::kOpen);
   for (size_t rank = 0; rank < links_.size(); ++rank) {
     const Link& link = *links_[rank];
     if (link.heard && !link.parted) ends[rank] = link.end;
@@ -160,33 +160,34 @@ std::vector<Line::End> Membership::SeenToEnd() {
 
 absl::Status Membership::CheckWithin(absl::Duration patience) {
   Lock lock(mutex_);
-  Await(lock, patience, [this] { return roll_.Ending().has_value(); });
-  const auto ending = roll_.Ending();
+  Await(lock, patience, [this] { return state_.Ending().has_value(); });
+  const auto ending = state_.Ending();
   return ending.has_value() ? Error(*ending) : absl::OkStatus();
 }
 
 absl::Status Membership::Accuse(int accused, Reason reason) {
   Lock lock(mutex_);
-  roll_.Miss();
-  if (!roll_.Ending().has_value()) {
-    if (rank_ != 0 && roll_.gone(0)) {
-      roll_.Declare(accused, absl::StatusCode::kUnavailable, "connection closed");
+  state_.Miss();
+  if (!state_.Ending().has_value()) {
+    if (rank_ != 0 && state_.gone(0)) {
+      state_.Declare(accused, absl::StatusCode::kUnavailable, "connection closed");
     } else {
-      roll_.Accuse(accused, reason, base::SteadyNow());
+      state_.Accuse(accused, reason, base::SteadyNow());
     }
     Settle();
     Ring(wake_fd_);  // the thread's next tick may have become earlier
-    Await(lock, peer_timeout_ / 4, [this] { return roll_.Ending().has_value(); });
+    Await(lock, peer_timeout_ / 4, [this] { return state_.Ending().has_value(); });
   }
-  if (!roll_.Ending().has_value()) {
-    roll_.Declare(rank_ == 0 ? accused : 0, absl::StatusCode::kDeadlineExceeded, "does not answer");
+  if (!state_.Ending().has_value()) {
+    state_.Declare(rank_ == 0 ? accused : 0, absl::StatusCode::kDeadlineExceeded,
+                   "does not answer");
     Settle();
   }
-  return Error(*roll_.Ending());
+  return Error(*state_.Ending());
 }
 
 absl::Status Membership::Error(const Departure& departure) const {
-  const std::string when = absl::StrCat(roll_.Busy() ? "during " : "before ", what_);
+  const std::string when = absl::StrCat(state_.Busy() ? "during " : "before ", what_);
   std::string text;
   if (departure.clean && departure.reforming) {
     text = absl::StrCat("left to re-form the group (", when, ")");
@@ -201,25 +202,25 @@ absl::Status Membership::Error(const Departure& departure) const {
                         absl::StrCat("rank ", departure.rank, " ", text));
 }
 
-// After every change of the roll: what it wants to say goes out, and an end is made known.
+// After every change of the state: what it wants to say goes out, and an end is made known.
 void Membership::Settle() {
   Flush();
   changed_.notify_all();
   NoteEnd();
-  if (ended() && bell_ != nullptr) bell_->Ring();
+  if (ended() && notifier_ != nullptr) notifier_->Notify();
 }
 
 void Membership::NoteEnd() {
-  const auto ending = roll_.Ending();
+  const auto ending = state_.Ending();
   // Outside a collective a clean departure is not yet an end: there may be no further collective.
-  if (!ending.has_value() || (ending->clean && !roll_.Busy())) return;
+  if (!ending.has_value() || (ending->clean && !state_.Busy())) return;
   if (ended_.exchange(true, std::memory_order_acq_rel)) return;
   parcels_before_end_ = parcels_.size();
   Ring(ended_fd_);
 }
 
 void Membership::Flush() {
-  for (auto& [to, message] : roll_.TakeOutgoing()) {
+  for (auto& [to, message] : state_.TakeOutgoing()) {
     Link& link = *links_[to];
     if (link.line.unsent() < kMostUnsent || !IsBeat(message)) link.line.Say(message);
   }
@@ -228,13 +229,13 @@ void Membership::Flush() {
 
 void Membership::Hear(int from) {
   Link& link = *links_[from];
-  const Line::End end = link.line.Read();
+  const BufferedConnection::End end = link.line.Read();
   while (true) {
     absl::StatusOr<Message> message = link.line.Next(kLongestParcel + 8);
     if (message.ok()) {
       link.heard = true;
       link.parted |= IsParting(*message, from);
-      roll_.OnMessage(from, *message, base::SteadyNow());
+      state_.OnMessage(from, *message, base::SteadyNow());
       Parcel* const parcel = std::get_if<Parcel>(&*message);
       if (parcel == nullptr) continue;
       NoteEnd();
@@ -242,15 +243,15 @@ void Membership::Hear(int from) {
     } else if (absl::IsNotFound(message.status())) {
       break;
     } else {
-      roll_.Declare(from, absl::StatusCode::kUnavailable, "it sent what is no message");
+      state_.Declare(from, absl::StatusCode::kUnavailable, "it sent what is no message");
       link.line.Close();
       return;
     }
   }
-  if (end == Line::End::kOpen) return;
+  if (end == BufferedConnection::End::kOpen) return;
   link.end = end;
   link.line.Close();
-  roll_.OnClosed(from);
+  state_.OnClosed(from);
 }
 
 // One wait for the others, the caller and the clock.
@@ -263,7 +264,7 @@ void Membership::Listen(Lock& lock) {
     polled.push_back({link.line.fd(), link.line.events(), 0});
     ranks.push_back(static_cast<int>(r));
   }
-  const absl::Duration wait = std::max(absl::ZeroDuration(), roll_.NextTick() - base::SteadyNow());
+  const absl::Duration wait = std::max(absl::ZeroDuration(), state_.NextTick() - base::SteadyNow());
   lock.unlock();
   ::poll(polled.data(), polled.size(), static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1);
   lock.lock();
@@ -278,8 +279,8 @@ void Membership::Run() {
   Lock lock(mutex_);
   while (!stopping_) {
     Listen(lock);
-    if (newcomers_ != nullptr) roll_.SetWaiting(newcomers_->load());
-    roll_.OnTick(base::SteadyNow());
+    if (newcomers_ != nullptr) state_.SetWaiting(newcomers_->load());
+    state_.OnTick(base::SteadyNow());
     Settle();
     Deliver(lock);
   }
@@ -311,12 +312,12 @@ void Membership::ReportNewcomers(std::shared_ptr<const std::atomic<int>> waiting
 
 int Membership::waiting() {
   const Lock lock(mutex_);
-  return roll_.waiting();
+  return state_.waiting();
 }
 
 absl::Duration Membership::SilenceOf(int rank) {
   const Lock lock(mutex_);
-  return base::SteadyNow() - roll_.heard(rank);
+  return base::SteadyNow() - state_.heard(rank);
 }
 
 // In the order in which it came: what is said after a loss may be its consequence ("rank 0 has shut
@@ -325,7 +326,7 @@ void Membership::Deliver(Lock& lock) {
   if (!listening_ || (parcels_.empty() && (!ended() || told_of_end_))) return;
   const auto parcels = std::exchange(parcels_, {});
   const size_t before_end = ended() ? std::exchange(parcels_before_end_, 0) : parcels.size();
-  const auto ending = ended() ? roll_.Ending() : std::nullopt;
+  const auto ending = ended() ? state_.Ending() : std::nullopt;
   const absl::Status end = ending.has_value() ? Error(*ending) : absl::OkStatus();
   lock.unlock();
   {

@@ -1,5 +1,5 @@
-// Keeps a rank's Roll true: a thread of its own beats, listens to the other ranks over the
-// connections of the rendezvous, and wakes this rank's caller when the group has ended for it.
+// Keeps a rank's MembershipState true: a thread of its own beats, listens to the other ranks over
+// the connections of the rendezvous, and wakes this rank's caller when the group has ended for it.
 //
 // It carries parcels for a layer above too (control.h), on the same connections and with the same
 // thread; they are handed over without the mutex, so that their listener may answer at once.
@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "runtime/comm/rendezvous/bell.h"
+#include "runtime/comm/rendezvous/buffered_connection.h"
 #include "runtime/comm/rendezvous/control.h"
-#include "runtime/comm/rendezvous/line.h"
-#include "runtime/comm/rendezvous/roll.h"
+#include "runtime/comm/rendezvous/membership_state.h"
+#include "runtime/comm/rendezvous/notifier.h"
 
 namespace tutti::comm {
 
@@ -34,31 +34,32 @@ class Membership final : public Control {
 
   // Starts the collective `what` ("all-reduce"). The error that has ended the group, if one has.
   absl::Status Begin(const char* what);
-  // The same for an exchange with one other rank (see Roll).
+  // The same for an exchange with one other rank (see MembershipState).
   absl::Status BeginPair(const char* what, int peer, bool connected);
   void End();
 
   // OK, or the error that ends the collective in progress; CheckWithin waits for one for a while.
   // `ended()` is the same without a lock; `ended_fd()` becomes readable with it, and after it the
-  // bell that was given last is rung (null: none is from now on).
+  // notifier that was given last is notified (null: none is from now on).
   absl::Status CheckWithin(absl::Duration patience) override;
   bool ended() const { return ended_.load(std::memory_order_acquire); }
   int ended_fd() const { return ended_fd_.get(); }
-  void RingAtEnd(Bell* bell);
+  void NotifyAtEnd(Notifier* notifier);
 
   // The caller has missed `accused`. Waits for the judgement (about a quarter of peer_timeout at
   // most) and returns it: never OK, and not always about `accused`.
   absl::Status Accuse(int accused, Reason reason);
 
-  // Re-forming (succession.h). Part says goodbye as one that will vote: first of all, and only when
-  // it returns OK may this rank vote. `within_host[r]`: the end of the connection between this rank
-  // and r counts there however it comes, so goodbye has to lie there before; FailedPrecondition
-  // names an r that has not taken it in within peer_timeout. May be called again.
-  // Lost are the ranks that were judged lost. SeenToEnd[r] is how the connection to rank r ended,
-  // kOpen unless r was in touch on it and did not part before: whoever ended so has not voted.
+  // Re-forming (reform_agreement.h). Part says goodbye as one that will vote: first of all, and
+  // only when it returns OK may this rank vote. `within_host[r]`: the end of the connection between
+  // this rank and r counts there however it comes, so goodbye has to lie there before;
+  // FailedPrecondition names an r that has not taken it in within peer_timeout. May be called
+  // again. Lost are the ranks that were judged lost. SeenToEnd[r] is how the connection to rank r
+  // ended, kOpen unless r was in touch on it and did not part before: whoever ended so has not
+  // voted.
   absl::Status Part(const std::vector<bool>& within_host);
   std::vector<int> Lost();
-  std::vector<Line::End> SeenToEnd();
+  std::vector<BufferedConnection::End> SeenToEnd();
   // Rank 0 tells the others, with its beats, how many newcomers wait.
   void ReportNewcomers(std::shared_ptr<const std::atomic<int>> waiting);
   int waiting();
@@ -92,10 +93,10 @@ class Membership final : public Control {
 
   std::mutex mutex_;  // guards all that follows, save the thread
   std::condition_variable changed_;
-  Roll roll_;
+  MembershipState state_;
   std::vector<std::unique_ptr<Link>> links_;
   const char* what_ = "the first collective";
-  Bell* bell_ = nullptr;
+  Notifier* notifier_ = nullptr;
   bool stopping_ = false;
   bool parted_ = false;
   std::shared_ptr<const std::atomic<int>> newcomers_;

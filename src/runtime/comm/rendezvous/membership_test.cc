@@ -132,32 +132,32 @@ TEST(MembershipTest, AnEndOfOneWhoseGoodbyeIsUnsentIsAResetOnOtherHosts) {
   PostMuch(*judge, 1);
   EXPECT_TRUE(judge->Part({true, false}).ok());
   judge.reset();
-  Line line(std::move(wires[0].peer));
-  Line::End end = Line::End::kOpen;
-  while (end == Line::End::kOpen) {
+  BufferedConnection line(std::move(wires[0].peer));
+  BufferedConnection::End end = BufferedConnection::End::kOpen;
+  while (end == BufferedConnection::End::kOpen) {
     ASSERT_TRUE(WaitFor(line.fd(), POLLIN, Patient()).ok());
     end = line.Read();
   }
-  EXPECT_EQ(end, Line::End::kReset);
+  EXPECT_EQ(end, BufferedConnection::End::kReset);
 }
 
 TEST(MembershipTest, TheEndRingsTheBellThatWasGivenLast) {
   std::vector<Wire> wires(1);
   const auto judge = Judge(wires, kPeerTimeout);
   ASSERT_TRUE(judge->Begin("all-reduce").ok());
-  Bell bell, later;
-  judge->RingAtEnd(&bell);
+  Notifier notifier, later;
+  judge->NotifyAtEnd(&notifier);
   auto woken = std::async(std::launch::async, [&] {
-    bell.Await(base::Deadline::After(base::Patient(absl::Seconds(20))));
+    notifier.Await(base::Deadline::After(base::Patient(absl::Seconds(20))));
     return base::SteadyNow();
   });
   const absl::Duration start = base::SteadyNow();
   wires[0].peer.reset();
   EXPECT_LT(woken.get() - start, base::Patient(absl::Seconds(10)));
-  judge->RingAtEnd(&later);  // has ended already
+  judge->NotifyAtEnd(&later);  // has ended already
   later.Await(base::Deadline::After(base::Patient(absl::Seconds(20))));
   EXPECT_LT(base::SteadyNow() - start, base::Patient(absl::Seconds(10)));
-  judge->RingAtEnd(nullptr);
+  judge->NotifyAtEnd(nullptr);
   judge->End();
 }
 

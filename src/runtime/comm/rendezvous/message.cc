@@ -29,7 +29,7 @@ void Describe(Codec& codec, Hello& hello) {
   codec.Text(hello.address);
   codec.Number(hello.port, 0, 65535);
   codec.Text(hello.local_name);
-  codec.Number(hello.door, 0, 65535);
+  codec.Number(hello.rejoin_port, 0, 65535);
   codec.Flag(hello.encrypt);
   codec.Number(hello.streams, 0, kMostTcpStreams);
   codec.Flag(hello.deterministic);
@@ -90,12 +90,12 @@ void Describe(Codec& codec, Parcel& parcel) {
   codec.Bytes(parcel.payload, kLongestParcel);
 }
 template <typename Codec>
-void Describe(Codec& codec, Come& come) {
-  codec.Text(come.group);
-  Describe(codec, come.self);
-  codec.List(come.ended, [&](int& rank) { Rank(codec, rank); });
-  codec.Number(come.agreed_at, -1, kMostRanks - 1);
-  Describe(codec, come.agreed);
+void Describe(Codec& codec, Promise& promise) {
+  codec.Text(promise.group);
+  Describe(codec, promise.self);
+  codec.List(promise.ended, [&](int& rank) { Rank(codec, rank); });
+  codec.Number(promise.agreed_at, -1, kMostRanks - 1);
+  Describe(codec, promise.agreed);
 }
 template <typename Codec>
 void Describe(Codec& codec, Propose& propose) {
@@ -119,11 +119,11 @@ void Describe(Codec& codec, Standing& standing) {
   codec.Number(standing.waiting, 0, kMostRanks);
 }
 template <typename Codec>
-void Describe(Codec& codec, Knock& knock) {
+void Describe(Codec& codec, JoinRequest& knock) {
   Describe(codec, knock.self);
 }
 template <typename Codec>
-void Describe(Codec& codec, Elsewhere& elsewhere) {
+void Describe(Codec& codec, Redirect& elsewhere) {
   codec.Text(elsewhere.address);
   codec.Number(elsewhere.port, 1, 65535);
 }

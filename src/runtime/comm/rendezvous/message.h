@@ -33,7 +33,7 @@ struct Hello {
   std::string address;  // its TCP listener
   int port = 0;
   std::string local_name;  // its listener for ranks that share memory
-  int door = 0;            // where it is found while the group runs; 0 unless the group is elastic
+  int rejoin_port = 0;     // where it is found while the group runs; 0 unless the group is elastic
   bool encrypt = false;    // TLS on the data path between nodes
   int streams = 1;         // of TCP; 0: measured
   bool deterministic = false;
@@ -66,7 +66,7 @@ struct Progress {
   uint64_t begun = 0;
   uint64_t finished = 0;
   bool answer = false;
-  int waiting = 0;  // rank 0: newcomers at its door
+  int waiting = 0;  // rank 0: newcomers that wait for it
 };
 // Asks for a Progress at once, and for another when `until` collectives are finished.
 struct Query {
@@ -106,10 +106,10 @@ struct Parcel {
   std::string payload;
 };
 
-// Re-forming; succession.h tells how these follow each other.
+// Re-forming; reform_agreement.h tells how these follow each other.
 //
 // A member of the group named so votes: whom it saw end, and what it has accepted, at which leader.
-struct Come {
+struct Promise {
   std::string group;
   Hello self;  // with its number in that group
   std::vector<int> ended;
@@ -134,17 +134,17 @@ struct Standing {
   int waiting = 0;
 };
 // A newcomer, and the answer of a member that does not receive newcomers.
-struct Knock {
+struct JoinRequest {
   Hello self;
 };
-struct Elsewhere {
+struct Redirect {
   std::string address;
   int port = 0;
 };
 
 using Message = std::variant<Hello, Table, Refusal, Link, Progress, Query, Accusation, Departure,
-                             Goodbye, Farewell, Parcel, Come, Propose, Accepted, Decided, Ask,
-                             Standing, Knock, Elsewhere>;
+                             Goodbye, Farewell, Parcel, Promise, Propose, Accepted, Decided, Ask,
+                             Standing, JoinRequest, Redirect>;
 
 // Texts longer than kLongestText are cut.
 std::string Write(const Message& message);

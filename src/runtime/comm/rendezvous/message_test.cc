@@ -21,14 +21,14 @@ TEST(MessageTest, EveryKindComesBackAsItWas) {
       Departure{1, true, 12, absl::StatusCode::kUnavailable, "left"},
       Goodbye{12},
       Goodbye{12, true},
-      Come{"group", SomeHello(1), {0, 2}, 0, Table{"next", {SomeHello(1)}, 3}},
+      Promise{"group", SomeHello(1), {0, 2}, 0, Table{"next", {SomeHello(1)}, 3}},
       Propose{Table{"next", {SomeHello(0)}, 1}},
       Accepted{},
       Decided{Table{"next", {SomeHello(0)}, 1}, true},
       Ask{"group"},
       Standing{4, 3, 1},
-      Knock{SomeHello(0)},
-      Elsewhere{"127.77.0.2", 40001},
+      JoinRequest{SomeHello(0)},
+      Redirect{"127.77.0.2", 40001},
       Farewell{},
       Parcel{std::string("any\0bytes", 9)}};
   for (const Message& message : messages) {
@@ -76,14 +76,14 @@ TEST(MessageTest, ValuesOutOfRangeAreRefused) {
   EXPECT_FALSE(Read("\x7f").ok());
 }
 
-TEST(MessageTest, AVoteOutOfRangeIsRefused) {
-  Come come{"group", SomeHello(1), {kMostRanks}, -1, {}};
-  EXPECT_FALSE(Read(Write(come)).ok());
-  come.ended = {0};
-  EXPECT_TRUE(Read(Write(come)).ok());
-  come.agreed_at = -2;
-  EXPECT_FALSE(Read(Write(come)).ok());
-  EXPECT_FALSE(Read(Write(Elsewhere{"127.77.0.2", 0})).ok());
+TEST(MessageTest, APromiseOutOfRangeIsRefused) {
+  Promise promise{"group", SomeHello(1), {kMostRanks}, -1, {}};
+  EXPECT_FALSE(Read(Write(promise)).ok());
+  promise.ended = {0};
+  EXPECT_TRUE(Read(Write(promise)).ok());
+  promise.agreed_at = -2;
+  EXPECT_FALSE(Read(Write(promise)).ok());
+  EXPECT_FALSE(Read(Write(Redirect{"127.77.0.2", 0})).ok());
 }
 
 TEST(MessageTest, AListThatClaimsMoreThanItHoldsAllocatesNothingForIt) {

@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "runtime/comm/rendezvous/authenticate.h"
 #include "runtime/comm/rendezvous/check_table.h"
-#include "runtime/comm/rendezvous/reception.h"
+#include "runtime/comm/rendezvous/rendezvous_server.h"
 #include "runtime/comm/rendezvous/socket.h"
 
 namespace tutti::comm {
@@ -81,7 +81,7 @@ absl::StatusOr<Meeting> Attend(const GroupOptions& options, const Hello& self, i
 absl::StatusOr<Meeting> Meet(const GroupOptions& options, const Hello& self,
                              base::UniqueFd listener, int interrupt) {
   if (self.rank != 0) return Attend(options, self, interrupt);
-  return Reception(options, self, interrupt).Receive(std::move(listener));
+  return RendezvousServer(options, self, interrupt).Receive(std::move(listener));
 }
 
 }  // namespace tutti::comm

@@ -6,7 +6,7 @@
 #include <future>
 
 #include "base/test_patience.h"
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 
 namespace tutti::comm {
 namespace {

@@ -16,11 +16,11 @@ Arrivals::Arrivals(std::string token, Listeners listeners)
       stop_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       news_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       rests_until_(base::Deadline::After(absl::ZeroDuration())),
-      hearings_(kMostAtOnce, [this] { ::eventfd_write(news_fd_.get(), 1); }) {}
+      handshakes_(kMostAtOnce, [this] { ::eventfd_write(news_fd_.get(), 1); }) {}
 
 Arrivals::~Arrivals() {
   ::eventfd_write(stop_fd_.get(), 1);
-  hearings_.AwaitAll();
+  handshakes_.AwaitAll();
 }
 
 absl::StatusOr<Arrivals::Arrival> Arrivals::Next(const Patience& patience) {
@@ -49,7 +49,7 @@ bool Arrivals::TakeHeard(Arrival& arrival) {
 absl::Status Arrivals::AcceptAll() {
   const Patience now{base::Deadline::After(absl::ZeroDuration())};
   for (const bool local : {false, true}) {
-    while (rests_until_.Expired() && !hearings_.full()) {
+    while (rests_until_.Expired() && !handshakes_.full()) {
       auto socket = Accept(local ? listeners_.local.get() : listeners_.tcp.get(), now);
       if (absl::IsDeadlineExceeded(socket.status())) break;
       if (absl::IsResourceExhausted(socket.status())) {
@@ -58,7 +58,7 @@ absl::Status Arrivals::AcceptAll() {
       }
       TUTTI_RETURN_IF_ERROR(socket.status());
       const uint64_t number = accepted_++;
-      hearings_.Begin(*std::move(socket), [this, number, local](base::UniqueFd fd) {
+      handshakes_.Begin(*std::move(socket), [this, number, local](base::UniqueFd fd) {
         Hear(number, std::move(fd), local);
       });
     }
@@ -68,7 +68,7 @@ absl::Status Arrivals::AcceptAll() {
 
 void Arrivals::Wait(const Patience& patience) {
   const bool rests = !rests_until_.Expired();
-  const short wanted = rests || hearings_.full() ? 0 : POLLIN;
+  const short wanted = rests || handshakes_.full() ? 0 : POLLIN;
   pollfd polled[4] = {{news_fd_.get(), POLLIN, 0},
                       {patience.interrupt, POLLIN, 0},
                       {listeners_.tcp.get(), wanted, 0},

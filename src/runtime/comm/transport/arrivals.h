@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
-#include "runtime/comm/rendezvous/hearings.h"
+#include "runtime/comm/rendezvous/handshake_threads.h"
 #include "runtime/comm/rendezvous/message.h"
 #include "runtime/comm/rendezvous/socket.h"
 
@@ -63,7 +63,7 @@ class Arrivals {
   const base::UniqueFd news_fd_;
   uint64_t accepted_ = 0;
   base::Deadline rests_until_;  // the listeners
-  Hearings hearings_;
+  HandshakeThreads handshakes_;
   std::mutex mutex_;  // guards what follows
   std::deque<Arrival> passed_;
 };

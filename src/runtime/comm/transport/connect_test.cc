@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/test_patience.h"
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 #include "runtime/comm/rendezvous/authenticate.h"
 
 namespace tutti::comm {

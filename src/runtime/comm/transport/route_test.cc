@@ -8,7 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "base/test_patience.h"
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 #include "runtime/comm/transport/ucx_channel.h"
 
 namespace tutti::comm {

@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 #include "runtime/comm/lost_rank.h"
 
 namespace tutti::comm {

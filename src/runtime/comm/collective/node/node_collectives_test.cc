@@ -9,7 +9,7 @@
 #include <mutex>
 #include <numeric>
 
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 #include "runtime/comm/reference_test_support.h"
 
 namespace tutti::comm {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "runtime/comm/forked_ranks.h"
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 
 namespace tutti::comm {
 namespace {

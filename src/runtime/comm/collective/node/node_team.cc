@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/status.h"
-#include "runtime/comm/rendezvous/bell.h"
 #include "runtime/comm/rendezvous/descriptors.h"
+#include "runtime/comm/rendezvous/notifier.h"
 #include "runtime/comm/transport/sealed_file.h"
 
 namespace tutti::comm {
@@ -16,10 +16,10 @@ namespace {
 using base::ErrnoStatus;
 using base::UniqueFd;
 
-// What lies before the slots: the marks of the phases, and a bell for each rank.
-size_t BellsAt(size_t ranks) { return ranks * sizeof(PhaseMark<std::atomic>); }
+// What lies before the slots: the marks of the phases, and a notifier for each rank.
+size_t NotifiersAt(size_t ranks) { return ranks * sizeof(PhaseMark<std::atomic>); }
 size_t SlotsAt(size_t ranks) {
-  const size_t bytes = BellsAt(ranks) + ranks * sizeof(Bell);
+  const size_t bytes = NotifiersAt(ranks) + ranks * sizeof(Notifier);
   return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
@@ -99,13 +99,13 @@ NodeTeam::NodeTeam(Membership& membership, std::vector<int> members, int rank, S
       patience_(spins),
       buffers_(rank, std::move(shared.letterboxes), std::move(shared.letters)),
       reached_(members_.size()) {
-  membership_.RingAtEnd(&BellOf(rank_));
+  membership_.NotifyAtEnd(&NotifierOf(rank_));
 }
 
-NodeTeam::~NodeTeam() { membership_.RingAtEnd(nullptr); }
+NodeTeam::~NodeTeam() { membership_.NotifyAtEnd(nullptr); }
 
-Bell& NodeTeam::BellOf(int rank) const {
-  return reinterpret_cast<Bell*>(memory_.data() + BellsAt(members_.size()))[rank];
+Notifier& NodeTeam::NotifierOf(int rank) const {
+  return reinterpret_cast<Notifier*>(memory_.data() + NotifiersAt(members_.size()))[rank];
 }
 
 std::byte* NodeTeam::Slot(int rank, uint64_t phase) const {
@@ -116,7 +116,7 @@ std::byte* NodeTeam::Slot(int rank, uint64_t phase) const {
 // ---- Waiting ----
 
 absl::Status NodeTeam::NextPhase(base::Deadline deadline) {
-  const Look look = phases_.End([this](int rank) { BellOf(rank).Ring(); });
+  const Look look = phases_.End([this](int rank) { NotifierOf(rank).Notify(); });
   return look == Look::kAllEnded ? absl::OkStatus() : Await(deadline);
 }
 
@@ -139,7 +139,7 @@ absl::Status NodeTeam::Await(base::Deadline deadline) {
 }
 
 absl::Status NodeTeam::Sleep(base::Deadline deadline) {
-  const Look look = phases_.SleepOnce([&] { BellOf(rank_).Await(deadline); });
+  const Look look = phases_.SleepOnce([&] { NotifierOf(rank_).Await(deadline); });
   // That all have come is seen first: a rank that has done its part may have left since.
   if (look != Look::kMissing) return absl::OkStatus();
   if (membership_.ended()) return membership_.Check();

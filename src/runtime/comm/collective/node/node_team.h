@@ -6,8 +6,9 @@
 // the slots (write those of this phase, read those of the last one) holds across collectives.
 //
 // Waiting: looking again while that pays (or letting others run, where ranks share cores), then
-// asleep at this rank's bell, which lies in the same memory, until the deadline; the group's end
-// rings it too. A rank that is lost or late ends the group (Membership), and the error names it.
+// asleep at this rank's notifier, which lies in the same memory, until the deadline; the group's
+// end notifies it too. A rank that is lost or late ends the group (Membership), and the error names
+// it.
 //
 // A team keeps one descriptor for each of its ranks, which leads to its letters (shared_buffers.h).
 //
@@ -66,7 +67,7 @@ class NodeTeam {
   struct Notice;  // at the beginning of a slot
   NodeTeam(Membership& membership, std::vector<int> members, int rank, Shared shared, int spins);
 
-  Bell& BellOf(int rank) const;
+  Notifier& NotifierOf(int rank) const;
   std::byte* Slot(int rank, uint64_t phase) const;
   Notice ReadNotice(int rank) const;
   void WriteNotice(const Notice& notice);

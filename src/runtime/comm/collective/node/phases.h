@@ -24,7 +24,7 @@
 // does not sleep. Nobody else has to wake anybody: one wake for each sleeper and phase. A wake that
 // comes late (its rank was stopped between taking the flag and ringing) finds a sleeper of a later
 // phase, which looks, stores its flag anew and looks again: the argument holds from that store on.
-// The exchange that takes a flag needs no order: it only decides which of several wakers rings.
+// The exchange that takes a flag needs no order: it only decides which of several wakers notifies.
 //
 // The counters are a peer's to write, so they are checked: a rank that waits for phase k sees k or
 // k + 1, or k - 1 and waits. Anything else is nonsense, and an error, not an access.
@@ -82,8 +82,8 @@ class Phases {
     return Look::kAllEnded;
   }
 
-  // Calls sleep(), which returns when this rank's bell has been rung (and silences it) or for any
-  // other reason, unless there is no need to; and looks again.
+  // Calls sleep(), which returns when this rank's notifier has been notified (and resets it) or for
+  // any other reason, unless there is no need to; and looks again.
   template <typename Sleep>
   Look SleepOnce(const Sleep& sleep) {
     Mark& own = marks_[self_];

@@ -1,7 +1,7 @@
-// The phases' own code, with the bells at which ranks sleep, through all that two and three ranks
-// can do under C++'s memory model: nobody reads what was not written in the last phase, no slot is
-// read and written at once, nobody waits for ever. And the same with a fault in it, which has to be
-// found, be it only a memory order that is weaker.
+// The phases' own code, with the notifiers at which ranks sleep, through all that two and three
+// ranks can do under C++'s memory model: nobody reads what was not written in the last phase, no
+// slot is read and written at once, nobody waits for ever. And the same with a fault in it, which
+// has to be found, be it only a memory order that is weaker.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "runtime/comm/collective/node/phases.h"
 #include "runtime/comm/model/interleavings.h"
 #include "runtime/comm/model/weakened_test_support.h"
-#include "runtime/comm/rendezvous/bell.h"
+#include "runtime/comm/rendezvous/notifier.h"
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 
@@ -25,21 +25,21 @@ struct PhasesCase {
   int ranks;
   uint64_t phases;
   PhaseFault fault = PhaseFault::kNone;
-  bool futexes = false;  // ranks sleep at real bells, not at the model's, which order no memory
+  bool futexes = false;  // ranks sleep at real notifiers, not at the model's, which order no memory
 };
 
-// Of each rank its mark, its bell, and a slot of either parity, which holds a phase's number.
+// Of each rank its mark, its notifier, and a slot of either parity, which holds a phase's number.
 struct Memory {
   explicit Memory(const PhasesCase& phases_case)
       : what(phases_case),
         marks(what.ranks),
-        bells(what.futexes ? what.ranks : 0),
+        notifiers(what.futexes ? what.ranks : 0),
         slots(2 * what.ranks) {
     for (uint64_t& slot : slots) Interleavings::Share(&slot, sizeof(slot));
   }
   const PhasesCase what;
   std::vector<PhaseMark<ModelAtomic>> marks;
-  std::vector<BellOf<ModelAtomic, ModelFutex>> bells;
+  std::vector<NotifierOf<ModelAtomic, ModelFutex>> notifiers;
   std::vector<uint64_t> slots;
 };
 
@@ -93,11 +93,11 @@ class Rank {
   }
   void Ring(int rank) {
     if (!what_.futexes) return Interleavings::Ring(rank);
-    memory_.bells[rank].Ring();
+    memory_.notifiers[rank].Notify();
   }
   void Await() {
     if (!what_.futexes) return Interleavings::AwaitBell();
-    memory_.bells[self_].Await(base::Deadline::After(absl::Hours(1)));
+    memory_.notifiers[self_].Await(base::Deadline::After(absl::Hours(1)));
   }
   Look Sleep() {
     const auto await = [this] { Await(); };
@@ -128,7 +128,7 @@ void ExpectAllWell(const PhasesCase& phases_case, const ExploreOptions& options 
   const auto result = ExplorePhases(phases_case, options);
   EXPECT_EQ(result.failure, "");
   PrintCounts(absl::StrCat(phases_case.phases, " phases of ", phases_case.ranks, " ranks",
-                           phases_case.futexes ? " with bells" : ""),
+                           phases_case.futexes ? " with notifiers" : ""),
               result);
 }
 

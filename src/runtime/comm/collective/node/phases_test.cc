@@ -22,15 +22,15 @@ TEST(PhasesTest, EveryRankReadsInOnePhaseWhatAllWroteInTheLastOne) {
   constexpr int kRanks = 3;
   constexpr uint64_t kPhases = 20000;
   std::vector<Mark> marks(kRanks);
-  std::vector<base::UniqueFd> bells;
-  for (int rank = 0; rank < kRanks; ++rank) bells.emplace_back(::eventfd(0, EFD_CLOEXEC));
+  std::vector<base::UniqueFd> notifiers;
+  for (int rank = 0; rank < kRanks; ++rank) notifiers.emplace_back(::eventfd(0, EFD_CLOEXEC));
   uint64_t slots[kRanks][2] = {};
   const auto live = [&](int self) {
     View phases(marks.data(), kRanks, self);
-    const auto wake = [&](int rank) { ASSERT_EQ(::eventfd_write(bells[rank].get(), 1), 0); };
+    const auto wake = [&](int rank) { ASSERT_EQ(::eventfd_write(notifiers[rank].get(), 1), 0); };
     const auto sleep = [&] {
       eventfd_t rung;
-      ASSERT_EQ(::eventfd_read(bells[self].get(), &rung), 0);
+      ASSERT_EQ(::eventfd_read(notifiers[self].get(), &rung), 0);
     };
     for (uint64_t phase = 0; phase < kPhases; ++phase) {
       slots[self][phase % 2] = phase * kRanks + self;

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/comm/forked_ranks.h"
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 
 namespace tutti::comm {
 namespace {

@@ -1,0 +1,30 @@
+// How a rank passes from one generation of an elastic group to the next.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/comm/rendezvous/generation.h"
+#include "runtime/comm/transport/connect.h"
+
+namespace tutti::comm {
+
+// The first generation.
+absl::StatusOr<std::unique_ptr<Communicator>> JoinElastic(GroupOptions options);
+
+// Who a rank is in the next generation, and where it listens for that.
+struct Presence {
+  Hello self;
+  Listeners listeners;
+};
+absl::StatusOr<Presence> Appear(const GroupOptions& options, const RejoinListener& listener);
+
+// From a table that has been decided to this rank's Communicator: connects, or re-forms again as
+// often as members are lost meanwhile. `line` moves on to every generation that is decided, and
+// into the Communicator at last; after an error it stands where the next attempt has to begin.
+absl::StatusOr<std::unique_ptr<Communicator>> BecomeMember(Generation& generation, Outcome outcome,
+                                                           Presence presence,
+                                                           const ReformOptions& terms);
+
+}  // namespace tutti::comm
