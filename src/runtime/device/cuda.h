@@ -27,8 +27,9 @@ class Graph {
 // What every update has: flat memory on the GPU, [size] of fp32, in chunks.
 struct UpdateTensors {
   torch::Tensor values, gradients;
-  torch::Tensor copy;     // bf16, gets the values; may be undefined
-  torch::Tensor spoiled;  // one fp32 value: nothing is done unless it is 0. May be undefined
+  torch::Tensor copy;  // bf16, gets the values; may be undefined
+  torch::Tensor
+      found_nonfinite;  // one fp32 value: nothing is done unless it is 0. May be undefined
   const Chunks& chunks;
   double learning_rate = 0, weight_decay = 0;
 };

@@ -51,8 +51,8 @@ class Bucket {
   torch::Tensor& reduced() { return reduced_; }  // gradients, then tail
 
   // What the optimizer does beside its step on a GPU: `copy` [size], if there is one, gets the
-  // values in its own type; where `spoiled`, one element, is not 0, nothing is updated.
-  torch::Tensor copy, spoiled;
+  // values in its own type; where `found_nonfinite`, one element, is not 0, nothing is updated.
+  torch::Tensor copy, found_nonfinite;
 
   // The part of `flat` ([size], say a momentum) that belongs to the slot, in the parameter's shape.
   static torch::Tensor View(const torch::Tensor& flat, const Slot& slot);

@@ -103,13 +103,13 @@ absl::Status DataParallel::SumOverRanks(std::span<double> values, base::Deadline
   return stream_.Run(SumOf(values.data(), values.size(), comm::DataType::kFloat64, deadline));
 }
 
-absl::StatusOr<std::vector<torch::Tensor>> DataParallel::SettleOwed(base::Deadline deadline) {
+absl::StatusOr<std::vector<torch::Tensor>> DataParallel::SettleResidual(base::Deadline deadline) {
   return reducer_->Settle(deadline);
 }
 
-absl::Status DataParallel::TakeUpOwed(const std::vector<torch::Tensor>& owed,
-                                      base::Deadline deadline) {
-  return reducer_->TakeUp(owed, deadline);
+absl::Status DataParallel::RestoreResidual(const std::vector<torch::Tensor>& residual,
+                                           base::Deadline deadline) {
+  return reducer_->Restore(residual, deadline);
 }
 
 // fp32, or fp64 if the model is.

@@ -68,8 +68,9 @@ class DataParallel final : public Strategy {
   absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images) override;
   absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline) override;
   absl::Status Broadcast(torch::Tensor tensor, base::Deadline deadline) override;
-  absl::StatusOr<std::vector<torch::Tensor>> SettleOwed(base::Deadline deadline) override;
-  absl::Status TakeUpOwed(const std::vector<torch::Tensor>& owed, base::Deadline deadline) override;
+  absl::StatusOr<std::vector<torch::Tensor>> SettleResidual(base::Deadline deadline) override;
+  absl::Status RestoreResidual(const std::vector<torch::Tensor>& residual,
+                               base::Deadline deadline) override;
   void RequestStop() override { stop_requested_ = true; }
   const std::vector<std::unique_ptr<Bucket>>& buckets() override { return buckets_; }
 

@@ -391,15 +391,15 @@ std::vector<WhileARankIsStuck> CallsThatWait() {
   const auto synchronize = [](DataParallel& strategy, base::Deadline deadline) {
     return strategy.Synchronize(deadline);
   };
-  const auto owed = [](DataParallel& strategy, base::Deadline deadline) {
-    return strategy.SettleOwed(deadline).status();
+  const auto residual = [](DataParallel& strategy, base::Deadline deadline) {
+    return strategy.SettleResidual(deadline).status();
   };
   return {{"a step", false, step},
           {"a step with synchronized batch-norm", true, step},
           {"a sum", false, sum},
           {"a broadcast", false, broadcast},
           {"a synchronization", false, synchronize},
-          {"what compression owes", false, owed}};
+          {"what compression keeps back", false, residual}};
 }
 
 // It lives: its heartbeats go on. The step's deadline is everybody's own, and all come to it at

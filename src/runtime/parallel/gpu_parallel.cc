@@ -89,9 +89,9 @@ GpuParallel::GpuParallel(models::Model model, std::unique_ptr<comm::Communicator
                                  OwnMemory)),
       input_(device),
       share_(torch::zeros({}, torch::device(device))),
-      spoiled_(torch::zeros({1}, torch::device(device))),
+      found_nonfinite_(torch::zeros({1}, torch::device(device))),
       stream_(std::move(communicator)) {
-  for (const auto& bucket : buckets_) bucket->spoiled = spoiled_;
+  for (const auto& bucket : buckets_) bucket->found_nonfinite = found_nonfinite_;
   MakeCopies();
 }
 
@@ -199,10 +199,10 @@ absl::StatusOr<StepResult> GpuParallel::TryStep(const Tensor& images, const Tens
     TUTTI_RETURN_IF_ERROR(AddUp(report));
     result.times.communication += timer.Lap();
   }
-  Tell(std::move(report));
+  EnqueueResult(std::move(report));
   TUTTI_RETURN_IF_ERROR(Await(input_.taken(), "take a batch"));
   seconds_in_sum_ = 0;
-  if (reports_.size() > kAhead) TUTTI_RETURN_IF_ERROR(Hear(result));
+  if (reports_.size() > kAhead) TUTTI_RETURN_IF_ERROR(CollectResult(result));
   // A group of one asks nobody.
   if (world_size() == 1) result.stop = stop_requested_;
   const double waited = timer.Lap(), for_others = std::min(waited, seconds_in_sum_);
@@ -246,7 +246,7 @@ void GpuParallel::Run(bool renewed) {
 // flag and in the generator of dropout is taken back.
 void GpuParallel::Record() {
   std::vector<Tensor> changed = model_->buffers(), kept;
-  changed.push_back(spoiled_);
+  changed.push_back(found_nonfinite_);
   for (const Tensor& tensor : changed) kept.push_back(tensor.clone());
   at::Generator generator = at::globalContext().defaultGenerator(device_);
   const uint64_t offset = generator.get_offset();
@@ -276,8 +276,8 @@ void GpuParallel::Compute() {
   const Tensor correct =
       made.correct.defined() ? made.correct.to(torch::kFloat32) : torch::zeros_like(loss);
   const Tensor not_finite = loss.isfinite().logical_not().to(torch::kFloat32);
-  spoiled_.copy_(torch::maximum(spoiled_, not_finite));
-  tail_.Tell(buckets_[0]->tail(), rank(), loss.detach(), correct);
+  found_nonfinite_.copy_(torch::maximum(found_nonfinite_, not_finite));
+  tail_.Write(buckets_[0]->tail(), rank(), loss.detach(), correct);
 }
 
 // Into the buckets.
@@ -291,11 +291,12 @@ void GpuParallel::Collect(const std::vector<Tensor>& gradients) {
     from.push_back(LaidOutAs(gradients[i], trained_[i].gradient));
     to.push_back(trained_[i].gradient);
   }
-  if (device::Kernels() != nullptr) return device::Kernels()->Gather(from, to, spoiled_);
+  if (device::Kernels() != nullptr) return device::Kernels()->Gather(from, to, found_nonfinite_);
   at::_foreach_copy_(to, from);
   for (const auto& bucket : buckets_) {
     const Tensor finite = bucket->gradients().sum().isfinite();
-    spoiled_.copy_(torch::maximum(spoiled_, finite.logical_not().to(torch::kFloat32)));
+    found_nonfinite_.copy_(
+        torch::maximum(found_nonfinite_, finite.logical_not().to(torch::kFloat32)));
   }
 }
 
@@ -315,23 +316,24 @@ absl::Status GpuParallel::AddUp(Report& report) {
   std::vector<Tensor> sums = {tail_.Says(tail).sum()};
   for (const auto& bucket : buckets_) sums.push_back(bucket->gradients().sum());
   const Tensor finite = torch::stack(sums).isfinite().all();
-  spoiled_.copy_(torch::maximum(spoiled_, finite.logical_not().to(torch::kFloat32)));
+  found_nonfinite_.copy_(
+      torch::maximum(found_nonfinite_, finite.logical_not().to(torch::kFloat32)));
   return absl::OkStatus();
 }
 
-void GpuParallel::Tell(Report report) {
+void GpuParallel::EnqueueResult(Report report) {
   const auto host = torch::device(torch::kCPU).pinned_memory(true);
   const Tensor says = tail_.Says(buckets_[0]->tail());
   report.says = torch::empty(says.sizes(), host);
-  report.spoiled = torch::empty({1}, host);
+  report.found_nonfinite = torch::empty({1}, host);
   report.says.copy_(says, /*non_blocking=*/true);
-  report.spoiled.copy_(spoiled_, /*non_blocking=*/true);
+  report.found_nonfinite.copy_(found_nonfinite_, /*non_blocking=*/true);
   report.written.record(c10::impl::VirtualGuardImpl(torch::kCUDA).getStream(device_));
   reports_.push_back(std::move(report));
 }
 
 // The oldest report, added to `result`.
-absl::Status GpuParallel::Hear(StepResult& result) {
+absl::Status GpuParallel::CollectResult(StepResult& result) {
   TUTTI_RETURN_IF_ERROR(Await(reports_.front().written, "finish a step"));
   const Report& report = reports_.front();
   StepResult heard;
@@ -339,7 +341,7 @@ absl::Status GpuParallel::Hear(StepResult& result) {
   if (world_size() > 1 && !sum_->waits()) {
     seconds_in_sum_ = 1e-3 * report.computed.elapsedTime(report.summed);
   }
-  if (report.spoiled.item<float>() != 0) {
+  if (report.found_nonfinite.item<float>() != 0) {
     TUTTI_RETURN_IF_ERROR(AwaitAllSoFar());
     const std::string name = FirstNotFinite(buckets_);
     return absl::OutOfRangeError(absl::StrCat("the gradient of ", name.empty() ? "a layer" : name,
@@ -359,7 +361,7 @@ absl::StatusOr<StepResult> GpuParallel::Settle(base::Deadline deadline) {
   deadline_ = deadline;
   return Caught<StepResult>(stream_, [&]() -> absl::StatusOr<StepResult> {
     StepResult result;
-    while (!reports_.empty()) TUTTI_RETURN_IF_ERROR(Hear(result));
+    while (!reports_.empty()) TUTTI_RETURN_IF_ERROR(CollectResult(result));
     return result;
   });
 }

@@ -7,7 +7,8 @@
 //   keeps; gradients are gathered in fp32, into the bucket.
 // - No step is waited for: its result is given kAhead steps later. A loss or gradient that is not
 //   finite keeps the optimizers of all ranks from any further update on the GPUs themselves
-//   (Bucket::spoiled), so that the parameters are those of the last good step when it is heard of.
+//   (Bucket::found_nonfinite), so that the parameters are those of the last good step when it is
+//   heard of.
 // - Several ranks add up what backward leaves by NCCL, or in host memory (gpu_sum.h).
 //
 // Decision 019 has the reasons and the figures. Thread-compatible.
@@ -50,10 +51,10 @@ class GpuParallel final : public Strategy {
   absl::StatusOr<torch::Tensor> Predict(const torch::Tensor& images) override;
   absl::Status SumOverRanks(std::span<double> values, base::Deadline deadline) override;
   absl::Status Broadcast(torch::Tensor tensor, base::Deadline deadline) override;
-  absl::StatusOr<std::vector<torch::Tensor>> SettleOwed(base::Deadline) override {
+  absl::StatusOr<std::vector<torch::Tensor>> SettleResidual(base::Deadline) override {
     return std::vector<torch::Tensor>();
   }
-  absl::Status TakeUpOwed(const std::vector<torch::Tensor>&, base::Deadline) override {
+  absl::Status RestoreResidual(const std::vector<torch::Tensor>&, base::Deadline) override {
     return absl::OkStatus();
   }
   void RequestStop() override { stop_requested_ = true; }
@@ -62,8 +63,8 @@ class GpuParallel final : public Strategy {
  private:
   // A step that the GPU is at, or has done.
   struct Report {
-    torch::Tensor says;     // of every rank, on the host
-    torch::Tensor spoiled;  // one value there; not 0 if something is not finite
+    torch::Tensor says;             // of every rank, on the host
+    torch::Tensor found_nonfinite;  // one value there; not 0 if something is not finite
     MiniBatch whole;
     c10::Event written{c10::DeviceType::CUDA};
     // Around the sum over the ranks, waiting for slower ones included; with their times.
@@ -87,8 +88,8 @@ class GpuParallel final : public Strategy {
   void Compute();
   void Collect(const std::vector<torch::Tensor>& gradients);
   absl::Status AddUp(Report& report);
-  void Tell(Report report);
-  absl::Status Hear(StepResult& result);
+  void EnqueueResult(Report report);
+  absl::Status CollectResult(StepResult& result);
   absl::Status Await(c10::Event& event, const char* what);
   absl::Status AwaitAllSoFar();
   std::vector<torch::Tensor> Outputs(const torch::Tensor& images) const;
@@ -107,7 +108,7 @@ class GpuParallel final : public Strategy {
   MiniBatch whole_;  // over all ranks; share_ is the inverse of its units
   MiniBatch sum_of_parts_;
   double seconds_in_sum_ = 0;  // of the GPU, at the step that was heard of last
-  torch::Tensor share_, spoiled_;
+  torch::Tensor share_, found_nonfinite_;
   std::unique_ptr<device::Graph> graph_;
   std::deque<Report> reports_;
   comm::Stream stream_;

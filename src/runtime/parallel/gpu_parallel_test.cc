@@ -47,7 +47,8 @@ class GpuParallelTest : public testing::Test {
     torch::NoGradGuard no_grad;
     for (const auto& bucket : strategy.buckets()) {
       Tensor step = bucket->gradients() * 0.05;
-      if (bucket->spoiled.defined()) step = torch::where(bucket->spoiled.eq(0), step, 0 * step);
+      if (bucket->found_nonfinite.defined())
+        step = torch::where(bucket->found_nonfinite.eq(0), step, 0 * step);
       bucket->values().sub_(torch::nan_to_num(step));
       if (bucket->copy.defined()) bucket->copy.copy_(bucket->values());
     }

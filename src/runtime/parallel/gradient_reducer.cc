@@ -71,23 +71,23 @@ absl::Status GradientReducer::Finish() {
 }
 
 absl::StatusOr<std::vector<torch::Tensor>> GradientReducer::Settle(base::Deadline deadline) {
-  std::vector<torch::Tensor> owed;
-  if (compressed_ == nullptr) return owed;
+  std::vector<torch::Tensor> residual;
+  if (compressed_ == nullptr) return residual;
   for (size_t i = 0; i < buckets_.size(); ++i) {
-    owed.push_back(torch::zeros_like(buckets_[i]->values()));
+    residual.push_back(torch::zeros_like(buckets_[i]->values()));
     const auto settle = [&](comm::Communicator& group) {
-      return compressed_->Settle(group, feedback_[i], ValuesOf(owed[i]), deadline);
+      return compressed_->Settle(group, feedback_[i], ValuesOf(residual[i]), deadline);
     };
     TUTTI_RETURN_IF_ERROR(stream_.Run(settle));
   }
-  return owed;
+  return residual;
 }
 
-absl::Status GradientReducer::TakeUp(const std::vector<torch::Tensor>& owed,
-                                     base::Deadline deadline) {
-  for (size_t i = 0; i < owed.size(); ++i) {
+absl::Status GradientReducer::Restore(const std::vector<torch::Tensor>& residual,
+                                      base::Deadline deadline) {
+  for (size_t i = 0; i < residual.size(); ++i) {
     const auto take_up = [&](comm::Communicator& group) {
-      return compressed_->TakeUp(group, feedback_[i], ValuesOf(owed[i]), deadline);
+      return compressed_->Restore(group, feedback_[i], ValuesOf(residual[i]), deadline);
     };
     TUTTI_RETURN_IF_ERROR(stream_.Run(take_up));
   }

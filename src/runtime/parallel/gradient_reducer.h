@@ -46,7 +46,7 @@ class GradientReducer {
   // What compression owes the sums, per bucket [size], to be kept by a checkpoint: see
   // comm::CompressedAllReduce. None where nothing is compressed. Between steps.
   absl::StatusOr<std::vector<torch::Tensor>> Settle(base::Deadline deadline);
-  absl::Status TakeUp(const std::vector<torch::Tensor>& owed, base::Deadline deadline);
+  absl::Status Restore(const std::vector<torch::Tensor>& residual, base::Deadline deadline);
 
  private:
   void Ready(size_t bucket);

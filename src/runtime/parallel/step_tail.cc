@@ -6,8 +6,8 @@
 
 namespace tutti::parallel {
 
-void StepTail::Tell(const torch::Tensor& tail, int rank, const torch::Tensor& loss,
-                    const torch::Tensor& correct) const {
+void StepTail::Write(const torch::Tensor& tail, int rank, const torch::Tensor& loss,
+                     const torch::Tensor& correct) const {
   torch::NoGradGuard no_grad;
   const torch::Tensor says = Says(tail).zero_();
   says.narrow(0, kPerRank * rank, 1).copy_(loss.reshape({1}));
@@ -23,8 +23,8 @@ void StepTail::Share(const torch::Tensor& tail, const torch::Tensor& buffers, in
 
 void StepTail::Fill(const torch::Tensor& tail, const torch::Tensor& buffers, int rank,
                     const RankSays& own) const {
-  Tell(tail, rank, torch::scalar_tensor(own.loss, torch::kFloat64),
-       torch::scalar_tensor(own.correct, torch::kInt64));
+  Write(tail, rank, torch::scalar_tensor(own.loss, torch::kFloat64),
+        torch::scalar_tensor(own.correct, torch::kInt64));
   Share(tail, buffers, rank, own.stop);
 }
 

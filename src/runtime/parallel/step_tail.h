@@ -42,8 +42,8 @@ class StepTail {
             const RankSays& own) const;
   // The same in two, where the tail lies on a GPU, which is not waited for: first what backward
   // knows, of one element each.
-  void Tell(const torch::Tensor& tail, int rank, const torch::Tensor& loss,
-            const torch::Tensor& correct) const;
+  void Write(const torch::Tensor& tail, int rank, const torch::Tensor& loss,
+             const torch::Tensor& correct) const;
   void Share(const torch::Tensor& tail, const torch::Tensor& buffers, int rank, bool stop) const;
 
   // After it. What all ranks say, [3 * world size], anywhere.

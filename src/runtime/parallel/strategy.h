@@ -74,11 +74,11 @@ class Strategy {
   virtual absl::Status Broadcast(torch::Tensor tensor, base::Deadline deadline) = 0;
   // What compressed gradients still owe the parameters, in flat memory per bucket, the same bits on
   // every rank; none where they are not compressed. Part of a run's state: the ranks go on from
-  // here as they would after TakeUpOwed in a new run. Every rank calls it before a checkpoint.
-  virtual absl::StatusOr<std::vector<torch::Tensor>> SettleOwed(base::Deadline deadline) = 0;
-  // The same `owed` on every rank.
-  virtual absl::Status TakeUpOwed(const std::vector<torch::Tensor>& owed,
-                                  base::Deadline deadline) = 0;
+  // here as they would after RestoreResidual in a new run. Every rank calls it before a checkpoint.
+  virtual absl::StatusOr<std::vector<torch::Tensor>> SettleResidual(base::Deadline deadline) = 0;
+  // The same `residual` on every rank.
+  virtual absl::Status RestoreResidual(const std::vector<torch::Tensor>& residual,
+                                       base::Deadline deadline) = 0;
   // Asks every rank to stop after the same step: see StepResult::stop. Thread-safe.
   virtual void RequestStop() = 0;
   // The optimizer reads the gradients and writes the parameters through these.

@@ -3,7 +3,7 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/comm/join.h"
+#include "runtime/comm/group/join.h"
 #include "runtime/comm/rendezvous/socket.h"
 
 namespace tutti::parallel {

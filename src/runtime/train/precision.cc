@@ -46,9 +46,9 @@ RankPrecision Unpacked(const Record& record) {
   return {Got(record.asked), Got(record.kept), record.bf16 != 0, Got(record.kind), Got(record.why)};
 }
 
-absl::StatusOr<std::vector<RankPrecision>> Exchange(const RankPrecision& own,
-                                                    comm::Communicator& group,
-                                                    base::Deadline deadline) {
+absl::StatusOr<std::vector<RankPrecision>> GatherPrecisions(const RankPrecision& own,
+                                                            comm::Communicator& group,
+                                                            base::Deadline deadline) {
   if (group.size() == 1) return std::vector{own};
   const Record mine = Packed(own);
   std::vector<Record> records(static_cast<size_t>(group.size()));
@@ -122,7 +122,7 @@ absl::StatusOr<PrecisionTaken> TakePrecision(absl::string_view asked, absl::stri
                                              const FactsSource& source, comm::Communicator& group,
                                              base::Deadline deadline) {
   RankPrecision own = {.asked = std::string(asked), .kept = std::string(kept)};
-  TUTTI_ASSIGN_OR_RETURN(std::vector<RankPrecision> ranks, Exchange(own, group, deadline));
+  TUTTI_ASSIGN_OR_RETURN(std::vector<RankPrecision> ranks, GatherPrecisions(own, group, deadline));
   TUTTI_RETURN_IF_ERROR(CheckSameAsked(ranks));
   const std::string named = asked == "auto" ? ranks[0].kept : own.asked;
   if (named == "fp32") return Agree(ranks, group.rank()).taken;
@@ -131,7 +131,7 @@ absl::StatusOr<PrecisionTaken> TakePrecision(absl::string_view asked, absl::stri
   own.bf16 = named.empty() ? choice.bf16 : facts.bf16 != device::Bf16::kEmulated;
   own.kind = facts.kind;
   own.why = choice.why;
-  TUTTI_ASSIGN_OR_RETURN(ranks, Exchange(own, group, deadline));
+  TUTTI_ASSIGN_OR_RETURN(ranks, GatherPrecisions(own, group, deadline));
   AgreedPrecision agreed = Agree(ranks, group.rank());
   if (agreed.emulating == group.rank()) {
     source.add_slowdown(facts);

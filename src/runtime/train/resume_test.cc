@@ -111,7 +111,7 @@ TEST_F(TrainerTest, ACheckpointHoldsThePrecisionThatWasTaken) {
   EXPECT_EQ(folder.LoadState(2).status().code(), absl::StatusCode::kNotFound);
 }
 
-// At a checkpoint that the whole run makes too: what is owed is part of both.
+// At a checkpoint that the whole run makes too: what compression keeps back is part of both.
 TEST_F(TrainerTest, ACompressedRunResumedFromACheckpointGivesTheBytesOfOneWithoutInterruption) {
   const Recipe plain = RecipeFor("plain");
   ASSERT_TRUE(TrainOver(3, plain).ok());

@@ -112,12 +112,12 @@ absl::Status CheckOptimizer(const checkpoint::Checkpoint& from, const Recipe& re
 // By name ("owed.layer1.0.conv1.weight"), as views.
 checkpoint::TensorMap OwedState(const RunState& run) {
   checkpoint::TensorMap state;
-  if (!run.owed.empty()) AddByName("owed.", run.buckets, run.owed, state);
+  if (!run.residual.empty()) AddByName("owed.", run.buckets, run.residual, state);
   return state;
 }
 
-// Nothing is owed to a parameter where the checkpoint says nothing: it may be of a run that did not
-// compress.
+// Nothing is kept back of a parameter where the checkpoint says nothing: it may be of a run that
+// did not compress.
 void RestoreOwed(const checkpoint::TensorMap& from, const RunState& run) {
   for (auto& [name, tensor] : OwedState(run)) {
     const auto found = from.find(name);
@@ -261,10 +261,10 @@ absl::StatusOr<Resumed> BeginOrResume(const Recipe& recipe, parallel::Strategy& 
   for (const torch::Tensor& flat : run.optimizer.FlatState()) {
     TUTTI_RETURN_IF_ERROR(strategy.Broadcast(flat, deadline));
   }
-  for (const torch::Tensor& flat : run.owed) {
+  for (const torch::Tensor& flat : run.residual) {
     TUTTI_RETURN_IF_ERROR(strategy.Broadcast(flat, deadline));
   }
-  TUTTI_RETURN_IF_ERROR(strategy.TakeUpOwed(run.owed, deadline));
+  TUTTI_RETURN_IF_ERROR(strategy.RestoreResidual(run.residual, deadline));
   return resumed;
 }
 

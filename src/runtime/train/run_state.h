@@ -30,7 +30,8 @@ struct RunState {
   const data::Dataset& train_images;
   int64_t world_size;
   const Optimizer::Buckets& buckets;
-  std::vector<torch::Tensor>& owed;  // see Strategy::SettleOwed; empty: nothing is compressed
+  std::vector<torch::Tensor>&
+      residual;  // see Strategy::SettleResidual; empty: nothing is compressed
 };
 
 // "fp32" or "bf16", of the run that recipe.resume goes on with, as its newest readable checkpoint

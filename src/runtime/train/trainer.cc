@@ -83,7 +83,7 @@ class Run {
             *parts_.input.train_images,
             parts_.strategy->world_size(),
             parts_.strategy->buckets(),
-            owed_};
+            residual_};
   }
 
   const Recipe& recipe_;
@@ -98,7 +98,7 @@ class Run {
   Timeline timeline_;
   StepParts compared_;  // up to the last comparison of the ranks
   int64_t compared_steps_ = 0;
-  std::vector<torch::Tensor> owed_;  // by compressed gradients, at the last checkpoint
+  std::vector<torch::Tensor> residual_;  // by compressed gradients, at the last checkpoint
   Outcome outcome_;
   CheckpointSaver saver_;
   double best_ = kNoneYet;  // first metric of an evaluation of this run
@@ -113,7 +113,7 @@ absl::Status Run::Prepare(std::unique_ptr<comm::Communicator> communicator) {
   TUTTI_RETURN_IF_ERROR(CheckAgreement(recipe_, parts_.input, *parts_.strategy, timeout_));
   if (recipe_.compression != "none") {
     for (const auto& bucket : parts_.strategy->buckets()) {
-      owed_.push_back(torch::zeros_like(bucket->values()));
+      residual_.push_back(torch::zeros_like(bucket->values()));
     }
   }
   RunState state = State();
@@ -297,14 +297,14 @@ bool Run::EvaluationIsDue() const {
 }
 
 absl::Status Run::EvaluateNow() {
-  parts_.optimizer->Exchange();
+  parts_.optimizer->SwapWeights();
   TUTTI_ASSIGN_OR_RETURN(evaluation_, Evaluate(*parts_.task, *parts_.strategy, *parts_.input.test,
                                                {.augmentation = parts_.input.evaluation,
                                                 .bf16 = bf16_,
                                                 .mirrored = recipe_.evaluate_mirrored,
                                                 .timeout = timeout_}));
   KeepIfBest();
-  parts_.optimizer->Exchange();
+  parts_.optimizer->SwapWeights();
   evaluated_ = true;
   TUTTI_RETURN_IF_ERROR(ReportUnreadable());
   timeline_.Leave(SpanKind::kEvaluation, outcome_.step);
@@ -321,15 +321,15 @@ absl::Status Run::ReportUnreadable() {
 }
 
 absl::Status Run::SaveCheckpoint(CheckpointSaver::Need need) {
-  TUTTI_ASSIGN_OR_RETURN(owed_, parts_.strategy->SettleOwed(Soon()));
+  TUTTI_ASSIGN_OR_RETURN(residual_, parts_.strategy->SettleResidual(Soon()));
   return leads() ? saver_.Save(State(), need, *report_, timeline_) : absl::OkStatus();
 }
 
 absl::Status Run::SaveModel() {
   if (!leads()) return absl::OkStatus();
-  parts_.optimizer->Exchange();
+  parts_.optimizer->SwapWeights();
   const absl::Status written = WriteModel("model");
-  parts_.optimizer->Exchange();
+  parts_.optimizer->SwapWeights();
   return written;
 }
 

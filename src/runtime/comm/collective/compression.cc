@@ -78,26 +78,26 @@ absl::Status CompressedAllReduce::RunLevels(Communicator& group, std::span<float
 }
 
 absl::Status CompressedAllReduce::Settle(Communicator& group, ErrorFeedback& feedback,
-                                         std::span<float> owed, base::Deadline deadline) {
-  const std::span<float> residual = feedback.Residual(owed.size());
-  std::copy(residual.begin(), residual.end(), owed.begin());
+                                         std::span<float> total, base::Deadline deadline) {
+  const std::span<float> residual = feedback.Residual(total.size());
+  std::copy(residual.begin(), residual.end(), total.begin());
   TUTTI_RETURN_IF_ERROR(
-      group.AllReduce(owed.data(), owed.size(), DataType::kFloat32, ReduceOp::kSum, deadline));
-  return TakeUp(group, feedback, owed, deadline);
+      group.AllReduce(total.data(), total.size(), DataType::kFloat32, ReduceOp::kSum, deadline));
+  return Restore(group, feedback, total, deadline);
 }
 
-absl::Status CompressedAllReduce::TakeUp(Communicator& group, ErrorFeedback& feedback,
-                                         std::span<const float> owed, base::Deadline deadline) {
+absl::Status CompressedAllReduce::Restore(Communicator& group, ErrorFeedback& feedback,
+                                          std::span<const float> total, base::Deadline deadline) {
   TUTTI_RETURN_IF_ERROR(FormLevels(group, deadline));
   feedback.Clear();
-  const std::span<float> residual = feedback.Residual(owed.size());
-  const std::vector<size_t> begins = Shards(owed.size());
+  const std::span<float> residual = feedback.Residual(total.size());
+  const std::vector<size_t> begins = Shards(total.size());
   const Communicator& summing = across_ == nullptr ? group : *across_;
   const auto own = across_ == nullptr ? 0 : static_cast<size_t>(node_->rank());
   EncodedSum::ForEachPartOf(summing.rank(), summing.size(), begins[own + 1] - begins[own],
                             [&](size_t begin, size_t end) {
                               for (size_t i = begins[own] + begin; i < begins[own] + end; ++i) {
-                                residual[i] = owed[i];
+                                residual[i] = total[i];
                               }
                             });
   return absl::OkStatus();

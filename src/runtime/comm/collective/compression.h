@@ -53,14 +53,14 @@ class CompressedAllReduce {
   absl::Status Run(Communicator& group, std::span<float> data, ReduceOp op, ErrorFeedback* feedback,
                    base::Deadline deadline);
 
-  // For checkpoints: `owed` becomes what is kept on all ranks together, which is what the sums
+  // For checkpoints: `total` becomes what is kept on all ranks together, which is what the sums
   // still lack, the same bits on every rank; and from now on each rank keeps only its own part of
-  // it. So a run that goes on from here and one that begins with TakeUp of the same bits, on as
+  // it. So a run that goes on from here and one that begins with Restore of the same bits, on as
   // many ranks and nodes, stay equal. One all-reduce.
-  absl::Status Settle(Communicator& group, ErrorFeedback& feedback, std::span<float> owed,
+  absl::Status Settle(Communicator& group, ErrorFeedback& feedback, std::span<float> total,
                       base::Deadline deadline);
-  absl::Status TakeUp(Communicator& group, ErrorFeedback& feedback, std::span<const float> owed,
-                      base::Deadline deadline);
+  absl::Status Restore(Communicator& group, ErrorFeedback& feedback, std::span<const float> total,
+                       base::Deadline deadline);
 
  private:
   absl::Status FormLevels(Communicator& group, base::Deadline deadline);

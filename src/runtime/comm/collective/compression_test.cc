@@ -8,7 +8,7 @@
 #include <random>
 #include <tuple>
 
-#include "runtime/comm/group_test_support.h"
+#include "runtime/comm/group/group_test_support.h"
 
 namespace tutti::comm {
 namespace {
@@ -128,13 +128,13 @@ TEST_P(CompressionTest, SettledFeedbackGoesOnAsIfItHadBeenTakenUpByANewRun) {
       ASSERT_TRUE(reduce.Run(group, values, ReduceOp::kSum, &goes_on, Soon()).ok());
       for (size_t i = 0; i < kCount; ++i) received[i] += values[i];
     }
-    Values owed(kCount);
-    ASSERT_TRUE(reduce.Settle(group, goes_on, owed, Soon()).ok());
-    ASSERT_EQ(SameOnAllRanks(group, owed), owed);
+    Values total(kCount);
+    ASSERT_TRUE(reduce.Settle(group, goes_on, total, Soon()).ok());
+    ASSERT_EQ(SameOnAllRanks(group, total), total);
     ASSERT_TRUE(
         group.AllReduce(sent.data(), kCount, DataType::kFloat64, ReduceOp::kSum, Soon()).ok());
-    for (size_t i = 0; i < kCount; ++i) ASSERT_NEAR(sent[i], received[i] + owed[i], 1e-6);
-    ASSERT_TRUE(reduce.TakeUp(group, begins, owed, Soon()).ok());
+    for (size_t i = 0; i < kCount; ++i) ASSERT_NEAR(sent[i], received[i] + total[i], 1e-6);
+    ASSERT_TRUE(reduce.Restore(group, begins, total, Soon()).ok());
     for (unsigned step = 3; step < 5; ++step) {
       Values a = Gradient(group.rank(), kCount, step), b = a;
       ASSERT_TRUE(reduce.Run(group, a, ReduceOp::kSum, &goes_on, Soon()).ok());

@@ -27,7 +27,7 @@ __device__ inline const float4* Fours(const float* from) {
 }
 
 __device__ inline bool IsSpoiled(const Update& s) {
-  return s.spoiled != nullptr && *s.spoiled != 0;
+  return s.found_nonfinite != nullptr && *s.found_nonfinite != 0;
 }
 
 // The weight decay of the block's chunk.

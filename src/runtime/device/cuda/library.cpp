@@ -78,7 +78,7 @@ Update PointersOf(const UpdateTensors& u) {
   return {.values = Floats(u.values),
           .gradients = Floats(u.gradients),
           .copy = Data(u.copy),
-          .spoiled = u.spoiled.defined() ? Floats(u.spoiled) : nullptr,
+          .found_nonfinite = u.found_nonfinite.defined() ? Floats(u.found_nonfinite) : nullptr,
           .chunks = TableOf(u.chunks),
           .learning_rate = u.learning_rate,
           .weight_decay = u.weight_decay};

@@ -18,8 +18,8 @@ struct ChunkTable {
 struct Update {
   float* values;
   const float* gradients;
-  void* copy;            // the values in bf16; may be null
-  const float* spoiled;  // nothing is changed unless it is 0. May be null
+  void* copy;                    // the values in bf16; may be null
+  const float* found_nonfinite;  // nothing is changed unless it is 0. May be null
   ChunkTable chunks;
   double learning_rate, weight_decay;
 };

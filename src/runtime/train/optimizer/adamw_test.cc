@@ -13,8 +13,8 @@ std::vector<std::unique_ptr<parallel::Bucket>> OneBucket(
   return buckets;
 }
 
-// With and without a word on whether gradients are spoiled, as on a GPU and on a CPU; biases decay
-// or not.
+// With and without a word on whether a gradient is not finite, as on a GPU and on a CPU; biases
+// decay or not.
 TEST(AdamW, EqualsTorchs) {
   for (const bool as_on_a_gpu : {false, true}) {
     for (const Decay decay : {Decay::kAll, Decay::kWeights}) {
@@ -24,7 +24,7 @@ TEST(AdamW, EqualsTorchs) {
       auto their_weight = weight.detach().clone().set_requires_grad(true);
       auto their_bias = bias.detach().clone().set_requires_grad(true);
       const auto buckets = OneBucket({{"bias", bias}, {"weight", weight}});
-      if (as_on_a_gpu) buckets[0]->spoiled = torch::zeros({1});
+      if (as_on_a_gpu) buckets[0]->found_nonfinite = torch::zeros({1});
       AdamW adamw(buckets, {.beta1 = 0.8, .beta2 = 0.95, .epsilon = 1e-6, .weight_decay = 0.1},
                   decay);
       const auto options = [](double weight_decay) {
@@ -55,7 +55,7 @@ TEST(AdamW, EqualsTorchs) {
 TEST(AdamW, ASpoiledBucketStaysAsItIs) {
   auto weight = torch::ones({4}).set_requires_grad(true);
   const auto buckets = OneBucket({{"weight", weight}});
-  buckets[0]->spoiled = torch::ones({1});
+  buckets[0]->found_nonfinite = torch::ones({1});
   AdamW adamw(buckets, {.weight_decay = 0.1});
   weight.mutable_grad().fill_(std::numeric_limits<float>::quiet_NaN());
   adamw.Step(0.1);

@@ -100,12 +100,12 @@ void Lars::StepOnCpu(size_t i) {
   }
 }
 
-// Nothing where the bucket is spoiled, which only its device knows.
+// Nothing where the device has found a gradient that is not finite.
 void Lars::StepByLibtorch(size_t i) {
   const LarsCoefficients& c = coefficients_;
   Layers& layers = layers_[i];
   parallel::Bucket& bucket = *buckets_[i];
-  const torch::Tensor wanted = bucket.spoiled.eq(0);
+  const torch::Tensor wanted = bucket.found_nonfinite.eq(0);
   const torch::Tensor value = layers.Norms(bucket.values());
   const torch::Tensor gradient = layers.Norms(bucket.gradients());
   const torch::Tensor ratios =
@@ -128,7 +128,7 @@ void Lars::Step(double learning_rate) {
       const LarsCoefficients& c = coefficients_;
       gpu_->kernels()->Lars(
           {gpu_->TensorsOf(i, learning_rate, c.weight_decay), velocities_[i], c.momentum, c.trust});
-    } else if (buckets_[i]->spoiled.defined()) {
+    } else if (buckets_[i]->found_nonfinite.defined()) {
       StepByLibtorch(i);
     } else if (velocities_[i].scalar_type() == torch::kFloat64) {
       StepOnCpu<double>(i);

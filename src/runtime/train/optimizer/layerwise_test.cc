@@ -104,7 +104,7 @@ TEST_P(Layerwise, EqualsThePapersFormulas) {
   for (const auto& parameter : parameters) references.emplace_back(parameter.tensor);
   const auto buckets = BucketOf(parameters);
   if (c.as_on_a_gpu) {
-    buckets[0]->spoiled = torch::zeros({1});
+    buckets[0]->found_nonfinite = torch::zeros({1});
     buckets[0]->copy = torch::zeros({buckets[0]->size()}, torch::kBFloat16);
   }
   const auto optimizer = Make(c.kind, buckets, c.weight_decay);
@@ -170,7 +170,7 @@ TEST(LayerwiseOptimizers, ASpoiledBucketStaysAsItIs) {
   for (const Kind kind : {Kind::kLars, Kind::kLamb}) {
     auto weight = torch::ones({4, 4}).set_requires_grad(true);
     const auto buckets = BucketOf({{"weight", weight}});
-    buckets[0]->spoiled = torch::ones({1});
+    buckets[0]->found_nonfinite = torch::ones({1});
     const auto optimizer = Make(kind, buckets, 0.1);
     weight.mutable_grad().fill_(std::numeric_limits<float>::quiet_NaN());
     optimizer->Step(0.1);
@@ -187,7 +187,7 @@ TEST(LayerwiseOptimizers, AVanishingGradientLeavesTheWeightsFinite) {
     for (const bool as_on_a_gpu : {false, true}) {
       auto weight = torch::full({2, 2}, 1e8f).set_requires_grad(true);
       const auto buckets = BucketOf({{"weight", weight}});
-      if (as_on_a_gpu) buckets[0]->spoiled = torch::zeros({1});
+      if (as_on_a_gpu) buckets[0]->found_nonfinite = torch::zeros({1});
       weight.mutable_grad()[0][0] = std::numeric_limits<float>::denorm_min();
       const auto optimizer = Make(kind, buckets, 0);
       optimizer->Step(0.1);

@@ -24,7 +24,7 @@ device::UpdateTensors OnGpu::TensorsOf(size_t i, double learning_rate, double we
   return {.values = bucket.values(),
           .gradients = bucket.gradients(),
           .copy = bucket.copy,
-          .spoiled = bucket.spoiled,
+          .found_nonfinite = bucket.found_nonfinite,
           .chunks = chunks_[i],
           .learning_rate = learning_rate,
           .weight_decay = weight_decay};

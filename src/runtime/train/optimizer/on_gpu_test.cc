@@ -62,7 +62,7 @@ class OptimizerOnGpu : public testing::Test {
   }
   static Buckets OnTheGpu() {
     Buckets buckets = BucketOn(*gpu);
-    buckets[0]->spoiled = torch::zeros({1}, torch::device(*gpu));
+    buckets[0]->found_nonfinite = torch::zeros({1}, torch::device(*gpu));
     buckets[0]->copy = torch::zeros_like(buckets[0]->values(), torch::kBFloat16);
     return buckets;
   }
@@ -99,7 +99,7 @@ TEST_F(OptimizerOnGpu, ASpoiledBucketStaysAsItIs) {
     const torch::Tensor before = buckets[0]->values().clone();
     const auto optimizer = tried.make(buckets);
     buckets[0]->gradients().fill_(std::numeric_limits<float>::quiet_NaN());
-    buckets[0]->spoiled.fill_(1);
+    buckets[0]->found_nonfinite.fill_(1);
     optimizer->Step(0.1);
     EXPECT_TRUE(buckets[0]->values().equal(before)) << tried.name;
     for (const auto& [name, tensor] : optimizer->State()) {

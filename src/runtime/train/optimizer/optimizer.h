@@ -23,7 +23,7 @@ class Optimizer {
   virtual void Step(double learning_rate) = 0;
   // Puts what the finished model has in the place of what is trained, if that differs (averages:
   // weight_average.h); again: back.
-  virtual void Exchange() {}
+  virtual void SwapWeights() {}
   // Its memory by name ("momentum.layer1.0.conv1.weight"), as views: what a checkpoint keeps, and
   // through which it is restored.
   virtual std::map<std::string, torch::Tensor> State() = 0;
@@ -51,7 +51,7 @@ std::vector<Stretch> StretchesOf(const parallel::Bucket& bucket, Decay decay);
 std::vector<std::vector<Stretch>> StretchesOf(const Optimizer::Buckets& buckets, Decay decay);
 
 // On a GPU these optimizers are kernels (on_gpu.h). Without those, and wherever else a bucket may
-// be spoiled, they are libtorch's operators, in several passes over memory.
+// hold what is not finite, they are libtorch's operators, in several passes over memory.
 class OnGpu;
 
 // Sutskever et al. 2013, in torch::optim::SGD's form without dampening. One pass over each bucket.

@@ -27,11 +27,11 @@ void Sgd::StepOnCpu(size_t i) {
   }
 }
 
-// Nothing where the bucket is spoiled, which only its device knows.
+// Nothing where the device has found a gradient that is not finite.
 void Sgd::StepByLibtorch(size_t i) {
   const SgdCoefficients& c = coefficients_;
   parallel::Bucket& bucket = *buckets_[i];
-  const torch::Tensor wanted = bucket.spoiled.eq(0), gradient = bucket.gradients().clone();
+  const torch::Tensor wanted = bucket.found_nonfinite.eq(0), gradient = bucket.gradients().clone();
   for (const Stretch& stretch : stretches_[i]) {
     if (!stretch.decays) continue;
     gradient.slice(0, stretch.begin, stretch.end)
@@ -53,7 +53,7 @@ void Sgd::Step(double learning_rate) {
     if (gpu_->kernels() != nullptr) {
       gpu_->kernels()->Sgd({gpu_->TensorsOf(i, learning_rate, c.weight_decay), velocities_[i],
                             c.momentum, c.nesterov});
-    } else if (buckets_[i]->spoiled.defined()) {
+    } else if (buckets_[i]->found_nonfinite.defined()) {
       StepByLibtorch(i);
     } else if (velocities_[i].scalar_type() == torch::kFloat64) {
       StepOnCpu<double>(i);

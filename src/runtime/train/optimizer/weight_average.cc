@@ -23,7 +23,7 @@ void WeightAverage::Step(double learning_rate) {
   torch::_foreach_lerp_(averages_, values_, 1 - decay_);  // on a GPU in a few kernels for all
 }
 
-void WeightAverage::Exchange() {
+void WeightAverage::SwapWeights() {
   torch::NoGradGuard no_grad;
   for (size_t i = 0; i < values_.size(); ++i) {
     const torch::Tensor value = values_[i].clone();

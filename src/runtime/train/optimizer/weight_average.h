@@ -24,7 +24,7 @@ class WeightAverage final : public Optimizer {
                 double decay);
 
   void Step(double learning_rate) override;
-  void Exchange() override;
+  void SwapWeights() override;
   std::map<std::string, torch::Tensor> State() override;  // and "average.<name>"
   std::vector<torch::Tensor> FlatState() override;
 

@@ -53,11 +53,11 @@ TEST_F(WeightAverageTest, KeepsItsShareOfParametersAndFloatingBuffers) {
 
 TEST_F(WeightAverageTest, ExchangesTheModelForItsAverageAndBack) {
   Step(4, 2);
-  averaged_->Exchange();
+  averaged_->SwapWeights();
   EXPECT_EQ(model_->weight[0][0].item<float>(), 0);
   EXPECT_EQ(model_->mean[0].item<float>(), 8);
   EXPECT_EQ(model_->count.item<int64_t>(), 3);
-  averaged_->Exchange();
+  averaged_->SwapWeights();
   EXPECT_EQ(model_->weight[0][0].item<float>(), -3);
   EXPECT_EQ(model_->mean[0].item<float>(), 2);
 }

@@ -21,11 +21,11 @@ WithMoments::WithMoments(const Buckets& buckets, const AdamCoefficients& coeffic
 
 WithMoments::~WithMoments() = default;
 
-// Nothing where the bucket is spoiled, which only its device knows.
+// Nothing where the device has found a gradient that is not finite.
 void WithMoments::StepByLibtorch(size_t i, int64_t t) {
   const AdamCoefficients& c = coefficients_;
   parallel::Bucket& bucket = *buckets_[i];
-  const torch::Tensor wanted = bucket.spoiled.eq(0), gradient = bucket.gradients();
+  const torch::Tensor wanted = bucket.found_nonfinite.eq(0), gradient = bucket.gradients();
   const torch::Tensor first = first_[i].lerp(gradient, 1 - c.beta1);
   const torch::Tensor second =
       second_[i].mul(c.beta2).addcmul_(gradient, gradient, /*value=*/1 - c.beta2);
@@ -48,7 +48,7 @@ void WithMoments::Step(double learning_rate) {
       const AdamCoefficients& c = coefficients_;
       UpdateOnGpu(*gpu_->kernels(), {gpu_->TensorsOf(i, learning_rate, c.weight_decay), first_[i],
                                      second_[i], c.beta1, c.beta2, c.epsilon, t});
-    } else if (buckets_[i]->spoiled.defined()) {
+    } else if (buckets_[i]->found_nonfinite.defined()) {
       StepByLibtorch(i, t);
     } else if (first_[i].scalar_type() == torch::kFloat64) {
       UpdateDoubles(i, t);
