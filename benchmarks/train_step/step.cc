@@ -26,6 +26,7 @@
 #include "runtime/parallel/lap.h"
 #include "runtime/train/batch_tensors.h"
 #include "runtime/train/machine.h"
+#include "runtime/train/optimizer/optimizers.h"
 #include "runtime/train/parts.h"
 
 namespace tutti {
@@ -57,7 +58,7 @@ absl::StatusOr<Training> OnSyntheticImages(const train::Recipe& recipe, torch::D
   TUTTI_ASSIGN_OR_RETURN(parts.model, models::MakeModel({recipe.model, classes}, 1));
   TUTTI_ASSIGN_OR_RETURN(parts.strategy,
                          train::MakeStrategy(recipe, parts.model, std::move(alone), device));
-  parts.optimizer = train::MakeOptimizer(recipe, *parts.strategy);
+  parts.optimizer = train::MakeOptimizer(recipe, parts.strategy->buckets());
   auto images = torch::randn({recipe.batch, 3, size, size})
                     .to(recipe.precision == "bf16" ? torch::kBFloat16 : torch::kFloat32)
                     .contiguous(torch::MemoryFormat::ChannelsLast);

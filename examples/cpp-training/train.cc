@@ -13,8 +13,8 @@
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/train/batch_tensors.h"
 #include "runtime/train/machine.h"
-#include "runtime/train/optimizer/optimizer.h"
 #include "runtime/train/optimizer/schedule.h"
+#include "runtime/train/optimizer/sgd.h"
 
 using namespace tutti;
 

@@ -12,6 +12,7 @@
 #include "runtime/models/model.h"
 #include "runtime/parallel/bucket.h"
 #include "runtime/parallel/lap.h"
+#include "runtime/train/optimizer/optimizers.h"
 #include "runtime/train/parts.h"
 #include "runtime/train/precision.h"
 
@@ -65,7 +66,7 @@ absl::StatusOr<MeasuredStep> MeasureStep(const StepSetup& setup,
   TUTTI_ASSIGN_OR_RETURN(const models::Model model, models::MakeModel({setup.model, classes}, 1));
   TUTTI_ASSIGN_OR_RETURN(const auto strategy,
                          train::MakeStrategy(recipe, model, std::move(group), device));
-  const auto optimizer = train::MakeOptimizer(recipe, *strategy);
+  const auto optimizer = train::MakeOptimizer(recipe, strategy->buckets());
   TUTTI_RETURN_IF_ERROR(strategy->Synchronize(base::Deadline::After(setup.timeout)));
 
   torch::manual_seed(1);

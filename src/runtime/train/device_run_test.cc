@@ -12,6 +12,7 @@
 #include "runtime/models/script_model.h"
 #include "runtime/models/state.h"
 #include "runtime/train/device_fixture.h"
+#include "runtime/train/optimizer/optimizers.h"
 #include "runtime/train/trainer_fixture.h"
 
 namespace tutti::train {
@@ -72,12 +73,13 @@ TEST_P(DeviceRun, TheModelAndItsTorchScriptAnswerAlikeOnACpu) {
 }
 
 TEST_P(DeviceRun, ResumesWhereItStoppedWithEveryOptimizer) {
-  for (const char* optimizer : {"sgd", "adamw", "lars", "lamb"}) {
-    Recipe whole = RecipeHere(std::string("whole-") + optimizer);
+  for (const absl::string_view name : OptimizerNames()) {
+    const std::string optimizer(name);
+    Recipe whole = RecipeHere("whole-" + optimizer);
     whole.optimizer = optimizer;
     whole.nesterov = whole.optimizer == "sgd";
     Recipe parts = whole;
-    parts.output = RecipeFor(std::string("parts-") + optimizer).output;
+    parts.output = RecipeFor("parts-" + optimizer).output;
     ASSERT_TRUE(TrainOver(1, whole).ok());
     const auto stopped = StoppedAfterTwoSteps(1, parts);
     ASSERT_TRUE(stopped.ok()) << stopped.status();

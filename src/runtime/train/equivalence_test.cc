@@ -19,7 +19,7 @@
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/train/batch_tensors.h"
 #include "runtime/train/input.h"
-#include "runtime/train/optimizer/optimizer.h"
+#include "runtime/train/optimizer/sgd.h"
 
 namespace tutti::train {
 namespace {

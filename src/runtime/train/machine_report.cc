@@ -20,6 +20,7 @@
 #include "runtime/models/model.h"
 #include "runtime/parallel/lap.h"
 #include "runtime/train/machine.h"
+#include "runtime/train/optimizer/optimizers.h"
 #include "runtime/train/parts.h"
 #include "runtime/train/precision.h"
 
@@ -42,7 +43,7 @@ absl::StatusOr<double> ImagesPerSecond(const Recipe& recipe, torch::Device devic
   TUTTI_ASSIGN_OR_RETURN(auto alone, comm::JoinGroup({}));
   TUTTI_ASSIGN_OR_RETURN(const auto strategy,
                          MakeStrategy(recipe, model, std::move(alone), device));
-  const auto optimizer = MakeOptimizer(recipe, *strategy);
+  const auto optimizer = MakeOptimizer(recipe, strategy->buckets());
   TUTTI_RETURN_IF_ERROR(strategy->Synchronize(Patiently()));
   const auto type = recipe.precision == "bf16" ? torch::kBFloat16 : torch::kFloat32;
   const torch::Tensor images =

@@ -18,7 +18,7 @@
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/parallel/gpu_parallel.h"
 #include "runtime/tasks/classification.h"
-#include "runtime/train/optimizer/layerwise.h"
+#include "runtime/train/optimizer/optimizers.h"
 #include "runtime/train/optimizer/weight_average.h"
 #include "runtime/train/precision.h"
 
@@ -191,7 +191,7 @@ absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
   TUTTI_ASSIGN_OR_RETURN(parts.task, tasks::MakeTask(spec, *parts.model, {recipe.label_smoothing}));
   TUTTI_ASSIGN_OR_RETURN(parts.strategy, MakeStrategy(recipe, parts.model, std::move(communicator),
                                                       device, parts.task));
-  parts.optimizer = MakeOptimizer(recipe, *parts.strategy);
+  parts.optimizer = MakeOptimizer(recipe, parts.strategy->buckets());
   if (recipe.ema > 0) {
     parts.optimizer = std::make_unique<WeightAverage>(
         std::move(parts.optimizer), parts.strategy->buckets(), parts.model, recipe.ema);
@@ -240,27 +240,6 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     return parallel::GpuParallel::Create(model, std::move(communicator), options, device);
   }
   return parallel::DataParallel::Create(model, std::move(communicator), options);
-}
-
-std::unique_ptr<Optimizer> MakeOptimizer(const Recipe& recipe, parallel::Strategy& strategy) {
-  const Decay decay = recipe.decay == "weights" ? Decay::kWeights : Decay::kAll;
-  const AdamCoefficients adam{.beta1 = recipe.betas[0],
-                              .beta2 = recipe.betas[1],
-                              .epsilon = recipe.epsilon,
-                              .weight_decay = recipe.weight_decay};
-  if (recipe.optimizer == "adamw") {
-    return std::make_unique<AdamW>(strategy.buckets(), adam, decay);
-  }
-  if (recipe.optimizer == "lamb") return std::make_unique<Lamb>(strategy.buckets(), adam);
-  if (recipe.optimizer == "lars") {
-    const LarsCoefficients coefficients{
-        .momentum = recipe.momentum, .weight_decay = recipe.weight_decay, .trust = recipe.trust};
-    return std::make_unique<Lars>(strategy.buckets(), coefficients);
-  }
-  const SgdCoefficients coefficients{.momentum = recipe.momentum,
-                                     .weight_decay = recipe.weight_decay,
-                                     .nesterov = recipe.nesterov};
-  return std::make_unique<Sgd>(strategy.buckets(), coefficients, decay);
 }
 
 Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch) {

@@ -46,9 +46,6 @@ absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
     std::unique_ptr<comm::Communicator> communicator, torch::Device device = torch::kCPU,
     std::shared_ptr<const tasks::Task> task = nullptr);
 
-// `strategy` must outlive it.
-std::unique_ptr<Optimizer> MakeOptimizer(const Recipe& recipe, parallel::Strategy& strategy);
-
 Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch);
 
 // What scoring needs of the finished model, sharing its memory, and its TorchScript.

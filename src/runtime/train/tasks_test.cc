@@ -17,7 +17,7 @@
 #include "runtime/train/device_fixture.h"
 #include "runtime/train/image_folder_fake.h"
 #include "runtime/train/input.h"
-#include "runtime/train/optimizer/optimizer.h"
+#include "runtime/train/optimizer/sgd.h"
 #include "runtime/train/shapes_folder_fake.h"
 #include "runtime/train/trainer.h"
 

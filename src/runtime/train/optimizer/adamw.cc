@@ -1,13 +1,13 @@
+#include "runtime/train/optimizer/adamw.h"
+
 #include <ATen/Parallel.h>
 
 #include <cmath>
 
-#include "runtime/train/optimizer/optimizer.h"
-
 namespace tutti::train {
 
 AdamW::AdamW(const Buckets& buckets, const AdamCoefficients& coefficients, Decay decay)
-    : WithMoments(buckets, coefficients, StretchesOf(buckets, decay)) {}
+    : AdamMoments(buckets, coefficients, StretchesOf(buckets, decay)) {}
 
 template <typename T>
 void AdamW::Update(size_t i, int64_t t) {

@@ -1,7 +1,7 @@
+#include "runtime/train/optimizer/adamw.h"
+
 #include <gtest/gtest.h>
 #include <torch/optim/adamw.h>
-
-#include "runtime/train/optimizer/optimizer.h"
 
 namespace tutti::train {
 namespace {

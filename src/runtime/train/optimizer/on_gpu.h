@@ -6,6 +6,7 @@
 
 #include "runtime/device/cuda.h"
 #include "runtime/train/optimizer/optimizer.h"
+#include "runtime/train/optimizer/stretches.h"
 
 namespace tutti::train {
 

@@ -8,7 +8,10 @@
 #include <string>
 
 #include "runtime/train/device_fixture.h"
-#include "runtime/train/optimizer/layerwise.h"
+#include "runtime/train/optimizer/adamw.h"
+#include "runtime/train/optimizer/lamb.h"
+#include "runtime/train/optimizer/lars.h"
+#include "runtime/train/optimizer/sgd.h"
 
 namespace tutti::train {
 namespace {

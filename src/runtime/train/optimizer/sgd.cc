@@ -1,7 +1,6 @@
-#include <ATen/Parallel.h>
+#include "runtime/train/optimizer/sgd.h"
 
-#include "runtime/train/optimizer/on_gpu.h"
-#include "runtime/train/optimizer/optimizer.h"
+#include <ATen/Parallel.h>
 
 namespace tutti::train {
 Sgd::Sgd(const Buckets& buckets, const SgdCoefficients& coefficients, Decay decay)

@@ -1,9 +1,9 @@
+#include "runtime/train/optimizer/sgd.h"
+
 #include <gtest/gtest.h>
 #include <torch/optim/sgd.h>
 
 #include <cmath>
-
-#include "runtime/train/optimizer/optimizer.h"
 
 namespace tutti::train {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/train/optimizer/optimizer.h"
+#include "runtime/train/optimizer/stretches.h"
 
 namespace tutti::train {
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/train/optimizer/sgd.h"
+
 namespace tutti::train {
 namespace {
 

@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/closest.h"
 #include "base/status.h"
+#include "runtime/train/optimizer/optimizers.h"
 
 namespace tutti::train {
 namespace {
@@ -176,14 +177,7 @@ std::vector<Field> FieldsOf(Recipe& r) {
        {"none", "fp16", "bf16", "int8"}},
       {"seed", kModel, "of weights, order and augmentation", &r.seed},
 
-      {"optimizer",
-       kOptimizer,
-       "sgd: stochastic gradient descent with momentum; adamw (Loshchilov & Hutter 2019), which "
-       "wants an --lr of about 0.001 and a --weight-decay of 0.01 to 0.1; for large batches lars "
-       "(You et al. 2017), sgd with a rate for each layer, and lamb (You et al. 2020), adamw "
-       "likewise",
-       &r.optimizer,
-       {"sgd", "adamw", "lars", "lamb"}},
+      {"optimizer", kOptimizer, AboutOptimizers(), &r.optimizer, OptimizerNames()},
       {"lr", kOptimizer, "peak learning rate", &r.lr},
       {"scale-lr", kOptimizer, "--lr is per 256 images of a batch (linear scaling rule)",
        &r.scale_lr},

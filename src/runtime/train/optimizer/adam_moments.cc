@@ -1,12 +1,11 @@
+#include "runtime/train/optimizer/adam_moments.h"
+
 #include <cmath>
 #include <utility>
 
-#include "runtime/train/optimizer/on_gpu.h"
-#include "runtime/train/optimizer/optimizer.h"
-
 namespace tutti::train {
 
-WithMoments::WithMoments(const Buckets& buckets, const AdamCoefficients& coefficients,
+AdamMoments::AdamMoments(const Buckets& buckets, const AdamCoefficients& coefficients,
                          std::vector<std::vector<Stretch>> stretches)
     : buckets_(buckets),
       coefficients_(coefficients),
@@ -19,10 +18,10 @@ WithMoments::WithMoments(const Buckets& buckets, const AdamCoefficients& coeffic
   }
 }
 
-WithMoments::~WithMoments() = default;
+AdamMoments::~AdamMoments() = default;
 
 // Nothing where the device has found a gradient that is not finite.
-void WithMoments::StepByLibtorch(size_t i, int64_t t) {
+void AdamMoments::StepByLibtorch(size_t i, int64_t t) {
   const AdamCoefficients& c = coefficients_;
   parallel::Bucket& bucket = *buckets_[i];
   const torch::Tensor wanted = bucket.found_nonfinite.eq(0), gradient = bucket.gradients();
@@ -38,7 +37,7 @@ void WithMoments::StepByLibtorch(size_t i, int64_t t) {
   if (bucket.copy.defined()) bucket.copy.copy_(bucket.values());
 }
 
-void WithMoments::Step(double learning_rate) {
+void AdamMoments::Step(double learning_rate) {
   torch::NoGradGuard no_grad;
   coefficients_.learning_rate = learning_rate;
   updates_.add_(1);
@@ -58,14 +57,14 @@ void WithMoments::Step(double learning_rate) {
   }
 }
 
-std::map<std::string, torch::Tensor> WithMoments::State() {
+std::map<std::string, torch::Tensor> AdamMoments::State() {
   std::map<std::string, torch::Tensor> state = {{"updates", updates_}};
   AddByName("exp_avg.", buckets_, first_, state);
   AddByName("exp_avg_sq.", buckets_, second_, state);
   return state;
 }
 
-std::vector<torch::Tensor> WithMoments::FlatState() {
+std::vector<torch::Tensor> AdamMoments::FlatState() {
   std::vector<torch::Tensor> state = {updates_};
   state.insert(state.end(), first_.begin(), first_.end());
   state.insert(state.end(), second_.begin(), second_.end());

@@ -1,11 +1,13 @@
-#include "runtime/train/optimizer/layerwise.h"
-
+// LARS and LAMB against their papers' formulas, and the kernels that they share.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <type_traits>
+
+#include "runtime/train/optimizer/lamb.h"
+#include "runtime/train/optimizer/lars.h"
 
 namespace tutti::train {
 namespace {

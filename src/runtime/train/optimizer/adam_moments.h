@@ -1,0 +1,68 @@
+// What the optimizers share that keep the first two moments of the gradients: AdamW (adamw.h) and
+// LAMB (lamb.h).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/device/cuda.h"
+#include "runtime/train/optimizer/adam_kernel.h"
+#include "runtime/train/optimizer/on_gpu.h"
+#include "runtime/train/optimizer/optimizer.h"
+#include "runtime/train/optimizer/stretches.h"
+
+namespace tutti::train {
+
+class AdamMoments : public Optimizer {
+ public:
+  ~AdamMoments() override;
+  void Step(double learning_rate) final;
+  // "exp_avg.<name>", "exp_avg_sq.<name>" and "updates", the number of them.
+  std::map<std::string, torch::Tensor> State() final;
+  std::vector<torch::Tensor> FlatState() final;
+
+ protected:
+  // Pointers into the flat memory of a bucket, from an element on.
+  template <typename T>
+  struct Memory {
+    T *values, *first, *second;
+    const T* gradients;
+  };
+
+  // `buckets` must outlive the optimizer; the coefficients' learning rate is not used.
+  AdamMoments(const Buckets& buckets, const AdamCoefficients& coefficients,
+              std::vector<std::vector<Stretch>> stretches);
+
+  virtual void UpdateFloats(size_t bucket, int64_t t) = 0;
+  virtual void UpdateDoubles(size_t bucket, int64_t t) = 0;
+  virtual void UpdateOnGpu(device::Cuda& kernels, const device::AdamTensors& tensors) = 0;
+  // A bucket's values after its t-th update, [size], in new memory. `first`: the new moment, not
+  // yet corrected; `size`: what it is divided by, sqrt(v / (1 - beta2^t)) + epsilon.
+  virtual torch::Tensor Updated(size_t bucket, const torch::Tensor& first,
+                                const torch::Tensor& size, int64_t t) = 0;
+
+  template <typename T>
+  Memory<T> MemoryOf(size_t bucket, int64_t begin) {
+    parallel::Bucket& b = *buckets_[bucket];
+    return {b.values().mutable_data_ptr<T>() + begin, first_[bucket].mutable_data_ptr<T>() + begin,
+            second_[bucket].mutable_data_ptr<T>() + begin,
+            b.gradients().template const_data_ptr<T>() + begin};
+  }
+  parallel::Bucket& bucket(size_t i) { return *buckets_[i]; }
+  const AdamCoefficients& coefficients() const { return coefficients_; }  // with the step's rate
+  const std::vector<Stretch>& stretches(size_t bucket) const { return stretches_[bucket]; }
+
+ private:
+  void StepByLibtorch(size_t bucket, int64_t t);
+
+  const Buckets& buckets_;
+  AdamCoefficients coefficients_;
+  torch::Tensor updates_;                              // [1] of int64, on the CPU
+  std::vector<torch::Tensor> first_, second_;          // moments, one per bucket, [size]
+  const std::vector<std::vector<Stretch>> stretches_;  // per bucket
+  const std::unique_ptr<OnGpu> gpu_;
+};
+
+}  // namespace tutti::train

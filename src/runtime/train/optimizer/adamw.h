@@ -1,0 +1,25 @@
+// AdamW (Loshchilov & Hutter 2019, "Decoupled weight decay regularization", arXiv:1711.05101), in
+// torch::optim::AdamW's form. Formula: adam_kernel.h.
+#pragma once
+
+#include "runtime/train/optimizer/adam_moments.h"
+
+namespace tutti::train {
+
+class AdamW final : public AdamMoments {
+ public:
+  AdamW(const Buckets& buckets, const AdamCoefficients& coefficients, Decay decay = Decay::kAll);
+
+ private:
+  template <typename T>
+  void Update(size_t bucket, int64_t t);
+  void UpdateFloats(size_t bucket, int64_t t) override { Update<float>(bucket, t); }
+  void UpdateDoubles(size_t bucket, int64_t t) override { Update<double>(bucket, t); }
+  void UpdateOnGpu(device::Cuda& kernels, const device::AdamTensors& tensors) override {
+    kernels.AdamW(tensors);
+  }
+  torch::Tensor Updated(size_t bucket, const torch::Tensor& first, const torch::Tensor& size,
+                        int64_t t) override;
+};
+
+}  // namespace tutti::train

@@ -1,0 +1,48 @@
+#include "runtime/train/optimizer/lamb.h"
+
+#include <ATen/Parallel.h>
+
+#include <cmath>
+#include <utility>
+
+#include "runtime/train/optimizer/adam_kernel.h"
+#include "runtime/train/optimizer/layerwise_kernel.h"
+
+namespace tutti::train {
+
+Lamb::Lamb(const Buckets& buckets, const AdamCoefficients& coefficients)
+    : Lamb(buckets, coefficients, LayersOf(buckets)) {}
+
+Lamb::Lamb(const Buckets& buckets, const AdamCoefficients& coefficients, std::vector<Layers> layers)
+    : AdamMoments(buckets, coefficients, StretchesOf(layers)), layers_(std::move(layers)) {}
+
+template <typename T>
+void Lamb::Update(size_t i, int64_t t) {
+  const int threads = at::get_num_threads();
+  for (const Stretch& stretch : stretches(i)) {
+    AdamCoefficients c = coefficients();
+    const Memory<T> m = MemoryOf<T>(i, stretch.begin);
+    const auto count = static_cast<size_t>(stretch.end - stretch.begin);
+    if (stretch.decays) {
+      LambUpdate(m.values, m.first, m.second, m.gradients, count, c, t, threads);
+    } else {
+      c.weight_decay = 0;
+      AdamUpdate(m.values, m.first, m.second, m.gradients, count, c, t, threads);
+    }
+  }
+}
+
+torch::Tensor Lamb::Updated(size_t i, const torch::Tensor& first, const torch::Tensor& size,
+                            int64_t t) {
+  const AdamCoefficients& c = coefficients();
+  Layers& layers = layers_[i];
+  const torch::Tensor& old = bucket(i).values();
+  const torch::Tensor update = layers.Spread(layers.Decays(c.weight_decay))
+                                   .mul_(old)
+                                   .addcdiv_(first, size, /*value=*/1 / (1 - std::pow(c.beta1, t)));
+  const torch::Tensor value = layers.Norms(old), length = layers.Norms(update);
+  const torch::Tensor ratios = layers.Ratios(value / length, value, length);
+  return old.addcmul(layers.Spread(ratios), update, /*value=*/-c.learning_rate);
+}
+
+}  // namespace tutti::train

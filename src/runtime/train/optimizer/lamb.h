@@ -1,0 +1,32 @@
+// LAMB, for large batches: AdamW with a step for each layer in proportion to its weights (You et
+// al. 2020, "Large batch optimization for deep learning", arXiv:1904.00962). Formula:
+// layerwise_kernel.h; which parameters are layers: layers.h.
+#pragma once
+
+#include <vector>
+
+#include "runtime/train/optimizer/adam_moments.h"
+#include "runtime/train/optimizer/layers.h"
+
+namespace tutti::train {
+
+class Lamb final : public AdamMoments {
+ public:
+  Lamb(const Buckets& buckets, const AdamCoefficients& coefficients);
+
+ private:
+  Lamb(const Buckets& buckets, const AdamCoefficients& coefficients, std::vector<Layers> layers);
+  template <typename T>
+  void Update(size_t bucket, int64_t t);
+  void UpdateFloats(size_t bucket, int64_t t) override { Update<float>(bucket, t); }
+  void UpdateDoubles(size_t bucket, int64_t t) override { Update<double>(bucket, t); }
+  void UpdateOnGpu(device::Cuda& kernels, const device::AdamTensors& tensors) override {
+    kernels.Lamb(tensors);
+  }
+  torch::Tensor Updated(size_t bucket, const torch::Tensor& first, const torch::Tensor& size,
+                        int64_t t) override;
+
+  std::vector<Layers> layers_;  // one per bucket
+};
+
+}  // namespace tutti::train

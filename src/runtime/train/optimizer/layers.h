@@ -1,0 +1,46 @@
+// The layers of a bucket, for optimizers with a step for each that is in proportion to its weights:
+// LARS (lars.h) and LAMB (lamb.h).
+//
+// A layer is a parameter of two dimensions and more. The others, biases and batch-norms, are spared
+// (Decay::kWeights): their ratio is 1, and they do not decay. It is also 1 where the norm of the
+// weights or of what they are moved by is 0. Nothing waits for a norm. Thread-compatible.
+#pragma once
+
+#include <vector>
+
+#include "runtime/train/optimizer/optimizer.h"
+#include "runtime/train/optimizer/stretches.h"
+
+namespace tutti::train {
+
+// The layers of a bucket, each a stretch that decays; what is spared lies in stretches between
+// them.
+class Layers {
+ public:
+  explicit Layers(const parallel::Bucket& bucket);
+
+  const std::vector<Stretch>& stretches() const { return stretches_; }
+  // Of a tensor [size]: one a stretch, in fp64, where the tensor is.
+  torch::Tensor Norms(const torch::Tensor& flat) const;
+  // Those of the layers; 1 for what is spared, and where one of the two norms, given as Norms gives
+  // them, is 0.
+  torch::Tensor Ratios(const torch::Tensor& ratios, const torch::Tensor& values,
+                       const torch::Tensor& updates) const;
+  // `decay` for layers, 0 for what is spared; one a stretch.
+  torch::Tensor Decays(double decay) const;
+  // From one a stretch to one an element, [size], in the bucket's type. The first call looks up,
+  // for all others, which stretch each element is of.
+  torch::Tensor Spread(const torch::Tensor& each);
+
+ private:
+  torch::ScalarType type_;
+  std::vector<Stretch> stretches_;
+  std::vector<int64_t> sizes_;
+  torch::Tensor are_layers_;  // [stretches], where the bucket is
+  torch::Tensor stretch_of_;  // [size] int32: each element's
+};
+
+std::vector<Layers> LayersOf(const Optimizer::Buckets& buckets);
+std::vector<std::vector<Stretch>> StretchesOf(const std::vector<Layers>& layers);
+
+}  // namespace tutti::train

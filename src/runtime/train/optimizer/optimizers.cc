@@ -1,0 +1,86 @@
+#include "runtime/train/optimizer/optimizers.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/train/optimizer/adamw.h"
+#include "runtime/train/optimizer/lamb.h"
+#include "runtime/train/optimizer/lars.h"
+#include "runtime/train/optimizer/sgd.h"
+#include "runtime/train/recipe/recipe.h"
+
+namespace tutti::train {
+namespace {
+
+using Made = std::unique_ptr<Optimizer>;
+using Buckets = Optimizer::Buckets;
+
+Decay DecayOf(const Recipe& r) { return r.decay == "weights" ? Decay::kWeights : Decay::kAll; }
+
+AdamCoefficients AdamOf(const Recipe& r) {
+  return {.beta1 = r.betas[0],
+          .beta2 = r.betas[1],
+          .epsilon = r.epsilon,
+          .weight_decay = r.weight_decay};
+}
+
+Made MakeSgd(const Recipe& r, const Buckets& buckets) {
+  const SgdCoefficients coefficients{
+      .momentum = r.momentum, .weight_decay = r.weight_decay, .nesterov = r.nesterov};
+  return std::make_unique<Sgd>(buckets, coefficients, DecayOf(r));
+}
+
+Made MakeAdamW(const Recipe& r, const Buckets& buckets) {
+  return std::make_unique<AdamW>(buckets, AdamOf(r), DecayOf(r));
+}
+
+Made MakeLars(const Recipe& r, const Buckets& buckets) {
+  const LarsCoefficients coefficients{
+      .momentum = r.momentum, .weight_decay = r.weight_decay, .trust = r.trust};
+  return std::make_unique<Lars>(buckets, coefficients);
+}
+
+Made MakeLamb(const Recipe& r, const Buckets& buckets) {
+  return std::make_unique<Lamb>(buckets, AdamOf(r));
+}
+
+}  // namespace
+
+const std::vector<OptimizerEntry>& Optimizers() {
+  static const std::vector<OptimizerEntry> optimizers = {
+      {"sgd", "stochastic gradient descent with momentum", MakeSgd},
+      {"adamw",
+       "decoupled weight decay (Loshchilov & Hutter 2019), wants an --lr of about 0.001 and a "
+       "--weight-decay of 0.01 to 0.1",
+       MakeAdamW},
+      {"lars", "sgd with a rate for each layer, for large batches (You et al. 2017)", MakeLars},
+      {"lamb", "adamw with a rate for each layer, for large batches (You et al. 2020)", MakeLamb},
+  };
+  return optimizers;
+}
+
+std::vector<absl::string_view> OptimizerNames() {
+  std::vector<absl::string_view> names;
+  for (const OptimizerEntry& each : Optimizers()) names.push_back(each.name);
+  return names;
+}
+
+const std::string& AboutOptimizers() {
+  static const std::string about =
+      absl::StrJoin(Optimizers(), "; ", [](std::string* text, const OptimizerEntry& each) {
+        absl::StrAppend(text, each.name, ": ", each.about);
+      });
+  return about;
+}
+
+std::unique_ptr<Optimizer> MakeOptimizer(const Recipe& recipe, const Optimizer::Buckets& buckets) {
+  const auto found =
+      std::find_if(Optimizers().begin(), Optimizers().end(),
+                   [&](const OptimizerEntry& each) { return each.name == recipe.optimizer; });
+  if (found == Optimizers().end()) std::abort();
+  return found->make(recipe, buckets);
+}
+
+}  // namespace tutti::train

@@ -1,0 +1,25 @@
+// The neighbours in a bucket that an optimizer updates alike. Pure.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/train/optimizer/optimizer.h"
+
+namespace tutti::train {
+
+// What weight decay is for: all parameters, or those of two dimensions and more alone, so neither
+// biases nor batch-norms (Jia et al. 2018, section 3.2).
+enum class Decay { kAll, kWeights };
+
+// Of a bucket, in elements: neighbours that are updated alike.
+struct Stretch {
+  int64_t begin = 0, end = 0;
+  bool decays = true;
+};
+std::vector<Stretch> StretchesOf(const parallel::Bucket& bucket, Decay decay);
+
+// Of each bucket.
+std::vector<std::vector<Stretch>> StretchesOf(const Optimizer::Buckets& buckets, Decay decay);
+
+}  // namespace tutti::train
