@@ -28,40 +28,19 @@ constexpr std::array<absl::string_view, 3> kEnvironmentTypes = {"build", "conda_
 
 using Node = std::shared_ptr<const YamlNode>;
 
-Node Text(absl::string_view text) {
-  auto node = std::make_shared<YamlNode>();
-  node->kind = YamlNode::Kind::kScalar;
-  node->scalar = std::string(text);
-  return node;
-}
-
-Node Mapping(std::vector<YamlNode::Entry> entries) {
-  auto node = std::make_shared<YamlNode>();
-  node->kind = YamlNode::Kind::kMapping;
-  node->entries = std::move(entries);
-  return node;
-}
-
-const YamlNode::Entry* Find(const YamlNode& node, absl::string_view key) {
-  for (const YamlNode::Entry& entry : node.entries) {
-    if (entry.key == key) return &entry;
-  }
-  return nullptr;
-}
-
 // Whether a step may leave the input out.
 bool MayBeLeftOut(const YamlNode::Entry& input) {
-  const YamlNode::Entry* const optional = Find(*input.value, "optional");
-  return Find(*input.value, "default") != nullptr ||
+  const YamlNode::Entry* const optional = FindEntry(*input.value, "optional");
+  return FindEntry(*input.value, "default") != nullptr ||
          (optional != nullptr && absl::EqualsIgnoreCase(optional->value->scalar, "true"));
 }
 
 // One of its values, for what cannot be read without: how many nodes, which compute. Nothing for a
 // file or folder.
 std::optional<std::string> SampleOf(const YamlNode::Entry& input) {
-  const YamlNode::Entry* const written = Find(*input.value, "type");
+  const YamlNode::Entry* const written = FindEntry(*input.value, "type");
   const std::string type = written == nullptr ? "" : absl::AsciiStrToLower(written->value->scalar);
-  const YamlNode::Entry* const choices = Find(*input.value, "enum");
+  const YamlNode::Entry* const choices = FindEntry(*input.value, "enum");
   if (choices != nullptr && !choices->value->items.empty()) return choices->value->items[0]->scalar;
   if (type == "integer" || type == "number") return "1";
   if (type == "boolean") return "True";
@@ -106,13 +85,13 @@ class PartsReader {
 
   // As a job that has it and runs nothing.
   JobSpec ReadEnvironmentFile(const std::string& file, const YamlNode& root, Asset& asset) {
-    const YamlNode::Entry entry{"environment", 1, Text(absl::StrCat("file:", file))};
+    const YamlNode::Entry entry{"environment", 1, TextNode(absl::StrCat("file:", file))};
     JobSpec job;
     job.file_name = file;
     job.environment = ReadEnvironment(entry, context_, diagnostics_);
     AddParts(job.environment);
     for (const absl::string_view type : kEnvironmentTypes) {
-      if (Find(root, type) == nullptr) continue;
+      if (FindEntry(root, type) == nullptr) continue;
       asset.type = std::string(type);
       break;
     }
@@ -124,19 +103,19 @@ class PartsReader {
     JobSpec pipeline;
     std::set<std::string> open;
     std::vector<YamlNode::Entry> bound;
-    const YamlNode::Entry* const inputs = Find(root, "inputs");
-    const Node none = Mapping({});
+    const YamlNode::Entry* const inputs = FindEntry(root, "inputs");
+    const Node none = MappingNode({});
     for (const YamlNode::Entry& input : (inputs ? inputs->value : none)->entries) {
       if (MayBeLeftOut(input)) continue;
       const std::optional<std::string> sample = SampleOf(input);
       pipeline.inputs[input.key] = {.type = "", .mode = "", .literal = sample.value_or("")};
       if (!sample) open.insert(input.key);
-      bound.push_back({input.key, 1, Text(absl::StrCat("${{parent.inputs.", input.key, "}}"))});
+      bound.push_back({input.key, 1, TextNode(absl::StrCat("${{parent.inputs.", input.key, "}}"))});
     }
-    std::vector<YamlNode::Entry> keys = {{"component", 1, Text(absl::StrCat("file:", file))},
-                                         {"inputs", 1, Mapping(std::move(bound))}};
-    if (const YamlNode::Entry* const type = Find(root, "type")) keys.push_back(*type);
-    const Node step = Mapping(std::move(keys));
+    std::vector<YamlNode::Entry> keys = {{"component", 1, TextNode(absl::StrCat("file:", file))},
+                                         {"inputs", 1, MappingNode(std::move(bound))}};
+    if (const YamlNode::Entry* const type = FindEntry(root, "type")) keys.push_back(*type);
+    const Node step = MappingNode(std::move(keys));
     const Source source{*step, "", context_, diagnostics_};
     const Scope scope{pipeline, open, "local"};
     JobSpec job = ReadStep({"component", 1, step}, source, scope).job;

@@ -180,10 +180,7 @@ void CommandReader::CheckReferences(const JobSpec& spec) {
 }
 
 const YamlNode::Entry* CommandReader::Find(absl::string_view key) const {
-  for (const YamlNode::Entry& entry : source_.root.entries) {
-    if (entry.key == key) return &entry;
-  }
-  return nullptr;
+  return FindEntry(source_.root, key);
 }
 
 int CommandReader::LineOfKey(absl::string_view key) const {

@@ -64,16 +64,13 @@ std::optional<NamedFile> Locate(const YamlNode::Entry& entry, const ReadContext&
   return std::nullopt;
 }
 
-const YamlNode::Entry* Find(const YamlNode::Entry* section, absl::string_view key) {
-  if (section == nullptr) return nullptr;
-  for (const YamlNode::Entry& entry : section->value->entries) {
-    if (entry.key == key) return &entry;
-  }
-  return nullptr;
+// In a section that may not be there.
+const YamlNode::Entry* FindIn(const YamlNode::Entry* section, absl::string_view key) {
+  return section == nullptr ? nullptr : FindEntry(*section->value, key);
 }
 
 std::string TypeOf(const YamlNode::Entry& input) {
-  const YamlNode::Entry* type = Find(&input, "type");
+  const YamlNode::Entry* type = FindEntry(*input.value, "type");
   return type == nullptr ? "" : type->value->scalar;
 }
 
@@ -87,22 +84,17 @@ bool IsDefinition(absl::string_view key) {
 
 // What the step writes counts; what it leaves open is as the component says.
 YamlNode::Entry Merged(const YamlNode::Entry& definition, const YamlNode::Entry& given) {
-  auto node = std::make_shared<YamlNode>();
-  node->kind = YamlNode::Kind::kMapping;
-  node->line = given.line;
-  if (given.value->kind == YamlNode::Kind::kMapping) {
-    node->entries = given.value->entries;
-  } else {
-    node->entries.push_back(
-        {IsPathType(TypeOf(definition)) ? "path" : "value", given.line, given.value});
-  }
-  const YamlNode::Entry so_far{given.key, given.line, node};
+  YamlNode::Entry written{IsPathType(TypeOf(definition)) ? "path" : "value", given.line,
+                          given.value};
+  const bool is_mapping = given.value->kind == YamlNode::Kind::kMapping;
+  const auto step = is_mapping ? given.value : MappingNode({std::move(written)});
+  std::vector<YamlNode::Entry> entries = step->entries;
   for (const YamlNode::Entry& key : definition.value->entries) {
-    if (!IsDefinition(key.key) || Find(&so_far, key.key) != nullptr) continue;
-    node->entries.push_back(key);
-    node->entries.back().line = given.line;  // lines are of the step's file
+    if (!IsDefinition(key.key) || FindEntry(*step, key.key) != nullptr) continue;
+    entries.push_back(key);
+    entries.back().line = given.line;  // lines are of the step's file
   }
-  return so_far;
+  return {given.key, given.line, MappingNode(std::move(entries), given.line)};
 }
 
 const std::vector<YamlNode::Entry>& EntriesOf(const YamlNode::Entry* section) {
@@ -115,7 +107,7 @@ void CheckNames(const YamlNode::Entry* definitions, const YamlNode::Entry* given
   std::vector<absl::string_view> names;
   for (const YamlNode::Entry& entry : EntriesOf(definitions)) names.push_back(entry.key);
   for (const YamlNode::Entry& entry : EntriesOf(given)) {
-    if (Find(definitions, entry.key) != nullptr) continue;
+    if (FindIn(definitions, entry.key) != nullptr) continue;
     const std::string shown = entry.key.substr(0, 80);
     const std::string meant = base::DidYouMean(shown, names);
     const std::string said = absl::StrCat(component.name, " has no input \"", shown, "\"");
@@ -134,10 +126,7 @@ Input ReadGiven(const YamlNode::Entry& definition, const YamlNode::Entry& given,
   merged.defined =
       absl::StrCat(component.shown, ":", definition.line,
                    given.defined.empty() ? "" : "; the value is given at ", given.defined);
-  auto section = std::make_shared<YamlNode>();
-  section->kind = YamlNode::Kind::kMapping;
-  section->entries.push_back(std::move(merged));
-  const YamlNode::Entry inputs{"inputs", given.line, section};
+  const YamlNode::Entry inputs{"inputs", given.line, MappingNode({std::move(merged)})};
   return ReadInputSection(inputs, source.context, source.diagnostics)[definition.key];
 }
 
@@ -172,11 +161,10 @@ std::optional<ComponentFile> FindComponent(const YamlNode::Entry& entry, absl::s
 }
 
 std::string TypeOf(const ComponentFile& component) {
-  const YamlNode::Entry root{"", 0, component.root};
-  if (const YamlNode::Entry* type = Find(&root, "type")) {
+  if (const YamlNode::Entry* type = FindEntry(*component.root, "type")) {
     return type->value->scalar == "pipeline" ? "pipeline" : "command";
   }
-  return Find(&root, "jobs") != nullptr ? "pipeline" : "command";
+  return FindEntry(*component.root, "jobs") != nullptr ? "pipeline" : "command";
 }
 
 std::map<std::string, Input> ReadComponentInputs(const ComponentFile& component,
@@ -194,7 +182,7 @@ std::map<std::string, Input> ReadComponentInputs(const ComponentFile& component,
     of_component.Add(entry.line, own);
     if (elsewhere.contains(entry.key)) continue;
     Input& input = inputs[entry.key];
-    const YamlNode::Entry* value = Find(given, entry.key);
+    const YamlNode::Entry* value = FindIn(given, entry.key);
     const bool is_given = value != nullptr && value->value->kind != YamlNode::Kind::kNull;
     if (is_sound && is_given) {
       input = ReadGiven(entry, *value, component, source);

@@ -403,10 +403,9 @@ Output ReadOutput(const YamlNode::Entry& entry, Diagnostics& diagnostics,
   reader.Finish();
   if (output.type != "uri_file") return output;
   output.file = entry.key;
-  for (const YamlNode::Entry& key : entry.value->entries) {
-    const std::string name = key.key == "path" ? FileName(key.value->scalar) : "";
-    if (!name.empty()) output.file = name;
-  }
+  const YamlNode::Entry* const path = FindEntry(*entry.value, "path");
+  const std::string name = path == nullptr ? "" : FileName(path->value->scalar);
+  if (!name.empty()) output.file = name;
   return output;
 }
 

@@ -26,13 +26,6 @@ namespace {
 constexpr std::array<absl::string_view, 3> kJobTypes = {"command", "pipeline", "sweep"};
 constexpr uint64_t kLargestFile = 1 << 20;
 
-const YamlNode::Entry* Find(const YamlNode& root, absl::string_view key) {
-  for (const YamlNode::Entry& entry : root.entries) {
-    if (entry.key == key) return &entry;
-  }
-  return nullptr;
-}
-
 // Of a file in the preview schema nearly every key would be wrong.
 absl::Status RefusePreview(const YamlNode& root, Diagnostics& diagnostics) {
   const auto mark = FindPreviewMark(root);
@@ -47,27 +40,27 @@ absl::Status RefusePreview(const YamlNode& root, Diagnostics& diagnostics) {
 
 // Of a type that Azure ML runs and tutti does not, all else would be said of the wrong job, too.
 absl::Status CheckType(const YamlNode& root, Diagnostics& diagnostics) {
-  const YamlNode::Entry* const type = Find(root, "type");
+  const YamlNode::Entry* const type = FindEntry(root, "type");
   const std::string schema = SchemaOf(root);
   const std::string name = absl::AsciiStrToLower(
       type ? type->value->scalar : schema.substr(0, std::min(schema.find("job."), schema.size())));
   const absl::string_view reason = NotRunBecause(name);
   if (reason.empty()) return absl::OkStatus();
-  const YamlNode::Entry* const at = type ? type : Find(root, "$schema");
+  const YamlNode::Entry* const at = type ? type : FindEntry(root, "$schema");
   diagnostics.Error(at->line, absl::StrCat("jobs of type ", name, " are not run: ", reason));
   return diagnostics.status();
 }
 
 // "command", "pipeline" or "sweep", by `type`, else by the schema, else by what only one has.
 std::string TypeOf(const YamlNode& root, Diagnostics& diagnostics) {
-  const YamlNode::Entry* entry = Find(root, "type");
+  const YamlNode::Entry* entry = FindEntry(root, "type");
   if (entry == nullptr || entry->value->kind != YamlNode::Kind::kScalar) {
     const std::string schema = SchemaOf(root);
     for (const absl::string_view type : {"pipeline", "sweep"}) {
       if (absl::StartsWith(schema, absl::StrCat(type, "job."))) return std::string(type);
     }
-    if (!schema.empty() || Find(root, "command") != nullptr) return "command";
-    return Find(root, "jobs") ? "pipeline" : Find(root, "trial") ? "sweep" : "command";
+    if (!schema.empty() || FindEntry(root, "command") != nullptr) return "command";
+    return FindEntry(root, "jobs") ? "pipeline" : FindEntry(root, "trial") ? "sweep" : "command";
   }
   const std::string type = entry->value->scalar;
   for (const absl::string_view known : kJobTypes) {
@@ -86,7 +79,7 @@ void CheckSchema(const YamlNode& root, absl::string_view type, Diagnostics& diag
   const size_t end = schema.find("job.");
   if (end == std::string::npos || absl::string_view(schema).substr(0, end) == type) return;
   diagnostics.Warning(
-      Find(root, "$schema")->line,
+      FindEntry(root, "$schema")->line,
       absl::StrCat("$schema is that of ", schema.substr(0, std::min<size_t>(end, 80)),
                    " jobs, but the job is read as its type says: ", type));
 }

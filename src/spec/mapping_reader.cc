@@ -34,10 +34,7 @@ MappingReader::MappingReader(const YamlNode& node, absl::string_view what, Diagn
 
 const YamlNode::Entry* MappingReader::Take(absl::string_view key) {
   known_.push_back(key);
-  const auto found = std::find_if(node_.entries.begin(), node_.entries.end(),
-                                  [&](const YamlNode::Entry& entry) { return entry.key == key; });
-  if (found == node_.entries.end() || found->value->kind == YamlNode::Kind::kNull) return nullptr;
-  return &*found;
+  return FindValue(node_, key);
 }
 
 const YamlNode::Entry* MappingReader::Text(absl::string_view key, std::string& value) {

@@ -132,13 +132,6 @@ constexpr JobType kTypes[] = {
     {"parallel_for", "steps are run once here; a sweep runs one with many values"},
 };
 
-const YamlNode::Entry* TopEntry(const YamlNode& root, absl::string_view key) {
-  for (const YamlNode::Entry& entry : root.entries) {
-    if (entry.key == key) return &entry;
-  }
-  return nullptr;
-}
-
 // The schema of a file that names none, by an entry at its top; "" if that does not tell. `runs`:
 // the file says what is to be run.
 absl::string_view SchemaToldBy(const YamlNode::Entry& entry, bool runs) {
@@ -175,11 +168,11 @@ struct Told {
 
 Told Tell(const YamlNode& root) {
   const std::string schema = SchemaOf(root);
-  if (!schema.empty()) return {KindOfSchema(schema), TopEntry(root, "$schema")};
-  const YamlNode::Entry* type = TopEntry(root, "type");
+  if (!schema.empty()) return {KindOfSchema(schema), FindEntry(root, "$schema")};
+  const YamlNode::Entry* type = FindEntry(root, "type");
   const bool is_job_type = type != nullptr && SchemaToldBy(*type, /*runs=*/false).empty();
-  const bool runs =
-      is_job_type || TopEntry(root, "command") || TopEntry(root, "jobs") || TopEntry(root, "trial");
+  const bool runs = is_job_type || FindEntry(root, "command") || FindEntry(root, "jobs") ||
+                    FindEntry(root, "trial");
   for (const YamlNode::Entry& entry : root.entries) {
     const absl::string_view by_keys = SchemaToldBy(entry, runs);
     if (!by_keys.empty()) return {KindOfSchema(by_keys), &entry};
@@ -192,13 +185,13 @@ Told Tell(const YamlNode& root) {
 
 bool MayBeComponent(const YamlNode& root) {
   return std::none_of(std::begin(kKeysOfJobs), std::end(kKeysOfJobs),
-                      [&](absl::string_view key) { return TopEntry(root, key) != nullptr; });
+                      [&](absl::string_view key) { return FindEntry(root, key) != nullptr; });
 }
 
 }  // namespace
 
 std::string SchemaOf(const YamlNode& root) {
-  const YamlNode::Entry* entry = TopEntry(root, "$schema");
+  const YamlNode::Entry* entry = FindEntry(root, "$schema");
   if (entry == nullptr) return "";
   const std::string schema = absl::AsciiStrToLower(entry->value->scalar);
   return schema.substr(schema.rfind('/') + 1);

@@ -24,27 +24,6 @@ using Kind = YamlNode::Kind;
 using Entries = std::vector<YamlNode::Entry>;
 using Node = std::shared_ptr<const YamlNode>;
 
-const YamlNode::Entry* Find(const YamlNode& node, absl::string_view key) {
-  for (const YamlNode::Entry& entry : node.entries) {
-    if (entry.key == key) return &entry;
-  }
-  return nullptr;
-}
-
-Node Text(absl::string_view text) {
-  auto node = std::make_shared<YamlNode>();
-  node->kind = Kind::kScalar;
-  node->scalar = std::string(text);
-  return node;
-}
-
-Node Mapping(Entries entries) {
-  auto node = std::make_shared<YamlNode>();
-  node->kind = Kind::kMapping;
-  node->entries = std::move(entries);
-  return node;
-}
-
 // The entry `key` is set; one that is there keeps its place.
 void Set(Entries& entries, absl::string_view key, Node value, int line = 1) {
   for (YamlNode::Entry& entry : entries) {
@@ -110,7 +89,7 @@ class Upgrader {
   Node Job(const YamlNode& job, bool in_pipeline) {
     Entries keys = job.entries;
     const std::string type = Type(keys);
-    if (type == "pipeline" && Find(job, "jobs") != nullptr) {
+    if (type == "pipeline" && FindEntry(job, "jobs") != nullptr) {
       Pipeline(keys);
     } else if (type == "sweep") {
       Sweep(keys, in_pipeline);
@@ -118,7 +97,7 @@ class Upgrader {
       Command(keys);
       Sections(keys, in_pipeline);
     }
-    return Mapping(std::move(keys));
+    return MappingNode(std::move(keys));
   }
 
  private:
@@ -129,13 +108,14 @@ class Upgrader {
       std::string type = absl::AsciiStrToLower(entry.value->scalar);
       type = std::string(absl::StripSuffix(type, "_job"));
       if (type == "component") type = "command";
-      entry.value = Text(type);
+      entry.value = TextNode(type);
       return type;
     }
-    const YamlNode all = *Mapping(keys);
-    if (Find(all, "jobs") != nullptr) return "pipeline";
-    return Find(all, "search_space") != nullptr || Find(all, "trial") != nullptr ? "sweep"
-                                                                                 : "command";
+    const YamlNode all = *MappingNode(keys);
+    if (FindEntry(all, "jobs") != nullptr) return "pipeline";
+    return FindEntry(all, "search_space") != nullptr || FindEntry(all, "trial") != nullptr
+               ? "sweep"
+               : "command";
   }
 
   // What says what runs and where.
@@ -148,7 +128,7 @@ class Upgrader {
       } else if (entry.key == "environment_variables" && entry.value->kind == Kind::kMapping) {
         auto variables = std::make_shared<YamlNode>(*entry.value);
         for (YamlNode::Entry& variable : variables->entries) {
-          variable.value = Text(WithDollars(variable.value->scalar));
+          variable.value = TextNode(WithDollars(variable.value->scalar));
         }
         entry.value = variables;
       } else if (entry.key == "code") {
@@ -165,17 +145,17 @@ class Upgrader {
 
   Node Code(const YamlNode::Entry& entry) {
     if (entry.value->kind != Kind::kMapping) return entry.value;
-    if (const YamlNode::Entry* path = Find(*entry.value, "local_path")) return path->value;
+    if (const YamlNode::Entry* path = FindEntry(*entry.value, "local_path")) return path->value;
     notes_.Warning(entry.line,
                    "code: only {local_path: …} can be converted; a git repository is written "
                    "code: git+https://HOST/REPOSITORY.git@REVISION");
-    return Text(".");
+    return TextNode(".");
   }
 
   // {target: x, instance_count: n} is `compute: x` beside `resources: {instance_count: n}`.
   void Compute(Entries& keys) {
-    const YamlNode before = *Mapping(keys);
-    const YamlNode::Entry* compute = Find(before, "compute");
+    const YamlNode before = *MappingNode(keys);
+    const YamlNode::Entry* compute = FindEntry(before, "compute");
     if (compute == nullptr || compute->value->kind != Kind::kMapping) return;
     Entries rest = compute->value->entries;
     const Node target = Take(rest, "target");
@@ -185,23 +165,23 @@ class Upgrader {
       Take(keys, "compute");
     }
     if (rest.empty()) return;
-    const YamlNode::Entry* resources = Find(before, "resources");
+    const YamlNode::Entry* resources = FindEntry(before, "resources");
     Entries all = resources == nullptr ? Entries() : resources->value->entries;
     for (const YamlNode::Entry& entry : rest) Set(all, entry.key, entry.value, entry.line);
-    Set(keys, "resources", Mapping(std::move(all)), compute->line);
+    Set(keys, "resources", MappingNode(std::move(all)), compute->line);
   }
 
   // The preview's process_count was that of all nodes.
   void Distribution(Entries& keys) {
-    const YamlNode before = *Mapping(keys);
-    const YamlNode::Entry* distribution = Find(before, "distribution");
+    const YamlNode before = *MappingNode(keys);
+    const YamlNode::Entry* distribution = FindEntry(before, "distribution");
     if (distribution == nullptr || distribution->value->kind != Kind::kMapping) return;
     Entries entries = distribution->value->entries;
     const Node count = Take(entries, "process_count");
     if (count == nullptr) return;
-    const YamlNode::Entry* resources = Find(before, "resources");
+    const YamlNode::Entry* resources = FindEntry(before, "resources");
     const YamlNode::Entry* nodes =
-        resources == nullptr ? nullptr : Find(*resources->value, "instance_count");
+        resources == nullptr ? nullptr : FindEntry(*resources->value, "instance_count");
     int processes = 1, instances = 1;
     if (!absl::SimpleAtoi(count->scalar, &processes) ||
         (nodes != nullptr && !absl::SimpleAtoi(nodes->value->scalar, &instances)) ||
@@ -212,8 +192,8 @@ class Upgrader {
                                   "process_count_per_instance"));
       instances = processes = 1;
     }
-    Set(entries, "process_count_per_instance", Text(absl::StrCat(processes / instances)));
-    Set(keys, "distribution", Mapping(std::move(entries)));
+    Set(entries, "process_count_per_instance", TextNode(absl::StrCat(processes / instances)));
+    Set(keys, "distribution", MappingNode(std::move(entries)));
   }
 
   // {docker: {image: x}, conda_file: file:c.yml} is {image: x, conda_file: c.yml}.
@@ -222,23 +202,24 @@ class Upgrader {
     Entries keys = environment.entries;
     Take(keys, "path");
     if (const Node docker = Take(keys, "docker")) {
-      if (const YamlNode::Entry* image = Find(*docker, "image")) Set(keys, "image", image->value);
-      if (const YamlNode::Entry* build = Find(*docker, "build")) {
-        const YamlNode::Entry* file = Find(*build->value, "dockerfile");
+      if (const YamlNode::Entry* image = FindEntry(*docker, "image"))
+        Set(keys, "image", image->value);
+      if (const YamlNode::Entry* build = FindEntry(*docker, "build")) {
+        const YamlNode::Entry* file = FindEntry(*build->value, "dockerfile");
         const std::string path = WithoutFile(file == nullptr ? "Dockerfile" : file->value->scalar);
         const size_t slash = path.rfind('/');
         const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
         Set(keys, "build",
-            Mapping({{"path", 1, Text(folder), ""},
-                     {"dockerfile_path", 1, Text(path.substr(slash + 1)), ""}}));
+            MappingNode({{"path", 1, TextNode(folder), ""},
+                         {"dockerfile_path", 1, TextNode(path.substr(slash + 1)), ""}}));
       }
     }
     for (YamlNode::Entry& entry : keys) {
       if (entry.key == "conda_file" && entry.value->kind == Kind::kScalar) {
-        entry.value = Text(WithoutFile(entry.value->scalar));
+        entry.value = TextNode(WithoutFile(entry.value->scalar));
       }
     }
-    return Mapping(std::move(keys));
+    return MappingNode(std::move(keys));
   }
 
   void Sections(Entries& keys, bool in_pipeline) {
@@ -251,7 +232,7 @@ class Upgrader {
         if (entry.value->kind == Kind::kMapping) entry.value = Data(entry, is_inputs);
         if (in_pipeline) entry.value = Bound(entry.value);
       }
-      section.value = Mapping(std::move(entries));
+      section.value = MappingNode(std::move(entries));
     }
   }
 
@@ -262,22 +243,22 @@ class Upgrader {
     for (const char* key : {"data", "dataset", "folder", "file"}) {
       const Node data = Take(keys, key);
       if (data == nullptr) continue;
-      const YamlNode::Entry* inner = Find(*data, "path");
+      const YamlNode::Entry* inner = FindEntry(*data, "path");
       path = inner == nullptr ? data->scalar : inner->value->scalar;
       if (key == std::string("file")) type = "uri_file";
     }
-    if (path.empty() && Find(*entry.value, "data") == nullptr) return entry.value;
+    if (path.empty() && FindEntry(*entry.value, "data") == nullptr) return entry.value;
     const absl::string_view last = absl::string_view(path).substr(path.rfind('/') + 1);
     const bool is_file = !absl::StartsWith(path, "azureml:") && last.find('.') != last.npos &&
                          last.find_first_not_of('.') != last.npos;
     if (type.empty()) type = is_input && is_file ? "uri_file" : "uri_folder";
-    Entries written = {{"type", entry.line, Text(type), ""}};
-    if (!path.empty()) written.push_back({"path", entry.line, Text(path), ""});
+    Entries written = {{"type", entry.line, TextNode(type), ""}};
+    if (!path.empty()) written.push_back({"path", entry.line, TextNode(path), ""});
     for (const YamlNode::Entry& key : keys) {
       const bool is_mount = key.key == "mode" && key.value->scalar == "mount";
-      Set(written, key.key, is_mount ? Text(is_input ? "ro_mount" : "rw_mount") : key.value);
+      Set(written, key.key, is_mount ? TextNode(is_input ? "ro_mount" : "rw_mount") : key.value);
     }
-    return Mapping(std::move(written));
+    return MappingNode(std::move(written));
   }
 
   // ${{inputs.x}}, ${{jobs.a.outputs.b}} and ${{outputs.x}} of a step are the pipeline's.
@@ -285,7 +266,7 @@ class Upgrader {
     const std::string dollars =
         value->kind == Kind::kScalar ? WithDollars(value->scalar) : std::string();
     const Node text =
-        value->kind == Kind::kScalar && dollars != value->scalar ? Text(dollars) : value;
+        value->kind == Kind::kScalar && dollars != value->scalar ? TextNode(dollars) : value;
     return ReplaceExpressions(text, [](absl::string_view body) -> std::optional<std::string> {
       for (const absl::string_view root : {"inputs.", "outputs.", "jobs."}) {
         if (absl::StartsWith(body, root)) return absl::StrCat("${{parent.", body, "}}");
@@ -321,8 +302,8 @@ class Upgrader {
   }
 
   static void Limits(Entries& keys) {
-    const YamlNode before = *Mapping(keys);
-    const YamlNode::Entry* written = Find(before, "limits");
+    const YamlNode before = *MappingNode(keys);
+    const YamlNode::Entry* written = FindEntry(before, "limits");
     Entries limits = written == nullptr ? Entries() : written->value->entries;
     for (const char* key : {"max_total_trials", "max_concurrent_trials", "timeout_minutes"}) {
       if (const Node value = Take(keys, key)) Set(limits, key, value);
@@ -331,15 +312,15 @@ class Upgrader {
     const Node timeout = Take(limits, "timeout_minutes");
     if (timeout != nullptr && absl::SimpleAtoi(timeout->scalar, &minutes) && minutes > 0 &&
         minutes < 1'000'000) {
-      Set(limits, "timeout", Text(absl::StrCat(minutes * 60)));
+      Set(limits, "timeout", TextNode(absl::StrCat(minutes * 60)));
     }
-    if (!limits.empty()) Set(keys, "limits", Mapping(std::move(limits)));
+    if (!limits.empty()) Set(keys, "limits", MappingNode(std::move(limits)));
   }
 
   // A trial's inputs, outputs and compute are the sweep's today.
   void Trial(Entries& keys) {
-    const YamlNode before = *Mapping(keys);
-    const YamlNode::Entry* trial = Find(before, "trial");
+    const YamlNode before = *MappingNode(keys);
+    const YamlNode::Entry* trial = FindEntry(before, "trial");
     if (trial == nullptr || trial->value->kind != Kind::kMapping) return;
     Entries inner = trial->value->entries;
     Type(inner);
@@ -348,7 +329,7 @@ class Upgrader {
       if (const Node value = Take(inner, key)) Set(keys, key, value, trial->line);
     }
     Take(inner, "type");
-    Set(keys, "trial", Mapping(std::move(inner)));
+    Set(keys, "trial", MappingNode(std::move(inner)));
   }
 
   void Pipeline(Entries& keys) {
@@ -367,10 +348,10 @@ class Upgrader {
 
   // defaults: {component_job: {compute: {target: x}, datastore: y}} are settings.
   void Defaults(Entries& keys) {
-    const YamlNode before = *Mapping(keys);
+    const YamlNode before = *MappingNode(keys);
     const Node defaults = Take(keys, "defaults");
     if (defaults == nullptr) return;
-    const YamlNode::Entry* const at = Find(before, "defaults");
+    const YamlNode::Entry* const at = FindEntry(before, "defaults");
     Entries settings;
     for (const YamlNode::Entry& type : defaults->entries) {
       Entries inner = type.value->entries;
@@ -385,7 +366,7 @@ class Upgrader {
         }
       }
     }
-    Set(keys, "settings", Mapping(std::move(settings)), at->line);
+    Set(keys, "settings", MappingNode(std::move(settings)), at->line);
   }
 
   Diagnostics& notes_;
@@ -394,10 +375,10 @@ class Upgrader {
 std::optional<PreviewMark> MarkOfSections(const YamlNode& job) {
   const auto below = [&](absl::string_view section,
                          absl::string_view key) -> const YamlNode::Entry* {
-    const YamlNode::Entry* entry = Find(job, section);
+    const YamlNode::Entry* entry = FindEntry(job, section);
     if (entry == nullptr) return nullptr;
     for (const YamlNode::Entry& item : entry->value->entries) {
-      if (const YamlNode::Entry* found = Find(*item.value, key)) return found;
+      if (const YamlNode::Entry* found = FindEntry(*item.value, key)) return found;
     }
     return nullptr;
   };
@@ -417,12 +398,12 @@ std::optional<PreviewMark> FindPreviewMark(const YamlNode& root) {
   };
   for (const auto& [section, key] :
        {Pair{"code", "local_path"}, {"compute", "target"}, {"environment", "docker"}}) {
-    const YamlNode::Entry* entry = Find(root, section);
-    if (entry != nullptr && Find(*entry->value, key) != nullptr) {
+    const YamlNode::Entry* entry = FindEntry(root, section);
+    if (entry != nullptr && FindEntry(*entry->value, key) != nullptr) {
       return PreviewMark{entry->line, absl::StrCat(section, ": {", key, ": …}")};
     }
   }
-  if (const YamlNode::Entry* type = Find(root, "type")) {
+  if (const YamlNode::Entry* type = FindEntry(root, "type")) {
     for (const absl::string_view old :
          {"command_job", "sweep_job", "pipeline_job", "component_job"}) {
       if (absl::EqualsIgnoreCase(type->value->scalar, old)) {
@@ -431,8 +412,9 @@ std::optional<PreviewMark> FindPreviewMark(const YamlNode& root) {
     }
   }
   if (const auto mark = MarkOfSections(root)) return mark;
-  if (const YamlNode::Entry* trial = Find(root, "trial")) return FindPreviewMark(*trial->value);
-  const YamlNode::Entry* jobs = Find(root, "jobs");
+  if (const YamlNode::Entry* trial = FindEntry(root, "trial"))
+    return FindPreviewMark(*trial->value);
+  const YamlNode::Entry* jobs = FindEntry(root, "jobs");
   if (jobs == nullptr) return std::nullopt;
   for (const YamlNode::Entry& step : jobs->value->entries) {
     if (const auto mark = FindPreviewMark(*step.value)) return mark;

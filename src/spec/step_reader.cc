@@ -25,13 +25,6 @@ using Node = std::shared_ptr<const YamlNode>;
 
 constexpr std::array<absl::string_view, 3> kStepTypes = {"command", "sweep", "pipeline"};
 
-const YamlNode::Entry* Find(const YamlNode& node, absl::string_view key) {
-  for (const YamlNode::Entry& entry : node.entries) {
-    if (entry.key == key) return entry.value->kind == YamlNode::Kind::kNull ? nullptr : &entry;
-  }
-  return nullptr;
-}
-
 // "parent.inputs.x" -> "x", if the rest is `prefix`; "" otherwise.
 std::string NameBehind(absl::string_view expression, absl::string_view prefix) {
   return absl::ConsumePrefix(&expression, prefix) ? std::string(expression) : "";
@@ -66,7 +59,7 @@ bool CheckOutput(const YamlNode::Entry& entry, absl::string_view what,
 // Where an output of a step has what looks like a binding and is none, and what that is; line 0 if
 // nowhere. ${{name}} and the like within an address are Azure ML's, and have no effect here.
 std::pair<int, std::string> UnboundOutput(const YamlNode::Entry& entry) {
-  const YamlNode::Entry* path = Find(*entry.value, "path");
+  const YamlNode::Entry* path = FindValue(*entry.value, "path");
   const YamlNode::Entry& at = path == nullptr ? entry : *path;
   const std::string& written = at.value->scalar;
   const std::string body = BindingIn(written);
@@ -99,7 +92,7 @@ class StepReader {
     const std::string experiment = step_.job.experiment_name;
     Given given{.source = source_, .what = what_, .line = entry_.line};
     NoteValues(given);
-    if (type != "pipeline" || Find(*root_, "component") != nullptr) TakeInputs(given);
+    if (type != "pipeline" || FindValue(*root_, "component") != nullptr) TakeInputs(given);
     ReadByType(type, given);
     step_.job.experiment_name = experiment;
     ReadOutputBindings();
@@ -120,8 +113,9 @@ class StepReader {
       Error(entry_.line, absl::StrCat("must be a mapping, but is ", KindName(*root_)));
       return "";
     }
-    const YamlNode::Entry* written = Find(*root_, "type");
-    if (written == nullptr) return Find(*root_, "trial") != nullptr ? "sweep" : TypeOfComponent();
+    const YamlNode::Entry* written = FindValue(*root_, "type");
+    if (written == nullptr)
+      return FindValue(*root_, "trial") != nullptr ? "sweep" : TypeOfComponent();
     const std::string type = absl::AsciiStrToLower(written->value->scalar);
     const auto is = [&](absl::string_view known) { return type == known; };
     if (std::any_of(kStepTypes.begin(), kStepTypes.end(), is)) return type;
@@ -135,7 +129,7 @@ class StepReader {
 
   // A step that says no type has that of its component.
   std::string TypeOfComponent() {
-    const YamlNode::Entry* entry = Find(*root_, "component");
+    const YamlNode::Entry* entry = FindValue(*root_, "component");
     if (entry == nullptr) return "command";
     Diagnostics unheard(source_.diagnostics.file_name());  // it is read, and told of, later
     const auto file = FindComponent(*entry, what_, source_, unheard);
@@ -143,7 +137,7 @@ class StepReader {
   }
 
   void ReadByType(const std::string& type, Given& given) {
-    const YamlNode::Entry* component = Find(*root_, "component");
+    const YamlNode::Entry* component = FindValue(*root_, "component");
     if (type == "sweep") {
       CommandReader sweep(source_, what_, {"sweep", ""});
       ReadStepHead(sweep);
@@ -184,7 +178,7 @@ class StepReader {
     given.inputs = step.keys().Take("inputs");
     step.keys().Take("outputs");
     job.inputs = InputsOf(given);
-    if (Find(*root_, "environment") == nullptr) WarnOfHost();
+    if (FindValue(*root_, "environment") == nullptr) WarnOfHost();
     ReadOwnOutputs();
     step.CheckReferences(job);
     ReadScale(step.keys(), job, source_.diagnostics);
@@ -242,8 +236,8 @@ class StepReader {
     component.CheckReferences(job);
     ReadScale(component.keys(), job, inner);
     component.keys().Finish();
-    const bool has_environment =
-        Find(*file.root, "environment") != nullptr || Find(*root_, "environment") != nullptr;
+    const bool has_environment = FindValue(*file.root, "environment") != nullptr ||
+                                 FindValue(*root_, "environment") != nullptr;
     if (!has_environment) WarnOfHost();
     source_.diagnostics.Add(entry_.line, inner);
   }
@@ -258,9 +252,9 @@ class StepReader {
 
   // outputs: what the step declares beside, or over, what its component has.
   void ReadOwnOutputs() {
-    const YamlNode::Entry* section = Find(*root_, "outputs");
+    const YamlNode::Entry* section = FindValue(*root_, "outputs");
     if (section == nullptr) return;
-    if (Find(*root_, "component") != nullptr) {
+    if (FindValue(*root_, "component") != nullptr) {
       ReadOutputsOver(*section, what_, step_.job.outputs, source_.diagnostics);
       return;
     }
@@ -289,7 +283,7 @@ class StepReader {
   }
 
   void ReadOutputBindings() {
-    const YamlNode::Entry* section = Find(*root_, "outputs");
+    const YamlNode::Entry* section = FindValue(*root_, "outputs");
     if (section == nullptr) return;
     std::vector<absl::string_view> names;
     for (const auto& [name, output] : scope_.pipeline.outputs) names.push_back(name);
@@ -311,7 +305,7 @@ class StepReader {
 
   // Which inputs have got their values from the pipeline's.
   void NoteValues(Given& given) const {
-    const YamlNode::Entry* section = Find(*entry_.value, "inputs");
+    const YamlNode::Entry* section = FindValue(*entry_.value, "inputs");
     if (section == nullptr || section->value->kind != YamlNode::Kind::kMapping) return;
     for (const YamlNode::Entry& entry : section->value->entries) {
       const std::string body = WholeExpression(entry.value->scalar);
@@ -323,10 +317,10 @@ class StepReader {
 
   // Takes what is bound out of the step's inputs.
   void TakeInputs(Given& given) {
-    const YamlNode::Entry* section = Find(*root_, "inputs");
+    const YamlNode::Entry* section = FindValue(*root_, "inputs");
     if (section == nullptr || section->value->kind != YamlNode::Kind::kMapping) return;
     for (const YamlNode::Entry& entry : section->value->entries) {
-      const YamlNode::Entry* path = Find(*entry.value, "path");
+      const YamlNode::Entry* path = FindValue(*entry.value, "path");
       const YamlNode& text = path == nullptr ? *entry.value : *path->value;
       const std::string body = WholeExpression(text.scalar);
       if (absl::StartsWith(body, "parent.")) {
@@ -342,7 +336,7 @@ class StepReader {
     const YamlNode::Entry* faulty = nullptr;
     if (!BindingIn(entry.value->scalar).empty()) faulty = &entry;
     for (const char* key : {"path", "value", "default"}) {
-      const YamlNode::Entry* part = Find(*entry.value, key);
+      const YamlNode::Entry* part = FindValue(*entry.value, key);
       if (part != nullptr && !BindingIn(part->value->scalar).empty()) faulty = part;
     }
     if (faulty == nullptr) return;
@@ -372,10 +366,10 @@ class StepReader {
     BoundInput input;
     input.input.place = {source_.diagnostics.file_name(), entry.line};
     input.input.type = input.input.mode = "";
-    if (const YamlNode::Entry* type = Find(*entry.value, "type")) {
+    if (const YamlNode::Entry* type = FindValue(*entry.value, "type")) {
       input.input.type = type->value->scalar;
     }
-    if (const YamlNode::Entry* mode = Find(*entry.value, "mode")) {
+    if (const YamlNode::Entry* mode = FindValue(*entry.value, "mode")) {
       input.input.mode = mode->value->scalar;
     }
     if (absl::StartsWith(body, "parent.jobs.")) {
@@ -419,14 +413,14 @@ class StepReader {
 };
 
 bool IsOptional(const YamlNode::Entry& definition) {
-  const YamlNode::Entry* optional = Find(*definition.value, "optional");
+  const YamlNode::Entry* optional = FindValue(*definition.value, "optional");
   return optional != nullptr && absl::EqualsIgnoreCase(optional->value->scalar, "true");
 }
 
 // An input of the pipeline that has no value leaves the component's default, if there is one.
 bool TakesDefault(const BoundInput& bound, const YamlNode::Entry* definition) {
   return bound.input.absent && definition != nullptr &&
-         (Find(*definition->value, "default") != nullptr || !IsOptional(*definition));
+         (FindValue(*definition->value, "default") != nullptr || !IsOptional(*definition));
 }
 
 void ReadOutputOver(const YamlNode::Entry& entry, absl::string_view what,
@@ -437,13 +431,13 @@ void ReadOutputOver(const YamlNode::Entry& entry, absl::string_view what,
   const Output own = ReadOutput(entry, diagnostics);
   Output& output = outputs[entry.key];
   output.mode = own.mode;
-  if (Find(*entry.value, "type") != nullptr) output = own;
+  if (FindValue(*entry.value, "type") != nullptr) output = own;
 }
 
 }  // namespace
 
 std::string BoundOutput(const YamlNode::Entry& entry) {
-  const YamlNode::Entry* path = Find(*entry.value, "path");
+  const YamlNode::Entry* path = FindValue(*entry.value, "path");
   const YamlNode& text = path == nullptr ? *entry.value : *path->value;
   return NameBehind(WholeExpression(text.scalar), "parent.outputs.");
 }
@@ -487,7 +481,7 @@ std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry*
                                       const ComponentFile& component, Diagnostics& of_component) {
   std::set<std::string> elsewhere;
   const auto definition = [&](const std::string& name) {
-    return definitions == nullptr ? nullptr : Find(*definitions->value, name);
+    return definitions == nullptr ? nullptr : FindValue(*definitions->value, name);
   };
   for (const auto& [name, bound] : given.bound) {
     if (!TakesDefault(bound, definition(name))) elsewhere.insert(name);
@@ -510,8 +504,8 @@ std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry*
   for (const std::string& name : elsewhere) {
     Input& input = inputs[name] = given.bound.at(name).input;
     const YamlNode::Entry* said = definition(name);
-    const YamlNode::Entry* type = said == nullptr ? nullptr : Find(*said->value, "type");
-    const YamlNode::Entry* mode = said == nullptr ? nullptr : Find(*said->value, "mode");
+    const YamlNode::Entry* type = said == nullptr ? nullptr : FindValue(*said->value, "type");
+    const YamlNode::Entry* mode = said == nullptr ? nullptr : FindValue(*said->value, "mode");
     if (input.type.empty() && type != nullptr) input.type = type->value->scalar;
     if (input.mode.empty()) input.mode = mode == nullptr ? "ro_mount" : mode->value->scalar;
   }

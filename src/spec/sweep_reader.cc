@@ -29,10 +29,8 @@ std::string AsInputs(absl::string_view text, const Sweep& sweep) {
 }
 
 int LineOf(const std::string& parameter, const Given& given) {
-  for (const YamlNode::Entry& entry : given.search_space->value->entries) {
-    if (entry.key == parameter) return entry.line;
-  }
-  return given.line;
+  const YamlNode::Entry* const entry = FindEntry(*given.search_space->value, parameter);
+  return entry == nullptr ? given.line : entry->line;
 }
 
 // A component takes a parameter as its input, or names it in its command.

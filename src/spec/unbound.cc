@@ -78,10 +78,9 @@ std::map<std::string, std::vector<std::string>> OutputsOfSteps(const YamlNode& j
   std::map<std::string, std::vector<std::string>> steps;
   for (const YamlNode::Entry& step : jobs.entries) {
     std::vector<std::string>& outputs = steps[step.key];
-    for (const YamlNode::Entry& key : step.value->entries) {
-      if (key.key != "outputs") continue;
-      for (const YamlNode::Entry& output : key.value->entries) outputs.push_back(output.key);
-    }
+    const YamlNode::Entry* const section = FindEntry(*step.value, "outputs");
+    if (section == nullptr) continue;
+    for (const YamlNode::Entry& output : section->value->entries) outputs.push_back(output.key);
   }
   return steps;
 }

@@ -195,6 +195,32 @@ int LineOfBadUtf8(absl::string_view text) {
 
 }  // namespace
 
+const YamlNode::Entry* FindEntry(const YamlNode& node, absl::string_view key) {
+  const auto found = std::find_if(node.entries.begin(), node.entries.end(),
+                                  [&](const YamlNode::Entry& entry) { return entry.key == key; });
+  return found == node.entries.end() ? nullptr : &*found;
+}
+
+const YamlNode::Entry* FindValue(const YamlNode& node, absl::string_view key) {
+  const YamlNode::Entry* const entry = FindEntry(node, key);
+  return entry == nullptr || entry->value->kind == YamlNode::Kind::kNull ? nullptr : entry;
+}
+
+Shared TextNode(absl::string_view text) {
+  auto node = std::make_shared<YamlNode>();
+  node->kind = YamlNode::Kind::kScalar;
+  node->scalar = std::string(text);
+  return node;
+}
+
+Shared MappingNode(std::vector<YamlNode::Entry> entries, int line) {
+  auto node = std::make_shared<YamlNode>();
+  node->kind = YamlNode::Kind::kMapping;
+  node->line = line;
+  node->entries = std::move(entries);
+  return node;
+}
+
 absl::string_view KindName(const YamlNode& node) {
   switch (node.kind) {
     case YamlNode::Kind::kNull:

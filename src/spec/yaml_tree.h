@@ -41,6 +41,15 @@ struct YamlLimits {
   size_t nodes = 20'000;
 };
 
+// The entry of a mapping that has the key; nullptr if there is none. FindValue: nor where it has no
+// value.
+const YamlNode::Entry* FindEntry(const YamlNode& node, absl::string_view key);
+const YamlNode::Entry* FindValue(const YamlNode& node, absl::string_view key);
+
+// Nodes that no file has.
+std::shared_ptr<const YamlNode> TextNode(absl::string_view text);
+std::shared_ptr<const YamlNode> MappingNode(std::vector<YamlNode::Entry> entries, int line = 1);
+
 // "nothing", "text", "a list", "a mapping".
 absl::string_view KindName(const YamlNode& node);
 

@@ -125,5 +125,17 @@ TEST(YamlTree, KeysAreText) {
   EXPECT_THAT(TreeError("? [a]\n: 1\n"), HasSubstr("a key must be text, but is a list"));
 }
 
+TEST(YamlTree, FindsEntriesByKeyAndThoseThatHaveAValue) {
+  const auto root = ParseYaml("a: 1\nb:\n", "job.yml");
+  ASSERT_TRUE(root.ok()) << root.status();
+  EXPECT_EQ(FindEntry(**root, "a")->value->scalar, "1");
+  EXPECT_EQ(FindValue(**root, "a"), FindEntry(**root, "a"));
+  EXPECT_EQ(FindEntry(**root, "b")->line, 2);
+  EXPECT_EQ(FindValue(**root, "b"), nullptr);
+  EXPECT_EQ(FindEntry(**root, "c"), nullptr);
+  EXPECT_EQ(FindEntry(*TextNode("a"), "a"), nullptr);
+  EXPECT_EQ(FindEntry(*MappingNode({{"c", 3, TextNode("x")}}), "c")->value->scalar, "x");
+}
+
 }  // namespace
 }  // namespace tutti::spec
