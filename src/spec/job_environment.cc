@@ -195,9 +195,7 @@ class EnvironmentReader {
       return;
     }
     if (!rule.python.empty()) {
-      environment_.python = rule.python == kNamedPython
-                                ? PythonInName(image.empty() ? environment_.name : image)
-                                : rule.python;
+      environment_.python = PythonOf(rule, image.empty() ? environment_.name : image);
       environment_.python_place = absl::StrCat(shown_, ":", line);
     }
     for (const auto& [name, value] : rule.variables) environment_.variables[name] = value;

@@ -12,6 +12,7 @@
 #include "spec/job_data.h"
 #include "spec/mapping_reader.h"
 #include "spec/node_folder.h"
+#include "spec/requirement.h"
 #include "spec/site_defaults.h"
 
 namespace tutti::spec {
@@ -183,6 +184,10 @@ std::string InQuotes(absl::string_view text) {
 }
 
 }  // namespace
+
+std::string PythonOf(const EnvironmentRule& rule, absl::string_view name) {
+  return rule.python == kNamedPython ? PythonInName(name) : rule.python;
+}
 
 absl::Status ReadSiteText(absl::string_view text, absl::string_view file_name,
                           const fs::path& folder, Site& site) {

@@ -39,6 +39,9 @@ struct EnvironmentRule {
 // A rule's Python that stands in the name itself: "python:3.9-slim", "minimal-ubuntu22.04-py39".
 inline constexpr absl::string_view kNamedPython = "named";
 
+// The version of Python that the rule asks for under `name`, which matched it; "" for any.
+std::string PythonOf(const EnvironmentRule& rule, absl::string_view name);
+
 struct Site {
   // The first rule that matches counts.
   std::vector<EnvironmentRule> environments, images;

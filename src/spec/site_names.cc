@@ -21,7 +21,14 @@ std::string PlaceOf(const EnvironmentRule& rule) {
   return std::filesystem::path(rule.place).filename().string();
 }
 
-SiteName NameOf(const EnvironmentRule& rule) {
+// "Python 3.9"; "Python" for any. `name`: by which the rule was found; "" for the rule itself.
+std::string PythonShown(const EnvironmentRule& rule, absl::string_view name) {
+  if (name.empty() && rule.python == kNamedPython) return "the Python of its name";
+  const std::string version = PythonOf(rule, name);
+  return absl::StrCat("Python", version.empty() ? "" : " ", version);
+}
+
+SiteName NameOf(const EnvironmentRule& rule, absl::string_view found_by = "") {
   SiteName name{.asset = {.name = rule.pattern}, .from = PlaceOf(rule)};
   Asset& asset = name.asset;
   if (rule.kind == Kind::kHost) {
@@ -38,8 +45,7 @@ SiteName NameOf(const EnvironmentRule& rule) {
     asset.path = asset.description = rule.conda_file;
   } else {
     asset.type = "packages";
-    const std::string python = absl::StrCat("Python", rule.python.empty() ? "" : " ", rule.python);
-    std::vector<std::string> parts = {python};
+    std::vector<std::string> parts = {PythonShown(rule, found_by)};
     parts.insert(parts.end(), rule.packages.begin(), rule.packages.end());
     asset.description = absl::StrJoin(parts, ", ");
   }
@@ -77,10 +83,10 @@ std::vector<SiteName> SiteNames(const Site& site, AssetKind kind) {
 std::optional<SiteName> FindSiteName(const Site& site, AssetKind kind,
                                      const AssetReference& reference) {
   if (kind == AssetKind::kEnvironment) {
-    const EnvironmentRule* rule =
-        Site::FindRule(site.environments, absl::StripPrefix(reference.name, "AzureML-"));
+    const absl::string_view name = absl::StripPrefix(reference.name, "AzureML-");
+    const EnvironmentRule* rule = Site::FindRule(site.environments, name);
     if (rule == nullptr) return std::nullopt;
-    return NameOf(*rule);
+    return NameOf(*rule, name);
   }
   if (kind != AssetKind::kComponent) return std::nullopt;
   for (const std::string& name :

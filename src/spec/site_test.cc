@@ -10,6 +10,7 @@
 
 namespace tutti::spec {
 namespace {
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -80,6 +81,21 @@ TEST_F(SiteTest, FindsTheNameThatAJobFileMeans) {
   EXPECT_TRUE(FindSiteName(*site, AssetKind::kComponent, {"train", "2"}).has_value());
   EXPECT_FALSE(FindSiteName(*site, AssetKind::kComponent, {"train", "3"}).has_value());
   EXPECT_TRUE(FindSiteName(*site, AssetKind::kComponent, {"clean", "7"}).has_value());
+}
+
+TEST_F(SiteTest, APythonThatTheNameSaysIsToldAsThat) {
+  const Site& site = BuiltInSite();
+  const auto shown = FindSiteName(site, AssetKind::kEnvironment, {"minimal-py39", ""});
+  ASSERT_TRUE(shown.has_value());
+  EXPECT_EQ(shown->asset.description, "Python 3.9");
+  const auto any = FindSiteName(site, AssetKind::kEnvironment, {"minimal-cpu", ""});
+  ASSERT_TRUE(any.has_value());
+  EXPECT_EQ(any->asset.description, "Python");
+  std::vector<std::string> listed;
+  for (const SiteName& name : SiteNames(site, AssetKind::kEnvironment)) {
+    if (name.asset.name == "minimal-*") listed.push_back(name.asset.description);
+  }
+  EXPECT_THAT(listed, ElementsAre("the Python of its name"));
 }
 
 TEST_F(SiteTest, AComputeMayBeASlurmCluster) {
