@@ -212,8 +212,7 @@ class EnvironmentReader {
       diagnostics_.Warning(line, absl::StrCat(what, " is not all that its name says: ",
                                               rule.differs, " (", rule.place, ")"));
     }
-    const bool built_in = absl::StartsWith(rule.place, kBuiltInTable);
-    if (!built_in || rule.packages.empty() || !HasVersion(what)) return;
+    if (!IsBuiltInPlace(rule.place) || rule.packages.empty() || !HasVersion(what)) return;
     if (absl::StrContains(rule.packages.front(), "=")) return;
     diagnostics_.Warning(line,
                          absl::StrCat(what, " becomes the newest ", rule.packages.front(),
@@ -274,7 +273,7 @@ class EnvironmentReader {
     const EnvironmentRule* rule = RuleOfImage(found.image);
     if (rule == nullptr || rule->kind == EnvironmentRule::Kind::kImage) return true;
     return rule->kind == EnvironmentRule::Kind::kPackages && !found.needs_build.empty() &&
-           absl::StartsWith(rule->place, kBuiltInTable);
+           IsBuiltInPlace(rule->place);
   }
 
   void Merge(Environment other) {

@@ -54,9 +54,7 @@ std::string WithoutPins(absl::string_view requirement) {
                       requirement.substr(marker));
 }
 
-bool IsOfBuiltInTable(const Requirement& requirement) {
-  return absl::StartsWith(requirement.place, kBuiltInTable);
-}
+bool IsOfBuiltInTable(const Requirement& requirement) { return IsBuiltInPlace(requirement.place); }
 
 std::string PythonInName(absl::string_view name) {
   std::string found;

@@ -1,6 +1,10 @@
 #include "spec/site_defaults.h"
 
+#include "absl/strings/match.h"
+
 namespace tutti::spec {
+
+bool IsBuiltInPlace(absl::string_view place) { return absl::StartsWith(place, kBuiltInTable); }
 
 const absl::string_view kSiteDefaults = R"yaml(
 # Azure ML's environments, by name without "AzureML-", in versions that curated_environments.cc does

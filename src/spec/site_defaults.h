@@ -13,4 +13,7 @@ extern const absl::string_view kCuratedEnvironments;
 inline constexpr absl::string_view kBuiltInTable = "built-in table";
 inline constexpr absl::string_view kCuratedTable = "built-in table of curated environments";
 
+// Whether a rule's or requirement's place is in one of them, and in no file of the user.
+bool IsBuiltInPlace(absl::string_view place);
+
 }  // namespace tutti::spec

@@ -4,7 +4,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -17,7 +16,7 @@ namespace {
 using Kind = EnvironmentRule::Kind;
 
 std::string PlaceOf(const EnvironmentRule& rule) {
-  if (absl::StartsWith(rule.place, kBuiltInTable)) return std::string(kBuiltInTable);
+  if (IsBuiltInPlace(rule.place)) return std::string(kBuiltInTable);
   return std::filesystem::path(rule.place).filename().string();
 }
 
