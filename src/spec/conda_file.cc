@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -169,15 +170,14 @@ class CondaReader {
                              absl::StripAsciiWhitespace(name.substr(kRefusedPackage.size()))));
       return;
     }
-    const std::string place = absl::StrCat(file_.shown, ":", line);
+    std::string place = absl::StrCat(file_.shown, ":", line);
     if (absl::string_view program = name; absl::ConsumePrefix(&program, kProgram)) {
       environment_.programs.push_back(
           {std::string(absl::StripAsciiWhitespace(program)), package.name, place});
       return;
     }
-    if (name == kHorovod) WarnOfHorovod(line, diagnostics_);
-    environment_.packages.push_back(
-        {name == kHorovod ? name : absl::StrCat(name, PipVersion(package.version)), place});
+    environment_.packages.push_back(RequirementOf(absl::StrCat(name, PipVersion(package.version)),
+                                                  std::move(place), line, diagnostics_));
   }
 
   const NamedFile& file_;

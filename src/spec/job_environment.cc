@@ -201,7 +201,7 @@ class EnvironmentReader {
     for (const auto& [name, value] : rule.variables) environment_.variables[name] = value;
     WarnOfVersions(rule, line, what);
     for (const std::string& package : rule.packages) {
-      environment_.packages.push_back({package, rule.place});
+      environment_.packages.push_back(RequirementOf(package, rule.place, line, diagnostics_));
     }
     if (!rule.conda_file.empty()) ReadPackagesOf(rule.conda_file, line);
   }

@@ -133,6 +133,20 @@ TEST_F(JobEnvironment, HorovodIsTuttisOwnWhichIsSaidOnce) {
   EXPECT_THAT(packages, testing::Contains("horovod"));
 }
 
+TEST_F(JobEnvironment, HorovodThatASiteAsksForIsTuttisOwnToo) {
+  ASSERT_TRUE(ReadSiteText("environments:\n"
+                           "  team: {packages: [tqdm, 'Horovod[pytorch]==0.28.1']}\n"
+                           "  path: {packages: [/wheels/horovod]}\n"
+                           "conda_packages: {horovod-gpu: Horovod}\n",
+                           "site.yml", "/home", site_)
+                  .ok());
+  EXPECT_THAT(Packages("team"), ElementsAre("tqdm (site.yml:2)", "horovod (site.yml:2)"));
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("job.yml:2: horovod is tutti's own here")));
+  files_["/base/c.yml"] = "dependencies:\n  - horovod-gpu=0.28\n";
+  EXPECT_THAT(Packages("{conda_file: c.yml}"), ElementsAre("horovod (c.yml:2)"));
+  EXPECT_THAT(Packages("path"), ElementsAre("/wheels/horovod (site.yml:3)"));
+}
+
 TEST_F(JobEnvironment, ErrorsOfAPythonHaveThePlaceThatAsksForIt) {
   files_["/base/c.yml"] = "dependencies:\n  - python=3.8\n";
   EXPECT_EQ(Of("{conda_file: c.yml}").python_place, "c.yml:2");

@@ -1,6 +1,7 @@
 #include "spec/requirement.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -30,10 +31,15 @@ std::string PythonOfPart(absl::string_view part) {
 
 }  // namespace
 
-void WarnOfHorovod(int line, Diagnostics& diagnostics) {
-  diagnostics.Warning(line,
-                      "horovod is tutti's own here: Horovod's interface on tutti's collectives "
-                      "(docs/horovod.md), whatever version is asked for");
+Requirement RequirementOf(std::string text, std::string place, int line, Diagnostics& diagnostics) {
+  const bool is_path = absl::StartsWith(text, "/") || absl::StartsWith(text, ".");
+  if (is_path || PackageName(text) != kHorovod) return {std::move(text), std::move(place)};
+  if (!IsBuiltInPlace(place)) {
+    diagnostics.Warning(line,
+                        "horovod is tutti's own here: Horovod's interface on tutti's collectives "
+                        "(docs/horovod.md), whatever version is asked for");
+  }
+  return {std::string(kHorovod), std::move(place)};
 }
 
 std::string PackageName(absl::string_view requirement) {

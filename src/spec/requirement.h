@@ -13,7 +13,10 @@ namespace tutti::spec {
 // The package that is tutti's own, whatever version is asked for: PyPI's last release is of 2023
 // and does not compile against today's frameworks.
 inline constexpr absl::string_view kHorovod = "horovod";
-void WarnOfHorovod(int line, Diagnostics& diagnostics);
+
+// What is installed for `text`, which stands at `place`: tutti's own package for any requirement of
+// Horovod, which a warning at `line` says, unless a built-in table asks for it; else `text`.
+Requirement RequirementOf(std::string text, std::string place, int line, Diagnostics& diagnostics);
 
 // The package's name as indexes compare it (PEP 503): "Foo_Bar[x]>=1" is "foo-bar", and so are
 // "./foo_bar" and "git+https://host/foo-bar.git".

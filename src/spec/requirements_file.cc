@@ -118,13 +118,9 @@ void ReadPipLine(absl::string_view line, int number, const NamedFile& file,
   }
   const bool is_path = line[0] == '/' || absl::StartsWith(line, "./") ||
                        absl::StartsWith(line, "../") || line == ".";
-  const std::string place = absl::StrCat(file.shown, ":", number);
-  if (!is_path && PackageName(line) == kHorovod) {
-    WarnOfHorovod(number, diagnostics);
-    environment.packages.push_back({std::string(kHorovod), place});
-    return;
-  }
-  environment.packages.push_back({is_path ? AbsolutePlace(line, file) : std::string(line), place});
+  environment.packages.push_back(
+      RequirementOf(is_path ? AbsolutePlace(line, file) : std::string(line),
+                    absl::StrCat(file.shown, ":", number), number, diagnostics));
 }
 
 void ReadRequirements(absl::string_view text, const NamedFile& file, const ReadContext& context,
