@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -311,26 +312,30 @@ class DockerfileReader {
   }
 
   void ReadRequirementsOf(const std::string& written, int number) {
-    const auto copied = copied_.find(BaseName(written));
-    const std::string path = copied == copied_.end() ? BaseName(written) : copied->second;
-    if (copied == copied_.end() && copied_from_.contains(BaseName(written))) return;
-    Uses(path);
-    const NamedFile file = FileBeside(path, context_);
-    const auto text = context_.Read(file.path);
+    const auto file = FileOf(written);
+    if (!file) return;
+    const auto text = context_.Read(file->path);
     if (!text.ok()) {
       diagnostics_.Error(
           number, absl::StrCat("-r ", written.substr(0, 200), ": ", text.status().message()));
       return;
     }
-    Diagnostics inner(file.shown);
-    ReadRequirements(*text, file, context_, environment_, inner);
+    Diagnostics inner(file->shown);
+    ReadRequirements(*text, *file, context_, environment_, inner);
     diagnostics_.Add(number, inner);
   }
 
-  // That file was copied for what it says of packages; so was a whole folder, it may be.
-  void Uses(const std::string& path) {
+  // The file of the build context that lies under this name in the image; nothing if only a stage's
+  // build would make it. It was copied for what it says of packages; so was a whole folder, it may
+  // be.
+  std::optional<NamedFile> FileOf(const std::string& written) {
+    const std::string name = BaseName(written);
+    const auto copied = copied_.find(name);
+    if (copied == copied_.end() && copied_from_.contains(name)) return std::nullopt;
+    const std::string path = copied == copied_.end() ? name : copied->second;
     put_.erase(path);
     for (const char* all : {".", "./", "*"}) put_.erase(all);
+    return FileBeside(path, context_);
   }
 
   // conda install / create PACKAGES; conda env create / update -f FILE.
@@ -352,18 +357,16 @@ class DockerfileReader {
   }
 
   void ReadCondaOf(const std::string& written, int number) {
-    const auto copied = copied_.find(BaseName(written));
-    const std::string path = copied == copied_.end() ? BaseName(written) : copied->second;
-    Uses(path);
-    const NamedFile file = FileBeside(path, context_);
-    const auto text = context_.Read(file.path);
-    const auto root = text.ok() ? ParseYaml(*text, file.shown) : text.status();
+    const auto file = FileOf(written);
+    if (!file) return;
+    const auto text = context_.Read(file->path);
+    const auto root = text.ok() ? ParseYaml(*text, file->shown) : text.status();
     if (!root.ok()) {
       diagnostics_.Error(number, root.status().message());
       return;
     }
-    Diagnostics inner(file.shown);
-    ReadCondaMapping(**root, file, context_, environment_, inner);
+    Diagnostics inner(file->shown);
+    ReadCondaMapping(**root, *file, context_, environment_, inner);
     diagnostics_.Add(number, inner);
   }
 

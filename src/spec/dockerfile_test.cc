@@ -123,5 +123,17 @@ TEST(Dockerfile, InstructionsMayBeLists) {
   EXPECT_EQ(followed.environment.copied.at(0).place.line, 2);
 }
 
+TEST(Dockerfile, FilesThatAStageMakesAreNotLookedForBesideIt) {
+  for (const char* install : {"pip install -r /x/made.txt", "conda env update -f /x/made.txt",
+                              "conda install --file /x/made.txt"}) {
+    const Followed followed =
+        Follow(absl::StrCat("FROM a AS make\nRUN lock > /x/made.txt\nFROM python:3.11\n"
+                            "COPY --from=make /x/made.txt /x/\nRUN ",
+                            install, "\n"));
+    EXPECT_THAT(followed.packages, IsEmpty()) << install;
+    EXPECT_EQ(followed.found.needs_build, "Dockerfile:4: COPY --from=make") << install;
+  }
+}
+
 }  // namespace
 }  // namespace tutti::spec
