@@ -1,7 +1,6 @@
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "spec/install_failure.h"
 #include "spec/job_file.h"

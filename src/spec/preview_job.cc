@@ -1,7 +1,6 @@
 #include "spec/preview_job.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <utility>
 
@@ -74,11 +73,6 @@ std::string WithDollars(absl::string_view text) {
     at = end;
   }
   return result;
-}
-
-std::string WithoutFile(absl::string_view path) {
-  absl::ConsumePrefix(&path, "file:");
-  return std::string(path);
 }
 
 // Converts one file; what it cannot convert goes to the notes.
@@ -206,9 +200,10 @@ class Upgrader {
         Set(keys, "image", image->value);
       if (const YamlNode::Entry* build = FindEntry(*docker, "build")) {
         const YamlNode::Entry* file = FindEntry(*build->value, "dockerfile");
-        const std::string path = WithoutFile(file == nullptr ? "Dockerfile" : file->value->scalar);
+        const absl::string_view path = absl::StripPrefix(
+            file == nullptr ? absl::string_view("Dockerfile") : file->value->scalar, "file:");
         const size_t slash = path.rfind('/');
-        const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
+        const absl::string_view folder = slash == path.npos ? "." : path.substr(0, slash);
         Set(keys, "build",
             MappingNode({{"path", 1, TextNode(folder), ""},
                          {"dockerfile_path", 1, TextNode(path.substr(slash + 1)), ""}}));
@@ -216,7 +211,7 @@ class Upgrader {
     }
     for (YamlNode::Entry& entry : keys) {
       if (entry.key == "conda_file" && entry.value->kind == Kind::kScalar) {
-        entry.value = TextNode(WithoutFile(entry.value->scalar));
+        entry.value = TextNode(absl::StripPrefix(entry.value->scalar, "file:"));
       }
     }
     return MappingNode(std::move(keys));
@@ -323,7 +318,6 @@ class Upgrader {
     const YamlNode::Entry* trial = FindEntry(before, "trial");
     if (trial == nullptr || trial->value->kind != Kind::kMapping) return;
     Entries inner = trial->value->entries;
-    Type(inner);
     Command(inner);
     for (const char* key : {"inputs", "outputs", "compute"}) {
       if (const Node value = Take(inner, key)) Set(keys, key, value, trial->line);

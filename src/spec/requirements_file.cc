@@ -1,5 +1,4 @@
 // ReadRequirements and ReadPipLine of package_files.h.
-#include <algorithm>
 #include <array>
 
 #include "absl/strings/ascii.h"

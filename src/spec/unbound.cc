@@ -4,7 +4,6 @@
 #include <array>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -20,12 +19,10 @@ constexpr size_t kMostNames = 8;    // that a message lists
 
 constexpr std::array<absl::string_view, 4> kRoots = {"parent", "inputs", "jobs", "outputs"};
 
-// `word` itself if it is one of `names`, else the nearest of them, else "".
+// The nearest of `names`, which may be `word` itself; "" if none is near.
 std::string Nearest(absl::string_view word, const std::vector<std::string>& names) {
-  word = word.substr(0, 80);
   const std::vector<absl::string_view> candidates(names.begin(), names.end());
-  if (std::find(names.begin(), names.end(), word) != names.end()) return std::string(word);
-  return base::Closest(word, candidates);
+  return base::Closest(word.substr(0, 80), candidates);
 }
 
 std::vector<std::string> StepNames(const Bindable& names) {
@@ -36,7 +33,7 @@ std::vector<std::string> StepNames(const Bindable& names) {
 
 bool IsNear(absl::string_view word, absl::string_view meant) {
   const std::array<absl::string_view, 1> only = {meant};
-  return word == meant || !base::Closest(word.substr(0, 80), only).empty();
+  return !base::Closest(word.substr(0, 80), only).empty();
 }
 
 std::string InBraces(absl::string_view body) {

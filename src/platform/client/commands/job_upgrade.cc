@@ -1,4 +1,3 @@
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/status.h"

@@ -7,7 +7,6 @@
 #include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "platform/client/doctor/machine_report.h"
-#include "platform/client/endpoint.h"
 #include "platform/client/service.h"
 
 namespace tutti::client {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/time/clock.h"
 #include "base/status.h"
 #include "platform/client/absence.h"
 

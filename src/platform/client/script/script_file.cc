@@ -12,7 +12,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/command.h"
-#include "base/status.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;

@@ -2,12 +2,10 @@
 
 #include <cstdlib>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/file.h"
-#include "base/status.h"
 #include "platform/client/archive/snapshot.h"
 #include "platform/client/text/amounts.h"
 

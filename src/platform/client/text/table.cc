@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "platform/client/text/columns.h"
 
 namespace tutti::client {
