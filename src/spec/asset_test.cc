@@ -110,9 +110,8 @@ TEST(Asset, AComponentBringsItsCodeAndLeavesItsInputsOpen) {
                 {"train.yml", train}});
   ASSERT_TRUE(pipeline.ok()) << pipeline.status();
   EXPECT_EQ(pipeline->asset.type, "pipeline");
-  EXPECT_THAT(pipeline->parts,
-              ::testing::UnorderedElementsAre("/base/all.yml", "/base/train.yml", "/base/train.yml",
-                                              "/src", "/shared"));
+  EXPECT_THAT(pipeline->parts, ::testing::UnorderedElementsAre("/base/all.yml", "/base/train.yml",
+                                                               "/src", "/shared"));
   EXPECT_THAT(
       Error(ReadFrom(AssetKind::kComponent, "c.yml",
                      {{"c.yml",

@@ -44,6 +44,14 @@ jobs:
   EXPECT_EQ(train.environment_variables.at("A"), "1");
 }
 
+TEST(ComponentStep, AComponentIsReadOnceWhetherItsStepSaysATypeOrNot) {
+  std::string text = "type: pipeline\njobs:\n";
+  const int steps = 300;  // of 512 files that may be read
+  for (int i = 0; i < steps; ++i) absl::StrAppend(&text, "  s", i, ": {component: ./c.yml}\n");
+  const JobSpec job = PipelineOf(text, {{"/base/c.yml", "command: x\nenvironment: host\n"}});
+  EXPECT_EQ(job.steps.size(), static_cast<size_t>(steps));
+}
+
 TEST(ComponentStep, ComponentsAreFoundByPathAndByName) {
   const Files files = {{"/registry/train.yml", "command: x\n"}, {"/base/c.yaml", "command: y\n"}};
   for (const char* reference :

@@ -113,8 +113,7 @@ class StepReader {
       return "";
     }
     const YamlNode::Entry* written = FindValue(*root_, "type");
-    if (written == nullptr)
-      return FindValue(*root_, "trial") != nullptr ? "sweep" : TypeOfComponent();
+    if (written == nullptr) return TypeByKeys();
     const std::string type = absl::AsciiStrToLower(written->value->scalar);
     const auto is = [&](absl::string_view known) { return type == known; };
     if (std::any_of(kStepTypes.begin(), kStepTypes.end(), is)) return type;
@@ -127,16 +126,25 @@ class StepReader {
   }
 
   // A step that says no type has that of its component.
-  std::string TypeOfComponent() {
+  std::string TypeByKeys() {
+    if (FindValue(*root_, "trial") != nullptr) return "sweep";
+    const ComponentFile* component = Component();
+    return component == nullptr ? "command" : TypeOf(*component);
+  }
+
+  // Reads the step's component, once. nullptr if it names none or, with an error, one that cannot
+  // be had.
+  const ComponentFile* Component() {
     const YamlNode::Entry* entry = FindValue(*root_, "component");
-    if (entry == nullptr) return "command";
-    Diagnostics unheard(source_.diagnostics.file_name());  // it is read, and told of, later
-    const auto file = FindComponent(*entry, what_, source_, unheard);
-    return file ? TypeOf(*file) : "command";
+    if (entry != nullptr && !component_is_read_) {
+      component_is_read_ = true;
+      component_ = FindComponent(*entry, what_, source_, source_.diagnostics);
+    }
+    return component_ ? &*component_ : nullptr;
   }
 
   void ReadByType(const std::string& type, Given& given) {
-    const YamlNode::Entry* component = FindValue(*root_, "component");
+    const bool has_component = FindValue(*root_, "component") != nullptr;
     if (type == "sweep") {
       CommandReader sweep(source_, what_, {"sweep", ""});
       ReadStepHead(sweep);
@@ -145,11 +153,11 @@ class StepReader {
       given.outputs = sweep.keys().Take("outputs");
       ReadSweep(sweep, given, step_.job);
       sweep.keys().Finish();
-    } else if (component == nullptr && type == "pipeline") {
+    } else if (!has_component && type == "pipeline") {
       Error(entry_.line, "has no component: name the pipeline's file");
-    } else if (component == nullptr) {
+    } else if (!has_component) {
       ReadInline(given);
-    } else if (const auto file = FindComponent(*component, what_, source_, source_.diagnostics)) {
+    } else if (const ComponentFile* file = Component()) {
       ReadComponent(type, *file, given);
     }
   }
@@ -177,7 +185,7 @@ class StepReader {
     given.inputs = step.keys().Take("inputs");
     step.keys().Take("outputs");
     job.inputs = InputsOf(given);
-    if (FindValue(*root_, "environment") == nullptr) WarnOfHost();
+    WarnOfHost(*root_);
     ReadOwnOutputs();
     step.CheckReferences(job);
     ReadScale(step.keys(), job, source_.diagnostics);
@@ -235,15 +243,15 @@ class StepReader {
     component.CheckReferences(job);
     ReadScale(component.keys(), job, inner);
     component.keys().Finish();
-    const bool has_environment = FindValue(*file.root, "environment") != nullptr ||
-                                 FindValue(*root_, "environment") != nullptr;
-    if (!has_environment) WarnOfHost();
+    WarnOfHost(*file.root);
     source_.diagnostics.Add(entry_.line, inner);
   }
 
-  // A component that is made known by itself is no step yet.
-  void WarnOfHost() {
-    if (scope_.steps.empty()) return;
+  // Where neither the step nor `component` says an environment. A component that is made known by
+  // itself is no step yet.
+  void WarnOfHost(const YamlNode& component) {
+    const bool is_said = FindValue(*root_, "environment") || FindValue(component, "environment");
+    if (is_said || scope_.steps.empty()) return;
     source_.diagnostics.Warning(entry_.line,
                                 "a step without environment runs with what its node has "
                                 "installed; if that is meant, write environment: host");
@@ -408,6 +416,8 @@ class StepReader {
   const Node root_;
   const Source source_;
   const Scope& scope_;
+  bool component_is_read_ = false;
+  std::optional<ComponentFile> component_;
   Step step_;
 };
 
