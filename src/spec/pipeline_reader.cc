@@ -8,6 +8,8 @@
 #include "base/closest.h"
 #include "spec/binding.h"
 #include "spec/job_data.h"
+#include "spec/step_outputs.h"
+#include "spec/step_reader.h"
 #include "spec/unbound.h"
 
 namespace tutti::spec {

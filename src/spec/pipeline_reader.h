@@ -3,8 +3,9 @@
 
 #include "spec/command_reader.h"
 #include "spec/component_file.h"
+#include "spec/given_inputs.h"
 #include "spec/job.h"
-#include "spec/step_reader.h"
+#include "spec/step_scope.h"
 
 namespace tutti::spec {
 

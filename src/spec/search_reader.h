@@ -3,8 +3,8 @@
 #pragma once
 
 #include "spec/command_reader.h"
+#include "spec/given_inputs.h"
 #include "spec/job.h"
-#include "spec/step_reader.h"
 
 namespace tutti::spec {
 

@@ -2,20 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
+#include <memory>
+#include <optional>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "base/closest.h"
-#include "spec/expressions.h"
+#include "spec/component_file.h"
+#include "spec/input_bindings.h"
 #include "spec/job_data.h"
 #include "spec/job_scale.h"
 #include "spec/other_kinds.h"
 #include "spec/pipeline_reader.h"
+#include "spec/step_outputs.h"
 #include "spec/sweep_reader.h"
-#include "spec/unbound.h"
 
 namespace tutti::spec {
 namespace {
@@ -24,56 +24,13 @@ using Node = std::shared_ptr<const YamlNode>;
 
 constexpr std::array<absl::string_view, 3> kStepTypes = {"command", "sweep", "pipeline"};
 
-// "parent.inputs.x" -> "x", if the rest is `prefix`; "" otherwise.
-std::string NameBehind(absl::string_view expression, absl::string_view prefix) {
-  return absl::ConsumePrefix(&expression, prefix) ? std::string(expression) : "";
-}
-
-// The value of an input of the pipeline, where it is one and is known.
-std::optional<std::string> Literal(const Scope& scope, absl::string_view expression) {
-  const auto found = scope.pipeline.inputs.find(NameBehind(expression, "parent.inputs."));
-  if (found == scope.pipeline.inputs.end() || scope.open.contains(found->first)) return {};
-  const Input& input = found->second;
-  if (input.absent || IsPathType(input.type)) return {};
-  return input.literal;
-}
-
-// The tree with the values of the pipeline's inputs in place of ${{parent.inputs.x}}.
-Node WithLiterals(const Node& node, const Scope& scope) {
-  return ReplaceExpressions(node, [&](absl::string_view body) { return Literal(scope, body); });
-}
-
-// An output that the component of `what` has; an error otherwise.
-bool CheckOutput(const YamlNode::Entry& entry, absl::string_view what,
-                 const std::map<std::string, Output>& outputs, Diagnostics& diagnostics) {
-  if (outputs.contains(entry.key)) return true;
-  std::vector<absl::string_view> names;
-  for (const auto& [name, output] : outputs) names.push_back(name);
-  const absl::string_view name = absl::string_view(entry.key).substr(0, 80);
-  diagnostics.Error(entry.line, absl::StrCat(what, " has no output \"", name, "\"",
-                                             base::DidYouMean(name, names)));
-  return false;
-}
-
-// Where an output of a step has what looks like a binding and is none, and what that is; line 0 if
-// nowhere. ${{name}} and the like within an address are Azure ML's, and have no effect here.
-std::pair<int, std::string> UnboundOutput(const YamlNode::Entry& entry) {
-  const YamlNode::Entry* path = FindValue(*entry.value, "path");
-  const YamlNode::Entry& at = path == nullptr ? entry : *path;
-  const std::string& written = at.value->scalar;
-  const std::string body = BindingIn(written);
-  const bool is_whole = WholeExpression(written) == body || !absl::StrContains(written, "${{");
-  if (!is_whole || !absl::StrContains(body, '.') || !BoundOutput(entry).empty()) return {0, ""};
-  return {at.line, written};
-}
-
 // Reads one step: its bindings first, then what it runs.
 class StepReader {
  public:
   StepReader(const YamlNode::Entry& entry, const Source& source, const Scope& scope)
       : entry_(entry),
         what_(absl::StrCat("step \"", absl::string_view(entry.key).substr(0, 80), "\"")),
-        root_(WithLiterals(entry.value, scope)),
+        root_(WithValues(entry.value, scope)),
         source_{*root_, source.text, source.context, source.diagnostics},
         scope_(scope) {}
 
@@ -90,11 +47,14 @@ class StepReader {
     step_.job.code_line = step_.job.command_line = entry_.line;
     const std::string experiment = step_.job.experiment_name;
     Given given{.source = source_, .what = what_, .line = entry_.line};
-    NoteValues(given);
-    if (type != "pipeline" || FindValue(*root_, "component") != nullptr) TakeInputs(given);
+    given.outputs = FindValue(*root_, "outputs");
+    given.values_from = PlacesOfValues(*entry_.value, scope_);
+    if (type != "pipeline" || FindValue(*root_, "component") != nullptr) {
+      given.bound = ReadInputBindings(given, step_.name, scope_);
+    }
     ReadByType(type, given);
     step_.job.experiment_name = experiment;
-    ReadOutputBindings();
+    step_.outputs_to = ReadOutputBindings(given, step_.name, scope_);
     for (const auto& [name, bound] : given.bound) {
       if (!bound.from.empty()) step_.inputs_from[name] = bound.from;
     }
@@ -150,7 +110,7 @@ class StepReader {
       ReadStepHead(sweep);
       sweep.ReadCompute("compute", step_.job);
       given.inputs = sweep.keys().Take("inputs");
-      given.outputs = sweep.keys().Take("outputs");
+      sweep.keys().Take("outputs");
       ReadSweep(sweep, given, step_.job);
       sweep.keys().Finish();
     } else if (!has_component && type == "pipeline") {
@@ -186,7 +146,7 @@ class StepReader {
     step.keys().Take("outputs");
     job.inputs = InputsOf(given);
     WarnOfHost(*root_);
-    ReadOwnOutputs();
+    job.outputs = ReadStepOutputs(given, scope_);
     step.CheckReferences(job);
     ReadScale(step.keys(), job, source_.diagnostics);
     step.keys().Finish();
@@ -223,7 +183,9 @@ class StepReader {
       ReadScale(step.keys(), job, source_.diagnostics);
     }
     step.keys().Finish();
-    ReadOwnOutputs();
+    if (given.outputs != nullptr) {
+      ReadOutputsOver(*given.outputs, what_, job.outputs, source_.diagnostics);
+    }
   }
 
   void ReadCommandComponent(const ComponentFile& file, const Given& given) {
@@ -257,160 +219,6 @@ class StepReader {
                                 "installed; if that is meant, write environment: host");
   }
 
-  // outputs: what the step declares beside, or over, what its component has.
-  void ReadOwnOutputs() {
-    const YamlNode::Entry* section = FindValue(*root_, "outputs");
-    if (section == nullptr) return;
-    if (FindValue(*root_, "component") != nullptr) {
-      ReadOutputsOver(*section, what_, step_.job.outputs, source_.diagnostics);
-      return;
-    }
-    CheckIsMapping(*section, source_.diagnostics);
-    for (const YamlNode::Entry& entry : section->value->entries) {
-      if (!IsIdentifier(entry.key)) {
-        Error(entry.line, absl::StrCat("has an output \"", entry.key.substr(0, 80),
-                                       "\", whose name must be of letters, digits and \"_\""));
-      } else {
-        ReadOwnOutput(entry);
-      }
-    }
-  }
-
-  void ReadOwnOutput(const YamlNode::Entry& entry) {
-    const std::string bound = BoundOutput(entry);
-    const auto outer = scope_.pipeline.outputs.find(bound);
-    Output& output = step_.job.outputs[entry.key];
-    if (UnboundOutput(entry).first > 0) {
-      // has been told
-    } else if (bound.empty()) {
-      output = ReadOutput(entry, source_.diagnostics);
-    } else if (outer != scope_.pipeline.outputs.end()) {
-      output = outer->second;
-    }
-  }
-
-  void ReadOutputBindings() {
-    const YamlNode::Entry* section = FindValue(*root_, "outputs");
-    if (section == nullptr) return;
-    std::vector<absl::string_view> names;
-    for (const auto& [name, output] : scope_.pipeline.outputs) names.push_back(name);
-    for (const YamlNode::Entry& entry : section->value->entries) {
-      const std::string bound = BoundOutput(entry);
-      if (scope_.pipeline.outputs.contains(bound)) {
-        step_.outputs_to[entry.key] = bound;
-      } else if (!bound.empty()) {
-        Error(entry.line, absl::StrCat("names ${{parent.outputs.", bound.substr(0, 80),
-                                       "}}, which the pipeline does not have",
-                                       base::DidYouMean(bound.substr(0, 80), names)));
-      } else if (const auto [line, written] = UnboundOutput(entry); line > 0) {
-        Error(line, absl::StrCat("gives output \"", entry.key.substr(0, 80), "\" ",
-                                 written.substr(0, 120), ", which is no binding",
-                                 MeantOutput(BindingIn(written), Names())));
-      }
-    }
-  }
-
-  // Which inputs have got their values from the pipeline's.
-  void NoteValues(Given& given) const {
-    const YamlNode::Entry* section = FindValue(*entry_.value, "inputs");
-    if (section == nullptr || section->value->kind != YamlNode::Kind::kMapping) return;
-    for (const YamlNode::Entry& entry : section->value->entries) {
-      const std::string body = WholeExpression(entry.value->scalar);
-      if (!Literal(scope_, body)) continue;
-      const Place& place = scope_.pipeline.inputs.at(NameBehind(body, "parent.inputs.")).place;
-      given.values_from[entry.key] = absl::StrCat(place.file, ":", place.line);
-    }
-  }
-
-  // Takes what is bound out of the step's inputs.
-  void TakeInputs(Given& given) {
-    const YamlNode::Entry* section = FindValue(*root_, "inputs");
-    if (section == nullptr || section->value->kind != YamlNode::Kind::kMapping) return;
-    for (const YamlNode::Entry& entry : section->value->entries) {
-      const YamlNode::Entry* path = FindValue(*entry.value, "path");
-      const YamlNode& text = path == nullptr ? *entry.value : *path->value;
-      const std::string body = WholeExpression(text.scalar);
-      if (absl::StartsWith(body, "parent.")) {
-        Bind(entry, body, given.bound);
-      } else {
-        RefuseUnbound(entry, given.bound);
-      }
-    }
-  }
-
-  // Of what is bound to nothing, nothing else is said.
-  void RefuseUnbound(const YamlNode::Entry& entry, BoundInputs& bound) {
-    const YamlNode::Entry* faulty = nullptr;
-    if (!BindingIn(entry.value->scalar).empty()) faulty = &entry;
-    for (const char* key : {"path", "value", "default"}) {
-      const YamlNode::Entry* part = FindValue(*entry.value, key);
-      if (part != nullptr && !BindingIn(part->value->scalar).empty()) faulty = part;
-    }
-    if (faulty == nullptr) return;
-    const std::string& written = faulty->value->scalar;
-    const std::string body = BindingIn(written);
-    const bool is_told_later =
-        absl::StartsWith(body, "search_space.") ||
-        (absl::StartsWith(body, "parent.") && absl::StrContains(written, "${{"));
-    if (is_told_later) return;  // by what reads the value
-    BoundInput& input = bound[entry.key];
-    input.input.place = {source_.diagnostics.file_name(), faulty->line};
-    input.input.type = input.input.mode = "";
-    Error(faulty->line,
-          absl::StrCat("gives input \"", entry.key.substr(0, 80), "\" ", written.substr(0, 120),
-                       ", which is no binding", MeantInput(body, Names())));
-  }
-
-  Bindable Names() const {
-    Bindable names{.steps = scope_.steps};
-    for (const auto& [name, input] : scope_.pipeline.inputs) names.inputs.push_back(name);
-    for (const auto& [name, output] : scope_.pipeline.outputs) names.outputs.push_back(name);
-    names.steps.erase(entry_.key);
-    return names;
-  }
-
-  void Bind(const YamlNode::Entry& entry, const std::string& body, BoundInputs& bound) {
-    BoundInput input;
-    input.input.place = {source_.diagnostics.file_name(), entry.line};
-    input.input.type = input.input.mode = "";
-    if (const YamlNode::Entry* type = FindValue(*entry.value, "type")) {
-      input.input.type = type->value->scalar;
-    }
-    if (const YamlNode::Entry* mode = FindValue(*entry.value, "mode")) {
-      input.input.mode = mode->value->scalar;
-    }
-    if (absl::StartsWith(body, "parent.jobs.")) {
-      input.from = NameBehind(body, "parent.");
-      bound[entry.key] = input;
-      return;
-    }
-    const std::string name = NameBehind(body, "parent.inputs.");
-    const auto found = scope_.pipeline.inputs.find(name);
-    if (found == scope_.pipeline.inputs.end()) {
-      bound[entry.key] = input;
-      return Error(entry.line, UnknownParent(body, name));
-    }
-    if (scope_.open.contains(name)) input.from = absl::StrCat("inputs.", name);
-    const Input own = input.input;
-    input.input = found->second;
-    if (input.input.place.line == 0) input.input.place = own.place;
-    if (!own.type.empty()) input.input.type = own.type;
-    if (!own.mode.empty()) input.input.mode = own.mode;
-    bound[entry.key] = input;
-  }
-
-  std::string UnknownParent(const std::string& body, const std::string& name) const {
-    if (name.empty()) {
-      return absl::StrCat("names ${{", body.substr(0, 120), "}}, which is not understood",
-                          MeantInput(body, Names()));
-    }
-    std::vector<absl::string_view> names;
-    for (const auto& [key, input] : scope_.pipeline.inputs) names.push_back(key);
-    return absl::StrCat("names ${{parent.inputs.", name.substr(0, 80),
-                        "}}, which the pipeline does not have",
-                        base::DidYouMean(name.substr(0, 80), names));
-  }
-
   const YamlNode::Entry& entry_;
   const std::string what_;
   const Node root_;
@@ -421,105 +229,7 @@ class StepReader {
   Step step_;
 };
 
-bool IsOptional(const YamlNode::Entry& definition) {
-  const YamlNode::Entry* optional = FindValue(*definition.value, "optional");
-  return optional != nullptr && absl::EqualsIgnoreCase(optional->value->scalar, "true");
-}
-
-// An input of the pipeline that has no value leaves the component's default, if there is one.
-bool TakesDefault(const BoundInput& bound, const YamlNode::Entry* definition) {
-  return bound.input.absent && definition != nullptr &&
-         (FindValue(*definition->value, "default") != nullptr || !IsOptional(*definition));
-}
-
-void ReadOutputOver(const YamlNode::Entry& entry, absl::string_view what,
-                    std::map<std::string, Output>& outputs, Diagnostics& diagnostics) {
-  if (!CheckOutput(entry, what, outputs, diagnostics)) return;
-  if (entry.value->kind == YamlNode::Kind::kNull || !BoundOutput(entry).empty()) return;
-  if (UnboundOutput(entry).first > 0) return;  // has been told
-  const Output own = ReadOutput(entry, diagnostics);
-  Output& output = outputs[entry.key];
-  output.mode = own.mode;
-  if (FindValue(*entry.value, "type") != nullptr) output = own;
-}
-
 }  // namespace
-
-std::string BoundOutput(const YamlNode::Entry& entry) {
-  const YamlNode::Entry* path = FindValue(*entry.value, "path");
-  const YamlNode& text = path == nullptr ? *entry.value : *path->value;
-  return NameBehind(WholeExpression(text.scalar), "parent.outputs.");
-}
-
-void ReadOutputsOver(const YamlNode::Entry& section, absl::string_view what,
-                     std::map<std::string, Output>& outputs, Diagnostics& diagnostics) {
-  CheckIsMapping(section, diagnostics);
-  for (const YamlNode::Entry& entry : section.value->entries) {
-    ReadOutputOver(entry, what, outputs, diagnostics);
-  }
-}
-
-void RefuseBoundOutputs(const YamlNode::Entry& section, Diagnostics& diagnostics) {
-  for (const YamlNode::Entry& entry : section.value->entries) {
-    const std::string bound = BoundOutput(entry);
-    if (bound.empty()) continue;
-    diagnostics.Error(entry.line, absl::StrCat("output \"", entry.key.substr(0, 80),
-                                               "\" names ${{parent.outputs.", bound.substr(0, 80),
-                                               "}}, but there is no pipeline around the job"));
-  }
-}
-
-std::map<std::string, Input> InputsOf(const Given& given) {
-  std::map<std::string, Input> inputs;
-  if (given.inputs != nullptr) {
-    YamlNode::Entry plain = *given.inputs;
-    auto node = std::make_shared<YamlNode>(*plain.value);
-    std::erase_if(node->entries,
-                  [&](const auto& entry) { return given.bound.contains(entry.key); });
-    plain.value = node;
-    inputs = ReadInputSection(plain, given.source.context, given.source.diagnostics);
-  }
-  for (const auto& [name, bound] : given.bound) {
-    Input& input = inputs[name] = bound.input;
-    if (input.mode.empty()) input.mode = "ro_mount";
-  }
-  return inputs;
-}
-
-std::map<std::string, Input> InputsOf(const Given& given, const YamlNode::Entry* definitions,
-                                      const ComponentFile& component, Diagnostics& of_component) {
-  std::set<std::string> elsewhere;
-  const auto definition = [&](const std::string& name) {
-    return definitions == nullptr ? nullptr : FindValue(*definitions->value, name);
-  };
-  for (const auto& [name, bound] : given.bound) {
-    if (!TakesDefault(bound, definition(name))) elsewhere.insert(name);
-  }
-  YamlNode::Entry left{"inputs", given.line, nullptr};
-  if (given.inputs != nullptr) {
-    CheckIsMapping(*given.inputs, given.source.diagnostics);
-    auto node = std::make_shared<YamlNode>(*given.inputs->value);
-    for (YamlNode::Entry& entry : node->entries) {
-      if (given.bound.contains(entry.key)) entry.value = std::make_shared<YamlNode>();
-      if (const auto from = given.values_from.find(entry.key); from != given.values_from.end()) {
-        entry.defined = from->second;
-      }
-    }
-    left.value = node;
-  }
-  std::map<std::string, Input> inputs =
-      ReadComponentInputs(component, definitions, given.inputs == nullptr ? nullptr : &left,
-                          elsewhere, given.line, given.source, of_component);
-  for (const std::string& name : elsewhere) {
-    Input& input = inputs[name] = given.bound.at(name).input;
-    const YamlNode::Entry* said = definition(name);
-    const YamlNode::Entry* type = said == nullptr ? nullptr : FindValue(*said->value, "type");
-    const YamlNode::Entry* mode = said == nullptr ? nullptr : FindValue(*said->value, "mode");
-    if (input.type.empty() && type != nullptr) input.type = type->value->scalar;
-    if (input.mode.empty()) input.mode = mode == nullptr ? "ro_mount" : mode->value->scalar;
-  }
-  return inputs;
-}
 
 Step ReadStep(const YamlNode::Entry& entry, const Source& source, const Scope& scope) {
   return StepReader(entry, source, scope).Read();

@@ -12,6 +12,7 @@
 #include "spec/job_data.h"
 #include "spec/job_scale.h"
 #include "spec/search_reader.h"
+#include "spec/step_outputs.h"
 
 namespace tutti::spec {
 namespace {
