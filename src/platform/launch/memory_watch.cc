@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -14,7 +12,6 @@
 #include "absl/time/clock.h"
 #include "base/child_process.h"
 #include "base/file.h"
-#include "platform/launch/process_tree.h"
 
 namespace tutti::launch {
 namespace {
@@ -55,24 +52,6 @@ int64_t ProportionalBytes(pid_t pid) {
   return kilobytes * 1024;
 }
 
-std::map<int, std::vector<pid_t>> ByRank(const std::vector<RankLeader>& leaders,
-                                         const std::vector<pid_t>& all) {
-  std::map<int, std::vector<pid_t>> processes;
-  std::set<pid_t> placed;
-  for (const RankLeader& leader : leaders) {
-    std::vector<pid_t>& own = processes[leader.rank];
-    own = base::Descendants(leader.pid);
-    own.push_back(leader.pid);
-    placed.insert(own.begin(), own.end());
-  }
-  for (const pid_t pid : all) {
-    int rank = -1;
-    if (placed.count(pid) > 0) continue;
-    if (absl::SimpleAtoi(EnvironmentVariableOf(pid, "RANK"), &rank)) processes[rank].push_back(pid);
-  }
-  return processes;
-}
-
 }  // namespace
 
 std::optional<MemoryBreach> MemoryWatch::Look(const std::vector<RankLeader>& leaders) {
@@ -90,7 +69,7 @@ std::optional<MemoryBreach> MemoryWatch::Look(const std::vector<RankLeader>& lea
 
   MemoryBreach breach{-1, {}, ""};
   int64_t total = 0, most = -1;
-  for (auto& [rank, processes] : ByRank(leaders, all)) {
+  for (auto& [rank, processes] : ProcessesByRank(leaders, all)) {
     int64_t sum = 0;
     for (const pid_t pid : processes) sum += ProportionalBytes(pid);
     total += sum;

@@ -12,13 +12,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "platform/launch/process_tree.h"
 
 namespace tutti::launch {
-
-struct RankLeader {
-  int rank;
-  pid_t pid;
-};
 
 struct MemoryBreach {
   int rank;                      // whose processes use most

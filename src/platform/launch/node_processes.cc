@@ -20,7 +20,6 @@
 #include "platform/launch/open_mpi.h"
 #include "platform/launch/service_link.h"
 #include "platform/launch/slurm_pmix.h"
-#include "platform/launch/world_check.h"
 
 namespace tutti::launch {
 namespace {
@@ -31,9 +30,6 @@ constexpr absl::Duration kSweep = absl::Milliseconds(30);
 constexpr absl::Duration kBetweenCalls = absl::Seconds(1);  // of srun
 constexpr absl::Duration kRetry = absl::Milliseconds(200);  // of a spool that took no more
 constexpr absl::Duration kStarterPatience = absl::Seconds(5);
-// An MPI library is loaded as programs begin, and stays at least for the time of MPI_Init.
-constexpr absl::Duration kWorldLook = absl::Milliseconds(100), kLaterWorldLook = absl::Seconds(5);
-constexpr int kQuickWorldLooks = 300;
 constexpr absl::Duration kForever = absl::Hours(24 * 365);
 
 }  // namespace
@@ -56,7 +52,8 @@ NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions
       limit_(plan, most_processes_),
       memory_(plan.memory_bytes),
       next_memory_look_(base::Deadline::After(memory_.interval())),  // not while ranks begin
-      next_world_look_(base::Deadline::After(kWorldLook)),
+      world_(absl::Now()),
+      next_world_look_(base::Deadline::After(world_.interval())),
       spool_patience_(options.spool_patience),
       starter_patience_(base::Deadline::After(absl::ZeroDuration())) {}
 
@@ -114,6 +111,14 @@ absl::Status NodeProcesses::Run(const std::string& command, const NodeFacts& fac
 bool NodeProcesses::AnyRuns() const {
   if (mpi_ != nullptr && mpi_->running()) return true;
   return std::any_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return !rank->ended(); });
+}
+
+std::vector<RankLeader> NodeProcesses::Leaders() const {
+  std::vector<RankLeader> leaders;
+  for (const auto& rank : ranks_) {
+    if (!rank->ended()) leaders.push_back({rank->rank(), rank->pid()});
+  }
+  return leaders;
 }
 
 std::vector<OutputPipe*> NodeProcesses::Pipes() const {
@@ -396,11 +401,7 @@ void NodeProcesses::HoldAloneLimit() {
 void NodeProcesses::HoldMemoryShare() {
   if (plan_.memory_bytes <= 0 || !next_memory_look_.Expired() || !AnyRuns()) return;
   HoldProcessLimit();
-  std::vector<RankLeader> leaders;
-  for (const auto& rank : ranks_) {
-    if (!rank->ended()) leaders.push_back({rank->rank(), rank->pid()});
-  }
-  if (const std::optional<MemoryBreach> breach = memory_.Look(leaders)) {
+  if (const std::optional<MemoryBreach> breach = memory_.Look(Leaders())) {
     for (const auto& rank : ranks_) {
       if (rank->rank() == breach->rank && !rank->ended()) rank->KilledForMemory(breach->reason);
     }
@@ -427,18 +428,15 @@ bool NodeProcesses::MayMissWorld() const {
 // Rather than n worlds of one, which each do the whole of the work.
 void NodeProcesses::HoldWorld() {
   if (!MayMissWorld() || !next_world_look_.Expired()) return;
-  for (const auto& rank : ranks_) {
-    const std::string library = rank->ended() ? "" : OpenMpiLoadedBelow(rank->pid());
-    if (library.empty()) continue;
-    return BeginStop(
-        grace_,
-        absl::FailedPreconditionError(absl::StrCat(
-            "rank ", rank->rank(), " has loaded Open MPI (", library,
-            ") and would be a world of its own: ", WhyNoOpenMpi(plan_), "; or, if its ranks ",
-            "need no MPI world, environment_variables: {", kMpiVariable, ": direct}")));
-  }
-  next_world_look_ =
-      base::Deadline::After(++world_looks_ < kQuickWorldLooks ? kWorldLook : kLaterWorldLook);
+  const std::optional<WorldOfOne> found = world_.Look(Leaders());
+  next_world_look_ = base::Deadline::After(world_.interval());
+  if (!found) return;
+  const std::string who = found->rank < 0 ? "a rank" : absl::StrCat("rank ", found->rank);
+  BeginStop(grace_,
+            absl::FailedPreconditionError(absl::StrCat(
+                who, " has loaded Open MPI (", found->library,
+                ") and would be a world of its own: ", WhyNoOpenMpi(plan_), "; or, if its ranks ",
+                "need no MPI world, environment_variables: {", kMpiVariable, ": direct}")));
 }
 
 void NodeProcesses::BeginStop(absl::Duration grace, absl::Status reason) {

@@ -20,6 +20,7 @@
 #include "platform/launch/rank_process.h"
 #include "platform/launch/signals.h"
 #include "platform/launch/spool_patience.h"
+#include "platform/launch/world_watch.h"
 
 namespace tutti::launch {
 
@@ -55,6 +56,7 @@ class NodeProcesses {
   void EndAsTold(const StopRequest& request);
   std::set<pid_t> Spared() const;
   bool AnyRuns() const;
+  std::vector<RankLeader> Leaders() const;  // of those that have not ended
   std::vector<OutputPipe*> Pipes() const;
   void Wait();
   absl::Duration UntilNextTask() const;
@@ -103,7 +105,7 @@ class NodeProcesses {
   const ProcessLimit limit_;
   MemoryWatch memory_;
   base::Deadline next_memory_look_;
-  int world_looks_ = 0;
+  WorldWatch world_;
   base::Deadline next_world_look_;
   std::optional<int64_t> kernel_kills_before_;  // since they began
   SpoolPatience spool_patience_;

@@ -80,6 +80,24 @@ std::string EnvironmentVariableOf(pid_t pid, absl::string_view name) {
   return "";
 }
 
+std::map<int, std::vector<pid_t>> ProcessesByRank(const std::vector<RankLeader>& leaders,
+                                                  const std::vector<pid_t>& all) {
+  std::map<int, std::vector<pid_t>> processes;
+  std::set<pid_t> placed;
+  for (const RankLeader& leader : leaders) {
+    std::vector<pid_t>& own = processes[leader.rank];
+    own = base::Descendants(leader.pid);
+    own.push_back(leader.pid);
+    placed.insert(own.begin(), own.end());
+  }
+  for (const pid_t pid : all) {
+    int rank = -1;
+    if (placed.contains(pid)) continue;
+    if (absl::SimpleAtoi(EnvironmentVariableOf(pid, "RANK"), &rank)) processes[rank].push_back(pid);
+  }
+  return processes;
+}
+
 absl::Status EndProcessesOf(absl::string_view allocation_id, base::Deadline deadline) {
   while (true) {
     const std::vector<pid_t> left = ProcessesWith("TUTTI_ALLOCATION_ID", allocation_id);

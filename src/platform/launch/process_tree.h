@@ -4,8 +4,10 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -41,6 +43,17 @@ class EndingDescendants {
 
 // The value of a variable in the environment a process was started with, or "".
 std::string EnvironmentVariableOf(pid_t pid, absl::string_view name);
+
+// The first process of a rank, as this launcher knows it.
+struct RankLeader {
+  int rank;
+  pid_t pid;
+};
+
+// The leaders with all below them, and those of `all` that belong to none by parentage and have a
+// RANK in their environment.
+std::map<int, std::vector<pid_t>> ProcessesByRank(const std::vector<RankLeader>& leaders,
+                                                  const std::vector<pid_t>& all);
 
 // For a second launcher: kills the processes whose environment says TUTTI_ALLOCATION_ID =
 // `allocation_id`, but not this one, until none is left. DeadlineExceeded says how many are.
