@@ -1,4 +1,4 @@
-// MakeJobPython of python_environment.h.
+// LibraryOf and MakeJobPython of python_environment.h.
 #include <fcntl.h>
 
 #include <system_error>
@@ -55,18 +55,17 @@ absl::Status AddProgram(const fs::path& shared, const fs::directory_entry& entry
   return Write(place, ForPython(*text, (bin / "python").string()), 0755);
 }
 
-// "python3.11": packages may put libraries beside it.
-absl::StatusOr<std::string> LibraryOf(const fs::path& shared) {
+}  // namespace
+
+absl::StatusOr<std::string> LibraryOf(const fs::path& environment) {
   std::error_code error;
-  for (fs::directory_iterator entry(shared / "lib", error), end; !error && entry != end;
+  for (fs::directory_iterator entry(environment / "lib", error), end; !error && entry != end;
        entry.increment(error)) {
     const std::string name = entry->path().filename();
     if (absl::StartsWith(name, "python3.")) return name;
   }
-  return absl::InternalError(absl::StrCat(shared.string(), " is no Python environment"));
+  return absl::InternalError(absl::StrCat(environment.string(), " is no Python environment"));
 }
-
-}  // namespace
 
 absl::Status MakeJobPython(const fs::path& shared, const fs::path& folder) {
   TUTTI_ASSIGN_OR_RETURN(const std::string version, LibraryOf(shared));

@@ -85,8 +85,7 @@ class Maker {
     TUTTI_RETURN_IF_ERROR(base::Annotate(Run({uv_, "venv", "--python", python, folder_.string()}),
                                          "no Python on this machine"));
     if (!substitute_) return absl::OkStatus();
-    std::error_code error;
-    const std::string here = fs::directory_iterator(folder_ / "lib", error)->path().filename();
+    TUTTI_ASSIGN_OR_RETURN(const std::string here, LibraryOf(folder_));
     absl::StrAppend(&note_, "; ", absl::StrReplaceAll(here, {{"python", "Python "}}), " is taken");
     return absl::OkStatus();
   }

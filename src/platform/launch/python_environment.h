@@ -30,6 +30,9 @@ absl::StatusOr<MadeEnvironment> MakeEnvironment(const spec::Environment& environ
                                                 const std::filesystem::path& environments,
                                                 const std::atomic<bool>& cancelled);
 
+// "python3.11", the folder in its lib/ that has its packages; packages may put libraries beside it.
+absl::StatusOr<std::string> LibraryOf(const std::filesystem::path& environment);
+
 // The job's own, in `folder`: its packages come before those of `shared`, whose programs are all
 // there.
 absl::Status MakeJobPython(const std::filesystem::path& shared,

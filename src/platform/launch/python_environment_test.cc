@@ -23,7 +23,8 @@ using ::testing::Not;
 
 // Stands for uv in PATH: notes its calls, makes a bare virtual environment, and "installs" a module
 // NAME.py and a program NAME for each requirement. No Python 3.7; nothing is called "missing";
-// "pinned" has no version 1. "slow" waits until there is a file `go`.
+// "pinned" has no version 1. "slow" waits until there is a file `go`. With a file `bare` its virtual
+// environments have nothing in them.
 constexpr char kUv[] = R"sh(#!/bin/bash
 here=$(dirname "$0")
 echo "$@" >>"$here/calls"
@@ -32,6 +33,7 @@ case $1 in
     [ "$2 $4" = "find 3.11" ] && { command -v python3; exit 0; }
     echo "error: No download found for request: cpython-3.7" >&2; exit 2 ;;
   venv)
+    [ ! -e "$here/bare" ] || { mkdir -p "$4/bin"; exit; }
     base=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
     version=$("$base" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
     mkdir -p "$4/bin" "$4/lib/python$version/site-packages"
@@ -149,6 +151,14 @@ TEST_F(PythonEnvironment, AnotherPythonIsSaidAndPinsAreLoosened) {
   EXPECT_THAT(made->note, EndsWith("versions given by == or ~= are the least"));
   EXPECT_EQ(Make(environment)->note, made->note);  // also of those who find it made
   EXPECT_FALSE(Make(Of({"pinned==1"})).ok());      // on the Python that was asked for pins hold
+}
+
+TEST_F(PythonEnvironment, OneWithoutAPythonsFolderIsAnErrorAndNoCrash) {
+  ASSERT_TRUE(base::WriteFileAtomic(tools_.path() / "bare", "").ok());
+  spec::Environment environment = Of({"alpha"});
+  environment.python = "3.7";
+  EXPECT_THAT(std::string(Make(environment).status().message()),
+              EndsWith(" is no Python environment"));
 }
 
 TEST_F(PythonEnvironment, APythonThatIsThereIsTaken) {
