@@ -272,10 +272,7 @@ class Launcher {
     TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_->AwaitEvents(deadline)));
     if (!plan_.service_file.empty()) spool_->SaveAcknowledged(events_->size());
     const NodeFolders folders(plan_.directory);
-    if (const fs::path link = ShortScratch(folders); link != folders.scratch()) {
-      std::error_code error;
-      fs::remove(link, error);
-    }
+    RemoveShortScratch(folders);
     if (IsRay()) {
       std::error_code error;
       fs::remove_all(RayFolder(plan_), error);

@@ -190,6 +190,13 @@ fs::path ShortScratch(const NodeFolders& folders) {
   return absl::StrCat("/tmp/tutti-", base::Hex(base::Sha256Of(path)).substr(0, 16));
 }
 
+void RemoveShortScratch(const NodeFolders& folders) {
+  std::error_code error;
+  if (const fs::path link = ShortScratch(folders); link != folders.scratch()) {
+    fs::remove(link, error);
+  }
+}
+
 absl::Status MakeEmptyFolders(const NodeFolders& folders) {
   for (const fs::path& folder : {folders.work_logs(), folders.work_outputs(), folders.inputs(),
                                  folders.outputs(), folders.scratch()}) {

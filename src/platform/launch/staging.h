@@ -28,6 +28,8 @@ struct Staged {
 // The scratch folder's path, or, if that leaves too little of the 108 characters of a Unix socket's
 // address, as Python's multiprocessing makes them there, the name that a short link to it has.
 std::filesystem::path ShortScratch(const NodeFolders& folders);
+// Removes the link, if there is one.
+void RemoveShortScratch(const NodeFolders& folders);
 
 // Those that a job's files go to; what is there already stays.
 absl::Status MakeEmptyFolders(const NodeFolders& folders);

@@ -63,13 +63,6 @@ absl::Status MakeFiles(const NodeFolders& folders) {
   return base::Open(folders.marker(), O_WRONLY | O_CREAT).status();
 }
 
-void RemoveShortScratch(const NodeFolders& folders) {
-  std::error_code error;
-  if (const fs::path link = ShortScratch(folders); link != folders.scratch()) {
-    fs::remove(link, error);
-  }
-}
-
 // Does what the launcher of a job is about to do, with a job that has nothing: whatever of the
 // program, the libraries and the heap that needs comes into memory now.
 absl::Status Rehearse(const NodeFolders& folders, const NodeFacts& facts) {
