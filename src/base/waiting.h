@@ -7,11 +7,16 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/child_process.h"
 #include "base/deadline.h"
 #include "base/unique_fd.h"
 
 namespace tutti::base {
+
+// What a process has to end in once it has been sent SIGKILL. One that is still there waits for the
+// kernel, and no signal ends it.
+inline constexpr absl::Duration kUnkillable = absl::Minutes(1);
 
 // An exclusive flock(2) of `file`, which is made if it is not there; held until the descriptor is
 // closed. Cancelled once `cancelled` is set.

@@ -13,14 +13,12 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/deadline.h"
+#include "base/waiting.h"
 
 namespace tutti::launch {
 
 // Makes this process the subreaper of what it starts.
 absl::Status BecomeSubreaper();
-
-// What a process has to end in once it has been sent SIGKILL.
-inline constexpr absl::Duration kUnkillable = absl::Minutes(1);
 
 // Brings every descendant of this process to an end: SIGTERM once to each, also to those that come
 // meanwhile, but for those that keep a container; after the grace SIGKILL until none is left.
@@ -28,12 +26,11 @@ class EndingDescendants {
  public:
   explicit EndingDescendants(absl::Duration grace)
       : kill_at_(base::Deadline::After(grace)),
-        give_up_at_(base::Deadline::After(grace + kUnkillable)) {}
+        give_up_at_(base::Deadline::After(grace + base::kUnkillable)) {}
   // Sends the signals that are due now. True when no descendant is left. Call again soon. Those of
   // `spared` are not told yet; after the grace they are killed with the others.
   bool Continue(const std::set<pid_t>& spared = {});
-  // Whether what is left will not end: kUnkillable after the grace it is still there, in a wait of
-  // the kernel's that no signal ends.
+  // Whether what is left will not end: base::kUnkillable after the grace it is still there.
   bool IsOverdue() const { return give_up_at_.Expired(); }
 
  private:

@@ -23,8 +23,8 @@ using ::testing::Not;
 
 // Stands for uv in PATH: notes its calls, makes a bare virtual environment, and "installs" a module
 // NAME.py and a program NAME for each requirement. No Python 3.7; nothing is called "missing";
-// "pinned" has no version 1. "slow" waits until there is a file `go`. With a file `bare` its virtual
-// environments have nothing in them.
+// "pinned" has no version 1. "slow" waits until there is a file `go`. With a file `bare` its
+// virtual environments have nothing in them.
 constexpr char kUv[] = R"sh(#!/bin/bash
 here=$(dirname "$0")
 echo "$@" >>"$here/calls"

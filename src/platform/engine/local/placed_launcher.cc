@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/waiting.h"
 
 namespace tutti::engine {
 namespace {
@@ -35,7 +36,7 @@ bool PlacedLauncher::Alive() {
   const std::optional<LauncherProcess> found = child_ ? own_ : Find();
   // What it could not end itself of is nothing that another signal would end.
   if (found && ReadLauncherProcess(folder_ / "died") == found) Kill().IgnoreError();
-  return found && !(killed_ == found && unkillable_->Expired());
+  return found && !(killed_ && killed_->process == *found && killed_->patience.Expired());
 }
 
 std::optional<LauncherProcess> PlacedLauncher::Find() const {
@@ -103,12 +104,11 @@ absl::Status PlacedLauncher::Stop(absl::Duration grace) const {
 // A launcher is the subreaper of what it starts: all of that is below it.
 absl::Status PlacedLauncher::Kill() {
   const std::optional<LauncherProcess> process = child_ ? own_ : Find();
-  if (!process || killed_ == process) return absl::OkStatus();
+  if (!process || (killed_ && killed_->process == *process)) return absl::OkStatus();
   const std::vector<pid_t> below = base::Descendants(process->pid);
   TUTTI_RETURN_IF_ERROR(KillAtOnce(*process));
   for (const pid_t pid : below) ::kill(pid, SIGKILL);
-  killed_ = process;
-  unkillable_ = base::Deadline::After(kUnkillable);
+  killed_ = Killed{*process, base::Deadline::After(base::kUnkillable)};
   return absl::OkStatus();
 }
 

@@ -14,9 +14,6 @@
 
 namespace tutti::engine {
 
-// What a launcher has to end in once it has been sent SIGKILL.
-inline constexpr absl::Duration kUnkillable = absl::Minutes(1);
-
 class PlacedLauncher {
  public:
   // `folder`: the allocation's on that node; need not exist.
@@ -43,7 +40,8 @@ class PlacedLauncher {
   absl::Status TakeOver(base::ChildProcess standby, const LauncherProcess& own);
   // OK if it has ended.
   absl::Status Stop(absl::Duration grace) const;
-  // Ends it at once, with all below it. Should it be there kUnkillable later it counts as ended.
+  // Ends it at once, with all below it. Should it be there base::kUnkillable later, it counts as
+  // ended.
   absl::Status Kill();
   // Takes Launch back, with the folder. Only while no process of the job can run yet.
   absl::Status Undo();
@@ -53,6 +51,11 @@ class PlacedLauncher {
   static bool IsBeingRemoved(const std::filesystem::path& folder);
 
  private:
+  struct Killed {
+    LauncherProcess process;
+    base::Deadline patience;  // after it the process counts as ended
+  };
+
   void Keep(base::ChildProcess child, const LauncherProcess& own);
   // The live one that the files name.
   std::optional<LauncherProcess> Find() const;
@@ -61,8 +64,7 @@ class PlacedLauncher {
   std::optional<base::ChildProcess> child_;  // when this process started it, until it has ended
   LauncherProcess own_;                      // of child_
   bool launched_ = false;
-  std::optional<LauncherProcess> killed_;
-  std::optional<base::Deadline> unkillable_;  // of killed_
+  std::optional<Killed> killed_;
 };
 
 }  // namespace tutti::engine
