@@ -23,18 +23,27 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kTail = 64 << 10;  // of a metric's file
-constexpr int kDeepestModel = 5;      // folders below a run's artifacts
+constexpr int kDeepest = 5;           // folders below a run's artifacts or metrics
 
 struct Latest {
   Metric metric;
   int64_t time = 0;
 };
 
+using VisitMetric = std::function<void(const std::string& name, const fs::path& file)>;
+
+void ForEachMetricOfRun(const fs::path& run, Budget& budget, const VisitMetric& visit) {
+  const fs::path folder = run / "metrics";
+  ForEachFileBelow(folder, kDeepest, budget, [&](const fs::path& file) {
+    visit(file.lexically_relative(folder).generic_string(), file);
+  });
+}
+
 // Metrics of one run, added to what there is; the one logged last counts.
-void AddMetrics(const fs::path& folder, Budget& budget, std::map<std::string, Latest>& all) {
-  ForEachFileBelow(folder, kDeepestModel, budget, [&](const fs::path& file) {
-    Latest latest{.metric = {.name = file.lexically_relative(folder).generic_string()}};
-    if (absl::StartsWith(latest.metric.name, "system/")) return;
+void AddMetrics(const fs::path& run, Budget& budget, std::map<std::string, Latest>& all) {
+  ForEachMetricOfRun(run, budget, [&](const std::string& name, const fs::path& file) {
+    Latest latest{.metric = {.name = name}};
+    if (absl::StartsWith(name, "system/")) return;
     if (!LastValue(TailOf(file, kTail), latest.metric, latest.time)) return;
     const auto [known, is_new] = all.emplace(latest.metric.name, latest);
     if (!is_new && known->second.time <= latest.time) known->second = latest;
@@ -50,7 +59,7 @@ std::vector<Metric> MetricsOf(const fs::path& store) {
   std::map<std::string, Latest> own, nested;
   Budget budget;
   for (const fs::path& run : RunsOf(store, budget)) {
-    AddMetrics(run / "metrics", budget, IsNested(run) ? nested : own);
+    AddMetrics(run, budget, IsNested(run) ? nested : own);
   }
   std::vector<Metric> metrics;
   for (auto& [name, latest] : own.empty() ? nested : own) metrics.push_back(latest.metric);
@@ -75,7 +84,7 @@ void AddModelsOfRuns(const fs::path& store, const fs::path& outputs, Budget& bud
                      Logged& logged) {
   for (const fs::path& run : RunsOf(store, budget)) {
     const fs::path artifacts = run / "artifacts";
-    ForEachFileBelow(artifacts, kDeepestModel, budget, [&](const fs::path& file) {
+    ForEachFileBelow(artifacts, kDeepest, budget, [&](const fs::path& file) {
       if (file.filename() != "MLmodel" || file.parent_path() == artifacts) return;
       logged.models.push_back({file.parent_path().lexically_relative(artifacts).generic_string(),
                                file.parent_path().lexically_relative(outputs.parent_path())});
@@ -119,13 +128,11 @@ void RemoveUnusedStore(const fs::path& store) {
   if (!used && !error) fs::remove_all(store, error);
 }
 
-std::vector<fs::path> MetricFolders(const fs::path& outputs) {
-  std::vector<fs::path> folders;
+void ForEachMetric(const fs::path& outputs, const VisitMetric& visit) {
   for (const fs::path& store : StoresIn(outputs)) {
     Budget budget;
-    for (const fs::path& run : RunsOf(store, budget)) folders.push_back(run / "metrics");
+    for (const fs::path& run : RunsOf(store, budget)) ForEachMetricOfRun(run, budget, visit);
   }
-  return folders;
 }
 
 bool LastValue(absl::string_view text, Metric& metric, int64_t& time) {

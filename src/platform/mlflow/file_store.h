@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,11 @@ absl::Status MakeStore(const std::filesystem::path& store, const std::string& ex
 // Removes a store that holds nothing but experiments without runs; else changes nothing.
 void RemoveUnusedStore(const std::filesystem::path& store);
 
-// The folders `metrics` of all runs, the lowest rank's store first.
-std::vector<std::filesystem::path> MetricFolders(const std::filesystem::path& outputs);
+// Calls `visit` with the name ("evaluation/top1") and the file of each metric of all runs, the
+// lowest rank's store first.
+void ForEachMetric(
+    const std::filesystem::path& outputs,
+    const std::function<void(const std::string& name, const std::filesystem::path& file)>& visit);
 
 struct Metric {
   std::string name;  // "evaluation/top1"

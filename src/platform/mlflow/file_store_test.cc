@@ -1,5 +1,6 @@
 #include "platform/mlflow/file_store.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,8 +79,26 @@ TEST_F(FileStoreTest, TheLowestRankThatLoggedSpeaksForAll) {
   Put("mlruns-rank-2/0/a/metrics/loss", "1000 2 0\n");
   Put("mlruns/0/meta.yaml", "name: Default\n");
   EXPECT_THAT(Metrics(), ElementsAre("loss=2"));
-  EXPECT_THAT(MetricFolders(outputs_), ElementsAre(EndsWith("mlruns-rank-2/0/a/metrics"),
-                                                   EndsWith("mlruns-rank-10/0/a/metrics")));
+  std::vector<std::string> files;
+  ForEachMetric(outputs_, [&](const std::string& name, const fs::path& file) {
+    EXPECT_EQ(name, "loss");
+    files.push_back(file.string());
+  });
+  EXPECT_THAT(files, ElementsAre(EndsWith("mlruns-rank-2/0/a/metrics/loss"),
+                                 EndsWith("mlruns-rank-10/0/a/metrics/loss")));
+}
+
+TEST_F(FileStoreTest, OfMoreFilesThanAStoreHasNoMoreAreLookedAt) {
+  fs::create_directories(outputs_ / "mlruns/0/r/metrics");
+  const base::UniqueFd one = *base::Open(outputs_ / "mlruns/0/r/metrics/m", O_WRONLY | O_CREAT);
+  for (int i = 0; i < kMostEntries; ++i) {
+    fs::create_hard_link(outputs_ / "mlruns/0/r/metrics/m",
+                         outputs_ / absl::StrCat("mlruns/0/r/metrics/", i));
+  }
+  int visited = 0;
+  ForEachMetric(outputs_, [&](const std::string&, const fs::path&) { ++visited; });
+  EXPECT_GT(visited, 0);
+  EXPECT_LT(visited, kMostEntries);
 }
 
 TEST_F(FileStoreTest, ModelsOfBothLayoutsAreFound) {

@@ -34,24 +34,15 @@ std::map<int, fs::path> MetricsFiles(const fs::path& job_folder) {
 }
 
 void AddMlflow(const fs::path& job_folder, absl::string_view metric, flow::MetricReports& reports) {
-  for (const fs::path& run : mlflow::MetricFolders(job_folder / "outputs")) {
-    std::error_code error;
-    auto entry = fs::recursive_directory_iterator(run, error);
-    for (const fs::recursive_directory_iterator end; !error && entry != end;
-         entry.increment(error)) {
-      std::error_code ignored;
-      if (!entry->is_regular_file(ignored)) continue;
-      // "evaluation/top1" lies in a folder.
-      const std::string name = entry->path().lexically_relative(run).generic_string();
-      if (name != metric) {
-        if (reports.other_names.size() < 20) reports.other_names.insert(name.substr(0, 80));
-        continue;
-      }
-      const auto text = base::ReadFile(entry->path(), kLargest);
-      if (!text.ok()) continue;
-      for (const double value : flow::ReportsInMlflowFile(*text)) reports.values.push_back(value);
+  mlflow::ForEachMetric(job_folder / "outputs", [&](const std::string& name, const fs::path& file) {
+    if (name != metric) {
+      if (reports.other_names.size() < 20) reports.other_names.insert(name.substr(0, 80));
+      return;
     }
-  }
+    const auto text = base::ReadFile(file, kLargest);
+    if (!text.ok()) return;
+    for (const double value : flow::ReportsInMlflowFile(*text)) reports.values.push_back(value);
+  });
 }
 
 }  // namespace
