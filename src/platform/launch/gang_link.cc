@@ -1,8 +1,5 @@
 #include "platform/launch/gang_link.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -14,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "platform/launch/tcp.h"
 
 namespace tutti::launch {
 namespace {
@@ -38,24 +36,6 @@ bool FlagOf(const json& message, const char* name) {
   return field != message.end() && field->is_boolean() && field->get<bool>();
 }
 
-absl::StatusOr<sockaddr_in> AddressOf(const std::string& address, int port) {
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  name.sin_port = htons(static_cast<uint16_t>(port));
-  if (::inet_pton(AF_INET, address.c_str(), &name.sin_addr) == 1) return name;
-  return absl::InvalidArgumentError(absl::StrCat(address, " is no numeric address"));
-}
-
-absl::StatusOr<base::UniqueFd> TcpSocket() {
-  base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.valid()) return base::ErrnoStatus("socket");
-  const int on = 1;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-  return fd;
-}
-
 class Meeting {
  public:
   Meeting(const spec::LaunchPlan& plan, MpiWay own, const std::atomic<bool>& cancelled,
@@ -70,6 +50,7 @@ class Meeting {
       TUTTI_RETURN_IF_ERROR(Await(door.get(), POLLIN, Missing(peers)));
       base::UniqueFd fd(::accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!fd.valid()) continue;
+      KeepAlive(fd.get());
       LineSocket socket(std::move(fd));
       bool theirs = false;
       const absl::StatusOr<int> node = Admit(socket, theirs);
@@ -127,6 +108,8 @@ class Meeting {
 
   absl::StatusOr<base::UniqueFd> Listen() const {
     TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, TcpSocket());
+    const int on = 1;
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     TUTTI_ASSIGN_OR_RETURN(const sockaddr_in name,
                            AddressOf(plan_.nodes.front().address, plan_.start_port));
     if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0 ||
@@ -143,6 +126,7 @@ class Meeting {
                            AddressOf(plan_.nodes.front().address, plan_.start_port));
     while (true) {
       TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, TcpSocket());
+      KeepAlive(fd.get());
       const int begun = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name);
       if (begun != 0 && errno == EINPROGRESS) {
         TUTTI_RETURN_IF_ERROR(Await(fd.get(), POLLOUT, plan_.nodes.front().name));

@@ -1,6 +1,5 @@
 #include "platform/launch/given_place.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <spdlog/spdlog.h>
@@ -23,6 +22,7 @@
 #include "base/status.h"
 #include "base/unique_fd.h"
 #include "platform/launch/node_folders.h"
+#include "platform/launch/tcp.h"
 #include "spec/batch_options.h"
 
 namespace tutti::launch {
@@ -40,28 +40,25 @@ absl::StatusOr<std::string> NumericAddress(const std::string& host) {
     return absl::NotFoundError(
         absl::StrCat("node ", host, " has no address: ", ::gai_strerror(error)));
   }
-  char text[INET_ADDRSTRLEN] = {};
-  ::inet_ntop(AF_INET, &reinterpret_cast<sockaddr_in*>(found->ai_addr)->sin_addr, text,
-              sizeof text);
+  std::string text = AddressText(*reinterpret_cast<sockaddr_in*>(found->ai_addr));
   ::freeaddrinfo(found);
-  return std::string(text);
+  return text;
 }
 
 bool IsLoopback(absl::string_view address) { return absl::StartsWith(address, "127."); }
 
 // By which of its addresses this machine reaches another; "" if by none.
 std::string OwnAddressTowards(const std::string& other) {
-  sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(9)};
+  absl::StatusOr<sockaddr_in> address = AddressOf(other, 9);
   const base::UniqueFd probe(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));  // nothing is sent
-  socklen_t size = sizeof address;
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  if (::inet_pton(AF_INET, other.c_str(), &address.sin_addr) != 1 ||
-      ::connect(probe.get(), generic, size) != 0 ||
+  if (!address.ok()) return "";
+  socklen_t size = sizeof *address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&*address);
+  if (::connect(probe.get(), generic, size) != 0 ||
       ::getsockname(probe.get(), generic, &size) != 0) {
     return "";
   }
-  char text[INET_ADDRSTRLEN] = {};
-  return ::inet_ntop(AF_INET, &address.sin_addr, text, sizeof text) == nullptr ? "" : text;
+  return AddressText(*address);
 }
 
 // Debian's images lead a machine's own name to its loopback, which the others would be told.

@@ -1,8 +1,5 @@
 #include "platform/launch/pmi_server.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -11,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/launch/tcp.h"
 
 namespace tutti::launch {
 namespace {
@@ -22,12 +20,6 @@ absl::Status Unusable(const std::string& address) {
   return base::ErrnoStatus(absl::StrCat("serve PMI at ", address));
 }
 
-std::string TextOf(const sockaddr_in& address) {
-  char text[INET_ADDRSTRLEN] = "";
-  ::inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
-  return text;
-}
-
 }  // namespace
 
 std::string PmiServer::AddressFor(const spec::LaunchPlan& plan) {
@@ -36,13 +28,8 @@ std::string PmiServer::AddressFor(const spec::LaunchPlan& plan) {
 
 absl::StatusOr<std::unique_ptr<PmiServer>> PmiServer::Listen(const spec::LaunchPlan& plan) {
   const std::string address = AddressFor(plan);
-  sockaddr_in name{};
-  name.sin_family = AF_INET;
-  if (::inet_pton(AF_INET, address.c_str(), &name.sin_addr) != 1) {
-    return absl::InvalidArgumentError(absl::StrCat(address, " is no numeric address"));
-  }
-  base::UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.valid()) return Unusable(address);
+  TUTTI_ASSIGN_OR_RETURN(sockaddr_in name, AddressOf(address, 0));
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, TcpSocket());
   socklen_t size = sizeof name;
   if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0 ||
       ::listen(fd.get(), 4096) != 0 ||
@@ -57,7 +44,7 @@ void PmiServer::Serve(const std::vector<int>& sockets) {
     sockaddr_in peer{};
     socklen_t size = sizeof peer;
     if (::getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &size) == 0) {
-      nodes_.insert(TextOf(peer));
+      nodes_.insert(AddressText(peer));
     }
   }
   thread_ = std::thread([this] { Run(); });
@@ -98,10 +85,8 @@ bool PmiServer::AcceptAll() {
     base::UniqueFd fd(::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&peer), &size,
                                 SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd.valid()) return errno != EMFILE && errno != ENFILE && errno != ENOMEM;
-    if (!nodes_.contains(TextOf(peer))) continue;
-    const int on = 1;
-    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    ::setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    if (!nodes_.contains(AddressText(peer))) continue;
+    KeepAlive(fd.get());
     clients_[next_++].fd = std::move(fd);
   }
 }
