@@ -82,7 +82,8 @@ absl::StatusOr<MpiWorld> MpiStart::Agree(const spec::LaunchPlan& plan, const Nod
     TUTTI_RETURN_IF_ERROR(LinkThisProgram(ShortFolder(plan, facts)));
     TUTTI_ASSIGN_OR_RETURN(door, RankDoor::Open(ShortFolder(plan, facts) / kDoorName));
   }
-  if (plan.node_index == 0) {
+  // What the first node says of PMIx stands for all.
+  if (plan.node_index == 0 && own != MpiWay::kPmix) {
     TUTTI_ASSIGN_OR_RETURN(world.pmi, PmiServer::Listen(plan));
   }
   const int pmi_port = world.pmi == nullptr ? 0 : world.pmi->port();
