@@ -1,13 +1,12 @@
 #include "platform/launch/exception_message.h"
 
 #include <algorithm>
-#include <utility>
+#include <optional>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
+#include "platform/launch/python_frame.h"
 
 namespace tutti::launch {
 namespace {
@@ -17,15 +16,10 @@ constexpr int kLongestMessage = 40;  // lines
 // "train.py:3: assert x == 4", of the last frame between a traceback's begin and its end.
 std::string LastFrame(Lines::const_iterator begin, Lines::const_iterator end) {
   for (auto line = end; line-- != begin;) {
-    absl::string_view frame = absl::StripLeadingAsciiWhitespace(*line);
-    if (!absl::ConsumePrefix(&frame, "File \"")) continue;
-    const std::pair<absl::string_view, absl::string_view> parts =
-        absl::StrSplit(frame, absl::MaxSplits("\", line ", 1));
-    if (parts.second.empty()) continue;
-    const absl::string_view file = parts.first.substr(parts.first.rfind('/') + 1);
-    const absl::string_view number = parts.second.substr(0, parts.second.find(','));
+    const std::optional<PythonFrame> frame = FrameIn(*line);
+    if (!frame) continue;
     const std::string code = line + 1 == end ? "" : *(line + 1);
-    return absl::StrCat(file, ":", number, code.empty() ? "" : ": ",
+    return absl::StrCat(frame->file(), ":", frame->line, code.empty() ? "" : ": ",
                         absl::StripAsciiWhitespace(code));
   }
   return "";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "platform/launch/python_frame.h"
 
 namespace tutti::launch {
 namespace {
@@ -137,12 +139,12 @@ std::string FatalPythonError(const Lines& lines) {
   const auto error = FindBegin(lines.begin(), lines.end(), "Fatal Python error: ");
   if (error == lines.end()) return "";
   const auto thread = FindBegin(error, lines.end(), "Current thread ");
-  const auto frame = FindBegin(thread, lines.end(), "  File \"");
-  if (frame == lines.end()) return *error;  // its innermost frame comes first
-  const std::pair<absl::string_view, absl::string_view> parts =
-      absl::StrSplit(*frame, absl::MaxSplits("\", line ", 1));
-  return absl::StrCat(*error, " at ", parts.first.substr(parts.first.find_last_of("/\"") + 1), ":",
-                      parts.second);
+  for (auto line = thread; line != lines.end(); ++line) {
+    const std::optional<PythonFrame> frame = FrameIn(*line);  // the innermost comes first
+    if (!frame) continue;
+    return absl::StrCat(*error, " at ", frame->file(), ":", frame->line, " in ", frame->function);
+  }
+  return *error;
 }
 
 std::string MpiError(const Lines& lines) {

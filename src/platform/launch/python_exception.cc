@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "platform/launch/exception_message.h"
 #include "platform/launch/lost_peer.h"
+#include "platform/launch/python_frame.h"
 
 namespace tutti::launch {
 namespace {
@@ -35,14 +36,11 @@ bool IsTraceback(const std::string& line) {
   return absl::StrContains(line, "Traceback (most recent call last):");
 }
 
-// "  File \"a.py\", line 3, in f" -> "a.py f".
-std::string FunctionOf(absl::string_view frame) {
-  const size_t line = frame.find("\", line "), in = frame.rfind(", in ");
-  if (line == absl::string_view::npos || in == absl::string_view::npos) return "";
-  return absl::StrCat(frame.substr(0, line), frame.substr(in));
-}
+bool IsFrame(const std::string& line) { return FrameIn(line).has_value(); }
 
-bool IsFrame(const std::string& line) { return absl::StartsWith(line, "  File \""); }
+bool AreOfOneFunction(const PythonFrame& a, const PythonFrame& b) {
+  return a.path == b.path && a.function == b.function;
+}
 
 // Whether `raise` made the second, in the function that had caught the first.
 bool IsToldInOtherWords(const Traceback& first, const Traceback& second) {
@@ -51,7 +49,7 @@ bool IsToldInOtherWords(const Traceback& first, const Traceback& second) {
                                    std::make_reverse_iterator(second.begin), IsFrame);
   if (caught == first.error || raised.base() == second.begin) return false;
   const auto code = raised.base();  // the line after the frame's
-  return FunctionOf(*caught) == FunctionOf(*raised) && code != second.error &&
+  return AreOfOneFunction(*FrameIn(*caught), *FrameIn(*raised)) && code != second.error &&
          absl::StartsWith(absl::StripLeadingAsciiWhitespace(*code), "raise ");
 }
 
