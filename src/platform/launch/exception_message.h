@@ -10,9 +10,9 @@
 namespace tutti::launch {
 
 // The exception that `line` names, which belongs to the traceback that begins at `traceback`, with
-// all lines of its text, of many the first; without where TensorFlow made a node of its graph. If
-// it has no text or is of the syntax, where it was. If c10d has printed that it does not know a
-// name, that.
+// all lines of its text, of many the first; without where TensorFlow made a node of its graph. Of a
+// notebook what IPython tells of the cell that failed. If it has no text or is of the syntax, where
+// it was. If c10d has printed that it does not know a name, that.
 std::string ExceptionMessage(const Lines& lines, Lines::const_iterator traceback,
                              Lines::const_iterator line);
 
