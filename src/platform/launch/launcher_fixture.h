@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -49,6 +50,13 @@ class LauncherFixture : public ::testing::Test {
     return plan;
   }
 
+  // That of a node that has another to wait for.
+  spec::LaunchPlan OneOfTwo(std::string command) const {
+    spec::LaunchPlan plan = Plan(std::move(command));
+    plan.nodes.push_back({"n2", "127.77.0.2", 1, 1});
+    return plan;
+  }
+
   base::ChildProcess Launch(const spec::LaunchPlan& plan, uint64_t spool_limit = 0) {
     const std::filesystem::path file = folder.path() / "plan.json";
     EXPECT_TRUE(base::WriteFileAtomic(file, spec::ToJson(plan)).ok());
@@ -72,6 +80,13 @@ class LauncherFixture : public ::testing::Test {
     const auto status = launcher.Wait(base::Deadline::After(base::Patient(absl::Seconds(60))));
     EXPECT_TRUE(status.ok()) << "the launcher does not end";
     return status.value_or(base::ExitStatus{});
+  }
+
+  // Of the events that have come, in their order.
+  std::vector<std::string> Kinds() const {
+    std::vector<std::string> kinds;
+    for (const auto& event : service.Events()) kinds.push_back(event["kind"]);
+    return kinds;
   }
 
   // True once every process of the allocation has ended.
