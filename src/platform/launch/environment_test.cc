@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "platform/launch/tensorflow_cluster.h"
 
 namespace tutti::launch {

@@ -474,8 +474,8 @@ void NodeProcesses::GiveUpOnRanks() {
                 : absl::Status(reason_.code(), absl::StrCat(reason_.message(), "; ", given_up));
 }
 
-// Every writer has ended; what is left in the pipes is moved whatever the limit says, and waits for
-// room on a full disk as long as the processes did.
+// Every writer has ended, or was given up. What is left in the pipes is moved whatever the spool's
+// limit says; on a full disk it waits for room as long as the output of running processes does.
 void NodeProcesses::DrainOutput() {
   for (OutputPipe* pipe : Pipes()) {
     absl::StatusOr<size_t> moved = pipe->Pump(kTurn);

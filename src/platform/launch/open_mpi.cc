@@ -90,8 +90,7 @@ std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables
 std::string WhyNoOpenMpi(const spec::LaunchPlan& plan) {
   if (!plan.environment.image.empty()) {
     return "tutti starts no mpirun in an image: take MPICH or Intel MPI in it, or an environment "
-           "of "
-           "packages";
+           "of packages";
   }
   if (MpiWish(plan) == "pmi") {
     return absl::StrCat(kMpiVariable, " is pmi, which is not for Open MPI: leave it out");

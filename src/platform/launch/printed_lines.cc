@@ -43,8 +43,8 @@ std::string Plain(absl::string_view line) {
   return plain;
 }
 
-// How many bytes of `line` fit "0" for a digit, "A" for a capital and each other character itself;
-// 0 if not all of `form` fits.
+// Whether `line` begins with `form`, where "0" stands for any digit, "A" for any capital and each
+// other character for itself.
 bool HasForm(absl::string_view line, absl::string_view form) {
   if (line.size() < form.size()) return false;
   return std::equal(form.begin(), form.end(), line.begin(), [](char wanted, char c) {

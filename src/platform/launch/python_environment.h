@@ -12,7 +12,6 @@
 #include <atomic>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "spec/job.h"

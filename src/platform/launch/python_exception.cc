@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "base/utf8.h"
 #include "platform/launch/exception_message.h"
 #include "platform/launch/lost_peer.h"

@@ -14,7 +14,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/machine.h"
