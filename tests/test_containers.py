@@ -355,3 +355,11 @@ def test_ranks_of_mpich_in_images_are_one_world(site, write_job, tmp_path):
     assert job["state"] == "Completed", (job["reason"], result.stderr)
     assert [site.log_text(job["id"], rank) for rank in range(4)] == [
         f"rank {rank} of 4 on n{1 + rank // 2}: 6, RANK {rank}\n" for rank in range(4)]
+
+
+def test_ranks_in_images_that_would_each_be_a_world_of_their_own_fail_with_the_reason(site, write_job):
+    # Busybox, mapped by the name of Open MPI's library.
+    command = "mkdir /tmp/libmpi.so.40 && busybox cp /bin/busybox /tmp/libmpi.so.40/ && exec /tmp/libmpi.so.40/busybox sleep 600"
+    job, _ = run(site, write_job(command, nodes=2, distribution="mpi", environment={"image": site.image}))
+    assert job["state"] == "Failed" and "has loaded Open MPI (/tmp/libmpi.so.40/busybox)" in job["reason"], job
+    assert "would be a world of its own: tutti starts no mpirun in an image" in job["reason"] and containers(site) == []
