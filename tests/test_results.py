@@ -164,10 +164,31 @@ def test_a_pipeline_says_what_is_queued_and_nothing_of_nodes_or_environments(sta
     service.wait(busy)
 
 
+def python_with_mlflow(version):
+    packages = (f"mlflow-skinny=={version}", "scikit-learn==1.7.2", "pandas==2.3.3")
+    return subprocess.check_output([ROOT / "tools/python-environment", f"mlflow-{version}", "MLflow", *packages], text=True).strip()
+
+
+@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="installs MLflow, run with TUTTI_WHOLE_TESTS")
+@pytest.mark.parametrize("version", ["2.22.4", "3.17.2"])
+def test_every_way_in_which_scripts_log_works_side_by_side(service, write_job, tmp_path, version):
+    command = f"""set -e; way="{python_with_mlflow(version)} ways.py"
+        [ $RANK = 0 ] || exec $way plain 1
+        test -z "$MLFLOW_RUN_ID"; $way plain 1; $way plain 2; $way experiment 3; $way store 4; $way nested 5; $way autolog 6
+        for rate in 7 8 9; do $way plain $rate & pids="$pids $!"; done; for pid in $pids; do wait $pid; done"""
+    code = {"ways.py": (ROOT / "tests/results/ways.py").read_text()}
+    job, shown = run(service, write_job(command, files=code, nodes=2, distribution="mpi", experiment_name="trials"))
+    assert job["state"] == "Completed", shown
+    names = {metric["name"] for metric in job["logged"]["metrics"]}
+    assert {"loss", "training_score"} <= names and "inner" not in names, names
+    paths = download(service, tmp_path / "results", job["id"])
+    stores = [path.split("/")[1] for path in paths if path.endswith("/params/rate")]  # a run each
+    assert stores.count("mlruns") == 8 and stores.count("mlruns-rank-1") == 1, paths
+
+
 @pytest.fixture(scope="module")
 def mlflow_python():
-    packages = ("mlflow-skinny==3.17.2", "scikit-learn==1.7.2", "pandas==2.3.3")
-    return subprocess.check_output([ROOT / "tools/python-environment", "mlflow-3.17.2", "MLflow", *packages], text=True).strip()
+    return python_with_mlflow("3.17.2")
 
 
 @pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="installs MLflow, run with TUTTI_WHOLE_TESTS")
