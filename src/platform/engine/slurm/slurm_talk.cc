@@ -9,12 +9,10 @@
 #include <thread>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
-#include "base/status.h"
 #include "platform/engine/slurm/plain_words.h"
 #include "platform/engine/slurm/slurm_engine.h"
 
