@@ -17,6 +17,7 @@ class FakeCluster final : public engine::Engine {
   absl::StatusOr<std::vector<engine::Node>> ListNodes() override { return nodes; }
   absl::Status Start(const engine::Allocation& allocation) override {
     if (during_start) during_start();
+    if (!fail_start.ok()) return fail_start;
     if (allocations_.insert(allocation.id).second) started_.push_back(allocation.id);
     plans = allocation.plans;
     return absl::OkStatus();
@@ -54,6 +55,7 @@ class FakeCluster final : public engine::Engine {
 
   absl::StatusOr<std::vector<engine::Node>> nodes = std::vector<engine::Node>();
   std::function<void()> during_start;
+  absl::Status fail_start;
   std::vector<spec::LaunchPlan> plans;  // of the allocation that came last
   // So many allocations are lost, the first ones, before it has told of any node of them. All
   // others wait.

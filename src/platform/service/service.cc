@@ -58,7 +58,7 @@ void ServiceCore::RestoreInterruptedDeletes() {
   for (const std::string& job : files_.Hidden()) {
     const bool kept = !absl::IsNotFound(store_->GetJob(job).status());
     Complain(absl::StrCat("an interrupted delete of job ", job, " cannot be finished"),
-             kept ? files_.Restore(job) : files_.Remove(job));
+             kept ? files_.Restore(job) : files_.Remove(job), {.job = job});
   }
 }
 
@@ -204,7 +204,7 @@ absl::StatusOr<JobStatus> ServiceCore::CancelLive(LiveJob& job, const std::strin
         Append(job, {store::JobState::kCanceled, asked ? "canceled before it started" : why,
                      Cause::kCanceled}));
     const store::JobRecord record = job.record;
-    live_.erase(record.job.id);
+    EndLive(job);
     Wake();
     return StatusOf(record);
   }

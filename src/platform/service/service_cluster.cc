@@ -72,7 +72,9 @@ void ServiceCore::ObservedQueued(LiveJob& job, const engine::AllocationState& st
   }
   const std::string about = absl::StrCat("job ", job.record.job.id, " cannot be placed");
   if (!state.nodes.empty()) {
-    Complain(about, PlaceOn(job, state));
+    const absl::Status placed = PlaceOn(job, state);
+    if (placed.ok()) ForgetComplaintsOf(job.record.job.id);  // also that it was not handed over
+    Complain(about, placed, {.job = job.record.job.id});
     return;
   }
   // Over before it had a node.
@@ -82,12 +84,12 @@ void ServiceCore::ObservedQueued(LiveJob& job, const engine::AllocationState& st
                  .cause = Cause::kFailure,
                  .lost_node = state.lost};
   if (MayBeginAgain(job, end)) {
-    Complain(about, BeginAgain(job, why));
+    Complain(about, BeginAgain(job, why), {.job = job.record.job.id});
     return;
   }
   const absl::Status written = Append(job, end);
-  Complain(about, written);
-  if (written.ok()) live_.erase(live_.find(job.record.job.id));
+  Complain(about, written, {.job = job.record.job.id});
+  if (written.ok()) EndLive(job);
 }
 
 absl::Status ServiceCore::PlaceOn(LiveJob& job, const engine::AllocationState& state) {

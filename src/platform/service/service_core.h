@@ -77,6 +77,15 @@ class ServiceCore final : public Service {
     std::string compute;
     engine::Allocation allocation;
   };
+  // What a complaint is of, if not of the service itself: a job, or an allocation.
+  struct Subject {
+    std::string job;
+    At at;
+  };
+  struct Complaint {
+    std::string why;
+    Subject subject;
+  };
   // What is to be done to the engines once the lock is released.
   struct Effects {
     std::vector<StartOf> starts;
@@ -95,9 +104,9 @@ class ServiceCore final : public Service {
 
   // service.cc
   absl::Status RebuildJob(store::JobRecord record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A new allocation, with its logs.
   // A job that begins fails where its logs cannot be opened; one that runs already goes on.
   enum class OpenLogs { kNow, kWhenPossible };
+  // A new allocation, with its logs.
   absl::StatusOr<std::unique_ptr<PlacedJob>> MakeGang(const std::string& job_id,
                                                       Placement placement, OpenLogs open);
   // What is known of an allocation: what its launchers have reported, and its logs.
@@ -107,6 +116,7 @@ class ServiceCore final : public Service {
   void RestoreInterruptedDeletes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // What is said of a job whose logs cannot be opened now.
   std::string OutputTrouble(const std::string& job) const;
+  static std::string StartTrouble(const std::string& job);
   JobStatus StatusOf(const store::JobRecord& record) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Appends an event to the store and, if that was possible, to what is in memory.
   absl::Status Append(LiveJob& job, const Step& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -244,9 +254,14 @@ class ServiceCore final : public Service {
   void AddEffects(const LiveJob& job, Effects& effects) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void Perform(const Effects& effects) ABSL_LOCKS_EXCLUDED(mutex_);
   void Started(const std::string& allocation, const absl::Status& status);
-  // Logs a failure once, not at every tick, and keeps it for Troubles until it is over.
-  void Complain(const std::string& about, const absl::Status& status)
+  // Logs a failure once, not at every tick, and keeps it for Troubles until it is over: the same is
+  // said to be OK, or what it is of has ended.
+  void Complain(const std::string& about, const absl::Status& status, const Subject& subject = {})
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of a job that has ended, or is not there any more; what is said of its allocations stays.
+  void ForgetComplaintsOf(absl::string_view job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The job has ended. `job` is gone then.
+  void EndLive(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // service_observe.cc
   void Observed(const std::string& compute, const std::vector<engine::AllocationState>& states,
@@ -331,7 +346,7 @@ class ServiceCore final : public Service {
   std::set<std::string> observed_clusters_ ABSL_GUARDED_BY(mutex_);  // those that have answered
   absl::Time last_observation_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Duration work_ ABSL_GUARDED_BY(mutex_);  // of the last look: the processor
-  std::map<std::string, std::string> complaints_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Complaint> complaints_ ABSL_GUARDED_BY(mutex_);
   absl::Mutex tick_mutex_;  // one Tick at a time; taken before mutex_
   std::thread loop_;
   Chores chores_;

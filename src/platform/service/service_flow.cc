@@ -106,10 +106,10 @@ void ServiceCore::AdvanceFlows(Effects& effects) {
       const auto found = live_.find(id);
       if (found == live_.end()) continue;
       const auto ended = AdvanceFlow(*found->second, effects);
-      Complain(absl::StrCat("job ", id, " cannot go on"), ended.status());
+      Complain(absl::StrCat("job ", id, " cannot go on"), ended.status(), {.job = id});
       if (!ended.ok() || !*ended) continue;
       flows_.erase(found->second.get());
-      live_.erase(found);
+      EndLive(*found->second);
       any = true;
     }
   }

@@ -118,14 +118,27 @@ void ServiceCore::Tick() {
   Perform(effects);
 }
 
-void ServiceCore::Complain(const std::string& about, const absl::Status& status) {
-  std::string& last = complaints_[about];
+void ServiceCore::Complain(const std::string& about, const absl::Status& status,
+                           const Subject& subject) {
   if (status.ok()) {
     complaints_.erase(about);
-  } else if (last != status.message()) {
-    last = std::string(status.message());
-    spdlog::error("{}: {}", about, last);
+    return;
   }
+  Complaint& complaint = complaints_[about];
+  complaint.subject = subject;
+  if (complaint.why == status.message()) return;
+  complaint.why = std::string(status.message());
+  spdlog::error("{}: {}", about, complaint.why);
+}
+
+void ServiceCore::ForgetComplaintsOf(absl::string_view job) {
+  std::erase_if(complaints_, [&](const auto& entry) { return entry.second.subject.job == job; });
+}
+
+void ServiceCore::EndLive(const LiveJob& job) {
+  const std::string id = job.record.job.id;
+  ForgetComplaintsOf(id);
+  live_.erase(id);
 }
 
 std::vector<std::string> ServiceCore::Troubles() {
@@ -134,7 +147,9 @@ std::vector<std::string> ServiceCore::Troubles() {
     troubles.push_back(absl::StrCat("compute ", compute, " cannot be used: ", why));
   }
   absl::MutexLock lock(&mutex_);
-  for (const auto& [about, why] : complaints_) troubles.push_back(absl::StrCat(about, ": ", why));
+  for (const auto& [about, complaint] : complaints_) {
+    troubles.push_back(absl::StrCat(about, ": ", complaint.why));
+  }
   return troubles;
 }
 
@@ -149,9 +164,13 @@ std::string ServiceCore::OutputTrouble(const std::string& job) const {
                       (files_.FolderOf(job) / "logs").native(), " or cancel the job");
 }
 
+std::string ServiceCore::StartTrouble(const std::string& job) {
+  return absl::StrCat("job ", job, " cannot be started");
+}
+
 void ServiceCore::LookAfterLogs(const std::string& job, JobLogs& logs) {
   if (logs.opened()) return;
-  Complain(OutputTrouble(job), logs.TryToOpen());
+  Complain(OutputTrouble(job), logs.TryToOpen(), {.job = job});
 }
 
 void ServiceCore::AdvanceAll(Effects& effects) {
@@ -160,7 +179,7 @@ void ServiceCore::AdvanceAll(Effects& effects) {
     const Placement placement = job->placed->placement;
     LookAfterLogs(id, *job->placed->logs);
     const absl::StatusOr<bool> ended = Advance(*job, effects);
-    Complain(absl::StrCat("job ", id, " cannot go on"), ended.status());
+    Complain(absl::StrCat("job ", id, " cannot go on"), ended.status(), {.job = id});
     if (!ended.ok() || !*ended) return false;
     Complain(OutputTrouble(id), absl::OkStatus());
     Leaving leaving{.compute = job->record.job.spec.compute, .since = clock_->Now()};
@@ -168,7 +187,7 @@ void ServiceCore::AdvanceAll(Effects& effects) {
       if (leaving.compute == "local") leaving.nodes.push_back(node.name);
     }
     leaving_[placement.allocation] = std::move(leaving);
-    if (IsEnd(job->record.last.state)) live_.erase(id);
+    if (IsEnd(job->record.last.state)) EndLive(*job);
     return true;
   });
 }
@@ -240,7 +259,7 @@ void ServiceCore::Perform(const Effects& effects) {
     if (engine == nullptr) continue;
     const absl::Status status = engine->Stop(at.allocation, options_.stop_grace);
     absl::MutexLock lock(&mutex_);
-    Complain(absl::StrCat("allocation ", at.allocation, " cannot be stopped"), status);
+    Complain(absl::StrCat("allocation ", at.allocation, " cannot be stopped"), status, {.at = at});
     const LiveJob* const job = JobOn(at.allocation);
     if (job == nullptr || !status.ok()) continue;
     job->placed->stopped = true;
@@ -251,14 +270,15 @@ void ServiceCore::Perform(const Effects& effects) {
     if (engine == nullptr) continue;
     const absl::Status status = engine->Kill(at.allocation, node);
     absl::MutexLock lock(&mutex_);
-    Complain(absl::StrCat("a launcher of allocation ", at.allocation, " cannot be killed"), status);
+    Complain(absl::StrCat("a launcher of allocation ", at.allocation, " cannot be killed"), status,
+             {.at = at});
   }
   for (const At& at : effects.releases) {
     engine::Engine* const engine = EngineOf(at.compute);
     if (engine == nullptr) continue;
     const absl::Status status = engine->Release(at.allocation);
     absl::MutexLock lock(&mutex_);
-    Complain(absl::StrCat("allocation ", at.allocation, " cannot be released"), status);
+    Complain(absl::StrCat("allocation ", at.allocation, " cannot be released"), status, {.at = at});
     if (!status.ok()) continue;
     leaving_.erase(at.allocation);
     Wake();
@@ -273,7 +293,7 @@ void ServiceCore::Started(const std::string& allocation, const absl::Status& sta
   const std::string& id = job->record.job.id;
   if (job->placed == nullptr) {  // handed to a cluster
     job->handed_over = status.ok();
-    Complain(absl::StrCat("job ", id, " cannot be handed over"), status);
+    Complain(absl::StrCat("job ", id, " cannot be handed over"), status, {.job = id});
     return;
   }
   PlacedJob& placed = *job->placed;

@@ -35,6 +35,10 @@ void ServiceCore::Observed(const std::string& compute,
   std::erase_if(leaving_, [&](const auto& entry) {
     return entry.second.compute == compute && !by_id.contains(entry.first);
   });
+  std::erase_if(complaints_, [&](const auto& entry) {
+    const At& at = entry.second.subject.at;
+    return at.compute == compute && !by_id.contains(at.allocation);
+  });
   for (const engine::AllocationState& state : states) {
     LiveJob* const job = LiveJobOf(state.id);
     if (job == nullptr) {
@@ -89,6 +93,9 @@ void ServiceCore::ObservedLeaving(const std::string& compute, const engine::Allo
                      state.launcher_alive.end();
   if (!alive && IsStillNeeded(state.id)) {
     leaving_.erase(state.id);
+    std::erase_if(complaints_, [&](const auto& entry) {
+      return entry.second.subject.at.allocation == state.id;  // that it could not be stopped
+    });
     return;
   }
   if (!alive) {

@@ -76,7 +76,7 @@ void ServiceCore::ScheduleQueued(Effects& effects) {
   const scheduler::Decision decision = scheduler::Schedule(pending, Running(now), NodeNames(), now);
   for (const scheduler::Start& start : decision.starts) {
     const absl::Status status = StartOn(*live_.at(start.job_id), start.nodes, effects);
-    Complain(absl::StrCat("job ", start.job_id, " cannot be started"), status);
+    Complain(StartTrouble(start.job_id), status, {.job = start.job_id});
   }
   for (const scheduler::Wait& wait : decision.waits) {
     LiveJob& job = *live_.at(wait.job_id);
@@ -139,7 +139,7 @@ absl::Status ServiceCore::StartOn(LiveJob& job, const std::vector<std::string>& 
   }
   placed_.insert(&job);
   Effects more;
-  TUTTI_RETURN_IF_ERROR(Advance(job, more).status());
+  Advance(job, more).IgnoreError();  // the next tick tries again, and says why
   effects.starts.insert(effects.starts.end(), more.starts.begin(), more.starts.end());
   return absl::OkStatus();
 }

@@ -257,9 +257,9 @@ JobStatus ServiceCore::Adopt(const store::JobRecord& record, std::optional<Place
   // One whose end cannot be written either is begun by the loop, as one that was queued.
   const std::string why = absl::StrCat("it could not be started: ", gang.status().message());
   const absl::Status ended = Append(job, {store::JobState::kFailed, why});
-  Complain(absl::StrCat("job ", id, " cannot be ended"), ended);
+  Complain(StartTrouble(id), ended, {.job = id});
   const JobStatus status = StatusOf(job.record);
-  if (ended.ok()) live_.erase(id);
+  if (ended.ok()) EndLive(job);
   return status;
 }
 

@@ -65,11 +65,13 @@ class DiskEngine final : public engine::Engine {
   }
   absl::Status Stop(const std::string& id, absl::Duration) override {
     ++stop_calls;
+    if (!fail_stop.ok()) return fail_stop;
     if (std::filesystem::exists(root_ / id)) Put(root_ / id / "stop", "");
     return absl::OkStatus();
   }
   absl::Status Kill(const std::string& id, int node) override {
     ++kill_calls;
+    if (!fail_stop.ok()) return fail_stop;
     if (!unkillable) std::filesystem::remove(root_ / id / absl::StrCat("alive-", node));
     return absl::OkStatus();
   }
@@ -117,7 +119,7 @@ class DiskEngine final : public engine::Engine {
 
   int start_calls = 0, stop_calls = 0, kill_calls = 0;
   bool unkillable = false;
-  absl::Status fail_start, fail_observe;
+  absl::Status fail_start, fail_stop, fail_observe;
 
  private:
   const std::filesystem::path root_;

@@ -1,0 +1,46 @@
+// What the service says that is broken, for as long as it is.
+#include <gmock/gmock.h>
+
+#include "platform/service/cluster_for_tests.h"
+#include "platform/service/world_for_tests.h"
+
+namespace tutti::service {
+namespace {
+
+using store::JobState;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST_F(ServiceTest, AllocationsThatAreOverTroubleNobodyAnyMore) {
+  const std::string id = world_.Submit()->record.job.id;
+  ASSERT_TRUE(world_.StepUntilState(id, JobState::kPreparing));
+  const std::string allocation = world_.engine().Allocations().at(0);
+  world_.launchers().silent = true;
+  world_.engine().fail_stop = absl::UnavailableError("no answer");
+  ASSERT_TRUE(service().Cancel(id).ok());
+  world_.Step();
+  const std::string trouble =
+      absl::StrCat("allocation ", allocation, " cannot be stopped: no answer");
+  EXPECT_THAT(service().Troubles(), ElementsAre(trouble));
+  for (int node = 0; node < 2; ++node) world_.launchers().Kill(allocation, node);
+  world_.launchers().silent = false;
+  ASSERT_TRUE(world_.StepUntilOver(id));
+  world_.Step();
+  EXPECT_THAT(service().Troubles(), IsEmpty());
+}
+
+TEST(ServiceTroubles, AJobThatIsCanceledTroublesNobodyAnyMore) {
+  const base::TemporaryDirectory folder;
+  DiskEngine::Put(folder.path() / "site.yml", "computes: {hpc: {type: slurm, folder: ./shared}}\n");
+  FakeCluster cluster;
+  World world(folder.path(), {}, 2, &cluster);
+  cluster.fail_start = absl::UnavailableError("no answer");
+  ASSERT_TRUE(world.Submit(absl::StrCat(kJobFile, "compute: hpc\n")).ok());
+  world.Step();
+  EXPECT_THAT(world.service().Troubles(), ElementsAre("job j cannot be handed over: no answer"));
+  ASSERT_TRUE(world.service().Cancel("j").ok());
+  EXPECT_THAT(world.service().Troubles(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace tutti::service
