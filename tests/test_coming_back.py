@@ -143,6 +143,31 @@ def test_a_service_that_died_while_the_disk_was_full_starts_again(start_service,
         subprocess.run(["umount", "-l", disk], check=True)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
+def test_a_service_that_was_stopped_before_its_disk_filled_serves_what_it_has(start_service, write_job, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", disk], check=True)
+    try:
+        service = start_service(home=disk / "home")
+        kept = service.submit(write_job("echo kept"))
+        assert service.wait(kept)["state"] == "Completed"
+        service.stop()
+        fill(disk)
+        service.start()
+        assert service.job(kept)["state"] == "Completed" and service.log_text(kept, 0) == "kept\n"
+        refused = service.cli("run", write_job("echo refused"))
+        assert refused.returncode == 9 and f"the disk of {disk}/home is full" in refused.stderr, refused.stderr
+        assert "is full" in str(service.get("/v1/troubles")["troubles"])
+        assert "full" in service.cli("doctor").stdout
+        (disk / "filler").unlink()
+        assert service.wait(service.submit(write_job("echo again")))["state"] == "Completed"
+        assert service.get("/v1/troubles")["troubles"] == []
+        service.stop()
+    finally:
+        subprocess.run(["umount", "-l", disk], check=True)
+
+
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="runs as another user")
 def test_a_home_that_may_not_be_read_is_no_matter_of_tokens(tmp_path):
     home = tmp_path / "home"

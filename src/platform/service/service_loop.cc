@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/service/disk_space.h"
 #include "platform/service/service_core.h"
 
 namespace tutti::service {
@@ -145,6 +146,9 @@ std::vector<std::string> ServiceCore::Troubles() {
   std::vector<std::string> troubles;
   for (const auto& [compute, why] : engines_.broken) {
     troubles.push_back(absl::StrCat("compute ", compute, " cannot be used: ", why));
+  }
+  if (const absl::Status space = CheckSpace(options_.directory); !space.ok()) {
+    troubles.emplace_back(space.message());
   }
   absl::MutexLock lock(&mutex_);
   for (const auto& [about, complaint] : complaints_) {

@@ -27,6 +27,12 @@ absl::StatusOr<std::string> ReadOrMakeToken(const std::filesystem::path& path) {
   return token;
 }
 
+absl::Status Rename(const std::filesystem::path& from, const std::filesystem::path& to) {
+  std::error_code error;
+  std::filesystem::rename(from, to, error);
+  return error ? base::ErrnoStatus(from.native(), error.value()) : absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<StateFolder> StateFolder::Open(const std::filesystem::path& directory) {
@@ -47,13 +53,14 @@ absl::Status StateFolder::Announce(const std::string& url, const std::string& ce
     return spec::ToJson(spec::Endpoint{url, token, certificate}) + "\n";
   };
   TUTTI_RETURN_IF_ERROR(base::UpdateFile(launcher_file(), text(launcher_token_), 0600));
-  return base::UpdateFile(service_file(), text(user_token_), 0600);
+  std::error_code error;
+  if (!std::filesystem::exists(ended_file(), error)) {
+    return base::UpdateFile(service_file(), text(user_token_), 0600);
+  }
+  TUTTI_RETURN_IF_ERROR(base::UpdateFile(ended_file(), text(user_token_), 0600));
+  return Rename(ended_file(), service_file());
 }
 
-absl::Status StateFolder::Withdraw() const {
-  std::error_code error;
-  std::filesystem::remove(service_file(), error);
-  return error ? base::ErrnoStatus(service_file().native(), error.value()) : absl::OkStatus();
-}
+absl::Status StateFolder::Withdraw() const { return Rename(service_file(), ended_file()); }
 
 }  // namespace tutti::service

@@ -4,7 +4,8 @@
 //   lock            held while a service lives; its pid
 //   token           the user's bearer token, mode 0600
 //   launcher_token  the launchers' bearer token, mode 0600: opens /internal/ and nothing else
-//   service.json    where it is, for clients (spec/endpoint.h), mode 0600
+//   service.json    where it is, for clients (spec/endpoint.h), mode 0600; once the service has
+//                   ended service.json.ended, whose room is there for the next on a full disk
 //   launcher.json   the same for launchers, with their token
 //   tutti.db, jobs/, snapshots/
 #pragma once
@@ -37,6 +38,8 @@ class StateFolder {
   absl::Status Withdraw() const;
 
  private:
+  std::filesystem::path ended_file() const { return directory_ / "service.json.ended"; }
+
   std::filesystem::path directory_;
   std::string user_token_, launcher_token_;
   base::UniqueFd lock_;

@@ -61,18 +61,36 @@ Database::Database(const std::filesystem::path& path, DatabaseOptions options)
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::filesystem::path& path,
                                                          const Migrations& migrations,
                                                          DatabaseOptions options) {
+  auto database = Open(path, migrations, options, LogIndex::kInFile);
+  if (!absl::IsResourceExhausted(database.status())) return database;
+  return Open(path, migrations, std::move(options), LogIndex::kInMemory);
+}
+
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(const std::filesystem::path& path,
+                                                         const Migrations& migrations,
+                                                         DatabaseOptions options, LogIndex index) {
   std::unique_ptr<Database> database;
   try {
     database.reset(new Database(path, std::move(options)));
   } catch (const SQLite::Exception& error) {
     return OpenError(path, error);
   }
+  TUTTI_RETURN_IF_ERROR(database->Begin(index));
   // Whose file it is comes first: another program's is left as it was found.
   TUTTI_RETURN_IF_ERROR(database->CheckOwner());
   TUTTI_RETURN_IF_ERROR(database->Configure());
   TUTTI_RETURN_IF_ERROR(database->Migrate(migrations));
   TUTTI_RETURN_IF_ERROR(database->OpenLog());
   return database;
+}
+
+// Before the first read, which makes the index.
+absl::Status Database::Begin(LogIndex index) {
+  if (index == LogIndex::kInFile) return absl::OkStatus();
+  return Read([&](Connection& sqlite) {
+    sqlite.exec("PRAGMA locking_mode = EXCLUSIVE");
+    return absl::OkStatus();
+  });
 }
 
 absl::Status Database::CheckOwner() {

@@ -64,6 +64,8 @@ class Kept {
 
 class Database {
  public:
+  // Opens one that is there also on a full disk: Write is then ResourceExhausted until there is
+  // room.
   static absl::StatusOr<std::unique_ptr<Database>> Open(const std::filesystem::path& path,
                                                         const Migrations& migrations,
                                                         DatabaseOptions options);
@@ -83,7 +85,14 @@ class Database {
   absl::Status Read(const std::function<absl::Status(Connection&)>& body);
 
  private:
+  // Where SQLite keeps the index of its log: in a file that other programs share, or in memory,
+  // which takes no room of the disk and keeps others out.
+  enum class LogIndex { kInFile, kInMemory };
   Database(const std::filesystem::path& path, DatabaseOptions options);
+  static absl::StatusOr<std::unique_ptr<Database>> Open(const std::filesystem::path& path,
+                                                        const Migrations& migrations,
+                                                        DatabaseOptions options, LogIndex index);
+  absl::Status Begin(LogIndex index);
   absl::Status CheckOwner();
   absl::Status Configure();
   absl::Status Migrate(const Migrations& migrations);

@@ -83,7 +83,8 @@ struct StoreOptions {
 
 class Store {
  public:
-  // Opens the file, creates it if there is none, and brings an older layout up to date.
+  // Opens the file, creates it if there is none, and brings an older layout up to date. One that is
+  // there opens on a full disk too, and can be read.
   // FailedPrecondition for one that a newer tutti or another program wrote.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const std::filesystem::path& path,
                                                      StoreOptions options = {});

@@ -207,6 +207,30 @@ TEST_F(StoreFaultTest, AFullDiskChangesNothingAndTheStoreWorksOnOnceThereIsSpace
   EXPECT_EQ(store->EventsOf("one")->size(), written + 1);
 }
 
+TEST_F(StoreFaultTest, OneThatWasClosedOpensOnAFullDiskAndTakesMoreOnceThereIsSpace) {
+  const auto small = directory_.path() / "small";
+  ASSERT_TRUE(base::MakeDirectories(small).ok());
+  if (::mount("tmpfs", small.c_str(), "tmpfs", 0, "size=1m") != 0) {
+    GTEST_SKIP() << "may not mount a small tmpfs";
+  }
+  absl::Cleanup unmount = [&] { ::umount2(small.c_str(), MNT_DETACH); };
+  path_ = small / "store.db";
+  const int64_t last = Open()->InsertJob(AJob(), AnEventOf(kQueued))->last.sequence;
+  {
+    auto filler = base::Open(small / "filler", O_WRONLY | O_CREAT);
+    ASSERT_TRUE(filler.ok());
+    const std::string page(4096, 'f');
+    while (::write(filler->get(), page.data(), page.size()) > 0) continue;
+  }
+  auto store = Open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->GetJob("one")->last.sequence, last);
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      store->AppendEvent("one", last, AnEventOf(kQueued, std::string(20'000, 'x'))).status()));
+  std::filesystem::remove(small / "filler");
+  EXPECT_EQ(store->AppendEvent("one", last, AnEventOf(kQueued)).status(), absl::OkStatus());
+}
+
 TEST_F(StoreFaultTest, ADamagedFileIsDataLossAndSaysWhatToDo) {
   Open()->InsertJob(AJob(), AnEventOf(kQueued, std::string(50'000, 'x'))).status().IgnoreError();
   Damage(4096, 8192);  // closing has moved everything from the log to the file
