@@ -1,14 +1,12 @@
 #include "platform/container/registry_check.h"
 
-#include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <map>
-#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/at_once.h"
 #include "base/child_process.h"
 #include "base/command.h"
 #include "base/file.h"
@@ -97,15 +95,8 @@ class Podman {
 void AskAll(const Podman& podman, Answers& answers) {
   std::vector<Answers::value_type*> list;
   for (auto& entry : answers) list.push_back(&entry);
-  std::atomic<size_t> next = 0;
-  const auto ask = [&] {
-    for (size_t i = next++; i < list.size(); i = next++) {
-      list[i]->second = podman.Ask(list[i]->first);
-    }
-  };
-  std::vector<std::thread> threads(std::min(list.size(), kMostAtOnce));
-  for (std::thread& thread : threads) thread = std::thread(ask);
-  for (std::thread& thread : threads) thread.join();
+  base::ForEachAtOnce(list.size(), kMostAtOnce,
+                      [&](size_t i) { list[i]->second = podman.Ask(list[i]->first); });
 }
 
 // What was built earlier needs its base no more.

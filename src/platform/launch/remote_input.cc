@@ -1,13 +1,12 @@
 #include "platform/launch/remote_input.h"
 
-#include <algorithm>
 #include <map>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/at_once.h"
 #include "base/deadline.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -67,15 +66,9 @@ void AskAll(Answers& answers, base::Deadline deadline) {
   static const std::atomic<bool> never = false;
   std::vector<Answers::value_type*> list;
   for (auto& entry : answers) list.push_back(&entry);
-  std::atomic<size_t> next = 0;
-  const auto ask = [&] {
-    for (size_t i = next++; i < list.size(); i = next++) {
-      list[i]->second = http::Examine(list[i]->first, deadline, never).status();
-    }
-  };
-  std::vector<std::thread> threads(std::min(list.size(), kMostAtOnce));
-  for (std::thread& thread : threads) thread = std::thread(ask);
-  for (std::thread& thread : threads) thread.join();
+  base::ForEachAtOnce(list.size(), kMostAtOnce, [&](size_t i) {
+    list[i]->second = http::Examine(list[i]->first, deadline, never).status();
+  });
 }
 
 struct Findings {
