@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,7 @@ namespace tutti::container {
 namespace {
 
 constexpr size_t kMostAtOnce = 8;
+constexpr absl::Duration kLocalPatience = absl::Seconds(1);  // with podman's list of images
 constexpr uint64_t kLargestDockerfile = 1 << 20;
 
 using Kind = RegistryAnswer::Kind;
@@ -99,13 +101,29 @@ void AskAll(const Podman& podman, Answers& answers) {
                       [&](size_t i) { list[i]->second = podman.Ask(list[i]->first); });
 }
 
-// What was built earlier needs its base no more.
-bool IsBuilt(const Use& use, const Podman& podman) {
-  const spec::Image& image = use.job->environment.image;
-  if (image.context.empty()) return false;
-  const auto name = NameOfBuild(image);
-  return name.ok() && podman.Has(*name);
-}
+// The builds that are here: what was built earlier needs its bases no more. Their names hash what
+// they are built from, which is done once.
+class Builds {
+ public:
+  explicit Builds(std::string program) : program_(std::move(program)) {}
+
+  bool Has(const spec::Image& image) {
+    if (image.context.empty()) return false;
+    const auto [known, is_new] = known_.try_emplace({image.context, image.dockerfile}, false);
+    if (is_new) known->second = Look(image);
+    return known->second;
+  }
+
+ private:
+  // By a time of its own, since that of the registries may be spent.
+  bool Look(const spec::Image& image) const {
+    const auto name = NameOfBuild(image);
+    return name.ok() && Podman(program_, base::Deadline::After(kLocalPatience)).Has(*name);
+  }
+
+  const std::string program_;
+  std::map<std::pair<std::string, std::string>, bool> known_;  // by context and Dockerfile
+};
 
 void Report(const Use& use, const RegistryAnswer& answer, std::vector<std::string>& faults,
             std::vector<std::string>& warnings) {
@@ -136,9 +154,10 @@ absl::Status CheckRegistries(const spec::JobSpec& job, base::Deadline deadline,
   for (const Use& use : uses) answers.try_emplace(use.reference);
   AskAll(podman, answers);
   std::vector<std::string> faults;
+  Builds builds(*program);
   for (const Use& use : uses) {
     const RegistryAnswer& answer = answers.at(use.reference);
-    if (answer.kind == Kind::kHasIt || IsBuilt(use, podman)) continue;
+    if (answer.kind == Kind::kHasIt || builds.Has(use.job->environment.image)) continue;
     Report(use, answer, faults, warnings);
   }
   if (faults.empty()) return absl::OkStatus();

@@ -11,7 +11,8 @@
 
 namespace tutti::container {
 
-// Asks for the images that are not on this machine, several at a time and until `deadline` at most.
+// Asks for the images that are not on this machine, several at a time and until `deadline` at most;
+// whether what they are for was built earlier is then looked up, for a second at most.
 // InvalidArgument has a line for each that cannot be had, with its place in the job file: its
 // registry's name does not resolve, nobody listens there, it asks for a login, it does not have the
 // image. A warning is added where that is not known: of a step's image, which another step may

@@ -117,6 +117,13 @@ TEST_F(RegistryCheck, ABuildIsRefusedForEachImageThatItIsMadeFrom) {
   EXPECT_TRUE(Check(job).ok()) << "it was built earlier";
 }
 
+TEST_F(RegistryCheck, OfWhatWasBuiltEarlierASilentRegistryIsNoMatter) {
+  const base::TemporaryDirectory context;
+  ASSERT_TRUE(base::WriteFileAtomic(bin_.path() / "built", "").ok());
+  EXPECT_TRUE(Check(BuiltFrom("FROM a.example/silent\n", context), absl::Milliseconds(300)).ok());
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
 TEST_F(RegistryCheck, WarnsOfAStepsImageWhichAnotherStepMayPush) {
   spec::JobSpec pipeline;
   spec::Step step;
