@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "base/deadline.h"
 #include "base/file.h"
 #include "base/status.h"
 
@@ -30,18 +31,16 @@ absl::StatusOr<UniqueFd> LockFile(const std::filesystem::path& file,
   return fd;
 }
 
-absl::StatusOr<ExitStatus> RunToEnd(const ChildOptions& options, const std::atomic<bool>& cancelled,
-                                    std::optional<Deadline> deadline) {
+absl::StatusOr<ExitStatus> RunToEnd(const ChildOptions& options,
+                                    const std::atomic<bool>& cancelled) {
   TUTTI_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(options));
   while (true) {
     const auto ended = child.Wait(Deadline::After(kLook));
     if (ended.ok() || !absl::IsDeadlineExceeded(ended.status())) return ended;
-    const bool is_late = deadline && deadline->Expired();
-    if (!cancelled && !is_late) continue;
+    if (!cancelled) continue;
     TUTTI_RETURN_IF_ERROR(child.SignalGroup(SIGKILL));
     TUTTI_RETURN_IF_ERROR(child.Wait(Deadline::After(kDying)).status());
-    const std::string what = absl::StrCat("stopped ", options.arguments[0]);
-    return cancelled ? absl::CancelledError(what) : absl::DeadlineExceededError(what);
+    return absl::CancelledError(absl::StrCat("stopped ", options.arguments[0]));
   }
 }
 

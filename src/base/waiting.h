@@ -4,12 +4,10 @@
 
 #include <atomic>
 #include <filesystem>
-#include <optional>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/child_process.h"
-#include "base/deadline.h"
 #include "base/unique_fd.h"
 
 namespace tutti::base {
@@ -23,9 +21,8 @@ inline constexpr absl::Duration kUnkillable = absl::Minutes(1);
 absl::StatusOr<UniqueFd> LockFile(const std::filesystem::path& file,
                                   const std::atomic<bool>& cancelled);
 
-// Runs a program to its end. Cancelled once `cancelled` is set, DeadlineExceeded at the deadline:
-// its process group is killed.
-absl::StatusOr<ExitStatus> RunToEnd(const ChildOptions& options, const std::atomic<bool>& cancelled,
-                                    std::optional<Deadline> deadline = std::nullopt);
+// Runs a program to its end. Cancelled once `cancelled` is set: its process group is killed.
+absl::StatusOr<ExitStatus> RunToEnd(const ChildOptions& options,
+                                    const std::atomic<bool>& cancelled);
 
 }  // namespace tutti::base

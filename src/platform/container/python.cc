@@ -1,22 +1,20 @@
 #include "platform/container/python.h"
 
-#include <fcntl.h>
-
-#include <algorithm>
-#include <thread>
+#include <map>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "absl/synchronization/notification.h"
+#include "base/at_once.h"
 #include "base/child_process.h"
+#include "base/command.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/machine.h"
 #include "base/status.h"
-#include "base/waiting.h"
 #include "platform/container/uv.h"
 #include "spec/install_failure.h"
 
@@ -26,28 +24,47 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr absl::Duration kLongestFetch = absl::Seconds(30);
-constexpr absl::Duration kLongestCheck = absl::Seconds(6);  // who submits waits for it
-constexpr auto kRemembered = std::chrono::minutes(10);      // that a fetch failed
-constexpr uint64_t kMostOfUvsWords = 1 << 20;
+constexpr auto kRemembered = std::chrono::minutes(10);  // what a search has ended with
+constexpr size_t kMostOfUvsWords = 1 << 20;
+constexpr size_t kMostSearches = 8;
 
 class Search {
  public:
-  Search(const std::string& version, const fs::path& folder, const std::atomic<bool>& cancelled)
-      : version_(version), folder_(folder), cancelled_(cancelled) {
-    failure_ = folder / absl::StrCat("python-", base::Hex(base::Sha256Of(version)).substr(0, 12),
-                                     ".missing");
+  Search(const std::string& version, const fs::path& folder, const std::atomic<bool>& cancelled,
+         base::Deadline deadline)
+      : version_(version),
+        folder_(folder),
+        cancelled_(cancelled),
+        deadline_(deadline),
+        is_hasty_(deadline.Remaining() < kLongestFetch) {
+    const std::string key = base::Hex(base::Sha256Of(version)).substr(0, 12);
+    failure_ = folder / absl::StrCat("python-", key, ".missing");
+    lateness_ = folder / absl::StrCat("python-", key, ".late");
   }
 
   absl::StatusOr<std::string> Find() {
     if (std::string plain = LookInPath(); !plain.empty()) return plain;
-    TUTTI_ASSIGN_OR_RETURN(uv_, FindUv(folder_, cancelled_));
+    if (is_hasty_ && !Remembered(lateness_).empty()) {
+      return absl::DeadlineExceededError("as minutes before");
+    }
+    auto found = LookFurther();
+    if (is_hasty_ && absl::IsDeadlineExceeded(found.status())) {
+      base::WriteFileAtomic(lateness_, found.status().message()).IgnoreError();
+    }
+    return found;
+  }
+
+ private:
+  absl::StatusOr<std::string> LookFurther() {
+    TUTTI_ASSIGN_OR_RETURN(uv_, FindUv(folder_, cancelled_, deadline_));
     auto here = LookHere();
-    if (here.ok() || absl::IsCancelled(here.status())) return here;
+    if (here.ok() || IsOver()) return here;
     TUTTI_RETURN_IF_ERROR(Fetch());
     return LookHere();
   }
 
- private:
+  bool IsOver() const { return cancelled_ || deadline_.Expired(); }
+
   // "3.9" as python3.9, without uv, which may have to be installed first; "" if it is not there or
   // does not run, as pyenv's stand-in of a version that is not chosen.
   std::string LookInPath() {
@@ -56,39 +73,31 @@ class Search {
     for (const absl::string_view folder : absl::StrSplit(variables.at("PATH"), ':')) {
       const auto path = base::FindProgram(name, {{"PATH", std::string(folder)}});
       if (!path.ok()) continue;
-      base::ChildOptions options{.arguments = {*path, "-c", ""}, .environment = variables};
-      const auto null = base::Open("/dev/null", O_WRONLY);
-      if (!null.ok()) return "";
-      options.stdout_fd = options.stderr_fd = null->get();
-      const auto ended = base::RunToEnd(options, cancelled_, base::Deadline::After(kLongestFetch));
-      if (ended.ok() && ended->ok()) return *path;
+      const auto ran = Run({*path, "-c", ""});
+      if (ran.ok() && ran->exit.ok()) return *path;
     }
     return "";
   }
 
+  absl::StatusOr<base::CommandResult> Run(std::vector<std::string> arguments) {
+    const base::ChildOptions options{.arguments = std::move(arguments),
+                                     .environment = UvVariables(folder_),
+                                     .directory = "/"};  // where no .python-version counts
+    return base::RunCommand(options, "",
+                            base::Deadline::Sooner(deadline_, base::Deadline::After(kLongestFetch)),
+                            kMostOfUvsWords, &cancelled_);
+  }
+
   // What uv wrote to standard output; FailedPrecondition holds the rest of its words.
-  absl::StatusOr<std::string> Run(const std::vector<std::string>& arguments) {
-    const base::TemporaryDirectory said("tutti-python");
-    const fs::path out = said.path() / "out", words = said.path() / "words";
-    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd out_fd, base::Open(out, O_WRONLY | O_CREAT));
-    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd words_fd, base::Open(words, O_WRONLY | O_CREAT));
-    base::ChildOptions options{.arguments = {uv_}, .environment = UvVariables(folder_)};
-    options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
-    options.stdout_fd = out_fd.get();
-    options.stderr_fd = words_fd.get();
-    options.die_with_parent = true;
-    options.directory = said.path();  // no .python-version of the service's folder counts
-    TUTTI_ASSIGN_OR_RETURN(
-        const base::ExitStatus ended,
-        base::RunToEnd(options, cancelled_, base::Deadline::After(kLongestFetch)));
-    TUTTI_ASSIGN_OR_RETURN(const std::string text,
-                           base::ReadFile(ended.ok() ? out : words, kMostOfUvsWords));
-    if (!ended.ok()) return absl::FailedPreconditionError(text);
-    return std::string(absl::StripAsciiWhitespace(text));
+  absl::StatusOr<std::string> RunUv(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), uv_);
+    TUTTI_ASSIGN_OR_RETURN(const base::CommandResult ended, Run(std::move(arguments)));
+    if (!ended.exit.ok()) return absl::FailedPreconditionError(ended.err);
+    return std::string(absl::StripAsciiWhitespace(ended.out));
   }
 
   absl::StatusOr<std::string> LookHere() {
-    TUTTI_ASSIGN_OR_RETURN(std::string path, Run({"python", "find", "--no-project", version_}));
+    TUTTI_ASSIGN_OR_RETURN(std::string path, RunUv({"python", "find", "--no-project", version_}));
     if (path.empty()) return Missing("uv found none");
     return path;
   }
@@ -98,9 +107,9 @@ class Search {
     if (variables.at("UV_PYTHON_DOWNLOADS") == "never") {
       return Missing("UV_PYTHON_DOWNLOADS is \"never\"");
     }
-    if (const std::string before = FailureBefore(); !before.empty()) return Missing(before);
-    const auto fetched = Run({"python", "install", version_});
-    if (fetched.ok() || absl::IsCancelled(fetched.status())) return fetched.status();
+    if (const std::string before = Remembered(failure_); !before.empty()) return Missing(before);
+    const auto fetched = RunUv({"python", "install", version_});
+    if (fetched.ok() || IsOver()) return fetched.status();
     const std::string why =
         absl::IsDeadlineExceeded(fetched.status())
             ? absl::StrCat("it did not come within ", absl::FormatDuration(kLongestFetch))
@@ -123,11 +132,11 @@ class Search {
     return spec::InOneLine(last.empty() || last == first ? first : absl::StrCat(first, ": ", last));
   }
 
-  std::string FailureBefore() const {
+  static std::string Remembered(const fs::path& file) {
     std::error_code error;
-    const auto written = fs::last_write_time(failure_, error);
+    const auto written = fs::last_write_time(file, error);
     if (error || fs::file_time_type::clock::now() - written > kRemembered) return "";
-    return base::ReadFile(failure_, kMostOfUvsWords).value_or("");
+    return base::ReadFile(file, kMostOfUvsWords).value_or("");
   }
 
   absl::Status Missing(absl::string_view why) const {
@@ -138,58 +147,92 @@ class Search {
   const std::string version_;
   const fs::path folder_;
   const std::atomic<bool>& cancelled_;
-  fs::path failure_;
+  const base::Deadline deadline_;
+  const bool is_hasty_;          // who waits is a user, who does not have the time of a fetch
+  fs::path failure_, lateness_;  // why it could not be fetched; that it took too long for a user
   std::string uv_;
 };
+
+// What a job, or one below it, asks for.
+struct Asked {
+  std::string place, version;
+};
+
+void Collect(const spec::Environment& environment, std::vector<Asked>& asked) {
+  if (environment.is_host || !environment.image.empty() || environment.python.empty()) return;
+  asked.push_back({environment.python_place.empty() ? absl::StrCat("environment ", environment.name)
+                                                    : environment.python_place,
+                   environment.python});
+}
+
+void Collect(const spec::JobSpec& job, std::vector<Asked>& asked) {
+  for (const spec::Step& step : job.steps) Collect(step.job, asked);
+  if (job.kind == spec::JobKind::kPipeline || job.compute != "local") return;
+  Collect(job.environment, asked);
+}
+
+bool IsPython2(const std::string& version) {
+  return version == "2" || absl::StartsWith(version, "2.");
+}
+
+using Found = std::map<std::string, absl::Status>;  // by version
+
+void FindAll(Found& found, const fs::path& folder, base::Deadline deadline) {
+  static const std::atomic<bool> never = false;
+  std::vector<Found::value_type*> list;
+  for (auto& entry : found) list.push_back(&entry);
+  base::ForEachAtOnce(list.size(), kMostSearches, [&](size_t i) {
+    list[i]->second = FindPython(list[i]->first, folder, never, deadline).status();
+  });
+}
+
+absl::Status Check(const std::vector<Asked>& asked, const fs::path& folder, base::Deadline deadline,
+                   std::vector<std::string>& warnings) {
+  Found found;
+  std::vector<std::string> faults;
+  for (const Asked& one : asked) {
+    if (!IsPython2(one.version)) {
+      found.try_emplace(one.version);
+      continue;
+    }
+    faults.push_back(absl::StrCat(one.place, ": Python ", one.version,
+                                  " cannot be had: ask for Python 3.8 or a newer one"));
+  }
+  FindAll(found, folder, deadline);
+  for (const Asked& one : asked) {
+    const auto answer = found.find(one.version);
+    // What else is wrong is said when the environment is made.
+    if (answer == found.end() || !absl::IsNotFound(answer->second)) continue;
+    warnings.push_back(absl::StrCat(
+        one.place, ": ", answer->second.message(),
+        "; this machine's Python is taken, with versions given by == or ~= as the least: install "
+        "that Python, or name a mirror of uv's in UV_PYTHON_INSTALL_MIRROR"));
+  }
+  if (faults.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
+}
 
 }  // namespace
 
 absl::StatusOr<std::string> FindPython(const std::string& version, const fs::path& folder,
-                                       const std::atomic<bool>& cancelled) {
+                                       const std::atomic<bool>& cancelled,
+                                       base::Deadline deadline) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
-  return Search(version, folder, cancelled).Find();
+  return Search(version, folder, cancelled, deadline).Find();
 }
 
 absl::Status CheckPython(const spec::Environment& environment, const fs::path& folder,
-                         std::vector<std::string>& warnings) {
-  if (environment.is_host || !environment.image.empty() || environment.python.empty()) {
-    return absl::OkStatus();
-  }
-  const std::string place = environment.python_place.empty()
-                                ? absl::StrCat("environment ", environment.name)
-                                : environment.python_place;
-  if (environment.python == "2" || absl::StartsWith(environment.python, "2.")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(place, ": Python ", environment.python,
-                     " cannot be had: ask for Python 3.8 or a newer one"));
-  }
-  std::atomic<bool> cancelled = false;
-  absl::Notification done;
-  std::thread limit([&] {
-    if (!done.WaitForNotificationWithTimeout(kLongestCheck)) cancelled = true;
-  });
-  const auto found = FindPython(environment.python, folder, cancelled);
-  done.Notify();
-  limit.join();
-  if (absl::IsNotFound(found.status())) {
-    const std::string warning = absl::StrCat(
-        place, ": ", found.status().message(),
-        "; this machine's Python is taken, with versions given by == or ~= as the least: install "
-        "that Python, or name a mirror of uv's in UV_PYTHON_INSTALL_MIRROR");
-    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) {
-      warnings.push_back(warning);
-    }
-  }
-  return absl::OkStatus();  // what else is wrong is said when the environment is made
+                         base::Deadline deadline, std::vector<std::string>& warnings) {
+  std::vector<Asked> asked;
+  Collect(environment, asked);
+  return Check(asked, folder, deadline, warnings);
 }
 
-absl::Status CheckPythons(const spec::JobSpec& job, const fs::path& folder,
+absl::Status CheckPythons(const spec::JobSpec& job, const fs::path& folder, base::Deadline deadline,
                           std::vector<std::string>& warnings) {
-  for (const spec::Step& step : job.steps) {
-    TUTTI_RETURN_IF_ERROR(CheckPythons(step.job, folder, warnings));
-  }
-  if (job.kind == spec::JobKind::kPipeline || job.compute != "local") return absl::OkStatus();
-  return CheckPython(job.environment, folder, warnings);
+  std::vector<Asked> asked;
+  Collect(job, asked);
+  return Check(asked, folder, deadline, warnings);
 }
 
 }  // namespace tutti::container

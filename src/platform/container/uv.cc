@@ -1,6 +1,5 @@
 #include "platform/container/uv.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <map>
@@ -8,11 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/child_process.h"
+#include "base/command.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/machine.h"
 #include "base/status.h"
-#include "base/waiting.h"
 #include "spec/install_failure.h"
 
 namespace tutti::container {
@@ -21,26 +20,31 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kUv[] = "uv==0.9.*";
-constexpr uint64_t kMostOfPip = 1 << 20;
+constexpr size_t kMostOfPip = 1 << 20;
 
 bool MayRun(const fs::path& program) { return ::access(program.c_str(), X_OK) == 0; }
 
+// This machine's variables, but for those that lead a Python to other packages than its own.
+std::map<std::string, std::string> PlainVariables() {
+  std::map<std::string, std::string> variables = base::CurrentEnvironment();
+  for (const char* name : {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "CONDA_PREFIX"}) {
+    variables.erase(name);
+  }
+  return variables;
+}
+
 // What pip said.
 absl::StatusOr<std::string> InstallUv(const fs::path& target, const fs::path& log_file,
-                                      const std::atomic<bool>& cancelled) {
-  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd log,
-                         base::Open(log_file, O_WRONLY | O_CREAT | O_TRUNC));
-  base::ChildOptions options{
+                                      base::Deadline deadline, const std::atomic<bool>& cancelled) {
+  const base::ChildOptions options{
       .arguments = {"python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
                     "--target", target.string(), kUv},
-      .environment = base::CurrentEnvironment()};
-  for (const char* name : {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "CONDA_PREFIX"}) {
-    options.environment.erase(name);
-  }
-  options.stdout_fd = options.stderr_fd = log.get();
-  options.die_with_parent = true;
-  TUTTI_RETURN_IF_ERROR(base::RunToEnd(options, cancelled).status());
-  return base::ReadFile(log_file, kMostOfPip);
+      .environment = PlainVariables()};
+  TUTTI_ASSIGN_OR_RETURN(const base::CommandResult ended,
+                         base::RunCommand(options, "", deadline, kMostOfPip, &cancelled));
+  const std::string said = absl::StrCat(ended.out, ended.err);
+  TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(log_file, said));
+  return said;
 }
 
 std::string Variable(const std::map<std::string, std::string>& variables, const char* name) {
@@ -64,10 +68,7 @@ void AddPyenv(std::map<std::string, std::string>& variables) {
 }  // namespace
 
 std::map<std::string, std::string> UvVariables(const fs::path& folder) {
-  std::map<std::string, std::string> variables = base::CurrentEnvironment();
-  for (const char* name : {"VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "CONDA_PREFIX"}) {
-    variables.erase(name);
-  }
+  std::map<std::string, std::string> variables = PlainVariables();
   variables["UV_CACHE_DIR"] = (folder / "cache").string();
   variables.emplace("UV_PYTHON_INSTALL_DIR", (folder / "python").string());
   variables.emplace("UV_PYTHON_DOWNLOADS", "manual");
@@ -85,17 +86,19 @@ std::map<std::string, std::string> UvVariables(const fs::path& folder) {
   return variables;
 }
 
-absl::StatusOr<std::string> FindUv(const fs::path& folder, const std::atomic<bool>& cancelled) {
+absl::StatusOr<std::string> FindUv(const fs::path& folder, const std::atomic<bool>& cancelled,
+                                   base::Deadline deadline) {
   auto found = base::FindProgram("uv", base::CurrentEnvironment());
   if (found.ok()) return found;
   const fs::path own = folder / "uv", program = own / "bin/uv";
   if (MayRun(program)) return program.string();
   const fs::path partial = folder / absl::StrCat("uv.", base::RandomHex(4));
-  const auto said = InstallUv(partial, folder / "uv.log", cancelled);
-  if (absl::IsCancelled(said.status())) return said.status();
+  const auto said = InstallUv(partial, folder / "uv.log", deadline, cancelled);
   std::error_code error;
   if (MayRun(partial / "bin/uv")) fs::rename(partial, own, error);  // another may have been faster
   base::RemoveTree(partial).IgnoreError();
+  const bool is_over = absl::IsCancelled(said.status()) || absl::IsDeadlineExceeded(said.status());
+  if (is_over) return said.status();
   if (MayRun(program)) return program.string();
   return absl::FailedPreconditionError(absl::StrCat(
       "uv, which makes environments, is not on this machine and could not be installed: ",

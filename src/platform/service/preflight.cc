@@ -1,11 +1,12 @@
 #include "platform/service/preflight.h"
 
-#include <iterator>
+#include <algorithm>
+#include <functional>
 #include <set>
-#include <thread>
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/at_once.h"
 #include "platform/container/image.h"
 #include "platform/container/python.h"
 #include "platform/container/registry_check.h"
@@ -40,17 +41,49 @@ void Add(const absl::Status& status, Lines& faults) {
   }
 }
 
-void CheckNetwork(const spec::JobSpec& job, Lines& faults, Lines& warnings) {
+// Whether it holds of the job or of one below it.
+bool Any(const spec::JobSpec& job, bool (*holds)(const spec::JobSpec&)) {
+  return holds(job) || std::any_of(job.steps.begin(), job.steps.end(),
+                                   [&](const spec::Step& step) { return Any(step.job, holds); });
+}
+
+bool AsksForPython(const spec::JobSpec& job) { return !job.environment.python.empty(); }
+bool NamesImage(const spec::JobSpec& job) { return !job.environment.image.empty(); }
+bool HasRemoteInput(const spec::JobSpec& job) {
+  return std::any_of(job.inputs.begin(), job.inputs.end(),
+                     [](const auto& input) { return launch::IsRemote(input.second); });
+}
+
+// One that asks the network, with what it has found.
+struct NetworkCheck {
+  std::function<absl::Status(Lines&)> run;
+  absl::Status found;
+  Lines warnings;
+};
+
+void CheckNetwork(const spec::JobSpec& job, const std::filesystem::path& directory, Lines& faults,
+                  Lines& warnings) {
   const base::Deadline deadline = base::Deadline::After(kPatience);
-  absl::Status registries;
-  Lines of_registries;
-  std::thread asks_registries(
-      [&] { registries = container::CheckRegistries(job, deadline, of_registries); });
-  const absl::Status inputs = launch::CheckRemoteInputs(job, deadline, warnings);
-  asks_registries.join();
-  Add(registries, faults);
-  Add(inputs, faults);
-  std::move(of_registries.begin(), of_registries.end(), std::back_inserter(warnings));
+  std::vector<NetworkCheck> checks;
+  if (Any(job, AsksForPython)) {
+    checks.push_back({[&](Lines& lines) {
+      return container::CheckPythons(job, directory / "environments", deadline, lines);
+    }});
+  }
+  if (Any(job, NamesImage)) {
+    checks.push_back(
+        {[&](Lines& lines) { return container::CheckRegistries(job, deadline, lines); }});
+  }
+  if (Any(job, HasRemoteInput)) {
+    checks.push_back(
+        {[&](Lines& lines) { return launch::CheckRemoteInputs(job, deadline, lines); }});
+  }
+  base::ForEachAtOnce(checks.size(), checks.size(),
+                      [&](size_t i) { checks[i].found = checks[i].run(checks[i].warnings); });
+  for (const NetworkCheck& check : checks) {
+    Add(check.found, faults);
+    warnings.insert(warnings.end(), check.warnings.begin(), check.warnings.end());
+  }
 }
 
 }  // namespace
@@ -61,10 +94,9 @@ absl::Status Preflight(const spec::JobSpec& job, const std::filesystem::path& di
   Lines faults;
   Add(spec::CheckPaths(job, warnings), faults);
   Add(container::CheckCanRun(job), faults);
-  Add(container::CheckPythons(job, directory / "environments", warnings), faults);
   Add(CheckGpus(job, !facts->gpus.empty(), warnings), faults);
   Add(launch::CheckCommand(job, *facts, warnings), faults);
-  CheckNetwork(job, faults, warnings);
+  CheckNetwork(job, directory, faults, warnings);
   warnings = EachOnce(warnings);
   const absl::Status space = CheckCopiesFit(job, directory);
   if (faults.empty()) return space;

@@ -18,6 +18,8 @@ namespace tutti::client {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr absl::Duration kPatience = absl::Seconds(5);  // with a Python that is fetched
+
 // A file that is missing is a fault of what the user gave.
 absl::Status AsInput(const absl::Status& status) {
   return absl::IsNotFound(status) ? absl::InvalidArgumentError(status.message()) : status;
@@ -95,8 +97,9 @@ absl::StatusOr<ExitCode> AssetCreate(Context& context, const AssetOptions& optio
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(context.home));
   auto file = spec::ReadAssetFile(options.kind, options.file, site);
   TUTTI_RETURN_IF_ERROR(AsInput(file.status()));
-  TUTTI_RETURN_IF_ERROR(AsInput(
-      container::CheckPython(file->environment, context.home / "environments", file->warnings)));
+  TUTTI_RETURN_IF_ERROR(
+      AsInput(container::CheckPython(file->environment, context.home / "environments",
+                                     base::Deadline::After(kPatience), file->warnings)));
   for (const std::string& warning : file->warnings) {
     context.err << "warning: " << warning << std::endl;
   }
