@@ -2,6 +2,7 @@
 anything."""
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -128,3 +129,27 @@ def test_the_installed_package_works_by_itself(installed, tmp_path):
     assert pathlib.Path(installed.parent / "tuttirun").exists()
     header = next(installed.parents[1].glob("lib/python3*/site-packages/tutti/include/tutti_comm.h"))
     assert "tutti_comm_submit" in header.read_text()  # what custom_op.py is compiled with
+
+
+def oldest_python():
+    """An interpreter of the oldest version that pyproject.toml allows; None: this machine has none."""
+    project = tomllib.loads((PYTHON / "pyproject.toml").read_text())["project"]
+    name = "python" + project["requires-python"].removeprefix(">=")
+    found = [shutil.which(name), *sorted(pathlib.Path.home().glob(f".pyenv/versions/*/bin/{name}")),
+             *sorted(pathlib.Path.home().glob(f".local/share/uv/python/*/bin/{name}"))]
+    works = "import sys; sys.exit('%d.%d' % sys.version_info[:2] != '" + name[len("python"):] + "')"
+    return next((python for python in found
+                 if python and subprocess.run([python, "-c", works], capture_output=True).returncode == 0), None)
+
+
+def test_ranks_run_on_the_oldest_python_that_the_package_allows():
+    interpreter = oldest_python()
+    if not interpreter:
+        pytest.skip("this machine has no interpreter of that version")
+    program = ("import sys, horovod.common.basics as hvd; hvd.init()\n"
+               "print('rank', hvd.rank(), 'of', hvd.size()); sys.exit(3 * hvd.rank())")
+    result = subprocess.run([interpreter, "-m", "tutti.runner", "-np", "2", interpreter, "-c", program],
+                            capture_output=True, text=True, timeout=120,
+                            env={**os.environ, "PYTHONPATH": str(PYTHON), "TUTTI_COMM_LIBRARY": str(LIBRARY)})
+    assert sorted(result.stdout.splitlines()) == ["[1,0]<stdout>:rank 0 of 2", "[1,1]<stdout>:rank 1 of 2"], result.stderr
+    assert "rank 1 failed with exit code 3" in result.stderr

@@ -55,7 +55,7 @@ def reap():
             return ended
         if pid == 0:
             return ended
-        ended[pid] = os.waitstatus_to_exitcode(status)
+        ended[pid] = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
 
 
 class Guard:

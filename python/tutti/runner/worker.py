@@ -1,8 +1,8 @@
 """One rank as the launcher sees it: its guard, here or behind ssh, and its output."""
 import asyncio
-import importlib.resources
 import json
 import os
+import pkgutil
 import re
 import shlex
 import signal
@@ -122,7 +122,7 @@ class Worker:
 
     async def start(self, command, environment, output, ssh, elastic=False, grace=5.0, folder=None):
         plan = {
-            "guard": importlib.resources.files("tutti.runner").joinpath("guard.py").read_text(),
+            "guard": pkgutil.get_data("tutti.runner", "guard.py").decode(),
             "command": command, "environment": environment, "folder": folder or os.getcwd(),
             "grace": grace, "elastic": elastic
         }
