@@ -115,7 +115,8 @@ endfunction()
 function(tutti_only_fuzzed variable)
   get_property(fuzzed GLOBAL PROPERTY tutti_fuzzed)
   if(NOT fuzzed)
-    execute_process(COMMAND python3 ${CMAKE_SOURCE_DIR}/tools/fuzz-sources
+    find_program(TUTTI_PYTHON3 python3 REQUIRED)
+    execute_process(COMMAND ${TUTTI_PYTHON3} ${CMAKE_SOURCE_DIR}/tools/fuzz-sources
                     OUTPUT_VARIABLE fuzzed COMMAND_ERROR_IS_FATAL ANY)
     set_property(GLOBAL PROPERTY tutti_fuzzed "${fuzzed}")
     file(WRITE ${CMAKE_BINARY_DIR}/unreached.cc "// No fuzz target reaches this room.\n")

@@ -2,10 +2,12 @@
 anything."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 
 import pytest
 
@@ -153,3 +155,22 @@ def test_ranks_run_on_the_oldest_python_that_the_package_allows():
                             env={**os.environ, "PYTHONPATH": str(PYTHON), "TUTTI_COMM_LIBRARY": str(LIBRARY)})
     assert sorted(result.stdout.splitlines()) == ["[1,0]<stdout>:rank 0 of 2", "[1,1]<stdout>:rank 1 of 2"], result.stderr
     assert "rank 1 failed with exit code 3" in result.stderr
+
+
+def test_the_wheel_named_horovod_says_what_the_package_and_its_library_say(tmp_path):
+    (tmp_path / "library.so").write_bytes(b"code")
+    (tmp_path / "header.h").write_text("// words\n")
+    share = tmp_path / "share"
+    share.mkdir()
+    (share / "horovod-0.1+tutti-py3-none-linux_aarch64.whl").write_text("of an earlier version")
+    checked(sys.executable, PYTHON / "make-wheel", tmp_path / "library.so", "aarch64", tmp_path / "header.h", share)
+    path, = share.iterdir()
+    assert path.name == "horovod-0.28.1+tutti-py3-none-linux_aarch64.whl"
+    project = tomllib.loads((PYTHON / "pyproject.toml").read_text())["project"]
+    with zipfile.ZipFile(path) as wheel:
+        assert wheel.read("tutti/comm/libtutti_comm.so") == b"code"
+        metadata = wheel.read("horovod-0.28.1+tutti.dist-info/METADATA").decode()
+        programs = wheel.read("horovod-0.28.1+tutti.dist-info/entry_points.txt").decode()
+    assert f"\nRequires-Python: {project['requires-python']}\n" in metadata
+    assert re.findall(r"^Requires-Dist: (.*)$", metadata, re.MULTILINE) == project["dependencies"]
+    assert all(f"\n{name} = {function}\n" in programs for name, function in project["scripts"].items())
