@@ -22,7 +22,8 @@ absl::StatusOr<std::string> FindWheel(const fs::path& program) {
   }
   return absl::NotFoundError(absl::StrCat(
       "horovod is tutti's own Python package, which is not in ", folder.string(),
-      ": build it (ninja tutti_wheel), or take horovod out of the environment's file"));
+      ": build it (tools/build tutti_wheel in the checkout), or take horovod out of the "
+      "environment's file"));
 }
 
 }  // namespace
