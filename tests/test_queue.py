@@ -3,7 +3,7 @@ import datetime
 import json
 import statistics
 
-from conftest import wait_until
+from conftest import PATIENCE, wait_until
 
 
 def test_a_gang_waits_for_all_its_nodes_and_says_so(service, write_job, tmp_path):
@@ -41,7 +41,7 @@ def test_the_next_job_starts_as_soon_as_its_node_is_free(start_service, write_jo
     jobs = [service.wait(name) for name in names]
     at = [{event["state"]: datetime.datetime.fromisoformat(event["time"]) for event in job["events"]} for job in jobs]
     gaps = [(after["Provisioning"] - before["Completed"]).total_seconds() for before, after in zip(at, at[1:])]
-    assert min(gaps) >= 0 and statistics.median(gaps) < 0.15, gaps
+    assert min(gaps) >= 0 and statistics.median(gaps) < 0.15 * PATIENCE, gaps
 
 
 def test_events_tell_the_life_of_a_job(service, write_job):
