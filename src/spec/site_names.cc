@@ -13,7 +13,7 @@
 namespace tutti::spec {
 namespace {
 
-using Kind = EnvironmentRule::Kind;
+using RuleKind = EnvironmentRule::Kind;
 
 std::string PlaceOf(const EnvironmentRule& rule) {
   if (IsBuiltInPlace(rule.place)) return std::string(kBuiltInTable);
@@ -30,13 +30,13 @@ std::string PythonShown(const EnvironmentRule& rule, absl::string_view name) {
 SiteName NameOf(const EnvironmentRule& rule, absl::string_view found_by = "") {
   SiteName name{.asset = {.name = rule.pattern}, .from = PlaceOf(rule)};
   Asset& asset = name.asset;
-  if (rule.kind == Kind::kHost) {
+  if (rule.kind == RuleKind::kHost) {
     asset.type = "host";
     asset.description = "the machine as it is";
-  } else if (rule.kind == Kind::kImage) {
+  } else if (rule.kind == RuleKind::kImage) {
     asset.type = "image";
     asset.path = asset.description = rule.image;
-  } else if (rule.kind == Kind::kRefused) {
+  } else if (rule.kind == RuleKind::kRefused) {
     asset.type = "refused";
     asset.description = rule.reason;
   } else if (!rule.conda_file.empty()) {

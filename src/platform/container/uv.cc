@@ -35,13 +35,15 @@ std::map<std::string, std::string> PlainVariables() {
 
 // What pip said.
 absl::StatusOr<std::string> InstallUv(const fs::path& target, const fs::path& log_file,
-                                      base::Deadline deadline, const std::atomic<bool>& cancelled) {
+                                      const std::atomic<bool>& cancelled) {
   const base::ChildOptions options{
       .arguments = {"python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
                     "--target", target.string(), kUv},
       .environment = PlainVariables()};
-  TUTTI_ASSIGN_OR_RETURN(const base::CommandResult ended,
-                         base::RunCommand(options, "", deadline, kMostOfPip, &cancelled));
+  TUTTI_ASSIGN_OR_RETURN(
+      const base::CommandResult ended,
+      base::RunCommand(options, "", base::Deadline::After(absl::InfiniteDuration()), kMostOfPip,
+                       &cancelled));
   const std::string said = absl::StrCat(ended.out, ended.err);
   TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(log_file, said));
   return said;
@@ -86,19 +88,19 @@ std::map<std::string, std::string> UvVariables(const fs::path& folder) {
   return variables;
 }
 
-absl::StatusOr<std::string> FindUv(const fs::path& folder, const std::atomic<bool>& cancelled,
-                                   base::Deadline deadline) {
+absl::StatusOr<std::string> FindUv(const fs::path& folder, const std::atomic<bool>& cancelled) {
   auto found = base::FindProgram("uv", base::CurrentEnvironment());
   if (found.ok()) return found;
   const fs::path own = folder / "uv", program = own / "bin/uv";
   if (MayRun(program)) return program.string();
   const fs::path partial = folder / absl::StrCat("uv.", base::RandomHex(4));
-  const auto said = InstallUv(partial, folder / "uv.log", deadline, cancelled);
+  const auto said = InstallUv(partial, folder / "uv.log", cancelled);
   std::error_code error;
-  if (MayRun(partial / "bin/uv")) fs::rename(partial, own, error);  // another may have been faster
+  if (said.ok() && MayRun(partial / "bin/uv")) {
+    fs::rename(partial, own, error);  // another may have been faster
+  }
   base::RemoveTree(partial).IgnoreError();
-  const bool is_over = absl::IsCancelled(said.status()) || absl::IsDeadlineExceeded(said.status());
-  if (is_over) return said.status();
+  if (absl::IsCancelled(said.status())) return said.status();
   if (MayRun(program)) return program.string();
   return absl::FailedPreconditionError(absl::StrCat(
       "uv, which makes environments, is not on this machine and could not be installed: ",

@@ -8,15 +8,13 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "base/deadline.h"
 
 namespace tutti::container {
 
 // Its path. `folder`: where one of our own lies (uv/bin/uv) and what pip said (uv.log).
-// FailedPrecondition, with the mend; DeadlineExceeded; Cancelled once `cancelled` is set.
-absl::StatusOr<std::string> FindUv(
-    const std::filesystem::path& folder, const std::atomic<bool>& cancelled,
-    base::Deadline deadline = base::Deadline::After(absl::InfiniteDuration()));
+// FailedPrecondition, with the mend; Cancelled once `cancelled` is set.
+absl::StatusOr<std::string> FindUv(const std::filesystem::path& folder,
+                                   const std::atomic<bool>& cancelled);
 
 // What uv is run with: this machine's variables, uv told what pip was told of indexes, its cache
 // and the interpreters that it fetches below `folder`, and pyenv's interpreters at the end of PATH.

@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "base/at_once.h"
 #include "platform/container/image.h"
-#include "platform/container/python.h"
+#include "platform/container/python_check.h"
 #include "platform/container/registry_check.h"
 #include "platform/launch/command_check.h"
 #include "platform/launch/node_facts.h"

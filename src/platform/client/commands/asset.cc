@@ -8,7 +8,7 @@
 #include "platform/client/archive/kept_files.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/text/table.h"
-#include "platform/container/python.h"
+#include "platform/container/python_check.h"
 #include "spec/asset_file.h"
 #include "spec/home_list.h"
 #include "spec/site.h"

@@ -1,0 +1,154 @@
+#include "platform/container/python_check.h"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "platform/container/python.h"
+
+namespace tutti::container {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostSearches = 8;
+
+// The searches that are under way in this process, one for each version and folder: what is
+// installed or fetched for a check that has not waited for it serves the next one. They end with
+// the process. Thread-safe.
+class Searches {
+ public:
+  static Searches& OfThisProcess() {
+    static Searches searches;
+    return searches;
+  }
+
+  ~Searches() { cancelled_ = true; }  // then waits: a future that std::async gave does
+
+  // Unless one is, or too many are.
+  void Begin(const std::string& version, const fs::path& folder) {
+    absl::MutexLock lock(&mutex_);
+    const Name name(version, folder);
+    if (under_way_.contains(name) || under_way_.size() >= kMostSearches) return;
+    under_way_[name] = std::async(std::launch::async, [this, name] {
+                         return FindPython(name.first, name.second, cancelled_).status();
+                       }).share();
+  }
+
+  // DeadlineExceeded: it is not known by then.
+  absl::Status Await(const std::string& version, const fs::path& folder, base::Deadline deadline) {
+    const Name name(version, folder);
+    const std::shared_future<absl::Status> search = Find(name);
+    if (!search.valid() || search.wait_for(absl::ToChronoNanoseconds(deadline.Remaining())) !=
+                               std::future_status::ready) {
+      return absl::DeadlineExceededError("it is looked for");
+    }
+    absl::MutexLock lock(&mutex_);
+    const auto same = under_way_.find(name);  // or one that has begun since
+    if (same != under_way_.end() && IsReady(same->second)) under_way_.erase(same);
+    return search.get();
+  }
+
+ private:
+  using Name = std::pair<std::string, fs::path>;
+
+  static bool IsReady(const std::shared_future<absl::Status>& search) {
+    return search.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  }
+
+  std::shared_future<absl::Status> Find(const Name& name) {
+    absl::MutexLock lock(&mutex_);
+    const auto found = under_way_.find(name);
+    return found == under_way_.end() ? std::shared_future<absl::Status>() : found->second;
+  }
+
+  std::atomic<bool> cancelled_ = false;  // before the searches that read it
+  absl::Mutex mutex_;
+  std::map<Name, std::shared_future<absl::Status>> under_way_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What a job, or one below it, asks for.
+struct Asked {
+  std::string place, version;
+};
+
+void Collect(const spec::Environment& environment, std::vector<Asked>& asked) {
+  if (environment.is_host || !environment.image.empty() || environment.python.empty()) return;
+  asked.push_back({environment.python_place.empty() ? absl::StrCat("environment ", environment.name)
+                                                    : environment.python_place,
+                   environment.python});
+}
+
+void Collect(const spec::JobSpec& job, std::vector<Asked>& asked) {
+  for (const spec::Step& step : job.steps) Collect(step.job, asked);
+  if (job.kind == spec::JobKind::kPipeline || job.compute != "local") return;
+  Collect(job.environment, asked);
+}
+
+bool IsPython2(const std::string& version) {
+  return version == "2" || absl::StartsWith(version, "2.");
+}
+
+// All of them at the same time.
+std::map<std::string, absl::Status> FindAll(const std::set<std::string>& versions,
+                                            const fs::path& folder, base::Deadline deadline) {
+  for (const std::string& version : versions) Searches::OfThisProcess().Begin(version, folder);
+  std::map<std::string, absl::Status> found;
+  for (const std::string& version : versions) {
+    found[version] = Searches::OfThisProcess().Await(version, folder, deadline);
+  }
+  return found;
+}
+
+absl::Status Check(const std::vector<Asked>& asked, const fs::path& folder, base::Deadline deadline,
+                   std::vector<std::string>& warnings) {
+  std::set<std::string> versions;
+  std::vector<std::string> faults;
+  for (const Asked& one : asked) {
+    if (!IsPython2(one.version)) {
+      versions.insert(one.version);
+      continue;
+    }
+    faults.push_back(absl::StrCat(one.place, ": Python ", one.version,
+                                  " cannot be had: ask for Python 3.8 or a newer one"));
+  }
+  const std::map<std::string, absl::Status> found = FindAll(versions, folder, deadline);
+  for (const Asked& one : asked) {
+    const auto answer = found.find(one.version);
+    // What else is wrong is said when the environment is made.
+    if (answer == found.end() || !absl::IsNotFound(answer->second)) continue;
+    warnings.push_back(absl::StrCat(
+        one.place, ": ", answer->second.message(),
+        "; this machine's Python is taken, with versions given by == or ~= as the least: install "
+        "that Python, or name a mirror of uv's in UV_PYTHON_INSTALL_MIRROR"));
+  }
+  if (faults.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
+}
+
+}  // namespace
+
+absl::Status CheckPython(const spec::Environment& environment, const fs::path& folder,
+                         base::Deadline deadline, std::vector<std::string>& warnings) {
+  std::vector<Asked> asked;
+  Collect(environment, asked);
+  return Check(asked, folder, deadline, warnings);
+}
+
+absl::Status CheckPythons(const spec::JobSpec& job, const fs::path& folder, base::Deadline deadline,
+                          std::vector<std::string>& warnings) {
+  std::vector<Asked> asked;
+  Collect(job, asked);
+  return Check(asked, folder, deadline, warnings);
+}
+
+}  // namespace tutti::container
