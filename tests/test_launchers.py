@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, processes_with, wait_until
+from conftest import ROOT, make_ray, processes_with, wait_until
 
 
 def test_torchrun_on_two_nodes(start_service):
@@ -35,46 +35,6 @@ def test_parameter_servers_end_with_the_chief(service, write_job):
     job = service.wait(name, 60)
     assert (job["state"], job["reason"]) == ("Completed", "its chief, worker 0, ended with exit code 0")
     assert [service.log_text(name, rank) for rank in range(3)] == ["worker_0\n", "worker_1\n", "ps_0\n"]
-
-
-# What a node is told, in the order of all; workers come when the head answers, and both leave processes behind.
-RAY = """#!/bin/bash
-echo "$TUTTI_JOB_ID $TUTTI_NODE_NAME $*" >>"$STORY"
-head=$STORY.$TUTTI_JOB_ID
-case "$*" in
-  health-check*) test -e "$head" ;;
-  *--head*) sleep 600 & touch "$head" ;;
-  *) [ -z "$TROUBLE" ] || { echo "RuntimeError: $TROUBLE"; exit 1; }
-     echo "Ray runtime started."; touch "$head.joined"; sleep 600 & sleep 600 ;;
-esac
-"""
-RAY_MODULE = """import os
-begun = []
-def is_initialized(): return bool(begun)
-def init(**options): begun.append(1)
-def remote(**options): return lambda function: Task()
-def wait(tasks, num_returns, timeout): return tasks, []
-def get(tasks): return [True] * len(tasks)
-class Task:
-    def options(self, scheduling_strategy): return self
-    def remote(self): return object()
-def nodes():
-    joined = os.path.exists(f"{os.environ['STORY']}.{os.environ['TUTTI_JOB_ID']}.joined")
-    return [{"Alive": alive, "NodeID": node, "NodeManagerAddress": node} for node, alive in (("a", True), ("b", joined))]
-"""
-STRATEGIES = "def NodeAffinitySchedulingStrategy(node, soft): return node\n"
-
-
-def make_ray(folder):
-    """The folder of programs, for PATH and PYTHONPATH, that stand in for Ray; they keep their words in $STORY."""
-    programs = folder / "programs"
-    programs.mkdir()
-    (programs / "ray").write_text(RAY)
-    (programs / "ray").chmod(0o755)
-    (programs / "ray_module/ray/util").mkdir(parents=True)
-    (programs / "ray_module/ray/__init__.py").write_text(RAY_MODULE)
-    (programs / "ray_module/ray/util/scheduling_strategies.py").write_text(STRATEGIES)
-    return programs
 
 
 @pytest.fixture

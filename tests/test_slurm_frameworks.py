@@ -5,9 +5,8 @@ import subprocess
 
 import pytest
 
-from conftest import BIN, ROOT, Service, processes_with, wait_until
+from conftest import BIN, ROOT, Service, make_ray, processes_with, wait_until
 from slurm_lab import *  # noqa: F403
-from test_launchers import make_ray
 from test_mpi import summing  # noqa: F401
 
 pytestmark = needs_lab

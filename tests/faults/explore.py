@@ -15,7 +15,6 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import conftest  # noqa: E402
-from test_launchers import make_ray  # noqa: E402
 
 HANG = 0
 FILES = [errno.EACCES, errno.ENOSPC, errno.ENOENT]
@@ -52,7 +51,7 @@ def build(folder):
 
 
 def service_environment(library, folder):
-    programs = make_ray(folder)  # they stand in for Ray
+    programs = conftest.make_ray(folder)  # they stand in for Ray
     return {"LD_PRELOAD": str(library), "TUTTI_HANG_LIMIT": f"{max(4, int(2 * conftest.PATIENCE))}", "STORY": str(folder / "ray"),
             "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(programs / "ray_module")}
 
