@@ -27,6 +27,10 @@
 
 #include <atomic>
 
+#ifndef __x86_64__
+#error "preload.cc makes system calls by the instructions of x86-64, and no other processor's"
+#endif
+
 namespace {
 
 // No call of libc's: those are what is to be counted.
