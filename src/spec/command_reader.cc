@@ -8,8 +8,9 @@
 #include "spec/asset.h"
 #include "spec/code.h"
 #include "spec/expressions.h"
-#include "spec/job_data.h"
+#include "spec/identifier.h"
 #include "spec/job_environment.h"
+#include "spec/local_path.h"
 
 namespace tutti::spec {
 namespace {
@@ -25,13 +26,6 @@ std::string ReferredName(absl::string_view reference) {
 }
 
 }  // namespace
-
-bool IsJobName(absl::string_view name) {
-  return name.size() <= 128 && !name.empty() && absl::ascii_isalnum(name[0]) &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return absl::ascii_isalnum(c) || c == '_' || c == '-';
-         });
-}
 
 void CommandReader::ReadIdentity(JobSpec& spec) {
   if (const auto* entry = keys_.Text("name", spec.name); entry && !IsJobName(spec.name)) {

@@ -56,7 +56,4 @@ class CommandReader {
   MappingReader keys_;
 };
 
-// Letters, digits, "-" and "_", not beginning with a sign, at most 128 characters.
-bool IsJobName(absl::string_view name);
-
 }  // namespace tutti::spec

@@ -1,12 +1,10 @@
 // Reads the inputs and outputs of a job file. Inside the room spec only.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "spec/diagnostics.h"
 #include "spec/job.h"
@@ -34,12 +32,5 @@ void CheckIsMapping(const YamlNode::Entry& section, Diagnostics& diagnostics);
 
 // Whether inputs of that type are files or folders, and not values.
 bool IsPathType(absl::string_view type);
-
-// A path of the file made absolute: relative ones count from `base`, `file:` URLs are paths.
-// InvalidArgument for what lies elsewhere (azureml:, https:, …).
-absl::StatusOr<std::string> LocalPath(absl::string_view path, const std::filesystem::path& base);
-
-// Letters, digits and "_", not beginning with a digit: such names become folders and variables.
-bool IsIdentifier(absl::string_view name);
 
 }  // namespace tutti::spec

@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "spec/job_data.h"
+#include "spec/identifier.h"
 #include "spec/package_files.h"
 
 namespace tutti::spec {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "spec/data_map.h"
-#include "spec/job_data.h"
+#include "spec/local_path.h"
 #include "spec/package_files.h"
 #include "spec/requirement.h"
 

@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "spec/job_data.h"
+#include "spec/identifier.h"
 #include "spec/mapping_reader.h"
 #include "spec/names.h"
 

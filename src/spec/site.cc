@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "spec/diagnostics.h"
-#include "spec/job_data.h"
+#include "spec/local_path.h"
 #include "spec/mapping_reader.h"
 #include "spec/node_folder.h"
 #include "spec/requirement.h"

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "spec/job_data.h"
+#include "spec/local_path.h"
 #include "spec/mapping_reader.h"
 #include "spec/names.h"
 #include "spec/node_folder.h"

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/closest.h"
 #include "spec/expressions.h"
+#include "spec/identifier.h"
 #include "spec/job_data.h"
 #include "spec/unbound.h"
 

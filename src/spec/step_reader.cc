@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/closest.h"
 #include "spec/component_file.h"
+#include "spec/identifier.h"
 #include "spec/input_bindings.h"
 #include "spec/job_data.h"
 #include "spec/job_scale.h"

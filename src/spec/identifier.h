@@ -1,0 +1,16 @@
+// What jobs, steps, inputs and outputs may be called. Inside the room spec only. Pure functions;
+// thread-safe.
+#pragma once
+
+#include "absl/strings/string_view.h"
+
+namespace tutti::spec {
+
+// Letters, digits and "_", not beginning with a digit, at most 128 characters: such names become
+// folders and variables.
+bool IsIdentifier(absl::string_view name);
+
+// Letters, digits, "-" and "_", not beginning with a sign, at most 128 characters.
+bool IsJobName(absl::string_view name);
+
+}  // namespace tutti::spec

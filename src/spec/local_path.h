@@ -1,0 +1,16 @@
+// Paths that files of a user name. Inside the room spec only. Pure function; thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::spec {
+
+// A path of the file made absolute: relative ones count from `base`, `file:` URLs are paths.
+// InvalidArgument for what lies elsewhere (azureml:, https:, …).
+absl::StatusOr<std::string> LocalPath(absl::string_view path, const std::filesystem::path& base);
+
+}  // namespace tutti::spec
