@@ -16,7 +16,7 @@
 #include "spec/job_scale.h"
 #include "spec/other_kinds.h"
 #include "spec/pipeline_reader.h"
-#include "spec/preview_job.h"
+#include "spec/preview_mark.h"
 #include "spec/read_context.h"
 #include "spec/sweep_reader.h"
 

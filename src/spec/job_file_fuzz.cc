@@ -6,10 +6,11 @@
 #include "spec/job_file.h"
 #include "spec/job_json.h"
 #include "spec/preview_job.h"
+#include "spec/yaml_tree.h"
 
 namespace {
 
-// What is upgraded is YAML, and of today's schema.
+// What is upgraded is YAML, of any depth that was read.
 void Upgrade(absl::string_view text) {
   const auto upgraded = tutti::spec::UpgradeJob(text, "job.yml");
   if (!upgraded.ok()) {
