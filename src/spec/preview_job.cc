@@ -96,7 +96,8 @@ class Upgrader {
   }
 
  private:
-  // "sweep_job" is "sweep". Returns today's type.
+  // "sweep_job" is "sweep". Returns today's type; where the file has none that is known, the one
+  // that its keys tell.
   static std::string Type(Entries& keys) {
     for (YamlNode::Entry& entry : keys) {
       if (entry.key != "type") continue;
@@ -104,13 +105,12 @@ class Upgrader {
       type = std::string(absl::StripSuffix(type, "_job"));
       if (type == "component") type = "command";
       entry.value = TextNode(type);
-      return type;
+      if (type == "command" || type == "sweep" || type == "pipeline") return type;
     }
     const YamlNode all = *MappingNode(keys);
     if (FindEntry(all, "jobs") != nullptr) return "pipeline";
-    return FindEntry(all, "search_space") != nullptr || FindEntry(all, "trial") != nullptr
-               ? "sweep"
-               : "command";
+    const bool is_sweep = FindEntry(all, "search_space") || FindEntry(all, "trial");
+    return is_sweep ? "sweep" : "command";
   }
 
   // What says what runs and where.
@@ -347,7 +347,8 @@ class Upgrader {
     const Node defaults = Take(keys, "defaults");
     if (defaults == nullptr) return;
     const YamlNode::Entry* const at = FindEntry(before, "defaults");
-    Entries settings;
+    const YamlNode::Entry* const written = FindEntry(before, "settings");
+    Entries settings = written == nullptr ? Entries() : written->value->entries;
     for (const YamlNode::Entry& type : defaults->entries) {
       Entries inner = type.value->entries;
       Compute(inner);

@@ -131,6 +131,24 @@ TEST(PreviewJob, APipelineBecomesTodays) {
   EXPECT_THAT(job.steps[1].outputs_to, ElementsAre(Pair("model", "model")));
 }
 
+TEST(PreviewJob, WhatIsOfAnUnknownTypeIsConvertedByItsKeys) {
+  const std::string text = Upgraded(
+      "type: swep_job\nsearch_space: {lr: {spec: uniform}}\n"
+      "trial: {command: x, code: {local_path: ./src}}\n");
+  EXPECT_THAT(text, HasSubstr("type: swep\n"));
+  EXPECT_THAT(text, HasSubstr("  lr:\n    type: uniform\n"));
+  EXPECT_THAT(text, HasSubstr("  code: ./src\n"));
+}
+
+TEST(PreviewJob, SettingsStayBesideWhatTheDefaultsSay) {
+  const std::string text = Upgraded(
+      "type: pipeline_job\nsettings: {continue_on_step_failure: true}\n"
+      "defaults: {component_job: {compute: {target: azureml:cpu}}}\n"
+      "jobs: {a: {command: x}}\n");
+  EXPECT_THAT(text, HasSubstr("settings:\n  continue_on_step_failure: true\n"
+                              "  default_compute: azureml:cpu\n"));
+}
+
 TEST(PreviewJob, ALongTextOfBracesIsLeftAsItIs) {
   const std::string braces = std::string(100'000, '{') + "}";
   const std::string text = Upgraded("code: {local_path: .}\ncommand: 'x " + braces + " {'\n");
