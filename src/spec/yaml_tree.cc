@@ -19,12 +19,24 @@ namespace {
 using Shared = std::shared_ptr<const YamlNode>;
 
 constexpr char kMergeKey[] = "<<";
+constexpr char kZeroByte[] = "a text contains a zero byte";
 constexpr size_t kLongestKey = 1024;  // as YAML bounds it; a merge copies it
 
 [[noreturn]] void Fail(int line, const std::string& message) {
   YAML::Mark mark;
   mark.line = line - 1;
   throw YAML::ParserException(mark, message);
+}
+
+// yaml-cpp 0.7 makes single bytes of the escapes \N and \_: those of Latin-1.
+std::string AsUtf8(absl::string_view value) {
+  std::string text;
+  while (!value.empty()) {
+    const size_t length = base::Utf8Length(value);
+    absl::StrAppend(&text, length == 0 ? "\xC2" : "", value.substr(0, std::max<size_t>(length, 1)));
+    value.remove_prefix(std::max<size_t>(length, 1));
+  }
+  return text;
 }
 
 // Builds the tree from yaml-cpp's events. An exception from a handler ends the parse, so limits
@@ -52,9 +64,9 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     auto node = New(YamlNode::Kind::kScalar, mark);
-    if (value.find('\0') != std::string::npos) Fail(node->line, "a text contains a zero byte");
+    if (value.find('\0') != std::string::npos) Fail(node->line, kZeroByte);
     node->quoted = tag == "!";
-    node->scalar = value;
+    node->scalar = AsUtf8(value);
     Finish(std::move(node), anchor);
   }
 
@@ -243,6 +255,10 @@ absl::StatusOr<std::shared_ptr<const YamlNode>> ParseYaml(absl::string_view text
   }
   if (const int line = LineOfBadUtf8(text); line > 0) {
     return ErrorAt(file_name, line, "is not UTF-8 text");
+  }
+  if (const size_t zero = text.find('\0'); zero != absl::string_view::npos) {  // to yaml-cpp a \.
+    const auto before = std::count(text.begin(), text.begin() + zero, '\n');
+    return ErrorAt(file_name, static_cast<int>(before) + 1, kZeroByte);
   }
   // Without its last line end: yaml-cpp 0.7 takes a quoted text that is never closed as complete
   // if the file ends in one.

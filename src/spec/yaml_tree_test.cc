@@ -125,6 +125,13 @@ TEST(YamlTree, KeysAreText) {
   EXPECT_THAT(TreeError("? [a]\n: 1\n"), HasSubstr("a key must be text, but is a list"));
 }
 
+TEST(YamlTree, EveryTextIsUtf8) {
+  const auto root = ParseYaml("a: \"x\\_\\N\\xe9é\"\n", "job.yml");
+  ASSERT_TRUE(root.ok()) << root.status();
+  EXPECT_EQ((*root)->entries[0].value->scalar, "x\u00a0\u0085éé");
+  EXPECT_EQ(TreeError(std::string("a: x\nb: y\0_\n", 12)), "f.yml:2: a text contains a zero byte");
+}
+
 TEST(YamlTree, FindsEntriesByKeyAndThoseThatHaveAValue) {
   const auto root = ParseYaml("a: 1\nb:\n", "job.yml");
   ASSERT_TRUE(root.ok()) << root.status();
