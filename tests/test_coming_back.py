@@ -103,6 +103,8 @@ def test_a_cluster_that_cannot_be_set_up_does_not_keep_the_service_from_starting
     assert service.wait(service.submit(write_job("echo well")))["state"] == "Completed"
     said = service.cli("doctor").stdout
     assert "hpc" in said and f"{tmp_path}/file" in said, said
+    refused = service.cli("run", write_job("true", compute="hpc"))
+    assert refused.returncode == 2 and "compute hpc cannot be used: " in refused.stderr and "repair it" in refused.stderr, refused.stderr
 
 
 def fill(disk):

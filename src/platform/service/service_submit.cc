@@ -20,7 +20,7 @@ namespace {
 constexpr int kNameAttempts = 8;
 constexpr size_t kJobTokenBytes = 32;
 constexpr size_t kLongestId = 200;  // of a child: it becomes a folder
-constexpr size_t kIdBytes = 3;      // that make a name of the service's its own
+constexpr size_t kIdBytes = 3;  // that make a name of the service's its own
 
 // "Hello World" -> "hello-world": what people recognise a job by, safe as a file name.
 std::string Slug(absl::string_view text) {
@@ -94,6 +94,10 @@ absl::Status ServiceCore::AssignSnapshots(const std::map<std::string, std::strin
 
 absl::Status ServiceCore::CheckPlace(const spec::JobSpec& job) const {
   for (const spec::Step& step : job.steps) TUTTI_RETURN_IF_ERROR(CheckPlace(step.job));
+  if (engines_.broken.contains(job.compute)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(job.file_name, ": ", WhyOutOfReach(job.compute)));
+  }
   if (EngineOf(job.compute) == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat(job.file_name, ": compute \"", job.compute,
