@@ -48,6 +48,7 @@ class Gang {
   bool AllExited() const;   // every process has ended, or its node is done
   bool AllDone() const;     // every node has finished or was given up
   bool done(int node) const { return nodes_.at(node).done; }
+  bool killed(int node) const { return nodes_.at(node).killed; }  // by NoteKill
   // What the nodes have to say to the user of how they prepared; each thing once.
   const std::set<std::string>& notes() const { return notes_; }
   // And of what they leave when all has ended.

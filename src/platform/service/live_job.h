@@ -49,7 +49,6 @@ struct LiveNode {
   absl::Time last_word;   // of its launcher
   absl::Time last_drain;  // when a launcher was started to deliver a dead one's spool
   int drains = 0;
-  bool killed = false;  // its launcher, which was told to end and fell silent
 };
 
 // A job from its Provisioning event on.

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "platform/service/service_core.h"
@@ -136,7 +135,7 @@ void ServiceCore::GiveUpOnTheSilent(LiveJob& live, Effects& effects) {
     if (job.stopped &&
         now - std::max(last_word, job.stopped_at) > options_.stop_grace + options_.silence_limit) {
       effects.kills.push_back({{live.record.job.spec.compute, job.placement.allocation}, node});
-      if (is_here && !std::exchange(job.nodes[node].killed, true)) {
+      if (is_here && !job.gang.killed(node)) {
         job.gang.NoteKill(node);
         job.nodes[node].last_word = now;
         continue;
