@@ -23,9 +23,7 @@ absl::StatusOr<Written> ReadText(const JobFile& file) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot read the job file: ", content.status().message()));
   }
-  const std::string option =
-      file.script.Given().empty() && !file.script.save.empty() ? "--save" : file.script.Given();
-  if (!option.empty()) {
+  if (const std::string option = file.script.Given(); !option.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         file.path, " is read as a job file, and ", option, " is for scripts; write it there, or ",
         "change its keys by --set, as in --set resources.instance_count=2"));
@@ -34,25 +32,25 @@ absl::StatusOr<Written> ReadText(const JobFile& file) {
       .text = *content, .path = file.path, .directory = fs::absolute(file.path).parent_path()};
 }
 
-// A script's job file; it is saved if that is asked for.
+// The job file that a script stands for.
 absl::StatusOr<Written> WriteText(const JobFile& file) {
   ScriptOptions options = file.script;
   options.sends_other_code =
       std::any_of(file.settings.begin(), file.settings.end(),
                   [](const std::string& setting) { return absl::StartsWith(setting, "code="); });
   TUTTI_ASSIGN_OR_RETURN(ScriptJob job, JobOfScript(file.path, options));
-  TUTTI_ASSIGN_OR_RETURN(job.text, ApplySettings(job.text, file.settings));
-  Written written{.path = absl::StrCat("job of ", file.path),
-                  .directory = job.directory,
-                  .remarks = job.remarks};
-  if (!options.save.empty()) {
-    TUTTI_RETURN_IF_ERROR(SaveJob(job, options.save));
-    written.path = options.save;
-    written.remarks.push_back(
-        absl::StrCat("saved: ", options.save, "; tutti run ", options.save, " is the same job"));
-  }
-  written.text = std::move(job.text);
-  return written;
+  return Written{.text = std::move(job.text),
+                 .path = absl::StrCat("job of ", file.path),
+                 .directory = std::move(job.directory),
+                 .remarks = std::move(job.remarks)};
+}
+
+absl::Status Save(const std::string& file, Written& written) {
+  TUTTI_RETURN_IF_ERROR(SaveJob(written.text, file));
+  written.path = file;
+  written.remarks.push_back(
+      absl::StrCat("saved: ", file, "; tutti run ", file, " is the same job"));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -60,9 +58,9 @@ absl::StatusOr<Written> WriteText(const JobFile& file) {
 absl::StatusOr<Written> ReadWritten(const fs::path& home, const JobFile& file) {
   const bool is_script = KindOfScript(file.path) != ScriptKind::kNone;
   TUTTI_ASSIGN_OR_RETURN(Written written, is_script ? WriteText(file) : ReadText(file));
-  if (!is_script) {
-    TUTTI_ASSIGN_OR_RETURN(written.text, ApplySettings(written.text, file.settings));
-  }
+  TUTTI_ASSIGN_OR_RETURN(written.text, ApplySettings(written.text, file.settings));
+  const std::string& save = file.script.save;
+  if (!save.empty()) TUTTI_RETURN_IF_ERROR(Save(save, written));
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home));
   TUTTI_ASSIGN_OR_RETURN(written.job,
                          spec::ReadJobFile(written.text, written.path, written.directory, site));

@@ -101,7 +101,7 @@ absl::StatusOr<ExitCode> Init(Context& context, const InitOptions& given) {
                          options.script.empty()
                              ? JobOfCommand(options.command, fs::current_path(), options.job)
                              : JobOfScript(options.script, options.job));
-  TUTTI_RETURN_IF_ERROR(SaveJob(job, options.file));
+  TUTTI_RETURN_IF_ERROR(SaveJob(job.text, options.file));
   for (const std::string& remark : job.remarks) context.err << remark << "\n";
   context.out << options.file << " is made; run it: tutti run " << ShellWord(options.file) << "\n";
   const auto checked = CheckJob(nullptr, context.home, {options.file, {}, {}});

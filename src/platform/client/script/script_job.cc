@@ -79,11 +79,15 @@ absl::StatusOr<ScriptInput> InputOf(const std::string& written) {
   return input;
 }
 
-// What the options say for scripts and commands alike. `job` has its command, code and name.
-absl::StatusOr<ScriptJob> Complete(ScriptChoice job, const Guess& guess,
+// What the options say for scripts and commands alike. `job` has its command, code and name;
+// `script`: the file that could be sent alone, if it is one.
+absl::StatusOr<ScriptJob> Complete(ScriptChoice job, const Guess& guess, const std::string& script,
                                    const ScriptOptions& options) {
-  TUTTI_RETURN_IF_ERROR(CheckDistribution(options));
   ScriptJob result;
+  if (!options.sends_other_code) {
+    TUTTI_RETURN_IF_ERROR(CheckCodeFolder(job.code, script, result.remarks));
+  }
+  TUTTI_RETURN_IF_ERROR(CheckDistribution(options));
   job.base =
       options.save.empty() ? job.code : fs::absolute(options.save).lexically_normal().parent_path();
   job.distribution = ChooseDistribution(options, guess, job.display_name, result.remarks);
@@ -119,7 +123,8 @@ std::string ScriptOptions::Given() const {
   if (!environment.empty()) return "--environment";
   if (!compute.empty()) return "--compute";
   if (!inputs.empty()) return "--input";
-  return arguments.empty() ? "" : absl::StrCat("\"", arguments.front(), "\"");
+  if (!arguments.empty()) return absl::StrCat("\"", arguments.front(), "\"");
+  return save.empty() ? "" : "--save";
 }
 
 absl::StatusOr<ScriptJob> JobOfScript(const fs::path& script, const ScriptOptions& options) {
@@ -134,13 +139,7 @@ absl::StatusOr<ScriptJob> JobOfScript(const fs::path& script, const ScriptOption
   if (kind == ScriptKind::kPython) {
     guess = GuessDistribution(base::ReadFile(path, 16 << 20).value_or(""));
   }
-  std::vector<std::string> remarks;
-  if (!options.sends_other_code) {
-    TUTTI_RETURN_IF_ERROR(CheckCodeFolder(job.code, job.display_name, remarks));
-  }
-  TUTTI_ASSIGN_OR_RETURN(ScriptJob result, Complete(std::move(job), guess, options));
-  result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
-  return result;
+  return Complete(job, guess, job.display_name, options);
 }
 
 absl::StatusOr<ScriptJob> JobOfCommand(const std::string& command, const fs::path& code,
@@ -150,16 +149,12 @@ absl::StatusOr<ScriptJob> JobOfCommand(const std::string& command, const fs::pat
   }
   ScriptChoice job{.command = command, .code = fs::absolute(code).lexically_normal()};
   job.display_name = job.code.filename().string();
-  std::vector<std::string> remarks;
-  TUTTI_RETURN_IF_ERROR(CheckCodeFolder(job.code, "", remarks));
-  TUTTI_ASSIGN_OR_RETURN(ScriptJob result, Complete(std::move(job), {}, options));
-  result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
-  return result;
+  return Complete(job, {}, "", options);
 }
 
-absl::Status SaveJob(const ScriptJob& job, const fs::path& file) {
+absl::Status SaveJob(const std::string& text, const fs::path& file) {
   const auto before = base::ReadFile(file, 1 << 20);
-  if (before.ok() && *before == job.text) return absl::OkStatus();
+  if (before.ok() && *before == text) return absl::OkStatus();
   std::error_code error;
   if (fs::exists(fs::symlink_status(file, error))) {
     return absl::AlreadyExistsError(
@@ -167,7 +162,7 @@ absl::Status SaveJob(const ScriptJob& job, const fs::path& file) {
                      " is there already and is not overwritten: choose another "
                      "name, or remove it"));
   }
-  return base::WriteFileAtomic(file, job.text);
+  return base::WriteFileAtomic(file, text);
 }
 
 }  // namespace tutti::client

@@ -23,7 +23,7 @@ struct ScriptOptions {
   std::string save;                    // where to write the job file
   bool sends_other_code = false;       // --set code=… says what to send
 
-  // An option that was given, as "--nodes"; "" if none was. `save` is none.
+  // An option that was given, as "--nodes"; "" if none was.
   std::string Given() const;
 };
 
@@ -44,7 +44,7 @@ absl::StatusOr<ScriptJob> JobOfCommand(const std::string& command,
                                        const std::filesystem::path& code,
                                        const ScriptOptions& options);
 
-// Writes it to `file`. AlreadyExists if there is another file of that name: nothing is overwritten.
-absl::Status SaveJob(const ScriptJob& job, const std::filesystem::path& file);
+// Writes a job file. AlreadyExists if there is another file of that name: nothing is overwritten.
+absl::Status SaveJob(const std::string& text, const std::filesystem::path& file);
 
 }  // namespace tutti::client

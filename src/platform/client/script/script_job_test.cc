@@ -93,8 +93,8 @@ TEST_F(ScriptJobTest, InputsAreFilesFoldersOrAddresses) {
 TEST_F(ScriptJobTest, AnExistingFileIsNotOverwritten) {
   Put("job.yml", "mine\n");
   const auto file = folder_.path() / "job.yml";
-  EXPECT_TRUE(absl::IsAlreadyExists(SaveJob({.text = "other\n"}, file)));
-  EXPECT_TRUE(SaveJob({.text = "mine\n"}, file).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(SaveJob("other\n", file)));
+  EXPECT_TRUE(SaveJob("mine\n", file).ok());
   EXPECT_EQ(*base::ReadFile(file), "mine\n");
 }
 
