@@ -13,7 +13,8 @@
 namespace tutti::client {
 namespace {
 
-constexpr size_t kMostLogged = 8;  // metrics, and models, that are named
+constexpr size_t kMostLogged = 8;      // metrics, and models, that are named briefly
+constexpr size_t kLongestBrief = 100;  // of the line of metrics, but for a first one that is longer
 
 // How long the job ran; "" if it never did.
 std::string Duration(const JobView& job) {
@@ -48,6 +49,36 @@ std::pair<std::string, std::string> ReasonAndNote(const std::string& reason) {
   return parts;
 }
 
+std::string TextOf(const LoggedMetric& metric) {
+  return absl::StrCat(Printable(metric.name), " ",
+                      metric.value ? absl::StrFormat("%.6g", *metric.value) : "no finite number");
+}
+
+std::string Metrics(const JobView& job) {
+  return absl::StrJoin(job.metrics, ", ", [](std::string* out, const LoggedMetric& metric) {
+    absl::StrAppend(out, TextOf(metric));
+  });
+}
+
+std::string More(const JobView& job, size_t count) {
+  return absl::StrCat("and ", count, " more: tutti job show ", job.id);
+}
+
+// The first of them.
+std::string Brief(const JobView& job) {
+  std::vector<std::string> texts;
+  size_t width = 0;
+  for (const LoggedMetric& metric : job.metrics) {
+    std::string text = TextOf(metric);
+    width += text.size() + 2;
+    if (!texts.empty() && (texts.size() == kMostLogged || width > kLongestBrief)) break;
+    texts.push_back(std::move(text));
+  }
+  const size_t left = job.metrics.size() - texts.size();
+  return absl::StrCat(absl::StrJoin(texts, ", "),
+                      left > 0 ? absl::StrCat(" ", More(job, left)) : "");
+}
+
 }  // namespace
 
 std::string FailureLine(const FailureView& failure) {
@@ -59,25 +90,24 @@ std::string FailureLine(const FailureView& failure) {
                       failure.consequence ? " (a consequence)" : "");
 }
 
-std::vector<std::string> LoggedLines(const JobView& job) {
-  std::vector<std::string> lines;
-  if (!job.metrics.empty()) {
-    std::vector<std::string> texts;
-    for (const LoggedMetric& metric : job.metrics) {
-      if (texts.size() == kMostLogged) break;
-      texts.push_back(
-          absl::StrCat(Printable(metric.name), " ",
-                       metric.value ? absl::StrFormat("%.6g", *metric.value) : "no finite number"));
-    }
-    const size_t more = job.metrics.size() - texts.size();
-    lines.push_back(absl::StrCat("Metrics: ", absl::StrJoin(texts, ", "),
-                                 more > 0 ? absl::StrCat(" and ", more, " more") : ""));
-  }
+std::vector<std::pair<std::string, std::string>> LoggedFacts(const JobView& job, Extent extent) {
+  std::vector<std::pair<std::string, std::string>> facts;
+  const bool brief = extent == Extent::kBrief;
+  if (!job.metrics.empty()) facts.emplace_back("Metrics", brief ? Brief(job) : Metrics(job));
+  size_t left = brief ? kMostLogged : job.models.size();
   for (const LoggedModel& model : job.models) {
-    if (lines.size() > kMostLogged) break;
-    lines.push_back(absl::StrCat("Model ", Printable(model.name), ": ", Printable(model.path)));
+    if (left-- == 0) break;
+    facts.emplace_back(absl::StrCat("Model ", Printable(model.name)), Printable(model.path));
   }
-  return lines;
+  if (brief && job.models.size() > kMostLogged) {
+    facts.emplace_back("Models", More(job, job.models.size() - kMostLogged));
+  }
+  return facts;
+}
+
+std::string NoteLine(const JobView& job) {
+  const std::string note = ReasonAndNote(job.reason).second;
+  return note.empty() ? "" : absl::StrCat("Note: ", Printable(note));
 }
 
 std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>& result,
@@ -87,7 +117,7 @@ std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>
   if (!duration.empty()) {
     absl::StrAppend(&first, job.state == "Completed" ? " in " : " after ", duration);
   }
-  const auto [reason, note] = ReasonAndNote(job.reason);
+  const std::string reason = ReasonAndNote(job.reason).first;
   if (job.state == "Completed") {
     if (result.has_value()) absl::StrAppend(&first, ", ", MetricLine(*result));
   } else if (!reason.empty() && !absl::EqualsIgnoreCase(reason, job.state)) {
@@ -98,8 +128,10 @@ std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>
   for (size_t i = 1; i < job.failures.size(); ++i) {
     lines.push_back(absl::StrCat("  ", FailureLine(job.failures[i])));
   }
-  if (!note.empty()) lines.push_back(absl::StrCat("Note: ", Printable(note)));
-  for (std::string& line : LoggedLines(job)) lines.push_back(std::move(line));
+  if (std::string note = NoteLine(job); !note.empty()) lines.push_back(std::move(note));
+  for (const auto& [name, value] : LoggedFacts(job, Extent::kBrief)) {
+    lines.push_back(absl::StrCat(name, ": ", value));
+  }
   for (std::string& line : WhereItLies(job, kept)) lines.push_back(std::move(line));
   return lines;
 }

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "platform/client/follow/metric.h"
@@ -16,8 +17,13 @@ namespace tutti::client {
 std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>& result,
                                  const KeptFiles& kept);
 
-// What it has logged with MLflow: "Metrics: loss 0.25, top1 0.9", "Model model: outputs/…".
-std::vector<std::string> LoggedLines(const JobView& job);
+// What it has logged with MLflow, by name: {"Metrics", "loss 0.25, top1 0.9"}, {"Model model",
+// "outputs/…"}. kBrief: the first few, in not much more than a line, and how to see the others.
+enum class Extent { kBrief, kAll };
+std::vector<std::pair<std::string, std::string>> LoggedFacts(const JobView& job, Extent extent);
+
+// What the service has to say beside how it ended: "Note: …"; "" if there is nothing.
+std::string NoteLine(const JobView& job);
 
 // "rank 1 on n2: killed by signal 9 (SIGKILL)", marked when it followed from another.
 std::string FailureLine(const FailureView& failure);

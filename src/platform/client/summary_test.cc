@@ -87,8 +87,20 @@ TEST(Summary, TellsWhatWasLogged) {
   EXPECT_THAT(Summary(job, std::nullopt, {}),
               ElementsAre("Completed in 1:02", "Metrics: loss 0.25, bad no finite number",
                           "Model model: outputs/mlruns/0/run/artifacts/model"));
+}
+
+TEST(Summary, NamesTheFirstFewOfManyMetricsAndModels) {
+  JobView job = Ended("Completed", "");
   job.metrics.assign(10, {"m", 1});
-  EXPECT_EQ(LoggedLines(job).front(), "Metrics: m 1, m 1, m 1, m 1, m 1, m 1, m 1, m 1 and 2 more");
+  EXPECT_EQ(Summary(job, std::nullopt, {}).at(1),
+            "Metrics: m 1, m 1, m 1, m 1, m 1, m 1, m 1, m 1 and 2 more: tutti job show brave_ant");
+  job.metrics.assign(5, {std::string(60, 'm'), 1});
+  EXPECT_EQ(Summary(job, std::nullopt, {}).at(1),
+            "Metrics: " + std::string(60, 'm') + " 1 and 4 more: tutti job show brave_ant");
+  EXPECT_EQ(LoggedFacts(job, Extent::kAll).at(0).second.size(), 5 * 64 - 2);
+  job.models.assign(10, {"a", "outputs/a"});
+  EXPECT_EQ(Summary(job, std::nullopt, {}).back(), "Models: and 2 more: tutti job show brave_ant");
+  EXPECT_EQ(LoggedFacts(job, Extent::kAll).size(), 11u);
 }
 
 TEST(Summary, OfAJobThatNeverRanIsOneLine) {

@@ -3,7 +3,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
@@ -140,10 +139,7 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
   }
   TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
   ShowFacts(context, job);
-  for (const std::string& line : LoggedLines(job)) {
-    const std::pair<std::string, std::string> fact = absl::StrSplit(line, absl::MaxSplits(": ", 1));
-    Fact(context, fact.first, fact.second);
-  }
+  for (const auto& [name, value] : LoggedFacts(job, Extent::kAll)) Fact(context, name, value);
   ShowChildren(context, job);
   ShowHistory(context, job);
   return ExitCode::kOk;

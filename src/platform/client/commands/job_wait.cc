@@ -1,4 +1,3 @@
-#include "absl/strings/match.h"
 #include "base/deadline.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
@@ -18,11 +17,8 @@ absl::StatusOr<ExitCode> JobWait(Context& context, const JobWaitOptions& options
   if (options.format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(WriteStructured(context.out, text, options.format));
   } else {
-    const std::vector<std::string> lines = Summary(job, std::nullopt, {});
-    context.out << lines.front() << "\n";
-    for (const std::string& line : lines) {
-      if (absl::StartsWith(line, "Note: ")) context.out << line << "\n";
-    }
+    context.out << Summary(job, std::nullopt, {}).front() << "\n";
+    if (const std::string note = NoteLine(job); !note.empty()) context.out << note << "\n";
   }
   return ExitCodeOfJobState(job.state);
 }
