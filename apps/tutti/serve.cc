@@ -5,7 +5,6 @@
 #include <system_error>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "platform/api/api.h"

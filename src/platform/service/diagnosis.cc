@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <optional>
 #include <tuple>
 #include <utility>
 

@@ -106,14 +106,6 @@ JobLogs::JobLogs(std::filesystem::path directory, const base::Clock* clock, uint
     : directory_(std::move(directory)), clock_(clock), limit_(limit), attempt_(attempt) {}
 JobLogs::~JobLogs() = default;
 
-absl::StatusOr<std::shared_ptr<JobLogs>> JobLogs::Open(const std::filesystem::path& directory,
-                                                       const base::Clock* clock, uint64_t limit,
-                                                       int attempt) {
-  std::shared_ptr<JobLogs> logs = OpenLater(directory, clock, limit, attempt);
-  TUTTI_RETURN_IF_ERROR(logs->TryToOpen());
-  return logs;
-}
-
 std::shared_ptr<JobLogs> JobLogs::OpenLater(const std::filesystem::path& directory,
                                             const base::Clock* clock, uint64_t limit, int attempt) {
   return std::shared_ptr<JobLogs>(new JobLogs(directory, clock, limit, attempt));

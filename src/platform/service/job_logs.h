@@ -6,9 +6,10 @@
 //
 // Invariant: the index covers a prefix of each file, and a record covers whole lines, save for the
 // last line of a closed log and for lines longer than kMaxLine, which come in pieces. The file's
-// size is the acknowledgement, so a repeated Append changes nothing. After a crash Open indexes the
-// whole lines that had reached a file and not yet the index. No fsync until Close: the death of the
-// process loses nothing; after a power failure the last seconds before it may be missing.
+// size is the acknowledgement, so a repeated Append changes nothing. After a crash TryToOpen
+// indexes the whole lines that had reached a file and not yet the index. No fsync until Close: the
+// death of the process loses nothing; after a power failure the last seconds before it may be
+// missing.
 //
 // A job may fill a part of the disk and no more: once its files have `limit` bytes the log is full.
 // From then on everything is acknowledged, and of each file the last bytes (output_tail.h) come to
@@ -64,12 +65,8 @@ class JobLogs {
   static constexpr size_t kMaxLine = 64 << 10;
   static constexpr uint64_t kNoLimit = ~uint64_t{0};
 
-  // For writing, after recovery. A folder that is not there is made with the first bytes: who
-  // submits a job need not wait for that.
-  static absl::StatusOr<std::shared_ptr<JobLogs>> Open(const std::filesystem::path& directory,
-                                                       const base::Clock* clock,
-                                                       uint64_t limit = kNoLimit, int attempt = 1);
-  // The same where that is not possible yet: nothing is read or kept before TryToOpen succeeds.
+  // For writing; nothing is read or kept before TryToOpen succeeds, which may be tried again. A
+  // folder that is not there is made with the first bytes: who submits a job need not wait for it.
   static std::shared_ptr<JobLogs> OpenLater(const std::filesystem::path& directory,
                                             const base::Clock* clock, uint64_t limit = kNoLimit,
                                             int attempt = 1);

@@ -19,10 +19,14 @@ using ::testing::ElementsAre;
 
 class JobLogsTest : public ::testing::Test {
  protected:
-  std::shared_ptr<JobLogs> OpenLogs() {
-    auto logs = JobLogs::Open(folder_.path(), &clock_);
-    EXPECT_TRUE(logs.ok()) << logs.status();
-    return *std::move(logs);
+  std::shared_ptr<JobLogs> OpenAt(const std::filesystem::path& folder,
+                                  uint64_t limit = JobLogs::kNoLimit, int attempt = 1) {
+    auto logs = JobLogs::OpenLater(folder, &clock_, limit, attempt);
+    EXPECT_EQ(logs->TryToOpen(), absl::OkStatus());
+    return logs;
+  }
+  std::shared_ptr<JobLogs> OpenLogs(uint64_t limit = JobLogs::kNoLimit, int attempt = 1) {
+    return OpenAt(folder_.path(), limit, attempt);
   }
   // "0out:text" per line, "~" after a partial one.
   static std::vector<std::string> Show(const std::vector<LogLine>& lines) {
@@ -51,9 +55,7 @@ class JobLogsTest : public ::testing::Test {
 };
 
 TEST_F(JobLogsTest, ALaterAttemptGoesBehindWhatThereIsAndCountsFromThere) {
-  const auto open = [&](int attempt) {
-    return *JobLogs::Open(folder_.path(), &clock_, JobLogs::kNoLimit, attempt);
-  };
+  const auto open = [&](int attempt) { return OpenLogs(JobLogs::kNoLimit, attempt); };
   auto first = open(1);
   Append(*first, 0, Stream::kStdout, 0, "first\n", 6);
   ASSERT_TRUE(first->Close().ok());
@@ -76,7 +78,6 @@ TEST_F(JobLogsTest, WhatCannotBeOpenedNowIsOpenedOnceItIsRepaired) {
   const auto index = folder_.path() / "arrivals";
   std::filesystem::rename(index, folder_.path() / "aside");
   std::filesystem::create_directory(index);
-  EXPECT_FALSE(JobLogs::Open(folder_.path(), &clock_).ok());
   const auto logs = JobLogs::OpenLater(folder_.path(), &clock_);
   EXPECT_FALSE(logs->TryToOpen().ok());
   EXPECT_FALSE(logs->opened());
@@ -199,7 +200,7 @@ TEST_F(JobLogsTest, LosesAndRepeatsNothingUnderRandomOrders) {
     std::mt19937 random(seed);
     const auto below = [&](int n) { return static_cast<int>(random() % n); };
     base::TemporaryDirectory folder;
-    auto logs = *JobLogs::Open(folder.path(), &clock_);
+    auto logs = OpenAt(folder.path());
     std::vector<std::string> sources(3);
     for (std::string& text : sources) {
       for (int i = 0; i < 200; ++i) text += std::string(below(40), 'a' + below(26)) + "\n";
@@ -227,7 +228,7 @@ TEST_F(JobLogsTest, LosesAndRepeatsNothingUnderRandomOrders) {
       ASSERT_GE(*now, kept[rank]);
       kept[rank] = *now;
       if (below(3) == 0) read(1 + below(100));
-      if (below(40) == 0) logs = *JobLogs::Open(folder.path(), &clock_);
+      if (below(40) == 0) logs = OpenAt(folder.path());
     }
     ASSERT_TRUE(logs->Close().ok());
     read(size_t{1} << 30);
@@ -244,7 +245,7 @@ TEST_F(JobLogsTest, KeepsWorkingAfterADiskWasFull) {
     GTEST_SKIP() << "cannot mount a tmpfs";
   }
   {
-    auto logs = *JobLogs::Open(mount, &clock_);
+    auto logs = OpenAt(mount);
     const std::string line = std::string(999, 'x') + "\n";
     std::string text;
     for (int i = 0; i < 100; ++i) text += line;
@@ -261,7 +262,7 @@ TEST_F(JobLogsTest, KeepsWorkingAfterADiskWasFull) {
 }
 
 TEST_F(JobLogsTest, KeepsTheHeadAndTheEndOfWhatIsMoreThanItsLimit) {
-  auto logs = *JobLogs::Open(folder_.path(), &clock_, 12);
+  auto logs = OpenLogs(12);
   EXPECT_EQ(*logs->Append(0, Stream::kStdout, 0, "first\n"), 6u);
   EXPECT_FALSE(logs->full());
   EXPECT_EQ(*logs->Append(0, Stream::kStdout, 6, std::string(200'000, 'x') + "\n"), 200'007u);
@@ -278,10 +279,10 @@ TEST_F(JobLogsTest, KeepsTheHeadAndTheEndOfWhatIsMoreThanItsLimit) {
 
 TEST_F(JobLogsTest, StaysFullAfterACrashWithWhatItHadKept) {
   {
-    auto logs = *JobLogs::Open(folder_.path(), &clock_, 12);
+    auto logs = OpenLogs(12);
     EXPECT_EQ(*logs->Append(0, Stream::kStdout, 0, "0123456789abcdef\n"), 17u);
   }
-  auto logs = *JobLogs::Open(folder_.path(), &clock_, 1000);
+  auto logs = OpenLogs(1000);
   EXPECT_TRUE(logs->full());
   EXPECT_EQ(*logs->Append(0, Stream::kStdout, 17, "last\n"), 22u);
   ASSERT_TRUE(logs->Close().ok());
@@ -292,9 +293,7 @@ TEST_F(JobLogsTest, StaysFullAfterACrashWithWhatItHadKept) {
 }
 
 TEST_F(JobLogsTest, KeepsTheEndOfEachAttemptOfWhatIsMoreThanItsLimit) {
-  const auto open = [&](int attempt) {
-    return *JobLogs::Open(folder_.path(), &clock_, 6, attempt);
-  };
+  const auto open = [&](int attempt) { return OpenLogs(6, attempt); };
   auto first = open(1);
   Append(*first, 0, Stream::kStdout, 0, "first\nfirst ends\n", 17);
   ASSERT_TRUE(first->Close().ok());
@@ -314,9 +313,9 @@ TEST_F(JobLogsTest, KeepsTheEndOfEachAttemptOfWhatIsMoreThanItsLimit) {
 }
 
 TEST_F(JobLogsTest, KeepsWhatIsThereWhenItIsFoundToBeFull) {
-  auto logs = *JobLogs::Open(folder_.path(), &clock_);
+  auto logs = OpenLogs();
   Append(*logs, 0, Stream::kStdout, 0, "first\nse", 8);
-  logs = *JobLogs::Open(folder_.path(), &clock_, 6);
+  logs = OpenLogs(6);
   EXPECT_TRUE(logs->full());
   EXPECT_THAT(All(*logs), ElementsAre("0out:first", "0out:se~"));
 }
