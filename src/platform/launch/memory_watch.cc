@@ -6,21 +6,15 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "base/binary_size.h"
 #include "base/child_process.h"
 #include "base/file.h"
 
 namespace tutti::launch {
 namespace {
-
-std::string Gibibytes(int64_t bytes) {
-  return bytes < (int64_t{1} << 30)
-             ? absl::StrFormat("%.0f MiB", static_cast<double>(bytes) / (1 << 20))
-             : absl::StrFormat("%.1f GiB", static_cast<double>(bytes) / (1 << 30));
-}
 
 // Private resident bytes; 0 for a process that has ended.
 int64_t PrivateBytes(pid_t pid) {
@@ -80,9 +74,9 @@ std::optional<MemoryBreach> MemoryWatch::Look(const std::vector<RankLeader>& lea
     }
   }
   if (total <= share_) return std::nullopt;
-  breach.reason =
-      absl::StrCat("out of memory: rank ", breach.rank, " used ", Gibibytes(most),
-                   "; the node's processes used ", Gibibytes(total), " of its ", Gibibytes(share_));
+  breach.reason = absl::StrCat("out of memory: rank ", breach.rank, " used ",
+                               base::BinarySize(most), "; the node's processes used ",
+                               base::BinarySize(total), " of its ", base::BinarySize(share_));
   return breach;
 }
 

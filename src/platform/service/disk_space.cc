@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "base/binary_size.h"
 #include "base/deadline.h"
 
 namespace tutti::service {
@@ -18,11 +18,6 @@ namespace fs = std::filesystem;
 
 // For what accepted jobs have yet to write: their events and the ends of their logs.
 constexpr std::uintmax_t kReservedBytes = 4 << 20;
-
-std::string Size(std::uintmax_t bytes) {
-  return bytes < std::uintmax_t{1} << 30 ? absl::StrFormat("%.0f MiB", bytes / 0x1p20)
-                                         : absl::StrFormat("%.1f GiB", bytes / 0x1p30);
-}
 
 // How large copies are, within a time that whoever submits a job may wait for: what is not known
 // then counts as nothing.
@@ -67,12 +62,12 @@ void CheckTree(const spec::JobSpec& job, const fs::path& directory, std::uintmax
     if (input.mode != "download") continue;
     bytes += job.instance_count * sizes.Of(input.path);
     if (bytes <= room) continue;
-    faults.push_back(absl::StrCat(input.place.file, ":", input.place.line, ": input \"", name,
-                                  "\": of ", input.path, " each of ", job.instance_count,
-                                  job.instance_count == 1 ? " node" : " nodes",
-                                  " gets a copy (mode: download), which with those before it is ",
-                                  Size(bytes), "; the disk of ", directory.native(), " has ",
-                                  Size(room), " left: take mode: ro_mount, or delete files"));
+    faults.push_back(absl::StrCat(
+        input.place.file, ":", input.place.line, ": input \"", name, "\": of ", input.path,
+        " each of ", job.instance_count, job.instance_count == 1 ? " node" : " nodes",
+        " gets a copy (mode: download), which with those before it is ", base::BinarySize(bytes),
+        "; the disk of ", directory.native(), " has ", base::BinarySize(room),
+        " left: take mode: ro_mount, or delete files"));
     return;
   }
 }

@@ -1,0 +1,12 @@
+// Sizes of memory and disks as the tools for them say them. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tutti::base {
+
+// "512 MiB", "1.5 GiB".
+std::string BinarySize(uint64_t bytes);
+
+}  // namespace tutti::base
