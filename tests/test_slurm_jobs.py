@@ -183,3 +183,13 @@ def test_a_wrong_script_is_told_by_line(hpc, script):
     done = hpc.cli("run", script("#SBATCH --array=1-4\n#SBATCH --tme=3\n"))
     assert done.returncode == 2, done.stderr
     assert "train.sh:5: --array: write a sweep" in done.stderr and "train.sh:6: " in done.stderr, done.stderr
+
+
+def test_gpus_that_no_node_has_are_refused_before_the_job_queues(hpc, script, write_job):
+    none = "asks for GPUs, and no node of partition main has any that Slurm knows of"
+    slurm = {"partition": "main", "gres": "gpu:1"}
+    done = hpc.cli("run", write_job("true", compute="hpc", resources={"instance_count": 1, "properties": {"slurm": slurm}}))
+    assert done.returncode == 2 and f'compute "hpc": gres gpu:1 {none}' in done.stderr, (done.returncode, done.stderr)
+    done = hpc.cli("run", script("#SBATCH --clusters=hpc --partition=main --gpus-per-node=2\n"))
+    assert done.returncode == 2 and f"--gpus-per-node=2 {none}" in done.stderr, (done.returncode, done.stderr)
+    assert hpc.get("/v1/jobs")["jobs"] == []

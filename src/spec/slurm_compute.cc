@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "spec/local_path.h"
 #include "spec/mapping_reader.h"
@@ -86,6 +87,23 @@ SlurmSettings Over(SlurmSettings compute, const SlurmSettings& job) {
   compute.options.insert(compute.options.end(), job.options.begin(), job.options.end());
   compute.shape = job.shape;
   return compute;
+}
+
+std::string GpusAskedFor(const SlurmSettings& settings) {
+  const auto names_gpus = [](absl::string_view gres) {
+    for (const absl::string_view one : absl::StrSplit(gres, ',')) {
+      if (absl::StartsWith(one, "gpu") || absl::StartsWith(one, "gres/gpu")) return true;
+    }
+    return false;
+  };
+  for (const auto* options : {&settings.options, &settings.shape}) {
+    for (const std::string& option : *options) {
+      absl::string_view value = option;
+      const bool is_gres = absl::ConsumePrefix(&value, "--gres=") && names_gpus(value);
+      if (is_gres || absl::StartsWith(option, "--gpus")) return option;
+    }
+  }
+  return names_gpus(settings.gres) ? absl::StrCat("gres ", settings.gres) : "";
 }
 
 SlurmSettings ReadSlurmSettings(const YamlNode& node, const std::string& what,

@@ -30,6 +30,9 @@ struct SlurmSettings {
 // it says "none" of is left to Slurm.
 SlurmSettings Over(SlurmSettings compute, const SlurmSettings& job);
 
+// What of them asks for GPUs: "gres gpu:4", "--gpus-per-node=2"; "" if nothing does.
+std::string GpusAskedFor(const SlurmSettings& settings);
+
 // How launchers reach the service. kUnsaid: by the folder if the service listens for its own
 // machine only.
 enum class Reach { kUnsaid, kService, kFolder };

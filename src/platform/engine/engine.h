@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/deadline.h"
 #include "spec/launch_plan.h"
 
 namespace tutti::engine {
@@ -58,6 +59,9 @@ class Engine {
   virtual EngineTraits traits() const = 0;
   // Those of an engine that schedules for itself are what it says now: asking takes up to seconds.
   virtual absl::StatusOr<std::vector<Node>> ListNodes() = 0;
+  // Why none of its nodes can ever have such a job, in one line with what to do; "" if nothing is
+  // known against it by `deadline`.
+  virtual std::string WhyNeverOn(const spec::SlurmSettings&, base::Deadline) { return ""; }
 
   // Starts one launcher per node: all nodes or none. Idempotent on allocation.id: for a node whose
   // launcher lives it does nothing; for one whose launcher died it starts a launcher that finds the

@@ -128,6 +128,9 @@ class ServiceCore final : public Service {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether the computes of it and of all below it are there and have as many nodes as it takes.
   absl::Status CheckPlace(const spec::JobSpec& job) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether they have what it asks of them; blocks until `deadline` at most.
+  void CheckOffers(const spec::JobSpec& job, base::Deadline deadline,
+                   std::set<std::string>& faults) const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<store::Job> ToJob(const Submission& submission);
   absl::Status AssignSnapshots(const std::map<std::string, std::string>& sent, spec::JobSpec& job,
                                std::string& snapshot);

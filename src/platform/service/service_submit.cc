@@ -20,6 +20,7 @@ namespace {
 constexpr int kNameAttempts = 8;
 constexpr size_t kJobTokenBytes = 32;
 constexpr size_t kLongestId = 200;  // of a child: it becomes a folder
+constexpr absl::Duration kPatienceWithClusters = absl::Seconds(3);  // of who submits
 constexpr size_t kIdBytes = 3;  // that make a name of the service's its own
 
 // "Hello World" -> "hello-world": what people recognise a job by, safe as a file name.
@@ -113,6 +114,16 @@ absl::Status ServiceCore::CheckPlace(const spec::JobSpec& job) const {
                    nodes == 1 ? " node" : " nodes", ": the job could never start"));
 }
 
+void ServiceCore::CheckOffers(const spec::JobSpec& job, base::Deadline deadline,
+                              std::set<std::string>& faults) const {
+  for (const spec::Step& step : job.steps) CheckOffers(step.job, deadline, faults);
+  engine::Engine* const engine = EngineOf(job.compute);
+  if (job.kind == spec::JobKind::kPipeline || engine == nullptr) return;
+  const std::string why = engine->WhyNeverOn(job.slurm, deadline);
+  if (why.empty()) return;
+  faults.insert(absl::StrCat(job.file_name, ": compute \"", job.compute, "\": ", why));
+}
+
 absl::StatusOr<spec::ReadResult> ServiceCore::ReadAndCheck(const Submission& submission) const {
   if (!submission.base_directory.is_absolute()) {
     return absl::InvalidArgumentError("base_directory must be an absolute path");
@@ -121,6 +132,9 @@ absl::StatusOr<spec::ReadResult> ServiceCore::ReadAndCheck(const Submission& sub
   TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, spec::ReadJobFile(submission.text, submission.file,
                                                                   submission.base_directory, site));
   std::vector<std::string> faults;
+  std::set<std::string> of_clusters;
+  CheckOffers(file.spec, base::Deadline::After(kPatienceWithClusters), of_clusters);
+  faults.assign(of_clusters.begin(), of_clusters.end());
   const absl::Status own[] = {CheckNameLength(file.spec), CheckPlace(file.spec)};
   for (const absl::Status& status : own) {
     if (!status.ok()) faults.emplace_back(status.message());

@@ -289,4 +289,16 @@ std::vector<Node> ReadNodes(absl::string_view lines) {
   return nodes;
 }
 
+// "(null)", or "gpu:a100:4(S:0-1),nvme:1".
+bool MayHaveGpus(absl::string_view lines) {
+  bool any = false;
+  for (absl::string_view line : absl::StrSplit(lines, '\n', absl::SkipWhitespace())) {
+    any = true;
+    for (const absl::string_view one : absl::StrSplit(absl::StripAsciiWhitespace(line), ',')) {
+      if (absl::StartsWith(one, "gpu")) return true;
+    }
+  }
+  return !any;  // a partition that there is not: Slurm says it
+}
+
 }  // namespace tutti::engine

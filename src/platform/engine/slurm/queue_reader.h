@@ -59,4 +59,7 @@ inline constexpr absl::string_view kNodeFormat = "%N|%T|%c|%m|%o|%E";
 // The lines of `sinfo --Node` in that format, each node once; lines that are none are left out.
 std::vector<Node> ReadNodes(absl::string_view lines);
 
+// The lines of `sinfo --format=%G`: false if they tell of nodes' resources, and of no GPU.
+bool MayHaveGpus(absl::string_view lines);
+
 }  // namespace tutti::engine

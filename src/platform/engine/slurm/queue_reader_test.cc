@@ -232,6 +232,14 @@ TEST(QueueReader, ExpandsListsOfHosts) {
   }
 }
 
+TEST(MayHaveGpus, KnowsThatThereIsNoneByNodesThatTellOfOthersOnly) {
+  EXPECT_FALSE(MayHaveGpus("(null)\n"));
+  EXPECT_FALSE(MayHaveGpus("(null)\nnvme:1,mps:100\n"));
+  EXPECT_TRUE(MayHaveGpus("(null)\nnvme:1,gpu:a100:4(S:0-1)\n"));
+  EXPECT_TRUE(MayHaveGpus("gpu:2 \n"));
+  EXPECT_TRUE(MayHaveGpus("\n")) << "there is no such partition";
+}
+
 TEST(ReadNodes, ReadsEachNodeOnceAndLeavesOutWhatIsNone) {
   const std::vector<Node> nodes = ReadNodes(
       "n1|mixed|4|4096|10.0.0.1|none\nn2|down*|2|1|n2|a fan | and a disk\n"

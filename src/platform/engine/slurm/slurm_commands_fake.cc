@@ -55,7 +55,9 @@ absl::StatusOr<CommandResult> SlurmCommandsFake::Run(const std::vector<std::stri
   CommandResult result;
   if (program == "sbatch") result = Sbatch(arguments);
   if (program == "squeue") result.out = Squeue();
-  if (program == "sinfo") result.out = Sinfo();
+  if (program == "sinfo") {
+    result.out = arguments.back() == "--format=%G" ? gres_ : Sinfo();
+  }
   if (program == "scancel") result = Scancel(arguments);
   if (program == "sacct") result = Sacct();
   if (fault == Fault::kLate) return late;

@@ -53,6 +53,11 @@ class SlurmCommandsFake final : public SlurmCommands {
   // its number is given to a job of somebody else's, which runs. Returns that.
   int Lose(const std::string& allocation);
   std::string state(int id) const;
+  // What sinfo --format=%G tells, "(null)\n" at first.
+  void SetGres(std::string lines) {
+    absl::MutexLock lock(&mutex_);
+    gres_ = std::move(lines);
+  }
   // From now on sacct tells of those.
   void KeepAccounts();
   // "sbatch" or another and how often it did something; of scancel, to how many jobs.
@@ -85,6 +90,7 @@ class SlurmCommandsFake final : public SlurmCommands {
   std::map<std::string, Fault> faults_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, int> counts_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> last_sbatch_ ABSL_GUARDED_BY(mutex_);
+  std::string gres_ ABSL_GUARDED_BY(mutex_) = "(null)\n";
   bool hold_ ABSL_GUARDED_BY(mutex_) = false;
   int next_ ABSL_GUARDED_BY(mutex_) = 1;
 };

@@ -28,6 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using Stage = SlurmAllocation::Stage;
 
+constexpr absl::Duration kGpusStay = absl::Minutes(1);     // not asked for anew for each job
 constexpr absl::Duration kNodesLimit = absl::Seconds(10);  // for whom a user waits
 constexpr absl::Duration kBeyondGrace = absl::Minutes(1);  // to deliver, for what was told to stop
 
@@ -191,6 +192,33 @@ absl::StatusOr<std::vector<Node>> SlurmEngine::ListNodes() {
   if (!result.ok()) return absl::UnavailableError(result.status().message());
   if (!result->exit.ok()) return absl::UnavailableError(Complaint(result->err));
   return ReadNodes(result->out);
+}
+
+std::string SlurmEngine::WhyNeverOn(const spec::SlurmSettings& job, base::Deadline deadline) {
+  const spec::SlurmSettings settings = spec::Over(options_.compute, job);
+  const std::string asked = spec::GpusAskedFor(settings);
+  if (asked.empty()) return "";
+  const std::string& partition = settings.partition;
+  if (SawGpus(partition)) return "";
+  const auto told = commands_->Run(
+      {"sinfo", partition.empty() ? "--all" : absl::StrCat("--partition=", partition), "--noheader",
+       "--format=%G"},
+      deadline, stopping_);
+  if (!told.ok() || !told->exit.ok() || MayHaveGpus(told->out)) {
+    absl::MutexLock lock(&mutex_);
+    saw_gpus_[partition] = base::SteadyNow();
+    return "";
+  }
+  return absl::StrCat(asked, " asks for GPUs, and no node ",
+                      partition.empty() ? "" : absl::StrCat("of partition ", partition, " "),
+                      "has any that Slurm knows of (sinfo -o %G): take it out, or name a ",
+                      "partition whose nodes have them");
+}
+
+bool SlurmEngine::SawGpus(const std::string& partition) {
+  absl::MutexLock lock(&mutex_);
+  const auto saw = saw_gpus_.find(partition);
+  return saw != saw_gpus_.end() && base::SteadyNow() - saw->second < kGpusStay;
 }
 
 bool SlurmEngine::GoesByFolder() const {

@@ -88,6 +88,7 @@ class SlurmEngine final : public Engine {
   // As Slurm tells them now, of the compute's partition if it has one; without folders. Unavailable
   // if it does not answer within seconds.
   absl::StatusOr<std::vector<Node>> ListNodes() override;
+  std::string WhyNeverOn(const spec::SlurmSettings& job, base::Deadline deadline) override;
   // Returns before Slurm knows of it. What the plans say of folders and of the service's file is
   // replaced by what is true of this compute.
   absl::Status Start(const Allocation& allocation) override;
@@ -104,6 +105,8 @@ class SlurmEngine final : public Engine {
   bool shared() const { return options_.node_folder.empty(); }
   // Whether launchers that are submitted now go by the folder.
   bool GoesByFolder() const;
+  // That a partition may have GPUs was seen just now.
+  bool SawGpus(const std::string& partition) ABSL_LOCKS_EXCLUDED(mutex_);
   Allocation Localized(Allocation allocation, bool by_folder) const;
   absl::StatusOr<std::string> ScriptOf(const Allocation& allocation, const BatchJob& job) const;
   absl::Status StartHere(SlurmAllocation& known, const Allocation& allocation)
@@ -160,6 +163,7 @@ class SlurmEngine final : public Engine {
   std::atomic<bool> stopping_ = false;
   absl::Mutex mutex_;
   absl::CondVar wake_;
+  std::map<std::string, absl::Duration> saw_gpus_ ABSL_GUARDED_BY(mutex_);  // by partition
   std::map<std::string, SlurmAllocation> known_ ABSL_GUARDED_BY(mutex_);
   // Slurm jobs that the last look has shown and that are to be cancelled, and when not before.
   std::vector<Cancelled> surplus_ ABSL_GUARDED_BY(mutex_);

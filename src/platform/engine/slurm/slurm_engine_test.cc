@@ -212,5 +212,30 @@ TEST_F(SlurmEngineTest, ListsTheNodesThatSlurmTellsOf) {
                     testing::Property(&absl::Status::message, HasSubstr("Unable to contact"))));
 }
 
+TEST_F(SlurmEngineTest, SaysThatNoNodeHasTheGpusThatAreAskedForWhereSlurmKnowsIt) {
+  const auto soon = [] { return base::Deadline::After(base::Patient(absl::Seconds(20))); };
+  spec::SlurmSettings job;
+  EXPECT_EQ(engine_->WhyNeverOn(job, soon()), "");
+  const std::pair<std::string, spec::SlurmSettings> kAsking[] = {
+      {"gres nvme:1,gpu:a100:2", {.gres = "nvme:1,gpu:a100:2"}},
+      {"--gres=gpu:1", {.options = {"--comment=gpu", "--gres=gpu:1"}}},
+      {"--gpus-per-task=1", {.shape = {"--ntasks=2", "--gpus-per-task=1"}}}};
+  for (auto [asked, settings] : kAsking) {
+    slurm_.SetGres("(null)\n");
+    EXPECT_THAT(engine_->WhyNeverOn(settings, soon()),
+                HasSubstr(asked + " asks for GPUs, and no node of partition main has any"));
+    slurm_.SetFault("sinfo", Fault::kDown);
+    settings.partition = absl::StrCat("unknown", asked);
+    EXPECT_EQ(engine_->WhyNeverOn(settings, soon()), "");
+    slurm_.SetFault("sinfo", Fault::kNone);
+    settings.partition = absl::StrCat("of ", asked);
+    slurm_.SetGres("(null)\ngpu:a100:4(S:0-1)\n");
+    const int asked_before = slurm_.count("sinfo");
+    EXPECT_EQ(engine_->WhyNeverOn(settings, soon()), "");
+    EXPECT_EQ(engine_->WhyNeverOn(settings, soon()), "");
+    EXPECT_EQ(slurm_.count("sinfo"), asked_before + 1) << "for a while it is taken as known";
+  }
+}
+
 }  // namespace
 }  // namespace tutti::engine
