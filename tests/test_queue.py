@@ -26,7 +26,7 @@ def test_high_priority_goes_first_and_short_jobs_fill_gaps(service, write_job, t
     service.wait_for_state(first, "Running")
     low = service.submit(write_job("echo low", nodes=2, distribution="mpi", queue_settings={"priority": "low"}))
     high = service.submit(write_job("echo high", nodes=2, distribution="mpi", queue_settings={"priority": "high"}))
-    short = service.submit(write_job("echo short", limits={"timeout": 5}))
+    short = service.submit(write_job("echo short", limits={"timeout": 60}))
     assert service.wait(short)["state"] == "Completed"  # fits before the gangs can start
     assert service.job(high)["state"] == "Queued" and service.job(low)["state"] == "Queued"
     gate.touch()

@@ -139,7 +139,7 @@ def test_a_rank_that_fails_ends_the_others_and_is_named(tmp_path, nap):
                  f"[ $RANK = 1 ] && exit 7; echo x >{tmp_path}/$RANK; exec sleep {nap}")
     assert result.returncode == 7
     assert "rank 1 on 127.0.0.2 failed with exit code 7; the other ranks were ended" in result.err
-    assert time.monotonic() - began < 20 and not processes_with(nap)
+    assert time.monotonic() - began < 20 * PATIENCE and not processes_with(nap)
 
 
 def test_a_killed_rank_is_named_by_its_signal():
@@ -160,7 +160,7 @@ def test_a_signal_ends_all_ranks_in_order(number, tmp_path, nap):
         f"trap 'echo in order; exit 0' TERM; echo x >{tmp_path}/$RANK; sleep {nap} & wait")
     wait_until(lambda: len(list(tmp_path.iterdir())) == 2, "both ranks run")
     process.send_signal(number)
-    out, err = process.communicate(timeout=20)
+    out, err = process.communicate(timeout=20 * PATIENCE)
     assert process.returncode == 128 + number and out.count("in order") == 2
     assert number.name in err and not processes_with(nap)
 
@@ -170,7 +170,7 @@ def test_a_killed_launcher_leaves_nothing_behind(tmp_path, nap):
                     f"setsid sleep {nap} & echo x >{tmp_path}/$RANK; exec sleep {nap}")
     wait_until(lambda: len(list(tmp_path.iterdir())) == 2, "both ranks run")
     process.kill()
-    process.communicate(timeout=20)
+    process.communicate(timeout=20 * PATIENCE)
     wait_until(lambda: not processes_with(nap), "all processes have ended")
 
 
@@ -180,7 +180,7 @@ def test_ranks_that_do_not_listen_are_killed(tmp_path, nap):
     wait_until(lambda: list(tmp_path.iterdir()), "the rank runs")
     process.send_signal(signal.SIGTERM)
     process.send_signal(signal.SIGINT)  # a second one: at once
-    process.communicate(timeout=20)
+    process.communicate(timeout=20 * PATIENCE)
     assert not processes_with(nap)
 
 
@@ -263,7 +263,7 @@ def test_the_token_is_not_seen_among_processes(fake_ssh, tmp_path):
     wait_until(lambda: (tmp_path / "up").exists(), "the rank runs")
     assert not processes_with("5ecre7")
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=20 * PATIENCE)
 
 
 def test_a_host_that_ssh_does_not_reach_is_named(fake_ssh):
@@ -359,7 +359,7 @@ def test_a_signal_ends_a_run_whose_discovery_script_hangs(tmp_path, nap, ranks, 
                     "sleep", nap)
     wait_until(lambda: processes_with(f"{tmp_path}/never"), "the script hangs")
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=20)
+    _, err = process.communicate(timeout=20 * PATIENCE)
     assert process.returncode == 128 + signal.SIGTERM and "SIGTERM" in err
     assert not processes_with(f"{tmp_path}/never") and not processes_with(nap)
 
@@ -370,7 +370,7 @@ def test_a_signal_ends_an_elastic_run_whose_first_host_does_not_answer(fake_ssh,
     process = start("-np", 1, "--min-np", 1, "-H", "far1:1", "true", **fake_ssh)
     wait_until(lambda: (tmp_path / "asked").exists(), "the host is asked")
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=20)
+    process.communicate(timeout=20 * PATIENCE)
     assert process.returncode == 128 + signal.SIGTERM
 
 
@@ -396,7 +396,7 @@ def test_a_run_that_ends_as_its_discovery_script_does_ends(monkeypatch):
             return Process()
 
         monkeypatch.setattr(asyncio, "create_subprocess_shell", start)
-        await asyncio.wait({looking}, timeout=20)
+        await asyncio.wait({looking}, timeout=20 * PATIENCE)
         return looking.cancelled()
 
     assert asyncio.run(look()), "the cancellation was lost, and the loop that looks goes on"
