@@ -33,12 +33,13 @@ class LauncherFixture : public ::testing::Test {
   LauncherFixture() : service(folder.path() / "service.json") {}
   ~LauncherFixture() override {
     // A test that failed half-way must not leave its processes behind.
-    EndProcessesOf("job.1", base::Deadline::After(base::Patient(absl::Seconds(10)))).IgnoreError();
+    EndProcessesOf(AllocationOfTests(), base::Deadline::After(base::Patient(absl::Seconds(10))))
+        .IgnoreError();
   }
 
   spec::LaunchPlan Plan(std::string command, int processes = 1) const {
     spec::LaunchPlan plan;
-    plan.allocation_id = "job.1";
+    plan.allocation_id = AllocationOfTests();
     plan.job_id = "job";
     plan.nodes = {{"n1", "127.77.0.1", 0, processes}};
     plan.command = std::move(command);
@@ -94,7 +95,7 @@ class LauncherFixture : public ::testing::Test {
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
       int pid = 0;
       if (absl::SimpleAtoi(entry.path().filename().string(), &pid) &&
-          EnvironmentVariableOf(pid, "TUTTI_ALLOCATION_ID") == "job.1") {
+          EnvironmentVariableOf(pid, "TUTTI_ALLOCATION_ID") == AllocationOfTests()) {
         return false;
       }
     }

@@ -141,13 +141,15 @@ exit 1
 }
 
 TEST_F(LauncherInSlurm, NamesTheRankForWhichSlurmsPmixEndsTheOthers) {
-  WriteSrun(R"(while [ "$1" != /bin/sh ]; do shift; done
+  WriteSrun("cd " + folder.path().string() + R"(
+while [ "$1" != /bin/sh ]; do shift; done
 for rank in 0 1; do SLURM_NODEID=allocation PMIX_RANK=$rank "$@" & done
-sleep 0.3
+until [ -e up-0 ] && [ -e up-1 ]; do sleep 0.01; done
 echo ' slurmstepd: error:  mpi/pmix_v4: _errhandler: n2 [0]: pmixp_client_v2.c:211: Error handler invoked: status = -61, source = [slurm.pmix.17.1:1]' >&2
 exit 137
 )");
-  EXPECT_TRUE(Run(MpiPlan("exec sleep 600")).ok());
+  const std::string up = (folder.path() / "up-$RANK").string();
+  EXPECT_TRUE(Run(MpiPlan("touch " + up + "; exec sleep 600")).ok());
   EXPECT_EQ(service.Events().back()["reason"],
             "rank 1 left MPI without MPI_Finalize, for which Slurm's PMIx ends the others");
   EXPECT_TRUE(service.Events("unlaunched").empty());

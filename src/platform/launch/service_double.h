@@ -2,6 +2,8 @@
 // come back on another port, lose its answers, and forget an allocation. Thread-safe.
 #pragma once
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -21,6 +23,10 @@
 #include "spec/endpoint.h"
 
 namespace tutti::launch {
+
+// The allocation of the launchers that this process starts: what other tests on this machine start
+// has another one, and is neither seen nor ended.
+inline std::string AllocationOfTests() { return absl::StrCat("job-", ::getpid(), ".1"); }
 
 class ServiceDouble {
  public:
@@ -114,7 +120,8 @@ class ServiceDouble {
     if (gone_) return http::ErrorResponse(410, "gone", "unknown allocation");
     if (absl::StrContains(request.path, "/snapshots/")) return Bytes(snapshot_);
     absl::string_view rest = request.path;
-    if (!absl::ConsumePrefix(&rest, "/internal/v1/allocations/job.1/nodes/")) {
+    if (!absl::ConsumePrefix(
+            &rest, absl::StrCat("/internal/v1/allocations/", AllocationOfTests(), "/nodes/"))) {
       return http::ErrorResponse(404, "not_found", request.path);
     }
     http::Response response = Act(rest.substr(rest.find('/')), request, *body, connection);
