@@ -170,7 +170,7 @@ def test_everything_that_a_job_cannot_have_is_said_at_once_before_it_queues(site
     for arguments in (("run", job), ("job", "validate", "-f", job)):
         said = site.cli(*arguments)
         assert said.returncode == 2, (said.stdout, said.stderr)
-        for fault in ("docker_args --gpus=all asks for GPUs, of which this machine has none", "docker_args --runtime=nvidia asks",
+        for fault in ("--gpus=all (docker_args) asks for GPUs, of which this machine has none", "--runtime=nvidia (docker_args) asks",
                       "Dockerfile:1: image registry.invalid/base:1 cannot be pulled: there is no host registry.invalid",
                       f"Dockerfile:2: image {site.registry}/gone:3 cannot be pulled: its registry does not have it",
                       "cannot reach 127.0.0.1:1", "no-such-file"):

@@ -156,3 +156,27 @@ def test_init_asks_three_questions_on_a_terminal(service, folder):
     written = yaml.safe_load((folder / "job.yml").read_text())
     assert written["resources"]["instance_count"] == 3 and written["distribution"] == {"type": "pytorch", "process_count_per_instance": 2}
     assert written["command"] == "python3 train.py" and written["environment"] == "host"
+
+
+def test_what_is_of_this_machine_alone_is_not_sent(service, folder):
+    (folder / "train.py").write_text("import os\nprint('.env' in os.listdir(), '.venv' in os.listdir())\n")
+    subprocess.run(["python3", "-m", "venv", "--without-pip", folder / ".venv"], check=True)
+    (folder / ".env").write_text("KEY=secret\n")
+    result = service.cli("run", folder / "train.py")
+    assert result.returncode == 0, result.stderr
+    assert "warning: .env is sent with the code" in result.stderr and ".amlignore" in result.stderr
+    assert service.log_text(last_job(service)["id"], 0) == "True False\n"
+
+
+def test_a_program_of_the_machine_takes_no_others_along(service):
+    result = service.cli("run", "/usr/bin/env")
+    assert result.returncode == 2, result.stdout
+    assert "all of /usr/bin would be sent with it (programs of this machine, " in result.stderr and "--set code=env" in result.stderr
+
+
+@pytest.mark.skipif(pathlib.Path("/dev/nvidiactl").exists(), reason="this machine has GPUs")
+def test_gpus_that_are_not_there_are_refused(service, folder):
+    (folder / "train.py").write_text("")
+    result = service.cli("run", "--gpus", 2, folder / "train.py")
+    assert result.returncode == 2 and "asks for GPUs, of which this machine has none" in result.stderr, result.stderr
+    assert "has no effect" not in result.stderr

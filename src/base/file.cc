@@ -118,6 +118,12 @@ absl::Status ReplaceFile(const fs::path& path, absl::string_view content, int mo
   return WriteAndRename(path, content, mode, /*sync=*/false);
 }
 
+bool IsPythonEnvironment(const std::filesystem::path& folder) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(folder / "pyvenv.cfg", error) ||
+         std::filesystem::is_directory(folder / "conda-meta", error);
+}
+
 absl::Status MakeDirectories(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);

@@ -48,6 +48,9 @@ absl::Status Shorten(int fd, int64_t size, absl::string_view name);
 // open(2) with O_CLOEXEC.
 absl::StatusOr<UniqueFd> Open(const std::filesystem::path& path, int flags, int mode = 0644);
 
+// Whether a folder is a Python environment, of venv or of conda.
+bool IsPythonEnvironment(const std::filesystem::path& folder);
+
 absl::Status MakeDirectories(const std::filesystem::path& path);
 absl::Status SyncDirectory(const std::filesystem::path& path);
 // Removes a tree; OK if there is none.

@@ -102,13 +102,20 @@ void ReadContainerOptions(MappingReader& resources, JobSpec& spec, Diagnostics& 
     words = absl::StrSplit(entry->value->scalar, absl::ByAnyChar(" \t\n"), absl::SkipEmpty());
   }
   std::vector<std::string> options = InLongForm(words);
+  bool asks_for_more = false;
   for (const std::string& option : options) {
-    if (!AsksForGpus(option)) continue;
-    spec.gpu_demands.push_back({absl::StrCat("docker_args ", option.substr(0, 80)),
+    if (!AsksForGpus(option)) {
+      asks_for_more = true;
+      continue;
+    }
+    spec.gpu_demands.push_back({absl::StrCat(option.substr(0, 80), " (docker_args)"),
                                 {diagnostics.file_name(), entry->line},
-                                in_container});
+                                /*is_strict=*/true});
   }
-  if (!in_container) return WarnOfNoContainer(*entry, diagnostics);
+  if (!in_container) {
+    if (asks_for_more) WarnOfNoContainer(*entry, diagnostics);
+    return;
+  }
   for (std::string& option : options) {
     if (IsPassedOn(option)) {
       spec.container_options.push_back(std::move(option));

@@ -57,11 +57,11 @@ TEST(ContainerOptions, WhatAsksForGpusIsKnownWithItsPlace) {
                       "--runtime=nvidia --device nvidia.com/gpu=0'}",
                       "a.example/b:1"),
               ElementsAre("job.yml:3 instance_type Standard_NC6s_v3",
-                          "job.yml:3 docker_args --gpus=all strictly",
-                          "job.yml:3 docker_args --runtime=nvidia strictly",
-                          "job.yml:3 docker_args --device=nvidia.com/gpu=0 strictly"));
+                          "job.yml:3 --gpus=all (docker_args) strictly",
+                          "job.yml:3 --runtime=nvidia (docker_args) strictly",
+                          "job.yml:3 --device=nvidia.com/gpu=0 (docker_args) strictly"));
   EXPECT_THAT(demands("{docker_args: --gpus=2}", "python"),
-              ElementsAre("job.yml:3 docker_args --gpus=2"));
+              ElementsAre("job.yml:3 --gpus=2 (docker_args) strictly"));
   EXPECT_THAT(demands("{instance_type: Standard_D4s_v3, docker_args: --gpus=0}", "a.example/b:1"),
               IsEmpty());
 }
@@ -72,6 +72,12 @@ TEST(ContainerOptions, OfAJobWithoutAnImageNothingHasAnEffect) {
   EXPECT_THAT(result->spec.container_options, IsEmpty());
   EXPECT_THAT(result->warnings, ElementsAre(HasSubstr("\"shm_size\" has no effect"),
                                             HasSubstr("\"docker_args\" has no effect")));
+}
+
+TEST(ContainerOptions, GpusAreNoContainersAlone) {
+  const auto result = ReadWithResources("{docker_args: --gpus=all}", "python");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->warnings, IsEmpty());
 }
 
 TEST(ContainerOptions, ASizeThatIsNoneIsAnError) {

@@ -110,9 +110,9 @@ struct Environment {
 
 // Where a job file asks for GPUs.
 struct GpuDemand {
-  std::string what;  // "docker_args --gpus=all", "instance_type Standard_NC6"
+  std::string what;  // "--gpus=all (docker_args)", "instance_type Standard_NC6"
   Place place;
-  bool is_strict = false;  // of a container, which would not start without
+  bool is_strict = false;  // asked for by name; else by a kind of machine
 };
 
 enum class Priority { kLow, kNormal, kHigh };

@@ -76,6 +76,11 @@ class CodePacker {
       return base::Annotate(AsInput(snapshot.status()),
                             absl::StrCat(job.file_name, ":", job.code_line));
     }
+    for (const std::string& file : snapshot->env_files) {
+      remarks_ << "warning: " << file
+               << " is sent with the code, to all who may see the job: if it "
+               << "holds secrets, name it in .amlignore" << std::endl;
+    }
     packed_[named] = {*snapshot, archive};
     return absl::OkStatus();
   }

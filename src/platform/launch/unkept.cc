@@ -89,8 +89,8 @@ class Search {
   }
 
   void TakeFolder(const fs::path& folder, Unkept& found) {
+    if (base::IsPythonEnvironment(folder)) return;
     std::error_code error;
-    if (fs::exists(folder / "pyvenv.cfg", error)) return;
     auto entry = fs::directory_iterator(folder, error);
     for (const fs::directory_iterator end; !error && entry != end && !found_.more;
          entry.increment(error)) {

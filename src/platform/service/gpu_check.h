@@ -10,9 +10,9 @@
 namespace tutti::service {
 
 // `has_gpus`: whether this machine's nodes have any; of other computes' nothing is known here.
-// InvalidArgument has a line for each demand of a container that would not start without, in the
-// job or one below it. A warning is added for what may do without: a size of machine, an
-// environment or image whose name says that it is made for CUDA.
+// InvalidArgument has a line for each demand by name, in the job or one below it. A warning is
+// added for what may do without: a size of machine, an environment or image whose name says that it
+// is made for CUDA.
 absl::Status CheckGpus(const spec::JobSpec& job, bool has_gpus, std::vector<std::string>& warnings);
 
 }  // namespace tutti::service

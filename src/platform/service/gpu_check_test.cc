@@ -11,7 +11,7 @@ spec::JobSpec Demanding() {
   spec::JobSpec job;
   job.file_name = "job.yml";
   job.compute = "local";
-  job.gpu_demands = {{"docker_args --gpus=all", {"job.yml", 7}, true},
+  job.gpu_demands = {{"--gpus=all (docker_args)", {"job.yml", 7}, true},
                      {"instance_type Standard_NC6", {"job.yml", 8}, false}};
   job.environment.image = {"nvidia/cuda:12.4", "", "", "job.yml:3", ""};
   return job;
@@ -19,9 +19,10 @@ spec::JobSpec Demanding() {
 
 TEST(GpuCheck, RefusesWhatWouldNotStartAndWarnsOfWhatMayDoWithout) {
   std::vector<std::string> warnings;
-  EXPECT_EQ(CheckGpus(Demanding(), false, warnings).message(),
-            "job.yml:7: docker_args --gpus=all asks for GPUs, of which this machine has none: take "
-            "it out, or name a compute whose nodes have them");
+  EXPECT_EQ(
+      CheckGpus(Demanding(), false, warnings).message(),
+      "job.yml:7: --gpus=all (docker_args) asks for GPUs, of which this machine has none: take "
+      "it out, or name a compute whose nodes have them");
   EXPECT_THAT(
       warnings,
       ElementsAre("job.yml:8: instance_type Standard_NC6 asks for GPUs, of which this "

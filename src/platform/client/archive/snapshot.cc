@@ -52,6 +52,11 @@ absl::Status CheckLink(const fs::path& link, const fs::path& folder) {
   return absl::OkStatus();
 }
 
+// Whatever the ignore file says: another machine has no use for it.
+bool IsOfThisMachine(const fs::path& path, bool is_directory) {
+  return path.filename() == ".git" || (is_directory && base::IsPythonEnvironment(path));
+}
+
 absl::Status Collect(const fs::path& folder, const fs::path& below, const IgnoreRules& rules,
                      std::vector<Item>& items) {
   std::error_code error;
@@ -60,7 +65,7 @@ absl::Status Collect(const fs::path& folder, const fs::path& below, const Ignore
     const fs::file_type type = at->symlink_status().type();
     const bool is_directory = type == fs::file_type::directory;
     const std::string name = path.lexically_relative(folder).string();
-    if (path.filename() == ".git" || rules.Ignores(name, is_directory)) continue;
+    if (IsOfThisMachine(path, is_directory) || rules.Ignores(name, is_directory)) continue;
     if (type == fs::file_type::symlink) {
       TUTTI_RETURN_IF_ERROR(CheckLink(path, folder));
     } else if (type != fs::file_type::regular && !is_directory) {
@@ -84,7 +89,7 @@ void Measure(const fs::path& folder, const fs::path& below, const IgnoreRules& r
     const fs::file_type type = at->symlink_status(unreadable).type();
     const bool is_directory = type == fs::file_type::directory;
     const std::string name = path.lexically_relative(folder).string();
-    if (path.filename() == ".git" || rules.Ignores(name, is_directory)) continue;
+    if (IsOfThisMachine(path, is_directory) || rules.Ignores(name, is_directory)) continue;
     if (is_directory) Measure(folder, path, rules, most, size);
     if (type != fs::file_type::regular) continue;
     ++size.files;
@@ -157,6 +162,7 @@ class Packer {
       return absl::InvalidArgumentError(absl::StrCat(
           item.path.string(), " changed while it was packed: leave it out in .amlignore"));
     }
+    if (item.path.filename() == ".env") snapshot.env_files.push_back(item.name);
     ++snapshot.files;
     snapshot.content_bytes += static_cast<uint64_t>(copied);
     return absl::OkStatus();

@@ -17,12 +17,13 @@ struct Snapshot {
   int files = 0;
   uint64_t content_bytes = 0;
   uint64_t archive_bytes = 0;
+  std::vector<std::string> env_files;  // those named .env, which often hold secrets
 };
 
-// Packs `code`, a folder's content or a single file, into the file `archive`. Leaves out .git and
-// what the folder's ignore file names (ignore.h). Symbolic links are kept when they lead to a place
-// in the folder. InvalidArgument, naming the file: a link that leaves the folder, something that is
-// neither file, folder nor link, a file that changed while it was read.
+// Packs `code`, a folder's content or a single file, into the file `archive`. Leaves out .git,
+// Python environments and what the folder's ignore file names (ignore.h). Symbolic links are kept
+// when they lead to a place in the folder. InvalidArgument, naming the file: a link that leaves the
+// folder, something that is neither file, folder nor link, a file that changed while it was read.
 //
 // Each of `includes`, files and folders, stands beside the code's content under its own name; two
 // of one name are InvalidArgument. With them `code` may be empty.

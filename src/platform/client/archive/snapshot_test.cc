@@ -92,6 +92,26 @@ TEST_F(SnapshotTest, LeavesOutWhatTheIgnoreFileNames) {
   EXPECT_THAT(List(Archive()), ElementsAre("a.txt="));
 }
 
+TEST_F(SnapshotTest, LeavesOutPythonEnvironments) {
+  Write("code/train.py", "x");
+  Write("code/.venv/pyvenv.cfg", "home = /usr/bin");
+  fs::create_directories(Code("code/.venv/bin"));
+  fs::create_symlink("/usr/bin/python3", Code("code/.venv/bin/python3"));
+  Write("code/deep/conda/conda-meta/history", "");
+  ASSERT_TRUE(PackCode(Code("code"), Archive()).ok());
+  EXPECT_THAT(List(Archive()), ElementsAre("deep/", "train.py=x"));
+}
+
+TEST_F(SnapshotTest, TellsOfFilesThatOftenHoldSecrets) {
+  Write("code/.env", "KEY=1");
+  Write("code/app/.env", "KEY=2");
+  const auto all = PackCode(Code("code"), Archive());
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_THAT(all->env_files, ElementsAre(".env", "app/.env"));
+  Write("code/.amlignore", ".env");
+  EXPECT_TRUE(PackCode(Code("code"), Archive("b"))->env_files.empty());
+}
+
 TEST_F(SnapshotTest, KeepsNamesInEveryLanguageByteByByte) {
   Write("ünï cödé/日本", "1");
   Write("latin-\xe9", "2");

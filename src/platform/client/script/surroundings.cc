@@ -1,10 +1,12 @@
 #include "platform/client/script/surroundings.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "platform/client/archive/snapshot.h"
 #include "platform/client/text/amounts.h"
@@ -41,6 +43,15 @@ bool IsHome(const fs::path& folder) {
   const char* home = std::getenv("HOME");
   std::error_code error;
   return home != nullptr && fs::equivalent(folder, home, error);
+}
+
+bool IsInPath(const fs::path& folder) {
+  const char* path = std::getenv("PATH");
+  const std::vector<std::string> folders = absl::StrSplit(path == nullptr ? "" : path, ':');
+  return std::any_of(folders.begin(), folders.end(), [&](const std::string& each) {
+    std::error_code error;
+    return fs::equivalent(folder, each, error);
+  });
 }
 
 }  // namespace
@@ -100,17 +111,24 @@ absl::Status CheckCodeFolder(const fs::path& folder, const std::string& script,
   const std::string holds = absl::StrCat(
       WithCommas(size.files), is_huge ? " files or more, " : " files, ", Bytes(size.bytes));
   const bool has_rules = Exists(folder / ".amlignore") || Exists(folder / ".gitignore");
-  const bool is_no_folder_of_code = (IsHome(folder) && !has_rules) || folder == folder.root_path();
+  const bool is_large = size.files >= kManyFiles || size.bytes >= kManyBytes;
+  std::string no_code;
+  if (is_huge) {
+    no_code = holds;
+  } else if ((IsHome(folder) && !has_rules) || folder == folder.root_path()) {
+    no_code = "a home folder";
+  } else if (is_large && IsInPath(folder)) {
+    no_code = absl::StrCat("programs of this machine, ", holds);
+  }
   const std::string remedy =
       absl::StrCat("put it into a folder of its own, name in ", (folder / ".amlignore").string(),
                    " what stays here",
                    script.empty() ? "" : absl::StrCat(", or send it alone: --set code=", script));
-  if (is_huge || is_no_folder_of_code) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("all of ", folder.string(), " would be sent with it (",
-                     is_huge ? holds : "a home folder", "): ", remedy));
+  if (!no_code.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "all of ", folder.string(), " would be sent with it (", no_code, "): ", remedy));
   }
-  if (size.files >= kManyFiles || size.bytes >= kManyBytes) {
+  if (is_large) {
     remarks.push_back(absl::StrCat("all of ", folder.string(), " is sent with it (", holds,
                                    "); if that is not meant: ", remedy));
   }
