@@ -126,7 +126,9 @@ class CommandParser::Impl {
       const std::string name = word.substr(0, word.find('='));
       if (!absl::StartsWith(name, "--")) continue;
       if (std::find(known.begin(), known.end(), name) == known.end()) {
-        return base::DidYouMean(name, known);
+        const std::string meant = base::DidYouMean(name, known);
+        if (!meant.empty() || node.name != "run") return meant;
+        return ", and is none of tutti's: a program's own arguments are written after --";
       }
     }
     return "";

@@ -94,6 +94,8 @@ TEST_F(CommandParserTest, SaysWhatIsWrongAndWhatWasMeant) {
             "unknown command \"jobs\" (did you mean \"job\"?); see `tutti --help`");
   EXPECT_THAT(Wrong({"job", "frobnicate"}), HasSubstr("unknown command \"frobnicate\""));
   EXPECT_THAT(Wrong({"job", "list", "--limt", "3"}), HasSubstr("did you mean \"--limit\"?"));
+  EXPECT_THAT(Wrong({"run", "train.py", "--epochs", "5"}),
+              HasSubstr("a program's own arguments are written after --"));
   EXPECT_THAT(Wrong({"job", "list", "-o", "xml"}), HasSubstr("table, json and yaml"));
   EXPECT_THAT(Wrong({"job", "show"}), HasSubstr("tutti job show --help"));
   EXPECT_THAT(Wrong({"job", "wait", "x", "--timeout", "soon"}), HasSubstr("90s"));
