@@ -70,9 +70,9 @@ environments:
   acpt-pytorch-2.7-*:
     python: "3.10"
     packages: [torch==2.7.1, torchvision==0.22.1, torchaudio==2.7.1, transformers==4.54.1,
-               "datasets>=3,<4.1", accelerate>=1, evaluate, scikit-learn, pandas, pillow==11.3.0,
-               regex, pybind11, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3, tensorboard,
-               torch-tb-profiler~=0.4.0, py-cpuinfo, ipykernel~=6.0, debugpy~=1.6.3,
+               "datasets>=3,<4.1", accelerate>=1, evaluate, scikit-learn, pandas, numpy<2,
+               pillow==11.3.0, regex, pybind11, matplotlib~=3.5.0, psutil~=5.9.0, tqdm~=4.66.3,
+               tensorboard, torch-tb-profiler~=0.4.0, py-cpuinfo, ipykernel~=6.0, debugpy~=1.6.3,
                "mlflow>=2.9,<3", azureml-core]
     differs: *acpt
   acpt-pytorch-2.5-*:

@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "spec/install_failure.h"
@@ -7,6 +9,8 @@
 
 namespace tutti::spec {
 namespace {
+using ::testing::AnyOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -96,6 +100,20 @@ TEST_F(JobEnvironment, EveryMlflowOfTheTablesIsNewEnoughForTodaysProtobuf) {
   }
 }
 
+// Built against NumPy 1, Matplotlib 3.5 and 3.6 fail to import beside NumPy 2.
+TEST_F(JobEnvironment, AnOldMatplotlibOfTheTablesHasANumpyThatItCanImport) {
+  for (const EnvironmentRule& rule : site_.environments) {
+    const bool is_old =
+        std::any_of(rule.packages.begin(), rule.packages.end(), [](const std::string& package) {
+          return package == "matplotlib~=3.5.0" || package == "matplotlib~=3.6.0";
+        });
+    if (!is_old) continue;
+    EXPECT_THAT(rule.packages, Contains(AnyOf(StartsWith("numpy<"), StartsWith("numpy~=1."),
+                                              StartsWith("numpy==1."))))
+        << rule.pattern;
+  }
+}
+
 TEST_F(JobEnvironment, TheNearestPatternOfACuratedNameCounts) {
   const auto torch = [this](const char* name) { return Of(name).packages.at(0).text; };
   EXPECT_EQ(torch("acpt-pytorch-2.1-cuda12.1"), "torch==2.1.2");
@@ -129,7 +147,7 @@ TEST_F(JobEnvironment, HorovodIsTuttisOwnWhichIsSaidOnce) {
   for (const Requirement& package : Of("tensorflow-2.16-cuda12").packages) {
     packages.push_back(package.text);
   }
-  EXPECT_THAT(packages, testing::Contains("horovod"));
+  EXPECT_THAT(packages, Contains("horovod"));
 }
 
 TEST_F(JobEnvironment, HorovodThatASiteAsksForIsTuttisOwnToo) {
