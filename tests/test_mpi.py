@@ -84,6 +84,22 @@ def test_jobs_at_once_on_one_machine_are_worlds_of_their_own(start_service, writ
         assert job["state"] == "Completed", (job["reason"], service.log_text(name, 0, "stderr"))
 
 
+MPI4PY_SUM = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+print(f"{MPI.get_vendor()[0]}: rank {world.rank} of {world.size}, {world.allreduce(world.rank)}")
+"""
+
+
+@pytest.mark.parametrize("package, vendor", [("mpich==5.0.2", "MPICH"), ("impi-rt==2021.16.2", "Intel MPI")])
+def test_mpi4py_finds_the_mpi_that_stands_beside_it_in_a_conda_file(service, write_job, package, vendor):
+    name = service.submit(write_job("python sum.py", nodes=2, distribution="mpi", processes=2, files={"sum.py": MPI4PY_SUM},
+                                    environment={"conda_file": {"dependencies": ["pip", {"pip": ["mpi4py", package]}]}}))
+    job = service.wait(name, 600)
+    assert job["state"] == "Completed", (job["reason"], service.log_text(name, 0, "stderr"))
+    assert [service.log_text(name, rank) for rank in range(4)] == [f"{vendor}: rank {rank} of 4, 6\n" for rank in range(4)]
+
+
 # As MPICH's library begins and ends; rank 1 of another node than rank 0 stays until the file `go` is there.
 LAST_RANK = """
 import os, pathlib, socket, sys, time

@@ -1,6 +1,7 @@
 // LibraryOf and MakeJobPython of python_environment.h.
 #include <fcntl.h>
 
+#include <set>
 #include <system_error>
 
 #include "absl/strings/match.h"
@@ -53,6 +54,28 @@ absl::Status AddProgram(const fs::path& shared, const fs::directory_entry& entry
   return Write(place, ForPython(*text, (bin / "python").string()), 0755);
 }
 
+// Folders of the job's own with links to the files, so that what the job adds stays its own.
+absl::Status AddFiles(const fs::path& shared, const fs::path& own,
+                      const std::set<fs::path>& without) {
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(own));
+  std::error_code error;
+  for (fs::directory_iterator entry(shared, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const fs::path place = own / entry->path().filename();
+    std::error_code unknown;
+    if (without.count(place) > 0) continue;
+    if (entry->is_symlink(unknown)) {
+      TUTTI_RETURN_IF_ERROR(Link(fs::read_symlink(entry->path(), unknown), place));
+    } else if (entry->is_directory(unknown)) {
+      TUTTI_RETURN_IF_ERROR(AddFiles(entry->path(), place, without));
+    } else {
+      TUTTI_RETURN_IF_ERROR(Link(entry->path(), place));
+    }
+  }
+  if (error) return base::ErrnoStatus(shared.string(), error.value());
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> LibraryOf(const fs::path& environment) {
@@ -82,7 +105,9 @@ absl::Status MakeJobPython(const fs::path& shared, const fs::path& folder) {
     TUTTI_RETURN_IF_ERROR(AddProgram(shared, entry, folder / "bin"));
   }
   if (error) return base::ErrnoStatus((shared / "bin").string(), error.value());
-  return absl::OkStatus();
+  return AddFiles(
+      shared, folder,
+      {packages, folder / "bin", folder / "pyvenv.cfg", folder / "complete", folder / ".lock"});
 }
 
 }  // namespace tutti::launch

@@ -32,8 +32,8 @@ absl::StatusOr<MadeEnvironment> MakeEnvironment(const spec::Environment& environ
 // "python3.11", the folder in its lib/ that has its packages; packages may put libraries beside it.
 absl::StatusOr<std::string> LibraryOf(const std::filesystem::path& environment);
 
-// The job's own, in `folder`: its packages come before those of `shared`, whose programs are all
-// there.
+// The job's own, in `folder`: its packages come before those of `shared`, whose programs, libraries
+// and data (bin, lib, share, etc, include, ...) are all there, by links.
 absl::Status MakeJobPython(const std::filesystem::path& shared,
                            const std::filesystem::path& folder);
 

@@ -216,10 +216,40 @@ TEST_F(PythonEnvironment, AJobsOwnSeesTheSharedOneAndChangesNothingInIt) {
   // A program of the shared environment runs in the job's own.
   EXPECT_EQ(OutputOf({(own / "bin/beta").string(), "1", "2 3"}), "beta ['1', '2 3']\n");
   // What the job installs comes first, and is the job's alone.
-  const fs::path packages = fs::directory_iterator(own / "lib")->path() / "site-packages";
+  const fs::path packages = own / "lib" / *LibraryOf(own) / "site-packages";
   ASSERT_TRUE(base::WriteFileAtomic(packages / "beta.py", "value = 'mine'\n").ok());
   EXPECT_EQ(OutputOf({(own / "bin/beta").string()}), "mine []\n");
   EXPECT_EQ(OutputOf({(shared->folder / "bin/beta").string()}), "beta []\n");
+}
+
+// mpi4py looks for libmpi in sys.prefix/lib, Jupyter for kernels in its share.
+TEST_F(PythonEnvironment, AJobsOwnHasTheLibrariesAndDataOfTheSharedOne) {
+  const auto shared = Make(Of({"alpha"}));
+  ASSERT_TRUE(shared.ok()) << shared.status();
+  for (const char* name :
+       {"lib/libmpi.so.12", "share/kernels/a/kernel.json", "etc/mpi.conf", "include/mpi.h",
+        "opt/mpi/lib/libfabric.so.1", "lib/a/b/c.so", ".lock"}) {
+    ASSERT_TRUE(base::MakeDirectories((shared->folder / name).parent_path()).ok());
+    ASSERT_TRUE(base::WriteFileAtomic(shared->folder / name, name).ok());
+  }
+  fs::create_symlink("libmpi.so.12", shared->folder / "lib/libmpi.so");
+  fs::create_directory_symlink("lib", shared->folder / "lib64");
+  const fs::path own = folder_.path() / "python";
+  ASSERT_TRUE(MakeJobPython(shared->folder, own).ok());
+  EXPECT_EQ(base::ReadFile(own / "share/kernels/a/kernel.json").value_or(""),
+            "share/kernels/a/kernel.json");
+  EXPECT_EQ(fs::read_symlink(own / "lib/libmpi.so.12"), shared->folder / "lib/libmpi.so.12");
+  EXPECT_TRUE(fs::equivalent(own / "lib/libmpi.so", shared->folder / "lib/libmpi.so.12"));
+  EXPECT_TRUE(fs::equivalent(own / "opt/mpi/lib/libfabric.so.1",
+                             shared->folder / "opt/mpi/lib/libfabric.so.1"));
+  EXPECT_TRUE(fs::equivalent(own / "lib64", own / "lib"));
+  EXPECT_FALSE(fs::exists(own / "complete"));
+  EXPECT_FALSE(fs::exists(own / ".lock"));
+  // What the job adds is in none of the shared environment's folders.
+  for (const char* name : {"lib/new.so", "lib/a/b/new.so", "share/kernels/new", "etc/new"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(own / name, "").ok());
+    EXPECT_FALSE(fs::exists(shared->folder / name)) << name;
+  }
 }
 
 }  // namespace
