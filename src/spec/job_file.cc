@@ -137,8 +137,8 @@ absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view
   if (IsBatchScript(text)) return ReadBatchScript(text, file_name, base_directory, site);
   TUTTI_ASSIGN_OR_RETURN(const auto root, ParseYaml(text, file_name));
   Diagnostics diagnostics(file_name);
-  TUTTI_RETURN_IF_ERROR(RefusePreview(*root, diagnostics));
   TUTTI_RETURN_IF_ERROR(CheckKind("job", *root, diagnostics));
+  TUTTI_RETURN_IF_ERROR(RefusePreview(*root, diagnostics));
   TUTTI_RETURN_IF_ERROR(CheckType(*root, diagnostics));
   int files_left = kMostFiles;
   const ReadContext context{base_directory, site, read_file, files_left,

@@ -432,6 +432,12 @@ TEST(JobFile, FilesOfOtherKindsAreToldApart) {
   EXPECT_THAT(Errors(with("data")), ElementsAre(HasSubstr("tutti data create --file job.yml")));
   EXPECT_THAT(Errors(with("managedOnlineDeployment")), ElementsAre(HasSubstr("tutti score")));
   EXPECT_THAT(Errors(with("schedule")), ElementsAre(HasSubstr("have cron submit the job")));
+  EXPECT_THAT(Errors("script: train.py\nframework: PyTorch\ncommunicator: None\n"
+                     "environment: {docker: {baseImage: x}}\n"),
+              ElementsAre(HasSubstr("job.yml:1: this is a file of kind run configuration (SDK v1), "
+                                    "where one of kind job is expected: write its script")));
+  EXPECT_THAT(Errors("apiVersion: batch/v1\nkind: Job\nspec: {}\n"),
+              ElementsAre(HasSubstr("job.yml:1: this is a file of kind Kubernetes object")));
   EXPECT_THAT(Errors("type: mltable\nname: x\npath: y\n"),
               ElementsAre(HasSubstr("job.yml:1: this is a file of kind data")));
 }

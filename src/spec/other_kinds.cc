@@ -63,6 +63,11 @@ constexpr FileKind kFiles[] = {
     {"featurestore", "feature store", kOfWorkspace},
     {"flow.", "prompt flow", "it is run by promptflow and not as a job"},
     {"run.", "prompt flow run", "it is run by promptflow and not as a job"},
+    {"runconfig.", "run configuration (SDK v1)",
+     "write its script and arguments as command:, its target as compute: and its environment as "
+     "environment: of a job file"},
+    {"kubernetes.", "Kubernetes object",
+     "write what its container runs as command: of a job file, and its image as environment:"},
 };
 
 constexpr FileKind kCompute = {"", "compute",
@@ -101,6 +106,13 @@ constexpr Mark kMarks[] = {
     {"build", "", "environment."},
 };
 
+// What no file of Azure ML's v2 has at its top, whatever else it says.
+constexpr Mark kMarksOfOthers[] = {
+    {"apiVersion", "", "kubernetes."},
+    {"communicator", "", "runconfig."},
+    {"script", "", "runconfig."},
+};
+
 // Components say what is to be run, as jobs do.
 constexpr Mark kMarksOfComponents[] = {
     {"version", "", "commandcomponent."},
@@ -132,11 +144,7 @@ constexpr JobType kTypes[] = {
     {"parallel_for", "steps are run once here; a sweep runs one with many values"},
 };
 
-// The schema of a file that names none, by an entry at its top; "" if that does not tell. `runs`:
-// the file says what is to be run.
-absl::string_view SchemaToldBy(const YamlNode::Entry& entry, bool runs) {
-  const absl::Span<const Mark> marks =
-      runs ? absl::MakeConstSpan(kMarksOfComponents) : absl::MakeConstSpan(kMarks);
+absl::string_view SchemaToldBy(const YamlNode::Entry& entry, absl::Span<const Mark> marks) {
   for (const Mark& mark : marks) {
     if (entry.key != mark.key) continue;
     if (mark.value.empty() || absl::EqualsIgnoreCase(entry.value->scalar, mark.value)) {
@@ -144,6 +152,13 @@ absl::string_view SchemaToldBy(const YamlNode::Entry& entry, bool runs) {
     }
   }
   return "";
+}
+
+// The schema of a file that names none, by an entry at its top; "" if that does not tell. `runs`:
+// the file says what is to be run.
+absl::string_view SchemaToldBy(const YamlNode::Entry& entry, bool runs) {
+  if (runs) return SchemaToldBy(entry, absl::MakeConstSpan(kMarksOfComponents));
+  return SchemaToldBy(entry, absl::MakeConstSpan(kMarks));
 }
 
 const FileKind* KindOfSchema(absl::string_view schema) {
@@ -173,6 +188,10 @@ Told Tell(const YamlNode& root) {
   const bool is_job_type = type != nullptr && SchemaToldBy(*type, /*runs=*/false).empty();
   const bool runs = is_job_type || FindEntry(root, "command") || FindEntry(root, "jobs") ||
                     FindEntry(root, "trial");
+  for (const YamlNode::Entry& entry : root.entries) {
+    const absl::string_view others = SchemaToldBy(entry, absl::MakeConstSpan(kMarksOfOthers));
+    if (!others.empty()) return {KindOfSchema(others), &entry};
+  }
   for (const YamlNode::Entry& entry : root.entries) {
     const absl::string_view by_keys = SchemaToldBy(entry, runs);
     if (!by_keys.empty()) return {KindOfSchema(by_keys), &entry};

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "spec/diagnostics.h"
 #include "spec/expressions.h"
+#include "spec/other_kinds.h"
 #include "spec/preview_mark.h"
 #include "spec/yaml_text.h"
 
@@ -372,6 +373,10 @@ class Upgrader {
 
 absl::StatusOr<UpgradedJob> UpgradeJob(absl::string_view text, absl::string_view file_name) {
   TUTTI_ASSIGN_OR_RETURN(const Node root, ParseYaml(text, file_name));
+  if (const auto other = OtherKindThan("job", *root, file_name)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(file_name, ":", other->line, ": this is ", other->message));
+  }
   if (!FindPreviewMark(*root)) {
     return absl::FailedPreconditionError(absl::StrCat(
         file_name, " is not of the preview schema of 2021: there is nothing to convert"));

@@ -166,6 +166,11 @@ TEST(PreviewJob, WhatCannotBeConvertedIsSaid) {
                           HasSubstr("job.yml:5: distribution: process_count 3 is not as many")));
   EXPECT_EQ(UpgradeJob("command: x\n", "job.yml").status().code(),
             absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(
+      std::string(UpgradeJob("script: x.py\nenvironment: {docker: {image: x}}\n", "r.runconfig")
+                      .status()
+                      .message()),
+      HasSubstr("r.runconfig:1: this is a file of kind run configuration (SDK v1)"));
 }
 
 }  // namespace
