@@ -1,6 +1,7 @@
 """Story: an environment is what its name and its files say: its Python, its packages, and Horovod, which is tutti's own (SPEC E4)."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -40,6 +41,22 @@ def test_the_python_that_is_asked_for_runs_the_job(service, write_job, other_pyt
     result = service.cli("run", job, timeout=600)
     assert result.returncode == 0, (result.stdout, result.stderr)
     assert f"Python {version}." in result.stdout and "cannot be fetched" not in result.stderr
+
+
+def minor_of(text):
+    return int(re.search(r"Python 3\.(\d+)\.", text)[1])
+
+
+def test_of_a_range_of_pythons_the_machines_python3_runs_the_job_else_the_newest_that_fits(service, write_job, other_python):
+    own, other = minor_of(subprocess.run(["python3", "--version"], capture_output=True, text=True).stdout), int(other_python.split(".")[1])
+
+    def runs(package):
+        result = service.cli("run", write_job("python --version", environment={"conda_file": {"dependencies": [package]}}), timeout=600)
+        assert result.returncode == 0 and "cannot be fetched" not in result.stderr, (result.stdout, result.stderr)
+        return minor_of(result.stdout)
+
+    assert runs("python>=3.8") == own
+    assert other <= runs(f"python>=3.6,<3.{own}") < own if other < own else runs(f"python>3.{own}.99") > own
 
 
 def test_a_python_that_cannot_be_had_is_said_before_the_queue(start_service, write_job):

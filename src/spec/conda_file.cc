@@ -3,7 +3,6 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -12,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "spec/mapping_reader.h"
 #include "spec/package_files.h"
+#include "spec/python_version.h"
 #include "spec/requirement.h"
 
 namespace tutti::spec {
@@ -74,17 +74,6 @@ std::string PipVersion(absl::string_view version) {
   return pip;
 }
 
-// "=3.8", ">=3.8,<3.10" -> "3.8".
-std::string PythonVersion(absl::string_view version) {
-  const size_t begin = version.find_first_of("0123456789");
-  if (begin == absl::string_view::npos) return "";
-  version = version.substr(begin);
-  version = version.substr(0, version.find_first_not_of("0123456789."));
-  const std::vector<absl::string_view> parts = absl::StrSplit(version, '.', absl::SkipEmpty());
-  return parts.size() < 2 ? std::string(parts.empty() ? "" : parts[0])
-                          : absl::StrCat(parts[0], ".", parts[1]);
-}
-
 class CondaReader {
  public:
   CondaReader(const NamedFile& file, const ReadContext& context, Environment& environment,
@@ -108,7 +97,7 @@ class CondaReader {
   void ReadPackage(absl::string_view text, int line) {
     const CondaPackage package = Parse(text);
     if (package.name == "python") {
-      environment_.python = PythonVersion(package.version);
+      environment_.python = PythonOfConda(package.version);
       environment_.python_place = absl::StrCat(file_.shown, ":", line);
       return;
     }

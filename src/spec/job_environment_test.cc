@@ -171,6 +171,13 @@ TEST_F(JobEnvironment, ErrorsOfAPythonHaveThePlaceThatAsksForIt) {
   EXPECT_EQ(Of("sklearn-1.5").python_place, "job.yml:2");
 }
 
+TEST_F(JobEnvironment, ARangeOfPythonsIsKept) {
+  files_["/base/c.yml"] = "dependencies:\n  - python>=3.6, <3.9\n";
+  EXPECT_EQ(Of("{conda_file: c.yml}").python, ">=3.6,<3.9");
+  files_["/base/c.yml"] = "dependencies:\n  - python <3.11\n";
+  EXPECT_EQ(Of("{conda_file: c.yml}").python, "<3.11");
+}
+
 TEST_F(JobEnvironment, TheTagOfAPythonImageIsItsPython) {
   EXPECT_EQ(Of("{image: 'python:3.9'}").python, "3.9");
   EXPECT_EQ(Of("{image: 'docker.io/library/python:3.12-slim-bookworm'}").python, "3.12");

@@ -1,5 +1,7 @@
 #include "platform/container/python.h"
 
+#include <functional>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -13,6 +15,7 @@
 #include "base/status.h"
 #include "platform/container/uv.h"
 #include "spec/install_failure.h"
+#include "spec/python_version.h"
 
 namespace tutti::container {
 namespace {
@@ -22,6 +25,8 @@ namespace fs = std::filesystem;
 constexpr absl::Duration kLongestFetch = absl::Seconds(30);
 constexpr auto kRemembered = std::chrono::minutes(10);  // what a search has ended with
 constexpr size_t kMostOfUvsWords = 1 << 20;
+constexpr int kOldestMinor = 7, kNewestMinor = 30;  // that may be in PATH as python3.N
+constexpr char kSayVersion[] = "import platform; print(platform.python_version())";
 
 class Search {
  public:
@@ -33,6 +38,11 @@ class Search {
 
   absl::StatusOr<std::string> Find() {
     if (std::string plain = LookInPath(); !plain.empty()) return plain;
+    if (!too_old_.empty()) {
+      return absl::NotFoundError(
+          absl::StrCat("Python ", version_, " (", too_old_,
+                       ") is too old: environments are made of Python 3.7 and newer ones"));
+    }
     TUTTI_ASSIGN_OR_RETURN(uv_, FindUv(folder_, cancelled_));
     auto here = LookHere();
     if (here.ok() || cancelled_) return here;
@@ -41,18 +51,46 @@ class Search {
   }
 
  private:
-  // "3.9" as python3.9, without uv, which may have to be installed first; "" if it is not there or
-  // does not run, as pyenv's stand-in of a version that is not chosen.
+  struct Installed {
+    std::string path, version;  // "3.9.18"; empty: there is none
+  };
+
+  // Without uv, which may have to be installed first; "" if none is there. Of a range the Python
+  // that PATH's python3 is comes first, then the newest.
   std::string LookInPath() {
+    const auto fits = [this](const Installed& python) { return Fits(python); };
+    if (!spec::IsPythonRange(version_)) {
+      return FirstInPath(absl::StrCat("python", version_), fits).path;
+    }
+    Installed found = FirstInPath("python3", [](const Installed&) { return true; });
+    if (!found.path.empty() && !Fits(found)) found.path.clear();
+    for (int minor = kNewestMinor; found.path.empty() && minor >= kOldestMinor; --minor) {
+      found = FirstInPath(absl::StrCat("python3.", minor), fits);
+    }
+    return found.path;
+  }
+
+  // Of those that run: pyenv's stand-in of a version that is not chosen does not.
+  Installed FirstInPath(const std::string& name,
+                        const std::function<bool(const Installed&)>& is_wanted) {
     const auto variables = UvVariables(folder_);
-    const std::string name = absl::StrCat("python", version_);
     for (const absl::string_view folder : absl::StrSplit(variables.at("PATH"), ':')) {
       const auto path = base::FindProgram(name, {{"PATH", std::string(folder)}});
       if (!path.ok()) continue;
-      const auto ran = Run({*path, "-c", ""});
-      if (ran.ok() && ran->exit.ok()) return *path;
+      const auto ran = Run({*path, "-c", kSayVersion});
+      if (!ran.ok() || !ran->exit.ok()) continue;
+      Installed python{*path, std::string(absl::StripAsciiWhitespace(ran->out))};
+      if (is_wanted(python)) return python;
     }
-    return "";
+    return {};
+  }
+
+  bool Fits(const Installed& python) {
+    const bool is_range = spec::IsPythonRange(version_);
+    if (is_range && !spec::AllowsPython(version_, python.version)) return false;
+    if (!spec::IsTooOldPython(python.version)) return true;
+    if (!is_range) too_old_ = absl::StrCat(python.version, " in ", python.path);
+    return false;
   }
 
   absl::StatusOr<base::CommandResult> Run(std::vector<std::string> arguments) {
@@ -122,7 +160,8 @@ class Search {
   const std::string version_;
   const fs::path folder_;
   const std::atomic<bool>& cancelled_;
-  fs::path failure_;  // why it could not be fetched
+  std::string too_old_;  // "3.6.15 in /usr/bin/python3.6"
+  fs::path failure_;     // why it could not be fetched
   std::string uv_;
 };
 

@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "platform/container/python.h"
+#include "spec/python_version.h"
 
 namespace tutti::container {
 namespace {
@@ -128,8 +129,10 @@ absl::Status Check(const std::vector<Asked>& asked, const fs::path& folder, base
     if (answer == found.end() || !absl::IsNotFound(answer->second)) continue;
     warnings.push_back(absl::StrCat(
         one.place, ": ", answer->second.message(),
-        "; this machine's Python is taken, with versions given by == or ~= as the least: install "
-        "that Python, or name a mirror of uv's in UV_PYTHON_INSTALL_MIRROR"));
+        "; this machine's Python is taken, with versions given by == or ~= as the least: ",
+        spec::IsTooOldPython(one.version)
+            ? "ask for Python 3.8 or a newer one"
+            : "install that Python, or name a mirror of uv's in UV_PYTHON_INSTALL_MIRROR"));
   }
   if (faults.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));

@@ -73,7 +73,9 @@ TEST_F(PythonCheck, FetchesEachVersionOnceAndWarnsAtEachPlace) {
   EXPECT_EQ(Installs(), 1);
   EXPECT_THAT(warnings_,
               ElementsAre(HasSubstr("a.yml:1: Python 3.4 is not on this machine and cannot be "
-                                    "fetched: No download found"),
+                                    "fetched: No download found; this machine's Python is taken, "
+                                    "with versions given by == or ~= as the least: ask for Python "
+                                    "3.8 or a newer one"),
                           HasSubstr("b.yml:2: "), HasSubstr("c.yml:3: ")));
 }
 
