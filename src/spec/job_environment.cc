@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "base/closest.h"
 #include "spec/data_map.h"
+#include "spec/framework_image.h"
 #include "spec/image_reference.h"
 #include "spec/mapping_reader.h"
 #include "spec/other_kinds.h"
@@ -23,14 +24,14 @@ namespace {
 // What is written out has no name of its own: "environment of the job file".
 constexpr char kUnnamed[] = "of the job file";
 
-// Whether "-1.5" or the like stands in a name. No regular expression: names are as long as a file
-// makes them, and the standard library's recurse for each digit.
-bool HasVersion(absl::string_view name) {
+// Whether "-1.5" or the like stands in a name, after one of `before`. No regular expression: names
+// are as long as a file makes them, and the standard library's recurse for each digit.
+bool HasVersion(absl::string_view name, absl::string_view before) {
   for (size_t dot = name.find('.'); dot != absl::string_view::npos; dot = name.find('.', dot + 1)) {
     if (dot + 1 == name.size() || !absl::ascii_isdigit(name[dot + 1])) continue;
     size_t first = dot;
     while (first > 0 && absl::ascii_isdigit(name[first - 1])) --first;
-    if (first < dot && first > 0 && name[first - 1] == '-') return true;
+    if (first < dot && first > 0 && absl::StrContains(before, name[first - 1])) return true;
   }
   return false;
 }
@@ -166,8 +167,8 @@ class EnvironmentReader {
     const EnvironmentRule* rule = RuleOfImage(image);
     const std::string shown = absl::StrCat("image \"", image.substr(0, 120), "\"");
     if (environment_.name == kUnnamed) environment_.name = image;
-    if (rule != nullptr) return Follow(*rule, line, shown, image);
-    SetImage(image, line);
+    if (rule == nullptr) return SetImage(image, line);
+    Follow(RuleOfFrameworkImage(image, *rule, context_.site.environments), line, shown, image);
   }
 
   void SetImage(const std::string& reference, int line) {
@@ -198,20 +199,24 @@ class EnvironmentReader {
       environment_.python_place = absl::StrCat(shown_, ":", line);
     }
     for (const auto& [name, value] : rule.variables) environment_.variables[name] = value;
-    WarnOfVersions(rule, line, what);
+    WarnOfVersions(rule, line, what, image.empty() ? "-" : "-:");
     for (const std::string& package : rule.packages) {
       environment_.packages.push_back(RequirementOf(package, rule.place, line, diagnostics_));
     }
     if (!rule.conda_file.empty()) ReadPackagesOf(rule.conda_file, line);
   }
 
-  // "sklearn-1.2", which is not among the curated names, is the scikit-learn of the day.
-  void WarnOfVersions(const EnvironmentRule& rule, int line, const std::string& what) {
+  // "sklearn-1.2", which is not among the curated names, is the scikit-learn of the day. A version
+  // stands after one of `before`.
+  void WarnOfVersions(const EnvironmentRule& rule, int line, const std::string& what,
+                      absl::string_view before) {
     if (!rule.differs.empty()) {
       diagnostics_.Warning(line, absl::StrCat(what, " is not all that its name says: ",
                                               rule.differs, " (", rule.place, ")"));
     }
-    if (!IsBuiltInPlace(rule.place) || rule.packages.empty() || !HasVersion(what)) return;
+    if (!IsBuiltInPlace(rule.place) || rule.packages.empty() || !HasVersion(what, before)) {
+      return;
+    }
     if (absl::StrContains(rule.packages.front(), "=")) return;
     diagnostics_.Warning(line,
                          absl::StrCat(what, " becomes the newest ", rule.packages.front(),

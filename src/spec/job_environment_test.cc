@@ -330,6 +330,44 @@ TEST_F(JobEnvironment, ImagesOfTheTableAreWhatItSays) {
   EXPECT_TRUE(Of("{image: python, conda_file: c.yml}").image.empty());
 }
 
+TEST_F(JobEnvironment, AnImageOfAFrameworkHasTheVersionOfItsTagOrSaysWhatDiffers) {
+  EXPECT_EQ(Of("{image: 'pytorch/pytorch:1.13.1-cuda11.6-cudnn8-runtime'}").packages[0].text,
+            "torch==1.13.1");
+  EXPECT_THAT(warnings_, IsEmpty());
+  files_["/base/docker/Dockerfile"] = "FROM tensorflow/tensorflow:2.4.0-gpu\n";
+  const Environment environment = Of("{build: {path: docker}}");
+  EXPECT_EQ(environment.packages[0].text, "tensorflow-cpu~=2.7.0");
+  EXPECT_EQ(environment.python, "3.8");
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr(
+                             "docker/Dockerfile:1: image \"tensorflow/tensorflow:2.4.0-gpu\" "
+                             "is not all that its name says: tensorflow-cpu~=2.7.0 in place "
+                             "of 2.4.0, without GPUs (built-in table of curated")));
+  for (const char* image : {"pytorch/pytorch:2.99.0-runtime", "nvcr.io/nvidia/pytorch:23.10-py3"}) {
+    EXPECT_EQ(Of(absl::StrCat("{image: '", image, "'}")).packages[0].text, "torch");
+    EXPECT_THAT(warnings_, ElementsAre(HasSubstr("becomes the newest torch and what goes with it, "
+                                                 "not the version of its name")))
+        << image;
+  }
+  EXPECT_EQ(Of("{image: pytorch/pytorch}").packages[0].text, "torch");
+  EXPECT_THAT(warnings_, IsEmpty());
+}
+
+TEST_F(JobEnvironment, AnImageOfASystemSaysThatThisMachineStandsForItsVersion) {
+  for (const char* image : {"ubuntu:18.04", "library/debian:bookworm"}) {
+    EXPECT_TRUE(Of(absl::StrCat("{image: '", image, "'}")).packages.empty());
+    EXPECT_THAT(warnings_, ElementsAre(HasSubstr("is not all that its name says: the system and "
+                                                 "the Python are those of this machine")));
+  }
+  Of("{image: 'continuumio/miniconda3:4.10.3'}");
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("a plain Python of this machine")));
+  for (const char* image :
+       {"ubuntu", "ubuntu:latest", "continuumio/anaconda3", "continuumio/miniconda3:latest",
+        "mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04:20230120.v1", "python:3.9-slim"}) {
+    Of(absl::StrCat("{image: '", image, "'}"));
+    EXPECT_THAT(warnings_, IsEmpty()) << image;
+  }
+}
+
 TEST_F(JobEnvironment, ADockerfilesPipInstallsAreFollowed) {
   files_["/base/docker/Dockerfile"] =
       "# syntax=1\nARG TAG=latest\nFROM mcr.microsoft.com/azureml/openmpi4.1.0-ubuntu20.04:${TAG}\n"

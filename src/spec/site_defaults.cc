@@ -20,7 +20,7 @@ environments:
     packages: [torch, torchvision, numpy, pandas, matplotlib, pillow, tqdm, psutil, tensorboard,
                accelerate, transformers, "datasets>=2.14", evaluate, horovod, *mlflow]
   pytorch-*: *pytorch
-  tensorflow-*:
+  tensorflow-*: &tensorflow
     packages: [tensorflow-cpu, tf-keras, numpy, pandas, matplotlib, pillow, h5py, tensorboard,
                horovod, *mlflow]
   python-*: {python: named, packages: []}
@@ -44,13 +44,24 @@ images:
   mcr.microsoft.com/azureml/minimal-*: {packages: []}
   mcr.microsoft.com/azureml/inference-base*: {packages: []}
   mcr.microsoft.com/devcontainers/python*: {python: named, packages: []}
-  ubuntu*: {packages: []}
-  library/ubuntu*: {packages: []}
-  debian*: {packages: []}
-  library/debian*: {packages: []}
-  continuumio/*conda*: {packages: []}
+  ubuntu:latest: &plain {packages: []}
+  ubuntu:*: &system {packages: [], differs: "the system and the Python are those of this machine"}
+  ubuntu*: *plain
+  library/ubuntu:latest: *plain
+  library/ubuntu:*: *system
+  library/ubuntu*: *plain
+  debian:latest: *plain
+  debian:*: *system
+  debian*: *plain
+  library/debian:latest: *plain
+  library/debian:*: *system
+  library/debian*: *plain
+  continuumio/*conda*:latest: *plain
+  continuumio/*conda*:*: {packages: [], differs: "a plain Python of this machine, of any version"}
+  continuumio/*conda*: *plain
+  # Where the tag says a version: the nearest that is pinned (framework_image.cc).
   pytorch/pytorch*: *pytorch
-  tensorflow/tensorflow*: {packages: [tensorflow-cpu, numpy]}
+  tensorflow/tensorflow*: *tensorflow
   nvcr.io/nvidia/pytorch*: *pytorch
 
 # Conda packages whose names on PyPI differ, that need nothing here (""), that are a program, which
