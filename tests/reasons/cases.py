@@ -13,6 +13,7 @@ ENVIRONMENTS = {
     "mpich": ["./mpi-environment", "mpich"],
     "impi": ["./mpi-environment", "intel"],
     "papermill": PACKAGES + ["papermill-2.7.0", "papermill from PyPI", "papermill==2.7.0", "ipykernel==7.4.0"],
+    "python3.7": ["python3.7", "-c", "import sys; print(sys.executable)"],  # of this machine
     "uv": PACKAGES + ["uv-0.9", "uv from PyPI", "uv==0.9.30"],
 }
 
@@ -511,8 +512,8 @@ YOUNG = {"young/pyproject.toml": PROJECT.format(name="young", more='requires-pyt
 PIP = "pip 23.0.1, Python 3.11.2"
 
 
-def pip(name, packages, **more):
-    case(f"pip-{name}", f"venv/bin/pip install -q {packages}", PIP, prepare="python3 -m venv venv", **more)
+def pip(name, packages, versions=PIP, prepare="python3 -m venv venv", **more):
+    case(f"pip-{name}", f"venv/bin/pip install -q {packages}", versions, prepare=prepare, **more)
 
 
 def uv(name, *packages, **more):
@@ -966,6 +967,19 @@ python(
     raise ValueError("no such label: 17")
     """,
 )
+RULE = 75 * "-"
+python(
+    "python-message-that-begins-with-a-rule",
+    f"""
+    raise RuntimeError("\\n{RULE}\\n3 files of the data set are missing:\\n  /data/train-0.tar\\n  /data/train-1.tar\\n{RULE}\\n")
+    """,
+)
+python(
+    "python-message-in-a-frame",
+    """
+    raise ValueError("\\n==========\\nno such label: 17\\n==========\\nlabels go from 0 to 9")
+    """,
+)
 NOTEBOOK = """
     {"cells": [
       {"cell_type": "code", "execution_count": null, "metadata": {}, "outputs": [], "source": "import json\\nlabels = {}"},
@@ -977,6 +991,7 @@ for name, source in [
     ("raises", "raise ValueError('no such label: 17')"),
     ("key-that-is-missing", "labels['cat']"),
     ("message-of-several-lines", "raise RuntimeError('2 files are missing:\\\\n  /data/a.tar\\\\n  /data/b.tar')"),
+    ("syntax", "labels = {'cat' 1}"),
 ]:
     case(
         f"papermill-{name}",

@@ -32,6 +32,16 @@ bool IsOfAGraphNode(absl::string_view line) {
          absl::StartsWith(line, "Node: ") || absl::StartsWith(line, "<stack traces unavailable>");
 }
 
+// "----------" or "==========", perhaps with a title.
+bool IsRule(absl::string_view line) {
+  line = absl::StripLeadingAsciiWhitespace(line);
+  return absl::StartsWith(line, "----------") || absl::StartsWith(line, "==========");
+}
+
+bool IsBareRule(absl::string_view line) {
+  return IsRule(line) && line.find_first_not_of("-= \t") == line.npos;
+}
+
 std::string Joined(Lines::const_iterator line, Lines::const_iterator end) {
   std::string message(absl::StripAsciiWhitespace(*line));
   for (++line; line != end; ++line) {
@@ -55,13 +65,26 @@ std::string UnknownName(const Lines& lines) {
   return absl::StrCat(" ", error.substr(0, error.find(')') + 1));
 }
 
-// Where the text of the exception that `line` names has ended.
-Lines::const_iterator EndOfMessage(const Lines& lines, Lines::const_iterator line) {
-  const auto latest = lines.end() - line > kLongestMessage ? line + kLongestMessage : lines.end();
-  return std::find_if(line + 1, latest, EndsAMessage);
+Lines::const_iterator Latest(const Lines& lines, Lines::const_iterator line) {
+  return lines.end() - line > kLongestMessage ? line + kLongestMessage : lines.end();
 }
 
-bool IsRule(const std::string& line) { return absl::StartsWith(line, "----------"); }
+// Where the text of the exception that `line` names has ended.
+Lines::const_iterator EndOfMessage(const Lines& lines, Lines::const_iterator line) {
+  return std::find_if(line + 1, Latest(lines, line), EndsAMessage);
+}
+
+// What a message says that begins with `rule`, which may frame all of it or its title.
+std::string InAFrame(const Lines& lines, Lines::const_iterator rule) {
+  const auto end = std::find_if(rule, Latest(lines, rule), [&](const std::string& line) {
+    return line != *rule && EndsAMessage(line);
+  });
+  std::string text;
+  for (auto line = rule; line != end; ++line) {
+    if (!IsBareRule(*line)) absl::StrAppend(&text, " ", absl::StripAsciiWhitespace(*line));
+  }
+  return text;
+}
 
 // "ValueError" of "ValueError               Traceback (most recent call last)", as IPython's begin;
 // else "".
@@ -74,7 +97,7 @@ absl::string_view NameInIPythons(absl::string_view line) {
 // What IPython tells of the cell of a notebook that failed, by the lines from `rule` on: where it
 // was, and its exception; or "".
 std::string OfACell(const Lines& lines, Lines::const_iterator rule) {
-  const auto latest = lines.end() - rule > kLongestMessage ? rule + kLongestMessage : lines.end();
+  const auto latest = Latest(lines, rule);
   const auto traceback = std::find_if(
       rule, latest, [](const std::string& line) { return !NameInIPythons(line).empty(); });
   if (traceback == latest) return "";
@@ -99,11 +122,9 @@ bool EndsAMessage(absl::string_view line) {
                                                   "Exception raised from ",  // c10's stack
                                                   "terminate called",
                                                   "\"\"\"",  // of what a worker's pool passes on
-                                                  "[end of output]",  // of what pip passes on
-                                                  "----------",
-                                                  "=========="};
-  return absl::StrContains(line, "Traceback (most recent call last)") || BeginsAnew(line) ||
-         IsOfAnotherProgram(line) ||
+                                                  "[end of output]"};  // of what pip passes on
+  return absl::StrContains(line, "Traceback (most recent call last)") || IsRule(line) ||
+         BeginsAnew(line) || IsOfAnotherProgram(line) ||
          std::any_of(std::begin(kBegins), std::end(kBegins), [&](absl::string_view begin) {
            return absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), begin);
          });
@@ -122,8 +143,11 @@ std::string ExceptionMessage(const Lines& lines, Lines::const_iterator traceback
   }
   const auto end = EndOfMessage(lines, line);
   std::string message = Joined(line, end);
-  const bool of_a_cell = absl::EndsWith(message, ":") && end != lines.end() && IsRule(*end);
-  if (of_a_cell) absl::StrAppend(&message, OfACell(lines, end));
+  if (absl::EndsWith(message, ":") && end != lines.end() && IsRule(*end)) {
+    const std::string of_a_cell = OfACell(lines, end);
+    const bool has_no_text = message.find(':') == message.size() - 1;
+    absl::StrAppend(&message, of_a_cell.empty() && has_no_text ? InAFrame(lines, end) : of_a_cell);
+  }
   const bool of_a_peer = absl::StrContains(message, "trying to connect to (");
   return absl::StrCat(message, of_a_peer ? UnknownName(lines) : "");
 }

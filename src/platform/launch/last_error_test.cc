@@ -58,6 +58,20 @@ TEST(LastErrorTest, KeepsMessagesOfSeveralLinesWhole) {
             "Field required [type=missing] For more see x");
 }
 
+TEST(LastErrorTest, AMessageThatBeginsWithARuleIsToldWithoutItsFrame) {
+  const std::string traceback = "Traceback (most recent call last):\n  File \"a\"\n";
+  const std::string rule = std::string(75, '-') + "\n";
+  EXPECT_EQ(LastError(traceback + "RuntimeError: \n" + rule + "2 files are missing:\n  a.tar\n" +
+                      rule + "See prepare.py\n"),
+            "RuntimeError: 2 files are missing: a.tar See prepare.py");
+  EXPECT_EQ(LastError(traceback + "RuntimeError: \n" + rule + "no data\n==========\nnoise\n"),
+            "RuntimeError: no data");
+  EXPECT_EQ(LastError(traceback + "RuntimeError: \n---------- shard 3 ----------\nno data\n"),
+            "RuntimeError: ---------- shard 3 ---------- no data");
+  EXPECT_EQ(LastError(traceback + "RuntimeError: no data:\n" + rule + "noise\n"),
+            "RuntimeError: no data:");
+}
+
 TEST(LastErrorTest, PassesOverWhereANodeOfAGraphWasMade) {
   EXPECT_EQ(LastError("Traceback (most recent call last):\n  File \"t.py\", line 12, in <module>\n"
                       "tensorflow.python.framework.errors_impl.InvalidArgumentError: "
