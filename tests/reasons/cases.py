@@ -531,6 +531,13 @@ def uv(name, *packages, **more):
 
 
 pip("no-such-version", "six==99")
+pip("no-such-version-beside-those-of-other-pythons", "numpy==1.99.0")
+pip(
+    "no-such-version-beside-yanked-ones",
+    "protobuf==4.99",
+    "pip 24.3.1, Python 3.11.2",
+    prepare="python3 -m venv venv; venv/bin/pip install -q pip==24.3.1",
+)
 pip("no-such-package", "tutti-no-such-package")
 pip("package-that-does-not-build", "./broken", files=BROKEN)
 pip("package-that-does-not-compile", "./kernels", files=UNCOMPILED)
@@ -701,6 +708,8 @@ case("not-executable", "./train.sh", files={"train.sh": "echo hello\n"})
 case("no-such-script", "python3 src/train.py", PYTHON)
 case("no-such-script-for-bash", "bash scripts/train.sh")
 case("shell-syntax", "bash train.sh", files={"train.sh": "for i in 1 2 3\n  echo $i\ndone\n"})
+case("shell-here-document-without-an-end", "bash train.sh", files={"train.sh": "if true; then\n  cat <<EOF\nhello\nfi\n"})
+case("shell-here-document-in-a-command", "if true; then cat <<EOF\nhello\nfi")
 case("shell-windows-line-ends", "bash train.sh", files={"train.sh": "set -e\r\ncd data\r\npython3 train.py\r\n"})
 case("shell-windows-interpreter", "./train.sh", files={"train.sh": "#!/usr/bin/env bash\r\necho hello\r\n"}, prepare="chmod +x train.sh")
 case("shell-unbound-variable", "set -u; python3 train.py --data $DATA_DIR")

@@ -64,7 +64,10 @@ std::string LineThatSaysError(const Lines& lines, Lines::const_iterator end) {
     if (SaysError(*line)) found = line;
   }
   const absl::string_view program = ProgramOf(*found);  // which may have said more before
-  while (!program.empty() && found + 1 != rend && absl::StartsWith(*(found + 1), program)) ++found;
+  for (auto line = found + 1; !program.empty() && line != rend && absl::StartsWith(*line, program);
+       ++line) {
+    if (!IsAWarning(*line)) found = line;
+  }
   return WithItsRest(found.base() - 1, end);
 }
 

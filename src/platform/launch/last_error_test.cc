@@ -315,6 +315,20 @@ TEST(LastErrorTest, OfErrorsOneAfterTheOtherTheFirst) {
             "bash: line 1: get-data: command not found");
 }
 
+TEST(LastErrorTest, AWarningBeforeAnErrorOfTheSameProgramIsNotTheCause) {
+  EXPECT_EQ(LastError("train.sh: line 4: warning: here-document at line 2 delimited by "
+                      "end-of-file (wanted `EOF')\n"
+                      "train.sh: line 5: syntax error: unexpected end of file\n"),
+            "train.sh: line 5: syntax error: unexpected end of file");
+  EXPECT_EQ(LastError("tar: a.bin: Wrote only 4608 of 10240 bytes\ntar: warning: skipping\n"
+                      "tar: Exiting with failure status due to previous errors\n"),
+            "tar: a.bin: Wrote only 4608 of 10240 bytes");
+  EXPECT_EQ(LastError("ERROR: Ignored the following yanked versions: 2.4.0\n"
+                      "ERROR: Could not find a version that satisfies the requirement numpy==1.99\n"
+                      "ERROR: No matching distribution found for numpy==1.99\n"),
+            "ERROR: Could not find a version that satisfies the requirement numpy==1.99");
+}
+
 TEST(LastErrorTest, AnAssertionIsTheCauseOfAnAbortAndOfWhatCudaSaysOfIt) {
   const std::string kernel =
       "Loss.cu:240: nll_loss: block: [0,0,0], thread: [3,0,0] Assertion `t >= 0 && t < n_classes` "

@@ -107,6 +107,12 @@ bool IsOfAnotherProgram(absl::string_view line) {
   });
 }
 
+bool IsAWarning(absl::string_view line) {
+  // What pip has passed over, said before what it fails at.
+  if (absl::StartsWith(line, "ERROR: Ignored the following ")) return true;
+  return absl::StrContains(absl::AsciiStrToLower(line), "warning");
+}
+
 bool SaysError(absl::string_view line) {
   static constexpr absl::string_view kMarks[] = {"error:",
                                                  "error ",
@@ -140,9 +146,8 @@ bool SaysError(absl::string_view line) {
                                                  "bad interpreter",
                                                  "core dumped",
                                                  "***"};
-  if (IsOfAStarter(line)) return false;
+  if (IsOfAStarter(line) || IsAWarning(line)) return false;
   const std::string lower = absl::AsciiStrToLower(line);
-  if (absl::StrContains(lower, "warning")) return false;
   return std::any_of(std::begin(kMarks), std::end(kMarks),
                      [&](absl::string_view mark) { return absl::StrContains(lower, mark); });
 }

@@ -32,6 +32,9 @@ bool BeginsAnew(absl::string_view line);
 // by its name.
 bool IsOfAnotherProgram(absl::string_view line);
 
+// Whether `line` speaks of what was passed over.
+bool IsAWarning(absl::string_view line);
+
 // Whether `line` speaks of a failure, and not of one that was passed over (a warning).
 bool SaysError(absl::string_view line);
 
