@@ -989,6 +989,64 @@ python(
     raise ValueError("\\n==========\\nno such label: 17\\n==========\\nlabels go from 0 to 9")
     """,
 )
+python(
+    "old-python-raised-over-lines",
+    """
+    registry = {"http": 1}
+    class MlflowException(Exception):
+        pass
+    def store_of(uri, scheme):
+        try:
+            return registry[scheme]
+        except KeyError:
+            raise MlflowException(
+                "Model registry functionality is unavailable; got unsupported URI '{}' "
+                "for model registry data storage.".format(uri)
+            )
+    store_of("./runs", "")
+    """,
+    "python3.7 train.py",
+    "Python 3.7.16",
+    environments=("python3.7",),
+)
+python(
+    "old-python-raised-with-arguments",
+    """
+    labels = {}
+    class DataError(Exception):
+        def __init__(self, message, known):
+            super().__init__("{}: take one of {}".format(message, known))
+    def label_of(name):
+        try:
+            return labels[name]
+        except KeyError:
+            raise DataError(
+                "no such label",
+                known=list(labels),
+            )
+    label_of("cat")
+    """,
+    "python3.7 train.py",
+    "Python 3.7.16",
+    environments=("python3.7",),
+)
+python(
+    "old-python-handler-fails-too",
+    """
+    labels = {}
+    def label_of(name):
+        try:
+            return labels[name]
+        except KeyError as error:
+            raise ValueError(
+                "no such label: {}".format(error.label),
+            )
+    label_of("cat")
+    """,
+    "python3.7 train.py",
+    "Python 3.7.16",
+    environments=("python3.7",),
+)
 NOTEBOOK = """
     {"cells": [
       {"cell_type": "code", "execution_count": null, "metadata": {}, "outputs": [], "source": "import json\\nlabels = {}"},

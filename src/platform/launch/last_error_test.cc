@@ -279,6 +279,29 @@ TEST(LastErrorTest, TheEarliestExceptionOfAChainIsTheCause) {
             "FileNotFoundError: no such file: 'c.json'");
 }
 
+TEST(LastErrorTest, AnOldPythonShowsTheLastLineOfARaise) {
+  const auto after = [](const std::string& code, const std::string& error) {
+    return LastError(
+        "Traceback (most recent call last):\n  File \"a.py\", line 4, in load\n    x[k]\n"
+        "KeyError: 'k'\n\nDuring handling of the above exception, another exception occurred:\n\n"
+        "Traceback (most recent call last):\n  File \"a.py\", line 9, in <module>\n    load()\n"
+        "  File \"a.py\", line 7, in load\n    " +
+        code + "\n" + error + "\n");
+  };
+  const std::string told = "DataError: none (caused by KeyError: 'k')";
+  for (const char* code : {"\"none\"", "f'no {k}'.format(k)", "known=list(x),", "message", "k))"}) {
+    EXPECT_EQ(after(code, "DataError: none"), told) << code;
+  }
+  for (const char* code : {"close(", "y = x == 2", "shutil.copy(a, b)", "del message"}) {
+    EXPECT_EQ(after(code, "DataError: none"),
+              "KeyError: 'k' (while that was handled: DataError: none)")
+        << code;
+  }
+  EXPECT_EQ(after("known=error.x,", "AttributeError: 'KeyError' object has no attribute 'x'"),
+            "KeyError: 'k' (while that was handled: AttributeError: 'KeyError' object has no "
+            "attribute 'x')");
+}
+
 TEST(LastErrorTest, OfSeveralRanksTheOneThatSpeaksOfNoLostPeer) {
   const std::string lost =
       "[rank0]: Traceback (most recent call last):\n[rank0]:   File \"a\"\n"

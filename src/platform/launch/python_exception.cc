@@ -22,6 +22,7 @@ using Iterator = Lines::const_iterator;
 constexpr std::ptrdiff_t kShownLately = 64;  // lines
 // Characters that are kept of an account and of its cause, so that one leaves place for the other.
 constexpr size_t kOfAnAccount = 300, kOfACause = 160;
+constexpr char kOfAName[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
 constexpr size_t kLeastTelling = 12;  // characters: shorter texts are found anywhere
 
 struct Traceback {
@@ -41,6 +42,39 @@ bool AreOfOneFunction(const PythonFrame& a, const PythonFrame& b) {
   return a.path == b.path && a.function == b.function;
 }
 
+// "ValueError" of "ValueError: text".
+absl::string_view NameOf(absl::string_view error) { return error.substr(0, error.find(':')); }
+
+// Whether a plain expression can fail so, without any `raise`.
+bool MayBeOfAnExpression(absl::string_view error) {
+  static constexpr absl::string_view kNames[] = {
+      "KeyError",  "IndexError",        "AttributeError",   "TypeError",
+      "NameError", "UnboundLocalError", "ZeroDivisionError"};
+  return std::find(std::begin(kNames), std::end(kNames), NameOf(error)) != std::end(kNames);
+}
+
+// Of a statement over several lines Python up to 3.7 shows a later one than `raise Error(`: text,
+// an argument, or more brackets that close than open.
+bool IsFromWithinAStatement(absl::string_view code) {
+  const size_t name = std::min(code.find_first_not_of(kOfAName), code.size());
+  const absl::string_view rest = code.substr(name);
+  const auto count = [&](absl::string_view brackets) {
+    return std::count_if(code.begin(), code.end(),
+                         [&](char c) { return absl::StrContains(brackets, c); });
+  };
+  const bool is_text = name <= 2 && (absl::StartsWith(rest, "\"") || absl::StartsWith(rest, "'"));
+  const bool is_argument = name > 0 && absl::StartsWith(rest, "=") && !absl::StartsWith(rest, "==");
+  return is_text || is_argument || rest.empty() || count(")]}") > count("([{") ||
+         absl::EndsWith(code, ",");
+}
+
+// Whether `raise` made `error`, by the line of code that was shown for it.
+bool WasRaisedBy(absl::string_view code, absl::string_view error) {
+  code = absl::StripAsciiWhitespace(code);
+  if (absl::StartsWith(code, "raise ")) return true;
+  return IsFromWithinAStatement(code) && !MayBeOfAnExpression(error);
+}
+
 // Whether `raise` made the second, in the function that had caught the first.
 bool IsToldInOtherWords(const Traceback& first, const Traceback& second) {
   const auto caught = std::find_if(first.begin, first.error, IsFrame);
@@ -49,7 +83,7 @@ bool IsToldInOtherWords(const Traceback& first, const Traceback& second) {
   if (caught == first.error || raised.base() == second.begin) return false;
   const auto code = raised.base();  // the line after the frame's
   return AreOfOneFunction(*FrameIn(*caught), *FrameIn(*raised)) && code != second.error &&
-         absl::StartsWith(absl::StripLeadingAsciiWhitespace(*code), "raise ");
+         WasRaisedBy(*code, *second.error);
 }
 
 bool SaysFrom(absl::string_view line) {
