@@ -1047,6 +1047,15 @@ python(
     "Python 3.7.16",
     environments=("python3.7",),
 )
+python(
+    "python-warning-after-an-exception",
+    """
+    from multiprocessing import shared_memory
+    shared_memory.SharedMemory(create=True, size=64)
+    raise ValueError("no such label: 17")
+    """,
+    "{ python3 train.py 2>&1 >&3 | cat >&2; exit ${PIPESTATUS[0]}; } 3>&1",
+)
 NOTEBOOK = """
     {"cells": [
       {"cell_type": "code", "execution_count": null, "metadata": {}, "outputs": [], "source": "import json\\nlabels = {}"},

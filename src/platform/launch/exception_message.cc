@@ -113,6 +113,16 @@ std::string OfACell(const Lines& lines, Lines::const_iterator rule) {
   return absl::StrCat(text, " ", Joined(error, EndOfMessage(lines, error)));
 }
 
+// "/w/train.py:224: UserWarning: text", as Python's module warnings prints.
+bool IsAPythonWarning(absl::string_view line) {
+  const size_t at = line.find("Warning: ");
+  if (at == line.npos) return false;
+  absl::string_view place = line.substr(0, line.rfind(' ', at) + 1);
+  if (!absl::ConsumeSuffix(&place, ": ")) return false;
+  const size_t number = place.find_last_not_of("0123456789") + 1;
+  return number > 1 && number < place.size() && place[number - 1] == ':';
+}
+
 }  // namespace
 
 bool EndsAMessage(absl::string_view line) {
@@ -124,7 +134,7 @@ bool EndsAMessage(absl::string_view line) {
                                                   "\"\"\"",  // of what a worker's pool passes on
                                                   "[end of output]"};  // of what pip passes on
   return absl::StrContains(line, "Traceback (most recent call last)") || IsRule(line) ||
-         BeginsAnew(line) || IsOfAnotherProgram(line) ||
+         BeginsAnew(line) || IsOfAnotherProgram(line) || IsAPythonWarning(line) ||
          std::any_of(std::begin(kBegins), std::end(kBegins), [&](absl::string_view begin) {
            return absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), begin);
          });

@@ -17,7 +17,7 @@ std::string ExceptionMessage(const Lines& lines, Lines::const_iterator traceback
                              Lines::const_iterator line);
 
 // Whether `line` is no part of a message that began above it: another traceback, a line of a log,
-// of a shell or of another program, a stack of C++.
+// of a shell or of another program, a warning of Python, a rule, a stack of C++.
 bool EndsAMessage(absl::string_view line);
 
 // "SyntaxError: invalid syntax" and its kinds, which say no more without their place.

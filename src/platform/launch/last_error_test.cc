@@ -58,6 +58,20 @@ TEST(LastErrorTest, KeepsMessagesOfSeveralLinesWhole) {
             "Field required [type=missing] For more see x");
 }
 
+TEST(LastErrorTest, AWarningOfPythonIsNoPartOfTheMessageBeforeIt) {
+  const std::string traceback = "Traceback (most recent call last):\n  File \"a\"\n";
+  for (const char* warning : {"/usr/lib/python3.11/multiprocessing/resource_tracker.py:224: "
+                              "UserWarning: resource_tracker: There appear to be 1 leaked objects",
+                              "sys:1: ResourceWarning: unclosed file",
+                              "<frozen importlib._bootstrap>:241: DeprecationWarning: old type"}) {
+    EXPECT_EQ(LastError(traceback + "ValueError: no such label\n" + warning + "\n  warn(x)\n"),
+              "ValueError: no such label")
+        << warning;
+  }
+  EXPECT_EQ(LastError(traceback + "ValueError: no label\nUserWarning: was shown before it\n"),
+            "ValueError: no label UserWarning: was shown before it");
+}
+
 TEST(LastErrorTest, AMessageThatBeginsWithARuleIsToldWithoutItsFrame) {
   const std::string traceback = "Traceback (most recent call last):\n  File \"a\"\n";
   const std::string rule = std::string(75, '-') + "\n";
