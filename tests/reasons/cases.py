@@ -1048,6 +1048,10 @@ python(
     environments=("python3.7",),
 )
 python(
+    "python-exit-with-lines-that-say-no-error",
+    "import sys\nprint('reading', file=sys.stderr)\nsys.exit('nothing to train on in /data/run1:\\ngive --init to begin anew,\\nor --from another run')",
+)
+python(
     "python-warning-after-an-exception",
     """
     from multiprocessing import shared_memory

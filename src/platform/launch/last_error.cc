@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/utf8.h"
 #include "platform/launch/exception_message.h"
 #include "platform/launch/lost_peer.h"
@@ -115,12 +116,21 @@ std::string CauseOf(std::string best, const Lines& lines) {
   return cause.empty() ? best : cause;
 }
 
-// Rules of dashes say nothing.
+// The last line, for rules of dashes say nothing, with those above it from the one that announced
+// it ("no checkpoint in /data:").
 std::string LastLine(const Lines& lines) {
-  const auto line = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& candidate) {
+  const auto last = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& candidate) {
     return candidate.find_first_not_of("-=* ") != std::string::npos;
   });
-  return line == lines.rend() ? "" : *line;
+  if (last == lines.rend()) return "";
+  const auto earliest = lines.rend() - last > kOneFailure ? last + kOneFailure : lines.rend();
+  auto first = std::find_if(last, earliest, [](const std::string& candidate) {
+    return absl::EndsWith(candidate, ":") || EndsAMessage(candidate);
+  });
+  if (first == earliest || EndsAMessage(*first)) first = last;
+  return absl::StrJoin(first.base() - 1, last.base(), " ", [](std::string* text, const auto& line) {
+    absl::StrAppend(text, absl::StripAsciiWhitespace(line));
+  });
 }
 
 // Of a long line the begin, which says what, and the end, which often says why.

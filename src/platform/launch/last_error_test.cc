@@ -202,6 +202,17 @@ TEST(LastErrorTest, PrefersALineThatSaysErrorToTheLastOne) {
   EXPECT_EQ(LastError("\n \n"), "");
 }
 
+TEST(LastErrorTest, TheLastLineIsToldWithTheLineThatAnnouncesIt) {
+  EXPECT_EQ(LastError("reading\nno data in /data:\ngive --init\nor --from\n"),
+            "no data in /data: give --init or --from");
+  EXPECT_EQ(LastError("no data:\n12:00\n2026-11-20 12:00:00 start\nbye\n"), "bye");
+  EXPECT_EQ(LastError("INFO: files:\nbye\n"), "bye") << "a log's line announces nothing";
+  EXPECT_EQ(LastError("files:\nINFO: bye\n"), "INFO: bye");
+  std::string far = "files:\n";
+  for (int i = 0; i < 100; ++i) far += "step\n";
+  EXPECT_EQ(LastError(far), "step");
+}
+
 TEST(LastErrorTest, AnExceptionOnStdoutComesAfterErrorsOfStderrAndBeforeItsLastLine) {
   const char* out =
       "epoch 1\nTraceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n"
