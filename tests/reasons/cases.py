@@ -1060,6 +1060,23 @@ python(
     """,
     "{ python3 train.py 2>&1 >&3 | cat >&2; exit ${PIPESTATUS[0]}; } 3>&1",
 )
+python("python-error-on-stdout", "import sys\nprint('epoch 1: error 0.3')\nprint('ERROR: no data in /data/run1')\nprint('bye')\nsys.exit(3)\n")
+python(
+    "python-error-logged-on-stdout",
+    """
+    import logging, sys
+    logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    logging.info("validation error 0.3")
+    logging.error("no checkpoint in /data/run1")
+    logging.info("finished")
+    sys.exit(1)
+    """,
+)
+python(
+    "python-arguments-by-tee",
+    "import argparse\np = argparse.ArgumentParser()\np.add_argument('--data', required=True)\np.parse_args()",
+    "set -o pipefail; python3 train.py 2>&1 | tee log.txt",
+)
 NOTEBOOK = """
     {"cells": [
       {"cell_type": "code", "execution_count": null, "metadata": {}, "outputs": [], "source": "import json\\nlabels = {}"},

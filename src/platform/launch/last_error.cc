@@ -57,12 +57,13 @@ std::string WithItsRest(Lines::const_iterator line, Lines::const_iterator end) {
 
 // The first line that says so of those that stand close together at the end, in what a starter's
 // traceback does not follow.
-std::string LineThatSaysError(const Lines& lines, Lines::const_iterator end) {
+std::string LineThatSaysError(const Lines& lines, Lines::const_iterator end,
+                              bool (*says)(absl::string_view) = SaysError) {
   const auto rend = std::make_reverse_iterator(lines.begin());
-  auto found = std::find_if(std::make_reverse_iterator(end), rend, SaysError);
+  auto found = std::find_if(std::make_reverse_iterator(end), rend, says);
   if (found == rend) return "";
   for (auto line = found; line != rend && line - found <= kOneFailure; ++line) {
-    if (SaysError(*line)) found = line;
+    if (says(*line)) found = line;
   }
   const absl::string_view program = ProgramOf(*found);  // which may have said more before
   for (auto line = found + 1; !program.empty() && line != rend && absl::StartsWith(*line, program);
@@ -157,6 +158,12 @@ absl::string_view LastLines(absl::string_view text) {
   return begin == absl::string_view::npos ? text : text.substr(begin);
 }
 
+// Of a program that says all on stdout.
+std::string ErrorAmongResults(absl::string_view stdout_tail) {
+  const Lines lines = LinesOf(LastLines(stdout_tail)).lines;
+  return LineThatSaysError(lines, lines.end(), SaysErrorAmongResults);
+}
+
 }  // namespace
 
 std::string LastException(absl::string_view stderr_tail) {
@@ -172,6 +179,7 @@ std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_ta
   if (best.empty()) best = OfAStarted(out.lines);
   if (best.empty()) best = SignalOfStarted(out.lines);
   if (best.empty()) best = LastLine(err.lines);
+  if (best.empty()) best = ErrorAmongResults(stdout_tail);
   return Bounded(best);
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+
 namespace tutti::launch {
 namespace {
 
@@ -223,6 +225,24 @@ TEST(LastErrorTest, AnExceptionOnStdoutComesAfterErrorsOfStderrAndBeforeItsLastL
             "bash: line 1: x: command not found");
   EXPECT_EQ(LastError("last words\n", "epoch 1\nepoch 2\n"), "last words");
   EXPECT_EQ(LastError("", "epoch 1\nepoch 2\n"), "");
+}
+
+TEST(LastErrorTest, AnErrorAmongResultsCountsIfStderrIsSilent) {
+  for (const char* error :
+       {"ERROR: no data in /data", "2026-11-20 12:00:00,123 root ERROR no data", "[FATAL] no data",
+        "Error: no data", "train.py: error: unrecognized arguments: --learn",
+        "bash: line 1: trian: command not found", "tar: a.bin: Cannot open: No such file"}) {
+    const std::string out = absl::StrCat("error: 0.3\n", error, "\nbye\n");
+    EXPECT_EQ(LastError("", out), error);
+    EXPECT_EQ(LastError("last words\n", out), "last words");
+  }
+  for (const char* result : {"error: 0.3", "validation: error 0.3", "val/error: 3e-1", "error=0.1",
+                             "errors 0, failed 0", "TERRORS: none", "0 failed"}) {
+    EXPECT_EQ(LastError("", absl::StrCat("epoch 1\n", result, "\n")), "") << result;
+  }
+  std::string later = "ERROR: a record was passed over\n";
+  for (int i = 0; i < 100; ++i) later += "step\n";
+  EXPECT_EQ(LastError("", later), "") << "it went on";
 }
 
 TEST(LastErrorTest, IsShortPlainAndValidUtf8) {

@@ -53,6 +53,23 @@ bool HasForm(absl::string_view line, absl::string_view form) {
   });
 }
 
+bool IsOfAWord(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+// "2026-11-20 12:00:00 root ERROR no data"
+bool HasWord(absl::string_view line, absl::string_view word) {
+  for (size_t at = line.find(word); at != line.npos; at = line.find(word, at + 1)) {
+    const size_t end = at + word.size();
+    const bool begins = at == 0 || !IsOfAWord(line[at - 1]);
+    if (begins && (end == line.size() || !IsOfAWord(line[end]))) return true;
+  }
+  return false;
+}
+
+bool EndsWithANumber(absl::string_view line) {
+  const size_t last = line.find_last_of(" =:") + 1;  // npos + 1 is 0
+  return last < line.size() && IsDigit(line[last]);
+}
+
 }  // namespace
 
 Printed LinesOf(absl::string_view text) {
@@ -150,6 +167,14 @@ bool SaysError(absl::string_view line) {
   const std::string lower = absl::AsciiStrToLower(line);
   return std::any_of(std::begin(kMarks), std::end(kMarks),
                      [&](absl::string_view mark) { return absl::StrContains(lower, mark); });
+}
+
+bool SaysErrorAmongResults(absl::string_view line) {
+  if (IsAWarning(line) || IsOfAStarter(line)) return false;
+  if (HasWord(line, "ERROR") || HasWord(line, "FATAL") || HasWord(line, "CRITICAL")) return true;
+  const bool of_itself = absl::StartsWithIgnoreCase(line, "error:") ||
+                         absl::StartsWithIgnoreCase(line, "fatal") || IsOfAnotherProgram(line);
+  return of_itself && !EndsWithANumber(line);
 }
 
 bool IsOfAStarter(absl::string_view line) {

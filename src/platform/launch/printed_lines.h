@@ -38,6 +38,10 @@ bool IsAWarning(absl::string_view line);
 // Whether `line` speaks of a failure, and not of one that was passed over (a warning).
 bool SaysError(absl::string_view line);
 
+// Whether `line` says so among a program's results: with a log's level, as its first word or as
+// what a program says of its own failure ("train.py: error: …"), and is no measure ("error: 0.3").
+bool SaysErrorAmongResults(absl::string_view line);
+
 // What a starter of processes says when one of them has failed: torchrun, accelerate, mpirun's
 // wrappers. The process's own exception or error, printed before, says why.
 bool IsOfAStarter(absl::string_view line);
