@@ -74,30 +74,90 @@ std::string WithoutBuildLog(absl::string_view error) {
   return text;
 }
 
+// Without what uv draws.
+std::string Flat(absl::string_view text) {
+  const std::string plain = absl::StrReplaceAll(
+      text, {{"×", " "}, {"╰─▶", " "}, {"├─▶", " "}, {"│", " "}, {"hint:", " hint:"}});
+  return absl::StrJoin(absl::StrSplit(plain, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty()), " ");
+}
+
+// Whether Python or setuptools had `module` once.
+bool IsOfOlderTools(absl::string_view module) {
+  const absl::string_view package = module.substr(0, module.find('.'));
+  return package == "distutils" || package == "setuptools" || package == "pkg_resources" ||
+         package == "imp" || package == "lib2to3";
+}
+
+// What to do about `package` ("flash-attn@2.8.3") whose build imports `module` without asking for
+// it.
+std::string AdviceOnBuild(absl::string_view package, absl::string_view module) {
+  if (package == "file") package = "it";  // uv's word for one in a folder
+  const std::string name = absl::StrReplaceAll(package, {{"@", "=="}});
+  if (IsOfOlderTools(module)) {
+    return absl::StrCat("hint: ", name,
+                        " has no build for this Python and needs older tools to be built: take a "
+                        "later version, or an older Python (python=3.8 in a conda file)");
+  }
+  const absl::string_view given = package == "it" ? "PACKAGE" : absl::string_view(name);
+  return absl::StrCat("hint: ", name, " is built with ", module,
+                      ", but does not ask for it: give a built wheel (https://….whl) in its "
+                      "place, or take it out there and begin the job's command with `pip install "
+                      "--no-build-isolation ",
+                      given, " && …`");
+}
+
+// With AdviceOnBuild() in place of uv's, which is for a project with a pyproject.toml.
+std::string WithAdviceForJobs(absl::string_view line) {
+  static constexpr absl::string_view kBegin = "hint: This error likely indicates that `";
+  static constexpr absl::string_view kModule = "` depends on `", kAfter = "`, but doesn't declare";
+  static constexpr absl::string_view kEnd = "`--no-build-isolation`.";
+  const size_t begin = line.find(kBegin), module = line.find(kModule, begin);
+  const size_t after = line.find(kAfter, module), end = line.find(kEnd, after);
+  if (begin == line.npos || module == line.npos || after == line.npos || end == line.npos) {
+    return std::string(line);
+  }
+  const size_t package = begin + kBegin.size(), name = module + kModule.size();
+  return absl::StrCat(
+      line.substr(0, begin),
+      AdviceOnBuild(line.substr(package, module - package), line.substr(name, after - name)),
+      line.substr(end + kEnd.size()));
+}
+
+// "PLACE: REQUIREMENT" of all that `text` names.
+std::vector<std::string> NamedIn(absl::string_view text, const Environment& environment) {
+  const std::string lower = absl::StrReplaceAll(absl::AsciiStrToLower(text), {{"_", "-"}});
+  std::vector<std::string> named;
+  for (const Requirement& package : environment.packages) {
+    if (NamesPackage(lower, PackageName(package.text))) {
+      named.push_back(absl::StrCat(package.place, ": ", package.text));
+    }
+  }
+  return named;
+}
+
+// Of a package that did not build only that one; what its build said names others.
+std::vector<std::string> Blamed(absl::string_view complaint, const Environment& environment) {
+  static constexpr absl::string_view kBuild = "Failed to build `";
+  if (absl::StartsWith(complaint, kBuild)) {
+    const absl::string_view package = complaint.substr(0, complaint.find('`', kBuild.size()));
+    const std::vector<std::string> named = NamedIn(package, environment);
+    if (!named.empty()) return named;
+  }
+  return NamedIn(complaint, environment);
+}
+
 }  // namespace
 
 std::string ExplainFailure(const Environment& environment, const std::string& said) {
-  const std::string complaint = WithoutBuildLog(FromError(said));
-  std::string lower = absl::AsciiStrToLower(complaint);
-  for (char& c : lower) {
-    if (c == '_') c = '-';
-  }
-  std::vector<std::string> blamed;
-  for (const Requirement& package : environment.packages) {
-    if (NamesPackage(lower, PackageName(package.text))) {
-      blamed.push_back(absl::StrCat(package.place, ": ", package.text));
-    }
-  }
+  const std::string complaint = Flat(WithoutBuildLog(FromError(said)));
+  const std::vector<std::string> blamed = Blamed(complaint, environment);
   const std::string what =
       blamed.empty() ? absl::StrCat("environment ", environment.name) : absl::StrJoin(blamed, ", ");
-  return absl::StrCat(what, " cannot be had: ", InOneLine(complaint));
+  return absl::StrCat(what, " cannot be had: ", InOneLine(WithAdviceForJobs(complaint)));
 }
 
 std::string InOneLine(absl::string_view text) {
-  const std::string plain = absl::StrReplaceAll(
-      text, {{"×", " "}, {"╰─▶", " "}, {"├─▶", " "}, {"│", " "}, {"hint:", " hint:"}});
-  const std::string line =
-      absl::StrJoin(absl::StrSplit(plain, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty()), " ");
+  const std::string line = Flat(text);
   const size_t hint = line.size() <= kMostCharacters ? line.npos : DecidingHint(line);
   if (hint == line.npos) return base::BoundedUtf8(line, kMostCharacters);
   absl::string_view rest = absl::string_view(line).substr(hint);

@@ -10,7 +10,7 @@
 namespace tutti::spec {
 
 // Which requirements an installer's complaint is about, with their lines, and the complaint in one
-// line.
+// line, with what a job can do where uv advises on a project's pyproject.toml.
 std::string ExplainFailure(const Environment& environment, const std::string& complaint);
 
 // Without what uv draws; of a long text the beginning.

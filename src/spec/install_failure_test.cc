@@ -38,6 +38,39 @@ TEST(InstallFailure, BeginsAtTheInstallersErrorAndBlamesNothingThatWasOnlyDownlo
             "error: no.h: No such file or directory hint: install no.h");
 }
 
+std::string OfABuild(const std::string& package, const std::string& module) {
+  Environment environment;
+  environment.packages = {{"torch", "c:1"}, {"flash-attn==2.8.3", "c:2"}};
+  return ExplainFailure(
+      environment,
+      absl::StrCat("  × Failed to build `flash-attn==2.8.3`\n"
+                   "  ├─▶ The build backend returned an error\n  ╰─▶ Call to `x` failed\n\n"
+                   "      [stderr]\n      ModuleNotFoundError: No module named 'torch'\n\n"
+                   "      hint: This error likely indicates that `",
+                   package, "` depends\n      on `", module,
+                   "`, but doesn't declare it as a build dependency. If\n      `flash-attn` is a "
+                   "first-party package, consider adding `torch`\n      to its "
+                   "`build-system.requires`. Otherwise, either add it to your\n      "
+                   "`pyproject.toml` under:\n\n      [tool.uv.extra-build-dependencies]\n"
+                   "      flash-attn = [\"torch\"]\n\n      or `uv pip install torch` into the "
+                   "environment and re-run with\n      `--no-build-isolation`.\n"));
+}
+
+TEST(InstallFailure, SaysWhatAJobCanDoAboutABuildThatMissesAModule) {
+  EXPECT_EQ(OfABuild("flash-attn@2.8.3", "torch"),
+            "c:2: flash-attn==2.8.3 cannot be had: Failed to build `flash-attn==2.8.3`: "
+            "ModuleNotFoundError: No module named 'torch' hint: flash-attn==2.8.3 is built with "
+            "torch, but does not ask for it: give a built wheel (https://….whl) in its place, or "
+            "take it out there and begin the job's command with `pip install --no-build-isolation "
+            "flash-attn==2.8.3 && …`");
+  EXPECT_THAT(OfABuild("file", "torch"), HasSubstr("hint: it is built with torch"));
+  for (const char* module : {"distutils.msvccompiler", "pkg_resources", "setuptools", "imp"}) {
+    EXPECT_THAT(OfABuild("numpy@1.19.0", module),
+                HasSubstr("hint: numpy==1.19.0 has no build for this Python and needs older tools "
+                          "to be built: take a later version, or an older Python"));
+  }
+}
+
 TEST(InstallFailure, UvsDecidingHintIsNotCutOff) {
   const std::string words = absl::StrCat(
       "  × No solution found\n  ╰─▶ Because ", std::string(700, 'x'), "\n\n",

@@ -558,6 +558,8 @@ uv("no-network", "six", variables={"UV_DEFAULT_INDEX": "http://index.invalid/sim
 uv("refused", "six", variables={"UV_DEFAULT_INDEX": "http://127.0.0.1:9/simple", "UV_HTTP_RETRIES": "0"})
 uv("disk-is-full", "numpy", "six", within="mkdir -p venv/lib && mount -t tmpfs -o size=2m tmpfs venv/lib/python3.11/site-packages")
 uv("requirement-that-is-none", "numpy", "six=1.16")
+uv("flash-attn", "torch", "flash-attn==2.8.3")
+uv("numpy-of-another-age", "six", "numpy==1.19.0")
 uv("git-that-is-not-there", "six", "git+http://127.0.0.1:9/a/b.git")
 
 # Containers.
