@@ -177,6 +177,9 @@ void AdoptMovedStores(const fs::path& outputs) {
       }
     }
     for (const fs::path& run : RunsOf(store, budget)) PointToItself(store, run);
+    for (const fs::path& model : FoldersIn(store / "models", budget)) {
+      for (const fs::path& version : FoldersIn(model, budget)) PointVersionToStore(store, version);
+    }
   }
 }
 

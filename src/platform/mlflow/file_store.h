@@ -4,6 +4,7 @@
 //   STORE/EXPERIMENT/meta.yaml
 //   STORE/EXPERIMENT/RUN/meta.yaml, metrics/NAME, params/NAME, tags/NAME, artifacts/…
 //   STORE/EXPERIMENT/models/MODEL/meta.yaml, artifacts/…          (MLflow 3)
+//   STORE/models/NAME/version-N/meta.yaml                         (the registry, since MLflow 2)
 //
 // as it is of MLflow 1 to 3. `outputs` below is a job's folder of that name. What is read is
 // bounded (kMostEntries), links are not followed, and a file that is no such thing is passed over:
@@ -64,8 +65,8 @@ Logged LoggedBelow(const std::filesystem::path& outputs);
 bool LastValue(absl::string_view text, Metric& metric, int64_t& time);
 
 // The stores say by whole paths where their artifacts are, and MLflow writes and reads there. Says
-// in all of them that the artifacts are in the store itself, wherever it came from; what MLflow was
-// told to keep elsewhere stays. To be called where a store was moved and nobody uses it.
+// in all of them that the artifacts are in the store itself, wherever it came from, and so of what
+// versions of registered models were made of; what MLflow was told to keep elsewhere stays. To be called where a store was moved and nobody uses it.
 void AdoptMovedStores(const std::filesystem::path& outputs);
 
 }  // namespace tutti::mlflow

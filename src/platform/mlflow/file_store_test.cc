@@ -168,5 +168,32 @@ TEST_F(FileStoreTest, AMovedStoreHasItsArtifactsInItself) {
   EXPECT_EQ(Text("mlruns/2/meta.yaml"), "artifact_location: /mnt/artifacts/mine\n");
 }
 
+TEST_F(FileStoreTest, RegisteredModelsOfAMovedStoreAreInItself) {
+  Put("mlruns/0/run/meta.yaml", "artifact_uri: /old/mlruns/0/run/artifacts\n");
+  Put("mlruns/0/models/m-1/meta.yaml", "artifact_location: /old/mlruns/0/models/m-1/artifacts\n");
+  // As MLflow 2 and MLflow 3 write it.
+  Put("mlruns/models/mine/version-1/meta.yaml",
+      "name: mine\nsource: /old/mlruns/0/run/artifacts/model\n"
+      "storage_location: file:///old/mlruns/0/run/artifacts/model\nversion: 1\n");
+  Put("mlruns/models/mine/version-2/meta.yaml",
+      "source: models:/m-1\nstorage_location: /old/mlruns/0/models/m-1/artifacts\n");
+  const std::string elsewhere =
+      "source: s3://bucket/0/run/artifacts/model\n"
+      "storage_location: /old/mlruns/0/another/artifacts/model\n";
+  Put("mlruns/models/other/version-1/meta.yaml", elsewhere);
+  const std::string outside = "source: /old/mlruns/0/run/artifacts/../../../../secret\n";
+  Put("mlruns/models/other/version-2/meta.yaml", outside);
+  AdoptMovedStores(outputs_);
+  const std::string store = (outputs_ / "mlruns").string();
+  EXPECT_EQ(Text("mlruns/models/mine/version-1/meta.yaml"),
+            absl::StrCat("name: mine\nsource: '", store, "/0/run/artifacts/model'\n",
+                         "storage_location: '", store, "/0/run/artifacts/model'\nversion: 1\n"));
+  EXPECT_EQ(Text("mlruns/models/mine/version-2/meta.yaml"),
+            absl::StrCat("source: models:/m-1\nstorage_location: '", store,
+                         "/0/models/m-1/artifacts'\n"));
+  EXPECT_EQ(Text("mlruns/models/other/version-1/meta.yaml"), elsewhere);
+  EXPECT_EQ(Text("mlruns/models/other/version-2/meta.yaml"), outside);
+}
+
 }  // namespace
 }  // namespace tutti::mlflow

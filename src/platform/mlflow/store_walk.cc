@@ -45,19 +45,70 @@ std::string Unquoted(absl::string_view value) {
   return std::string(value);
 }
 
+// A line of what MLflow writes as YAML.
+struct Entry {
+  explicit Entry(absl::string_view line) {
+    const std::pair<absl::string_view, absl::string_view> pair =
+        absl::StrSplit(line, absl::MaxSplits(": ", 1));
+    key = std::string(pair.first);
+    const std::string value = Unquoted(pair.second);
+    path = std::string(absl::StripPrefix(value, "file://"));
+  }
+  std::string With(absl::string_view value) const { return absl::StrCat(key, ": ", Quoted(value)); }
+
+  std::string key, path;
+};
+
 // "artifact_uri: /old/mlruns/0/RUN/artifacts" with `here` in place of /old/mlruns/0/RUN; "" if that
 // is not what the line says. `part`: "0/RUN", by which the place within the store is recognised.
 std::string Moved(absl::string_view line, const std::string& part, const std::string& here) {
-  const std::pair<absl::string_view, absl::string_view> pair =
-      absl::StrSplit(line, absl::MaxSplits(": ", 1));
-  if (pair.first != "artifact_uri" && pair.first != "artifact_location") return "";
-  const std::string value = Unquoted(pair.second);
-  absl::string_view path = value;
-  absl::ConsumePrefix(&path, "file://");
+  const Entry entry(line);
+  if (entry.key != "artifact_uri" && entry.key != "artifact_location") return "";
+  absl::string_view path = entry.path;
   const absl::string_view end = absl::EndsWith(path, "/artifacts") ? "/artifacts" : "";
   path.remove_suffix(end.size());
   if (!absl::StartsWith(path, "/") || !absl::EndsWith(path, absl::StrCat("/", part))) return "";
-  return absl::StrCat(pair.first, ": ", Quoted(absl::StrCat(here, end)));
+  return entry.With(absl::StrCat(here, end));
+}
+
+// "source: /old/mlruns/0/RUN/artifacts/model" with the store in place of /old/mlruns; "" if the
+// store has no such run or model.
+std::string MovedVersion(absl::string_view line, const fs::path& store) {
+  const Entry entry(line);
+  if (entry.key != "source" && entry.key != "storage_location") return "";
+  const std::vector<std::string> names = absl::StrSplit(entry.path, '/', absl::SkipEmpty());
+  const bool is_plain = std::find(names.begin(), names.end(), "..") == names.end();
+  if (!absl::StartsWith(entry.path, "/") || !is_plain) return "";
+  for (size_t first = 1; first + 2 < names.size(); ++first) {
+    // EXPERIMENT/RUN/artifacts or EXPERIMENT/models/MODEL/artifacts
+    const size_t artifacts = first + (names[first + 1] == "models" ? 3 : 2);
+    if (artifacts >= names.size() || names[artifacts] != "artifacts") continue;
+    const auto part = [&](size_t end) {
+      return absl::StrJoin(names.begin() + static_cast<std::ptrdiff_t>(first),
+                           names.begin() + static_cast<std::ptrdiff_t>(end), "/");
+    };
+    if (!IsFile(store / part(artifacts) / "meta.yaml")) continue;
+    return entry.With((store / part(names.size())).string());
+  }
+  return "";
+}
+
+// Puts into a meta.yaml what `moved` makes of a line; "" leaves it. What cannot be written stays as
+// it was: the artifacts are there all the same.
+void ReplaceLines(const fs::path& meta,
+                  const std::function<std::string(const std::string& line)>& moved) {
+  if (!IsFile(meta)) return;
+  const auto text = base::ReadFile(meta, kLargestMeta);
+  if (!text.ok()) return;
+  std::vector<std::string> lines = absl::StrSplit(*text, '\n');
+  bool changed = false;
+  for (std::string& line : lines) {
+    std::string other = moved(line);
+    if (other.empty() || other == line) continue;
+    line = std::move(other);
+    changed = true;
+  }
+  if (changed) base::ReplaceFile(meta, absl::StrJoin(lines, "\n")).IgnoreError();
 }
 
 }  // namespace
@@ -154,21 +205,14 @@ std::string ValueIn(const fs::path& yaml, absl::string_view key) {
 }
 
 void PointToItself(const fs::path& store, const fs::path& part) {
-  const fs::path meta = part / "meta.yaml";
-  if (!IsFile(meta)) return;
-  const auto text = base::ReadFile(meta, kLargestMeta);
-  if (!text.ok()) return;
   const std::string within = part.lexically_relative(store).generic_string();
-  std::vector<std::string> lines = absl::StrSplit(*text, '\n');
-  bool changed = false;
-  for (std::string& line : lines) {
-    std::string moved = Moved(line, within, part.string());
-    if (moved.empty() || moved == line) continue;
-    line = std::move(moved);
-    changed = true;
-  }
-  // What cannot be written stays as it was: its artifacts are there all the same.
-  if (changed) base::ReplaceFile(meta, absl::StrJoin(lines, "\n")).IgnoreError();
+  ReplaceLines(part / "meta.yaml",
+               [&](const std::string& line) { return Moved(line, within, part.string()); });
+}
+
+void PointVersionToStore(const fs::path& store, const fs::path& version) {
+  ReplaceLines(version / "meta.yaml",
+               [&](const std::string& line) { return MovedVersion(line, store); });
 }
 
 }  // namespace tutti::mlflow
