@@ -63,12 +63,17 @@ constexpr absl::string_view kCertificate =
     "the node does not trust that server: name its authority's file in SSL_CERT_FILE and "
     "REQUESTS_CA_BUNDLE";
 
+constexpr absl::string_view kOldModelRegistry =
+    "MLflow before 2 has no model registry in files: take mlflow>=2 (a pinned azureml-mlflow may "
+    "hold it back), or log the model without a registered name";
+
 // The first that fits counts.
-constexpr std::array<Known, 78> kKnown = {{
+constexpr std::array<Known, 79> kKnown = {{
     {"no module named", "horovod", kHorovod},
     {"horovod", "failed building wheel", kHorovod},
     {"horovod", "failed to build", kHorovod},
     {"horovod", "could not build wheels", kHorovod},
+    {"model registry features are not supported", "", kOldModelRegistry},
     {"assertion `t >= 0", "n_classes",
      "a label is negative, or not below the number of classes that the model has"},
     {"only supported with gpus", "", kNcclWithoutGpu},

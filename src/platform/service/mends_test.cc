@@ -14,6 +14,9 @@ TEST(MendOfTest, KnowsWhatToDoAboutCommonFailures) {
       {"ModuleNotFoundError: No module named 'torch'", "environment"},
       {"ModuleNotFoundError: No module named 'horovod'", "it is tutti's own there"},
       {"ERROR: Failed to build horovod", "it is tutti's own there"},
+      {"mlflow.exceptions.MlflowException: Model Registry features are not supported by the store "
+       "with URI: '/a/outputs/mlruns'. Stores with the following URI schemes are supported: ['",
+       "mlflow>=2"},
       {"ImportError: libcudart.so.12: cannot open shared object file: No such file", "CPU builds"},
       {"ImportError: libGL.so.1: cannot open shared object file", "not on the node"},
       {"RuntimeError: Found no NVIDIA driver on your system.", "no usable GPU"},
