@@ -121,6 +121,13 @@ def test_what_was_not_kept_is_named_at_the_end(service, write_job):
     assert lines_that_begin(shown, "Note") == [f"Note: {note}"], shown
     assert job["events"][-1]["reason"].endswith(f"; note: {note}")
     assert note in service.cli("job", "show", job["id"]).stdout
+    # Results are told of whatever their size: what Lightning's CSVLogger, TensorBoard and the script itself wrote.
+    command = """
+        mkdir -p lightning_logs/version_0 runs; echo kept > outputs/kept; head -c 5000 /dev/zero > vocabulary
+        head -c 900000 /dev/zero > lightning_logs/version_0/metrics.csv; head -c 20000 /dev/zero > runs/events.out.tfevents.17.host.1; echo '{"a": 1}' > metrics.json"""
+    _, shown = run(service, write_job(command, files={"data.bin": ""}))
+    note = "900 kB in ./lightning_logs/version_0/metrics.csv, 20 kB in ./runs/events.out.tfevents.17.host.1, 9 bytes in ./metrics.json were not kept: write to ./outputs"
+    assert lines_that_begin(shown, "Note") == [f"Note: {note}"], shown
     # Of a job that keeps nothing at all also a small file is told of; of a failed one as well.
     job, shown = run(service, write_job("head -c 5000 /dev/zero > model.pkl; exit 3", files={"data.bin": "0" * 2_000_000}), code=1)
     assert lines_that_begin(shown, "Note") == ["Note: 5.0 kB in ./model.pkl were not kept: write to ./outputs"], shown

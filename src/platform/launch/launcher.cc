@@ -146,7 +146,9 @@ class Launcher {
     left["kept_files"] = results.files.size();
     left["unkept_more"] = unkept.more;
     for (const Unkept& one : unkept.largest) {
-      left["unkept"].push_back({{"path", base::BoundedUtf8(one.path, 200)}, {"bytes", one.bytes}});
+      left["unkept"].push_back({{"path", base::BoundedUtf8(one.path, 200)},
+                                {"bytes", one.bytes},
+                                {"result", one.result}});
     }
     return left;
   }

@@ -115,7 +115,8 @@ TEST_F(Launcher, TellsWhatWillBeRemovedButNotOfTheCode) {
   EXPECT_TRUE(Run(plan).ok());
   ASSERT_EQ(service.Events("finalizing").size(), 1u);
   const nlohmann::json event = service.Events("finalizing")[0];
-  EXPECT_EQ(event["unkept"], nlohmann::json::parse(R"([{"path": "checkpoints", "bytes": 23000}])"));
+  EXPECT_EQ(event["unkept"],
+            nlohmann::json::parse(R"([{"path": "checkpoints", "bytes": 23000, "result": false}])"));
   EXPECT_EQ(event["kept_files"], 1);
   EXPECT_EQ(event["unkept_more"], false);
 }

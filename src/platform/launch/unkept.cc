@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "base/deadline.h"
+#include "platform/launch/result_kind.h"
 
 namespace tutti::launch {
 namespace {
@@ -62,12 +64,16 @@ class Search {
       if (name == "outputs" || name == "logs") continue;
       Unkept found;
       Take(entry->path(), found);
-      if (found.bytes >= kSmallestUnkept) found_.largest.push_back(std::move(found));
+      if (found.bytes >= kSmallestUnkept || found.result) {
+        found_.largest.push_back(std::move(found));
+      }
     }
     std::sort(found_.largest.begin(), found_.largest.end(), [](const Unkept& a, const Unkept& b) {
       return a.bytes != b.bytes ? a.bytes > b.bytes : a.path < b.path;
     });
-    if (found_.largest.size() > kMostUnkept) found_.largest.resize(kMostUnkept);
+    std::array<size_t, 2> taken = {};
+    std::erase_if(found_.largest,
+                  [&](const Unkept& one) { return ++taken[one.result ? 1 : 0] > kMostUnkept; });
     return std::move(found_);
   }
 
@@ -86,6 +92,7 @@ class Search {
     const fs::path own = path.lexically_relative(work_);
     found.path = found.bytes == 0 ? own.native() : Common(found.path, own).native();
     found.bytes += status.stx_size;
+    found.result |= IsResultByKind(own);
   }
 
   void TakeFolder(const fs::path& folder, Unkept& found) {

@@ -14,11 +14,13 @@ namespace tutti::launch {
 struct Unkept {
   std::string path;  // within the working folder: "checkpoints", "src/runs"
   uint64_t bytes = 0;
+  bool result = false;  // a file of it is a result by its kind (result_kind.h)
 };
 
 struct UnkeptFiles {
-  std::vector<Unkept> largest;  // at most kMostUnkept, the largest first
-  bool more = false;            // the limits ended the search: there may be more than this
+  // The largest first: at most kMostUnkept with results, and as many without.
+  std::vector<Unkept> largest;
+  bool more = false;  // the limits ended the search: there may be more than this
 };
 
 struct UnkeptLimits {
@@ -27,7 +29,7 @@ struct UnkeptLimits {
 };
 
 inline constexpr size_t kMostUnkept = 5;
-inline constexpr uint64_t kSmallestUnkept = 1000;  // bytes of what is worth a word
+inline constexpr uint64_t kSmallestUnkept = 1000;  // bytes of what is worth a word; results: any
 
 // What was written after `since`, by the clock of the folder's file system (ChangeTime): before it
 // the job's code came. Together what lies in one folder of the working folder, named by the deepest

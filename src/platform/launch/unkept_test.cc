@@ -70,6 +70,22 @@ TEST_F(UnkeptTest, WhatIsKeptOrOfNoWorthIsNotFound) {
   EXPECT_THAT(Found(), IsEmpty());
 }
 
+TEST_F(UnkeptTest, ResultsAreFoundWhateverTheirSizeAndBesideAnyNumberOfOthers) {
+  Put("metrics.json", 20);
+  Put("runs/a/events.out.tfevents.1.host", 500);
+  Put("runs/a/note", 100);
+  for (size_t i = 1; i < 8; ++i) Put(absl::StrCat("data-", i), 1000 * i);
+  const auto found = UnkeptBelow(work_, absl::InfinitePast()).largest;
+  ASSERT_EQ(found.size(), kMostUnkept + 2);
+  EXPECT_EQ(found[0].path, "data-7");
+  EXPECT_FALSE(found[0].result);
+  EXPECT_EQ(found[kMostUnkept].path, "runs/a");
+  EXPECT_EQ(found[kMostUnkept].bytes, 600u);
+  EXPECT_TRUE(found[kMostUnkept].result);
+  EXPECT_EQ(found[kMostUnkept + 1].path, "metrics.json");
+  EXPECT_TRUE(found[kMostUnkept + 1].result);
+}
+
 TEST_F(UnkeptTest, TheCodeIsNotFoundButWhatIsWrittenIntoItIs) {
   Put("code/train.py", 5000);
   Put("code/log.csv", 5000);

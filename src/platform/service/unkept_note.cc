@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kMostNamed = 3;
 
 std::string Size(uint64_t bytes) {
+  if (bytes < 1000) return absl::StrCat(bytes, bytes == 1 ? " byte" : " bytes");
   static constexpr std::array<const char*, 4> kUnits = {"kB", "MB", "GB", "TB"};
   double value = static_cast<double>(bytes) / 1000;
   size_t unit = 0;
@@ -43,19 +44,24 @@ void UnkeptNote::Add(const nlohmann::json& finalizing) {
   for (const nlohmann::json& one : *unkept) {
     const bool is_one = one.is_object() && one.contains("path") && one["path"].is_string() &&
                         one.contains("bytes") && one["bytes"].is_number_unsigned();
-    if (is_one) bytes_[one["path"].get<std::string>()] += one["bytes"].get<uint64_t>();
+    if (!is_one) continue;
+    Place& place = places_[one["path"].get<std::string>()];
+    place.bytes += one["bytes"].get<uint64_t>();
+    const auto result = one.find("result");
+    place.has_results |= result != one.end() && result->is_boolean() && result->get<bool>();
   }
 }
 
 std::string UnkeptNote::Text() const {
-  std::vector<std::pair<uint64_t, std::string>> places;
-  for (const auto& [path, bytes] : bytes_) {
-    if (!any_kept_ || bytes >= kUnkeptWorthAWord) places.emplace_back(bytes, path);
+  std::vector<std::tuple<bool, uint64_t, std::string>> places;
+  for (const auto& [path, place] : places_) {
+    const bool worth_a_word = !any_kept_ || place.has_results || place.bytes >= kUnkeptWorthAWord;
+    if (worth_a_word) places.emplace_back(place.has_results, place.bytes, path);
   }
   if (places.empty()) return "";
   std::sort(places.rbegin(), places.rend());
   std::vector<std::string> parts;
-  for (const auto& [bytes, path] : places) {
+  for (const auto& [has_results, bytes, path] : places) {
     if (parts.size() == kMostNamed) break;
     parts.push_back(absl::StrCat(Size(bytes), " in ", Shown(path)));
   }

@@ -10,7 +10,8 @@
 
 namespace tutti::service {
 
-// From this on a place is named; of a job that has kept no file at all whatever launchers tell.
+// From this on a place is named, and one with results (models, metrics) whatever its size; of a job
+// that has kept no file at all whatever launchers tell.
 inline constexpr uint64_t kUnkeptWorthAWord = 1'000'000;
 
 class UnkeptNote {
@@ -20,7 +21,11 @@ class UnkeptNote {
   std::string Text() const;
 
  private:
-  std::map<std::string, uint64_t> bytes_;  // by path within the working folder
+  struct Place {
+    bool has_results = false;
+    uint64_t bytes = 0;
+  };
+  std::map<std::string, Place> places_;  // by path within the working folder
   bool any_kept_ = false, more_ = false;
 };
 

@@ -35,6 +35,15 @@ TEST(UnkeptNote, SmallThingsCountOnlyIfNothingElseWasKept) {
   EXPECT_EQ(After({none, kept}), "");
 }
 
+TEST(UnkeptNote, ResultsAreNamedFirstAndWhateverTheirSize) {
+  EXPECT_EQ(After({R"({"kept_files": 2, "unkept": [{"path": "data", "bytes": 2000000},
+                       {"path": "cache", "bytes": 500000, "result": false},
+                       {"path": "runs", "bytes": 20000, "result": true},
+                       {"path": "metrics.json", "bytes": 42, "result": true}]})"}),
+            "20 kB in ./runs, 42 bytes in ./metrics.json, 2.0 MB in ./data were not kept: write to "
+            "./outputs");
+}
+
 TEST(UnkeptNote, ASearchThatWasCutOffSaysAtLeast) {
   EXPECT_EQ(After({R"({"unkept_more": true, "unkept": [{"path": "a\nb", "bytes": 9000000}]})"}),
             "at least 9.0 MB in ./a?b were not kept: write to ./outputs");
