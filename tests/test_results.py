@@ -112,6 +112,19 @@ def test_steps_and_trials_log_the_same_way(service, tmp_path):
     assert {file["path"] for file in json.loads(structured.stdout)["files"]} == paths
 
 
+def test_a_failed_pipeline_offers_what_its_completed_steps_left(service, tmp_path):
+    (tmp_path / "flow.yml").write_text(textwrap.dedent("""
+        type: pipeline
+        settings: {continue_on_step_failure: true}
+        jobs:
+          train: {command: echo model > outputs/model, environment: host, compute: local}
+          other: {command: exit 3, environment: host, compute: local}
+        """))
+    job, shown = run(service, tmp_path / "flow.yml", code=1)
+    assert f"All of its steps: tutti job download {job['id']} --all" in shown, shown
+    assert "steps/train/outputs/model" in download(service, tmp_path / "all", job["id"], "--all")
+
+
 def test_what_was_not_kept_is_named_at_the_end(service, write_job):
     command = """
         mkdir -p checkpoints/1 .cache __pycache__; echo kept > outputs/kept; head -c 5000 /dev/zero > small

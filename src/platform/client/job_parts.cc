@@ -15,7 +15,7 @@ void AddParts(const std::vector<ChildView>& children, bool trials, const std::st
   for (const ChildView& child : children) {
     if (child.id.empty()) continue;
     const std::string own = absl::StrCat(folder, trials ? "trials/" : "steps/", child.step);
-    parts.push_back({child.id, own});
+    parts.push_back({child.id, own, child.state == "Completed"});
     AddParts(child.children, child.type == "sweep", own + "/", parts);
   }
 }
@@ -31,6 +31,13 @@ bool HasAny(Service& service, const std::string& job) {
   return !files.ok() || !files->empty();
 }
 
+bool HasOutputs(Service& service, const std::string& job) {
+  const auto files = FilesOf(service, job);
+  return !files.ok() || std::any_of(files->begin(), files->end(), [](const FileView& file) {
+    return absl::StartsWith(file.path, "outputs/");
+  });
+}
+
 }  // namespace
 
 std::vector<JobPart> PartsOf(const JobView& job) {
@@ -41,7 +48,7 @@ std::vector<JobPart> PartsOf(const JobView& job) {
 
 KeptFiles KeptFilesOf(Service& service, const JobView& job) {
   const auto files = FilesOf(service, job.id);
-  if (!files.ok()) return {true, true, true, true};
+  if (!files.ok()) return {true, true, true, true, true};
   KeptFiles kept;
   for (const FileView& file : *files) {
     kept.outputs |= absl::StartsWith(file.path, "outputs/");
@@ -54,6 +61,11 @@ KeptFiles KeptFilesOf(Service& service, const JobView& job) {
                                  [&](const JobPart& part) { return HasAny(service, part.job); });
   const std::string failed = FailedJob(job.children);
   kept.of_failed = !failed.empty() && HasAny(service, failed);
+  // Asked only where it is what there is to offer.
+  kept.of_completed =
+      !failed.empty() && std::any_of(parts.begin(), parts.end(), [&](const JobPart& part) {
+        return part.completed && HasOutputs(service, part.job);
+      });
   return kept;
 }
 

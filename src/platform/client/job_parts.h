@@ -12,7 +12,8 @@ namespace tutti::client {
 
 struct JobPart {
   std::string job;
-  std::string folder;  // "" of the job itself; "steps/train", "steps/tune/trials/trial-1"
+  std::string folder;      // "" of the job itself; "steps/train", "steps/tune/trials/trial-1"
+  bool completed = false;  // of a child
 };
 
 // The job first, then its children that were started, each followed by its own. A step that took an
@@ -24,6 +25,7 @@ struct KeptFiles {
   bool outputs = false, logs = false;  // of the job itself
   bool of_children = false;            // of any of them
   bool of_failed = false;              // of the child that failed first
+  bool of_completed = false;           // outputs of one that completed, where another failed
 };
 
 // By asking the service, of children up to the first that has a file. What it does not answer is

@@ -40,6 +40,20 @@ TEST(JobParts, WhatHasFilesIsAsked) {
   EXPECT_FALSE(kept.outputs || kept.logs);
   EXPECT_TRUE(kept.of_children);
   EXPECT_FALSE(kept.of_failed) << "a trial that left nothing";
+  EXPECT_FALSE(kept.of_completed) << "logs alone";
+}
+
+TEST(JobParts, OutputsOfAStepThatCompletedAreKnownWhereAnotherFailed) {
+  FakeService fake([](const http::ClientRequest& request) -> FakeService::Answer {
+    const bool has = absl::StrContains(request.target, "/p.train/");
+    return {.chunks = {has ? R"({"files": [{"path": "outputs/model.pt", "bytes": 1}]})"
+                           : R"({"files": [{"path": "logs/rank-0.stderr", "bytes": 1}]})"}};
+  });
+  Service service(fake.connect()());
+  EXPECT_TRUE(KeptFilesOf(service, Pipeline()).of_completed);
+  JobView only_failed = Pipeline();
+  only_failed.children[0].state = "Failed";
+  EXPECT_FALSE(KeptFilesOf(service, only_failed).of_completed);
 }
 
 TEST(JobParts, WhatIsNotAnsweredIsTakenToBeThere) {

@@ -33,9 +33,9 @@ std::vector<std::string> WhereItLies(const JobView& job, const KeptFiles& kept) 
                                                     : "Logs";
   if (kept.outputs || kept.logs) lines.push_back(offer(own, job.id));
   if (job.type == "command") return lines;
-  if (const std::string failed = FailedJob(job.children); !failed.empty()) {
-    if (kept.of_failed) lines.push_back(offer("Logs", failed));
-  } else if (kept.of_children) {
+  const std::string failed = FailedJob(job.children);
+  if (!failed.empty() && kept.of_failed) lines.push_back(offer("Logs", failed));
+  if (failed.empty() ? kept.of_children : kept.of_completed) {
     lines.push_back(offer(absl::StrCat("All of its ", job.type == "sweep" ? "trials" : "steps"),
                           absl::StrCat(job.id, " --all")));
   }

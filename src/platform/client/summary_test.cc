@@ -8,7 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 
-constexpr KeptFiles kAll = {true, true, true, true};
+constexpr KeptFiles kAll = {true, true, true, true, true};
 
 JobView Ended(const std::string& state, const std::string& reason) {
   JobView job;
@@ -48,6 +48,18 @@ TEST(Summary, OfAPipelineSendsToTheStepThatFailed) {
   EXPECT_THAT(
       Summary(job, std::nullopt, {.of_children = true, .of_failed = true}),
       ElementsAre("Failed after 1:02: step b failed", "Logs: tutti job download brave_ant-b-c"));
+}
+
+TEST(Summary, OfAPipelineThatFailedOffersWhatItsOtherStepsHaveLeft) {
+  JobView job = Ended("Failed", "b failed: exit code 1");
+  job.type = "pipeline";
+  job.children = {{.step = "a", .id = "brave_ant.a", .state = "Completed"},
+                  {.step = "b", .id = "brave_ant.b", .state = "Failed"}};
+  EXPECT_THAT(
+      Summary(job, std::nullopt, {.of_children = true, .of_failed = true, .of_completed = true}),
+      ElementsAre("Failed after 1:02: b failed: exit code 1",
+                  "Logs: tutti job download brave_ant.b",
+                  "All of its steps: tutti job download brave_ant --all"));
 }
 
 TEST(Summary, OfASweepOffersItsTrials) {
