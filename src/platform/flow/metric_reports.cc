@@ -3,14 +3,17 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "base/utf8.h"
 
 namespace tutti::flow {
 namespace {
 
 constexpr size_t kMostNames = 20;
 constexpr size_t kLongestLine = 64 << 10;
+constexpr size_t kShownLine = 120;
 
 // Numbers that every line has and nobody optimises.
 bool IsBookkeeping(const std::string& name) {
@@ -18,14 +21,30 @@ bool IsBookkeeping(const std::string& name) {
          name == "epochs" || name == "value" || name == "rank";
 }
 
-void Report(const std::string& name, const nlohmann::json& value, absl::string_view metric,
+// Whether it is a number that may be a metric.
+bool Report(const std::string& name, const nlohmann::json& value, absl::string_view metric,
             MetricReports& reports) {
-  if (!value.is_number() || !std::isfinite(value.get<double>())) return;
+  if (!value.is_number() || !std::isfinite(value.get<double>())) return false;
   if (name == metric) {
     reports.values.push_back(value.get<double>());
   } else if (!IsBookkeeping(name) && reports.other_names.size() < kMostNames) {
     reports.other_names.insert(name.substr(0, 80));
   }
+  return name == metric || !IsBookkeeping(name);
+}
+
+// Whether the line is an event, or reports anything.
+bool ReportLine(absl::string_view line, absl::string_view metric, MetricReports& reports) {
+  const auto object = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
+  if (!object.is_object()) return false;
+  const auto event = object.find("event");
+  const auto name = object.find("name");
+  const bool named = event != object.end() && *event == "metric" && name != object.end() &&
+                     name->is_string() && object.contains("value");
+  if (named) return Report(name->get<std::string>(), object["value"], metric, reports);
+  bool any = event != object.end() && *event != "metric";
+  for (const auto& [key, value] : object.items()) any |= Report(key, value, metric, reports);
+  return any;
 }
 
 }  // namespace
@@ -34,17 +53,10 @@ MetricReports ReportsInMetricsFile(absl::string_view text, absl::string_view met
   MetricReports reports;
   for (const absl::string_view line : absl::StrSplit(text, '\n', absl::SkipWhitespace())) {
     if (line.size() > kLongestLine) continue;
-    const auto object = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
-    if (!object.is_object()) continue;
-    const auto event = object.find("event");
-    const auto name = object.find("name");
-    const bool named = event != object.end() && *event == "metric" && name != object.end() &&
-                       name->is_string() && object.contains("value");
-    if (named) {
-      Report(name->get<std::string>(), object["value"], metric, reports);
-      continue;
+    if (!ReportLine(line, metric, reports) && reports.odd_line.empty()) {
+      reports.odd_line =
+          base::BoundedUtf8(std::string(absl::StripAsciiWhitespace(line)), kShownLine);
     }
-    for (const auto& [key, value] : object.items()) Report(key, value, metric, reports);
   }
   return reports;
 }

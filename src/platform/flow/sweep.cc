@@ -154,7 +154,9 @@ class Search {
 
   std::string NoMetric() const {
     std::set<std::string> others;
+    std::string odd_line;
     for (const Trial& trial : now_.trials) {
+      if (odd_line.empty()) odd_line = trial.odd_line;
       others.insert(trial.other_metrics.begin(), trial.other_metrics.end());
     }
     const std::vector<absl::string_view> names(others.begin(), others.end());
@@ -162,10 +164,13 @@ class Search {
                                     base::DidYouMean(sweep_.metric, names));
     if (names.empty()) {
       absl::StrAppend(&line,
-                      ": write it with mlflow.log_metric, or as a line of JSON to "
-                      "$TUTTI_METRICS_FILE");
+                      ": write it with mlflow.log_metric, or as a line {\"event\": \"metric\", ",
+                      "\"name\": \"", sweep_.metric, "\", \"value\": 0.5} to $TUTTI_METRICS_FILE");
     } else {
       absl::StrAppend(&line, "; they reported ", absl::StrJoin(names, ", ").substr(0, 300));
+    }
+    if (!odd_line.empty()) {
+      absl::StrAppend(&line, "; a line in $TUTTI_METRICS_FILE has another shape: ", odd_line);
     }
     return line;
   }

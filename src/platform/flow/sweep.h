@@ -19,6 +19,7 @@ struct Trial {
   Values values;
   std::vector<double> reports;             // of the primary metric, in order
   std::vector<std::string> other_metrics;  // that it reported instead, for advice
+  std::string odd_line;                    // of its metrics file, that reports nothing; for advice
 };
 
 struct SweepNow {

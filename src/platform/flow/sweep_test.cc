@@ -10,6 +10,7 @@ namespace tutti::flow {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -69,6 +70,29 @@ TEST(NextOfSweep, SaysWhichMetricsCameInPlaceOfTheOneThatWasAskedFor) {
               HasSubstr("no trial reported the metric \"loss\" (did you mean \"Loss\"?)"));
   trial.other_metrics.clear();
   EXPECT_THAT(NextOfSweep(Job(1), 1, {.trials = {trial}}).line, HasSubstr("mlflow.log_metric"));
+}
+
+TEST(NextOfSweep, ShowsTheShapeOfALineOfMetricsAndTheOneThatHasAnother) {
+  const std::string line = R"({"name": "loss", "value": 0.3})";
+  Trial trial{.child = {.state = ChildState::kCompleted}, .odd_line = line};
+  const std::string told = NextOfSweep(Job(1), 1, {.trials = {trial}}).line;
+  EXPECT_THAT(told, HasSubstr(R"(a line {"event": "metric", "name": "loss", "value": 0.5} to )"
+                              "$TUTTI_METRICS_FILE"));
+  EXPECT_THAT(told, HasSubstr("; a line in $TUTTI_METRICS_FILE has another shape: " + line));
+}
+
+TEST(MetricReports, KeepTheFirstLineThatReportsNothing) {
+  for (const std::string odd :
+       {R"({"name": "loss", "value": 0.3})", R"({"loss": "0.3"})", R"({"loss": NaN})", "loss=0.3",
+        R"({"event": "metric", "name": "loss", "value": "0.3"})", R"({"event": "metric"})"}) {
+    EXPECT_EQ(ReportsInMetricsFile(odd + "\n[1]\n", "loss").odd_line, odd);
+  }
+  EXPECT_THAT(ReportsInMetricsFile(std::string(1000, 'x'), "loss").odd_line, EndsWith("xx…"));
+  for (const char* line : {R"({"loss": 0.3})", R"({"top1": 0.3, "name": "a"})", "  ",
+                           R"({"event": "checkpoint", "path": "a"})",
+                           R"({"event": "metric", "name": "loss", "value": 1})"}) {
+    EXPECT_EQ(ReportsInMetricsFile(line, "loss").odd_line, "") << line;
+  }
 }
 
 TEST(NextOfSweep, ACancelOrTheTimeLimitStopsEveryTrialAndKeepsTheBest) {

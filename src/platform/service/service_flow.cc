@@ -168,7 +168,8 @@ absl::StatusOr<bool> ServiceCore::AdvanceSweep(LiveJob& parent, Effects& effects
       now.trials.push_back({child.child,
                             child.values,
                             child.reports.values,
-                            {child.reports.other_names.begin(), child.reports.other_names.end()}});
+                            {child.reports.other_names.begin(), child.reports.other_names.end()},
+                            child.reports.odd_line});
     }
     const flow::SweepDecision decision = flow::NextOfSweep(job.spec, SeedOf(job), now);
     for (const flow::TrialStop& stop : decision.stops) {

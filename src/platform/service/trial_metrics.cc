@@ -64,6 +64,7 @@ flow::MetricReports ReportsOf(const fs::path& job_folder, absl::string_view metr
     if (!text.ok()) continue;
     flow::MetricReports reports = flow::ReportsInMetricsFile(*text, metric);
     all.other_names.merge(reports.other_names);
+    if (all.odd_line.empty()) all.odd_line = reports.odd_line;
     if (reports.values.empty()) continue;
     all.values = std::move(reports.values);
     return all;
