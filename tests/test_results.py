@@ -36,6 +36,7 @@ def test_what_a_plain_job_logs_is_shown_and_brought(service, write_job, tmp_path
     assert f"Outputs: tutti job download {job['id']}" in shown, shown
     listed = service.cli("job", "show", job["id"]).stdout
     assert "loss 0.25, top1 0.9" in lines_that_begin(listed, "Metrics")[0]
+    assert lines_that_begin(listed, "Params")[0].split() == ["Params", "rate", "0.1"]
     [model] = job["logged"]["models"]
     assert model["name"] == "model" and model["path"] in lines_that_begin(listed, "Model model")[0]
     target = tmp_path / "results"
@@ -101,6 +102,8 @@ def test_steps_and_trials_log_the_same_way(service, tmp_path):
     tune = service.job(f"{job['id']}.tune")
     assert [child["metric"] for child in tune["children"]] == [1, 2]
     assert tune["logged"]["metrics"] == [{"name": "loss", "value": 1, "step": 1}], "the best trial's results are the sweep's"
+    steps = service.cli("job", "show", job["id"]).stdout.splitlines()
+    assert "loss 0.5" in next(line for line in steps if "─ train" in line), steps
     # The pipeline has nothing of its own; its steps have.
     assert f"All of its steps: tutti job download {job['id']} --all" in shown and "Outputs" not in shown, shown
     alone = service.cli("job", "download", job["id"], "--directory", tmp_path / "none")

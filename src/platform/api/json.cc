@@ -144,17 +144,28 @@ json Children(const std::vector<service::ChildStatus>& children) {
   return list;
 }
 
+json MetricsJson(const std::vector<mlflow::Metric>& metrics) {
+  json list = json::array();
+  for (const mlflow::Metric& metric : metrics) {
+    list.push_back({{"name", metric.name},
+                    {"value", std::isfinite(metric.value) ? json(metric.value) : json(nullptr)},
+                    {"step", metric.step}});
+  }
+  return list;
+}
+
 json LoggedJson(const mlflow::Logged& logged) {
-  json metrics = json::array(), models = json::array();
-  for (const mlflow::Metric& metric : logged.metrics) {
-    metrics.push_back({{"name", metric.name},
-                       {"value", std::isfinite(metric.value) ? json(metric.value) : json(nullptr)},
-                       {"step", metric.step}});
+  json models = json::array(), params = json::array();
+  for (const mlflow::Param& param : logged.params) {
+    params.push_back({{"name", param.name}, {"value", param.value}});
   }
   for (const mlflow::Model& model : logged.models) {
     models.push_back({{"name", model.name}, {"path", model.path}});
   }
-  return {{"metrics", std::move(metrics)}, {"models", std::move(models)}};
+  return {{"metrics", MetricsJson(logged.metrics)},
+          {"nested_metrics", MetricsJson(logged.nested_metrics)},
+          {"params", std::move(params)},
+          {"models", std::move(models)}};
 }
 
 absl::Status Wrong(absl::string_view what) {

@@ -16,6 +16,14 @@ namespace {
 constexpr size_t kMostLogged = 8;      // metrics, and models, that are named briefly
 constexpr size_t kLongestBrief = 100;  // of the line of metrics, but for a first one that is longer
 
+// The first few, and how many there are more.
+std::string FirstOf(std::vector<std::string> texts) {
+  const size_t more = texts.size() > kMostLogged ? texts.size() - kMostLogged : 0;
+  texts.resize(texts.size() - more);
+  return absl::StrCat(absl::StrJoin(texts, ", "),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
+}
+
 // How long the job ran; "" if it never did.
 std::string Duration(const JobView& job) {
   if (job.started.empty() || job.ended.empty()) return "";
@@ -88,6 +96,20 @@ std::string FailureLine(const FailureView& failure) {
   }
   return absl::StrCat(line, ": ", Printable(failure.what),
                       failure.consequence ? " (a consequence)" : "");
+}
+
+std::string MetricsText(const std::vector<LoggedMetric>& metrics) {
+  std::vector<std::string> texts;
+  for (const LoggedMetric& metric : metrics) texts.push_back(TextOf(metric));
+  return FirstOf(std::move(texts));
+}
+
+std::string ParamsText(const std::vector<LoggedParam>& params) {
+  std::vector<std::string> texts;
+  for (const LoggedParam& param : params) {
+    texts.push_back(absl::StrCat(Printable(param.name), " ", Printable(param.value)));
+  }
+  return FirstOf(std::move(texts));
 }
 
 std::vector<std::pair<std::string, std::string>> LoggedFacts(const JobView& job, Extent extent) {

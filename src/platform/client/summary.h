@@ -25,6 +25,10 @@ std::vector<std::pair<std::string, std::string>> LoggedFacts(const JobView& job,
 // What the service has to say beside how it ended: "Note: …"; "" if there is nothing.
 std::string NoteLine(const JobView& job);
 
+// "loss 0.25, top1 0.9 and 3 more"; "" of none.
+std::string MetricsText(const std::vector<LoggedMetric>& metrics);
+std::string ParamsText(const std::vector<LoggedParam>& params);
+
 // "rank 1 on n2: killed by signal 9 (SIGKILL)", marked when it followed from another.
 std::string FailureLine(const FailureView& failure);
 

@@ -62,6 +62,15 @@ TEST(Summary, OfAPipelineThatFailedOffersWhatItsOtherStepsHaveLeft) {
                   "All of its steps: tutti job download brave_ant --all"));
 }
 
+TEST(Summary, NamesTheFirstParamsAndMetrics) {
+  EXPECT_EQ(ParamsText({}), "");
+  EXPECT_EQ(ParamsText({{"rate", "0.1"}, {"a\nb", "x"}}), "rate 0.1, a?b x");
+  EXPECT_EQ(MetricsText({{"loss", 0.25}, {"top1", std::nullopt}}),
+            "loss 0.25, top1 no finite number");
+  EXPECT_EQ(MetricsText(std::vector<LoggedMetric>(10, {"m", 1})),
+            "m 1, m 1, m 1, m 1, m 1, m 1, m 1, m 1 and 2 more");
+}
+
 TEST(Summary, OfASweepOffersItsTrials) {
   JobView job = Ended("Completed", "");
   job.type = "sweep";

@@ -99,14 +99,23 @@ ChildView ChildOf(const json& object, int depth) {
   return child;
 }
 
+std::vector<LoggedMetric> MetricsIn(const json& logged, const char* key) {
+  std::vector<LoggedMetric> metrics;
+  for (const json& metric : ObjectsIn(logged, key)) {
+    metrics.push_back({.name = Text(metric, "name")});
+    const auto value = metric.find("value");
+    if (value != metric.end() && value->is_number()) metrics.back().value = value->get<double>();
+  }
+  return metrics;
+}
+
 void ReadLogged(const json& object, JobView& job) {
   const auto logged = object.find("logged");
   if (logged == object.end() || !logged->is_object()) return;
-  for (const json& metric : ObjectsIn(*logged, "metrics")) {
-    job.metrics.push_back({.name = Text(metric, "name")});
-    const auto value = metric.find("value");
-    if (value != metric.end() && value->is_number())
-      job.metrics.back().value = value->get<double>();
+  job.metrics = MetricsIn(*logged, "metrics");
+  job.nested_metrics = MetricsIn(*logged, "nested_metrics");
+  for (const json& param : ObjectsIn(*logged, "params")) {
+    job.params.push_back({Text(param, "name"), Text(param, "value")});
   }
   for (const json& model : ObjectsIn(*logged, "models")) {
     job.models.push_back({Text(model, "name"), Text(model, "path")});

@@ -46,6 +46,10 @@ struct LoggedMetric {
   std::optional<double> value;  // nothing: no finite number
 };
 
+struct LoggedParam {
+  std::string name, value;
+};
+
 struct LoggedModel {
   std::string name, path;
 };
@@ -63,11 +67,13 @@ struct JobView {
   int node_count = 0, world_size = 0;
   std::string expected_start;  // RFC 3339, or empty
   std::vector<std::string> nodes, warnings;
-  std::vector<FailureView> failures;  // of a failed job, the cause first
-  std::vector<EventView> events;      // only of a single job
-  std::vector<ChildView> children;    // only of a single job
-  std::vector<LoggedMetric> metrics;  // only of a single job
-  std::vector<LoggedModel> models;    // only of a single job
+  std::vector<FailureView> failures;         // of a failed job, the cause first
+  std::vector<EventView> events;             // only of a single job
+  std::vector<ChildView> children;           // only of a single job
+  std::vector<LoggedMetric> metrics;         // only of a single job
+  std::vector<LoggedMetric> nested_metrics;  // of runs within other runs
+  std::vector<LoggedParam> params;
+  std::vector<LoggedModel> models;  // only of a single job
 
   bool ended_already() const;  // Completed, Failed or Canceled
 };

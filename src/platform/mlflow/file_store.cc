@@ -54,15 +54,41 @@ bool IsNested(const fs::path& run) {
   return fs::exists(run / "tags" / "mlflow.parentRunId", error);
 }
 
-std::vector<Metric> MetricsOf(const fs::path& store) {
+void AddMetricsOf(const fs::path& store, Logged& logged) {
   std::map<std::string, Latest> own, nested;
   Budget budget;
   for (const fs::path& run : RunsOf(store, budget)) {
     AddMetrics(run, budget, IsNested(run) ? nested : own);
   }
-  std::vector<Metric> metrics;
-  for (auto& [name, latest] : own.empty() ? nested : own) metrics.push_back(latest.metric);
-  return metrics;
+  if (own.empty()) own.swap(nested);
+  for (auto& [name, latest] : own) logged.metrics.push_back(latest.metric);
+  for (auto& [name, latest] : nested) logged.nested_metrics.push_back(latest.metric);
+}
+
+std::string ParamIn(const fs::path& file) {
+  const auto text = base::ReadFile(file, kTail);
+  if (!text.ok()) return "";
+  return base::BoundedUtf8(absl::string_view(*text).substr(0, text->find('\n')), kMostParam);
+}
+
+void AddParamsOf(const fs::path& store, Logged& logged) {
+  Budget budget;
+  std::vector<std::pair<std::string, fs::path>> runs;  // by the time when they began
+  bool any_own = false;
+  for (fs::path& run : RunsOf(store, budget)) {
+    any_own |= !IsNested(run);
+    runs.emplace_back(ValueIn(run / "meta.yaml", "start_time"), std::move(run));
+  }
+  std::sort(runs.begin(), runs.end());
+  std::map<std::string, std::string> params;
+  for (const auto& [time, run] : runs) {
+    if (any_own && IsNested(run)) continue;
+    const fs::path folder = run / "params";
+    ForEachFileBelow(folder, kDeepest, budget, [&](const fs::path& file) {
+      params[file.lexically_relative(folder).generic_string()] = ParamIn(file);
+    });
+  }
+  for (auto& [name, value] : params) logged.params.push_back({name, value});
 }
 
 // Logged models of MLflow 3, each in a folder of its own with its name beside it.
@@ -156,7 +182,8 @@ bool LastValue(absl::string_view text, Metric& metric, int64_t& time) {
 Logged LoggedBelow(const fs::path& outputs) {
   Logged logged;
   for (const fs::path& store : StoresIn(outputs)) {
-    if (logged.metrics.empty()) logged.metrics = MetricsOf(store);
+    if (logged.metrics.empty()) AddMetricsOf(store, logged);
+    if (logged.params.empty()) AddParamsOf(store, logged);
     const auto first = static_cast<std::ptrdiff_t>(logged.models.size());
     Budget budget;
     AddModelsOfRuns(store, outputs, budget, logged);

@@ -46,18 +46,27 @@ struct Metric {
   int64_t step = 0;
 };
 
+struct Param {
+  std::string name, value;  // the value's first line, at most kMostParam characters
+};
+inline constexpr size_t kMostParam = 200;
+
 struct Model {
   std::string name;
   std::string path;  // "outputs/mlruns/0/RUN/artifacts/model": the folder that has its MLmodel
 };
 
 struct Logged {
-  std::vector<Metric> metrics;  // by name
-  std::vector<Model> models;    // of the lowest rank first, by path
+  std::vector<Metric> metrics;         // by name
+  std::vector<Metric> nested_metrics;  // by name; of runs within other runs, beside `metrics`
+  std::vector<Param> params;           // by name, of the same runs as `metrics`
+  std::vector<Model> models;           // of the lowest rank first, by path
 };
 
-// Metrics are those of the lowest rank that logged any, of runs within other runs only if no other
-// has any; what MLflow measures by itself (system/…) is none. Models are of all ranks.
+// Metrics are those of the lowest rank that logged any; those of runs within other runs stand apart
+// where another run has any, and else are the metrics. What MLflow measures by itself (system/…) is
+// none. Params are of the lowest rank that logged any; of several runs the one that was begun last
+// counts. Models are of all ranks.
 Logged LoggedBelow(const std::filesystem::path& outputs);
 
 // The last value of a metric's file ("TIME VALUE STEP" a line): that of the highest step, and of
@@ -66,7 +75,8 @@ bool LastValue(absl::string_view text, Metric& metric, int64_t& time);
 
 // The stores say by whole paths where their artifacts are, and MLflow writes and reads there. Says
 // in all of them that the artifacts are in the store itself, wherever it came from, and so of what
-// versions of registered models were made of; what MLflow was told to keep elsewhere stays. To be called where a store was moved and nobody uses it.
+// versions of registered models were made of; what MLflow was told to keep elsewhere stays. To be
+// called where a store was moved and nobody uses it.
 void AdoptMovedStores(const std::filesystem::path& outputs);
 
 }  // namespace tutti::mlflow

@@ -14,6 +14,7 @@ namespace tutti::mlflow {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::EndsWith;
 using testing::Field;
@@ -72,6 +73,23 @@ TEST_F(FileStoreTest, OfSeveralRunsTheLatestCountsAndRunsWithinRunsDoNot) {
   Put("mlruns/0/c/metrics/loss", "3000 3 0\n");
   Put("mlruns/0/c/tags/mlflow.parentRunId", "b");
   EXPECT_THAT(Metrics(), ElementsAre("loss=2"));
+  EXPECT_THAT(LoggedBelow(outputs_).nested_metrics,
+              ElementsAre(AllOf(Field(&Metric::name, "loss"), Field(&Metric::value, 3))));
+}
+
+TEST_F(FileStoreTest, ParamsAreOfTheRunsThatMetricsAreOfAndTheLatestRunCounts) {
+  Put("mlruns/0/z/meta.yaml", "start_time: 1000\n");
+  Put("mlruns/0/z/params/rate", "0.1");
+  Put("mlruns/0/z/params/model/depth", "3\nand more");
+  Put("mlruns/0/a/meta.yaml", "start_time: 2000\n");
+  Put("mlruns/0/a/params/rate", "0.2");
+  Put("mlruns/0/c/params/inner", "1");
+  Put("mlruns/0/c/tags/mlflow.parentRunId", "a");
+  Put("mlruns-rank-1/0/a/params/other", "1");
+  const auto params = LoggedBelow(outputs_).params;
+  ASSERT_EQ(params.size(), 2u);
+  EXPECT_EQ(params[0].name + "=" + params[0].value, "model/depth=3");
+  EXPECT_EQ(params[1].name + "=" + params[1].value, "rate=0.2");
 }
 
 TEST_F(FileStoreTest, TheLowestRankThatLoggedSpeaksForAll) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -63,9 +64,28 @@ std::string Ran(const ChildView& child) {
   return Clock(end - ParseTime(child.started));
 }
 
+constexpr size_t kMostAsked = 50;  // steps
+
+using StepMetrics = std::map<std::string, std::string>;  // texts, by job
+
+// What a pipeline's steps have logged. Trials have their metric, and a step that took an earlier
+// job's results has them as its own; what cannot be asked is left out.
+void AskSteps(Service& service, const std::vector<ChildView>& children, StepMetrics& texts) {
+  for (const ChildView& child : children) {
+    if (texts.size() >= kMostAsked) return;
+    if (child.id.empty() || child.metric) continue;
+    const auto text = service.Job(child.id);
+    const auto job = text.ok() ? ParseJob(*text) : absl::StatusOr<JobView>(text.status());
+    texts[child.id] = job.ok() ? MetricsText(job->metrics) : "";
+    AskSteps(service, child.children, texts);
+  }
+}
+
 // What there is to say of a child beside its state.
-std::string Remark(const ChildView& child) {
+std::string Remark(const ChildView& child, const StepMetrics& metrics) {
   std::vector<std::string> parts;
+  const auto logged = metrics.find(child.id);
+  if (logged != metrics.end() && !logged->second.empty()) parts.push_back(logged->second);
   if (child.metric) parts.push_back(absl::StrFormat("%.6g", *child.metric));
   if (child.best) parts.push_back("best");
   if (!child.values.empty()) parts.push_back(absl::StrJoin(child.values, " "));
@@ -86,8 +106,8 @@ size_t NameWidth(const std::vector<ChildView>& children, size_t depth) {
 }
 
 // One line for each child, those below it behind their branches.
-void ShowTree(Context& context, const std::vector<ChildView>& children, const std::string& indent,
-              int width) {
+void ShowTree(Context& context, const std::vector<ChildView>& children, const StepMetrics& metrics,
+              const std::string& indent, int width) {
   const bool colour = context.out_screen.colour;
   for (size_t i = 0; i < children.size(); ++i) {
     const ChildView& child = children[i];
@@ -96,17 +116,19 @@ void ShowTree(Context& context, const std::vector<ChildView>& children, const st
     const std::string state = child.state == "NotStarted" ? "not started" : child.state;
     context.out << "  " << PadRight(name, width) << "  "
                 << Styled(PadRight(Printable(state), 12), TintOfState(child.state), colour) << " "
-                << PadLeft(Ran(child), 7) << "  " << Printable(Remark(child)) << "\n";
-    ShowTree(context, child.children, absl::StrCat(indent, last ? "   " : "│  "), width);
+                << PadLeft(Ran(child), 7) << "  " << Printable(Remark(child, metrics)) << "\n";
+    ShowTree(context, child.children, metrics, absl::StrCat(indent, last ? "   " : "│  "), width);
   }
 }
 
-void ShowChildren(Context& context, const JobView& job) {
+void ShowChildren(Context& context, Service& service, const JobView& job) {
   if (job.children.empty()) return;
+  StepMetrics metrics;
+  if (job.type == "pipeline") AskSteps(service, job.children, metrics);
   context.out << Styled(job.type == "sweep" ? "Trials" : "Steps", Tint::kBold,
                         context.out_screen.colour)
               << "\n";
-  ShowTree(context, job.children, "", static_cast<int>(NameWidth(job.children, 1)));
+  ShowTree(context, job.children, metrics, "", static_cast<int>(NameWidth(job.children, 1)));
 }
 
 void ShowHistory(Context& context, const JobView& job) {
@@ -140,7 +162,9 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
   ShowFacts(context, job);
   for (const auto& [name, value] : LoggedFacts(job, Extent::kAll)) Fact(context, name, value);
-  ShowChildren(context, job);
+  Fact(context, "Nested runs", MetricsText(job.nested_metrics));
+  Fact(context, "Params", ParamsText(job.params));
+  ShowChildren(context, service, job);
   ShowHistory(context, job);
   return ExitCode::kOk;
 }
