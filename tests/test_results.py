@@ -187,8 +187,8 @@ def test_a_pipeline_says_what_is_queued_and_nothing_of_nodes_or_environments(sta
     service.wait(busy)
 
 
-def python_with_mlflow(version):
-    packages = (f"mlflow-skinny=={version}", "scikit-learn==1.7.2", "pandas==2.3.3")
+def python_with_mlflow(version, *others):
+    packages = (f"mlflow-skinny=={version}", *(others or ("scikit-learn==1.7.2", "pandas==2.3.3")))
     return subprocess.check_output([ROOT / "tools/python-environment", f"mlflow-{version}", "MLflow", *packages], text=True).strip()
 
 
@@ -204,9 +204,36 @@ def test_every_way_in_which_scripts_log_works_side_by_side(service, write_job, t
     assert job["state"] == "Completed", shown
     names = {metric["name"] for metric in job["logged"]["metrics"]}
     assert {"loss", "training_score"} <= names and "inner" not in names, names
+    assert [metric["name"] for metric in job["logged"]["nested_metrics"]] == ["inner"]
     paths = download(service, tmp_path / "results", job["id"])
     stores = [path.split("/")[1] for path in paths if path.endswith("/params/rate")]  # a run each
     assert stores.count("mlruns") == 8 and stores.count("mlruns-rank-1") == 1, paths
+
+
+def run_registering_job(service, write_job, python):
+    file = write_job(f"{python} register.py", files={"register.py": (ROOT / "tests/results/register.py").read_text()})
+    return service.cli("run", file)
+
+
+@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="installs MLflow, run with TUTTI_WHOLE_TESTS")
+@pytest.mark.parametrize("version", ["2.22.4", "3.17.2"])
+def test_a_registered_model_loads_after_download(service, write_job, tmp_path, version):
+    python = python_with_mlflow(version)
+    ended = run_registering_job(service, write_job, python)
+    assert ended.returncode == 0, (ended.stdout, ended.stderr)
+    job = ended.stdout.split("job ", 1)[1].split()[0]
+    target = tmp_path / "results"
+    download(service, target, job)
+    script = "import mlflow; print(*(mlflow.pyfunc.load_model(f'models:/{name}/1').predict([1]) for name in ('mine', 'other')))"
+    read = subprocess.run([python, "-c", script], text=True, capture_output=True, cwd=tmp_path, timeout=120, env={
+        **os.environ, "MLFLOW_TRACKING_URI": str(target / "outputs/mlruns"), "MLFLOW_ALLOW_FILE_STORE": "true"})
+    assert read.stdout == "[42] [42]\n", read.stderr
+
+
+@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="installs MLflow, run with TUTTI_WHOLE_TESTS")
+def test_where_mlflow_has_no_registry_the_end_says_which_has_one(service, write_job):
+    ended = run_registering_job(service, write_job, python_with_mlflow("1.30.1", "numpy==1.26.4", "pandas==1.5.3"))
+    assert ended.returncode == 1 and "MLflow before 2 has no model registry in files: take mlflow>=2" in ended.stdout, (ended.stdout, ended.stderr)
 
 
 @pytest.fixture(scope="module")
