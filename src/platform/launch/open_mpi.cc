@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -56,6 +58,15 @@ bool SaysWhichRank(absl::string_view name) {
   return std::count(kNames.begin(), kNames.end(), name) > 0 ||
          std::any_of(kPrefixes.begin(), kPrefixes.end(),
                      [&](absl::string_view prefix) { return absl::StartsWith(name, prefix); });
+}
+
+// Open MPI of a wheel lies elsewhere than where it was built for. Its mpirun, which stands before
+// its prterun, tells it where; so do these variables.
+Variables WhereItLies(const std::string& mpirun) {
+  std::error_code error;
+  const auto prefix = std::filesystem::canonical(mpirun, error).parent_path().parent_path();
+  if (error || !std::filesystem::exists(prefix / "pyvenv.cfg", error)) return {};
+  return {{"OPAL_PREFIX", prefix}, {"PMIX_PREFIX", prefix}, {"PRTE_PREFIX", prefix}};
 }
 
 }  // namespace
@@ -130,9 +141,11 @@ std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::
 }
 
 Variables StarterEnvironment(const spec::LaunchPlan& plan, const NodeFacts& facts,
-                             const std::string& door, const std::string& links) {
+                             const std::string& mpirun, const std::string& door,
+                             const std::string& links) {
   Variables variables = EnvironmentOf(plan, 0, facts);
   std::erase_if(variables, [](const auto& entry) { return SaysWhichRank(entry.first); });
+  variables.merge(WhereItLies(mpirun));  // unless the job says where
   variables[kDoorVariable] = door;
   std::string& path = variables["PATH"];
   path = absl::StrCat(links, path.empty() ? "" : ":", path);

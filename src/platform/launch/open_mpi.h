@@ -36,10 +36,12 @@ inline constexpr char kLauncherLink[] = "tutti-launcher";
 // mpirun's command line on the first node; `mpirun`: what FindOpenMpi found.
 std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::string& mpirun);
 
-// The environment of mpirun and of its daemons: a rank's, without what says which rank it is.
+// The environment of mpirun and of its daemons: a rank's, without what says which rank it is, and
+// with where Open MPI lies if it came with a Python package. `mpirun`: what FindOpenMpi found here;
 // `door`: where launch_programs.h finds this node's launcher; `links`: the folder with
 // kLauncherLink.
 Variables StarterEnvironment(const spec::LaunchPlan& plan, const NodeFacts& facts,
-                             const std::string& door, const std::string& links);
+                             const std::string& mpirun, const std::string& door,
+                             const std::string& links);
 
 }  // namespace tutti::launch

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 
@@ -15,6 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::IsSupersetOf;
 using ::testing::Key;
 using ::testing::Not;
+using ::testing::Pair;
 
 spec::LaunchPlan TwoByTwoMpi() {
   spec::LaunchPlan plan;
@@ -118,7 +121,8 @@ TEST(MpirunCommandTest, SpeaksToEachVersionInItsOwnOptions) {
 TEST(StarterEnvironmentTest, SaysNotWhichRankItIs) {
   NodeFacts facts;
   facts.own = {{"PATH", "/usr/bin"}, {"SLURM_JOB_ID", "3"}, {"OMPI_MCA_btl", "tcp,self"}};
-  const Variables variables = StarterEnvironment(TwoByTwoMpi(), facts, "/s/door", "/s");
+  const Variables variables =
+      StarterEnvironment(TwoByTwoMpi(), facts, "/usr/bin/orterun", "/s/door", "/s");
   for (const char* name :
        {"RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "HOROVOD_RANK", "SLURM_JOB_ID"}) {
     EXPECT_THAT(variables, Not(Contains(Key(name))));
@@ -126,6 +130,27 @@ TEST(StarterEnvironmentTest, SaysNotWhichRankItIs) {
   EXPECT_EQ(variables.at("OMPI_MCA_btl"), "tcp,self");
   EXPECT_EQ(variables.at("TUTTI_LAUNCH_DOOR"), "/s/door");
   EXPECT_EQ(variables.at("PATH"), "/s:/usr/bin");
+  EXPECT_THAT(variables, Not(Contains(Key("OPAL_PREFIX"))));
+}
+
+// A wheel's prterun looks for its daemon and its files where it was built for.
+TEST(StarterEnvironmentTest, SaysWhereOpenMpiOfAPythonEnvironmentLies) {
+  const base::TemporaryDirectory shared, job;
+  ASSERT_TRUE(base::MakeDirectories(shared.path() / "bin").ok());
+  ASSERT_TRUE(base::WriteFileAtomic(shared.path() / "bin/prterun", "", 0755).ok());
+  std::filesystem::create_symlink(shared.path() / "bin/prterun", job.path() / "prterun");
+  const auto variables = [&](const spec::LaunchPlan& plan) {
+    return StarterEnvironment(plan, {}, (job.path() / "prterun").string(), "/s/door", "/s");
+  };
+  spec::LaunchPlan plan = TwoByTwoMpi();
+  EXPECT_THAT(variables(plan), Not(Contains(Key("PRTE_PREFIX"))));
+  ASSERT_TRUE(base::WriteFileAtomic(shared.path() / "pyvenv.cfg", "").ok());
+  const std::string prefix = std::filesystem::canonical(shared.path()).string();
+  for (const char* name : {"OPAL_PREFIX", "PMIX_PREFIX", "PRTE_PREFIX"}) {
+    EXPECT_THAT(variables(plan), Contains(Pair(name, prefix)));
+  }
+  plan.environment_variables["OPAL_PREFIX"] = "/opt/mine";
+  EXPECT_THAT(variables(plan), Contains(Pair("OPAL_PREFIX", "/opt/mine")));
 }
 
 }  // namespace
