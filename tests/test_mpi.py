@@ -158,6 +158,14 @@ def test_ranks_that_would_each_be_a_world_of_their_own_fail_with_the_reason(serv
     assert "would be a world of its own: TUTTI_MPI is pmi, which is not for Open MPI" in job["reason"]
 
 
+def test_ranks_of_open_mpi_where_another_mpi_comes_first_in_path_fail_with_what_helps(service, write_job, summing):
+    name = service.submit(write_job(f"exec {summing} 99", nodes=2, distribution="mpi", environment_variables={
+        "PATH": f"{prefix_of('mpich')}/bin:{os.environ['PATH']}"}))
+    job = service.wait(name, 90)
+    assert job["state"] == "Failed" and f"MPICH's or Intel MPI's ({prefix_of('mpich')}/bin/mpiexec.hydra)" in job["reason"], job
+    assert "let the program load that MPI's library" in job["reason"] and "apt-get" not in job["reason"]
+
+
 def test_a_program_that_is_replaced_while_its_launchers_wait_still_starts_ranks(write_job, summing, tmp_path):
     service = Service(tmp_path / "home", nodes=1)
     service.program = shutil.copy(BIN / "tutti", tmp_path / "tutti")

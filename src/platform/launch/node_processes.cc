@@ -431,11 +431,11 @@ void NodeProcesses::HoldWorld() {
   next_world_look_ = base::Deadline::After(world_.interval());
   if (!found) return;
   const std::string who = found->rank < 0 ? "a rank" : absl::StrCat("rank ", found->rank);
-  BeginStop(grace_,
-            absl::FailedPreconditionError(absl::StrCat(
-                who, " has loaded Open MPI (", found->library,
-                ") and would be a world of its own: ", WhyNoOpenMpi(plan_), "; or, if its ranks ",
-                "need no MPI world, environment_variables: {", kMpiVariable, ": direct}")));
+  BeginStop(grace_, absl::FailedPreconditionError(absl::StrCat(
+                        who, " has loaded Open MPI (", found->library,
+                        ") and would be a world of its own: ",
+                        WhyNoOpenMpi(plan_, EnvironmentOf(plan_, 0, facts_)), "; or, if its ranks ",
+                        "need no MPI world, environment_variables: {", kMpiVariable, ": direct}")));
 }
 
 void NodeProcesses::BeginStop(absl::Duration grace, absl::Status reason) {

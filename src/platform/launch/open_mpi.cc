@@ -60,6 +60,23 @@ bool SaysWhichRank(absl::string_view name) {
                      [&](absl::string_view prefix) { return absl::StartsWith(name, prefix); });
 }
 
+bool IsHydra(absl::string_view program) { return absl::EndsWith(program, kHydra); }
+
+// The path of the first starter in PATH, Open MPI's with its daemon or hydra; or "".
+std::string FirstStarter(const Variables& variables) {
+  const auto path = variables.find("PATH");
+  if (path == variables.end()) return "";
+  for (const absl::string_view folder : absl::StrSplit(path->second, ':')) {
+    const Variables here = {{"PATH", std::string(folder)}};
+    for (const auto& [starter, daemon] : kStarters) {
+      if (!base::FindProgram(daemon, here).ok()) continue;
+      if (auto found = base::FindProgram(starter, here); found.ok()) return *std::move(found);
+    }
+    if (auto found = base::FindProgram(kHydra, here); found.ok()) return *std::move(found);
+  }
+  return "";
+}
+
 // Open MPI of a wheel lies elsewhere than where it was built for. Its mpirun, which stands before
 // its prterun, tells it where; so do these variables.
 Variables WhereItLies(const std::string& mpirun) {
@@ -85,20 +102,11 @@ std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables
   if (!plan.environment.image.empty() || MpiWish(plan) == "pmi" || GoesByAnotherName(plan)) {
     return "";
   }
-  const auto path = variables.find("PATH");
-  if (path == variables.end()) return "";
-  for (const absl::string_view folder : absl::StrSplit(path->second, ':')) {
-    const Variables here = {{"PATH", std::string(folder)}};
-    for (const auto& [starter, daemon] : kStarters) {
-      if (!base::FindProgram(daemon, here).ok()) continue;
-      if (auto found = base::FindProgram(starter, here); found.ok()) return *std::move(found);
-    }
-    if (base::FindProgram(kHydra, here).ok()) return "";  // MPICH's or Intel MPI's
-  }
-  return "";
+  std::string first = FirstStarter(variables);
+  return IsHydra(first) ? "" : first;
 }
 
-std::string WhyNoOpenMpi(const spec::LaunchPlan& plan) {
+std::string WhyNoOpenMpi(const spec::LaunchPlan& plan, const Variables& variables) {
   if (!plan.environment.image.empty()) {
     return "tutti starts no mpirun in an image: take MPICH or Intel MPI in it, or an environment "
            "of packages";
@@ -110,8 +118,16 @@ std::string WhyNoOpenMpi(const spec::LaunchPlan& plan) {
     return absl::StrCat("its mpirun needs nodes that call themselves by their names, and ",
                         plan.node().name, " is ", base::HostName());
   }
-  return "the first mpirun in PATH is not Open MPI's, with its daemon, on every node (orterun and "
-         "orted, prterun and prted): install it there (apt-get install openmpi-bin)";
+  const std::string first = FirstStarter(variables);
+  if (IsHydra(first)) {
+    return absl::StrCat("the first mpirun in PATH is MPICH's or Intel MPI's (", first,
+                        "): let the program load that MPI's library, or put Open MPI's mpirun "
+                        "before it");
+  }
+  return absl::StrCat(
+      first.empty() ? "PATH has no mpirun" : "not every node has an mpirun",
+      " of Open MPI with its daemon (orterun and orted, prterun and prted): install "
+      "it on every node (apt-get install openmpi-bin)");
 }
 
 std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::string& mpirun) {

@@ -26,8 +26,8 @@ bool WantsMpi(const spec::LaunchPlan& plan);
 // an image. Of several the first in PATH.
 std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables);
 
-// Why FindOpenMpi finds none, and what helps: the end of a sentence.
-std::string WhyNoOpenMpi(const spec::LaunchPlan& plan);
+// Why FindOpenMpi finds none here or on another node, and what helps: the end of a sentence.
+std::string WhyNoOpenMpi(const spec::LaunchPlan& plan, const Variables& variables);
 
 // The name of this program in a folder of each node's PATH: its path may be another on each. It is
 // both what mpirun starts as a rank and how it reaches the other nodes.

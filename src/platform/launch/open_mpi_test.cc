@@ -14,10 +14,12 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Key;
 using ::testing::Not;
 using ::testing::Pair;
+using ::testing::StartsWith;
 
 spec::LaunchPlan TwoByTwoMpi() {
   spec::LaunchPlan plan;
@@ -94,6 +96,26 @@ TEST(FindOpenMpiTest, AnotherMpisStarterBeforeItStandsForItsWorld) {
   plan.environment_variables.clear();
   plan.environment.image.reference = "a.example/b:1";
   EXPECT_EQ(FindOpenMpi(plan, open_mpi_first), "") << "it is not the image's";
+}
+
+TEST(WhyNoOpenMpiTest, NamesWhatStandsInItsPlace) {
+  const base::TemporaryDirectory hydra, open_mpi;
+  const std::string other = (hydra.path() / "mpiexec.hydra").string();
+  ASSERT_TRUE(base::WriteFileAtomic(other, "", 0755).ok());
+  for (const char* name : {"orterun", "orted"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(open_mpi.path() / name, "", 0755).ok());
+  }
+  spec::LaunchPlan plan = TwoByTwoMpi();
+  plan.nodes = {{"n1", "127.77.0.1", 0, 2}};
+  const auto why = [&](const std::string& path) { return WhyNoOpenMpi(plan, {{"PATH", path}}); };
+  const std::string both = absl::StrCat(hydra.path().string(), ":", open_mpi.path().string());
+  EXPECT_THAT(why(both),
+              StartsWith("the first mpirun in PATH is MPICH's or Intel MPI's (" + other));
+  EXPECT_THAT(why(both), Not(HasSubstr("apt-get")));
+  EXPECT_THAT(why(open_mpi.path().string()),
+              StartsWith("not every node has an mpirun of Open MPI"));
+  EXPECT_THAT(why("/no/such"), StartsWith("PATH has no mpirun of Open MPI"));
+  EXPECT_THAT(why("/no/such"), HasSubstr("apt-get install openmpi-bin"));
 }
 
 TEST(MpirunCommandTest, PlacesTheRanksAsThePlanDoes) {
