@@ -56,15 +56,24 @@ class EnvironmentReader {
     } else {
       ReadMapping(*entry.value);
     }
-    return std::move(environment_);
+    return Finish();
   }
 
   Environment ReadWhole(const YamlNode& root) {
     ReadMapping(root);
-    return std::move(environment_);
+    return Finish();
   }
 
  private:
+  // A file that asks for Horovod, in place of the curated environment, has said whose it is.
+  Environment Finish() {
+    for (const Requirement& package : environment_.packages) {
+      if (curated_line_ == 0 || package.text != kHorovod || !IsOfBuiltInTable(package)) continue;
+      SayWhoseHorovodIs(curated_line_, diagnostics_);
+    }
+    return std::move(environment_);
+  }
+
   void ReadReference(absl::string_view written, int line) {
     absl::string_view path = written;
     if (absl::ConsumePrefix(&path, "file:") || absl::StartsWith(written, "./") ||
@@ -198,6 +207,8 @@ class EnvironmentReader {
       environment_.python = PythonOf(rule, image.empty() ? environment_.name : image);
       environment_.python_place = absl::StrCat(shown_, ":", line);
     }
+    // Of an image, Horovod is what the table has beside it.
+    if (image.empty() || absl::StartsWith(image, kCuratedImages)) curated_line_ = line;
     for (const auto& [name, value] : rule.variables) environment_.variables[name] = value;
     WarnOfVersions(rule, line, what, image.empty() ? "-" : "-:");
     for (const std::string& package : rule.packages) {
@@ -257,6 +268,7 @@ class EnvironmentReader {
     } else {
       EnvironmentReader base(below, file.shown, inner);
       base.FollowImage(found.image, found.line);
+      if (base.curated_line_ > 0) curated_line_ = entry.line;
       environment_.is_host = base.environment_.is_host;
       environment_.packages = std::move(base.environment_.packages);
       environment_.programs = std::move(base.environment_.programs);
@@ -345,6 +357,7 @@ class EnvironmentReader {
   const std::string shown_;
   Diagnostics& diagnostics_;
   Environment environment_;
+  int curated_line_ = 0;  // which names a curated environment; or 0
 };
 
 }  // namespace

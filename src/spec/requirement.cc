@@ -34,12 +34,14 @@ std::string PythonOfPart(absl::string_view part) {
 Requirement RequirementOf(std::string text, std::string place, int line, Diagnostics& diagnostics) {
   const bool is_path = absl::StartsWith(text, "/") || absl::StartsWith(text, ".");
   if (is_path || PackageName(text) != kHorovod) return {std::move(text), std::move(place)};
-  if (!IsBuiltInPlace(place)) {
-    diagnostics.Warning(line,
-                        "horovod is tutti's own here: Horovod's interface on tutti's collectives "
-                        "(docs/horovod.md), whatever version is asked for");
-  }
+  if (!IsBuiltInPlace(place)) SayWhoseHorovodIs(line, diagnostics);
   return {std::string(kHorovod), std::move(place)};
+}
+
+void SayWhoseHorovodIs(int line, Diagnostics& diagnostics) {
+  diagnostics.Warning(line,
+                      "horovod is tutti's own here: Horovod's interface on tutti's collectives "
+                      "(docs/horovod.md), whatever version is asked for");
 }
 
 std::string PackageName(absl::string_view requirement) {

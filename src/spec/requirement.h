@@ -18,6 +18,9 @@ inline constexpr absl::string_view kHorovod = "horovod";
 // Horovod, which a warning at `line` says, unless a built-in table asks for it; else `text`.
 Requirement RequirementOf(std::string text, std::string place, int line, Diagnostics& diagnostics);
 
+// That warning.
+void SayWhoseHorovodIs(int line, Diagnostics& diagnostics);
+
 // The package's name as indexes compare it (PEP 503): "Foo_Bar[x]>=1" is "foo-bar", and so are
 // "./foo_bar" and "git+https://host/foo-bar.git".
 std::string PackageName(absl::string_view requirement);
