@@ -135,6 +135,16 @@ std::vector<std::string> NamedIn(absl::string_view text, const Environment& envi
   return named;
 }
 
+// "PLACE: REQUIREMENT" of all that have no name but a place, of which uv asks their build the name.
+std::vector<std::string> Unnamed(const Environment& environment) {
+  std::vector<std::string> unnamed;
+  for (const Requirement& package : environment.packages) {
+    if (!absl::StrContains(package.text, '/') || absl::StrContains(package.text, " @ ")) continue;
+    unnamed.push_back(absl::StrCat(package.place, ": ", package.text));
+  }
+  return unnamed;
+}
+
 // Of a package that did not build only that one; what its build said names others.
 std::vector<std::string> Blamed(absl::string_view complaint, const Environment& environment) {
   static constexpr absl::string_view kBuild = "Failed to build `";
@@ -142,6 +152,10 @@ std::vector<std::string> Blamed(absl::string_view complaint, const Environment& 
     const absl::string_view package = complaint.substr(0, complaint.find('`', kBuild.size()));
     const std::vector<std::string> named = NamedIn(package, environment);
     if (!named.empty()) return named;
+  }
+  if (absl::StartsWith(complaint, "error: The build backend returned an error")) {
+    const std::vector<std::string> unnamed = Unnamed(environment);
+    if (!unnamed.empty()) return unnamed;
   }
   return NamedIn(complaint, environment);
 }

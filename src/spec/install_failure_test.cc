@@ -71,6 +71,17 @@ TEST(InstallFailure, SaysWhatAJobCanDoAboutABuildThatMissesAModule) {
   }
 }
 
+TEST(InstallFailure, BlamesWhatHasNoNameForABuildThatUvDoesNotName) {
+  Environment environment;
+  environment.packages = {{"six", "c:1"}, {"./kern", "c:2"}, {"a @ https://host/a.whl", "c:3"}};
+  EXPECT_EQ(ExplainFailure(environment,
+                           "error: The build backend returned an error\n"
+                           "  Caused by: Call to `build_wheel` failed (exit status: 1)\n\n"
+                           "[stderr]\nModuleNotFoundError: No module named 'six'\n"),
+            "c:2: ./kern cannot be had: error: The build backend returned an error Caused by: Call "
+            "to `build_wheel` failed (exit status: 1): ModuleNotFoundError: No module named 'six'");
+}
+
 TEST(InstallFailure, UvsDecidingHintIsNotCutOff) {
   const std::string words = absl::StrCat(
       "  × No solution found\n  ╰─▶ Because ", std::string(700, 'x'), "\n\n",
