@@ -13,8 +13,8 @@
 #include "platform/engine/slurm/slurm_engine.h"
 #include "platform/launch/launch_programs.h"
 #include "spdlog/spdlog.h"
-#include "spec/node_folder.h"
-#include "spec/site.h"
+#include "spec/site/site.h"
+#include "spec/types/node_folder.h"
 
 namespace tutti {
 namespace {

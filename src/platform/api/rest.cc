@@ -9,7 +9,7 @@
 #include "platform/api/query.h"
 #include "platform/api/stream.h"
 #include "platform/mlflow/file_store.h"
-#include "spec/json_fields.h"
+#include "spec/json/json_fields.h"
 
 namespace tutti::api {
 namespace {

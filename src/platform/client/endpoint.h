@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "spec/endpoint.h"
+#include "spec/types/endpoint.h"
 
 namespace tutti::client {
 

@@ -14,7 +14,7 @@
 #include "platform/client/text/amounts.h"
 #include "platform/client/views.h"
 #include "platform/client/written_job.h"
-#include "spec/code.h"
+#include "spec/command/code.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "platform/client/script/script_job.h"
 #include "platform/client/service.h"
-#include "spec/job.h"
+#include "spec/types/job.h"
 
 namespace tutti::client {
 
@@ -21,9 +21,10 @@ struct JobFile {
   ScriptOptions script;
 };
 
-// The created job, as JSON. `home` holds the site's tables (spec/site.h). What is worth knowing on
-// the way (warnings, the size of the code) goes to `remarks`, one a line. InvalidArgument for every
-// fault of the file, of the paths in it and of the code folder; then nothing has been sent.
+// The created job, as JSON. `home` holds the site's tables (spec/site/site.h). What is worth
+// knowing on the way (warnings, the size of the code) goes to `remarks`, one a line.
+// InvalidArgument for every fault of the file, of the paths in it and of the code folder; then
+// nothing has been sent.
 absl::StatusOr<std::string> SubmitJob(Service& service, const std::filesystem::path& home,
                                       const JobFile& file, std::ostream& remarks);
 

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "platform/client/job_text.h"
 #include "platform/client/script/script_file.h"
-#include "spec/site.h"
+#include "spec/site/site.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;

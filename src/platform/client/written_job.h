@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "platform/client/submit.h"
-#include "spec/job_file.h"
+#include "spec/file/job_file.h"
 
 namespace tutti::client {
 

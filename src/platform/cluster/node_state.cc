@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "spec/node_state.h"
+#include "spec/types/node_state.h"
 
 namespace tutti::cluster {
 namespace {

@@ -10,7 +10,7 @@ namespace tutti::cluster {
 
 struct NodeState {
   std::string name, address;
-  std::string state;   // in tutti's words: spec/node_state.h
+  std::string state;   // in tutti's words: spec/types/node_state.h
   std::string reason;  // of Slurm or of who took it out; may be empty
   int cpus = 0, cpus_used = 0;
 };

@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "spec/requirement.h"
+#include "spec/site/requirement.h"
 
 namespace tutti::container {
 namespace {

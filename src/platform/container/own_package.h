@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "absl/status/statusor.h"
-#include "spec/job.h"
+#include "spec/types/job.h"
 
 namespace tutti::container {
 

@@ -19,7 +19,7 @@
 #include "base/waiting.h"
 #include "platform/container/podman.h"
 #include "platform/container/uv.h"
-#include "spec/install_failure.h"
+#include "spec/environment/install_failure.h"
 
 namespace tutti::container {
 namespace {

@@ -14,8 +14,8 @@
 #include "base/machine.h"
 #include "base/status.h"
 #include "platform/container/uv.h"
-#include "spec/install_failure.h"
-#include "spec/python_version.h"
+#include "spec/environment/install_failure.h"
+#include "spec/environment/python_version.h"
 
 namespace tutti::container {
 namespace {

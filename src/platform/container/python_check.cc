@@ -14,7 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "platform/container/python.h"
-#include "spec/python_version.h"
+#include "spec/environment/python_version.h"
 
 namespace tutti::container {
 namespace {

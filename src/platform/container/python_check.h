@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "base/deadline.h"
-#include "spec/job.h"
+#include "spec/types/job.h"
 
 namespace tutti::container {
 

@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "base/machine.h"
 #include "base/status.h"
-#include "spec/install_failure.h"
+#include "spec/environment/install_failure.h"
 
 namespace tutti::container {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "base/deadline.h"
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
 
 namespace tutti::engine {
 
@@ -27,7 +27,8 @@ struct Node {
   std::vector<int> cores;  // processor numbers of its share; may overlap on a small machine
   int64_t memory_bytes = 0;
   std::string directory;  // its scratch folder, absolute
-  // Of an engine that schedules for itself; spec/node_state.h has the words, the reason is its own.
+  // Of an engine that schedules for itself; spec/types/node_state.h has the words, the reason is
+  // its own.
   std::string state, reason;
 };
 

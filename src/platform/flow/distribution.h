@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "spec/sweep.h"
+#include "spec/types/sweep.h"
 
 namespace tutti::flow {
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "spec/binding.h"
+#include "spec/flow/binding.h"
 
 namespace tutti::flow {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "platform/flow/child.h"
-#include "spec/job.h"
+#include "spec/types/job.h"
 
 namespace tutti::flow {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/sweep.h"
+#include "spec/types/sweep.h"
 
 namespace tutti::flow {
 

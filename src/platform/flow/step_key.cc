@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/hash.h"
-#include "spec/job_json.h"
+#include "spec/json/job_json.h"
 
 namespace tutti::flow {
 

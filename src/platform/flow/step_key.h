@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "spec/job.h"
+#include "spec/types/job.h"
 
 namespace tutti::flow {
 

@@ -10,7 +10,7 @@
 #include "platform/flow/child.h"
 #include "platform/flow/early_termination.h"
 #include "platform/flow/sampling.h"
-#include "spec/job.h"
+#include "spec/types/job.h"
 
 namespace tutti::flow {
 

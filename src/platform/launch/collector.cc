@@ -24,7 +24,7 @@
 #include "platform/launch/launcher_calls.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/upload.h"
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
 namespace {

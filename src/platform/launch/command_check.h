@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "platform/launch/environment.h"
-#include "spec/job.h"
+#include "spec/types/job.h"
 
 namespace tutti::launch {
 

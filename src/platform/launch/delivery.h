@@ -16,7 +16,7 @@
 #include "platform/launch/event_log.h"
 #include "platform/launch/spool.h"
 #include "platform/launch/wakeup.h"
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
 

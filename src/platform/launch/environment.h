@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "spec/expressions.h"
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
+#include "spec/text/expressions.h"
 
 namespace tutti::launch {
 

@@ -23,7 +23,7 @@
 #include "absl/status/statusor.h"
 #include "base/deadline.h"
 #include "platform/launch/line_socket.h"
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
 

@@ -23,7 +23,7 @@
 #include "base/unique_fd.h"
 #include "platform/launch/node_folders.h"
 #include "platform/launch/tcp.h"
-#include "spec/batch_options.h"
+#include "spec/command/batch_options.h"
 
 namespace tutti::launch {
 namespace {

@@ -19,7 +19,7 @@
 #include "platform/launch/node_folders.h"
 #include "platform/launch/process_tree.h"
 #include "platform/launch/service_double.h"
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
 

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
 

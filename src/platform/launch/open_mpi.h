@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "platform/launch/environment.h"
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
 

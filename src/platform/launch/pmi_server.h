@@ -19,7 +19,7 @@
 #include "base/unique_fd.h"
 #include "platform/launch/pmi_protocol.h"
 #include "platform/launch/wakeup.h"
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
 

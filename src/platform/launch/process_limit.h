@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/unique_fd.h"
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
 

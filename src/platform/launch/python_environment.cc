@@ -19,8 +19,8 @@
 #include "platform/container/own_package.h"
 #include "platform/container/python.h"
 #include "platform/container/uv.h"
-#include "spec/install_failure.h"
-#include "spec/requirement.h"
+#include "spec/environment/install_failure.h"
+#include "spec/site/requirement.h"
 
 namespace tutti::launch {
 namespace {

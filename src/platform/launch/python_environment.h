@@ -14,7 +14,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "spec/job.h"
+#include "spec/types/job.h"
 
 namespace tutti::launch {
 

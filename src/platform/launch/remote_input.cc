@@ -14,7 +14,7 @@
 #include "base/waiting.h"
 #include "platform/http/fetch.h"
 #include "platform/http/url.h"
-#include "spec/data_map.h"
+#include "spec/site/data_map.h"
 
 namespace tutti::launch {
 namespace {

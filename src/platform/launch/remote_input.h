@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/deadline.h"
-#include "spec/job.h"
+#include "spec/types/job.h"
 
 namespace tutti::launch {
 

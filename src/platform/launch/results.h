@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
 

@@ -20,7 +20,7 @@
 #include "base/deadline.h"
 #include "base/file.h"
 #include "platform/http/server.h"
-#include "spec/endpoint.h"
+#include "spec/types/endpoint.h"
 
 namespace tutti::launch {
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/http/url.h"
-#include "spec/endpoint.h"
+#include "spec/types/endpoint.h"
 
 namespace tutti::launch {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "base/deadline.h"
 #include "platform/http/client.h"
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
 

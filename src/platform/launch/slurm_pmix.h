@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "platform/launch/environment.h"
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
 

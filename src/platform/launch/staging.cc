@@ -19,7 +19,7 @@
 #include "platform/launch/remote_input.h"
 #include "platform/launch/unpack.h"
 #include "platform/mlflow/file_store.h"
-#include "spec/expressions.h"
+#include "spec/text/expressions.h"
 
 namespace tutti::launch {
 namespace {

@@ -11,7 +11,7 @@
 #include "platform/launch/delivery.h"
 #include "platform/launch/environment.h"
 #include "platform/launch/node_folders.h"
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
 

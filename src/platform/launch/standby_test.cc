@@ -18,7 +18,7 @@
 #include "base/test_patience.h"
 #include "base/unique_fd.h"
 #include "platform/launch/claim.h"
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
 namespace {

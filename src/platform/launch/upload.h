@@ -4,7 +4,7 @@
 #include "absl/status/status.h"
 #include "base/deadline.h"
 #include "platform/launch/service_link.h"
-#include "spec/launch_plan.h"
+#include "spec/json/launch_plan.h"
 
 namespace tutti::launch {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "spec/job.h"
+#include "spec/types/job.h"
 
 namespace tutti::scheduler {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "absl/status/status.h"
-#include "spec/job.h"
+#include "spec/types/job.h"
 
 namespace tutti::service {
 

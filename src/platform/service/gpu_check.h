@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "spec/job.h"
+#include "spec/types/job.h"
 
 namespace tutti::service {
 

@@ -15,7 +15,7 @@
 #include "platform/launch/remote_input.h"
 #include "platform/service/disk_space.h"
 #include "platform/service/gpu_check.h"
-#include "spec/job_file.h"
+#include "spec/file/job_file.h"
 
 namespace tutti::service {
 namespace {

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "platform/launch/last_error.h"
 #include "platform/service/diagnosis.h"
-#include "spec/install_failure.h"
+#include "spec/environment/install_failure.h"
 
 namespace tutti::service {
 namespace {

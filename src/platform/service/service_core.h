@@ -22,7 +22,7 @@
 #include "platform/service/cursor.h"
 #include "platform/service/live_job.h"
 #include "platform/service/service.h"
-#include "spec/job_file.h"
+#include "spec/file/job_file.h"
 
 namespace tutti::service {
 

@@ -10,8 +10,8 @@
 #include "platform/service/folder_content.h"
 #include "platform/service/result_stamp.h"
 #include "platform/service/service_core.h"
-#include "spec/binding.h"
-#include "spec/data_map.h"
+#include "spec/flow/binding.h"
+#include "spec/site/data_map.h"
 
 namespace tutti::service {
 namespace {

@@ -12,7 +12,7 @@
 #include "platform/service/disk_space.h"
 #include "platform/service/preflight.h"
 #include "platform/service/service_core.h"
-#include "spec/job_file.h"
+#include "spec/file/job_file.h"
 
 namespace tutti::service {
 namespace {

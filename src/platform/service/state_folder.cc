@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/held_folder.h"
 #include "base/status.h"
-#include "spec/endpoint.h"
+#include "spec/types/endpoint.h"
 
 namespace tutti::service {
 namespace {

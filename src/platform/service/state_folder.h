@@ -4,7 +4,8 @@
 //   lock            held while a service lives; its pid
 //   token           the user's bearer token, mode 0600
 //   launcher_token  the launchers' bearer token, mode 0600: opens /internal/ and nothing else
-//   service.json    where it is, for clients (spec/endpoint.h), mode 0600; once the service has
+//   service.json    where it is, for clients (spec/types/endpoint.h), mode 0600; once the service
+//   has
 //                   ended service.json.ended, whose room is there for the next on a full disk
 //   launcher.json   the same for launchers, with their token
 //   tutti.db, jobs/, snapshots/

@@ -5,7 +5,7 @@
 
 #include "platform/flow/sweep.h"
 #include "platform/store/store.h"
-#include "spec/job.h"
+#include "spec/types/job.h"
 
 namespace tutti::service {
 

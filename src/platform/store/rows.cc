@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "spec/job_json.h"
+#include "spec/json/job_json.h"
 
 namespace tutti::store {
 

@@ -27,7 +27,7 @@
 #include "absl/time/time.h"
 #include "platform/store/job_state.h"
 #include "platform/store/survives.h"
-#include "spec/job.h"
+#include "spec/types/job.h"
 
 namespace tutti::store {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "absl/status/statusor.h"
-#include "spec/code.h"
+#include "spec/command/code.h"
 
 namespace tutti::client {
 

@@ -1,4 +1,4 @@
-#include "spec/asset.h"
+#include "spec/site/asset.h"
 
 #include <nlohmann/json.hpp>
 
@@ -9,10 +9,10 @@
 #include "platform/client/commands/commands.h"
 #include "platform/client/text/table.h"
 #include "platform/container/python_check.h"
-#include "spec/asset_file.h"
-#include "spec/home_list.h"
-#include "spec/site.h"
-#include "spec/site_names.h"
+#include "spec/file/asset_file.h"
+#include "spec/site/home_list.h"
+#include "spec/site/site.h"
+#include "spec/site/site_names.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;

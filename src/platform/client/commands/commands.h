@@ -15,7 +15,7 @@
 #include "platform/client/script/script_job.h"
 #include "platform/client/structured_output.h"
 #include "platform/client/text/style.h"
-#include "spec/asset.h"
+#include "spec/site/asset.h"
 
 namespace tutti::client {
 
@@ -123,7 +123,7 @@ struct EnvironmentOptions {
 absl::StatusOr<ExitCode> EnvironmentBuild(Context& context, const EnvironmentOptions& options);
 absl::StatusOr<ExitCode> EnvironmentPush(Context& context, const EnvironmentOptions& options);
 
-// Computes by their files (spec/compute_file.h).
+// Computes by their files (spec/site/compute_file.h).
 struct ComputeOptions {
   std::string file;
   std::string name;        // of create: in place of the file's
@@ -135,7 +135,7 @@ absl::StatusOr<ExitCode> ComputeList(Context& context, const ComputeOptions& opt
 absl::StatusOr<ExitCode> ComputeShow(Context& context, const ComputeOptions& options);
 absl::StatusOr<ExitCode> ComputeDelete(Context& context, const ComputeOptions& options);
 
-// Data, environments and components by name and version (spec/asset.h).
+// Data, environments and components by name and version (spec/site/asset.h).
 struct AssetOptions {
   spec::AssetKind kind = spec::AssetKind::kData;
   std::string file;           // Azure ML's YAML
@@ -147,7 +147,7 @@ absl::StatusOr<ExitCode> AssetList(Context& context, const AssetOptions& options
 absl::StatusOr<ExitCode> AssetShow(Context& context, const AssetOptions& options);
 absl::StatusOr<ExitCode> AssetDelete(Context& context, const AssetOptions& options);
 
-// Local copies of data that has an address elsewhere (spec/data_map.h), in HOME/data-map.yml.
+// Local copies of data that has an address elsewhere (spec/site/data_map.h), in HOME/data-map.yml.
 struct DataOptions {
   std::string prefix;
   std::string folder;  // or a file

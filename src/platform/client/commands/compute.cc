@@ -6,10 +6,10 @@
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/text/table.h"
-#include "spec/asset.h"
-#include "spec/compute_file.h"
-#include "spec/home_list.h"
-#include "spec/site.h"
+#include "spec/site/asset.h"
+#include "spec/site/compute_file.h"
+#include "spec/site/home_list.h"
+#include "spec/site/site.h"
 
 namespace tutti::client {
 namespace {

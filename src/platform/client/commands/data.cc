@@ -4,7 +4,7 @@
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/text/table.h"
-#include "spec/site.h"
+#include "spec/site/site.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;

@@ -6,7 +6,7 @@
 #include "platform/client/commands/commands.h"
 #include "platform/container/image.h"
 #include "platform/container/podman.h"
-#include "spec/job_file.h"
+#include "spec/file/job_file.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;

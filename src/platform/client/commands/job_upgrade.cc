@@ -2,9 +2,9 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
-#include "spec/job_file.h"
-#include "spec/preview_job.h"
-#include "spec/site.h"
+#include "spec/file/job_file.h"
+#include "spec/file/preview_job.h"
+#include "spec/site/site.h"
 
 namespace tutti::client {
 namespace {

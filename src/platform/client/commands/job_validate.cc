@@ -5,7 +5,7 @@
 #include "absl/strings/str_split.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/submit.h"
-#include "spec/json_fields.h"
+#include "spec/json/json_fields.h"
 
 namespace tutti::client {
 namespace {

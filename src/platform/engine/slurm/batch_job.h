@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "platform/engine/engine.h"
-#include "spec/slurm_compute.h"
+#include "spec/site/slurm_compute.h"
 
 namespace tutti::engine {
 

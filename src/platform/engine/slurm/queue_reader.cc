@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status.h"
 #include "base/utf8.h"
-#include "spec/node_state.h"
+#include "spec/types/node_state.h"
 
 namespace tutti::engine {
 namespace {

@@ -17,7 +17,7 @@
 #include "base/status.h"
 #include "platform/engine/slurm/batch_job.h"
 #include "platform/engine/slurm/plain_words.h"
-#include "spec/json_fields.h"
+#include "spec/json/json_fields.h"
 
 namespace tutti::engine {
 namespace {

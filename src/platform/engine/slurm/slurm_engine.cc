@@ -19,8 +19,8 @@
 #include "base/status.h"
 #include "platform/engine/slurm/plain_words.h"
 #include "platform/engine/slurm/unshared_job.h"
-#include "spec/endpoint.h"
-#include "spec/names.h"
+#include "spec/types/endpoint.h"
+#include "spec/types/names.h"
 
 namespace tutti::engine {
 namespace {

@@ -45,7 +45,7 @@
 #include "platform/engine/slurm/queue_reader.h"
 #include "platform/engine/slurm/slurm_allocation.h"
 #include "platform/engine/slurm/slurm_commands.h"
-#include "spec/slurm_compute.h"
+#include "spec/site/slurm_compute.h"
 
 namespace tutti::engine {
 

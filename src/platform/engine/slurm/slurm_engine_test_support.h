@@ -19,7 +19,7 @@
 #include "base/test_patience.h"
 #include "platform/engine/slurm/slurm_commands_fake.h"
 #include "platform/engine/slurm/slurm_engine.h"
-#include "spec/endpoint.h"
+#include "spec/types/endpoint.h"
 
 namespace tutti::engine {
 

@@ -17,7 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "platform/engine/slurm/batch_job.h"
-#include "spec/endpoint.h"
+#include "spec/types/endpoint.h"
 
 namespace tutti::engine {
 

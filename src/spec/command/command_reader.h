@@ -1,0 +1,59 @@
+// Reads the keys that say what runs and where: of a command job, and alike of a pipeline's step, a
+// component and a sweep's trial, each with its own table of keys. What is wrong goes to the
+// diagnostics with the line. Inside the room spec only. Not thread-safe.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "spec/site/read_context.h"
+#include "spec/text/diagnostics.h"
+#include "spec/text/mapping_reader.h"
+#include "spec/text/yaml_tree.h"
+#include "spec/types/job.h"
+
+namespace tutti::spec {
+
+// A mapping and the file in which it stands. What it refers to outlives it.
+struct Source {
+  const YamlNode& root;
+  absl::string_view text;      // of the file; where a part of the command stands is looked up in it
+  const ReadContext& context;  // of the file's folder
+  Diagnostics& diagnostics;    // under the file's name
+};
+
+// Each function reads its keys into `spec`; what they do not name keeps what it was.
+class CommandReader {
+ public:
+  CommandReader(const Source& source, absl::string_view what, AzurePlace place)
+      : source_(source), keys_(source.root, what, source.diagnostics, place) {}
+
+  MappingReader& keys() { return keys_; }
+
+  // name, display_name, experiment_name, description, tags.
+  void ReadIdentity(JobSpec& spec);
+  // Of a component: what it calls itself, and whether it always does the same.
+  void ReadComponentIdentity(JobSpec& spec);
+  // command, which must be there.
+  void ReadCommand(JobSpec& spec);
+  void ReadVariables(JobSpec& spec);
+  void ReadCode(JobSpec& spec);
+  // Of a component: additional_includes.
+  void ReadIncludes(JobSpec& spec);
+  void ReadEnvironmentKey(JobSpec& spec);
+  void ReadCompute(absl::string_view key, JobSpec& spec);
+  // Each ${{…}} of the command and the variables names something that `spec` has.
+  void CheckReferences(const JobSpec& spec);
+
+  const YamlNode::Entry* Find(absl::string_view key) const;
+  int LineOfKey(absl::string_view key) const;
+
+ private:
+  void CheckEnvironmentVariables(const JobSpec& spec);
+  int LineOfText(const JobSpec& spec, absl::string_view part) const;
+
+  const Source source_;
+  MappingReader keys_;
+};
+
+}  // namespace tutti::spec

@@ -1,0 +1,36 @@
+// Reads the inputs and outputs of a job file. Inside the room spec only.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "spec/site/read_context.h"
+#include "spec/text/diagnostics.h"
+#include "spec/text/mapping_reader.h"
+#include "spec/types/job.h"
+
+namespace tutti::spec {
+
+std::map<std::string, Input> ReadInputs(MappingReader& job, const ReadContext& context,
+                                        Diagnostics& diagnostics);
+std::map<std::string, Output> ReadOutputs(MappingReader& job, Diagnostics& diagnostics,
+                                          absl::string_view schema = "command");
+// What a component says of one of its inputs: its value where no other is given. Nothing if one
+// must be.
+std::optional<Input> ReadInputDefinition(const YamlNode::Entry& entry, const ReadContext& context,
+                                         Diagnostics& diagnostics);
+// The entries of such a section; one output of it.
+std::map<std::string, Input> ReadInputSection(const YamlNode::Entry& section,
+                                              const ReadContext& context, Diagnostics& diagnostics);
+Output ReadOutput(const YamlNode::Entry& entry, Diagnostics& diagnostics,
+                  absl::string_view schema = "command");
+
+// An error for a section `inputs` or `outputs` that has no names.
+void CheckIsMapping(const YamlNode::Entry& section, Diagnostics& diagnostics);
+
+// Whether inputs of that type are files or folders, and not values.
+bool IsPathType(absl::string_view type);
+
+}  // namespace tutti::spec

@@ -1,0 +1,188 @@
+#include "spec/command/job_scale.h"
+
+#include <array>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "spec/command/container_options.h"
+#include "spec/command/job_data.h"
+#include "spec/text/expressions.h"
+#include "spec/types/names.h"
+
+namespace tutti::spec {
+namespace {
+
+constexpr int kMostNodes = 100'000;
+constexpr int kMostProcesses = 10'000;  // of one kind on one node
+constexpr int kMostRetries = 1000;
+constexpr int kLongestJob = 10 * 365 * 86'400;  // ten years
+constexpr std::array<absl::string_view, 4> kPriorities = {"low", "medium", "normal", "high"};
+constexpr int kHighestPort = 65'535;
+constexpr std::array<absl::string_view, 5> kDistributions = {"mpi", "pytorch", "tensorflow",
+                                                             "horovod", "ray"};
+
+// A section of `job`, in which the values of plain inputs may stand, as components write it.
+std::optional<YamlNode::Entry> TakeSection(MappingReader& job, absl::string_view key,
+                                           const JobSpec& spec) {
+  const YamlNode::Entry* entry = job.Take(key);
+  if (entry == nullptr) return std::nullopt;
+  const auto value = [&](absl::string_view body) -> std::optional<std::string> {
+    if (!absl::ConsumePrefix(&body, "inputs.")) return std::nullopt;
+    const auto found = spec.inputs.find(std::string(body));
+    if (found == spec.inputs.end() || found->second.absent || IsPathType(found->second.type)) {
+      return std::nullopt;
+    }
+    return found->second.literal;
+  };
+  return YamlNode::Entry{entry->key, entry->line, ReplaceExpressions(entry->value, value)};
+}
+
+void ReadTensorFlow(const YamlNode::Entry& entry, MappingReader& reader, JobSpec& spec,
+                    Diagnostics& diagnostics) {
+  Distribution& distribution = spec.distribution;
+  distribution.worker_count = spec.instance_count;
+  reader.Count("worker_count", kMostNodes, distribution.worker_count);
+  const YamlNode::Entry* servers = reader.Take("parameter_server_count");
+  if (servers != nullptr && servers->value->scalar != "0") {
+    reader.Count("parameter_server_count", kMostNodes, distribution.parameter_server_count);
+  }
+  if (spec.WorldSize() < spec.instance_count) {
+    diagnostics.Error(
+        entry.line, absl::StrCat("worker_count and parameter_server_count make ", spec.WorldSize(),
+                                 " processes for ", spec.instance_count,
+                                 " nodes: each node needs at least one"));
+  }
+}
+
+void ReadRay(MappingReader& reader, RaySettings& ray) {
+  reader.Count("port", kHighestPort, ray.port);
+  reader.Flag("include_dashboard", ray.dashboard);
+  reader.Count("dashboard_port", kHighestPort, ray.dashboard_port);
+  reader.Text("head_node_additional_args", ray.head_options);
+  reader.Text("worker_node_additional_args", ray.worker_options);
+}
+
+void ReadDistribution(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+  const auto entry = TakeSection(job, "distribution", spec);
+  if (!entry) return;
+  MappingReader reader(*entry->value, "distribution", diagnostics, {"command", "distribution."});
+  if (entry->value->kind != YamlNode::Kind::kMapping) return;
+  std::string type;
+  if (reader.Choice("type", kDistributions, type) == nullptr) {
+    if (reader.Take("type") == nullptr) {
+      diagnostics.Error(entry->line, "distribution has no type: mpi, pytorch, tensorflow or ray");
+    }
+    return;  // which keys are right depends on the type
+  }
+  Distribution& distribution = spec.distribution;
+  // Horovod's ranks are started as those of MPI are.
+  distribution.kind = type == "horovod" ? DistributionKind::kMpi : *DistributionKindFromName(type);
+  if (distribution.kind == DistributionKind::kTensorFlow) {
+    ReadTensorFlow(*entry, reader, spec, diagnostics);
+  } else if (distribution.kind == DistributionKind::kRay) {
+    ReadRay(reader, distribution.ray);
+  } else {
+    reader.Count("process_count_per_instance", kMostProcesses,
+                 distribution.process_count_per_instance);
+  }
+  reader.Finish();
+}
+
+void ReadLimits(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+  const auto entry = TakeSection(job, "limits", spec);
+  if (!entry) return;
+  MappingReader reader(*entry->value, "limits", diagnostics, {"command", "limits."});
+  int seconds = 0;
+  if (reader.Count("timeout", kLongestJob, seconds) != nullptr) {
+    spec.timeout = absl::Seconds(seconds);
+  }
+  reader.Finish();
+}
+
+// Of a free mapping, in which each kind of compute has a part: Slurm's is read here.
+void ReadProperties(MappingReader& resources, JobSpec& spec, Diagnostics& diagnostics) {
+  const YamlNode::Entry* entry = resources.Take("properties");
+  if (entry == nullptr) return;
+  const auto no_effect = [&](int line, absl::string_view key) {
+    diagnostics.Warning(
+        line, absl::StrCat("\"", key.substr(0, 80), "\" has no effect: no one reads it here"));
+  };
+  if (entry->value->kind != YamlNode::Kind::kMapping) no_effect(entry->line, "properties");
+  for (const YamlNode::Entry& part : entry->value->entries) {
+    if (part.key == "slurm") {
+      spec.slurm = ReadSlurmSettings(*part.value, "resources.properties.slurm", diagnostics);
+    } else {
+      no_effect(part.line, part.key);
+    }
+  }
+}
+
+void ReadRetries(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+  const YamlNode::Entry* entry = job.Take("retry_settings");
+  if (entry == nullptr) return;
+  MappingReader reader(*entry->value, "retry_settings", diagnostics,
+                       {"command", "retry_settings."});
+  const YamlNode::Entry* retries = reader.Take("max_retries");
+  if (retries != nullptr && retries->value->scalar != "0") {
+    reader.Count("max_retries", kMostRetries, spec.max_retries);
+  }
+  reader.Finish();
+}
+
+// "Standard_NC6s_v3", "Standard_ND96asr_v4": the families of Azure's sizes that have GPUs; names
+// that clusters give to theirs.
+bool IsSizeWithGpus(absl::string_view name) {
+  const std::string size = absl::AsciiStrToLower(name);
+  return absl::StartsWith(size, "standard_nc") || absl::StartsWith(size, "standard_nd") ||
+         absl::StartsWith(size, "standard_nv") || absl::StrContains(size, "gpu");
+}
+
+// Only looked at: that the key has no other effect is said with the others that have none.
+void LookAtInstanceType(const YamlNode& resources, JobSpec& spec, const Diagnostics& diagnostics) {
+  for (const YamlNode::Entry& part : resources.entries) {
+    if (part.key != "instance_type" || !IsSizeWithGpus(part.value->scalar)) continue;
+    spec.gpu_demands.push_back({absl::StrCat("instance_type ", part.value->scalar.substr(0, 80)),
+                                {diagnostics.file_name(), part.line},
+                                false});
+  }
+}
+
+}  // namespace
+
+void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+  const auto entry = TakeSection(job, "resources", spec);
+  if (!entry) return;
+  MappingReader reader(*entry->value, "resources", diagnostics, {"command", "resources."});
+  if (const auto* count = reader.Count("instance_count", kMostNodes, spec.instance_count)) {
+    spec.instance_count_place = {diagnostics.file_name(), count->line};
+  }
+  spec.gpu_demands.clear();  // a step's own resources are in place of its component's
+  LookAtInstanceType(*entry->value, spec, diagnostics);
+  ReadContainerOptions(reader, spec, diagnostics);
+  ReadProperties(reader, spec, diagnostics);
+  reader.Finish();
+}
+
+void ReadQueueSettings(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+  const YamlNode::Entry* entry = job.Take("queue_settings");
+  if (entry == nullptr) return;
+  MappingReader reader(*entry->value, "queue_settings", diagnostics,
+                       {"command", "queue_settings."});
+  std::string priority = "medium";  // Azure ML's word for normal
+  reader.Choice("priority", kPriorities, priority);
+  spec.priority = *PriorityFromName(priority == "medium" ? "normal" : priority);
+  reader.Finish();
+}
+
+void ReadScale(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+  ReadResources(job, spec, diagnostics);
+  ReadDistribution(job, spec, diagnostics);  // after the nodes, which give it a default
+  ReadLimits(job, spec, diagnostics);
+  ReadQueueSettings(job, spec, diagnostics);
+  ReadRetries(job, spec, diagnostics);
+}
+
+}  // namespace tutti::spec

@@ -1,0 +1,17 @@
+// Reads how much a job asks for: resources, distribution, limits, queue_settings. Inside the room
+// spec only.
+#pragma once
+
+#include "spec/text/diagnostics.h"
+#include "spec/text/mapping_reader.h"
+#include "spec/types/job.h"
+
+namespace tutti::spec {
+
+void ReadScale(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics);
+
+// Parts of it, for what has no others.
+void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics);
+void ReadQueueSettings(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics);
+
+}  // namespace tutti::spec

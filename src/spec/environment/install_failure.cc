@@ -1,0 +1,183 @@
+#include "spec/environment/install_failure.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "base/utf8.h"
+#include "spec/site/requirement.h"
+
+namespace tutti::spec {
+namespace {
+
+constexpr size_t kMostCharacters = 600;
+
+// Where uv says which wheels or versions there are; npos: nowhere.
+size_t DecidingHint(absl::string_view line) {
+  for (const absl::string_view start :
+       {"hint: You require", "hint: Wheels are available", "hint: The `requires-python`",
+        "hint: The `--python-version`", "hint: Pre-releases are available", "hint: "}) {
+    if (const size_t at = line.find(start); at != line.npos) return at;
+  }
+  return line.npos;
+}
+
+bool IsPartOfName(char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; }
+
+bool NamesPackage(absl::string_view text, absl::string_view name) {
+  for (size_t at = text.find(name); at != absl::string_view::npos; at = text.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    const bool begins = at == 0 || !IsPartOfName(text[at - 1]);
+    const bool ends = end == text.size() || !IsPartOfName(text[end]) ||
+                      (text[end] == '.' && (end + 1 == text.size() || text[end + 1] == ' '));
+    if (begins && ends && !name.empty()) return true;
+  }
+  return false;
+}
+
+bool BeginsAnError(absl::string_view line) {
+  line = absl::StripLeadingAsciiWhitespace(line);
+  return absl::StartsWith(line, "× ") || absl::StartsWithIgnoreCase(line, "error:");
+}
+
+// From the installer's error on: what it prints before are its doings, with packages that have
+// nothing to do with it.
+absl::string_view FromError(absl::string_view said) {
+  for (size_t begin = 0; begin < said.size();) {
+    if (BeginsAnError(said.substr(begin))) return said.substr(begin);
+    const size_t end = said.find('\n', begin);
+    if (end == absl::string_view::npos) break;
+    begin = end + 1;
+  }
+  return said;
+}
+
+// Of a package that did not build, whose build printed "[stderr]": uv's own words and the build's
+// first error, without the rest of what it printed. Else `error` itself.
+std::string WithoutBuildLog(absl::string_view error) {
+  const size_t log = std::min(error.find("[stdout]"), error.find("[stderr]"));
+  if (log == absl::string_view::npos) return std::string(error);
+  const size_t hint = error.find("hint:", log);
+  std::string text(
+      absl::StripTrailingAsciiWhitespace(error.substr(0, std::min(error.find("├─▶"), log))));
+  for (const absl::string_view line : absl::StrSplit(error.substr(log, hint - log), '\n')) {
+    if (!absl::StrContains(absl::AsciiStrToLower(line), "error: ")) continue;
+    absl::StrAppend(&text, ": ", absl::StripAsciiWhitespace(line));
+    break;
+  }
+  if (hint != absl::string_view::npos) absl::StrAppend(&text, " ", error.substr(hint));
+  return text;
+}
+
+// Without what uv draws.
+std::string Flat(absl::string_view text) {
+  const std::string plain = absl::StrReplaceAll(
+      text, {{"×", " "}, {"╰─▶", " "}, {"├─▶", " "}, {"│", " "}, {"hint:", " hint:"}});
+  return absl::StrJoin(absl::StrSplit(plain, absl::ByAnyChar(" \t\r\n"), absl::SkipEmpty()), " ");
+}
+
+// Whether Python or setuptools had `module` once.
+bool IsOfOlderTools(absl::string_view module) {
+  const absl::string_view package = module.substr(0, module.find('.'));
+  return package == "distutils" || package == "setuptools" || package == "pkg_resources" ||
+         package == "imp" || package == "lib2to3";
+}
+
+// What to do about `package` ("flash-attn@2.8.3") whose build imports `module` without asking for
+// it.
+std::string AdviceOnBuild(absl::string_view package, absl::string_view module) {
+  if (package == "file") package = "it";  // uv's word for one in a folder
+  const std::string name = absl::StrReplaceAll(package, {{"@", "=="}});
+  if (IsOfOlderTools(module)) {
+    return absl::StrCat("hint: ", name,
+                        " has no build for this Python and needs older tools to be built: take a "
+                        "later version, or an older Python (python=3.8 in a conda file)");
+  }
+  const absl::string_view given = package == "it" ? "PACKAGE" : absl::string_view(name);
+  return absl::StrCat("hint: ", name, " is built with ", module,
+                      ", but does not ask for it: give a built wheel (https://….whl) in its "
+                      "place, or take it out there and begin the job's command with `pip install "
+                      "--no-build-isolation ",
+                      given, " && …`");
+}
+
+// With AdviceOnBuild() in place of uv's, which is for a project with a pyproject.toml.
+std::string WithAdviceForJobs(absl::string_view line) {
+  static constexpr absl::string_view kBegin = "hint: This error likely indicates that `";
+  static constexpr absl::string_view kModule = "` depends on `", kAfter = "`, but doesn't declare";
+  static constexpr absl::string_view kEnd = "`--no-build-isolation`.";
+  const size_t begin = line.find(kBegin), module = line.find(kModule, begin);
+  const size_t after = line.find(kAfter, module), end = line.find(kEnd, after);
+  if (begin == line.npos || module == line.npos || after == line.npos || end == line.npos) {
+    return std::string(line);
+  }
+  const size_t package = begin + kBegin.size(), name = module + kModule.size();
+  return absl::StrCat(
+      line.substr(0, begin),
+      AdviceOnBuild(line.substr(package, module - package), line.substr(name, after - name)),
+      line.substr(end + kEnd.size()));
+}
+
+// "PLACE: REQUIREMENT" of all that `text` names.
+std::vector<std::string> NamedIn(absl::string_view text, const Environment& environment) {
+  const std::string lower = absl::StrReplaceAll(absl::AsciiStrToLower(text), {{"_", "-"}});
+  std::vector<std::string> named;
+  for (const Requirement& package : environment.packages) {
+    if (NamesPackage(lower, PackageName(package.text))) {
+      named.push_back(absl::StrCat(package.place, ": ", package.text));
+    }
+  }
+  return named;
+}
+
+// "PLACE: REQUIREMENT" of all that have no name but a place, of which uv asks their build the name.
+std::vector<std::string> Unnamed(const Environment& environment) {
+  std::vector<std::string> unnamed;
+  for (const Requirement& package : environment.packages) {
+    if (!absl::StrContains(package.text, '/') || absl::StrContains(package.text, " @ ")) continue;
+    unnamed.push_back(absl::StrCat(package.place, ": ", package.text));
+  }
+  return unnamed;
+}
+
+// Of a package that did not build only that one; what its build said names others.
+std::vector<std::string> Blamed(absl::string_view complaint, const Environment& environment) {
+  static constexpr absl::string_view kBuild = "Failed to build `";
+  if (absl::StartsWith(complaint, kBuild)) {
+    const absl::string_view package = complaint.substr(0, complaint.find('`', kBuild.size()));
+    const std::vector<std::string> named = NamedIn(package, environment);
+    if (!named.empty()) return named;
+  }
+  if (absl::StartsWith(complaint, "error: The build backend returned an error")) {
+    const std::vector<std::string> unnamed = Unnamed(environment);
+    if (!unnamed.empty()) return unnamed;
+  }
+  return NamedIn(complaint, environment);
+}
+
+}  // namespace
+
+std::string ExplainFailure(const Environment& environment, const std::string& said) {
+  const std::string complaint = Flat(WithoutBuildLog(FromError(said)));
+  const std::vector<std::string> blamed = Blamed(complaint, environment);
+  const std::string what =
+      blamed.empty() ? absl::StrCat("environment ", environment.name) : absl::StrJoin(blamed, ", ");
+  return absl::StrCat(what, " cannot be had: ", InOneLine(WithAdviceForJobs(complaint)));
+}
+
+std::string InOneLine(absl::string_view text) {
+  const std::string line = Flat(text);
+  const size_t hint = line.size() <= kMostCharacters ? line.npos : DecidingHint(line);
+  if (hint == line.npos) return base::BoundedUtf8(line, kMostCharacters);
+  absl::string_view rest = absl::string_view(line).substr(hint);
+  rest = rest.substr(0, rest.find(" hint:", 1));
+  return absl::StrCat(base::BoundedUtf8(absl::string_view(line).substr(0, hint), kMostCharacters),
+                      hint > kMostCharacters ? " " : "", base::BoundedUtf8(rest, kMostCharacters));
+}
+
+}  // namespace tutti::spec

@@ -1,0 +1,19 @@
+// Why packages could not be installed, told by the lines of the job's files. Pure functions;
+// thread-safe.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "spec/types/job.h"
+
+namespace tutti::spec {
+
+// Which requirements an installer's complaint is about, with their lines, and the complaint in one
+// line, with what a job can do where uv advises on a project's pyproject.toml.
+std::string ExplainFailure(const Environment& environment, const std::string& complaint);
+
+// Without what uv draws; of a long text the beginning.
+std::string InOneLine(absl::string_view text);
+
+}  // namespace tutti::spec

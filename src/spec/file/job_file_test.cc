@@ -1,0 +1,521 @@
+#include "spec/file/job_file.h"
+
+#include <gmock/gmock.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+
+namespace tutti::spec {
+namespace {
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+absl::StatusOr<ReadResult> Read(absl::string_view text) {
+  return ReadJobFile(text, "job.yml", "/home/me/project");
+}
+
+JobSpec SpecOf(absl::string_view text) {
+  const auto result = Read(text);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? result->spec : JobSpec();
+}
+
+// The lines of the error; those of a file that should be refused.
+std::vector<std::string> Errors(absl::string_view text) {
+  const auto result = Read(text);
+  EXPECT_FALSE(result.ok());
+  return absl::StrSplit(std::string(result.status().message()), '\n');
+}
+
+TEST(JobFile, ASchemaOfAnotherTypeIsAWarning) {
+  const auto warnings = [](absl::string_view schema) {
+    const auto result =
+        Read(absl::StrCat("type: command\n$schema: https://x/latest/", schema, "\ncommand: x\n"));
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? absl::StrJoin(result->warnings, "\n") : "";
+  };
+  EXPECT_THAT(warnings("pipelineJob.schema.json"),
+              HasSubstr("job.yml:2: $schema is that of pipeline jobs, but the job is read as its "
+                        "type says: command"));
+  EXPECT_EQ(warnings("commandJob.schema.json"), "");
+}
+
+TEST(JobFile, AReferenceWithTooFewBracesIsAWarning) {
+  const auto warnings = [](absl::string_view command) {
+    const auto result =
+        Read(absl::StrCat("command: \"", command, "\"\ninputs: {lr: 1}\noutputs: {m: {}}\n"));
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? absl::StrJoin(result->warnings, "\n") : "";
+  };
+  for (const char* command : {"x ${inputs.lr}", "x {{inputs.lr}}", "x ${ inputs.lr }"}) {
+    EXPECT_THAT(warnings(command), HasSubstr("did you mean \"${{inputs.lr}}\"?")) << command;
+  }
+  EXPECT_THAT(warnings("x --to={{ outputs.m }}"),
+              HasSubstr("job.yml:1: \"{{ outputs.m }}\" is no expression, the shell gets it as it "
+                        "is; did you mean \"${{outputs.m}}\"?"));
+  for (const char* command : {"x ${{inputs.lr}}", "x ${inputs.none}", "x {inputs.lr}",
+                              "x inputs.lr", "x ${{ inputs.lr }} ${outputs.lr", "{{inputs."}) {
+    EXPECT_EQ(warnings(command), "") << command;
+  }
+}
+
+TEST(JobFile, ReadsACompleteFile) {
+  const auto result = Read(R"(
+$schema: https://azuremlschemas.azureedge.net/latest/commandJob.schema.json
+type: command
+name: cifar-1
+display_name: CIFAR on two nodes
+experiment_name: cifar
+description: A test.
+tags: {owner: me, round: 3}
+code: ./src
+command: >-
+  python train.py --data ${{inputs.data}} --lr ${{inputs.lr}}
+  --out ${{outputs.model}}
+environment: azureml:host@latest
+environment_variables:
+  OMP_NUM_THREADS: 1
+  EMPTY:
+compute: azureml:local
+inputs:
+  data:
+    type: uri_folder
+    path: ../data/
+    mode: download
+  file: {type: uri_file, path: file:///abs/x.bin}
+  lr: 0.10
+  n: 3
+  flag: true
+  text: "3"
+outputs:
+  model: {type: uri_folder, mode: upload}
+  logs:
+distribution:
+  type: PyTorch
+  process_count_per_instance: 4
+resources: {instance_count: 2}
+limits: {timeout: 3600}
+queue_settings: {priority: high}
+)");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->warnings, IsEmpty());
+  const JobSpec& spec = result->spec;
+  EXPECT_EQ(spec.file_name, "job.yml");
+  EXPECT_EQ(spec.name, "cifar-1");
+  EXPECT_EQ(spec.display_name, "CIFAR on two nodes");
+  EXPECT_EQ(spec.experiment_name, "cifar");
+  EXPECT_EQ(spec.tags.at("round"), "3");
+  EXPECT_EQ(spec.code, "/home/me/project/src");
+  EXPECT_EQ(spec.command,
+            "python train.py --data ${{inputs.data}} --lr ${{inputs.lr}} --out ${{outputs.model}}");
+  EXPECT_EQ(spec.command_line, 10);
+  EXPECT_TRUE(spec.environment.is_host);
+  EXPECT_EQ(spec.environment_variables.at("OMP_NUM_THREADS"), "1");
+  EXPECT_EQ(spec.environment_variables.at("EMPTY"), "");
+  EXPECT_EQ(spec.compute, "local");
+  EXPECT_EQ(spec.inputs.at("data").path, "/home/me/data");
+  EXPECT_EQ(spec.inputs.at("data").mode, "download");
+  EXPECT_EQ(spec.inputs.at("data").place.line, 21);
+  EXPECT_EQ(spec.inputs.at("file").path, "/abs/x.bin");
+  EXPECT_EQ(spec.outputs.at("model").mode, "upload");
+  EXPECT_EQ(spec.outputs.at("logs").mode, "rw_mount");
+  EXPECT_EQ(spec.distribution.kind, DistributionKind::kPyTorch);
+  EXPECT_EQ(spec.WorldSize(), 8);
+  EXPECT_EQ(spec.timeout, absl::Hours(1));
+  EXPECT_EQ(spec.priority, Priority::kHigh);
+}
+
+TEST(JobFile, PlainValuesAreInputsAsAzureWritesThem) {
+  const JobSpec spec =
+      SpecOf("command: x\ninputs: {lr: 0.10, n: 3, flag: true, text: '3', word: abc}\n");
+  const auto is = [&](const char* name, const char* type, const char* literal) {
+    EXPECT_EQ(spec.inputs.at(name).type, type);
+    EXPECT_EQ(spec.inputs.at(name).literal, literal);
+    EXPECT_EQ(spec.inputs.at(name).path, "");
+  };
+  is("lr", "number", "0.10");
+  is("n", "integer", "3");
+  is("flag", "boolean", "True");
+  is("text", "string", "3");
+  is("word", "string", "abc");
+}
+
+TEST(JobFile, TheShortestFileTakesTheDefaults) {
+  const JobSpec spec = SpecOf("command: ./run.sh");
+  EXPECT_EQ(spec.WorldSize(), 1);
+  EXPECT_EQ(spec.timeout, absl::InfiniteDuration());
+  EXPECT_EQ(spec.priority, Priority::kNormal);
+  EXPECT_EQ(spec.environment.name, "host");
+  EXPECT_TRUE(spec.environment.is_host);
+  EXPECT_EQ(spec.compute, "local");
+  EXPECT_EQ(spec.experiment_name, "project");
+  EXPECT_EQ(spec.code, "");
+}
+
+TEST(JobFile, ReadsEveryDistribution) {
+  EXPECT_EQ(SpecOf("command: x\nresources: {instance_count: 3}\n"
+                   "distribution: {type: mpi, process_count_per_instance: 2}\n")
+                .WorldSize(),
+            6);
+  const JobSpec horovod = SpecOf("command: x\ndistribution: {type: horovod}\n");
+  EXPECT_EQ(horovod.distribution.kind, DistributionKind::kMpi);
+  EXPECT_EQ(horovod.ServerCount(), 0);
+  const JobSpec spec = SpecOf(
+      "command: x\ndistribution: {type: tensorflow, parameter_server_count: 1}\n"
+      "resources: {instance_count: 2}\n");
+  EXPECT_EQ(spec.distribution.worker_count, 2);
+  EXPECT_EQ(spec.WorldSize(), 3);
+  EXPECT_EQ(spec.ServerCount(), 1);
+  EXPECT_THAT(Errors("command: x\nresources: {instance_count: 3}\n"
+                     "distribution: {type: tensorflow, worker_count: 1}\n"),
+              ElementsAre(HasSubstr("job.yml:3: worker_count and parameter_server_count make 1 "
+                                    "processes for 3 nodes")));
+}
+
+TEST(JobFile, ARayJobHasOneProcessOnEachNodeAndTheFirstIsServedByTheOthers) {
+  const JobSpec plain = SpecOf("command: x\ndistribution: {type: Ray}\n");
+  EXPECT_EQ(plain.distribution.kind, DistributionKind::kRay);
+  EXPECT_EQ(plain.distribution.ray.port, 0);
+  EXPECT_TRUE(plain.distribution.ray.dashboard);
+  EXPECT_EQ(plain.WorldSize(), 1);
+  EXPECT_EQ(plain.ServerCount(), 0);
+  const JobSpec spec = SpecOf(
+      "command: x\nresources: {instance_count: 3}\n"
+      "distribution:\n  type: ray\n  port: 7000\n  include_dashboard: false\n"
+      "  dashboard_port: 7001\n  head_node_additional_args: --num-cpus 0\n"
+      "  worker_node_additional_args: '--resources ''{\"a\": 1}'''\n");
+  const RaySettings& ray = spec.distribution.ray;
+  EXPECT_EQ(spec.WorldSize(), 3);
+  EXPECT_EQ(spec.ServerCount(), 2);
+  EXPECT_EQ(ray.port, 7000);
+  EXPECT_FALSE(ray.dashboard);
+  EXPECT_EQ(ray.dashboard_port, 7001);
+  EXPECT_EQ(ray.head_options, "--num-cpus 0");
+  EXPECT_EQ(ray.worker_options, "--resources '{\"a\": 1}'");
+}
+
+TEST(JobFile, WhatARayJobCannotHaveIsNamedWithItsLine) {
+  EXPECT_THAT(
+      Errors("command: x\ndistribution:\n  type: ray\n  port: 70000\n  address: 10.0.0.1:6379\n"
+             "  process_count_per_instance: 2\n"),
+      ElementsAre(HasSubstr("job.yml:4: "),
+                  HasSubstr("job.yml:5: \"address\": a ray job has a cluster of its own"),
+                  HasSubstr("job.yml:6: \"process_count_per_instance\" does not go with")));
+}
+
+TEST(JobFile, AnUnknownKeyIsAnsweredWithTheNearestAtEveryLevel) {
+  EXPECT_THAT(Errors("comand: x\ncommand: x\n"),
+              ElementsAre("job.yml:1: unknown key \"comand\" (did you mean \"command\"?)"));
+  EXPECT_THAT(
+      Errors("command: x\nresources:\n  instance_cout: 2\ninputs:\n  d:\n    pth: x\n    path: x\n"
+             "limits:\n  timeoutt: 3\n"),
+      ElementsAre("job.yml:3: unknown key \"instance_cout\" (did you mean \"instance_count\"?)",
+                  "job.yml:6: unknown key \"pth\" (did you mean \"path\"?)",
+                  "job.yml:9: unknown key \"timeoutt\" (did you mean \"timeout\"?)"));
+  EXPECT_THAT(Errors("command: x\nzebra: 1\n"), ElementsAre("job.yml:2: unknown key \"zebra\""));
+}
+
+TEST(JobFile, AllErrorsComeAtOnceInTheOrderOfTheFile) {
+  EXPECT_THAT(
+      Errors("type: autoML2\nname: ../x\ncommand: ''\ncompute: gpu\n"
+             "resources: {instance_count: 0}\nlimits: {timeout: soon}\n"
+             "queue_settings: {priority: hgh}\n"),
+      ElementsAre(HasSubstr("job.yml:1: job type \"autoML2\" is not supported"),
+                  HasSubstr("job.yml:2: name must be"), HasSubstr("job.yml:3: command is empty"),
+                  HasSubstr("job.yml:4: compute \"gpu\" does not exist"),
+                  "job.yml:5: instance_count must be a whole number from 1 to 100000, but "
+                  "is \"0\"",
+                  HasSubstr("job.yml:6: timeout must be a whole number"),
+                  HasSubstr("job.yml:7: priority must be one of low, medium, normal, high, "
+                            "but is \"hgh\" (did you mean \"high\"?)")));
+}
+
+TEST(JobFile, ShowsTwentyErrorsAndCountsTheRest) {
+  std::string text = "command: x\n";
+  for (int i = 0; i < 30; ++i) absl::StrAppend(&text, "zzzzzz", i, ": 1\n");
+  const auto errors = Errors(text);
+  ASSERT_EQ(errors.size(), 21u);
+  EXPECT_EQ(errors.back(), "and 10 more errors");
+}
+
+TEST(JobFile, WrongTypesAreNamed) {
+  EXPECT_THAT(Errors("command: [a]\ncode: {}\ntags: 3\ninputs: []\ndistribution: mpi\n"
+                     "environment_variables: {A: [1]}\n"),
+              ElementsAre("job.yml:1: command must be text, but is a list",
+                          "job.yml:2: code must be text, but is a mapping",
+                          "job.yml:3: tags must be a mapping, but is \"3\"",
+                          "job.yml:4: inputs must be a mapping, but is a list",
+                          "job.yml:5: distribution must be a mapping, but is \"mpi\"",
+                          "job.yml:6: environment_variables.A must be text, but is a list"));
+  EXPECT_THAT(Errors("- a\n"), ElementsAre("job.yml:1: a job file must be a mapping, but is a list",
+                                           HasSubstr("\"command\" is missing")));
+}
+
+TEST(JobFile, BadYamlAndKeysThatComeTwiceNameTheLine) {
+  EXPECT_THAT(Errors("command: x\ntags: {a: 1\nname: y\n"), ElementsAre(HasSubstr("job.yml:")));
+  EXPECT_THAT(Errors("command: x\ncommand: y\n"),
+              ElementsAre("job.yml:2: key \"command\" is there already, in line 1"));
+  EXPECT_THAT(Errors(""), ElementsAre("job.yml:1: is empty"));
+}
+
+TEST(JobFile, AMissingCommandIsNamed) {
+  EXPECT_THAT(Errors("name: x\n"), ElementsAre(HasSubstr("the key \"command\" is missing")));
+  EXPECT_THAT(Errors("name: x\ncommand:\n"), ElementsAre(HasSubstr("job.yml:2: command is empty")));
+}
+
+TEST(JobFile, ExpressionsAreCheckedWithTheirOwnLine) {
+  EXPECT_THAT(Errors("inputs: {data: 1}\ncommand: |\n  echo\n  run ${{inputs.dat}}\n"
+                     "  ${{search_space.lr}}\n"),
+              ElementsAre("job.yml:4: ${{inputs.dat}}: the job has no input \"dat\" (did you mean "
+                          "\"data\"?)",
+                          HasSubstr("job.yml:5: ${{search_space.lr}}: belongs to sweep jobs")));
+}
+
+TEST(JobFile, KeysWithoutEffectAreNamedInWarnings) {
+  const auto result = Read(
+      "command: x\nproperties: {a: 1}\nidentity: {type: managed}\nservices:\n  tb: {}\n"
+      "resources:\n  instance_count: 2\n  instance_type: Standard_NC6\n  shm_size: 2g\n"
+      "  docker_args: --x\nqueue_settings: {job_tier: spot}\n"
+      "inputs: {d: ./data}\n"
+      "outputs: {m: {path: azureml://x}}\n");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(
+      result->warnings,
+      ElementsAre(HasSubstr("job.yml:2: \"properties\" has no effect"),
+                  HasSubstr("job.yml:3: \"identity\" has no effect"),
+                  HasSubstr("job.yml:4: \"services\" has no effect"),
+                  HasSubstr("job.yml:8: \"instance_type\" has no effect"),
+                  HasSubstr("job.yml:9: \"shm_size\" has no effect"),
+                  HasSubstr("job.yml:10: \"docker_args\" has no effect"),
+                  HasSubstr("job.yml:11: \"job_tier\" has no effect"),
+                  HasSubstr("job.yml:12: input \"d\" is the plain text \"./data\""),
+                  HasSubstr("job.yml:13: \"path\" has no effect: outputs are kept with the job")));
+}
+
+TEST(JobFile, DataElsewhereIsRefusedWithTheMend) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"azureml://datastores/d/paths/x/y.csv", "azureml://datastores/d/paths/x"},
+      {"https://e.org/datasets/iris.csv", "https://e.org/datasets"},
+      {"https://e.org/iris.csv", "https://e.org/iris.csv"},
+      {"https://e.org/a/iris.csv?sv=1&sig=secret", "https://e.org/a"},
+      {"azureml:data:1", "azureml:data"},
+      {"azureml:data@latest", "azureml:data"},
+      {"wasbs://c@a.blob.core.windows.net/x", "wasbs://c@a.blob.core.windows.net/x"}};
+  for (const auto& [path, prefix] : kCases) {
+    EXPECT_THAT(
+        Errors(absl::StrCat("command: x\ninputs:\n  d:\n    path: ", path, "\n")),
+        ElementsAre(absl::StrCat(
+            "job.yml:4: input \"d\": \"", absl::StrReplaceAll(path, {{"?sv=1&sig=secret", "?…"}}),
+            "\" is not on this machine",
+            absl::StrContains(path, "azureml:") ? "" : ", and a folder cannot be listed there",
+            absl::StrContains(path, "https:") ? " (a file has type: uri_file)" : "",
+            "; copy it here and say where: tutti data map ", prefix, " FOLDER",
+            absl::StartsWith(path, "azureml:data")
+                ? ", or make the name known by its file: tutti data create --file FILE"
+                : "")));
+  }
+  EXPECT_THAT(Errors("command: x\ninputs: {d: {type: uri_file}}\n"),
+              ElementsAre("job.yml:2: input \"d\" has no path"));
+  EXPECT_THAT(Errors("command: x\ninputs: {d: {type: number, path: x}}\n"),
+              ElementsAre(HasSubstr("written as a plain value, as in \"d: 3\"")));
+}
+
+TEST(JobFile, DataElsewhereIsServedFromItsCopy) {
+  Site site = BuiltInSite();
+  ASSERT_TRUE(site.data.Add("wasbs://datasets@acc.blob.core.windows.net/", "/copies/sets").ok());
+  ASSERT_TRUE(site.data.Add("azureml:cifar", "/copies/cifar").ok());
+  const auto result = ReadJobFile(
+      "command: x\ninputs:\n"
+      "  a: {type: uri_file, path: 'https://acc.blob.core.windows.net/datasets/iris.csv'}\n"
+      "  b: {path: 'azureml:cifar@latest', mode: download}\n"
+      "  c: {path: 'https://e.org/x.csv', mode: direct}\n",
+      "job.yml", "/base", site);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->spec.inputs.at("a").path, "/copies/sets/iris.csv");
+  EXPECT_EQ(result->spec.inputs.at("b").path, "/copies/cifar");
+  // What a program reads by itself is handed on.
+  EXPECT_EQ(result->spec.inputs.at("c").literal, "https://e.org/x.csv");
+  EXPECT_EQ(result->spec.inputs.at("c").path, "");
+}
+
+TEST(JobFile, ModelsAndTablesAreInputsAndOutputs) {
+  const JobSpec spec = SpecOf(
+      "command: x ${{outputs.f}}\ninputs:\n  m: {type: mlflow_model, path: ./model}\n"
+      "  t: {type: mltable, path: ./table}\noutputs:\n  m: {type: custom_model}\n"
+      "  f: {type: uri_file}\n");
+  EXPECT_EQ(spec.inputs.at("m").path, "/home/me/project/model");
+  EXPECT_EQ(spec.inputs.at("t").type, "mltable");
+  EXPECT_EQ(spec.outputs.at("m").type, "custom_model");
+  EXPECT_EQ(spec.outputs.at("f").file, "f");
+  const auto named = Read(
+      "command: x\noutputs: {f: {type: uri_file, path: "
+      "'azureml://datastores/s/paths/${{name}}/a.txt'}}");
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_EQ(named->spec.outputs.at("f").file, "a.txt");
+  EXPECT_THAT(Errors("command: x\ninputs: {t: {type: mltable, path: t, mode: eval_mount}}\n"),
+              ElementsAre(HasSubstr("nothing here evaluates an MLTable")));
+}
+
+TEST(JobFile, InputsHaveDefaultsAndMayBeOptional) {
+  const JobSpec spec = SpecOf(
+      "command: run $[[--lr ${{inputs.lr}}]] ${{inputs.n}}\ninputs:\n"
+      "  lr: {type: number, optional: true}\n"
+      "  n: {type: integer, default: 3, min: 1, max: 5}\n"
+      "  b: {type: boolean, value: true}\n");
+  EXPECT_TRUE(spec.inputs.at("lr").absent);
+  EXPECT_EQ(spec.inputs.at("n").literal, "3");
+  EXPECT_EQ(spec.inputs.at("b").literal, "True");
+  EXPECT_THAT(Errors("command: x\ninputs:\n  n: {type: integer, default: 9, max: 5}\n"
+                     "  k: {type: string, default: c, enum: [a, b]}\n"
+                     "  i: {type: integer, default: 1.5}\n  s: {type: string}\n"
+                     "  y: {type: boolean, default: yes}\n"),
+              ElementsAre("job.yml:3: input \"n\" is \"9\", which is more than 5",
+                          "job.yml:4: input \"k\" is \"c\", which is none of a, b",
+                          "job.yml:5: input \"i\" is \"1.5\", which is no whole number",
+                          HasSubstr("job.yml:6: input \"s\" has no value"),
+                          "job.yml:7: input \"y\" is \"yes\", which is no boolean (write true or "
+                          "false)"));
+  EXPECT_THAT(Errors("command: run ${{inputs.lr}}\ninputs: {lr: {type: number, optional: true}}\n"),
+              ElementsAre(HasSubstr("input \"lr\" is optional and has no value")));
+}
+
+TEST(JobFile, VariablesMayNameInputs) {
+  EXPECT_EQ(SpecOf("command: x\ninputs: {a: 1}\nenvironment_variables: {A: '${{inputs.a}}'}\n")
+                .environment_variables.at("A"),
+            "${{inputs.a}}");
+  EXPECT_THAT(Errors("command: x\nenvironment_variables:\n  A: ${{inputs.a}}\n"),
+              ElementsAre(HasSubstr("job.yml:2: environment variable \"A\": ${{inputs.a}}")));
+}
+
+TEST(JobFile, AVariableThatNoProcessCanBeGivenIsNamed) {
+  const std::string longest(131072 - 3, 'x');  // with "A=" and a zero byte 128 KiB
+  const std::string begin = "command: x\nenvironment_variables:\n  A: ";
+  EXPECT_EQ(SpecOf(begin + longest + "\n").environment_variables.at("A"), longest);
+  EXPECT_THAT(Errors(begin + longest + "x\n"),
+              ElementsAre(HasSubstr("job.yml:2: environment variable \"A\" has 131070 bytes")));
+}
+
+TEST(JobFile, NamesOfComputesAreMappedByTheSite) {
+  Site site = BuiltInSite();
+  site.computes["cpu-cluster"] = "local";
+  for (const char* name : {"azureml:CPU-cluster", "local", "azureml:serverless", "''"}) {
+    const auto result =
+        ReadJobFile(absl::StrCat("command: x\ncompute: ", name), "job.yml", "/base", site);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->spec.compute, "local");
+  }
+  EXPECT_THAT(Errors("command: x\ncompute: azureml:gpu\n"),
+              ElementsAre(HasSubstr("computes: {gpu: local}")));
+  const std::string id =
+      "azureml:/subscriptions/s/resourceGroups/r/providers/Microsoft.MachineLearningServices/"
+      "workspaces/w/computes/";
+  const auto by_id = ReadJobFile(absl::StrCat("command: x\ncompute: ", id, "cpu-cluster\n"),
+                                 "job.yml", "/base", site);
+  EXPECT_TRUE(by_id.ok()) << by_id.status();
+  const std::string name(100, 'n');
+  EXPECT_THAT(Errors(absl::StrCat("command: x\ncompute: ", id, name, "\n")),
+              ElementsAre(HasSubstr("computes: {" + name + ": local}")));
+}
+
+TEST(JobFile, FilesOfOtherKindsAreToldApart) {
+  const auto with = [](absl::string_view schema) {
+    return absl::StrCat("$schema: https://azuremlschemas.azureedge.net/latest/", schema,
+                        ".schema.json\nname: x\n");
+  };
+  EXPECT_THAT(Errors(with("pipelineComponent")), ElementsAre(HasSubstr("component: ./job.yml")));
+  EXPECT_THAT(Errors(with("environment")), ElementsAre(HasSubstr("environment: file:./job.yml")));
+  EXPECT_THAT(Errors(with("amlCompute")),
+              ElementsAre(HasSubstr("tutti compute create --file job.yml")));
+  EXPECT_THAT(Errors(with("data")), ElementsAre(HasSubstr("tutti data create --file job.yml")));
+  EXPECT_THAT(Errors(with("managedOnlineDeployment")), ElementsAre(HasSubstr("tutti score")));
+  EXPECT_THAT(Errors(with("schedule")), ElementsAre(HasSubstr("have cron submit the job")));
+  EXPECT_THAT(Errors("script: train.py\nframework: PyTorch\ncommunicator: None\n"
+                     "environment: {docker: {baseImage: x}}\n"),
+              ElementsAre(HasSubstr("job.yml:1: this is a file of kind run configuration (SDK v1), "
+                                    "where one of kind job is expected: write its script")));
+  EXPECT_THAT(Errors("apiVersion: batch/v1\nkind: Job\nspec: {}\n"),
+              ElementsAre(HasSubstr("job.yml:1: this is a file of kind Kubernetes object")));
+  EXPECT_THAT(Errors("type: mltable\nname: x\npath: y\n"),
+              ElementsAre(HasSubstr("job.yml:1: this is a file of kind data")));
+}
+
+TEST(JobFile, APlainTextThatLooksLikeAPathIsProposedWithItsType) {
+  const auto warning = [](absl::string_view value) {
+    const auto result =
+        ReadJobFile(absl::StrCat("command: x\ninputs: {d: '", value, "'}\n"), "job.yml", "/base");
+    return result.ok() && result->warnings.size() == 1 ? result->warnings[0] : "";
+  };
+  EXPECT_THAT(warning("https://x.org/a/iris.csv"),
+              HasSubstr("write {type: uri_file, path: https://x.org/a/iris.csv}"));
+  EXPECT_THAT(warning("./data/iris.csv"), HasSubstr("{type: uri_file,"));
+  for (const char* folder : {"./data", "../.hidden", "https://x.org", "azureml:iris:1"}) {
+    EXPECT_THAT(warning(folder), HasSubstr("{type: uri_folder,")) << folder;
+  }
+}
+
+TEST(JobFile, ARegistrysModelThatIsNotHereIsAnsweredWithTheMend) {
+  EXPECT_THAT(Errors("command: x\ninputs:\n  m: {type: mlflow_model, path: "
+                     "'azureml://registries/azureml/models/bert/versions/3'}\n"),
+              ElementsAre("job.yml:3: input \"m\": "
+                          "\"azureml://registries/azureml/models/bert/versions/3\" is not on this "
+                          "machine; copy it here and say where: tutti data map "
+                          "azureml://registries/azureml/models/bert FOLDER"));
+}
+
+TEST(JobFile, FilesWithoutASchemaAreToldByTheirKeys) {
+  EXPECT_EQ(SpecOf("jobs: {a: {command: x}}\n").kind, JobKind::kPipeline);
+  EXPECT_EQ(SpecOf("trial: {command: 'x ${{search_space.lr}}', environment: host}\n"
+                   "sampling_algorithm: random\nobjective: {goal: minimize, primary_metric: loss}\n"
+                   "search_space: {lr: {type: choice, values: [1, 2]}}\n"
+                   "limits: {max_total_trials: 2}\n")
+                .kind,
+            JobKind::kSweep);
+  const std::pair<const char*, const char*> kKinds[] = {
+      {"name: e\nimage: python:3.11\n", "job.yml:2: this is a file of kind environment"},
+      {"name: e\nchannels: [defaults]\ndependencies: [pip]\n",
+       "job.yml:3: this is a file of kind conda environment"},
+      {"name: c\ntype: amlcompute\nsize: x\n", "job.yml:2: this is a file of kind compute"},
+      {"name: d\ntype: azure_blob\n", "job.yml:2: this is a file of kind datastore"},
+      {"name: d\nendpoint_name: e\n", "job.yml:2: this is a file of kind deployment"},
+      {"name: s\ncreate_job: x\n", "job.yml:2: this is a file of kind schedule"},
+      {"name: t\nversion: 1\ntype: command\ncommand: x\n",
+       "job.yml:2: this is a file of kind component"}};
+  for (const auto& [text, error] : kKinds) {
+    EXPECT_THAT(Errors(text), ElementsAre(HasSubstr(error)));
+  }
+  // Of a job that has a key of another kind, the key is wrong and not the file.
+  EXPECT_THAT(Errors("command: x\nimage: python\n"), ElementsAre(HasSubstr("key \"image\"")));
+  EXPECT_THAT(Errors("type: command\nimage: python\n"),
+              ElementsAre(HasSubstr("\"command\" is missing"), HasSubstr("key \"image\"")));
+}
+
+TEST(JobFile, TypesThatAreNotRunAreRefusedWithTheReasonAlone) {
+  EXPECT_THAT(Errors("$schema: x/autoMLJob.schema.json\ntype: automl\ntask: forecasting\n"),
+              ElementsAre(HasSubstr("job.yml:2: jobs of type automl are not run: a service")));
+  EXPECT_THAT(Errors("$schema: x/sparkJob.schema.json\nentry: {file: a.py}\n"),
+              ElementsAre(HasSubstr("job.yml:1: jobs of type spark are not run: it needs")));
+  EXPECT_THAT(Errors("type: parallel\nmini_batch_size: 1\n"),
+              ElementsAre(HasSubstr("RANK and WORLD_SIZE")));
+}
+
+TEST(JobFile, CodeMayComeFromGit) {
+  EXPECT_EQ(SpecOf("command: x\ncode: git+https://e.org/p.git@v1#subdirectory=src\n").code,
+            "git+https://e.org/p.git@v1#subdirectory=src");
+  EXPECT_THAT(Errors("command: x\ncode: git+ext::sh -c x\n"), ElementsAre(HasSubstr("job.yml:2")));
+  EXPECT_THAT(Errors("command: x\ncode: azureml:code:1\n"), ElementsAre(HasSubstr("job.yml:2")));
+}
+
+TEST(JobFile, NamesThatBecomeFoldersAndVariablesArePlain) {
+  EXPECT_THAT(Errors("command: x\ninputs: {../a: 1}\noutputs: {1b: {}}\n"
+                     "environment_variables: {A-B: 1}\nname: .hidden\n"),
+              ElementsAre(HasSubstr("job.yml:2: input name \"../a\" must be"),
+                          HasSubstr("job.yml:3: output name \"1b\" must be"),
+                          HasSubstr("job.yml:4: environment variable \"A-B\""),
+                          HasSubstr("job.yml:5: name must be")));
+}
+
+}  // namespace
+}  // namespace tutti::spec

@@ -1,0 +1,129 @@
+#include "spec/flow/step_outputs.h"
+
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/closest.h"
+#include "spec/command/job_data.h"
+#include "spec/text/expressions.h"
+#include "spec/text/unbound.h"
+#include "spec/types/identifier.h"
+
+namespace tutti::spec {
+namespace {
+
+// An output that the component of `what` has; an error otherwise.
+bool CheckOutput(const YamlNode::Entry& entry, absl::string_view what,
+                 const std::map<std::string, Output>& outputs, Diagnostics& diagnostics) {
+  if (outputs.contains(entry.key)) return true;
+  std::vector<absl::string_view> names;
+  for (const auto& [name, output] : outputs) names.push_back(name);
+  const absl::string_view name = absl::string_view(entry.key).substr(0, 80);
+  diagnostics.Error(entry.line, absl::StrCat(what, " has no output \"", name, "\"",
+                                             base::DidYouMean(name, names)));
+  return false;
+}
+
+// Where an output of a step has what looks like a binding and is none; nullptr if nowhere.
+// ${{name}} and the like within an address are Azure ML's, and have no effect here.
+const YamlNode::Entry* UnboundOutput(const YamlNode::Entry& entry) {
+  const YamlNode::Entry* path = FindValue(*entry.value, "path");
+  const YamlNode::Entry* at = path == nullptr ? &entry : path;
+  const std::string& written = at->value->scalar;
+  const std::string body = BindingIn(written);
+  const bool is_whole = WholeExpression(written) == body || !absl::StrContains(written, "${{");
+  const bool is_meant = is_whole && absl::StrContains(body, '.') && BoundOutput(entry).empty();
+  return is_meant ? at : nullptr;
+}
+
+void ReadOutputOver(const YamlNode::Entry& entry, absl::string_view what,
+                    std::map<std::string, Output>& outputs, Diagnostics& diagnostics) {
+  if (!CheckOutput(entry, what, outputs, diagnostics)) return;
+  if (entry.value->kind == YamlNode::Kind::kNull || !BoundOutput(entry).empty()) return;
+  if (UnboundOutput(entry) != nullptr) return;  // has been told
+  const Output own = ReadOutput(entry, diagnostics);
+  Output& output = outputs[entry.key];
+  output.mode = own.mode;
+  if (FindValue(*entry.value, "type") != nullptr) output = own;
+}
+
+}  // namespace
+
+std::string BoundOutput(const YamlNode::Entry& entry) {
+  const YamlNode::Entry* path = FindValue(*entry.value, "path");
+  const YamlNode& text = path == nullptr ? *entry.value : *path->value;
+  return NameBehind(WholeExpression(text.scalar), "parent.outputs.");
+}
+
+std::map<std::string, Output> ReadStepOutputs(const Given& given, const Scope& scope) {
+  std::map<std::string, Output> outputs;
+  if (given.outputs == nullptr) return outputs;
+  Diagnostics& diagnostics = given.source.diagnostics;
+  CheckIsMapping(*given.outputs, diagnostics);
+  for (const YamlNode::Entry& entry : given.outputs->value->entries) {
+    if (!IsIdentifier(entry.key)) {
+      diagnostics.Error(entry.line,
+                        absl::StrCat(given.what, " has an output \"", entry.key.substr(0, 80),
+                                     "\", whose name must be of letters, digits and \"_\""));
+      continue;
+    }
+    Output& output = outputs[entry.key];
+    if (UnboundOutput(entry) != nullptr) continue;  // which ReadOutputBindings tells
+    const std::string bound = BoundOutput(entry);
+    const auto outer = scope.pipeline.outputs.find(bound);
+    if (bound.empty()) {
+      output = ReadOutput(entry, diagnostics);
+    } else if (outer != scope.pipeline.outputs.end()) {
+      output = outer->second;
+    }
+  }
+  return outputs;
+}
+
+void ReadOutputsOver(const YamlNode::Entry& section, absl::string_view what,
+                     std::map<std::string, Output>& outputs, Diagnostics& diagnostics) {
+  CheckIsMapping(section, diagnostics);
+  for (const YamlNode::Entry& entry : section.value->entries) {
+    ReadOutputOver(entry, what, outputs, diagnostics);
+  }
+}
+
+std::map<std::string, std::string> ReadOutputBindings(const Given& given, const std::string& name,
+                                                      const Scope& scope) {
+  std::map<std::string, std::string> bindings;
+  if (given.outputs == nullptr) return bindings;
+  const auto error = [&](int line, absl::string_view message) {
+    given.source.diagnostics.Error(line, absl::StrCat(given.what, " ", message));
+  };
+  std::vector<absl::string_view> names;
+  for (const auto& [outer, output] : scope.pipeline.outputs) names.push_back(outer);
+  for (const YamlNode::Entry& entry : given.outputs->value->entries) {
+    const std::string bound = BoundOutput(entry);
+    if (scope.pipeline.outputs.contains(bound)) {
+      bindings[entry.key] = bound;
+    } else if (!bound.empty()) {
+      error(entry.line, absl::StrCat("names ${{parent.outputs.", bound.substr(0, 80),
+                                     "}}, which the pipeline does not have",
+                                     base::DidYouMean(bound.substr(0, 80), names)));
+    } else if (const YamlNode::Entry* at = UnboundOutput(entry)) {
+      const std::string& written = at->value->scalar;
+      error(at->line, absl::StrCat("gives output \"", entry.key.substr(0, 80), "\" ",
+                                   written.substr(0, 120), ", which is no binding",
+                                   MeantOutput(BindingIn(written), BindableFor(name, scope))));
+    }
+  }
+  return bindings;
+}
+
+void RefuseBoundOutputs(const YamlNode::Entry& section, Diagnostics& diagnostics) {
+  for (const YamlNode::Entry& entry : section.value->entries) {
+    const std::string bound = BoundOutput(entry);
+    if (bound.empty()) continue;
+    diagnostics.Error(entry.line, absl::StrCat("output \"", entry.key.substr(0, 80),
+                                               "\" names ${{parent.outputs.", bound.substr(0, 80),
+                                               "}}, but there is no pipeline around the job"));
+  }
+}
+
+}  // namespace tutti::spec

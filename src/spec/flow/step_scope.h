@@ -1,0 +1,42 @@
+// What a pipeline gives to its steps, and the values of its inputs in what they write. Inside the
+// room spec only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "spec/text/unbound.h"
+#include "spec/text/yaml_tree.h"
+#include "spec/types/job.h"
+
+namespace tutti::spec {
+
+struct Scope {
+  const JobSpec& pipeline;  // its inputs, outputs and experiment
+  // Those of its inputs whose value only the result of another step can tell.
+  const std::set<std::string>& open;
+  std::string compute;  // of steps that name none
+  int depth = 0;        // pipelines around it
+  // The steps beside it with their outputs, for the right name in errors (unbound.h).
+  std::map<std::string, std::vector<std::string>> steps = {};
+};
+
+// "parent.inputs.x" -> "x", if the rest is `prefix`; "" otherwise.
+std::string NameBehind(absl::string_view expression, absl::string_view prefix);
+
+// The value of an input of the pipeline ("parent.inputs.x"), where it is one and is known.
+std::optional<std::string> ValueOf(absl::string_view expression, const Scope& scope);
+
+// The tree with such values in place of ${{parent.inputs.x}}.
+std::shared_ptr<const YamlNode> WithValues(const std::shared_ptr<const YamlNode>& node,
+                                           const Scope& scope);
+
+// What `step` can be bound to.
+Bindable BindableFor(const std::string& step, const Scope& scope);
+
+}  // namespace tutti::spec

@@ -1,0 +1,107 @@
+#include "spec/json/job_json.h"
+
+#include <gmock/gmock.h>
+
+#include <optional>
+
+namespace tutti::spec {
+namespace {
+
+JobSpec AJob() {
+  JobSpec spec;
+  spec.file_name = "job.yml";
+  spec.name = "n";
+  spec.command = "true \xc3\xa9 \"";
+  spec.command_line = 3;
+  spec.code = "/code";
+  spec.additional_includes = {"/shared"};
+  spec.tags = {{"a", "b"}};
+  spec.inputs["lr"] = {"number", "", "ro_mount", "0.1", {"", 7}};
+  spec.inputs["rate"] = {"number", "", "direct", "", {"", 8}, true};
+  spec.outputs["model"] = {"uri_folder", "upload", ""};
+  spec.environment = {"mine", false, "3.8", {{"numpy==1.21", "conda.yaml:3"}}, {"--pre"}};
+  spec.environment.variables = {{"FOO", "bar"}};
+  spec.environment.programs = {{"g++", "gxx", "conda.yaml:4"}};
+  spec.environment.image = {"", "/docker", "Dockerfile", "job.yml:4", "Dockerfile:6: RUN apt-get"};
+  spec.distribution = {DistributionKind::kTensorFlow, 1, 2, 1};
+  spec.instance_count = 3;
+  spec.timeout = absl::Milliseconds(1500);
+  spec.priority = Priority::kHigh;
+  return spec;
+}
+
+TEST(JobJson, ReadsBackEveryFieldThatItWrote) {
+  const auto back = JobSpecFromJson(ToJson(AJob()));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ToJson(*back), ToJson(AJob()));
+  EXPECT_EQ(back->timeout, absl::Milliseconds(1500));
+  EXPECT_EQ(back->inputs.at("lr").literal, "0.1");
+  EXPECT_EQ(back->distribution.parameter_server_count, 1);
+  EXPECT_EQ(back->priority, Priority::kHigh);
+  EXPECT_TRUE(back->inputs.at("rate").absent);
+  EXPECT_EQ(back->environment.packages.at(0).place, "conda.yaml:3");
+  EXPECT_EQ(back->environment.programs.at(0).package, "gxx");
+  EXPECT_EQ(back->environment.variables.at("FOO"), "bar");
+  EXPECT_EQ(back->environment.image.needed_by, "Dockerfile:6: RUN apt-get");
+}
+
+TEST(JobJson, ReadsBackWhatARayJobSaysOfItsCluster) {
+  JobSpec spec = AJob();
+  spec.distribution = {.kind = DistributionKind::kRay,
+                       .ray = {7000, false, 7001, "--num-cpus 0", "--labels a=b"}};
+  const auto back = JobSpecFromJson(ToJson(spec));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ToJson(*back), ToJson(spec));
+  const RaySettings& ray = back->distribution.ray;
+  EXPECT_EQ(ray.port, 7000);
+  EXPECT_FALSE(ray.dashboard);
+  EXPECT_EQ(ray.worker_options, "--labels a=b");
+}
+
+TEST(JobJson, WholeNodesAreAskedForRefusedOrTheComputesToSay) {
+  JobSpec spec = AJob();
+  for (const std::optional<bool> exclusive : {std::optional<bool>(), {true}, {false}}) {
+    spec.slurm.exclusive = exclusive;
+    EXPECT_EQ(JobSpecFromJson(ToJson(spec))->slurm.exclusive, exclusive);
+  }
+  // As earlier versions wrote of a job that says nothing of it.
+  EXPECT_EQ(JobSpecFromJson(R"({"slurm": {"exclusive": false}})")->slurm.exclusive, std::nullopt);
+}
+
+TEST(JobJson, NoTimeLimitStaysNoTimeLimit) {
+  JobSpec spec = AJob();
+  spec.timeout = absl::InfiniteDuration();
+  const auto back = JobSpecFromJson(ToJson(spec));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->timeout, absl::InfiniteDuration());
+}
+
+TEST(JobJson, AMissingFieldKeepsItsDefault) {
+  const auto spec = JobSpecFromJson(R"({"command": "true"})");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->instance_count, 1);
+  EXPECT_EQ(spec->timeout, absl::InfiniteDuration());
+}
+
+TEST(JobJson, TheFirstVersionsEnvironmentIsTheHost) {
+  const auto spec = JobSpecFromJson(R"({"command": "true", "environment": "host"})");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_TRUE(spec->environment.is_host);
+}
+
+TEST(JobJson, NamesAFieldThatIsUnknownOrOfTheWrongType) {
+  EXPECT_EQ(JobSpecFromJson(R"({"x": 1})").status().message(), "job: unknown field x");
+  EXPECT_EQ(JobSpecFromJson(R"({"priority": "urgent"})").status().message(),
+            "job: priority is unknown: \"urgent\"");
+  EXPECT_EQ(JobSpecFromJson(R"({"tags": {"a": 1}})").status().message(),
+            "job: tags.a must be a string");
+}
+
+TEST(JobJson, BytesThatAreNoUtf8DoNotStopTheWriter) {
+  JobSpec spec;
+  spec.command = "\xff";
+  EXPECT_TRUE(JobSpecFromJson(ToJson(spec)).ok());
+}
+
+}  // namespace
+}  // namespace tutti::spec

@@ -1,0 +1,320 @@
+#include "spec/json/json_fields.h"
+
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "spec/types/names.h"
+
+namespace tutti::spec {
+using nlohmann::json;
+
+JsonFields::JsonFields(const json& object, std::string path, Missing missing)
+    : object_(object), path_(std::move(path)), missing_(missing) {
+  if (!object_.is_object()) {
+    status_ = absl::InvalidArgumentError(
+        absl::StrCat(path_.empty() ? "the document" : path_, " must be an object"));
+  }
+}
+
+std::string JsonFields::PathOf(absl::string_view name) const {
+  return path_.empty() ? std::string(name) : absl::StrCat(path_, ".", name);
+}
+
+void JsonFields::Fail(const std::string& message) {
+  status_.Update(absl::InvalidArgumentError(message));
+}
+
+void JsonFields::Update(const absl::Status& status) { status_.Update(status); }
+
+const json* JsonFields::Find(const char* name) {
+  if (!status_.ok()) return nullptr;
+  read_.insert(name);
+  const auto found = object_.find(name);
+  if (found != object_.end()) return &*found;
+  if (missing_ == Missing::kIsAnError) Fail(absl::StrCat(PathOf(name), " is missing"));
+  return nullptr;
+}
+
+const json* JsonFields::Array(const char* name) {
+  const json* value = Find(name);
+  if (value == nullptr || value->is_array()) return value;
+  Fail(absl::StrCat(PathOf(name), " must be an array"));
+  return nullptr;
+}
+
+void JsonFields::Read(const char* name, std::string& value) {
+  const json* found = Find(name);
+  if (found == nullptr) return;
+  if (!found->is_string()) return Fail(absl::StrCat(PathOf(name), " must be a string"));
+  value = found->get_ref<const std::string&>();
+}
+
+void JsonFields::Read(const char* name, int64_t& value, int64_t least) {
+  const json* found = Find(name);
+  if (found == nullptr) return;
+  const bool fits = found->is_number_integer() &&
+                    !(found->is_number_unsigned() &&
+                      found->get<uint64_t>() > uint64_t{std::numeric_limits<int64_t>::max()});
+  if (!fits || found->get<int64_t>() < least) {
+    return Fail(absl::StrCat(PathOf(name), " must be a whole number of at least ", least));
+  }
+  value = found->get<int64_t>();
+}
+
+void JsonFields::Read(const char* name, int& value, int least, int most) {
+  int64_t wide = value;
+  Read(name, wide, std::numeric_limits<int64_t>::min());
+  if (!status_.ok()) return;
+  if (wide < least || wide > most) {
+    return Fail(
+        absl::StrCat(PathOf(name), " must be from ", least, " to ", most, ", but is ", wide));
+  }
+  value = static_cast<int>(wide);
+}
+
+void JsonFields::Read(const char* name, double& value) {
+  const json* found = Find(name);
+  if (found == nullptr) return;
+  const double number = found->is_number() ? found->get<double>() : -1;
+  if (!(number >= 0 && number <= 1e12)) {
+    return Fail(absl::StrCat(PathOf(name), " must be a number from 0 to 1e12"));
+  }
+  value = number;
+}
+
+void JsonFields::Read(const char* name, bool& value) {
+  const json* found = Find(name);
+  if (found == nullptr) return;
+  if (!found->is_boolean()) return Fail(absl::StrCat(PathOf(name), " must be true or false"));
+  value = found->get<bool>();
+}
+
+void JsonFields::Read(const char* name, std::vector<std::string>& value) {
+  const json* found = Array(name);
+  if (found == nullptr) return;
+  value.clear();
+  for (const json& text : *found) {
+    if (!text.is_string()) return Fail(absl::StrCat(PathOf(name), " must hold strings"));
+    value.push_back(text.get<std::string>());
+  }
+}
+
+void JsonFields::Read(const char* name, std::map<std::string, std::string>& value) {
+  const json* found = Find(name);
+  if (found == nullptr) return;
+  if (!found->is_object()) return Fail(absl::StrCat(PathOf(name), " must be an object"));
+  value.clear();
+  for (const auto& [key, text] : found->items()) {
+    if (!text.is_string()) {
+      return Fail(absl::StrCat(PathOf(name), ".", key, " must be a string"));
+    }
+    value[key] = text.get<std::string>();
+  }
+}
+
+void JsonFields::Read(const char* name, std::map<std::string, Input>& value) {
+  const json* found = Find(name);
+  if (found == nullptr) return;
+  if (!found->is_object()) return Fail(absl::StrCat(PathOf(name), " must be an object"));
+  value.clear();
+  for (const auto& [key, part] : found->items()) {
+    JsonFields fields(part, absl::StrCat(PathOf(name), ".", key), missing_);
+    Input& input = value[key];
+    fields.Read("type", input.type);
+    fields.Read("path", input.path);
+    fields.Read("mode", input.mode);
+    fields.Read("literal", input.literal);
+    fields.Read("absent", input.absent);
+    fields.Read("line", input.place.line, 0, std::numeric_limits<int>::max());
+    Update(fields.Finish());
+  }
+}
+
+void JsonFields::Read(const char* name, std::map<std::string, Output>& value) {
+  const json* found = Find(name);
+  if (found == nullptr) return;
+  if (!found->is_object()) return Fail(absl::StrCat(PathOf(name), " must be an object"));
+  value.clear();
+  for (const auto& [key, part] : found->items()) {
+    JsonFields fields(part, absl::StrCat(PathOf(name), ".", key), missing_);
+    Output& output = value[key];
+    fields.Read("type", output.type);
+    fields.Read("mode", output.mode);
+    fields.Read("file", output.file);
+    Update(fields.Finish());
+  }
+}
+
+void JsonFields::Read(const char* name, Environment& value) {
+  const json* found = Find(name);
+  if (found == nullptr) return;
+  if (found->is_string()) return;  // "host", as the first version wrote it
+  JsonFields fields(*found, PathOf(name), missing_);
+  fields.Read("name", value.name);
+  fields.Read("is_host", value.is_host);
+  if (found->is_object() && found->contains("image")) {  // none in most
+    JsonFields image((*found)["image"], fields.PathOf("image"), missing_);
+    image.Read("reference", value.image.reference);
+    image.Read("context", value.image.context);
+    image.Read("dockerfile", value.image.dockerfile);
+    image.Read("place", value.image.place);
+    if ((*found)["image"].contains("needed_by")) image.Read("needed_by", value.image.needed_by);
+    fields.Update(image.Finish());
+    fields.Ignore("image");
+  }
+  if (found->is_object() && found->contains("variables")) {
+    fields.Read("variables", value.variables);
+  }
+  if (found->is_object() && found->contains("programs")) {
+    value.programs.clear();
+    if (const json* programs = fields.Array("programs")) {
+      for (size_t i = 0; i < programs->size(); ++i) {
+        JsonFields part((*programs)[i], absl::StrCat(fields.PathOf("programs"), "[", i, "]"),
+                        missing_);
+        Program& program = value.programs.emplace_back();
+        part.Read("name", program.name);
+        part.Read("package", program.package);
+        part.Read("place", program.place);
+        fields.Update(part.Finish());
+      }
+    }
+  }
+  fields.Read("python", value.python);
+  fields.Read("options", value.options);
+  if (const json* packages = fields.Array("packages")) {
+    value.packages.clear();
+    for (size_t i = 0; i < packages->size(); ++i) {
+      JsonFields part((*packages)[i], absl::StrCat(fields.PathOf("packages"), "[", i, "]"),
+                      missing_);
+      Requirement& package = value.packages.emplace_back();
+      part.Read("text", package.text);
+      part.Read("place", package.place);
+      fields.Update(part.Finish());
+    }
+  }
+  Update(fields.Finish());
+}
+
+void JsonFields::Read(const char* name, RaySettings& value) {
+  const json* found = Find(name);
+  if (found == nullptr) return;
+  JsonFields fields(*found, PathOf(name), missing_);
+  fields.Read("port", value.port, 0, 65535);
+  fields.Read("dashboard", value.dashboard);
+  fields.Read("dashboard_port", value.dashboard_port, 0, 65535);
+  fields.Read("head_options", value.head_options);
+  fields.Read("worker_options", value.worker_options);
+  Update(fields.Finish());
+}
+
+void JsonFields::Read(const char* name, Distribution& value) {
+  const json* found = Find(name);
+  if (found == nullptr) return;
+  JsonFields fields(*found, PathOf(name), missing_);
+  std::string kind(Name(value.kind));
+  fields.Read("type", kind);
+  if (const auto known = DistributionKindFromName(kind)) {
+    value.kind = *known;
+  } else {
+    fields.Fail(absl::StrCat(fields.PathOf("type"), " is unknown: \"", kind, "\""));
+  }
+  fields.Read("process_count_per_instance", value.process_count_per_instance, 1, 100'000);
+  fields.Read("worker_count", value.worker_count, 0, 1'000'000);
+  fields.Read("parameter_server_count", value.parameter_server_count, 0, 1'000'000);
+  if (value.kind == DistributionKind::kRay) fields.Read("ray", value.ray);
+  Update(fields.Finish());
+}
+
+void JsonFields::Read(const char* name, Priority& value) {
+  std::string text(Name(value));
+  Read(name, text);
+  if (const auto known = PriorityFromName(text)) {
+    value = *known;
+  } else {
+    Fail(absl::StrCat(PathOf(name), " is unknown: \"", text, "\""));
+  }
+}
+
+absl::Status JsonFields::Finish() {
+  if (!status_.ok()) return status_;
+  for (const auto& [key, value] : object_.items()) {
+    if (!read_.contains(key)) Fail(absl::StrCat("unknown field ", PathOf(key)));
+  }
+  return status_;
+}
+
+absl::StatusOr<json> ParseJsonObject(absl::string_view text, absl::string_view what) {
+  json document = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (document.is_object()) return document;
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, document.is_discarded() ? ": is not JSON" : ": is not a JSON object"));
+}
+
+json JsonOf(const std::map<std::string, Input>& inputs) {
+  json document = json::object();
+  for (const auto& [name, input] : inputs) {
+    document[name] = {{"type", input.type},     {"path", input.path},
+                      {"mode", input.mode},     {"literal", input.literal},
+                      {"absent", input.absent}, {"line", input.place.line}};
+  }
+  return document;
+}
+
+json JsonOf(const std::map<std::string, Output>& outputs) {
+  json document = json::object();
+  for (const auto& [name, output] : outputs) {
+    document[name] = {{"type", output.type}, {"mode", output.mode}, {"file", output.file}};
+  }
+  return document;
+}
+
+json JsonOf(const Environment& environment) {
+  json packages = json::array();
+  for (const Requirement& package : environment.packages) {
+    packages.push_back({{"text", package.text}, {"place", package.place}});
+  }
+  json document = {{"name", environment.name},
+                   {"is_host", environment.is_host},
+                   {"python", environment.python},
+                   {"packages", std::move(packages)},
+                   {"options", environment.options}};
+  for (const Program& program : environment.programs) {
+    document["programs"].push_back(
+        {{"name", program.name}, {"package", program.package}, {"place", program.place}});
+  }
+  if (!environment.variables.empty()) document["variables"] = environment.variables;
+  const Image& image = environment.image;
+  if (image.empty()) return document;
+  document["image"] = {{"reference", image.reference},
+                       {"context", image.context},
+                       {"dockerfile", image.dockerfile},
+                       {"place", image.place}};
+  if (!image.needed_by.empty()) document["image"]["needed_by"] = image.needed_by;
+  return document;
+}
+
+json JsonOf(const Distribution& distribution) {
+  json document = {{"type", std::string(Name(distribution.kind))},
+                   {"process_count_per_instance", distribution.process_count_per_instance},
+                   {"worker_count", distribution.worker_count},
+                   {"parameter_server_count", distribution.parameter_server_count}};
+  if (distribution.kind == DistributionKind::kRay) {
+    const RaySettings& ray = distribution.ray;
+    document["ray"] = {{"port", ray.port},
+                       {"dashboard", ray.dashboard},
+                       {"dashboard_port", ray.dashboard_port},
+                       {"head_options", ray.head_options},
+                       {"worker_options", ray.worker_options}};
+  }
+  return document;
+}
+
+json JsonOf(Priority priority) { return std::string(Name(priority)); }
+
+std::string Dump(const json& document) {
+  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace tutti::spec

@@ -1,0 +1,65 @@
+// The launch plan: the one document that a launcher gets (docs/formats/launch-plan.md). The service
+// writes one per node, an engine carries it to the node, `tutti launch --plan FILE` reads it there.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "spec/types/job.h"
+
+namespace tutti::spec {
+
+struct PlanNode {
+  std::string name;     // host name as the job sees it
+  std::string address;  // numeric, reachable from the job's other nodes
+  int first_rank = 0;
+  int process_count = 1;
+};
+
+struct LaunchPlan {
+  std::string allocation_id;
+  std::string job_id;
+  int node_index = 0;
+  std::vector<PlanNode> nodes;  // all nodes of the gang, in rank order
+  int master_port = 6105;
+  // On the first node: where launchers meet for MPI, or where Ray's head listens; 0: neither.
+  int start_port = 0;
+  // The start of the nodes' machine for which the plan was made, where that is the service's own:
+  // it may run in no other. Empty: the claim on the allocation is durable instead.
+  std::string boot_id;
+  std::string experiment_name;
+  Distribution distribution;
+  Environment environment;
+  std::vector<std::string> container_options;  // of JobSpec
+  std::string environments_directory;          // where environments are made and shared
+  std::string command;                         // ${{…}} unexpanded: only the node knows its paths
+  std::map<std::string, std::string> environment_variables;
+  std::string snapshot;  // "sha256:…" of the code archive; empty: none
+  std::map<std::string, Input> inputs;
+  std::map<std::string, Output> outputs;
+  std::string
+      directory;  // the allocation's own folder on this node: spool, working folder, outputs
+  // Of a job that is begun again: which time this is, from 1, and the folder that the time before
+  // had on the node of this index, whose outputs are taken over; empty: none.
+  int attempt = 1;
+  std::string former_directory;
+  int64_t memory_bytes = 0;    // this node's share; 0: no limit
+  double timeout_seconds = 0;  // wall time of the processes; 0: no limit
+  double grace_seconds = 10;   // from SIGTERM to SIGKILL
+  std::string service_file;    // JSON {"address","token"}; read anew at every reconnection
+  std::string
+      job_token;  // hexadecimal; the job's processes prove with it that they belong together
+
+  int WorldSize() const;
+  const PlanNode& node() const { return nodes.at(node_index); }
+};
+
+std::string ToJson(const LaunchPlan& plan);
+// InvalidArgument names the field that is missing or of the wrong type.
+absl::StatusOr<LaunchPlan> LaunchPlanFromJson(absl::string_view text);
+
+}  // namespace tutti::spec

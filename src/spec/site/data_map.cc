@@ -1,0 +1,232 @@
+#include "spec/site/data_map.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "spec/site/asset.h"
+
+namespace tutti::spec {
+namespace {
+
+constexpr absl::string_view kByName = "azureml:";
+constexpr absl::string_view kAzureMl = "azureml://";
+
+// "azureml:NAME:1" or "azureml:NAME@latest".
+std::string CanonicalName(absl::string_view name) {
+  const size_t end = name.find_first_of(":@/");
+  if (end == absl::string_view::npos) return absl::StrCat(kByName, name);
+  if (name[end] == '/') return absl::StrCat(kByName, name);
+  return absl::StrCat(kByName, name.substr(0, end), name[end] == ':' ? "/versions/" : "/labels/",
+                      name.substr(end + 1));
+}
+
+// Without "subscriptions/S/resourcegroups/R/workspaces/W/", which names the one workspace there is.
+std::string CanonicalAzureMl(absl::string_view path) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(path, '/');
+  size_t first = 0;
+  while (first + 2 < parts.size()) {
+    const std::string word = absl::AsciiStrToLower(parts[first]);
+    if (word != "subscriptions" && word != "resourcegroups" && word != "workspaces") break;
+    first += 2;
+  }
+  std::string rest;
+  for (size_t i = first; i < parts.size(); ++i) {
+    absl::StrAppend(&rest, i == first ? "" : "/", parts[i]);
+  }
+  const bool is_named = absl::StartsWith(rest, "data/") || absl::StartsWith(rest, "models/");
+  if (first > 0 && is_named) return absl::StrCat(kByName, rest.substr(rest.find('/') + 1));
+  return absl::StrCat(kAzureMl, rest);
+}
+
+// HOST/PATH of a store's address in the form of https on blob storage.
+std::string CanonicalUrl(absl::string_view scheme, absl::string_view rest) {
+  rest = rest.substr(0, rest.find_first_of("?#"));
+  const size_t slash = std::min(rest.find('/'), rest.size());
+  std::string host = absl::AsciiStrToLower(rest.substr(0, slash));
+  std::string path(absl::StripPrefix(rest.substr(slash), "/"));
+  const bool store = absl::StartsWith(scheme, "wasb") || absl::StartsWith(scheme, "abfs");
+  if (const size_t at = host.find('@'); store && at != std::string::npos) {
+    path = absl::StrCat(rest.substr(0, at), path.empty() ? "" : "/", path);
+    host.erase(0, at + 1);
+  }
+  if (const size_t dfs = host.find(".dfs."); dfs != std::string::npos) {
+    host.replace(dfs, 5, ".blob.");
+  }
+  const bool web = store || scheme == "http" || scheme == "https";
+  while (!path.empty() && path.back() == '/') path.pop_back();
+  return absl::StrCat(web ? "https" : scheme, "://", host, path.empty() ? "" : "/", path);
+}
+
+// Where the name ends in "azureml://registries/R/models/NAME/versions/1"; npos for what is no model
+// or data of a registry.
+size_t EndOfRegistryName(absl::string_view canonical) {
+  absl::string_view rest = canonical;
+  if (!absl::ConsumePrefix(&rest, "azureml://registries/")) return absl::string_view::npos;
+  rest.remove_prefix(std::min(rest.find('/'), rest.size()));
+  if (!absl::ConsumePrefix(&rest, "/models/") && !absl::ConsumePrefix(&rest, "/data/")) {
+    return absl::string_view::npos;
+  }
+  return canonical.size() - rest.size() + std::min(rest.find('/'), rest.size());
+}
+
+int HexDigit(char c) {
+  if (absl::ascii_isdigit(c)) return c - '0';
+  const char lower = absl::ascii_tolower(c);
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+std::string PercentDecoded(absl::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool escape = text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 &&
+                        HexDigit(text[i + 2]) >= 0;
+    decoded +=
+        escape ? static_cast<char>(HexDigit(text[i + 1]) * 16 + HexDigit(text[i + 2])) : text[i];
+    if (escape) i += 2;
+  }
+  return decoded;
+}
+
+// Whether `path` stays below the folder that it is looked up in.
+bool StaysBelow(absl::string_view path) {
+  for (const absl::string_view part : absl::StrSplit(path, '/')) {
+    if (part == "..") return false;
+  }
+  return path.find('\0') == absl::string_view::npos;
+}
+
+}  // namespace
+
+bool IsAddress(absl::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon == absl::string_view::npos || colon == 0 || !absl::ascii_isalpha(text[0])) return false;
+  const absl::string_view scheme = text.substr(0, colon);
+  if (absl::EqualsIgnoreCase(scheme, "file")) return false;
+  return std::all_of(scheme.begin(), scheme.end(), [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '+' || c == '-' || c == '.';
+  });
+}
+
+std::string CanonicalAddress(absl::string_view address) {
+  const std::string by_name = NameOfId(address);
+  address = absl::StripAsciiWhitespace(by_name);
+  const size_t colon = std::min(address.find(':'), address.size());
+  const std::string scheme = absl::AsciiStrToLower(address.substr(0, colon));
+  absl::string_view rest = address.substr(std::min(colon + 1, address.size()));
+  if (!absl::ConsumePrefix(&rest, "//")) {
+    return scheme == "azureml" ? CanonicalName(rest) : absl::StrCat(scheme, ":", rest);
+  }
+  if (scheme != "azureml") return CanonicalUrl(scheme, rest);
+  while (absl::ConsumeSuffix(&rest, "/")) {
+  }
+  return CanonicalAzureMl(rest);
+}
+
+std::string WebAddress(absl::string_view address) {
+  const std::string scheme = absl::AsciiStrToLower(address.substr(0, address.find(':')));
+  const bool is_url = absl::StrContains(address, "://") && address.size() <= 8192;
+  if (is_url && (scheme == "http" || scheme == "https")) {
+    return absl::StrCat(scheme, address.substr(scheme.size()));
+  }
+  const bool is_blob =
+      is_url && (absl::StartsWith(scheme, "wasb") || absl::StartsWith(scheme, "abfs"));
+  return is_blob ? CanonicalAddress(address) : "";
+}
+
+std::string ShownAddress(absl::string_view address) {
+  const size_t query = absl::StrContains(address, "://") ? address.find('?') : std::string::npos;
+  return absl::StrCat(address.substr(0, std::min<size_t>(query, 200)),
+                      query == std::string::npos ? "" : "?…");
+}
+
+std::string PrefixToMap(absl::string_view address) {
+  const std::string canonical = CanonicalAddress(address);
+  if (absl::StartsWith(canonical, kByName) && !absl::StartsWith(canonical, kAzureMl)) {
+    return canonical.substr(0, canonical.find('/'));
+  }
+  if (const size_t end = EndOfRegistryName(canonical); end != std::string::npos) {
+    return canonical.substr(0, end);
+  }
+  absl::string_view prefix = address.substr(0, address.find_first_of("?#"));
+  const size_t host = prefix.find("://");
+  const size_t slash = prefix.rfind('/');
+  // Not the host alone: too much would be served from one folder.
+  const bool below = host != absl::string_view::npos && slash > prefix.find('/', host + 3);
+  if (below) return std::string(prefix.substr(0, slash));
+  absl::ConsumeSuffix(&prefix, "/");
+  return std::string(prefix);
+}
+
+absl::StatusOr<std::string> PathOfJobOutput(absl::string_view address, absl::string_view jobs) {
+  const std::string canonical = CanonicalAddress(address);
+  absl::string_view rest = canonical;
+  const bool by_run = absl::ConsumePrefix(&rest, "runs:/");
+  if (!by_run && !absl::ConsumePrefix(&rest, "azureml://jobs/")) {
+    return absl::NotFoundError("no address of a job's output");
+  }
+  std::vector<absl::string_view> parts = absl::StrSplit(rest, '/', absl::SkipEmpty());
+  const auto wrong = [&](absl::string_view why) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", ShownAddress(address), "\" ", why,
+                     "; write azureml://jobs/JOB/outputs/NAME/paths/PATH"));
+  };
+  if (parts.empty()) return wrong("names no job");
+  if (!StaysBelow(rest) || parts[0][0] == '.') return wrong("leads out of the job's results");
+  std::string path = absl::StrCat(jobs, "/", parts[0]);
+  if (by_run) {
+    absl::StrAppend(&path, "/outputs");
+    parts.erase(parts.begin());
+  } else {
+    if (parts.size() < 3 || parts[1] != "outputs") return wrong("names no output");
+    if (parts[2] != "artifacts") absl::StrAppend(&path, "/outputs/", parts[2]);
+    const bool has_paths = parts.size() > 3 && parts[3] == "paths";
+    parts.erase(parts.begin(), parts.begin() + (has_paths ? 4 : 3));
+  }
+  for (const absl::string_view part : parts) absl::StrAppend(&path, "/", part);
+  return path;
+}
+
+absl::Status DataMap::Add(absl::string_view prefix, absl::string_view folder) {
+  if (!IsAddress(prefix)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", ShownAddress(prefix),
+                     "\" is no address: it begins with https:, wasbs:, azureml: or the like"));
+  }
+  if (!absl::StartsWith(folder, "/")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", folder.substr(0, 200), "\" is no absolute path"));
+  }
+  entries_[CanonicalAddress(prefix)] = {std::string(prefix), std::string(folder)};
+  return absl::OkStatus();
+}
+
+absl::Status DataMap::Remove(absl::string_view prefix) {
+  if (entries_.erase(CanonicalAddress(prefix)) > 0) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("\"", ShownAddress(prefix), "\" is not mapped"));
+}
+
+absl::StatusOr<std::string> DataMap::Find(absl::string_view address) const {
+  const std::string canonical = CanonicalAddress(address);
+  // Cut at ever earlier slashes, so that the longest prefix is found first.
+  for (size_t end = canonical.size(); end != std::string::npos && end > 0;
+       end = canonical.rfind('/', end - 1)) {
+    const auto found = entries_.find(canonical.substr(0, end));
+    if (found == entries_.end()) continue;
+    const bool by_name =
+        !absl::StrContains(found->first, "//") || end == EndOfRegistryName(canonical);
+    const std::string rest = by_name ? "" : PercentDecoded(canonical.substr(end));
+    if (!StaysBelow(rest)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("\"", ShownAddress(address), "\" leads out of ", found->second.folder));
+    }
+    return absl::StrCat(found->second.folder, rest);
+  }
+  return absl::NotFoundError(absl::StrCat("\"", ShownAddress(address), "\" is not mapped"));
+}
+
+}  // namespace tutti::spec

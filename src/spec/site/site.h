@@ -1,0 +1,82 @@
+// What a site says of itself, so that job files written elsewhere run as they are: which local
+// copies serve which addresses, what environments, images and conda packages are here, and which
+// names of computes mean this cluster. Built-in tables, then HOME/site.yml, which a person edits,
+// then HOME/data-map.yml, which `tutti data map` writes; the later wins. docs/site.md has the form.
+// Beside them HOME/data-assets.json and the like (asset.h) and HOME/computes.json (compute_file.h).
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "spec/site/asset.h"
+#include "spec/site/compute_file.h"
+#include "spec/site/data_map.h"
+#include "spec/site/slurm_compute.h"
+
+namespace tutti::spec {
+
+// What an environment's name or an image stands for here.
+struct EnvironmentRule {
+  enum class Kind { kHost, kPackages, kImage, kRefused };
+
+  std::string pattern;  // lower case; "*" stands for any text
+  std::string place;    // where it is written: "site.yml:7"
+  Kind kind = Kind::kPackages;
+  std::string python;                            // a version, "" for any, or kNamedPython
+  std::vector<std::string> packages;             // of PyPI
+  std::map<std::string, std::string> variables;  // set for the job's processes
+  std::string differs;     // how this is not what the name promises; empty: it is
+  std::string conda_file;  // absolute; in place of `packages`
+  std::string image;       // that containers are made from; empty: the one that was named
+  std::string reason;      // why it is refused
+};
+
+// A rule's Python that stands in the name itself: "python:3.9-slim", "minimal-ubuntu22.04-py39".
+inline constexpr absl::string_view kNamedPython = "named";
+
+// The version of Python that the rule asks for under `name`, which matched it; "" for any.
+std::string PythonOf(const EnvironmentRule& rule, absl::string_view name);
+
+struct Site {
+  // The first rule that matches counts.
+  std::vector<EnvironmentRule> environments, images;
+  // A conda package's name and what stands for it: a PyPI name, "" (nothing is needed), "program:
+  // NAME" (which the nodes must have), or "refused: REASON".
+  std::map<std::string, std::string> conda_packages;
+  std::map<std::string, std::string> computes;  // name -> "local", or a name of slurm_computes
+  std::map<std::string, SlurmCompute> slurm_computes;
+  ComputeFiles compute_files;  // HOME/computes.json; they come before `computes`
+  // What "azureml:NAME" and "azureml:NAME:VERSION" mean in a step: the component's file, absolute.
+  std::map<std::string, std::string> components;
+  DataMap data;
+  Assets data_assets{AssetKind::kData};
+  // They come before `environments` and `components`.
+  Assets environment_assets{AssetKind::kEnvironment};
+  Assets component_assets{AssetKind::kComponent};
+  std::string jobs;  // the folder of all jobs' results; empty: there is none
+
+  // nullptr if no rule fits. The case of `name` does not count.
+  static const EnvironmentRule* FindRule(const std::vector<EnvironmentRule>& rules,
+                                         absl::string_view name);
+};
+
+// The tables that come with tutti.
+const Site& BuiltInSite();
+
+// The text of a site.yml over what `site` holds; its relative paths count from `folder`.
+absl::Status ReadSiteText(absl::string_view text, absl::string_view file_name,
+                          const std::filesystem::path& folder, Site& site);
+
+// With those of `home` over them. InvalidArgument names file and line of what is wrong in them.
+absl::StatusOr<Site> ReadSite(const std::filesystem::path& home);
+
+// HOME/data-map.yml alone, and writing it whole.
+absl::StatusOr<DataMap> ReadDataMap(const std::filesystem::path& home);
+absl::Status WriteDataMap(const std::filesystem::path& home, const DataMap& map);
+
+}  // namespace tutti::spec

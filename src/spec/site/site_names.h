@@ -1,0 +1,26 @@
+// The names of environments and components that no command has made: those of site.yml and of the
+// built-in table.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/site/asset.h"
+#include "spec/site/site.h"
+
+namespace tutti::spec {
+
+struct SiteName {
+  Asset asset;       // what stands for the name; its name may have "*" for any text
+  std::string from;  // "site.yml:7", "site.yml", "built-in table"
+};
+
+// In the order in which they count, without those that an earlier one hides.
+std::vector<SiteName> SiteNames(const Site& site, AssetKind kind);
+
+// The one that a job file means which writes this.
+std::optional<SiteName> FindSiteName(const Site& site, AssetKind kind,
+                                     const AssetReference& reference);
+
+}  // namespace tutti::spec

@@ -1,0 +1,49 @@
+// What is wrong with a file, gathered as it is read, so that a user mends all of it at once. Inside
+// the room spec only. Not thread-safe.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "spec/types/job.h"
+
+namespace tutti::spec {
+
+class Diagnostics {
+ public:
+  explicit Diagnostics(absl::string_view file_name) : file_name_(file_name) {}
+
+  const std::string& file_name() const { return file_name_; }
+
+  void Error(int line, absl::string_view message);
+  // Of what this file has from another one.
+  void Error(const Place& place, absl::string_view message);
+  void Warning(int line, absl::string_view message);
+  // What is wrong with another file, which `line` of this one names; told under the other's name.
+  void Add(int line, const Diagnostics& other);
+
+  // "FILE:LINE: message" of each, by line and once; the first 20 and how many more there are.
+  absl::Status status(absl::StatusCode code = absl::StatusCode::kInvalidArgument) const;
+  // The same, one message for all lines of a file to which it applies: "… (also at lines 7, 9)".
+  std::vector<std::string> warnings() const;
+
+ private:
+  struct Message {
+    int line;  // where it is told, among the others
+    Place place;
+    std::string text;
+  };
+  using Messages = std::vector<Message>;
+  // By line, each once.
+  static Messages Sorted(Messages messages);
+  static void Append(int line, const Messages& from, Messages& to);
+
+  const std::string file_name_;
+  Messages errors_;
+  Messages warnings_;
+};
+
+}  // namespace tutti::spec

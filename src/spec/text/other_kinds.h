@@ -1,0 +1,40 @@
+// What kind of file a file is, and what Azure ML has and tutti does not run: files that are no
+// jobs, and types of jobs. Each with the reason and what to do in its place. Inside the room spec
+// only. Pure functions; thread-safe.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "spec/text/diagnostics.h"
+#include "spec/text/yaml_tree.h"
+
+namespace tutti::spec {
+
+// A file of another kind than the one that was expected.
+struct OtherKind {
+  // "a file of kind data, where one of kind job is expected: make it known by `tutti data create
+  // --file data.yml`"
+  std::string message;
+  int line;  // where the file tells it
+};
+
+// "https://…/pipelineJob.schema.json" -> "pipelinejob.schema.json"; "" without a $schema.
+std::string SchemaOf(const YamlNode& root);
+
+// By its $schema or, without one, by its type and keys. nullopt if it may be of kind `expected`:
+// "job", "component", "environment", "conda environment", "data" or "compute". `file`: its name,
+// for the advice.
+std::optional<OtherKind> OtherKindThan(absl::string_view expected, const YamlNode& root,
+                                       absl::string_view file);
+
+// The same as an error: of a file of another kind all else would be said of the wrong one.
+absl::Status CheckKind(absl::string_view expected, const YamlNode& root, Diagnostics& diagnostics);
+
+// Of a type of jobs or steps: "it needs a Spark cluster, …". "" for one that Azure ML does not
+// have.
+absl::string_view NotRunBecause(absl::string_view type);
+
+}  // namespace tutti::spec

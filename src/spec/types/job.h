@@ -1,0 +1,200 @@
+// What a job is: the types that every reader of a job file fills and every other room works with.
+// Plain values; a JobSpec that came out of ReadJobFile has passed every check that needs no
+// machine.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "spec/types/slurm_settings.h"
+#include "spec/types/sweep.h"
+
+namespace tutti::spec {
+
+enum class DistributionKind { kNone, kMpi, kPyTorch, kTensorFlow, kRay };
+
+// What a ray job says of its cluster.
+struct RaySettings {
+  int port = 0;              // of the head; 0: 6379, or another that is free
+  bool dashboard = true;     // where the environment has what it needs
+  int dashboard_port = 0;    // 0: 8265, if that is free
+  std::string head_options;  // of `ray start` on the first node, as a shell reads them
+  std::string worker_options;
+};
+
+// How many processes a job has and which launcher conventions they expect (SPEC J5).
+struct Distribution {
+  DistributionKind kind = DistributionKind::kNone;
+  int process_count_per_instance = 1;  // mpi, pytorch; the others have 1
+  int worker_count = 0;                // tensorflow
+  int parameter_server_count = 0;      // tensorflow
+  RaySettings ray;                     // ray
+};
+
+// Where something is written, for errors. The file is known until the job has been submitted.
+struct Place {
+  std::string file;  // as errors name it
+  int line = 0;      // 0: nowhere
+};
+
+struct Input {
+  // uri_folder, uri_file, mltable, mlflow_model, custom_model, triton_model: by path;
+  // string, number, integer, boolean: by literal.
+  std::string type = "uri_folder";
+  // Absolute once the file has been read, or the http(s) address of a file; empty for a literal.
+  std::string path;
+  std::string mode = "ro_mount";  // ro_mount, download, direct
+  std::string literal;            // as it is put into the command
+  Place place;                    // of the value: a step may give it to what a component has
+  bool absent = false;            // optional, and no value was given
+  std::string job_folder;         // of an earlier job, whose result it is; for errors
+};
+
+struct Output {
+  std::string type = "uri_folder";  // uri_folder, uri_file, mltable, and the models' types
+  std::string mode = "rw_mount";
+  std::string file;  // of a uri_file: its name in the output's folder
+};
+
+// One package of a Python environment in pip's words, and where that is written.
+struct Requirement {
+  std::string text;
+  std::string place;  // "conda.yaml:7", for errors
+};
+
+// A program that a file has from conda. It is not installed here: the nodes have it, or the image.
+struct Program {
+  std::string name;     // "g++"
+  std::string package;  // as the file calls it: "gxx_linux-64"
+  std::string place;    // "conda.yaml:7", for errors
+};
+
+// The image whose containers a job's processes run in; an empty one says that they run in none.
+struct Image {
+  std::string reference;   // as podman names it; empty where it is built
+  std::string context;     // of a build: the folder that is sent, absolute
+  std::string dockerfile;  // of a build: its path in `context`
+  std::string place;       // "job.yml:4", for errors
+  // Of a build: what in the file cannot be had otherwise, "Dockerfile:6: RUN apt-get"; or empty.
+  std::string needed_by;
+  bool empty() const { return reference.empty() && context.empty(); }
+};
+
+// What a Dockerfile copies from its folder; for the check that it is there.
+struct CopiedFile {
+  std::string path;    // as written; may have wildcards
+  std::string folder;  // of the build, absolute
+  std::string word;    // COPY or ADD
+  Place place;
+};
+
+// What the processes of a job find installed: what the machine has, a Python environment that
+// holds these packages and nothing else, made once and shared by its content, or an image.
+struct Environment {
+  std::string name = "host";  // as people call it
+  bool is_host = true;        // the machine's own; the rest is empty
+  std::string python;         // the version that is wanted, as "3.8"; empty: any
+  std::vector<Requirement> packages;
+  std::vector<std::string> options;  // of pip: "--extra-index-url=https://…"
+  std::vector<Program> programs;
+  // What its files set for the job's processes, below the job's own environment_variables.
+  std::map<std::string, std::string> variables;
+  Image image;                     // if it is not empty: it, with the packages installed in it
+  std::string python_place;        // "conda.yaml:3": where `python` is; until the job is submitted
+  std::vector<CopiedFile> copied;  // known only where the file was read
+};
+
+// Where a job file asks for GPUs.
+struct GpuDemand {
+  std::string what;  // "--gpus=all (docker_args)", "instance_type Standard_NC6"
+  Place place;
+  bool is_strict = false;  // asked for by name; else by a kind of machine
+};
+
+enum class Priority { kLow, kNormal, kHigh };
+
+// A pipeline's children are its steps, a sweep's are its trials; both run nothing themselves.
+enum class JobKind { kCommand, kPipeline, kSweep };
+
+struct Step;
+
+struct JobSpec {
+  JobKind kind = JobKind::kCommand;
+  std::string file_name;  // of the job file, as errors name it
+  std::string name;       // letters, digits, "-" and "_"; empty: the service gives one
+  std::string display_name;
+  std::string experiment_name;
+  std::string description;
+  std::map<std::string, std::string> tags;
+  std::string command;   // with ${{…}} expressions unexpanded; never empty
+  int command_line = 0;  // where "command" is in the job file
+  std::string code;      // folder or file, absolute; or a git address (code.h); empty: no code
+  int code_line = 0;
+  // Of a component: files and folders, absolute, that are put beside the code under their own
+  // names.
+  std::vector<std::string> additional_includes;
+  int includes_line = 0;
+  Environment environment;
+  std::map<std::string, std::string> environment_variables;
+  std::string compute;  // "local"
+  std::map<std::string, Input> inputs;
+  std::map<std::string, Output> outputs;
+  Distribution distribution;
+  int instance_count = 1;
+  Place instance_count_place;
+  // Options of `podman run` that the job asks for, as "--cap-add=SYS_PTRACE"; for an image only.
+  std::vector<std::string> container_options;
+  std::vector<GpuDemand> gpu_demands;                 // known until the job has been submitted
+  absl::Duration timeout = absl::InfiniteDuration();  // limits.timeout: wall time from Running on
+  Priority priority = Priority::kNormal;              // queue_settings.priority
+  // retry_settings.max_retries: how often it is begun again after a node of it was lost.
+  int max_retries = 0;
+  SlurmSettings slurm;  // resources.properties.slurm: over its compute's, if that is of type slurm
+  // Whether an earlier job of the same content may stand for it (as a pipeline's step).
+  bool reusable = true;
+
+  // Of a pipeline. Its inputs are what steps may be bound to.
+  std::vector<Step> steps;  // in the order of the file; their needs have no circle
+  bool continue_on_step_failure = false;
+  std::string first_step, last_step;  // settings.on_init and on_finalize; empty: none
+
+  // Of a sweep. Command, code, environment, outputs and scale are its trials'; each parameter of
+  // the search space is an input, whose literal a trial gives.
+  std::optional<Sweep> sweep;
+
+  // What its snapshot is made of: equal texts are equal snapshots. Empty: it has none.
+  std::string AllCode() const {
+    std::string all = code;
+    for (const std::string& path : additional_includes) all += "\n" + path;
+    return all;
+  }
+
+  // Processes over all nodes.
+  int WorldSize() const {
+    return distribution.kind == DistributionKind::kTensorFlow
+               ? distribution.worker_count + distribution.parameter_server_count
+               : instance_count * distribution.process_count_per_instance;
+  }
+
+  // The last ranks, which serve the chief, rank 0, and never end by themselves.
+  int ServerCount() const {
+    return distribution.kind == DistributionKind::kRay ? instance_count - 1
+                                                       : distribution.parameter_server_count;
+  }
+};
+
+// One step of a pipeline: a job, but for what only its siblings' results can tell.
+struct Step {
+  std::string name;  // letters, digits, "-" and "_"
+  JobSpec job;
+  std::string snapshot;  // "sha256:…" of its code; empty: none, or its own steps have theirs
+  // Inputs that are bound: to "inputs.X", an input of the pipeline, or "jobs.S.outputs.O".
+  std::map<std::string, std::string> inputs_from;
+  std::map<std::string, std::string> outputs_to;  // its outputs that are the pipeline's
+};
+
+}  // namespace tutti::spec

@@ -1,0 +1,37 @@
+// The names of the enumerations in job.h, as files and documents write them.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "absl/strings/string_view.h"
+#include "spec/types/job.h"
+
+namespace tutti::spec {
+
+// "none", "mpi", "pytorch", "tensorflow", "ray".
+absl::string_view Name(DistributionKind kind);
+std::optional<DistributionKind> DistributionKindFromName(absl::string_view name);
+
+// "low", "normal", "high".
+absl::string_view Name(Priority priority);
+std::optional<Priority> PriorityFromName(absl::string_view name);
+
+// "command", "pipeline", "sweep".
+absl::string_view Name(JobKind kind);
+std::optional<JobKind> JobKindFromName(absl::string_view name);
+
+// "choice", "randint", "uniform", …, as search_space writes them.
+absl::string_view Name(SearchKind kind);
+std::optional<SearchKind> SearchKindFromName(absl::string_view name);
+std::array<absl::string_view, 10> SearchKindNames();
+
+// "random", "sobol", "grid", "bayesian".
+absl::string_view Name(Sampling sampling);
+std::optional<Sampling> SamplingFromName(absl::string_view name);
+
+// "none", "bandit", "median_stopping", "truncation_selection".
+absl::string_view Name(EarlyTermination::Kind kind);
+std::optional<EarlyTermination::Kind> EarlyTerminationFromName(absl::string_view name);
+
+}  // namespace tutti::spec

@@ -1,0 +1,32 @@
+// What a compute of type slurm, and a job, may ask of Slurm (docs/slurm.md). Plain values: what is
+// empty or zero is left to Slurm.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tutti::spec {
+
+struct SlurmSettings {
+  std::string partition, account, qos, constraint, gres, reservation;
+  std::string time;       // --time, in Slurm's words; a compute's: without limits.timeout
+  std::string memory;     // --mem of a node, in Slurm's words
+  int cpus_per_node = 0;  // 0: one for each process
+  std::optional<bool> exclusive;
+  std::vector<std::string> options;  // further ones of sbatch, as they are
+  // Of a script (batch_script.h): the options of sbatch that say how much it asks for, in place of
+  // those that follow from the job's nodes and processes.
+  std::vector<std::string> shape;
+
+  bool operator==(const SlurmSettings&) const = default;
+};
+
+// A compute's settings with a job's over them: what the job leaves out is the compute's, and what
+// it says "none" of is left to Slurm.
+SlurmSettings Over(SlurmSettings compute, const SlurmSettings& job);
+
+// What of them asks for GPUs: "gres gpu:4", "--gpus-per-node=2"; "" if nothing does.
+std::string GpusAskedFor(const SlurmSettings& settings);
+
+}  // namespace tutti::spec
