@@ -3,9 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
-
-#include "absl/status/statusor.h"
 
 namespace tutti::comm {
 
@@ -16,8 +13,5 @@ class SharedBuffer {
   virtual void* data() = 0;
   virtual size_t size() const = 0;
 };
-
-// What a group without neighbours on its node gives out: memory that nobody else reaches.
-absl::StatusOr<std::unique_ptr<SharedBuffer>> AllocatePlain(size_t bytes);
 
 }  // namespace tutti::comm

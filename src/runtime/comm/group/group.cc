@@ -11,6 +11,7 @@
 #include "runtime/comm/collective/chain.h"
 #include "runtime/comm/collective/halving_doubling.h"
 #include "runtime/comm/collective/node/node_collectives.h"
+#include "runtime/comm/collective/node/plain_buffer.h"
 #include "runtime/comm/collective/reduce_scatter.h"
 #include "runtime/comm/collective/ring.h"
 #include "runtime/comm/collective/small.h"

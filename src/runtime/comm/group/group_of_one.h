@@ -2,6 +2,7 @@
 // copy what has to be copied.
 #pragma once
 
+#include "runtime/comm/collective/node/plain_buffer.h"
 #include "runtime/comm/communicator.h"
 
 namespace tutti::comm {

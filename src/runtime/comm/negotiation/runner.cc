@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/status.h"
+#include "runtime/comm/collective/node/plain_buffer.h"
 #include "runtime/comm/negotiation/run.h"
 
 namespace tutti::comm {

@@ -1,4 +1,4 @@
-#include "runtime/comm/shared_buffer.h"
+#include "runtime/comm/collective/node/plain_buffer.h"
 
 #include <utility>
 
