@@ -175,7 +175,9 @@ TEST_P(ChannelTest, PeekGivesAtLeastWhatWasAskedForOrNothing) {
   ASSERT_EQ(*a->TrySend(std::span(bytes).first(3)), 3u);
   ASSERT_TRUE(Sleep(*b, false, 1));
   EXPECT_TRUE(b->Peek(8, 100)->empty());
-  EXPECT_FALSE(Sleep(*b, false, 8, base::Deadline::After(absl::Milliseconds(20))));
+  const bool woken = Sleep(*b, false, 8, base::Deadline::After(absl::Milliseconds(20)));
+  EXPECT_FALSE(woken && !IsUcx()) << "UCX, which has work of its own, may end a sleep for nothing";
+  EXPECT_TRUE(b->Peek(8, 100)->empty());
   ASSERT_EQ(*a->TrySend(std::span(bytes).subspan(3)), 7u);
   ASSERT_TRUE(Sleep(*b, false, 8));
   const auto peeked = *b->Peek(8, 9);
