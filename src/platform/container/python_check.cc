@@ -28,6 +28,8 @@ constexpr size_t kMostSearches = 8;
 // the process. Thread-safe.
 class Searches {
  public:
+  using Search = std::shared_future<absl::Status>;
+
   static Searches& OfThisProcess() {
     static Searches searches;
     return searches;
@@ -35,46 +37,30 @@ class Searches {
 
   ~Searches() { cancelled_ = true; }  // then waits: a future that std::async gave does
 
-  // Unless one is, or too many are.
-  void Begin(const std::string& version, const fs::path& folder) {
+  // One that is under way is joined. Invalid if too many others are.
+  Search Begin(const std::string& version, const fs::path& folder) {
     absl::MutexLock lock(&mutex_);
+    // What those that have ended found is known without them: it lies in the folder.
+    std::erase_if(under_way_, [](const auto& search) { return IsReady(search.second); });
     const Name name(version, folder);
-    if (under_way_.contains(name) || under_way_.size() >= kMostSearches) return;
-    under_way_[name] = std::async(std::launch::async, [this, name] {
-                         return FindPython(name.first, name.second, cancelled_).status();
-                       }).share();
-  }
-
-  // DeadlineExceeded: it is not known by then.
-  absl::Status Await(const std::string& version, const fs::path& folder, base::Deadline deadline) {
-    const Name name(version, folder);
-    const std::shared_future<absl::Status> search = Find(name);
-    if (!search.valid() || search.wait_for(absl::ToChronoNanoseconds(deadline.Remaining())) !=
-                               std::future_status::ready) {
-      return absl::DeadlineExceededError("it is looked for");
-    }
-    absl::MutexLock lock(&mutex_);
-    const auto same = under_way_.find(name);  // or one that has begun since
-    if (same != under_way_.end() && IsReady(same->second)) under_way_.erase(same);
-    return search.get();
+    const auto same = under_way_.find(name);
+    if (same != under_way_.end()) return same->second;
+    if (under_way_.size() >= kMostSearches) return {};
+    return under_way_[name] = std::async(std::launch::async, [this, name] {
+                                return FindPython(name.first, name.second, cancelled_).status();
+                              }).share();
   }
 
  private:
   using Name = std::pair<std::string, fs::path>;
 
-  static bool IsReady(const std::shared_future<absl::Status>& search) {
+  static bool IsReady(const Search& search) {
     return search.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  }
-
-  std::shared_future<absl::Status> Find(const Name& name) {
-    absl::MutexLock lock(&mutex_);
-    const auto found = under_way_.find(name);
-    return found == under_way_.end() ? std::shared_future<absl::Status>() : found->second;
   }
 
   std::atomic<bool> cancelled_ = false;  // before the searches that read it
   absl::Mutex mutex_;
-  std::map<Name, std::shared_future<absl::Status>> under_way_ ABSL_GUARDED_BY(mutex_);
+  std::map<Name, Search> under_way_ ABSL_GUARDED_BY(mutex_);
 };
 
 // What a job, or one below it, asks for.
@@ -99,13 +85,18 @@ bool IsPython2(const std::string& version) {
   return version == "2" || absl::StartsWith(version, "2.");
 }
 
-// All of them at the same time.
+// All of them at the same time; of those that are known by the deadline.
 std::map<std::string, absl::Status> FindAll(const std::set<std::string>& versions,
                                             const fs::path& folder, base::Deadline deadline) {
-  for (const std::string& version : versions) Searches::OfThisProcess().Begin(version, folder);
-  std::map<std::string, absl::Status> found;
+  std::map<std::string, Searches::Search> searches;
   for (const std::string& version : versions) {
-    found[version] = Searches::OfThisProcess().Await(version, folder, deadline);
+    searches[version] = Searches::OfThisProcess().Begin(version, folder);
+  }
+  std::map<std::string, absl::Status> found;
+  for (const auto& [version, search] : searches) {
+    if (!search.valid()) continue;
+    const auto left = absl::ToChronoNanoseconds(deadline.Remaining());
+    if (search.wait_for(left) == std::future_status::ready) found[version] = search.get();
   }
   return found;
 }

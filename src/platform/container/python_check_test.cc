@@ -15,12 +15,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // Finds no Python, and fetches none: version 3.4 since it is not there, others for want of time.
 constexpr char kUvWithoutPythons[] = R"(#!/bin/sh
 echo "$2 $3" >> "${0%/*}/calls"
 case "$2 $3" in
-  "install 3.4") echo "error: No download found" >&2; exit 2 ;;
+  "install 3.4"*) echo "error: No download found" >&2; exit 2 ;;
   install*) exec sleep 60 ;;
 esac
 exit 2
@@ -97,6 +98,18 @@ TEST_F(PythonCheck, WaitsForAllVersionsTogetherAndGoesOnForTheNext) {
   EXPECT_FALSE(soon.Expired());
   EXPECT_LE(Installs(), 6) << "the second joins the first's searches";
   EXPECT_THAT(warnings_, IsEmpty()) << "the launcher has more time, and may get it";
+}
+
+TEST_F(PythonCheck, SearchesThatNobodyAwaitedHinderNoOthers) {
+  for (int i = 0; i < 20; ++i) {
+    const std::string version = absl::StrCat("3.4,!=3.4.", i);
+    EXPECT_TRUE(Check(Pipeline({StepOf(version, "a.yml:1")}), absl::ZeroDuration()).ok());
+  }
+  const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
+  while (warnings_.empty() && !deadline.Expired()) {  // until some of those have ended
+    EXPECT_TRUE(Check(Pipeline({StepOf("3.4", "b.yml:2")}), absl::Milliseconds(50)).ok());
+  }
+  EXPECT_THAT(warnings_, Not(IsEmpty()));
 }
 
 TEST_F(PythonCheck, WhatOneHasNotWaitedForServesTheNext) {
