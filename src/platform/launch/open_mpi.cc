@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/file.h"
 #include "base/machine.h"
 #include "platform/launch/launch_programs.h"
 
@@ -82,7 +83,7 @@ std::string FirstStarter(const Variables& variables) {
 Variables WhereItLies(const std::string& mpirun) {
   std::error_code error;
   const auto prefix = std::filesystem::canonical(mpirun, error).parent_path().parent_path();
-  if (error || !std::filesystem::exists(prefix / "pyvenv.cfg", error)) return {};
+  if (error || !base::IsPythonEnvironment(prefix)) return {};
   return {{"OPAL_PREFIX", prefix}, {"PMIX_PREFIX", prefix}, {"PRTE_PREFIX", prefix}};
 }
 
