@@ -101,9 +101,9 @@ def test_mpi4py_finds_the_mpi_that_stands_beside_it_in_a_conda_file(service, wri
     assert [service.log_text(name, rank) for rank in range(4)] == [f"{vendor}: rank {rank} of 4, 6\n" for rank in range(4)]
 
 
-# As MPICH's library begins and ends; rank 1 of another node than rank 0 stays until the file `go` is there.
+# As MPICH's library begins and ends; rank 1 of another node than rank 0 stays until the pipe `go` is opened.
 LAST_RANK = """
-import os, pathlib, socket, sys, time
+import os, pathlib, socket, sys
 host, port = os.environ["PMI_PORT"].split(":")
 server = socket.create_connection((host, int(port)), timeout=60)
 lines = server.makefile("rw")
@@ -114,9 +114,8 @@ def say(line, lines_of_answer=1):
 
 say(f"cmd=initack pmiid={os.environ['PMI_ID']}", 4)
 say("cmd=barrier_in")
-while os.environ["RANK"] == "1" and not pathlib.Path(sys.argv[1]).exists():
-    say("cmd=get_appnum")
-    time.sleep(0.01)
+if os.environ["RANK"] == "1":
+    open(sys.argv[1]).close()
 for _ in range(3000):
     say("cmd=get_appnum")
 print(say("cmd=finalize").strip())
@@ -126,6 +125,7 @@ pathlib.Path("outputs/kept").write_text("x")
 
 def test_the_last_ranks_to_finalize_still_have_their_pmi(service, write_job, tmp_path):
     go = tmp_path / "go"
+    os.mkfifo(go)
     name = service.submit(write_job(f"python3 rank.py {go}", nodes=2, distribution="mpi", files={"rank.py": LAST_RANK},
                                     environment_variables={"TUTTI_MPI": "pmi"}))
 
@@ -135,8 +135,15 @@ def test_the_last_ranks_to_finalize_still_have_their_pmi(service, write_job, tmp
         except urllib.error.HTTPError:
             return service.job(name)["state"] in TERMINAL
 
+    def let_go():
+        try:
+            os.close(os.open(go, os.O_WRONLY | os.O_NONBLOCK))
+        except OSError:  # nobody has opened it yet
+            return False
+        return True
+
     wait_until(first_node_is_done, 60, "the results of rank 0's node are there")
-    go.touch()
+    wait_until(let_go, 60, "rank 1 waits")
     job = service.wait(name, 60)
     assert job["state"] == "Completed", (job["reason"], service.log_text(name, 1, "stderr"))
     assert [service.log_text(name, rank) for rank in (0, 1)] == ["cmd=finalize_ack rc=0\n"] * 2
