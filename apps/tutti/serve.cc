@@ -11,7 +11,7 @@
 #include "platform/engine/local/local_engine.h"
 #include "platform/engine/slurm/program_snapshot.h"
 #include "platform/engine/slurm/slurm_engine.h"
-#include "platform/launch/launch_programs.h"
+#include "platform/launch/node/program_names.h"
 #include "spdlog/spdlog.h"
 #include "spec/site/site.h"
 #include "spec/types/node_folder.h"

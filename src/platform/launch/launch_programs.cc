@@ -20,11 +20,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "platform/launch/collector.h"
-#include "platform/launch/process_name.h"
-#include "platform/launch/rank_door.h"
+#include "platform/launch/delivery/collector.h"
+#include "platform/launch/mpi/rank_door.h"
+#include "platform/launch/mpi/slurm_pmix.h"
+#include "platform/launch/node/process_name.h"
+#include "platform/launch/node/program_names.h"
 #include "platform/launch/rank_process.h"
-#include "platform/launch/slurm_pmix.h"
 #include "platform/launch/standby.h"
 
 namespace tutti::launch {

@@ -8,17 +8,6 @@
 
 namespace tutti::launch {
 
-inline constexpr char kStandbyProgram[] = "launch-standby";
-inline constexpr char kCollectorProgram[] = "launch-collector";
-inline constexpr char kRankProgram[] = "launch-rank";
-inline constexpr char kAgentProgram[] = "launch-agent";
-inline constexpr char kPlaceProgram[] = "launch-place";
-// The exit code of a rank whose command could not be begun, as of env(1) and timeout(1).
-inline constexpr int kNotStarted = 125;
-// The path of the launcher's socket, and its name in the node's scratch folder.
-inline constexpr char kDoorVariable[] = "TUTTI_LAUNCH_DOOR";
-inline constexpr char kDoorName[] = "door";
-
 // If the arguments say `launch-standby`, `launch-collector …`, `launch-rank`, `launch-place` or
 // `launch-agent …`: runs it and returns its exit code. Call it before anything else in main.
 //

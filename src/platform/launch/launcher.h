@@ -9,9 +9,9 @@
 
 #include "absl/status/status.h"
 #include "base/unique_fd.h"
-#include "platform/launch/launcher_options.h"
-#include "platform/launch/node_facts.h"
-#include "platform/launch/signals.h"
+#include "platform/launch/environment/node_facts.h"
+#include "platform/launch/node/launcher_options.h"
+#include "platform/launch/node/signals.h"
 
 namespace tutti::launch {
 

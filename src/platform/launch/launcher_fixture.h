@@ -16,8 +16,8 @@
 #include "base/file.h"
 #include "base/machine.h"
 #include "base/test_patience.h"
-#include "platform/launch/node_folders.h"
-#include "platform/launch/process_tree.h"
+#include "platform/launch/node/node_folders.h"
+#include "platform/launch/node/process_tree.h"
 #include "platform/launch/service_double.h"
 #include "spec/json/launch_plan.h"
 

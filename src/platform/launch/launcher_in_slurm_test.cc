@@ -2,9 +2,9 @@
 #include <thread>
 
 #include "base/test_patience.h"
-#include "platform/launch/environment.h"
-#include "platform/launch/gang_link.h"
+#include "platform/launch/environment/environment.h"
 #include "platform/launch/launcher_fixture.h"
+#include "platform/launch/mpi/gang_link.h"
 
 namespace tutti::launch {
 namespace {

@@ -4,8 +4,9 @@
 
 #include "platform/launch/launch_programs.h"
 #include "platform/launch/launcher_fixture.h"
-#include "platform/launch/memory_watch.h"
-#include "platform/launch/unpack_archive_for_test.h"
+#include "platform/launch/node/memory_watch.h"
+#include "platform/launch/node/program_names.h"
+#include "platform/launch/staging/unpack_archive_for_test.h"
 
 namespace tutti::launch {
 namespace {

@@ -12,13 +12,13 @@
 #include "absl/strings/str_join.h"
 #include "base/child_process.h"
 #include "base/status.h"
-#include "platform/launch/given_place.h"
-#include "platform/launch/last_error.h"
-#include "platform/launch/launch_programs.h"
-#include "platform/launch/node_folders.h"
-#include "platform/launch/open_mpi.h"
-#include "platform/launch/service_link.h"
-#include "platform/launch/slurm_pmix.h"
+#include "platform/launch/delivery/service_link.h"
+#include "platform/launch/diagnosis/last_error.h"
+#include "platform/launch/environment/slurm_placement.h"
+#include "platform/launch/mpi/open_mpi.h"
+#include "platform/launch/mpi/slurm_pmix.h"
+#include "platform/launch/node/node_folders.h"
+#include "platform/launch/node/program_names.h"
 
 namespace tutti::launch {
 namespace {

@@ -10,17 +10,17 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "platform/launch/delivery.h"
-#include "platform/launch/environment.h"
-#include "platform/launch/launcher_options.h"
-#include "platform/launch/memory_watch.h"
-#include "platform/launch/mpi_start.h"
-#include "platform/launch/process_limit.h"
-#include "platform/launch/process_tree.h"
+#include "platform/launch/delivery/delivery.h"
+#include "platform/launch/environment/environment.h"
+#include "platform/launch/mpi/mpi_start.h"
+#include "platform/launch/mpi/world_watch.h"
+#include "platform/launch/node/launcher_options.h"
+#include "platform/launch/node/memory_watch.h"
+#include "platform/launch/node/process_limit.h"
+#include "platform/launch/node/process_tree.h"
+#include "platform/launch/node/signals.h"
+#include "platform/launch/node/spool_patience.h"
 #include "platform/launch/rank_process.h"
-#include "platform/launch/signals.h"
-#include "platform/launch/spool_patience.h"
-#include "platform/launch/world_watch.h"
 
 namespace tutti::launch {
 

@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "base/file.h"
 #include "base/machine.h"
-#include "platform/launch/first_program.h"
+#include "platform/launch/node/first_program.h"
 
 namespace tutti::launch {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "platform/launch/container_start.h"
-#include "platform/launch/last_error.h"
-#include "platform/launch/node_folders.h"
+#include "platform/launch/diagnosis/last_error.h"
+#include "platform/launch/node/node_folders.h"
 #include "platform/launch/rank_command.h"
+#include "platform/launch/staging/container_start.h"
 
 namespace tutti::launch {
 namespace {

@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/child_process.h"
-#include "platform/launch/environment.h"
-#include "platform/launch/output_pipe.h"
-#include "platform/launch/process_limit.h"
+#include "platform/launch/environment/environment.h"
+#include "platform/launch/node/output_pipe.h"
+#include "platform/launch/node/process_limit.h"
 
 namespace tutti::launch {
 

@@ -18,14 +18,14 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "base/status.h"
-#include "platform/launch/claim.h"
-#include "platform/launch/event_log.h"
 #include "platform/launch/launcher.h"
-#include "platform/launch/node_folders.h"
-#include "platform/launch/process_limit.h"
+#include "platform/launch/node/claim.h"
+#include "platform/launch/node/event_log.h"
+#include "platform/launch/node/node_folders.h"
+#include "platform/launch/node/process_limit.h"
+#include "platform/launch/node/spool.h"
 #include "platform/launch/rank_process.h"
-#include "platform/launch/spool.h"
-#include "platform/launch/staging.h"
+#include "platform/launch/staging/staging.h"
 
 namespace tutti::launch {
 namespace {

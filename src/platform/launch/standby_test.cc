@@ -17,7 +17,7 @@
 #include "base/machine.h"
 #include "base/test_patience.h"
 #include "base/unique_fd.h"
-#include "platform/launch/claim.h"
+#include "platform/launch/node/claim.h"
 #include "spec/json/launch_plan.h"
 
 namespace tutti::launch {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "base/child_process.h"
-#include "platform/launch/lost_peer.h"
+#include "platform/launch/diagnosis/lost_peer.h"
 #include "platform/service/mends.h"
 
 namespace tutti::service {

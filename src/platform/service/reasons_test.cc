@@ -15,7 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/file.h"
-#include "platform/launch/last_error.h"
+#include "platform/launch/diagnosis/last_error.h"
 #include "platform/service/diagnosis.h"
 #include "spec/environment/install_failure.h"
 

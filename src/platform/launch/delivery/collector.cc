@@ -1,0 +1,301 @@
+#include "platform/launch/delivery/collector.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/launch/delivery/folder_exchange.h"
+#include "platform/launch/delivery/launcher_calls.h"
+#include "platform/launch/delivery/upload.h"
+#include "platform/launch/node/node_folders.h"
+#include "spec/json/launch_plan.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kTurn = 1 << 20;  // bytes of one stream before the others have theirs
+constexpr absl::Duration kRest = absl::Milliseconds(300);
+constexpr absl::Duration kLongestRest = absl::Seconds(5);
+constexpr int kRestPerWork = 9;
+constexpr absl::Duration kNoDeadline = absl::Hours(24 * 365);  // who started it ends it
+
+base::Deadline Never() { return base::Deadline::After(kNoDeadline); }
+
+// A file that another machine writes is opened anew each time: that is when a network disk looks.
+absl::StatusOr<std::string> ReadPart(const fs::path& file, uint64_t offset, size_t size) {
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd fd, base::Open(file, O_RDONLY));
+  std::string bytes(size, '\0');
+  size_t filled = 0;
+  while (filled < size) {
+    const ssize_t n = ::pread(fd.get(), bytes.data() + filled, size - filled,
+                              static_cast<off_t>(offset + filled));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return base::ErrnoStatus(absl::StrCat("read ", file.string()));
+    if (n == 0) break;
+    filled += static_cast<size_t>(n);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+struct Node {
+  explicit Node(spec::LaunchPlan its_plan) : plan(std::move(its_plan)), folders(plan.directory) {}
+  spec::LaunchPlan plan;
+  NodeFolders folders;
+  Written written;
+  Acknowledged acknowledged;
+  Acknowledged saved;   // as it lies there
+  bool looked = false;  // at the events that were acknowledged before this collector came
+  bool prepared = false;
+  bool finished = false;  // its last event has been acknowledged
+  bool results_begun = false;
+
+  int index() const { return plan.node_index; }
+  bool done() const { return finished || acknowledged.gone; }
+};
+
+// Delivers the results of one node after another, which may take hours, beside all else.
+class ResultsQueue {
+ public:
+  explicit ResultsQueue(const spec::LaunchPlan& plan) : link_(plan), thread_([this] { Work(); }) {}
+  ~ResultsQueue() {
+    {
+      absl::MutexLock lock(&mutex_);
+      ending_ = true;
+    }
+    link_.Abandon();
+    thread_.join();
+  }
+
+  // The plan outlives this object.
+  void Add(const spec::LaunchPlan* plan) {
+    absl::MutexLock lock(&mutex_);
+    waiting_.push_back(plan);
+  }
+  // Those that have been delivered since the last call, and how.
+  std::vector<std::pair<int, absl::Status>> Take() {
+    absl::MutexLock lock(&mutex_);
+    return std::exchange(done_, {});
+  }
+
+ private:
+  void Work() {
+    while (true) {
+      const spec::LaunchPlan* plan = nullptr;
+      {
+        absl::MutexLock lock(&mutex_);
+        const auto news = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+          return ending_ || !waiting_.empty();
+        };
+        mutex_.Await(absl::Condition(&news));
+        if (ending_) return;
+        plan = waiting_.front();
+        waiting_.pop_front();
+      }
+      const absl::Status status = UploadOutputs(*plan, &link_, Never());
+      absl::MutexLock lock(&mutex_);
+      done_.emplace_back(plan->node_index, status);
+    }
+  }
+
+  ServiceLink link_;
+  absl::Mutex mutex_;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<const spec::LaunchPlan*> waiting_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::pair<int, absl::Status>> done_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+class Collector {
+ public:
+  explicit Collector(std::vector<Node> nodes)
+      : nodes_(std::move(nodes)), link_(nodes_.front().plan), results_(nodes_.front().plan) {}
+
+  void Run() {
+    FetchCode();
+    while (true) {
+      const absl::Duration began = base::SteadyNow();
+      for (Node& node : nodes_) node.written = WrittenOf(node);
+      for (Node& node : nodes_) Note(node, SendEvents(node));
+      PassGoOn();
+      bool more = false;
+      for (Node& node : nodes_) Note(node, SendOutput(node, more));
+      SendResults();
+      for (Node& node : nodes_) Save(node);
+      if (std::all_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.done(); })) return;
+      const absl::Duration work = base::SteadyNow() - began;
+      if (!more) link_.Pause(std::clamp(work * kRestPerWork, kRest, kLongestRest));
+    }
+  }
+
+ private:
+  static Written WrittenOf(const Node& node) {
+    const auto text = base::ReadFile(node.folders.written(), 64 << 20);
+    return text.ok() ? WrittenFromJson(*text) : node.written;
+  }
+
+  void Note(Node& node, const absl::Status& status) {
+    if (absl::IsAborted(status)) {
+      node.acknowledged.gone = true;
+    } else if (!status.ok()) {
+      link_.SayOnce(base::Annotate(status, absl::StrCat("node ", node.plan.node().name)));
+    }
+  }
+
+  // For all nodes: beside their folders.
+  void FetchCode() {
+    const Node& first = nodes_.front();
+    const fs::path code = first.folders.code();
+    const fs::path part = code.native() + ".part";
+    std::error_code error;
+    absl::Status fetched;
+    if (!first.plan.snapshot.empty() && !fs::exists(code, error)) {
+      fetched = Download(link_, first.plan.snapshot, part);
+      if (fetched.ok()) fs::rename(part, code, error);
+      if (error) fetched = base::ErrnoStatus(code.native(), error.value());
+    }
+    for (Node& node : nodes_) {
+      node.acknowledged.code = std::string(fetched.message());
+      if (absl::IsAborted(fetched)) node.acknowledged.gone = true;
+    }
+  }
+
+  absl::Status SendEvents(Node& node) {
+    const bool news = node.acknowledged.events < node.written.events;
+    if (node.done() || (!news && node.looked) || node.written.events == 0) return absl::OkStatus();
+    TUTTI_ASSIGN_OR_RETURN(const std::string text, base::ReadFile(node.folders.events()));
+    std::vector<std::string> lines = absl::StrSplit(text, '\n', absl::SkipEmpty());
+    lines.resize(std::min<size_t>(lines.size(), node.written.events));
+    const size_t known = std::min<size_t>(lines.size(), node.acknowledged.events);
+    if (known < lines.size()) {
+      TUTTI_ASSIGN_OR_RETURN(
+          const EventsAnswer answer,
+          PostEvents(link_, node.index(), static_cast<int64_t>(known) + 1,
+                     absl::StrJoin(lines.begin() + static_cast<int64_t>(known), lines.end(), "\n"),
+                     Never()));
+      node.acknowledged.events = answer.acknowledged;
+    }
+    for (size_t i = 0; i < std::min<size_t>(lines.size(), node.acknowledged.events); ++i) {
+      const auto event = nlohmann::json::parse(lines[i], nullptr, false);
+      const std::string kind = event.is_object() ? event.value("kind", "") : "";
+      node.prepared |= kind == "prepared";
+      node.finished = kind == "finished";
+    }
+    node.looked = true;
+    return absl::OkStatus();
+  }
+
+  void PassGoOn() {
+    const auto waits = std::find_if(nodes_.begin(), nodes_.end(), [](const Node& node) {
+      return node.prepared && !node.done() && !node.acknowledged.go;
+    });
+    if (waits == nodes_.end()) return;
+    const auto go = AskForGo(link_, waits->index(), absl::ZeroDuration(), Never());
+    Note(*waits, go.status());
+    if (!go.ok() || !*go) return;
+    for (Node& node : nodes_) node.acknowledged.go = true;
+  }
+
+  // A turn of each stream; `more`: one has bytes left.
+  absl::Status SendOutput(Node& node, bool& more) {
+    if (node.done()) return absl::OkStatus();
+    const spec::PlanNode& place = node.plan.node();
+    for (int rank = place.first_rank; rank < place.first_rank + place.process_count; ++rank) {
+      for (const char* stream : {"stdout", "stderr", "metrics"}) {
+        const std::string name = absl::StrCat("rank-", rank, ".", stream);
+        const uint64_t size = node.written.streams[name];
+        const uint64_t from = node.acknowledged.streams[name];
+        if (size <= from) continue;
+        TUTTI_ASSIGN_OR_RETURN(std::string bytes, ReadPart(node.folders.stream(rank, stream), from,
+                                                           std::min<uint64_t>(kTurn, size - from)));
+        if (bytes.empty()) continue;
+        TUTTI_ASSIGN_OR_RETURN(const uint64_t now, PostOutput(link_, node.index(), rank, stream,
+                                                              from, std::move(bytes), Never()));
+        node.acknowledged.streams[name] = std::min(now, size);
+        if (now == from) return absl::InternalError("the service took none of the output");
+        more |= now < size;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  void SendResults() {
+    for (auto& [index, status] : results_.Take()) {
+      Node& node = nodes_[index];
+      if (absl::IsAborted(status)) node.acknowledged.gone = true;
+      node.acknowledged.results = std::string(status.message());
+    }
+    for (Node& node : nodes_) {
+      const bool due = node.written.results && !node.acknowledged.results;
+      if (!due || node.results_begun || node.done()) continue;
+      node.results_begun = true;
+      results_.Add(&node.plan);
+    }
+  }
+
+  static void Save(Node& node) {
+    if (node.saved == node.acknowledged) return;
+    const absl::Status saved =
+        base::ReplaceFile(node.folders.acknowledged(), ToJson(node.acknowledged));
+    if (saved.ok()) node.saved = node.acknowledged;
+    if (!saved.ok()) spdlog::error("{}", saved.ToString());
+  }
+
+  std::vector<Node> nodes_;  // stays as long as it is
+  ServiceLink link_;
+  ResultsQueue results_;
+};
+
+absl::StatusOr<std::vector<Node>> ReadNodes(const fs::path& folder, const fs::path& service_file) {
+  std::vector<Node> nodes;
+  size_t count = 1;
+  while (nodes.size() < count) {
+    TUTTI_ASSIGN_OR_RETURN(
+        const std::string text,
+        base::ReadFile(NodeFolders(folder / absl::StrCat(nodes.size())).plan(), 64 << 20));
+    TUTTI_ASSIGN_OR_RETURN(spec::LaunchPlan plan, spec::LaunchPlanFromJson(text));
+    plan.service_file = service_file;
+    plan.directory = folder / absl::StrCat(nodes.size());
+    count = plan.nodes.size();
+    Node& node = nodes.emplace_back(std::move(plan));
+    const auto before = base::ReadFile(node.folders.acknowledged(), 64 << 20);
+    if (before.ok()) node.saved = AcknowledgedFromJson(*before);
+    node.acknowledged = node.saved;
+    // The service may be another than then, and know it.
+    node.acknowledged.gone = false;
+  }
+  return nodes;
+}
+
+}  // namespace
+
+absl::Status RunCollector(const fs::path& folder, const fs::path& service_file) {
+  TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd lock,
+                         base::Open(folder / kCollectorLock, O_RDWR | O_CREAT));
+  while (::flock(lock.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) return base::ErrnoStatus("lock " + (folder / kCollectorLock).native());
+  }
+  TUTTI_ASSIGN_OR_RETURN(std::vector<Node> nodes, ReadNodes(folder, service_file));
+  Collector(std::move(nodes)).Run();
+  return absl::OkStatus();
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,41 @@
+#include "platform/launch/delivery/delivery.h"
+
+#include "platform/launch/delivery/folder_delivery.h"
+#include "platform/launch/delivery/service_delivery.h"
+#include "platform/launch/delivery/service_link.h"
+
+namespace tutti::launch {
+
+std::unique_ptr<Delivery> Delivery::Make(const spec::LaunchPlan& plan, EventLog* events,
+                                         Spool* spool, Wakeup* news) {
+  if (plan.service_file.empty()) {
+    return std::make_unique<FolderDelivery>(plan, events, spool, news);
+  }
+  return std::make_unique<ServiceDelivery>(plan, events, spool, news);
+}
+
+absl::Status Delivery::Await(base::Deadline deadline, const absl::Condition& condition) {
+  if (!mutex_.AwaitWithTimeout(condition, deadline.Remaining())) {
+    return absl::DeadlineExceededError("the service has not acknowledged everything");
+  }
+  return gone_ ? absl::AbortedError(kNobodyWaits) : absl::OkStatus();
+}
+
+absl::Status Delivery::AwaitOutput(base::Deadline deadline) {
+  Begin();
+  Wake();
+  absl::MutexLock lock(&mutex_);
+  const auto done = [this] { return gone_ || spool_->Backlog() == 0; };
+  return Await(deadline, absl::Condition(&done));
+}
+
+absl::Status Delivery::AwaitEvents(base::Deadline deadline) {
+  Begin();
+  absl::MutexLock lock(&mutex_);
+  const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return gone_ || events_acknowledged_ >= events_->size();
+  };
+  return Await(deadline, absl::Condition(&done));
+}
+
+}  // namespace tutti::launch

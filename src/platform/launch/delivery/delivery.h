@@ -1,0 +1,70 @@
+// How a launcher brings events, output and results to the service, and the service's word to it.
+// Nothing counts as delivered before the service has acknowledged it; after an outage of either
+// side it goes on where the service says it is. Two ways: over HTTP (service_delivery.h), or by the
+// allocation's folder, where a collector beside the service fetches it (folder_delivery.h).
+// Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/deadline.h"
+#include "platform/launch/node/event_log.h"
+#include "platform/launch/node/spool.h"
+#include "platform/launch/node/wakeup.h"
+#include "spec/json/launch_plan.h"
+
+namespace tutti::launch {
+
+class Delivery {
+ public:
+  // The way that the plan says. All outlive the object. `news` is notified when something was
+  // acknowledged, when the service says go and when it no longer knows the allocation.
+  static std::unique_ptr<Delivery> Make(const spec::LaunchPlan& plan, EventLog* events,
+                                        Spool* spool, Wakeup* news);
+  virtual ~Delivery() = default;
+
+  // From here on what there is and what comes is delivered. Before, nothing takes a processor from
+  // a process that is about to start. At most the first call counts; by the launcher's own thread.
+  virtual void Begin() = 0;
+
+  // There is new output in the spool.
+  virtual void Wake() {}
+
+  bool go() const { return go_; }
+  // The service does not know the allocation, or nobody waits (ServiceLink): there is nothing to
+  // deliver to.
+  bool gone() const { return gone_; }
+
+  // Where the archive of the job's code lies now: `file`, which is the caller's to remove, or a
+  // place that is not. Aborted when gone; Cancelled after AbandonCode.
+  virtual absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) = 0;
+  virtual void AbandonCode() = 0;
+  // Returns when the service has them all; as UploadOutputs.
+  virtual absl::Status SendResults(base::Deadline deadline) = 0;
+
+  // Both begin. Aborted when gone; DeadlineExceeded.
+  absl::Status AwaitOutput(base::Deadline deadline);
+  absl::Status AwaitEvents(base::Deadline deadline);
+
+ protected:
+  Delivery(EventLog* events, Spool* spool, Wakeup* news)
+      : events_(events), spool_(spool), news_(news) {}
+
+  EventLog* const events_;
+  Spool* const spool_;
+  Wakeup* const news_;
+  std::atomic<bool> go_ = false;
+  std::atomic<bool> gone_ = false;
+  absl::Mutex mutex_;
+  int64_t events_acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
+
+ private:
+  absl::Status Await(base::Deadline deadline, const absl::Condition& condition);
+};
+
+}  // namespace tutti::launch

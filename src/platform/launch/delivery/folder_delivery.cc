@@ -1,0 +1,129 @@
+#include "platform/launch/delivery/folder_delivery.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr absl::Duration kLook = absl::Milliseconds(250);
+constexpr absl::Duration kQuietLook = absl::Seconds(5);  // whether the service still knows us
+
+absl::Status Gone() { return absl::AbortedError("the service does not know this allocation"); }
+
+}  // namespace
+
+FolderDelivery::FolderDelivery(const spec::LaunchPlan& plan, EventLog* events, Spool* spool,
+                               Wakeup* news)
+    : Delivery(events, spool, news), folders_(plan.directory), has_others_(plan.nodes.size() > 1) {}
+
+void FolderDelivery::Begin() {
+  if (!thread_.joinable()) thread_ = std::thread([this] { Exchange(); });
+}
+
+FolderDelivery::~FolderDelivery() {
+  {
+    absl::MutexLock lock(&mutex_);
+    ending_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void FolderDelivery::Exchange() {
+  base::Deadline quiet = base::Deadline::After(absl::ZeroDuration());
+  std::string complaint;
+  while (true) {
+    const absl::Status told = Tell();
+    if (!told.ok() && complaint != told.message()) spdlog::error("{}; trying on", told.ToString());
+    complaint = std::string(told.message());
+    if (AwaitsWord() || quiet.Expired()) {
+      Hear();
+      quiet = base::Deadline::After(kQuietLook);
+    }
+    absl::MutexLock lock(&mutex_);
+    if (mutex_.AwaitWithTimeout(absl::Condition(&ending_), kLook)) return;
+  }
+}
+
+// What is told of is on the disk already.
+absl::Status FolderDelivery::Tell() {
+  Written now;
+  now.events = events_->size();
+  for (const auto& file : spool_->files()) {
+    now.streams[absl::StrCat("rank-", file->rank(), ".", file->stream())] = file->Size();
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    now.results = results_ready_;
+  }
+  if (told_ == now) return absl::OkStatus();
+  if (!told_ || told_->events != now.events) TUTTI_RETURN_IF_ERROR(events_->Sync());
+  for (const auto& file : spool_->files()) {
+    const std::string name = absl::StrCat("rank-", file->rank(), ".", file->stream());
+    if (!told_ || told_->streams[name] != now.streams[name]) TUTTI_RETURN_IF_ERROR(file->Sync());
+  }
+  TUTTI_RETURN_IF_ERROR(base::ReplaceFile(folders_.written(), ToJson(now)));
+  told_ = std::move(now);
+  return absl::OkStatus();
+}
+
+bool FolderDelivery::AwaitsWord() {
+  absl::MutexLock lock(&mutex_);
+  return (has_others_ && !go_) || events_acknowledged_ < events_->size() || spool_->Backlog() > 0 ||
+         (code_awaited_ && !word_.code) || (results_ready_ && !word_.results);
+}
+
+void FolderDelivery::Hear() {
+  auto text = base::ReadFile(folders_.acknowledged(), 64 << 20);
+  if (!text.ok() || *text == heard_) return;
+  heard_ = *std::move(text);
+  const Acknowledged word = AcknowledgedFromJson(heard_);
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const auto& file : spool_->files()) {
+      const auto at = word.streams.find(absl::StrCat("rank-", file->rank(), ".", file->stream()));
+      if (at != word.streams.end()) file->Acknowledge(std::min(at->second, file->Size()));
+    }
+    events_acknowledged_ = word.events;
+    word_ = word;
+    if (word.go) go_ = true;
+    if (word.gone) gone_ = true;
+  }
+  news_->Notify();
+}
+
+absl::StatusOr<std::filesystem::path> FolderDelivery::FetchCode(const std::filesystem::path&) {
+  absl::MutexLock lock(&mutex_);
+  code_awaited_ = true;
+  const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return word_.code || gone_ || code_abandoned_;
+  };
+  mutex_.Await(absl::Condition(&done));
+  if (gone_) return Gone();
+  if (!word_.code) return absl::CancelledError("stopped while the code was awaited");
+  if (!word_.code->empty()) return absl::UnknownError(*word_.code);
+  return folders_.code();
+}
+
+void FolderDelivery::AbandonCode() {
+  absl::MutexLock lock(&mutex_);
+  code_abandoned_ = true;
+}
+
+absl::Status FolderDelivery::SendResults(base::Deadline deadline) {
+  absl::MutexLock lock(&mutex_);
+  results_ready_ = true;
+  const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return word_.results || gone_; };
+  if (!mutex_.AwaitWithTimeout(absl::Condition(&done), deadline.Remaining())) {
+    return absl::DeadlineExceededError("nobody has taken the results from the shared folder");
+  }
+  if (gone_) return Gone();
+  return word_.results->empty() ? absl::OkStatus() : absl::UnknownError(*word_.results);
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,44 @@
+// By the allocation's folder, which this node shares with the service: what is in the spool is
+// flushed and then told of in spool/written.json; the collector's answers are in
+// spool/acknowledged.json (folder_exchange.h). Nothing tells of another machine's writes on a
+// network disk, so both are looked at every quarter of a second, the answers only while one is
+// awaited.
+#pragma once
+
+#include <thread>
+
+#include "platform/launch/delivery/delivery.h"
+#include "platform/launch/delivery/folder_exchange.h"
+#include "platform/launch/node/node_folders.h"
+
+namespace tutti::launch {
+
+class FolderDelivery final : public Delivery {
+ public:
+  FolderDelivery(const spec::LaunchPlan& plan, EventLog* events, Spool* spool, Wakeup* news);
+  ~FolderDelivery() override;
+
+  void Begin() override;
+  absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) override;
+  void AbandonCode() override;
+  absl::Status SendResults(base::Deadline deadline) override;
+
+ private:
+  void Exchange();  // the thread
+  absl::Status Tell();
+  bool AwaitsWord();
+  void Hear();
+
+  const NodeFolders folders_;
+  const bool has_others_;
+  std::optional<Written> told_;  // these two are the thread's
+  std::string heard_;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
+  bool code_abandoned_ ABSL_GUARDED_BY(mutex_) = false;
+  bool code_awaited_ ABSL_GUARDED_BY(mutex_) = false;
+  bool results_ready_ ABSL_GUARDED_BY(mutex_) = false;
+  Acknowledged word_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace tutti::launch

@@ -1,0 +1,167 @@
+// A launcher that does not reach the service and the collector that delivers for it: what the
+// service gets is what it would get over HTTP.
+#include <cstdlib>
+
+#include "platform/launch/delivery/collector.h"
+#include "platform/launch/delivery/folder_exchange.h"
+#include "platform/launch/launcher_fixture.h"
+
+namespace tutti::launch {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kCollectorVariable[] = "TUTTI_TEST_COLLECTOR";
+
+// When the test program is told to be a collector it is one, and runs no test.
+class BeCollector : public ::testing::Environment {
+ public:
+  void SetUp() override {
+    const char* const root = std::getenv(kCollectorVariable);
+    if (root == nullptr) return;
+    const std::filesystem::path folder = root;
+    ::_exit(RunCollector(folder / "shared", folder / "service.json").ok() ? 0 : 1);
+  }
+};
+const auto* const kBeCollector = ::testing::AddGlobalTestEnvironment(new BeCollector);
+
+class FolderDelivery : public LauncherFixture {
+ protected:
+  // The launcher's plan has the shared folder as its own in `shared/0`.
+  spec::LaunchPlan SharedPlan(std::string command, int processes = 1) const {
+    spec::LaunchPlan plan = Plan(std::move(command), processes);
+    plan.directory = node().root.string();
+    plan.service_file.clear();
+    EXPECT_TRUE(base::MakeDirectories(node().root).ok());
+    EXPECT_TRUE(base::WriteFileAtomic(node().plan(), spec::ToJson(plan)).ok());
+    return plan;
+  }
+  NodeFolders node() const { return NodeFolders(folder.path() / "shared" / "0"); }
+
+  base::ChildProcess Collect() const {
+    base::ChildOptions options;
+    options.arguments = {"/proc/self/exe"};
+    options.environment = base::CurrentEnvironment();
+    options.environment[kCollectorVariable] = folder.path().string();
+    options.die_with_parent = true;
+    auto child = base::ChildProcess::Start(options);
+    EXPECT_TRUE(child.ok()) << child.status();
+    return *std::move(child);
+  }
+  static void Kill(base::ChildProcess& child) {
+    ASSERT_TRUE(child.SignalGroup(SIGKILL).ok());
+    WaitFor(child);
+  }
+  void OpenGate() const { ASSERT_TRUE(base::WriteFileAtomic(folder.path() / "gate", "").ok()); }
+  std::string AtGate() const {
+    return absl::StrCat("while [ ! -e ", (folder.path() / "gate").string(),
+                        " ]; do sleep 0.01; done; ");
+  }
+};
+
+TEST_F(FolderDelivery, EventsOutputAndResultsComeByTheCollector) {
+  base::ChildProcess launcher =
+      Launch(SharedPlan("echo out $RANK; echo err $RANK >&2; mkdir -p outputs; echo made "
+                        ">outputs/of-$RANK; exit $RANK",
+                        2));
+  base::ChildProcess collector = Collect();
+  EXPECT_TRUE(WaitFor(collector).ok());
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  for (int rank : {0, 1}) {
+    EXPECT_EQ(service.Output(rank, "stdout"), absl::StrCat("out ", rank, "\n"));
+    EXPECT_EQ(service.Output(rank, "stderr"), absl::StrCat("err ", rank, "\n"));
+    EXPECT_EQ(service.Files()[absl::StrCat("outputs/of-", rank)], "made\n");
+  }
+  ASSERT_EQ(service.Events("finished").size(), 1u);
+  EXPECT_TRUE(service.Events("finished")[0]["ok"]);
+  EXPECT_EQ(service.duplicates(), 0);
+  EXPECT_TRUE(std::filesystem::exists(node().done()));
+}
+
+TEST_F(FolderDelivery, WhateverEndsMeanwhileNoByteIsLostOrDoubled) {
+  base::ChildProcess launcher = Launch(SharedPlan(absl::StrCat(
+      "i=0; while [ $i -lt 1000 ]; do echo $i; i=$((i+1)); done; ", AtGate(), "echo end")));
+  base::ChildProcess first = Collect();
+  ASSERT_TRUE(AwaitOutput("999\n"));
+  Kill(first);
+  service.Stop();
+  OpenGate();
+  base::ChildProcess second = Collect();
+  base::ChildProcess third = Collect();  // waits for the second
+  service.LoseEvery(2);
+  service.Start();
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_TRUE(WaitFor(second).ok());
+  EXPECT_TRUE(WaitFor(third).ok());
+  std::string expected;
+  for (int i = 0; i < 1000; ++i) absl::StrAppend(&expected, i, "\n");
+  EXPECT_EQ(service.Output(0, "stdout"), expected + "end\n");
+  EXPECT_EQ(service.Events("started").size(), 1u);
+  EXPECT_EQ(service.Events("finished").size(), 1u);
+}
+
+TEST_F(FolderDelivery, NothingIsReadBeyondWhatTheLauncherHasFlushed) {
+  spec::LaunchPlan plan = SharedPlan("");
+  ASSERT_TRUE(base::MakeDirectories(node().spool()).ok());
+  const auto write = [&](const std::filesystem::path& file, const std::string& text) {
+    ASSERT_TRUE(base::WriteFileAtomic(file, text).ok());
+  };
+  write(node().stream(0, "stdout"), "seen" + std::string(8, '\0'));
+  write(node().events(), "{\"kind\": \"preparing\"}\n{\"kind\": \"finished\", \"ok\"");
+  write(node().written(), ToJson(Written{.events = 1, .streams = {{"rank-0.stdout", 4}}}));
+  base::ChildProcess collector = Collect();
+  ASSERT_TRUE(AwaitOutput("seen"));
+  ASSERT_TRUE(service.AwaitEvent("preparing"));
+  write(node().stream(0, "stdout"), "seen and more");
+  write(node().events(), "{\"kind\": \"preparing\"}\n{\"kind\": \"finished\", \"ok\": true}\n");
+  write(node().written(), ToJson(Written{.events = 1, .streams = {{"rank-0.stdout", 13}}}));
+  ASSERT_TRUE(AwaitOutput("seen and more"));
+  EXPECT_EQ(service.Events().size(), 1u);
+  write(node().written(), ToJson(Written{.events = 2, .streams = {{"rank-0.stdout", 13}}}));
+  EXPECT_TRUE(WaitFor(collector).ok());
+  EXPECT_EQ(service.Output(0, "stdout"), "seen and more");
+}
+
+TEST_F(FolderDelivery, AnAllocationThatTheServiceForgotEnds) {
+  base::ChildProcess launcher = Launch(SharedPlan("echo up; sleep 600"));
+  base::ChildProcess collector = Collect();
+  ASSERT_TRUE(AwaitOutput("up\n"));
+  service.Forget();
+  ASSERT_EQ(::kill(launcher.pid(), SIGTERM), 0);  // as the engine; its end is nobody's
+  EXPECT_TRUE(WaitFor(collector).ok());
+  WaitFor(launcher);
+  EXPECT_TRUE(NoProcessLeft());
+}
+
+TEST_F(FolderDelivery, CodeThatCannotBeHadIsTold) {
+  service.SetSnapshot("no such bytes");
+  spec::LaunchPlan plan = SharedPlan("true");
+  plan.snapshot = "sha256:0123";
+  ASSERT_TRUE(base::WriteFileAtomic(node().plan(), spec::ToJson(plan)).ok());
+  base::ChildProcess launcher = Launch(plan);
+  base::ChildProcess collector = Collect();
+  EXPECT_TRUE(WaitFor(launcher).ok());
+  EXPECT_TRUE(WaitFor(collector).ok());
+  ASSERT_EQ(service.Events("finished").size(), 1u);
+  EXPECT_THAT(service.Events("finished")[0]["reason"].get<std::string>(),
+              HasSubstr("code: the service sent other bytes"));
+}
+
+TEST(FolderExchange, WhatIsNoDocumentSaysNothing) {
+  for (const char* text :
+       {"", "{", "[1]", R"({"events": -1, "rank-0.stdout": "x", "results": 7})"}) {
+    EXPECT_EQ(WrittenFromJson(text), Written{}) << text;
+    EXPECT_EQ(AcknowledgedFromJson(text), Acknowledged{}) << text;
+  }
+  const Acknowledged word{.events = 3,
+                          .streams = {{"rank-1.stderr", 9}},
+                          .go = true,
+                          .code = "",
+                          .results = "disk full"};
+  EXPECT_EQ(AcknowledgedFromJson(ToJson(word)), word);
+  const Written written{.events = 3, .streams = {{"rank-1.stderr", 9}}, .results = true};
+  EXPECT_EQ(WrittenFromJson(ToJson(written)), written);
+}
+
+}  // namespace
+}  // namespace tutti::launch

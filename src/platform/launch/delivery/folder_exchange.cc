@@ -1,0 +1,81 @@
+#include "platform/launch/delivery/folder_exchange.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+
+namespace tutti::launch {
+namespace {
+
+using nlohmann::json;
+
+json Parsed(absl::string_view text) {
+  json document = json::parse(text.begin(), text.end(), nullptr, false);
+  return document.is_object() ? document : json::object();
+}
+
+int64_t EventsIn(const json& document) {
+  const auto at = document.find("events");
+  return at != document.end() && at->is_number_unsigned() ? at->get<int64_t>() : 0;
+}
+
+StreamSizes StreamsIn(const json& document) {
+  StreamSizes streams;
+  for (const auto& [name, value] : document.items()) {
+    if (absl::StartsWith(name, "rank-") && value.is_number_unsigned()) {
+      streams[name] = value.get<uint64_t>();
+    }
+  }
+  return streams;
+}
+
+bool Flag(const json& document, const char* name) {
+  const auto at = document.find(name);
+  return at != document.end() && *at == true;
+}
+
+std::optional<std::string> Outcome(const json& document, const char* name) {
+  const auto at = document.find(name);
+  if (at == document.end() || !at->is_string()) return std::nullopt;
+  return at->get<std::string>();
+}
+
+std::string Text(const json& document) {
+  return document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string ToJson(const Written& written) {
+  json document = {{"events", written.events}, {"results", written.results}};
+  for (const auto& [name, size] : written.streams) document[name] = size;
+  return Text(document);
+}
+
+std::string ToJson(const Acknowledged& acknowledged) {
+  json document = {
+      {"events", acknowledged.events}, {"go", acknowledged.go}, {"gone", acknowledged.gone}};
+  for (const auto& [name, size] : acknowledged.streams) document[name] = size;
+  if (acknowledged.code) document["code"] = *acknowledged.code;
+  if (acknowledged.results) document["results"] = *acknowledged.results;
+  return Text(document);
+}
+
+Written WrittenFromJson(absl::string_view text) {
+  const json document = Parsed(text);
+  return {.events = EventsIn(document),
+          .streams = StreamsIn(document),
+          .results = Flag(document, "results")};
+}
+
+Acknowledged AcknowledgedFromJson(absl::string_view text) {
+  const json document = Parsed(text);
+  return {.events = EventsIn(document),
+          .streams = StreamsIn(document),
+          .go = Flag(document, "go"),
+          .gone = Flag(document, "gone"),
+          .code = Outcome(document, "code"),
+          .results = Outcome(document, "results")};
+}
+
+}  // namespace tutti::launch

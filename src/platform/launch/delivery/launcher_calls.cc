@@ -1,0 +1,93 @@
+#include "platform/launch/delivery/launcher_calls.h"
+
+#include <fcntl.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "platform/http/url.h"
+
+namespace tutti::launch {
+namespace {
+
+template <class T>
+absl::StatusOr<T> Field(const http::ClientResponse& response, const char* name) {
+  const auto json = nlohmann::json::parse(response.body, nullptr, false);
+  if (!json.is_object() || !json.contains(name) || !json[name].is_number_integer()) {
+    return absl::InternalError(absl::StrCat("the service's answer has no \"", name, "\""));
+  }
+  return json[name].get<T>();
+}
+
+bool SaysGo(const http::ClientResponse& response) {
+  const auto json = nlohmann::json::parse(response.body, nullptr, false);
+  return json.is_object() && json.contains("go") && json["go"] == true;
+}
+
+}  // namespace
+
+absl::StatusOr<EventsAnswer> PostEvents(ServiceLink& link, int node, int64_t first,
+                                        std::string lines, base::Deadline deadline) {
+  http::ClientRequest request;
+  request.method = "POST";
+  request.target = link.Target(node, absl::StrCat("/events?first=", first));
+  request.body = std::move(lines);
+  request.content_type = "application/jsonl";
+  TUTTI_ASSIGN_OR_RETURN(const http::ClientResponse response, link.Call(request, deadline));
+  EventsAnswer answer{.go = SaysGo(response)};
+  TUTTI_ASSIGN_OR_RETURN(answer.acknowledged, Field<int64_t>(response, "acknowledged"));
+  return answer;
+}
+
+absl::StatusOr<uint64_t> PostOutput(ServiceLink& link, int node, int rank,
+                                    const std::string& stream, uint64_t offset, std::string bytes,
+                                    base::Deadline deadline) {
+  http::ClientRequest request;
+  request.method = "POST";
+  request.target = link.Target(
+      node, absl::StrCat("/output?rank=", rank, "&stream=", stream, "&offset=", offset));
+  request.content_type = "application/octet-stream";
+  request.body = std::move(bytes);
+  TUTTI_ASSIGN_OR_RETURN(const http::ClientResponse response, link.Call(request, deadline));
+  return Field<uint64_t>(response, "acknowledged");
+}
+
+absl::StatusOr<bool> AskForGo(ServiceLink& link, int node, absl::Duration wait,
+                              base::Deadline deadline) {
+  http::ClientRequest request;
+  request.target = link.Target(node, absl::StrCat("/go?wait=", absl::ToInt64Seconds(wait)));
+  request.timeout = wait + absl::Seconds(20);
+  TUTTI_ASSIGN_OR_RETURN(const http::ClientResponse response, link.Call(request, deadline));
+  return SaysGo(response);
+}
+
+absl::Status Download(ServiceLink& link, const std::string& snapshot,
+                      const std::filesystem::path& file) {
+  while (true) {
+    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd fd,
+                           base::Open(file, O_WRONLY | O_CREAT | O_TRUNC, 0600));
+    base::Sha256 hash;
+    http::ClientRequest request;
+    request.target = absl::StrCat("/internal/v1/snapshots/", http::PercentEncode(snapshot));
+    request.stall_timeout = absl::Seconds(60);
+    request.on_chunk = [&](absl::string_view piece) {
+      hash.Update(piece);
+      return base::WriteAll(fd.get(), piece, file.string());
+    };
+    // One attempt a time, since a broken one has left its bytes in the file.
+    const auto response = link.TryCall(request);
+    if (absl::IsUnavailable(response.status())) {
+      link.PauseAfterFailure();
+      continue;
+    }
+    TUTTI_RETURN_IF_ERROR(response.status());
+    if (absl::StrCat("sha256:", base::Hex(hash.Finish())) == snapshot) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("the service sent other bytes than ", snapshot));
+  }
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,166 @@
+#include "platform/launch/delivery/service_delivery.h"
+
+#include <poll.h>
+#include <sys/inotify.h>
+
+#include <algorithm>
+
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "platform/launch/delivery/launcher_calls.h"
+#include "platform/launch/delivery/upload.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr size_t kBatch = 1 << 20;
+constexpr absl::Duration kWithoutLimit = absl::Hours(24 * 365);  // the launcher's own ends it
+
+}  // namespace
+
+ServiceDelivery::ServiceDelivery(const spec::LaunchPlan& plan, EventLog* events, Spool* spool,
+                                 Wakeup* news)
+    : Delivery(events, spool, news),
+      plan_(plan),
+      event_link_(plan),
+      output_link_(plan),
+      go_link_(plan),
+      code_link_(plan) {}
+
+void ServiceDelivery::Begin() {
+  if (event_thread_.joinable()) return;
+  event_thread_ = std::thread([this] { DeliverEvents(); });
+  output_thread_ = std::thread([this] { DeliverOutput(); });
+  if (plan_.nodes.size() > 1) go_thread_ = std::thread([this] { AwaitGo(); });
+}
+
+ServiceDelivery::~ServiceDelivery() {
+  ending_ = true;
+  events_->Interrupt();
+  for (ServiceLink* link : {&event_link_, &output_link_, &go_link_}) link->Abandon();
+  output_wake_.Notify();
+  for (std::thread* thread : {&event_thread_, &output_thread_, &go_thread_}) {
+    if (thread->joinable()) thread->join();
+  }
+}
+
+bool ServiceDelivery::Continue(const absl::Status& status, ServiceLink& link) {
+  if (ending_ || absl::IsCancelled(status)) return false;
+  if (absl::IsAborted(status)) {
+    absl::MutexLock lock(&mutex_);
+    gone_ = true;
+    news_->Notify();
+    return false;
+  }
+  if (!status.ok()) {
+    link.SayOnce(status);
+    link.PauseAfterFailure();
+  }
+  return true;
+}
+
+void ServiceDelivery::DeliverEvents() {
+  int64_t acknowledged = 0;
+  while (events_->AwaitMoreThan(acknowledged)) {
+    if (!Continue(SendEvents(acknowledged), event_link_)) return;
+    absl::MutexLock lock(&mutex_);
+    acknowledged = events_acknowledged_;
+  }
+}
+
+absl::Status ServiceDelivery::SendEvents(int64_t acknowledged) {
+  TUTTI_ASSIGN_OR_RETURN(
+      const EventsAnswer answer,
+      PostEvents(event_link_, plan_.node_index, acknowledged + 1, events_->From(acknowledged + 1),
+                 base::Deadline::After(kWithoutLimit)));
+  if (answer.go) go_ = true;
+  {
+    absl::MutexLock lock(&mutex_);
+    events_acknowledged_ = answer.acknowledged;
+  }
+  news_->Notify();
+  return answer.acknowledged > acknowledged
+             ? absl::OkStatus()
+             : absl::InternalError("the service took none of the events");
+}
+
+void ServiceDelivery::AwaitGo() {
+  while (!go_ && !gone_) {
+    const auto go = AskForGo(go_link_, plan_.node_index, absl::Seconds(20),
+                             base::Deadline::After(kWithoutLimit));
+    if (!Continue(go.status(), go_link_)) return;
+    if (!go.ok()) continue;
+    if (*go) go_ = true;
+    // A service that answers "no" at once, since the job is to be stopped, is not asked all the
+    // time.
+    if (!go_) go_link_.Pause(absl::Milliseconds(100));
+  }
+  news_->Notify();
+}
+
+void ServiceDelivery::DeliverOutput() {
+  // Tells of the metrics files, which the processes write by themselves.
+  const base::UniqueFd inotify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  for (const auto& file : spool_->files()) {
+    if (file->stream() == "metrics") {
+      ::inotify_add_watch(inotify.get(), file->path().c_str(), IN_MODIFY);
+    }
+  }
+  absl::Time saved = absl::Now();
+  while (!ending_) {
+    if (output_link_.NobodyWaits()) {
+      Continue(absl::AbortedError(kNobodyWaits), output_link_);
+      return;
+    }
+    bool sent_any = false;
+    for (const auto& file : spool_->files()) {
+      const absl::StatusOr<bool> sent = SendOutput(*file);
+      if (!Continue(sent.status(), output_link_)) return;
+      sent_any |= !sent.ok() || *sent;
+    }
+    if (absl::Now() - saved > absl::Seconds(1)) {
+      absl::MutexLock lock(&mutex_);
+      spool_->SaveAcknowledged(events_acknowledged_);
+      saved = absl::Now();
+    }
+    if (!sent_any) AwaitNewOutput(inotify.get());
+  }
+}
+
+absl::StatusOr<bool> ServiceDelivery::SendOutput(SpoolFile& file) {
+  const uint64_t offset = file.acknowledged();
+  if (file.Backlog() == 0) return false;
+  TUTTI_ASSIGN_OR_RETURN(std::string bytes, file.Read(offset, kBatch));
+  TUTTI_ASSIGN_OR_RETURN(const uint64_t now, PostOutput(output_link_, plan_.node_index, file.rank(),
+                                                        file.stream(), offset, std::move(bytes),
+                                                        base::Deadline::After(kWithoutLimit)));
+  {
+    absl::MutexLock lock(&mutex_);  // AwaitOutput looks again when it is released
+    file.Acknowledge(std::min(now, file.Size()));
+  }
+  news_->Notify();
+  if (now == offset) return absl::InternalError("the service took none of the output");
+  return true;
+}
+
+void ServiceDelivery::AwaitNewOutput(int inotify) {
+  pollfd waiting[2] = {{output_wake_.fd(), POLLIN, 0}, {inotify, POLLIN, 0}};
+  ::poll(waiting, 2, 1000);  // once a second also without a sign: a metrics file on a network disk
+  output_wake_.Clear();
+  alignas(inotify_event) char events[4096];
+  while (::read(inotify, events, sizeof events) > 0) {
+  }
+}
+
+absl::StatusOr<std::filesystem::path> ServiceDelivery::FetchCode(
+    const std::filesystem::path& file) {
+  TUTTI_RETURN_IF_ERROR(Download(code_link_, plan_.snapshot, file));
+  return file;
+}
+
+absl::Status ServiceDelivery::SendResults(base::Deadline deadline) {
+  ServiceLink link(plan_);
+  return UploadOutputs(plan_, &link, deadline);
+}
+
+}  // namespace tutti::launch

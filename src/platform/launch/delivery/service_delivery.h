@@ -1,0 +1,45 @@
+// Over HTTP, on two threads, so that an exit is never queued behind gigabytes of output. Sends as
+// soon as there is something; what comes while a call is under way goes with the next.
+#pragma once
+
+#include <thread>
+
+#include "platform/launch/delivery/delivery.h"
+#include "platform/launch/delivery/service_link.h"
+
+namespace tutti::launch {
+
+class ServiceDelivery final : public Delivery {
+ public:
+  ServiceDelivery(const spec::LaunchPlan& plan, EventLog* events, Spool* spool, Wakeup* news);
+  ~ServiceDelivery() override;
+
+  void Begin() override;
+  void Wake() override { output_wake_.Notify(); }
+  absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) override;
+  void AbandonCode() override { code_link_.Abandon(); }
+  absl::Status SendResults(base::Deadline deadline) override;
+
+ private:
+  void DeliverEvents();
+  absl::Status SendEvents(int64_t acknowledged);
+  void DeliverOutput();
+  // True if something was sent.
+  absl::StatusOr<bool> SendOutput(SpoolFile& file);
+  void AwaitNewOutput(int inotify);
+  // False if the thread is to end.
+  bool Continue(const absl::Status& status, ServiceLink& link);
+  void AwaitGo();
+
+  const spec::LaunchPlan& plan_;
+  ServiceLink event_link_;
+  ServiceLink output_link_;
+  ServiceLink go_link_;
+  ServiceLink code_link_;
+  Wakeup output_wake_;
+  std::atomic<bool> ending_ = false;
+  std::thread event_thread_, output_thread_;
+  std::thread go_thread_;  // none where there is no other node to wait for
+};
+
+}  // namespace tutti::launch

@@ -1,0 +1,165 @@
+#include "platform/launch/diagnosis/exception_message.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "platform/launch/diagnosis/python_frame.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr int kLongestMessage = 40;  // lines
+
+// "train.py:3: assert x == 4", of the last frame between a traceback's begin and its end.
+std::string LastFrame(Lines::const_iterator begin, Lines::const_iterator end) {
+  for (auto line = end; line-- != begin;) {
+    const std::optional<PythonFrame> frame = FrameIn(*line);
+    if (!frame) continue;
+    const std::string code = line + 1 == end ? "" : *(line + 1);
+    return absl::StrCat(frame->file(), ":", frame->line, code.empty() ? "" : ": ",
+                        absl::StripAsciiWhitespace(code));
+  }
+  return "";
+}
+
+// TensorFlow tells where a node of its graph was made before it tells what is wrong with it.
+bool IsOfAGraphNode(absl::string_view line) {
+  return absl::StartsWith(line, " ") || absl::StartsWith(line, "Detected at node") ||
+         absl::StartsWith(line, "Node: ") || absl::StartsWith(line, "<stack traces unavailable>");
+}
+
+// "----------" or "==========", perhaps with a title.
+bool IsRule(absl::string_view line) {
+  line = absl::StripLeadingAsciiWhitespace(line);
+  return absl::StartsWith(line, "----------") || absl::StartsWith(line, "==========");
+}
+
+bool IsBareRule(absl::string_view line) {
+  return IsRule(line) && line.find_first_not_of("-= \t") == line.npos;
+}
+
+std::string Joined(Lines::const_iterator line, Lines::const_iterator end) {
+  std::string message(absl::StripAsciiWhitespace(*line));
+  for (++line; line != end; ++line) {
+    if (absl::StartsWith(*line, "Detected at node")) {
+      line = std::find_if_not(line, end, IsOfAGraphNode);
+      if (line == end) break;
+    }
+    const absl::string_view text = absl::StripAsciiWhitespace(*line);
+    if (!absl::StartsWith(text, "[[{{node ")) absl::StrAppend(&message, " ", text);
+  }
+  return message;
+}
+
+// " (gai error: -2 - Name or service not known)", or empty.
+std::string UnknownName(const Lines& lines) {
+  const auto unknown = std::find_if(lines.begin(), lines.end(), [](const std::string& other) {
+    return absl::StrContains(other, "(gai error: ");
+  });
+  if (unknown == lines.end()) return "";
+  const std::string error = unknown->substr(unknown->find("(gai error: "));
+  return absl::StrCat(" ", error.substr(0, error.find(')') + 1));
+}
+
+Lines::const_iterator Latest(const Lines& lines, Lines::const_iterator line) {
+  return lines.end() - line > kLongestMessage ? line + kLongestMessage : lines.end();
+}
+
+// Where the text of the exception that `line` names has ended.
+Lines::const_iterator EndOfMessage(const Lines& lines, Lines::const_iterator line) {
+  return std::find_if(line + 1, Latest(lines, line), EndsAMessage);
+}
+
+// What a message says that begins with `rule`, which may frame all of it or its title.
+std::string InAFrame(const Lines& lines, Lines::const_iterator rule) {
+  const auto end = std::find_if(rule, Latest(lines, rule), [&](const std::string& line) {
+    return line != *rule && EndsAMessage(line);
+  });
+  std::string text;
+  for (auto line = rule; line != end; ++line) {
+    if (!IsBareRule(*line)) absl::StrAppend(&text, " ", absl::StripAsciiWhitespace(*line));
+  }
+  return text;
+}
+
+// "ValueError" of "ValueError               Traceback (most recent call last)", as IPython's begin;
+// else "".
+absl::string_view NameInIPythons(absl::string_view line) {
+  if (!absl::ConsumeSuffix(&line, " Traceback (most recent call last)")) return "";
+  line = absl::StripAsciiWhitespace(line);
+  return LooksLikeException(line) ? line : "";
+}
+
+// What IPython tells of the cell of a notebook that failed, by the lines from `rule` on: where it
+// was, and its exception; or "".
+std::string OfACell(const Lines& lines, Lines::const_iterator rule) {
+  const auto latest = Latest(lines, rule);
+  const auto traceback = std::find_if(
+      rule, latest, [](const std::string& line) { return !NameInIPythons(line).empty(); });
+  if (traceback == latest) return "";
+  const std::string name = absl::StrCat(NameInIPythons(*traceback), ":");
+  const auto error = std::find_if(traceback, lines.end(), [&](const std::string& line) {
+    return absl::StartsWith(absl::StrCat(line, ":"), name);
+  });
+  if (error == lines.end()) return "";
+  std::string text;
+  for (auto line = rule; line != traceback; ++line) {
+    if (!IsRule(*line)) absl::StrAppend(&text, " ", absl::StripAsciiWhitespace(*line));
+  }
+  return absl::StrCat(text, " ", Joined(error, EndOfMessage(lines, error)));
+}
+
+// "/w/train.py:224: UserWarning: text", as Python's module warnings prints.
+bool IsAPythonWarning(absl::string_view line) {
+  const size_t at = line.find("Warning: ");
+  if (at == line.npos) return false;
+  absl::string_view place = line.substr(0, line.rfind(' ', at) + 1);
+  if (!absl::ConsumeSuffix(&place, ": ")) return false;
+  const size_t number = place.find_last_not_of("0123456789") + 1;
+  return number > 1 && number < place.size() && place[number - 1] == ':';
+}
+
+}  // namespace
+
+bool EndsAMessage(absl::string_view line) {
+  static constexpr absl::string_view kBegins[] = {"During handling of the above exception",
+                                                  "The above exception was the direct cause",
+                                                  "Exception ignored",
+                                                  "Exception raised from ",  // c10's stack
+                                                  "terminate called",
+                                                  "\"\"\"",  // of what a worker's pool passes on
+                                                  "[end of output]"};  // of what pip passes on
+  return absl::StrContains(line, "Traceback (most recent call last)") || IsRule(line) ||
+         BeginsAnew(line) || IsOfAnotherProgram(line) || IsAPythonWarning(line) ||
+         std::any_of(std::begin(kBegins), std::end(kBegins), [&](absl::string_view begin) {
+           return absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), begin);
+         });
+}
+
+bool IsSyntaxError(absl::string_view line) {
+  return absl::StartsWith(line, "SyntaxError: ") || absl::StartsWith(line, "IndentationError: ") ||
+         absl::StartsWith(line, "TabError: ");
+}
+
+std::string ExceptionMessage(const Lines& lines, Lines::const_iterator traceback,
+                             Lines::const_iterator line) {
+  if (!absl::StrContains(*line, ':') || IsSyntaxError(*line)) {
+    const std::string place = LastFrame(traceback, line);
+    return place.empty() ? *line : absl::StrCat(*line, " at ", place);
+  }
+  const auto end = EndOfMessage(lines, line);
+  std::string message = Joined(line, end);
+  if (absl::EndsWith(message, ":") && end != lines.end() && IsRule(*end)) {
+    const std::string of_a_cell = OfACell(lines, end);
+    const bool has_no_text = message.find(':') == message.size() - 1;
+    absl::StrAppend(&message, of_a_cell.empty() && has_no_text ? InAFrame(lines, end) : of_a_cell);
+  }
+  const bool of_a_peer = absl::StrContains(message, "trying to connect to (");
+  return absl::StrCat(message, of_a_peer ? UnknownName(lines) : "");
+}
+
+}  // namespace tutti::launch

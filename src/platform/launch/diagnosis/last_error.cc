@@ -1,0 +1,186 @@
+#include "platform/launch/diagnosis/last_error.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/utf8.h"
+#include "platform/launch/diagnosis/exception_message.h"
+#include "platform/launch/diagnosis/lost_peer.h"
+#include "platform/launch/diagnosis/native_error.h"
+#include "platform/launch/diagnosis/printed_lines.h"
+#include "platform/launch/diagnosis/python_exception.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr size_t kMostCharacters = 500;
+constexpr std::ptrdiff_t kOneFailure = 12;  // lines between two errors of which one follows
+
+// Of a script that Python cannot read, which has no traceback.
+std::string SyntaxError(const Lines& lines) {
+  const auto error = std::find_if(lines.rbegin(), lines.rend(), IsSyntaxError);
+  if (error == lines.rend()) return "";
+  return ExceptionMessage(lines, lines.begin(), error.base() - 1);
+}
+
+std::string Exception(const Printed& printed) {
+  std::string best = ExceptionGroup(printed.lines);
+  if (best.empty()) best = PythonException(printed);
+  if (best.empty()) best = SyntaxError(printed.lines);
+  if (best.empty()) best = CppException(printed.lines);
+  if (best.empty()) best = AssertionFailure(printed.lines);
+  if (best.empty()) best = FatalPythonError(printed.lines);
+  return best.empty() ? MpiError(printed.lines) : best;
+}
+
+// "tar: " of "tar: data.bin: Wrote only 4608 of 10240 bytes"; or "".
+absl::string_view ProgramOf(absl::string_view line) {
+  const size_t end = line.find(": ");
+  return IsOfAnotherProgram(line) ? line.substr(0, end + 2) : "";
+}
+
+// The line and what it announces: lines below it that are further in, or a paragraph's rest.
+std::string WithItsRest(Lines::const_iterator line, Lines::const_iterator end) {
+  std::string text = *line;
+  const bool announces = absl::EndsWith(text, ":") || absl::StartsWith(text, "  ");
+  if (!announces) return text;
+  for (++line; line != end && (absl::StartsWith(*line, "  ") || absl::StartsWith(*line, "\t"));
+       ++line) {
+    if (EndsAMessage(*line)) break;
+    absl::StrAppend(&text, " ", absl::StripAsciiWhitespace(*line));
+  }
+  return text;
+}
+
+// The first line that says so of those that stand close together at the end, in what a starter's
+// traceback does not follow.
+std::string LineThatSaysError(const Lines& lines, Lines::const_iterator end,
+                              bool (*says)(absl::string_view) = SaysError) {
+  const auto rend = std::make_reverse_iterator(lines.begin());
+  auto found = std::find_if(std::make_reverse_iterator(end), rend, says);
+  if (found == rend) return "";
+  for (auto line = found; line != rend && line - found <= kOneFailure; ++line) {
+    if (says(*line)) found = line;
+  }
+  const absl::string_view program = ProgramOf(*found);  // which may have said more before
+  for (auto line = found + 1; !program.empty() && line != rend && absl::StartsWith(*line, program);
+       ++line) {
+    if (!IsAWarning(*line)) found = line;
+  }
+  return WithItsRest(found.base() - 1, end);
+}
+
+std::string Failure(const Lines& lines) {
+  std::string best = SignalOfStarted(lines);
+  if (best.empty()) best = MpirunFailure(lines);
+  return best.empty() ? LineThatSaysError(lines, StartersTraceback(lines)) : best;
+}
+
+// The most that a starter which ended with an exception lets know of the process that it started.
+std::string OfAStarted(const Lines& lines) {
+  const std::string exception = StartersException(lines);
+  if (exception.empty()) return "";
+  std::string best = Failure(lines);
+  if (best.empty()) best = ExitCodeOfStarted(lines);
+  return best.empty() ? exception : best;
+}
+
+// What a starter knows of the process whose loss its peers speak of; or "".
+std::string LostByAStarter(const Lines& lines) {
+  const std::string signal = SignalOfStarted(lines);
+  if (!signal.empty() && !MayBeTheStarters(signal)) return signal;
+  // One that ends with 1 has mostly shown an exception.
+  const std::string code = ExitCodeOfStarted(lines);
+  return absl::StrContains(code, "exit code 1 ") || absl::StrContains(code, "exit code -") ? ""
+                                                                                           : code;
+}
+
+// What a shell or another program failed at shortly before the exception of a script that misses a
+// file; or "".
+std::string WhyItIsMissing(const Lines& lines) {
+  const auto traceback = FirstTraceback(lines);
+  const auto from =
+      traceback - lines.begin() > kOneFailure ? traceback - kOneFailure : lines.begin();
+  const auto line = std::find_if(from, traceback, IsOfAnotherProgram);
+  return line == traceback ? "" : *line;
+}
+
+// `best`, or what it is a consequence of.
+std::string CauseOf(std::string best, const Lines& lines) {
+  std::string cause;
+  if (SpeaksOfALostPeer(best)) cause = LostByAStarter(lines);
+  if (absl::StrContains(best, "No such file or directory")) cause = WhyItIsMissing(lines);
+  if (absl::StrContains(best, "device-side assert triggered")) cause = AssertionFailure(lines);
+  return cause.empty() ? best : cause;
+}
+
+// The last line, for rules of dashes say nothing, with those above it from the one that announced
+// it ("no checkpoint in /data:").
+std::string LastLine(const Lines& lines) {
+  const auto last = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& candidate) {
+    return candidate.find_first_not_of("-=* ") != std::string::npos;
+  });
+  if (last == lines.rend()) return "";
+  const auto earliest = lines.rend() - last > kOneFailure ? last + kOneFailure : lines.rend();
+  auto first = std::find_if(last, earliest, [](const std::string& candidate) {
+    return absl::EndsWith(candidate, ":") || EndsAMessage(candidate);
+  });
+  if (first == earliest || EndsAMessage(*first)) first = last;
+  return absl::StrJoin(first.base() - 1, last.base(), " ", [](std::string* text, const auto& line) {
+    absl::StrAppend(text, absl::StripAsciiWhitespace(line));
+  });
+}
+
+// Of a long line the begin, which says what, and the end, which often says why.
+std::string Bounded(absl::string_view line) {
+  constexpr size_t kOfTheEnd = 160;  // bytes
+  const std::string whole = base::BoundedUtf8(absl::StripAsciiWhitespace(line));
+  const std::string begin = base::BoundedUtf8(whole, kMostCharacters);
+  if (begin == whole) return whole;
+  size_t end = whole.size() - kOfTheEnd;
+  while (base::Utf8Length(absl::string_view(whole).substr(end)) == 0) ++end;
+  return absl::StrCat(base::BoundedUtf8(whole, kMostCharacters - kOfTheEnd), " ",
+                      whole.substr(end));
+}
+
+// What a program has said since tells that it went on.
+constexpr size_t kLastLines = 64;  // lines
+
+absl::string_view LastLines(absl::string_view text) {
+  size_t begin = text.size();
+  for (size_t lines = 0; lines <= kLastLines && begin != absl::string_view::npos && begin > 0;
+       ++lines) {
+    begin = text.rfind('\n', begin - 1);
+  }
+  return begin == absl::string_view::npos ? text : text.substr(begin);
+}
+
+// Of a program that says all on stdout.
+std::string ErrorAmongResults(absl::string_view stdout_tail) {
+  const Lines lines = LinesOf(LastLines(stdout_tail)).lines;
+  return LineThatSaysError(lines, lines.end(), SaysErrorAmongResults);
+}
+
+}  // namespace
+
+std::string LastException(absl::string_view stderr_tail) {
+  return Bounded(Exception(LinesOf(LastLines(stderr_tail))));
+}
+
+std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_tail) {
+  const Printed err = LinesOf(stderr_tail), out = LinesOf(stdout_tail);
+  std::string best = CauseOf(Exception(err), err.lines);
+  if (best.empty()) best = Failure(err.lines);
+  if (best.empty()) best = Exception(out);
+  if (best.empty()) best = OfAStarted(err.lines);
+  if (best.empty()) best = OfAStarted(out.lines);
+  if (best.empty()) best = SignalOfStarted(out.lines);
+  if (best.empty()) best = LastLine(err.lines);
+  if (best.empty()) best = ErrorAmongResults(stdout_tail);
+  return Bounded(best);
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,193 @@
+#include "platform/launch/diagnosis/native_error.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "platform/launch/diagnosis/python_frame.h"
+
+namespace tutti::launch {
+namespace {
+
+using Line = Lines::const_iterator;
+
+Line FindBegin(Line begin, Line end, absl::string_view prefix) {
+  return std::find_if(begin, end, [prefix](const std::string& candidate) {
+    return absl::StartsWith(candidate, prefix);
+  });
+}
+
+Line FindIn(Line begin, Line end, absl::string_view words) {
+  return std::find_if(begin, end, [words](const std::string& candidate) {
+    return absl::StrContains(candidate, words);
+  });
+}
+
+bool IsRuler(const std::string& line) { return absl::StartsWith(line, "--------------------"); }
+
+// Open MPI's message from `line` to the rule below it, without the advice that follows.
+std::string Paragraph(Line line, Line end) {
+  std::string text;
+  for (; line != end && !IsRuler(*line) && !absl::StartsWith(*line, "NOTE: "); ++line) {
+    absl::StrAppend(&text, text.empty() ? "" : " ", absl::StripAsciiWhitespace(*line));
+  }
+  return text;
+}
+
+// The last line that a program printed before `notice`, as what led to it; or "".
+std::string After(const Lines& lines, Line notice) {
+  while (notice != lines.begin() && IsRuler(*(notice - 1))) --notice;
+  return notice == lines.begin() ? "" : absl::StrCat(" after: ", *(notice - 1));
+}
+
+std::string MpiAbort(const Lines& lines) {
+  auto line = FindBegin(lines.begin(), lines.end(), "MPI_ABORT was invoked on rank ");
+  if (line != lines.end()) return absl::StrCat(Paragraph(line, lines.end()), After(lines, line));
+  line = FindIn(lines.begin(), lines.end(), "): application called MPI_Abort(");  // MPICH
+  return line == lines.end() ? "" : absl::StrCat(*line, After(lines, line));
+}
+
+// "[n1:71] *** An error occurred in MPI_Recv" … "[n1:71] *** MPI_ERR_TRUNCATE: message truncated".
+std::string ErrorOfOpenMpi(const Lines& lines) {
+  static constexpr char kMark[] = "] *** ";
+  const auto call = FindIn(lines.begin(), lines.end(), "] *** An error occurred in ");
+  const auto error = FindIn(call, lines.end(), "] *** MPI_ERR");
+  if (error == lines.end()) return "";
+  const auto text = [&](Line line) { return line->substr(line->find(kMark) + sizeof kMark - 1); };
+  return absl::StrCat(text(call), ": ", text(error));
+}
+
+// "MPIR_Wait(745)...........: text"
+bool IsOfAStackOfMpich(absl::string_view line) {
+  const size_t colon = line.find(':');
+  if (colon == absl::string_view::npos) return false;
+  const absl::string_view place = absl::StripSuffix(line.substr(0, colon), ".");
+  const size_t last = place.find_last_not_of('.');
+  return last != absl::string_view::npos && place[last] == ')' && absl::StrContains(place, '(');
+}
+
+// "Abort(71) on node 1 (rank 1 in comm 0): Fatal error in internal_Recv: Message truncated, error
+// stack:", and the innermost of that stack, which comes last.
+std::string ErrorOfMpich(const Lines& lines) {
+  const auto error = FindIn(lines.begin(), lines.end(), "): Fatal error in ");
+  if (error == lines.end()) return "";
+  const auto end = std::find_if_not(error + 1, lines.end(), IsOfAStackOfMpich);
+  return end == error + 1 ? *error : absl::StrCat(*error, " ", *(end - 1));
+}
+
+bool IsOfAnEndedProcess(absl::string_view paragraph) {
+  static constexpr absl::string_view kWords[] = {
+      "terminated normally, but", "one or more processes exited", "has exited due to process rank",
+      "noticed that process rank"};
+  return std::any_of(std::begin(kWords), std::end(kWords),
+                     [&](absl::string_view words) { return absl::StrContains(paragraph, words); });
+}
+
+// Where a starter names the signal that ended a process, or npos.
+size_t SignalIn(absl::string_view line) {
+  static constexpr std::array<std::pair<absl::string_view, absl::string_view>, 4> kWords = {{
+      {"Signal ", ") received by PID "},        // torchrun
+      {"process rank ", " exited on signal "},  // Open MPI
+      {"KILLED BY SIGNAL: ", ")"},              // Intel MPI
+      {"EXIT STRING: ", " (signal "},           // MPICH
+  }};
+  for (const auto& [begin, also] : kWords) {
+    const size_t at = line.find(begin);
+    if (at != absl::string_view::npos && absl::StrContains(line, also)) return at;
+  }
+  return absl::string_view::npos;
+}
+
+}  // namespace
+
+bool MayBeTheStarters(absl::string_view line) {
+  return absl::StrContains(line, "SIGTERM") || absl::StrContains(line, "SIGNAL: 9") ||
+         absl::StrContains(line, "SIGNAL: 15");
+}
+
+std::string CppException(const Lines& lines) {
+  absl::string_view what;
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    absl::string_view text = absl::StripLeadingAsciiWhitespace(*line);
+    if (what.empty() && absl::ConsumePrefix(&text, "what():")) {
+      what = absl::StripAsciiWhitespace(text);
+    } else if (absl::ConsumePrefix(&text, "terminate called after throwing an instance of '")) {
+      const absl::string_view type = text.substr(0, text.rfind('\''));
+      if (what.empty() || what == type) return std::string(what.empty() ? *line : what);
+      return absl::StrCat(type, ": ", what);
+    } else if (what.empty() && absl::StartsWith(text, "terminate called without")) {
+      return std::string(text);
+    }
+  }
+  return std::string(what);
+}
+
+std::string AssertionFailure(const Lines& lines) {
+  const auto line = std::find_if(lines.begin(), lines.end(), [](const std::string& candidate) {
+    return absl::StrContains(candidate, "Assertion `") && absl::StrContains(candidate, "failed");
+  });
+  return line == lines.end() ? "" : *line;
+}
+
+std::string FatalPythonError(const Lines& lines) {
+  const auto error = FindBegin(lines.begin(), lines.end(), "Fatal Python error: ");
+  if (error == lines.end()) return "";
+  const auto thread = FindBegin(error, lines.end(), "Current thread ");
+  for (auto line = thread; line != lines.end(); ++line) {
+    const std::optional<PythonFrame> frame = FrameIn(*line);  // the innermost comes first
+    if (!frame) continue;
+    return absl::StrCat(*error, " at ", frame->file(), ":", frame->line, " in ", frame->function);
+  }
+  return *error;
+}
+
+std::string MpiError(const Lines& lines) {
+  std::string best = ErrorOfOpenMpi(lines);
+  if (best.empty()) best = ErrorOfMpich(lines);
+  return best.empty() ? MpiAbort(lines) : best;
+}
+
+std::string MpirunFailure(const Lines& lines) {
+  for (auto rule = std::find_if(lines.begin(), lines.end(), IsRuler); rule != lines.end();
+       rule = std::find_if(rule + 1, lines.end(), IsRuler)) {
+    const std::string paragraph = Paragraph(rule + 1, lines.end());
+    static constexpr absl::string_view kNames[] = {"mpirun", "prte", "PRTE", "PRRTE", "Open MPI"};
+    const bool of_mpi =
+        std::any_of(std::begin(kNames), std::end(kNames),
+                    [&](absl::string_view name) { return absl::StrContains(paragraph, name); });
+    if (of_mpi && !IsOfAnEndedProcess(paragraph)) return paragraph;
+  }
+  return "";
+}
+
+std::string SignalOfStarted(const Lines& lines) {
+  std::string best;
+  for (auto begin = lines.begin(); begin != lines.end(); ++begin) {
+    const bool goes_on = absl::EndsWith(*begin, " exited on") && begin + 1 != lines.end();
+    const std::string line = goes_on ? absl::StrCat(*begin, " ", *(begin + 1)) : *begin;
+    const size_t at = SignalIn(line);
+    if (at == std::string::npos || (!best.empty() && !MayBeTheStarters(best))) continue;
+    best = absl::StrCat("a process that it started was ended: ", line.substr(at));
+  }
+  return best;
+}
+
+std::string ExitCodeOfStarted(const Lines& lines) {
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(*line, absl::MaxSplits(':', 1));
+    const absl::string_view name = absl::StripAsciiWhitespace(parts.first);
+    if (name != "exitcode" && name != "Exit code") continue;  // torchrun's, Open MPI's
+    return absl::StrCat("a process that it started failed with exit code ",
+                        absl::StripAsciiWhitespace(parts.second));
+  }
+  return "";
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,39 @@
+// What programs that are not Python say at their end, in one line: C++'s runtime, MPI, sanitizers.
+// Pure functions. Inside the room launch only.
+#pragma once
+
+#include <string>
+
+#include "platform/launch/diagnosis/printed_lines.h"
+
+namespace tutti::launch {
+
+// "std::runtime_error: no such shard", of an exception that nobody caught; or "".
+std::string CppException(const Lines& lines);
+
+// "train: train.cc:2: int main(): Assertion `n == 2' failed."; or "".
+std::string AssertionFailure(const Lines& lines);
+
+// "Fatal Python error: Segmentation fault at model.py:3 in forward", which Python says of a signal
+// with PYTHONFAULTHANDLER=1; or "".
+std::string FatalPythonError(const Lines& lines);
+
+// What MPI says of an abort that the program has asked for, with the last line that was printed
+// before, or of an error in one of its own calls; or "".
+std::string MpiError(const Lines& lines);
+
+// What Open MPI prints between two lines of dashes of what it could not do; not that a process has
+// failed. Or "".
+std::string MpirunFailure(const Lines& lines);
+
+// What a starter says of a process that a signal ended, which printed nothing: "a process that it
+// started was ended: Signal 9 (SIGKILL) received by PID 71"; or "".
+std::string SignalOfStarted(const Lines& lines);
+
+// Whether that may be how the starter itself ended a process, since another had failed.
+bool MayBeTheStarters(absl::string_view signal);
+
+// And of the first that failed by itself: "… failed with exit code 3 (pid: 71)"; or "".
+std::string ExitCodeOfStarted(const Lines& lines);
+
+}  // namespace tutti::launch

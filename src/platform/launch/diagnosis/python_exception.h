@@ -1,0 +1,40 @@
+// Which Python exception ended a program that printed several. Pure functions. Inside the room
+// launch only.
+//
+// Of a chain the earliest is the cause. "The above exception was the direct cause" (raise … from)
+// tells it in other words, and so does "During handling of the above exception" if a `raise` of the
+// function that caught it made the second: the line has those words, and the earliest after them if
+// they do not hold it:
+//   RuntimeError: the configuration cannot be read (caused by FileNotFoundError: …)
+// What else befalls a handler, a `finally` or a `with` is no account of the first exception but a
+// consequence, or a second way that failed too; the line begins with the first:
+//   ValueError: no such label: 17 (while that was handled: FileNotFoundError: …)
+// A consequence that speaks of a lost peer is left out.
+//
+// Of several ranks in one stream the first counts that does not speak of a lost peer. What a
+// program prints of exceptions that it has passed over comes before its last one, which counts
+// unless it speaks of a lost peer and the other was shown lately.
+#pragma once
+
+#include <string>
+
+#include "platform/launch/diagnosis/printed_lines.h"
+
+namespace tutti::launch {
+
+// "" if there is none.
+std::string PythonException(const Printed& printed);
+
+// "ExceptionGroup: two failed (2 sub-exceptions): ValueError: one"; or "".
+std::string ExceptionGroup(const Lines& lines);
+
+// Where the traceback of a starter of processes begins, which says least; or the end.
+Lines::const_iterator StartersTraceback(const Lines& lines);
+
+// Its exception; or "".
+std::string StartersException(const Lines& lines);
+
+// Where the first traceback begins, or the end.
+Lines::const_iterator FirstTraceback(const Lines& lines);
+
+}  // namespace tutti::launch

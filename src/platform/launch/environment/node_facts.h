@@ -1,0 +1,12 @@
+// What this node adds to the environment of its processes.
+#pragma once
+
+#include "platform/launch/environment/environment.h"
+
+namespace tutti::launch {
+
+// Looks at this process: its environment, its processors, where its program lies; and at the
+// machine's GPUs, unless whoever started the launcher gave it some by CUDA_VISIBLE_DEVICES.
+NodeFacts FactsOfThisNode();
+
+}  // namespace tutti::launch

@@ -1,0 +1,128 @@
+#include "platform/launch/environment/slurm_placement.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+
+namespace tutti::launch {
+namespace {
+
+spec::LaunchPlan PlanOfTwo() {
+  spec::LaunchPlan plan;
+  plan.nodes = {{"node-0", "0.0.0.0", 0, 2}, {"node-1", "0.0.0.0", 2, 2}};
+  return plan;
+}
+
+TEST(GivenPlace, NamesTheNodesInTheirOrder) {
+  spec::LaunchPlan plan = PlanOfTwo();
+  ASSERT_TRUE(TakePlace("n7 127.0.0.7;n1 localhost;", plan).ok());
+  EXPECT_EQ(plan.nodes[0].name, "n7");
+  EXPECT_EQ(plan.nodes[0].address, "127.0.0.7");
+  EXPECT_EQ(plan.nodes[1].address, "127.0.0.1");
+  EXPECT_EQ(plan.nodes[1].first_rank, 2);
+}
+
+TEST(GivenPlace, OfANodeAloneIsWhereItsNameLeadsToOrItsLoopbackAddress) {
+  for (const char* name : {"localhost", "no-such-node.invalid"}) {
+    spec::LaunchPlan plan;
+    plan.nodes = {{"node-0", "0.0.0.0", 0, 2}};
+    ASSERT_TRUE(TakePlace(absl::StrCat(name, ";"), plan).ok());
+    EXPECT_EQ(plan.nodes[0].name, name);
+    EXPECT_EQ(plan.nodes[0].address, "127.0.0.1");
+  }
+}
+
+TEST(GivenPlace, RefusesAnotherNumberOfNodes) {
+  spec::LaunchPlan plan = PlanOfTwo();
+  EXPECT_EQ(TakePlace("n7 10.0.0.7;", plan).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(TakePlace(" ;n1 10.0.0.1", plan).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(GivenPlace, ANodeWhoseNameLeadsToItsLoopbackGoesByTheAddressThatReachesAnother) {
+  spec::LaunchPlan plan = PlanOfTwo();
+  ASSERT_TRUE(TakePlace("n1 localhost;n2 127.0.0.2;", plan).ok());
+  EXPECT_EQ(plan.nodes[0].address, "127.0.0.1") << "all are on one machine";
+  ASSERT_TRUE(TakePlace("n1 localhost;n2 10.0.0.2;", plan).ok());
+  const bool has_network = std::system("ip route get 10.0.0.2 >/dev/null 2>&1") == 0;
+  EXPECT_EQ(plan.nodes[0].address == "127.0.0.1", !has_network);
+  plan.node_index = 1;
+  ASSERT_TRUE(TakePlace("n1 localhost;n2 10.0.0.2;", plan).ok());
+  EXPECT_EQ(plan.nodes[1].address, "10.0.0.2");
+}
+
+TEST(GivenPlace, ThatTheClusterToldItToEndStaysInItsFolder) {
+  const base::TemporaryDirectory ours("tutti-place"), theirs("tutti-place");
+  const auto is_noted = [](const base::TemporaryDirectory& folder) {
+    NoteToldToEnd(folder.path());
+    return std::filesystem::exists(folder.path() / "told");
+  };
+  ::unsetenv("TUTTI_GANG");
+  EXPECT_FALSE(is_noted(theirs)) << "nobody's cluster";
+  ::setenv("TUTTI_GANG", "n7 10.0.0.7;", 1);
+  EXPECT_TRUE(is_noted(theirs));
+  EXPECT_TRUE(absl::IsCancelled(WhyToldToEnd(theirs.path(), absl::Now())));
+  ASSERT_TRUE(base::ReplaceFile(ours.path() / "stop", "").ok());
+  EXPECT_FALSE(is_noted(ours)) << "by tutti";
+  EXPECT_TRUE(WhyToldToEnd(ours.path(), absl::Now()).ok());
+  ::unsetenv("TUTTI_GANG");
+}
+
+TEST(GivenPlace, ThatItsTimeIsUsedUpIsSaidNearItsEndAlone) {
+  ::setenv("TUTTI_GANG", "n7 10.0.0.7;", 1);
+  ::setenv("SLURM_JOB_END_TIME", "1795208535", 1);
+  const absl::Time end = absl::FromUnixSeconds(1795208535);
+  const auto why = [](absl::Time now) {
+    return std::string(WhyToldToEnd("/no/such/file", now).message());
+  };
+  EXPECT_EQ(why(end - absl::Seconds(70)), "it has used up the time that it was given in Slurm");
+  EXPECT_EQ(why(end - absl::Minutes(5)), "it was cancelled or preempted in Slurm");
+  ::setenv("SLURM_JOB_END_TIME", "N/A", 1);
+  EXPECT_EQ(why(end), "it was cancelled or preempted in Slurm");
+  ::unsetenv("SLURM_JOB_END_TIME");
+  ::unsetenv("TUTTI_GANG");
+}
+
+TEST(GivenPlace, WhenItsTimeIsUpSlurmIsAskedWhereItHasNotSaidSo) {
+  const base::TemporaryDirectory bin;
+  const std::string path = std::getenv("PATH");
+  ASSERT_TRUE(
+      base::WriteFileAtomic(bin.path() / "squeue",
+                            "#!/bin/sh\n[ \"$*\" = '--noheader --jobs=7 --format=%S %l' ] && "
+                            "[ $SLURM_TIME_FORMAT = %s ] && echo 1795204935 1:00:00\n",
+                            0755)
+          .ok());
+  ::setenv("PATH", (bin.path().string() + ":" + path).c_str(), 1);
+  ::setenv("TUTTI_GANG", "n7 10.0.0.7;", 1);
+  ::setenv("SLURM_JOB_ID", "7", 1);
+  const absl::Time end = absl::FromUnixSeconds(1795208535);
+  EXPECT_EQ(WhyToldToEnd("/no/such/file", end).message(),
+            "it has used up the time that it was given in Slurm");
+  EXPECT_EQ(WhyToldToEnd("/no/such/file", end - absl::Minutes(5)).message(),
+            "it was cancelled or preempted in Slurm");
+  for (const char* name : {"TUTTI_GANG", "SLURM_JOB_ID"}) ::unsetenv(name);
+  ::setenv("PATH", path.c_str(), 1);
+}
+
+TEST(GivenPlace, HasTheProcessorsThatSlurmHasGivenTheNode) {
+  std::map<std::string, std::string> variables = {{"TUTTI_GANG", "n7 10.0.0.7;"},
+                                                  {"SLURM_TASKS_PER_NODE", "1(x2)"},
+                                                  {"SLURM_CPUS_PER_TASK", "2"},
+                                                  {"SLURM_CPUS_ON_NODE", "4"}};
+  EXPECT_EQ(GivenCores(variables, 64), 4);
+  EXPECT_EQ(GivenCores(variables, 3), 3);  // bound more tightly
+  variables["SLURM_TASKS_PER_NODE"] = "8(x2),7";
+  EXPECT_EQ(GivenCores(variables, 64), 2);
+  variables.erase("SLURM_CPUS_PER_TASK");
+  EXPECT_EQ(GivenCores(variables, 64), 4);
+  EXPECT_EQ(GivenCores({{"TUTTI_GANG", "n7 10.0.0.7;"}, {"SLURM_CPUS_ON_NODE", "x"}}, 64), 64);
+  // A service in a shell that Slurm has started places its jobs by itself.
+  EXPECT_EQ(GivenCores({{"SLURM_CPUS_ON_NODE", "4"}}, 64), 64);
+}
+
+}  // namespace
+}  // namespace tutti::launch

@@ -1,0 +1,209 @@
+#include "platform/launch/mpi/gang_link.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "platform/launch/node/tcp.h"
+
+namespace tutti::launch {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kLookEvery = 100;                             // ms between looks at `cancelled`
+constexpr absl::Duration kIntroduction = absl::Seconds(5);  // of one that has connected
+constexpr size_t kNonceBytes = 16;
+
+std::string Proof(const std::string& token, const std::string& words) {
+  return base::Hex(base::HmacSha256(token, words));
+}
+
+std::string TextOf(const json& message, const char* name) {
+  const auto field = message.find(name);
+  return field != message.end() && field->is_string() ? field->get<std::string>() : "";
+}
+
+bool FlagOf(const json& message, const char* name) {
+  const auto field = message.find(name);
+  return field != message.end() && field->is_boolean() && field->get<bool>();
+}
+
+class Meeting {
+ public:
+  Meeting(const spec::LaunchPlan& plan, MpiWay own, const std::atomic<bool>& cancelled,
+          base::Deadline deadline)
+      : plan_(plan), own_(own), cancelled_(cancelled), deadline_(deadline) {}
+
+  // On the first node: the others by index, and what is to be done.
+  absl::StatusOr<MpiWay> Gather(int pmi_port, std::map<int, LineSocket>& peers) {
+    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd door, Listen());
+    MpiWay way = own_;
+    while (peers.size() + 1 < plan_.nodes.size()) {
+      TUTTI_RETURN_IF_ERROR(Await(door.get(), POLLIN, Missing(peers)));
+      base::UniqueFd fd(::accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!fd.valid()) continue;
+      KeepAlive(fd.get());
+      LineSocket socket(std::move(fd));
+      bool theirs = false;
+      const absl::StatusOr<int> node = Admit(socket, theirs);
+      if (!node.ok() || !peers.try_emplace(*node, std::move(socket)).second) continue;
+      if (way == MpiWay::kMpirun && !theirs) way = MpiWay::kNone;
+    }
+    for (auto& [node, socket] : peers) {
+      TUTTI_RETURN_IF_ERROR(socket.Send(
+          {{"pmix", way == MpiWay::kPmix}, {"mpirun", way == MpiWay::kMpirun}, {"pmi", pmi_port}}));
+    }
+    return way;
+  }
+
+  // On the others: the connection to the first, and what it says.
+  absl::StatusOr<MpiWay> Join(int& pmi_port, std::map<int, LineSocket>& peers) {
+    TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, Connect());
+    LineSocket socket(std::move(fd));
+    TUTTI_RETURN_IF_ERROR(Introduce(socket));
+    std::optional<json> answer;
+    while (!answer) {
+      TUTTI_RETURN_IF_ERROR(Await(socket.fd(), POLLIN, "the other nodes"));
+      TUTTI_ASSIGN_OR_RETURN(answer, socket.Take());
+    }
+    peers.try_emplace(0, std::move(socket));
+    const auto port = answer->find("pmi");
+    if (port != answer->end() && port->is_number_integer()) pmi_port = port->get<int>();
+    if (FlagOf(*answer, "pmix")) return MpiWay::kPmix;
+    return FlagOf(*answer, "mpirun") ? MpiWay::kMpirun : MpiWay::kNone;
+  }
+
+ private:
+  bool has_mpi() const { return own_ == MpiWay::kMpirun; }
+
+  absl::Status Await(int fd, short events, const std::string& for_whom) const {
+    while (true) {
+      if (cancelled_) return absl::CancelledError("stopped before its processes began");
+      if (deadline_.Expired()) {
+        return absl::DeadlineExceededError(
+            absl::StrCat("the launchers did not meet at ", plan_.nodes.front().address, ":",
+                         plan_.start_port, " to start the ranks: waiting for ", for_whom));
+      }
+      pollfd waiting{fd, events, 0};
+      if (::poll(&waiting, 1, std::min(kLookEvery, deadline_.RemainingMillis())) > 0) {
+        return absl::OkStatus();
+      }
+    }
+  }
+
+  std::string Missing(const std::map<int, LineSocket>& peers) const {
+    for (size_t i = 1; i < plan_.nodes.size(); ++i) {
+      if (!peers.contains(static_cast<int>(i))) return plan_.nodes[i].name;
+    }
+    return "nobody";
+  }
+
+  absl::StatusOr<base::UniqueFd> Listen() const {
+    TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, TcpSocket());
+    const int on = 1;
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    TUTTI_ASSIGN_OR_RETURN(const sockaddr_in name,
+                           AddressOf(plan_.nodes.front().address, plan_.start_port));
+    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0 ||
+        ::listen(fd.get(), 1024) != 0) {
+      return base::ErrnoStatus(absl::StrCat("listen at ", plan_.nodes.front().address, ":",
+                                            plan_.start_port, " to start the ranks"));
+    }
+    return fd;
+  }
+
+  // The first node's launcher may not listen yet.
+  absl::StatusOr<base::UniqueFd> Connect() const {
+    TUTTI_ASSIGN_OR_RETURN(const sockaddr_in name,
+                           AddressOf(plan_.nodes.front().address, plan_.start_port));
+    while (true) {
+      TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, TcpSocket());
+      KeepAlive(fd.get());
+      const int begun = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name);
+      if (begun != 0 && errno == EINPROGRESS) {
+        TUTTI_RETURN_IF_ERROR(Await(fd.get(), POLLOUT, plan_.nodes.front().name));
+      }
+      int error = begun == 0 ? 0 : errno;
+      socklen_t size = sizeof error;
+      ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+      if (error == 0) return fd;
+      fd.reset();
+      if (cancelled_ || deadline_.Expired()) TUTTI_RETURN_IF_ERROR(Await(-1, 0, "node 0"));
+      ::poll(nullptr, 0, 10);  // nothing tells when somebody begins to listen
+    }
+  }
+
+  // The index of the node that came, after both sides have proved who they are.
+  absl::StatusOr<int> Admit(LineSocket& socket, bool& has_mpi) const {
+    const base::Deadline deadline = base::Deadline::After(kIntroduction);
+    TUTTI_ASSIGN_OR_RETURN(const json hello, socket.Receive(deadline));
+    const auto field = hello.find("node");
+    const int node = field != hello.end() && field->is_number_integer() ? field->get<int>() : -1;
+    if (node < 1 || node >= static_cast<int>(plan_.nodes.size())) {
+      return absl::InvalidArgumentError("no node of this job");
+    }
+    has_mpi = FlagOf(hello, "mpi");
+    const std::string nonces =
+        absl::StrCat(" ", TextOf(hello, "nonce"), " ", base::RandomHex(kNonceBytes));
+    const std::string own = nonces.substr(nonces.rfind(' ') + 1);
+    TUTTI_RETURN_IF_ERROR(socket.Send(
+        {{"nonce", own}, {"proof", Proof(plan_.job_token, absl::StrCat("first", nonces))}}));
+    TUTTI_ASSIGN_OR_RETURN(const json answer, socket.Receive(deadline));
+    const std::string expected =
+        Proof(plan_.job_token, absl::StrCat(node, " ", has_mpi ? 1 : 0, nonces));
+    if (base::EqualInConstantTime(TextOf(answer, "proof"), expected)) return node;
+    return absl::PermissionDeniedError("it does not hold the job's token");
+  }
+
+  absl::Status Introduce(LineSocket& socket) const {
+    const base::Deadline deadline = base::Deadline::After(kIntroduction);
+    const std::string own = base::RandomHex(kNonceBytes);
+    TUTTI_RETURN_IF_ERROR(
+        socket.Send({{"node", plan_.node_index}, {"mpi", has_mpi()}, {"nonce", own}}));
+    TUTTI_ASSIGN_OR_RETURN(const json answer, socket.Receive(deadline));
+    const std::string nonces = absl::StrCat(" ", own, " ", TextOf(answer, "nonce"));
+    if (!base::EqualInConstantTime(TextOf(answer, "proof"),
+                                   Proof(plan_.job_token, absl::StrCat("first", nonces)))) {
+      return absl::PermissionDeniedError(
+          absl::StrCat("who listens at ", plan_.nodes.front().address, ":", plan_.start_port,
+                       " does not hold the job's token"));
+    }
+    return socket.Send(
+        {{"proof",
+          Proof(plan_.job_token, absl::StrCat(plan_.node_index, " ", has_mpi() ? 1 : 0, nonces))}});
+  }
+
+  const spec::LaunchPlan& plan_;
+  const MpiWay own_;
+  const std::atomic<bool>& cancelled_;
+  const base::Deadline deadline_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GangLink>> GangLink::Meet(const spec::LaunchPlan& plan, MpiWay own,
+                                                         int pmi_port,
+                                                         const std::atomic<bool>& cancelled,
+                                                         base::Deadline deadline) {
+  std::unique_ptr<GangLink> link(new GangLink);
+  link->pmi_port_ = pmi_port;
+  Meeting meeting(plan, own, cancelled, deadline);
+  if (plan.nodes.size() == 1) {
+    link->way_ = own;
+  } else if (plan.node_index == 0) {
+    TUTTI_ASSIGN_OR_RETURN(link->way_, meeting.Gather(pmi_port, link->peers_));
+  } else {
+    TUTTI_ASSIGN_OR_RETURN(link->way_, meeting.Join(link->pmi_port_, link->peers_));
+  }
+  return link;
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,47 @@
+// Open MPI as the job's environment has it: whether, and the command line of its mpirun. Pure but
+// for the look at the folders of PATH.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "platform/launch/environment/environment.h"
+#include "spec/json/launch_plan.h"
+
+namespace tutti::launch {
+
+// In environment_variables, "direct": the ranks are started by their launchers alone, and are no
+// MPI world; "pmi": so they are started too, and are one by PMI; "mpirun": not by Slurm's PMIx.
+inline constexpr char kMpiVariable[] = "TUTTI_MPI";
+// What it says in the plan; "" if nothing.
+std::string MpiWish(const spec::LaunchPlan& plan);
+
+// Whether the plan asks for one MPI world at all: distribution mpi, more than one process, and
+// kMpiVariable is not "direct".
+bool WantsMpi(const spec::LaunchPlan& plan);
+
+// The path of Open MPI's starter, orterun up to 4.1 and PRRTE's prterun from 5 on, if the PATH of
+// `variables` has it and its daemon, and this node goes by its own name, by which the daemons know
+// each other. Else empty, also where another MPI's starter comes before it in PATH, or ranks run in
+// an image. Of several the first in PATH.
+std::string FindOpenMpi(const spec::LaunchPlan& plan, const Variables& variables);
+
+// Why FindOpenMpi finds none here or on another node, and what helps: the end of a sentence.
+std::string WhyNoOpenMpi(const spec::LaunchPlan& plan, const Variables& variables);
+
+// The name of this program in a folder of each node's PATH: its path may be another on each. It is
+// both what mpirun starts as a rank and how it reaches the other nodes.
+inline constexpr char kLauncherLink[] = "tutti-launcher";
+
+// mpirun's command line on the first node; `mpirun`: what FindOpenMpi found.
+std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::string& mpirun);
+
+// The environment of mpirun and of its daemons: a rank's, without what says which rank it is, and
+// with where Open MPI lies if it came with a Python package. `mpirun`: what FindOpenMpi found here;
+// `door`: where launch_programs.h finds this node's launcher; `links`: the folder with
+// kLauncherLink.
+Variables StarterEnvironment(const spec::LaunchPlan& plan, const NodeFacts& facts,
+                             const std::string& mpirun, const std::string& door,
+                             const std::string& links);
+
+}  // namespace tutti::launch

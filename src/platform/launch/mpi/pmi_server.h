@@ -1,0 +1,76 @@
+// Serves PMI-1 (pmi_protocol.h) to all ranks of a job from its first node, on a thread of its own,
+// so that MPICH's and Intel MPI's are one MPI_COMM_WORLD whoever started them. A rank finds it by
+// PMI_PORT and says by PMI_ID which it is. Only who comes from a node of the job is let in; the
+// protocol has no proof beyond that, as the ranks' own connections have none. Thread-compatible.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/hash.h"
+#include "base/unique_fd.h"
+#include "platform/launch/mpi/pmi_protocol.h"
+#include "platform/launch/node/wakeup.h"
+#include "spec/json/launch_plan.h"
+
+namespace tutti::launch {
+
+class PmiServer {
+ public:
+  // Where the ranks of a plan find it: the first node's address, of one node alone loopback's.
+  static std::string AddressFor(const spec::LaunchPlan& plan);
+  // Listens there, at a free port. This is the plan's first node.
+  static absl::StatusOr<std::unique_ptr<PmiServer>> Listen(const spec::LaunchPlan& plan);
+  // Begins to answer: who comes from this node, or from where the far ends of `sockets` (TCP) are,
+  // its launchers'. Call it once; whoever has come before waits.
+  void Serve(const std::vector<int>& sockets);
+  // Cuts off who is still there.
+  ~PmiServer();
+
+  int port() const { return port_; }
+  // Whether a rank is here: between its MPI_Init and its MPI_Finalize.
+  bool busy() const { return busy_; }
+  // Is notified when the last has gone.
+  Wakeup& idle() { return idle_; }
+
+ private:
+  struct Client {
+    base::UniqueFd fd;
+    std::string read;  // what has come of the next line
+  };
+
+  PmiServer(base::UniqueFd listener, int port, const spec::LaunchPlan& plan)
+      : listener_(std::move(listener)),
+        port_(port),
+        // Whoever goes to one of loopback's addresses comes from the first of them.
+        nodes_({"127.0.0.1", AddressFor(plan)}),
+        protocol_(plan.WorldSize(), absl::StrCat("kvs_", base::RandomHex(16))) {}
+  void Run();
+  // False if this process can take no more for now; who waits is taken later.
+  bool AcceptAll();
+  // False once the client has gone, or is to be cut off.
+  bool Hear(int number, Client& client);
+  bool HearLine(int number, absl::string_view line);
+  void CutOff(int number);
+
+  const base::UniqueFd listener_;
+  const int port_;
+  std::set<std::string> nodes_;  // addresses of those who may come
+  PmiProtocol protocol_;
+  std::map<int, Client> clients_;
+  int next_ = 0;
+  std::atomic<bool> busy_ = false;
+  Wakeup idle_;
+  Wakeup end_;
+  std::thread thread_;
+};
+
+}  // namespace tutti::launch

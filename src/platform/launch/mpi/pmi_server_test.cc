@@ -1,0 +1,141 @@
+#include "platform/launch/mpi/pmi_server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace tutti::launch {
+namespace {
+
+// A rank as MPICH's library is one.
+class Rank {
+ public:
+  Rank(int port, const char* own_address = "127.0.0.1") {
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    ::inet_pton(AF_INET, own_address, &name.sin_addr);
+    ::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name);
+    ::inet_pton(AF_INET, "127.0.0.1", &name.sin_addr);
+    name.sin_port = htons(static_cast<uint16_t>(port));
+    EXPECT_EQ(::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
+    const timeval patience = {60, 0};
+    ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  }
+  void Say(const std::string& line) const {
+    const std::string text = absl::StrCat(line, "\n");
+    ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
+  }
+  // Until `end` has come; all that has come, if it is cut off.
+  std::string Hear(absl::string_view end) {
+    std::string heard;
+    char c;
+    while (!absl::EndsWith(heard, end) && ::recv(fd_.get(), &c, 1, 0) == 1) heard += c;
+    return heard;
+  }
+
+ private:
+  const base::UniqueFd fd_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+};
+
+class PmiServerTest : public ::testing::Test {
+ protected:
+  PmiServerTest() : server_(Listen()) { server_->Serve({}); }
+  static std::unique_ptr<PmiServer> Listen() {
+    spec::LaunchPlan plan;
+    plan.distribution.kind = spec::DistributionKind::kMpi;
+    plan.nodes = {{.name = "n1", .address = "127.0.0.1", .first_rank = 0, .process_count = 2}};
+    plan.distribution.process_count_per_instance = 2;
+    auto listens = PmiServer::Listen(plan);
+    EXPECT_TRUE(listens.ok()) << listens.status();
+    return *std::move(listens);
+  }
+  std::unique_ptr<PmiServer> server_;
+};
+
+TEST_F(PmiServerTest, RanksMeetInItsBarrier) {
+  Rank zero(server_->port()), one(server_->port());
+  zero.Say("cmd=initack pmiid=0");
+  one.Say("cmd=initack pmiid=1\ncmd=barrier_in");
+  EXPECT_EQ(zero.Hear("debug=0\n"),
+            "cmd=initack rc=0\ncmd=set size=2\ncmd=set rank=0\ncmd=set debug=0\n");
+  zero.Say("cmd=put kvsname=kvs_0 key=a value=b\ncmd=barrier_in");
+  EXPECT_TRUE(absl::EndsWith(zero.Hear("barrier_out rc=0\n"), "barrier_out rc=0\n"));
+  EXPECT_TRUE(absl::EndsWith(one.Hear("barrier_out rc=0\n"), "barrier_out rc=0\n"));
+}
+
+TEST_F(PmiServerTest, NoTwoWorldsShareASpace) {
+  const std::unique_ptr<PmiServer> other = Listen();
+  other->Serve({});
+  std::set<std::string> spaces;
+  for (const int port : {server_->port(), other->port()}) {
+    Rank rank(port);
+    rank.Say("cmd=initack pmiid=0\ncmd=get_my_kvsname");
+    rank.Hear("kvsname=");
+    spaces.insert(rank.Hear("\n"));
+  }
+  EXPECT_EQ(spaces.size(), 2u);
+  EXPECT_FALSE(spaces.contains(""));
+}
+
+TEST_F(PmiServerTest, CutsOffWhoIsNoRank) {
+  Rank stranger(server_->port());
+  stranger.Say("GET / HTTP/1.1");
+  EXPECT_EQ(stranger.Hear("\n"), "");
+  Rank endless(server_->port());
+  endless.Say(std::string(1 << 17, 'x'));
+  EXPECT_EQ(endless.Hear("\n"), "");
+}
+
+TEST_F(PmiServerTest, LetsNobodyInFromElsewhere) {
+  Rank stranger(server_->port(), "127.9.9.9");
+  stranger.Say("cmd=initack pmiid=0");
+  EXPECT_EQ(stranger.Hear("\n"), "");
+}
+
+TEST_F(PmiServerTest, IsBusyWhileARankIsThere) {
+  Rank stranger(server_->port());
+  {
+    Rank zero(server_->port());
+    zero.Say("cmd=initack pmiid=0");
+    zero.Hear("debug=0\n");
+    zero.Say("cmd=get_appnum");
+    zero.Hear("\n");  // whose first line was heard in a turn before
+    EXPECT_TRUE(server_->busy());
+  }
+  pollfd idle{server_->idle().fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&idle, 1, 60000), 1);
+  EXPECT_FALSE(server_->busy());
+}
+
+TEST_F(PmiServerTest, WhoComesWhenNoDescriptorIsLeftIsTakenLater) {
+  Rank zero(server_->port());
+  zero.Say("cmd=initack pmiid=0");
+  zero.Hear("debug=0\n");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int lowest_free = ::dup(0);
+  ::close(lowest_free);
+  const rlimit one_more = {static_cast<rlim_t>(lowest_free) + 1, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &one_more), 0);
+  Rank one(server_->port());
+  one.Say("cmd=initack pmiid=1");
+  zero.Say("cmd=get_appnum");
+  EXPECT_TRUE(absl::EndsWith(zero.Hear("\n"), "appnum=0\n"));
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(absl::EndsWith(one.Hear("debug=0\n"), "debug=0\n"));
+}
+
+TEST_F(PmiServerTest, ItsEndCutsOffWhoIsThere) {
+  Rank zero(server_->port());
+  server_.reset();
+  EXPECT_EQ(zero.Hear("\n"), "");
+}
+
+}  // namespace
+}  // namespace tutti::launch

@@ -1,0 +1,67 @@
+#include "platform/launch/mpi/world_watch.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/child_process.h"
+#include "base/file.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr uint64_t kLargestMaps = 64 << 20;
+// An MPI library is loaded as programs begin, and stays at least for the time of MPI_Init.
+constexpr absl::Duration kBegin = absl::Seconds(30);
+constexpr absl::Duration kInterval = absl::Milliseconds(100), kLaterInterval = absl::Seconds(5);
+constexpr int kShare = 20;
+
+bool HasWorld(pid_t pid) { return !EnvironmentVariableOf(pid, "PMIX_NAMESPACE").empty(); }
+
+int RankOf(pid_t pid, const std::vector<RankLeader>& leaders) {
+  for (const auto& [rank, processes] : ProcessesByRank(leaders, {pid})) {
+    if (std::count(processes.begin(), processes.end(), pid) > 0) return rank;
+  }
+  return -1;
+}
+
+std::optional<WorldOfOne> FindWorldOfOne(const std::vector<RankLeader>& leaders) {
+  for (const pid_t pid : base::Descendants(::getpid())) {
+    const auto maps = base::ReadFile(absl::StrCat("/proc/", pid, "/maps"), kLargestMaps);
+    std::string library = OpenMpiIn(maps.value_or(""));
+    if (library.empty() || HasWorld(pid)) continue;
+    return WorldOfOne{RankOf(pid, leaders), std::move(library)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<WorldOfOne> WorldWatch::Look(const std::vector<RankLeader>& leaders) {
+  const absl::Time start = absl::Now();
+  std::optional<WorldOfOne> found = FindWorldOfOne(leaders);
+  const absl::Time end = absl::Now();
+  interval_ = IntervalAfter(end - began_, end - start);
+  return found;
+}
+
+absl::Duration WorldWatch::IntervalAfter(absl::Duration since_begin, absl::Duration cost) {
+  return std::max(kShare * cost, since_begin < kBegin ? kInterval : kLaterInterval);
+}
+
+std::string OpenMpiIn(absl::string_view maps) {
+  if (!absl::StrContains(maps, "/libmpi.so.40")) return "";  // of all versions from 2 to 5
+  for (const absl::string_view line : absl::StrSplit(maps, '\n')) {
+    const size_t path = line.find('/');
+    if (path != line.npos && absl::StrContains(line, "/libmpi.so.40")) {
+      return std::string(line.substr(path));
+    }
+  }
+  return "";
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,42 @@
+// Looks whether a process of the job has loaded an MPI library that starts without its world: Open
+// MPI's, which takes a process that no mpirun has started for a world of one. A look goes over all
+// descendants of this process at once, those in containers too. Not thread-safe.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "platform/launch/node/process_tree.h"
+
+namespace tutti::launch {
+
+struct WorldOfOne {
+  int rank;             // whose process it is; -1 if that cannot be told
+  std::string library;  // the path of the one that it has loaded
+};
+
+class WorldWatch {
+ public:
+  explicit WorldWatch(absl::Time began) : began_(began) {}
+
+  // The first process that has loaded Open MPI, and that no mpirun of the job's own has started.
+  std::optional<WorldOfOne> Look(const std::vector<RankLeader>& leaders);
+
+  // When to look again: sooner in the first half minute, and never for more than 1/20 of the time.
+  absl::Duration interval() const { return interval_; }
+  static absl::Duration IntervalAfter(absl::Duration since_begin, absl::Duration cost);
+
+ private:
+  const absl::Time began_;
+  absl::Duration interval_ = IntervalAfter(absl::ZeroDuration(), absl::ZeroDuration());
+};
+
+// The path of Open MPI's library in the text of a /proc/PID/maps; or "".
+std::string OpenMpiIn(absl::string_view maps);
+
+}  // namespace tutti::launch

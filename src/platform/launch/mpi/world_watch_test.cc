@@ -1,0 +1,58 @@
+#include "platform/launch/mpi/world_watch.h"
+
+#include "platform/launch/launcher_fixture.h"
+#include "platform/launch/mpi/open_mpi.h"
+
+namespace tutti::launch {
+namespace {
+
+using ::testing::StartsWith;
+
+TEST(WorldWatch, KnowsOpenMpisLibrary) {
+  EXPECT_EQ(
+      OpenMpiIn("7f00-7f01 r-xp 00000000 08:01 7 /usr/lib/libc.so.6\n"
+                "7f02-7f03 r-xp 00000000 08:01 8                  /opt/ompi/libmpi.so.40.30.4\n"),
+      "/opt/ompi/libmpi.so.40.30.4");
+  EXPECT_EQ(OpenMpiIn("7f02-7f03 r-xp 00000000 08:01 8 /opt/mpich/libmpi.so.12\n"), "");
+  EXPECT_EQ(OpenMpiIn(""), "");
+}
+
+TEST(WorldWatch, LooksOftenAtFirstAndNeverForMoreThanATwentiethOfTheTime) {
+  const absl::Duration quick = absl::Milliseconds(1), slow = absl::Milliseconds(400);
+  EXPECT_EQ(WorldWatch::IntervalAfter(absl::Seconds(1), quick), absl::Milliseconds(100));
+  EXPECT_EQ(WorldWatch::IntervalAfter(absl::Seconds(1), slow), absl::Seconds(8));
+  EXPECT_EQ(WorldWatch::IntervalAfter(absl::Minutes(1), quick), absl::Seconds(5));
+  EXPECT_EQ(WorldWatch::IntervalAfter(absl::Minutes(1), slow), absl::Seconds(8));
+}
+
+// Open MPI's library is a program that sleeps here: it is mapped by that name too.
+class LauncherWithoutMpirun : public LauncherFixture {
+ protected:
+  spec::LaunchPlan MpiPlan(std::string command) const {
+    spec::LaunchPlan plan = Plan("cp /bin/sleep libmpi.so.40-$RANK; " + command, 2);
+    plan.distribution.kind = spec::DistributionKind::kMpi;
+    plan.environment_variables[kMpiVariable] = "pmi";
+    return plan;
+  }
+};
+
+TEST_F(LauncherWithoutMpirun, EndsRanksThatWouldBeWorldsOfTheirOwn) {
+  Run(MpiPlan("[ $RANK = 0 ] || exec ./libmpi.so.40-1 600; exec sleep 600"));
+  const std::string reason = service.Events("finished").at(0)["reason"];
+  EXPECT_THAT(reason, StartsWith("rank 1 has loaded Open MPI (/"));
+}
+
+// As those of a container, which are children of a monitor that has left podman.
+TEST_F(LauncherWithoutMpirun, LooksAtProcessesThatHaveLeftTheirRank) {
+  Run(MpiPlan("[ $RANK = 0 ] || (setsid ./libmpi.so.40-1 600 &); exec sleep 600"));
+  const std::string reason = service.Events("finished").at(0)["reason"];
+  EXPECT_THAT(reason, StartsWith("rank 1 has loaded Open MPI (/"));
+}
+
+TEST_F(LauncherWithoutMpirun, LeavesAloneWhatAnMpirunOfTheJobHasStarted) {
+  Run(MpiPlan("PMIX_NAMESPACE=prterun-1 ./libmpi.so.40-$RANK 0.5"));
+  EXPECT_EQ(service.Events("finished").at(0)["ok"], true);
+}
+
+}  // namespace
+}  // namespace tutti::launch

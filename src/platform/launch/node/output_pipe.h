@@ -1,0 +1,42 @@
+// One pipe from a process to its spool file. Holds at most one block in memory: when the spool
+// takes no more the block waits here and the process, in the end, in its write. Not thread-safe.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+#include "platform/launch/node/spool.h"
+
+namespace tutti::launch {
+
+class OutputPipe {
+ public:
+  // The write end goes to the child, and is closed here by CloseWriteEnd after the start.
+  static absl::StatusOr<OutputPipe> Open(SpoolFile* spool);
+
+  int read_fd() const { return read_.get(); }
+  int write_fd() const { return write_.get(); }
+  void CloseWriteEnd() { write_.reset(); }
+  bool open() const { return read_.valid(); }
+  int rank() const { return spool_->rank(); }
+
+  // Moves up to `most` bytes of what is in the pipe to the spool without waiting; closes at the end
+  // of the pipe. Returns how many were moved; ResourceExhausted while the disk is full.
+  absl::StatusOr<size_t> Pump(size_t most);
+
+  // The last few KiB that were read, for the reason of a failure.
+  const std::string& tail() const { return tail_; }
+
+ private:
+  explicit OutputPipe(SpoolFile* spool) : spool_(spool) {}
+  absl::Status Keep();
+
+  SpoolFile* spool_;
+  base::UniqueFd read_, write_;
+  std::string held_;  // read and not yet in the spool
+  std::string tail_;
+};
+
+}  // namespace tutti::launch

@@ -1,0 +1,114 @@
+#include "platform/launch/node/process_tree.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/child_process.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace tutti::launch {
+namespace {
+
+std::vector<pid_t> ProcessesWith(absl::string_view name, absl::string_view value) {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    pid_t pid = 0;
+    if (!absl::SimpleAtoi(entry.path().filename().string(), &pid) || pid == ::getpid()) continue;
+    if (EnvironmentVariableOf(pid, name) == value) found.push_back(pid);
+  }
+  return found;
+}
+
+// Podman, its monitor and the runtime that they call end when what they keep has ended, and clear
+// up after it; one that was told to end meanwhile would leave the others waiting.
+bool KeepsAContainer(pid_t pid) {
+  const auto name = base::ReadFile(absl::StrCat("/proc/", pid, "/comm"), 64);
+  return name.ok() && (*name == "conmon\n" || *name == "podman\n" || *name == "runc\n" ||
+                       *name == "crun\n" || absl::StartsWith(*name, "runc:["));
+}
+
+// Nor any deeper: their orphans would have come to this subreaper.
+bool HasNoChild() {
+  siginfo_t info;
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0 && errno == ECHILD;
+}
+
+}  // namespace
+
+absl::Status BecomeSubreaper() {
+  return ::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0 ? absl::OkStatus()
+                                                 : base::ErrnoStatus("PR_SET_CHILD_SUBREAPER");
+}
+
+bool EndingDescendants::Continue(const std::set<pid_t>& spared) {
+  if (HasNoChild()) return true;
+  const std::vector<pid_t> descendants = base::Descendants(::getpid());
+  for (const pid_t pid : descendants) {
+    if (kill_at_.Expired()) {
+      ::kill(pid, SIGKILL);
+    } else if (!spared.contains(pid) && !told_.contains(pid) && !KeepsAContainer(pid)) {
+      told_.insert(pid);
+      ::kill(pid, SIGTERM);
+      ::kill(pid, SIGCONT);  // a stopped process could not act on it
+    }
+  }
+  return descendants.empty();
+}
+
+std::string EnvironmentVariableOf(pid_t pid, absl::string_view name) {
+  // A zombie's is empty, so it counts as ended.
+  const auto text = base::ReadFile(absl::StrCat("/proc/", pid, "/environ"), 4 << 20);
+  if (!text.ok()) return "";
+  for (const absl::string_view entry : absl::StrSplit(*text, '\0')) {
+    if (absl::StartsWith(entry, name) && entry.size() > name.size() && entry[name.size()] == '=') {
+      return std::string(entry.substr(name.size() + 1));
+    }
+  }
+  return "";
+}
+
+std::map<int, std::vector<pid_t>> ProcessesByRank(const std::vector<RankLeader>& leaders,
+                                                  const std::vector<pid_t>& all) {
+  std::map<int, std::vector<pid_t>> processes;
+  std::set<pid_t> placed;
+  for (const RankLeader& leader : leaders) {
+    std::vector<pid_t>& own = processes[leader.rank];
+    own = base::Descendants(leader.pid);
+    own.push_back(leader.pid);
+    placed.insert(own.begin(), own.end());
+  }
+  for (const pid_t pid : all) {
+    int rank = -1;
+    if (placed.contains(pid)) continue;
+    if (absl::SimpleAtoi(EnvironmentVariableOf(pid, "RANK"), &rank)) processes[rank].push_back(pid);
+  }
+  return processes;
+}
+
+absl::Status EndProcessesOf(absl::string_view allocation_id, base::Deadline deadline) {
+  while (true) {
+    const std::vector<pid_t> left = ProcessesWith("TUTTI_ALLOCATION_ID", allocation_id);
+    if (left.empty()) return absl::OkStatus();
+    if (deadline.Expired()) {
+      return absl::DeadlineExceededError(
+          absl::StrCat(left.size(), " processes of the allocation could not be ended"));
+    }
+    for (const pid_t pid : left) ::kill(pid, SIGKILL);
+    ::poll(nullptr, 0, 5);  // they are not our children: nothing tells when they have gone
+  }
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,137 @@
+#include "platform/launch/staging/command_check.h"
+
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/closest.h"
+#include "base/machine.h"
+#include "platform/launch/node/first_program.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+// BASH_ENV and BASH_FUNC_name%%.
+bool MayDefineFunctions(const Variables& variables) {
+  const auto first = variables.lower_bound("BASH_");
+  return first != variables.end() && absl::StartsWith(first->first, "BASH_");
+}
+
+// The folders of `path`; none if one of them is in the job's own folder or yet to be known.
+std::vector<std::string> FoldersOf(absl::string_view path) {
+  if (absl::StrContains(path, "${{")) return {};
+  std::vector<std::string> folders;
+  for (const absl::string_view folder : absl::StrSplit(path, ':')) {
+    if (absl::StartsWith(folder, "$")) continue;  // "$PATH" of a job file: nobody expands it
+    if (!absl::StartsWith(folder, "/")) return {};
+    folders.emplace_back(folder);
+  }
+  return folders;
+}
+
+std::string Suggestion(absl::string_view name, const std::vector<std::string>& folders) {
+  std::set<std::string> programs;
+  std::error_code error;
+  for (const std::string& folder : folders) {
+    for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
+      programs.insert(entry->path().filename());
+    }
+  }
+  const std::vector<absl::string_view> candidates(programs.begin(), programs.end());
+  return base::DidYouMean(name, candidates);
+}
+
+std::string Message(const spec::JobSpec& job, absl::string_view who, absl::string_view program,
+                    absl::string_view suggestion) {
+  const absl::string_view path = job.environment_variables.contains("PATH")
+                                     ? "the PATH of environment_variables"
+                                     : "the service's PATH";
+  const std::string mend =
+      job.compute == "local"
+          ? "; install it, or name an environment that has it"
+          : absl::StrCat("; the nodes of compute \"", job.compute, "\" must have it");
+  return absl::StrCat(job.file_name, ":", job.command_line, ": ", who, " runs \"", program,
+                      "\", which is not in ", path, suggestion, mend);
+}
+
+std::string Message(const spec::JobSpec& job, const spec::Program& program) {
+  const std::string start = absl::StrCat(program.place, ": conda's \"", program.package,
+                                         "\" is not installed by tutti: \"", program.name, "\" ");
+  if (!job.environment.image.empty()) return absl::StrCat(start, "must be in the image");
+  const std::string install = job.compute == "local" ? "install it"
+                                                     : absl::StrCat("the nodes of compute \"",
+                                                                    job.compute, "\" must have it");
+  return absl::StrCat(start, "is not in the service's PATH; ", install,
+                      ", or say in site.yml that jobs do without it: conda_packages: {",
+                      program.package, ": \"\"}");
+}
+
+class Check {
+ public:
+  Check(const NodeFacts& facts, std::vector<std::string>& warnings)
+      : facts_(facts), warnings_(warnings) {}
+
+  void LookAt(const spec::JobSpec& job, bool is_step) {
+    for (const spec::Step& step : job.steps) LookAt(step.job, true);
+    if (job.kind == spec::JobKind::kPipeline) return;
+    const std::vector<std::string> folders = FoldersOf(PathOf(job.environment_variables, facts_));
+    if (!folders.empty()) LookAtPrograms(job, folders);
+    if (folders.empty() || !job.environment.is_host) return;
+    if (job.distribution.kind == spec::DistributionKind::kRay && !Has(folders, "ray")) {
+      const bool is_sure = job.compute == "local" && !is_step;
+      (is_sure ? errors_ : warnings_).push_back(Message(job, "a ray job", "ray", ""));
+    }
+    LookAtFirst(job, is_step, folders);
+  }
+
+  absl::Status status() const {
+    if (errors_.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrJoin(errors_, "\n"));
+  }
+
+ private:
+  static bool Has(const std::vector<std::string>& folders, const std::string& program) {
+    return base::FindProgram(program, {{"PATH", absl::StrJoin(folders, ":")}}).ok();
+  }
+
+  void LookAtPrograms(const spec::JobSpec& job, const std::vector<std::string>& folders) {
+    const bool in_image = !job.environment.image.empty();
+    for (const spec::Program& program : job.environment.programs) {
+      if (!in_image && Has(folders, program.name)) continue;
+      const bool is_sure = job.compute == "local" && !in_image;
+      (is_sure ? errors_ : warnings_).push_back(Message(job, program));
+    }
+  }
+
+  void LookAtFirst(const spec::JobSpec& job, bool is_step,
+                   const std::vector<std::string>& folders) {
+    if (MayDefineFunctions(job.environment_variables)) return;
+    const FirstProgram program = FirstProgramOf(job.command);
+    if (program.name.empty() || Has(folders, program.name)) return;
+    const bool is_sure = program.decides && job.compute == "local" && !is_step;
+    (is_sure ? errors_ : warnings_)
+        .push_back(Message(job, "the command", program.name, Suggestion(program.name, folders)));
+  }
+
+  const NodeFacts& facts_;
+  std::vector<std::string>& warnings_;
+  std::vector<std::string> errors_;
+};
+
+}  // namespace
+
+absl::Status CheckCommand(const spec::JobSpec& job, const NodeFacts& facts,
+                          std::vector<std::string>& warnings) {
+  Check check(facts, warnings);
+  check.LookAt(job, false);
+  return check.status();
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,22 @@
+// The programs of a job before the job queues (SPEC J11): a misspelt one is said at once, and not
+// by a failure when the job's turn has come. Thread-safe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "platform/launch/environment/environment.h"
+#include "spec/types/job.h"
+
+namespace tutti::launch {
+
+// InvalidArgument names the programs that a job, or one below it, needs and that are not found
+// where `facts` are those of the nodes: those that its environment's files have from conda and, if
+// its environment is the machine's, the first of its command and Ray's. Where the job may run all
+// the same (on the nodes of a cluster, after another step, with what follows in the command) a
+// warning is added instead.
+absl::Status CheckCommand(const spec::JobSpec& job, const NodeFacts& facts,
+                          std::vector<std::string>& warnings);
+
+}  // namespace tutti::launch

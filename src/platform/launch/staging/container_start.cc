@@ -1,0 +1,219 @@
+#include "platform/launch/staging/container_start.h"
+
+#include <signal.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "base/child_process.h"
+#include "base/status.h"
+#include "platform/container/podman.h"
+#include "platform/launch/node/node_folders.h"
+#include "platform/launch/node/process_limit.h"
+#include "platform/launch/staging/staging.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kShmSize[] = "--shm-size=";
+constexpr absl::Duration kRemoval = absl::Minutes(2);
+constexpr int kRemovals = 4;
+constexpr absl::Duration kBetweenRemovals = absl::Milliseconds(500);
+// As on a node without containers: bash, where there is one.
+constexpr char kShellOfImage[] =
+    "if [ -x /bin/bash ]; then exec /bin/bash -c \"$1\"; fi; exec /bin/sh -c \"$1\"";
+
+std::string ContainerName(const spec::LaunchPlan& plan, int local_rank) {
+  return absl::StrCat("tutti-", plan.allocation_id, "-", plan.node_index, "-", local_rank);
+}
+
+// What the job writes belongs to the user of the service.
+std::vector<std::string> UserOptions() {
+  if (::geteuid() == 0) return {"--user=0:0"};
+  return {"--userns=keep-id", absl::StrCat("--user=", ::geteuid(), ":", ::getegid())};
+}
+
+absl::StatusOr<std::string> Mount(const std::string& source, const std::string& target,
+                                  bool read_only) {
+  const std::string both = absl::StrCat(source, target);
+  if (!absl::StrContains(both, ':')) {
+    return absl::StrCat("--volume=", source, ":", target, read_only ? ":ro" : "");
+  }
+  if (absl::StrContains(both, ',') || absl::StrContains(both, '"')) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("podman cannot mount \"", source, "\", whose name has \":\" and \",\""));
+  }
+  return absl::StrCat("--mount=type=bind,source=", source, ",target=", target,
+                      read_only ? ",readonly" : "");
+}
+
+absl::StatusOr<std::vector<std::string>> Mounts(const spec::LaunchPlan& plan,
+                                                const NodeFacts& facts) {
+  const NodeFolders folders(plan.directory);
+  std::vector<std::string> mounts;
+  TUTTI_ASSIGN_OR_RETURN(mounts.emplace_back(), Mount(plan.directory, plan.directory, false));
+  if (const fs::path link = ShortScratch(folders); link != folders.scratch()) {
+    TUTTI_ASSIGN_OR_RETURN(mounts.emplace_back(), Mount(folders.scratch(), link, false));
+  }
+  std::set<std::string> seen;
+  for (const auto& [name, input] : plan.inputs) {
+    const auto staged = facts.inputs.find(name);
+    if (input.path.empty() || staged == facts.inputs.end()) continue;
+    const std::string& path = staged->second;
+    const bool below = absl::StartsWith(path, absl::StrCat(plan.directory, "/"));
+    if (below || !absl::StartsWith(path, "/") || !seen.insert(path).second) continue;
+    TUTTI_ASSIGN_OR_RETURN(mounts.emplace_back(), Mount(path, path, true));
+  }
+  return mounts;
+}
+
+bool HasCdi() {
+  for (const char* folder : {"/etc/cdi", "/var/run/cdi"}) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      if (absl::StrContains(entry.path().filename().string(), "nvidia")) return true;
+    }
+  }
+  return false;
+}
+
+// Podman takes the value of `--env=NAME` from its own environment, so that no secret stands on a
+// command line; but what steers podman itself, and would do so otherwise than for the launcher, is
+// given by value.
+bool SteersPodman(const std::string& name) {
+  static constexpr absl::string_view kPrefixes[] = {
+      "CONTAINER", "PODMAN", "XDG_",     "DOCKER",    "BUILDAH", "GO",        "LD_",
+      "_",         "TMP",    "STORAGE_", "REGISTRY_", "NOTIFY_", "SSL_CERT_", "DBUS_"};
+  return name == "HOME" || name == "PATH" ||
+         std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                     [&](absl::string_view prefix) { return absl::StartsWith(name, prefix); });
+}
+
+void AddVariables(const Variables& variables, ContainerStart& start) {
+  start.environment = base::CurrentEnvironment();
+  const Variables own = start.environment;
+  for (const auto& [name, value] : variables) {
+    const auto same = own.find(name);
+    if (SteersPodman(name) && (same == own.end() || same->second != value)) {
+      start.arguments.push_back(absl::StrCat("--env=", name, "=", value));
+    } else {
+      start.arguments.push_back(absl::StrCat("--env=", name));
+      start.environment[name] = value;
+    }
+  }
+}
+
+int64_t SizeInBytes(absl::string_view text) {
+  int64_t unit = 1, number = 0;
+  if (!text.empty() && !absl::ascii_isdigit(text.back())) {
+    const char letter = absl::ascii_tolower(text.back());
+    unit = letter == 'g' ? 1 << 30 : letter == 'm' ? 1 << 20 : letter == 'k' ? 1 << 10 : 1;
+    text.remove_suffix(1);
+  }
+  return absl::SimpleAtoi(text, &number) && number < (int64_t{1} << 62) / unit ? number * unit : 0;
+}
+
+void Append(std::vector<std::string> more, std::vector<std::string>& list) {
+  std::move(more.begin(), more.end(), std::back_inserter(list));
+}
+
+absl::Status RemoveOnce(const spec::LaunchPlan& plan) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string podman, container::FindPodman());
+  base::ChildOptions options{
+      .arguments = {podman, "rm", "--force", "--ignore", "--volumes", "--time=0"},
+      .environment = base::CurrentEnvironment()};
+  for (int rank = 0; rank < plan.node().process_count; ++rank) {
+    options.arguments.push_back(ContainerName(plan, rank));
+  }
+  TUTTI_ASSIGN_OR_RETURN(base::ChildProcess child, base::ChildProcess::Start(options));
+  const auto ended = child.Wait(base::Deadline::After(kRemoval));
+  if (!ended.ok()) {
+    child.SignalGroup(SIGKILL).IgnoreError();
+    child.Wait(base::Deadline::After(kRemoval)).IgnoreError();
+  }
+  TUTTI_RETURN_IF_ERROR(base::Annotate(ended.status(), "podman rm"));
+  return ended->ok() ? absl::OkStatus()
+                     : absl::InternalError(absl::StrCat("podman rm: ", ended->ToString()));
+}
+
+}  // namespace
+
+absl::StatusOr<ContainerStart> ContainerStartOf(const spec::LaunchPlan& plan, int local_rank,
+                                                const std::string& command,
+                                                const NodeFacts& facts) {
+  TUTTI_ASSIGN_OR_RETURN(const std::string podman, container::FindPodman());
+  ContainerStart start;
+  // --log-driver=passthrough: the rank has its pipes as its own output, and nobody copies it.
+  start.arguments = {podman,
+                     "run",
+                     absl::StrCat("--name=", ContainerName(plan, local_rank)),
+                     "--log-driver=passthrough",
+                     "--sig-proxy=false",
+                     "--network=host",
+                     "--pid=host",
+                     "--ipc=host",
+                     "--uts=host",
+                     "--security-opt=label=disable",
+                     "--entrypoint=",
+                     absl::StrCat("--pids-limit=", MostProcesses()),
+                     absl::StrCat("--workdir=", NodeFolders(plan.directory).work().string())};
+  Append(UserOptions(), start.arguments);
+  Append(container::LimitOptions(), start.arguments);
+  TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> mounts, Mounts(plan, facts));
+  Append(std::move(mounts), start.arguments);
+  if (HasCdi()) {
+    for (const std::string& gpu : facts.gpus) {
+      start.arguments.push_back(absl::StrCat("--device=nvidia.com/gpu=", gpu));
+    }
+  }
+  for (const std::string& option : plan.container_options) {
+    if (!absl::StartsWith(option, kShmSize)) start.arguments.push_back(option);
+  }
+  AddVariables(EnvironmentOf(plan, local_rank, facts), start);
+  Append({facts.image, "/bin/sh", "-c", kShellOfImage, "sh", command}, start.arguments);
+  return start;
+}
+
+absl::Status RemoveContainers(const spec::LaunchPlan& plan) {
+  if (plan.environment.image.empty()) return absl::OkStatus();
+  absl::Status removed = RemoveOnce(plan);
+  // One whose podman was killed half-way may be busy for a moment.
+  for (int i = 1; i < kRemovals && !removed.ok(); ++i) {
+    absl::SleepFor(kBetweenRemovals);
+    removed = RemoveOnce(plan);
+  }
+  return removed;
+}
+
+std::string ContainerRemark(const spec::LaunchPlan& plan, const std::vector<std::string>& gpus) {
+  std::vector<std::string> remarks;
+  struct statvfs shm {};
+  const bool known = ::statvfs("/dev/shm", &shm) == 0;
+  for (absl::string_view option : plan.container_options) {
+    if (!absl::ConsumePrefix(&option, kShmSize) || !known) continue;
+    const uint64_t bytes = uint64_t{shm.f_blocks} * shm.f_frsize;
+    if (bytes >= static_cast<uint64_t>(SizeInBytes(option))) continue;
+    remarks.push_back(absl::StrCat("shm_size ", option, " is more than the ", bytes >> 20,
+                                   " MiB of this node's /dev/shm"));
+  }
+  if (!gpus.empty() && !HasCdi()) {
+    remarks.push_back(
+        "the containers do not see this node's GPUs: make its CDI file (nvidia-ctk cdi generate "
+        "--output=/etc/cdi/nvidia.yaml)");
+  }
+  return absl::StrJoin(remarks, "; ");
+}
+
+}  // namespace tutti::launch

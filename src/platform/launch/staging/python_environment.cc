@@ -1,0 +1,201 @@
+#include "platform/launch/staging/python_environment.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "base/child_process.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "base/waiting.h"
+#include "platform/container/own_package.h"
+#include "platform/container/python.h"
+#include "platform/container/uv.h"
+#include "spec/environment/install_failure.h"
+#include "spec/site/requirement.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kForm = 1;  // of what MakeEnvironment makes; another number makes all anew
+constexpr uint64_t kLargestLog = 1 << 20;
+
+absl::Status Cancelled() { return absl::CancelledError("stopped while its environment was made"); }
+
+// Runs programs for one environment; what they say goes to its log.
+class Maker {
+ public:
+  Maker(const spec::Environment& environment, const fs::path& environments, std::string key,
+        const std::atomic<bool>& cancelled)
+      : environment_(environment),
+        environments_(environments),
+        folder_(environments / key),
+        log_(environments / absl::StrCat(key, ".log")),
+        cancelled_(cancelled) {}
+
+  absl::StatusOr<MadeEnvironment> Make() {
+    TUTTI_ASSIGN_OR_RETURN(uv_, container::FindUv(environments_, cancelled_));
+    TUTTI_RETURN_IF_ERROR(base::RemoveTree(folder_));
+    TUTTI_RETURN_IF_ERROR(MakeVenv());
+    TUTTI_RETURN_IF_ERROR(InstallPackages());
+    // So that a job's own `pip install` works; an index without them is no reason to fail.
+    const absl::Status seeded = Install({"pip", "setuptools<81", "wheel"});
+    if (absl::IsCancelled(seeded)) return seeded;
+    TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folder_ / "complete", note_));
+    return MadeEnvironment{folder_, note_};
+  }
+
+ private:
+  // OK if it ended with 0; else FailedPrecondition with its words.
+  absl::Status Run(const std::vector<std::string>& arguments) {
+    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd log,
+                           base::Open(log_, O_WRONLY | O_CREAT | O_TRUNC));
+    base::ChildOptions options{.arguments = arguments,
+                               .environment = container::UvVariables(environments_)};
+    options.stdout_fd = options.stderr_fd = log.get();
+    options.die_with_parent = true;
+    const auto ended = base::RunToEnd(options, cancelled_);
+    if (absl::IsCancelled(ended.status())) return Cancelled();
+    TUTTI_RETURN_IF_ERROR(ended.status());
+    if (ended->ok()) return absl::OkStatus();
+    TUTTI_ASSIGN_OR_RETURN(const std::string said, base::ReadFile(log_, kLargestLog));
+    return absl::FailedPreconditionError(said);
+  }
+
+  absl::Status MakeVenv() {
+    std::string python = "3";
+    if (!environment_.python.empty()) {
+      const auto found = container::FindPython(environment_.python, environments_, cancelled_);
+      if (absl::IsCancelled(found.status())) return Cancelled();
+      substitute_ = !found.ok();
+      if (found.ok()) python = *found;
+      if (!found.ok()) note_ = std::string(found.status().message());
+    }
+    TUTTI_RETURN_IF_ERROR(base::Annotate(Run({uv_, "venv", "--python", python, folder_.string()}),
+                                         "no Python on this machine"));
+    if (!substitute_) return absl::OkStatus();
+    TUTTI_ASSIGN_OR_RETURN(const std::string here, LibraryOf(folder_));
+    absl::StrAppend(&note_, "; ", absl::StrReplaceAll(here, {{"python", "Python "}}), " is taken");
+    return absl::OkStatus();
+  }
+
+  absl::Status InstallPackages() {
+    if (environment_.packages.empty()) return absl::OkStatus();
+    absl::Status installed = Install(Texts([](const spec::Requirement&) { return false; }));
+    if (!absl::IsFailedPrecondition(installed)) return installed;
+    if (substitute_) {
+      // Versions that were pinned for another Python may have no build for this one.
+      const absl::Status again = Install(Texts([](const spec::Requirement&) { return true; }));
+      if (again.ok()) absl::StrAppend(&note_, ", and versions given by == or ~= are the least");
+      if (again.ok() || absl::IsCancelled(again)) return again;
+    } else if (MixesTableAndFiles()) {
+      // As pip in the image would, which goes by what is asked for last.
+      const absl::Status again = Install(Texts(spec::IsOfBuiltInTable));
+      if (again.ok()) note_ = "versions of the image are the least, since files ask for others";
+      if (again.ok() || absl::IsCancelled(again)) return again;
+    }
+    std::string why = spec::ExplainFailure(environment_, std::string(installed.message()));
+    if (!note_.empty()) absl::StrAppend(&why, " (", note_, ")");
+    return absl::FailedPreconditionError(why);
+  }
+
+  std::vector<std::string> Texts(
+      const std::function<bool(const spec::Requirement&)>& is_loosened) const {
+    std::vector<std::string> texts;
+    for (const spec::Requirement& package : environment_.packages) {
+      texts.push_back(is_loosened(package) ? spec::WithoutPins(package.text) : package.text);
+    }
+    return texts;
+  }
+
+  bool MixesTableAndFiles() const {
+    const auto& packages = environment_.packages;
+    const auto of_table = std::count_if(packages.begin(), packages.end(), spec::IsOfBuiltInTable);
+    return of_table > 0 && of_table < static_cast<std::ptrdiff_t>(packages.size());
+  }
+
+  absl::Status Install(const std::vector<std::string>& requirements) {
+    const fs::path list = folder_ / "requirements.txt";
+    TUTTI_RETURN_IF_ERROR(
+        base::WriteFileAtomic(list, absl::StrCat(absl::StrJoin(requirements, "\n"), "\n")));
+    std::vector<std::string> arguments = {
+        uv_, "pip", "install", "--python", (folder_ / "bin/python").string(), "-r", list.string()};
+    arguments.insert(arguments.end(), environment_.options.begin(), environment_.options.end());
+    return Run(arguments);
+  }
+
+  const spec::Environment& environment_;
+  const fs::path environments_, folder_, log_;
+  const std::atomic<bool>& cancelled_;
+  std::string uv_;
+  bool substitute_ = false;  // another Python than the one that was asked for
+  std::string note_;
+};
+
+// Whole, and its Python is still on the machine.
+bool IsComplete(const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / "complete", error) && fs::exists(folder / "bin/python", error);
+}
+
+// Of a requirement that is a path: a file of that name may have changed.
+std::string StampOf(const std::string& requirement) {
+  if (!absl::StartsWith(requirement, "/")) return "";
+  std::error_code error;
+  if (fs::is_directory(requirement, error)) {
+    std::string stamp;
+    for (fs::recursive_directory_iterator entry(requirement, error), end; !error && entry != end;
+         entry.increment(error)) {
+      const auto time = entry->last_write_time(error).time_since_epoch().count();
+      absl::StrAppend(&stamp, entry->path().native(), " ", time, "\n");
+    }
+    return base::Hex(base::Sha256Of(stamp));
+  }
+  const auto digest = base::Sha256OfFile(requirement);
+  return digest.ok() ? base::Hex(*digest) : "";
+}
+
+}  // namespace
+
+std::string EnvironmentKey(const spec::Environment& environment) {
+  nlohmann::json content = {{"form", kForm},
+                            {"python", environment.python},
+                            {"options", environment.options},
+                            {"packages", nlohmann::json::array()}};
+  for (const spec::Requirement& package : environment.packages) {
+    content["packages"].push_back({package.text, StampOf(package.text)});
+    if (spec::IsOfBuiltInTable(package)) content["packages"].back().push_back("may be loosened");
+  }
+  const std::string text = content.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return base::Hex(base::Sha256Of(text)).substr(0, 24);
+}
+
+absl::StatusOr<MadeEnvironment> MakeEnvironment(const spec::Environment& wanted,
+                                                const fs::path& environments,
+                                                const std::atomic<bool>& cancelled) {
+  TUTTI_ASSIGN_OR_RETURN(const spec::Environment environment, container::WithOwnPackage(wanted));
+  const std::string key = EnvironmentKey(environment);
+  const fs::path folder = environments / key;
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(environments));
+  base::UniqueFd lock;
+  if (!IsComplete(folder)) {
+    auto locked = base::LockFile(environments / absl::StrCat(key, ".lock"), cancelled);
+    if (absl::IsCancelled(locked.status())) return Cancelled();
+    TUTTI_ASSIGN_OR_RETURN(lock, std::move(locked));
+  }
+  if (!IsComplete(folder)) return Maker(environment, environments, key, cancelled).Make();
+  TUTTI_ASSIGN_OR_RETURN(std::string note, base::ReadFile(folder / "complete", kLargestLog));
+  return MadeEnvironment{folder, std::move(note)};
+}
+
+}  // namespace tutti::launch

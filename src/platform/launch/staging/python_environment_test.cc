@@ -1,0 +1,256 @@
+#include "platform/launch/staging/python_environment.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/child_process.h"
+#include "base/file.h"
+#include "base/test_patience.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Stands for uv in PATH: notes its calls, makes a bare virtual environment, and "installs" a module
+// NAME.py and a program NAME for each requirement. No Python 3.7; nothing is called "missing";
+// "pinned" has no version 1. "slow" waits until there is a file `go`. With a file `bare` its
+// virtual environments have nothing in them.
+constexpr char kUv[] = R"sh(#!/bin/bash
+here=$(dirname "$0")
+echo "$@" >>"$here/calls"
+case $1 in
+  python)
+    [ "$2 $4" = "find 3.11" ] && { command -v python3; exit 0; }
+    echo "error: No download found for request: cpython-3.7" >&2; exit 2 ;;
+  venv)
+    [ ! -e "$here/bare" ] || { mkdir -p "$4/bin"; exit; }
+    base=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+    version=$("$base" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    mkdir -p "$4/bin" "$4/lib/python$version/site-packages"
+    ln -s "$base" "$4/bin/python" && ln -s python "$4/bin/python3"
+    printf 'home = %s\nversion_info = %s\n' "$(dirname "$base")" "$version" >"$4/pyvenv.cfg" ;;
+  pip)
+    place=$(dirname "$(dirname "$4")")
+    while read -r line; do
+      name=${line%%[=<>]*}
+      case $line in
+        missing*) printf '  × No solution found when resolving dependencies:\n  ╰─▶ Because %s was not found in the package registry and you require %s,\n      we can conclude nothing.\n' "$name" "$name"; exit 1 ;;
+        pinned[=~]=1*) echo "no version of pinned==1"; exit 1 ;;
+        slow) until [ -e "$here/go" ]; do sleep 0.01; done ;;
+      esac
+      echo "value = '$line'" >"$(echo "$place"/lib/python3.*/site-packages)/$name.py"
+      printf '#!%s/bin/python\nimport sys, %s; print(%s.value, sys.argv[1:])\n' "$place" "$name" "$name" >"$place/bin/$name"
+      chmod +x "$place/bin/$name"
+    done <"$6" ;;
+esac
+)sh";
+
+class PythonEnvironment : public ::testing::Test {
+ protected:
+  PythonEnvironment() : path_(std::getenv("PATH")) {
+    EXPECT_TRUE(base::WriteFileAtomic(tools_.path() / "uv", kUv, 0755).ok());
+    ::setenv("PATH", absl::StrCat(tools_.path().string(), ":", path_).c_str(), 1);
+    ::setenv("PYENV_ROOT", (folder_.path() / "no-pyenv").c_str(), 1);
+  }
+  ~PythonEnvironment() override {
+    ::setenv("PATH", path_.c_str(), 1);
+    ::unsetenv("PYENV_ROOT");
+  }
+
+  static spec::Environment Of(const std::vector<std::string>& packages) {
+    spec::Environment environment{.name = "e", .is_host = false};
+    int line = 0;
+    for (const std::string& package : packages) {
+      environment.packages.push_back({package, absl::StrCat("conda.yml:", ++line)});
+    }
+    return environment;
+  }
+  absl::StatusOr<MadeEnvironment> Make(const spec::Environment& environment) {
+    return MakeEnvironment(environment, folder_.path() / "environments", cancelled_);
+  }
+  int Calls(absl::string_view command) {
+    int count = 0;
+    const std::string calls = base::ReadFile(tools_.path() / "calls").value_or("");
+    for (const absl::string_view line : absl::StrSplit(calls, '\n')) {
+      count += absl::StartsWith(line, command) ? 1 : 0;
+    }
+    return count;
+  }
+  std::string OutputOf(const std::vector<std::string>& arguments) {
+    const fs::path file = folder_.path() / "output";
+    const auto log = base::Open(file, O_WRONLY | O_CREAT | O_TRUNC);
+    base::ChildOptions options{.arguments = arguments, .environment = {{"PATH", path_}}};
+    options.stdout_fd = options.stderr_fd = log->get();
+    auto child = base::ChildProcess::Start(options);
+    EXPECT_TRUE(child.ok()) << child.status();
+    EXPECT_TRUE(child->Wait(base::Deadline::After(base::Patient(absl::Seconds(30)))).ok());
+    return base::ReadFile(file).value_or("");
+  }
+
+  base::TemporaryDirectory folder_, tools_;
+  std::atomic<bool> cancelled_ = false;
+  const std::string path_;
+};
+
+TEST_F(PythonEnvironment, IsMadeOnceForEachContent) {
+  const auto first = Make(Of({"alpha==1", "beta"}));
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->note, "");
+  EXPECT_EQ(Make(Of({"alpha==1", "beta"}))->folder, first->folder);
+  EXPECT_EQ(Calls("venv"), 1);
+  EXPECT_NE(Make(Of({"alpha==2", "beta"}))->folder, first->folder);
+  EXPECT_EQ(Calls("venv"), 2);
+}
+
+TEST_F(PythonEnvironment, OneThatIsHalfMadeIsMadeAnew) {
+  const auto first = Make(Of({"alpha"}));
+  ASSERT_TRUE(first.ok()) << first.status();
+  fs::remove(first->folder / "complete");
+  ASSERT_TRUE(base::WriteFileAtomic(first->folder / "rest", "").ok());
+  ASSERT_TRUE(Make(Of({"alpha"})).ok());
+  EXPECT_FALSE(fs::exists(first->folder / "rest"));
+  EXPECT_EQ(Calls("venv"), 2);
+}
+
+TEST_F(PythonEnvironment, TwoWhoNeedItAtOnceMakeItOnce) {
+  absl::StatusOr<MadeEnvironment> first = absl::UnknownError(""), second = absl::UnknownError("");
+  std::thread a([&] { first = Make(Of({"slow"})); });
+  std::thread b([&] { second = Make(Of({"slow"})); });
+  ASSERT_TRUE(base::WriteFileAtomic(tools_.path() / "go", "").ok());
+  a.join();
+  b.join();
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+  EXPECT_EQ(first->folder, second->folder);
+  EXPECT_EQ(Calls("venv"), 1);
+}
+
+TEST_F(PythonEnvironment, APackageThatCannotBeHadIsNamedWithItsLine) {
+  EXPECT_EQ(Make(Of({"alpha", "missing_one==3"})).status().message(),
+            "conda.yml:2: missing_one==3 cannot be had: No solution found when resolving "
+            "dependencies: Because missing_one was not found in the package registry and you "
+            "require missing_one, we can conclude nothing.");
+}
+
+TEST_F(PythonEnvironment, AnotherPythonIsSaidAndPinsAreLoosened) {
+  spec::Environment environment = Of({"pinned==1", "pinned~=1.0"});
+  environment.python = "3.7";
+  const auto made = Make(environment);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_THAT(made->note, HasSubstr("Python 3.7 is not on this machine and cannot be fetched: No "
+                                    "download found for request: cpython-3.7; Python 3."));
+  EXPECT_THAT(made->note, EndsWith("versions given by == or ~= are the least"));
+  EXPECT_EQ(Make(environment)->note, made->note);  // also of those who find it made
+  EXPECT_FALSE(Make(Of({"pinned==1"})).ok());      // on the Python that was asked for pins hold
+}
+
+TEST_F(PythonEnvironment, OneWithoutAPythonsFolderIsAnErrorAndNoCrash) {
+  ASSERT_TRUE(base::WriteFileAtomic(tools_.path() / "bare", "").ok());
+  spec::Environment environment = Of({"alpha"});
+  environment.python = "3.7";
+  EXPECT_THAT(std::string(Make(environment).status().message()),
+              EndsWith(" is no Python environment"));
+}
+
+TEST_F(PythonEnvironment, APythonThatIsThereIsTaken) {
+  spec::Environment environment = Of({"alpha"});
+  environment.python = "3.11";
+  ASSERT_TRUE(base::WriteFileAtomic(tools_.path() / "python3.11", "#!/bin/sh\n", 0755).ok());
+  const auto made = Make(environment);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->note, "");
+  EXPECT_EQ(Calls("venv --python " + (tools_.path() / "python3.11").string()), 1);
+  EXPECT_EQ(Calls("python find"), 0);
+  EXPECT_EQ(Calls("python install"), 0);
+}
+
+TEST_F(PythonEnvironment, AFetchThatFailedIsNotTriedAgainAtOnce) {
+  for (const char* package : {"alpha", "beta"}) {
+    spec::Environment environment = Of({package});
+    environment.python = "3.7";
+    ASSERT_TRUE(Make(environment).ok());
+  }
+  EXPECT_EQ(Calls("python install"), 1);
+}
+
+TEST_F(PythonEnvironment, WhatAFileAsksForLoosensThePinsOfTheBuiltInTable) {
+  spec::Environment environment = Of({"alpha==2"});
+  environment.packages.push_back({"pinned~=1.2", "built-in table of curated environments:3"});
+  const auto made = Make(environment);
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_THAT(made->note, HasSubstr("versions of the image are the least"));
+  environment.packages[1].place = "c.yml:3";
+  EXPECT_FALSE(Make(environment).ok());
+}
+
+TEST_F(PythonEnvironment, ACancelledJobDoesNotWaitForIt) {
+  std::thread canceller([&] {
+    while (Calls("pip") == 0) std::this_thread::yield();
+    cancelled_ = true;
+  });
+  EXPECT_TRUE(absl::IsCancelled(Make(Of({"slow"})).status()));
+  canceller.join();
+}
+
+TEST_F(PythonEnvironment, AJobsOwnSeesTheSharedOneAndChangesNothingInIt) {
+  const auto shared = Make(Of({"alpha", "beta"}));
+  ASSERT_TRUE(shared.ok()) << shared.status();
+  for (const char* name : {"a.so", "libtbb.so", "pkgconfig", "zlib.so"}) {  // a package's libraries
+    ASSERT_TRUE(base::WriteFileAtomic(shared->folder / "lib" / name, "").ok());
+  }
+  const fs::path own = folder_.path() / std::string(150, 'l') / std::string(100, 'o') / "python";
+  ASSERT_TRUE(base::MakeDirectories(own.parent_path()).ok());
+  ASSERT_TRUE(MakeJobPython(shared->folder, own).ok());
+  const std::string python = (own / "bin/python").string();
+  EXPECT_EQ(OutputOf({python, "-c", "import alpha, sys; print(alpha.value, sys.prefix)"}),
+            absl::StrCat("alpha ", own.string(), "\n"));
+  // A program of the shared environment runs in the job's own.
+  EXPECT_EQ(OutputOf({(own / "bin/beta").string(), "1", "2 3"}), "beta ['1', '2 3']\n");
+  // What the job installs comes first, and is the job's alone.
+  const fs::path packages = own / "lib" / *LibraryOf(own) / "site-packages";
+  ASSERT_TRUE(base::WriteFileAtomic(packages / "beta.py", "value = 'mine'\n").ok());
+  EXPECT_EQ(OutputOf({(own / "bin/beta").string()}), "mine []\n");
+  EXPECT_EQ(OutputOf({(shared->folder / "bin/beta").string()}), "beta []\n");
+}
+
+// mpi4py looks for libmpi in sys.prefix/lib, Jupyter for kernels in its share.
+TEST_F(PythonEnvironment, AJobsOwnHasTheLibrariesAndDataOfTheSharedOne) {
+  const auto shared = Make(Of({"alpha"}));
+  ASSERT_TRUE(shared.ok()) << shared.status();
+  for (const char* name :
+       {"lib/libmpi.so.12", "share/kernels/a/kernel.json", "etc/mpi.conf", "include/mpi.h",
+        "opt/mpi/lib/libfabric.so.1", "lib/a/b/c.so", ".lock"}) {
+    ASSERT_TRUE(base::MakeDirectories((shared->folder / name).parent_path()).ok());
+    ASSERT_TRUE(base::WriteFileAtomic(shared->folder / name, name).ok());
+  }
+  fs::create_symlink("libmpi.so.12", shared->folder / "lib/libmpi.so");
+  fs::create_directory_symlink("lib", shared->folder / "lib64");
+  const fs::path own = folder_.path() / "python";
+  ASSERT_TRUE(MakeJobPython(shared->folder, own).ok());
+  EXPECT_EQ(base::ReadFile(own / "share/kernels/a/kernel.json").value_or(""),
+            "share/kernels/a/kernel.json");
+  EXPECT_EQ(fs::read_symlink(own / "lib/libmpi.so.12"), shared->folder / "lib/libmpi.so.12");
+  EXPECT_TRUE(fs::equivalent(own / "lib/libmpi.so", shared->folder / "lib/libmpi.so.12"));
+  EXPECT_TRUE(fs::equivalent(own / "opt/mpi/lib/libfabric.so.1",
+                             shared->folder / "opt/mpi/lib/libfabric.so.1"));
+  EXPECT_TRUE(fs::equivalent(own / "lib64", own / "lib"));
+  EXPECT_FALSE(fs::exists(own / "complete"));
+  EXPECT_FALSE(fs::exists(own / ".lock"));
+  // What the job adds is in none of the shared environment's folders.
+  for (const char* name : {"lib/new.so", "lib/a/b/new.so", "share/kernels/new", "etc/new"}) {
+    ASSERT_TRUE(base::WriteFileAtomic(own / name, "").ok());
+    EXPECT_FALSE(fs::exists(shared->folder / name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace tutti::launch
