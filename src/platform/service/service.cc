@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/machine.h"
 #include "base/status.h"
-#include "platform/service/free_port.h"
+#include "platform/service/jobs/free_port.h"
 #include "platform/service/service_core.h"
 
 namespace tutti::service {

@@ -31,11 +31,11 @@
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "platform/engine/engine.h"
-#include "platform/service/diagnosis.h"
-#include "platform/service/free_port.h"
-#include "platform/service/job_files.h"
-#include "platform/service/job_logs.h"
-#include "platform/service/snapshots.h"
+#include "platform/service/diagnosis/diagnosis.h"
+#include "platform/service/jobs/free_port.h"
+#include "platform/service/logs/job_logs.h"
+#include "platform/service/results/job_files.h"
+#include "platform/service/results/snapshots.h"
 #include "platform/store/store.h"
 
 namespace tutti::service {

@@ -1,9 +1,9 @@
 // What users see of the children of a pipeline or a sweep.
 #include "base/status.h"
 #include "platform/flow/sweep.h"
+#include "platform/service/flow/trial.h"
+#include "platform/service/flow/trial_metrics.h"
 #include "platform/service/service_core.h"
-#include "platform/service/trial.h"
-#include "platform/service/trial_metrics.h"
 
 namespace tutti::service {
 

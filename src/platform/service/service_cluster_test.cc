@@ -8,6 +8,7 @@
 namespace tutti::service {
 namespace {
 
+using store::JobState;
 using ::testing::ElementsAre;
 
 class ServiceClusterTest : public ::testing::Test {

@@ -18,9 +18,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "platform/scheduler/scheduler.h"
-#include "platform/service/chores.h"
-#include "platform/service/cursor.h"
-#include "platform/service/live_job.h"
+#include "platform/service/background_tasks.h"
+#include "platform/service/jobs/live_job.h"
+#include "platform/service/logs/cursor.h"
 #include "platform/service/service.h"
 #include "spec/file/job_file.h"
 
@@ -92,7 +92,7 @@ class ServiceCore final : public Service {
     std::vector<At> stops;
     std::vector<At> releases;
     std::vector<NodeAt> kills;
-    std::vector<std::function<void()>> chores;
+    std::vector<std::function<void()>> tasks;
   };
   // An allocation that is over and still holds its nodes.
   struct Leaving {
@@ -190,17 +190,17 @@ class ServiceCore final : public Service {
   absl::StatusOr<bool> EndFlow(LiveJob& parent, store::JobState state, const std::string& line,
                                std::vector<Result> results, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A chore: links results into the folder of the job.
+  // A task: links results into the folder of the job.
   void Collect(const std::string& id, const std::vector<Result>& results);
 
   // service_steps.cc
   absl::Status BeginStep(LiveJob& parent, const spec::Step& step, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A chore. `id` is that of the step's job to be.
+  // A task. `id` is that of the step's job to be.
   StepPlan PlanStep(const spec::JobSpec& job, const std::string& snapshot, const std::string& id);
-  // Of a step that has completed, before any that waits for it begins: chores go in their order.
+  // Of a step that has completed, before any that waits for it begins: tasks go in their order.
   void StampOnceReusable(const LiveJob& job, Effects& effects);
-  void Stamp(const std::string& id);  // a chore
+  void Stamp(const std::string& id);  // a task
   // `reused_from` not empty: with its end, since its results are there.
   absl::Status InsertChild(LiveJob& parent, const std::string& step, store::Job job,
                            const std::string& reused_from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -352,7 +352,7 @@ class ServiceCore final : public Service {
   std::map<std::string, Complaint> complaints_ ABSL_GUARDED_BY(mutex_);
   absl::Mutex tick_mutex_;  // one Tick at a time; taken before mutex_
   std::thread loop_;
-  Chores chores_;
+  BackgroundTasks background_;
 };
 
 }  // namespace tutti::service

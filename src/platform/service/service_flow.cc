@@ -7,10 +7,10 @@
 #include "base/status.h"
 #include "platform/flow/pipeline.h"
 #include "platform/flow/sweep.h"
-#include "platform/service/folder_content.h"
+#include "platform/service/flow/trial.h"
+#include "platform/service/flow/trial_metrics.h"
+#include "platform/service/results/folder_content.h"
 #include "platform/service/service_core.h"
-#include "platform/service/trial.h"
-#include "platform/service/trial_metrics.h"
 
 namespace tutti::service {
 namespace {
@@ -234,7 +234,7 @@ absl::StatusOr<bool> ServiceCore::EndFlow(LiveJob& parent, JobState state, const
   }
   if (!results.empty() && flow.results != LiveFlow::Results::kThere) {
     if (flow.results == LiveFlow::Results::kNone) {
-      effects.chores.push_back([this, id = parent.record.job.id, results = std::move(results)] {
+      effects.tasks.push_back([this, id = parent.record.job.id, results = std::move(results)] {
         Collect(id, results);
       });
     }

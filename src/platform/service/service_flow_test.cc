@@ -6,7 +6,7 @@
 #include <set>
 
 #include "absl/strings/str_replace.h"
-#include "platform/service/folder_content.h"
+#include "platform/service/results/folder_content.h"
 #include "platform/service/world_for_tests.h"
 
 namespace tutti::service {

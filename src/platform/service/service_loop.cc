@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "platform/service/disk_space.h"
+#include "platform/service/admission/disk_space.h"
 #include "platform/service/service_core.h"
 
 namespace tutti::service {
@@ -43,7 +43,7 @@ std::string OutputNote(uint64_t limit) {
 }  // namespace
 
 void ServiceCore::Run() {
-  chores_.Start();
+  background_.Start();
   loop_ = std::thread([this] { Loop(); });
 }
 
@@ -56,7 +56,7 @@ void ServiceCore::Stop() {
     for (const auto& [id, job] : live_) job->bell->Ring();
   }
   if (loop_.joinable()) loop_.join();
-  chores_.Stop();
+  background_.Stop();
 }
 
 void ServiceCore::Loop() {
@@ -253,7 +253,7 @@ void ServiceCore::AddEffects(const LiveJob& job, Effects& effects) const {
 }
 
 void ServiceCore::Perform(const Effects& effects) {
-  for (const auto& chore : effects.chores) chores_.Do(chore);
+  for (const auto& task : effects.tasks) background_.Do(task);
   for (const StartOf& start : effects.starts) {
     engine::Engine* const engine = EngineOf(start.compute);
     if (engine != nullptr) Started(start.allocation.id, engine->Start(start.allocation));

@@ -7,8 +7,8 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/flow/step_key.h"
-#include "platform/service/folder_content.h"
-#include "platform/service/result_stamp.h"
+#include "platform/service/results/folder_content.h"
+#include "platform/service/results/result_stamp.h"
 #include "platform/service/service_core.h"
 #include "spec/flow/binding.h"
 #include "spec/site/data_map.h"
@@ -31,8 +31,8 @@ absl::Status ServiceCore::BeginStep(LiveJob& parent, const spec::Step& step, Eff
     return files_.FolderOf(ChildId(parent, sibling)).native();
   });
   if (is_new) {
-    effects.chores.push_back([this, parent_id = job.id, step = step.name, bound = std::move(bound),
-                              snapshot = step.snapshot, id] {
+    effects.tasks.push_back([this, parent_id = job.id, step = step.name, bound = std::move(bound),
+                             snapshot = step.snapshot, id] {
       const StepPlan made = PlanStep(bound, snapshot, id);
       absl::MutexLock lock(&mutex_);
       const auto found = live_.find(parent_id);
@@ -95,7 +95,7 @@ StepPlan ServiceCore::PlanStep(const spec::JobSpec& job, const std::string& snap
 void ServiceCore::StampOnceReusable(const LiveJob& job, Effects& effects) {
   const store::Job& fixed = job.record.job;
   if (fixed.step_key.empty() || job.record.last.state != JobState::kCompleted) return;
-  effects.chores.push_back([this, id = fixed.id] { Stamp(id); });
+  effects.tasks.push_back([this, id = fixed.id] { Stamp(id); });
 }
 
 void ServiceCore::Stamp(const std::string& id) {

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
-#include "platform/service/disk_space.h"
-#include "platform/service/preflight.h"
+#include "platform/service/admission/disk_space.h"
+#include "platform/service/admission/preflight.h"
 #include "platform/service/service_core.h"
 #include "spec/file/job_file.h"
 

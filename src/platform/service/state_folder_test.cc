@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "platform/service/snapshots.h"
+#include "platform/service/results/snapshots.h"
 
 namespace tutti::service {
 namespace {

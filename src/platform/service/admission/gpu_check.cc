@@ -1,0 +1,61 @@
+#include "platform/service/admission/gpu_check.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace tutti::service {
+namespace {
+
+constexpr absl::string_view kNone = ", of which this machine has none";
+
+bool IsNamedForGpus(absl::string_view name) {
+  const std::string lower = absl::AsciiStrToLower(name);
+  for (const absl::string_view word : {"cuda", "-gpu", "_gpu", "nvcr.io/nvidia/", "cudnn"}) {
+    if (absl::StrContains(lower, word)) return true;
+  }
+  return false;
+}
+
+// The name of the environment or of its image, if that says it; or "".
+std::string NamedForGpus(const spec::Environment& environment) {
+  const std::string& image = environment.image.reference;
+  if (IsNamedForGpus(image)) return absl::StrCat("image ", image);
+  return IsNamedForGpus(environment.name) ? absl::StrCat("environment ", environment.name) : "";
+}
+
+void LookAt(const spec::JobSpec& job, std::vector<std::string>& faults,
+            std::vector<std::string>& warnings) {
+  for (const spec::Step& step : job.steps) LookAt(step.job, faults, warnings);
+  if (job.kind == spec::JobKind::kPipeline || job.compute != "local") return;
+  for (const spec::GpuDemand& demand : job.gpu_demands) {
+    const std::string text = absl::StrCat(demand.place.file, ":", demand.place.line, ": ",
+                                          demand.what, " asks for GPUs", kNone);
+    if (demand.is_strict) {
+      faults.push_back(
+          absl::StrCat(text, ": take it out, or name a compute whose nodes have them"));
+    } else {
+      warnings.push_back(absl::StrCat(text, ": a program that needs one will fail"));
+    }
+  }
+  const std::string named = NamedForGpus(job.environment);
+  if (named.empty()) return;
+  const std::string& place = job.environment.image.place;
+  warnings.push_back(absl::StrCat(place.empty() ? job.file_name : place, ": ", named,
+                                  " is made for GPUs", kNone,
+                                  ": a program that needs one will fail"));
+}
+
+}  // namespace
+
+absl::Status CheckGpus(const spec::JobSpec& job, bool has_gpus,
+                       std::vector<std::string>& warnings) {
+  if (has_gpus) return absl::OkStatus();
+  std::vector<std::string> faults;
+  LookAt(job, faults, warnings);
+  if (faults.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
+}
+
+}  // namespace tutti::service

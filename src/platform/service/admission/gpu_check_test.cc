@@ -1,0 +1,61 @@
+#include "platform/service/admission/gpu_check.h"
+
+#include <gmock/gmock.h>
+
+namespace tutti::service {
+namespace {
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+spec::JobSpec Demanding() {
+  spec::JobSpec job;
+  job.file_name = "job.yml";
+  job.compute = "local";
+  job.gpu_demands = {{"--gpus=all (docker_args)", {"job.yml", 7}, true},
+                     {"instance_type Standard_NC6", {"job.yml", 8}, false}};
+  job.environment.image = {"nvidia/cuda:12.4", "", "", "job.yml:3", ""};
+  return job;
+}
+
+TEST(GpuCheck, RefusesWhatWouldNotStartAndWarnsOfWhatMayDoWithout) {
+  std::vector<std::string> warnings;
+  EXPECT_EQ(
+      CheckGpus(Demanding(), false, warnings).message(),
+      "job.yml:7: --gpus=all (docker_args) asks for GPUs, of which this machine has none: take "
+      "it out, or name a compute whose nodes have them");
+  EXPECT_THAT(
+      warnings,
+      ElementsAre("job.yml:8: instance_type Standard_NC6 asks for GPUs, of which this "
+                  "machine has none: a program that needs one will fail",
+                  "job.yml:3: image nvidia/cuda:12.4 is made for GPUs, of which this machine "
+                  "has none: a program that needs one will fail"));
+}
+
+TEST(GpuCheck, ANameSaysThatAnEnvironmentIsMadeForGpus) {
+  for (const char* name : {"AzureML-acpt-pytorch-1.13-py38-cuda11.7-gpu", "team-gpu"}) {
+    spec::JobSpec job;
+    job.file_name = "job.yml";
+    job.compute = "local";
+    job.environment.name = name;
+    std::vector<std::string> warnings;
+    EXPECT_TRUE(CheckGpus(job, false, warnings).ok());
+    EXPECT_EQ(warnings.size(), 1u) << name;
+  }
+}
+
+TEST(GpuCheck, NothingIsSaidWhereThereAreGpusOrOfNodesElsewhere) {
+  std::vector<std::string> warnings;
+  EXPECT_TRUE(CheckGpus(Demanding(), true, warnings).ok());
+  spec::JobSpec elsewhere = Demanding();
+  elsewhere.compute = "hpc";
+  EXPECT_TRUE(CheckGpus(elsewhere, false, warnings).ok());
+  spec::JobSpec pipeline;
+  spec::Step step;
+  step.job = Demanding();
+  pipeline.steps.push_back(step);
+  EXPECT_THAT(warnings, IsEmpty());
+  EXPECT_FALSE(CheckGpus(pipeline, false, warnings).ok()) << "of its step";
+}
+
+}  // namespace
+}  // namespace tutti::service

@@ -1,0 +1,107 @@
+#include "platform/service/admission/preflight.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/at_once.h"
+#include "platform/container/image.h"
+#include "platform/container/python_check.h"
+#include "platform/container/registry_check.h"
+#include "platform/launch/environment/node_facts.h"
+#include "platform/launch/staging/command_check.h"
+#include "platform/launch/staging/remote_input.h"
+#include "platform/service/admission/disk_space.h"
+#include "platform/service/admission/gpu_check.h"
+#include "spec/file/job_file.h"
+
+namespace tutti::service {
+namespace {
+
+constexpr absl::Duration kPatience = absl::Seconds(5);  // with all that is asked of the network
+
+using Lines = std::vector<std::string>;
+
+// In their order; a component that two steps have tells of its faults twice.
+Lines EachOnce(const Lines& lines) {
+  std::set<std::string> seen;
+  Lines once;
+  for (const std::string& line : lines) {
+    if (seen.insert(line).second) once.push_back(line);
+  }
+  return once;
+}
+
+void Add(const absl::Status& status, Lines& faults) {
+  if (status.ok()) return;
+  for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    faults.emplace_back(line);
+  }
+}
+
+// Whether it holds of the job or of one below it.
+bool Any(const spec::JobSpec& job, bool (*holds)(const spec::JobSpec&)) {
+  return holds(job) || std::any_of(job.steps.begin(), job.steps.end(),
+                                   [&](const spec::Step& step) { return Any(step.job, holds); });
+}
+
+bool AsksForPython(const spec::JobSpec& job) { return !job.environment.python.empty(); }
+bool NamesImage(const spec::JobSpec& job) { return !job.environment.image.empty(); }
+bool HasRemoteInput(const spec::JobSpec& job) {
+  return std::any_of(job.inputs.begin(), job.inputs.end(),
+                     [](const auto& input) { return launch::IsRemote(input.second); });
+}
+
+// One that asks the network, with what it has found.
+struct NetworkCheck {
+  std::function<absl::Status(Lines&)> run;
+  absl::Status found;
+  Lines warnings;
+};
+
+void CheckNetwork(const spec::JobSpec& job, const std::filesystem::path& directory, Lines& faults,
+                  Lines& warnings) {
+  const base::Deadline deadline = base::Deadline::After(kPatience);
+  std::vector<NetworkCheck> checks;
+  if (Any(job, AsksForPython)) {
+    checks.push_back({[&](Lines& lines) {
+      return container::CheckPythons(job, directory / "environments", deadline, lines);
+    }});
+  }
+  if (Any(job, NamesImage)) {
+    checks.push_back(
+        {[&](Lines& lines) { return container::CheckRegistries(job, deadline, lines); }});
+  }
+  if (Any(job, HasRemoteInput)) {
+    checks.push_back(
+        {[&](Lines& lines) { return launch::CheckRemoteInputs(job, deadline, lines); }});
+  }
+  base::ForEachAtOnce(checks.size(), checks.size(),
+                      [&](size_t i) { checks[i].found = checks[i].run(checks[i].warnings); });
+  for (const NetworkCheck& check : checks) {
+    Add(check.found, faults);
+    warnings.insert(warnings.end(), check.warnings.begin(), check.warnings.end());
+  }
+}
+
+}  // namespace
+
+absl::Status Preflight(const spec::JobSpec& job, const std::filesystem::path& directory,
+                       Lines& warnings) {
+  static const auto* const facts = new launch::NodeFacts(launch::FactsOfThisNode());
+  Lines faults;
+  Add(spec::CheckPaths(job, warnings), faults);
+  Add(container::CheckCanRun(job), faults);
+  Add(CheckGpus(job, !facts->gpus.empty(), warnings), faults);
+  Add(launch::CheckCommand(job, *facts, warnings), faults);
+  CheckNetwork(job, directory, faults, warnings);
+  warnings = EachOnce(warnings);
+  const absl::Status space = CheckCopiesFit(job, directory);
+  if (faults.empty()) return space;
+  Add(space, faults);
+  return absl::InvalidArgumentError(absl::StrJoin(EachOnce(faults), "\n"));
+}
+
+}  // namespace tutti::service

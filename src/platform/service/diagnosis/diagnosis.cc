@@ -1,0 +1,302 @@
+#include "platform/service/diagnosis/diagnosis.h"
+
+#include <algorithm>
+#include <csignal>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "base/child_process.h"
+#include "platform/launch/diagnosis/lost_peer.h"
+#include "platform/service/diagnosis/remedies.h"
+
+namespace tutti::service {
+namespace {
+
+using launch::BlamedRank;
+using launch::SpeaksOfALostPeer;
+
+// A launcher's death is seen up to this long after it happened: what its peers reported meanwhile
+// came from it, not before it.
+constexpr absl::Duration kNoticing = absl::Seconds(1);
+// A cluster that sees it before we do ends the other processes by SIGTERM.
+constexpr absl::Duration kNoticingOnACluster = absl::Minutes(2);
+
+std::string OneLine(absl::string_view text) {
+  return absl::StrReplaceAll(absl::StripAsciiWhitespace(text), {{"\r\n", " "}, {"\n", " "}});
+}
+
+base::ExitStatus StatusOf(const RankExit& exit) {
+  return {.code = exit.code, .signal = exit.signal};
+}
+
+std::string How(const RankExit& exit) { return StatusOf(exit).ToString(); }
+
+// ": ValueError: boom", where the last words can belong to the end; with the mend of what is known.
+std::string LastWords(const RankExit& exit) {
+  const bool from_outside = exit.signal == 9 || exit.signal == 15;
+  if (from_outside) return "";
+  const absl::string_view mend = RemedyOf(StatusOf(exit), exit.last_error);
+  if (exit.last_error.empty()) return absl::StrCat(mend.empty() ? "" : ": ", mend);
+  return absl::StrCat(": ", OneLine(exit.last_error), mend.empty() ? "" : " (", mend,
+                      mend.empty() ? "" : ")");
+}
+
+std::string MemoryShare(int64_t bytes) {
+  if (bytes <= 0) return "";
+  return absl::StrFormat(" (the node's share is %.1f GiB)", static_cast<double>(bytes) / (1 << 30));
+}
+
+// A shell that ran the command reports its signal as 128 + n; mpirun has codes of its own there.
+std::string ShellSignal(const RankExit& exit) {
+  if (absl::StrContains(exit.last_error, "was unable to launch")) return "";
+  if (exit.signal != 0 || exit.code <= 128 || exit.code > 128 + 31) return "";
+  const base::ExitStatus inner{.signal = exit.code - 128};
+  return absl::StrCat(", its shell's word for ", inner.ToString());
+}
+
+// What can have sent a SIGKILL that was not for want of memory.
+std::string NotForMemory(const RankExit& exit) {
+  return exit.not_for_memory ? ", not for want of memory but by a program, a person or ulimit -t"
+                             : "";
+}
+
+// By itself, when it was stopped.
+bool WasFailing(const RankExit& exit) {
+  return exit.stopped && !exit.error_before_stop.empty() &&
+         !SpeaksOfALostPeer(exit.error_before_stop);
+}
+
+// What follows "rank 1 on n2 ".
+std::string Predicate(const RankExit& exit, int64_t memory_bytes) {
+  if (exit.out_of_memory) {
+    return absl::StrCat("ran out of memory", MemoryShare(memory_bytes),
+                        exit.signal != 0 ? " and was killed by " : " and ended with ", How(exit));
+  }
+  if (exit.stopped && WasFailing(exit)) {
+    const absl::string_view mend = RemedyOf({.code = 1}, exit.error_before_stop);
+    return absl::StrCat("was failing when it was stopped: ", OneLine(exit.error_before_stop),
+                        mend.empty() ? "" : " (", mend, mend.empty() ? "" : ")");
+  }
+  if (exit.stopped) {
+    return absl::StrCat("was stopped", exit.signal != 0 ? " by " : " and ended with ", How(exit));
+  }
+  const std::string how = absl::StrCat(How(exit), ShellSignal(exit), NotForMemory(exit));
+  return absl::StrCat(exit.signal != 0 ? "was killed by " : "failed with ", how, LastWords(exit));
+}
+
+std::string Name(const RankExit& exit) {
+  return absl::StrCat("rank ", exit.rank, " on ", exit.node);
+}
+
+bool MayComeOf(const NodeEnd& loss, const RankExit& exit) {
+  return loss.time - (exit.signal == SIGTERM ? kNoticingOnACluster : kNoticing) <= exit.time;
+}
+
+// Whether this failure can be explained by another one.
+bool Secondary(const RankExit& exit) {
+  if (exit.stopped) return true;
+  if (exit.signal == 9 || exit.out_of_memory) return false;
+  return SpeaksOfALostPeer(exit.last_error);
+}
+
+class Examination {
+ public:
+  explicit Examination(const GangEnd& end) : end_(end) {
+    for (const RankExit& exit : end.exits) (exit.ok() ? good_ : bad_).push_back(&exit);
+    const auto earlier = [](const RankExit* a, const RankExit* b) {
+      return std::tie(a->time, a->rank) < std::tie(b->time, b->rank);
+    };
+    std::sort(bad_.begin(), bad_.end(), earlier);
+    std::sort(good_.begin(), good_.end(), earlier);
+  }
+
+  Diagnosis Conclude() {
+    const bool open = AnyFailed() && !FailedByItself();
+    // What a node says went wrong on it yields to the loss of a node alone, and that its ranks were
+    // not begun to any word of the cluster.
+    const bool counts = end_.lost || FirstLost() != nullptr || !bad_.empty() || AnyUnlaunched();
+    if (open && counts && !end_.verdict.empty()) {
+      Diagnosis diagnosis = With(end_.verdict, {.what = end_.verdict}, nullptr);
+      diagnosis.lost_node = end_.lost;
+      return diagnosis;
+    }
+    Diagnosis diagnosis = WithoutVerdict();
+    diagnosis.verdict_counts = open && !TimedOut();
+    return diagnosis;
+  }
+
+ private:
+  Diagnosis WithoutVerdict() const {
+    const RankExit* first = FirstPrimary();
+    const NodeEnd* lost = FirstLost();
+    if (lost != nullptr && (first == nullptr || MayComeOf(*lost, *first))) return Lost(*lost);
+    if (first != nullptr) return OfRank(*first);
+    if (TimedOut()) return TimeLimit();
+    if (const NodeEnd* const failed = FailedNode()) return OfNode(*failed);
+    if (const RankExit* waiting = FirstNotStopped(); waiting != nullptr) {
+      if (const RankExit* failing = FirstFailing()) return OfRank(*failing);
+      if (const RankExit* early = EarlyExit(*waiting)) return LeftEarly(*early, *waiting);
+      Diagnosis diagnosis = OfRank(*waiting);
+      diagnosis.unexplained_since = waiting->time;
+      return diagnosis;
+    }
+    if (!bad_.empty()) return OfRank(*bad_.front());
+    return {};
+  }
+
+  bool AnyFailed() const {
+    return !bad_.empty() || std::any_of(end_.nodes.begin(), end_.nodes.end(),
+                                        [](const NodeEnd& node) { return !node.ok; });
+  }
+
+  // And not by a signal that a cluster ends jobs with.
+  bool FailedByItself() const {
+    const RankExit* first = FirstPrimary();
+    return first != nullptr && first->signal != SIGKILL && first->signal != SIGTERM;
+  }
+
+  const RankExit* FirstPrimary() const {
+    for (const RankExit* exit : bad_) {
+      if (!Secondary(*exit)) return exit;
+    }
+    return nullptr;
+  }
+
+  const RankExit* FirstNotStopped() const {
+    for (const RankExit* exit : bad_) {
+      if (!exit->stopped) return exit;
+    }
+    return nullptr;
+  }
+
+  const RankExit* FirstFailing() const {
+    const auto found = std::find_if(bad_.begin(), bad_.end(),
+                                    [](const RankExit* exit) { return WasFailing(*exit); });
+    return found == bad_.end() ? nullptr : *found;
+  }
+
+  const NodeEnd* FirstLost() const {
+    const NodeEnd* first = nullptr;
+    for (const NodeEnd& node : end_.nodes) {
+      if (node.lost && (first == nullptr || node.time < first->time)) first = &node;
+    }
+    return first;
+  }
+
+  // The first of those that know most: that its ranks were not begun, and then that it was told to
+  // end, may come of what another node knows.
+  const NodeEnd* FailedNode() const {
+    const auto knows_less = [](const NodeEnd& node) {
+      return std::tie(node.told, node.unlaunched);
+    };
+    const NodeEnd* found = nullptr;
+    for (const NodeEnd& node : end_.nodes) {
+      if (node.ok) continue;
+      if (found == nullptr || knows_less(node) < knows_less(*found)) found = &node;
+    }
+    return found;
+  }
+
+  bool AnyUnlaunched() const {
+    return std::any_of(end_.nodes.begin(), end_.nodes.end(),
+                       [](const NodeEnd& node) { return node.unlaunched; });
+  }
+
+  bool TimedOut() const {
+    return end_.timed_out || std::any_of(end_.nodes.begin(), end_.nodes.end(), [](const auto& n) {
+             return !n.ok && absl::StrContains(n.reason, "time limit");
+           });
+  }
+
+  // The rank that had left with 0 when `waiting` failed for want of a peer: the one it blames, else
+  // the first to leave.
+  const RankExit* EarlyExit(const RankExit& waiting) const {
+    const int blamed = BlamedRank(waiting.last_error);
+    for (const RankExit* exit : good_) {
+      if (exit->rank == blamed) return exit;
+    }
+    if (blamed >= 0 || good_.empty() || good_.front()->time > waiting.time) return nullptr;
+    return good_.front();
+  }
+
+  int64_t MemoryOf(const std::string& node) const {
+    for (const NodeEnd& end : end_.nodes) {
+      if (end.node == node) return end.memory_bytes;
+    }
+    return 0;
+  }
+
+  // A cluster may have ended it for its memory, and by a program.
+  std::string What(RankExit exit) const {
+    exit.not_for_memory &= end_.verdict.empty();
+    return Predicate(exit, MemoryOf(exit.node));
+  }
+
+  // `line`, the cause, and every failed rank but `cause`.
+  Diagnosis With(std::string line, Failure cause, const RankExit* cause_rank) const {
+    Diagnosis diagnosis{.line = std::move(line), .failures = {std::move(cause)}};
+    for (const RankExit* exit : bad_) {
+      if (exit == cause_rank) continue;
+      diagnosis.failures.push_back({.rank = exit->rank,
+                                    .node = exit->node,
+                                    .what = What(*exit),
+                                    .consequence = Secondary(*exit)});
+    }
+    return diagnosis;
+  }
+
+  Diagnosis OfRank(const RankExit& exit) const {
+    return With(absl::StrCat(Name(exit), " ", What(exit)),
+                {.rank = exit.rank, .node = exit.node, .what = What(exit)}, &exit);
+  }
+
+  Diagnosis LeftEarly(const RankExit& early, const RankExit& waiting) const {
+    const std::string what = "exited early (exit code 0) while others waited for it";
+    return With(absl::StrCat(Name(early), " ", what, ": ", Name(waiting), " ", What(waiting)),
+                {.rank = early.rank, .node = early.node, .what = what}, nullptr);
+  }
+
+  Diagnosis Lost(const NodeEnd& node) const {
+    if (node.silent) return OfNode(node);
+    // A second launcher that knows no more says that the first one died.
+    const bool known = !node.reason.empty() && !absl::StrContains(node.reason, "launcher of node");
+    const std::string why = known ? absl::StrCat(" (", OneLine(node.reason), ")") : "";
+    Diagnosis diagnosis =
+        With(absl::StrCat("launcher on node ", node.node, " died", why),
+             {.node = node.node, .what = absl::StrCat("the launcher died", why)}, nullptr);
+    diagnosis.lost_node = true;
+    return diagnosis;
+  }
+
+  Diagnosis OfNode(const NodeEnd& node) const {
+    Diagnosis diagnosis = With(absl::StrCat("node ", node.node, ": ", OneLine(node.reason)),
+                               {.node = node.node, .what = OneLine(node.reason)}, nullptr);
+    // Of a job that somebody has cancelled the cluster says so.
+    const bool taken = node.told && end_.judged && end_.verdict.empty();
+    diagnosis.lost_node = node.silent || node.unlaunched || taken;
+    return diagnosis;
+  }
+
+  Diagnosis TimeLimit() const {
+    const std::string limit = end_.time_limit == absl::InfiniteDuration()
+                                  ? ""
+                                  : absl::StrCat(" of ", absl::FormatDuration(end_.time_limit));
+    const std::string line =
+        absl::StrCat("the job reached its time limit", limit, " (limits.timeout) and was ended");
+    return With(line, {.what = line}, nullptr);
+  }
+
+  const GangEnd& end_;
+  std::vector<const RankExit*> good_, bad_;  // each by time, then rank
+};
+
+}  // namespace
+
+Diagnosis Diagnose(const GangEnd& end) { return Examination(end).Conclude(); }
+
+}  // namespace tutti::service

@@ -1,0 +1,399 @@
+#include "platform/service/diagnosis/diagnosis.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <random>
+
+namespace tutti::service {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+RankExit Ended(int rank, int at, int code = 0, int signal = 0, std::string last_error = "") {
+  return {.rank = rank,
+          .node = rank == 0 ? "n1" : "n2",
+          .time = absl::FromUnixSeconds(at),
+          .code = code,
+          .signal = signal,
+          .last_error = std::move(last_error)};
+}
+
+RankExit Stopped(int rank, int at) {
+  RankExit exit = Ended(rank, at, 0, 15);
+  exit.stopped = true;
+  return exit;
+}
+
+GangEnd GangOf(std::vector<RankExit> exits) {
+  return {.exits = std::move(exits), .nodes = {{.node = "n1"}, {.node = "n2"}}};
+}
+
+TEST(Diagnosis, IsEmptyWhenEveryRankEndedWell) {
+  const Diagnosis d = Diagnose(GangOf({Ended(0, 1), Ended(1, 2)}));
+  EXPECT_FALSE(d.failed());
+  EXPECT_TRUE(d.failures.empty());
+}
+
+TEST(Diagnosis, NamesRankNodeAndSignal) {
+  const Diagnosis d = Diagnose(GangOf({Stopped(0, 6), Ended(1, 5, 0, 9, "epoch 3")}));
+  EXPECT_EQ(d.line, "rank 1 on n2 was killed by signal 9 (SIGKILL)");
+  ASSERT_EQ(d.failures.size(), 2u);
+  EXPECT_EQ(d.failures[0].rank, 1);
+  EXPECT_FALSE(d.failures[0].consequence);
+  EXPECT_EQ(d.failures[1].rank, 0);
+  EXPECT_TRUE(d.failures[1].consequence);
+  EXPECT_EQ(d.failures[1].what, "was stopped by signal 15 (SIGTERM)");
+}
+
+TEST(Diagnosis, QuotesTheLastException) {
+  const Diagnosis d = Diagnose(GangOf({Ended(0, 5, 1, 0, "ValueError: boom"), Stopped(1, 6)}));
+  EXPECT_EQ(d.line, "rank 0 on n1 failed with exit code 1: ValueError: boom");
+}
+
+TEST(Diagnosis, PutsTheLastExceptionOnOneLine) {
+  const Diagnosis d = Diagnose(GangOf({Ended(0, 5, 1, 0, "Error: a\nb\r\nc\n")}));
+  EXPECT_EQ(d.line, "rank 0 on n1 failed with exit code 1: Error: a b c");
+}
+
+TEST(Diagnosis, PrefersTheCauseOverAnEarlierReportOfALostPeer) {
+  // Clocks of two nodes: the consequence may carry the earlier time.
+  const Diagnosis d = Diagnose(
+      GangOf({Ended(0, 4, 1, 0, "UNAVAILABLE: rank 1 left the group"), Ended(1, 5, 0, 11)}));
+  EXPECT_THAT(d.line, HasSubstr("rank 1 on n2 was killed by signal 11 (SIGSEGV)"));
+  ASSERT_EQ(d.failures.size(), 2u);
+  EXPECT_TRUE(d.failures[1].consequence);
+}
+
+TEST(Diagnosis, KeepsTwoIndependentFailuresApart) {
+  const Diagnosis d = Diagnose(GangOf({Ended(0, 6, 1, 0, "KeyError: 'a'"),
+                                       Ended(1, 5, 2, 0, "error: unrecognized arguments: --lr")}));
+  EXPECT_EQ(d.line, "rank 1 on n2 failed with exit code 2: error: unrecognized arguments: --lr");
+  ASSERT_EQ(d.failures.size(), 2u);
+  EXPECT_FALSE(d.failures[1].consequence);
+}
+
+TEST(Diagnosis, CatchesARankThatLeftEarlyWithSuccess) {
+  const Diagnosis d = Diagnose(
+      GangOf({Ended(0, 9, 1, 0, "DistBackendError: Connection closed by peer"), Ended(1, 5)}));
+  EXPECT_EQ(d.line,
+            "rank 1 on n2 exited early (exit code 0) while others waited for it: rank 0 on n1 "
+            "failed with exit code 1: DistBackendError: Connection closed by peer");
+  ASSERT_EQ(d.failures.size(), 2u);
+  EXPECT_EQ(d.failures[0].rank, 1);
+  EXPECT_FALSE(d.failures[0].consequence);
+  EXPECT_TRUE(d.failures[1].consequence);
+}
+
+TEST(Diagnosis, BelievesTheBlameAmongSeveralThatLeftEarly) {
+  const Diagnosis d = Diagnose(GangOf(
+      {Ended(0, 9, 1, 0, "rank 2 left the group"), Ended(1, 3), Ended(2, 5), Stopped(3, 10)}));
+  EXPECT_THAT(d.line, HasSubstr("rank 2 on n2 exited early"));
+}
+
+TEST(Diagnosis, TakesTheFirstWhenEveryRankBlamesAnother) {
+  const Diagnosis d = Diagnose(GangOf({Ended(0, 6, 1, 0, "rank 1 did not answer within 5s"),
+                                       Ended(1, 7, 1, 0, "rank 0 left the group")}));
+  EXPECT_EQ(d.line, "rank 0 on n1 failed with exit code 1: rank 1 did not answer within 5s");
+  EXPECT_FALSE(d.failures[0].consequence);
+  EXPECT_TRUE(d.failures[1].consequence);
+}
+
+TEST(Diagnosis, SaysOutOfMemoryWithTheShare) {
+  RankExit exit = Ended(1, 5, 0, 9);
+  exit.out_of_memory = true;
+  GangEnd end = GangOf({Stopped(0, 6), exit});
+  end.nodes[1].memory_bytes = int64_t{3} << 29;
+  EXPECT_EQ(Diagnose(end).line,
+            "rank 1 on n2 ran out of memory (the node's share is 1.5 GiB) and was killed by "
+            "signal 9 (SIGKILL)");
+}
+
+TEST(Diagnosis, SaysThatAKillWasNotForMemoryWhereThatIsKnown) {
+  RankExit exit = Ended(1, 5, 0, 9);
+  exit.not_for_memory = true;
+  EXPECT_EQ(Diagnose(GangOf({Stopped(0, 6), exit})).line,
+            "rank 1 on n2 was killed by signal 9 (SIGKILL), not for want of memory but by a "
+            "program, a person or ulimit -t");
+  exit.signal = 0;
+  exit.code = 137;
+  exit.last_error = "train.sh: line 3: 71 Killed";
+  GangEnd end = GangOf({Stopped(0, 6), exit});
+  EXPECT_EQ(Diagnose(end).line,
+            "rank 1 on n2 failed with exit code 137, its shell's word for signal 9 (SIGKILL), not "
+            "for want of memory but by a program, a person or ulimit -t: train.sh: line 3: 71 "
+            "Killed");
+  end.verdict = "Slurm ended it for its memory";
+  EXPECT_THAT(Diagnose(end).line, Not(HasSubstr("not for want of memory")));
+}
+
+TEST(Diagnosis, TranslatesTheShellsCodeForASignal) {
+  const Diagnosis d = Diagnose(GangOf({Ended(0, 5, 139, 0, "epoch 3")}));
+  EXPECT_EQ(d.line,
+            "rank 0 on n1 failed with exit code 139, its shell's word for signal 11 (SIGSEGV): "
+            "epoch 3 (native code failed; PYTHONFAULTHANDLER=1 in environment_variables tells "
+            "where)");
+}
+
+TEST(Diagnosis, DoesNotTakeMpirunsOwnCodesForSignals) {
+  EXPECT_EQ(Diagnose(GangOf({Ended(0, 5, 132, 0,
+                                   "mpirun was unable to launch the specified application as it "
+                                   "could not access or execute an executable: ./x")}))
+                .line,
+            "rank 0 on n1 failed with exit code 132: mpirun was unable to launch the specified "
+            "application as it could not access or execute an executable: ./x (what is to be "
+            "started is neither in the job's environment nor in its code)");
+}
+
+TEST(Diagnosis, SaysWhatAnEndWithoutWordsMeans) {
+  EXPECT_EQ(Diagnose(GangOf({Ended(0, 5, 124)})).line,
+            "rank 0 on n1 failed with exit code 124: this is how `timeout` ends what has used up "
+            "its time");
+}
+
+TEST(Diagnosis, QuotesWhatAnAbortedProcessSaid) {
+  EXPECT_EQ(Diagnose(GangOf({Ended(0, 5, 0, 6, "terminate called: std::bad_alloc")})).line,
+            "rank 0 on n1 was killed by signal 6 (SIGABRT): terminate called: std::bad_alloc (the "
+            "memory is full; take a smaller batch per process)");
+}
+
+TEST(Diagnosis, NamesTheTimeLimit) {
+  GangEnd end = GangOf({Stopped(0, 6), Ended(1, 7, 1, 0, "Connection reset by peer")});
+  end.time_limit = absl::Minutes(90);
+  end.nodes[0] = {.node = "n1", .ok = false, .reason = "time limit of 5400 s reached"};
+  const Diagnosis d = Diagnose(end);
+  EXPECT_EQ(d.line, "the job reached its time limit of 1h30m (limits.timeout) and was ended");
+  ASSERT_EQ(d.failures.size(), 3u);
+  EXPECT_EQ(d.failures[0].rank, -1);
+  EXPECT_TRUE(d.failures[1].consequence);
+  EXPECT_TRUE(d.failures[2].consequence);
+}
+
+TEST(Diagnosis, NamesTheTimeLimitThatTheServiceEnforced) {
+  GangEnd end = GangOf({Stopped(0, 6), Stopped(1, 6)});
+  end.timed_out = true;
+  end.time_limit = absl::Seconds(60);
+  EXPECT_EQ(Diagnose(end).line,
+            "the job reached its time limit of 1m (limits.timeout) and was ended");
+}
+
+TEST(Diagnosis, NamesTheNodeWhoseStagingFailed) {
+  GangEnd end = GangOf({});
+  end.nodes[1] = {
+      .node = "n2", .ok = false, .reason = "input data: /data: No such file or directory"};
+  EXPECT_EQ(Diagnose(end).line, "node n2: input data: /data: No such file or directory");
+}
+
+TEST(Diagnosis, PutsALostLauncherBeforeTheRanksThatMissedIt) {
+  GangEnd end = GangOf({Ended(0, 10, 1, 0, "RuntimeError: something unheard of")});
+  end.nodes[1] = {.node = "n2",
+                  .ok = false,
+                  .reason = "killed",
+                  .lost = true,
+                  .time = absl::FromUnixSeconds(10) + absl::Milliseconds(200)};
+  const Diagnosis d = Diagnose(end);
+  EXPECT_EQ(d.line, "launcher on node n2 died (killed)");
+  EXPECT_EQ(d.failures[0].node, "n2");
+}
+
+TEST(Diagnosis, DoesNotSayTwiceThatALauncherDied) {
+  GangEnd end = GangOf({});
+  end.nodes[1] = {
+      .node = "n2", .ok = false, .reason = "the launcher of node n2 died", .lost = true};
+  EXPECT_EQ(Diagnose(end).line, "launcher on node n2 died");
+}
+
+TEST(Diagnosis, PutsARankThatFailedLongBeforeALauncherDiedFirst) {
+  GangEnd end = GangOf({Ended(0, 10, 3, 0, "OSError: full")});
+  end.nodes[1] = {.node = "n2", .ok = false, .lost = true, .time = absl::FromUnixSeconds(20)};
+  EXPECT_EQ(Diagnose(end).line, "rank 0 on n1 failed with exit code 3: OSError: full");
+}
+
+// srun sees first that one of its tasks, a launcher, is gone, and ends the others.
+TEST(Diagnosis, PutsALostLauncherBeforeARankThatAClusterEndedForIt) {
+  GangEnd end = GangOf({Ended(0, 10, 0, SIGTERM)});
+  end.nodes[1] = {.node = "n2", .ok = false, .lost = true, .time = absl::FromUnixSeconds(100)};
+  EXPECT_EQ(Diagnose(end).line, "launcher on node n2 died");
+  end.nodes[1].time = absl::FromUnixSeconds(200);
+  EXPECT_EQ(Diagnose(end).line, "rank 0 on n1 was killed by signal 15 (SIGTERM)");
+}
+
+TEST(Diagnosis, ReportsAStopWithoutAKnownCause) {
+  EXPECT_EQ(Diagnose(GangOf({Stopped(0, 6), Ended(1, 7)})).line,
+            "rank 0 on n1 was stopped by signal 15 (SIGTERM)");
+}
+
+TEST(Diagnosis, BelievesThatSigkillIsACauseWhateverWasSaidBefore) {
+  const Diagnosis d = Diagnose(GangOf({Ended(0, 9, 1, 0, "rank 1 left the group"),
+                                       Ended(1, 10, 0, 9, "warning: connection reset, retrying")}));
+  EXPECT_EQ(d.line, "rank 1 on n2 was killed by signal 9 (SIGKILL)");
+}
+
+TEST(Diagnosis, WhatANodeSaysOfItselfYieldsToALostNodeOnly) {
+  GangEnd end = GangOf({});
+  end.nodes = {{.node = "n1", .ok = false, .reason = "an input is not there"}};
+  EXPECT_TRUE(Diagnose(end).verdict_counts);
+  end.verdict = "Slurm no longer knows its job 7";
+  EXPECT_EQ(Diagnose(end).line, "node n1: an input is not there");
+  end.verdict = "a node of it failed";
+  end.lost = true;
+  EXPECT_EQ(Diagnose(end).line, "a node of it failed");
+  EXPECT_TRUE(Diagnose(end).lost_node);
+}
+
+TEST(Diagnosis, ANodeThatTheClusterDidNotBeginCountsAsLostUnlessARankFailed) {
+  GangEnd end = GangOf({Stopped(0, 12)});
+  end.nodes[1] = {.node = "n2", .ok = false, .reason = "srun has ended early", .unlaunched = true};
+  EXPECT_EQ(Diagnose(end).line, "node n2: srun has ended early");
+  EXPECT_TRUE(Diagnose(end).lost_node);
+  end.exits = {Ended(0, 11, 3, 0, "KeyError")};
+  EXPECT_EQ(Diagnose(end).line, "rank 0 on n1 failed with exit code 3: KeyError");
+  EXPECT_FALSE(Diagnose(end).lost_node);
+}
+
+TEST(Diagnosis, ANodeThatTheClusterDidNotBeginYieldsToAnotherNodesFailureAndToTheClustersWord) {
+  GangEnd end = GangOf({});
+  end.nodes = {{.node = "n2", .ok = false, .reason = "n1 has ended", .unlaunched = true},
+               {.node = "n1", .ok = false, .reason = "the disk is full"}};
+  EXPECT_EQ(Diagnose(end).line, "node n1: the disk is full");
+  EXPECT_FALSE(Diagnose(end).lost_node);
+  end.nodes.pop_back();
+  EXPECT_TRUE(Diagnose(end).lost_node);
+  end.verdict = "it was cancelled in Slurm";
+  EXPECT_EQ(Diagnose(end).line, "it was cancelled in Slurm");
+  EXPECT_FALSE(Diagnose(end).lost_node);
+}
+
+TEST(Diagnosis, ANodeThatWasToldToEndKnowsLessThanOneThatTheClusterDidNotBegin) {
+  const NodeEnd told = {.node = "n2", .ok = false, .reason = "it was cancelled", .told = true};
+  NodeEnd early = told;
+  early.node = "n3";
+  early.unlaunched = true;
+  GangEnd end = GangOf({});
+  end.nodes = {early, told};
+  EXPECT_EQ(Diagnose(end).line, "node n2: it was cancelled");
+  EXPECT_FALSE(Diagnose(end).lost_node);
+  end.nodes.push_back({.node = "n1", .ok = false, .reason = "taken back", .unlaunched = true});
+  EXPECT_EQ(Diagnose(end).line, "node n1: taken back");
+  EXPECT_TRUE(Diagnose(end).lost_node);
+  end.verdict = "it was cancelled in Slurm";
+  EXPECT_FALSE(Diagnose(end).lost_node);
+}
+
+// Its daemons end what a controller does not know any more, as a user's cancelling does.
+TEST(Diagnosis, WhatAClusterEndedWithoutAWordOfACancelWasTakenFromIt) {
+  GangEnd end = GangOf({Stopped(0, 12)});
+  end.nodes[1] = {.node = "n2", .ok = false, .reason = "it was cancelled", .told = true};
+  EXPECT_FALSE(Diagnose(end).lost_node) << "before the cluster has said anything";
+  end.judged = true;
+  EXPECT_EQ(Diagnose(end).line, "node n2: it was cancelled");
+  EXPECT_TRUE(Diagnose(end).lost_node);
+  EXPECT_TRUE(Diagnose(end).verdict_counts);
+  end.verdict = "it was cancelled in Slurm";
+  EXPECT_FALSE(Diagnose(end).lost_node);
+}
+
+TEST(Diagnosis, DoesNotDependOnTheOrderOfTheReports) {
+  GangEnd end =
+      GangOf({Ended(0, 4, 1, 0, "rank 2 left"), Ended(1, 7), Ended(2, 5, 1, 0, "KeyError"),
+              Stopped(3, 8), Ended(4, 5, 1, 0, "KeyError")});
+  const Diagnosis expected = Diagnose(end);
+  EXPECT_THAT(expected.line, HasSubstr("rank 2 on n2 failed"));
+  std::mt19937 random(7);
+  for (int i = 0; i < 50; ++i) {
+    std::shuffle(end.exits.begin(), end.exits.end(), random);
+    const Diagnosis d = Diagnose(end);
+    EXPECT_EQ(d.line, expected.line);
+    ASSERT_EQ(d.failures.size(), expected.failures.size());
+    for (size_t k = 0; k < d.failures.size(); ++k) {
+      EXPECT_EQ(d.failures[k].rank, expected.failures[k].rank);
+    }
+  }
+}
+
+// A rank that fails closes its connections first and then takes its time to end; it is stopped
+// meanwhile, since its peers have failed for want of it.
+TEST(Diagnosis, NamesTheRankThatWasFailingWhenItWasStoppedForItsPeers) {
+  RankExit failing = Stopped(1, 8);
+  failing.error_before_stop = failing.last_error = "ModuleNotFoundError: No module named 'x'";
+  const RankExit peer =
+      Ended(0, 5, 1, 0,
+            "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed "
+            "by peer [127.0.0.3]:4711");
+  const Diagnosis d = Diagnose(GangOf({peer, failing}));
+  EXPECT_EQ(d.line,
+            "rank 1 on n2 was failing when it was stopped: ModuleNotFoundError: No module named "
+            "'x' (add the package to the job's environment)");
+  ASSERT_EQ(d.failures.size(), 2u);
+  EXPECT_EQ(d.failures[0].rank, 1);
+  EXPECT_FALSE(d.failures[0].consequence);
+  EXPECT_TRUE(d.failures[1].consequence);
+
+  failing.error_before_stop = "ConnectionResetError: [Errno 104] Connection reset by peer";
+  EXPECT_THAT(Diagnose(GangOf({peer, failing})).line, HasSubstr("rank 0 on n1 failed"));
+  failing.error_before_stop = "ValueError: caught, and shown";
+  EXPECT_THAT(Diagnose(GangOf({Ended(0, 5, 1, 0, "KeyError: 'a'"), failing})).line,
+              HasSubstr("rank 0 on n1 failed with exit code 1: KeyError"))
+      << "another has failed by itself";
+}
+
+// What frameworks print, and which of two ranks that fail is then named: rank 1, two seconds after
+// rank 0 has said these words.
+TEST(Diagnosis, TellsCauseFromConsequenceByTheWordsOfTheFrameworks) {
+  struct Case {
+    const char* words;
+    bool consequence;
+  };
+  const Case kCases[] = {
+      {"torch.distributed.DistBackendError: [2] is setting up NCCL communicator and retrieving "
+       "ncclUniqueId from [0] via c10d key-value store by key '0', but store->get('0') got error: "
+       "Connection reset by peer",
+       true},
+      {"torch.distributed.DistBackendError: NCCL communicator was aborted on rank 0.", true},
+      {"[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, "
+       "OpType=ALLREDUCE, NumelIn=25, Timeout(ms)=600000) ran for 600032 milliseconds",
+       true},
+      {"RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out "
+       "waiting 1800000ms for recv operation to complete",
+       true},
+      {"RuntimeError: [pair.cc:598] Application timeout caused pair closure", true},
+      {"RuntimeError: Gloo connectFullMesh failed with [../pair.cc:144] no error", true},
+      {"torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to the "
+       "C10d store has failed.",
+       true},
+      {"torch.distributed.DistNetworkError: The client socket has failed to connect to any network "
+       "address of (n1, 6105).",
+       true},
+      {"tensorflow.python.framework.errors_impl.UnavailableError: Collective ops is aborted by: "
+       "failed to connect to all addresses",
+       true},
+      {"ORTE has lost communication with a remote daemon.", true},
+      {"OSError: [Errno 113] No route to host", true},
+      {"ModuleNotFoundError: No module named 'torch'", false},
+      {"ImportError: libcudart.so.12: cannot open shared object file: No such file", false},
+      {"OSError: [Errno 98] Address already in use", false},
+      {"torch.distributed.DistNetworkError: The server socket has failed to listen on any local "
+       "network address. port: 6105, useIpv6: false, code: -98, name: EADDRINUSE, message: address "
+       "already in use",
+       false},
+      {"socket.gaierror: [Errno -2] Name or service not known", false},
+      {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", false},
+      {"torch.distributed.DistBackendError: NCCL error: unhandled cuda error (run with "
+       "NCCL_DEBUG=INFO for details), NCCL version 2.21.5",
+       false},
+      {"std::bad_alloc", false},
+      {"train.py: error: the following arguments are required: --data", false},
+  };
+  for (const Case& example : kCases) {
+    const Diagnosis d =
+        Diagnose(GangOf({Ended(0, 5, 1, 0, example.words), Ended(1, 7, 3, 0, "ValueError: boom")}));
+    EXPECT_EQ(d.failures.front().rank, example.consequence ? 1 : 0) << example.words;
+    EXPECT_EQ(d.failures.back().consequence, example.consequence) << example.words;
+  }
+}
+
+}  // namespace
+}  // namespace tutti::service

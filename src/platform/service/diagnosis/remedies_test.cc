@@ -1,0 +1,102 @@
+#include "platform/service/diagnosis/remedies.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <string>
+
+namespace tutti::service {
+namespace {
+using ::testing::HasSubstr;
+
+TEST(RemedyOfTest, KnowsWhatToDoAboutCommonFailures) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"ModuleNotFoundError: No module named 'torch'", "environment"},
+      {"ModuleNotFoundError: No module named 'horovod'", "it is tutti's own there"},
+      {"ERROR: Failed to build horovod", "it is tutti's own there"},
+      {"mlflow.exceptions.MlflowException: Model Registry features are not supported by the store "
+       "with URI: '/a/outputs/mlruns'. Stores with the following URI schemes are supported: ['",
+       "mlflow>=2"},
+      {"ImportError: libcudart.so.12: cannot open shared object file: No such file", "CPU builds"},
+      {"ImportError: libGL.so.1: cannot open shared object file", "not on the node"},
+      {"RuntimeError: Found no NVIDIA driver on your system.", "no usable GPU"},
+      {"torch.cuda.OutOfMemoryError: CUDA out of memory. Tried", "smaller batch"},
+      {"OSError: [Errno 98] Address already in use", "MASTER_PORT"},
+      {"socket.gaierror: [Errno -2] Name or service not known", "MASTER_ADDR"},
+      {"OSError: [Errno 28] No space left on device", "disk"},
+      {"/bin/bash: line 1: ./train.sh: Permission denied", "chmod"},
+      {"PermissionError: [Errno 13] Permission denied: '/x'", "user of the service"},
+      {"torch.distributed.DistStoreError: wait timeout after 6000ms, keys: /default_pg/0",
+       "WORLD_SIZE"},
+      {"ImportError: /usr/lib/libcudnn.so.9: undefined symbol: x, version libcublasLt.so.12",
+       "mixed"},
+      {"ImportError: libtorch_cuda.so: undefined symbol: ncclCommRegister", "mixed"},
+      {"RuntimeError: The NVIDIA driver on your system is too old: CUDA driver version is "
+       "insufficient for CUDA runtime version",
+       "older than"},
+      {"RuntimeError: Cannot re-initialize CUDA in forked subprocess.", "spawn"},
+      {"numpy.core._exceptions._ArrayMemoryError: Unable to allocate 93.1 GiB", "smaller batch"},
+      {"std::bad_alloc", "smaller batch"},
+      {"RuntimeError: DataLoader worker (pid 71) is killed by signal: Killed.", "fewer workers"},
+      {"RuntimeError: The server socket has failed to bind to 0.0.0.0:29500 (errno: 98 - Address "
+       "already in use). EADDRINUSE",
+       "MASTER_PORT"},
+      {"curl: (6) Could not resolve host: example.org", "as an input"},
+      {"urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>",
+       "as an input"},
+      {"Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE)",
+       "slowest"},
+      {"RuntimeError: [gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 5000ms for recv "
+       "operation to complete",
+       "slowest"},
+      {"torch.distributed.DistStoreError: Timed out after 61 seconds waiting for clients. 1/2 "
+       "clients joined.",
+       "WORLD_SIZE"},
+      {"RuntimeError: Gloo connectFullMesh failed with [pair.cc:144] no error",
+       "GLOO_SOCKET_IFNAME"},
+      {"RuntimeError: CUDA error: out of memory", "GPU's memory"},
+      {"W dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'", "CPU builds"},
+      {"error: externally-managed-environment", "job's environment"},
+      {"Loss.cu:240: nll_loss: Assertion `t >= 0 && t < n_classes` failed.", "number of classes"},
+      {"ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!", "gloo"},
+      {"torch.distributed.DistBackendError: NCCL error in: x, unhandled cuda error: Cuda failure "
+       "'no "
+       "CUDA-capable device is detected'",
+       "gloo"},
+      {"bash: line 1: NOPE: unbound variable", "set -u"},
+      {"bash: line 1: deepspeed: command not found", "environment"}};
+  for (const auto& [words, mend] : kCases) {
+    EXPECT_THAT(std::string(RemedyOf({.code = 1}, words)), HasSubstr(mend)) << words;
+  }
+}
+
+TEST(RemedyOfTest, KnowsWhatSignalsAndCodesMean) {
+  const auto mend = [](base::ExitStatus end, const char* words = "epoch 3") {
+    return std::string(RemedyOf(end, words));
+  };
+  EXPECT_THAT(mend({.signal = SIGSEGV}), HasSubstr("PYTHONFAULTHANDLER"));
+  EXPECT_THAT(mend({.code = 128 + SIGSEGV}), HasSubstr("PYTHONFAULTHANDLER"));
+  EXPECT_THAT(mend({.signal = SIGFPE}), HasSubstr("native code"));
+  EXPECT_THAT(mend({.signal = SIGBUS}), HasSubstr("/dev/shm"));
+  EXPECT_THAT(mend({.signal = SIGILL}), HasSubstr("processors"));
+  EXPECT_THAT(mend({.signal = SIGABRT}, ""), HasSubstr("native code"));
+  EXPECT_THAT(mend({.code = 124}), HasSubstr("`timeout`"));
+  EXPECT_THAT(mend({.code = 126}), HasSubstr("cannot be executed"));
+  EXPECT_THAT(mend({.code = 127}, ""), HasSubstr("environment"));
+  EXPECT_THAT(mend({.code = 127}, "sh: 1: x: not found"), HasSubstr("environment"));
+  EXPECT_EQ(mend({.code = 127}), "");
+}
+
+TEST(RemedyOfTest, LeavesASignalToTheWordsThatTellIt) {
+  EXPECT_EQ(RemedyOf({.signal = SIGABRT}, "std::out_of_range: map::at"), "");
+  EXPECT_EQ(RemedyOf({.signal = SIGSEGV}, "Fatal Python error: Segmentation fault"), "");
+  EXPECT_THAT(std::string(RemedyOf({.signal = SIGBUS}, "std::bad_alloc")), HasSubstr("memory"));
+}
+
+TEST(RemedyOfTest, SaysNothingOfOtherFailures) {
+  EXPECT_EQ(RemedyOf({.code = 1}, "ValueError: boom"), "");
+  EXPECT_EQ(RemedyOf({.code = 1}, ""), "");
+}
+
+}  // namespace
+}  // namespace tutti::service

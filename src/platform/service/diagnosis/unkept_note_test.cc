@@ -1,0 +1,60 @@
+#include "platform/service/diagnosis/unkept_note.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tutti::service {
+namespace {
+
+std::string After(std::initializer_list<const char*> events) {
+  UnkeptNote note;
+  for (const char* event : events) note.Add(nlohmann::json::parse(event));
+  return note.Text();
+}
+
+TEST(UnkeptNote, NodesThatWriteToTheSamePlaceAreOne) {
+  EXPECT_EQ(After({R"({"kept_files": 1, "unkept": [{"path": "checkpoints", "bytes": 60000000}]})",
+                   R"({"kept_files": 0, "unkept": [{"path": "checkpoints", "bytes": 60000000}]})"}),
+            "120 MB in ./checkpoints were not kept: write to ./outputs");
+}
+
+TEST(UnkeptNote, TheThreeLargestPlacesAreNamed) {
+  EXPECT_EQ(After({R"({"kept_files": 1, "unkept": [{"path": "a", "bytes": 1500000},
+                       {"path": "b", "bytes": 2000000000}, {"path": "c/d", "bytes": 3000000},
+                       {"path": "e", "bytes": 1000000}]})"}),
+            "2.0 GB in ./b, 3.0 MB in ./c/d, 1.5 MB in ./a and more were not kept: write to "
+            "./outputs");
+}
+
+TEST(UnkeptNote, SmallThingsCountOnlyIfNothingElseWasKept) {
+  const char* kept = R"({"kept_files": 2, "unkept": [{"path": "model.pkl", "bytes": 4000}]})";
+  const char* none = R"({"kept_files": 0, "unkept": [{"path": "model.pkl", "bytes": 4000}]})";
+  EXPECT_EQ(After({kept}), "");
+  EXPECT_EQ(After({none}), "4.0 kB in ./model.pkl were not kept: write to ./outputs");
+  EXPECT_EQ(After({none, kept}), "");
+}
+
+TEST(UnkeptNote, ResultsAreNamedFirstAndWhateverTheirSize) {
+  EXPECT_EQ(After({R"({"kept_files": 2, "unkept": [{"path": "data", "bytes": 2000000},
+                       {"path": "cache", "bytes": 500000, "result": false},
+                       {"path": "runs", "bytes": 20000, "result": true},
+                       {"path": "metrics.json", "bytes": 42, "result": true}]})"}),
+            "20 kB in ./runs, 42 bytes in ./metrics.json, 2.0 MB in ./data were not kept: write to "
+            "./outputs");
+}
+
+TEST(UnkeptNote, ASearchThatWasCutOffSaysAtLeast) {
+  EXPECT_EQ(After({R"({"unkept_more": true, "unkept": [{"path": "a\nb", "bytes": 9000000}]})"}),
+            "at least 9.0 MB in ./a?b were not kept: write to ./outputs");
+}
+
+TEST(UnkeptNote, WhatIsNoSuchFactChangesNothing) {
+  EXPECT_EQ(After({R"({"kept_files": "x", "unkept": [3, {"path": 1, "bytes": 2},
+                       {"path": "a", "bytes": -1}], "unkept_more": 1})",
+                   R"({"unkept": {}})", R"({})"}),
+            "");
+}
+
+}  // namespace
+}  // namespace tutti::service

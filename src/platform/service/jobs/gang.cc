@@ -1,0 +1,187 @@
+#include "platform/service/jobs/gang.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+
+namespace tutti::service {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kKilled[] = "its launcher did not end when it was told to, and was killed";
+
+json Parse(absl::string_view line) {
+  return json::parse(line.begin(), line.end(), nullptr, /*allow_exceptions=*/false);
+}
+
+// The field of that type, or what stands in for it.
+template <typename T>
+T Field(const json& event, const char* name, T otherwise) {
+  const auto found = event.find(name);
+  if (found == event.end()) return otherwise;
+  if constexpr (std::is_same_v<T, std::string>) {
+    return found->is_string() ? found->get<T>() : otherwise;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return found->is_boolean() ? found->get<T>() : otherwise;
+  } else {
+    return found->is_number() ? found->get<T>() : otherwise;
+  }
+}
+
+absl::Time TimeOf(const json& event) {
+  return absl::UnixEpoch() + absl::Seconds(Field(event, "time", 0.0));
+}
+
+}  // namespace
+
+Gang::Gang(const Placement& placement) {
+  for (const PlacedNode& place : placement.nodes) {
+    Node node{.place = place};
+    node.end.node = place.name;
+    node.end.memory_bytes = place.memory_bytes;
+    nodes_.push_back(std::move(node));
+  }
+}
+
+absl::Status Gang::Check(int node, absl::string_view line) const {
+  const json event = Parse(line);
+  const auto wrong = [&](absl::string_view why) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no event of a launcher: ", why, ": ", line.substr(0, 200)));
+  };
+  if (!event.is_object()) return wrong("not a JSON object");
+  const std::string kind = Field<std::string>(event, "kind", "");
+  if (kind.empty()) return wrong("\"kind\" is missing");
+  if (event.contains("time") && !event["time"].is_number()) return wrong("\"time\" is no number");
+  if (kind != "started" && kind != "exited") return absl::OkStatus();
+  const int64_t rank = Field<int64_t>(event, "rank", -1);
+  const PlacedNode& place = nodes_.at(node).place;
+  if (rank >= place.first_rank && rank < place.first_rank + place.process_count) {
+    return absl::OkStatus();
+  }
+  return wrong(absl::StrCat("rank ", rank, " does not run on ", place.name));
+}
+
+void Gang::Apply(int number, absl::string_view line) {
+  Node& node = nodes_.at(number);
+  ++node.events;
+  const json event = Parse(line);
+  if (node.done || !event.is_object()) return;
+  const std::string kind = Field<std::string>(event, "kind", "");
+  if (kind == "preparing") node.preparing = true;
+  if (kind == "prepared") {
+    node.preparing = node.prepared = true;
+    if (const auto note = Field<std::string>(event, "note", ""); !note.empty()) notes_.insert(note);
+  }
+  if (kind == "finalizing") {
+    if (const auto note = Field<std::string>(event, "note", ""); !note.empty()) {
+      end_notes_.insert(note);
+    }
+    unkept_.Add(event);
+  }
+  if (kind == "started") node.started.insert(Field(event, "rank", 0));
+  if (kind == "exited") ApplyExit(node, event);
+  if (kind == "unlaunched") node.end.unlaunched = true;
+  if (kind == "lost") {
+    node.end.lost = !node.killed;
+    node.end.ok = false;
+    node.end.reason = node.killed ? kKilled : Field<std::string>(event, "reason", "");
+    node.end.time = std::min(node.death, TimeOf(event));
+  }
+  if (kind == "finished") {
+    node.done = true;
+    if (Field(event, "ok", true) || !node.end.ok) return;
+    node.end.ok = false;
+    node.end.told = Field(event, "told", false);
+    node.end.reason = Field<std::string>(event, "reason", "it failed without saying why");
+    node.end.time = TimeOf(event);
+  }
+}
+
+void Gang::ApplyExit(Node& node, const json& event) {
+  const int rank = Field(event, "rank", 0);
+  node.started.insert(rank);
+  if (!node.exited.insert(rank).second) return;
+  exits_.push_back({.rank = rank,
+                    .node = node.place.name,
+                    .time = TimeOf(event),
+                    .code = Field(event, "code", 0),
+                    .signal = Field(event, "signal", 0),
+                    .out_of_memory = Field(event, "out_of_memory", false),
+                    .not_for_memory = Field(event, "not_for_memory", false),
+                    .stopped = Field(event, "stopped", false),
+                    .last_error = Field<std::string>(event, "last_error", ""),
+                    .error_before_stop = Field<std::string>(event, "error_before_stop", "")});
+}
+
+void Gang::NoteDeath(int number, absl::Time now) {
+  Node& node = nodes_.at(number);
+  node.death = std::min(node.death, now);
+}
+
+void Gang::NoteSilence(int number, absl::string_view reason, absl::Time now) {
+  Node& node = nodes_.at(number);
+  if (node.done || !node.end.ok) return;
+  node.end.ok = false;
+  node.end.lost = node.end.silent = true;  // also if it says then that it was stopped
+  node.end.reason = std::string(reason);
+  node.end.time = now;
+}
+
+void Gang::NoteKill(int node) { nodes_.at(node).killed = true; }
+
+void Gang::GiveUp(int number, absl::string_view reason, absl::Time now) {
+  Node& node = nodes_.at(number);
+  if (node.done) return;
+  node.done = true;
+  node.end.ok = false;
+  node.end.lost = node.end.lost || (node.death < absl::InfiniteFuture() && !node.killed);
+  if (node.end.time == absl::Time()) node.end.time = std::min(node.death, now);
+  if (node.end.reason.empty()) node.end.reason = std::string(reason);
+}
+
+bool Gang::Every(bool (*holds)(const Node&)) const {
+  return std::all_of(nodes_.begin(), nodes_.end(), holds);
+}
+
+bool Gang::AnyPreparing() const {
+  return !Every([](const Node& node) { return !node.preparing; });
+}
+
+bool Gang::AllPrepared() const {
+  return Every([](const Node& node) { return node.prepared; });
+}
+
+bool Gang::AllStarted() const {
+  return Every([](const Node& node) {
+    return static_cast<int>(node.started.size()) == node.place.process_count;
+  });
+}
+
+bool Gang::AllExited() const {
+  return Every([](const Node& node) {
+    return node.done || static_cast<int>(node.exited.size()) == node.place.process_count;
+  });
+}
+
+bool Gang::AllDone() const {
+  return Every([](const Node& node) { return node.done; });
+}
+
+std::set<std::string> Gang::end_notes() const {
+  std::set<std::string> notes = end_notes_;
+  if (std::string unkept = unkept_.Text(); !unkept.empty()) notes.insert(std::move(unkept));
+  return notes;
+}
+
+GangEnd Gang::End() const {
+  GangEnd end{.exits = exits_};
+  for (const Node& node : nodes_) end.nodes.push_back(node.end);
+  std::stable_sort(end.nodes.begin(), end.nodes.end(),
+                   [](const NodeEnd& a, const NodeEnd& b) { return a.time < b.time; });
+  return end;
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,77 @@
+// What the launchers of one allocation have reported, as facts: which nodes are prepared, which
+// processes run, how they ended. Fed with the events of docs/formats/launch-plan.md, each once and
+// in the order of its node; rebuilt from the store after a restart. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "platform/service/diagnosis/diagnosis.h"
+#include "platform/service/diagnosis/unkept_note.h"
+#include "platform/service/jobs/placement.h"
+
+namespace tutti::service {
+
+class Gang {
+ public:
+  explicit Gang(const Placement& placement);
+
+  // InvalidArgument if the line is no event of that node. Kinds that are not known are fine.
+  absl::Status Check(int node, absl::string_view line) const;
+  // The next event of the node; it has passed Check. What follows a node's `finished` is counted
+  // and changes nothing: a second launcher may repeat it.
+  void Apply(int node, absl::string_view line);
+  // How many events of the node were applied.
+  int size() const { return static_cast<int>(nodes_.size()); }
+  int64_t count(int node) const { return nodes_.at(node).events; }
+
+  // The engine says that the launcher is dead and it had not finished. Nothing follows from that
+  // yet: a second launcher tells whether the first had done its work (`finished`) or not (`lost`).
+  void NoteDeath(int node, absl::Time now);
+  // No word has come from the node, which counts as lost. It may be at work all the same, so the
+  // gang is not over before it has finished or is given up.
+  void NoteSilence(int node, absl::string_view reason, absl::Time now);
+  // Its launcher was told to end, did not, and is killed for it: its death is no loss of the node.
+  void NoteKill(int node);
+  // Nothing more will come from the node.
+  void GiveUp(int node, absl::string_view reason, absl::Time now);
+
+  bool AnyPreparing() const;
+  bool AllPrepared() const;
+  bool AllStarted() const;  // every process has been started, and may have ended
+  bool AllExited() const;   // every process has ended, or its node is done
+  bool AllDone() const;     // every node has finished or was given up
+  bool done(int node) const { return nodes_.at(node).done; }
+  bool killed(int node) const { return nodes_.at(node).killed; }  // by NoteKill
+  // What the nodes have to say to the user of how they prepared; each thing once.
+  const std::set<std::string>& notes() const { return notes_; }
+  // And of what they leave when all has ended.
+  std::set<std::string> end_notes() const;
+  // How everything has ended so far, for Diagnose.
+  GangEnd End() const;
+
+ private:
+  struct Node {
+    PlacedNode place;
+    int64_t events = 0;
+    bool preparing = false, prepared = false, done = false, killed = false;
+    absl::Time death = absl::InfiniteFuture();  // when it was noticed
+    std::set<int> started, exited;              // ranks
+    NodeEnd end;
+  };
+  bool Every(bool (*holds)(const Node&)) const;
+  void ApplyExit(Node& node, const nlohmann::json& event);
+
+  std::vector<Node> nodes_;
+  std::vector<RankExit> exits_;
+  std::set<std::string> notes_, end_notes_;
+  UnkeptNote unkept_;
+};
+
+}  // namespace tutti::service

@@ -1,0 +1,324 @@
+#include "platform/service/jobs/gang.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "platform/service/jobs/next_step.h"
+
+namespace tutti::service {
+namespace {
+
+using store::JobState;
+
+class GangTest : public ::testing::Test {
+ protected:
+  static Placement TwoByTwo() {
+    return {.allocation = "j.1",
+            .nodes = {{.name = "n1", .first_rank = 0, .process_count = 2},
+                      {.name = "n2", .first_rank = 2, .process_count = 2}}};
+  }
+  void Say(int node, absl::string_view line) {
+    ASSERT_TRUE(gang_.Check(node, line).ok()) << gang_.Check(node, line);
+    gang_.Apply(node, line);
+  }
+  std::optional<Step> Next(JobState state, Cause cause = Cause::kNone) const {
+    return NextStep({.state = state, .cause = cause, .world_size = 4, .node_count = 2}, gang_,
+                    absl::FromUnixSeconds(100));
+  }
+
+  Gang gang_{TwoByTwo()};
+};
+
+TEST_F(GangTest, TakesOneStepAtATimeHoweverManyReportsCame) {
+  EXPECT_FALSE(Next(JobState::kProvisioning).has_value());
+  for (int node = 0; node < 2; ++node) {
+    Say(node, R"({"kind":"preparing","time":1})");
+    Say(node, R"({"kind":"prepared","time":2})");
+    Say(node, node == 0 ? R"({"kind":"started","rank":0,"time":3})"
+                        : R"({"kind":"started","rank":2,"time":3})");
+  }
+  EXPECT_EQ(Next(JobState::kProvisioning)->state, JobState::kPreparing);
+  EXPECT_EQ(Next(JobState::kPreparing)->state, JobState::kStarting);
+  EXPECT_FALSE(Next(JobState::kStarting).has_value());
+  Say(0, R"({"kind":"exited","rank":1,"time":4})");  // an exit without a start is both
+  Say(1, R"({"kind":"started","rank":3,"time":4})");
+  EXPECT_EQ(Next(JobState::kStarting)->state, JobState::kRunning);
+  EXPECT_FALSE(Next(JobState::kRunning).has_value());
+  Say(0, R"({"kind":"exited","rank":0,"time":5})");
+  Say(1, R"({"kind":"exited","rank":2,"time":5})");
+  Say(1, R"({"kind":"exited","rank":3,"time":5})");
+  EXPECT_EQ(Next(JobState::kRunning)->cause, Cause::kEnded);
+  EXPECT_FALSE(Next(JobState::kFinalizing, Cause::kEnded).has_value());
+  Say(0, R"({"kind":"finished","ok":true,"time":6})");
+  Say(1, R"({"kind":"finished","ok":true,"time":6})");
+  EXPECT_EQ(Next(JobState::kFinalizing, Cause::kEnded)->state, JobState::kCompleted);
+  EXPECT_EQ(Next(JobState::kFinalizing, Cause::kCanceled)->state, JobState::kCanceled);
+  EXPECT_EQ(Next(JobState::kFinalizing, Cause::kTimedOut)->state, JobState::kFailed);
+}
+
+TEST_F(GangTest, TellsOnceWhatTheNodesHaveToSayOfTheirPreparation) {
+  Say(0, R"({"kind":"prepared","time":2,"note":"Python 3.11 is taken"})");
+  Say(1, R"({"kind":"prepared","time":2,"note":"Python 3.11 is taken"})");
+  EXPECT_EQ(Next(JobState::kPreparing)->reason,
+            "every node is prepared; starting 4 processes; note: Python 3.11 is taken");
+}
+
+TEST_F(GangTest, TellsAtTheEndWhatTheNodesHaveLeftOut) {
+  for (const int node : {0, 1}) {
+    for (const int rank : {2 * node, 2 * node + 1}) {
+      Say(node, absl::StrCat(R"({"kind":"exited","rank":)", rank, R"(,"time":4})"));
+    }
+    Say(node, R"({"kind":"finalizing","time":5,"note":"left out: outputs/pipe"})");
+    Say(node, R"({"kind":"finished","ok":true,"time":6})");
+  }
+  EXPECT_EQ(Next(JobState::kFinalizing, Cause::kEnded)->reason,
+            "all 4 processes ended with exit code 0; note: left out: outputs/pipe");
+}
+
+TEST_F(GangTest, TellsAtEveryEndWhatWasNotKept) {
+  for (const int node : {0, 1}) {
+    for (const int rank : {2 * node, 2 * node + 1}) {
+      Say(node, absl::StrCat(R"({"kind":"exited","rank":)", rank, R"(,"time":4})"));
+    }
+    Say(node, R"({"kind":"finalizing","time":5,"kept_files":1,"unkept_more":false,)"
+              R"("unkept":[{"path":"checkpoints","bytes":60000000}]})");
+    Say(node, R"({"kind":"finished","ok":true,"time":6})");
+  }
+  const std::string note = "; note: 120 MB in ./checkpoints were not kept: write to ./outputs";
+  EXPECT_EQ(Next(JobState::kFinalizing, Cause::kEnded)->reason,
+            "all 4 processes ended with exit code 0" + note);
+  EXPECT_EQ(Next(JobState::kFinalizing, Cause::kCanceled)->reason, "canceled" + note);
+}
+
+TEST_F(GangTest, TellsWhatTheClusterDidNotBegin) {
+  Say(1, R"({"kind":"unlaunched","time":4})");
+  Say(1, R"({"kind":"finished","ok":false,"reason":"srun has ended","time":5})");
+  const GangEnd end = gang_.End();
+  EXPECT_TRUE(end.nodes.back().unlaunched);
+  EXPECT_FALSE(end.nodes.back().lost);
+  EXPECT_EQ(end.nodes.back().reason, "srun has ended");
+  EXPECT_FALSE(end.nodes.front().unlaunched);
+  EXPECT_FALSE(end.nodes.back().told);
+  Say(0, R"({"kind":"finished","ok":false,"reason":"it was cancelled","told":true,"time":6})");
+  EXPECT_TRUE(gang_.End().nodes.back().told);
+}
+
+TEST_F(GangTest, WaitsForTheSlowestNode) {
+  Say(0, R"({"kind":"prepared","time":2})");
+  EXPECT_FALSE(gang_.AllPrepared());
+  EXPECT_TRUE(gang_.AnyPreparing());
+  Say(1, R"({"kind":"prepared","time":2})");
+  EXPECT_TRUE(gang_.AllPrepared());
+}
+
+TEST_F(GangTest, FailsInAnyStateWhenANodeFails) {
+  Say(1, R"({"kind":"finished","ok":false,"reason":"input data: no such file","time":2})");
+  for (const JobState state :
+       {JobState::kProvisioning, JobState::kPreparing, JobState::kStarting, JobState::kRunning}) {
+    const auto step = Next(state);
+    ASSERT_TRUE(step.has_value());
+    EXPECT_EQ(step->state, JobState::kFinalizing);
+    EXPECT_EQ(step->cause, Cause::kFailure);
+    EXPECT_EQ(step->reason, "node n2: input data: no such file; ending the other processes");
+  }
+}
+
+TEST_F(GangTest, BlamesTheFirstNodeThatFailedNotTheOneThatWasStoppedForIt) {
+  Say(1, R"({"kind":"finished","ok":false,"reason":"no space left","time":2})");
+  Say(0, R"({"kind":"finished","ok":false,"reason":"stopped before its start","time":3})");
+  EXPECT_EQ(Next(JobState::kFinalizing, Cause::kFailure)->reason, "node n2: no space left");
+}
+
+TEST_F(GangTest, CountsWhatComesAfterTheEndAndBelievesNoneOfIt) {
+  Say(0, R"({"kind":"exited","rank":0,"time":1})");
+  Say(0, R"({"kind":"exited","rank":0,"signal":9,"time":2})");
+  Say(0, R"({"kind":"finished","ok":true,"time":3})");
+  Say(0, R"({"kind":"lost","reason":"x","time":4})");
+  Say(0, R"({"kind":"unheard of","time":4})");
+  EXPECT_EQ(gang_.count(0), 5);
+  EXPECT_FALSE(Diagnose(gang_.End()).failed());
+}
+
+TEST_F(GangTest, TakesADeathForALossOnlyWhenTheSecondLauncherSaysSo) {
+  gang_.NoteDeath(0, absl::FromUnixSeconds(5));
+  EXPECT_FALSE(Diagnose(gang_.End()).failed());
+  Say(0, R"({"kind":"lost","reason":"killed","time":9})");
+  EXPECT_EQ(gang_.End().nodes.back().time, absl::FromUnixSeconds(5));
+  EXPECT_EQ(Diagnose(gang_.End()).line, "launcher on node n1 died (killed)");
+}
+
+TEST_F(GangTest, EndsAJobThatIsOverdue) {
+  const JobNow now{.state = JobState::kRunning, .overdue = absl::FromUnixSeconds(50)};
+  EXPECT_FALSE(NextStep(now, gang_, absl::FromUnixSeconds(50)).has_value());
+  EXPECT_EQ(NextStep(now, gang_, absl::FromUnixSeconds(51))->cause, Cause::kTimedOut);
+}
+
+TEST_F(GangTest, WaitsAMomentForTheRankThatTheOthersLost) {
+  const auto next = [&](int second) {
+    return NextStep({.state = JobState::kRunning, .world_size = 4, .node_count = 2}, gang_,
+                    absl::FromUnixSeconds(second));
+  };
+  Say(0,
+      R"({"kind":"exited","rank":0,"code":1,"last_error":"Connection closed by peer","time":10})");
+  Say(0, R"({"kind":"exited","rank":1,"code":1,"last_error":"Broken pipe","time":10.5})");
+  EXPECT_FALSE(next(11).has_value());
+  EXPECT_EQ(next(12)->cause, Cause::kFailure) << "it has had its time";
+  Say(1, R"({"kind":"exited","rank":2,"code":1,"last_error":"KeyError: 'x'","time":10.9})");
+  const auto step = next(11);
+  ASSERT_TRUE(step.has_value());
+  EXPECT_EQ(step->reason,
+            "rank 2 on n2 failed with exit code 1: KeyError: 'x'; ending the other processes");
+}
+
+TEST_F(GangTest, WaitsForNoOtherCauseWhenAllHaveEndedOrOneLeftEarly) {
+  Say(0, R"({"kind":"exited","rank":0,"code":1,"last_error":"Broken pipe","time":10})");
+  const JobNow now{.state = JobState::kRunning, .world_size = 4, .node_count = 2};
+  EXPECT_FALSE(NextStep(now, gang_, absl::FromUnixSeconds(10)).has_value());
+  Say(0, R"({"kind":"exited","rank":1,"time":9})");
+  EXPECT_EQ(NextStep(now, gang_, absl::FromUnixSeconds(10))->cause, Cause::kFailure);
+}
+
+TEST_F(GangTest, WaitsForTheVerdictOfAClusterThatHasToldItsLaunchersToEnd) {
+  JobNow now{.state = JobState::kFinalizing,
+             .cause = Cause::kFailure,
+             .world_size = 4,
+             .node_count = 2,
+             .verdict_may_come = true};
+  const auto next = [&] { return NextStep(now, gang_, absl::FromUnixSeconds(100)); };
+  Say(0, R"({"kind":"exited","rank":0,"signal":15,"stopped":true,"time":10})");
+  Say(1, R"({"kind":"exited","rank":2,"signal":15,"time":10})");
+  Say(0, R"({"kind":"finished","ok":true,"time":11})");
+  Say(1, R"({"kind":"finished","ok":false,"reason":"mpirun ended","time":11})");
+  EXPECT_FALSE(next().has_value());
+  now.verdict = "a node of it failed";
+  now.lost = true;
+  now.verdict_may_come = false;
+  EXPECT_EQ(next()->reason, "a node of it failed");
+  EXPECT_TRUE(next()->lost_node);
+  now.verdict.clear();  // it has none
+  now.lost = false;
+  EXPECT_EQ(next()->state, JobState::kFailed);
+  EXPECT_FALSE(next()->lost_node);
+}
+
+TEST_F(GangTest, WaitsForNoVerdictOnARankThatFailedByItself) {
+  Say(0, R"({"kind":"exited","rank":0,"code":3,"time":10})");
+  Say(1, R"({"kind":"exited","rank":2,"signal":15,"stopped":true,"time":11})");
+  for (const int node : {0, 1}) Say(node, R"({"kind":"finished","ok":true,"time":12})");
+  const JobNow now{.state = JobState::kFinalizing,
+                   .cause = Cause::kFailure,
+                   .world_size = 4,
+                   .node_count = 2,
+                   .verdict_may_come = true};
+  EXPECT_EQ(NextStep(now, gang_, absl::FromUnixSeconds(100))->state, JobState::kFailed);
+}
+
+class ServedGangTest : public GangTest {
+ protected:
+  // Ranks 0 to 2 are workers, rank 3 is a parameter server.
+  std::optional<Step> NextAt(int second, JobState state = JobState::kRunning,
+                             Cause cause = Cause::kNone) const {
+    return NextStep(
+        {.state = state, .cause = cause, .world_size = 4, .servers = 1, .node_count = 2}, gang_,
+        absl::FromUnixSeconds(second));
+  }
+};
+
+TEST_F(ServedGangTest, EndsParameterServersOnceTheChiefAndTheWorkersHaveEnded) {
+  Say(0, R"({"kind":"exited","rank":1,"time":9})");
+  Say(1, R"({"kind":"exited","rank":2,"time":9})");
+  EXPECT_FALSE(NextAt(10).has_value());
+  Say(0, R"({"kind":"exited","rank":0,"time":10})");
+  EXPECT_EQ(NextAt(10)->cause, Cause::kServed);
+  EXPECT_TRUE(MustStop(Cause::kServed));
+  Say(1, R"({"kind":"exited","rank":3,"signal":15,"stopped":true,"time":11})");
+  for (const int node : {0, 1}) Say(node, R"({"kind":"finished","ok":true,"time":12})");
+  EXPECT_EQ(NextAt(12, JobState::kFinalizing, Cause::kServed)->state, JobState::kCompleted);
+}
+
+TEST_F(ServedGangTest, GivesWorkersAMomentAfterTheChiefAndIgnoresHowTheyEnd) {
+  Say(0, R"({"kind":"exited","rank":0,"time":10})");
+  EXPECT_FALSE(NextAt(12).has_value());
+  Say(0, R"({"kind":"exited","rank":1,"code":1,"last_error":"UnavailableError","time":13})");
+  EXPECT_FALSE(NextAt(14).has_value());
+  EXPECT_EQ(NextAt(16)->cause, Cause::kServed);
+}
+
+TEST_F(ServedGangTest, FailsWhenAnyOfThemFailsBeforeTheChiefHasEnded) {
+  Say(1, R"({"kind":"exited","rank":3,"code":1,"last_error":"boom","time":9})");
+  EXPECT_EQ(NextAt(10)->cause, Cause::kFailure);
+  Say(0, R"({"kind":"exited","rank":0,"time":10})");
+  EXPECT_EQ(NextAt(10)->cause, Cause::kFailure);
+}
+
+// Of Ray: rank 0 runs the command, ranks 1 to 3 serve it.
+class RayGangTest : public GangTest {
+ protected:
+  std::optional<Step> Next(JobState state = JobState::kRunning, Cause cause = Cause::kNone) const {
+    return NextStep({.state = state,
+                     .cause = cause,
+                     .world_size = 4,
+                     .servers = 3,
+                     .ray = true,
+                     .node_count = 2},
+                    gang_, absl::FromUnixSeconds(20));
+  }
+};
+
+TEST_F(RayGangTest, EndsWithItsCommandAndNotBefore) {
+  EXPECT_FALSE(Next().has_value());
+  Say(0, R"({"kind":"exited","rank":0,"time":10})");
+  EXPECT_EQ(Next()->cause, Cause::kServed);
+  EXPECT_EQ(Next()->reason, "its command has ended; ending Ray on the other nodes");
+  // A worker that sees the head go.
+  Say(1, R"({"kind":"exited","rank":2,"code":1,"last_error":"Ray has ended","time":11})");
+  EXPECT_EQ(Next()->cause, Cause::kServed);
+  for (const int node : {0, 1}) Say(node, R"({"kind":"finished","ok":true,"time":12})");
+  const auto end = Next(JobState::kFinalizing, Cause::kServed);
+  EXPECT_EQ(end->state, JobState::kCompleted);
+  EXPECT_EQ(end->reason, "its command ended with exit code 0");
+}
+
+TEST_F(RayGangTest, FailsWithItsCommandOrWithAWorkerThatDoesNotStay) {
+  Say(1, R"({"kind":"exited","rank":2,"code":127,"last_error":"no program ray","time":9})");
+  EXPECT_EQ(Next()->cause, Cause::kFailure);
+  EXPECT_NE(Next()->reason.find("no program ray"), std::string::npos) << Next()->reason;
+}
+
+TEST(Place, SpreadsTensorFlowsTasksEvenly) {
+  spec::JobSpec spec;
+  spec.distribution = {
+      .kind = spec::DistributionKind::kTensorFlow, .worker_count = 2, .parameter_server_count = 1};
+  spec.instance_count = 2;
+  const std::vector<engine::Node> nodes = {{.name = "a", .address = "127.0.0.2"},
+                                           {.name = "b", .address = "127.0.0.3"}};
+  const Placement placement = Place(spec, "j.1", nodes, 6105);
+  EXPECT_EQ(placement.nodes[0].process_count, 2);
+  EXPECT_EQ(placement.nodes[1].process_count, 1);
+  EXPECT_EQ(placement.nodes[1].first_rank, 2);
+}
+
+TEST(Place, ComesBackFromItsJson) {
+  Placement placement{.allocation = "a-b.7",
+                      .nodes = {{.name = "n\"1",
+                                 .address = "127.0.0.2",
+                                 .directory = "/x y",
+                                 .memory_bytes = int64_t{5} << 32,
+                                 .first_rank = 3,
+                                 .process_count = 2}},
+                      .master_port = 6105};
+  const auto back = PlacementFromJson(ToJson(placement));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(ToJson(*back), ToJson(placement));
+  for (const char* damaged : {"", "{}", "[]", "{\"id\": 1}", "{\"id\": \"x\", \"nodes\": 1}"}) {
+    EXPECT_FALSE(PlacementFromJson(damaged).ok()) << damaged;
+  }
+}
+
+TEST(JobOfAllocation, IsWhatStandsBeforeTheNumber) {
+  EXPECT_EQ(JobOfAllocation("hello-1a2b.17"), "hello-1a2b");
+  for (const char* id : {"", "x", ".1", "x.", "x.y", "x.1y"}) EXPECT_EQ(JobOfAllocation(id), "");
+}
+
+}  // namespace
+}  // namespace tutti::service

@@ -1,0 +1,40 @@
+// A pipeline or a sweep that has not ended, as the service holds it in memory. All of it follows
+// from the store and from its children's logs, and is rebuilt from them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "platform/flow/child.h"
+#include "platform/flow/metric_reports.h"
+#include "platform/flow/sampling.h"
+
+namespace tutti::service {
+
+struct LiveChild {
+  std::string id;  // of its job
+  flow::Child child;
+  // Of a trial: its values, and what it has reported so far.
+  flow::Values values;
+  flow::MetricReports reports;
+  uintmax_t metrics_bytes = 0;  // of its metrics files when they were read
+};
+
+// What was found out about a step before its job is made.
+struct StepPlan {
+  bool ready = false;  // false: a task is at it
+  std::string key;
+  std::string reused_from;  // the job whose results are in the step's folder already; or empty
+};
+
+struct LiveFlow {
+  enum class Results { kNone, kUnderWay, kThere };
+
+  std::map<std::string, LiveChild> children;  // by step, of those that were started
+  std::map<std::string, StepPlan> plans;      // by step, of those that are about to
+  Results results = Results::kNone;
+};
+
+}  // namespace tutti::service

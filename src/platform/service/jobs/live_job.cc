@@ -1,0 +1,52 @@
+#include "platform/service/jobs/live_job.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tutti::service {
+
+using nlohmann::json;
+
+std::string ToJson(const Detail& detail) {
+  json value = json::object();
+  if (detail.placement) value["allocation"] = json::parse(ToJson(*detail.placement));
+  if (detail.former) value["former_allocation"] = json::parse(ToJson(*detail.former));
+  if (detail.begun_before > 0) value["begun_before"] = detail.begun_before;
+  if (detail.cause != Cause::kNone) value["cause"] = std::string(Name(detail.cause));
+  if (!detail.reused_from.empty()) value["reused_from"] = detail.reused_from;
+  for (const Failure& failure : detail.failures) {
+    value["failures"].push_back({{"rank", failure.rank},
+                                 {"node", failure.node},
+                                 {"what", failure.what},
+                                 {"consequence", failure.consequence}});
+  }
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Detail DetailFromJson(absl::string_view text) {
+  const json value = json::parse(text.begin(), text.end(), nullptr, false);
+  Detail detail;
+  if (!value.is_object()) return detail;
+  const std::pair<const char*, std::optional<Placement>*> placements[] = {
+      {"allocation", &detail.placement}, {"former_allocation", &detail.former}};
+  for (const auto& [name, to] : placements) {
+    if (!value.contains(name)) continue;
+    auto placement = PlacementFromJson(value[name].dump());
+    if (placement.ok()) *to = *std::move(placement);
+  }
+  try {
+    detail.cause = CauseFromName(value.value("cause", ""));
+    detail.begun_before = value.value("begun_before", 0);
+    detail.reused_from = value.value("reused_from", "");
+    for (const json& failure : value.value("failures", json::array())) {
+      detail.failures.push_back({.rank = failure.at("rank").get<int>(),
+                                 .node = failure.at("node").get<std::string>(),
+                                 .what = failure.at("what").get<std::string>(),
+                                 .consequence = failure.at("consequence").get<bool>()});
+    }
+  } catch (const json::exception&) {
+    // The rest of the detail is not needed to go on.
+  }
+  return detail;
+}
+
+}  // namespace tutti::service

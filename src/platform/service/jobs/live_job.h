@@ -1,0 +1,99 @@
+// A job that has not ended, as the service holds it in memory. What the store does not know of it
+// may be forgotten: Open rebuilds the rest, and doing it again is safe.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/deadline.h"
+#include "platform/service/jobs/gang.h"
+#include "platform/service/jobs/live_flow.h"
+#include "platform/service/jobs/next_step.h"
+#include "platform/service/jobs/placement.h"
+#include "platform/service/logs/job_logs.h"
+#include "platform/store/store.h"
+
+namespace tutti::service {
+
+// Wakes a job's followers. Thread-safe.
+class Bell {
+ public:
+  void Ring() {
+    absl::MutexLock lock(&mutex_);
+    ++rings_;
+    changed_.SignalAll();
+  }
+  int64_t rings() const {
+    absl::MutexLock lock(&mutex_);
+    return rings_;
+  }
+  // Waits until it has rung more than `seen` times, or the deadline.
+  void WaitPast(int64_t seen, base::Deadline deadline) {
+    absl::MutexLock lock(&mutex_);
+    while (rings_ <= seen && !deadline.Expired()) {
+      changed_.WaitWithTimeout(&mutex_, deadline.Remaining());
+    }
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  absl::CondVar changed_;
+  int64_t rings_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+struct LiveNode {
+  absl::Time last_word;   // of its launcher
+  absl::Time last_drain;  // when a launcher was started to deliver a dead one's spool
+  int drains = 0;
+};
+
+// A job from its Provisioning event on.
+struct PlacedJob {
+  explicit PlacedJob(Placement where) : placement(std::move(where)), gang(placement) {}
+
+  const Placement placement;
+  Gang gang;
+  std::vector<LiveNode> nodes;  // as many as placement has
+  std::shared_ptr<JobLogs> logs;
+  bool started = false;  // Engine::Start has answered OK, to this service or to the one before
+  absl::Time started_at;
+  bool stopped = false;  // Engine::Stop has answered OK, to this service
+  absl::Time stopped_at;
+  std::string verdict;  // how the cluster ended it, if that has a reason of its own
+  bool lost = false;    // and that is the loss of a node
+  bool judged = false;  // the engine has said that it is over, with a reason or without
+};
+
+struct LiveJob {
+  store::JobRecord record;
+  std::shared_ptr<Bell> bell = std::make_shared<Bell>();
+  Cause cause = Cause::kNone;
+  std::unique_ptr<PlacedJob> placed;  // null while it is queued
+  std::unique_ptr<LiveFlow> flow;     // of a pipeline or a sweep, which is never placed
+  std::optional<Placement> former;    // of the last attempt that had taken over what was there
+  int begun_before = 0;               // attempts
+  bool handed_over = false;           // to a cluster's queue, by this service
+  std::string waits_for;              // of a queued job, by the scheduler
+  std::optional<absl::Time> expected_start;
+
+  int attempt() const { return begun_before + 1; }  // which time it is begun
+};
+
+// The detail of a job's events, for programs: {"allocation": …, "cause": …, "failures": […]}.
+struct Detail {
+  std::optional<Placement> placement;
+  std::optional<Placement> former;  // as in LiveJob
+  int begun_before = 0;
+  Cause cause = Cause::kNone;
+  std::vector<Failure> failures;
+  std::string reused_from;  // of a step: the job whose results it took
+};
+std::string ToJson(const Detail& detail);
+// What is missing or damaged is left out.
+Detail DetailFromJson(absl::string_view text);
+
+}  // namespace tutti::service

@@ -1,0 +1,126 @@
+#include "platform/service/results/job_files.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace tutti::service {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::string_view kHiddenPrefix = ".deleted-";
+constexpr absl::string_view kIndex = "logs/arrivals";
+
+// No part of `path` below `folder` is a link, so it ends where it says.
+bool PassesThroughALink(fs::path folder, absl::string_view path) {
+  for (const absl::string_view part : absl::StrSplit(path, '/')) {
+    folder /= std::string(part);
+    std::error_code ignored;
+    if (fs::is_symlink(fs::symlink_status(folder, ignored))) return true;
+  }
+  return false;
+}
+
+absl::Status Rename(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (!error || error == std::errc::no_such_file_or_directory) return absl::OkStatus();
+  return base::ErrnoStatus(absl::StrCat("rename ", from.native()), error.value());
+}
+
+void ListBelow(const fs::path& folder, const char* part, std::vector<JobFile>& files) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(folder / part, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code ignored;
+    if (entry->is_symlink(ignored) || !entry->is_regular_file(ignored)) continue;
+    const uint64_t bytes = entry->file_size(ignored);
+    if (ignored) continue;  // it was replaced just now
+    files.push_back({.path = entry->path().lexically_relative(folder).native(), .bytes = bytes});
+  }
+}
+
+}  // namespace
+
+absl::Status CheckRelativePath(absl::string_view path) {
+  const bool safe = !path.empty() && path.size() <= 4096 && !absl::StrContains(path, '\0') && [&] {
+    for (const absl::string_view part : absl::StrSplit(path, '/')) {
+      if (part.empty() || part == "." || part == ".." || part.size() > 255) {
+        return false;
+      }
+    }
+    return true;
+  }();
+  if (safe) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", path.substr(0, 200),
+                   "\" is no path of a file in the job's folder: it must be relative, without "
+                   "empty parts, \".\" and \"..\""));
+}
+
+fs::path JobFiles::FolderOf(absl::string_view job) const { return directory_ / std::string(job); }
+
+absl::StatusOr<std::vector<JobFile>> JobFiles::List(absl::string_view job) const {
+  std::vector<JobFile> files;
+  for (const char* part : {"logs", "outputs"}) ListBelow(FolderOf(job), part, files);
+  std::erase_if(files, [](const JobFile& file) { return file.path == kIndex; });
+  std::sort(files.begin(), files.end(),
+            [](const JobFile& a, const JobFile& b) { return a.path < b.path; });
+  return files;
+}
+
+absl::StatusOr<fs::path> JobFiles::Find(absl::string_view job, absl::string_view path) const {
+  TUTTI_RETURN_IF_ERROR(CheckRelativePath(path));
+  const fs::path folder = FolderOf(job);
+  fs::path file = folder / std::string(path);
+  std::error_code ignored;
+  const bool listed = (absl::StartsWith(path, "logs/") || absl::StartsWith(path, "outputs/")) &&
+                      path != kIndex && !PassesThroughALink(folder, path) &&
+                      fs::is_regular_file(file, ignored);
+  if (listed) return file;
+  return absl::NotFoundError(absl::StrCat("job ", job, " has no file ", path));
+}
+
+absl::StatusOr<std::unique_ptr<IncomingFile>> JobFiles::Receive(absl::string_view job,
+                                                                absl::string_view path) const {
+  TUTTI_RETURN_IF_ERROR(CheckRelativePath(path));
+  const bool own_log = absl::StartsWith(path, "logs/rank-") || absl::StartsWith(path, kIndex);
+  const bool is_result =
+      absl::StartsWith(path, "outputs/") || (absl::StartsWith(path, "logs/") && !own_log);
+  if (!is_result || PassesThroughALink(FolderOf(job), path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", path, "\": results go to outputs/ or logs/ of the job"));
+  }
+  return IncomingFile::Create(FolderOf(job) / std::string(path), staging_);
+}
+
+absl::Status JobFiles::Hide(absl::string_view job) const {
+  return Rename(FolderOf(job), FolderOf(absl::StrCat(kHiddenPrefix, job)));
+}
+
+absl::Status JobFiles::Restore(absl::string_view job) const {
+  return Rename(FolderOf(absl::StrCat(kHiddenPrefix, job)), FolderOf(job));
+}
+
+absl::Status JobFiles::Remove(absl::string_view job) const {
+  return base::RemoveTree(FolderOf(absl::StrCat(kHiddenPrefix, job)));
+}
+
+std::vector<std::string> JobFiles::Hidden() const {
+  std::vector<std::string> jobs;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory_, error)) {
+    const std::string name = entry.path().filename().native();
+    absl::string_view job = name;
+    if (absl::ConsumePrefix(&job, kHiddenPrefix)) jobs.emplace_back(job);
+  }
+  return jobs;
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,55 @@
+// A job's folder: `logs/` (see JobLogs) and `outputs/`, what launchers sent. Names come from
+// outside: a path that is absolute, has a "." or ".." part, a NUL or an empty part, or passes
+// through a link, is refused. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "platform/service/results/incoming_file.h"
+
+namespace tutti::service {
+
+struct JobFile {
+  std::string path;  // "outputs/model/model.json", relative to the job's folder
+  uint64_t bytes = 0;
+};
+
+class JobFiles {
+ public:
+  JobFiles(std::filesystem::path directory, std::filesystem::path staging)
+      : directory_(std::move(directory)), staging_(std::move(staging)) {}
+
+  // The folder of a job; the job exists and its id is safe as a file name.
+  std::filesystem::path FolderOf(absl::string_view job) const;
+  // Logs and outputs by name; none if the job has none yet.
+  absl::StatusOr<std::vector<JobFile>> List(absl::string_view job) const;
+  // InvalidArgument for an unsafe path, NotFound if it is no file that List names.
+  absl::StatusOr<std::filesystem::path> Find(absl::string_view job, absl::string_view path) const;
+  // `path` begins with "outputs/", or with "logs/" and is none of JobLogs' own. An older file of
+  // that name is replaced by Commit.
+  absl::StatusOr<std::unique_ptr<IncomingFile>> Receive(absl::string_view job,
+                                                        absl::string_view path) const;
+
+  // Deleting in two steps around the store's own, so that a crash between leaves no half: Hide,
+  // then the store forgets the job, then Remove. Restore takes Hide back.
+  absl::Status Hide(absl::string_view job) const;
+  absl::Status Restore(absl::string_view job) const;
+  absl::Status Remove(absl::string_view job) const;
+  // Jobs that are hidden: a delete was interrupted.
+  std::vector<std::string> Hidden() const;
+
+ private:
+  std::filesystem::path directory_, staging_;
+};
+
+// "a/b.txt" if that is a relative path that stays below its folder; else InvalidArgument.
+absl::Status CheckRelativePath(absl::string_view path);
+
+}  // namespace tutti::service

@@ -1,0 +1,98 @@
+#include "platform/service/results/job_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+
+namespace tutti::service {
+namespace {
+
+using ::testing::ElementsAre;
+
+class JobFilesTest : public ::testing::Test {
+ protected:
+  void Send(const char* path, const char* content) {
+    auto file = files_.Receive("j", path);
+    ASSERT_TRUE(file.ok()) << file.status();
+    ASSERT_TRUE((*file)->Write(content).ok());
+    ASSERT_TRUE((*file)->Commit().ok());
+  }
+  std::vector<std::string> Paths() {
+    std::vector<std::string> paths;
+    const auto files = files_.List("j");
+    for (const JobFile& file : *files) paths.push_back(file.path);
+    return paths;
+  }
+
+  base::TemporaryDirectory folder_;
+  JobFiles files_{folder_.path() / "jobs", folder_.path() / "incoming"};
+};
+
+TEST_F(JobFilesTest, ListsAndFindsWhatWasSent) {
+  Send("outputs/model/a.bin", "12345");
+  Send("outputs/b", "");
+  ASSERT_TRUE(base::MakeDirectories(files_.FolderOf("j") / "logs").ok());
+  ASSERT_TRUE(base::WriteFileAtomic(files_.FolderOf("j") / "logs" / "rank-0.stdout", "x").ok());
+  ASSERT_TRUE(base::WriteFileAtomic(files_.FolderOf("j") / "logs" / "arrivals", "x").ok());
+  EXPECT_THAT(Paths(), ElementsAre("logs/rank-0.stdout", "outputs/b", "outputs/model/a.bin"));
+  EXPECT_EQ(files_.List("j").value().at(2).bytes, 5u);
+  const auto found = files_.Find("j", "outputs/model/a.bin");
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(base::ReadFile(*found).value(), "12345");
+  EXPECT_TRUE(absl::IsNotFound(files_.Find("j", "outputs/model").status()));
+  EXPECT_TRUE(absl::IsNotFound(files_.Find("j", "logs/arrivals").status()));
+}
+
+TEST_F(JobFilesTest, ReplacesAFileAsAWhole) {
+  Send("outputs/a", "old");
+  auto file = files_.Receive("j", "outputs/a");
+  ASSERT_TRUE((*file)->Write("new").ok());
+  EXPECT_EQ(base::ReadFile(*files_.Find("j", "outputs/a")).value(), "old");
+  ASSERT_TRUE((*file)->Commit().ok());
+  EXPECT_EQ(base::ReadFile(*files_.Find("j", "outputs/a")).value(), "new");
+}
+
+TEST_F(JobFilesTest, LeavesNothingOfAnUploadThatBroke) {
+  { auto file = files_.Receive("j", "outputs/a"); }
+  EXPECT_THAT(Paths(), ElementsAre());
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path() / "incoming"));
+}
+
+TEST_F(JobFilesTest, RefusesPathsThatLeaveTheFolder) {
+  for (const char* path : {"", "/etc/passwd", "../x", "outputs/../../x", "outputs//x", "outputs/",
+                           "outputs/./x", ".", "outputs/.."}) {
+    EXPECT_FALSE(files_.Receive("j", path).ok()) << path;
+    EXPECT_FALSE(files_.Find("j", path).ok()) << path;
+  }
+  EXPECT_FALSE(files_.Receive("j", absl::string_view("outputs/a\0b", 11)).ok());
+  for (const char* path :
+       {"logs/rank-0.stdout", "logs/rank-9/x", "logs/arrivals", "logs/arrivals/x", "logs"}) {
+    EXPECT_FALSE(files_.Receive("j", path).ok()) << path;  // the service's own
+  }
+  EXPECT_FALSE(files_.Receive("j", "outputs/" + std::string(300, 'x')).ok());
+}
+
+TEST_F(JobFilesTest, DoesNotFollowLinks) {
+  Send("outputs/a", "x");
+  std::filesystem::create_directory_symlink("/etc", files_.FolderOf("j") / "outputs" / "link");
+  EXPECT_TRUE(absl::IsNotFound(files_.Find("j", "outputs/link/passwd").status()));
+  EXPECT_FALSE(files_.Receive("j", "outputs/link/x").ok());
+  EXPECT_THAT(Paths(), ElementsAre("outputs/a"));
+}
+
+TEST_F(JobFilesTest, DeletesInStepsThatCanBeTakenBack) {
+  Send("outputs/a", "x");
+  ASSERT_TRUE(files_.Hide("j").ok());
+  EXPECT_THAT(Paths(), ElementsAre());
+  EXPECT_THAT(files_.Hidden(), ElementsAre("j"));
+  ASSERT_TRUE(files_.Restore("j").ok());
+  EXPECT_THAT(Paths(), ElementsAre("outputs/a"));
+  ASSERT_TRUE(files_.Hide("j").ok());
+  ASSERT_TRUE(files_.Remove("j").ok());
+  EXPECT_THAT(files_.Hidden(), ElementsAre());
+  EXPECT_TRUE(files_.Hide("none").ok());
+}
+
+}  // namespace
+}  // namespace tutti::service
