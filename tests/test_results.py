@@ -80,6 +80,11 @@ def test_a_jobs_own_address_for_mlflow_wins(service, write_job):
     assert service.log_text(job["id"], 0) == "http://mlflow:5000\n"
 
 
+def test_a_script_that_reads_the_id_of_a_run_is_told_that_there_is_none_before_it_begins_one(service, write_job):
+    _, shown = run(service, write_job("""python3 -c 'import os; os.environ["MLFLOW_RUN_ID"]'"""), code=1)
+    assert "KeyError: 'MLFLOW_RUN_ID'" in shown and "begin one with mlflow.start_run()" in shown, shown
+
+
 def test_steps_and_trials_log_the_same_way(service, tmp_path):
     (tmp_path / "code").mkdir()
     (tmp_path / "code/store.py").write_text(STORE)

@@ -67,13 +67,19 @@ constexpr absl::string_view kOldModelRegistry =
     "MLflow before 2 has no model registry in files: take mlflow>=2 (a pinned azureml-mlflow may "
     "hold it back), or log the model without a registered name";
 
+constexpr absl::string_view kRunId =
+    "tutti makes no run ahead, so MLFLOW_RUN_ID is not set: begin one with mlflow.start_run() and "
+    "take its info.run_id; the job's name is in AZUREML_RUN_ID";
+
 // The first that fits counts.
-constexpr std::array<Known, 79> kKnown = {{
+constexpr std::array<Known, 81> kKnown = {{
     {"no module named", "horovod", kHorovod},
     {"horovod", "failed building wheel", kHorovod},
     {"horovod", "failed to build", kHorovod},
     {"horovod", "could not build wheels", kHorovod},
     {"model registry features are not supported", "", kOldModelRegistry},
+    {"keyerror", "'mlflow_run_id'", kRunId},
+    {"mlflow_run_id: unbound variable", "", kRunId},
     {"assertion `t >= 0", "n_classes",
      "a label is negative, or not below the number of classes that the model has"},
     {"only supported with gpus", "", kNcclWithoutGpu},

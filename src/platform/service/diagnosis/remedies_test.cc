@@ -17,6 +17,8 @@ TEST(RemedyOfTest, KnowsWhatToDoAboutCommonFailures) {
       {"mlflow.exceptions.MlflowException: Model Registry features are not supported by the store "
        "with URI: '/a/outputs/mlruns'. Stores with the following URI schemes are supported: ['",
        "mlflow>=2"},
+      {"KeyError: 'MLFLOW_RUN_ID'", "mlflow.start_run()"},
+      {"/bin/bash: line 1: MLFLOW_RUN_ID: unbound variable", "mlflow.start_run()"},
       {"ImportError: libcudart.so.12: cannot open shared object file: No such file", "CPU builds"},
       {"ImportError: libGL.so.1: cannot open shared object file", "not on the node"},
       {"RuntimeError: Found no NVIDIA driver on your system.", "no usable GPU"},
