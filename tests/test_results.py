@@ -236,6 +236,32 @@ def test_a_registered_model_loads_after_download(service, write_job, tmp_path, v
 
 
 @pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="installs MLflow, run with TUTTI_WHOLE_TESTS")
+@pytest.mark.parametrize("version, also", [("1.30.1", []), ("1.20.2", ["sqlparse", "numpy<1.24", "protobuf<4"])])
+def test_mlflow_1_of_a_jobs_environment_has_a_registry_in_files(service, write_job, tmp_path, version, also):
+    packages = [f"mlflow-skinny=={version}", "pandas<2", "numpy<2", *also]
+    python = "python=3.8" if version == "1.20.2" else "python=3.11"
+    code = {name: (ROOT / "tests/results" / name).read_text() for name in ("register.py", "registry.py")}
+    job, shown = run(service, write_job("python register.py && python registry.py && python -m pip list", files=code, environment={
+        "conda_file": {"dependencies": [python, "pip", {"pip": packages}]}}))
+    log = service.log_text(job["id"], 0)
+    assert job["state"] == "Completed" and f"MLflow {version} knows 3 versions" in log and "tutti-model-registry" in log, (shown, log)
+    assert "Malformed" not in log, log
+    target = tmp_path / "results"
+    download(service, target, job["id"])
+    # What was brought is a registry for today's MLflow, and its models are where it says.
+    script = """
+        import mlflow, os
+        client = mlflow.MlflowClient()
+        version = client.get_model_version("mine", "2")
+        assert (version.current_stage, version.tags) == ("Production", {"team/a": "blue"})
+        print(*(model.name for model in client.search_registered_models()), os.path.exists(version.source + "/MLmodel"), version.source)
+        """
+    read = subprocess.run([python_with_mlflow("3.17.2"), "-c", textwrap.dedent(script)], text=True, capture_output=True, cwd=tmp_path, timeout=120, env={
+        **os.environ, "MLFLOW_TRACKING_URI": str(target / "outputs/mlruns"), "MLFLOW_ALLOW_FILE_STORE": "true"})
+    assert read.stdout.startswith(f"mine renamed True {target}/outputs/mlruns/0/"), (read.stdout, read.stderr)
+
+
+@pytest.mark.skipif(not os.environ.get("TUTTI_WHOLE_TESTS"), reason="installs MLflow, run with TUTTI_WHOLE_TESTS")
 def test_where_mlflow_has_no_registry_the_end_says_which_has_one(service, write_job):
     ended = run_registering_job(service, write_job, python_with_mlflow("1.30.1", "numpy==1.26.4", "pandas==1.5.3"))
     assert ended.returncode == 1 and "MLflow before 2 has no model registry in files: take mlflow>=2" in ended.stdout, (ended.stdout, ended.stderr)

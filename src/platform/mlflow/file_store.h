@@ -4,7 +4,7 @@
 //   STORE/EXPERIMENT/meta.yaml
 //   STORE/EXPERIMENT/RUN/meta.yaml, metrics/NAME, params/NAME, tags/NAME, artifacts/…
 //   STORE/EXPERIMENT/models/MODEL/meta.yaml, artifacts/…          (MLflow 3)
-//   STORE/models/NAME/version-N/meta.yaml                         (the registry, since MLflow 2)
+//   STORE/models/NAME/version-N/meta.yaml   (the registry; of MLflow 1 that of model_registry.h)
 //
 // as it is of MLflow 1 to 3. `outputs` below is a job's folder of that name. What is read is
 // bounded (kMostEntries), links are not followed, and a file that is no such thing is passed over:

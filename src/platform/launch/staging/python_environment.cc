@@ -19,6 +19,7 @@
 #include "platform/container/own_package.h"
 #include "platform/container/python.h"
 #include "platform/container/uv.h"
+#include "platform/mlflow/model_registry.h"
 #include "spec/environment/install_failure.h"
 #include "spec/site/requirement.h"
 
@@ -49,7 +50,8 @@ class Maker {
     TUTTI_RETURN_IF_ERROR(MakeVenv());
     TUTTI_RETURN_IF_ERROR(InstallPackages());
     // So that a job's own `pip install` works; an index without them is no reason to fail.
-    const absl::Status seeded = Install({"pip", "setuptools<81", "wheel"});
+    TUTTI_ASSIGN_OR_RETURN(const std::string setuptools, Setuptools());
+    const absl::Status seeded = Install({"pip", setuptools, "wheel"});
     if (absl::IsCancelled(seeded)) return seeded;
     TUTTI_RETURN_IF_ERROR(base::WriteFileAtomic(folder_ / "complete", note_));
     return MadeEnvironment{folder_, note_};
@@ -87,6 +89,13 @@ class Maker {
     TUTTI_ASSIGN_OR_RETURN(const std::string here, LibraryOf(folder_));
     absl::StrAppend(&note_, "; ", absl::StrReplaceAll(here, {{"python", "Python "}}), " is taken");
     return absl::OkStatus();
+  }
+
+  // Beside a newer one MLflow 1 cannot log a folder: "No module named 'distutils._modified'".
+  absl::StatusOr<std::string> Setuptools() const {
+    TUTTI_ASSIGN_OR_RETURN(const std::string library, LibraryOf(folder_));
+    const bool is_older = mlflow::HasMlflow1(folder_ / "lib" / library / "site-packages");
+    return is_older ? "setuptools<75" : "setuptools<81";
   }
 
   absl::Status InstallPackages() {

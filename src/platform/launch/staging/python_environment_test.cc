@@ -48,6 +48,7 @@ case $1 in
         pinned[=~]=1*) echo "no version of pinned==1"; exit 1 ;;
         slow) until [ -e "$here/go" ]; do sleep 0.01; done ;;
       esac
+      case $line in mlflow*) mkdir "$(echo "$place"/lib/python3.*/site-packages)/$name-${line##*=}.dist-info" ;; esac
       echo "value = '$line'" >"$(echo "$place"/lib/python3.*/site-packages)/$name.py"
       printf '#!%s/bin/python\nimport sys, %s; print(%s.value, sys.argv[1:])\n' "$place" "$name" "$name" >"$place/bin/$name"
       chmod +x "$place/bin/$name"
@@ -190,6 +191,16 @@ TEST_F(PythonEnvironment, WhatAFileAsksForLoosensThePinsOfTheBuiltInTable) {
   EXPECT_THAT(made->note, HasSubstr("versions of the image are the least"));
   environment.packages[1].place = "c.yml:3";
   EXPECT_FALSE(Make(environment).ok());
+}
+
+TEST_F(PythonEnvironment, Mlflow1GetsAnOlderSetuptools) {
+  for (const auto& [package, setuptools] : {std::pair("mlflow==1.30.1", "setuptools<75"),
+                                            std::pair("mlflow==2.9.2", "setuptools<81")}) {
+    const auto made = Make(Of({package}));
+    ASSERT_TRUE(made.ok()) << made.status();
+    const fs::path packages = made->folder / "lib" / *LibraryOf(made->folder) / "site-packages";
+    EXPECT_THAT(base::ReadFile(packages / "setuptools.py").value_or(""), HasSubstr(setuptools));
+  }
 }
 
 TEST_F(PythonEnvironment, ACancelledJobDoesNotWaitForIt) {

@@ -19,6 +19,7 @@
 #include "platform/launch/staging/remote_input.h"
 #include "platform/launch/staging/unpack.h"
 #include "platform/mlflow/file_store.h"
+#include "platform/mlflow/model_registry.h"
 #include "spec/text/expressions.h"
 
 namespace tutti::launch {
@@ -133,6 +134,9 @@ absl::Status StageEnvironment(const spec::LaunchPlan& plan, const std::atomic<bo
                          MakeEnvironment(plan.environment, plan.environments_directory, cancelled));
   const fs::path own = NodeFolders(plan.directory).python();
   TUTTI_RETURN_IF_ERROR(MakeJobPython(made.folder, own));
+  TUTTI_ASSIGN_OR_RETURN(const std::string library, LibraryOf(made.folder));
+  const fs::path packages = fs::path("lib") / library / "site-packages";
+  TUTTI_RETURN_IF_ERROR(mlflow::AddModelRegistry(made.folder / packages, own / packages));
   staged.python = own.string();
   staged.note = std::move(made.note);
   return absl::OkStatus();

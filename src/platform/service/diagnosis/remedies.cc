@@ -65,7 +65,8 @@ constexpr absl::string_view kCertificate =
 
 constexpr absl::string_view kOldModelRegistry =
     "MLflow before 2 has no model registry in files: take mlflow>=2 (a pinned azureml-mlflow may "
-    "hold it back), or log the model without a registered name";
+    "hold it back), name the old one in the job's environment, to which tutti adds a registry, or "
+    "log the model without a registered name";
 
 constexpr absl::string_view kRunId =
     "tutti makes no run ahead, so MLFLOW_RUN_ID is not set: begin one with mlflow.start_run() and "

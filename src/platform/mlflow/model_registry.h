@@ -1,0 +1,24 @@
+// MLflow 1 has no model registry in files, so that `register_model` fails there (decision 043).
+// model_registry.py is one, which MLflow finds by an entry point in the job's own Python. What it
+// writes is what MLflow 2 and 3 write, see file_store.h. Thread-safe.
+#pragma once
+
+#include <filesystem>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace tutti::mlflow {
+
+// Whether MLflow 1 is in a folder of packages.
+bool HasMlflow1(const std::filesystem::path& packages);
+
+// Where the folder of packages `shared` has MLflow 1: adds the registry to `own`, a folder of
+// packages of the same Python. Of another MLflow, or none, nothing is added.
+absl::Status AddModelRegistry(const std::filesystem::path& shared,
+                              const std::filesystem::path& own);
+
+// model_registry.py.
+absl::string_view ModelRegistryText();
+
+}  // namespace tutti::mlflow
