@@ -77,16 +77,9 @@ class ScriptJob {
 
  private:
   std::string* Setting(absl::string_view name) {
-    const std::pair<absl::string_view, std::string*> settings[] = {
-        {"partition", &spec_.slurm.partition},
-        {"account", &spec_.slurm.account},
-        {"qos", &spec_.slurm.qos},
-        {"constraint", &spec_.slurm.constraint},
-        {"gres", &spec_.slurm.gres},
-        {"reservation", &spec_.slurm.reservation},
-        {"job-name", &spec_.display_name}};
-    for (const auto& [known, value] : settings) {
-      if (known == name) return value;
+    if (name == "job-name") return &spec_.display_name;
+    for (const SlurmText& text : kSlurmTexts) {
+      if (text.option == name && name != "time") return &(spec_.slurm.*text.member);
     }
     return nullptr;
   }

@@ -30,33 +30,20 @@ void ReadTimeout(const json& document, JsonFields& fields, JobSpec& spec) {
 }
 
 json JsonOfSlurm(const SlurmSettings& slurm) {
-  return {{"partition", slurm.partition},
-          {"account", slurm.account},
-          {"qos", slurm.qos},
-          {"constraint", slurm.constraint},
-          {"gres", slurm.gres},
-          {"reservation", slurm.reservation},
-          {"time", slurm.time},
-          {"memory", slurm.memory},
-          {"cpus_per_node", slurm.cpus_per_node},
-          {"exclusive", slurm.exclusive == true},
-          {"not_exclusive", slurm.exclusive == false},
-          {"options", slurm.options},
-          {"shape", slurm.shape}};
+  json document = {{"cpus_per_node", slurm.cpus_per_node},
+                   {"exclusive", slurm.exclusive == true},
+                   {"not_exclusive", slurm.exclusive == false},
+                   {"options", slurm.options},
+                   {"shape", slurm.shape}};
+  for (const SlurmText& text : kSlurmTexts) document[text.key] = slurm.*text.member;
+  return document;
 }
 
 void ReadSlurm(const json& document, JsonFields& fields, SlurmSettings& slurm) {
   if (!document.is_object() || !document.contains("slurm")) return;
   fields.Ignore("slurm");
   JsonFields inner(document["slurm"], fields.PathOf("slurm"), Missing::kKeepsDefault);
-  inner.Read("partition", slurm.partition);
-  inner.Read("account", slurm.account);
-  inner.Read("qos", slurm.qos);
-  inner.Read("constraint", slurm.constraint);
-  inner.Read("gres", slurm.gres);
-  inner.Read("reservation", slurm.reservation);
-  inner.Read("time", slurm.time);
-  inner.Read("memory", slurm.memory);
+  for (const SlurmText& text : kSlurmTexts) inner.Read(text.key, slurm.*text.member);
   inner.Read("cpus_per_node", slurm.cpus_per_node, 0, 65536);
   bool exclusive = false, not_exclusive = false;  // neither: the compute's word
   inner.Read("exclusive", exclusive);

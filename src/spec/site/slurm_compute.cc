@@ -38,16 +38,7 @@ bool IsOfTheShape(absl::string_view option) {
 
 // The keys that a compute and a job share.
 void ReadKeys(MappingReader& reader, SlurmSettings& settings, Diagnostics& diagnostics) {
-  const std::pair<absl::string_view, std::string*> texts[] = {
-      {"partition", &settings.partition},
-      {"account", &settings.account},
-      {"qos", &settings.qos},
-      {"constraint", &settings.constraint},
-      {"gres", &settings.gres},
-      {"time", &settings.time},
-      {"reservation", &settings.reservation},
-      {"memory", &settings.memory}};
-  for (const auto& [key, value] : texts) reader.Text(key, *value);
+  for (const SlurmText& text : kSlurmTexts) reader.Text(text.key, settings.*text.member);
   reader.Count("cpus_per_node", 65536, settings.cpus_per_node);
   bool exclusive = false;
   if (reader.Flag("exclusive", exclusive) != nullptr) settings.exclusive = exclusive;

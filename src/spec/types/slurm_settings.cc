@@ -1,7 +1,5 @@
 #include "spec/types/slurm_settings.h"
 
-#include <utility>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -10,17 +8,9 @@
 namespace tutti::spec {
 
 SlurmSettings Over(SlurmSettings compute, const SlurmSettings& job) {
-  const std::pair<std::string*, const std::string*> texts[] = {
-      {&compute.partition, &job.partition},
-      {&compute.account, &job.account},
-      {&compute.qos, &job.qos},
-      {&compute.constraint, &job.constraint},
-      {&compute.gres, &job.gres},
-      {&compute.time, &job.time},
-      {&compute.reservation, &job.reservation},
-      {&compute.memory, &job.memory}};
-  for (const auto& [to, from] : texts) {
-    if (!from->empty()) *to = *from == "none" ? "" : *from;
+  for (const SlurmText& text : kSlurmTexts) {
+    const std::string& own = job.*text.member;
+    if (!own.empty()) compute.*text.member = own == "none" ? "" : own;
   }
   if (job.cpus_per_node > 0) compute.cpus_per_node = job.cpus_per_node;
   if (job.exclusive) compute.exclusive = job.exclusive;

@@ -22,6 +22,25 @@ struct SlurmSettings {
   bool operator==(const SlurmSettings&) const = default;
 };
 
+// A setting whose value goes to sbatch as it is: `--OPTION=VALUE`. A line in kSlurmTexts, and the
+// member, is what such a setting needs: the readers of computes, jobs and #SBATCH, the merge of
+// both, JSON, the command and the page of Azure ML's keys go by it. docs/slurm.md describes it.
+struct SlurmText {
+  const char* key;     // of site.yml and of a job's resources.properties.slurm
+  const char* option;  // sbatch's
+  std::string SlurmSettings::*member;
+};
+inline constexpr SlurmText kSlurmTexts[] = {
+    {"partition", "partition", &SlurmSettings::partition},
+    {"account", "account", &SlurmSettings::account},
+    {"qos", "qos", &SlurmSettings::qos},
+    {"constraint", "constraint", &SlurmSettings::constraint},
+    {"gres", "gres", &SlurmSettings::gres},
+    {"reservation", "reservation", &SlurmSettings::reservation},
+    {"time", "time", &SlurmSettings::time},
+    {"memory", "mem", &SlurmSettings::memory},
+};
+
 // A compute's settings with a job's over them: what the job leaves out is the compute's, and what
 // it says "none" of is left to Slurm.
 SlurmSettings Over(SlurmSettings compute, const SlurmSettings& job);

@@ -79,20 +79,16 @@ std::vector<std::string> SbatchCommand(const spec::SlurmSettings& settings,
       "--open-mode=append",
       absl::StrCat("--signal=", one ? "B:" : "", "TERM@", kWarningSeconds),
       absl::StrCat("--nice=", NiceOf(allocation.priority))};
-  const std::pair<const char*, const std::string*> texts[] = {
-      {"partition", &settings.partition},
-      {"account", &settings.account},
-      {"qos", &settings.qos},
-      {"constraint", &settings.constraint},
-      {"gres", &settings.gres},
-      {"mem", &settings.memory},
-      {"reservation", &settings.reservation}};
   // sbatch refuses two words on memory. The compute's own gives way to what options say of it.
   const bool says_memory =
       SayMemory(settings.shape) || (allocation.slurm.memory.empty() && SayMemory(settings.options));
-  for (const auto& [name, value] : texts) {
-    if (value == &settings.memory && says_memory) continue;
-    if (!value->empty()) command.push_back(absl::StrCat("--", name, "=", *value));
+  for (const spec::SlurmText& text : spec::kSlurmTexts) {
+    const std::string& value = settings.*text.member;
+    const bool is_elsewhere = text.member == &spec::SlurmSettings::time ||
+                              (text.member == &spec::SlurmSettings::memory && says_memory);
+    if (!value.empty() && !is_elsewhere) {
+      command.push_back(absl::StrCat("--", text.option, "=", value));
+    }
   }
   if (settings.exclusive == true) command.push_back("--exclusive");
   const bool is_own = !allocation.slurm.time.empty() && !settings.time.empty();
