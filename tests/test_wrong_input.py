@@ -63,6 +63,33 @@ def test_a_missing_job_file_is_named(service):
     refused(service, "/no/such/job.yml", "/no/such/job.yml")
 
 
+def test_faults_of_the_file_and_of_the_machine_are_one_answer_each_once(service, tmp_path):
+    job = tmp_path / "job.yml"
+    job.write_text("type: command\ncommand: python3 train.py\ncode: ./gone\ndescripton: x\nenvironment: no-such-name\n"
+                   "inputs:\n  far: {type: uri_file, path: 'http://127.0.0.1:9/x.csv'}\n  near: {type: uri_folder, path: ./nowhere}\n"
+                   "  odd: {type: uri_flie, path: ./odd}\nresources:\n  instance_count: 999\n  docker_args: --gpus=all\nlimits: {timeout: soon}\n")
+    expected = ['job.yml:4: unknown key "descripton" (did you mean "description"?)', 'job.yml:5: environment "no-such-name" is not known here',
+                'job.yml:9: type must be one of ', "job.yml:13: timeout must be a whole number", f"job.yml:3: code: {tmp_path}/gone does not exist",
+                f'job.yml:8: input "near": {tmp_path}/nowhere does not exist', "job.yml:11: instance_count is 999, but the cluster has ",
+                'job.yml:7: input "far": http://127.0.0.1:9/x.csv cannot be had']
+    if not os.path.exists("/dev/nvidia0"):
+        expected.append("job.yml:12: --gpus=all (docker_args) asks for GPUs")
+    for arguments in (("run",), ("job", "validate", "-f")):
+        result = service.cli(*arguments, job)
+        assert result.returncode == 2, result.stderr
+        faults = [line for line in result.stderr.splitlines() if "job.yml:" in line]
+        for fault in expected:
+            assert sum(fault in line for line in faults) == 1, (fault, result.stderr)
+        assert len(faults) == len(expected), result.stderr
+    assert service.get("/v1/jobs")["jobs"] == []
+
+
+def test_faults_of_a_script_s_options_values_and_of_the_machine_are_one_answer(service, tmp_path):
+    (tmp_path / "train.py").write_text("print()\n")
+    said = service.cli("run", tmp_path / "train.py", "--set", "limits.timeout=soon", "--set", "resources.instance_count=999").stderr
+    assert said.count("timeout must be a whole number") == 1 and said.count("instance_count is 999, but the cluster has ") == 1, said
+
+
 def test_more_nodes_than_there_are(service, write_job):
     refused(service, write_job("true", nodes=3, distribution="mpi"), "3", "2")
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/file.h"
 #include "platform/client/connection_fake.h"
 
@@ -205,7 +206,26 @@ TEST_F(CommandParserTest, AFaultyJobFileIsNotSent) {
   EXPECT_EQ(ExitCodeOf(status), ExitCode::kUsage);
   EXPECT_THAT(std::string(status.message()), HasSubstr("job.yml:2: unknown key \"comand\""));
   EXPECT_EQ(ExitCodeOf(Do({"run", "/no/such/job.yml"}).status()), ExitCode::kUsage);
-  EXPECT_TRUE(fake_.requests().empty());
+  EXPECT_THAT(fake_.requests(), Not(Contains(HasSubstr("POST /v1/jobs"))));
+}
+
+// Each once, also those that are known without it.
+TEST_F(CommandParserTest, TellsTheServicesFaultsWithThoseOfTheFile) {
+  const base::TemporaryDirectory folder;
+  const std::string file = (folder.path() / "job.yml").string();
+  ASSERT_TRUE(base::WriteFileAtomic(file, "type: command\ncommand: x\nfoo: 1\n").ok());
+  const std::string known = absl::StrCat(file, ":3: unknown key \"foo\"");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"run", file}, {"job", "validate", "-f", file}}) {
+    answers_["POST /v1/job-checks"] = {
+        .status = 400,
+        .chunks = {absl::StrCat(R"({"error": {"code": "INVALID_ARGUMENT", "message": ")",
+                                absl::StrReplaceAll(known, {{"\"", "\\\""}}),
+                                R"(\njob.yml: too few nodes"}})")}};
+    EXPECT_EQ(Do(command).status().message(), absl::StrCat(known, "\njob.yml: too few nodes"));
+    answers_.erase("POST /v1/job-checks");  // it is away
+    EXPECT_EQ(Do(command).status().message(), known);
+  }
 }
 
 TEST_F(CommandParserTest, DeletesOnlyWhatIsNamedInFull) {

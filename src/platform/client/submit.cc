@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "base/faults.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "platform/client/archive/git_code.h"
@@ -115,7 +115,7 @@ absl::StatusOr<std::map<std::string, std::string>> SendCode(
 }
 
 std::string BodyOf(const Written& written, const std::map<std::string, std::string>& snapshots) {
-  const spec::JobSpec& job = written.job.spec;
+  const spec::JobSpec& job = written.file.job.spec;
   const std::string directory = written.directory.string();
   if (job.kind != spec::JobKind::kCommand) {
     return CreateJobBody(written.path, written.text, directory, "", snapshots);
@@ -125,18 +125,24 @@ std::string BodyOf(const Written& written, const std::map<std::string, std::stri
                        sent == snapshots.end() ? "" : sent->second);
 }
 
+// What is wrong that is known without the service: the file, and the paths in it.
+absl::Status FaultsHere(Written& written) {
+  spec::ReadResult& job = written.file.job;
+  base::Faults faults;
+  faults.Add(written.file.faults);
+  faults.Add(spec::CheckPaths(job.spec, job.warnings));
+  return faults.status();
+}
+
 // What the service finds beside what is known here: addresses that it cannot fetch, too few nodes.
 absl::Status WithServicesFaults(const absl::Status& known, Service& service,
                                 const std::string& body) {
   const absl::Status more = service.CheckJob(body).status();
   if (!absl::IsInvalidArgument(more)) return known;  // none, or it cannot be asked
-  std::string message(known.message());
-  const std::vector<std::string> told = absl::StrSplit(known.message(), '\n');
-  for (const absl::string_view fault : absl::StrSplit(more.message(), '\n')) {
-    const bool is_told = std::find(told.begin(), told.end(), fault) != told.end();
-    if (!is_told) absl::StrAppend(&message, "\n", fault);
-  }
-  return absl::InvalidArgumentError(message);
+  base::Faults faults;
+  faults.Add(known);
+  faults.Add(more);
+  return faults.status();
 }
 
 }  // namespace
@@ -144,20 +150,20 @@ absl::Status WithServicesFaults(const absl::Status& known, Service& service,
 absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, const JobFile& file,
                                       std::ostream& remarks) {
   TUTTI_ASSIGN_OR_RETURN(Written written, ReadWritten(home, file));
-  const spec::JobSpec& job = written.job.spec;
-  const absl::Status paths = AsInput(spec::CheckPaths(job, written.job.warnings));
+  const spec::JobSpec& job = written.file.job.spec;
+  const std::vector<std::string>& told = written.file.job.warnings;
+  const absl::Status known = FaultsHere(written);
   for (const std::string& remark : written.remarks) remarks << remark << std::endl;
-  for (const std::string& warning : written.job.warnings) {
-    remarks << "warning: " << warning << std::endl;
+  if (written.file.faults.ok()) {
+    for (const std::string& warning : told) remarks << "warning: " << warning << std::endl;
   }
-  if (!paths.ok()) return WithServicesFaults(paths, service, BodyOf(written, {}));
+  if (!known.ok()) return WithServicesFaults(known, service, BodyOf(written, {}));
   const base::TemporaryDirectory temporary("tutti-code");
   CodePacker code(temporary.path(), remarks);
   TUTTI_RETURN_IF_ERROR(code.PackTree(job));
   TUTTI_ASSIGN_OR_RETURN(const auto snapshots, SendCode(service, code.packed(), remarks));
   TUTTI_ASSIGN_OR_RETURN(std::string created, service.CreateJob(BodyOf(written, snapshots)));
   TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> warnings, ParseWarnings(created));
-  const std::vector<std::string>& told = written.job.warnings;
   for (const std::string& warning : warnings) {
     if (std::find(told.begin(), told.end(), warning) != told.end()) continue;
     remarks << "warning: " << warning << std::endl;  // what only the service can tell
@@ -167,15 +173,15 @@ absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, co
 
 absl::StatusOr<CheckedJob> CheckJob(Service* service, const fs::path& home, const JobFile& file) {
   TUTTI_ASSIGN_OR_RETURN(Written written, ReadWritten(home, file));
-  CheckedJob checked{std::move(written.job.spec), std::move(written.job.warnings),
-                     std::move(written.remarks)};
+  const absl::Status known = FaultsHere(written);
+  const std::string body =
+      CreateJobBody(written.path, written.text, written.directory.string(), "");
+  if (!known.ok()) return service ? WithServicesFaults(known, *service, body) : known;
+  spec::ReadResult& job = written.file.job;
+  CheckedJob checked{std::move(job.spec), std::move(job.warnings), std::move(written.remarks)};
   if (service != nullptr) {
-    const std::string body =
-        CreateJobBody(written.path, written.text, written.directory.string(), "");
     TUTTI_ASSIGN_OR_RETURN(const std::string answer, service->CheckJob(body));
     TUTTI_ASSIGN_OR_RETURN(checked.warnings, ParseWarnings(answer));
-  } else {
-    TUTTI_RETURN_IF_ERROR(AsInput(spec::CheckPaths(checked.job, checked.warnings)));
   }
   const base::TemporaryDirectory temporary("tutti-code");
   std::ostringstream unheard;

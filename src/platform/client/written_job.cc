@@ -62,8 +62,7 @@ absl::StatusOr<Written> ReadWritten(const fs::path& home, const JobFile& file) {
   const std::string& save = file.script.save;
   if (!save.empty()) TUTTI_RETURN_IF_ERROR(Save(save, written));
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home));
-  TUTTI_ASSIGN_OR_RETURN(written.job,
-                         spec::ReadJobFile(written.text, written.path, written.directory, site));
+  written.file = spec::ReadAllOfJobFile(written.text, written.path, written.directory, site);
   return written;
 }
 

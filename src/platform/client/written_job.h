@@ -16,11 +16,12 @@ struct Written {
   std::string path;  // as messages name it
   std::filesystem::path directory;
   std::vector<std::string> remarks;
-  spec::ReadResult job;
+  spec::Reading file;
 };
 
-// InvalidArgument for every fault of the file, or of a script's options. Saves a script's job file
-// if that is asked for. `home` holds the site's tables.
+// The faults of the file are in it. InvalidArgument where there is none to read, and for every
+// fault of a script's options. Saves a script's job file if that is asked for. `home` holds the
+// site's tables.
 absl::StatusOr<Written> ReadWritten(const std::filesystem::path& home, const JobFile& file);
 
 }  // namespace tutti::client

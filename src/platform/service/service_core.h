@@ -17,6 +17,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "base/faults.h"
 #include "platform/scheduler/scheduler.h"
 #include "platform/service/background_tasks.h"
 #include "platform/service/jobs/live_job.h"
@@ -127,6 +128,8 @@ class ServiceCore final : public Service {
   absl::StatusOr<spec::ReadResult> ReadAndCheck(const Submission& submission) const
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether the computes of it and of all below it are there and have as many nodes as it takes.
+  void CheckPlaces(const spec::JobSpec& job, base::Faults& faults) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CheckPlace(const spec::JobSpec& job) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether they have what it asks of them; blocks until `deadline` at most.
   void CheckOffers(const spec::JobSpec& job, base::Deadline deadline,

@@ -7,7 +7,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status.h"
 #include "platform/service/admission/disk_space.h"
 #include "platform/service/admission/preflight.h"
@@ -93,8 +92,13 @@ absl::Status ServiceCore::AssignSnapshots(const std::map<std::string, std::strin
   return absl::OkStatus();
 }
 
+void ServiceCore::CheckPlaces(const spec::JobSpec& job, base::Faults& faults) const {
+  for (const spec::Step& step : job.steps) CheckPlaces(step.job, faults);
+  faults.Add(CheckPlace(job));
+}
+
 absl::Status ServiceCore::CheckPlace(const spec::JobSpec& job) const {
-  for (const spec::Step& step : job.steps) TUTTI_RETURN_IF_ERROR(CheckPlace(step.job));
+  if (job.compute.empty()) return absl::OkStatus();  // it was refused
   if (engines_.broken.contains(job.compute)) {
     return absl::InvalidArgumentError(
         absl::StrCat(job.file_name, ": ", WhyOutOfReach(job.compute)));
@@ -129,21 +133,18 @@ absl::StatusOr<spec::ReadResult> ServiceCore::ReadAndCheck(const Submission& sub
     return absl::InvalidArgumentError("base_directory must be an absolute path");
   }
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(options_.directory));
-  TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, spec::ReadJobFile(submission.text, submission.file,
-                                                                  submission.base_directory, site));
-  std::vector<std::string> faults;
+  auto [file, of_reader] =
+      spec::ReadAllOfJobFile(submission.text, submission.file, submission.base_directory, site);
+  base::Faults faults;
+  faults.Add(of_reader);
   std::set<std::string> of_clusters;
   CheckOffers(file.spec, base::Deadline::After(kPatienceWithClusters), of_clusters);
-  faults.assign(of_clusters.begin(), of_clusters.end());
-  const absl::Status own[] = {CheckNameLength(file.spec), CheckPlace(file.spec)};
-  for (const absl::Status& status : own) {
-    if (!status.ok()) faults.emplace_back(status.message());
-  }
-  const absl::Status preflight = Preflight(file.spec, options_.directory, file.warnings);
-  if (faults.empty() && !preflight.ok()) return preflight;
-  if (!preflight.ok()) faults.emplace_back(preflight.message());
-  if (!faults.empty()) return absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
-  return file;
+  for (const std::string& fault : of_clusters) faults.Add(absl::InvalidArgumentError(fault));
+  faults.Add(CheckNameLength(file.spec));
+  CheckPlaces(file.spec, faults);
+  faults.Add(Preflight(file.spec, options_.directory, file.warnings));
+  TUTTI_RETURN_IF_ERROR(faults.status());
+  return std::move(file);
 }
 
 absl::StatusOr<store::Job> ServiceCore::ToJob(const Submission& submission) {

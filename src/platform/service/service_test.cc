@@ -44,6 +44,31 @@ TEST_F(ServiceTest, LeadsAJobThroughEveryStateToItsEnd) {
                                  "outputs/from-n2"));
 }
 
+// What the reader finds and what the service finds are one answer, and no fault stems from another.
+TEST_F(ServiceTest, TellsTheFaultsOfTheFileAndOfTheMachineInOneAnswer) {
+  const auto faults = [&](const std::string& text) {
+    const auto checked = service().Check({.text = text, .base_directory = "/gone"});
+    EXPECT_TRUE(absl::IsInvalidArgument(checked.status())) << checked.status();
+    return std::vector<std::string>(absl::StrSplit(checked.status().message(), '\n'));
+  };
+  const std::string code = "/gone/src does not exist";
+  EXPECT_THAT(faults("comand: x\ncode: src\nresources: {instance_count: 3}\n"),
+              ElementsAre("job.yml:1: the key \"command\" is missing: say what each process runs",
+                          "job.yml:1: unknown key \"comand\" (did you mean \"command\"?)",
+                          "job.yml:3: instance_count is 3, but the cluster has 2 nodes: the job "
+                          "could never start",
+                          "job.yml:2: code: " + code));
+  EXPECT_THAT(faults("command: no-such-program\ncompute: gpus\nenvironment: nowhere\n"
+                     "resources: {instance_count: 3}\n"),
+              ElementsAre(HasSubstr("job.yml:2: compute \"gpus\" does not exist"),
+                          HasSubstr("job.yml:3: environment \"nowhere\" is not known here")));
+  EXPECT_THAT(faults("type: pipeline\njobs:\n  a: {command: x, code: src, foo: 1}\n"
+                     "  b: {command: x, resources: {instance_count: 4}}\n"
+                     "  c: {command: x, resources: {instance_count: 5}}\n"),
+              ElementsAre("job.yml:3: unknown key \"foo\"", HasSubstr("instance_count is 4"),
+                          HasSubstr("instance_count is 5"), "job.yml:3: code: " + code));
+}
+
 TEST_F(ServiceTest, PlansTheSameGangForEveryNode) {
   ASSERT_TRUE(world_.Submit().ok());
   service().Tick();

@@ -25,6 +25,15 @@ std::string ReferredName(absl::string_view reference) {
   return name.substr(0, name.find_first_of("@:"));
 }
 
+// Of an environment that was refused: its image and what is copied into it have passed.
+Environment Certain(Environment refused) {
+  Environment certain;
+  certain.is_host = false;
+  certain.image = std::move(refused.image);
+  certain.copied = std::move(refused.copied);
+  return certain;
+}
+
 }  // namespace
 
 void CommandReader::ReadIdentity(JobSpec& spec) {
@@ -32,6 +41,7 @@ void CommandReader::ReadIdentity(JobSpec& spec) {
     source_.diagnostics.Error(entry->line,
                               "name must be of letters, digits, \"-\" and \"_\", must begin with a "
                               "letter or digit, and has at most 128 characters");
+    spec.name.clear();
   }
   keys_.Text("display_name", spec.display_name);
   spec.experiment_name = source_.context.base.filename().string();  // as Azure ML does
@@ -66,8 +76,10 @@ void CommandReader::ReadCommand(JobSpec& spec) {
 }
 
 void CommandReader::ReadVariables(JobSpec& spec) {
+  const ErrorWatch refused(source_.diagnostics);
   keys_.TextMap("environment_variables", spec.environment_variables);
   CheckEnvironmentVariables(spec);
+  spec.command_in_doubt |= refused.any();
 }
 
 void CommandReader::CheckEnvironmentVariables(const JobSpec& spec) {
@@ -89,27 +101,32 @@ void CommandReader::CheckEnvironmentVariables(const JobSpec& spec) {
 
 void CommandReader::ReadCode(JobSpec& spec) {
   std::string code;
+  const ErrorWatch refused(source_.diagnostics);
   const YamlNode::Entry* entry = keys_.Text("code", code);
-  if (entry == nullptr) return;
+  if (entry == nullptr) {
+    spec.command_in_doubt |= refused.any();
+    return;
+  }
   spec.code_line = entry->line;
   if (IsGitCode(code)) {
     const auto git = ParseGitCode(code);
     if (!git.ok()) {
       source_.diagnostics.Error(entry->line, absl::StrCat("code: ", git.status().message()));
     }
-    spec.code = code;
+    spec.code = code;  // of which nothing is checked here
   } else if (const auto path = LocalPath(code, source_.context.base); path.ok()) {
     spec.code = *path;
   } else {
     source_.diagnostics.Error(entry->line, absl::StrCat("code: ", path.status().message()));
+    spec.command_in_doubt = true;
   }
 }
 
 void CommandReader::ReadIncludes(JobSpec& spec) {
   std::vector<std::string> written;
+  const ErrorWatch refused(source_.diagnostics);
   const YamlNode::Entry* entry = keys_.Texts("additional_includes", written);
-  if (entry == nullptr) return;
-  spec.includes_line = entry->line;
+  if (entry != nullptr) spec.includes_line = entry->line;
   for (const std::string& include : written) {
     const auto path = LocalPath(include, source_.context.base);
     if (path.ok()) {
@@ -119,15 +136,24 @@ void CommandReader::ReadIncludes(JobSpec& spec) {
                                 absl::StrCat("additional_includes: ", path.status().message()));
     }
   }
+  spec.command_in_doubt |= refused.any();
 }
 
 void CommandReader::ReadEnvironmentKey(JobSpec& spec) {
-  if (const YamlNode::Entry* entry = keys_.Take("environment")) {
-    spec.environment = ReadEnvironment(*entry, source_.context, source_.diagnostics);
-  }
+  const YamlNode::Entry* entry = keys_.Take("environment");
+  if (entry == nullptr) return;
+  const ErrorWatch refused(source_.diagnostics);
+  Environment environment = ReadEnvironment(*entry, source_.context, source_.diagnostics);
+  spec.environment = refused.any() ? Certain(std::move(environment)) : std::move(environment);
 }
 
 void CommandReader::ReadCompute(absl::string_view key, JobSpec& spec) {
+  const ErrorWatch refused(source_.diagnostics);
+  TakeCompute(key, spec);
+  if (refused.any()) spec.compute.clear();
+}
+
+void CommandReader::TakeCompute(absl::string_view key, JobSpec& spec) {
   std::string written;
   const YamlNode::Entry* entry = keys_.Text(key, written);
   if (entry == nullptr) return;
@@ -170,6 +196,25 @@ void CommandReader::CheckReferences(const JobSpec& spec) {
           LineOfKey("environment_variables"),
           absl::StrCat("environment variable \"", name.substr(0, 80), "\": ", error.message));
     }
+  }
+}
+
+void CommandReader::Finish(JobSpec& spec) {
+  for (const std::string& meant : keys_.Finish()) {
+    if (meant.empty() || Find(meant) == nullptr) Doubt(meant, spec);
+  }
+}
+
+// `key` is absent, unless an unknown one was meant as it. "": it may be one of which the name says
+// nothing here; then the command may need it.
+void CommandReader::Doubt(absl::string_view key, JobSpec& spec) {
+  if (key == "compute" || key == "settings") {
+    spec.compute.clear();  // settings: default_compute
+  } else if (key == "environment") {
+    spec.environment = Certain({});
+  } else if (key.empty() || key == "code" || key == "additional_includes" ||
+             key == "environment_variables") {
+    spec.command_in_doubt = true;
   }
 }
 

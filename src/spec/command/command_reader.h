@@ -22,7 +22,9 @@ struct Source {
   Diagnostics& diagnostics;    // under the file's name
 };
 
-// Each function reads its keys into `spec`; what they do not name keeps what it was.
+// Each function reads its keys into `spec`; what they do not name keeps what it was. What is
+// refused becomes what no check finds a fault in, since it would be one of the same mistake: no
+// compute, an environment of which nothing is known, a command in doubt.
 class CommandReader {
  public:
   CommandReader(const Source& source, absl::string_view what, AzurePlace place)
@@ -41,15 +43,20 @@ class CommandReader {
   // Of a component: additional_includes.
   void ReadIncludes(JobSpec& spec);
   void ReadEnvironmentKey(JobSpec& spec);
+  // "" for one that is refused.
   void ReadCompute(absl::string_view key, JobSpec& spec);
   // Each ${{…}} of the command and the variables names something that `spec` has.
   void CheckReferences(const JobSpec& spec);
+  // Reports the keys that nobody has read. What one of them may have meant is in doubt.
+  void Finish(JobSpec& spec);
 
   const YamlNode::Entry* Find(absl::string_view key) const;
   int LineOfKey(absl::string_view key) const;
 
  private:
   void CheckEnvironmentVariables(const JobSpec& spec);
+  void TakeCompute(absl::string_view key, JobSpec& spec);
+  static void Doubt(absl::string_view key, JobSpec& spec);
   int LineOfText(const JobSpec& spec, absl::string_view part) const;
 
   const Source source_;

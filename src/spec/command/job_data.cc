@@ -422,12 +422,14 @@ std::optional<Input> ReadInputDefinition(const YamlNode::Entry& entry, const Rea
   if (!CheckName(entry, "input", diagnostics)) return std::nullopt;
   if (entry.value->kind == YamlNode::Kind::kNull) return std::nullopt;
   std::optional<Input> input;
+  const ErrorWatch refused(diagnostics);
   if (entry.value->kind == YamlNode::Kind::kMapping) {
     input = InputReader(entry, context, diagnostics).ReadDefinition();
   } else {
     input = ReadInput(entry, context, diagnostics);
   }
   if (!input) return std::nullopt;
+  if (refused.any()) input->path.clear();
   input->place.file = diagnostics.file_name();
   if (input->place.line == 0) input->place.line = entry.line;
   return input;
@@ -438,7 +440,9 @@ std::map<std::string, Input> ReadInputSection(const YamlNode::Entry& section,
                                               Diagnostics& diagnostics) {
   std::map<std::string, Input> inputs;
   for (const YamlNode::Entry* entry : NamedEntries(section, "input", diagnostics)) {
+    const ErrorWatch refused(diagnostics);
     Input input = ReadInput(*entry, context, diagnostics);
+    if (refused.any()) input.path.clear();
     input.place.file = diagnostics.file_name();
     if (input.place.line == 0) input.place.line = entry->line;
     inputs[entry->key] = std::move(input);

@@ -13,6 +13,7 @@
 
 namespace tutti::spec {
 
+// An input that is refused has no path, of which anything would be said.
 std::map<std::string, Input> ReadInputs(MappingReader& job, const ReadContext& context,
                                         Diagnostics& diagnostics);
 std::map<std::string, Output> ReadOutputs(MappingReader& job, Diagnostics& diagnostics,

@@ -156,8 +156,11 @@ void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) 
   const auto entry = TakeSection(job, "resources", spec);
   if (!entry) return;
   MappingReader reader(*entry->value, "resources", diagnostics, {"command", "resources."});
+  const ErrorWatch refused(diagnostics);
   if (const auto* count = reader.Count("instance_count", kMostNodes, spec.instance_count)) {
     spec.instance_count_place = {diagnostics.file_name(), count->line};
+  } else if (refused.any()) {
+    spec.instance_count = 1;  // in place of a component's, too
   }
   spec.gpu_demands.clear();  // a step's own resources are in place of its component's
   LookAtInstanceType(*entry->value, spec, diagnostics);

@@ -188,6 +188,7 @@ class EnvironmentReader {
                                             "\" is no name of an image: write "
                                             "REGISTRY/NAME:TAG or REGISTRY/NAME@sha256:…, the name "
                                             "in lower case"));
+      environment_.image = {};
     }
   }
 

@@ -192,8 +192,8 @@ class ScriptJob {
 
 bool IsBatchScript(absl::string_view text) { return absl::StartsWith(text, "#!"); }
 
-absl::StatusOr<ReadResult> ReadBatchScript(absl::string_view text, absl::string_view file_name,
-                                           const fs::path& base_directory, const Site& site) {
+Reading ReadBatchScript(absl::string_view text, absl::string_view file_name,
+                        const fs::path& base_directory, const Site& site) {
   Diagnostics diagnostics(file_name);
   ScriptJob job(base_directory, site, diagnostics);
   for (const GivenOption& given : ReadBatchOptions(text, diagnostics)) job.Take(given);
@@ -209,8 +209,9 @@ absl::StatusOr<ReadResult> ReadBatchScript(absl::string_view text, absl::string_
   for (const ExpressionError& error : CheckExpressions(spec.command, {}, {})) {
     diagnostics.Error(1, error.message);
   }
-  TUTTI_RETURN_IF_ERROR(diagnostics.status());
-  return ReadResult{std::move(spec), diagnostics.warnings()};
+  // What is asked of which cluster is told by all lines together.
+  if (diagnostics.error_count() > 0) spec.compute.clear();
+  return {{std::move(spec), diagnostics.warnings()}, diagnostics.status()};
 }
 
 }  // namespace tutti::spec

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "spec/file/job_file.h"
 #include "spec/site/site.h"
@@ -16,10 +15,9 @@ namespace tutti::spec {
 bool IsBatchScript(absl::string_view text);
 
 // The compute is what --clusters names, else the site's one compute of type slurm, else this
-// machine's virtual nodes, where the lines that speak of Slurm alone have no effect. The arguments
-// are those of ReadJobFile.
-absl::StatusOr<ReadResult> ReadBatchScript(absl::string_view text, absl::string_view file_name,
-                                           const std::filesystem::path& base_directory,
-                                           const Site& site);
+// machine's virtual nodes, where the lines that speak of Slurm alone have no effect; none that is
+// certain if a line was refused. The arguments are those of ReadJobFile.
+Reading ReadBatchScript(absl::string_view text, absl::string_view file_name,
+                        const std::filesystem::path& base_directory, const Site& site);
 
 }  // namespace tutti::spec

@@ -11,8 +11,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view lines(reinterpret_cast<const char*>(data), size);
   const std::string text = absl::StrCat("#!/bin/bash\n#SBATCH ", lines);
-  const auto result =
-      tutti::spec::ReadBatchScript(text, "job.sh", "/base", tutti::spec::BuiltInSite());
+  const auto result = tutti::spec::ReadJobFile(text, "job.sh", "/base", tutti::spec::BuiltInSite());
   if (!result.ok()) {
     if (!absl::StartsWith(result.status().message(), "job.sh:")) std::abort();
     return 0;

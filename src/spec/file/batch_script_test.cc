@@ -22,16 +22,15 @@ Site WithCluster() {
 
 ReadResult ReadScript(absl::string_view lines, const Site& site = WithCluster()) {
   const auto result =
-      ReadBatchScript(absl::StrCat("#!/bin/bash\n", lines), "train.sh", "/home/me", site);
+      ReadJobFile(absl::StrCat("#!/bin/bash\n", lines), "train.sh", "/home/me", site);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.value_or(ReadResult{});
 }
 
 std::string ScriptError(absl::string_view lines, const Site& site = WithCluster()) {
-  return std::string(
-      ReadBatchScript(absl::StrCat("#!/bin/bash\n", lines), "train.sh", "/home/me", site)
-          .status()
-          .message());
+  return std::string(ReadJobFile(absl::StrCat("#!/bin/bash\n", lines), "train.sh", "/home/me", site)
+                         .status()
+                         .message());
 }
 
 TEST(BatchScript, WhatItAsksForIsHandedToSbatchAndSettingsAreTheJobs) {
@@ -80,7 +79,7 @@ TEST(BatchScript, ErrorsNameTheLineAndTheMend) {
   EXPECT_THAT(ScriptError("#SBATCH -J 'open\n"), HasSubstr("train.sh:2: a quote is not closed"));
   EXPECT_THAT(ScriptError("#SBATCH --mem\n"), HasSubstr("--mem has no value"));
   EXPECT_THAT(ScriptError("#SBATCH hello\n"), HasSubstr("\"hello\" is no option"));
-  const auto no_program = ReadBatchScript("#!bash\n", "train.sh", "/home/me", BuiltInSite());
+  const auto no_program = ReadJobFile("#!bash\n", "train.sh", "/home/me", BuiltInSite());
   EXPECT_THAT(std::string(no_program.status().message()), HasSubstr("train.sh:1: "));
 }
 

@@ -100,7 +100,7 @@ JobSpec ReadCommandJob(const Source& source) {
   spec.outputs = ReadOutputs(job.keys(), source.diagnostics);
   job.CheckReferences(spec);
   ReadScale(job.keys(), spec, source.diagnostics);
-  job.keys().Finish();
+  job.Finish(spec);
   return spec;
 }
 
@@ -115,6 +115,7 @@ void ResolveCompute(const Site& site, JobSpec& spec, Diagnostics& diagnostics) {
     diagnostics.Error({spec.file_name, spec.command_line},
                       absl::StrCat("compute \"", compute.name, "\" stands for \"", spec.compute,
                                    "\", which site.yml does not have"));
+    spec.compute.clear();
   }
   const int most = compute.max_instances;
   if (most == 0 || spec.kind == JobKind::kPipeline || spec.instance_count <= most) return;
@@ -122,34 +123,55 @@ void ResolveCompute(const Site& site, JobSpec& spec, Diagnostics& diagnostics) {
                     absl::StrCat("instance_count is ", spec.instance_count, ", but compute \"",
                                  compute.name, "\" lets a job take ", most,
                                  most == 1 ? " node" : " nodes", " (max_instances of its file)"));
+  spec.instance_count = 1;  // nothing else is said of it
+}
+
+// Of jobs whose commands are in doubt none is to be checked.
+void LeaveOutDoubtful(JobSpec& spec) {
+  if (spec.command_in_doubt) spec.command.clear();
+  for (Step& step : spec.steps) LeaveOutDoubtful(step.job);
+}
+
+// What the file is that has no more to be read.
+absl::Status CheckFile(const YamlNode& root, Diagnostics& diagnostics) {
+  TUTTI_RETURN_IF_ERROR(CheckKind("job", root, diagnostics));
+  TUTTI_RETURN_IF_ERROR(RefusePreview(root, diagnostics));
+  return CheckType(root, diagnostics);
+}
+
+JobSpec ReadByType(absl::string_view type, const Source& source) {
+  if (type == "pipeline") return ReadPipelineJob(source);
+  return type == "sweep" ? ReadSweepJob(source) : ReadCommandJob(source);
 }
 
 }  // namespace
 
-absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view file_name,
-                                       const std::filesystem::path& base_directory,
-                                       const Site& site, const ReadFileFunction& read_file) {
+Reading ReadAllOfJobFile(absl::string_view text, absl::string_view file_name,
+                         const std::filesystem::path& base_directory, const Site& site,
+                         const ReadFileFunction& read_file) {
   if (IsBatchScript(text)) return ReadBatchScript(text, file_name, base_directory, site);
-  TUTTI_ASSIGN_OR_RETURN(const auto root, ParseYaml(text, file_name));
+  const auto root = ParseYaml(text, file_name);
+  if (!root.ok()) return {.faults = root.status()};
   Diagnostics diagnostics(file_name);
-  TUTTI_RETURN_IF_ERROR(CheckKind("job", *root, diagnostics));
-  TUTTI_RETURN_IF_ERROR(RefusePreview(*root, diagnostics));
-  TUTTI_RETURN_IF_ERROR(CheckType(*root, diagnostics));
+  if (absl::Status other = CheckFile(**root, diagnostics); !other.ok()) return {.faults = other};
   int files_left = kMostFiles;
   const ReadContext context{base_directory, site, read_file, files_left,
                             std::filesystem::path(std::string(file_name)).parent_path()};
-  const Source source{*root, text, context, diagnostics};
-  const std::string type = TypeOf(*root, diagnostics);
-  CheckSchema(*root, type, diagnostics);
-  ReadResult result;
-  result.spec = type == "pipeline" ? ReadPipelineJob(source)
-                : type == "sweep"  ? ReadSweepJob(source)
-                                   : ReadCommandJob(source);
-  if (result.spec.file_name.empty()) result.spec.file_name = std::string(file_name);
-  ResolveCompute(site, result.spec, diagnostics);
-  TUTTI_RETURN_IF_ERROR(diagnostics.status());
-  result.warnings = diagnostics.warnings();
-  return result;
+  const std::string type = TypeOf(**root, diagnostics);
+  CheckSchema(**root, type, diagnostics);
+  JobSpec spec = ReadByType(type, {**root, text, context, diagnostics});
+  if (spec.file_name.empty()) spec.file_name = std::string(file_name);
+  ResolveCompute(site, spec, diagnostics);
+  LeaveOutDoubtful(spec);
+  return {{std::move(spec), diagnostics.warnings()}, diagnostics.status()};
+}
+
+absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view file_name,
+                                       const std::filesystem::path& base_directory,
+                                       const Site& site, const ReadFileFunction& read_file) {
+  Reading reading = ReadAllOfJobFile(text, file_name, base_directory, site, read_file);
+  TUTTI_RETURN_IF_ERROR(reading.faults);
+  return std::move(reading.job);
 }
 
 absl::StatusOr<ReadResult> ReadJobFile(absl::string_view text, absl::string_view file_name,

@@ -32,6 +32,19 @@ struct ReadResult {
   std::vector<std::string> warnings;
 };
 
+// A file as far as it could be read.
+struct Reading {
+  // Where `faults` is not OK: the part that is certain, for checks that find more at the same time.
+  // What was refused, or what depends on it, is such that they say nothing of it; it is no job.
+  ReadResult job;
+  absl::Status faults;  // InvalidArgument holds all errors
+};
+
+// The arguments are those of ReadJobFile.
+Reading ReadAllOfJobFile(absl::string_view text, absl::string_view file_name,
+                         const std::filesystem::path& base_directory, const Site& site,
+                         const ReadFileFunction& read_file = ReadFromDisk);
+
 // `text` is the file's content, `file_name` its name as errors shall show it. Relative paths in it
 // count from `base_directory`, which is absolute. `site` says what names and addresses mean here.
 // InvalidArgument holds all errors.

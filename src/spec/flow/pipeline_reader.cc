@@ -20,10 +20,12 @@ constexpr int kDeepest = 8;  // pipelines in pipelines
 
 class PipelineReader {
  public:
-  PipelineReader(const Source& source, absl::string_view what, AzurePlace place)
+  // `compute`: unless it names another.
+  PipelineReader(const Source& source, absl::string_view what, AzurePlace place,
+                 const std::string& compute)
       : source_(source), place_(place), keys_(source, what, place) {
     spec_.kind = JobKind::kPipeline;
-    spec_.compute = "local";
+    spec_.compute = compute;
   }
 
   CommandReader& keys() { return keys_; }
@@ -40,7 +42,7 @@ class PipelineReader {
     if (const YamlNode::Entry* jobs = keys_.keys().Take("jobs")) {
       Error(jobs->line, "a pipeline has either jobs or a component");
     }
-    keys_.keys().Finish();
+    keys_.Finish(spec_);
     const auto file = FindComponent(component, "the job", source_, source_.diagnostics);
     if (!file) return std::move(spec_);
     if (TypeOf(*file) != "pipeline") {
@@ -58,12 +60,11 @@ class PipelineReader {
   }
 
   // All that is not the pipeline's identity, inputs and outputs.
-  JobSpec Read(const std::set<std::string>& open, const std::string& compute, int depth) {
-    if (!compute.empty()) spec_.compute = compute;
+  JobSpec Read(const std::set<std::string>& open, int depth) {
     if (place_.schema == "pipeline") keys_.ReadCompute("compute", spec_);
     ReadSettings();
     const YamlNode::Entry* jobs = keys_.keys().Take("jobs");
-    keys_.keys().Finish();
+    keys_.Finish(spec_);
     if (jobs == nullptr || jobs->value->kind != YamlNode::Kind::kMapping ||
         jobs->value->entries.empty()) {
       Error(jobs == nullptr ? source_.root.line : jobs->line,
@@ -260,7 +261,7 @@ class PipelineReader {
 }  // namespace
 
 JobSpec ReadPipelineJob(const Source& source) {
-  PipelineReader reader(source, "a pipeline file", {"pipeline", ""});
+  PipelineReader reader(source, "a pipeline file", {"pipeline", ""}, "local");
   std::string unused;
   reader.keys().keys().Text("$schema", unused);
   reader.keys().keys().Text("type", unused);
@@ -270,7 +271,7 @@ JobSpec ReadPipelineJob(const Source& source) {
   }
   reader.spec().inputs = ReadInputs(reader.keys().keys(), source.context, source.diagnostics);
   reader.spec().outputs = ReadOutputs(reader.keys().keys(), source.diagnostics);
-  return reader.Read({}, "", 0);
+  return reader.Read({}, 0);
 }
 
 JobSpec ReadPipelineComponent(const ComponentFile& component, const Given& given,
@@ -278,7 +279,7 @@ JobSpec ReadPipelineComponent(const ComponentFile& component, const Given& given
   Diagnostics inner(component.shown);
   const ReadContext below = given.source.context.Beside(component.folder / "here", component.shown);
   const Source source{*component.root, component.text, below, inner};
-  PipelineReader reader(source, component.name, {"component", ""});
+  PipelineReader reader(source, component.name, {"component", ""}, scope.compute);
   JobSpec& spec = reader.spec();
   spec.file_name = component.shown;
   reader.keys().ReadComponentIdentity(spec);
@@ -289,7 +290,7 @@ JobSpec ReadPipelineComponent(const ComponentFile& component, const Given& given
   for (const auto& [name, bound] : given.bound) {
     if (!bound.from.empty()) open.insert(name);
   }
-  JobSpec read = reader.Read(open, scope.compute, scope.depth + 1);
+  JobSpec read = reader.Read(open, scope.depth + 1);
   given.source.diagnostics.Add(given.line, inner);
   return read;
 }

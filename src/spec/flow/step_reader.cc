@@ -113,7 +113,7 @@ class StepReader {
       given.inputs = sweep.keys().Take("inputs");
       sweep.keys().Take("outputs");
       ReadSweep(sweep, given, step_.job);
-      sweep.keys().Finish();
+      sweep.Finish(step_.job);
     } else if (!has_component && type == "pipeline") {
       Error(entry_.line, "has no component: name the pipeline's file");
     } else if (!has_component) {
@@ -150,7 +150,7 @@ class StepReader {
     job.outputs = ReadStepOutputs(given, scope_);
     step.CheckReferences(job);
     ReadScale(step.keys(), job, source_.diagnostics);
-    step.keys().Finish();
+    step.Finish(job);
   }
 
   // What the component says, then what the step says over it.
@@ -183,7 +183,7 @@ class StepReader {
       step.ReadCompute("compute", job);
       ReadScale(step.keys(), job, source_.diagnostics);
     }
-    step.keys().Finish();
+    step.Finish(job);
     if (given.outputs != nullptr) {
       ReadOutputsOver(*given.outputs, what_, job.outputs, source_.diagnostics);
     }
@@ -205,7 +205,7 @@ class StepReader {
     job.inputs = InputsOf(given, component.keys().Take("inputs"), file, inner);
     component.CheckReferences(job);
     ReadScale(component.keys(), job, inner);
-    component.keys().Finish();
+    component.Finish(job);
     WarnOfHost(*file.root);
     source_.diagnostics.Add(entry_.line, inner);
   }

@@ -103,7 +103,7 @@ void ReadInlineTrial(const YamlNode::Entry& entry, const Given& given, JobSpec& 
   trial.ReadCode(spec);
   trial.ReadEnvironmentKey(spec);
   ReadScale(trial.keys(), spec, source.diagnostics);
-  trial.keys().Finish();
+  trial.Finish(spec);
   if (given.outputs != nullptr) {
     CheckIsMapping(*given.outputs, source.diagnostics);
     for (const YamlNode::Entry& output : given.outputs->value->entries) {
@@ -145,7 +145,7 @@ void ReadTrialComponent(const YamlNode::Entry& entry, const Given& given, JobSpe
   }
   spec.inputs = InputsOf(ToTrials(given, *spec.sweep), definitions, *file, inner);
   FinishTrial(trial, spec);
-  trial.keys().Finish();
+  trial.Finish(spec);
   given.source.diagnostics.Add(entry.line, inner);
 }
 
@@ -187,7 +187,7 @@ JobSpec ReadSweepJob(const Source& source) {
   given.outputs = sweep.keys().Take("outputs");
   if (given.outputs != nullptr) RefuseBoundOutputs(*given.outputs, source.diagnostics);
   ReadSweep(sweep, given, spec);
-  sweep.keys().Finish();
+  sweep.Finish(spec);
   return spec;
 }
 

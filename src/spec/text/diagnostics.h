@@ -27,6 +27,7 @@ class Diagnostics {
 
   // "FILE:LINE: message" of each, by line and once; the first 20 and how many more there are.
   absl::Status status(absl::StatusCode code = absl::StatusCode::kInvalidArgument) const;
+  size_t error_count() const { return errors_.size(); }
   // The same, one message for all lines of a file to which it applies: "… (also at lines 7, 9)".
   std::vector<std::string> warnings() const;
 
@@ -44,6 +45,19 @@ class Diagnostics {
   const std::string file_name_;
   Messages errors_;
   Messages warnings_;
+};
+
+// Whether an error has been told since this was made: what was read meanwhile is then not certain.
+class ErrorWatch {
+ public:
+  explicit ErrorWatch(const Diagnostics& diagnostics)
+      : diagnostics_(diagnostics), before_(diagnostics.error_count()) {}
+
+  bool any() const { return diagnostics_.error_count() > before_; }
+
+ private:
+  const Diagnostics& diagnostics_;
+  const size_t before_;
 };
 
 }  // namespace tutti::spec

@@ -131,13 +131,16 @@ const YamlNode::Entry* MappingReader::Texts(absl::string_view key,
   return entry;
 }
 
-void MappingReader::Finish() {
+std::vector<std::string> MappingReader::Finish() {
+  std::vector<std::string> meant;
   for (const YamlNode::Entry& entry : node_.entries) {
-    if (std::find(known_.begin(), known_.end(), entry.key) == known_.end()) ReportUntaken(entry);
+    const bool is_taken = std::find(known_.begin(), known_.end(), entry.key) != known_.end();
+    if (!is_taken) ReportUntaken(entry, meant);
   }
+  return meant;
 }
 
-void MappingReader::ReportUntaken(const YamlNode::Entry& entry) {
+void MappingReader::ReportUntaken(const YamlNode::Entry& entry, std::vector<std::string>& meant) {
   const AzureKey* const key =
       place_.schema.empty() ? nullptr
                             : FindAzureKey(place_.schema, absl::StrCat(place_.prefix, entry.key));
@@ -163,6 +166,7 @@ void MappingReader::ReportUntaken(const YamlNode::Entry& entry) {
     }
   }
   const absl::string_view shown = absl::string_view(entry.key).substr(0, kMostShown);
+  meant.push_back(base::Closest(shown, candidates));
   const std::string unknown =
       absl::StrCat("unknown key ", Quoted(entry.key), base::DidYouMean(shown, candidates));
   // Azure ML's client takes any key in a pipeline's settings, and published files rely on it.

@@ -42,11 +42,12 @@ class MappingReader {
   const YamlNode::Entry* Texts(absl::string_view key, std::vector<std::string>& value);
 
   // Reports the keys that were not taken: a warning or an error by the table of Azure ML's keys, or
-  // that the key is unknown.
-  void Finish();
+  // that the key is unknown. Of each unknown one the key that was perhaps meant is returned, "" if
+  // none is near.
+  std::vector<std::string> Finish();
 
  private:
-  void ReportUntaken(const YamlNode::Entry& entry);
+  void ReportUntaken(const YamlNode::Entry& entry, std::vector<std::string>& meant);
 
   const YamlNode& node_;
   Diagnostics& diagnostics_;

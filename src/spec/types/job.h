@@ -132,7 +132,10 @@ struct JobSpec {
   std::map<std::string, std::string> tags;
   std::string command;   // with ${{…}} expressions unexpanded; never empty
   int command_line = 0;  // where "command" is in the job file
-  std::string code;      // folder or file, absolute; or a git address (code.h); empty: no code
+  // While a file is read: what the command needs was refused, such as its code. What it runs is not
+  // known then.
+  bool command_in_doubt = false;
+  std::string code;  // folder or file, absolute; or a git address (code.h); empty: no code
   int code_line = 0;
   // Of a component: files and folders, absolute, that are put beside the code under their own
   // names.

@@ -4,9 +4,8 @@
 #include <functional>
 #include <set>
 
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "base/at_once.h"
+#include "base/faults.h"
 #include "platform/container/image.h"
 #include "platform/container/python_check.h"
 #include "platform/container/registry_check.h"
@@ -24,7 +23,7 @@ constexpr absl::Duration kPatience = absl::Seconds(5);  // with all that is aske
 
 using Lines = std::vector<std::string>;
 
-// In their order; a component that two steps have tells of its faults twice.
+// In their order; a component that two steps have warns twice.
 Lines EachOnce(const Lines& lines) {
   std::set<std::string> seen;
   Lines once;
@@ -32,13 +31,6 @@ Lines EachOnce(const Lines& lines) {
     if (seen.insert(line).second) once.push_back(line);
   }
   return once;
-}
-
-void Add(const absl::Status& status, Lines& faults) {
-  if (status.ok()) return;
-  for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
-    faults.emplace_back(line);
-  }
 }
 
 // Whether it holds of the job or of one below it.
@@ -61,8 +53,8 @@ struct NetworkCheck {
   Lines warnings;
 };
 
-void CheckNetwork(const spec::JobSpec& job, const std::filesystem::path& directory, Lines& faults,
-                  Lines& warnings) {
+void CheckNetwork(const spec::JobSpec& job, const std::filesystem::path& directory,
+                  base::Faults& faults, Lines& warnings) {
   const base::Deadline deadline = base::Deadline::After(kPatience);
   std::vector<NetworkCheck> checks;
   if (Any(job, AsksForPython)) {
@@ -81,7 +73,7 @@ void CheckNetwork(const spec::JobSpec& job, const std::filesystem::path& directo
   base::ForEachAtOnce(checks.size(), checks.size(),
                       [&](size_t i) { checks[i].found = checks[i].run(checks[i].warnings); });
   for (const NetworkCheck& check : checks) {
-    Add(check.found, faults);
+    faults.Add(check.found);
     warnings.insert(warnings.end(), check.warnings.begin(), check.warnings.end());
   }
 }
@@ -91,17 +83,15 @@ void CheckNetwork(const spec::JobSpec& job, const std::filesystem::path& directo
 absl::Status Preflight(const spec::JobSpec& job, const std::filesystem::path& directory,
                        Lines& warnings) {
   static const auto* const facts = new launch::NodeFacts(launch::FactsOfThisNode());
-  Lines faults;
-  Add(spec::CheckPaths(job, warnings), faults);
-  Add(container::CheckCanRun(job), faults);
-  Add(CheckGpus(job, !facts->gpus.empty(), warnings), faults);
-  Add(launch::CheckCommand(job, *facts, warnings), faults);
+  base::Faults faults;
+  faults.Add(spec::CheckPaths(job, warnings));
+  faults.Add(container::CheckCanRun(job));
+  faults.Add(CheckGpus(job, !facts->gpus.empty(), warnings));
+  faults.Add(launch::CheckCommand(job, *facts, warnings));
   CheckNetwork(job, directory, faults, warnings);
+  faults.Add(CheckCopiesFit(job, directory));
   warnings = EachOnce(warnings);
-  const absl::Status space = CheckCopiesFit(job, directory);
-  if (faults.empty()) return space;
-  Add(space, faults);
-  return absl::InvalidArgumentError(absl::StrJoin(EachOnce(faults), "\n"));
+  return faults.status();
 }
 
 }  // namespace tutti::service

@@ -1,4 +1,5 @@
 // What can be known of a job before it queues (SPEC J11): every fault of it at once. Thread-safe.
+// A job of which the reader refused a part is checked in the others (spec::Reading).
 #pragma once
 
 #include <filesystem>

@@ -1,0 +1,27 @@
+// What is wrong with something that a user wrote, gathered from many checks, so that all of it is
+// fixed at once. Not thread-safe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace tutti::base {
+
+class Faults {
+ public:
+  // Each line of the message is a fault; OK has none.
+  void Add(const absl::Status& status);
+
+  bool empty() const { return lines_.empty(); }
+  // Each fault once, a line each, in the order in which they were added. ResourceExhausted if all
+  // were that, else InvalidArgument; OK without any.
+  absl::Status status() const;
+
+ private:
+  std::vector<std::string> lines_;
+  bool all_exhausted_ = true;
+};
+
+}  // namespace tutti::base
