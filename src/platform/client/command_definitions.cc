@@ -216,6 +216,8 @@ void CommandDefinitions::AddViews(CLI::App* job) {
   CLI::App* show = Add(job, "show", "Show one job: facts, failures, events",
                        [this](Context& context) { return JobShow(context, show_); });
   AddJob(show, &show_.job);
+  show->add_flag("--all", show_.all,
+                 "All of its params and nested runs' metrics, and of its steps' metrics");
   AddFormat(show, &show_.format);
 }
 

@@ -228,6 +228,23 @@ TEST_F(CommandParserTest, TellsTheServicesFaultsWithThoseOfTheFile) {
   }
 }
 
+TEST_F(CommandParserTest, ShowsAllParamsOfAJobIfAskedTo) {
+  std::string params;
+  for (int i = 0; i < 10; ++i) {
+    absl::StrAppend(&params, i > 0 ? ", " : "", R"({"name": "p)", i, R"(", "value": "1"})");
+  }
+  answers_["GET /v1/jobs?limit=1000"] = {.chunks = {R"({"jobs": [{"id": "brave_ant"}]})"}};
+  answers_["GET /v1/jobs/brave_ant"] = {
+      .chunks = {absl::StrCat(R"({"id": "brave_ant", "state": "Completed", "type": "command", )",
+                              R"("logged": {"params": [)", params, "]}}")}};
+  ASSERT_EQ(*Do({"job", "show", "brave_ant"}), ExitCode::kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("p7 1 and 2 more: tutti job show brave_ant --all\n"));
+  ASSERT_EQ(*Do({"job", "show", "brave_ant", "--all"}), ExitCode::kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("p7 1, p8 1, p9 1\n"));
+  ASSERT_EQ(*Do({"job", "show", "brave_ant", "-o", "json"}), ExitCode::kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("p9"));
+}
+
 TEST_F(CommandParserTest, DeletesOnlyWhatIsNamedInFull) {
   answers_["GET /v1/jobs?limit=1000"] = {.chunks = {R"({"jobs": [{"id": "brave_ant"}]})"}};
   EXPECT_EQ(ExitCodeOf(Do({"job", "delete", "brave"}).status()), ExitCode::kUsage);

@@ -1,5 +1,6 @@
 #include "platform/client/summary.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -16,12 +17,14 @@ namespace {
 constexpr size_t kMostLogged = 8;      // metrics, and models, that are named briefly
 constexpr size_t kLongestBrief = 100;  // of the line of metrics, but for a first one that is longer
 
-// The first few, and how many there are more.
-std::string FirstOf(std::vector<std::string> texts) {
-  const size_t more = texts.size() > kMostLogged ? texts.size() - kMostLogged : 0;
-  texts.resize(texts.size() - more);
-  return absl::StrCat(absl::StrJoin(texts, ", "),
-                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
+// All, or the first few and how to see those beyond.
+std::string Listed(std::vector<std::string> texts, Extent extent, absl::string_view job_id) {
+  const size_t shown = extent == Extent::kAll ? texts.size() : std::min(texts.size(), kMostLogged);
+  const size_t more = texts.size() - shown;
+  texts.resize(shown);
+  return absl::StrCat(
+      absl::StrJoin(texts, ", "),
+      more > 0 ? absl::StrCat(" and ", more, " more: tutti job show ", job_id, " --all") : "");
 }
 
 // How long the job ran; "" if it never did.
@@ -98,18 +101,20 @@ std::string FailureLine(const FailureView& failure) {
                       failure.consequence ? " (a consequence)" : "");
 }
 
-std::string MetricsText(const std::vector<LoggedMetric>& metrics) {
+std::string MetricsText(const std::vector<LoggedMetric>& metrics, Extent extent,
+                        absl::string_view job_id) {
   std::vector<std::string> texts;
   for (const LoggedMetric& metric : metrics) texts.push_back(TextOf(metric));
-  return FirstOf(std::move(texts));
+  return Listed(std::move(texts), extent, job_id);
 }
 
-std::string ParamsText(const std::vector<LoggedParam>& params) {
+std::string ParamsText(const std::vector<LoggedParam>& params, Extent extent,
+                       absl::string_view job_id) {
   std::vector<std::string> texts;
   for (const LoggedParam& param : params) {
     texts.push_back(absl::StrCat(Printable(param.name), " ", Printable(param.value)));
   }
-  return FirstOf(std::move(texts));
+  return Listed(std::move(texts), extent, job_id);
 }
 
 std::vector<std::pair<std::string, std::string>> LoggedFacts(const JobView& job, Extent extent) {

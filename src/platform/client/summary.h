@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "platform/client/follow/metric.h"
 #include "platform/client/job_parts.h"
 #include "platform/client/views.h"
@@ -25,9 +26,12 @@ std::vector<std::pair<std::string, std::string>> LoggedFacts(const JobView& job,
 // What the service has to say beside how it ended: "Note: …"; "" if there is nothing.
 std::string NoteLine(const JobView& job);
 
-// "loss 0.25, top1 0.9 and 3 more"; "" of none.
-std::string MetricsText(const std::vector<LoggedMetric>& metrics);
-std::string ParamsText(const std::vector<LoggedParam>& params);
+// "loss 0.25, top1 0.9"; "" of none. kBrief: the first few, and how to see the others, which
+// `job_id` has: "… and 3 more: tutti job show brave_ant --all".
+std::string MetricsText(const std::vector<LoggedMetric>& metrics, Extent extent,
+                        absl::string_view job_id);
+std::string ParamsText(const std::vector<LoggedParam>& params, Extent extent,
+                       absl::string_view job_id);
 
 // "rank 1 on n2: killed by signal 9 (SIGKILL)", marked when it followed from another.
 std::string FailureLine(const FailureView& failure);

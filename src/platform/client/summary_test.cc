@@ -62,13 +62,17 @@ TEST(Summary, OfAPipelineThatFailedOffersWhatItsOtherStepsHaveLeft) {
                   "All of its steps: tutti job download brave_ant --all"));
 }
 
-TEST(Summary, NamesTheFirstParamsAndMetrics) {
-  EXPECT_EQ(ParamsText({}), "");
-  EXPECT_EQ(ParamsText({{"rate", "0.1"}, {"a\nb", "x"}}), "rate 0.1, a?b x");
-  EXPECT_EQ(MetricsText({{"loss", 0.25}, {"top1", std::nullopt}}),
+TEST(Summary, NamesTheFirstParamsAndMetricsAndHowToSeeTheOthers) {
+  EXPECT_EQ(ParamsText({}, Extent::kBrief, "brave_ant"), "");
+  EXPECT_EQ(ParamsText({{"rate", "0.1"}, {"a\nb", "x"}}, Extent::kBrief, "brave_ant"),
+            "rate 0.1, a?b x");
+  EXPECT_EQ(MetricsText({{"loss", 0.25}, {"top1", std::nullopt}}, Extent::kBrief, "brave_ant"),
             "loss 0.25, top1 no finite number");
-  EXPECT_EQ(MetricsText(std::vector<LoggedMetric>(10, {"m", 1})),
-            "m 1, m 1, m 1, m 1, m 1, m 1, m 1, m 1 and 2 more");
+  const std::vector<LoggedMetric> ten(10, {"m", 1});
+  const std::string eight = "m 1, m 1, m 1, m 1, m 1, m 1, m 1, m 1";
+  EXPECT_EQ(MetricsText(ten, Extent::kBrief, "brave_ant"),
+            eight + " and 2 more: tutti job show brave_ant --all");
+  EXPECT_EQ(MetricsText(ten, Extent::kAll, "brave_ant"), eight + ", m 1, m 1");
 }
 
 TEST(Summary, OfASweepOffersItsTrials) {

@@ -75,6 +75,7 @@ absl::StatusOr<ExitCode> JobList(Context& context, const JobListOptions& options
 // Of one job: an id, or a beginning of one that no other job shares.
 struct JobOptions {
   std::string job;
+  bool all = false;  // of lists, not their first few alone
   Format format = Format::kTable;
 };
 absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options);

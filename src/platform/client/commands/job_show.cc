@@ -70,14 +70,15 @@ using StepMetrics = std::map<std::string, std::string>;  // texts, by job
 
 // What a pipeline's steps have logged. Trials have their metric, and a step that took an earlier
 // job's results has them as its own; what cannot be asked is left out.
-void AskSteps(Service& service, const std::vector<ChildView>& children, StepMetrics& texts) {
+void AskSteps(Service& service, const std::vector<ChildView>& children, Extent extent,
+              StepMetrics& texts) {
   for (const ChildView& child : children) {
     if (texts.size() >= kMostAsked) return;
     if (child.id.empty() || child.metric) continue;
     const auto text = service.Job(child.id);
     const auto job = text.ok() ? ParseJob(*text) : absl::StatusOr<JobView>(text.status());
-    texts[child.id] = job.ok() ? MetricsText(job->metrics) : "";
-    AskSteps(service, child.children, texts);
+    texts[child.id] = job.ok() ? MetricsText(job->metrics, extent, child.id) : "";
+    AskSteps(service, child.children, extent, texts);
   }
 }
 
@@ -121,10 +122,10 @@ void ShowTree(Context& context, const std::vector<ChildView>& children, const St
   }
 }
 
-void ShowChildren(Context& context, Service& service, const JobView& job) {
+void ShowChildren(Context& context, Service& service, const JobView& job, Extent extent) {
   if (job.children.empty()) return;
   StepMetrics metrics;
-  if (job.type == "pipeline") AskSteps(service, job.children, metrics);
+  if (job.type == "pipeline") AskSteps(service, job.children, extent, metrics);
   context.out << Styled(job.type == "sweep" ? "Trials" : "Steps", Tint::kBold,
                         context.out_screen.colour)
               << "\n";
@@ -162,9 +163,10 @@ absl::StatusOr<ExitCode> JobShow(Context& context, const JobOptions& options) {
   TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(text));
   ShowFacts(context, job);
   for (const auto& [name, value] : LoggedFacts(job, Extent::kAll)) Fact(context, name, value);
-  Fact(context, "Nested runs", MetricsText(job.nested_metrics));
-  Fact(context, "Params", ParamsText(job.params));
-  ShowChildren(context, service, job);
+  const Extent extent = options.all ? Extent::kAll : Extent::kBrief;
+  Fact(context, "Nested runs", MetricsText(job.nested_metrics, extent, job.id));
+  Fact(context, "Params", ParamsText(job.params, extent, job.id));
+  ShowChildren(context, service, job, extent);
   ShowHistory(context, job);
   return ExitCode::kOk;
 }
