@@ -34,7 +34,13 @@ def test_a_rank_that_fails_is_named_and_the_others_follow_from_it(service, write
     assert job["state"] == "Failed"
     assert job["reason"].startswith("rank 3 on n2 failed with exit code 3: error: no such label: 17"), job["reason"]
     assert sorted(failure["rank"] for failure in job["failures"] if failure["consequence"]) == [0, 1, 2]
-    assert "Process received signal" not in service.log_text(name, 0, "stderr"), "mpirun was let end by itself"
+    said = service.log_text(name, 0, "mpirun")
+    assert "Process received signal" not in said, "mpirun was let end by itself"
+    shown = service.cli("job", "stream", name).stdout
+    # What mpirun says of it is its own, and no rank's.
+    assert "exited with non-zero status" in said and "[mpirun] " in shown, said
+    assert "exited with non-zero status" not in service.log_text(name, 0, "stderr")
+    assert not [line for line in shown.splitlines() if "exited with non-zero status" in line and not line.startswith("[mpirun] ")]
 
 
 def test_a_cancelled_mpi_job_leaves_no_process(service, write_job, summing):
@@ -43,7 +49,7 @@ def test_a_cancelled_mpi_job_leaves_no_process(service, write_job, summing):
     assert service.cli("job", "cancel", name).returncode == 0
     assert service.wait(name, 40)["state"] == "Canceled"
     assert processes_with("TUTTI_JOB_ID", name) == []
-    assert "Process received signal" not in service.log_text(name, 0, "stderr")
+    assert "Process received signal" not in service.log_text(name, 0, "mpirun")
 
 
 def test_without_mpirun_the_ranks_are_started_directly(service, write_job):

@@ -54,7 +54,8 @@ for task in $tasks; do wait $task; echo ended with $? >&2; done
       Run(MpiPlan("echo $RANK $PMIX_RANK $SLURM_PROCID $SLURM_CPUS_ON_NODE; exit $RANK")).ok());
   EXPECT_EQ(service.Output(0, "stdout"), "0 0 0\n");
   EXPECT_EQ(service.Output(1, "stdout"), "1 1 1\n");
-  EXPECT_EQ(service.Output(0, "stderr"), "ended with 1\nended with 0\n");
+  EXPECT_EQ(service.Output(0, "mpirun"), "ended with 1\nended with 0\n");
+  EXPECT_EQ(service.Output(0, "stderr"), "");
   EXPECT_EQ(service.Events().back()["ok"], true);
 }
 

@@ -57,7 +57,7 @@ NodeProcesses::NodeProcesses(const spec::LaunchPlan& plan, const LauncherOptions
       starter_patience_(base::Deadline::After(absl::ZeroDuration())) {}
 
 absl::Status NodeProcesses::StartAll() {
-  if (mpi_ != nullptr) return mpi_->Begin(&limit_, &spool_->Stderr(0));
+  if (mpi_ != nullptr) return mpi_->Begin(&limit_, &spool_->Mpirun());
   for (int i = 0; i < plan_.node().process_count; ++i) {
     TUTTI_RETURN_IF_ERROR(StartRank(i, facts_));
   }
@@ -371,7 +371,7 @@ void NodeProcesses::CallSrunAgain() {
   if (!srun_again_ || !srun_again_->Expired()) return;
   srun_again_.reset();
   if (ending_) return;
-  const absl::Status begun = mpi_->Begin(&limit_, &spool_->Stderr(0));
+  const absl::Status begun = mpi_->Begin(&limit_, &spool_->Mpirun());
   if (!begun.ok()) BeginStop(grace_, begun);
 }
 

@@ -42,14 +42,17 @@ void JobDisplay::State(const StreamLine& line) {
 
 void JobDisplay::Output(const StreamLine& line, absl::Time now) {
   output_at_ = now;
+  const bool is_mpirun = line.stream == "mpirun";  // no rank's
   const bool is_error = line.stream == "stderr";
-  if (options_.only_rank >= 0 && line.rank != options_.only_rank) return;
-  if (options_.only_stderr && !is_error) return;
+  if (options_.only_rank >= 0 && (is_mpirun || line.rank != options_.only_rank)) return;
+  if (options_.only_stderr && !is_error && !is_mpirun) return;
   const bool colour = text_.screen().colour;
   std::string prefix;
   if (options_.prefix) {
-    const std::string rank = absl::StrCat("[", line.rank, is_error ? "!" : "", "]");
-    prefix = absl::StrCat(Styled(rank, is_error ? Tint::kRed : TintOfRank(line.rank), colour), " ");
+    const std::string who =
+        is_mpirun ? "[mpirun]" : absl::StrCat("[", line.rank, is_error ? "!" : "", "]");
+    const Tint tint = is_mpirun ? Tint::kDim : is_error ? Tint::kRed : TintOfRank(line.rank);
+    prefix = absl::StrCat(Styled(who, tint, colour), " ");
   }
   // A file keeps every byte; a terminal gets what cannot steer it.
   const bool terminal = text_.screen().is_terminal;

@@ -123,6 +123,14 @@ TEST(JobDisplay, KeepsTheResult) {
   EXPECT_EQ(display.result()->scores[0].second, 0.5);
 }
 
+TEST(JobDisplay, ShowsWhatMpirunSaysAsNoRanks) {
+  const std::vector<std::string> lines = {Output(0, "mpirun", "1 more process"),
+                                          Output(0, "stderr", "a")};
+  EXPECT_EQ(Show(lines, {}), "[mpirun] 1 more process\n[0!] a\n");
+  EXPECT_EQ(Show(lines, {}, {.only_rank = 0}), "[0!] a\n");
+  EXPECT_EQ(Show(lines, {}, {.only_stderr = true}), "[mpirun] 1 more process\n[0!] a\n");
+}
+
 TEST(JobDisplay, ShowsOneRankOrOnlyErrors) {
   const std::vector<std::string> lines = {Output(0, "stdout", "a"), Output(1, "stdout", "b"),
                                           Output(1, "stderr", "c")};

@@ -220,20 +220,25 @@ class Collector {
     const spec::PlanNode& place = node.plan.node();
     for (int rank = place.first_rank; rank < place.first_rank + place.process_count; ++rank) {
       for (const char* stream : {"stdout", "stderr", "metrics"}) {
-        const std::string name = absl::StrCat("rank-", rank, ".", stream);
-        const uint64_t size = node.written.streams[name];
-        const uint64_t from = node.acknowledged.streams[name];
-        if (size <= from) continue;
-        TUTTI_ASSIGN_OR_RETURN(std::string bytes, ReadPart(node.folders.stream(rank, stream), from,
-                                                           std::min<uint64_t>(kTurn, size - from)));
-        if (bytes.empty()) continue;
-        TUTTI_ASSIGN_OR_RETURN(const uint64_t now, PostOutput(link_, node.index(), rank, stream,
-                                                              from, std::move(bytes), Never()));
-        node.acknowledged.streams[name] = std::min(now, size);
-        if (now == from) return absl::InternalError("the service took none of the output");
-        more |= now < size;
+        TUTTI_RETURN_IF_ERROR(SendStream(node, rank, stream, more));
       }
     }
+    return SendStream(node, place.first_rank, "mpirun", more);
+  }
+
+  absl::Status SendStream(Node& node, int rank, const char* stream, bool& more) {
+    const std::string name = absl::StrCat("rank-", rank, ".", stream);
+    const uint64_t size = node.written.streams[name];
+    const uint64_t from = node.acknowledged.streams[name];
+    if (size <= from) return absl::OkStatus();
+    TUTTI_ASSIGN_OR_RETURN(std::string bytes, ReadPart(node.folders.stream(rank, stream), from,
+                                                       std::min<uint64_t>(kTurn, size - from)));
+    if (bytes.empty()) return absl::OkStatus();
+    TUTTI_ASSIGN_OR_RETURN(const uint64_t now, PostOutput(link_, node.index(), rank, stream, from,
+                                                          std::move(bytes), Never()));
+    node.acknowledged.streams[name] = std::min(now, size);
+    if (now == from) return absl::InternalError("the service took none of the output");
+    more |= now < size;
     return absl::OkStatus();
   }
 

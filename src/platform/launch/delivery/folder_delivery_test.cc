@@ -114,8 +114,11 @@ TEST_F(FolderDelivery, NothingIsReadBeyondWhatTheLauncherHasFlushed) {
   ASSERT_TRUE(service.AwaitEvent("preparing"));
   write(node().stream(0, "stdout"), "seen and more");
   write(node().events(), "{\"kind\": \"preparing\"}\n{\"kind\": \"finished\", \"ok\": true}\n");
-  write(node().written(), ToJson(Written{.events = 1, .streams = {{"rank-0.stdout", 13}}}));
+  write(node().stream(0, "mpirun"), "orted");
+  write(node().written(),
+        ToJson(Written{.events = 1, .streams = {{"rank-0.stdout", 13}, {"rank-0.mpirun", 5}}}));
   ASSERT_TRUE(AwaitOutput("seen and more"));
+  ASSERT_TRUE(AwaitOutput("orted", 0, "mpirun"));
   EXPECT_EQ(service.Events().size(), 1u);
   write(node().written(), ToJson(Written{.events = 2, .streams = {{"rank-0.stdout", 13}}}));
   EXPECT_TRUE(WaitFor(collector).ok());

@@ -101,14 +101,17 @@ absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(const fs::path& folder, int f
                                                    int process_count) {
   TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
   auto spool = std::unique_ptr<Spool>(new Spool(folder));
+  const auto add = [&](int rank, const char* stream) {
+    auto file = SpoolFile::Open(folder / absl::StrCat("rank-", rank, ".", stream), rank, stream);
+    if (file.ok()) spool->files_.push_back(*std::move(file));
+    return file.status();
+  };
   for (int rank = first_rank; rank < first_rank + process_count; ++rank) {
     for (const char* stream : {"stdout", "stderr", "metrics"}) {
-      TUTTI_ASSIGN_OR_RETURN(
-          auto file,
-          SpoolFile::Open(folder / absl::StrCat("rank-", rank, ".", stream), rank, stream));
-      spool->files_.push_back(std::move(file));
+      TUTTI_RETURN_IF_ERROR(add(rank, stream));
     }
   }
+  TUTTI_RETURN_IF_ERROR(add(first_rank, "mpirun"));
   spool->LoadAcknowledged();
   return spool;
 }

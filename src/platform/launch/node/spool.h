@@ -61,7 +61,8 @@ class SpoolFile {
   uint64_t given_back_ = 0;
 };
 
-// rank-R.stdout, .stderr and .metrics of every rank of a node, and acknowledged.json.
+// rank-R.stdout, .stderr and .metrics of every rank of a node, rank-R.mpirun of its first one and
+// acknowledged.json.
 class Spool {
  public:
   static absl::StatusOr<std::unique_ptr<Spool>> Open(const std::filesystem::path& folder,
@@ -69,6 +70,8 @@ class Spool {
 
   SpoolFile& Stdout(int local_rank) { return *files_[3 * local_rank]; }
   SpoolFile& Stderr(int local_rank) { return *files_[3 * local_rank + 1]; }
+  // What mpirun, its daemon or srun says itself, on this node.
+  SpoolFile& Mpirun() { return *files_.back(); }
   const std::vector<std::unique_ptr<SpoolFile>>& files() const { return files_; }
 
   uint64_t Backlog() const;

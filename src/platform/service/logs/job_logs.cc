@@ -21,7 +21,7 @@
 namespace tutti::service {
 namespace {
 
-constexpr std::array<absl::string_view, 3> kStreamNames = {"stdout", "stderr", "metrics"};
+constexpr std::array<absl::string_view, 4> kStreamNames = {"stdout", "stderr", "metrics", "mpirun"};
 constexpr size_t kBlock = 256 << 10;
 constexpr char kKeptFile[] = "rank-kept.json";
 constexpr char kBeginsFile[] = "rank-begins.json";
@@ -77,7 +77,7 @@ absl::StatusOr<Stream> StreamFromName(absl::string_view name) {
     if (kStreamNames[i] == name) return static_cast<Stream>(i);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("stream must be stdout, stderr or metrics, but is \"", name, "\""));
+      absl::StrCat("stream must be stdout, stderr, metrics or mpirun, but is \"", name, "\""));
 }
 
 // As it lies in the index, in the machine's byte order.

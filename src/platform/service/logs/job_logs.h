@@ -1,4 +1,4 @@
-// The output of a job's processes, as plain files: rank-R.stdout, rank-R.stderr, rank-R.metrics,
+// The output of a job's processes, as plain files: rank-R.stdout, .stderr, .metrics and .mpirun,
 // and `arrivals`, an index of fixed-size records (when which lines of which file came), so that a
 // follower sees all ranks merged in the order of arrival and a position in it is one number.
 //
@@ -41,7 +41,9 @@
 
 namespace tutti::service {
 
-enum class Stream : uint8_t { kStdout = 0, kStderr = 1, kMetrics = 2 };
+// kMpirun: what mpirun, its daemon or srun says itself, by the first rank of its node. The numbers
+// stand in files.
+enum class Stream : uint8_t { kStdout = 0, kStderr = 1, kMetrics = 2, kMpirun = 3 };
 absl::string_view Name(Stream stream);
 absl::StatusOr<Stream> StreamFromName(absl::string_view name);
 

@@ -190,6 +190,7 @@ TEST_F(JobLogsTest, ReadsAnEndedJobAndOneThatHasNoLogs) {
 
 TEST_F(JobLogsTest, NamesItsStreams) {
   EXPECT_EQ(*StreamFromName("metrics"), Stream::kMetrics);
+  EXPECT_EQ(*StreamFromName("mpirun"), Stream::kMpirun);
   EXPECT_FALSE(StreamFromName("stdin").ok());
 }
 
