@@ -113,6 +113,15 @@ TEST_F(ReadingTest, ChecksTheStepsThatWereRead) {
                                        "/far does not exist")));
 }
 
+TEST_F(ReadingTest, NamesTheLineOfABindingAlsoWhereTheStepsComponentCannotBeHad) {
+  const Reading reading = ReadAllOfJobFile(
+      "type: pipeline\njobs:\n  a: {command: x}\n  b:\n    component: gone.yml\n    inputs:\n"
+      "      x: ${{parent.jobs.a.outputs.o}}\n",
+      "job.yml", directory_.path(), BuiltInSite());
+  EXPECT_THAT(std::string(reading.faults.message()),
+              HasSubstr("job.yml:7: step \"b\" takes input \"x\" from output \"o\""));
+}
+
 TEST_F(ReadingTest, ChecksTheTrialsOfASweep) {
   EXPECT_EQ(Added("type: sweep\ntrial: {command: 'x ${{search_space.a}}', code: ./gone}\n"
                   "search_space: {a: {type: choice, values: [1]}}\nobjectve: {}\n"),

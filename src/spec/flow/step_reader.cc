@@ -57,7 +57,9 @@ class StepReader {
     step_.job.experiment_name = experiment;
     step_.outputs_to = ReadOutputBindings(given, step_.name, scope_);
     for (const auto& [name, bound] : given.bound) {
-      if (!bound.from.empty()) step_.inputs_from[name] = bound.from;
+      if (bound.from.empty()) continue;
+      step_.inputs_from[name] = bound.from;
+      step_.job.inputs.try_emplace(name, bound.input);  // also where no component could be had
     }
     return std::move(step_);
   }
