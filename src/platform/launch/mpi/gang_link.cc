@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -127,18 +128,26 @@ class Meeting {
     while (true) {
       TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, TcpSocket());
       KeepAlive(fd.get());
-      const int begun = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name);
-      if (begun != 0 && errno == EINPROGRESS) {
-        TUTTI_RETURN_IF_ERROR(Await(fd.get(), POLLOUT, plan_.nodes.front().name));
-      }
-      int error = begun == 0 ? 0 : errno;
-      socklen_t size = sizeof error;
-      ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+      TUTTI_ASSIGN_OR_RETURN(const int error, ConnectOnce(fd.get(), name));
       if (error == 0) return fd;
       fd.reset();
-      if (cancelled_ || deadline_.Expired()) TUTTI_RETURN_IF_ERROR(Await(-1, 0, "node 0"));
+      if (cancelled_ || deadline_.Expired()) {
+        TUTTI_RETURN_IF_ERROR(
+            Await(-1, 0, absl::StrCat(plan_.nodes.front().name, " (", std::strerror(error), ")")));
+      }
       ::poll(nullptr, 0, 10);  // nothing tells when somebody begins to listen
     }
+  }
+
+  // 0 when connected, else why not. What fails at once is told by connect alone.
+  absl::StatusOr<int> ConnectOnce(int fd, const sockaddr_in& name) const {
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0) return 0;
+    if (errno != EINPROGRESS) return errno;
+    TUTTI_RETURN_IF_ERROR(Await(fd, POLLOUT, plan_.nodes.front().name));
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+    return error;
   }
 
   // The index of the node that came, after both sides have proved who they are.

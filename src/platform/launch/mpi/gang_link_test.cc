@@ -94,6 +94,16 @@ TEST_F(GangLinkTest, ANodeThatDoesNotComeIsNamed) {
   EXPECT_THAT(std::string(link.status().message()), HasSubstr("waiting for n"));
 }
 
+TEST_F(GangLinkTest, AConnectionThatFailsAtOnceIsTriedAgainAndItsErrorTold) {
+  spec::LaunchPlan plan = Plan(1);
+  plan.nodes[0].address = "255.255.255.255";  // connect fails without a packet
+  const auto link = GangLink::Meet(plan, MpiWay::kMpirun, 0, cancelled_,
+                                   base::Deadline::After(absl::Milliseconds(100)));
+  EXPECT_EQ(link.status().code(), absl::StatusCode::kDeadlineExceeded) << link.status();
+  EXPECT_THAT(std::string(link.status().message()),
+              HasSubstr("waiting for n1 (Network is unreachable)"));
+}
+
 TEST_F(GangLinkTest, WhoDoesNotHoldTheTokenIsNeitherLetInNorBelieved) {
   absl::Status strangers;
   std::thread stranger([&] {
