@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 import pytest
 
@@ -102,6 +103,14 @@ def sample(faults, count, seed):
         [fault for fault in faults if fault.kind == kind], count * (i + 1) // len(kinds) - count * i // len(kinds))]
 
 
+def shard_of(faults, text):
+    """Those of the shard "I/N". Which one a fault is in depends on the fault alone, so shards of separate runs are disjoint and leave none out."""
+    number, count = map(int, text.split("/"))
+    if not 1 <= number <= count:
+        raise ValueError(f"there is no shard {text}: the first of four is 1/4, the last 4/4")
+    return [fault for fault in faults if zlib.crc32(repr(tuple(fault)).encode()) % count == number - 1]
+
+
 class Exploration:
     """Submits jobs with faults, as many at a time as keep all nodes busy, and looks at how each ends."""
 
@@ -155,6 +164,7 @@ def main():
     parser.add_argument("--nodes", type=int, default=8)
     parser.add_argument("--kind", action="append", choices=KINDS, help="may be given more than once; default: all")
     parser.add_argument("--call", help="this call alone")
+    parser.add_argument("--shard", metavar="I/N", default="1/1", help="the I-th of N disjoint parts of all faults, the same ones in every run")
     parser.add_argument("--limit", type=int, default=300, help="seconds for each job")
     options = parser.parse_args()
     if CANNOT:
@@ -166,7 +176,8 @@ def main():
         write_job = conftest.job_writer(folder)
         faults = [fault for kind in options.kind or KINDS for fault in faults_of(service, write_job, library, kind, folder)]
         faults = [fault for fault in faults if options.call in (None, fault.call)]
-        print(f"{len(faults)} faults; home: {folder}")
+        total, faults = len(faults), shard_of(faults, options.shard)
+        print(f"{len(faults)} of {total} faults; home: {folder}", flush=True)
         if options.count:
             faults = sample(faults, options.count, options.seed)
         exploration = Exploration(service, write_job, library, folder)
