@@ -1091,6 +1091,7 @@ for name, source in [
     ("key-that-is-missing", "labels['cat']"),
     ("message-of-several-lines", "raise RuntimeError('2 files are missing:\\\\n  /data/a.tar\\\\n  /data/b.tar')"),
     ("syntax", "labels = {'cat' 1}"),
+    ("host-that-is-not-known", "import urllib.request\\nurllib.request.urlopen('https://data.example.invalid/iris.csv')"),
 ]:
     case(
         f"papermill-{name}",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -12,7 +13,8 @@
 namespace tutti::launch {
 namespace {
 
-constexpr int kLongestMessage = 40;  // lines
+constexpr int kLongestMessage = 40;   // lines
+constexpr size_t kLeastTelling = 12;  // characters: shorter texts are found anywhere
 
 // "train.py:3: assert x == 4", of the last frame between a traceback's begin and its end.
 std::string LastFrame(Lines::const_iterator begin, Lines::const_iterator end) {
@@ -87,11 +89,33 @@ std::string InAFrame(const Lines& lines, Lines::const_iterator rule) {
 }
 
 // "ValueError" of "ValueError               Traceback (most recent call last)", as IPython's begin;
-// else "".
+// else "". Some names are in small letters: "gaierror".
 absl::string_view NameInIPythons(absl::string_view line) {
   if (!absl::ConsumeSuffix(&line, " Traceback (most recent call last)")) return "";
   line = absl::StripAsciiWhitespace(line);
-  return LooksLikeException(line) ? line : "";
+  const bool is_name = std::all_of(line.begin(), line.end(), [](unsigned char c) {
+    return absl::ascii_isalnum(c) || c == '_' || c == '.';
+  });
+  return is_name ? line : "";
+}
+
+// The first exception of the chain whose first traceback of IPython's is at `traceback`, in the
+// words of the last one that tells it; or "".
+std::string OfIPythonsChain(const Lines& lines, Lines::const_iterator traceback) {
+  std::string told;
+  while (traceback != lines.end() && !NameInIPythons(*traceback).empty()) {
+    const std::string name = absl::StrCat(NameInIPythons(*traceback), ":");
+    const auto error = std::find_if(traceback, lines.end(), [&](const std::string& line) {
+      return absl::StartsWith(absl::StrCat(line, ":"), name);
+    });
+    if (error == lines.end()) break;
+    const auto end = EndOfMessage(lines, error);
+    std::string message = Joined(error, end);
+    if (told.empty() || Tells(message, told)) told = std::move(message);
+    if (end == lines.end()) break;
+    traceback = end + 1;  // `end` says that another one occurred
+  }
+  return told;
 }
 
 // What IPython tells of the cell of a notebook that failed, by the lines from `rule` on: where it
@@ -101,16 +125,13 @@ std::string OfACell(const Lines& lines, Lines::const_iterator rule) {
   const auto traceback = std::find_if(
       rule, latest, [](const std::string& line) { return !NameInIPythons(line).empty(); });
   if (traceback == latest) return "";
-  const std::string name = absl::StrCat(NameInIPythons(*traceback), ":");
-  const auto error = std::find_if(traceback, lines.end(), [&](const std::string& line) {
-    return absl::StartsWith(absl::StrCat(line, ":"), name);
-  });
-  if (error == lines.end()) return "";
+  const std::string error = OfIPythonsChain(lines, traceback);
+  if (error.empty()) return "";
   std::string text;
   for (auto line = rule; line != traceback; ++line) {
     if (!IsRule(*line)) absl::StrAppend(&text, " ", absl::StripAsciiWhitespace(*line));
   }
-  return absl::StrCat(text, " ", Joined(error, EndOfMessage(lines, error)));
+  return absl::StrCat(text, " ", error);
 }
 
 // "/w/train.py:224: UserWarning: text", as Python's module warnings prints.
@@ -138,6 +159,12 @@ bool EndsAMessage(absl::string_view line) {
          std::any_of(std::begin(kBegins), std::end(kBegins), [&](absl::string_view begin) {
            return absl::StartsWith(absl::StripLeadingAsciiWhitespace(line), begin);
          });
+}
+
+bool Tells(absl::string_view account, absl::string_view cause) {
+  const size_t colon = cause.find(": ");
+  const absl::string_view text = colon == absl::string_view::npos ? cause : cause.substr(colon + 2);
+  return absl::StrContains(account, text.size() < kLeastTelling ? cause : text);
 }
 
 bool IsSyntaxError(absl::string_view line) {

@@ -11,14 +11,18 @@ namespace tutti::launch {
 
 // The exception that `line` names, which belongs to the traceback that begins at `traceback`, with
 // all lines of its text, of many the first; without where TensorFlow made a node of its graph. Of a
-// notebook what IPython tells of the cell that failed. If it has no text or is of the syntax, where
-// it was. If c10d has printed that it does not know a name, that.
+// notebook what IPython tells of the cell that failed: of a chain the first exception, in the words
+// of the last one that tells it. If it has no text or is of the syntax, where it was. If c10d has
+// printed that it does not know a name, that.
 std::string ExceptionMessage(const Lines& lines, Lines::const_iterator traceback,
                              Lines::const_iterator line);
 
 // Whether `line` is no part of a message that began above it: another traceback, a line of a log,
 // of a shell or of another program, a warning of Python, a rule, a stack of C++.
 bool EndsAMessage(absl::string_view line);
+
+// Whether `account` holds what the exception `cause` says.
+bool Tells(absl::string_view account, absl::string_view cause);
 
 // "SyntaxError: invalid syntax" and its kinds, which say no more without their place.
 bool IsSyntaxError(absl::string_view line);

@@ -23,7 +23,6 @@ constexpr std::ptrdiff_t kShownLately = 64;  // lines
 // Characters that are kept of an account and of its cause, so that one leaves place for the other.
 constexpr size_t kOfAnAccount = 300, kOfACause = 160;
 constexpr char kOfAName[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.";
-constexpr size_t kLeastTelling = 12;  // characters: shorter texts are found anywhere
 
 struct Traceback {
   Iterator begin, error;
@@ -136,13 +135,6 @@ std::vector<Chain> ChainsOf(const Lines& lines) {
     chains.back().push_back(*std::move(traceback));
   }
   return chains;
-}
-
-// Whether `account` holds what the exception `cause` says.
-bool Tells(absl::string_view account, absl::string_view cause) {
-  const size_t colon = cause.find(": ");
-  const absl::string_view text = colon == absl::string_view::npos ? cause : cause.substr(colon + 2);
-  return absl::StrContains(account, text.size() < kLeastTelling ? cause : text);
 }
 
 // The first exception of `chain` from `at` on, in the last words that were found for it; `at` is
