@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <future>
 #include <memory>
@@ -91,6 +92,28 @@ TEST(Stream, WaitLastsUntilTheCollectiveHasConcludedAndHasItsError) {
     EXPECT_FALSE(running);
     EXPECT_TRUE(stream.Done(ticket));
     EXPECT_EQ(LostRank(status), 1) << status;
+  });
+}
+
+// Rank 1 comes late, but in time: only then is the sum written, and AddressSanitizer (tools/asan)
+// sees whether the memory of a waiter that had given up is gone by then.
+TEST(Stream, WaitOutlastsWhatALateRankStillHasWritten) {
+  std::promise<void> done;
+  const auto returned = done.get_future().share();
+  OnEveryStream(2, [&](Stream& stream) {
+    if (stream.rank() == 1) {
+      EXPECT_EQ(returned.wait_for(std::chrono::milliseconds(300)), std::future_status::timeout);
+    }
+    std::vector<float> data(100'000, 1.0f);
+    const Stream::Ticket ticket = stream.Issue([&data](Communicator& group) {
+      return group.AllReduce(data.data(), data.size(), DataType::kFloat32, ReduceOp::kSum, Soon());
+    });
+    const absl::Status status = stream.Wait(ticket);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_TRUE(stream.Done(ticket));
+    EXPECT_EQ(data, std::vector<float>(data.size(), 2.0f));
+    std::vector<float>().swap(data);
+    if (stream.rank() == 0) done.set_value();
   });
 }
 
