@@ -1,6 +1,11 @@
 #include "spec/json/job_json.h"
 
 #include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 #include "base/status.h"
 #include "spec/json/flow_json.h"
@@ -54,89 +59,140 @@ void ReadSlurm(const json& document, JsonFields& fields, SlurmSettings& slurm) {
   fields.Update(inner.Finish());
 }
 
+// The fields of a job, each once: a new member of JobSpec that is to survive is a line here. A
+// visitor has Always (the field is written for every job), Rare (for those whose value is not the
+// default), and of numbers the least that they may be.
+template <class Visitor>
+void VisitFields(Visitor& visitor) {
+  visitor.Always("file_name", &JobSpec::file_name);
+  visitor.Always("name", &JobSpec::name);
+  visitor.Always("display_name", &JobSpec::display_name);
+  visitor.Always("experiment_name", &JobSpec::experiment_name);
+  visitor.Always("description", &JobSpec::description);
+  visitor.Always("tags", &JobSpec::tags);
+  visitor.Always("command", &JobSpec::command);
+  visitor.Always("command_line", &JobSpec::command_line, 0);
+  visitor.Always("code", &JobSpec::code);
+  visitor.Always("code_line", &JobSpec::code_line, 0);
+  visitor.Always("environment", &JobSpec::environment);
+  visitor.Always("environment_variables", &JobSpec::environment_variables);
+  visitor.Always("compute", &JobSpec::compute);
+  visitor.Always("inputs", &JobSpec::inputs);
+  visitor.Always("outputs", &JobSpec::outputs);
+  visitor.Always("distribution", &JobSpec::distribution);
+  visitor.Always("instance_count", &JobSpec::instance_count, 1);
+  visitor.Always("timeout_seconds", &JobSpec::timeout);
+  visitor.Always("priority", &JobSpec::priority);
+  visitor.Rare("max_retries", &JobSpec::max_retries, 0);
+  visitor.Rare("slurm", &JobSpec::slurm);
+  visitor.Rare("additional_includes", &JobSpec::additional_includes);
+  visitor.Rare("reusable", &JobSpec::reusable);
+  visitor.Rare("container_options", &JobSpec::container_options);
+  visitor.Rare("kind", &JobSpec::kind);
+  visitor.Rare("steps", &JobSpec::steps);
+  visitor.Rare("continue_on_step_failure", &JobSpec::continue_on_step_failure);
+  visitor.Rare("first_step", &JobSpec::first_step);
+  visitor.Rare("last_step", &JobSpec::last_step);
+  visitor.Rare("sweep", &JobSpec::sweep);
+}
+
+const JobSpec& DefaultJob() {
+  static const auto* const job = new JobSpec();
+  return *job;
+}
+
+template <class Value>
+constexpr bool kIsPlain = std::is_arithmetic_v<Value> || std::is_same_v<Value, std::string> ||
+                          std::is_same_v<Value, std::vector<std::string>> ||
+                          std::is_same_v<Value, std::map<std::string, std::string>>;
+
+class JobWriter {
+ public:
+  explicit JobWriter(const JobSpec& spec) : spec_(spec) {}
+
+  template <class Value>
+  void Always(const char* name, Value JobSpec::*member, int least = 0) {
+    document_[name] = Written(spec_.*member);
+  }
+  template <class Value>
+  void Rare(const char* name, Value JobSpec::*member, int least = 0) {
+    json written = Written(spec_.*member);
+    if (written != Written(DefaultJob().*member)) document_[name] = std::move(written);
+  }
+  json Take() { return std::move(document_); }
+
+ private:
+  template <class Value>
+  static json Written(const Value& value) {
+    if constexpr (kIsPlain<Value>) {
+      return value;
+    } else {
+      return JsonOf(value);
+    }
+  }
+  static json Written(absl::Duration timeout) { return JsonOfTimeout(timeout); }
+  static json Written(const SlurmSettings& slurm) { return JsonOfSlurm(slurm); }
+  static json Written(JobKind kind) { return std::string(Name(kind)); }
+  static json Written(const std::optional<Sweep>& sweep) { return sweep ? JsonOf(*sweep) : json(); }
+
+  const JobSpec& spec_;
+  json document_ = json::object();
+};
+
+class JobReader {
+ public:
+  JobReader(const json& document, const std::string& path, JobSpec& spec)
+      : document_(document), fields_(document, path, Missing::kKeepsDefault), spec_(spec) {}
+
+  template <class Value>
+  void Always(const char* name, Value JobSpec::*member) {
+    Read(name, spec_.*member);
+  }
+  void Always(const char* name, int JobSpec::*member, int least) {
+    fields_.Read(name, spec_.*member, least, std::numeric_limits<int>::max());
+  }
+  template <class Value, class... Least>
+  void Rare(const char* name, Value JobSpec::*member, Least... least) {
+    Always(name, member, least...);
+  }
+  absl::Status Finish() { return fields_.Finish(); }
+
+ private:
+  template <class Value>
+  void Read(const char* name, Value& value) {
+    fields_.Read(name, value);
+  }
+  void Read(const char*, absl::Duration&) { ReadTimeout(document_, fields_, spec_); }
+  void Read(const char*, SlurmSettings& slurm) { ReadSlurm(document_, fields_, slurm); }
+  void Read(const char*, std::vector<Step>& steps) { ReadSteps(fields_, steps); }
+  void Read(const char*, std::optional<Sweep>& sweep) { ReadSweepField(document_, fields_, sweep); }
+  void Read(const char* name, JobKind& kind) {
+    std::string text(Name(kind));
+    fields_.Read(name, text);
+    const auto known = JobKindFromName(text);
+    if (!known) return fields_.Fail("kind is unknown");
+    kind = *known;
+  }
+
+  const json& document_;
+  JsonFields fields_;
+  JobSpec& spec_;
+};
+
 }  // namespace
 
 std::string ToJson(const JobSpec& spec) { return Dump(JsonOf(spec)); }
 
 json JsonOf(const JobSpec& spec) {
-  json document = {{"file_name", spec.file_name},
-                   {"name", spec.name},
-                   {"display_name", spec.display_name},
-                   {"experiment_name", spec.experiment_name},
-                   {"description", spec.description},
-                   {"tags", spec.tags},
-                   {"command", spec.command},
-                   {"command_line", spec.command_line},
-                   {"code", spec.code},
-                   {"code_line", spec.code_line},
-                   {"environment", JsonOf(spec.environment)},
-                   {"environment_variables", spec.environment_variables},
-                   {"compute", spec.compute},
-                   {"inputs", JsonOf(spec.inputs)},
-                   {"outputs", JsonOf(spec.outputs)},
-                   {"distribution", JsonOf(spec.distribution)},
-                   {"instance_count", spec.instance_count},
-                   {"timeout_seconds", JsonOfTimeout(spec.timeout)},
-                   {"priority", JsonOf(spec.priority)}};
-  // What few jobs have is written for them alone.
-  if (spec.max_retries > 0) document["max_retries"] = spec.max_retries;
-  if (spec.slurm != SlurmSettings()) document["slurm"] = JsonOfSlurm(spec.slurm);
-  if (!spec.additional_includes.empty()) {
-    document["additional_includes"] = spec.additional_includes;
-  }
-  if (!spec.reusable) document["reusable"] = false;
-  if (!spec.container_options.empty()) document["container_options"] = spec.container_options;
-  if (spec.kind != JobKind::kCommand) document["kind"] = std::string(Name(spec.kind));
-  if (spec.kind == JobKind::kPipeline) {
-    document["steps"] = JsonOf(spec.steps);
-    document["continue_on_step_failure"] = spec.continue_on_step_failure;
-    document["first_step"] = spec.first_step;
-    document["last_step"] = spec.last_step;
-  }
-  if (spec.sweep) document["sweep"] = JsonOf(*spec.sweep);
-  return document;
+  JobWriter writer(spec);
+  VisitFields(writer);
+  return writer.Take();
 }
 
 absl::Status ReadJobSpec(const json& document, const std::string& path, JobSpec& spec) {
-  constexpr int kMost = std::numeric_limits<int>::max();
-  JsonFields fields(document, path, Missing::kKeepsDefault);
-  fields.Read("file_name", spec.file_name);
-  fields.Read("name", spec.name);
-  fields.Read("display_name", spec.display_name);
-  fields.Read("experiment_name", spec.experiment_name);
-  fields.Read("description", spec.description);
-  fields.Read("tags", spec.tags);
-  fields.Read("command", spec.command);
-  fields.Read("command_line", spec.command_line, 0, kMost);
-  fields.Read("code", spec.code);
-  fields.Read("code_line", spec.code_line, 0, kMost);
-  fields.Read("environment", spec.environment);
-  fields.Read("environment_variables", spec.environment_variables);
-  fields.Read("compute", spec.compute);
-  fields.Read("inputs", spec.inputs);
-  fields.Read("outputs", spec.outputs);
-  fields.Read("distribution", spec.distribution);
-  fields.Read("instance_count", spec.instance_count, 1, kMost);
-  ReadTimeout(document, fields, spec);
-  fields.Read("priority", spec.priority);
-  fields.Read("max_retries", spec.max_retries, 0, kMost);
-  ReadSlurm(document, fields, spec.slurm);
-  fields.Read("additional_includes", spec.additional_includes);
-  fields.Read("reusable", spec.reusable);
-  fields.Read("container_options", spec.container_options);
-  std::string kind(Name(spec.kind));
-  fields.Read("kind", kind);
-  if (const auto known = JobKindFromName(kind)) {
-    spec.kind = *known;
-  } else {
-    fields.Fail("kind is unknown");
-  }
-  ReadSteps(fields, spec.steps);
-  fields.Read("continue_on_step_failure", spec.continue_on_step_failure);
-  fields.Read("first_step", spec.first_step);
-  fields.Read("last_step", spec.last_step);
-  ReadSweepField(document, fields, spec.sweep);
-  return fields.Finish();
+  JobReader reader(document, path, spec);
+  VisitFields(reader);
+  return reader.Finish();
 }
 
 absl::StatusOr<JobSpec> JobSpecFromJson(absl::string_view text) {
