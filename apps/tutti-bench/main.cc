@@ -16,8 +16,8 @@
 #include "runtime/bench/chart.h"
 #include "runtime/bench/table.h"
 #include "runtime/device/device.h"
-#include "runtime/train/machine.h"
-#include "runtime/train/precision.h"
+#include "runtime/train/setup/machine.h"
+#include "runtime/train/setup/precision.h"
 
 namespace tutti {
 namespace {

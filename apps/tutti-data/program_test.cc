@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/test_patience.h"
 #include "runtime/data/dataset.h"
-#include "runtime/data/decode/jpeg_fake.h"
+#include "runtime/data/decode/jpeg/jpeg_fake.h"
 
 namespace tutti {
 namespace {

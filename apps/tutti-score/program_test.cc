@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/test_patience.h"
 #include "runtime/checkpoint/model_folder.h"
-#include "runtime/data/decode/jpeg_fake.h"
+#include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/models/model.h"
 #include "runtime/models/state.h"
 

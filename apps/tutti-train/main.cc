@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "command_line.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/train/machine_report.h"
+#include "runtime/train/setup/machine_report.h"
 #include "runtime/train/trainer.h"
 
 namespace tutti {

@@ -13,7 +13,7 @@
 #include "base/child_process.h"
 #include "base/file.h"
 #include "base/test_patience.h"
-#include "runtime/train/image_folder_fake.h"
+#include "runtime/train/setup/image_folder_fake.h"
 
 namespace tutti {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "runtime/data/augment/transform.h"
 #include "runtime/data/dataset.h"
-#include "runtime/data/decode/jpeg_fake.h"
+#include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/sampling/sampler.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/instruction_set.h"
-#include "runtime/device/cpu/convolution.h"
+#include "runtime/device/cpu/bf16/convolution.h"
 #include "runtime/device/cpu/fp32/convolution.h"
 
 namespace tutti {

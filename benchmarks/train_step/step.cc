@@ -25,9 +25,9 @@
 #include "runtime/device/device.h"
 #include "runtime/parallel/lap.h"
 #include "runtime/train/batch_tensors.h"
-#include "runtime/train/machine.h"
 #include "runtime/train/optimizer/optimizers.h"
-#include "runtime/train/parts.h"
+#include "runtime/train/setup/machine.h"
+#include "runtime/train/setup/run_parts.h"
 
 namespace tutti {
 namespace {

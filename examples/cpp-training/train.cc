@@ -12,9 +12,9 @@
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/train/batch_tensors.h"
-#include "runtime/train/machine.h"
 #include "runtime/train/optimizer/schedule.h"
 #include "runtime/train/optimizer/sgd.h"
+#include "runtime/train/setup/machine.h"
 
 using namespace tutti;
 

@@ -36,7 +36,7 @@ constexpr const Kernel& For(InstructionSet set, const Kernel& avx512, const Kern
 
 // Whether this processor multiplies pairs of bf16 by AVX-512 (AVX512_BF16), or by tiles (AMX), and
 // no variable forbids it. For AMX the kernel has to be asked as well: see HasAmx() of
-// runtime/device/cpu/amx.h.
+// runtime/device/cpu/bf16/amx.h.
 bool MayUseAvx512Bf16();
 bool MayUseAmx();
 

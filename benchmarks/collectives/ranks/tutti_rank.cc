@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "rank_program.h"
-#include "runtime/comm/collective/compression.h"
+#include "runtime/comm/collective/compression/compression.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/stream.h"
 

@@ -5,8 +5,8 @@
 #include <iostream>
 
 #include "platform/client/command_parser.h"
-#include "platform/client/endpoint.h"
-#include "platform/client/http_connection.h"
+#include "platform/client/connection/endpoint.h"
+#include "platform/client/connection/http_connection.h"
 
 namespace tutti::client {
 namespace {

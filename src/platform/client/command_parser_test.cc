@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "base/file.h"
-#include "platform/client/connection_fake.h"
+#include "platform/client/connection/connection_fake.h"
 
 namespace tutti::client {
 namespace {

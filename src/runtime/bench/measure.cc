@@ -13,8 +13,8 @@
 #include "runtime/parallel/bucket.h"
 #include "runtime/parallel/lap.h"
 #include "runtime/train/optimizer/optimizers.h"
-#include "runtime/train/parts.h"
-#include "runtime/train/precision.h"
+#include "runtime/train/setup/precision.h"
+#include "runtime/train/setup/run_parts.h"
 
 namespace tutti::bench {
 namespace {

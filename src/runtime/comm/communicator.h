@@ -24,7 +24,7 @@
 
 namespace tutti::comm {
 
-struct Generation;  // rendezvous/generation.h
+struct Generation;  // rendezvous/membership/generation.h
 
 class Control;
 

@@ -1,6 +1,6 @@
 // Groups whose members change (SPEC C6): after a loss, or to let newcomers in, the ranks that are
 // left form the next generation of the group. docs/decisions/015-re-forming.md tells the rule;
-// rendezvous/reform_agreement.h has the protocol and the proof.
+// rendezvous/membership/reform_agreement.h has the protocol and the proof.
 //
 //   for (;;) {
 //     const absl::Status step = Step(*group);

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "runtime/comm/collective/half.h"
+#include "runtime/comm/collective/reduction/half.h"
 #include "runtime/comm/data_type.h"
 
 namespace tutti::comm {

@@ -82,9 +82,10 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenTarShards(const std::filesyst
                                                              absl::string_view split);
 
 // Files <split>-NNNNN-of-NNNNN of tf.train.Example records, as TensorFlow's scripts write ImageNet
-// (source/tf_example.h says which features count). Classes are those of classes.txt; without it
-// they are named by the records. The scripts count labels from 1. If `first_label` is unset: from 0
-// if that label occurs, from 1 if the number of classes occurs (or there is no classes.txt).
+// (source/tf_record/tf_example.h says which features count). Classes are those of classes.txt;
+// without it they are named by the records. The scripts count labels from 1. If `first_label` is
+// unset: from 0 if that label occurs, from 1 if the number of classes occurs (or there is no
+// classes.txt).
 //
 // Opening reads every record's length and features, but no picture; a picture's checksum is checked
 // when it is read (DataLoss). NotFound: no such folder or file; FailedPrecondition: a file of the

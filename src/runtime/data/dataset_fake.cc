@@ -1,7 +1,7 @@
 #include "runtime/data/dataset_fake.h"
 
 #include "absl/strings/str_cat.h"
-#include "runtime/data/decode/jpeg_fake.h"
+#include "runtime/data/decode/jpeg/jpeg_fake.h"
 
 namespace tutti::data {
 

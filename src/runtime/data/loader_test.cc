@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/data/augment/transform.h"
 #include "runtime/data/dataset_fake.h"
-#include "runtime/data/decode/jpeg_fake.h"
+#include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/data/loader_fixture.h"
 #include "runtime/data/sampling/random_stream.h"
 #include "runtime/data/sampling/sampler.h"

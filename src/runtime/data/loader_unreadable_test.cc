@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/data/dataset_fake.h"
-#include "runtime/data/decode/jpeg_fake.h"
+#include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/data/loader.h"
 #include "runtime/data/loader_fixture.h"
 

@@ -44,7 +44,8 @@ class Layers {
   // Whether the functions below take it.
   virtual bool Takes(const torch::Tensor& x) const = 0;
 
-  // In train mode. See cuda/batch_norm.h and cpu/batch_norm.h. `residual` may be undefined.
+  // In train mode. See cuda/batch_norm.h and cpu/batch_norm/batch_norm.h. `residual` may be
+  // undefined.
   virtual Normalised BatchNormForward(const torch::Tensor& x, const torch::Tensor& residual,
                                       bool relu, const BatchNormTensors& norm) = 0;
   // The gradient of y is dy + dy2; dy2 may be undefined.

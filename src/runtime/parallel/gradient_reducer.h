@@ -7,8 +7,9 @@
 // that ranks never meet in different buckets. Parameters that backward does not reach count as
 // ready at its end, with a gradient of zero.
 //
-// Compressed (comm/collective/compression.h), gradients take fewer bits on the wire, with an error
-// feedback for each bucket; the tails, which hold counts and statistics, are summed as they are.
+// Compressed (comm/collective/compression/compression.h), gradients take fewer bits on the wire,
+// with an error feedback for each bucket; the tails, which hold counts and statistics, are summed
+// as they are.
 //
 // Thread-compatible. Hooks stay on the parameters until destruction.
 #pragma once
@@ -21,7 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/deadline.h"
-#include "runtime/comm/collective/compression.h"
+#include "runtime/comm/collective/compression/compression.h"
 #include "runtime/comm/stream.h"
 #include "runtime/parallel/bucket.h"
 

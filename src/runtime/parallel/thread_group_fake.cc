@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/comm/group/join.h"
-#include "runtime/comm/rendezvous/socket.h"
+#include "runtime/comm/rendezvous/wire/socket.h"
 
 namespace tutti::parallel {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "runtime/checkpoint/model_folder.h"
-#include "runtime/data/decode/jpeg_fake.h"
+#include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/data/picture.h"
 #include "runtime/models/model.h"
 #include "runtime/models/state.h"

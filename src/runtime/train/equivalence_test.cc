@@ -11,15 +11,15 @@
 #include "base/test_patience.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/comm/rendezvous/socket.h"
-#include "runtime/device/cpu/convolution.h"
+#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/device/cpu/bf16/convolution.h"
 #include "runtime/device/cpu/convolution_ops.h"
 #include "runtime/models/model.h"
 #include "runtime/models/state.h"
 #include "runtime/parallel/data_parallel.h"
 #include "runtime/train/batch_tensors.h"
-#include "runtime/train/input.h"
 #include "runtime/train/optimizer/sgd.h"
+#include "runtime/train/setup/input.h"
 
 namespace tutti::train {
 namespace {

@@ -15,10 +15,10 @@
 #include "runtime/parallel/thread_group_fake.h"
 #include "runtime/train/batch_tensors.h"
 #include "runtime/train/device_fixture.h"
-#include "runtime/train/image_folder_fake.h"
-#include "runtime/train/input.h"
 #include "runtime/train/optimizer/sgd.h"
-#include "runtime/train/shapes_folder_fake.h"
+#include "runtime/train/setup/image_folder_fake.h"
+#include "runtime/train/setup/input.h"
+#include "runtime/train/setup/shapes_folder_fake.h"
 #include "runtime/train/trainer.h"
 
 namespace tutti::train {

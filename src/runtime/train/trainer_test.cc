@@ -13,12 +13,12 @@
 #include "base/file.h"
 #include "base/test_patience.h"
 #include "runtime/checkpoint/model_folder.h"
-#include "runtime/device/cpu/convolution.h"
+#include "runtime/device/cpu/bf16/convolution.h"
 #include "runtime/device/cpu/kept_memory.h"
 #include "runtime/models/model.h"
 #include "runtime/models/state.h"
 #include "runtime/train/batch_tensors.h"
-#include "runtime/train/input.h"
+#include "runtime/train/setup/input.h"
 #include "runtime/train/trainer_fixture.h"
 
 namespace tutti::train {

@@ -10,10 +10,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "platform/client/connection.h"
-#include "platform/client/exit_code.h"
+#include "platform/client/connection/connection.h"
 #include "platform/client/script/script_job.h"
-#include "platform/client/structured_output.h"
+#include "platform/client/text/exit_code.h"
+#include "platform/client/text/structured_output.h"
 #include "platform/client/text/style.h"
 #include "spec/site/asset.h"
 

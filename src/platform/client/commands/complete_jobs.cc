@@ -1,5 +1,5 @@
 #include "platform/client/commands/commands.h"
-#include "platform/client/service.h"
+#include "platform/client/connection/service.h"
 
 namespace tutti::client {
 

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/script/script_file.h"
-#include "platform/client/submit.h"
+#include "platform/client/submit/submit.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;

@@ -1,7 +1,7 @@
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
-#include "platform/client/job_name.h"
-#include "platform/client/wait.h"
+#include "platform/client/jobs/job_name.h"
+#include "platform/client/jobs/wait.h"
 
 namespace tutti::client {
 

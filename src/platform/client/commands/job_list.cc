@@ -2,7 +2,7 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
-#include "platform/client/service.h"
+#include "platform/client/connection/service.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/table.h"
 

@@ -7,8 +7,8 @@
 #include "absl/time/clock.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
-#include "platform/client/job_name.h"
-#include "platform/client/summary.h"
+#include "platform/client/jobs/job_name.h"
+#include "platform/client/jobs/summary.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/columns.h"
 

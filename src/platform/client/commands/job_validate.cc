@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "platform/client/commands/commands.h"
-#include "platform/client/submit.h"
+#include "platform/client/submit/submit.h"
 #include "spec/json/json_fields.h"
 
 namespace tutti::client {

@@ -1,9 +1,9 @@
 #include "base/deadline.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
-#include "platform/client/job_name.h"
-#include "platform/client/summary.h"
-#include "platform/client/wait.h"
+#include "platform/client/jobs/job_name.h"
+#include "platform/client/jobs/summary.h"
+#include "platform/client/jobs/wait.h"
 
 namespace tutti::client {
 

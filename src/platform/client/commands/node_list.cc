@@ -1,7 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
-#include "platform/client/service.h"
+#include "platform/client/connection/service.h"
 #include "platform/client/text/amounts.h"
 #include "platform/client/text/table.h"
 

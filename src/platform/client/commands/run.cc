@@ -1,10 +1,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
+#include "platform/client/connection/views.h"
 #include "platform/client/follow/follow.h"
-#include "platform/client/submit.h"
-#include "platform/client/summary.h"
-#include "platform/client/views.h"
+#include "platform/client/jobs/summary.h"
+#include "platform/client/submit/submit.h"
 
 namespace tutti::client {
 namespace {

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status.h"
+#include "platform/client/connection/service.h"
 #include "platform/client/doctor/machine_report.h"
-#include "platform/client/service.h"
 
 namespace tutti::client {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "platform/client/connection.h"
+#include "platform/client/connection/connection.h"
 
 namespace tutti::client {
 

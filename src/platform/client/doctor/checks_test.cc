@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "platform/client/connection_fake.h"
+#include "platform/client/connection/connection_fake.h"
 
 namespace tutti::client {
 namespace {

@@ -5,11 +5,11 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "platform/client/connection.h"
+#include "platform/client/connection/connection.h"
+#include "platform/client/connection/views.h"
 #include "platform/client/follow/interrupts.h"
 #include "platform/client/follow/job_display.h"
 #include "platform/client/follow/stream_pump.h"
-#include "platform/client/views.h"
 
 namespace tutti::client {
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "platform/client/connection/views.h"
 #include "platform/client/follow/metric.h"
 #include "platform/client/text/live_text.h"
-#include "platform/client/views.h"
 
 namespace tutti::client {
 

@@ -4,7 +4,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "base/status.h"
-#include "platform/client/absence.h"
+#include "platform/client/connection/absence.h"
 
 namespace tutti::client {
 namespace {

@@ -14,10 +14,10 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "base/deadline.h"
-#include "platform/client/absence.h"
-#include "platform/client/connection.h"
-#include "platform/client/service.h"
-#include "platform/client/views.h"
+#include "platform/client/connection/absence.h"
+#include "platform/client/connection/connection.h"
+#include "platform/client/connection/service.h"
+#include "platform/client/connection/views.h"
 
 namespace tutti::client {
 

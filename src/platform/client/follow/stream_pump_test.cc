@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/test_patience.h"
-#include "platform/client/connection_fake.h"
+#include "platform/client/connection/connection_fake.h"
 
 namespace tutti::client {
 namespace {

@@ -16,7 +16,7 @@
 #include "base/status.h"
 #include "runtime/comm/capi/handles.h"
 #include "runtime/comm/capi/tutti_comm.h"
-#include "runtime/comm/collective/compression.h"
+#include "runtime/comm/collective/compression/compression.h"
 #include "runtime/comm/communicator.h"
 
 namespace tutti::comm {

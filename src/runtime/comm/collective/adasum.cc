@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "runtime/comm/collective/element.h"
+#include "runtime/comm/collective/reduction/element.h"
 
 namespace tutti::comm {
 namespace {

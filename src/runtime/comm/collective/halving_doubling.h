@@ -18,7 +18,7 @@
 #include <cstddef>
 
 #include "runtime/comm/collective/links.h"
-#include "runtime/comm/collective/reduce.h"
+#include "runtime/comm/collective/reduction/reduce.h"
 
 namespace tutti::comm {
 

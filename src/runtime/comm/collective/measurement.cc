@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "runtime/comm/collective/reduce.h"
-#include "runtime/comm/collective/small.h"
+#include "runtime/comm/collective/latency_optimal.h"
+#include "runtime/comm/collective/reduction/reduce.h"
 
 namespace tutti::comm {
 namespace {

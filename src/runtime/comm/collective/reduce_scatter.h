@@ -5,7 +5,7 @@
 #include <span>
 
 #include "runtime/comm/collective/links.h"
-#include "runtime/comm/collective/reduce.h"
+#include "runtime/comm/collective/reduction/reduce.h"
 
 namespace tutti::comm {
 

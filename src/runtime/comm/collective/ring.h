@@ -36,7 +36,7 @@
 
 #include "runtime/comm/collective/chunks.h"
 #include "runtime/comm/collective/links.h"
-#include "runtime/comm/collective/reduce.h"
+#include "runtime/comm/collective/reduction/reduce.h"
 
 namespace tutti::comm {
 

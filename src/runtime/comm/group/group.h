@@ -11,7 +11,7 @@
 #include "runtime/comm/collective/links.h"
 #include "runtime/comm/collective/node/node_team.h"
 #include "runtime/comm/collective/node/two_level.h"
-#include "runtime/comm/collective/reduce.h"
+#include "runtime/comm/collective/reduction/reduce.h"
 #include "runtime/comm/communicator.h"
 
 namespace tutti::comm {

@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "base/test_patience.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/comm/rendezvous/socket.h"
+#include "runtime/comm/rendezvous/wire/socket.h"
 
 namespace tutti::comm {
 

@@ -8,9 +8,9 @@
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/comm/rendezvous/membership.h"
+#include "runtime/comm/rendezvous/membership/membership.h"
 #include "runtime/comm/rendezvous/rendezvous.h"
-#include "runtime/comm/transport/connect.h"
+#include "runtime/comm/transport/connect/connect.h"
 
 namespace tutti::comm {
 

@@ -5,8 +5,8 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/comm/rendezvous/generation.h"
-#include "runtime/comm/transport/connect.h"
+#include "runtime/comm/rendezvous/membership/generation.h"
+#include "runtime/comm/transport/connect/connect.h"
 
 namespace tutti::comm {
 

@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/comm/negotiation/callbacks.h"
-#include "runtime/comm/negotiation/executor.h"
+#include "runtime/comm/negotiation/execution/callbacks.h"
+#include "runtime/comm/negotiation/execution/executor.h"
+#include "runtime/comm/negotiation/execution/timeline_slot.h"
 #include "runtime/comm/negotiation/negotiation.h"
 #include "runtime/comm/negotiation/submissions.h"
-#include "runtime/comm/negotiation/timeline_slot.h"
 #include "runtime/comm/rendezvous/control.h"
 
 namespace tutti::comm {

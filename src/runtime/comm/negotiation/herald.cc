@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "runtime/comm/negotiation/engine.h"
-#include "runtime/comm/rendezvous/message.h"
+#include "runtime/comm/rendezvous/wire/message.h"
 
 namespace tutti::comm {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_replace.h"
 #include "base/status.h"
 #include "runtime/comm/negotiation/engine.h"
-#include "runtime/comm/rendezvous/codec.h"
-#include "runtime/comm/rendezvous/message.h"
+#include "runtime/comm/rendezvous/wire/codec.h"
+#include "runtime/comm/rendezvous/wire/message.h"
 
 namespace tutti::comm {
 namespace {

@@ -30,10 +30,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "runtime/comm/communicator.h"
-#include "runtime/comm/negotiation/coordinator.h"
-#include "runtime/comm/negotiation/operation.h"
-#include "runtime/comm/negotiation/runner.h"
-#include "runtime/comm/negotiation/tuner.h"
+#include "runtime/comm/negotiation/coordination/coordinator.h"
+#include "runtime/comm/negotiation/coordination/tuner.h"
+#include "runtime/comm/negotiation/execution/operation.h"
+#include "runtime/comm/negotiation/execution/runner.h"
 
 namespace tutti::comm {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "runtime/comm/negotiation/message.h"
-#include "runtime/comm/negotiation/runner.h"
-#include "runtime/comm/negotiation/stall_inspector.h"
+#include "runtime/comm/negotiation/coordination/message.h"
+#include "runtime/comm/negotiation/coordination/stall_inspector.h"
+#include "runtime/comm/negotiation/execution/runner.h"
 
 namespace tutti::comm {
 

@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "runtime/comm/rendezvous/socket.h"
+#include "runtime/comm/rendezvous/wire/socket.h"
 
 namespace tutti::comm {
 

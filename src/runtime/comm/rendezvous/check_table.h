@@ -2,7 +2,7 @@
 #pragma once
 
 #include "absl/status/status.h"
-#include "runtime/comm/rendezvous/message.h"
+#include "runtime/comm/rendezvous/wire/message.h"
 
 namespace tutti::comm {
 

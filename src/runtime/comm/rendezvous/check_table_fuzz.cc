@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "runtime/comm/rendezvous/check_table.h"
-#include "runtime/comm/rendezvous/generation.h"
+#include "runtime/comm/rendezvous/membership/generation.h"
 
 namespace {
 

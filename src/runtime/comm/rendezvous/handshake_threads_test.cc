@@ -11,7 +11,7 @@
 #include <future>
 #include <memory>
 
-#include "runtime/comm/rendezvous/socket.h"
+#include "runtime/comm/rendezvous/wire/socket.h"
 
 namespace tutti::comm {
 namespace {

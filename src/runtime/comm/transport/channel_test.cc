@@ -15,9 +15,9 @@
 
 #include "base/status.h"
 #include "base/test_patience.h"
-#include "runtime/comm/rendezvous/descriptors.h"
 #include "runtime/comm/rendezvous/patience_test_support.h"
-#include "runtime/comm/rendezvous/socket.h"
+#include "runtime/comm/rendezvous/wire/descriptors.h"
+#include "runtime/comm/rendezvous/wire/socket.h"
 #include "runtime/comm/transport/shm_channel.h"
 #include "runtime/comm/transport/striped_channel.h"
 #include "runtime/comm/transport/tcp_channel.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "runtime/comm/rendezvous/descriptors.h"
+#include "runtime/comm/rendezvous/wire/descriptors.h"
 #include "runtime/comm/transport/sealed_file.h"
 
 namespace tutti::comm {

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "runtime/comm/rendezvous/socket.h"
+#include "runtime/comm/rendezvous/wire/socket.h"
 
 namespace tutti::comm {
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "runtime/comm/rendezvous/patience_test_support.h"
-#include "runtime/comm/rendezvous/socket.h"
+#include "runtime/comm/rendezvous/wire/socket.h"
 #include "runtime/comm/transport/tcp_channel.h"
 
 namespace tutti::comm {

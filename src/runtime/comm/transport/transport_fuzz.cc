@@ -15,7 +15,7 @@
 #include <cstring>
 #include <thread>
 
-#include "runtime/comm/rendezvous/descriptors.h"
+#include "runtime/comm/rendezvous/wire/descriptors.h"
 #include "runtime/comm/transport/shm_channel.h"
 #include "runtime/comm/transport/tcp_channel.h"
 #include "runtime/comm/transport/tls_channel.h"

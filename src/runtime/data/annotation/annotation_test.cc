@@ -9,7 +9,7 @@
 #include "base/test_patience.h"
 #include "runtime/data/annotation/boxes.h"
 #include "runtime/data/annotation/mask.h"
-#include "runtime/data/decode/jpeg_fake.h"
+#include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/data/decode/pnm.h"
 #include "runtime/data/loader.h"
 

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
-#include "runtime/data/decode/jpeg.h"
+#include "runtime/data/decode/jpeg/jpeg.h"
 #include "runtime/data/decode/png_picture.h"
 #include "runtime/data/decode/pnm.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/data/decode/planes.h"
+#include "runtime/data/decode/jpeg/planes.h"
 #include "runtime/data/instruction_kernels_fake.h"
 
 namespace tutti::data {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <vector>
 
-#include "runtime/data/decode/jpeg_fake.h"
-#include "runtime/data/decode/planes.h"
+#include "runtime/data/decode/jpeg/jpeg_fake.h"
+#include "runtime/data/decode/jpeg/planes.h"
 #include "runtime/data/picture.h"
 
 namespace tutti::data {

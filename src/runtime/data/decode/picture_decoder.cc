@@ -2,7 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "base/status.h"
-#include "runtime/data/decode/planes.h"
+#include "runtime/data/decode/jpeg/planes.h"
 #include "runtime/data/decode/png_picture.h"
 #include "runtime/data/decode/pnm.h"
 

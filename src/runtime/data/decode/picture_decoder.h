@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "runtime/data/decode/image.h"
-#include "runtime/data/decode/jpeg.h"
+#include "runtime/data/decode/jpeg/jpeg.h"
 
 namespace tutti::data {
 

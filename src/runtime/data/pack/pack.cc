@@ -18,7 +18,7 @@
 #include "runtime/data/sampling/sampler.h"
 #include "runtime/data/source/classes.h"
 #include "runtime/data/source/shard_files.h"
-#include "runtime/data/source/tar_writer.h"
+#include "runtime/data/source/tar/tar_writer.h"
 
 namespace tutti::data {
 namespace fs = std::filesystem;

@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "runtime/data/dataset_fake.h"
-#include "runtime/data/decode/jpeg_fake.h"
+#include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/data/decode/picture_decoder.h"
 #include "runtime/data/pack/survey.h"
-#include "runtime/data/source/tf_record_fake.h"
+#include "runtime/data/source/tf_record/tf_record_fake.h"
 
 namespace tutti::data {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/status.h"
-#include "runtime/data/decode/jpeg_encoder.h"
-#include "runtime/data/decode/jpeg_pieces.h"
+#include "runtime/data/decode/jpeg/jpeg_encoder.h"
+#include "runtime/data/decode/jpeg/jpeg_pieces.h"
 
 namespace tutti::data {
 namespace {

@@ -5,11 +5,11 @@
 #include "base/file.h"
 #include "runtime/data/annotation/mask.h"
 #include "runtime/data/dataset.h"
-#include "runtime/data/decode/jpeg_fake.h"
+#include "runtime/data/decode/jpeg/jpeg_fake.h"
 #include "runtime/data/decode/pnm.h"
 #include "runtime/data/pack/pack.h"
 #include "runtime/data/pack/survey.h"
-#include "runtime/data/source/tar_fake.h"
+#include "runtime/data/source/tar/tar_fake.h"
 
 namespace tutti::data {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
-#include "runtime/data/source/tar_fake.h"
+#include "runtime/data/source/tar/tar_fake.h"
 
 namespace tutti::data {
 namespace {

@@ -13,7 +13,7 @@
 #include <optional>
 #include <tuple>
 
-#include "runtime/device/cpu/convolution.h"
+#include "runtime/device/cpu/bf16/convolution.h"
 #include "runtime/device/cpu/fp32/convolution.h"
 
 namespace tutti::device {

@@ -1,5 +1,5 @@
 // The convolutions against libtorch's in fp64.
-#include "runtime/device/cpu/convolution.h"
+#include "runtime/device/cpu/bf16/convolution.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "runtime/device/cpu/amx.h"
+#include "runtime/device/cpu/bf16/amx.h"
 #include "runtime/device/cpu/convolution_ops.h"
 #include "runtime/device/cpu/fp32/convolution.h"
 #include "runtime/device/cpu/fp32/kernels.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
-#include "runtime/device/cpu/amx.h"
+#include "runtime/device/cpu/bf16/amx.h"
 
 namespace tutti::device {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/file.h"
-#include "runtime/data/source/tf_record.h"
+#include "runtime/data/source/tf_record/tf_record.h"
 
 namespace tutti::train {
 namespace {

@@ -25,7 +25,7 @@
 
 #include "runtime/comm/collective/chunks.h"
 #include "runtime/comm/collective/node/node_team.h"
-#include "runtime/comm/collective/reduce.h"
+#include "runtime/comm/collective/reduction/reduce.h"
 
 namespace tutti::comm {
 

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "runtime/comm/collective/combine.h"
 #include "runtime/comm/collective/node/copy_to_slot.h"
 #include "runtime/comm/collective/node/node_collectives.h"
+#include "runtime/comm/collective/reduction/combine.h"
 
 namespace tutti::comm {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/status.h"
-#include "runtime/comm/rendezvous/descriptors.h"
-#include "runtime/comm/rendezvous/notifier.h"
+#include "runtime/comm/rendezvous/membership/notifier.h"
+#include "runtime/comm/rendezvous/wire/descriptors.h"
 #include "runtime/comm/transport/sealed_file.h"
 
 namespace tutti::comm {

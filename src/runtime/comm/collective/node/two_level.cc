@@ -5,10 +5,10 @@
 
 #include "base/status.h"
 #include "runtime/comm/collective/chunks.h"
+#include "runtime/comm/collective/latency_optimal.h"
 #include "runtime/comm/collective/node/form.h"
 #include "runtime/comm/collective/node/node_collectives.h"
 #include "runtime/comm/collective/ring.h"
-#include "runtime/comm/collective/small.h"
 
 namespace tutti::comm {
 namespace {

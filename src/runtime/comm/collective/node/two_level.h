@@ -22,7 +22,7 @@
 
 #include "runtime/comm/collective/links.h"
 #include "runtime/comm/collective/node/node_team.h"
-#include "runtime/comm/collective/reduce.h"
+#include "runtime/comm/collective/reduction/reduce.h"
 
 namespace tutti::comm {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/device/cpu/convolution_scratch.h"
+#include "runtime/device/cpu/bf16/convolution_scratch.h"
 #include "runtime/device/cpu/fp32/packing.h"
 
 namespace tutti::device::cpu::fp32 {

@@ -13,7 +13,7 @@
 // pool, share the work.
 #pragma once
 
-#include "runtime/device/cpu/convolution.h"
+#include "runtime/device/cpu/bf16/convolution.h"
 
 namespace tutti::device::cpu::fp32 {
 

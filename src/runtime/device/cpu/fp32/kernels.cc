@@ -11,7 +11,7 @@ namespace {
 
 #define TUTTI_KERNELS "runtime/device/cpu/fp32/kernels.inc"
 #define TUTTI_WITHOUT_PLAIN
-#include "runtime/device/cpu/for_each_instruction_set.inc"
+#include "runtime/device/cpu/vector/for_each_instruction_set.inc"
 #undef TUTTI_WITHOUT_PLAIN
 #undef TUTTI_KERNELS
 

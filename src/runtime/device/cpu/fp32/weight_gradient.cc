@@ -3,7 +3,7 @@
 // own.
 #include <algorithm>
 
-#include "runtime/device/cpu/convolution_scratch.h"
+#include "runtime/device/cpu/bf16/convolution_scratch.h"
 #include "runtime/device/cpu/fp32/convolution.h"
 #include "runtime/device/cpu/fp32/kernels.h"
 #include "runtime/device/cpu/fp32/window.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/device/cpu/convolution.h"
+#include "runtime/device/cpu/bf16/convolution.h"
 
 namespace tutti::device::cpu::fp32 {
 

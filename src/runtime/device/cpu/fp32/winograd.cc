@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/device/cpu/convolution_scratch.h"
+#include "runtime/device/cpu/bf16/convolution_scratch.h"
 #include "runtime/device/cpu/fp32/convolution.h"
 #include "runtime/device/cpu/fp32/packing.h"
 #include "runtime/device/cpu/fp32/patches.h"

@@ -2,7 +2,7 @@
 // A dy A^T) G. Patches come in chunks that all threads transform, then share the products of.
 #include <algorithm>
 
-#include "runtime/device/cpu/convolution_scratch.h"
+#include "runtime/device/cpu/bf16/convolution_scratch.h"
 #include "runtime/device/cpu/fp32/convolution.h"
 #include "runtime/device/cpu/fp32/packing.h"
 #include "runtime/device/cpu/fp32/patches.h"

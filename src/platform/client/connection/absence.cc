@@ -1,0 +1,27 @@
+#include "platform/client/connection/absence.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::client {
+
+bool MayMend(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kUnauthenticated:
+      return true;
+    default:
+      return false;
+  }
+}
+
+absl::Status DidNotComeBack(const absl::Status& trouble, absl::Duration waited) {
+  return base::Annotate(
+      trouble, absl::StrCat("the service did not come back within ", absl::FormatDuration(waited)));
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,13 @@
+// The service over HTTP.
+#pragma once
+
+#include <filesystem>
+
+#include "platform/client/connection/connection.h"
+
+namespace tutti::client {
+
+// Connections to the service that FindService(home) names at the time of the first request.
+Connect ConnectTo(const std::filesystem::path& home);
+
+}  // namespace tutti::client

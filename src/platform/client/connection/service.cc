@@ -1,0 +1,105 @@
+#include "platform/client/connection/service.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/http/url.h"
+
+namespace tutti::client {
+namespace {
+
+constexpr absl::Duration kStall = absl::Seconds(30);
+
+std::string JobTarget(const std::string& id, absl::string_view rest = "") {
+  return absl::StrCat("/v1/jobs/", http::PercentEncode(id), rest);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> Service::Call(const http::ClientRequest& request) {
+  TUTTI_ASSIGN_OR_RETURN(http::ClientResponse response, connection_->Send(request));
+  TUTTI_RETURN_IF_ERROR(http::ToStatus(response));
+  return std::move(response.body);
+}
+
+absl::StatusOr<std::string> Service::Health() {
+  return Call({.target = "/v1/health", .timeout = absl::Seconds(5)});
+}
+
+absl::StatusOr<bool> Service::HasSnapshot(const std::string& hash) {
+  TUTTI_ASSIGN_OR_RETURN(
+      const http::ClientResponse response,
+      connection_->Send({.method = "HEAD", .target = absl::StrCat("/v1/snapshots/", hash)}));
+  if (response.status == 404) return false;
+  TUTTI_RETURN_IF_ERROR(http::ToStatus(response));
+  return true;
+}
+
+absl::Status Service::PutSnapshot(const std::string& hash, const std::filesystem::path& archive) {
+  return Call({.method = "PUT",
+               .target = absl::StrCat("/v1/snapshots/", hash),
+               .content_type = "application/zstd",
+               .body_file = archive,
+               .timeout = absl::Hours(1)})
+      .status();
+}
+
+absl::StatusOr<std::string> Service::CreateJob(const std::string& body) {
+  return Call({.method = "POST", .target = "/v1/jobs", .body = body});
+}
+
+absl::StatusOr<std::string> Service::CheckJob(const std::string& body) {
+  return Call({.method = "POST", .target = "/v1/job-checks", .body = body});
+}
+
+absl::StatusOr<std::string> Service::Jobs(const std::string& state, int limit, int64_t before) {
+  std::string target = absl::StrCat("/v1/jobs?limit=", limit);
+  if (!state.empty()) absl::StrAppend(&target, "&state=", http::PercentEncode(state));
+  if (before > 0) absl::StrAppend(&target, "&before=", before);
+  return Call({.target = target});
+}
+
+absl::StatusOr<std::string> Service::Summaries(const std::string& state, int limit) {
+  std::string target = absl::StrCat("/v1/job-summaries?limit=", limit);
+  if (!state.empty()) absl::StrAppend(&target, "&state=", http::PercentEncode(state));
+  return Call({.target = target});
+}
+
+absl::StatusOr<std::string> Service::Job(const std::string& id, absl::Duration timeout) {
+  return Call({.target = JobTarget(id), .timeout = timeout});
+}
+
+absl::StatusOr<std::string> Service::Cancel(const std::string& id) {
+  return Call({.method = "POST", .target = JobTarget(id, "/cancel")});
+}
+
+absl::Status Service::Delete(const std::string& id) {
+  return Call({.method = "DELETE", .target = JobTarget(id)}).status();
+}
+
+absl::StatusOr<std::string> Service::Files(const std::string& id) {
+  return Call({.target = JobTarget(id, "/files")});
+}
+
+absl::Status Service::File(const std::string& id, const std::string& path,
+                           http::ChunkCallback on_chunk) {
+  return Call({.target = JobTarget(id, absl::StrCat("/files/", http::PercentEncode(path, true))),
+               .stall_timeout = kStall,
+               .on_chunk = std::move(on_chunk)})
+      .status();
+}
+
+absl::StatusOr<std::string> Service::Troubles() { return Call({.target = "/v1/troubles"}); }
+
+absl::StatusOr<std::string> Service::Nodes() { return Call({.target = "/v1/nodes"}); }
+
+absl::Status Service::Stream(const std::string& id, const std::string& cursor, bool follow,
+                             http::ChunkCallback on_line) {
+  std::string target = JobTarget(id, absl::StrCat("/stream?follow=", follow ? "true" : "false"));
+  if (!cursor.empty()) absl::StrAppend(&target, "&cursor=", http::PercentEncode(cursor));
+  return Call({.target = target,
+               .stall_timeout = kStall,
+               .on_chunk = http::ByLine(std::move(on_line))})
+      .status();
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,56 @@
+// The service's REST interface (docs/formats/rest.md) as functions. Answers are JSON texts, read
+// with views.h or shown as they are; errors carry the service's own message. Not thread-safe.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "platform/client/connection/connection.h"
+#include "platform/client/connection/views.h"
+
+namespace tutti::client {
+
+class Service {
+ public:
+  explicit Service(std::unique_ptr<ServiceConnection> connection)
+      : connection_(std::move(connection)) {}
+
+  absl::StatusOr<std::string> Health();
+  absl::StatusOr<bool> HasSnapshot(const std::string& hash);
+  // `archive` holds the bytes whose hash is `hash` ("sha256:…").
+  absl::Status PutSnapshot(const std::string& hash, const std::filesystem::path& archive);
+  absl::StatusOr<std::string> CreateJob(const std::string& body);
+  // What CreateJob would say of it: its warnings, or why it would be refused.
+  absl::StatusOr<std::string> CheckJob(const std::string& body);
+  // Newest first. `state` empty: all; `before` 0: from the newest on.
+  absl::StatusOr<std::string> Jobs(const std::string& state, int limit, int64_t before = 0);
+  // The same in short, for very many.
+  absl::StatusOr<std::string> Summaries(const std::string& state, int limit);
+  absl::StatusOr<std::string> Job(const std::string& id,
+                                  absl::Duration timeout = absl::Seconds(30));
+  absl::StatusOr<std::string> Cancel(const std::string& id);
+  absl::Status Delete(const std::string& id);
+  absl::StatusOr<std::string> Files(const std::string& id);
+  // The bytes of a file of the job, piece by piece.
+  absl::Status File(const std::string& id, const std::string& path, http::ChunkCallback on_chunk);
+  absl::StatusOr<std::string> Nodes();
+  absl::StatusOr<std::string> Troubles();
+
+  // Lines after `cursor` ("" : from the first) until the job has ended or, with `follow` false,
+  // until there are no more now. DeadlineExceeded when nothing came for half a minute.
+  absl::Status Stream(const std::string& id, const std::string& cursor, bool follow,
+                      http::ChunkCallback on_line);
+
+  // Breaks off the call in progress, from another thread.
+  void Interrupt() { connection_->Cancel(); }
+
+ private:
+  absl::StatusOr<std::string> Call(const http::ClientRequest& request);
+  std::unique_ptr<ServiceConnection> connection_;
+};
+
+}  // namespace tutti::client

@@ -1,0 +1,261 @@
+#include "platform/client/connection/views.h"
+
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::client {
+namespace {
+
+using nlohmann::json;
+
+std::string Text(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+int64_t Number(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? found->get<int64_t>() : 0;
+}
+
+std::vector<std::string> Texts(const json& object, const char* key) {
+  std::vector<std::string> texts;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_array()) return texts;
+  for (const json& item : *found) {
+    if (item.is_string()) texts.push_back(item.get<std::string>());
+  }
+  return texts;
+}
+
+absl::StatusOr<json> Object(absl::string_view text, absl::string_view what) {
+  json object = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) {
+    return absl::InternalError(
+        absl::StrCat("the service's ", what, " is not readable: ", text.substr(0, 80)));
+  }
+  return object;
+}
+
+bool Flag(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
+// The objects in the array `key`, if there is one.
+std::vector<json> ObjectsIn(const json& object, const char* key) {
+  std::vector<json> objects;
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_array()) return objects;
+  for (const json& item : *found) {
+    if (item.is_object()) objects.push_back(item);
+  }
+  return objects;
+}
+
+FailureView FailureOf(const json& object) {
+  const auto rank = object.find("rank");
+  const bool has_rank = rank != object.end() && rank->is_number_integer();
+  return {has_rank ? rank->get<int>() : -1, Text(object, "node"), Text(object, "what"),
+          Flag(object, "consequence")};
+}
+
+// The objects of the array `key`.
+absl::StatusOr<std::vector<json>> Objects(absl::string_view text, const char* key) {
+  TUTTI_ASSIGN_OR_RETURN(const json object, Object(text, key));
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_array()) {
+    return absl::InternalError(absl::StrCat("the service's answer has no \"", key, "\""));
+  }
+  return ObjectsIn(object, key);
+}
+
+constexpr int kDeepestTree = 20;  // levels of children
+
+ChildView ChildOf(const json& object, int depth) {
+  ChildView child;
+  child.step = Text(object, "step");
+  child.type = Text(object, "type");
+  child.id = Text(object, "id");
+  child.state = Text(object, "state");
+  child.reason = Text(object, "reason");
+  child.started = Text(object, "started");
+  child.ended = Text(object, "ended");
+  child.reused_from = Text(object, "reused_from");
+  if (const auto values = object.find("values"); values != object.end() && values->is_object()) {
+    for (const auto& [name, value] : values->items()) {
+      child.values.push_back(absl::StrCat(name, "=", Text(*values, name.c_str())));
+    }
+  }
+  const auto metric = object.find("metric");
+  if (metric != object.end() && metric->is_number()) child.metric = metric->get<double>();
+  child.best = Flag(object, "best");
+  if (depth == kDeepestTree) return child;
+  for (const json& below : ObjectsIn(object, "children")) {
+    child.children.push_back(ChildOf(below, depth + 1));
+  }
+  return child;
+}
+
+std::vector<LoggedMetric> MetricsIn(const json& logged, const char* key) {
+  std::vector<LoggedMetric> metrics;
+  for (const json& metric : ObjectsIn(logged, key)) {
+    metrics.push_back({.name = Text(metric, "name")});
+    const auto value = metric.find("value");
+    if (value != metric.end() && value->is_number()) metrics.back().value = value->get<double>();
+  }
+  return metrics;
+}
+
+void ReadLogged(const json& object, JobView& job) {
+  const auto logged = object.find("logged");
+  if (logged == object.end() || !logged->is_object()) return;
+  job.metrics = MetricsIn(*logged, "metrics");
+  job.nested_metrics = MetricsIn(*logged, "nested_metrics");
+  for (const json& param : ObjectsIn(*logged, "params")) {
+    job.params.push_back({Text(param, "name"), Text(param, "value")});
+  }
+  for (const json& model : ObjectsIn(*logged, "models")) {
+    job.models.push_back({Text(model, "name"), Text(model, "path")});
+  }
+}
+
+JobView JobOf(const json& object) {
+  JobView job;
+  job.id = Text(object, "id");
+  if (const std::string type = Text(object, "type"); !type.empty()) job.type = type;
+  job.parent = Text(object, "parent");
+  for (const json& child : ObjectsIn(object, "children")) job.children.push_back(ChildOf(child, 0));
+  job.sequence = Number(object, "sequence");
+  job.display_name = Text(object, "display_name");
+  job.experiment_name = Text(object, "experiment_name");
+  job.description = Text(object, "description");
+  job.environment = Text(object, "environment");
+  if (const auto tags = object.find("tags"); tags != object.end() && tags->is_object()) {
+    for (const auto& [name, value] : tags->items()) {
+      job.tags.push_back(absl::StrCat(name, "=", Text(*tags, name.c_str())));
+    }
+  }
+  job.state = Text(object, "state");
+  job.reason = Text(object, "reason");
+  job.created = Text(object, "created");
+  job.started = Text(object, "started");
+  job.ended = Text(object, "ended");
+  job.compute = Text(object, "compute");
+  job.priority = Text(object, "priority");
+  job.node_count = static_cast<int>(Number(object, "node_count"));
+  job.world_size = static_cast<int>(Number(object, "world_size"));
+  job.expected_start = Text(object, "expected_start");
+  job.nodes = Texts(object, "nodes");
+  job.warnings = Texts(object, "warnings");
+  for (const json& failure : ObjectsIn(object, "failures")) {
+    job.failures.push_back(FailureOf(failure));
+  }
+  for (const json& event : ObjectsIn(object, "events")) {
+    job.events.push_back({Text(event, "time"), Text(event, "state"), Text(event, "reason")});
+  }
+  ReadLogged(object, job);
+  return job;
+}
+
+NodeView NodeOf(const json& object) {
+  NodeView node{Text(object, "name"),  Text(object, "compute"), Text(object, "address"),
+                Text(object, "state"), Text(object, "reason"),  Text(object, "job")};
+  node.memory_bytes = static_cast<uint64_t>(std::max<int64_t>(0, Number(object, "memory_bytes")));
+  const auto cores = object.find("cores");
+  if (cores != object.end() && cores->is_array()) {
+    for (const json& core : *cores) {
+      if (core.is_number_integer()) node.cores.push_back(core.get<int>());
+    }
+  }
+  return node;
+}
+
+}  // namespace
+
+bool JobView::ended_already() const {
+  return state == "Completed" || state == "Failed" || state == "Canceled";
+}
+
+absl::StatusOr<JobView> ParseJob(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const json object, Object(text, "job"));
+  return JobOf(object);
+}
+
+absl::StatusOr<std::vector<JobView>> ParseJobs(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<json> objects, Objects(text, "jobs"));
+  std::vector<JobView> jobs;
+  for (const json& object : objects) jobs.push_back(JobOf(object));
+  return jobs;
+}
+
+absl::StatusOr<NodesView> ParseNodes(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<json> objects, Objects(text, "nodes"));
+  NodesView view;
+  for (const json& object : objects) view.nodes.push_back(NodeOf(object));
+  TUTTI_ASSIGN_OR_RETURN(const json document, Object(text, "nodes"));
+  view.warnings = Texts(document, "warnings");
+  return view;
+}
+
+absl::StatusOr<std::vector<std::string>> ParseWarnings(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const json document, Object(text, "a job"));
+  return Texts(document, "warnings");
+}
+
+absl::StatusOr<std::vector<std::string>> ParseTroubles(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const json document, Object(text, "what is broken"));
+  return Texts(document, "troubles");
+}
+
+absl::StatusOr<std::vector<FileView>> ParseFiles(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<json> objects, Objects(text, "files"));
+  std::vector<FileView> files;
+  for (const json& object : objects) {
+    const int64_t bytes = Number(object, "bytes");
+    files.push_back({Text(object, "path"), static_cast<uint64_t>(std::max<int64_t>(0, bytes))});
+  }
+  return files;
+}
+
+absl::StatusOr<std::optional<StreamLine>> ParseStreamLine(absl::string_view text) {
+  TUTTI_ASSIGN_OR_RETURN(const json object, Object(text, "stream"));
+  StreamLine line;
+  const std::string type = Text(object, "type");
+  line.cursor = Text(object, "cursor");
+  line.time = Text(object, "time");
+  if (type == "state") {
+    line.kind = StreamLine::Kind::kState;
+    line.state = Text(object, "state");
+    line.reason = Text(object, "reason");
+  } else if (type == "output") {
+    line.rank = static_cast<int>(Number(object, "rank"));
+    line.stream = Text(object, "stream");
+    line.text = Text(object, "text");
+    line.partial = Flag(object, "partial");
+  } else {
+    return std::nullopt;
+  }
+  return line;
+}
+
+std::string ParseVersion(absl::string_view text) {
+  const auto object = Object(text, "health");
+  return object.ok() ? Text(*object, "version") : "";
+}
+
+std::string CreateJobBody(absl::string_view file, absl::string_view text,
+                          absl::string_view base_directory, absl::string_view snapshot,
+                          const std::map<std::string, std::string>& snapshots) {
+  json body;
+  body["file"] = std::string(file);
+  body["text"] = std::string(text);
+  body["base_directory"] = std::string(base_directory);
+  body["snapshot"] = snapshot.empty() ? json(nullptr) : json(std::string(snapshot));
+  if (!snapshots.empty()) body["snapshots"] = snapshots;
+  return body.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace tutti::client

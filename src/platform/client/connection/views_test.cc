@@ -1,0 +1,78 @@
+#include "platform/client/connection/views.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti::client {
+namespace {
+
+TEST(Views, ReadsAJob) {
+  const auto job = ParseJob(R"({"id": "brave_ant_1", "sequence": 4, "state": "Running",
+    "reason": "2 nodes", "created": "2026-01-01T00:00:00Z", "started": null, "node_count": 2,
+    "world_size": 4, "expected_start": null, "nodes": ["node-0", "node-1"], "warnings": ["w"],
+    "events": [{"sequence": 1, "time": "t", "state": "Queued", "reason": "r"}], "new": {}})");
+  ASSERT_TRUE(job.ok());
+  EXPECT_EQ(job->id, "brave_ant_1");
+  EXPECT_EQ(job->world_size, 4);
+  EXPECT_EQ(job->started, "");
+  EXPECT_EQ(job->nodes.size(), 2u);
+  EXPECT_EQ(job->events.at(0).state, "Queued");
+  EXPECT_FALSE(job->ended_already());
+}
+
+TEST(Views, ReadsWhatAJobHasLogged) {
+  const auto job = ParseJob(R"({"id": "a", "logged": {"metrics": [{"name": "loss", "value": 0.5},
+    {"name": "bad", "value": null}, 3], "models": [{"name": "model", "path": "outputs/m"}],
+    "nested_metrics": [{"name": "inner", "value": 1}], "params": [{"name": "rate", "value": "0.1"}, 3]}})");
+  ASSERT_TRUE(job.ok());
+  ASSERT_EQ(job->metrics.size(), 2u);
+  EXPECT_EQ(job->metrics[0].value, 0.5);
+  EXPECT_EQ(job->metrics[1].value, std::nullopt);
+  EXPECT_EQ(job->nested_metrics.at(0).name, "inner");
+  ASSERT_EQ(job->params.size(), 1u);
+  EXPECT_EQ(job->params[0].value, "0.1");
+  EXPECT_EQ(job->models.at(0).path, "outputs/m");
+}
+
+TEST(Views, WrongTypesAreEmptyNotFatal) {
+  const auto job = ParseJob(R"({"id": 7, "nodes": {}, "events": [3], "node_count": "two"})");
+  ASSERT_TRUE(job.ok());
+  EXPECT_EQ(job->id, "");
+  EXPECT_TRUE(job->nodes.empty());
+  EXPECT_TRUE(job->events.empty());
+}
+
+TEST(Views, WhatIsNoDocumentIsAnError) {
+  EXPECT_FALSE(ParseJob("<html>").ok());
+  EXPECT_FALSE(ParseJobs("{}").ok());
+  EXPECT_FALSE(ParseNodes(R"({"nodes": 3})").ok());
+  EXPECT_FALSE(ParseFiles("").ok());
+  EXPECT_FALSE(ParseStreamLine("{").ok());
+}
+
+TEST(Views, ReadsStreamLinesAndSkipsUnknownKinds) {
+  const auto line = ParseStreamLine(
+      R"({"type": "output", "cursor": "c5", "rank": 1, "stream": "stderr", "text": "hi"})");
+  ASSERT_TRUE(line.ok() && line->has_value());
+  EXPECT_EQ((*line)->rank, 1);
+  EXPECT_EQ((*line)->cursor, "c5");
+  EXPECT_FALSE(ParseStreamLine(R"({"type": "heartbeat"})")->has_value());
+}
+
+TEST(Views, ReadsNodesAndFiles) {
+  const auto view = ParseNodes(
+      R"({"nodes": [{"name": "node-0", "cores": [0, 1], "memory_bytes": 5, "job": null}],
+          "warnings": ["w"]})");
+  ASSERT_TRUE(view.ok());
+  EXPECT_EQ(view->nodes.at(0).cores.size(), 2u);
+  EXPECT_EQ(view->nodes.at(0).job, "");
+  EXPECT_EQ(view->warnings, std::vector<std::string>{"w"});
+  EXPECT_EQ(ParseFiles(R"({"files": [{"path": "a", "bytes": -3}]})")->at(0).bytes, 0u);
+}
+
+TEST(Views, AJobWithoutCodeHasNoSnapshot) {
+  EXPECT_EQ(CreateJobBody("job.yml", "a: \"b\"", "/x", ""),
+            R"({"base_directory":"/x","file":"job.yml","snapshot":null,"text":"a: \"b\""})");
+}
+
+}  // namespace
+}  // namespace tutti::client

@@ -1,0 +1,85 @@
+#include "platform/client/jobs/download.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/client/text/columns.h"
+
+namespace tutti::client {
+namespace fs = std::filesystem;
+namespace {
+
+// What the service writes for bytes that are none of UTF-8.
+constexpr absl::string_view kNoUtf8 = "\xEF\xBF\xBD";
+
+absl::Status DownloadOne(Service& service, const std::string& job, const FileView& file,
+                         const fs::path& target, const DownloadProgress& progress) {
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(target.parent_path()));
+  const fs::path temporary = absl::StrCat(target.string(), ".part.", ::getpid());
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd,
+                         base::Open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW));
+  absl::Cleanup remove = [&] { ::unlink(temporary.c_str()); };
+
+  uint64_t bytes = 0;
+  TUTTI_RETURN_IF_ERROR(service.File(job, file.path, [&](absl::string_view chunk) {
+    bytes += chunk.size();
+    if (bytes > file.bytes) return absl::DataLossError("more came than the service had announced");
+    progress(file, bytes);
+    return base::WriteAll(fd.get(), chunk, target.string());
+  }));
+  if (bytes != file.bytes) {
+    return absl::DataLossError(absl::StrCat(bytes, " bytes came instead of ", file.bytes));
+  }
+  if (::fsync(fd.get()) != 0) return base::ErrnoStatus(absl::StrCat("fsync ", target.string()));
+  if (::rename(temporary.c_str(), target.c_str()) != 0) {
+    return base::ErrnoStatus(absl::StrCat("rename to ", target.string()));
+  }
+  std::move(remove).Cancel();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<fs::path> PlaceFor(const fs::path& directory, absl::string_view path) {
+  const auto refuse = [&] {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the service names a file \"", Printable(path), "\": refused"));
+  };
+  if (path.empty() || path.find('\0') != absl::string_view::npos) return refuse();
+  for (const absl::string_view part : absl::StrSplit(path, '/')) {
+    if (part.empty() || part == "." || part == "..") return refuse();
+  }
+  return directory / std::string(path);
+}
+
+absl::Status DownloadFiles(Service& service, const std::string& job,
+                           const std::vector<FileView>& files, const fs::path& directory,
+                           const DownloadProgress& progress) {
+  std::vector<fs::path> targets;  // all are checked before the first is written
+  for (const FileView& file : files) {
+    TUTTI_ASSIGN_OR_RETURN(fs::path target, PlaceFor(directory, file.path));
+    targets.push_back(std::move(target));
+  }
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(directory));
+  absl::Status first;
+  for (size_t i = 0; i < files.size(); ++i) {
+    absl::Status status = DownloadOne(service, job, files[i], targets[i], progress);
+    if (absl::IsNotFound(status) && absl::StrContains(files[i].path, kNoUtf8)) {
+      status = absl::NotFoundError("its name is not UTF-8, so it lies only in the service's home");
+    }
+    status = base::Annotate(status, Printable(files[i].path));
+    if (!status.ok() && !absl::IsNotFound(status)) return status;
+    first.Update(status);
+  }
+  return first;
+}
+
+}  // namespace tutti::client

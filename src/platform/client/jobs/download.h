@@ -1,0 +1,35 @@
+// Brings a job's files home.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "platform/client/connection/service.h"
+#include "platform/client/connection/views.h"
+
+namespace tutti::client {
+
+// Where the file called `path` by the service goes below `directory`. InvalidArgument for a path
+// that could lead out of it or name the folder itself: the service is not trusted with our disk.
+absl::StatusOr<std::filesystem::path> PlaceFor(const std::filesystem::path& directory,
+                                               absl::string_view path);
+
+// Told after every piece: bytes so far of this file.
+using DownloadProgress = std::function<void(const FileView& file, uint64_t bytes)>;
+
+// Every file below `directory`, each whole or not at all: it appears under its name only when all
+// of its bytes are on disk and their number is what the service said. A file that exists is
+// replaced. Stops at the first error, which names the file; but one that the service does not
+// have, which is NotFound, holds up no other.
+absl::Status DownloadFiles(Service& service, const std::string& job,
+                           const std::vector<FileView>& files,
+                           const std::filesystem::path& directory,
+                           const DownloadProgress& progress);
+
+}  // namespace tutti::client

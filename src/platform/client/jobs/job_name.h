@@ -1,0 +1,21 @@
+// The job that a user means.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "platform/client/connection/service.h"
+
+namespace tutti::client {
+
+// The one of `ids` that `name` is, or begins as no other does. NotFound, with the nearest id that
+// exists; InvalidArgument names those that it could be.
+absl::StatusOr<std::string> ChooseJob(absl::string_view name, const std::vector<std::string>& ids);
+
+// The same among the jobs of the service (the newest thousand for beginnings). Of a child's name
+// "PARENT.STEP" the parent's may be a beginning.
+absl::StatusOr<std::string> ResolveJob(Service& service, const std::string& name);
+
+}  // namespace tutti::client

@@ -1,0 +1,38 @@
+// A job and the jobs below it, as places of files: what `tutti job download --all` brings, and what
+// the end of a job offers to bring.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "platform/client/connection/service.h"
+#include "platform/client/connection/views.h"
+
+namespace tutti::client {
+
+struct JobPart {
+  std::string job;
+  std::string folder;      // "" of the job itself; "steps/train", "steps/tune/trials/trial-1"
+  bool completed = false;  // of a child
+};
+
+// The job first, then its children that were started, each followed by its own. A step that took an
+// earlier job's results has them itself.
+std::vector<JobPart> PartsOf(const JobView& job);
+
+// Which files there are to bring.
+struct KeptFiles {
+  bool outputs = false, logs = false;  // of the job itself
+  bool of_children = false;            // of any of them
+  bool of_failed = false;              // of the child that failed first
+  bool of_completed = false;           // outputs of one that completed, where another failed
+};
+
+// By asking the service, of children up to the first that has a file. What it does not answer is
+// taken to be there: then the download says what is wrong.
+KeptFiles KeptFilesOf(Service& service, const JobView& job);
+
+// The first job that failed among them and theirs; "" if none did.
+std::string FailedJob(const std::vector<ChildView>& children);
+
+}  // namespace tutti::client

@@ -1,0 +1,39 @@
+// The last words on a job: how it ended, how good it is, where its results lie.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "platform/client/connection/views.h"
+#include "platform/client/follow/metric.h"
+#include "platform/client/jobs/job_parts.h"
+
+namespace tutti::client {
+
+// One line each, the first the result in one line. `result`: the job's `result` metric, if it wrote
+// one. `kept`: what there is to bring; only that is offered.
+std::vector<std::string> Summary(const JobView& job, const std::optional<Metric>& result,
+                                 const KeptFiles& kept);
+
+// What it has logged with MLflow, by name: {"Metrics", "loss 0.25, top1 0.9"}, {"Model model",
+// "outputs/…"}. kBrief: the first few, in not much more than a line, and how to see the others.
+enum class Extent { kBrief, kAll };
+std::vector<std::pair<std::string, std::string>> LoggedFacts(const JobView& job, Extent extent);
+
+// What the service has to say beside how it ended: "Note: …"; "" if there is nothing.
+std::string NoteLine(const JobView& job);
+
+// "loss 0.25, top1 0.9"; "" of none. kBrief: the first few, and how to see the others, which
+// `job_id` has: "… and 3 more: tutti job show brave_ant --all".
+std::string MetricsText(const std::vector<LoggedMetric>& metrics, Extent extent,
+                        absl::string_view job_id);
+std::string ParamsText(const std::vector<LoggedParam>& params, Extent extent,
+                       absl::string_view job_id);
+
+// "rank 1 on n2: killed by signal 9 (SIGKILL)", marked when it followed from another.
+std::string FailureLine(const FailureView& failure);
+
+}  // namespace tutti::client

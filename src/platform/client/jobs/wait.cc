@@ -1,0 +1,42 @@
+#include "platform/client/jobs/wait.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/status.h"
+#include "platform/client/connection/service.h"
+#include "platform/client/connection/views.h"
+
+namespace tutti::client {
+
+absl::StatusOr<std::string> WaitForEnd(const Connect& connect, const std::string& id,
+                                       const WaitOptions& options) {
+  absl::Duration pause = options.first_pause;
+  base::Deadline give_up = base::Deadline::After(options.give_up_after);
+  std::unique_ptr<Service> service;  // as long as it answers
+  while (true) {
+    if (service == nullptr) service = std::make_unique<Service>(connect());
+    auto text = service->Job(id);
+    if (text.ok()) {
+      TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(*text));
+      if (job.ended_already()) return text;
+      give_up = base::Deadline::After(options.give_up_after);
+    } else if (!MayMend(text.status())) {
+      return text.status();
+    } else if (give_up.Expired()) {
+      return DidNotComeBack(text.status(), options.give_up_after);
+    } else {
+      service.reset();
+    }
+    if (options.deadline.Expired()) {
+      return text.ok() ? absl::DeadlineExceededError(absl::StrCat(id, " has not ended yet"))
+                       : text.status();
+    }
+    absl::SleepFor(std::min(pause, options.deadline.Remaining()));
+    pause = std::min(pause * 2, options.longest_pause);
+  }
+}
+
+}  // namespace tutti::client

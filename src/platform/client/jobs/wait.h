@@ -1,0 +1,27 @@
+// Waiting for a job without following it.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/deadline.h"
+#include "platform/client/connection/absence.h"
+#include "platform/client/connection/connection.h"
+
+namespace tutti::client {
+
+struct WaitOptions {
+  base::Deadline deadline = base::Deadline::After(absl::InfiniteDuration());
+  absl::Duration first_pause = absl::Milliseconds(20);  // between two looks; doubles ...
+  absl::Duration longest_pause = absl::Seconds(1);      // ... up to this
+  absl::Duration give_up_after = kGiveUpAfter;          // without the service
+};
+
+// The ended job, as JSON. Asks also while the service is away, each time by a connection of its
+// own, so that one that came back at another address is found. DeadlineExceeded if the job has not
+// ended by the deadline. If the service was away then, or for `give_up_after`: its last error,
+// Unavailable as a rule.
+absl::StatusOr<std::string> WaitForEnd(const Connect& connect, const std::string& id,
+                                       const WaitOptions& options = {});
+
+}  // namespace tutti::client

@@ -1,0 +1,92 @@
+#include "platform/client/submit/job_text.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace tutti::client {
+namespace {
+
+absl::Status Set(YAML::Node& root, const std::string& setting) {
+  const size_t equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--set ", setting, ": write KEY=VALUE, as in --set inputs.epochs=5"));
+  }
+  const std::vector<std::string> keys = absl::StrSplit(setting.substr(0, equals), '.');
+  YAML::Node at;
+  at.reset(root);
+  for (const std::string& key : keys) {
+    if (key.empty() || (at.IsDefined() && !at.IsMap() && !at.IsNull())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--set ", setting, ": \"", key, "\" is in nothing that has keys"));
+    }
+    YAML::Node next = at[key];
+    at.reset(next);
+  }
+  const bool is_input = keys.size() == 2 && keys[0] == "inputs";
+  YAML::Node value = YAML::Load(setting.substr(equals + 1));
+  if (is_input && at.IsMap() && at["path"].IsDefined()) {
+    at["path"] = value;
+  } else {
+    at = value;
+  }
+  return absl::OkStatus();
+}
+
+// Where the first command of a script begins: the comments before it may hold options of sbatch.
+size_t FirstCommand(absl::string_view script) {
+  size_t at = 0;
+  while (at < script.size()) {
+    const size_t end = std::min(script.find('\n', at), script.size() - 1) + 1;
+    const absl::string_view line = absl::StripAsciiWhitespace(script.substr(at, end - at));
+    if (!line.empty() && line[0] != '#') break;
+    at = end;
+  }
+  return at;
+}
+
+// Of a script: "nodes=2" is an option of sbatch, "compute=hpc" is --clusters. They come behind its
+// own, since the last counts.
+absl::StatusOr<std::string> AddOptions(const std::string& script,
+                                       const std::vector<std::string>& settings) {
+  std::string own = script, added;
+  for (const std::string& setting : settings) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(setting, absl::MaxSplits('=', 1));
+    if (parts.first.empty() || parts.second.empty() || absl::StrContains(setting, '\n')) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--set: \"", setting, "\" must be KEY=VALUE, as nodes=2"));
+    }
+    absl::StrAppend(&added, " \"--", parts.first == "compute" ? "clusters" : parts.first, "=",
+                    parts.second, "\"");
+  }
+  if (own.back() != '\n') own += '\n';
+  own.insert(FirstCommand(own), absl::StrCat("#SBATCH", added, "\n"));
+  return own;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ApplySettings(const std::string& text,
+                                          const std::vector<std::string>& settings) {
+  if (settings.empty()) return text;
+  if (absl::StartsWith(text, "#!")) return AddOptions(text, settings);
+  try {
+    YAML::Node root = YAML::Load(text);
+    if (!root.IsMap()) return absl::InvalidArgumentError("the job file is no YAML map");
+    for (const std::string& setting : settings) {
+      if (absl::Status status = Set(root, setting); !status.ok()) return status;
+    }
+    return YAML::Dump(root) + "\n";
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(absl::StrCat("--set: ", error.what()));
+  }
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,193 @@
+#include "platform/client/submit/submit.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "base/faults.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/client/archive/git_code.h"
+#include "platform/client/archive/snapshot.h"
+#include "platform/client/connection/views.h"
+#include "platform/client/submit/written_job.h"
+#include "platform/client/text/amounts.h"
+#include "spec/command/code.h"
+
+namespace tutti::client {
+namespace fs = std::filesystem;
+namespace {
+
+// A file that is missing here is a fault of what the user wrote, not an unknown job.
+absl::Status AsInput(const absl::Status& status) {
+  return absl::IsNotFound(status) ? absl::InvalidArgumentError(status.message()) : status;
+}
+
+// A git address becomes a folder below `temporary`, which is checked as any other code is.
+absl::Status FetchCode(spec::JobSpec& job, const fs::path& temporary, std::ostream& remarks) {
+  if (!spec::IsGitCode(job.code)) return absl::OkStatus();
+  remarks << "code: fetching " << job.code << std::endl;
+  TUTTI_ASSIGN_OR_RETURN(const spec::GitCode git, spec::ParseGitCode(job.code));
+  const auto folder = FetchGitCode(git, temporary / "repository");
+  if (!folder.ok()) {
+    return base::Annotate(folder.status(), absl::StrCat(job.file_name, ":", job.code_line));
+  }
+  job.code = folder->string();
+  std::vector<std::string> warnings;
+  const absl::Status status = AsInput(spec::CheckPaths(job, warnings));
+  for (const std::string& warning : warnings) remarks << "warning: " << warning << std::endl;
+  return status;
+}
+
+// A code folder that was packed.
+struct Packed {
+  Snapshot snapshot;
+  fs::path archive;
+};
+
+// The code of a job and of all below it; each folder once, whichever of the jobs take it.
+class CodePacker {
+ public:
+  CodePacker(const fs::path& temporary, std::ostream& remarks)
+      : temporary_(temporary), remarks_(remarks) {}
+
+  absl::Status PackTree(const spec::JobSpec& job) {
+    TUTTI_RETURN_IF_ERROR(PackOne(job));
+    for (const spec::Step& step : job.steps) TUTTI_RETURN_IF_ERROR(PackTree(step.job));
+    return absl::OkStatus();
+  }
+
+  // By AllCode of the jobs.
+  const std::map<std::string, Packed>& packed() const { return packed_; }
+
+ private:
+  absl::Status PackOne(spec::JobSpec job) {
+    const std::string named = job.AllCode();
+    if (named.empty() || packed_.contains(named)) return absl::OkStatus();
+    const fs::path folder = temporary_ / absl::StrCat(packed_.size());
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(folder));
+    TUTTI_RETURN_IF_ERROR(FetchCode(job, folder, remarks_));
+    const fs::path archive = folder / "code.tar.zst";
+    const auto snapshot = PackCode(
+        job.code, archive, {job.additional_includes.begin(), job.additional_includes.end()});
+    if (!snapshot.ok()) {
+      return base::Annotate(AsInput(snapshot.status()),
+                            absl::StrCat(job.file_name, ":", job.code_line));
+    }
+    for (const std::string& file : snapshot->env_files) {
+      remarks_ << "warning: " << file
+               << " is sent with the code, to all who may see the job: if it "
+               << "holds secrets, name it in .amlignore" << std::endl;
+    }
+    packed_[named] = {*snapshot, archive};
+    return absl::OkStatus();
+  }
+
+  const fs::path temporary_;
+  std::ostream& remarks_;
+  std::map<std::string, Packed> packed_;
+};
+
+// What is told of code that was packed.
+std::string Size(const Snapshot& snapshot) {
+  return absl::StrCat("code: ", WithCommas(snapshot.files),
+                      snapshot.files == 1 ? " file, " : " files, ", Bytes(snapshot.content_bytes));
+}
+
+// Sends what the service does not have; the snapshots, by AllCode of the jobs.
+absl::StatusOr<std::map<std::string, std::string>> SendCode(
+    Service& service, const std::map<std::string, Packed>& packed, std::ostream& remarks) {
+  std::map<std::string, std::string> sent;
+  for (const auto& [code, file] : packed) {
+    remarks << Size(file.snapshot);
+    TUTTI_ASSIGN_OR_RETURN(const bool known, service.HasSnapshot(file.snapshot.hash));
+    if (known) {
+      remarks << ", unchanged since an earlier job" << std::endl;
+    } else {
+      remarks << "; sending " << Bytes(file.snapshot.archive_bytes) << std::endl;
+      TUTTI_RETURN_IF_ERROR(service.PutSnapshot(file.snapshot.hash, file.archive));
+    }
+    sent[code] = file.snapshot.hash;
+  }
+  return sent;
+}
+
+std::string BodyOf(const Written& written, const std::map<std::string, std::string>& snapshots) {
+  const spec::JobSpec& job = written.file.job.spec;
+  const std::string directory = written.directory.string();
+  if (job.kind != spec::JobKind::kCommand) {
+    return CreateJobBody(written.path, written.text, directory, "", snapshots);
+  }
+  const auto sent = snapshots.find(job.AllCode());
+  return CreateJobBody(written.path, written.text, directory,
+                       sent == snapshots.end() ? "" : sent->second);
+}
+
+// What is wrong that is known without the service: the file, and the paths in it.
+absl::Status FaultsHere(Written& written) {
+  spec::ReadResult& job = written.file.job;
+  base::Faults faults;
+  faults.Add(written.file.faults);
+  faults.Add(spec::CheckPaths(job.spec, job.warnings));
+  return faults.status();
+}
+
+// What the service finds beside what is known here: addresses that it cannot fetch, too few nodes.
+absl::Status WithServicesFaults(const absl::Status& known, Service& service,
+                                const std::string& body) {
+  const absl::Status more = service.CheckJob(body).status();
+  if (!absl::IsInvalidArgument(more)) return known;  // none, or it cannot be asked
+  base::Faults faults;
+  faults.Add(known);
+  faults.Add(more);
+  return faults.status();
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> SubmitJob(Service& service, const fs::path& home, const JobFile& file,
+                                      std::ostream& remarks) {
+  TUTTI_ASSIGN_OR_RETURN(Written written, ReadWritten(home, file));
+  const spec::JobSpec& job = written.file.job.spec;
+  const std::vector<std::string>& told = written.file.job.warnings;
+  const absl::Status known = FaultsHere(written);
+  for (const std::string& remark : written.remarks) remarks << remark << std::endl;
+  if (written.file.faults.ok()) {
+    for (const std::string& warning : told) remarks << "warning: " << warning << std::endl;
+  }
+  if (!known.ok()) return WithServicesFaults(known, service, BodyOf(written, {}));
+  const base::TemporaryDirectory temporary("tutti-code");
+  CodePacker code(temporary.path(), remarks);
+  TUTTI_RETURN_IF_ERROR(code.PackTree(job));
+  TUTTI_ASSIGN_OR_RETURN(const auto snapshots, SendCode(service, code.packed(), remarks));
+  TUTTI_ASSIGN_OR_RETURN(std::string created, service.CreateJob(BodyOf(written, snapshots)));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> warnings, ParseWarnings(created));
+  for (const std::string& warning : warnings) {
+    if (std::find(told.begin(), told.end(), warning) != told.end()) continue;
+    remarks << "warning: " << warning << std::endl;  // what only the service can tell
+  }
+  return created;
+}
+
+absl::StatusOr<CheckedJob> CheckJob(Service* service, const fs::path& home, const JobFile& file) {
+  TUTTI_ASSIGN_OR_RETURN(Written written, ReadWritten(home, file));
+  const absl::Status known = FaultsHere(written);
+  const std::string body =
+      CreateJobBody(written.path, written.text, written.directory.string(), "");
+  if (!known.ok()) return service ? WithServicesFaults(known, *service, body) : known;
+  spec::ReadResult& job = written.file.job;
+  CheckedJob checked{std::move(job.spec), std::move(job.warnings), std::move(written.remarks)};
+  if (service != nullptr) {
+    TUTTI_ASSIGN_OR_RETURN(const std::string answer, service->CheckJob(body));
+    TUTTI_ASSIGN_OR_RETURN(checked.warnings, ParseWarnings(answer));
+  }
+  const base::TemporaryDirectory temporary("tutti-code");
+  std::ostringstream unheard;
+  CodePacker code(temporary.path(), unheard);
+  TUTTI_RETURN_IF_ERROR(code.PackTree(checked.job));
+  return checked;
+}
+
+}  // namespace tutti::client

@@ -1,0 +1,43 @@
+// From a job file to a job: read and check it here, where its lines are, then send it with its
+// code.
+#pragma once
+
+#include <filesystem>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "platform/client/connection/service.h"
+#include "platform/client/script/script_job.h"
+#include "spec/types/job.h"
+
+namespace tutti::client {
+
+// A job file, or a script that is a job (script/script_job.h), as KindOfScript tells.
+struct JobFile {
+  std::string path;                   // as the user wrote it
+  std::vector<std::string> settings;  // see ApplySettings
+  ScriptOptions script;
+};
+
+// The created job, as JSON. `home` holds the site's tables (spec/site/site.h). What is worth
+// knowing on the way (warnings, the size of the code) goes to `remarks`, one a line.
+// InvalidArgument for every fault of the file, of the paths in it and of the code folder; then
+// nothing has been sent.
+absl::StatusOr<std::string> SubmitJob(Service& service, const std::filesystem::path& home,
+                                      const JobFile& file, std::ostream& remarks);
+
+struct CheckedJob {
+  spec::JobSpec job;
+  std::vector<std::string> warnings;
+  std::vector<std::string> remarks;  // of a script: what was chosen for it
+};
+
+// All that SubmitJob and the service check, with nothing kept: InvalidArgument, AlreadyExists and
+// the like as SubmitJob would give them. Without a service what needs none is checked: the file,
+// the paths in it and the code.
+absl::StatusOr<CheckedJob> CheckJob(Service* service, const std::filesystem::path& home,
+                                    const JobFile& file);
+
+}  // namespace tutti::client

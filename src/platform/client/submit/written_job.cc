@@ -1,0 +1,69 @@
+#include "platform/client/submit/written_job.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/client/script/script_file.h"
+#include "platform/client/submit/job_text.h"
+#include "spec/site/site.h"
+
+namespace tutti::client {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr uint64_t kLargestJobFile = 1 << 20;  // what the service takes
+
+// A script's options say nothing to a job file, which has keys for them.
+absl::StatusOr<Written> ReadText(const JobFile& file) {
+  const auto content = base::ReadFile(file.path, kLargestJobFile);
+  if (!content.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read the job file: ", content.status().message()));
+  }
+  if (const std::string option = file.script.Given(); !option.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file.path, " is read as a job file, and ", option, " is for scripts; write it there, or ",
+        "change its keys by --set, as in --set resources.instance_count=2"));
+  }
+  return Written{
+      .text = *content, .path = file.path, .directory = fs::absolute(file.path).parent_path()};
+}
+
+// The job file that a script stands for.
+absl::StatusOr<Written> WriteText(const JobFile& file) {
+  ScriptOptions options = file.script;
+  options.sends_other_code =
+      std::any_of(file.settings.begin(), file.settings.end(),
+                  [](const std::string& setting) { return absl::StartsWith(setting, "code="); });
+  TUTTI_ASSIGN_OR_RETURN(ScriptJob job, JobOfScript(file.path, options));
+  return Written{.text = std::move(job.text),
+                 .path = absl::StrCat("job of ", file.path),
+                 .directory = std::move(job.directory),
+                 .remarks = std::move(job.remarks)};
+}
+
+absl::Status Save(const std::string& file, Written& written) {
+  TUTTI_RETURN_IF_ERROR(SaveJob(written.text, file));
+  written.path = file;
+  written.remarks.push_back(
+      absl::StrCat("saved: ", file, "; tutti run ", file, " is the same job"));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Written> ReadWritten(const fs::path& home, const JobFile& file) {
+  const bool is_script = KindOfScript(file.path) != ScriptKind::kNone;
+  TUTTI_ASSIGN_OR_RETURN(Written written, is_script ? WriteText(file) : ReadText(file));
+  TUTTI_ASSIGN_OR_RETURN(written.text, ApplySettings(written.text, file.settings));
+  const std::string& save = file.script.save;
+  if (!save.empty()) TUTTI_RETURN_IF_ERROR(Save(save, written));
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(home));
+  written.file = spec::ReadAllOfJobFile(written.text, written.path, written.directory, site);
+  return written;
+}
+
+}  // namespace tutti::client

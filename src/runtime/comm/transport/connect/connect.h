@@ -1,0 +1,72 @@
+// The channels between the ranks that have met: shared memory between ranks of one node, TCP
+// between nodes, unless the options say otherwise.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "base/unique_fd.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/comm/rendezvous/wire/message.h"
+#include "runtime/comm/rendezvous/wire/socket.h"
+#include "runtime/comm/transport/connect/arrivals.h"
+#include "runtime/comm/transport/connect/route.h"
+#include "runtime/comm/transport/transport.h"
+
+namespace tutti::comm {
+
+// Fills in `hello`'s address, port, local_name and host, and what all ranks must have alike.
+absl::StatusOr<Listeners> OpenListeners(const GroupOptions& options, Hello& hello);
+
+// Makes this rank's channels to the others, each when it is first asked for.
+//
+// Of two ranks that want a channel the one of higher number connects and the lower one accepts.
+// While a rank waits for one connection it answers all that come, and keeps those that it has not
+// asked for yet. No two ranks can wait for each other crosswise: a rank that reaches several others
+// does so in the order of their numbers, so it connects to lower ones first, whose number falls
+// along any chain of ranks that wait for a connection to be answered; the last of such a chain
+// accepts, and so answers.
+//
+// Thread-compatible.
+class Connector {
+ public:
+  // InvalidArgument when two ranks insist on different transports (see RouteBetween),
+  // FailedPrecondition when this one cannot do what they agree on.
+  static absl::StatusOr<std::unique_ptr<Connector>> Make(Table table, int rank, std::string token,
+                                                         Listeners listeners);
+
+  // The channel to `peer`, which has to reach this rank too; once for every peer. Cancelled when
+  // `patience.interrupt` says that the group has ended meanwhile.
+  absl::StatusOr<std::unique_ptr<Channel>> Reach(int peer, const Patience& patience);
+
+  // The channels to those that `peers` says, else null; who is a peer is mutual.
+  absl::StatusOr<std::vector<std::unique_ptr<Channel>>> ReachAll(const std::vector<bool>& peers,
+                                                                 const Patience& patience);
+
+  // Whether a connection of `peer`'s has come and waits to be asked for.
+  bool HasCome(int peer) const { return kept_[peer] != nullptr; }
+
+  const Table& table() const { return table_; }
+  const std::string& token() const { return token_; }
+
+ private:
+  Connector(Table table, int rank, std::string token, Listeners listeners);
+  absl::StatusOr<std::unique_ptr<Channel>> Open(int peer, const Patience& patience);
+  absl::Status Await(int peer, const Patience& patience);
+  absl::Status Admit(Arrivals::Arrival arrival, const Patience& patience);
+  absl::StatusOr<base::UniqueFd> OpenOne(int peer, const Route& route, const Patience& patience);
+
+  const Table table_;
+  const int rank_;
+  const std::string token_;
+  std::vector<bool> reached_;
+  std::vector<std::unique_ptr<Channel>> kept_;  // came before they were asked for
+  // Not yet as many as the route takes, in the order in which they came.
+  std::map<int, std::map<uint64_t, base::UniqueFd>> some_;
+  Arrivals arrivals_;
+};
+
+}  // namespace tutti::comm

@@ -1,0 +1,169 @@
+#include "runtime/train/setup/input.h"
+
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "runtime/data/augment/geometry.h"
+#include "runtime/data/picture.h"
+
+namespace tutti::train {
+namespace {
+
+constexpr int64_t kSmallInput = 64;  // below it CIFAR's ways are usual, above it ImageNet's
+
+// Per rank; no gradients, so memory sets no lower limit, save where a picture's output is large.
+int EvaluationBatch(const Wanted& wanted) {
+  return wanted.annotations == data::Annotations::kLabels ? 100 : 8;
+}
+
+struct Statistics {
+  std::array<double, 3> mean, stddev;
+};
+// Of the training images of CIFAR-10 and ImageNet, as is customary.
+constexpr Statistics kCifar = {{0.4914, 0.4822, 0.4465}, {0.2470, 0.2435, 0.2616}};
+constexpr Statistics kImageNet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
+
+// Of crops in training, where pixels or boxes are to be told apart: half a picture's sides.
+constexpr double kLeastArea = 0.25;
+
+data::Augmentation EvaluationOf(const Recipe& recipe, const Wanted& wanted) {
+  const int64_t size = wanted.size;
+  const Statistics& usual = size <= kSmallInput ? kCifar : kImageNet;
+  data::Augmentation result;
+  result.height = result.width = static_cast<int>(size);
+  if (wanted.annotations == data::Annotations::kLabels) {
+    // 256 for 224, as is usual.
+    result.resize = size <= kSmallInput ? 0 : static_cast<int>(size * 8 / 7);
+  } else if (wanted.annotations == data::Annotations::kMasks) {
+    result.resize = static_cast<int>(size);
+  } else {
+    result.stretch = true;  // no object is left out
+  }
+  for (size_t c = 0; c < 3; ++c) {
+    result.mean[c] = static_cast<float>(recipe.mean.empty() ? usual.mean[c] : recipe.mean[c]);
+    result.stddev[c] =
+        static_cast<float>(recipe.stddev.empty() ? usual.stddev[c] : recipe.stddev[c]);
+  }
+  return result;
+}
+
+data::Augmentation TrainingOf(const Recipe& recipe, const Wanted& wanted,
+                              data::Augmentation augmentation) {
+  if (recipe.augment != "none") {
+    augmentation.flip = recipe.alternate_flip ? data::Flip::kAlternately : data::Flip::kByChance;
+  }
+  augmentation.erase = recipe.erase;
+  if (recipe.augment != "standard") return augmentation;
+  if (wanted.annotations != data::Annotations::kLabels) {
+    augmentation.random_resized_crop = true;
+    augmentation.least_area = kLeastArea;
+    augmentation.resize = 0;
+    augmentation.stretch = false;
+  } else if (augmentation.height <= kSmallInput && augmentation.resize == 0) {
+    augmentation.pad_crop = augmentation.height / 8;
+  } else if (augmentation.height > kSmallInput) {
+    augmentation.random_resized_crop = true;
+    augmentation.resize = 0;
+  }
+  return augmentation;
+}
+
+// Whether the first picture is `size` pixels wide and high; one that is unreadable tells nothing.
+bool HaveSize(const data::Dataset& images, int64_t size) {
+  const auto side = static_cast<int>(size);
+  const absl::StatusOr<data::ImageSize> first = data::SizeOf(images, 0);
+  return !first.ok() || *first == data::ImageSize{side, side};
+}
+
+absl::Status CheckAnnotations(const Recipe& recipe, const Wanted& wanted, const Input& input) {
+  for (const auto* images : {&input.train_images, &input.test_images}) {
+    const data::Annotations given = (*images)->annotations();
+    if (given == wanted.annotations) continue;
+    return absl::InvalidArgumentError(absl::StrCat(recipe.model, " is trained with ",
+                                                   data::NameOf(wanted.annotations), ", but ",
+                                                   recipe.data, " has ", data::NameOf(given)));
+  }
+  return absl::OkStatus();
+}
+
+// The first class that the two do not share.
+absl::Status CheckClasses(const Input& input) {
+  const auto &train = input.train_images->classes(), &test = input.test_images->classes();
+  if (train == test) return absl::OkStatus();
+  size_t at = 0;
+  while (at < train.size() && at < test.size() && train[at] == test[at]) ++at;
+  const auto name = [at](const std::vector<std::string>& classes) {
+    return at < classes.size() ? absl::StrCat("\"", classes[at], "\"") : std::string("none");
+  };
+  return absl::InvalidArgumentError(
+      absl::StrCat("training and test images have different classes, ", train.size(), " and ",
+                   test.size(), ": number ", at, " is ", name(train),
+                   " of the training images and ", name(test), " of the test images"));
+}
+
+// Begun ones, which --max-steps may make fewer.
+int64_t EpochsOf(const Recipe& recipe, int64_t images) {
+  const int64_t steps = images / recipe.batch;  // of an epoch
+  return (TotalSteps(recipe, steps) + steps - 1) / steps;
+}
+
+absl::Status CheckSizes(const Recipe& recipe, const Input& input, int world_size) {
+  if (recipe.batch < world_size) {
+    return absl::InvalidArgumentError(absl::StrCat("a batch of ", recipe.batch,
+                                                   " is smaller than the number of ranks, ",
+                                                   world_size, ": raise --batch"));
+  }
+  if (input.train_images->size() < recipe.batch) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch of ", recipe.batch, " is larger than the ",
+                     input.train_images->size(), " training images: lower --batch"));
+  }
+  if (input.test_images->size() == 0) {
+    return absl::InvalidArgumentError("there are no test images");
+  }
+  return CheckClasses(input);
+}
+
+}  // namespace
+
+absl::StatusOr<Input> OpenInput(const Recipe& recipe, const Wanted& wanted, int rank,
+                                int world_size, const data::BatchMemory& memory) {
+  Input input;
+  TUTTI_ASSIGN_OR_RETURN(input.train_images, data::OpenDataset(recipe.data, "train"));
+  TUTTI_ASSIGN_OR_RETURN(input.test_images, data::OpenDataset(recipe.data, "test"));
+  TUTTI_RETURN_IF_ERROR(CheckAnnotations(recipe, wanted, input));
+  TUTTI_RETURN_IF_ERROR(CheckSizes(recipe, input, world_size));
+  input.evaluation = EvaluationOf(recipe, wanted);
+  if (data::CopiesPixels(input.evaluation) && !HaveSize(*input.train_images, wanted.size)) {
+    input.evaluation.resize = static_cast<int>(wanted.size);  // MNIST's 28 pixels for 32
+  }
+
+  data::LoaderOptions options;
+  options.global_batch = static_cast<int>(recipe.batch);
+  options.rank = rank;
+  options.world_size = world_size;
+  options.seed = static_cast<uint64_t>(recipe.seed);
+  options.threads = static_cast<int>(recipe.workers);
+  options.memory = memory;
+  options.max_unreadable = recipe.max_unreadable;
+  options.on_unreadable = [](absl::string_view what) {
+    base::Warn(absl::StrCat("replaced by the next picture: ", what));
+  };
+  options.augmentation = TrainingOf(recipe, wanted, input.evaluation);
+  options.mixing = {recipe.mixup, recipe.cutmix};
+  options.plain_from = EpochsOf(recipe, input.train_images->size()) - recipe.plain_epochs;
+  if (recipe.precision == "bf16") options.pixels = data::PixelType::kBFloat16;
+  TUTTI_ASSIGN_OR_RETURN(input.train, data::MakeLoader(input.train_images, options));
+
+  options.global_batch = EvaluationBatch(wanted) * world_size;
+  options.shuffle = false;
+  options.drop_last = false;
+  options.augmentation = input.evaluation;
+  options.mixing = {};
+  TUTTI_ASSIGN_OR_RETURN(input.test, data::MakeLoader(input.test_images, options));
+  return input;
+}
+
+}  // namespace tutti::train

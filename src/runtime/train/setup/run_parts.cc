@@ -1,0 +1,279 @@
+#include "runtime/train/setup/run_parts.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "runtime/device/cpu/bf16/convolution.h"
+#include "runtime/models/script_model.h"
+#include "runtime/models/state.h"
+#include "runtime/parallel/data_parallel.h"
+#include "runtime/parallel/gpu_parallel.h"
+#include "runtime/tasks/classification.h"
+#include "runtime/train/optimizer/optimizers.h"
+#include "runtime/train/optimizer/weight_average.h"
+#include "runtime/train/setup/precision.h"
+
+namespace tutti::train {
+namespace {
+
+std::optional<comm::Encoding> CompressionOf(const Recipe& recipe) {
+  if (recipe.compression == "fp16") return comm::Encoding::kFloat16;
+  if (recipe.compression == "bf16") return comm::Encoding::kBFloat16;
+  if (recipe.compression == "int8") return comm::Encoding::kInt8;
+  return std::nullopt;
+}
+
+// From where a GPU can copy while the CPU goes on.
+std::shared_ptr<std::byte> PageLocked(size_t bytes) {
+  const auto owner =
+      torch::empty({static_cast<int64_t>(bytes)}, torch::dtype(torch::kUInt8).pinned_memory(true));
+  return {reinterpret_cast<std::byte*>(owner.mutable_data_ptr<uint8_t>()), [owner](std::byte*) {}};
+}
+
+struct TaskOfModel {
+  absl::string_view name;
+  data::Annotations annotations;
+};
+
+TaskOfModel TaskOf(models::Purpose purpose) {
+  switch (purpose) {
+    case models::Purpose::kSegmentation:
+      return {"segmentation", data::Annotations::kMasks};
+    case models::Purpose::kDetection:
+      return {"detection", data::Annotations::kBoxes};
+    case models::Purpose::kClassification:
+      break;
+  }
+  return {"classification", data::Annotations::kLabels};
+}
+
+// What is meant for pictures with one label each.
+absl::Status CheckForLabels(const Recipe& recipe, absl::string_view task) {
+  if (task == "classification") return absl::OkStatus();
+  const std::pair<absl::string_view, bool> wanted[] = {
+      {"--erase", recipe.erase > 0},
+      {"--mixup", recipe.mixup > 0},
+      {"--cutmix", recipe.cutmix > 0},
+      {"--evaluate-mirrored", recipe.evaluate_mirrored}};
+  for (const auto& [flag, is_wanted] : wanted) {
+    if (!is_wanted) continue;
+    return absl::InvalidArgumentError(absl::StrCat(flag, " is for classification alone, and ",
+                                                   recipe.model, " is for ", task, ": leave it"));
+  }
+  return absl::OkStatus();
+}
+
+// What the model takes. NotFound says which models there are; InvalidArgument: it is for another
+// task, or for pictures of one size alone.
+absl::StatusOr<Wanted> WantedBy(const Recipe& recipe) {
+  const int64_t own = models::InputSize(recipe.model);
+  if (own == 0) return models::MakeModel({recipe.model}, std::nullopt).status();
+  const TaskOfModel task = TaskOf(models::PurposeOf(recipe.model));
+  if (recipe.task != "auto" && recipe.task != task.name) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(recipe.model, " is a network for ", task.name, ", not for ", recipe.task));
+  }
+  TUTTI_RETURN_IF_ERROR(CheckForLabels(recipe, task.name));
+  const int64_t size = recipe.input_size > 0 ? recipe.input_size : own;
+  if (task.annotations == data::Annotations::kBoxes && size != own) {
+    return absl::InvalidArgumentError(absl::StrCat(recipe.model, " takes pictures of ", own,
+                                                   " pixels a side alone: leave --input-size"));
+  }
+  return Wanted{size, task.annotations};
+}
+
+// A script says only when it runs what it takes and how many classes it tells apart, and a network
+// of ours how small a picture may be.
+absl::Status CheckRuns(const Recipe& recipe, const Parts& parts, int64_t classes) {
+  const std::string file = models::ScriptFile(recipe.model);
+  const bool is_own_size =
+      recipe.input_size == 0 || models::PurposeOf(recipe.model) != models::Purpose::kClassification;
+  if (file.empty() && is_own_size) return absl::OkStatus();
+  if (!file.empty() && recipe.sync_bn) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--sync-bn goes with tutti's own models; the batch-norms of ", file, " are its own"));
+  }
+  const data::Augmentation& picture = parts.input.evaluation;
+  const absl::Status runs =
+      models::CheckClasses(parts.model, picture.height, picture.width, classes);
+  if (!file.empty() || runs.ok()) return base::Annotate(runs, file);
+  const absl::string_view why = *absl::StrSplit(runs.message(), '\n').begin();
+  return absl::InvalidArgumentError(
+      absl::StrCat(recipe.model, ": ", why, "; give a larger --input-size"));
+}
+
+// A folder that tutti-train wrote, or a file.
+absl::StatusOr<checkpoint::TensorMap> ReadWeights(const std::filesystem::path& path) {
+  if (std::error_code error; std::filesystem::is_directory(path, error)) {
+    TUTTI_ASSIGN_OR_RETURN(checkpoint::ModelFolder folder, checkpoint::ReadModelFolder(path));
+    return std::move(folder.tensors);
+  }
+  auto tensors = checkpoint::ReadSafetensors(path);
+  if (!absl::IsDataLoss(tensors.status())) return tensors;
+  return absl::DataLossError(absl::StrCat(
+      tensors.status().message(),
+      "; --weights takes safetensors, which safetensors.torch.save_file makes of a state dict"));
+}
+
+// Says what it took, and what stays random.
+absl::StatusOr<std::string> LoadWeights(const Recipe& recipe, const models::Model& model) {
+  constexpr size_t kNamed = 6;
+  if (recipe.weights.empty()) return "";
+  TUTTI_ASSIGN_OR_RETURN(const checkpoint::TensorMap tensors, ReadWeights(recipe.weights));
+  auto random = models::LoadFitting(tensors, *model);
+  if (!random.ok()) return base::Annotate(random.status(), recipe.weights);
+  std::string text = absl::StrCat("weights from ", recipe.weights);
+  if (random->empty()) return text;
+  const size_t named = std::min(random->size(), kNamed);
+  absl::StrAppend(&text, "; at random begin ",
+                  absl::StrJoin(random->begin(), random->begin() + named, ", "));
+  if (random->size() > named) absl::StrAppend(&text, " and ", random->size() - named, " more");
+  return text;
+}
+
+// The model, under the same names, with its task's answer as output.
+class Answering final : public models::ModelImpl {
+ public:
+  Answering(models::Model model, std::shared_ptr<const tasks::Task> task)
+      : model_(std::move(model)), task_(std::move(task)) {
+    for (const auto& child : model_->named_children()) register_module(child.key(), child.value());
+  }
+  torch::Tensor forward(torch::Tensor images) override {
+    return task_->Answer(model_->forward(std::move(images)));
+  }
+
+ private:
+  const models::Model model_;
+  const std::shared_ptr<const tasks::Task> task_;
+};
+
+// Empty where it is not wanted, or cannot be: no reason to lose the run's result.
+std::string TorchScriptOf(const Recipe& recipe, const Parts& parts) {
+  const bool is_script = !models::ScriptFile(recipe.model).empty();
+  if (!is_script && !recipe.torchscript) return "";
+  const models::Model model =
+      is_script ? parts.model : std::make_shared<Answering>(parts.model, parts.task);
+  const data::Augmentation& picture = parts.input.evaluation;
+  auto script = models::ToTorchScript(model, picture.height, picture.width);
+  if (script.ok()) return *std::move(script);
+  base::Warn(std::string(script.status().message()));
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
+                                std::unique_ptr<comm::Communicator> communicator,
+                                torch::Device device) {
+  const int rank = communicator->rank(), size = communicator->size();
+  TUTTI_ASSIGN_OR_RETURN(const Wanted wanted, WantedBy(recipe));
+  if (rank == 0 && recipe.warmup_epochs > static_cast<double>(recipe.epochs)) {
+    base::Warn("--warmup-epochs is longer than --epochs: --lr is never reached");
+  }
+  Parts parts;
+  TUTTI_ASSIGN_OR_RETURN(
+      parts.input,
+      OpenInput(recipe, wanted, rank, size, device.is_cuda() ? PageLocked : data::BatchMemory()));
+  const auto classes = static_cast<int64_t>(parts.input.train_images->classes().size());
+  const models::ModelSpec spec{recipe.model, classes};
+  TUTTI_ASSIGN_OR_RETURN(parts.model, models::MakeModel(spec, static_cast<uint64_t>(recipe.seed)));
+  TUTTI_RETURN_IF_ERROR(CheckRuns(recipe, parts, classes));
+  TUTTI_ASSIGN_OR_RETURN(parts.beginning, LoadWeights(recipe, parts.model));
+  TUTTI_ASSIGN_OR_RETURN(parts.task, tasks::MakeTask(spec, *parts.model, {recipe.label_smoothing}));
+  TUTTI_ASSIGN_OR_RETURN(parts.strategy, MakeStrategy(recipe, parts.model, std::move(communicator),
+                                                      device, parts.task));
+  parts.optimizer = MakeOptimizer(recipe, parts.strategy->buckets());
+  if (recipe.ema > 0) {
+    parts.optimizer = std::make_unique<WeightAverage>(
+        std::move(parts.optimizer), parts.strategy->buckets(), parts.model, recipe.ema);
+  }
+  parts.schedule = MakeSchedule(recipe, parts.input.train->steps_per_epoch());
+  return parts;
+}
+
+RunFacts FactsOf(const Parts& parts) {
+  const Input& input = parts.input;
+  RunFacts facts;
+  for (const torch::Tensor& parameter : parts.model->parameters()) {
+    facts.parameters += parameter.numel();
+  }
+  facts.classes = static_cast<int64_t>(input.train_images->classes().size());
+  facts.train_images = input.train_images->size();
+  facts.test_images = input.test_images->size();
+  facts.steps = parts.schedule.total_steps;
+  facts.steps_per_epoch = input.train->steps_per_epoch();
+  facts.world_size = parts.strategy->world_size();
+  facts.threads = at::get_num_threads();
+  facts.task = std::string(parts.task->name());
+  const torch::Device device = parts.model->parameters()[0].device();
+  if (device.is_cuda()) {
+    facts.device = "cuda";
+    facts.gpu = device.index();
+  }
+  return facts;
+}
+
+absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
+    const Recipe& recipe, const models::Model& model,
+    std::unique_ptr<comm::Communicator> communicator, torch::Device device,
+    std::shared_ptr<const tasks::Task> task) {
+  if (recipe.precision == "auto") {
+    return absl::InvalidArgumentError("the precision is not decided yet (train/setup/precision.h)");
+  }
+  device::cpu::UseWinograd(UsesWinograd(recipe));
+  if (task == nullptr) task = std::make_shared<tasks::Classification>(recipe.label_smoothing);
+  const parallel::DataParallelOptions options{.task = std::move(task),
+                                              .bf16 = recipe.precision == "bf16",
+                                              .synchronized_batch_norm = recipe.sync_bn,
+                                              .accumulation = recipe.accumulation,
+                                              .compression = CompressionOf(recipe)};
+  if (device.is_cuda()) {
+    return parallel::GpuParallel::Create(model, std::move(communicator), options, device);
+  }
+  return parallel::DataParallel::Create(model, std::move(communicator), options);
+}
+
+Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch) {
+  const auto in_steps = [&](double epochs) {
+    return static_cast<int64_t>(epochs * static_cast<double>(steps_per_epoch) + 0.5);
+  };
+  Schedule schedule;
+  schedule.kind = recipe.schedule == "step"       ? Schedule::Kind::kStep
+                  : recipe.schedule == "constant" ? Schedule::Kind::kConstant
+                                                  : Schedule::Kind::kCosine;
+  schedule.peak = recipe.scale_lr ? ScaledToBatch(recipe.lr, recipe.batch) : recipe.lr;
+  schedule.last = recipe.final_lr;
+  schedule.gamma = recipe.gamma;
+  schedule.warmup_steps = in_steps(recipe.warmup_epochs);
+  schedule.total_steps = TotalSteps(recipe, steps_per_epoch);
+  for (double epoch : recipe.milestones) schedule.milestones.push_back(in_steps(epoch));
+  return schedule;
+}
+
+checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts) {
+  const data::Augmentation& picture = parts.input.evaluation;
+  const bool script = !models::ScriptFile(recipe.model).empty();
+  checkpoint::ModelFolder folder{.architecture = script ? "script:model.pt" : recipe.model,
+                                 .task = std::string(parts.task->name()),
+                                 .classes = parts.input.train_images->classes(),
+                                 .input = {.height = picture.height,
+                                           .width = picture.width,
+                                           .resize = picture.resize,
+                                           .stretch = picture.stretch},
+                                 .tensors = models::StateOf(*parts.model),
+                                 .torchscript = TorchScriptOf(recipe, parts)};
+  std::copy_n(picture.mean, 3, folder.input.mean.begin());
+  std::copy_n(picture.stddev, 3, folder.input.stddev.begin());
+  return folder;
+}
+
+}  // namespace tutti::train

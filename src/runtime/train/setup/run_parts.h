@@ -1,0 +1,54 @@
+// The parts of a run, made as its recipe describes them.
+#pragma once
+
+#include <torch/types.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "runtime/checkpoint/model_folder.h"
+#include "runtime/comm/communicator.h"
+#include "runtime/models/model.h"
+#include "runtime/parallel/strategy.h"
+#include "runtime/tasks/task.h"
+#include "runtime/train/optimizer/optimizer.h"
+#include "runtime/train/optimizer/schedule.h"
+#include "runtime/train/recipe/recipe.h"
+#include "runtime/train/report/run_report.h"
+#include "runtime/train/setup/input.h"
+
+namespace tutti::train {
+
+struct Parts {
+  Input input;
+  models::Model model;
+  std::shared_ptr<const tasks::Task> task;
+  std::unique_ptr<parallel::Strategy> strategy;
+  std::unique_ptr<Optimizer> optimizer;
+  Schedule schedule;
+  std::string beginning;  // which weights are the recipe's --weights; empty: all begin at random
+};
+
+// NotFound: no such model or folder. InvalidArgument: the recipe does not fit the data, the ranks
+// or the device (device::Open), or its precision is still "auto" (precision.h). Does not
+// communicate.
+absl::StatusOr<Parts> MakeParts(const Recipe& recipe,
+                                std::unique_ptr<comm::Communicator> communicator,
+                                torch::Device device = torch::kCPU);
+
+// What a report tells of them.
+RunFacts FactsOf(const Parts& parts);
+
+// Without a task: classification, as the recipe has it.
+absl::StatusOr<std::unique_ptr<parallel::Strategy>> MakeStrategy(
+    const Recipe& recipe, const models::Model& model,
+    std::unique_ptr<comm::Communicator> communicator, torch::Device device = torch::kCPU,
+    std::shared_ptr<const tasks::Task> task = nullptr);
+
+Schedule MakeSchedule(const Recipe& recipe, int64_t steps_per_epoch);
+
+// What scoring needs of the finished model, sharing its memory, and its TorchScript.
+checkpoint::ModelFolder MakeModelFolder(const Recipe& recipe, const Parts& parts);
+
+}  // namespace tutti::train
