@@ -1,5 +1,7 @@
 #include "runtime/train/optimizer/adam_moments.h"
 
+#include <ATen/Parallel.h>
+
 #include <cmath>
 #include <utility>
 
@@ -19,6 +21,26 @@ AdamMoments::AdamMoments(const Buckets& buckets, const AdamCoefficients& coeffic
 }
 
 AdamMoments::~AdamMoments() = default;
+
+template <typename T>
+void AdamMoments::StepOnCpu(size_t i, int64_t t) {
+  const int threads = at::get_num_threads();
+  AdamCoefficients without_decay = coefficients_;
+  without_decay.weight_decay = 0;
+  for (const Stretch& stretch : stretches_[i]) {
+    const torch::Tensor gradients = buckets_[i]->gradients();
+    const Memory<T> m{buckets_[i]->values().mutable_data_ptr<T>() + stretch.begin,
+                      first_[i].mutable_data_ptr<T>() + stretch.begin,
+                      second_[i].mutable_data_ptr<T>() + stretch.begin,
+                      gradients.const_data_ptr<T>() + stretch.begin,
+                      static_cast<size_t>(stretch.end - stretch.begin)};
+    if (stretch.decays) {
+      Update(m, t, threads);
+    } else {
+      AdamUpdate(m.values, m.first, m.second, m.gradients, m.count, without_decay, t, threads);
+    }
+  }
+}
 
 // Nothing where the device has found a gradient that is not finite.
 void AdamMoments::StepByLibtorch(size_t i, int64_t t) {
@@ -50,9 +72,9 @@ void AdamMoments::Step(double learning_rate) {
     } else if (buckets_[i]->found_nonfinite.defined()) {
       StepByLibtorch(i, t);
     } else if (first_[i].scalar_type() == torch::kFloat64) {
-      UpdateDoubles(i, t);
+      StepOnCpu<double>(i, t);
     } else {
-      UpdateFloats(i, t);
+      StepOnCpu<float>(i, t);
     }
   }
 }

@@ -24,37 +24,33 @@ class AdamMoments : public Optimizer {
   std::vector<torch::Tensor> FlatState() final;
 
  protected:
-  // Pointers into the flat memory of a bucket, from an element on.
+  // `count` elements of a bucket's flat memory that weight decay is for.
   template <typename T>
   struct Memory {
     T *values, *first, *second;
     const T* gradients;
+    size_t count;
   };
 
   // `buckets` must outlive the optimizer; the coefficients' learning rate is not used.
   AdamMoments(const Buckets& buckets, const AdamCoefficients& coefficients,
               std::vector<std::vector<Stretch>> stretches);
 
-  virtual void UpdateFloats(size_t bucket, int64_t t) = 0;
-  virtual void UpdateDoubles(size_t bucket, int64_t t) = 0;
+  virtual void Update(const Memory<float>& memory, int64_t t, int threads) = 0;
+  virtual void Update(const Memory<double>& memory, int64_t t, int threads) = 0;
   virtual void UpdateOnGpu(device::Cuda& kernels, const device::AdamTensors& tensors) = 0;
   // A bucket's values after its t-th update, [size], in new memory. `first`: the new moment, not
   // yet corrected; `size`: what it is divided by, sqrt(v / (1 - beta2^t)) + epsilon.
   virtual torch::Tensor Updated(size_t bucket, const torch::Tensor& first,
                                 const torch::Tensor& size, int64_t t) = 0;
 
-  template <typename T>
-  Memory<T> MemoryOf(size_t bucket, int64_t begin) {
-    parallel::Bucket& b = *buckets_[bucket];
-    return {b.values().mutable_data_ptr<T>() + begin, first_[bucket].mutable_data_ptr<T>() + begin,
-            second_[bucket].mutable_data_ptr<T>() + begin,
-            b.gradients().template const_data_ptr<T>() + begin};
-  }
   parallel::Bucket& bucket(size_t i) { return *buckets_[i]; }
   const AdamCoefficients& coefficients() const { return coefficients_; }  // with the step's rate
   const std::vector<Stretch>& stretches(size_t bucket) const { return stretches_[bucket]; }
 
  private:
+  template <typename T>
+  void StepOnCpu(size_t bucket, int64_t t);
   void StepByLibtorch(size_t bucket, int64_t t);
 
   const Buckets& buckets_;

@@ -1,7 +1,5 @@
 #include "runtime/train/optimizer/adamw.h"
 
-#include <ATen/Parallel.h>
-
 #include <cmath>
 
 namespace tutti::train {
@@ -9,15 +7,12 @@ namespace tutti::train {
 AdamW::AdamW(const Buckets& buckets, const AdamCoefficients& coefficients, Decay decay)
     : AdamMoments(buckets, coefficients, StretchesOf(buckets, decay)) {}
 
-template <typename T>
-void AdamW::Update(size_t i, int64_t t) {
-  for (const Stretch& stretch : stretches(i)) {
-    AdamCoefficients c = coefficients();
-    if (!stretch.decays) c.weight_decay = 0;
-    const Memory<T> m = MemoryOf<T>(i, stretch.begin);
-    AdamUpdate(m.values, m.first, m.second, m.gradients,
-               static_cast<size_t>(stretch.end - stretch.begin), c, t, at::get_num_threads());
-  }
+void AdamW::Update(const Memory<float>& m, int64_t t, int threads) {
+  AdamUpdate(m.values, m.first, m.second, m.gradients, m.count, coefficients(), t, threads);
+}
+
+void AdamW::Update(const Memory<double>& m, int64_t t, int threads) {
+  AdamUpdate(m.values, m.first, m.second, m.gradients, m.count, coefficients(), t, threads);
 }
 
 torch::Tensor AdamW::Updated(size_t i, const torch::Tensor& first, const torch::Tensor& size,

@@ -11,10 +11,8 @@ class AdamW final : public AdamMoments {
   AdamW(const Buckets& buckets, const AdamCoefficients& coefficients, Decay decay = Decay::kAll);
 
  private:
-  template <typename T>
-  void Update(size_t bucket, int64_t t);
-  void UpdateFloats(size_t bucket, int64_t t) override { Update<float>(bucket, t); }
-  void UpdateDoubles(size_t bucket, int64_t t) override { Update<double>(bucket, t); }
+  void Update(const Memory<float>& memory, int64_t t, int threads) override;
+  void Update(const Memory<double>& memory, int64_t t, int threads) override;
   void UpdateOnGpu(device::Cuda& kernels, const device::AdamTensors& tensors) override {
     kernels.AdamW(tensors);
   }

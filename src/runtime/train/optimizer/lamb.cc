@@ -1,11 +1,8 @@
 #include "runtime/train/optimizer/lamb.h"
 
-#include <ATen/Parallel.h>
-
 #include <cmath>
 #include <utility>
 
-#include "runtime/train/optimizer/adam_kernel.h"
 #include "runtime/train/optimizer/layerwise_kernel.h"
 
 namespace tutti::train {
@@ -16,20 +13,12 @@ Lamb::Lamb(const Buckets& buckets, const AdamCoefficients& coefficients)
 Lamb::Lamb(const Buckets& buckets, const AdamCoefficients& coefficients, std::vector<Layers> layers)
     : AdamMoments(buckets, coefficients, StretchesOf(layers)), layers_(std::move(layers)) {}
 
-template <typename T>
-void Lamb::Update(size_t i, int64_t t) {
-  const int threads = at::get_num_threads();
-  for (const Stretch& stretch : stretches(i)) {
-    AdamCoefficients c = coefficients();
-    const Memory<T> m = MemoryOf<T>(i, stretch.begin);
-    const auto count = static_cast<size_t>(stretch.end - stretch.begin);
-    if (stretch.decays) {
-      LambUpdate(m.values, m.first, m.second, m.gradients, count, c, t, threads);
-    } else {
-      c.weight_decay = 0;
-      AdamUpdate(m.values, m.first, m.second, m.gradients, count, c, t, threads);
-    }
-  }
+void Lamb::Update(const Memory<float>& m, int64_t t, int threads) {
+  LambUpdate(m.values, m.first, m.second, m.gradients, m.count, coefficients(), t, threads);
+}
+
+void Lamb::Update(const Memory<double>& m, int64_t t, int threads) {
+  LambUpdate(m.values, m.first, m.second, m.gradients, m.count, coefficients(), t, threads);
 }
 
 torch::Tensor Lamb::Updated(size_t i, const torch::Tensor& first, const torch::Tensor& size,

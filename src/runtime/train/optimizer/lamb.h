@@ -16,10 +16,8 @@ class Lamb final : public AdamMoments {
 
  private:
   Lamb(const Buckets& buckets, const AdamCoefficients& coefficients, std::vector<Layers> layers);
-  template <typename T>
-  void Update(size_t bucket, int64_t t);
-  void UpdateFloats(size_t bucket, int64_t t) override { Update<float>(bucket, t); }
-  void UpdateDoubles(size_t bucket, int64_t t) override { Update<double>(bucket, t); }
+  void Update(const Memory<float>& memory, int64_t t, int threads) override;
+  void Update(const Memory<double>& memory, int64_t t, int threads) override;
   void UpdateOnGpu(device::Cuda& kernels, const device::AdamTensors& tensors) override {
     kernels.Lamb(tensors);
   }

@@ -3,38 +3,31 @@
 // parameters are layers: layers.h.
 #pragma once
 
-#include <map>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "runtime/train/optimizer/layers.h"
 #include "runtime/train/optimizer/layerwise_kernel.h"
-#include "runtime/train/optimizer/on_gpu.h"
-#include "runtime/train/optimizer/optimizer.h"
+#include "runtime/train/optimizer/momentum.h"
 
 namespace tutti::train {
 
-class Lars final : public Optimizer {
+class Lars final : public Momentum {
  public:
   // `buckets` must outlive the optimizer; the coefficients' learning rate is not used.
   Lars(const Buckets& buckets, const LarsCoefficients& coefficients);
-  ~Lars() override;
-
-  void Step(double learning_rate) override;
-  std::map<std::string, torch::Tensor> State() override;  // "momentum.<name>"
-  std::vector<torch::Tensor> FlatState() override { return velocities_; }
 
  private:
+  Lars(const Buckets& buckets, const LarsCoefficients& coefficients, std::vector<Layers> layers);
   template <typename T>
-  void StepOnCpu(size_t bucket);
-  void StepByLibtorch(size_t bucket);
+  void UpdateLayer(const Memory<T>& memory, int threads);
+  void Update(const Memory<float>& memory, int threads) override { UpdateLayer(memory, threads); }
+  void Update(const Memory<double>& memory, int threads) override { UpdateLayer(memory, threads); }
+  void UpdateOnGpu(device::Cuda& kernels, const device::UpdateTensors& tensors,
+                   const torch::Tensor& velocities) override;
+  Updated UpdateByLibtorch(size_t bucket, const torch::Tensor& velocities) override;
 
-  const Buckets& buckets_;
-  LarsCoefficients coefficients_;
-  std::vector<torch::Tensor> velocities_;  // one per bucket, [size]
-  std::vector<Layers> layers_;             // likewise
-  const std::unique_ptr<OnGpu> gpu_;
+  const double trust_;
+  std::vector<Layers> layers_;  // one per bucket
 };
 
 }  // namespace tutti::train

@@ -1,0 +1,63 @@
+// What the optimizers share that keep a velocity of the gradients: SGD (sgd.h) and LARS (lars.h).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/device/cuda.h"
+#include "runtime/train/optimizer/on_gpu.h"
+#include "runtime/train/optimizer/optimizer.h"
+#include "runtime/train/optimizer/sgd_kernel.h"
+#include "runtime/train/optimizer/stretches.h"
+
+namespace tutti::train {
+
+class Momentum : public Optimizer {
+ public:
+  ~Momentum() override;
+  void Step(double learning_rate) final;
+  std::map<std::string, torch::Tensor> State() final;  // "momentum.<name>"
+  std::vector<torch::Tensor> FlatState() final { return velocities_; }
+
+ protected:
+  // `count` elements of a bucket's flat memory that weight decay is for.
+  template <typename T>
+  struct Memory {
+    T *values, *velocities;
+    const T* gradients;
+    size_t count;
+  };
+  // What a step makes of a bucket, [size], in new memory.
+  struct Updated {
+    torch::Tensor values, velocities;
+  };
+
+  // `buckets` must outlive the optimizer; the coefficients' learning rate is not used.
+  Momentum(const Buckets& buckets, const SgdCoefficients& coefficients,
+           std::vector<std::vector<Stretch>> stretches);
+
+  virtual void Update(const Memory<float>& memory, int threads) = 0;
+  virtual void Update(const Memory<double>& memory, int threads) = 0;
+  virtual void UpdateOnGpu(device::Cuda& kernels, const device::UpdateTensors& tensors,
+                           const torch::Tensor& velocities) = 0;
+  virtual Updated UpdateByLibtorch(size_t bucket, const torch::Tensor& velocities) = 0;
+
+  parallel::Bucket& bucket(size_t i) { return *buckets_[i]; }
+  const SgdCoefficients& coefficients() const { return coefficients_; }  // with the step's rate
+  const std::vector<Stretch>& stretches(size_t bucket) const { return stretches_[bucket]; }
+
+ private:
+  template <typename T>
+  void StepOnCpu(size_t bucket);
+  void StepByLibtorch(size_t bucket);
+
+  const Buckets& buckets_;
+  SgdCoefficients coefficients_;
+  std::vector<torch::Tensor> velocities_;              // one per bucket, [size]
+  const std::vector<std::vector<Stretch>> stretches_;  // per bucket
+  const std::unique_ptr<OnGpu> gpu_;
+};
+
+}  // namespace tutti::train

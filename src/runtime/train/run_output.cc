@@ -1,0 +1,137 @@
+#include "runtime/train/run_output.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "runtime/checkpoint/model_folder.h"
+#include "runtime/train/gather.h"
+
+namespace tutti::train {
+namespace {
+
+// Between lines about steps in a job, whose followers draw a bar from the metrics.
+constexpr absl::Duration kLineEveryInAJob = absl::Seconds(20);
+
+}  // namespace
+
+RunOutput::RunOutput(const Recipe& recipe, const Surroundings& surroundings, Parts& parts)
+    : recipe_(recipe),
+      surroundings_(surroundings),
+      parts_(parts),
+      timeout_(absl::Seconds(recipe.step_timeout)),
+      timeline_(recipe.trace),
+      saver_(recipe) {}
+
+// Who is told of the run, on rank 0.
+Readers RunOutput::WantedReaders() const {
+  Readers readers;
+  readers.metrics = {std::filesystem::path(recipe_.output) / "metrics.jsonl"};
+  readers.out = surroundings_.out;
+  readers.terminal = surroundings_.terminal;
+  readers.tensorboard = recipe_.tensorboard;
+  readers.mlflow = surroundings_.mlflow;
+  if (!recipe_.mlflow.empty()) readers.mlflow.store = recipe_.mlflow;
+  if (!surroundings_.metrics_file.empty()) {
+    readers.metrics.push_back(surroundings_.metrics_file);
+    readers.line_every = kLineEveryInAJob;
+  }
+  return readers;
+}
+
+absl::Status RunOutput::Open(const Resumed& resumed, const std::string& precision_reason,
+                             int64_t step) {
+  Readers readers;
+  if (leads()) {
+    TUTTI_RETURN_IF_ERROR(base::MakeDirectories(recipe_.output));
+    TUTTI_RETURN_IF_ERROR(timeline_.Open());
+    readers = WantedReaders();
+  }
+  TUTTI_ASSIGN_OR_RETURN(report_, RunReport::Open(recipe_, readers, clock_));
+  TUTTI_RETURN_IF_ERROR(report_->Started(FactsOf(parts_), step));
+  if (!precision_reason.empty()) report_->Note(precision_reason);
+  if (readers.mlflow.store.empty() && !readers.mlflow.elsewhere.empty()) {
+    report_->Warn(absl::StrCat("MLflow is told nothing: MLFLOW_TRACKING_URI begins with ",
+                               readers.mlflow.elsewhere,
+                               ", and only folders are written to (--mlflow FOLDER)"));
+  }
+  for (const std::string& warning : resumed.warnings) report_->Warn(warning);
+  if (resumed.resumed) {
+    report_->Note(absl::StrCat("resumed after step ", step, " from ", resumed.path));
+    return absl::OkStatus();
+  }
+  if (recipe_.resume != "no") report_->Note("no checkpoint to resume from: from the start");
+  if (!parts_.beginning.empty()) report_->Note(parts_.beginning);
+  return absl::OkStatus();
+}
+
+absl::Status RunOutput::CompareRanks(int64_t step, const Meter& meter) {
+  const int64_t steps = meter.total_steps() - compared_steps_;
+  if (steps == 0) return absl::OkStatus();
+  const StepParts total = meter.total();
+  TUTTI_ASSIGN_OR_RETURN(
+      const std::vector<StepParts> ranks,
+      GatherParts((total - compared_) / static_cast<double>(steps), *parts_.strategy, Soon()));
+  compared_ = total;
+  compared_steps_ += steps;
+  report_->RanksCompared(step, steps, ranks);
+  return absl::OkStatus();
+}
+
+absl::Status RunOutput::ReportUnreadable(int64_t step) {
+  const int64_t here = parts_.input.train->unreadable() + parts_.input.test->unreadable();
+  std::array<double, 1> pictures = {static_cast<double>(here)};
+  TUTTI_RETURN_IF_ERROR(parts_.strategy->SumOverRanks(pictures, Soon()));
+  report_->Unreadable(step, static_cast<int64_t>(pictures[0]));
+  return absl::OkStatus();
+}
+
+absl::Status RunOutput::SaveCheckpoint(const RunState& run, CheckpointSaver::Need need) {
+  return leads() ? saver_.Save(run, need, *report_, timeline_) : absl::OkStatus();
+}
+
+// The metrics are the same on every rank, and so is what each takes for the best.
+void RunOutput::KeepIfBest(const Evaluation& evaluation, int64_t step, double& best) {
+  const double metric = evaluation.metrics.at(0).value;
+  if (!recipe_.keep_best || !(metric > best)) return;
+  if (leads()) {
+    best_kept_ = base::Annotate(WriteModel("best"), absl::StrCat("the best model so far, of step ",
+                                                                 step, ", was not kept"));
+    if (!best_kept_.ok()) return report_->Warn(best_kept_.message());
+  }
+  best = metric;
+}
+
+absl::Status RunOutput::Finish(const Meter& meter, const Evaluation& evaluation) {
+  TUTTI_RETURN_IF_ERROR(SaveModel());
+  const auto steps = static_cast<double>(std::max<int64_t>(meter.total_steps(), 1));
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<StepParts> ranks,
+                         GatherParts(meter.total() / steps, *parts_.strategy, Soon()));
+  report_->Finished(meter, ranks, evaluation.metrics, evaluation.images,
+                    std::filesystem::path(recipe_.output) / "model");
+  TUTTI_RETURN_IF_ERROR(WriteTrace());
+  return best_kept_;
+}
+
+void RunOutput::Ended(const absl::Status& status, bool stopped) {
+  if (report_) report_->Ended(status, stopped);
+}
+
+absl::Status RunOutput::SaveModel() {
+  if (!leads()) return absl::OkStatus();
+  parts_.optimizer->SwapWeights();
+  const absl::Status written = WriteModel("model");
+  parts_.optimizer->SwapWeights();
+  return written;
+}
+
+absl::Status RunOutput::WriteModel(const char* name) {
+  return checkpoint::WriteModelFolder(std::filesystem::path(recipe_.output) / name,
+                                      MakeModelFolder(recipe_, parts_));
+}
+
+}  // namespace tutti::train
