@@ -148,7 +148,7 @@ function(tutti_program target)
 endfunction()
 
 # tutti_travels(TARGET): as an archive, for machines that have no tutti, this program brings its libraries
-# (src/base/packed_program.h). As DT_RPATH it holds for the libraries of libraries as well.
+# (src/base/process/packed_program.h). As DT_RPATH it holds for the libraries of libraries as well.
 function(tutti_travels target)
   set_target_properties(${target} PROPERTIES BUILD_RPATH "$ORIGIN/lib" INSTALL_RPATH "$ORIGIN/lib")
   target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)

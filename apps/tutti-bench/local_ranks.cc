@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 #include "base/status.h"
 #include "base/unique_fd.h"
 

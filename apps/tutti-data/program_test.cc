@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "base/child_process.h"
 #include "base/file.h"
+#include "base/process/child_process.h"
 #include "base/test_patience.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/decode/jpeg/jpeg_fake.h"

@@ -1,8 +1,9 @@
 // The program `tutti-link`: what the transport of trainings carries from each of several machines
 // to the next, in a ring. `tutti cluster check` sends it to machines and reads what it prints:
 //
-//   tutti-link pack FILE                   itself with its libraries (base/packed_program.h)
-//   tutti-link measure INDEX ADDRESS…      on machine INDEX (from 0) of those; they share a secret,
+//   tutti-link pack FILE                   itself with its libraries
+//   (base/process/packed_program.h) tutti-link measure INDEX ADDRESS…      on machine INDEX (from
+//   0) of those; they share a secret,
 //                                          TUTTI_JOB_TOKEN. Prints one line of JSON:
 //     {"megabytes_per_second": 1171.2, "microseconds": 21.5}    to the next, a one-way message
 //
@@ -19,7 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/deadline.h"
 #include "base/log.h"
-#include "base/packed_program.h"
+#include "base/process/packed_program.h"
 #include "base/status.h"
 #include "runtime/comm/communicator.h"
 

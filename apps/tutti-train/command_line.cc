@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "base/closest.h"
 #include "base/status.h"
+#include "base/text/closest.h"
 
 namespace tutti {
 namespace {

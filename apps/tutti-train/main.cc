@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/child_process.h"
 #include "base/log.h"
+#include "base/process/child_process.h"
 #include "base/status.h"
 #include "command_line.h"
 #include "runtime/comm/communicator.h"

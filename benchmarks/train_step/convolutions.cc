@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/instruction_set.h"
+#include "base/machine/instruction_set.h"
 #include "runtime/device/cpu/bf16/convolution.h"
 #include "runtime/device/cpu/fp32/convolution.h"
 

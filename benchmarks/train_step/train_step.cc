@@ -17,9 +17,9 @@
 #include <sstream>
 
 #include "absl/strings/str_format.h"
-#include "base/child_process.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/process/child_process.h"
 #include "base/status.h"
 
 namespace tutti {

@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/closest.h"
+#include "base/text/closest.h"
 #include "platform/client/command_definitions.h"
 
 namespace tutti::client {

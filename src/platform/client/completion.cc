@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "base/closest.h"
+#include "base/text/closest.h"
 #include "platform/client/completion_forms.h"
 
 namespace tutti::client {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
-#include "base/command.h"
 #include "base/file.h"
+#include "base/process/command.h"
 #include "base/test_patience.h"
 
 namespace tutti::cluster {

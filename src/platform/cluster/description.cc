@@ -8,8 +8,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/process/waiting.h"
 #include "base/status.h"
-#include "base/waiting.h"
 
 namespace tutti::cluster {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/command.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/process/command.h"
 #include "base/status.h"
 #include "base/test_patience.h"
 #include "platform/cluster/configuration.h"

@@ -6,8 +6,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "base/command.h"
 #include "base/file.h"
+#include "base/process/command.h"
 #include "base/test_patience.h"
 
 namespace tutti::cluster {

@@ -4,8 +4,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/command.h"
 #include "base/hash.h"
+#include "base/process/command.h"
 #include "base/status.h"
 
 namespace tutti::cluster {

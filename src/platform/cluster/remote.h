@@ -7,9 +7,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/command.h"
 #include "base/deadline.h"
 #include "base/file.h"
+#include "base/process/command.h"
 
 namespace tutti::cluster {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
-#include "base/command.h"
+#include "base/process/command.h"
 
 namespace tutti::cluster {
 namespace {

@@ -12,11 +12,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/child_process.h"
 #include "base/file.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
+#include "base/process/child_process.h"
+#include "base/process/waiting.h"
 #include "base/status.h"
-#include "base/waiting.h"
 
 namespace tutti::container {
 namespace {

@@ -6,11 +6,11 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "base/child_process.h"
-#include "base/command.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
+#include "base/process/child_process.h"
+#include "base/process/command.h"
 #include "base/status.h"
 #include "spec/environment/install_failure.h"
 

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "base/child_process.h"
 #include "base/file.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
+#include "base/process/child_process.h"
 #include "base/test_patience.h"
 
 namespace tutti::container {

@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 namespace tutti::flow {
 namespace {

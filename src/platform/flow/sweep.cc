@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "base/closest.h"
+#include "base/text/closest.h"
 
 namespace tutti::flow {
 namespace {

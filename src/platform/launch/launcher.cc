@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "platform/launch/delivery/delivery.h"
 #include "platform/launch/delivery/results.h"
 #include "platform/launch/delivery/service_link.h"

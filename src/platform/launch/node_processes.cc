@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 #include "base/status.h"
 #include "platform/launch/delivery/service_link.h"
 #include "platform/launch/diagnosis/last_error.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "platform/launch/node/first_program.h"
 
 namespace tutti::launch {

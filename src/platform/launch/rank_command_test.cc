@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/child_process.h"
 #include "base/file.h"
+#include "base/process/child_process.h"
 #include "base/test_patience.h"
 
 namespace tutti::launch {

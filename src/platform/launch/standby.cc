@@ -16,7 +16,7 @@
 #include "absl/strings/match.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "base/status.h"
 #include "platform/launch/launcher.h"
 #include "platform/launch/node/claim.h"

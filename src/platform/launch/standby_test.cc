@@ -14,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/deadline.h"
 #include "base/file.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "base/test_patience.h"
 #include "base/unique_fd.h"
 #include "platform/launch/node/claim.h"

@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "platform/mlflow/store_walk.h"
 
 namespace tutti::mlflow {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "base/status.h"
 #include "platform/service/jobs/free_port.h"
 #include "platform/service/service_core.h"

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/held_folder.h"
+#include "base/process/held_folder.h"
 #include "base/status.h"
 #include "spec/types/endpoint.h"
 

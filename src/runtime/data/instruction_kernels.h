@@ -16,8 +16,8 @@
 // each by For() and compare.
 #pragma once
 
-#include "base/instruction_set.h"
-#include "base/vector_width.h"
+#include "base/machine/instruction_set.h"
+#include "base/machine/vector_width.h"
 
 #if defined(__x86_64__)
 #define TUTTI_AVX2_CODE __attribute__((target("arch=x86-64-v3")))

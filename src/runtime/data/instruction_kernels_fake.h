@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "base/instruction_set.h"
+#include "base/machine/instruction_set.h"
 
 namespace tutti::data {
 

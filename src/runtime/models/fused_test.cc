@@ -8,7 +8,7 @@
 #include <limits>
 #include <tuple>
 
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 #include "base/test_patience.h"
 #include "runtime/device/device.h"
 

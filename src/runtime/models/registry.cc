@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/closest.h"
 #include "base/status.h"
+#include "base/text/closest.h"
 #include "runtime/models/fully_convolutional.h"
 #include "runtime/models/inception.h"
 #include "runtime/models/mobile_networks.h"

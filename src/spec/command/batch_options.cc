@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/closest.h"
+#include "base/text/closest.h"
 
 namespace tutti::spec {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "spec/site/requirement.h"
 
 namespace tutti::spec {

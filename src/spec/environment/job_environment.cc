@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/closest.h"
+#include "base/text/closest.h"
 #include "spec/environment/framework_image.h"
 #include "spec/environment/package_files.h"
 #include "spec/site/data_map.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/command.h"
+#include "base/process/command.h"
 #include "base/status.h"
 #include "spec/command/batch_options.h"
 #include "spec/text/expressions.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/closest.h"
+#include "base/text/closest.h"
 #include "spec/command/code.h"
 #include "spec/file/job_file.h"
 #include "spec/file/plain_script.h"

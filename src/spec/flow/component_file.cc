@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/closest.h"
+#include "base/text/closest.h"
 #include "spec/command/job_data.h"
 #include "spec/environment/package_files.h"
 #include "spec/text/other_kinds.h"

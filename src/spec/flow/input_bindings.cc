@@ -5,7 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/closest.h"
+#include "base/text/closest.h"
 #include "spec/text/expressions.h"
 #include "spec/text/unbound.h"
 

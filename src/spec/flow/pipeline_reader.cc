@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/closest.h"
+#include "base/text/closest.h"
 #include "spec/command/job_data.h"
 #include "spec/flow/binding.h"
 #include "spec/flow/step_outputs.h"

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "base/closest.h"
+#include "base/text/closest.h"
 #include "spec/flow/early_termination_reader.h"
 #include "spec/flow/search_space_reader.h"
 

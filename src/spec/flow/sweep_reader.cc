@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/closest.h"
+#include "base/text/closest.h"
 #include "spec/command/job_data.h"
 #include "spec/command/job_scale.h"
 #include "spec/flow/component_file.h"

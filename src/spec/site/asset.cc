@@ -11,8 +11,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/closest.h"
 #include "base/status.h"
+#include "base/text/closest.h"
 #include "spec/json/json_fields.h"
 #include "spec/site/home_list.h"
 

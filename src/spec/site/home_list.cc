@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/process/waiting.h"
 #include "base/status.h"
-#include "base/waiting.h"
 #include "spec/json/json_fields.h"
 
 namespace tutti::spec {

@@ -6,8 +6,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/closest.h"
 #include "base/status.h"
+#include "base/text/closest.h"
 
 namespace tutti::spec {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/closest.h"
+#include "base/text/closest.h"
 #include "spec/text/azure_keys.h"
 
 namespace tutti::spec {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/closest.h"
+#include "base/text/closest.h"
 #include "spec/text/expressions.h"
 
 namespace tutti::spec {

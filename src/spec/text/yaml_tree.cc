@@ -10,7 +10,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "spec/text/yaml_hint.h"
 
 namespace tutti::spec {

@@ -5,8 +5,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/child_process.h"
 #include "base/file.h"
+#include "base/process/child_process.h"
 #include "base/status.h"
 
 namespace tutti::client {

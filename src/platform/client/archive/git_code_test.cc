@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
-#include "base/child_process.h"
 #include "base/file.h"
+#include "base/process/child_process.h"
 #include "base/test_patience.h"
 
 namespace tutti::client {

@@ -1,4 +1,4 @@
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 #include "base/status.h"
 #include "platform/client/commands/commands.h"
 #include "platform/client/doctor/checks.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/command.h"
+#include "base/process/command.h"
 #include "base/status.h"
 #include "platform/client/text/amounts.h"
 

@@ -3,8 +3,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "base/command.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
+#include "base/process/command.h"
 #include "platform/client/doctor/checks.h"
 
 namespace tutti::client {

@@ -5,8 +5,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/closest.h"
 #include "base/status.h"
+#include "base/text/closest.h"
 
 namespace tutti::client {
 

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/command.h"
+#include "base/process/command.h"
 
 namespace tutti::client {
 namespace fs = std::filesystem;

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 namespace tutti::client {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 
 namespace tutti::engine {
 

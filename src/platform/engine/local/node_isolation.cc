@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 
 namespace tutti::engine {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
+#include "base/process/waiting.h"
 #include "base/status.h"
-#include "base/waiting.h"
 
 namespace tutti::engine {
 namespace {

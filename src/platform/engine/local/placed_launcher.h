@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 #include "platform/engine/local/launcher_process.h"
 
 namespace tutti::engine {

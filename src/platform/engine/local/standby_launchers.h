@@ -17,7 +17,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 #include "base/unique_fd.h"
 #include "platform/engine/local/launcher_process.h"
 

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/command.h"
+#include "base/process/command.h"
 
 namespace tutti::engine {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 namespace tutti::engine {
 namespace {

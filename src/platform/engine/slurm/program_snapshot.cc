@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/packed_program.h"
+#include "base/process/packed_program.h"
 #include "base/status.h"
 
 namespace tutti::engine {

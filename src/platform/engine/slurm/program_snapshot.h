@@ -1,5 +1,5 @@
-// This program as nodes get it that do not have it (base/packed_program.h), among the service's
-// snapshots.
+// This program as nodes get it that do not have it (base/process/packed_program.h), among the
+// service's snapshots.
 #pragma once
 
 #include <filesystem>

@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "base/command.h"
 #include "base/file.h"
+#include "base/process/command.h"
 #include "base/test_patience.h"
 
 namespace tutti::engine {

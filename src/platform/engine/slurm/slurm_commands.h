@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/command.h"
 #include "base/deadline.h"
+#include "base/process/command.h"
 
 namespace tutti::engine {
 

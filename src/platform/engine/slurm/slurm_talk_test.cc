@@ -10,7 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "base/command.h"
+#include "base/process/command.h"
 #include "base/test_patience.h"
 #include "platform/engine/slurm/slurm_engine.h"
 #include "platform/engine/slurm/slurm_engine_test_support.h"

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
-#include "base/command.h"
 #include "base/hash.h"
+#include "base/process/command.h"
 
 namespace tutti::engine {
 namespace {

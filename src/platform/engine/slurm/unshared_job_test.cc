@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "absl/strings/str_cat.h"
-#include "base/command.h"
+#include "base/process/command.h"
 #include "base/test_patience.h"
 #include "base/unique_fd.h"
 #include "platform/engine/slurm/slurm_engine_test_support.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "platform/launch/diagnosis/exception_message.h"
 #include "platform/launch/diagnosis/lost_peer.h"
 #include "platform/launch/diagnosis/native_error.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 #include "platform/launch/environment/slurm_placement.h"
 
 namespace tutti::launch {

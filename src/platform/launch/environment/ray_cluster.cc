@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/command.h"
 #include "base/hash.h"
+#include "base/process/command.h"
 
 namespace tutti::launch {
 namespace {

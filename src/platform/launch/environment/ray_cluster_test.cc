@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
-#include "base/command.h"
 #include "base/file.h"
+#include "base/process/command.h"
 #include "base/test_patience.h"
 
 namespace tutti::launch {

@@ -18,7 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 #include "platform/launch/environment/environment.h"
 #include "platform/launch/mpi/gang_link.h"
 #include "platform/launch/mpi/pmi_server.h"

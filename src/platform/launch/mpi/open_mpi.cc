@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "platform/launch/node/program_names.h"
 
 namespace tutti::launch {

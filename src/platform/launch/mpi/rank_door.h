@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 #include "platform/launch/node/line_socket.h"
 
 namespace tutti::launch {

@@ -9,8 +9,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/command.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
+#include "base/process/command.h"
 #include "platform/launch/mpi/open_mpi.h"
 #include "platform/launch/node/program_names.h"
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/command.h"
 #include "base/file.h"
+#include "base/process/command.h"
 #include "base/test_patience.h"
 #include "platform/launch/mpi/open_mpi.h"
 

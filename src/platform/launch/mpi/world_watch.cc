@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "base/child_process.h"
 #include "base/file.h"
+#include "base/process/child_process.h"
 
 namespace tutti::launch {
 namespace {

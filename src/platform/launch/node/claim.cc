@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/child_process.h"
 #include "base/file.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
+#include "base/process/child_process.h"
 #include "base/status.h"
 
 namespace tutti::launch {

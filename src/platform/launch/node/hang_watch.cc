@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/child_process.h"
 #include "base/file.h"
+#include "base/process/child_process.h"
 #include "platform/launch/node/last_words.h"
 
 namespace tutti::launch {

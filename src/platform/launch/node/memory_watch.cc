@@ -9,9 +9,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "base/binary_size.h"
-#include "base/child_process.h"
 #include "base/file.h"
+#include "base/process/child_process.h"
+#include "base/text/binary_size.h"
 
 namespace tutti::launch {
 namespace {

@@ -14,8 +14,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "base/child_process.h"
 #include "base/file.h"
+#include "base/process/child_process.h"
 #include "base/status.h"
 
 namespace tutti::launch {

@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/deadline.h"
-#include "base/waiting.h"
+#include "base/process/waiting.h"
 
 namespace tutti::launch {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 #include "base/test_patience.h"
 
 namespace tutti::launch {

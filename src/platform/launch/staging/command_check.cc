@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/closest.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
+#include "base/text/closest.h"
 #include "platform/launch/node/first_program.h"
 
 namespace tutti::launch {

@@ -15,7 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 #include "base/status.h"
 #include "platform/container/podman.h"
 #include "platform/launch/node/node_folders.h"

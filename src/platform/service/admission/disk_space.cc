@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/binary_size.h"
 #include "base/deadline.h"
+#include "base/text/binary_size.h"
 
 namespace tutti::service {
 namespace {

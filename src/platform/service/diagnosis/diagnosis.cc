@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 #include "platform/launch/diagnosis/lost_peer.h"
 #include "platform/service/diagnosis/remedies.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "absl/strings/string_view.h"
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 
 namespace tutti::service {
 

@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "absl/strings/str_cat.h"
-#include "base/vector_width.h"
+#include "base/machine/vector_width.h"
 
 namespace tutti::data {
 namespace {

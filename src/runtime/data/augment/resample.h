@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "base/instruction_set.h"
+#include "base/machine/instruction_set.h"
 #include "runtime/data/augment/geometry.h"
 #include "runtime/data/augment/normalize.h"
 #include "runtime/data/augment/resample_kernel.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "base/vector_width.h"
+#include "base/machine/vector_width.h"
 
 #ifdef __x86_64__
 #include <immintrin.h>

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "base/vector_width.h"
+#include "base/machine/vector_width.h"
 #include "runtime/data/augment/resample_kernel.h"
 
 namespace tutti::data {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/closest.h"
 #include "base/status.h"
+#include "base/text/closest.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/source/names.h"
 

@@ -11,8 +11,8 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "base/child_process.h"
 #include "base/log.h"
+#include "base/process/child_process.h"
 #include "runtime/device/precision/gpu.h"
 #include "runtime/device/precision/processor.h"
 

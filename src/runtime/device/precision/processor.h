@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "base/instruction_set.h"
+#include "base/machine/instruction_set.h"
 #include "runtime/device/precision/choice.h"
 
 namespace tutti::device {

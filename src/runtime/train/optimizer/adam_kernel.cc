@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/vector_width.h"
+#include "base/machine/vector_width.h"
 #include "runtime/train/optimizer/in_parts.h"
 
 namespace tutti::train {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/vector_width.h"
+#include "base/machine/vector_width.h"
 #include "runtime/train/optimizer/in_parts.h"
 
 namespace tutti::train {

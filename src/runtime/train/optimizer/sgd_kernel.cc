@@ -1,6 +1,6 @@
 #include "runtime/train/optimizer/sgd_kernel.h"
 
-#include "base/vector_width.h"
+#include "base/machine/vector_width.h"
 #include "runtime/train/optimizer/in_parts.h"
 
 namespace tutti::train {

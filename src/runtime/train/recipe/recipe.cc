@@ -9,8 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "base/closest.h"
 #include "base/status.h"
+#include "base/text/closest.h"
 #include "runtime/train/optimizer/optimizers.h"
 
 namespace tutti::train {

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/closest.h"
 #include "base/file.h"
 #include "base/status.h"
+#include "base/text/closest.h"
 #include "runtime/train/recipe/recipe.h"
 
 namespace tutti::train {

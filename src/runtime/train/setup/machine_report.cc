@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/instruction_set.h"
+#include "base/machine/instruction_set.h"
 #include "base/status.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/device/device.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "base/vector_width.h"
+#include "base/machine/vector_width.h"
 #include "runtime/comm/collective/reduction/half.h"
 
 namespace tutti::comm {

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/instruction_set.h"
+#include "base/machine/instruction_set.h"
 #include "runtime/data/decode/image.h"
 #include "runtime/data/decode/jpeg/entropy_code.h"
 #include "runtime/data/decode/jpeg/inverse_transform.h"

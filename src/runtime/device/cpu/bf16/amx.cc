@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-#include "base/instruction_set.h"
+#include "base/machine/instruction_set.h"
 
 namespace tutti::device::cpu {
 namespace {

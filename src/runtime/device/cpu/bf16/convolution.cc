@@ -3,7 +3,7 @@
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #include <atomic>
 
-#include "base/instruction_set.h"
+#include "base/machine/instruction_set.h"
 #include "runtime/device/cpu/bf16/amx.h"
 #include "runtime/device/cpu/bf16/convolution_kinds.h"
 

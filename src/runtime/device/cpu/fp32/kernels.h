@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "base/instruction_set.h"
+#include "base/machine/instruction_set.h"
 
 namespace tutti::device::cpu::fp32 {
 
@@ -53,7 +53,7 @@ struct Kernels {
 };
 
 // For AVX-512 or AVX2, whichever this processor has and no variable forbids
-// (base/instruction_set.h); null where it has neither.
+// (base/machine/instruction_set.h); null where it has neither.
 const Kernels* Best();
 
 // For tests: from now on Best() uses no more than `most`, in the whole process; those of kAvx512

@@ -5,7 +5,7 @@
 #include <concepts>
 #include <cstdint>
 
-#include "base/instruction_set.h"
+#include "base/machine/instruction_set.h"
 
 namespace tutti::device::cpu {
 

@@ -1,4 +1,4 @@
-#include "base/waiting.h"
+#include "base/process/waiting.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 namespace tutti::base {
 namespace {
 
-constexpr absl::Duration kLook = absl::Milliseconds(50);
+constexpr absl::Duration kLookAtFlagEvery = absl::Milliseconds(50);
 constexpr absl::Duration kDying = absl::Seconds(10);
 
 }  // namespace
@@ -26,7 +26,7 @@ absl::StatusOr<UniqueFd> LockFile(const std::filesystem::path& file,
   while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return ErrnoStatus(file.string());
     if (cancelled) return absl::CancelledError(absl::StrCat("stopped waiting for ", file.string()));
-    absl::SleepFor(kLook);
+    absl::SleepFor(kLookAtFlagEvery);
   }
   return fd;
 }
@@ -35,7 +35,7 @@ absl::StatusOr<ExitStatus> RunToEnd(const ChildOptions& options,
                                     const std::atomic<bool>& cancelled) {
   TUTTI_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(options));
   while (true) {
-    const auto ended = child.Wait(Deadline::After(kLook));
+    const auto ended = child.Wait(Deadline::After(kLookAtFlagEvery));
     if (ended.ok() || !absl::IsDeadlineExceeded(ended.status())) return ended;
     if (!cancelled) continue;
     TUTTI_RETURN_IF_ERROR(child.SignalGroup(SIGKILL));

@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "base/child_process.h"
 #include "base/deadline.h"
+#include "base/process/child_process.h"
 
 namespace tutti::base {
 

@@ -1,4 +1,4 @@
-#include "base/binary_size.h"
+#include "base/text/binary_size.h"
 
 #include "absl/strings/str_format.h"
 

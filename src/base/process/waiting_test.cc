@@ -1,4 +1,4 @@
-#include "base/waiting.h"
+#include "base/process/waiting.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/machine.h"
+#include "base/machine/machine.h"
 
 #include <unistd.h>
 

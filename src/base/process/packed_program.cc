@@ -1,4 +1,4 @@
-#include "base/packed_program.h"
+#include "base/process/packed_program.h"
 
 #include <link.h>
 
@@ -8,8 +8,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/command.h"
 #include "base/file.h"
+#include "base/process/command.h"
 #include "base/status.h"
 
 namespace tutti::base {

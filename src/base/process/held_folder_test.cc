@@ -1,4 +1,4 @@
-#include "base/held_folder.h"
+#include "base/process/held_folder.h"
 
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 
 namespace tutti::base {
 namespace {

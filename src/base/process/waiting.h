@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 #include "base/unique_fd.h"
 
 namespace tutti::base {

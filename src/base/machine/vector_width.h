@@ -6,7 +6,7 @@
 // What the body calls has to be TUTTI_INLINE, else it is compiled for the narrowest.
 #pragma once
 
-#include "base/instruction_set.h"
+#include "base/machine/instruction_set.h"
 
 #define TUTTI_INLINE inline __attribute__((always_inline))
 #define TUTTI_INLINE_BODY __attribute__((always_inline))

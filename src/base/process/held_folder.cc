@@ -1,4 +1,4 @@
-#include "base/held_folder.h"
+#include "base/process/held_folder.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -14,9 +14,9 @@
 #include "absl/time/clock.h"
 #include "base/deadline.h"
 #include "base/file.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
+#include "base/process/waiting.h"
 #include "base/status.h"
-#include "base/waiting.h"
 
 namespace tutti::base {
 namespace {

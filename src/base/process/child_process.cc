@@ -1,4 +1,4 @@
-#include "base/child_process.h"
+#include "base/process/child_process.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "base/status.h"
 
 extern char** environ;

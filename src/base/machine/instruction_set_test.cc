@@ -1,4 +1,4 @@
-#include "base/instruction_set.h"
+#include "base/machine/instruction_set.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "base/command.h"
+#include "base/process/command.h"
 
 #include <fcntl.h>
 #include <poll.h>
