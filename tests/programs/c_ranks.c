@@ -152,23 +152,17 @@ static tutti_comm_operation submit(tutti_comm_session session, tutti_comm_kind k
   return operation;
 }
 
-static void use_session(tutti_comm_session session) {
+/* Sums of tensors that every rank submits in another order. */
+static void sum_many(tutti_comm_session session) {
   enum { TENSORS = 50 };
   tutti_comm_operation operations[TENSORS];
   float data[TENSORS][3];
-  const int64_t three = 3, rows = rank;
+  const int64_t three = 3;
   tutti_comm_tensor tensor = {NULL, NULL, &three, 1, TUTTI_COMM_FLOAT32};
-  tutti_comm_output output;
-  tutti_comm_request request;
   char name[16];
-  const int64_t* received;
-  uint64_t fusion_bytes = 0;
-  double cycle_time = 0;
-  size_t count;
-  int64_t value;
-  int32_t set, done, sets[4], members[MOST], evens[MOST];
+  int32_t done;
   int i;
-  for (i = 0; i < TENSORS; ++i) { /* every rank in another order */
+  for (i = 0; i < TENSORS; ++i) {
     const int k = (i * 7 + rank * 13) % TENSORS;
     data[k][0] = data[k][1] = data[k][2] = (float)(k + rank);
     tensor.input = tensor.output = data[k];
@@ -182,43 +176,75 @@ static void use_session(tutti_comm_session session) {
     OK(tutti_comm_operation_release(operations[i]));
     CHECK(tutti_comm_operation_release(operations[i]) == TUTTI_COMM_INVALID_ARGUMENT);
   }
-  tensor.shape = &rows;
-  tensor.output = NULL;
-  operations[0] = submit(session, TUTTI_COMM_ALL_GATHER, NULL, &tensor);
-  OK(tutti_comm_operation_wait_on_stream(operations[0], NULL, 30)); /* on the host: a plain wait */
-  OK(tutti_comm_operation_output(operations[0], 0, &output, sizeof(output)));
+}
+
+/* As many rows of each rank as its number is, in memory of the library. */
+static void gather_rows(tutti_comm_session session) {
+  float row[MOST] = {0};
+  const int64_t rows = rank;
+  tutti_comm_tensor tensor = {row, NULL, &rows, 1, TUTTI_COMM_FLOAT32};
+  tutti_comm_output output;
+  const int64_t* received;
+  size_t count;
+  const tutti_comm_operation operation = submit(session, TUTTI_COMM_ALL_GATHER, NULL, &tensor);
+  OK(tutti_comm_operation_wait_on_stream(operation, NULL, 30)); /* on the host: a plain wait */
+  OK(tutti_comm_operation_output(operation, 0, &output, sizeof(output)));
   CHECK(output.dimensions == 1 && output.shape[0] == size * (size - 1) / 2);
   CHECK(output.bytes == sizeof(float) * (size_t)output.shape[0]);
-  OK(tutti_comm_operation_received(operations[0], &received, &count));
+  OK(tutti_comm_operation_received(operation, &received, &count));
   CHECK((int)count == size && received[size - 1] == size - 1);
-  CHECK(tutti_comm_operation_output(operations[0], 1, &output, sizeof(output)) ==
+  CHECK(tutti_comm_operation_output(operation, 1, &output, sizeof(output)) ==
         TUTTI_COMM_INVALID_ARGUMENT);
-  OK(tutti_comm_operation_release(operations[0]));
-  operations[0] = submit(session, TUTTI_COMM_JOIN, NULL, NULL);
-  OK(tutti_comm_operation_wait(operations[0], 30));
-  OK(tutti_comm_operation_value(operations[0], &value));
+  OK(tutti_comm_operation_release(operation));
+}
+
+static void join_all(tutti_comm_session session) {
+  const tutti_comm_operation operation = submit(session, TUTTI_COMM_JOIN, NULL, NULL);
+  int64_t value;
+  OK(tutti_comm_operation_wait(operation, 30));
+  OK(tutti_comm_operation_value(operation, &value));
   CHECK(value >= 0 && value < size);
-  OK(tutti_comm_operation_release(operations[0]));
+  OK(tutti_comm_operation_release(operation));
+}
+
+/* The ranks of even numbers, as a process set. */
+static void use_process_set(tutti_comm_session session) {
+  int32_t set, same, sets[4], members[MOST], evens[MOST];
+  size_t count;
+  int i;
   for (i = 0; 2 * i < size; ++i) evens[i] = 2 * i;
-  if (size > 1) {
-    OK(tutti_comm_process_set_add(session, evens, (size_t)i, 30, &set));
-    CHECK(tutti_comm_process_set_add(session, evens, (size_t)i, 30, &done) ==
-              TUTTI_COMM_ALREADY_EXISTS &&
-          done == set);
-    OK(tutti_comm_process_sets(session, sets, 4, &count));
-    CHECK(count == 2 && sets[1] == set);
-    OK(tutti_comm_process_set_ranks(session, set, members, MOST, &count));
-    CHECK((int)count == i && members[0] == 0);
-    OK(tutti_comm_process_set_remove(session, set, 30));
-    CHECK(tutti_comm_process_set_ranks(session, set, members, MOST, &count) ==
-          TUTTI_COMM_NOT_FOUND);
-  }
+  if (size == 1) return;
+  OK(tutti_comm_process_set_add(session, evens, (size_t)i, 30, &set));
+  CHECK(tutti_comm_process_set_add(session, evens, (size_t)i, 30, &same) ==
+            TUTTI_COMM_ALREADY_EXISTS &&
+        same == set);
+  OK(tutti_comm_process_sets(session, sets, 4, &count));
+  CHECK(count == 2 && sets[1] == set);
+  OK(tutti_comm_process_set_ranks(session, set, members, MOST, &count));
+  CHECK((int)count == i && members[0] == 0);
+  OK(tutti_comm_process_set_remove(session, set, 30));
+  CHECK(tutti_comm_process_set_ranks(session, set, members, MOST, &count) == TUTTI_COMM_NOT_FOUND);
+}
+
+static void submit_wrong_requests(tutti_comm_session session) {
+  tutti_comm_request request;
+  tutti_comm_operation operation;
   tutti_comm_request_init(&request, sizeof(request));
   request.kind = 99;
-  CHECK(tutti_comm_submit(session, &request, operations) == TUTTI_COMM_INVALID_ARGUMENT);
-  CHECK(tutti_comm_submit(session, NULL, operations) == TUTTI_COMM_INVALID_ARGUMENT);
+  CHECK(tutti_comm_submit(session, &request, &operation) == TUTTI_COMM_INVALID_ARGUMENT);
+  CHECK(tutti_comm_submit(session, NULL, &operation) == TUTTI_COMM_INVALID_ARGUMENT);
   request.kind = TUTTI_COMM_ALL_REDUCE;
-  CHECK(tutti_comm_submit(session, &request, operations) == TUTTI_COMM_INVALID_ARGUMENT);
+  CHECK(tutti_comm_submit(session, &request, &operation) == TUTTI_COMM_INVALID_ARGUMENT);
+}
+
+static void use_session(tutti_comm_session session) {
+  uint64_t fusion_bytes = 0;
+  double cycle_time = 0;
+  sum_many(session);
+  gather_rows(session);
+  join_all(session);
+  use_process_set(session);
+  submit_wrong_requests(session);
   CHECK(tutti_comm_timeline_start(session, "/nowhere/at/all", 0) == TUTTI_COMM_NOT_FOUND);
   OK(tutti_comm_timeline_stop(session));
   OK(tutti_comm_session_tuning(session, &fusion_bytes, &cycle_time));

@@ -11,6 +11,15 @@ def _renamed(old, value, new, given):
     return value
 
 
+def _given_hosts(hosts, hostfile):
+    from tutti.runner import hosts as parsing
+    if hosts is not None and hostfile is not None:
+        raise ValueError("hosts and hostfile are two ways to say the same: give one")
+    if hosts:
+        return parsing.parse_hosts(hosts)
+    return parsing.parse_host_file(hostfile) if hostfile else None
+
+
 def run(func,
         args=(),
         kwargs=None,
@@ -46,19 +55,16 @@ def run(func,
     disable_cache have no effect. RuntimeError names the rank that failed; ValueError: options that
     do not go together.
     """
-    from tutti.runner import function, hosts as parsing
+    from tutti.runner import function
     from tutti.runner.settings import Settings
     num_proc = _renamed("np", np, "num_proc", num_proc)
     least = _renamed("min_np", min_np, "min_num_proc", min_num_proc)
     most = _renamed("max_np", max_np, "max_num_proc", max_num_proc)
     interfaces = _renamed("network_interface", network_interface, "network_interfaces",
                           network_interfaces)
-    if hosts is not None and hostfile is not None:
-        raise ValueError("hosts and hostfile are two ways to say the same: give one")
     if use_gloo and use_mpi:
         raise ValueError("use_gloo and use_mpi exclude each other")
-    found = parsing.parse_hosts(hosts) if hosts else parsing.parse_host_file(
-        hostfile) if hostfile else None
+    found = _given_hosts(hosts, hostfile)
     if found is None and host_discovery_script is None:
         found = {"localhost": max(num_proc, most or 0)}
     if host_discovery_script is not None and least is None:

@@ -1,31 +1,7 @@
 """Fewer bits on the way."""
 import tensorflow as tf
 
-
-class Compressor:
-    """What is sent for a tensor, and the tensor again from that. Derive from it for your own."""
-
-    @staticmethod
-    def compress(tensor):
-        """(what is sent, whatever decompress needs)."""
-        raise NotImplementedError
-
-    @staticmethod
-    def decompress(tensor, ctx):
-        """The tensor, from what compress returned, reduced."""
-        raise NotImplementedError
-
-
-class NoneCompressor(Compressor):
-    """The tensor itself."""
-
-    @staticmethod
-    def compress(tensor):
-        return tensor, None
-
-    @staticmethod
-    def decompress(tensor, ctx):
-        return tensor
+from tutti.compressor import Compressor, NoneCompressor
 
 
 class FP16Compressor(Compressor):

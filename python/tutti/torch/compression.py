@@ -2,30 +2,7 @@
 import torch
 
 from tutti import comm
-
-
-class Compressor:
-    """compress(tensor) gives what is sent and a context; decompress(sent, context) the tensor."""
-
-    @staticmethod
-    def compress(tensor):
-        raise NotImplementedError
-
-    @staticmethod
-    def decompress(tensor, ctx):
-        raise NotImplementedError
-
-
-class NoneCompressor(Compressor):
-    """The tensor itself."""
-
-    @staticmethod
-    def compress(tensor):
-        return tensor, None
-
-    @staticmethod
-    def decompress(tensor, ctx):
-        return tensor
+from tutti.compressor import Compressor, NoneCompressor
 
 
 class _Cast(Compressor):

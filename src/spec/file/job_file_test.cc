@@ -62,8 +62,7 @@ TEST(JobFile, AReferenceWithTooFewBracesIsAWarning) {
   }
 }
 
-TEST(JobFile, ReadsACompleteFile) {
-  const auto result = Read(R"(
+constexpr char kCompleteFile[] = R"(
 $schema: https://azuremlschemas.azureedge.net/latest/commandJob.schema.json
 type: command
 name: cifar-1
@@ -99,7 +98,10 @@ distribution:
 resources: {instance_count: 2}
 limits: {timeout: 3600}
 queue_settings: {priority: high}
-)");
+)";
+
+TEST(JobFile, ReadsACompleteFile) {
+  const auto result = Read(kCompleteFile);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(result->warnings, IsEmpty());
   const JobSpec& spec = result->spec;
