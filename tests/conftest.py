@@ -1,4 +1,5 @@
 """The user stories drive the real programs in build/bin (or $TUTTI_BUILD/bin), each on a state folder of its own."""
+import io
 import json
 import os
 import pathlib
@@ -6,6 +7,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import tarfile
 import textwrap
 import time
 import urllib.error
@@ -257,6 +259,13 @@ def processes_with(variable, value):
     return found
 
 
+def add_member(tar, name, content):
+    """One file of a shard that is being written."""
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    tar.addfile(member, io.BytesIO(content))
+
+
 GREETER = "def greeting(who):\n    return f'hello {who}'\n\n\ndef main():\n    import sys\n    print(greeting(sys.argv[1]))\n"
 
 
@@ -299,6 +308,15 @@ int main(int argc, char** argv) {
   return 0;
 }
 """
+
+
+@pytest.fixture(scope="module")
+def summing(tmp_path_factory):
+    """The path of a program that adds up its ranks; with an argument that rank fails and the others wait."""
+    folder = tmp_path_factory.mktemp("mpi")
+    (folder / "sum.c").write_text(MPI_PROGRAM)
+    subprocess.run(["mpicc", "-o", folder / "sum", folder / "sum.c"], check=True)
+    return folder / "sum"
 
 
 def prefix_of(mpi):

@@ -1,5 +1,5 @@
 // Networks beside the plain residual ones: sizes, first weights, shapes of outputs. That they
-// compute what torchvision's do is tests/test_torchvision.py.
+// compute what torchvision's do is tests/training/test_torchvision.py.
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

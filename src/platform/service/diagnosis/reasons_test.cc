@@ -1,5 +1,5 @@
-// What real programs printed when they failed (tests/reasons), and the reason that a user is given
-// for each: from a process's output over the diagnosis to the line with its remedy.
+// What real programs printed when they failed (tests/jobs/reasons), and the reason that a user is
+// given for each: from a process's output over the diagnosis to the line with its remedy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ struct Rank {
   std::map<std::string, std::string> streams;
 };
 
-// One file of tests/reasons/captured, whose form tests/reasons/README.md has.
+// One file of tests/jobs/reasons/captured, whose form tests/jobs/reasons/README.md has.
 struct Captured {
   std::string reason;
   spec::Environment environment;

@@ -1,5 +1,5 @@
 // Named collectives in memory of GPUs, over stand-ins for CUDA's driver and NCCL which do the work
-// on plain memory. tests/test_gpu.py has the same on a GPU.
+// on plain memory. tests/collectives/test_gpu.py has the same on a GPU.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,81 @@
+"""Runs one file and tells what became of it: its state, its reason, and whether what the file promises is there."""
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+import time
+
+from conftest import TERMINAL
+
+
+def of(service, file, limit):
+    """{"state": Completed, Failed, Refused, Late (ended after `limit` seconds) or Empty (without what it promises), …}"""
+    began = time.monotonic()
+
+    def result(state, reason):
+        return {"state": state, "reason": " ".join(reason.split()), "seconds": round(time.monotonic() - began)}
+
+    created = service.cli("job", "create", file.path, "-o", "json", timeout=limit)
+    if created.returncode != 0:
+        return result("Refused", created.stderr.strip())
+    name = json.loads(created.stdout)["id"]
+    while (job := service.job(name))["state"] not in TERMINAL:
+        if time.monotonic() - began > limit:
+            service.cli("job", "cancel", name, "--wait")
+            return result("Late", f"not at its end after {limit} s")
+        time.sleep(1)
+    if job["state"] != "Completed":
+        return result(job["state"], reason_of(service, job))
+    missing = missing_promises(service, name, file)
+    return result("Empty", f"without {', '.join(missing)}") if missing else result("Completed", job["reason"] or "")
+
+
+def reason_of(service, job):
+    """Of a pipeline or sweep the step's own as well."""
+    reasons = [job["reason"] or ""]
+    for child in service.get(f"/v1/jobs?parent={job['id']}")["jobs"]:
+        if child["state"] == "Failed":
+            reasons.append(f"{child.get('display_name') or child['id']}: {child['reason']}")
+    return "; ".join(reasons)
+
+
+def missing_promises(service, name, file):
+    """The outputs that the file declares and that a download does not bring with at least one file each."""
+    declared = [key for key, value in (file.job.get("outputs") or {}).items() if value is None or isinstance(value, (dict, str))]
+    if not declared:
+        return []
+    with tempfile.TemporaryDirectory(prefix="azure-published.") as folder:
+        service.cli("job", "download", name, "-d", folder, timeout=600)
+        brought = [path.relative_to(folder) for path in pathlib.Path(folder).rglob("*") if path.is_file()]
+    return [key for key in declared if not any(key in path.parts or path.stem == key for path in brought)]
+
+
+HEAD = """# What became of the job files that Azure publishes
+
+{completed} of {all} Completed with what the file promises: every job file below `cli/jobs` of github.com/Azure/azureml-examples ({commit}) of a type that
+runs here, as its authors wrote it, by `tests/azure/published/run CLONE --table docs/azure-published.md`, which writes this page. Computes' names mean
+virtual nodes of this machine; data from outside are stand-ins that the script makes, where a job takes them as an input. The machine reached no registry
+of images and nothing but package registries, so what has to be built from an image, or fetches by itself, ends with that reason.
+
+| file below cli/jobs | result | done by hand | time |
+| --- | --- | --- | --- |
+"""
+
+
+def said(clone, result):
+    """One cell: the last of what was said, since warnings come first; without the clone's path and the table's own marks."""
+    if result["state"] == "Completed":
+        return "Completed"
+    reason = result["reason"].split("tutti: ")[-1] if result["state"] == "Refused" else result["reason"]
+    reason = reason.replace(f"{clone / 'cli/jobs'}/", "").replace("|", "/")
+    reason = re.sub(r" on [\d.]+:53\b", "", reason)  # the machine's own resolver
+    return f"{result['state']}: {reason[:280]}{'…' if len(reason) > 280 else ''}"
+
+
+def table(clone, results):
+    commit = subprocess.run(["git", "-C", clone, "log", "-1", "--format=%h of %cs"], capture_output=True, text=True).stdout.strip()
+    completed = sum(result["state"] == "Completed" for result in results.values())
+    lines = [f"| {name} | {said(clone, result)} | {', '.join(result['by_hand'])} | {result['seconds']} s |"
+             for name, result in sorted(results.items())]
+    return HEAD.format(completed=completed, all=len(results), commit=commit) + "\n".join(lines) + "\n"

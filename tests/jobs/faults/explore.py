@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""Fails each libc call of tutti's launchers and of what they start for ranks, once, or lets it hang; says which jobs did not end as they
+should. README.md beside this."""
+import argparse
+import collections
+import errno
+import os
+import pathlib
+import platform
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+import conftest  # noqa: E402
+
+CANNOT = "" if platform.machine() == "x86_64" else f"faults/preload.cc is for x86-64, and this is {platform.machine()}"
+HANG = 0
+FILES = [errno.EACCES, errno.ENOSPC, errno.ENOENT]
+DESCRIPTORS = [errno.EMFILE, errno.ENOSPC]
+FITTING = {  # what of EAGAIN, EACCES, ENOSPC and ENOENT (EMFILE for new descriptors) the call may say
+    **dict.fromkeys(["create", "mkdir", "rename", "renameat2", "symlink"], FILES),
+    **dict.fromkeys(["open", "unlink", "chmod", "chdir", "stat", "lstat", "connect"], [errno.EACCES, errno.ENOENT]),
+    **dict.fromkeys(["write", "pwrite", "fsync", "fdatasync", "ftruncate", "fallocate"], [errno.ENOSPC]),
+    **dict.fromkeys(["pipe2", "socket", "dup2"], DESCRIPTORS[:1]),
+    **dict.fromkeys(["vfork", "pthread_create", "read", "recv", "send", "accept4"], [errno.EAGAIN]),
+    "execve": [errno.EACCES, errno.ENOENT, errno.EAGAIN], "bind": [errno.EACCES], "flock": [errno.EAGAIN], "setpgid": [errno.EACCES],
+    "sendmsg": [errno.EAGAIN], "recvmsg": [errno.EAGAIN],
+}
+KINDS = {
+    "plain": {"command": "echo fine"},
+    "pytorch": {"command": "echo fine", "distribution": "pytorch", "processes": 2},
+    "mpi": {"command": "echo fine", "distribution": "mpi", "processes": 2},
+    "mpi on two nodes": {"command": "echo fine", "distribution": "mpi", "nodes": 2},
+    "ray": {"command": "echo fine", "distribution": {"type": "ray"}, "nodes": 2},
+}
+MOST_OF_A_CALL = 60  # ordinals; the later ones are more of the same loop
+TIME_LIMIT = 15
+SEED = int(os.environ.get("TUTTI_FAULTS_SEED", 28))
+
+Fault = collections.namedtuple("Fault", "kind program call ordinal error")
+
+
+def build(folder):
+    """Compiles the library to be preloaded; skips the test where it cannot be."""
+    if CANNOT:
+        pytest.skip(CANNOT)
+    library = pathlib.Path(folder) / "faults.so"
+    subprocess.run(["g++", "-O1", "-shared", "-fPIC", "-Wno-ignored-attributes", "-Wno-nonnull-compare", "-o", library,
+                    HERE / "preload.cc", "-ldl"], check=True)
+    return library
+
+
+def service_environment(library, folder):
+    programs = conftest.make_ray(folder)  # they stand in for Ray
+    return {"LD_PRELOAD": str(library), "TUTTI_HANG_LIMIT": f"{max(4, int(2 * conftest.PATIENCE))}", "STORY": str(folder / "ray"),
+            "PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(programs / "ray_module")}
+
+
+def job_of(write_job, library, kind, fault):
+    keys = dict(KINDS[kind])
+    variables = {"TUTTI_FAULT": fault, "STORY": str(library.parent / "ray")}
+    if "environment" not in keys:  # what an image holds is not what it was built for
+        variables["LD_PRELOAD"] = str(library)
+    return write_job(keys.pop("command"), environment_variables=variables, limits={"timeout": TIME_LIMIT * int(max(1, conftest.PATIENCE))}, **keys)
+
+
+def faults_of(service, write_job, library, kind, folder):
+    """Every fault that a job of that kind can meet, by a job that meets none."""
+    record = folder / f"calls-{kind.replace(' ', '-')}"
+    name = service.submit(job_of(write_job, library, kind, f"record:{record}"))
+    job = service.wait(name, 60)
+    assert job["state"] == "Completed", job
+    counts = collections.Counter(record.read_text().splitlines())
+    for (program, call), count in sorted((line.split(), count) for line, count in counts.items()):
+        for ordinal in range(1, min(count, MOST_OF_A_CALL) + 1):
+            for error in [HANG, *FITTING.get(call, [])]:
+                yield Fault(kind, program, call, ordinal, error)
+
+
+def complaint(service, fault, name, job):
+    """What is wrong with the end of a job that met the fault; "" if nothing is."""
+    if job["state"] == "Completed":
+        return "" if service.log_text(name, 0) == "fine\n" else "Completed without its output"
+    if fault.error == HANG:
+        true = ["stuck in the kernel", "time limit", "could not be started", "has not reported within"]
+    else:
+        true = [os.strerror(fault.error)]
+    return "" if any(words in job["reason"] for words in true) else "the reason is not the fault"
+
+
+def sample(faults, count, seed):
+    """So many, as many of each kind as of every other."""
+    kinds = sorted({fault.kind for fault in faults})
+    chosen = random.Random(seed)
+    return [fault for i, kind in enumerate(kinds) for fault in chosen.sample(
+        [fault for fault in faults if fault.kind == kind], count * (i + 1) // len(kinds) - count * i // len(kinds))]
+
+
+def shard_of(faults, text):
+    """Those of the shard "I/N". Which one a fault is in depends on the fault alone, so shards of separate runs are disjoint and leave none out."""
+    number, count = map(int, text.split("/"))
+    if not 1 <= number <= count:
+        raise ValueError(f"there is no shard {text}: the first of four is 1/4, the last 4/4")
+    return [fault for fault in faults if zlib.crc32(repr(tuple(fault)).encode()) % count == number - 1]
+
+
+class Exploration:
+    """Submits jobs with faults, as many at a time as keep all nodes busy, and looks at how each ends."""
+
+    def __init__(self, service, write_job, library, folder):
+        self.service, self.write_job, self.library, self.folder = service, write_job, library, folder
+        self.complaints = []
+        self.ends = collections.Counter()
+
+    def run(self, faults, limit, at_once=0):
+        waiting, running, count = list(reversed(faults)), {}, 0
+        while waiting or running:
+            while waiting and len(running) < (at_once or 2 * self.service.nodes):
+                fault, count = waiting.pop(), count + 1
+                once = self.folder / f"once-{count}"
+                spec = f"{fault.program}:{fault.call}:{fault.ordinal}:{fault.error}:{once}"
+                running[self.service.submit(job_of(self.write_job, self.library, fault.kind, spec))] = fault, once, time.monotonic()
+            ended = [job for job in map(self.service.job, running) if job["state"] in conftest.TERMINAL]
+            for job in ended:
+                self.look_at(job, *running.pop(job["id"])[:2])
+            for name, (fault, once, since) in list(running.items()):
+                if time.monotonic() - since > limit:
+                    self.complain(fault, name, "it does not end")
+                    del running[name]
+            if not ended:
+                time.sleep(0.1)
+
+    def complain(self, fault, name, wrong):
+        line = f"{name}: {':'.join(map(str, fault))}: {wrong}: {self.service.job(name)['reason']}"
+        self.complaints.append(line)
+        print(line, flush=True)
+
+    def look_at(self, job, fault, once):
+        met = once.exists()
+        self.ends[(job["state"] if met else "not met")] += 1
+        wrong = complaint(self.service, fault, job["id"], job) if met else ""
+        if not met and job["state"] != "Completed":
+            wrong = "it failed without the fault"
+        if wrong:
+            self.complain(fault, job["id"], wrong)
+
+    def all_nodes_run(self):
+        """The next job has all nodes."""
+        name = self.service.submit(self.write_job("echo fine", nodes=self.service.nodes, distribution="pytorch"))
+        return self.service.wait(name, 300)["state"] == "Completed"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=0, help="so many of all faults, by the seed; 0: all")
+    parser.add_argument("--nodes", type=int, default=8)
+    parser.add_argument("--kind", action="append", choices=KINDS, help="may be given more than once; default: all")
+    parser.add_argument("--call", help="this call alone")
+    parser.add_argument("--shard", metavar="I/N", default="1/1", help="the I-th of N disjoint parts of all faults, the same ones in every run")
+    parser.add_argument("--limit", type=int, default=300, help="seconds for each job")
+    options = parser.parse_args()
+    if CANNOT:
+        sys.exit(CANNOT)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="tutti-faults-"))
+    library = build(folder)
+    service = conftest.Service(folder / "home", options.nodes, service_environment(library, folder)).start()
+    try:
+        write_job = conftest.job_writer(folder)
+        faults = [fault for kind in options.kind or KINDS for fault in faults_of(service, write_job, library, kind, folder)]
+        faults = [fault for fault in faults if options.call in (None, fault.call)]
+        total, faults = len(faults), shard_of(faults, options.shard)
+        print(f"{len(faults)} of {total} faults; home: {folder}", flush=True)
+        if options.count:
+            faults = sample(faults, options.count, options.seed)
+        exploration = Exploration(service, write_job, library, folder)
+        exploration.run(faults, options.limit)
+        print(dict(exploration.ends), "all nodes run" if exploration.all_nodes_run() else "NODES ARE HELD")
+    finally:
+        service.stop()
+    return 1 if exploration.complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

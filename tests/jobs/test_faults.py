@@ -1,0 +1,51 @@
+"""Story: no fault holds a node: whatever fails or hangs below a launcher, its job ends with the true reason and the next one runs on the same nodes."""
+import json
+import os
+import signal
+
+import pytest
+
+from conftest import PATIENCE, wait_until
+from faults import explore
+
+STOPPED_LIMIT = int(5 * PATIENCE)
+TOO_LONG = "echo " + "x" * 140_000  # for one argument of execve
+
+
+def test_an_mpi_rank_that_cannot_be_started_ends_its_job_and_frees_its_node(start_service, write_job):
+    service = start_service(nodes=1)
+    name = service.submit(write_job(TOO_LONG, distribution="mpi", processes=2, limits={"timeout": 60}))
+    behind = service.submit(write_job("echo next"))
+    job = service.wait(name, 20)
+    assert job["state"] == "Failed"
+    assert "could not be started" in job["reason"] and "Argument list too long: the command has 140" in job["reason"], job["reason"]
+    assert service.wait(behind, 20)["state"] == "Completed"
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    return explore.build(tmp_path_factory.mktemp("faults"))
+
+
+def stop_launcher(service, write_job):
+    """A job whose launcher does nothing any more, not by a call that hangs: its service alone can end that."""
+    name = service.submit(write_job("echo begun; sleep 600", limits={"timeout": STOPPED_LIMIT}))
+    wait_until(lambda: service.log_text(name, 0) == "begun\n", 60, "its output has come")
+    lock, = service.home.glob(f"nodes/*/{name}.*/lock")
+    os.kill(json.loads(lock.read_text())["pid"], signal.SIGSTOP)
+    return name
+
+
+def test_two_hundred_faults_of_launchers_and_shims_each_end_their_job_alone(start_service, write_job, library, tmp_path):
+    """TUTTI_FAULTS_SEED chooses others; tests/jobs/faults/explore.py has them all. Beside them a launcher stands still."""
+    service = start_service(nodes=9, environment=explore.service_environment(library, tmp_path))
+    stopped = stop_launcher(service, write_job)
+    faults = [fault for kind in explore.KINDS for fault in explore.faults_of(service, write_job, library, kind, tmp_path)]
+    exploration = explore.Exploration(service, write_job, library, tmp_path)
+    exploration.run(explore.sample(faults, 200, explore.SEED), 240, at_once=16)
+    assert exploration.complaints == []
+    assert exploration.ends["Failed"] + exploration.ends["Completed"] > 100, "the faults were met"
+    job = service.wait(stopped, 240)
+    assert job["state"] == "Failed" and "reached its time limit" in job["reason"], job["reason"]
+    assert service.log_text(stopped, 0) == "begun\n"
+    assert exploration.all_nodes_run()
