@@ -1,4 +1,4 @@
-// The calls of launchers (docs/formats/launch-plan.md).
+// The calls of launchers (docs/formats/launcher-calls.md).
 #pragma once
 
 #include <vector>

@@ -385,27 +385,20 @@ std::vector<absl::string_view> AzureKeysBelow(absl::string_view schema, absl::st
   return keys;
 }
 
-std::string AzureKeysPage() {
-  std::string page =
-      "# The keys of Azure ML's job files\n\n"
-      "What tutti does with every key of the published v2 schemas (command job, environment, "
-      "pipeline job, sweep job, component, data, compute). Printed from the table in "
-      "`src/spec/text/azure_keys.cc`, which the readers use as well; a test holds the two "
-      "together.\n\n"
-      "- **done**: does here what it does in Azure ML.\n"
-      "- **no effect, warned**: accepted; `tutti run` says that it changes nothing, and why.\n"
-      "- **refused**: an error with the file's line and the reason.\n\n"
-      "Any other key is an error that names the nearest one. `*` stands for a name of yours.\n";
-  absl::string_view schema;
+std::map<std::string, std::string> AzureKeysPages() {
+  std::map<std::string, std::string> pages;
   for (const AzureKey& row : AzureKeys()) {
-    if (row.schema != schema) {
-      schema = row.schema;
-      absl::StrAppend(&page, "\n## ", schema, "\n\n| key | outcome | |\n| --- | --- | --- |\n");
+    std::string& page = pages[std::string(row.schema)];
+    if (page.empty()) {
+      absl::StrAppend(&page, "# Azure ML's keys: ", row.schema,
+                      "\n\nWhat tutti does with each, in the words of [the keys of Azure ML's job "
+                      "files](../azure-ml-keys.md). Printed from `src/spec/text/azure_keys.cc`.\n\n"
+                      "| key | outcome | |\n| --- | --- | --- |\n");
     }
     absl::StrAppend(&page, "| `", row.key, "` | ", OutcomeName(row.outcome), " | ", row.note,
                     " |\n");
   }
-  return page;
+  return pages;
 }
 
 }  // namespace tutti::spec

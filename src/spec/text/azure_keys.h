@@ -1,8 +1,9 @@
 // Every key of Azure ML's published v2 schemas and what tutti does with it. One table: the readers
-// take their warnings and refusals from it, docs/azure-ml-keys.md is printed from it, and a test
+// take their warnings and refusals from it, docs/azure-ml-keys/ is printed from it, and a test
 // holds it against the lists of published keys. Pure functions; thread-safe.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ const AzureKey* FindAzureKey(absl::string_view schema, absl::string_view key);
 // The keys directly below `prefix` ("" or "resources."), without it.
 std::vector<absl::string_view> AzureKeysBelow(absl::string_view schema, absl::string_view prefix);
 
-// docs/azure-ml-keys.md.
-std::string AzureKeysPage();
+// The tables of docs/azure-ml-keys/, by schema: "command" of command.md.
+std::map<std::string, std::string> AzureKeysPages();
 
 }  // namespace tutti::spec
