@@ -4,9 +4,9 @@
 //
 // TUTTI_FAULT of the job's environment_variables: PROGRAM:CALL:ORDINAL:ERRNO:ONCE, the ORDINAL-th
 // CALL (from 1) of a PROGRAM (launch, rank, agent) fails with ERRNO, or hangs if that is 0, unless
-// the file ONCE is there, which is then made. record:FILE appends "PROGRAM CALL" to FILE at each
-// call. A launcher, which may be there before its job is, reads it from the plan and counts from
-// there on.
+// the file ONCE is there, which is then made. record:FILE appends "PROGRAM CALL PROCESS" to FILE
+// at each call. A launcher, which may be there before its job is, reads it from the plan and counts
+// from there on.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -48,6 +48,7 @@ inline __attribute__((always_inline)) long Raw(long number, long a = 0, long b =
 
 char program[16];
 char call_to_fail[32], once[512], record[512];
+char process[16];  // that counts: of a vfork's child its parent
 int fail_at = 0, fail_with = 0;
 std::atomic<bool> armed{false};
 std::atomic<int> calls{0};
@@ -83,9 +84,8 @@ bool IsFile(int fd) {
 bool Fails(const char* call) {
   if (!armed.load(std::memory_order_acquire)) return false;
   if (record[0] != 0) {
-    char line[64];
-    char* end = stpcpy(stpcpy(stpcpy(stpcpy(line, program), " "), call), "\n");
-    (void)end;
+    char line[96];
+    snprintf(line, sizeof line, "%s %s %s\n", program, call, process);
     Append(record, line, O_APPEND);
     return false;
   }
@@ -111,6 +111,7 @@ void Arm(const char* text) {
   const char* const of = strsep(&rest, ":");
   if (strcmp(of, "record") == 0 && rest != nullptr) {
     strncpy(record, rest, sizeof record - 1);
+    snprintf(process, sizeof process, "%ld", Raw(SYS_getpid));
     armed = true;
     return;
   }
