@@ -57,7 +57,7 @@ HEAD = """# What became of the job files that Azure publishes
 runs here, as its authors wrote it, by `tests/azure/published/run CLONE --table docs/azure-published.md`, which writes this page. Computes' names mean
 virtual nodes of this machine; data from outside are stand-ins that the script makes, where a job takes them as an input. The machine reached no registry
 of images and nothing but package registries, so what has to be built from an image, or fetches by itself, ends with that reason.
-
+{absent}
 | file below cli/jobs | result | done by hand | time |
 | --- | --- | --- | --- |
 """
@@ -73,9 +73,21 @@ def said(clone, result):
     return f"{result['state']}: {reason[:280]}{'…' if len(reason) > 280 else ''}"
 
 
+def absent(clone, results):
+    """What a clone without the repository's large files lacks of what the jobs have beside them."""
+    deleted = subprocess.run(["git", "-C", clone, "ls-files", "--deleted", "cli/jobs"], capture_output=True, text=True).stdout.split()
+    jobs = clone / "cli/jobs"
+    lacked = {str((jobs / name).parent.relative_to(jobs)): 0 for name in results}
+    for path in deleted:
+        for folder in lacked:
+            lacked[folder] += path.startswith(f"cli/jobs/{folder}/")
+    folders = [f"{count} in {folder}" for folder, count in lacked.items() if count]
+    return f"The clone lacked files that the repository has: {', '.join(folders)}.\n" if folders else ""
+
+
 def table(clone, results):
     commit = subprocess.run(["git", "-C", clone, "log", "-1", "--format=%h of %cs"], capture_output=True, text=True).stdout.strip()
     completed = sum(result["state"] == "Completed" for result in results.values())
     lines = [f"| {name} | {said(clone, result)} | {', '.join(result['by_hand'])} | {result['seconds']} s |"
              for name, result in sorted(results.items())]
-    return HEAD.format(completed=completed, all=len(results), commit=commit) + "\n".join(lines) + "\n"
+    return HEAD.format(completed=completed, all=len(results), commit=commit, absent=absent(clone, results)) + "\n".join(lines) + "\n"
