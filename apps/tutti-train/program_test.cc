@@ -114,7 +114,7 @@ TEST_F(ProgramTest, DescribesTheMachineInALineOfJson) {
   EXPECT_THAT(report["why"].get<std::string>(), HasSubstr("(auto): this "));
 }
 
-TEST_F(ProgramTest, WrongFlagsAreNamedWithTheMend) {
+TEST_F(ProgramTest, WrongFlagsAreNamedWithTheRemedy) {
   EXPECT_EQ(Run({"--data", Data(), "--epoch", "3"}), 2);
   EXPECT_THAT(Read(Said("said")), HasSubstr("unknown flag \"--epoch\" (did you mean --epochs?)"));
   EXPECT_EQ(Run({"--data", Data(), "--lr", "fast"}), 2);

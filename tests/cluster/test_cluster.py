@@ -1,5 +1,5 @@
 """Story: a Slurm cluster on bare machines that ssh reaches (SPEC E3), over tests/lab/ssh: namespaces that this file makes and removes.
-The tests follow each other: one cluster is made, mended and resized."""
+The tests follow each other: one cluster is made, repaired and resized."""
 import re
 from concurrent.futures import ThreadPoolExecutor
 
@@ -45,11 +45,11 @@ def test_what_was_broken_is_found_with_its_mend_and_mended(machines):
     assert "tutti cluster create" in found["h1", "ports"]["mend"]
     machines.on("h1", "echo MpiDefault=pmix >>/etc/slurm/slurm.conf")
     machines.on("h1", "scontrol update nodename=h2 state=DRAIN reason='a new disk'")
-    mended = steps(machines.create("h1,h2"))
-    assert mended[-1] == ("h1", "srun hostname") and machines.nodes()["h2"]["reason"] == "a new disk"
+    repaired = steps(machines.create("h1,h2"))
+    assert repaired[-1] == ("h1", "srun hostname") and machines.nodes()["h2"]["reason"] == "a new disk"
     machines.on("h1", "scontrol update nodename=h2 state=RESUME")
-    assert ("h1", "write slurm.conf; restart slurmctld") in mended and ("h2", "start slurmd") in mended
-    assert ("h2", "give it the cluster's munge key") not in mended
+    assert ("h1", "write slurm.conf; restart slurmctld") in repaired and ("h2", "start slurmd") in repaired
+    assert ("h2", "give it the cluster's munge key") not in repaired
 
 
 def test_what_would_do_harm_is_refused_before_anything_is_changed(machines):

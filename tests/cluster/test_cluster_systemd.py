@@ -42,8 +42,8 @@ def test_a_cluster_of_such_machines_lives_and_ends_by_their_systemd(machines):
     machines.on("h2", "kill -9 $(systemctl show -p MainPID --value slurmd)")
     wait_until(lambda: unit(machines, "h2", "slurmd") == ("enabled", "active"), 30, "systemd starts it again")
     machines.on("h1", "systemctl stop slurmctld munge")
-    mended = steps(machines.create("h1,h2"))
-    assert ("h1", "start munge") in mended and ("h1", "start slurmctld") in mended, mended
+    repaired = steps(machines.create("h1,h2"))
+    assert ("h1", "start munge") in repaired and ("h1", "start slurmctld") in repaired, repaired
     machines.well()
 
     left = steps(machines.tutti("remove-node", "h2"))

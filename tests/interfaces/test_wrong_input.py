@@ -1,4 +1,4 @@
-"""Story: wrong input gives a clear message that names the place and the mend, and leaves no half-made state."""
+"""Story: wrong input gives a clear message that names the place and the remedy, and leaves no half-made state."""
 import os
 import shutil
 import socket
@@ -93,7 +93,7 @@ def test_more_nodes_than_there_are(service, write_job):
     refused(service, write_job("true", nodes=3, distribution="mpi"), "3", "2")
 
 
-def test_a_taken_port_is_named_with_the_mend(start_service, tmp_path):
+def test_a_taken_port_is_named_with_the_remedy(start_service, tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -24,9 +24,9 @@ def cluster_nodes():
     return 4
 
 
-def all_end(service, names, seconds, mend=lambda: None):
+def all_end(service, names, seconds, repair=lambda: None):
     def ended():
-        mend()
+        repair()
         states = {job["id"]: job["state"] for job in service.get("/v1/jobs?limit=1000")["jobs"]}
         return all(states[name] in TERMINAL for name in names)
     wait_until(ended, seconds, "every job has ended")
@@ -144,7 +144,7 @@ def test_what_slurm_takes_back_before_tutti_saw_it_run_is_begun_again(hpc, clust
 
 
 class Storm:
-    """What can die dies: one fault after another, each mended before the next; every kind once before any comes again."""
+    """What can die dies: one fault after another, each repaired before the next; every kind once before any comes again."""
 
     def __init__(self, cluster, service, seed):
         self.cluster, self.tutti, self.random = cluster, service, random.Random(seed)
@@ -167,7 +167,7 @@ class Storm:
         assert self.cluster.on("ctl", "squeue").returncode != 0
         self.cluster.do("controller", "start")
 
-    def mend(self):
+    def repair(self):
         """As an administrator does: a slurmctld that was killed gives numbers again, and drains nodes where it then finds one twice;
         and it may have forgotten that a node that was down came back."""
         states = dict(line.split() for line in self.cluster.slurm("sinfo", "-h", "-N", "-p", "main", "-o", "%N %T").splitlines())
@@ -235,7 +235,7 @@ def test_whatever_dies_no_job_is_lost_none_runs_twice_and_each_failure_has_its_l
         if i % 3 == 2:
             storm.strike()
     try:
-        jobs = all_end(hpc, names, 180, storm.mend)
+        jobs = all_end(hpc, names, 180, storm.repair)
     except pytest.fail.Exception as error:
         said = cluster.slurm("squeue", "-o", "%i %j %T %r %N") + cluster.slurm("sinfo", "-N", "-o", "%N %T %E")
         raise AssertionError(f"{error.msg}:\n{said}") from None

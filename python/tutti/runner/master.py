@@ -18,7 +18,7 @@ with socket.socket(socket.AF_INET6 if ":" in here else socket.AF_INET) as probe:
 
 
 class HostUnusable(Exception):
-    """The text names the host and the mend."""
+    """The text names the host and the remedy."""
 
 
 async def _lines_of(host, command, environment, ssh, timeout):

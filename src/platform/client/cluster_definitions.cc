@@ -55,7 +55,7 @@ void ClusterDefinitions::AddWait(CLI::App* command) {
 void ClusterDefinitions::AddCreate(CLI::App* cluster, const AddCommand& add) {
   CLI::App* create =
       AddChange(cluster, add, "create",
-                "Make machines a Slurm cluster, or mend one that was made so", &ClusterCreate);
+                "Make machines a Slurm cluster, or repair one that was made so", &ClusterCreate);
   create->add_option("--hosts", options_.hosts, "The machines, with commas between")
       ->required()
       ->delimiter(',')

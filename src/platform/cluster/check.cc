@@ -92,7 +92,7 @@ Finding JudgeClock(const NodeReport& report, const NodeReport* controller) {
                                    controller ? "the controller's" : "this machine's", unsure);
   if (std::abs(ahead) - unsure <= kMostSkew) return finding;
   finding.outcome = Finding::Outcome::kFailed;
-  finding.mend = "keep its clock and the controller's by NTP: apt-get install chrony";
+  finding.remedy = "keep its clock and the controller's by NTP: apt-get install chrony";
   return finding;
 }
 
@@ -102,7 +102,7 @@ Finding JudgeNames(const NodeReport& report) {
   if (report.unknown_names.empty()) return finding;
   finding.outcome = Finding::Outcome::kWarning;
   finding.detail = absl::StrCat("does not find ", absl::StrJoin(report.unknown_names, ", "));
-  finding.mend = "put them into DNS or /etc/hosts; Slurm itself goes by addresses here";
+  finding.remedy = "put them into DNS or /etc/hosts; Slurm itself goes by addresses here";
   return finding;
 }
 
@@ -112,7 +112,7 @@ Finding JudgePorts(const NodeReport& report) {
   if (report.refused_ports.empty()) return finding;
   finding.outcome = Finding::Outcome::kFailed;
   finding.detail = absl::StrCat("cannot reach ", absl::StrJoin(report.refused_ports, ", "));
-  finding.mend =
+  finding.remedy =
       "open TCP 6817 to 6818 between the nodes; if a daemon is down, `tutti cluster create` "
       "starts it";
   return finding;
@@ -130,14 +130,14 @@ Finding JudgeDisk(const NodeReport& report) {
   if (full.empty() && !report.free_mib.empty()) return finding;
   finding.outcome = Finding::Outcome::kFailed;
   if (!full.empty()) finding.detail = absl::StrJoin(full, ", ");
-  finding.mend = absl::StrCat("free ", kLeastDisk, " MiB there");
+  finding.remedy = absl::StrCat("free ", kLeastDisk, " MiB there");
   return finding;
 }
 
 // A port without a cable is usual; a host without any port is not.
 Finding JudgeDevices(const NodeReport& report) {
   Finding finding = Found(report, "devices");
-  std::vector<std::string> details, mends, down;
+  std::vector<std::string> details, remedies, down;
   for (const auto& [port, state] : report.links) {
     if (state != "ACTIVE") down.push_back(absl::StrCat(port, " is ", state));
   }
@@ -145,15 +145,15 @@ Finding JudgeDevices(const NodeReport& report) {
     finding.outcome =
         down.size() == report.links.size() ? Finding::Outcome::kFailed : Finding::Outcome::kWarning;
     details.push_back(absl::StrJoin(down, ", "));
-    mends.push_back("see its cable and the subnet manager (ibstat, opensm)");
+    remedies.push_back("see its cable and the subnet manager (ibstat, opensm)");
   }
   if (report.gpu_without_driver) {
     finding.outcome = Finding::Outcome::kFailed;
     details.push_back("a GPU whose driver does not answer");
-    mends.push_back("install NVIDIA's driver: apt-get install nvidia-driver, or see `dmesg`");
+    remedies.push_back("install NVIDIA's driver: apt-get install nvidia-driver, or see `dmesg`");
   }
   finding.detail = absl::StrJoin(details, "; ");
-  finding.mend = absl::StrJoin(mends, "; ");
+  finding.remedy = absl::StrJoin(remedies, "; ");
   if (details.empty()) {
     finding.detail = absl::StrCat("GPUs have their driver; ", report.links.size(),
                                   " InfiniBand ports, all active");
@@ -171,19 +171,19 @@ Finding JudgeLink(const NodeReport& report, double median) {
   finding.outcome = Finding::Outcome::kWarning;
   if (report.sent_mb_per_second > 0) {
     absl::StrAppend(&finding.detail, absl::StrFormat("; others send %.0f", median));
-    finding.mend = "see the link's speed (ethtool) and what else uses it";
+    finding.remedy = "see the link's speed (ethtool) and what else uses it";
     return finding;
   }
   const auto [code, why] = InTwo(report.unmeasured, ' ');
   finding.detail = absl::StrCat("could not be measured: ", why);
   if (code == absl::StrCat(kNoLink)) {
     finding.outcome = Finding::Outcome::kFailed;
-    finding.mend =
+    finding.remedy =
         "open TCP between the nodes: 6830 for this check, and for jobs every port above 1024";
   } else if (code.empty()) {
-    finding.mend = "use a tutti that was built with its runtime";
+    finding.remedy = "use a tutti that was built with its runtime";
   } else {
-    finding.mend =
+    finding.remedy =
         "trainings will not run there either: it needs this machine's kind of processor, a C "
         "library as new, and a /tmp that allows programs";
   }
@@ -199,12 +199,12 @@ Finding Unseen(const std::string& host, const absl::Status& why,
   finding.outcome = Finding::Outcome::kFailed;
   finding.detail = std::string(why.message());
   if (!absl::IsUnavailable(why)) {
-    finding.mend = absl::StrCat("see by `ssh ", host, "` what holds it up");
+    finding.remedy = absl::StrCat("see by `ssh ", host, "` what holds it up");
   } else if (controller_is_gone) {
-    finding.mend =
+    finding.remedy =
         "if the controller is gone: `tutti cluster delete --force` ends the cluster, which it led";
   } else {
-    finding.mend = absl::StrCat("if gone for good: ", RemovalOfGone(gone));
+    finding.remedy = absl::StrCat("if gone for good: ", RemovalOfGone(gone));
   }
   return finding;
 }

@@ -1,5 +1,5 @@
-// Whether machines are fit to be nodes of one cluster: each check that fails names its mend. Nodes
-// report what they see; what follows from it is a pure function.
+// Whether machines are fit to be nodes of one cluster: each check that fails names its remedy.
+// Nodes report what they see; what follows from it is a pure function.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ struct Finding {
   enum class Outcome { kOk, kWarning, kFailed };
   std::string host, name;
   Outcome outcome = Outcome::kOk;
-  std::string detail, mend;
+  std::string detail, remedy;
 };
 
 // A finding for each host and check. Clocks are compared with the controller's, if that is there.

@@ -25,7 +25,7 @@ std::vector<std::string> Amiss(const std::vector<NodeReport>& reports) {
   std::vector<std::string> amiss;
   for (const Finding& finding : Judge(reports)) {
     if (finding.outcome == Finding::Outcome::kOk) continue;
-    EXPECT_FALSE(finding.mend.empty()) << finding.name;
+    EXPECT_FALSE(finding.remedy.empty()) << finding.name;
     const bool failed = finding.outcome == Finding::Outcome::kFailed;
     amiss.push_back(absl::StrCat(finding.host, " ", finding.name, failed ? " failed" : " warning"));
   }
@@ -37,7 +37,7 @@ TEST(Check, FindsNothingAmissInFitNodes) {
   EXPECT_THAT(Amiss({FitNode("alone")}), testing::IsEmpty());
 }
 
-TEST(Check, NamesEachFaultWithItsMend) {
+TEST(Check, NamesEachFaultWithItsRemedy) {
   NodeReport ill = FitNode("h2");
   ill.clock_ahead = -3;
   ill.unknown_names = {"h1"};
@@ -77,7 +77,7 @@ TEST(Check, WantsAnInfiniBandPortActiveAndWarnsOfOneThatIsNot) {
     if (finding.name != "devices") continue;
     EXPECT_EQ(finding.detail,
               "mlx5_0/1 is INIT, mlx5_1/1 is DOWN; a GPU whose driver does not answer");
-    EXPECT_THAT(finding.mend, AllOf(HasSubstr("ibstat"), HasSubstr("nvidia-driver")));
+    EXPECT_THAT(finding.remedy, AllOf(HasSubstr("ibstat"), HasSubstr("nvidia-driver")));
   }
 }
 
@@ -107,13 +107,13 @@ TEST(Check, TellsApartWhyALinkCouldNotBeMeasured) {
   const Finding closed = found("unmeasured=1 rank 1 did not come");
   EXPECT_EQ(closed.outcome, Finding::Outcome::kFailed);
   EXPECT_THAT(closed.detail, HasSubstr("could not be measured: rank 1 did not come"));
-  EXPECT_THAT(closed.mend, HasSubstr("6830"));
+  EXPECT_THAT(closed.remedy, HasSubstr("6830"));
   const Finding alien = found("unmeasured=126 cannot execute");
   EXPECT_EQ(alien.outcome, Finding::Outcome::kWarning);
-  EXPECT_THAT(alien.mend, HasSubstr("C library"));
+  EXPECT_THAT(alien.remedy, HasSubstr("C library"));
   const Finding lacking = found("unmeasured= tutti-link is not beside tutti");
   EXPECT_THAT(lacking.detail, HasSubstr("could not be measured: tutti-link is not"));
-  EXPECT_THAT(lacking.mend, HasSubstr("built with its runtime"));
+  EXPECT_THAT(lacking.remedy, HasSubstr("built with its runtime"));
   EXPECT_THAT(found("bandwidth=nothing").detail, HasSubstr("said no number"));
 }
 
@@ -156,14 +156,14 @@ TEST(Check, LooksAtTheOthersWhereOneCannotBeReached) {
     }
     EXPECT_THAT(failed["h2 reach"].detail, HasSubstr("No route"));
     const bool leads = description.controller == "h2";
-    EXPECT_THAT(failed["h2 reach"].mend, HasSubstr(leads ? "delete --force" : "remove-node"));
+    EXPECT_THAT(failed["h2 reach"].remedy, HasSubstr(leads ? "delete --force" : "remove-node"));
     // Of years ago, by this machine's clock.
     EXPECT_EQ(failed.contains("h1 clock"), leads);
     EXPECT_EQ(failed.size(), leads ? 2 : 1);
   }
 }
 
-TEST(Check, NamesAllThatAreGoneInOneMend) {
+TEST(Check, NamesAllThatAreGoneInOneRemedy) {
   OneIsThere remote;
   Description description;
   description.controller = "h1";
@@ -171,7 +171,7 @@ TEST(Check, NamesAllThatAreGoneInOneMend) {
   int gone = 0;
   for (const Finding& finding : CheckHosts(remote, description, std::string("x"))) {
     if (finding.name != "reach") continue;
-    EXPECT_THAT(finding.mend, HasSubstr("`tutti cluster remove-node --force h2 h3`"));
+    EXPECT_THAT(finding.remedy, HasSubstr("`tutti cluster remove-node --force h2 h3`"));
     ++gone;
   }
   EXPECT_EQ(gone, 2);

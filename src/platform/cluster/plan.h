@@ -29,7 +29,7 @@ struct Plan {
 };
 
 // `facts`: of all hosts of the description. FailedPrecondition says what stands against it, a line
-// for each host, with its mend.
+// for each host, with its remedy.
 absl::StatusOr<Plan> MakePlan(const Description& wanted, const std::vector<HostFacts>& facts);
 
 // FailedPrecondition, a line for each host, unless Slurm on these hosts is this cluster's: proven

@@ -98,7 +98,7 @@ TEST(Plan, OfAClusterThatStandsIsEmpty) {
   EXPECT_EQ(Told(*plan), "");
 }
 
-TEST(Plan, MendsWhatIsAmissAndNothingElse) {
+TEST(Plan, RepairsOnlyWhatIsWrong) {
   std::vector<HostFacts> hosts = Standing(TwoNodes());
   hosts[1].files.erase(std::string(kMungeKey));
   hosts[0].running.erase("slurmctld");

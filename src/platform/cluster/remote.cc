@@ -23,7 +23,7 @@ std::string LastLine(absl::string_view text) {
   return lines.empty() ? "no reason was given" : std::string(lines.back().substr(0, 300));
 }
 
-std::string MendOf(bool by_ssh, absl::string_view said, const std::string& host) {
+std::string RemedyFor(bool by_ssh, absl::string_view said, const std::string& host) {
   if (by_ssh && absl::StrContains(said, "Host key verification failed")) {
     return absl::StrCat("; run `ssh ", host, "` once by hand and accept its key");
   }
@@ -79,7 +79,7 @@ absl::StatusOr<std::string> SshRemote::Run(const std::string& host, absl::string
   const std::string said = LastLine(result->err);
   if (result->exit.ok()) return result->out;
   const bool by_ssh = result->exit.code == kSshFailed;
-  const std::string text = absl::StrCat(host, ": ", said, MendOf(by_ssh, result->err, host));
+  const std::string text = absl::StrCat(host, ": ", said, RemedyFor(by_ssh, result->err, host));
   return by_ssh ? absl::UnavailableError(text) : absl::AbortedError(text);
 }
 

@@ -36,7 +36,7 @@ TEST(SshRemoteTest, SaysWhatMayHoldAHostUpThatDoesNotAnswer) {
   EXPECT_THAT(status.message(), HasSubstr("a start-up file of its shell"));
 }
 
-TEST(SshRemoteTest, NamesTheMendOfWhatSshSays) {
+TEST(SshRemoteTest, NamesTheRemedyOfWhatSshSays) {
   const auto said = [](const std::string& text) {
     const auto status =
         RunWhereSsh("echo '" + text + "' >&2; exit 255", base::Patient(absl::Seconds(30))).status();

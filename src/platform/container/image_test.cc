@@ -104,7 +104,7 @@ TEST(Podman, ItsReasonIsOneLine) {
   EXPECT_EQ(Complaint(""), "");
 }
 
-TEST(Podman, WithoutItAJobWithAnImageIsRefusedWithTheMend) {
+TEST(Podman, WithoutItAJobWithAnImageIsRefusedWithTheRemedy) {
   const std::string path = std::getenv("PATH");
   ::setenv("PATH", "/nonexistent", 1);
   spec::JobSpec job;

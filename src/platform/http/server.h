@@ -56,8 +56,8 @@ struct ServerOptions {
 // Thread-safe. Destroying it is Stop with no grace.
 class Server {
  public:
-  // AlreadyExists if the port is taken (names address and port, and the mend), PermissionDenied if
-  // it may not be used.
+  // AlreadyExists if the port is taken (names address and port, and the remedy), PermissionDenied
+  // if it may not be used.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options,
                                                        Handler handler);
   ~Server();

@@ -53,7 +53,7 @@ class NetworkFaultTest : public testing::Test {
   void TearDown() override {
     if (!nodes_->good()) return;
     for (const int end : ready_) ::close(end);
-    for (int node = 0; node < kNodes; ++node) nodes_->Mend(node);
+    for (int node = 0; node < kNodes; ++node) nodes_->Restore(node);
   }
 
   std::vector<GroupOptions> Options(int size, int nodes, absl::Duration peer_timeout) {
@@ -236,7 +236,7 @@ TEST_F(NetworkFaultTest, APauseOrACutLinkThatIsShorterThanTheTimeoutIsNoLoss) {
     AwaitReady(9);
     cut ? static_cast<void>(nodes_->Cut(1)) : ranks.Signal(1, SIGSTOP);
     ::poll(nullptr, 0, 1000);  // the pause itself
-    cut ? static_cast<void>(nodes_->Mend(1)) : ranks.Signal(1, SIGCONT);
+    cut ? static_cast<void>(nodes_->Restore(1)) : ranks.Signal(1, SIGCONT);
     for (const int rank : {0, 1, 2}) EXPECT_EQ(ranks.Report(rank), "OK") << "cut " << cut;
     ForgetReady();
   }
@@ -297,7 +297,7 @@ TEST_F(NetworkFaultTest, ARankWhoseLinkIsMendedLearnsThatTheOthersHaveGoneOn) {
   AwaitReady(3);
   ASSERT_TRUE(nodes_->Cut(2));
   AwaitReady(2);  // the others have re-formed
-  ASSERT_TRUE(nodes_->Mend(2));
+  ASSERT_TRUE(nodes_->Restore(2));
   const std::string refused = ranks_.Report(2);
   EXPECT_NE(refused.find("the group has gone on without this rank, as generation 1 of 2 rank(s)"),
             std::string::npos)

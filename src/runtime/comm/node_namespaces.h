@@ -46,7 +46,7 @@ class NodeNamespaces {
   }
   // Packets from and to that node are dropped, without a word to either side.
   bool Cut(int node) { return Ip("-n ", Switch(), " link set port", node, " down"); }
-  bool Mend(int node) { return Ip("-n ", Switch(), " link set port", node, " up"); }
+  bool Restore(int node) { return Ip("-n ", Switch(), " link set port", node, " up"); }
 
  private:
   std::string Name(int node) const { return absl::StrCat("tutti-test-", maker_, "-", node); }

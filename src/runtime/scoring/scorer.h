@@ -27,7 +27,7 @@ struct FileScore {
 class Scorer {
  public:
   // Loads a model folder (docs/formats/checkpoint.md) and verifies every byte of it. Errors name
-  // the file that is wrong, and the mend where there is one.
+  // the file that is wrong, and the remedy where there is one.
   //
   // `precision`: "fp32", "bf16" (convolutions and linear layers in bfloat16) or "auto", what is
   // fastest on this processor. bf16 that it emulates is warned of.

@@ -222,7 +222,7 @@ TEST_F(JobEnvironment, ANameWithAVersionOutsideTheTableBecomesTheNewestWhichIsSa
   }
 }
 
-TEST_F(JobEnvironment, AnUnknownNameIsAnsweredWithTheMend) {
+TEST_F(JobEnvironment, AnUnknownNameIsAnsweredWithTheRemedy) {
   EXPECT_THAT(
       Errors("azureml:my-env:1"),
       ElementsAre(HasSubstr("job.yml:2: environment \"azureml:my-env:1\" is not known here; "

@@ -66,7 +66,7 @@ TEST(BatchScript, WhatItAsksForIsHandedToSbatchAndSettingsAreTheJobs) {
   EXPECT_EQ(back->max_retries, spec.max_retries);
 }
 
-TEST(BatchScript, ErrorsNameTheLineAndTheMend) {
+TEST(BatchScript, ErrorsNameTheLineAndTheRemedy) {
   EXPECT_THAT(ScriptError("#SBATCH --nodess=2\n"),
               HasSubstr("train.sh:2: tutti knows no option \"--nodess\" of sbatch"));
   EXPECT_THAT(ScriptError("#SBATCH --nodess=2\n"), HasSubstr("did you mean"));

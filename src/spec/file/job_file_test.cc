@@ -297,7 +297,7 @@ TEST(JobFile, KeysWithoutEffectAreNamedInWarnings) {
                   HasSubstr("job.yml:13: \"path\" has no effect: outputs are kept with the job")));
 }
 
-TEST(JobFile, DataElsewhereIsRefusedWithTheMend) {
+TEST(JobFile, DataElsewhereIsRefusedWithTheRemedy) {
   const std::pair<const char*, const char*> kCases[] = {
       {"azureml://datastores/d/paths/x/y.csv", "azureml://datastores/d/paths/x"},
       {"https://e.org/datasets/iris.csv", "https://e.org/datasets"},
@@ -458,7 +458,7 @@ TEST(JobFile, APlainTextThatLooksLikeAPathIsProposedWithItsType) {
   }
 }
 
-TEST(JobFile, ARegistrysModelThatIsNotHereIsAnsweredWithTheMend) {
+TEST(JobFile, ARegistrysModelThatIsNotHereIsAnsweredWithTheRemedy) {
   EXPECT_THAT(Errors("command: x\ninputs:\n  m: {type: mlflow_model, path: "
                      "'azureml://registries/azureml/models/bert/versions/3'}\n"),
               ElementsAre("job.yml:3: input \"m\": "

@@ -1,5 +1,5 @@
-// What is wrong with a file, gathered as it is read, so that a user mends all of it at once. Inside
-// the room spec only. Not thread-safe.
+// What is wrong with a file, gathered as it is read, so that a user corrects all of it at once.
+// Inside the room spec only. Not thread-safe.
 #pragma once
 
 #include <string>

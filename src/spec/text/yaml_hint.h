@@ -1,4 +1,4 @@
-// What to mend where a text cannot be read as YAML, in words that fit its line; the parser names
+// What to correct where a text cannot be read as YAML, in words that fit its line; the parser names
 // only what it stumbled over. Pure. Inside the room spec only.
 #pragma once
 

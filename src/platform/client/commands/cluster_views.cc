@@ -39,8 +39,8 @@ void ShowFinding(Context& context, const Finding& finding) {
   context.out << Styled(PadRight(WordOf(finding.outcome), 8), TintOf(finding.outcome), colour)
               << PadRight(finding.host, 12) << " " << PadRight(finding.name, 10) << " "
               << Printable(finding.detail) << "\n";
-  if (finding.mend.empty()) return;
-  context.out << PadRight("", 21) << Styled("mend: ", Tint::kBold, colour) << finding.mend << "\n";
+  if (finding.remedy.empty()) return;
+  context.out << PadRight("", 21) << Styled("fix: ", Tint::kBold, colour) << finding.remedy << "\n";
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ absl::StatusOr<ExitCode> ClusterCheck(Context& context, const ClusterOptions& op
                      {"name", finding.name},
                      {"outcome", WordOf(finding.outcome)},
                      {"detail", finding.detail},
-                     {"mend", finding.mend}});
+                     {"mend", finding.remedy}});
   }
   if (options.format != Format::kTable) {
     TUTTI_RETURN_IF_ERROR(

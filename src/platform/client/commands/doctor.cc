@@ -29,8 +29,8 @@ void Show(Context& context, const Check& check) {
   const bool colour = context.out_screen.colour;
   context.out << Styled(PadRight(mark.text, 8), mark.tint, colour) << PadRight(check.name, 13)
               << Printable(check.detail) << "\n";
-  if (!check.mend.empty()) {
-    context.out << PadRight("", 21) << Styled("mend: ", Tint::kBold, colour) << check.mend << "\n";
+  if (!check.remedy.empty()) {
+    context.out << PadRight("", 21) << Styled("fix: ", Tint::kBold, colour) << check.remedy << "\n";
   }
 }
 

@@ -5,7 +5,7 @@
 
 namespace tutti::client {
 
-bool MayMend(const absl::Status& status) {
+bool MayRecover(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kDeadlineExceeded:

@@ -11,7 +11,7 @@ inline constexpr absl::Duration kGiveUpAfter = absl::Minutes(10);
 
 // Whether the same call can succeed later: the service was gone, busy, or being restarted. So is a
 // token that is refused: another service may have taken the port of one that has ended.
-bool MayMend(const absl::Status& status);
+bool MayRecover(const absl::Status& status);
 
 // What is said after `waited` without the service.
 absl::Status DidNotComeBack(const absl::Status& trouble, absl::Duration waited);

@@ -23,13 +23,13 @@ class HttpConnection final : public ServiceConnection {
     if (response.ok() && response->status == 401) return TokenRefused(client->base_url());
     if (!absl::IsUnavailable(response.status())) return response;
     const absl::string_view why = response.status().message();
-    const char* mend = "";
+    const char* hint = "";
     if (absl::StrContains(why, "certificate is not trusted")) {
-      mend = known_ ? "; it is not the one that service.json or TUTTI_CERTIFICATE tells of"
+      hint = known_ ? "; it is not the one that service.json or TUTTI_CERTIFICATE tells of"
                     : "; TUTTI_CERTIFICATE names a copy of its home's certificate.pem";
     }
     return absl::UnavailableError(
-        absl::StrCat("the service at ", client->base_url(), " is not reachable: ", why, mend));
+        absl::StrCat("the service at ", client->base_url(), " is not reachable: ", why, hint));
   }
 
   void Cancel() override {

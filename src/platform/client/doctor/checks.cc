@@ -39,7 +39,7 @@ Check CheckService(const DoctorSubject& subject) {
   if (version != subject.version) {
     check.outcome = Check::Outcome::kWarning;
     absl::StrAppend(&check.detail, "; this program is ", subject.version);
-    check.mend = "restart the service with this program";
+    check.remedy = "restart the service with this program";
   }
   return check;
 }
@@ -57,11 +57,11 @@ Check CheckToken(const DoctorSubject& subject) {
   if (!view->warnings.empty()) {
     check.outcome = Check::Outcome::kWarning;
     absl::StrAppend(&check.detail, "; ", absl::StrJoin(view->warnings, "; "));
-    check.mend = "see whether sinfo answers on the service's machine";
+    check.remedy = "see whether sinfo answers on the service's machine";
   }
   if (view->nodes.empty()) {
     check.outcome = Check::Outcome::kFailed;
-    check.mend = "tutti serve --nodes 2";
+    check.remedy = "tutti serve --nodes 2";
   }
   return check;
 }
@@ -107,7 +107,7 @@ std::string ChecksAsJson(const std::vector<Check>& checks) {
     list.push_back({{"name", check.name},
                     {"outcome", std::string(Word(check.outcome))},
                     {"detail", check.detail},
-                    {"mend", check.mend}});
+                    {"mend", check.remedy}});
   }
   return nlohmann::ordered_json{{"checks", list}}.dump(
       -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

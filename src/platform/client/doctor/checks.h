@@ -1,4 +1,4 @@
-// Whether this machine and its service can run jobs; each check that fails names its mend. Checks
+// Whether this machine and its service can run jobs; each check that fails names its remedy. Checks
 // touch nothing but what they say, and end by themselves, most within seconds.
 #pragma once
 
@@ -17,7 +17,7 @@ struct Check {
   std::string name;
   Outcome outcome = Outcome::kOk;
   std::string detail;  // what was found
-  std::string mend;    // what to do; empty when nothing is to be done
+  std::string remedy;  // what to do; empty when nothing is to be done
 };
 
 // What is looked at; a test says it is something else.

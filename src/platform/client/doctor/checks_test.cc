@@ -61,21 +61,21 @@ TEST_F(ChecksTest, WhatTheServiceFindsBrokenIsSaid) {
   EXPECT_EQ(check.detail, "the output of job j cannot be kept");
 }
 
-TEST_F(ChecksTest, AMissingServiceNamesTheMend) {
+TEST_F(ChecksTest, AMissingServiceNamesTheRemedy) {
   FakeService service([](const http::ClientRequest&) -> FakeService::Answer {
     return {.then = absl::UnavailableError("refused")};
   });
   const Check check = CheckService(Subject(&service));
   EXPECT_EQ(check.outcome, Outcome::kFailed);
-  EXPECT_THAT(check.mend, HasSubstr("tutti serve"));
+  EXPECT_THAT(check.remedy, HasSubstr("tutti serve"));
 }
 
-TEST_F(ChecksTest, AWrongTokenNamesTheMend) {
+TEST_F(ChecksTest, AWrongTokenNamesTheRemedy) {
   FakeService service(
       [](const http::ClientRequest&) -> FakeService::Answer { return {.status = 401}; });
   const Check check = CheckToken(Subject(&service));
   EXPECT_EQ(check.outcome, Outcome::kFailed);
-  EXPECT_THAT(check.mend, HasSubstr("service.json"));
+  EXPECT_THAT(check.remedy, HasSubstr("service.json"));
 }
 
 TEST_F(ChecksTest, TheHomeNeedNotExistButMustBeWritable) {

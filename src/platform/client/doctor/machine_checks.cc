@@ -92,8 +92,8 @@ Check CheckDisk(const DoctorSubject& subject) {
   Check check{"disk", Check::Outcome::kOk, absl::StrCat(Bytes(*bytes), " free")};
   if (*bytes < subject.least_disk_bytes) {
     check.outcome = Check::Outcome::kFailed;
-    check.mend = absl::StrCat("free ", Bytes(subject.least_disk_bytes),
-                              ": `tutti job delete` removes what old jobs have left");
+    check.remedy = absl::StrCat("free ", Bytes(subject.least_disk_bytes),
+                                ": `tutti job delete` removes what old jobs have left");
   }
   return check;
 }
@@ -103,7 +103,7 @@ Check CheckMemory(const DoctorSubject& subject) {
   Check check{"memory", Check::Outcome::kOk, absl::StrCat(Bytes(bytes), " available")};
   if (bytes < subject.least_memory_bytes) {
     check.outcome = Check::Outcome::kFailed;
-    check.mend = "end programs that hold memory, or serve with fewer --nodes";
+    check.remedy = "end programs that hold memory, or serve with fewer --nodes";
   }
   return check;
 }
@@ -115,7 +115,7 @@ Check CheckCores() {
   Check check{"cores", Check::Outcome::kOk, absl::StrCat(cores)};
   if (cores < 2) {
     check.outcome = Check::Outcome::kWarning;
-    check.mend = "virtual nodes share one core: jobs run, slowly";
+    check.remedy = "virtual nodes share one core: jobs run, slowly";
   }
   return check;
 }

@@ -64,7 +64,7 @@ TEST_F(MachineReportTest, SaysThatItCannotBeMeasuredWithoutTuttiTrain) {
   ASSERT_EQ(checks.size(), 1u);
   EXPECT_EQ(checks[0].outcome, Outcome::kWarning);
   EXPECT_THAT(checks[0].detail, HasSubstr("tutti-train is not in"));
-  EXPECT_EQ(checks[0].mend, "tools/build tutti-train");
+  EXPECT_EQ(checks[0].remedy, "tools/build tutti-train");
 }
 
 TEST_F(MachineReportTest, AProgramThatFailsOrSaysSomethingElseIsAWarning) {

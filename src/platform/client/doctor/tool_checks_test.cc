@@ -27,7 +27,7 @@ class ToolChecksTest : public testing::Test {
 
 TEST_F(ToolChecksTest, UvIsThereOrTuttisOwnIsOrItWillBeFetchedOrCannotBe) {
   EXPECT_EQ(CheckUv(subject_).outcome, Outcome::kWarning);
-  EXPECT_THAT(CheckUv(subject_).mend, HasSubstr("pip install uv"));
+  EXPECT_THAT(CheckUv(subject_).remedy, HasSubstr("pip install uv"));
   Program("python3", "exit 0");
   EXPECT_EQ(CheckUv(subject_).outcome, Outcome::kOk);
   EXPECT_THAT(CheckUv(subject_).detail, HasSubstr("fetches it"));
@@ -41,7 +41,7 @@ TEST_F(ToolChecksTest, UvIsThereOrTuttisOwnIsOrItWillBeFetchedOrCannotBe) {
 
 TEST_F(ToolChecksTest, PodmanIsThereOrItIsSaidWhatLacksWithoutIt) {
   EXPECT_EQ(CheckPodman(subject_).outcome, Outcome::kWarning);
-  EXPECT_EQ(CheckPodman(subject_).mend, "apt-get install podman");
+  EXPECT_EQ(CheckPodman(subject_).remedy, "apt-get install podman");
   Program("podman", "echo podman version 4.3.1");
   EXPECT_EQ(CheckPodman(subject_).outcome, Outcome::kOk);
   EXPECT_THAT(CheckPodman(subject_).detail, HasSubstr("podman version 4.3.1 ("));

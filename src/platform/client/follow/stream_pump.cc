@@ -97,7 +97,7 @@ StreamPump::Attempt StreamPump::Once(absl::Status& trouble) {
                            [this](absl::string_view text) { return OnLine(text); });
   if (absl::IsCancelled(trouble)) return Attempt::kOver;
   if (trouble.ok()) return AfterTheStream(service, trouble);
-  if (MayMend(trouble)) return Attempt::kAgain;
+  if (MayRecover(trouble)) return Attempt::kAgain;
   Push({.kind = PumpItem::Kind::kFailed, .status = trouble});
   return Attempt::kOver;
 }
@@ -130,7 +130,7 @@ StreamPump::Attempt StreamPump::AfterTheStream(Service& service, absl::Status& t
   const auto job = text.ok() ? ParseJob(*text) : text.status();
   if (!job.ok()) {
     trouble = job.status();
-    if (MayMend(trouble)) return Attempt::kAgain;
+    if (MayRecover(trouble)) return Attempt::kAgain;
     Push({.kind = PumpItem::Kind::kFailed, .status = trouble});
     return Attempt::kOver;
   }

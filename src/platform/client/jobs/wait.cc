@@ -23,7 +23,7 @@ absl::StatusOr<std::string> WaitForEnd(const Connect& connect, const std::string
       TUTTI_ASSIGN_OR_RETURN(const JobView job, ParseJob(*text));
       if (job.ended_already()) return text;
       give_up = base::Deadline::After(options.give_up_after);
-    } else if (!MayMend(text.status())) {
+    } else if (!MayRecover(text.status())) {
       return text.status();
     } else if (give_up.Expired()) {
       return DidNotComeBack(text.status(), options.give_up_after);

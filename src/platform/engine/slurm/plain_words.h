@@ -32,7 +32,7 @@ std::string SubmitLimit(absl::string_view stderr_text);
 std::string Complaint(absl::string_view stderr_text);
 
 // Of what a batch step printed of which a launcher, `program`, has not begun: why it could not, by
-// the last line that says so, with the mend; bounded and of UTF-8. "" if none does.
+// the last line that says so, with the remedy; bounded and of UTF-8. "" if none does.
 std::string WhyItCouldNotBegin(absl::string_view log, absl::string_view program);
 
 }  // namespace tutti::engine

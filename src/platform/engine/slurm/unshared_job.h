@@ -38,7 +38,7 @@ absl::StatusOr<std::string> UnsharedBatchScript(const spec::SlurmSettings& setti
                                                 const UnsharedJob& job);
 
 struct NodesGaveUp {
-  std::string why;        // in plain words, with the mend; empty: they did not
+  std::string why;        // in plain words, with the remedy; empty: they did not
   bool may_pass = false;  // another attempt may do better
 };
 

@@ -52,7 +52,7 @@ std::optional<int64_t> StrayLabel(const std::set<int64_t>& labels, int64_t known
 
 absl::Status StrayLabelError(absl::string_view place, int64_t label) {
   return absl::InvalidArgumentError(absl::StrCat(
-      place, ": label ", label, " is far from all lower labels, or from 0: mend the record, or ",
+      place, ": label ", label, " is far from all lower labels, or from 0: correct the record, or ",
       "write classes.txt with the name of each class on a line"));
 }
 
