@@ -10,22 +10,22 @@ namespace tutti {
 namespace {
 
 constexpr char kAbout[] =
-    "Packs, checks and describes sets of pictures for training.\n\n"
+    "Packs, checks and describes sets of images for training.\n\n"
     "SOURCE is a folder of tar shards (train-000000.tar, ...), TFRecord files\n"
-    "(train-00000-of-00001, ...), folders of classes (train/CLASS/PICTURE.jpg), pictures with "
+    "(train-00000-of-00001, ...), folders of classes (train/CLASS/IMAGE.jpg), images with "
     "masks\n"
-    "or boxes (train/images/PICTURE.jpg and train/masks/PICTURE.png or train/boxes/PICTURE.txt),\n"
+    "or boxes (train/images/IMAGE.jpg and train/masks/IMAGE.png or train/boxes/IMAGE.txt),\n"
     "CIFAR-10's binary files or MNIST's (IDX); or synthetic[:COUNTxSIDE[xCLASSES]].\n";
 
 constexpr char kMore[] =
-    "Exit codes: 0 done, every picture is readable; 1 failed; 2 wrong flags or data, or pictures "
+    "Exit codes: 0 done, every image is readable; 1 failed; 2 wrong flags or data, or images "
     "that\n"
     "are unreadable.\n\n"
     "Example: tutti-data pack imagenet shards --resize 480 --shuffle 1 && tutti-data stats "
     "shards\n";
 
 void AddCommon(CLI::App& app, DataCommand& command) {
-  app.add_option("SOURCE", command.source, "the set of pictures")->required();
+  app.add_option("SOURCE", command.source, "the set of images")->required();
   app.add_option("--split", command.split, "train, test, ... (default: those that there are)");
   app.add_option("--first-label", command.open.first_label,
                  "what labels of TFRecords count from (default: told from the labels)")
@@ -52,16 +52,15 @@ void AddPack(CLI::App& app, DataCommand& command, uint64_t& megabytes) {
   pack->add_option("--shuffle", options.shuffle, "seed of a random order (default: as it is)");
   pack->add_flag("--fast-crops", options.fast_crops,
                  "rewrite JPEGs, without loss, so that random crops decode faster");
-  pack->add_flag("--compress", options.compress, "with zstd: for pictures of a few kilobytes");
+  pack->add_flag("--compress", options.compress, "with zstd: for images of a few kilobytes");
   pack->add_option("--max-unreadable", options.max_unreadable,
-                   "pictures that may be left out, and are named")
+                   "images that may be left out, and are named")
       ->check(CLI::NonNegativeNumber);
   pack->callback([&command] { command.what = DataCommand::What::kPack; });
 }
 
 void AddLooking(CLI::App& app, DataCommand& command) {
-  CLI::App* verify =
-      app.add_subcommand("verify", "Decodes every picture and names what is damaged");
+  CLI::App* verify = app.add_subcommand("verify", "Decodes every image and names what is damaged");
   CLI::App* stats = app.add_subcommand("stats", "Shows classes, sizes and formats as a table");
   for (CLI::App* one : {verify, stats}) {
     AddCommon(*one, command);

@@ -1,4 +1,4 @@
-// tutti-data: packs sets of pictures into shards, checks them, describes them.
+// tutti-data: packs sets of images into shards, checks them, describes them.
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
@@ -55,7 +55,7 @@ absl::StatusOr<int> PackAll(const DataCommand& command, const std::vector<Opened
     for (const std::string& name : packed.left_out) {
       std::fprintf(stderr, "tutti-data: left out: %s\n", name.c_str());
     }
-    std::printf("%s: %lld pictures in %lld shards, %llu bytes; %lld made smaller, %zu left out\n",
+    std::printf("%s: %lld images in %lld shards, %llu bytes; %lld made smaller, %zu left out\n",
                 split.name.c_str(), static_cast<long long>(packed.samples),
                 static_cast<long long>(packed.shards),
                 static_cast<unsigned long long>(packed.bytes),
@@ -81,7 +81,7 @@ absl::StatusOr<int> LookAtAll(const DataCommand& command, const std::vector<Open
     }
   }
   if (command.json) std::printf("%s\n", documents.dump(2).c_str());
-  if (!command.json && decode && readable) std::puts("every picture is readable");
+  if (!command.json && decode && readable) std::puts("every image is readable");
   return readable ? kDone : kWrongInput;
 }
 

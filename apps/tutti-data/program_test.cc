@@ -61,14 +61,14 @@ class DataProgramTest : public testing::Test {
 TEST_F(DataProgramTest, PacksBothSplitsAndDescribesThem) {
   const Outcome packed = Run({"pack", Path("pictures"), Path("shards"), "--resize", "20"});
   EXPECT_EQ(packed.code, 0) << packed.err;
-  EXPECT_THAT(packed.out, HasSubstr("train: 6 pictures in 1 shards"));
-  EXPECT_THAT(packed.out, HasSubstr("test: 6 pictures in 1 shards"));
+  EXPECT_THAT(packed.out, HasSubstr("train: 6 images in 1 shards"));
+  EXPECT_THAT(packed.out, HasSubstr("test: 6 images in 1 shards"));
   EXPECT_EQ(Run({"verify", Path("shards")}).code, 0);
 
   const Outcome table = Run({"stats", Path("shards"), "--split", "train"});
   EXPECT_EQ(table.code, 0) << table.err;
   EXPECT_THAT(table.out, HasSubstr("split train: tar shards"));
-  EXPECT_THAT(table.out, HasSubstr("6 pictures of 2 classes"));
+  EXPECT_THAT(table.out, HasSubstr("6 images of 2 classes"));
 
   const Outcome json = Run({"stats", Path("shards"), "--json", "--pixels"});
   const auto documents = nlohmann::json::parse(json.out);

@@ -9,7 +9,7 @@
 namespace tutti {
 namespace {
 
-constexpr size_t kNamed = 20;  // unreadable pictures in the table; JSON has all
+constexpr size_t kNamed = 20;  // unreadable images in the table; JSON has all
 
 struct Spread {
   int64_t least = 0, tenth = 0, median = 0, ninth = 0, most = 0;  // ninth: nine tenths are below
@@ -52,7 +52,7 @@ std::string FormatsOf(const data::Survey& survey) {
   return text.empty() ? "none" : text;
 }
 
-// The classes with the fewest and the most pictures, where they differ.
+// The classes with the fewest and the most images, where they differ.
 std::string Extremes(const data::Dataset& dataset, const data::Survey& survey) {
   const auto [fewest, most] = std::minmax_element(survey.of_class.begin(), survey.of_class.end());
   if (*fewest == *most) return "";
@@ -64,8 +64,7 @@ std::string Extremes(const data::Dataset& dataset, const data::Survey& survey) {
 }
 
 absl::string_view OfClass(const data::Dataset& dataset) {
-  return dataset.annotations() == data::Annotations::kBoxes ? "objects a class"
-                                                            : "pictures a class";
+  return dataset.annotations() == data::Annotations::kBoxes ? "objects a class" : "images a class";
 }
 
 nlohmann::json JsonOf(const Spread& s) {
@@ -78,7 +77,7 @@ nlohmann::json JsonOf(const Spread& s) {
 std::string TableOf(absl::string_view title, const data::Dataset& dataset,
                     const data::Survey& survey) {
   const int64_t bytes = std::accumulate(survey.bytes.begin(), survey.bytes.end(), int64_t{0});
-  std::string text = absl::StrCat(title, "\n  ", Grouped(survey.pictures), " pictures of ",
+  std::string text = absl::StrCat(title, "\n  ", Grouped(survey.pictures), " images of ",
                                   Grouped(static_cast<int64_t>(dataset.classes().size())),
                                   " classes (", data::NameOf(dataset.annotations()), "), ",
                                   Grouped(bytes), " bytes; ", FormatsOf(survey), "\n");

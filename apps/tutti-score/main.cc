@@ -1,4 +1,4 @@
-// tutti-score: the classes of pictures, by a trained model. Also `tutti score`.
+// tutti-score: the classes of images, by a trained model. Also `tutti score`.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
@@ -22,16 +22,16 @@ struct Options {
 };
 
 void Describe(CLI::App& app, Options& options) {
-  app.add_option("FILE", options.files, "JPEG pictures, of any size")->required()->type_name("");
+  app.add_option("FILE", options.files, "JPEG images, of any size")->required()->type_name("");
   app.add_option("-m,--model", options.model, "Folder of the model, as tutti-train wrote it")
       ->required()
       ->type_name("DIR");
-  app.add_option("-k,--top", options.top, "Show the N most probable classes of each picture")
+  app.add_option("-k,--top", options.top, "Show the N most probable classes of each image")
       ->check(CLI::Range(1, 1'000'000).description(""))
       ->capture_default_str()
       ->type_name("N");
   app.add_flag("--mirrored", options.mirrored,
-               "Score the mean output for each picture and its mirror image, as "
+               "Score the mean output for each image and its mirror image, as "
                "tutti-train --evaluate-mirrored does: twice the work");
   app.add_option("--precision", options.precision,
                  "fp32, bf16 or auto: what is fastest on this processor")
@@ -92,7 +92,7 @@ int Score(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Tells the class of pictures by a trained model.", "tutti-score");
+  CLI::App app("Tells the class of images by a trained model.", "tutti-score");
   Options options;
   Describe(app, options);
   try {

@@ -34,7 +34,7 @@ class ScoreProgramTest : public testing::Test {
     folder.tensors = models::StateOf(*network);
     EXPECT_TRUE(checkpoint::WriteModelFolder(directory_.path() / "model", folder).ok());
     Write("cat.jpg", data::EncodePattern({}, 1));
-    Write("notes.txt", "no picture");
+    Write("notes.txt", "no image");
   }
 
   void Write(const char* name, const std::string& content) {

@@ -17,7 +17,7 @@ using train::Field;
 using train::Recipe;
 
 constexpr char kAbout[] =
-    "Trains a network for pictures: a classifier, a segmenter or a detector, alone or as one rank\n"
+    "Trains a network for images: a classifier, a segmenter or a detector, alone or as one rank\n"
     "of many.\n\n"
     "Under `tutti run` or any launcher that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, "
     "the\n"

@@ -1,4 +1,4 @@
-// tutti-train: trains a network for pictures, alone or as one rank of many.
+// tutti-train: trains a network for images, alone or as one rank of many.
 #include <signal.h>
 #include <unistd.h>
 

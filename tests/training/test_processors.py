@@ -68,7 +68,7 @@ def pictures(tmp_path_factory):
 @pytest.mark.parametrize("processor", OLDER)
 def test_pictures_are_packed_trained_with_by_two_ranks_and_scored(processor, pictures, tmp_path):
     shards = tmp_path / "shards"
-    assert "4 pictures" in run(processor, "tutti-data", "pack", pictures, shards, "--resize", 24, "--fast-crops", "--compress")
+    assert "4 images" in run(processor, "tutti-data", "pack", pictures, shards, "--resize", 24, "--fast-crops", "--compress")
     assert "of 2 classes" in run(processor, "tutti-data", "stats", shards)
     trainers = [start(processor, "tutti-train", "--data", shards, "--output", tmp_path / "out", "--precision", "fp32", *TINY,
                       environment=rank, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for rank in ranks(2)]

@@ -56,7 +56,7 @@ def test_an_empty_folder_and_an_empty_class_are_named(tmp_path):
     for folder in ("train/cat", "train/dog", "test/cat", "test/dog"):
         (tmp_path / "classes" / folder).mkdir(parents=True)
     (tmp_path / "classes/train/cat/a.jpg").write_bytes(PICTURE)
-    refused(train(tmp_path / "classes", tmp_path / "out"), "train/dog", "holds no picture")
+    refused(train(tmp_path / "classes", tmp_path / "out"), "train/dog", "holds no image")
 
 
 def test_a_class_that_is_not_in_both_splits_is_named(tmp_path):

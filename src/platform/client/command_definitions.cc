@@ -80,7 +80,7 @@ void CommandDefinitions::AddTo(CLI::App* app) {
       app, [this](CLI::App* parent, const std::string& name, const std::string& description,
                   Action action) { return Add(parent, name, description, std::move(action)); });
   AddDoctor(app);
-  AddProgram(app, "score", "Classify pictures with a trained model");
+  AddProgram(app, "score", "Classify images with a trained model");
   AddProgram(app, "bench", "Measure images per second over models, ranks and transports");
   AddCompletion(app);
   AddHidden(app);

@@ -16,7 +16,7 @@ namespace tutti::checkpoint {
 struct ModelInput {
   int64_t height = 32, width = 32;  // pixels
   int64_t resize = 0;    // > 0: shorter side to this first, then the centre of height x width
-  bool stretch = false;  // all of the picture to height x width instead
+  bool stretch = false;  // all of the image to height x width instead
   std::array<double, 3> mean = {0, 0, 0};  // of pixels in 0..1, RGB
   std::array<double, 3> stddev = {1, 1, 1};
 };

@@ -1,4 +1,4 @@
-// A finite, indexed set of labelled pictures, still encoded. Immutable after opening; thread-safe.
+// A finite, indexed set of labelled images, still encoded. Immutable after opening; thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace tutti::data {
 
-// What a set says of its pictures: one class each; the class of every pixel; boxes around objects.
+// What a set says of its images: one class each; the class of every pixel; boxes around objects.
 enum class Annotations { kLabels, kMasks, kBoxes };
 absl::string_view NameOf(Annotations annotations);  // "labels", "masks", "boxes"
 
@@ -25,10 +25,10 @@ class Dataset {
   virtual const std::vector<std::string>& classes() const = 0;
   virtual int64_t label(int64_t index) const = 0;  // 0 of sets without labels
   virtual Annotations annotations() const { return Annotations::kLabels; }
-  // A mask or boxes as they lie beside the picture (annotation/annotation.h); empty: labels.
+  // A mask or boxes as they lie beside the image (annotation/annotation.h); empty: labels.
   // Valid as Encoded's.
   virtual absl::StatusOr<absl::string_view> Annotation(int64_t, std::string&) const { return ""; }
-  virtual int64_t most_boxes() const { return 0; }  // of any picture
+  virtual int64_t most_boxes() const { return 0; }  // of any image
   // The encoded bytes (JPEG, PNG or PNM: decode/picture_decoder.h); valid as long as the dataset
   // and until `scratch` changes, which sets that are not in memory read into.
   virtual absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const = 0;
@@ -38,7 +38,7 @@ class Dataset {
   virtual void WillNeed(int64_t index) const {}
 };
 
-// How the pictures of a folder are kept.
+// How the images of a folder are kept.
 enum class DatasetFormat {
   kTarShards,
   kTfRecords,
@@ -87,43 +87,43 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenTarShards(const std::filesyst
 // unset: from 0 if that label occurs, from 1 if the number of classes occurs (or there is no
 // classes.txt).
 //
-// Opening reads every record's length and features, but no picture; a picture's checksum is checked
+// Opening reads every record's length and features, but no image; an image's checksum is checked
 // when it is read (DataLoss). NotFound: no such folder or file; FailedPrecondition: a file of the
 // set is missing, or both counts of labels are possible; DataLoss: a file is cut short or damaged
-// (names file and offset); InvalidArgument: a record without picture or label, a label that is no
+// (names file and offset); InvalidArgument: a record without image or label, a label that is no
 // class; in "train" without classes.txt a stray label (source/classes.h: names file and record).
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenTfRecords(const std::filesystem::path& folder,
                                                              absl::string_view split,
                                                              std::optional<int> first_label = {});
 
 // <folder>/<split>/<class>/**: what ends in .jpg, .jpeg, .png, .ppm or .pgm, in the order of the
-// names; classes are the folders' names in order, as torchvision's ImageFolder has them. A picture
+// names; classes are the folders' names in order, as torchvision's ImageFolder has them. An image
 // is read when it is asked for. NotFound: no such folder; InvalidArgument: no class, or a class
-// without a picture (names it).
+// without an image (names it).
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenImageFolder(const std::filesystem::path& folder,
                                                                absl::string_view split);
 
-// <folder>/<split>/images/**: pictures as above, in the order of the names, and for each the mask
+// <folder>/<split>/images/**: images as above, in the order of the names, and for each the mask
 // <split>/masks/**/NAME.png (.pgm) or the boxes <split>/boxes/**/NAME.txt of the same path;
-// <folder>/classes.txt. Boxes are read at opening, pictures and masks when they are asked for.
-// NotFound: no such folder or classes.txt; InvalidArgument: no picture, one without its mask or
+// <folder>/classes.txt. Boxes are read at opening, images and masks when they are asked for.
+// NotFound: no such folder or classes.txt; InvalidArgument: no image, one without its mask or
 // boxes, masks and boxes both, boxes that ParseBoxes refuses (names file and line).
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenAnnotatedFolder(
     const std::filesystem::path& folder, absl::string_view split);
 
 // CIFAR-10's binary version: data_batch_1.bin and so on for "train", test_batch.bin for "test", and
-// batches.meta.txt, here or in cifar-10-batches-bin. Pictures are given as PNM. DataLoss: a file is
+// batches.meta.txt, here or in cifar-10-batches-bin. Images are given as PNM. DataLoss: a file is
 // cut short; InvalidArgument: a label above 9 (names file and record).
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenCifar10(const std::filesystem::path& folder,
                                                            absl::string_view split);
 
 // MNIST and sets like it: train-images-idx3-ubyte and train-labels-idx1-ubyte, t10k-… for "test",
 // also with .gz, here, in raw/ or MNIST/raw/. Classes are those of classes.txt, or the digits.
-// Pictures are given as PNM. Errors as OpenCifar10, and stray labels as OpenTfRecords.
+// Images are given as PNM. Errors as OpenCifar10, and stray labels as OpenTfRecords.
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenIdx(const std::filesystem::path& folder,
                                                        absl::string_view split);
 
-// Pictures of noise around a colour that belongs to the class, made when they are asked for:
+// Images of noise around a colour that belongs to the class, made when they are asked for:
 // `count` of side x side, as PNM. For measuring what comes after the loader.
 struct SyntheticOptions {
   int64_t count = 1280;

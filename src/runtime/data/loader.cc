@@ -32,7 +32,7 @@ absl::Status Validate(const Dataset& dataset, const LoaderOptions& options) {
   TUTTI_RETURN_IF_ERROR(Validate(options.mixing));
   if (options.mixing.any() && dataset.annotations() != Annotations::kLabels) {
     return absl::InvalidArgumentError(
-        "loader: only pictures with labels are mixed, not those with masks or boxes");
+        "loader: only images with labels are mixed, not those with masks or boxes");
   }
   if (dataset.size() == 0) return absl::InvalidArgumentError("loader: the dataset is empty");
   if (options.drop_last && dataset.size() < options.global_batch) {

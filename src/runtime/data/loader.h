@@ -20,7 +20,7 @@
 
 namespace tutti::data {
 
-// Left and right change places. By chance: of every other picture. Alternately: of a picture in
+// Left and right change places. By chance: of every other image. Alternately: of an image in
 // every other epoch, and whether in the even ones (from 0) is by chance, of (seed, sample), so that
 // two epochs show both of its sides (Jordan 2024, "94% on CIFAR-10 in 3.29 Seconds on a Single
 // GPU", section 3.6).
@@ -34,9 +34,9 @@ struct Augmentation {
   int width = 32;
   int pad_crop = 0;  // > 0: pad by this on every side with black, crop at random (CIFAR recipe)
   bool random_resized_crop = false;  // Inception-style crop (scale least_area-1, ratio 3/4-4/3)
-  double least_area = 0.08;          // of that, in parts of the picture's
+  double least_area = 0.08;          // of that, in parts of the image's
   int resize = 0;        // > 0: shorter side to this first, then centre crop (evaluation)
-  bool stretch = false;  // all of the picture, its sides' ratio as may be
+  bool stretch = false;  // all of the image, its sides' ratio as may be
   Flip flip = Flip::kNever;
   // Probability of erasing a rectangle: 2 to 33 % of the image, of a ratio between 0.3 and 3.3,
   // becomes the mean (Zhong et al. 2017, "Random Erasing Data Augmentation").
@@ -45,7 +45,7 @@ struct Augmentation {
   float stddev[3] = {1, 1, 1};
 };
 
-// Pictures of labels alone become mixtures of two (augment/mix.h). With both, a step takes one of
+// Images of labels alone become mixtures of two (augment/mix.h). With both, a step takes one of
 // the two, by a coin.
 struct Mixing {
   double mixup = 0, cutmix = 0;  // alpha of the shares' Beta(alpha, alpha); 0: not
@@ -74,7 +74,7 @@ struct LoaderOptions {
   // Decoded images are kept up to this, for recipes that do not resize (32x32: 4 KB each, so that
   // this holds all of CIFAR-10). It changes the speed, never a batch.
   int64_t cache_bytes = int64_t{256} << 20;
-  // Pictures that may be unreadable, on this rank since the loader was made, before a batch with
+  // Images that may be unreadable, on this rank since the loader was made, before a batch with
   // one is an error. Until then each is replaced by the next readable one of the dataset, so that
   // batches keep their size and depend on nothing else, and is named once through `on_unreadable`.
   int64_t max_unreadable = 0;
@@ -83,7 +83,7 @@ struct LoaderOptions {
   BatchMemory memory;  // null: the loader's own. Asked for once, by MakeLoader
   Augmentation augmentation;
   Mixing mixing;
-  // From this epoch on (from 0) pictures are neither erased nor mixed.
+  // From this epoch on (from 0) images are neither erased nor mixed.
   int64_t plain_from = std::numeric_limits<int64_t>::max();
 };
 
@@ -100,7 +100,7 @@ struct Batch {
   // much for its image, the rest being the other's. A last image without a partner is its own.
   float own_share = 1;
   // Of sets with masks, [count, height, width]: a class a pixel, 255 where nobody knows. They went
-  // the way of their pictures, by the nearest pixel; beyond the picture nobody knows.
+  // the way of their images, by the nearest pixel; beyond the image nobody knows.
   const uint8_t* masks = nullptr;
   // Of sets with boxes, [count, most_boxes, 5]: class, left, top, right, bottom in parts of the
   // image, -1 as the class where there are fewer. Objects whose centre was cropped away are gone.
@@ -122,7 +122,7 @@ class Loader {
   // step, shard and member; the call after it gives the batch after it. DeadlineExceeded: the next
   // call goes on with the same batch.
   virtual absl::StatusOr<Batch> Next(base::Deadline deadline) = 0;
-  // Different pictures so far, of batches that Next gave, that were unreadable and replaced.
+  // Different images so far, of batches that Next gave, that were unreadable and replaced.
   virtual int64_t unreadable() const = 0;
 };
 

@@ -13,7 +13,7 @@
 namespace tutti::data {
 namespace {
 
-// Against the pictures of a loader that does not mix; for every number of ranks and threads.
+// Against the images of a loader that does not mix; for every number of ranks and threads.
 TEST_F(LoaderTest, PairsAreMixedTheSameWayForEveryWorldSizeAndThreads) {
   const auto dataset = MakeFakeDataset(50, 10);
   LoaderOptions plain = CifarOptions();
@@ -106,7 +106,7 @@ TEST_F(LoaderTest, AlternateFlipShowsBothSidesOfAPictureInTwoEpochs) {
       for (size_t epoch = 0; epoch < 4; ++epoch) {
         const bool expected = even == (epoch % 2 == 0);
         EXPECT_TRUE(holds(expected ? flipped : as_they_are, epochs[epoch].pixels, i))
-            << "picture " << i << ", epoch " << epoch << ", seed " << options.seed;
+            << "image " << i << ", epoch " << epoch << ", seed " << options.seed;
       }
     }
     EXPECT_NEAR(flips, kPictures / 2, 14);  // 4 standard deviations

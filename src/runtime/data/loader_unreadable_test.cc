@@ -89,7 +89,7 @@ TEST_F(LoaderTest, OneUnreadablePictureTooManyIsAnError) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()),
               testing::AllOf(HasSubstr("epoch 1, its step 3: fake:9: damaged JPEG"),
-                             HasSubstr("1 other unreadable pictures were replaced")));
+                             HasSubstr("1 other unreadable images were replaced")));
 }
 
 }  // namespace

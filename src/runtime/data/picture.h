@@ -1,4 +1,4 @@
-// One picture by itself: as a model sees it at evaluation, for scoring; its size.
+// One image by itself: as a model sees it at evaluation, for scoring; its size.
 #pragma once
 
 #include "absl/status/status.h"
@@ -12,12 +12,12 @@ namespace tutti::data {
 
 // Decodes, resizes and normalises a JPEG into `pixels`: height * width * 3 values, channels-last
 // ([1, 3, H, W] with strides {H*W*3, 1, W*3, 3}). Of `augmentation` the random parts are left out.
-// A picture of another size than the model's is resized (shorter side to `resize`, or to the longer
+// An image of another size than the model's is resized (shorter side to `resize`, or to the longer
 // side of the input if that is 0) and cropped at its centre. Errors are those of the decoder.
 absl::Status LoadPicture(absl::string_view encoded, Augmentation augmentation, PixelType type,
                          void* pixels);
 
-// Of a dataset's picture, by its header.
+// Of a dataset's image, by its header.
 absl::StatusOr<ImageSize> SizeOf(const Dataset& dataset, int64_t index);
 
 }  // namespace tutti::data

@@ -80,8 +80,8 @@ class Layers {
   virtual torch::Tensor MaxPoolBackward(const torch::Tensor& dy, const torch::Tensor& taken,
                                         torch::IntArrayRef input_size) = 0;
 
-  // Pictures [N, 3, H, W] as blocks of 2 x 2 pixels, [N, 16, height, width]: see
-  // cuda/space_to_depth.h. Undefined where that is of no use, for pictures like these.
+  // Images [N, 3, H, W] as blocks of 2 x 2 pixels, [N, 16, height, width]: see
+  // cuda/space_to_depth.h. Undefined where that is of no use, for images like these.
   virtual torch::Tensor SpaceToDepth(const torch::Tensor& /*pictures*/, int64_t /*before*/,
                                      int64_t /*height*/, int64_t /*width*/) {
     return {};

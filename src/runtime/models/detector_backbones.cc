@@ -1,4 +1,4 @@
-// What the detectors look at pictures with.
+// What the detectors look at images with.
 #include <torch/nn/init.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/conv.h>

@@ -1,6 +1,6 @@
 // Semantic segmentation by a fully convolutional network (Long, Shelhamer, Darrell 2015): the
 // stages of a residual network, a head that classifies every position, and its logits brought to
-// the pictures' size. Names as torchvision's fcn_resnet50: backbone.conv1, ..., classifier.0, ...,
+// the images' size. Names as torchvision's fcn_resnet50: backbone.conv1, ..., classifier.0, ...,
 // aux_classifier.4.
 #pragma once
 

@@ -29,7 +29,7 @@ torch::Tensor FusedMaxPool(const torch::Tensor& x);
 // The same by libtorch, with any padding. In a trace it can go to ONNX.
 torch::Tensor PlainMaxPool(const torch::Tensor& x, int64_t padding);
 
-// layer(x). Pictures are read by a stride of 2 as blocks of 2 x 2 pixels where that is faster, with
+// layer(x). Images are read by a stride of 2 as blocks of 2 x 2 pixels where that is faster, with
 // the weights laid out alike: the sums are of the same products.
 torch::Tensor Convolved(torch::nn::Conv2d& layer, const torch::Tensor& x);
 

@@ -23,10 +23,10 @@ struct ModelSpec {
   int64_t classes = 10;
 };
 
-// What a network says of a picture; tasks/ has what belongs to each.
+// What a network says of an image; tasks/ has what belongs to each.
 enum class Purpose { kClassification, kSegmentation, kDetection };
 
-// [N, 3, H, W] -> logits: [N, classes] of a picture, [N, classes, H, W] of its pixels, or what
+// [N, 3, H, W] -> logits: [N, classes] of an image, [N, classes, H, W] of its pixels, or what
 // single_shot_detector.h says.
 //
 // Takes images in any memory format (channels-last is the fast one) and in fp32, fp64 or bf16, if

@@ -121,12 +121,12 @@ absl::Status CheckClasses(const Model& model, int64_t height, int64_t width, int
     const Tensor logits = model->forward(torch::zeros({1, 3, height, width}));
     if (logits.dim() != 2 || logits.size(0) != 1 || logits.size(1) != classes) {
       status = absl::InvalidArgumentError(
-          absl::StrCat("for one picture it returns [", absl::StrJoin(logits.sizes(), ", "),
+          absl::StrCat("for one image it returns [", absl::StrJoin(logits.sizes(), ", "),
                        "] and should return [1, ", classes, "], a logit a class"));
     }
   } catch (const std::exception& problem) {
-    status = absl::InvalidArgumentError(absl::StrCat("it takes no pictures of ", width, " x ",
-                                                     height, " pixels: ", problem.what()));
+    status = absl::InvalidArgumentError(
+        absl::StrCat("it takes no images of ", width, " x ", height, " pixels: ", problem.what()));
   }
   model->train(training);
   return status;

@@ -71,7 +71,7 @@ SingleShotDetector::SingleShotDetector(std::shared_ptr<FeatureExtractor> backbon
 }
 
 Tensor SingleShotDetector::forward(Tensor images) {
-  TORCH_CHECK(images.size(2) == size_ && images.size(3) == size_, "the detector takes pictures of ",
+  TORCH_CHECK(images.size(2) == size_ && images.size(3) == size_, "the detector takes images of ",
               size_, " x ", size_, ", not ", images.size(3), " x ", images.size(2));
   const std::vector<Tensor> maps = backbone_->Maps(std::move(images));
   std::vector<Tensor> moves, scores;

@@ -19,18 +19,18 @@ struct FeatureMap {
   int64_t channels = 0;
   int64_t size = 0;                   // positions a side
   double step = 0;                    // pixels between two of them
-  double scale = 0, next_scale = 0;   // of the boxes' sides, in parts of the picture's
+  double scale = 0, next_scale = 0;   // of the boxes' sides, in parts of the image's
   std::vector<double> aspect_ratios;  // besides 1, each both ways round
 
   // A square of `scale`, one of the geometric mean with `next_scale`, two an aspect ratio.
   int64_t boxes() const { return 2 + 2 * static_cast<int64_t>(aspect_ratios.size()); }
 };
 
-// [A, 4] fp32: centre x, y, width, height in parts of a picture of `size` pixels a side; map by
+// [A, 4] fp32: centre x, y, width, height in parts of an image of `size` pixels a side; map by
 // map, row by row, box by box.
 torch::Tensor DefaultBoxes(const std::vector<FeatureMap>& maps, int64_t size);
 
-// Pictures -> the maps.
+// Images -> the maps.
 class FeatureExtractor : public torch::nn::Module {
  public:
   virtual std::vector<torch::Tensor> Maps(torch::Tensor images) = 0;
@@ -57,9 +57,9 @@ class SingleShotDetector : public ModelImpl {
   std::vector<torch::nn::Conv2d> moves_, scores_;  // a map each
 };
 
-// VGG-16 and four more stages, for pictures of 300 x 300: the paper's network, 8732 boxes.
+// VGG-16 and four more stages, for images of 300 x 300: the paper's network, 8732 boxes.
 Model MakeSsd300(int64_t classes);
-// The same head on ResNet-20, for pictures of 64 x 64: 1360 boxes, in 1/200 of the time.
+// The same head on ResNet-20, for images of 64 x 64: 1360 boxes, in 1/200 of the time.
 Model MakeSsd64(int64_t classes);
 
 }  // namespace tutti::models

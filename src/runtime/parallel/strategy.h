@@ -36,8 +36,8 @@ struct StepTimes {
 // or, at first, of none (a count of 0), and Settle gives what is outstanding.
 struct StepResult {
   double loss = 0;      // mean over the task's units
-  int64_t correct = 0;  // pictures, where the task counts them
-  int64_t count = 0;    // pictures
+  int64_t correct = 0;  // images, where the task counts them
+  int64_t count = 0;    // images
   bool stop = false;    // some rank had called RequestStop before this step's backward
   StepTimes times;      // of this rank
 };

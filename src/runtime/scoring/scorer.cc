@@ -21,7 +21,7 @@
 namespace tutti::scoring {
 namespace {
 
-constexpr int64_t kBatch = 32;  // pictures that go through the network together
+constexpr int64_t kBatch = 32;  // images that go through the network together
 constexpr uint64_t kMaxPictureBytes = uint64_t{256} << 20;
 
 data::Augmentation AugmentationOf(const checkpoint::ModelInput& input) {
@@ -53,7 +53,7 @@ absl::Status CheckClassifies(const models::Model& network, const checkpoint::Mod
   if (models::PurposeOf(folder.architecture) != models::Purpose::kClassification) {
     return absl::InvalidArgumentError(
         absl::StrCat(folder.architecture, " is for ", folder.task,
-                     ", and scores are of classes of pictures; model.pt in the folder answers in "
+                     ", and scores are of classes of images; model.pt in the folder answers in "
                      "Python (docs/formats/checkpoint.md)"));
   }
   if (models::ScriptFile(folder.architecture).empty()) return absl::OkStatus();
@@ -69,7 +69,7 @@ struct Scorer::Loaded {
   data::Augmentation augmentation;
   device::PrecisionTaken precision;
 
-  // Probabilities [n, classes] of the pictures [n, H, W, 3].
+  // Probabilities [n, classes] of the images [n, H, W, 3].
   torch::Tensor Probabilities(const torch::Tensor& pictures, bool mirrored) {
     const bool bf16 = precision.precision == "bf16";
     const device::Autocast autocast(bf16, torch::kCPU);

@@ -1,4 +1,4 @@
-// A trained model that says which class a picture shows. No libtorch in this header.
+// A trained model that says which class an image shows. No libtorch in this header.
 #pragma once
 
 #include <filesystem>
@@ -41,7 +41,7 @@ class Scorer {
   const std::string& precision_taken() const;
 
   // The `top` most probable classes (all, if there are fewer) of every file, in the files' order.
-  // `mirrored`: by the mean of the logits for a picture and for its mirror image.
+  // `mirrored`: by the mean of the logits for an image and for its mirror image.
   // A file that cannot be read or is no JPEG has its own error; the others are scored all the same.
   std::vector<FileScore> Score(std::span<const std::string> files, int top, bool mirrored = false);
 

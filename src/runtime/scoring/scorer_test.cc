@@ -114,7 +114,7 @@ TEST_F(ScorerTest, ScoresPicturesOfAnotherSize) {
 TEST_F(ScorerTest, NamesAFileThatItCannotReadAndScoresTheOthers) {
   ASSERT_TRUE(checkpoint::WriteModelFolder(model(), folder_).ok());
   const std::string text = (directory_.path() / "notes.txt").string();
-  ASSERT_TRUE(base::WriteFileAtomic(text, "no picture").ok());
+  ASSERT_TRUE(base::WriteFileAtomic(text, "no image").ok());
   const std::vector<std::string> files = {"/no/such.jpg", Picture(1), text,
                                           directory_.path().string(), Picture(2)};
   const auto scores = Scorer::Open(model(), "fp32")->Score(files, 1);

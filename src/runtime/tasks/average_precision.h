@@ -11,7 +11,7 @@
 
 namespace tutti::tasks {
 
-// For each detection of one picture three numbers: class, score, and a bit for each overlap (0.5,
+// For each detection of one image three numbers: class, score, and a bit for each overlap (0.5,
 // 0.55, ..., 0.95) at which it has found an object that no likelier one of its class has. `objects`
 // [m, 5] as in annotations.
 void AppendRows(const Detections& found, const torch::Tensor& objects, std::vector<double>& rows);
@@ -20,7 +20,7 @@ struct MeanPrecision {
   double at_half = 0, mean = 0;
 };
 
-// Of rows of any pictures, with as many objects of each class. Classes without objects are left
+// Of rows of any images, with as many objects of each class. Classes without objects are left
 // out.
 MeanPrecision MeanAveragePrecision(std::span<const double> rows, std::span<const double> objects);
 

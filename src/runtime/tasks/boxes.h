@@ -1,4 +1,4 @@
-// The arithmetic of boxes, in parts of a picture's sides. `corners` are left, top, right, bottom;
+// The arithmetic of boxes, in parts of an image's sides. `corners` are left, top, right, bottom;
 // `centred` are centre x, y, width, height. All fp32 or fp64, on the CPU. Pure functions.
 #pragma once
 

@@ -1,11 +1,11 @@
-// One class a picture: cross-entropy, top-1 and top-5.
+// One class an image: cross-entropy, top-1 and top-5.
 #pragma once
 
 #include "runtime/tasks/task.h"
 
 namespace tutti::tasks {
 
-// Annotations are labels, [n] int64; targets too, or of mixed pictures (data/augment/mix.h) each
+// Annotations are labels, [n] int64; targets too, or of mixed images (data/augment/mix.h) each
 // one's shares of the classes, [n, classes], of which it is right to find the largest. An auxiliary
 // classifier's loss counts 0.4 (Szegedy et al. 2016).
 class Classification final : public Task {

@@ -22,7 +22,7 @@ constexpr int64_t kMostCandidates = 400, kMostDetections = 200;
 Tensor MovesOf(const Tensor& output) { return output.narrow(-1, 0, 4); }
 Tensor LogitsOf(const Tensor& output) { return output.narrow(-1, 4, output.size(-1) - 4); }
 
-// [A, 5] of one picture's objects [most, 5].
+// [A, 5] of one image's objects [most, 5].
 Tensor TargetsOf(const Tensor& objects, const Tensor& defaults) {
   const Tensor there = objects.index({objects.select(1, 0).ge(0)});
   const Tensor match = Match(defaults, there.narrow(1, 1, 4), kLeastOverlap);
@@ -36,7 +36,7 @@ Tensor TargetsOf(const Tensor& objects, const Tensor& defaults) {
   return targets;
 }
 
-// Which of the boxes without an object count: the hardest of each picture. [n, A] bool.
+// Which of the boxes without an object count: the hardest of each image. [n, A] bool.
 Tensor HardNegatives(const Tensor& losses, const Tensor& positive) {
   const Tensor wanted = kNegativesPerPositive * positive.sum(1, /*keepdim=*/true);
   const Tensor negatives =

@@ -7,7 +7,7 @@
 namespace tutti::tasks {
 
 // Annotations: [n, most, 5] fp32, of each object its class and left, top, right, bottom in parts of
-// the picture; the class is -1 where there are fewer objects. Targets: [n, A, 5] fp32, of each
+// the image; the class is -1 where there are fewer objects. Targets: [n, A, 5] fp32, of each
 // default box its class (0: background) and how it moves. The units are the default boxes that have
 // an object.
 class Detection final : public Task {
@@ -19,12 +19,12 @@ class Detection final : public Task {
   torch::Tensor Targets(const torch::Tensor& annotations) const override;
   int64_t Units(const torch::Tensor& targets) const override;
   // Of boxes with an object: the moves' smooth L1 distance and the class's cross-entropy; of the
-  // others, the three times as many of a picture that have the largest cross-entropy, that.
+  // others, the three times as many of an image that have the largest cross-entropy, that.
   Loss LossOf(const std::vector<torch::Tensor>& outputs,
               const torch::Tensor& targets) const override;
   // map50 (overlap of at least 0.5) and map (mean over 0.5, 0.55, ..., 0.95).
   std::unique_ptr<Measure> NewMeasure() const override;
-  // Of each default box left, top, right and bottom in parts of the picture's sides, then the
+  // Of each default box left, top, right and bottom in parts of the image's sides, then the
   // probabilities of background and classes: [n, A, 4 + 1 + classes].
   torch::Tensor Answer(const torch::Tensor& output) const override;
 
@@ -39,7 +39,7 @@ struct Detections {
   torch::Tensor scores;   // [n], descending
 };
 
-// What a network's output for one picture, [A, 4 + 1 + classes], says, without what is less likely
+// What a network's output for one image, [A, 4 + 1 + classes], says, without what is less likely
 // than 1 in 100 or repeats a likelier box of its class; 200 boxes at most.
 Detections Detect(const torch::Tensor& output, const torch::Tensor& default_boxes);
 

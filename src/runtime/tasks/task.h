@@ -1,9 +1,9 @@
 // What a network is trained for, as one class: targets, loss and metrics. The training loop, the
 // strategies and the evaluation speak of tasks alone; they do not know labels, masks or boxes.
 //
-// Annotations are what a data set says of its pictures: [n] labels, [n, H, W] masks or
+// Annotations are what a data set says of its images: [n] labels, [n, H, W] masks or
 // [n, most, 5] boxes (detection.h). Targets are what a loss compares a network's outputs with. Both
-// are one tensor whose first dimension counts pictures, so that they go where the pictures go.
+// are one tensor whose first dimension counts images, so that they go where the images go.
 //
 // The loss of a mini-batch is the sum of Loss over its parts, divided by the sum of Units over its
 // parts: n ranks have the gradients of one process, whatever the sizes of the parts. Immutable;
@@ -22,11 +22,11 @@
 
 namespace tutti::tasks {
 
-// How good a model is on a set of pictures, of which each rank sees a part. Not thread-safe.
+// How good a model is on a set of images, of which each rank sees a part. Not thread-safe.
 class Measure {
  public:
   virtual ~Measure() = default;
-  // `output`: what the network says of pictures in evaluation mode, fp32 or fp64, on the CPU.
+  // `output`: what the network says of images in evaluation mode, fp32 or fp64, on the CPU.
   virtual void Add(const torch::Tensor& output, const torch::Tensor& annotations) = 0;
   // After `sums` have been added up over the ranks and `rows` put one after the other.
   virtual std::vector<Metric> Metrics() const = 0;
@@ -39,7 +39,7 @@ class Measure {
 
 struct Loss {
   torch::Tensor sum;      // over the units, with its graph
-  torch::Tensor correct;  // pictures that the network was right about; undefined: not counted
+  torch::Tensor correct;  // images that the network was right about; undefined: not counted
 };
 
 class Task {
@@ -48,7 +48,7 @@ class Task {
   virtual absl::string_view name() const = 0;
   // On the CPU.
   virtual torch::Tensor Targets(const torch::Tensor& annotations) const { return annotations; }
-  // Of which the loss is the mean: pictures, pixels, boxes.
+  // Of which the loss is the mean: images, pixels, boxes.
   virtual int64_t Units(const torch::Tensor& targets) const { return targets.size(0); }
   // `outputs` as ModelImpl::Outputs gives them, and targets, on the same device.
   virtual Loss LossOf(const std::vector<torch::Tensor>& outputs,

@@ -1,4 +1,4 @@
-// A batch as tensors, with what is known of its pictures as tasks want it (tasks/task.h).
+// A batch as tensors, with what is known of its images as tasks want it (tasks/task.h).
 #pragma once
 
 #include <torch/types.h>
@@ -15,7 +15,7 @@ torch::Tensor LabelsOf(const data::Batch& batch);
 // Labels; masks [count, H, W] int64; or boxes [count, most, 5] fp32: a view, save for masks.
 torch::Tensor AnnotationsOf(const data::Batch& batch, const data::Augmentation& augmentation);
 
-// Of a batch that is mixed, or might have been: each picture's shares of the classes,
+// Of a batch that is mixed, or might have been: each image's shares of the classes,
 // [count, classes] fp32.
 torch::Tensor MixedLabelsOf(const data::Batch& batch, int64_t classes);
 

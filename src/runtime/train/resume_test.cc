@@ -320,6 +320,6 @@ TEST_F(TrainerTest, AveragedWeightsAreSavedAndGoOnAfterAStop) {
   EXPECT_EQ(Weights(parts), Weights(whole));
 }
 
-// Those that come with tutti, on a few pictures.
+// Those that come with tutti, on a few images.
 }  // namespace
 }  // namespace tutti::train

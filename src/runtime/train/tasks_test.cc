@@ -120,7 +120,7 @@ TEST_F(TasksTest, WhatDoesNotFitIsNamed) {
   EXPECT_THAT(Refused(recipe), HasSubstr("is a network for detection, not for segmentation"));
   recipe.task = "detection";
   recipe.input_size = 128;
-  EXPECT_THAT(Refused(recipe), HasSubstr("takes pictures of 64 pixels a side alone"));
+  EXPECT_THAT(Refused(recipe), HasSubstr("takes images of 64 pixels a side alone"));
   recipe.input_size = 0;
   recipe.label_smoothing = 0.1;
   EXPECT_THAT(Refused(recipe), HasSubstr("leave --label-smoothing"));
@@ -130,7 +130,7 @@ TEST_F(TasksTest, WhatDoesNotFitIsNamed) {
       HasSubstr("--cutmix is for classification alone, and ssd64_resnet20 is for detection"));
 }
 
-// As many objects in the same pictures, one of them elsewhere.
+// As many objects in the same images, one of them elsewhere.
 TEST_F(TasksTest, ARankWithOtherBoxesIsNamedByAll) {
   for (const char* folder : {"boxes", "older"}) {
     WriteShapes(folder_.path() / folder, data::Annotations::kBoxes, {.train = 8, .test = 8});

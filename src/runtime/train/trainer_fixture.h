@@ -1,4 +1,4 @@
-// What tests of whole runs share: a small set of pictures, recipes for it, runs over several ranks
+// What tests of whole runs share: a small set of images, recipes for it, runs over several ranks
 // in this process.
 #pragma once
 

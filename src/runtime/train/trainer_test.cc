@@ -186,7 +186,7 @@ TEST_F(TrainerTest, MirroredEvaluationIsTheMeanOfTwoOutputs) {
   EXPECT_DOUBLE_EQ(tasks::Value(trained->metrics, "top1_mirrored"), hits / 30);
 }
 
-// Pictures change places within pairs, and their labels with them.
+// Images change places within pairs, and their labels with them.
 TEST_F(TrainerTest, MixedLabelsAreSharesOfAPair) {
   const std::array<int64_t, 3> labels = {2, 0, 1};
   const torch::Tensor shares =

@@ -95,7 +95,7 @@ TEST_F(TrainerTest, WrongInputIsAClearErrorBeforeAnythingIsWritten) {
               HasSubstr("larger than the 54 training"));
 }
 
-// Batch-norm over one picture a channel, convolutions over none: what libtorch says names no
+// Batch-norm over one image a channel, convolutions over none: what libtorch says names no
 // option.
 TEST_F(TrainerTest, PicturesTooSmallForTheNetworkAreSaidBeforeTheFirstStep) {
   Recipe recipe = RecipeFor("small");
@@ -104,7 +104,7 @@ TEST_F(TrainerTest, PicturesTooSmallForTheNetworkAreSaidBeforeTheFirstStep) {
   const absl::Status status = TrainOver(1, recipe).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("inception_v3: it takes no pictures of 32 x 32 pixels"),
+              AllOf(HasSubstr("inception_v3: it takes no images of 32 x 32 pixels"),
                     HasSubstr("give a larger --input-size"), Not(HasSubstr("\n"))));
 }
 

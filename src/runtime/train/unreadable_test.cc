@@ -1,4 +1,4 @@
-// What runs tell of pictures that they could not read.
+// What runs tell of images that they could not read.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,12 +12,12 @@ namespace tutti::train {
 namespace {
 
 namespace fs = std::filesystem;
-using Counts = std::vector<std::pair<int64_t, int64_t>>;  // step, pictures
+using Counts = std::vector<std::pair<int64_t, int64_t>>;  // step, images
 
 class UnreadablePictures : public TrainerTest {
  protected:
-  // Folders of two classes with 8 training and 4 test pictures each. `broken` training pictures, at
-  // most two, are no whole JPEGs, and if there are any a test picture is empty.
+  // Folders of two classes with 8 training and 4 test images each. `broken` training images, at
+  // most two, are no whole JPEGs, and if there are any a test image is empty.
   void WriteClasses(int broken) {
     const auto images = data::MakeFakeDataset(24, 2, kSide, kSide);
     std::string scratch;
@@ -33,7 +33,7 @@ class UnreadablePictures : public TrainerTest {
     }
   }
 
-  // A batch is an epoch, so that every epoch meets every picture.
+  // A batch is an epoch, so that every epoch meets every image.
   Recipe RecipeOfWholeEpochs(int64_t epochs) {
     Recipe recipe = RecipeFor("unreadable");
     recipe.data = data_;

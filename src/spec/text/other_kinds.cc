@@ -13,7 +13,7 @@ namespace tutti::spec {
 namespace {
 
 constexpr absl::string_view kServing =
-    "it serves a model, which jobs do not: `tutti score` classifies pictures with a trained one";
+    "it serves a model, which jobs do not: `tutti score` classifies images with a trained one";
 constexpr absl::string_view kOfWorkspace =
     "it describes a workspace of Azure, and here there is none";
 

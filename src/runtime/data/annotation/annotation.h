@@ -1,4 +1,4 @@
-// What a data set says of a picture, on its way into a batch beside it.
+// What a data set says of an image, on its way into a batch beside it.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace tutti::data {
 
-// Bytes of one picture's annotation in a batch of images of this size: those of Batch::masks or
+// Bytes of one image's annotation in a batch of images of this size: those of Batch::masks or
 // Batch::boxes; 0 for labels.
 size_t AnnotationBytes(const Dataset& dataset, ImageSize output);
 
-// Keeps its scratch memory from picture to picture. Not thread-safe: one for each thread.
+// Keeps its scratch memory from image to image. Not thread-safe: one for each thread.
 class AnnotationReader {
  public:
   // `out` takes AnnotationBytes. Errors as those of mask.h and boxes.h.

@@ -1,4 +1,4 @@
-// Any bytes as a mask and as boxes: an error, or levels and boxes that a picture's way takes into a
+// Any bytes as a mask and as boxes: an error, or levels and boxes that an image's way takes into a
 // batch.
 #include <cstdint>
 #include <vector>

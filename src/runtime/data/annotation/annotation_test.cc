@@ -66,7 +66,7 @@ TEST(Mask, RefusesWhatIsNoMask) {
   EXPECT_TRUE(CheckMask(mask, {2, 2}, 8).ok());
   EXPECT_THAT(std::string(CheckMask(mask, {2, 2}, 7).message()),
               HasSubstr("says 7 at pixel (0, 1), which is out of range: classes.txt names 7"));
-  EXPECT_THAT(std::string(CheckMask(mask, {4, 1}, 8).message()), HasSubstr("is 2x2, its picture"));
+  EXPECT_THAT(std::string(CheckMask(mask, {4, 1}, 8).message()), HasSubstr("is 2x2, its image"));
 }
 
 TEST(Boxes, AreReadAsCentresAndSides) {
@@ -88,7 +88,7 @@ TEST(Boxes, NameTheLineThatIsWrong) {
   EXPECT_THAT(refused("0 nan .5 .5 .5"), HasSubstr("is not a class"));
 }
 
-// Pictures of a bright rectangle on black, whose mask and box say where it is; sizes differ.
+// Images of a bright rectangle on black, whose mask and box say where it is; sizes differ.
 class Rectangles final : public Dataset {
  public:
   // `level`: what masks say of the rectangle.
@@ -156,7 +156,7 @@ const std::vector<Augmentation> kWays = {{.random_resized_crop = true, .flip = F
                                          {.resize = 50},
                                          {.stretch = true, .flip = Flip::kByChance}};
 
-// Calls look(image, batch, position) for every picture of two epochs.
+// Calls look(image, batch, position) for every image of two epochs.
 template <typename Look>
 void ForEach(Annotations kind, const Augmentation& way, const Look& look) {
   const auto loader = MakeLoader(std::make_shared<Rectangles>(kind), Crops(way));
@@ -188,7 +188,7 @@ TEST(Annotation, MasksGoTheWayOfTheirPictures) {
   }
 }
 
-// A wrong class is no unreadable picture, of which some may be.
+// A wrong class is no unreadable image, of which some may be.
 TEST(Annotation, AMasksClassOutOfRangeIsAnErrorAtOnce) {
   LoaderOptions options = Crops({.resize = 50});
   options.max_unreadable = 1000;

@@ -14,9 +14,8 @@
 namespace tutti::data {
 namespace {
 
-constexpr size_t kMostBoxes =
-    1000;                           // of a picture, since every one of a batch has room for as many
-constexpr double kRounding = 1e-3;  // what tools that write six digits may be off, and some
+constexpr size_t kMostBoxes = 1000;  // of an image, since every one of a batch has room for as many
+constexpr double kRounding = 1e-3;   // what tools that write six digits may be off, and some
 
 absl::StatusOr<Box> ParseBox(absl::string_view line, int64_t classes) {
   const std::vector<absl::string_view> words =
@@ -41,7 +40,7 @@ absl::StatusOr<Box> ParseBox(absl::string_view line, int64_t classes) {
       std::minmax({x - width / 2, y - height / 2, x + width / 2, y + height / 2});
   if (!(width > 0 && height > 0 && least >= -kRounding && most <= 1 + kRounding)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the box has no area within the picture (numbers are parts of its sides, 0 to 1)"));
+        "the box has no area within the image (numbers are parts of its sides, 0 to 1)"));
   }
   const auto part = [](double at) { return static_cast<float>(std::clamp(at, 0.0, 1.0)); };
   return Box{box.label, part(x - width / 2), part(y - height / 2), part(x + width / 2),

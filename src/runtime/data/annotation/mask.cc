@@ -48,8 +48,8 @@ absl::StatusOr<MaskView> DecodeMask(absl::string_view encoded, std::vector<uint8
 absl::Status CheckMask(const MaskView& mask, ImageSize picture, int64_t classes) {
   if (mask.size != picture) {
     return absl::InvalidArgumentError(absl::StrCat("the mask is ", mask.size.width, "x",
-                                                   mask.size.height, ", its picture ",
-                                                   picture.width, "x", picture.height));
+                                                   mask.size.height, ", its image ", picture.width,
+                                                   "x", picture.height));
   }
   const size_t pixels = static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height);
   const uint8_t* const end = mask.classes + pixels;

@@ -1,4 +1,4 @@
-// Masks: a class for every pixel of a picture, as they are kept and as they go into a batch. Pure
+// Masks: a class for every pixel of an image, as they are kept and as they go into a batch. Pure
 // functions.
 #pragma once
 
@@ -22,16 +22,16 @@ struct MaskView {
 };
 
 // A PNG of grey levels or of palette indices (1 to 8 bits, as they are: Pascal VOC's colours do not
-// matter), or a PGM, into `memory`, which the view is of. InvalidArgument: another kind of picture,
-// or a larger one than pictures may be; DataLoss: damaged.
+// matter), or a PGM, into `memory`, which the view is of. InvalidArgument: another kind of image,
+// or a larger one than images may be; DataLoss: damaged.
 absl::StatusOr<MaskView> DecodeMask(absl::string_view encoded, std::vector<uint8_t>& memory);
 
-// InvalidArgument: the mask is not as large as its picture. OutOfRange: it has a level that is
+// InvalidArgument: the mask is not as large as its image. OutOfRange: it has a level that is
 // neither one of so many classes nor kUnknownClass.
 absl::Status CheckMask(const MaskView& mask, ImageSize picture, int64_t classes);
 
-// What the picture's `geometry` makes of its mask, by the nearest pixel: `out` takes output.width *
-// output.height bytes. kUnknownClass beyond the picture.
+// What the image's `geometry` makes of its mask, by the nearest pixel: `out` takes output.width *
+// output.height bytes. kUnknownClass beyond the image.
 void PlaceMask(const MaskView& mask, const Geometry& geometry, ImageSize output, uint8_t* out);
 
 }  // namespace tutti::data

@@ -38,7 +38,7 @@ double Beta(double alpha, RandomStream& random) {
   return 1 / (1 + std::exp(second - first));
 }
 
-// Around a point anywhere in the picture, cut off at its edges.
+// Around a point anywhere in the image, cut off at its edges.
 Region DrawCut(double area, ImageSize size, RandomStream& random) {
   const auto draw = [&](int side, int& first, int& length) {
     const int wanted = static_cast<int>(side * std::sqrt(area));

@@ -1,6 +1,6 @@
-// Mixed pictures: mixup (Zhang et al. 2018, "mixup: Beyond Empirical Risk Minimization") and CutMix
-// (Yun et al. 2019). Pictures are mixed in pairs, the first of a mini-batch with the second, the
-// third with the fourth: the order is random anyway, each picture is decoded once, and a rank whose
+// Mixed images: mixup (Zhang et al. 2018, "mixup: Beyond Empirical Risk Minimization") and CutMix
+// (Yun et al. 2019). Images are mixed in pairs, the first of a mini-batch with the second, the
+// third with the fourth: the order is random anyway, each image is decoded once, and a rank whose
 // part begins at an even position (sampling/sampler.h) needs no other's. How a step mixes is drawn
 // for all of its pairs: a pure function of (seed, epoch, step), the same on every rank.
 #pragma once
@@ -16,16 +16,16 @@ namespace tutti::data {
 absl::Status Validate(const Mixing& mixing);
 
 struct Mix {
-  float own = 1;  // of a picture's label, its own share; the rest is its partner's
-  // CutMix: where the two change places, 1 - own of the area. Empty: mixup, in which a picture's
+  float own = 1;  // of an image's label, its own share; the rest is its partner's
+  // CutMix: where the two change places, 1 - own of the area. Empty: mixup, in which an image's
   // values are own * its own + (1 - own) * its partner's.
   Region cut;
 };
 
-// For pictures of `size` pixels. A share is drawn from Beta(alpha, alpha).
+// For images of `size` pixels. A share is drawn from Beta(alpha, alpha).
 Mix DrawMix(const Mixing& mixing, ImageSize size, RandomStream random);
 
-// Mixes two normalised pictures in place, in the normalizer's type and layout.
+// Mixes two normalised images in place, in the normalizer's type and layout.
 void MixPair(const Mix& mix, const Normalizer& normalizer, ImageSize size, void* first,
              void* second);
 

@@ -59,7 +59,7 @@ TEST(Mix, WithBothAStepTakesOneOfTheTwo) {
   EXPECT_EQ(DrawMix({}, {32, 32}, DrawOf(0)).own, 1);
 }
 
-// Values in the type and layout of a picture of 5 x 4 pixels, colour by colour.
+// Values in the type and layout of an image of 5 x 4 pixels, colour by colour.
 constexpr ImageSize kSize{5, 4};
 
 struct Picture {

@@ -52,7 +52,7 @@ class Normalizer {
   Normalizer(const Augmentation& augmentation, PixelType type,
              PixelLayout layout = PixelLayout::kChannelsLast);
 
-  // For a picture of this size at `out`.
+  // For an image of this size at `out`.
   NormalizedTarget Target(int width, int height, void* out) const;
 
   // Copies a width x height window of `source`, whose top left pixel is (left, top) of it; black
@@ -60,7 +60,7 @@ class Normalizer {
   void CopyWindow(const ImageView& source, int left, int top, ImageSize window, bool flip,
                   void* out) const;
 
-  // Makes a region of a width x height picture at `out` the mean, which is 0.
+  // Makes a region of a width x height image at `out` the mean, which is 0.
   void Erase(ImageSize picture, const Region& region, void* out) const;
 
  private:

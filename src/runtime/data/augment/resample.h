@@ -1,4 +1,4 @@
-// Resize, colour, flip, normalise and lay out in one pass over a picture's planes. The resize is
+// Resize, colour, flip, normalise and lay out in one pass over an image's planes. The resize is
 // bilinear with antialiasing (augment/taps.h says what it equals).
 //
 // Everything is fp32 without rounding in between, and the same on every machine. For pixels that
@@ -7,7 +7,7 @@
 // most.
 //
 // A JPEG's planes are averaged first and become red, green and blue then: the same sums in another
-// order, save that a decoder rounds each pixel of the picture to 8 bits and cuts it off at 0 and
+// order, save that a decoder rounds each pixel of the image to 8 bits and cuts it off at 0 and
 // 255, and here the resized pixel is cut off. resample_test.cc bounds the difference.
 #pragma once
 
@@ -28,7 +28,7 @@ class Resampler {
  public:
   // The processor must have `set`; the result has the same bits with each.
   explicit Resampler(base::InstructionSet set = base::UsableInstructionSet());
-  // Prepares the taps for a picture of `source` pixels; the axes are in its pixels.
+  // Prepares the taps for an image of `source` pixels; the axes are in its pixels.
   void Prepare(const Axis& x, const Axis& y, ImageSize source);
   // The pixels that Run will look at.
   Region needed() const;

@@ -16,7 +16,7 @@ namespace {
 struct SourcePicture {
   std::vector<uint8_t> bytes;
   ImageView view;
-  // The picture that the values of torch below were computed from.
+  // The image that the values of torch below were computed from.
   SourcePicture(int width, int height) {
     for (int y = 0; y < height; ++y) {
       for (int x = 0; x < width; ++x) {
@@ -184,7 +184,7 @@ TEST(Resample, HasTheSameBitsWithEachInstructionSet) {
   }
 }
 
-// Grey planes and planes of brightness and colour are the RGB planes of the same picture.
+// Grey planes and planes of brightness and colour are the RGB planes of the same image.
 TEST(Resample, ColoursFollowJfif) {
   std::vector<uint8_t> grey(40 * 30 + kPlanePadding), cb(grey.size(), 90), cr(grey.size(), 200);
   for (size_t i = 0; i < grey.size(); ++i) grey[i] = static_cast<uint8_t>(60 + i % 97);

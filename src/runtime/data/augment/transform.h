@@ -27,7 +27,7 @@ class Transform {
   void set_flip(Flip flip) { augmentation_.flip = flip; }
 
   // `out` takes height * width * 3 values in the normalizer's type and layout. Gives the way that
-  // the picture took there.
+  // the image took there.
   absl::StatusOr<Geometry> Apply(absl::string_view encoded, const RandomStream& random, void* out);
 
   // The two halves of Apply for a recipe that CopiesPixels: a decoded image may be kept and used

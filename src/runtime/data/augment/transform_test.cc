@@ -32,7 +32,7 @@ std::vector<float> Apply(const Augmentation& augmentation, absl::string_view jpe
 
 enum class As { kPixels, kPlanes };
 
-// The same picture by a full decode and a resize of it all.
+// The same image by a full decode and a resize of it all.
 std::vector<float> ApplyToFullDecode(const Augmentation& augmentation, absl::string_view jpeg,
                                      int64_t sample, As as = As::kPixels) {
   JpegDecoder decoder;
@@ -95,7 +95,7 @@ TEST(Transform, PlanesAreTheDecodersPixelsButForItsRounding) {
 }
 
 // On the 1,000 ImageNet photographs of the benchmark the mean difference is 1.3 levels of 255 where
-// the scale applies. Here a picture as smooth as they are at this scale.
+// the scale applies. Here an image as smooth as they are at this scale.
 TEST(Transform, AScaledDecodeStaysNearTheFullOne) {
   const std::string jpeg = EncodeJpeg({.width = 800, .height = 620}, [](int x, int y, int c) {
     return static_cast<uint8_t>(127.5 + 100 * std::sin(0.03 * x + c) * std::cos(0.04 * y - c));

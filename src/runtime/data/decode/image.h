@@ -32,7 +32,7 @@ struct ImageView {
   }
 };
 
-// One component of a picture, at a resolution of its own: JPEG keeps colour at half the picture's.
+// One component of an image, at a resolution of its own: JPEG keeps colour at half the image's.
 // Does not own its samples. The memory after the last sample may be read up to kPlanePadding bytes
 // further, never used.
 struct Plane {
@@ -40,7 +40,7 @@ struct Plane {
   size_t stride = 0;                 // bytes from one row to the next
   int left = 0, top = 0;             // where it lies in the whole plane
   ImageSize whole;                   // of the plane, in samples: what lies beyond repeats the edge
-  int across = 1, down = 1;          // pixels of the picture per sample
+  int across = 1, down = 1;          // pixels of the image per sample
 
   // The row `y` of the whole plane, from its column `x` on. Both are held.
   const uint8_t* at(int x, int y) const {
@@ -52,7 +52,7 @@ inline constexpr size_t kPlanePadding = 64;
 
 enum class Colors { kGrey, kRgb, kYCbCr };  // 1, 3 and 3 planes; YCbCr as in JFIF
 
-// A part of a picture by its components; what it views is another's.
+// A part of an image by its components; what it views is another's.
 struct Planes {
   Colors colors = Colors::kRgb;
   Plane plane[3];

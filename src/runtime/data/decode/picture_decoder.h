@@ -1,7 +1,7 @@
-// A picture of any kind that tutti reads (JPEG, PNG, PNM), told by its first bytes, to pixels or
+// An image of any kind that tutti reads (JPEG, PNG, PNM), told by its first bytes, to pixels or
 // planes. What a file's name says does not matter: one of ImageNet's .JPEG files is a PNG.
 //
-// Used for one picture after the other, keeps its memory. Not thread-safe: one for each thread.
+// Used for one image after the other, keeps its memory. Not thread-safe: one for each thread.
 #pragma once
 
 #include <vector>
@@ -20,11 +20,11 @@ class PictureDecoder {
   // Reads the headers; `encoded` must live until it is decoded. Errors as JpegDecoder's.
   absl::StatusOr<ImageSize> Open(absl::string_view encoded);
 
-  PictureKind kind() const { return kind_; }  // of the opened picture
-  // What DecodePlanes may divide the picture's size by, beside 1: 8 for a JPEG.
+  PictureKind kind() const { return kind_; }  // of the opened image
+  // What DecodePlanes may divide the image's size by, beside 1: 8 for a JPEG.
   int max_denominator() const { return kind_ == PictureKind::kJpeg ? 8 : 1; }
 
-  // The whole opened picture as packed pixels, or the planes of a part of it; the decoder's memory,
+  // The whole opened image as packed pixels, or the planes of a part of it; the decoder's memory,
   // valid until its next call. One of them, once after each Open. As JpegDecoder's.
   absl::StatusOr<ImageView> Decode();
   absl::StatusOr<Planes> DecodePlanes(const Region& region, int denominator = 1);

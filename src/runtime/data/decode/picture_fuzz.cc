@@ -1,4 +1,4 @@
-// Any bytes, opened as a picture of whatever kind they say they are, decoded whole and in part: an
+// Any bytes, opened as an image of whatever kind they say they are, decoded whole and in part: an
 // error or pixels. The file's first two bytes choose the part.
 #include <algorithm>
 #include <cstdint>
@@ -17,7 +17,7 @@ uint64_t Sum(const tutti::data::ImageView& view) {
   return sum;
 }
 
-// The samples of the rows [top, bottom) of the picture, and the padding behind them.
+// The samples of the rows [top, bottom) of the image, and the padding behind them.
 uint64_t Sum(const Planes& planes, int top, int bottom) {
   uint64_t sum = 0;
   for (int c = 0; c < planes.count(); ++c) {

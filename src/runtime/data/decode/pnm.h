@@ -1,5 +1,5 @@
 // Netpbm's plain containers of pixels, P5 (grey) and P6 (RGB) with 8 bits: how sets that hold bare
-// pixels (CIFAR-10, MNIST) give their pictures, and how they are packed into shards without loss.
+// pixels (CIFAR-10, MNIST) give their images, and how they are packed into shards without loss.
 #pragma once
 
 #include <string>

@@ -120,7 +120,7 @@ absl::Status WriteClasses(const fs::path& folder, const std::vector<std::string>
   TUTTI_RETURN_IF_ERROR(there.status());
   if (*there == classes) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(path.string(), ": names other classes than the pictures have"));
+      absl::StrCat(path.string(), ": names other classes than the images have"));
 }
 
 class Packing {
@@ -178,7 +178,7 @@ absl::Status Packing::LeaveOut(const absl::Status& why, Packed& packed) const {
     return absl::OkStatus();
   }
   return absl::Status(why.code(), absl::StrCat(why.message(), "; at most ", options_.max_unreadable,
-                                               " unreadable pictures may be left out"));
+                                               " unreadable images may be left out"));
 }
 
 absl::Status Packing::PackSome(int64_t begin, int64_t end, Packed& packed) {
@@ -212,7 +212,7 @@ absl::StatusOr<Packed> Pack(const Dataset& dataset, const fs::path& folder, absl
   Packed packed;
   TUTTI_RETURN_IF_ERROR(Packing(dataset, options, writer).Run(packed));
   if (packed.samples == 0) {
-    return absl::InvalidArgumentError("no picture is readable: nothing to pack");
+    return absl::InvalidArgumentError("no image is readable: nothing to pack");
   }
   TUTTI_RETURN_IF_ERROR(WriteClasses(folder, dataset.classes()));
   TUTTI_RETURN_IF_ERROR(writer.Finish());

@@ -15,8 +15,8 @@ namespace tutti::data {
 
 struct PackOptions {
   uint64_t shard_bytes = uint64_t{128} << 20;  // about; a shard ends with the sample that passes it
-  bool compress = false;                       // zstd: for small pictures, see shard_bytes.h
-  int resize = 0;    // > 0: pictures whose shorter side is longer are made this small
+  bool compress = false;                       // zstd: for small images, see shard_bytes.h
+  int resize = 0;    // > 0: images whose shorter side is longer are made this small
   int quality = 90;  // of JPEGs that are made smaller
   // JPEGs are rewritten, without loss, so that crops of them are decoded without what lies before
   // (jpeg_pieces.h); else what is not made smaller stays as it is, to the byte.
@@ -34,7 +34,7 @@ struct Packed {
 
 // Writes <folder>/<split>-NNNNNN.tar and classes.txt. What is there when it fails does not open as
 // a dataset: shard 0 comes last of the shards. AlreadyExists: shards of this split are there;
-// FailedPrecondition: classes.txt is there and names other classes; the error of a picture one too
+// FailedPrecondition: classes.txt is there and names other classes; the error of an image one too
 // many that is unreadable; errors of writing.
 absl::StatusOr<Packed> Pack(const Dataset& dataset, const std::filesystem::path& folder,
                             absl::string_view split, const PackOptions& options);

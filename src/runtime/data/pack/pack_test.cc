@@ -104,7 +104,7 @@ TEST_F(PackTest, LargePicturesAreMadeSmallerAndSmallOnesStay) {
   const auto read = *OpenDataset(folder(), "train");
   PictureDecoder decoder;
   EXPECT_EQ(*decoder.Open(*read->Encoded(0, scratch_)), (ImageSize{45, 30}));
-  // A smooth picture: the same place has nearly the same colour.
+  // A smooth image: the same place has nearly the same colour.
   const ImageView smaller = *decoder.Decode();
   const std::vector<uint8_t> pixel(smaller.row(15) + 4 * 22, smaller.row(15) + 4 * 22 + 3);
   ASSERT_TRUE(decoder.Open(large).ok());
@@ -116,7 +116,7 @@ TEST_F(PackTest, LargePicturesAreMadeSmallerAndSmallOnesStay) {
 TEST_F(PackTest, UnreadablePicturesAreLeftOutUpToALimit) {
   std::vector<FakeDataset::Sample> samples;
   for (int i = 0; i < 5; ++i) samples.push_back({EncodePattern({}, i), i});
-  samples[3].encoded = "no picture";
+  samples[3].encoded = "no image";
   const FakeDataset dataset(std::move(samples), 5);
   const absl::Status refused = Pack(dataset, folder() / "none", "train", {}).status();
   EXPECT_THAT(std::string(refused.message()), HasSubstr("fake:3: not a JPEG"));

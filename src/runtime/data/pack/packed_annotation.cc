@@ -16,7 +16,7 @@ absl::StatusOr<PackedAnnotation> AnnotationPacker::Pack(const Dataset& dataset, 
   switch (dataset.annotations()) {
     case Annotations::kMasks:
       return PackMask(lies, classes, from, to);
-    case Annotations::kBoxes:  // in parts of the picture's sides, whatever these are
+    case Annotations::kBoxes:  // in parts of the image's sides, whatever these are
       TUTTI_RETURN_IF_ERROR(ParseBoxes(lies, classes).status());
       return PackedAnnotation{std::string(lies), "boxes.txt"};
     case Annotations::kLabels:

@@ -1,4 +1,4 @@
-// What goes into a shard beside a picture: its label, mask or boxes.
+// What goes into a shard beside an image: its label, mask or boxes.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ struct PackedAnnotation {
   absl::string_view extension;  // "cls", "mask.png", "mask.pgm" or "boxes.txt"
 };
 
-// Keeps its memory from picture to picture. Not thread-safe.
+// Keeps its memory from image to image. Not thread-safe.
 class AnnotationPacker {
  public:
-  // Of a picture that was `from` pixels large and is packed as `to`: a mask is made as large. Masks
+  // Of an image that was `from` pixels large and is packed as `to`: a mask is made as large. Masks
   // and boxes are read whole: errors as those of mask.h and boxes.h.
   absl::StatusOr<PackedAnnotation> Pack(const Dataset& dataset, int64_t sample, ImageSize from,
                                         ImageSize to);

@@ -1,4 +1,4 @@
-// One picture on its way into a shard.
+// One image on its way into a shard.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct PackedPicture {
   ImageSize from, to;  // before and after
 };
 
-// Keeps its memory from picture to picture. Not thread-safe.
+// Keeps its memory from image to image. Not thread-safe.
 class PicturePacker {
  public:
   explicit PicturePacker(const PackOptions& options);

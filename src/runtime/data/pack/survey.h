@@ -1,4 +1,4 @@
-// Goes once through a dataset: what can be read, and how large its pictures are.
+// Goes once through a dataset: what can be read, and how large its images are.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 namespace tutti::data {
 
 struct SurveyOptions {
-  // False: headers alone are read, which finds files that are no pictures, but not those that are
+  // False: headers alone are read, which finds files that are no images, but not those that are
   // damaged further on.
   bool decode = true;
   int threads = 1;
@@ -20,12 +20,12 @@ struct SurveyOptions {
 
 struct UnreadablePicture {
   int64_t index;
-  absl::Status status;  // names the picture
+  absl::Status status;  // names the image
 };
 
 struct Survey {
   int64_t pictures = 0;
-  // Pictures by label; of readable ones, those with the class in their masks, or objects.
+  // Images by label; of readable ones, those with the class in their masks, or objects.
   std::vector<int64_t> of_class;
   std::vector<int64_t> widths, heights, bytes;  // of the readable ones, sorted
   int64_t jpeg = 0, png = 0, pnm = 0;

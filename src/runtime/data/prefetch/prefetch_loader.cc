@@ -184,7 +184,7 @@ absl::Status PrefetchLoader::CountUnreadable(Slot& slot) {
     if (unreadable() == options_.max_unreadable) {
       return absl::Status(one.status.code(),
                           absl::StrCat(one.status.message(), "; ", unreadable(),
-                                       " other unreadable pictures were replaced, the most that "
+                                       " other unreadable images were replaced, the most that "
                                        "is allowed"));
     }
     unreadable_.insert(one.sample);
@@ -216,7 +216,7 @@ PrefetchLoader::Filled PrefetchLoader::Fill(const Work& work, Worker& worker) {
       return filled;
     }
     filled.status = base::Annotate(filled.status, dataset_->Describe(sample));
-    if (absl::IsOutOfRange(filled.status)) {  // a class that there is not: no picture's fault
+    if (absl::IsOutOfRange(filled.status)) {  // a class that there is not: no image's fault
       filled.status = absl::InvalidArgumentError(filled.status.message());
       return filled;
     }

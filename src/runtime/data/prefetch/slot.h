@@ -17,10 +17,10 @@
 
 namespace tutti::data {
 
-// A picture that could not be read, at the position where it belonged.
+// An image that could not be read, at the position where it belonged.
 struct UnreadableSample {
   int64_t position, sample;
-  absl::Status status;  // names the picture
+  absl::Status status;  // names the image
 };
 
 class Slot {
@@ -52,7 +52,7 @@ class Slot {
   bool abandoned() const { return abandoned_; }
   bool idle() const { return in_flight_ == 0; }
 
-  // How the pictures of the step are mixed.
+  // How the images of the step are mixed.
   const Mix& mix() const { return mix_; }
   // Says that the pixels at `position` are written. True for the second of a pair, with which it
   // may now be mixed; the first one's pixels are there for its caller. Without the loader's mutex.

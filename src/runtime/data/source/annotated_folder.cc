@@ -1,4 +1,4 @@
-// OpenAnnotatedFolder: pictures with a mask or boxes each, as files beside them.
+// OpenAnnotatedFolder: images with a mask or boxes each, as files beside them.
 #include <algorithm>
 #include <utility>
 
@@ -15,7 +15,7 @@ namespace tutti::data {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr uint64_t kMaxBoxesBytes = uint64_t{1} << 20;  // of a picture
+constexpr uint64_t kMaxBoxesBytes = uint64_t{1} << 20;  // of an image
 
 class AnnotatedFolder final : public Dataset {
  public:
@@ -112,7 +112,7 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenAnnotatedFolder(const fs::pat
   for (const std::string& name : names) TUTTI_RETURN_IF_ERROR(dataset->Add(name));
   if (dataset->size() > 0) return dataset;
   return absl::InvalidArgumentError(absl::StrCat(
-      (root / "images").string(), ": holds no picture (.jpg, .jpeg, .png, .ppm or .pgm)"));
+      (root / "images").string(), ": holds no image (.jpg, .jpeg, .png, .ppm or .pgm)"));
 }
 
 }  // namespace tutti::data

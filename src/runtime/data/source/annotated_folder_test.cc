@@ -25,7 +25,7 @@ class AnnotatedSets : public testing::Test {
     ASSERT_TRUE(base::MakeDirectories(path.parent_path()).ok());
     ASSERT_TRUE(base::WriteFileAtomic(path, content).ok());
   }
-  // Two pictures of 40 x 32: the mask's left half is class 0, the right half the other.
+  // Two images of 40 x 32: the mask's left half is class 0, the right half the other.
   void WriteMasks() {
     Write("classes.txt", "nothing\nthing\nother\n");
     for (int i = 0; i < 2; ++i) {

@@ -19,7 +19,7 @@ absl::StatusOr<std::vector<std::string>> ReadClasses(const std::filesystem::path
 
 // Where no classes.txt says how many there are, the highest label does, and one damaged label would
 // make a network of as many outputs. So a label is stray if more labels in a row are missing right
-// below it than half of those that there are below the gap, from 3 (few pictures lack classes) to
+// below it than half of those that there are below the gap, from 3 (few images lack classes) to
 // 16 (what chance leaves out of a large set is spread). The lowest stray label of `labels`, which
 // count from 0; those below `known` are classes whether they occur or not.
 std::optional<int64_t> StrayLabel(const std::set<int64_t>& labels, int64_t known = 0);

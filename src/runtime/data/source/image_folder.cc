@@ -1,4 +1,4 @@
-// OpenImageFolder: a folder of pictures for each class.
+// OpenImageFolder: a folder of images for each class.
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -26,7 +26,7 @@ class ImageFolder final : public Dataset {
   }
   absl::StatusOr<absl::string_view> Encoded(int64_t index, std::string& scratch) const override;
 
-  // All pictures below the class's folder, in the order of their names.
+  // All images below the class's folder, in the order of their names.
   absl::Status AddClass(const std::string& name);
 
  private:
@@ -53,7 +53,7 @@ absl::Status ImageFolder::AddClass(const std::string& name) {
   TUTTI_ASSIGN_OR_RETURN(std::vector<std::string> names, PicturesBelow(folder));
   if (names.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        folder.string(), ": holds no picture (.jpg, .jpeg, .png, .ppm or .pgm) of its class"));
+        folder.string(), ": holds no image (.jpg, .jpeg, .png, .ppm or .pgm) of its class"));
   }
   for (std::string& picture : names) pictures_.push_back({std::move(picture), label});
   classes_.push_back(name);
@@ -74,7 +74,7 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenImageFolder(const fs::path& f
   }
   if (dataset->size() > 0) return dataset;
   return absl::InvalidArgumentError(absl::StrCat(root.string(), ": holds no folder of a class (",
-                                                 root.filename().string(), "/CLASS/PICTURE.jpg)"));
+                                                 root.filename().string(), "/CLASS/IMAGE.jpg)"));
 }
 
 }  // namespace tutti::data

@@ -36,7 +36,7 @@ absl::StatusOr<SyntheticOptions> ParseSynthetic(absl::string_view source) {
       options.side > 0 && options.side <= 4096 && options.classes > 0 && options.classes <= 1 << 20;
   if (right) return options;
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", source, "\": synthetic pictures are named synthetic:COUNTxSIDE or ",
+      absl::StrCat("\"", source, "\": synthetic images are named synthetic:COUNTxSIDE or ",
                    "synthetic:COUNTxSIDExCLASSES"));
 }
 
@@ -68,7 +68,7 @@ bool IsSplitFolder(const fs::path& folder, const std::string& name) {
          fs::is_directory(folder / name, error);
 }
 
-// Of pictures with masks or boxes: <split>/images beside <split>/masks or <split>/boxes.
+// Of images with masks or boxes: <split>/images beside <split>/masks or <split>/boxes.
 bool IsAnnotatedSplit(const fs::path& folder, const std::string& name) {
   std::error_code error;
   return IsSplitFolder(folder, name) && fs::is_directory(folder / name / "images", error) &&
@@ -124,7 +124,7 @@ absl::string_view NameOf(DatasetFormat format) {
     case DatasetFormat::kImageFolder:
       return "ImageFolder";
     case DatasetFormat::kAnnotatedFolder:
-      return "folder of pictures with masks or boxes";
+      return "folder of images with masks or boxes";
     case DatasetFormat::kCifar10:
       return "CIFAR-10 binary";
     case DatasetFormat::kIdx:
@@ -151,10 +151,10 @@ absl::StatusOr<DatasetFormat> FormatOf(const std::string& source) {
     return DatasetFormat::kImageFolder;
   }
   return absl::NotFoundError(absl::StrCat(
-      folder.string(), names.empty() ? ": is empty" : ": holds no pictures that are known",
+      folder.string(), names.empty() ? ": is empty" : ": holds no images that are known",
       "; wanted are tar shards (train-000000.tar, …), TFRecord files (train-00000-of-00001, …), "
-      "folders of classes (train/CLASS/PICTURE.jpg), pictures with masks or boxes "
-      "(train/images/PICTURE.jpg and train/masks/PICTURE.png or train/boxes/PICTURE.txt), "
+      "folders of classes (train/CLASS/IMAGE.jpg), images with masks or boxes "
+      "(train/images/IMAGE.jpg and train/masks/IMAGE.png or train/boxes/IMAGE.txt), "
       "CIFAR-10's binary files (data_batch_1.bin) or MNIST's (train-images-idx3-ubyte)"));
 }
 

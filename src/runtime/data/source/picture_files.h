@@ -1,4 +1,4 @@
-// Pictures as files of their own.
+// Images as files of their own.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace tutti::data {
 
-// What lies below `folder` at any depth and ends as a picture does (names.h), by its path from
+// What lies below `folder` at any depth and ends as an image does (names.h), by its path from
 // there, sorted. Errors name the folder.
 absl::StatusOr<std::vector<std::string>> PicturesBelow(const std::filesystem::path& folder);
 

@@ -1,4 +1,4 @@
-// Pictures as blocks of 2 x 2 pixels: what a convolution of stride 2 over three channels reads,
+// Images as blocks of 2 x 2 pixels: what a convolution of stride 2 over three channels reads,
 // laid out so that tensor cores take it without padding channels first. Plain CUDA: no torch here.
 #pragma once
 
@@ -10,7 +10,7 @@ namespace tutti::device {
 
 // [images, height, width, 3] of bf16 -> [images, out_height, out_width, 16]. Block (i, j) has the
 // pixels from row 2 (i - before) and column 2 (j - before) on: channel 6 y + 3 x + c is theirs at
-// (y, x), the last four are zero, and so is what lies outside of the picture.
+// (y, x), the last four are zero, and so is what lies outside of the image.
 struct Blocking {
   int images, height, width;
   int before, out_height, out_width;

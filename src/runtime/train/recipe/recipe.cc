@@ -91,7 +91,7 @@ std::string Text(const std::vector<double>& value) {
 std::vector<Field> FieldsOf(Recipe& r) {
   return {
       {"data", kData,
-       "folder with train and test: tar shards, TFRecord, folders of classes, pictures with masks "
+       "folder with train and test: tar shards, TFRecord, folders of classes, images with masks "
        "or boxes, CIFAR-10 binary, MNIST; or synthetic:COUNTxSIDExCLASSES",
        &r.data},
       {"augment",
@@ -123,7 +123,7 @@ std::vector<Field> FieldsOf(Recipe& r) {
       {"stddev", kData, "of the pixels, likewise", &r.stddev, {}, 1e-6},
       {"workers", kData, "decoding threads per rank", &r.workers, {}, 1},
       {"max-unreadable", kData,
-       "pictures per rank that may be damaged: each is named and replaced by the next",
+       "images per rank that may be damaged: each is named and replaced by the next",
        &r.max_unreadable},
 
       {"model", kModel,
@@ -141,7 +141,7 @@ std::vector<Field> FieldsOf(Recipe& r) {
        "boxes",
        &r.task,
        {"auto", "classification", "segmentation", "detection"}},
-      {"input-size", kModel, "height and width of its pictures; 0: what the model is meant for",
+      {"input-size", kModel, "height and width of its images; 0: what the model is meant for",
        &r.input_size},
       {"epochs", kModel, "times through the training images", &r.epochs, {}, 1},
       {"max-steps", kModel, "end after this many steps, schedule and all; 0: after --epochs",

@@ -23,7 +23,7 @@ struct Recipe {
   int64_t plain_epochs = 0;
   std::vector<double> mean, stddev;  // empty: by the model's input size
   int64_t workers = 1;
-  int64_t max_unreadable = 10;  // pictures per rank
+  int64_t max_unreadable = 10;  // images per rank
 
   std::string model = "resnet20";
   std::string weights;  // to begin from; empty: random

@@ -173,7 +173,7 @@ void RunReport::Unreadable(int64_t step, int64_t pictures) {
   if (silent_) return;
   if (pictures > unreadable_) {
     unreadable_ = pictures;
-    progress_.Line(absl::StrFormat("warning: %d picture%s could not be read and %s replaced",
+    progress_.Line(absl::StrFormat("warning: %d image%s could not be read and %s replaced",
                                    pictures, pictures == 1 ? "" : "s",
                                    pictures == 1 ? "was" : "were"));
   }

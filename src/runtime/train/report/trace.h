@@ -1,4 +1,4 @@
-// What this rank did lately and when, for a picture of all ranks in chrome://tracing or
+// What this rank did lately and when, for a timeline of all ranks in chrome://tracing or
 // ui.perfetto.dev: the parts of its steps on one line, its collectives on another.
 //
 // Invariant: at most `capacity` spans are kept, the latest. Thread-safe.

@@ -38,7 +38,7 @@ std::string Describe(const Recipe& recipe) {
   return text;
 }
 
-// Classes and every label, or the pictures' names, and their boxes; not pixels and masks, which
+// Classes and every label, or the images' names, and their boxes; not pixels and masks, which
 // would have to be read.
 absl::StatusOr<std::string> Describe(const data::Dataset& images) {
   std::string text = absl::StrCat(absl::StrJoin(images.classes(), "\n"), "\n\n"), scratch;

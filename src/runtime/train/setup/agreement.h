@@ -11,7 +11,7 @@
 namespace tutti::train {
 
 // Every rank calls it before the first step. InvalidArgument, the same on every rank, names the
-// first rank whose recipe, classes, labels, boxes or names of pictures with masks are not rank 0's.
+// first rank whose recipe, classes, labels, boxes or names of images with masks are not rank 0's.
 // Where files lie and how a machine is used (--data, --weights, --output, --resume, --tensorboard,
 // --mlflow, --threads, --workers, --step-timeout) may differ.
 absl::Status CheckAgreement(const Recipe& recipe, const Input& input, parallel::Strategy& strategy,

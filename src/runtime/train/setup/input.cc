@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kSmallInput = 64;  // below it CIFAR's ways are usual, above it ImageNet's
 
-// Per rank; no gradients, so memory sets no lower limit, save where a picture's output is large.
+// Per rank; no gradients, so memory sets no lower limit, save where an image's output is large.
 int EvaluationBatch(const Wanted& wanted) {
   return wanted.annotations == data::Annotations::kLabels ? 100 : 8;
 }
@@ -25,7 +25,7 @@ struct Statistics {
 constexpr Statistics kCifar = {{0.4914, 0.4822, 0.4465}, {0.2470, 0.2435, 0.2616}};
 constexpr Statistics kImageNet = {{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}};
 
-// Of crops in training, where pixels or boxes are to be told apart: half a picture's sides.
+// Of crops in training, where pixels or boxes are to be told apart: half an image's sides.
 constexpr double kLeastArea = 0.25;
 
 data::Augmentation EvaluationOf(const Recipe& recipe, const Wanted& wanted) {
@@ -70,7 +70,7 @@ data::Augmentation TrainingOf(const Recipe& recipe, const Wanted& wanted,
   return augmentation;
 }
 
-// Whether the first picture is `size` pixels wide and high; one that is unreadable tells nothing.
+// Whether the first image is `size` pixels wide and high; one that is unreadable tells nothing.
 bool HaveSize(const data::Dataset& images, int64_t size) {
   const auto side = static_cast<int>(size);
   const absl::StatusOr<data::ImageSize> first = data::SizeOf(images, 0);
@@ -149,7 +149,7 @@ absl::StatusOr<Input> OpenInput(const Recipe& recipe, const Wanted& wanted, int 
   options.memory = memory;
   options.max_unreadable = recipe.max_unreadable;
   options.on_unreadable = [](absl::string_view what) {
-    base::Warn(absl::StrCat("replaced by the next picture: ", what));
+    base::Warn(absl::StrCat("replaced by the next image: ", what));
   };
   options.augmentation = TrainingOf(recipe, wanted, input.evaluation);
   options.mixing = {recipe.mixup, recipe.cutmix};

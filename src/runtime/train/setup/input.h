@@ -12,7 +12,7 @@ namespace tutti::train {
 struct Input {
   std::shared_ptr<const data::Dataset> train_images, test_images;
   std::unique_ptr<data::Loader> train, test;
-  data::Augmentation evaluation;  // how a picture becomes an input of the finished model
+  data::Augmentation evaluation;  // how an image becomes an input of the finished model
 };
 
 // What a model takes.

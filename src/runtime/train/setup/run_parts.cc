@@ -56,7 +56,7 @@ TaskOfModel TaskOf(models::Purpose purpose) {
   return {"classification", data::Annotations::kLabels};
 }
 
-// What is meant for pictures with one label each.
+// What is meant for images with one label each.
 absl::Status CheckForLabels(const Recipe& recipe, absl::string_view task) {
   if (task == "classification") return absl::OkStatus();
   const std::pair<absl::string_view, bool> wanted[] = {
@@ -73,7 +73,7 @@ absl::Status CheckForLabels(const Recipe& recipe, absl::string_view task) {
 }
 
 // What the model takes. NotFound says which models there are; InvalidArgument: it is for another
-// task, or for pictures of one size alone.
+// task, or for images of one size alone.
 absl::StatusOr<Wanted> WantedBy(const Recipe& recipe) {
   const int64_t own = models::InputSize(recipe.model);
   if (own == 0) return models::MakeModel({recipe.model}, std::nullopt).status();
@@ -85,14 +85,14 @@ absl::StatusOr<Wanted> WantedBy(const Recipe& recipe) {
   TUTTI_RETURN_IF_ERROR(CheckForLabels(recipe, task.name));
   const int64_t size = recipe.input_size > 0 ? recipe.input_size : own;
   if (task.annotations == data::Annotations::kBoxes && size != own) {
-    return absl::InvalidArgumentError(absl::StrCat(recipe.model, " takes pictures of ", own,
+    return absl::InvalidArgumentError(absl::StrCat(recipe.model, " takes images of ", own,
                                                    " pixels a side alone: leave --input-size"));
   }
   return Wanted{size, task.annotations};
 }
 
 // A script says only when it runs what it takes and how many classes it tells apart, and a network
-// of ours how small a picture may be.
+// of ours how small an image may be.
 absl::Status CheckRuns(const Recipe& recipe, const Parts& parts, int64_t classes) {
   const std::string file = models::ScriptFile(recipe.model);
   const bool is_own_size =

@@ -73,7 +73,7 @@ struct Coefficients {
   static int CodeBits(uint32_t entry) { return static_cast<int>(entry >> 21 & 15); }
 };
 
-// The most bits that the value of a coefficient has in a picture of 8 bits: first, others.
+// The most bits that the value of a coefficient has in an image of 8 bits: first, others.
 inline constexpr int kMaxDcBits = 11, kMaxAcBits = 10;
 
 // False: no prefix code, or sizes that T.81 has not. `bits`, 2 to kMaxTableBits, are looked at:

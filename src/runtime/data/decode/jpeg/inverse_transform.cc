@@ -9,7 +9,7 @@
 namespace tutti::data {
 namespace {
 
-// Eight columns of a block, or rows. Unsigned, since sums that no picture has wrap around.
+// Eight columns of a block, or rows. Unsigned, since sums that no image has wrap around.
 typedef uint32_t Lanes __attribute__((vector_size(32)));
 typedef int32_t SignedLanes __attribute__((vector_size(32)));
 typedef int16_t Coefficients16 __attribute__((vector_size(16)));

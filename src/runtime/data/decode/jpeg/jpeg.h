@@ -5,7 +5,7 @@
 //
 // Who resizes takes planes: brightness and colour as the file holds them, colour at half the
 // resolution. Enlarging colour and turning it into red, green and blue is then part of the resize,
-// once per pixel of the result instead of once per pixel of the picture.
+// once per pixel of the result instead of once per pixel of the image.
 //
 // A decoder is used for one image after the other and keeps its memory. Not thread-safe: one for
 // each thread. libjpeg's way out of an error, longjmp, never leaves decode/jpeg/jpeg.cc.

@@ -1,5 +1,5 @@
 // Any bytes, read by SequentialReader and by libjpeg-turbo: where both take them for a sound
-// picture, their samples are the same. The first three bytes choose the region and the scale.
+// image, their samples are the same. The first three bytes choose the region and the scale.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -7,7 +7,7 @@
 
 namespace tutti::data {
 
-// Splits `view`, whose first pixel is (left, top) of a picture of size `whole`, into three planes
+// Splits `view`, whose first pixel is (left, top) of an image of size `whole`, into three planes
 // in `memory`, which they view.
 Planes SplitIntoPlanes(const ImageView& view, int left, int top, ImageSize whole,
                        std::vector<uint8_t>& memory);

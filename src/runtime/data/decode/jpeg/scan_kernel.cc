@@ -150,7 +150,7 @@ TUTTI_INLINE bool TakeUnits(const Units& units, int count, BitSource& source) {
       Refill(s);
       int difference = 0;
       if (!TakeDifference(*block.dc, s, difference)) return false;
-      // Sums that no picture has wrap around.
+      // Sums that no image has wrap around.
       auto& dc = units.last_dc[block.component];
       dc = static_cast<int>(static_cast<unsigned>(dc) + static_cast<unsigned>(difference));
       if (kKeep) to[0] = static_cast<int16_t>(dc);

@@ -1,4 +1,4 @@
-// Reads the blocks of a scan from its entropy code: the loop that most of a picture's time is spent
+// Reads the blocks of a scan from its entropy code: the loop that most of an image's time is spent
 // in, compiled for each set of instructions.
 //
 // The next bits stand at the top of a 64-bit word, which is filled up after every three looks into
@@ -44,7 +44,7 @@ struct Units {
 };
 
 // Reads `count` units from `source`, into the memory of their blocks or to pass over them. False:
-// something that a sound picture does not have; or the piece ended long ago.
+// something that a sound image does not have; or the piece ended long ago.
 using UnitReader = bool(const Units& units, int count, BitSource& source);
 extern const Kernels<UnitReader> kReadUnits, kSkipUnits;
 

@@ -9,7 +9,7 @@ namespace {
 constexpr int kFirstRestartMarker = 0xD0, kEndMarker = 0xD9;
 constexpr ptrdiff_t kReadAheadBits = 256;  // more than libjpeg-turbo does
 
-// Large tables are fast to read with, but are made for each picture anew: few are coded alike.
+// Large tables are fast to read with, but are made for each image anew: few are coded alike.
 int TableBits(size_t bytes) { return bytes < 8192 ? 8 : bytes < 32768 ? 10 : 11; }
 constexpr int kDcBits = 10;
 

@@ -1,10 +1,10 @@
 // The plain kind of JPEG (sequential_scan.h) to planes, for speed: what lies outside of the asked
 // region is only passed over, bit by bit as the Huffman code wants it, and never becomes numbers.
 //
-// It reads sound pictures alone. Whatever else there is in the bytes, the answer is none, and
+// It reads sound images alone. Whatever else there is in the bytes, the answer is none, and
 // libjpeg-turbo has to say what it makes of them. Where there is one, it has libjpeg-turbo's bits.
 //
-// Keeps its memory from picture to picture. Not thread-safe.
+// Keeps its memory from image to image. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,7 @@ class SequentialReader {
   UnitReader* const skip_units_;
   BlockTransform* const transform_;
   Grid grid_;
-  // Tables and what they were made of: the next picture may have the same.
+  // Tables and what they were made of: the next image may have the same.
   struct {
     HuffmanCode code;
     int bits = 0;

@@ -130,7 +130,7 @@ TEST(SequentialReader, LeavesOtherKindsToLibjpeg) {
 
 // What both decoders make of a file: the same error, or the same samples. On other processors than
 // x86 libjpeg-turbo wraps around where vectors of 16 bits are full, so that coefficients that no
-// picture has make other samples there.
+// image has make other samples there.
 void ExpectSameOutcome(const std::string& file, const Region& region, int denominator) {
   JpegDecoder ours(1 << 20), theirs(1 << 20, Reader::kLibjpeg);
   const auto size = ours.Open(file);
@@ -162,7 +162,7 @@ TEST(SequentialReader, AFileCutShortHasTheOutcomeThatLibjpegGivesIt) {
   }
 }
 
-// Among them coefficients that no picture has, codes that mean nothing, blocks that do not end.
+// Among them coefficients that no image has, codes that mean nothing, blocks that do not end.
 TEST(SequentialReader, ADamagedFileHasTheOutcomeThatLibjpegGivesIt) {
   std::minstd_rand random(7);
   for (int i = 0; i < 4000; ++i) {

@@ -125,7 +125,7 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenIdx(const fs::path& folder,
   const size_t count = pixels.sizes[0];
   if (count == 0 || numbers.sizes[0] != count || pixels.sizes[1] == 0 || pixels.sizes[2] == 0 ||
       pixels.sizes[1] > 4096 || pixels.sizes[2] > 4096) {
-    return absl::InvalidArgumentError(absl::StrCat(images.name, ": ", count, " pictures of ",
+    return absl::InvalidArgumentError(absl::StrCat(images.name, ": ", count, " images of ",
                                                    pixels.sizes[2], "x", pixels.sizes[1], " and ",
                                                    numbers.sizes[0], " labels"));
   }

@@ -118,7 +118,7 @@ TEST_F(RawFormats, MnistThatIsDamagedIsNamed) {
   write(Idx({2, 2, 2}, "abcdefg"), Idx({2}, "\1\2"));
   EXPECT_THAT(Error(), AllOf(HasSubstr("train-images-idx3-ubyte"), HasSubstr("cut short: 7")));
   write(Idx({2, 2, 2}, "abcdefgh"), Idx({3}, "\1\2\3"));
-  EXPECT_THAT(Error(), HasSubstr("2 pictures of 2x2 and 3 labels"));
+  EXPECT_THAT(Error(), HasSubstr("2 images of 2x2 and 3 labels"));
   write(Idx({2, 2, 2}, "abcdefgh"), "\1\2\3\4");
   EXPECT_THAT(Error(), AllOf(HasSubstr("train-labels"), HasSubstr("not an IDX file")));
   write(Idx({2, 2, 2}, "abcdefgh"), Idx({2}, "\1\2"));
@@ -220,7 +220,7 @@ TEST_F(RawFormats, FoldersWithoutPicturesAreNamed) {
   EXPECT_THAT(Error(), HasSubstr("holds no folder of a class"));
   Write("train/cat/a.jpg", "A");
   ASSERT_TRUE(base::MakeDirectories(directory_.path() / "train/dog").ok());
-  EXPECT_THAT(Error(), AllOf(HasSubstr("train/dog"), HasSubstr("holds no picture")));
+  EXPECT_THAT(Error(), AllOf(HasSubstr("train/dog"), HasSubstr("holds no image")));
   EXPECT_THAT(Error("tran"), HasSubstr("did you mean \"train\"?"));
   EXPECT_THAT(std::string(OpenDataset("/no/such/folder", "train").status().message()),
               HasSubstr("/no/such/folder"));

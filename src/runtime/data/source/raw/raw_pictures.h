@@ -1,4 +1,4 @@
-// A dataset of pictures of one size that lie in memory as bare pixels; gives them as PNM.
+// A dataset of images of one size that lie in memory as bare pixels; gives them as PNM.
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ class RawPictures final : public Dataset {
   // "data_batch_2.bin:17".
   std::string Describe(int64_t index) const override;
 
-  // Keeps the file; its number, for pictures.
+  // Keeps the file; its number, for images.
   uint32_t AddFile(std::string name, ShardBytes bytes);
   absl::string_view file(uint32_t number) const { return files_.at(number).second.view(); }
   void Add(const Picture& picture) { pictures_.push_back(picture); }

@@ -1,4 +1,4 @@
-// OpenSynthetic: pictures that cost next to nothing to read.
+// OpenSynthetic: images that cost next to nothing to read.
 #include "absl/strings/str_cat.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/decode/pnm.h"

@@ -31,10 +31,10 @@ absl::StatusOr<std::vector<File>> ReadAll(absl::string_view archive) {
 
 TEST(Tar, ReadsWhatWasWritten) {
   const std::string archive =
-      TarBuilder().Add("a/0.jpg", "picture").Add("a/0.cls", "3").Add("b", "").Finish();
+      TarBuilder().Add("a/0.jpg", "image").Add("a/0.cls", "3").Add("b", "").Finish();
   const auto files = ReadAll(archive);
   ASSERT_TRUE(files.ok()) << files.status();
-  EXPECT_EQ(*files, (std::vector<File>{{"a/0.jpg", "picture"}, {"a/0.cls", "3"}, {"b", ""}}));
+  EXPECT_EQ(*files, (std::vector<File>{{"a/0.jpg", "image"}, {"a/0.cls", "3"}, {"b", ""}}));
 }
 
 TEST(Tar, ReadsLongNamesOfGnuAndPax) {

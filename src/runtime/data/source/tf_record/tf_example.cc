@@ -157,7 +157,7 @@ absl::StatusOr<ImageExample> ParseImageExample(absl::string_view message) {
   }));
   if (example.class_name.empty()) example.class_name = text;
   if (example.image.empty()) {
-    return absl::InvalidArgumentError("an Example without a picture (image/encoded)");
+    return absl::InvalidArgumentError("an Example without an image (image/encoded)");
   }
   if (!example.label) {
     return absl::InvalidArgumentError("an Example without a label (image/class/label)");

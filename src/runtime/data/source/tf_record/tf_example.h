@@ -1,5 +1,5 @@
 // Reads of a tf.train.Example what the ImageNet scripts of TensorFlow write into it: the encoded
-// picture, its label, its name and that of its class. Other features are passed over.
+// image, its label, its name and that of its class. Other features are passed over.
 //
 // An Example is a protocol buffer: Example{features=1}, Features{map<string, Feature> feature=1},
 // Feature{one of bytes_list=1, float_list=2, int64_list=3}, each list{value=1}. The wire format is
@@ -21,7 +21,7 @@ struct ImageExample {
   absl::string_view file_name;   // image/filename
 };
 
-// The views are of `message`. DataLoss: not an Example; InvalidArgument: without a picture or
+// The views are of `message`. DataLoss: not an Example; InvalidArgument: without an image or
 // label.
 absl::StatusOr<ImageExample> ParseImageExample(absl::string_view message);
 
