@@ -1,4 +1,4 @@
-"""Story: a Slurm cluster on bare machines that ssh reaches (SPEC E3), over tests/lab/ssh: namespaces that this file makes and removes.
+"""Story: a Slurm cluster on bare machines that ssh reaches, over tests/lab/ssh: namespaces that this file makes and removes.
 The tests follow each other: one cluster is made, repaired and resized."""
 import re
 from concurrent.futures import ThreadPoolExecutor

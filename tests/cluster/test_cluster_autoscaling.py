@@ -1,4 +1,4 @@
-"""Story: the nodes of a cluster come when a job needs them and go when they are idle (SPEC E3), over tests/lab/ssh.
+"""Story: the nodes of a cluster come when a job needs them and go when they are idle, over tests/lab/ssh.
 The tests follow each other: one cluster of the controller alone is made, scaled and deleted."""
 import json
 import re

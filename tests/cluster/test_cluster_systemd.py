@@ -1,4 +1,4 @@
-"""Story: machines as they are in most places, with systemd and cgroups, become a cluster (SPEC E3): its daemons are systemd's to keep up,
+"""Story: machines as they are in most places, with systemd and cgroups, become a cluster: its daemons are systemd's to keep up,
 and its jobs are held to what they were given."""
 import subprocess
 

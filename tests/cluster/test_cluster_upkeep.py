@@ -1,4 +1,4 @@
-"""Story: a cluster of bare machines keeps accounts in the site's MariaDB, and gets newer packages under a job that runs (SPEC E3)."""
+"""Story: a cluster of bare machines keeps accounts in the site's MariaDB, and gets newer packages under a job that runs."""
 import hashlib
 import os
 import pathlib

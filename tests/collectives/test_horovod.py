@@ -1,5 +1,4 @@
-"""Story: a script written for Horovod runs as a job, with PyTorch's own Python and tutti's package
-(SPEC C5)."""
+"""Story: a script written for Horovod runs as a job, with PyTorch's own Python and tutti's package."""
 import os
 import re
 import shutil

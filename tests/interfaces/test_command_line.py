@@ -1,4 +1,4 @@
-"""Story: scripts and people use the command line: exit codes, formats, completion, following (SPEC J14)."""
+"""Story: scripts and people use the command line: exit codes, formats, completion, following."""
 import fcntl
 import json
 import os

@@ -1,4 +1,4 @@
-"""Story: a program talks to the service; what it gets is what the OpenAPI document says (SPEC J14)."""
+"""Story: a program talks to the service; what it gets is what the OpenAPI document says."""
 import json
 import re
 import urllib.error

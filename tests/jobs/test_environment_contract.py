@@ -1,4 +1,4 @@
-"""Story: a script finds its place among the others in the variables that its framework reads (SPEC J6)."""
+"""Story: a script finds its place among the others in the variables that its framework reads."""
 import json
 
 import pytest

@@ -1,4 +1,4 @@
-"""Story: an environment is what its name and its files say: its Python, its packages, and Horovod, which is tutti's own (SPEC E4)."""
+"""Story: an environment is what its name and its files say: its Python, its packages, and Horovod, which is tutti's own."""
 import os
 import pathlib
 import re

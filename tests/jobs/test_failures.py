@@ -1,4 +1,4 @@
-"""Story: whatever dies, nothing is lost, nothing hangs, and one line says why (SPEC J9, J10)."""
+"""Story: whatever dies, nothing is lost, nothing hangs, and one line says why."""
 import json
 import os
 import pathlib

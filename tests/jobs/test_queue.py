@@ -1,4 +1,4 @@
-"""Story: jobs share the nodes: gangs, priorities, backfill, and a waiting job says what it waits for (SPEC J7, J8)."""
+"""Story: jobs share the nodes: gangs, priorities, backfill, and a waiting job says what it waits for."""
 import datetime
 import json
 import statistics

@@ -1,4 +1,4 @@
-"""Story: the same job file on a Slurm cluster (SPEC E2), over tests/lab/slurm: namespaces that this file makes and removes."""
+"""Story: the same job file on a Slurm cluster, over tests/lab/slurm: namespaces that this file makes and removes."""
 import os
 import pathlib
 import pwd

@@ -1,4 +1,4 @@
-"""Story: a training on nodes of low priority of which one is taken away for good (SPEC E2), over tests/lab/slurm."""
+"""Story: a training on nodes of low priority of which one is taken away for good, over tests/lab/slurm."""
 import json
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Story: images per second over ranks and transports, with what explains them (SPEC P1)."""
+"""Story: images per second over ranks and transports, with what explains them."""
 import json
 import os
 import subprocess

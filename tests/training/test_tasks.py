@@ -1,4 +1,4 @@
-"""Story: a network learns the class of every pixel, or boxes around objects, from a set that was just drawn (SPEC T1)."""
+"""Story: a network learns the class of every pixel, or boxes around objects, from a set that was just drawn."""
 import json
 import os
 import subprocess

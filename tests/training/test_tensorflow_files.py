@@ -1,4 +1,4 @@
-"""Story: TensorFlow's files (SPEC T2, T9): tutti reads the TFRecord that TensorFlow writes, and TensorFlow the events that tutti does."""
+"""Story: TensorFlow's files: tutti reads the TFRecord that TensorFlow writes, and TensorFlow the events that tutti does."""
 import collections
 import json
 import os

@@ -1,4 +1,4 @@
-"""Story: networks go to and from the Python world: torchvision's weights and batches, TorchScript, ONNX (SPEC T1, T9)."""
+"""Story: networks go to and from the Python world: torchvision's weights and batches, TorchScript, ONNX."""
 import itertools
 import json
 import os

@@ -1,4 +1,4 @@
-"""Story: a model is trained over nodes, stopped and resumed, and scored (SPEC T1-T9, S2)."""
+"""Story: a model is trained over nodes, stopped and resumed, and scored."""
 import hashlib
 import json
 import os

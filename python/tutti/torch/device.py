@@ -6,8 +6,8 @@ synchronize() puts the current stream behind it. The host waits only until the r
 its turn, never for the GPU. Everything else on a device goes through pinned memory of the host
 (handles.py): gathers, all-to-all, reduce-scatter, Adasum, Compression.int8, int16.
 
-It has to be asked for because it has run over stand-ins of NCCL and the driver only, not on GPUs
-yet. Ranks that share a GPU cannot have it: NCCL refuses them.
+It has to be asked for because it has run on one GPU only, by two ranks that each called it a host of
+their own, and not on two GPUs. Otherwise ranks that share a GPU cannot have it: NCCL refuses them.
 """
 import collections
 import os

@@ -1,4 +1,4 @@
-// The states of a job (SPEC J7) and which may follow which. Pure functions.
+// The states of a job and which may follow which. Pure functions.
 //
 //   Queued -> Preparing <-> Provisioning -> Starting -> Running -> Finalizing -> Completed
 //

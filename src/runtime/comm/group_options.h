@@ -1,5 +1,4 @@
-// Where a rank stands, how the others find it and how they shall talk: the environment contract
-// (SPEC J6).
+// Where a rank stands, how the others find it and how they shall talk: the environment contract.
 #pragma once
 
 #include <string>

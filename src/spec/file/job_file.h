@@ -1,4 +1,4 @@
-// Reads the job file: the Azure ML v2 command-job YAML, taken as it is (SPEC J2), or a script with
+// Reads the job file: the Azure ML v2 command-job YAML, taken as it is, or a script with
 // #SBATCH lines (batch_script.h).
 //
 // The file is hostile input: its size, depth and aliases are bounded, and what comes out has passed

@@ -26,7 +26,7 @@ struct RaySettings {
   std::string worker_options;
 };
 
-// How many processes a job has and which launcher conventions they expect (SPEC J5).
+// How many processes a job has and which launcher conventions they expect.
 struct Distribution {
   DistributionKind kind = DistributionKind::kNone;
   int process_count_per_instance = 1;  // mpi, pytorch; the others have 1

@@ -1,4 +1,4 @@
-// The environment contract (SPEC J6, docs/formats/environment.md) as a pure function of the plan.
+// The environment contract (docs/formats/environment.md) as a pure function of the plan.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// The programs of a job before the job queues (SPEC J11): a misspelt one is said at once, and not
+// The programs of a job before the job queues: a misspelt one is said at once, and not
 // by a failure when the job's turn has come. Thread-safe.
 #pragma once
 

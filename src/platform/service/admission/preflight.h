@@ -1,4 +1,4 @@
-// What can be known of a job before it queues (SPEC J11): every fault of it at once. Thread-safe.
+// What can be known of a job before it queues: every fault of it at once. Thread-safe.
 // A job of which the reader refused a part is checked in the others (spec::Reading).
 #pragma once
 

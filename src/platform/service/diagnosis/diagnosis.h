@@ -1,4 +1,4 @@
-// Why a job failed, in one line (SPEC J10): a pure function of how its processes and launchers
+// Why a job failed, in one line: a pure function of how its processes and launchers
 // ended. Among many ranks that failed it finds the first cause and marks the rest as what followed
 // from it.
 //
