@@ -151,6 +151,7 @@ void CommandDefinitions::AddSubmission(CLI::App* command, Options* options) {
                    "Change a key of the job file, as in --set inputs.epochs=5; repeatable")
       ->type_name("KEY=VALUE")
       ->expected(1)
+      ->allow_extra_args(false)  // else it takes the -- behind it, and the script's words
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   AddFormat(command, &options->format);
 }

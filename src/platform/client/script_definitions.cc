@@ -36,6 +36,7 @@ void CommandDefinitions::AddScript(CLI::App* command, ScriptOptions* options) {
                    "repeatable")
       ->type_name("NAME=PATH")
       ->expected(1)
+      ->allow_extra_args(false)  // else it takes the -- behind it, and the script's words
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
