@@ -21,7 +21,7 @@
 #include "base/process/child_process.h"
 #include "base/status.h"
 #include "platform/launch/delivery/collector.h"
-#include "platform/launch/mpi/rank_door.h"
+#include "platform/launch/mpi/rank_listener.h"
 #include "platform/launch/mpi/slurm_pmix.h"
 #include "platform/launch/node/process_name.h"
 #include "platform/launch/node/program_names.h"
@@ -40,9 +40,9 @@ constexpr absl::Duration kForever = absl::Hours(24 * 365);
 base::Deadline AnswerDeadline() { return base::Deadline::After(kAnswer); }
 
 absl::StatusOr<LineSocket> ToLauncher() {
-  const char* const door = std::getenv(kDoorVariable);
-  if (door == nullptr) return absl::FailedPreconditionError("started by no launcher");
-  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, KnockAt(door));
+  const char* const socket = std::getenv(kLauncherSocketVariable);
+  if (socket == nullptr) return absl::FailedPreconditionError("started by no launcher");
+  TUTTI_ASSIGN_OR_RETURN(base::UniqueFd fd, ConnectToLauncher(socket));
   return LineSocket(std::move(fd));
 }
 

@@ -27,8 +27,8 @@
 #include "platform/launch/mpi/open_mpi.h"
 #include "platform/launch/mpi/pmi_server.h"
 #include "platform/launch/node/claim.h"
+#include "platform/launch/node/exit_reason.h"
 #include "platform/launch/node/hang_watch.h"
-#include "platform/launch/node/last_words.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/node/process_limit.h"
 #include "platform/launch/node/process_tree.h"
@@ -68,9 +68,10 @@ class Launcher {
     RemoveProcessLimits(plan_);
     ForgetContainers();
     if (events_->finished()) return Deliver();
-    const std::string words = ReadLastWords(NodeFolders(plan_.directory).died());
+    const std::string recorded = ReadExitReason(NodeFolders(plan_.directory).died());
     const std::string reason =
-        words.empty() ? absl::StrCat("the launcher of node ", plan_.node().name, " died") : words;
+        recorded.empty() ? absl::StrCat("the launcher of node ", plan_.node().name, " died")
+                         : recorded;
     events_->Append("lost", {{"reason", reason}});
     // What results there are belong to the user all the same.
     RemoveUnusedMlflowStores(plan_);
@@ -329,11 +330,11 @@ absl::Status RunLauncher(const fs::path& plan_file, const LauncherOptions& optio
     TUTTI_ASSIGN_OR_RETURN(ahead.signals, Signals::Block());
   }
   const fs::path note = NodeFolders(plan_file.parent_path()).died();
-  LeaveLastWordsOnTerminate(note);
+  RecordExitReasonOnTerminate(note);
   const HangWatch watch(note, HangLimit());
   const absl::Status status = Run(plan_file, options, std::move(ahead));
   const bool is_anothers = absl::IsFailedPrecondition(status);  // and at work
-  if (!status.ok() && !is_anothers) LeaveLastWords(note, status.message());
+  if (!status.ok() && !is_anothers) RecordExitReason(note, status.message());
   return status;
 }
 

@@ -21,7 +21,7 @@ class BeLauncher : public ::testing::Environment {
   void SetUp() override {
     const char* plan = std::getenv(kPlanVariable);
     if (plan == nullptr) return;
-    if (std::getenv(kDoorVariable) != nullptr) {  // a task of srun's
+    if (std::getenv(kLauncherSocketVariable) != nullptr) {  // a task of srun's
       const char* const arguments[] = {"tutti", kPlaceProgram};
       ::_exit(*RunLaunchProgram(2, arguments));
     }

@@ -143,7 +143,7 @@ absl::Status NodeProcesses::CheckComes(int rank) {
 }
 
 // Slurm has a place in PMIx for a rank, which is started in it.
-absl::Status NodeProcesses::StartInPlace(const DoorNews& news) {
+absl::Status NodeProcesses::StartInPlace(const RankMessage& news) {
   TUTTI_RETURN_IF_ERROR(CheckComes(news.rank));
   NodeFacts facts = facts_;
   facts.place = news.variables;
@@ -153,13 +153,13 @@ absl::Status NodeProcesses::StartInPlace(const DoorNews& news) {
 }
 
 // A rank that mpirun has started is here to be told what it is.
-absl::Status NodeProcesses::Adopt(const DoorNews& news) {
+absl::Status NodeProcesses::Adopt(const RankMessage& news) {
   TUTTI_RETURN_IF_ERROR(CheckComes(news.rank));
   const int local = news.rank - plan_.node().first_rank;
   TUTTI_ASSIGN_OR_RETURN(auto rank, RankProcess::Adopt(plan_, local, news.pid, spool_));
-  TUTTI_RETURN_IF_ERROR(mpi_->door().Welcome(news.visitor, rank->out().write_fd(),
-                                             rank->err().write_fd(),
-                                             StartOf(plan_, local, command_, facts_)));
+  TUTTI_RETURN_IF_ERROR(mpi_->listener().SendStart(news.client, rank->out().write_fd(),
+                                                   rank->err().write_fd(),
+                                                   StartOf(plan_, local, command_, facts_)));
   rank->CloseWriteEnds();
   NoteBegun(std::move(rank));
   return absl::OkStatus();
@@ -167,15 +167,15 @@ absl::Status NodeProcesses::Adopt(const DoorNews& news) {
 
 void NodeProcesses::HearMpi() {
   if (mpi_ == nullptr) return;
-  for (const DoorNews& news : mpi_->Take()) {
+  for (const RankMessage& news : mpi_->Take()) {
     RankProcess* const rank = RankOf(news.rank);
-    if (news.kind == DoorNews::Kind::kRank) {
+    if (news.kind == RankMessage::Kind::kRank) {
       if (const absl::Status adopted = Adopt(news); !adopted.ok()) BeginStop(grace_, adopted);
-    } else if (news.kind == DoorNews::Kind::kPlace) {
+    } else if (news.kind == RankMessage::Kind::kPlace) {
       const absl::Status begun = ending_ ? absl::CancelledError("too late") : StartInPlace(news);
-      if (!begun.ok()) mpi_->door().TellEnd(news.rank, {.code = 1});
+      if (!begun.ok()) mpi_->listener().SendEnd(news.rank, {.code = 1});
       if (!begun.ok() && !ending_) BeginStop(grace_, begun);
-    } else if (news.kind == DoorNews::Kind::kFailed) {
+    } else if (news.kind == RankMessage::Kind::kFailed) {
       const std::string who = news.rank < 0 ? "a rank" : absl::StrCat("rank ", news.rank);
       BeginStop(grace_,
                 absl::InternalError(absl::StrCat(who, " could not be started: ", news.reason)));
@@ -183,10 +183,10 @@ void NodeProcesses::HearMpi() {
       if (rank != nullptr && !rank->ended()) {
         Report(rank->End({.code = kNotStarted}, /*stopped=*/true, KilledByKernel()));
       }
-    } else if (rank != nullptr && news.kind == DoorNews::Kind::kTold) {
+    } else if (rank != nullptr && news.kind == RankMessage::Kind::kTerminating) {
       ReapChildren();  // who has ended by now was not told
       rank->ToldToEnd();
-    } else if (rank != nullptr && news.kind == DoorNews::Kind::kEnded && !rank->ended()) {
+    } else if (rank != nullptr && news.kind == RankMessage::Kind::kEnded && !rank->ended()) {
       Report(rank->End(news.status, stopped_ || rank->told(), KilledByKernel()));
     }
   }
@@ -347,7 +347,7 @@ void NodeProcesses::ReapChildren() {
       }
       const nlohmann::json exit = (*rank)->Reap(stopped_ || (*rank)->told(), KilledByKernel());
       const base::ExitStatus status = {.code = exit["code"], .signal = exit["signal"]};
-      if (mpi_ != nullptr) mpi_->door().TellEnd((*rank)->rank(), status);
+      if (mpi_ != nullptr) mpi_->listener().SendEnd((*rank)->rank(), status);
       Report(exit);
     }
   }

@@ -45,8 +45,8 @@ class NodeProcesses {
   absl::Status StartRank(int local_rank, const NodeFacts& facts);
   void NoteBegun(std::unique_ptr<RankProcess> rank);
   void HearMpi();
-  absl::Status Adopt(const DoorNews& news);
-  absl::Status StartInPlace(const DoorNews& news);
+  absl::Status Adopt(const RankMessage& news);
+  absl::Status StartInPlace(const RankMessage& news);
   absl::Status CheckComes(int rank);
   RankProcess* RankOf(int rank);
   void Report(nlohmann::json exit);

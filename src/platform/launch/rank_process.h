@@ -1,6 +1,6 @@
 // One process of the job on this node: its start, its two pipes, its end. Either this launcher
-// starts it, and then it dies with the thread that did, or mpirun does, and it comes by the door
-// (rank_door.h). Not thread-safe.
+// starts it, and then it dies with the thread that did, or mpirun does, and it connects to the
+// listener (rank_listener.h). Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -74,8 +74,8 @@ class RankProcess {
   std::string error_before_stop_;
 };
 
-// The arguments, environment and folder of the process with `local_rank`, as RankDoor::Welcome
-// takes them.
+// The arguments, environment and folder of the process with `local_rank`, as
+// RankListener::SendStart takes them.
 nlohmann::json StartOf(const spec::LaunchPlan& plan, int local_rank, const std::string& command,
                        const NodeFacts& facts);
 

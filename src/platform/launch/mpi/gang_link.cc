@@ -45,11 +45,11 @@ class Meeting {
 
   // On the first node: the others by index, and what is to be done.
   absl::StatusOr<MpiWay> Gather(int pmi_port, std::map<int, LineSocket>& peers) {
-    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd door, Listen());
+    TUTTI_ASSIGN_OR_RETURN(const base::UniqueFd listener, Listen());
     MpiWay way = own_;
     while (peers.size() + 1 < plan_.nodes.size()) {
-      TUTTI_RETURN_IF_ERROR(Await(door.get(), POLLIN, Missing(peers)));
-      base::UniqueFd fd(::accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      TUTTI_RETURN_IF_ERROR(Await(listener.get(), POLLIN, Missing(peers)));
+      base::UniqueFd fd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!fd.valid()) continue;
       KeepAlive(fd.get());
       LineSocket socket(std::move(fd));

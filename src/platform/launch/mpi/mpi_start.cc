@@ -77,10 +77,11 @@ absl::StatusOr<MpiWorld> MpiStart::Agree(const spec::LaunchPlan& plan, const Nod
     own = program.empty() ? MpiWay::kNone : MpiWay::kMpirun;
   }
   // Before they meet: who is let in may come as soon as all have.
-  std::optional<RankDoor> door;
+  std::optional<RankListener> listener;
   if (may_use_pmix || own != MpiWay::kNone) {
     TUTTI_RETURN_IF_ERROR(LinkThisProgram(ShortFolder(plan, facts)));
-    TUTTI_ASSIGN_OR_RETURN(door, RankDoor::Open(ShortFolder(plan, facts) / kDoorName));
+    TUTTI_ASSIGN_OR_RETURN(listener,
+                           RankListener::Open(ShortFolder(plan, facts) / kLauncherSocketName));
   }
   // What the first node says of PMIx stands for all.
   if (plan.node_index == 0 && own != MpiWay::kPmix) {
@@ -90,14 +91,14 @@ absl::StatusOr<MpiWorld> MpiStart::Agree(const spec::LaunchPlan& plan, const Nod
   TUTTI_ASSIGN_OR_RETURN(
       std::unique_ptr<GangLink> link,
       GangLink::Meet(plan, own, pmi_port, cancelled, base::Deadline::After(kMeeting)));
-  if (link->way() == MpiWay::kNone || !door) {
+  if (link->way() == MpiWay::kNone || !listener) {
     world.pmi_address = absl::StrCat(PmiServer::AddressFor(plan), ":", link->pmi_port());
     if (world.pmi != nullptr) world.pmi->Serve(SocketsOf(*link));
     return world;
   }
   world.pmi.reset();
   world.start = std::unique_ptr<MpiStart>(
-      new MpiStart(plan, facts, std::move(program), std::move(link), *std::move(door)));
+      new MpiStart(plan, facts, std::move(program), std::move(link), *std::move(listener)));
   return world;
 }
 
@@ -111,7 +112,7 @@ absl::Status MpiStart::Begin(const ProcessLimit* limit, SpoolFile* words) {
 
 Variables MpiStart::EnvironmentOfStarter() const {
   const fs::path folder = ShortFolder(plan_, facts_);
-  return StarterEnvironment(plan_, facts_, program_, (folder / kDoorName).string(),
+  return StarterEnvironment(plan_, facts_, program_, (folder / kLauncherSocketName).string(),
                             folder.string());
 }
 
@@ -134,29 +135,29 @@ absl::Status MpiStart::Run(std::vector<std::string> arguments, Variables environ
 }
 
 void MpiStart::AddTo(std::vector<pollfd>& waiting) const {
-  door_.AddTo(waiting);
+  listener_.AddTo(waiting);
   for (const auto& [node, socket] : link_->peers()) waiting.push_back({socket.fd(), POLLIN, 0});
 }
 
-std::vector<DoorNews> MpiStart::Take() {
+std::vector<RankMessage> MpiStart::Take() {
   HearPeers();
-  std::vector<DoorNews> news = door_.Take();
-  for (const DoorNews& item : news) {
-    if (item.kind == DoorNews::Kind::kAgent) PassOn(item);
+  std::vector<RankMessage> news = listener_.Take();
+  for (const RankMessage& item : news) {
+    if (item.kind == RankMessage::Kind::kAgent) PassOn(item);
   }
   return news;
 }
 
-void MpiStart::PassOn(const DoorNews& wish) {
+void MpiStart::PassOn(const RankMessage& wish) {
   auto& peers = link_->peers();
   for (auto& [node, socket] : peers) {
     if (!IsNamed(plan_.nodes[node], wish.host)) continue;
     const absl::Status sent = socket.Send({{"run", wish.command}});
-    agents_[node] = wish.visitor;
-    if (!sent.ok()) door_.Answer(wish.visitor, std::string(sent.message()));
+    agents_[node] = wish.client;
+    if (!sent.ok()) listener_.AnswerAgent(wish.client, std::string(sent.message()));
     return;
   }
-  door_.Answer(wish.visitor, "it is no node of this job");
+  listener_.AnswerAgent(wish.client, "it is no node of this job");
 }
 
 void MpiStart::HearPeers() {
@@ -175,7 +176,7 @@ void MpiStart::HearPeer(int node, LineSocket& socket, const json& message) {
   if (plan_.node_index == 0) {
     const auto error = message.find("error");
     const bool said = error != message.end() && error->is_string();
-    door_.Answer(agents_[node], said ? error->get<std::string>() : "no answer");
+    listener_.AnswerAgent(agents_[node], said ? error->get<std::string>() : "no answer");
   } else if (const auto run = message.find("run"); run != message.end() && run->is_string()) {
     const absl::Status started =
         Run({"/bin/sh", "-c", run->get<std::string>()}, EnvironmentOfStarter());

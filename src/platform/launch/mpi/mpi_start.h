@@ -2,7 +2,7 @@
 // srun, on the first node, brings each rank's place to its node's launcher, which starts the rank
 // with that (slurm_pmix.h). Else by Open MPI's mpirun, where every node has it: mpirun runs on the
 // first node; its daemons on the others are started by their launchers (gang_link.h) and not by
-// ssh; and each rank comes to its node's launcher (rank_door.h) for what it is to be. So ranks
+// ssh; and each rank comes to its node's launcher (rank_listener.h) for what it is to be. So ranks
 // belong to an MPI_COMM_WORLD and are in all else like those that a launcher starts itself. Else
 // the launchers start the ranks themselves, and MPICH's and Intel MPI's meet by the PMI that the
 // first node serves (pmi_server.h). Not thread-safe.
@@ -22,7 +22,7 @@
 #include "platform/launch/environment/environment.h"
 #include "platform/launch/mpi/gang_link.h"
 #include "platform/launch/mpi/pmi_server.h"
-#include "platform/launch/mpi/rank_door.h"
+#include "platform/launch/mpi/rank_listener.h"
 #include "platform/launch/node/output_pipe.h"
 #include "platform/launch/node/process_limit.h"
 
@@ -58,10 +58,10 @@ class MpiStart {
   OutputPipe* words() { return words_ ? &*words_ : nullptr; }
   void AddTo(std::vector<pollfd>& waiting) const;
 
-  // What has been said at the door. Passes mpirun's wishes on to the other launchers, and theirs to
+  // What clients have sent. Passes mpirun's wishes on to the other launchers, and theirs to
   // here.
-  std::vector<DoorNews> Take();
-  RankDoor& door() { return door_; }
+  std::vector<RankMessage> Take();
+  RankListener& listener() { return listener_; }
   // Nothing is started any more: all ranks of the node have begun, or are to end.
   void ExpectNoMore() {
     was_started_ = true;
@@ -75,15 +75,15 @@ class MpiStart {
 
  private:
   MpiStart(const spec::LaunchPlan& plan, const NodeFacts& facts, std::string program,
-           std::unique_ptr<GangLink> link, RankDoor door)
+           std::unique_ptr<GangLink> link, RankListener listener)
       : plan_(plan),
         facts_(facts),
         program_(std::move(program)),
         link_(std::move(link)),
-        door_(std::move(door)) {}
+        listener_(std::move(listener)) {}
   absl::Status Run(std::vector<std::string> arguments, Variables environment);
   Variables EnvironmentOfStarter() const;
-  void PassOn(const DoorNews& wish);
+  void PassOn(const RankMessage& wish);
   void HearPeers();
   void HearPeer(int node, LineSocket& socket, const nlohmann::json& message);
 
@@ -91,7 +91,7 @@ class MpiStart {
   const NodeFacts facts_;
   const std::string program_;  // mpirun, as this node has it; or srun, on the first node
   std::unique_ptr<GangLink> link_;
-  RankDoor door_;
+  RankListener listener_;
   const ProcessLimit* limit_ = nullptr;
   SpoolFile* spool_ = nullptr;
   std::optional<base::ChildProcess> starter_;

@@ -158,12 +158,12 @@ std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::
 }
 
 Variables StarterEnvironment(const spec::LaunchPlan& plan, const NodeFacts& facts,
-                             const std::string& mpirun, const std::string& door,
+                             const std::string& mpirun, const std::string& socket,
                              const std::string& links) {
   Variables variables = EnvironmentOf(plan, 0, facts);
   std::erase_if(variables, [](const auto& entry) { return SaysWhichRank(entry.first); });
   variables.merge(WhereItLies(mpirun));  // unless the job says where
-  variables[kDoorVariable] = door;
+  variables[kLauncherSocketVariable] = socket;
   std::string& path = variables["PATH"];
   path = absl::StrCat(links, path.empty() ? "" : ":", path);
   if (::geteuid() == 0) {

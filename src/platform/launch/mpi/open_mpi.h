@@ -38,10 +38,10 @@ std::vector<std::string> MpirunCommand(const spec::LaunchPlan& plan, const std::
 
 // The environment of mpirun and of its daemons: a rank's, without what says which rank it is, and
 // with where Open MPI lies if it came with a Python package. `mpirun`: what FindOpenMpi found here;
-// `door`: where launch_programs.h finds this node's launcher; `links`: the folder with
+// `socket`: where launch_programs.h finds this node's launcher; `links`: the folder with
 // kLauncherLink.
 Variables StarterEnvironment(const spec::LaunchPlan& plan, const NodeFacts& facts,
-                             const std::string& mpirun, const std::string& door,
+                             const std::string& mpirun, const std::string& socket,
                              const std::string& links);
 
 }  // namespace tutti::launch

@@ -86,7 +86,7 @@ Variables SrunEnvironment(const Variables& own) {
         name == "SLURM_JOB_ID" || name == "SLURM_CONF" || absl::StartsWith(name, "SLURM_PMIX");
     if (is_of_job || !BeginsWithAny(name, kOfAStep)) variables[name] = value;
   }
-  variables[kDoorVariable] = kDoorName;
+  variables[kLauncherSocketVariable] = kLauncherSocketName;
   // Slurm's other kinds let ranks out of a fence that some are not in yet, and MPI_Init crashes.
   variables.try_emplace("SLURM_PMIX_FENCE", "ring");
   return variables;

@@ -17,7 +17,7 @@
 #include "absl/strings/strip.h"
 #include "base/file.h"
 #include "base/process/child_process.h"
-#include "platform/launch/node/last_words.h"
+#include "platform/launch/node/exit_reason.h"
 
 namespace tutti::launch {
 namespace {
@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr int kLooks = 8;  // within the limit
 constexpr absl::Duration kDefaultLimit = absl::Minutes(10);
-constexpr unsigned kLastWords = 10;  // seconds for the note, whose file system may be the one
+constexpr unsigned kRecordingSeconds = 10;  // the note's file system may be the one
 
 fs::path FolderOf(pid_t thread) { return fs::path("/proc/self/task") / absl::StrCat(thread); }
 
@@ -125,8 +125,8 @@ pid_t HangWatch::Look() {
 
 void HangWatch::End(pid_t thread) const {
   ::signal(SIGALRM, SIG_DFL);
-  ::alarm(kLastWords);
-  LeaveLastWords(
+  ::alarm(kRecordingSeconds);
+  RecordExitReason(
       note_,
       absl::StrCat("it was stuck in the kernel for ", absl::FormatDuration(limit_), WaitOf(thread),
                    " and ended itself: a file system or a device does not answer"));

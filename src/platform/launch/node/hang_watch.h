@@ -22,8 +22,8 @@ absl::Duration HangLimit();
 // Watches all threads of this process from its construction on, by a thread of its own.
 class HangWatch {
  public:
-  // When the limit is over `note` gets the reason (last_words.h), then every process below this one
-  // is killed, and then it is.
+  // When the limit is over `note` gets the reason (exit_reason.h), then every process below this
+  // one is killed, and then it is.
   HangWatch(std::filesystem::path note, absl::Duration limit);
   ~HangWatch();
   HangWatch(const HangWatch&) = delete;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "platform/launch/node/last_words.h"
+#include "platform/launch/node/exit_reason.h"
 
 namespace tutti::launch {
 namespace {
@@ -35,7 +35,7 @@ TEST(HangWatch, EndsAProcessThatIsStuckAndSaysWhy) {
   ASSERT_EQ(::waitpid(pid, &status, 0), pid);
   EXPECT_TRUE(WIFSIGNALED(status));
   EXPECT_EQ(WTERMSIG(status), SIGKILL);
-  EXPECT_THAT(ReadLastWords(note), ::testing::HasSubstr("stuck in the kernel for 400ms"));
+  EXPECT_THAT(ReadExitReason(note), ::testing::HasSubstr("stuck in the kernel for 400ms"));
 }
 
 TEST(HangWatch, LetsAProcessBeThatWaitsForSomethingElse) {
@@ -44,7 +44,7 @@ TEST(HangWatch, LetsAProcessBeThatWaitsForSomethingElse) {
     const HangWatch watch(folder.path() / "hung", absl::Milliseconds(16));
     ::poll(nullptr, 0, 100);
   }
-  EXPECT_EQ(ReadLastWords(folder.path() / "hung"), "");
+  EXPECT_EQ(ReadExitReason(folder.path() / "hung"), "");
 }
 
 TEST(HangWatch, TheLimitIsTheUsersOrTenMinutes) {

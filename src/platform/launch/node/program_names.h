@@ -12,7 +12,7 @@ inline constexpr char kPlaceProgram[] = "launch-place";
 // The exit code of a rank whose command could not be begun, as of env(1) and timeout(1).
 inline constexpr int kNotStarted = 125;
 // The path of the launcher's socket, and its name in the node's scratch folder.
-inline constexpr char kDoorVariable[] = "TUTTI_LAUNCH_DOOR";
-inline constexpr char kDoorName[] = "door";
+inline constexpr char kLauncherSocketVariable[] = "TUTTI_LAUNCH_DOOR";
+inline constexpr char kLauncherSocketName[] = "door";
 
 }  // namespace tutti::launch

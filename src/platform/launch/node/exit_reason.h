@@ -10,11 +10,11 @@
 
 namespace tutti::launch {
 
-// Of this process, in the file `note`.
-void LeaveLastWords(const std::filesystem::path& note, absl::string_view reason);
+// That of this process, into the file `note`.
+void RecordExitReason(const std::filesystem::path& note, absl::string_view reason);
 // The same of whatever exception then ends this process.
-void LeaveLastWordsOnTerminate(const std::filesystem::path& note);
+void RecordExitReasonOnTerminate(const std::filesystem::path& note);
 // The reason; "" if there is none.
-std::string ReadLastWords(const std::filesystem::path& note);
+std::string ReadExitReason(const std::filesystem::path& note);
 
 }  // namespace tutti::launch

@@ -1,4 +1,4 @@
-#include "platform/launch/mpi/rank_door.h"
+#include "platform/launch/mpi/rank_listener.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -15,39 +15,39 @@ namespace {
 
 using nlohmann::json;
 
-class RankDoorTest : public ::testing::Test {
+class RankListenerTest : public ::testing::Test {
  protected:
-  LineSocket Knock() {
-    auto fd = KnockAt((folder_.path() / "door").string());
+  LineSocket Connect() {
+    auto fd = ConnectToLauncher((folder_.path() / "door").string());
     EXPECT_TRUE(fd.ok()) << fd.status();
     return LineSocket(*std::move(fd));
   }
-  DoorNews Next() {
+  RankMessage Next() {
     const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(10)));
     while (!deadline.Expired()) {
       std::vector<pollfd> waiting;
-      door_.AddTo(waiting);
+      listener_.AddTo(waiting);
       ::poll(waiting.data(), waiting.size(), 100);
-      if (const auto news = door_.Take(); !news.empty()) return news.front();
+      if (const auto messages = listener_.Take(); !messages.empty()) return messages.front();
     }
     ADD_FAILURE() << "nobody came";
     return {};
   }
 
   const base::TemporaryDirectory folder_;
-  RankDoor door_ = *RankDoor::Open(folder_.path() / "door");
+  RankListener listener_ = *RankListener::Open(folder_.path() / "door");
 };
 
-TEST_F(RankDoorTest, ARankGetsItsOutputAndWhatItIsToBe) {
-  LineSocket rank = Knock();
+TEST_F(RankListenerTest, ARankGetsItsOutputAndWhatItIsToRun) {
+  LineSocket rank = Connect();
   ASSERT_TRUE(rank.Send({{"kind", "rank"}, {"rank", 3}, {"pid", 71}}).ok());
-  const DoorNews came = Next();
-  EXPECT_EQ(came.kind, DoorNews::Kind::kRank);
+  const RankMessage came = Next();
+  EXPECT_EQ(came.kind, RankMessage::Kind::kRank);
   EXPECT_EQ(came.rank, 3);
   EXPECT_EQ(came.pid, 71);
   const auto null = base::Open("/dev/null", O_WRONLY);
   ASSERT_TRUE(
-      door_.Welcome(came.visitor, null->get(), null->get(), {{"rank", 3}, {"a", "b"}}).ok());
+      listener_.SendStart(came.client, null->get(), null->get(), {{"rank", 3}, {"a", "b"}}).ok());
   const auto fds =
       ReceiveFds(rank.fd(), 3, base::Deadline::After(base::Patient(absl::Seconds(10))));
   ASSERT_TRUE(fds.ok()) << fds.status();
@@ -55,84 +55,84 @@ TEST_F(RankDoorTest, ARankGetsItsOutputAndWhatItIsToBe) {
   EXPECT_EQ(json::parse(*start)["a"], "b");
 
   ASSERT_TRUE(rank.Send({{"kind", "told"}}).ok());
-  EXPECT_EQ(Next().kind, DoorNews::Kind::kTold);
+  EXPECT_EQ(Next().kind, RankMessage::Kind::kTerminating);
   ASSERT_TRUE(rank.Send({{"kind", "ended"}, {"code", 5}, {"signal", 0}}).ok());
-  const DoorNews ended = Next();
-  EXPECT_EQ(ended.kind, DoorNews::Kind::kEnded);
+  const RankMessage ended = Next();
+  EXPECT_EQ(ended.kind, RankMessage::Kind::kEnded);
   EXPECT_EQ(ended.rank, 3);
   EXPECT_EQ(ended.status.code, 5);
 }
 
-TEST_F(RankDoorTest, ARankThatGoesWithoutAWordWasKilled) {
+TEST_F(RankListenerTest, ARankThatDisconnectsWithoutAMessageWasKilled) {
   {
-    LineSocket rank = Knock();
+    LineSocket rank = Connect();
     ASSERT_TRUE(rank.Send({{"kind", "rank"}, {"rank", 1}, {"pid", 71}}).ok());
-    ASSERT_TRUE(door_.Welcome(Next().visitor, 1, 2, {{"rank", 1}}).ok());
+    ASSERT_TRUE(listener_.SendStart(Next().client, 1, 2, {{"rank", 1}}).ok());
     ASSERT_TRUE(rank.Send({{"kind", "begun"}}).ok());
   }
-  const DoorNews ended = Next();
-  EXPECT_EQ(ended.kind, DoorNews::Kind::kEnded);
+  const RankMessage ended = Next();
+  EXPECT_EQ(ended.kind, RankMessage::Kind::kEnded);
   EXPECT_EQ(ended.rank, 1);
   EXPECT_EQ(ended.status.signal, SIGKILL);
 }
 
-TEST_F(RankDoorTest, OneThatGoesBeforeItsCommandHasBegunCouldNotStartIt) {
+TEST_F(RankListenerTest, OneThatGoesBeforeItsCommandHasBegunCouldNotStartIt) {
   {
-    LineSocket rank = Knock();
+    LineSocket rank = Connect();
     ASSERT_TRUE(rank.Send({{"kind", "rank"}, {"rank", 1}, {"pid", 71}}).ok());
-    ASSERT_TRUE(door_.Welcome(Next().visitor, 1, 2, {{"rank", 1}}).ok());
+    ASSERT_TRUE(listener_.SendStart(Next().client, 1, 2, {{"rank", 1}}).ok());
   }
-  const DoorNews gone = Next();
-  EXPECT_EQ(gone.kind, DoorNews::Kind::kFailed);
+  const RankMessage gone = Next();
+  EXPECT_EQ(gone.kind, RankMessage::Kind::kFailed);
   EXPECT_EQ(gone.rank, 1);
   EXPECT_EQ(gone.reason, "the process that was to start it ended first");
 }
 
-TEST_F(RankDoorTest, WhoBringsARanksPlaceHearsOfItsEnd) {
-  LineSocket task = Knock();
+TEST_F(RankListenerTest, WhoBringsARanksPlaceHearsOfItsEnd) {
+  LineSocket task = Connect();
   ASSERT_TRUE(
       task.Send({{"kind", "place"}, {"rank", 2}, {"variables", {{"PMIX_RANK", "2"}}}}).ok());
-  const DoorNews came = Next();
-  EXPECT_EQ(came.kind, DoorNews::Kind::kPlace);
+  const RankMessage came = Next();
+  EXPECT_EQ(came.kind, RankMessage::Kind::kPlace);
   EXPECT_EQ(came.rank, 2);
   EXPECT_THAT(came.variables, ::testing::ElementsAre(::testing::Pair("PMIX_RANK", "2")));
-  door_.TellEnd(1, {.code = 3});
-  door_.TellEnd(2, {.signal = SIGTERM});
+  listener_.SendEnd(1, {.code = 3});
+  listener_.SendEnd(2, {.signal = SIGTERM});
   const auto end = task.Receive(base::Deadline::After(base::Patient(absl::Seconds(10))));
   ASSERT_TRUE(end.ok()) << end.status();
   EXPECT_EQ((*end)["signal"], SIGTERM);
 }
 
-TEST_F(RankDoorTest, ARankWhosePlaceHasGoneIsToEnd) {
+TEST_F(RankListenerTest, ARankWhosePlaceHasGoneIsToEnd) {
   {
-    LineSocket task = Knock();
+    LineSocket task = Connect();
     ASSERT_TRUE(task.Send({{"kind", "place"}, {"rank", 2}}).ok());
-    EXPECT_EQ(Next().kind, DoorNews::Kind::kPlace);
+    EXPECT_EQ(Next().kind, RankMessage::Kind::kPlace);
   }
-  const DoorNews gone = Next();
-  EXPECT_EQ(gone.kind, DoorNews::Kind::kTold);
+  const RankMessage gone = Next();
+  EXPECT_EQ(gone.kind, RankMessage::Kind::kTerminating);
   EXPECT_EQ(gone.rank, 2);
 }
 
-TEST_F(RankDoorTest, AnAgentIsAnswered) {
-  LineSocket agent = Knock();
+TEST_F(RankListenerTest, AnAgentIsAnswered) {
+  LineSocket agent = Connect();
   ASSERT_TRUE(agent.Send({{"kind", "agent"}, {"host", "n2"}, {"command", "orted -mca x y"}}).ok());
-  const DoorNews wish = Next();
-  EXPECT_EQ(wish.kind, DoorNews::Kind::kAgent);
+  const RankMessage wish = Next();
+  EXPECT_EQ(wish.kind, RankMessage::Kind::kAgent);
   EXPECT_EQ(wish.host, "n2");
   EXPECT_EQ(wish.command, "orted -mca x y");
-  door_.Answer(wish.visitor, "no such node");
+  listener_.AnswerAgent(wish.client, "no such node");
   const auto answer = agent.Receive(base::Deadline::After(base::Patient(absl::Seconds(10))));
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ((*answer)["error"], "no such node");
 }
 
-TEST_F(RankDoorTest, NonsenseIsShownOut) {
-  LineSocket stranger = Knock();
+TEST_F(RankListenerTest, DisconnectsAClientThatSendsNoMessage) {
+  LineSocket stranger = Connect();
   ASSERT_TRUE(stranger.Send({{"kind", 7}}).ok());
-  LineSocket agent = Knock();
+  LineSocket agent = Connect();
   ASSERT_TRUE(agent.Send({{"kind", "agent"}, {"host", 1}, {"command", {"x"}}}).ok());
-  const DoorNews wish = Next();
+  const RankMessage wish = Next();
   EXPECT_EQ(wish.host, "");
   EXPECT_FALSE(stranger.Receive(base::Deadline::After(base::Patient(absl::Seconds(10)))).ok());
 }

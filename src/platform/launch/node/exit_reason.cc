@@ -1,4 +1,4 @@
-#include "platform/launch/node/last_words.h"
+#include "platform/launch/node/exit_reason.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -34,13 +34,13 @@ std::string CurrentException() {
 }
 
 [[noreturn]] void Terminate() {
-  LeaveLastWords(NoteOnTerminate(), absl::StrCat("it could not go on: ", CurrentException()));
+  RecordExitReason(NoteOnTerminate(), absl::StrCat("it could not go on: ", CurrentException()));
   std::abort();
 }
 
 }  // namespace
 
-void LeaveLastWords(const fs::path& note, absl::string_view reason) {
+void RecordExitReason(const fs::path& note, absl::string_view reason) {
   const nlohmann::json words = {
       {"pid", ::getpid()},
       {"start_time", base::ProcessStartTime(::getpid()).value_or(0)},
@@ -53,12 +53,12 @@ void LeaveLastWords(const fs::path& note, absl::string_view reason) {
       .IgnoreError();
 }
 
-void LeaveLastWordsOnTerminate(const fs::path& note) {
+void RecordExitReasonOnTerminate(const fs::path& note) {
   NoteOnTerminate() = note;
   std::set_terminate(Terminate);
 }
 
-std::string ReadLastWords(const fs::path& note) {
+std::string ReadExitReason(const fs::path& note) {
   const auto text = base::ReadFile(note, 1 << 16);
   const auto words = nlohmann::json::parse(text.value_or(""), nullptr, false);
   if (!words.is_object() || !words.contains("reason") || !words["reason"].is_string()) return "";
