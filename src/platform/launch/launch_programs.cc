@@ -25,7 +25,7 @@
 #include "platform/launch/mpi/slurm_pmix.h"
 #include "platform/launch/node/process_name.h"
 #include "platform/launch/node/program_names.h"
-#include "platform/launch/rank_process.h"
+#include "platform/launch/ranks/rank_process.h"
 #include "platform/launch/standby.h"
 
 namespace tutti::launch {

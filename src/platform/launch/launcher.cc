@@ -23,7 +23,7 @@
 #include "platform/launch/environment/node_facts.h"
 #include "platform/launch/environment/ray_cluster.h"
 #include "platform/launch/environment/slurm_placement.h"
-#include "platform/launch/mpi/mpi_start.h"
+#include "platform/launch/mpi/mpi_agreement.h"
 #include "platform/launch/mpi/open_mpi.h"
 #include "platform/launch/mpi/pmi_server.h"
 #include "platform/launch/node/claim.h"
@@ -103,20 +103,21 @@ class Launcher {
     const absl::Time code_is_there = TimeOfCode();
     TUTTI_RETURN_IF_ERROR(AwaitGo());
     NodeFacts facts = With(staged, facts_);
-    TUTTI_ASSIGN_OR_RETURN(MpiWorld world, AgreeOnMpi(facts));
-    facts.pmi = world.pmi_address;
-    NodeProcesses processes(plan_, options_, events_.get(), spool_.get(), delivery_.get(),
-                            &signals_, &news_);
-    const absl::Status status =
-        processes.Run(IsRay() ? RayCommand(plan_, facts, staged.command) : staged.command, facts,
-                      std::move(world.start));
+    TUTTI_ASSIGN_OR_RETURN(MpiAgreement mpi, AgreeOnWorld(facts));
+    facts.pmi = mpi.pmi_address;
+    const std::unique_ptr<PmiServer> pmi = std::move(mpi.pmi);
+    const std::string command = IsRay() ? RayCommand(plan_, facts, staged.command) : staged.command;
+    NodeProcesses processes(plan_, options_,
+                            {events_.get(), spool_.get(), delivery_.get(), &signals_, &news_},
+                            command, facts, std::move(mpi));
+    const absl::Status status = processes.Run();
     if (processes.failed()) TUTTI_RETURN_IF_ERROR(MarkFailed());
     ForgetContainers();
     if (absl::IsAborted(status)) return status;
     events_->Append("finalizing", WhatIsLeft(code_is_there));
     const absl::Status uploaded =
         delivery_->SendResults(base::Deadline::After(options_.delivery_limit));
-    if (world.pmi != nullptr && status.ok()) ServeToTheLast(*world.pmi);
+    if (pmi != nullptr && status.ok()) ServeToTheLast(*pmi);
     return status.ok() ? uploaded : status;
   }
 
@@ -192,12 +193,10 @@ class Launcher {
     return staged;
   }
 
-  absl::StatusOr<MpiWorld> AgreeOnMpi(const NodeFacts& facts) {
-    if (!WantsMpi(plan_)) return MpiWorld();
-    return Beside<MpiWorld>(
-        [&](const std::atomic<bool>& cancelled) {
-          return MpiStart::Agree(plan_, facts, cancelled);
-        },
+  absl::StatusOr<MpiAgreement> AgreeOnWorld(const NodeFacts& facts) {
+    if (!WantsMpi(plan_)) return MpiAgreement();
+    return Beside<MpiAgreement>(
+        [&](const std::atomic<bool>& cancelled) { return AgreeOnMpi(plan_, facts, cancelled); },
         [] {});
   }
 

@@ -24,7 +24,7 @@
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/node/process_limit.h"
 #include "platform/launch/node/spool.h"
-#include "platform/launch/rank_process.h"
+#include "platform/launch/ranks/rank_process.h"
 #include "platform/launch/staging/staging.h"
 
 namespace tutti::launch {

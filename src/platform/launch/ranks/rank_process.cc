@@ -1,4 +1,4 @@
-#include "platform/launch/rank_process.h"
+#include "platform/launch/ranks/rank_process.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "platform/launch/diagnosis/last_error.h"
 #include "platform/launch/node/node_folders.h"
-#include "platform/launch/rank_command.h"
+#include "platform/launch/ranks/rank_command.h"
 #include "platform/launch/staging/container_start.h"
 
 namespace tutti::launch {

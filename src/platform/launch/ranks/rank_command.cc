@@ -1,4 +1,4 @@
-#include "platform/launch/rank_command.h"
+#include "platform/launch/ranks/rank_command.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

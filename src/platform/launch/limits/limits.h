@@ -1,0 +1,36 @@
+// All limits that the processes of a node are held to.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "platform/launch/environment/environment.h"
+#include "platform/launch/limits/limit.h"
+#include "platform/launch/node/process_limit.h"
+#include "platform/launch/ranks/rank_table.h"
+#include "spec/json/launch_plan.h"
+
+namespace tutti::launch {
+
+// What limits look at. All outlive it.
+struct LimitContext {
+  const spec::LaunchPlan& plan;
+  const NodeFacts& facts;
+  RankTable* ranks;
+  const ProcessLimit& process_limit;
+  int most_processes;  // which process_limit holds, where it can
+};
+
+// Those that this plan needs, from now on.
+std::vector<std::unique_ptr<Limit>> LimitsOf(const LimitContext& context);
+
+// The wall time of the plan, plan.timeout_seconds; 0: none.
+std::unique_ptr<Limit> MakeTimeLimit(const LimitContext& context);
+// The number of processes and threads, where there is no cgroup that holds it.
+std::unique_ptr<Limit> MakeProcessCountLimit(const LimitContext& context);
+// The node's share of memory: kills the rank that uses most and ends no other (memory_watch.h).
+std::unique_ptr<Limit> MakeMemoryLimit(const LimitContext& context);
+// Ranks that are an MPI world by PMI alone load no MPI that does not take part (world_watch.h).
+std::unique_ptr<Limit> MakeMpiWorldLimit(const LimitContext& context);
+
+}  // namespace tutti::launch

@@ -1,0 +1,52 @@
+// Which limits a plan has, and each of those that need no ranks (launcher_test.cc has the others).
+#include "platform/launch/limits/limits.h"
+
+#include "platform/launch/ranks/starter_fixture.h"
+
+namespace tutti::launch {
+namespace {
+
+class LimitsTest : public StarterFixture {
+ protected:
+  LimitContext OfPlan(int most_processes = 1000) {
+    limit.emplace(plan, 0);
+    return {plan, facts, ranks.get(), *limit, most_processes};
+  }
+};
+
+TEST_F(LimitsTest, AreThoseThatThePlanAndItsRanksNeed) {
+  EXPECT_EQ(LimitsOf(OfPlan()).size(), 1u) << "no cgroup counts the processes";
+  plan.timeout_seconds = 60;
+  plan.memory_bytes = 1 << 30;
+  facts.pmi = "127.0.0.1:4711";
+  EXPECT_EQ(LimitsOf(OfPlan()).size(), 4u);
+}
+
+TEST_F(LimitsTest, OfTimeIsHeldUntilTheProcessesAreToEnd) {
+  plan.timeout_seconds = 0.001;
+  const auto limit = MakeTimeLimit(OfPlan());
+  EXPECT_LE(limit->UntilNextLook(/*ending=*/false), absl::Milliseconds(1));
+  EXPECT_EQ(limit->UntilNextLook(/*ending=*/true), absl::InfiniteDuration());
+  const auto order = limit->Look();
+  ASSERT_TRUE(order.has_value());
+  EXPECT_EQ(order->reason.message(), "wall time limit of 0.001 s reached");
+  EXPECT_FALSE(order->grace.has_value());
+}
+
+TEST_F(LimitsTest, OfProcessesEndsThemAtOnce) {
+  base::ChildOptions child;
+  child.arguments = {"sleep", "600"};
+  child.environment = base::CurrentEnvironment();
+  auto running = base::ChildProcess::Start(child);
+  ASSERT_TRUE(running.ok());
+  EXPECT_FALSE(MakeProcessCountLimit(OfPlan(1000))->Look().has_value());
+  const auto order = MakeProcessCountLimit(OfPlan(0))->Look();
+  ASSERT_TRUE(order.has_value());
+  EXPECT_TRUE(absl::IsResourceExhausted(order->reason));
+  EXPECT_EQ(order->grace, absl::ZeroDuration());
+  ::kill(running->pid(), SIGKILL);
+  EXPECT_TRUE(running->Wait(Soon()).ok());
+}
+
+}  // namespace
+}  // namespace tutti::launch

@@ -1,0 +1,46 @@
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "base/deadline.h"
+#include "base/process/child_process.h"
+#include "platform/launch/limits/limits.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr absl::Duration kBetweenCounts = absl::Milliseconds(200);
+constexpr int kShareOfTime = 20;  // a count takes at most this part of the time
+
+class ProcessCountLimit : public Limit {
+ public:
+  ProcessCountLimit(const spec::LaunchPlan& plan, int most) : plan_(plan), most_(most) {}
+
+  absl::Duration UntilNextLook(bool /*ending*/) const override { return next_.Remaining(); }
+
+  std::optional<StopOrder> Look() override {
+    const absl::Time began = absl::Now();
+    const size_t count = base::Descendants(::getpid()).size();
+    next_ = base::Deadline::After(std::max(kBetweenCounts, kShareOfTime * (absl::Now() - began)));
+    if (count <= static_cast<size_t>(most_)) return std::nullopt;
+    return StopOrder{absl::ResourceExhaustedError(
+                         absl::StrCat("its processes on node ", plan_.node().name, " have become ",
+                                      count, ", more than the ", most_, " that a node may have")),
+                     absl::ZeroDuration()};
+  }
+
+ private:
+  const spec::LaunchPlan& plan_;
+  const int most_;
+  base::Deadline next_ = base::Deadline::After(kBetweenCounts);  // not while ranks begin
+};
+
+}  // namespace
+
+std::unique_ptr<Limit> MakeProcessCountLimit(const LimitContext& context) {
+  return std::make_unique<ProcessCountLimit>(context.plan, context.most_processes);
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,71 @@
+// What mpirun and srun have in common as starters of ranks: a program of theirs runs on the first
+// node, and the ranks come to the launchers of all nodes by a socket. So a launcher waits for ranks
+// that others bring: not for ever, and not once the first node's launcher, which has that program,
+// has ended.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "platform/launch/ranks/rank_starter.h"
+#include "platform/launch/ranks/starter_program.h"
+
+namespace tutti::launch {
+
+class ExternalStarter : public RankStarter {
+ public:
+  bool running() const override { return program_.runs() || expects_start_; }
+  void AddTo(std::vector<pollfd>& waiting) const override;
+  void HandleMessages() override;
+  absl::Duration UntilNextTask() const override;
+  void RunDueTasks() override;
+  bool ReapIfOwn(pid_t pid) override;
+  void BeginStop(absl::Duration grace) override;
+  std::set<pid_t> Spared() const override;
+  OutputPipe* output() override { return program_.output(); }
+
+ protected:
+  // agreement.listener and agreement.link are there.
+  ExternalStarter(const StartContext& context, MpiAgreement agreement);
+
+  const spec::LaunchPlan& plan() const { return context_.plan; }
+  RankTable& ranks() const { return *context_.ranks; }
+  RankSupervisor& supervisor() const { return *context_.supervisor; }
+  // Some of the node's ranks have not begun, and still may.
+  bool AwaitsRanks() const { return !supervisor().ending() && !ranks().HasAll(); }
+
+  // Once, unless ExpectStartAgain.
+  absl::Status StartProgram(std::vector<std::string> arguments, Variables environment);
+  void ExpectNoStart() { expects_start_ = false; }
+  void ExpectStartAgain() { expects_start_ = true; }
+
+  virtual void HandleMessage(const RankMessage& message) = 0;
+  // From the launcher of another node.
+  virtual void HandlePeerMessage(int /*node*/, LineSocket& /*peer*/,
+                                 const nlohmann::json& /*message*/) {}
+  // The program has ended; the messages of its ranks have been handled.
+  virtual void ProgramEnded(const StarterProgram::End& end) = 0;
+  // `within`: "10m"; `error`: what the program has said of why, or "".
+  virtual void RanksAreMissing(const std::string& within, const std::string& error) = 0;
+  // How long the program may stay once its ranks are to end.
+  virtual absl::Duration ProgramPatience(absl::Duration grace) const = 0;
+
+  const StartContext context_;
+  MpiAgreement agreement_;
+
+ private:
+  bool IsCutOff() const;
+  void HoldPlaceLimit();
+  void HoldAloneLimit();
+  void HandlePeerMessages();
+
+  StarterProgram program_;
+  bool expects_start_ = true;  // of the program here, or of ranks from the first node's
+  const base::Deadline place_limit_;
+  std::optional<base::Deadline> alone_limit_;
+  base::Deadline program_patience_;  // once it is to end
+};
+
+}  // namespace tutti::launch

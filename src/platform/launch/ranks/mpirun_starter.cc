@@ -1,0 +1,119 @@
+#include "platform/launch/ranks/mpirun_starter.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/launch/mpi/open_mpi.h"
+#include "platform/launch/node/program_names.h"
+
+namespace tutti::launch {
+namespace {
+
+constexpr absl::Duration kProgramPatience = absl::Seconds(5);
+// What mpirun says of a rank that failed is less than what that rank says itself, and a launcher
+// that is told to end hears of it at about the same time.
+constexpr absl::Duration kTogetherWithMpirun = absl::Milliseconds(200);
+
+bool IsNamed(const spec::PlanNode& node, absl::string_view host) {
+  const absl::string_view name = node.name;
+  return name == host || node.address == host || name.substr(0, name.find('.')) == host;
+}
+
+}  // namespace
+
+absl::Status MpirunStarter::Begin() {
+  if (plan().node_index != 0) return absl::OkStatus();  // the first node's launcher will ask
+  return StartProgram(MpirunCommand(plan(), agreement_.program), ProgramEnvironment());
+}
+
+Variables MpirunStarter::ProgramEnvironment() const {
+  const std::filesystem::path folder = SocketFolder(plan(), context_.facts);
+  return StarterEnvironment(plan(), context_.facts, agreement_.program,
+                            (folder / kLauncherSocketName).string(), folder.string());
+}
+
+void MpirunStarter::HandleMessage(const RankMessage& message) {
+  RankProcess* const rank = ranks().Find(message.rank);
+  if (message.kind == RankMessage::Kind::kRank) {
+    if (absl::Status adopted = Adopt(message); !adopted.ok()) supervisor().Stop(adopted);
+  } else if (message.kind == RankMessage::Kind::kAgent) {
+    PassOn(message);
+  } else if (message.kind == RankMessage::Kind::kFailed) {
+    CouldNotStart(message);
+  } else if (message.kind == RankMessage::Kind::kEnded && rank != nullptr && !rank->ended()) {
+    ranks().End(*rank, message.status, supervisor().stopped());
+  }
+}
+
+// A rank that mpirun has started asks what it is to run.
+absl::Status MpirunStarter::Adopt(const RankMessage& message) {
+  TUTTI_RETURN_IF_ERROR(ranks().CheckMayBegin(message.rank));
+  const int local = message.rank - plan().node().first_rank;
+  TUTTI_ASSIGN_OR_RETURN(auto rank, RankProcess::Adopt(plan(), local, message.pid, context_.spool));
+  TUTTI_RETURN_IF_ERROR(
+      agreement_.listener->SendStart(message.client, rank->out().write_fd(), rank->err().write_fd(),
+                                     StartOf(plan(), local, context_.command, context_.facts)));
+  rank->CloseWriteEnds();
+  ranks().Add(std::move(rank));
+  return absl::OkStatus();
+}
+
+void MpirunStarter::CouldNotStart(const RankMessage& message) {
+  const std::string who = message.rank < 0 ? "a rank" : absl::StrCat("rank ", message.rank);
+  supervisor().Stop(
+      absl::InternalError(absl::StrCat(who, " could not be started: ", message.reason)));
+  // Nothing else will tell of its end.
+  RankProcess* const rank = ranks().Find(message.rank);
+  if (rank != nullptr && !rank->ended()) ranks().End(*rank, {.code = kNotStarted}, true);
+}
+
+void MpirunStarter::PassOn(const RankMessage& request) {
+  for (auto& [node, peer] : agreement_.link->peers()) {
+    if (!IsNamed(plan().nodes[node], request.host)) continue;
+    const absl::Status sent = peer.Send({{"run", request.command}});
+    agents_[node] = request.client;
+    if (!sent.ok()) {
+      agreement_.listener->AnswerAgent(request.client, std::string(sent.message()));
+    }
+    return;
+  }
+  agreement_.listener->AnswerAgent(request.client, "it is no node of this job");
+}
+
+// On the first node the answer of one that was asked, on the others what they are asked.
+void MpirunStarter::HandlePeerMessage(int node, LineSocket& peer, const nlohmann::json& message) {
+  if (plan().node_index == 0) {
+    const auto error = message.find("error");
+    const bool answers = error != message.end() && error->is_string();
+    agreement_.listener->AnswerAgent(agents_[node],
+                                     answers ? error->get<std::string>() : "no answer");
+  } else if (const auto run = message.find("run"); run != message.end() && run->is_string()) {
+    const absl::Status started =
+        StartProgram({"/bin/sh", "-c", run->get<std::string>()}, ProgramEnvironment());
+    peer.Send({{"error", std::string(started.message())}}).IgnoreError();
+  }
+}
+
+void MpirunStarter::ProgramEnded(const StarterProgram::End& end) {
+  if (end.ok || ranks().AnyFailed() || supervisor().stopped()) return;
+  if (supervisor().StopIfTold(kTogetherWithMpirun)) return;
+  supervisor().Stop(absl::InternalError(
+      absl::StrCat(plan().node_index == 0 ? "mpirun" : "mpirun's daemon", " ended with ",
+                   end.status, end.said.empty() ? "" : ": ", end.said)));
+}
+
+void MpirunStarter::RanksAreMissing(const std::string& within, const std::string& error) {
+  supervisor().Stop(absl::DeadlineExceededError(absl::StrCat(
+      "mpirun started ", ranks().ranks().size(), " of the ", plan().node().process_count,
+      " ranks of node ", plan().node().name, " within ", within, error)));
+}
+
+absl::Duration MpirunStarter::ProgramPatience(absl::Duration grace) const {
+  return std::min(grace, kProgramPatience);
+}
+
+}  // namespace tutti::launch

@@ -1,0 +1,120 @@
+#include "platform/launch/ranks/mpirun_starter.h"
+
+#include <thread>
+
+#include "platform/launch/ranks/starter_fixture.h"
+
+namespace tutti::launch {
+namespace {
+
+using ::testing::HasSubstr;
+
+class MpirunStarterTest : public StarterFixture {
+ protected:
+  std::unique_ptr<RankStarter> Make(const std::string& mpirun = "exec sleep 600\n") {
+    return MakeRankStarter(Context(), AgreeOn(MpiWay::kMpirun, mpirun));
+  }
+};
+
+TEST_F(MpirunStarterTest, ARankThatConnectsIsToldWhatToRunAndItsEndIsReported) {
+  command = "python3 train.py";
+  const auto starter = Make();
+  LineSocket rank = Connect();
+  ASSERT_TRUE(rank.Send({{"kind", "rank"}, {"rank", 1}, {"pid", 71}}).ok());
+  HandleUntil(*starter, [&] { return ranks->Find(1) != nullptr; });
+  const auto fds = ReceiveFds(rank.fd(), 3, Soon());
+  ASSERT_TRUE(fds.ok()) << fds.status();
+  const auto start = base::ReadFile("/proc/self/fd/" + std::to_string((*fds)[2].get()));
+  EXPECT_THAT(*start, HasSubstr("train.py"));
+  EXPECT_EQ(ranks->FindByPid(71), ranks->Find(1));
+  EXPECT_TRUE(starter->running()) << "the other rank may come";
+
+  ASSERT_TRUE(rank.Send({{"kind", "ended"}, {"code", 3}, {"signal", 0}}).ok());
+  HandleUntil(*starter, [&] { return !ranks->AnyRuns(); });
+  ASSERT_EQ(Events("exited").size(), 1u);
+  EXPECT_EQ(Events("exited")[0]["code"], 3);
+}
+
+TEST_F(MpirunStarterTest, ARankOfAnotherNodeOrThatCannotStartStopsTheJob) {
+  const auto starter = Make();
+  LineSocket stray = Connect();
+  ASSERT_TRUE(stray.Send({{"kind", "rank"}, {"rank", 7}, {"pid", 71}}).ok());
+  HandleUntil(*starter, [&] { return supervisor.stopped(); });
+  EXPECT_EQ(supervisor.reason(), "rank 7 was placed on node n1");
+  EXPECT_FALSE(supervisor.unlaunched());
+}
+
+TEST_F(MpirunStarterTest, TellsWhatMpirunSaidWhenItFails) {
+  const auto starter = Make("echo 'Error: no slots' >&2; exit 3\n");
+  ASSERT_TRUE(starter->Begin().ok());
+  const pid_t child = AwaitChild();
+  EXPECT_FALSE(starter->ReapIfOwn(child + 1));
+  EXPECT_TRUE(starter->ReapIfOwn(child));
+  EXPECT_FALSE(starter->running());
+  EXPECT_EQ(supervisor.reason(), "mpirun ended with exit code 3: Error: no slots");
+}
+
+TEST_F(MpirunStarterTest, ARankThatFailedExplainsItsEndBetterThanMpirun) {
+  const auto starter = Make("exit 3\n");
+  LineSocket rank = Connect();
+  ASSERT_TRUE(rank.Send({{"kind", "rank"}, {"rank", 0}, {"pid", 71}}).ok());
+  HandleUntil(*starter, [&] { return ranks->Find(0) != nullptr; });
+  ASSERT_TRUE(rank.Send({{"kind", "ended"}, {"code", 1}, {"signal", 0}}).ok());
+  HandleUntil(*starter, [&] { return ranks->AnyFailed(); });
+  ASSERT_TRUE(starter->Begin().ok());
+  EXPECT_TRUE(starter->ReapIfOwn(AwaitChild()));
+  EXPECT_FALSE(supervisor.stopped());
+}
+
+TEST_F(MpirunStarterTest, SaysHowManyRanksHaveComeWithinTheLimit) {
+  options.place_limit = absl::ZeroDuration();
+  const auto starter = Make();
+  EXPECT_EQ(starter->UntilNextTask(), absl::ZeroDuration());
+  starter->RunDueTasks();
+  EXPECT_EQ(supervisor.reason(), "mpirun started 0 of the 2 ranks of node n1 within 0");
+  EXPECT_EQ(starter->UntilNextTask(), absl::InfiniteDuration());
+}
+
+TEST_F(MpirunStarterTest, SparesMpirunWhileItsRanksEnd) {
+  const auto starter = Make();
+  ASSERT_TRUE(starter->Begin().ok());
+  EXPECT_TRUE(starter->Spared().empty());
+  LineSocket rank = Connect();
+  ASSERT_TRUE(rank.Send({{"kind", "rank"}, {"rank", 0}, {"pid", 71}}).ok());
+  HandleUntil(*starter, [&] { return ranks->Find(0) != nullptr; });
+  starter->BeginStop(absl::Seconds(60));
+  const std::set<pid_t> spared = starter->Spared();
+  ASSERT_EQ(spared.size(), 1u);
+  ::kill(*spared.begin(), SIGKILL);
+  supervisor.Stop(absl::OkStatus());
+  EXPECT_TRUE(starter->ReapIfOwn(AwaitChild()));
+}
+
+TEST_F(MpirunStarterTest, AnAgentHasTheLauncherOfItsHostRunADaemon) {
+  plan.nodes = {{"n1", "127.77.0.51", 0, 2}, {"n2", "127.77.0.52", 2, 2}};
+  plan.start_port = 6105;
+  plan.job_token = "abcd";
+  spec::LaunchPlan second = plan;
+  second.node_index = 1;
+  std::unique_ptr<GangLink> link;
+  std::thread other([&] {
+    const std::atomic<bool> cancelled = false;
+    link = *GangLink::Meet(second, MpiWay::kMpirun, 0, cancelled, Soon());
+  });
+  const auto starter = Make();
+  other.join();
+  LineSocket agent = Connect();
+  ASSERT_TRUE(agent.Send({{"kind", "agent"}, {"host", "n2"}, {"command", "orted x"}}).ok());
+  starter->HandleMessages();
+  LineSocket& peer = link->peers().at(0);
+  const auto asked = peer.Receive(Soon());
+  ASSERT_TRUE(asked.ok()) << asked.status();
+  EXPECT_EQ((*asked)["run"], "orted x");
+  ASSERT_TRUE(peer.Send({{"error", "no such program"}}).ok());
+  absl::StatusOr<std::optional<nlohmann::json>> answer = std::nullopt;
+  HandleUntil(*starter, [&] { return (answer = agent.Take()).ok() && answer->has_value(); });
+  EXPECT_EQ((**answer)["error"], "no such program");
+}
+
+}  // namespace
+}  // namespace tutti::launch

@@ -1,0 +1,139 @@
+// For tests of starters: a node with its folders, spool, event log and table of ranks, and a
+// supervisor that notes what it is asked for.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "base/file.h"
+#include "base/test_patience.h"
+#include "platform/launch/node/node_folders.h"
+#include "platform/launch/ranks/rank_starter.h"
+
+namespace tutti::launch {
+
+class DeliveryFake : public Delivery {
+ public:
+  DeliveryFake(EventLog* events, Spool* spool, Wakeup* news) : Delivery(events, spool, news) {}
+  void Begin() override {}
+  absl::StatusOr<std::filesystem::path> FetchCode(const std::filesystem::path& file) override {
+    return file;
+  }
+  void AbandonCode() override {}
+  absl::Status SendResults(base::Deadline) override { return absl::OkStatus(); }
+};
+
+class SupervisorFake : public RankSupervisor {
+ public:
+  void Stop(absl::Status reason) override {
+    if (!stopped_) reason_ = std::move(reason);
+    stopped_ = true;
+  }
+  void StopUnlaunched(absl::string_view reason) override {
+    Stop(absl::UnavailableError(reason));
+    unlaunched_ = true;
+  }
+  bool StopIfTold(absl::Duration) override { return false; }
+  void ReapChildren() override {}
+  bool ending() const override { return stopped_; }
+  bool stopped() const override { return stopped_; }
+
+  std::string reason() const { return std::string(reason_.message()); }
+  bool unlaunched() const { return unlaunched_; }
+
+ private:
+  absl::Status reason_;
+  bool stopped_ = false;
+  bool unlaunched_ = false;
+};
+
+class StarterFixture : public ::testing::Test {
+ protected:
+  StarterFixture() {
+    plan.allocation_id = "job.1";
+    plan.nodes = {{"n1", "127.0.0.1", 0, 2}};
+    plan.directory = (folder.path() / "allocation/0").string();
+    const NodeFolders folders(plan.directory);
+    for (const auto& each : {folders.work(), folders.scratch(), folders.spool()}) {
+      EXPECT_TRUE(base::MakeDirectories(each).ok());
+    }
+    events = *EventLog::Open(folders.events());
+    spool = *Spool::Open(folders.spool(), 0, 2);
+    delivery = std::make_unique<DeliveryFake>(events.get(), spool.get(), &news);
+    ranks = std::make_unique<RankTable>(plan, events.get(), delivery.get());
+    facts.own = {{"PATH", "/usr/bin:/bin"}};
+  }
+
+  StartContext Context() {
+    limit.emplace(plan, 0);
+    return {plan, options, command, facts, *limit, spool.get(), ranks.get(), &supervisor};
+  }
+
+  // What has been agreed on by the only node of a gang, where `script` is mpirun or srun.
+  MpiAgreement AgreeOn(MpiWay way, const std::string& script) {
+    MpiAgreement agreement;
+    agreement.way = way;
+    agreement.program = (folder.path() / "program").string();
+    EXPECT_TRUE(base::WriteFileAtomic(agreement.program, "#!/bin/sh\n" + script, 0755).ok());
+    const std::atomic<bool> cancelled = false;
+    agreement.link = *GangLink::Meet(plan, way, 0, cancelled, Soon());
+    agreement.listener = *RankListener::Open(Socket());
+    return agreement;
+  }
+  std::filesystem::path Socket() const { return folder.path() / "socket"; }
+  LineSocket Connect() const { return LineSocket(*ConnectToLauncher(Socket().string())); }
+  static base::Deadline Soon() { return base::Deadline::After(base::Patient(absl::Seconds(20))); }
+
+  // Until `done`, with what is sent handled.
+  template <class Done>
+  void HandleUntil(RankStarter& starter, Done done) {
+    const base::Deadline deadline = Soon();
+    bool is_done = false;
+    while (!(is_done = done()) && !deadline.Expired()) {
+      std::vector<pollfd> waiting;
+      starter.AddTo(waiting);
+      ::poll(waiting.data(), waiting.size(), 100);
+      starter.HandleMessages();
+    }
+    EXPECT_TRUE(is_done);
+  }
+  // Until a child has ended; not reaped.
+  static pid_t AwaitChild() {
+    siginfo_t info{};
+    EXPECT_EQ(::waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), 0);
+    return info.si_pid;
+  }
+  // Of that kind, in their order.
+  std::vector<nlohmann::json> Events(const std::string& kind) const {
+    std::vector<nlohmann::json> found;
+    for (const auto line : absl::StrSplit(events->From(1), '\n', absl::SkipEmpty())) {
+      const auto event = nlohmann::json::parse(line.begin(), line.end());
+      if (event["kind"] == kind) found.push_back(event);
+    }
+    return found;
+  }
+
+  const base::TemporaryDirectory folder;
+  spec::LaunchPlan plan;
+  LauncherOptions options;
+  std::string command = "true";
+  NodeFacts facts;
+  std::optional<ProcessLimit> limit;
+  Wakeup news;
+  std::unique_ptr<EventLog> events;
+  std::unique_ptr<Spool> spool;
+  std::unique_ptr<Delivery> delivery;
+  std::unique_ptr<RankTable> ranks;
+  SupervisorFake supervisor;
+};
+
+}  // namespace tutti::launch
