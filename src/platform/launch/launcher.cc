@@ -1,31 +1,23 @@
 #include "platform/launch/launcher.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cstdlib>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "base/text/utf8.h"
 #include "platform/launch/delivery/delivery.h"
-#include "platform/launch/delivery/results.h"
-#include "platform/launch/delivery/service_link.h"
-#include "platform/launch/delivery/unkept.h"
-#include "platform/launch/environment/mlflow_stores.h"
 #include "platform/launch/environment/node_facts.h"
-#include "platform/launch/environment/ray_cluster.h"
 #include "platform/launch/environment/slurm_placement.h"
-#include "platform/launch/mpi/mpi_agreement.h"
-#include "platform/launch/mpi/open_mpi.h"
-#include "platform/launch/mpi/pmi_server.h"
+#include "platform/launch/hooks/node_hooks.h"
+#include "platform/launch/interruptible.h"
 #include "platform/launch/node/claim.h"
 #include "platform/launch/node/exit_reason.h"
 #include "platform/launch/node/hang_watch.h"
@@ -34,8 +26,6 @@
 #include "platform/launch/node/process_tree.h"
 #include "platform/launch/node/signals.h"
 #include "platform/launch/node_processes.h"
-#include "platform/launch/staging/container_start.h"
-#include "platform/launch/staging/staging.h"
 
 namespace tutti::launch {
 namespace {
@@ -53,7 +43,8 @@ class Launcher {
         facts_(std::move(facts)),
         events_(std::move(events)),
         spool_(std::move(spool)),
-        delivery_(Delivery::Make(plan_, events_.get(), spool_.get(), &news_)) {}
+        delivery_(Delivery::Make(plan_, events_.get(), spool_.get(), &news_)),
+        interruptible_(plan_, events_.get(), delivery_.get(), &signals_, &news_) {}
 
   absl::Status Run() {
     events_->Append("preparing", nlohmann::json::object());
@@ -66,7 +57,7 @@ class Launcher {
     const absl::Status ended =
         EndProcessesOf(plan_.allocation_id, base::Deadline::After(absl::Seconds(30)));
     RemoveProcessLimits(plan_);
-    ForgetContainers();
+    hooks_.AfterEnd(plan_);
     if (events_->finished()) return Deliver();
     const std::string recorded = ReadExitReason(NodeFolders(plan_.directory).died());
     const std::string reason =
@@ -74,7 +65,6 @@ class Launcher {
                          : recorded;
     events_->Append("lost", {{"reason", reason}});
     // What results there are belong to the user all the same.
-    RemoveUnusedMlflowStores(plan_);
     const absl::Status uploaded =
         delivery_->SendResults(base::Deadline::After(options_.delivery_limit));
     if (!uploaded.ok()) spdlog::warn("{}", uploaded.ToString());
@@ -84,10 +74,9 @@ class Launcher {
  private:
   // Its processes start within a moment, and NodeProcesses lets the delivery begin after them.
   bool BeginsAtOnce() const {
-    return !MustSyncClaim() && StagesAtOnce(plan_) && plan_.nodes.size() == 1 && !WantsMpi(plan_);
+    return !MustSyncClaim() && !hooks_.PreparesSlowly(plan_) && !hooks_.StartsSlowly(plan_) &&
+           plan_.nodes.size() == 1;
   }
-
-  bool IsRay() const { return plan_.distribution.kind == spec::DistributionKind::kRay; }
 
   bool MustSyncClaim() const { return plan_.boot_id.empty(); }
 
@@ -95,70 +84,35 @@ class Launcher {
     for (const std::string& name : OverriddenNames(plan_)) {
       spdlog::warn("variable {} is set by tutti, the job's value is not used", name);
     }
-    TUTTI_ASSIGN_OR_RETURN(const Staged staged, Prepare());
-    nlohmann::json prepared = nlohmann::json::object();
-    const std::string note = NoteOf(staged);
-    if (!note.empty()) prepared["note"] = note;
-    events_->Append("prepared", std::move(prepared));
-    const absl::Time code_is_there = TimeOfCode();
+    NodeContext node{plan_, delivery_.get(), &signals_, &news_, facts_};
+    TUTTI_RETURN_IF_ERROR(Prepare(node));
+    ReportPrepared(node);
     TUTTI_RETURN_IF_ERROR(AwaitGo());
-    NodeFacts facts = With(staged, facts_);
-    TUTTI_ASSIGN_OR_RETURN(MpiAgreement mpi, AgreeOnWorld(facts));
-    facts.pmi = mpi.pmi_address;
-    const std::unique_ptr<PmiServer> pmi = std::move(mpi.pmi);
-    const std::string command = IsRay() ? RayCommand(plan_, facts, staged.command) : staged.command;
-    NodeProcesses processes(plan_, options_,
-                            {events_.get(), spool_.get(), delivery_.get(), &signals_, &news_},
-                            command, facts, std::move(mpi));
+    TUTTI_RETURN_IF_ERROR(BeforeStart(node));
+    NodeProcesses processes(plan_, options_, Parts(), std::move(node.command),
+                            std::move(node.facts), std::move(node.mpi));
     const absl::Status status = processes.Run();
     if (processes.failed()) TUTTI_RETURN_IF_ERROR(MarkFailed());
-    ForgetContainers();
+    hooks_.AfterEnd(plan_);
     if (absl::IsAborted(status)) return status;
-    events_->Append("finalizing", WhatIsLeft(code_is_there));
+    nlohmann::json left = nlohmann::json::object();
+    hooks_.Describe(plan_, left);
+    events_->Append("finalizing", std::move(left));
     const absl::Status uploaded =
         delivery_->SendResults(base::Deadline::After(options_.delivery_limit));
-    if (pmi != nullptr && status.ok()) ServeToTheLast(*pmi);
+    if (status.ok()) hooks_.AfterResults(node);
     return status.ok() ? uploaded : status;
   }
 
-  // Ranks of other nodes that finalize after this node's would crash if their PMI went away.
-  void ServeToTheLast(PmiServer& pmi) {
-    while (pmi.busy() && !delivery_->gone() && !signals_.Take()) {
-      pollfd waiting[3] = {
-          {signals_.fd(), POLLIN, 0}, {news_.fd(), POLLIN, 0}, {pmi.idle().fd(), POLLIN, 0}};
-      ::poll(waiting, 3, -1);
-      news_.Clear();
-      pmi.idle().Clear();
-    }
+  LauncherParts Parts() {
+    return {events_.get(), spool_.get(), delivery_.get(), &signals_, &news_};
   }
 
-  // By the clock of the folder's file system; without code all in it is the job's own.
-  absl::Time TimeOfCode() const {
-    return plan_.snapshot.empty() ? absl::InfinitePast()
-                                  : ChangeTime(NodeFolders(plan_.directory).events());
-  }
-
-  nlohmann::json WhatIsLeft(absl::Time code_is_there) const {
-    nlohmann::json left = nlohmann::json::object();
-    RemoveUnusedMlflowStores(plan_);
-    const Results results = ResultsOf(plan_);
-    if (const std::string note = LeftOutNote(results); !note.empty()) left["note"] = note;
-    const UnkeptFiles unkept = UnkeptBelow(NodeFolders(plan_.directory).work(), code_is_there);
-    if (unkept.largest.empty()) return left;
-    left["kept_files"] = results.files.size();
-    left["unkept_more"] = unkept.more;
-    for (const Unkept& one : unkept.largest) {
-      left["unkept"].push_back({{"path", base::BoundedUtf8(one.path, 200)},
-                                {"bytes", one.bytes},
-                                {"result", one.result}});
-    }
-    return left;
-  }
-
-  std::string NoteOf(const Staged& staged) const {
-    if (staged.image.empty()) return staged.note;
-    const std::string remark = ContainerRemark(plan_, facts_.gpus);
-    return absl::StrCat(staged.note, staged.note.empty() || remark.empty() ? "" : "; ", remark);
+  void ReportPrepared(NodeContext& node) {
+    std::erase(node.notes, "");
+    nlohmann::json prepared = nlohmann::json::object();
+    if (!node.notes.empty()) prepared["note"] = absl::StrJoin(node.notes, "; ");
+    events_->Append("prepared", std::move(prepared));
   }
 
   // For who starts launchers on a cluster, whose accounting is to say so.
@@ -166,93 +120,36 @@ class Launcher {
     return base::Open(NodeFolders(plan_.directory).failed(), O_WRONLY | O_CREAT).status();
   }
 
-  // What ran in them has ended.
-  void ForgetContainers() const {
-    const absl::Status removed = RemoveContainers(plan_);
-    if (!removed.ok()) spdlog::warn("{}", removed.ToString());
-  }
-
-  // Where the claim must be durable it is made so beside the staging.
-  absl::StatusOr<Staged> Prepare() {
+  // Where the claim must be durable it is made so beside the hooks.
+  absl::Status Prepare(NodeContext& node) {
     const bool must_sync = MustSyncClaim();
-    if (!must_sync && StagesAtOnce(plan_)) {
-      return Stage(plan_, delivery_.get(), /*cancelled=*/false);
+    if (!must_sync && !hooks_.PreparesSlowly(plan_)) {
+      return hooks_.Prepare(node, /*cancelled=*/false);
     }
     absl::Status durable;
     std::thread sync;
     if (must_sync) {
       sync = std::thread([&] { durable = MakeClaimDurable(NodeFolders(plan_.directory)); });
     }
-    absl::StatusOr<Staged> staged = Beside<Staged>(
-        [&](const std::atomic<bool>& cancelled) {
-          return Stage(plan_, delivery_.get(), cancelled);
-        },
-        [&] { delivery_->AbandonCode(); });
+    const absl::Status prepared = interruptible_.Run(
+        [&](const std::atomic<bool>& cancelled) { return hooks_.Prepare(node, cancelled); },
+        [&] { hooks_.Abandon(node); }, base::Deadline::After(options_.delivery_limit));
     if (sync.joinable()) sync.join();
-    TUTTI_RETURN_IF_ERROR(durable);
-    return staged;
-  }
-
-  absl::StatusOr<MpiAgreement> AgreeOnWorld(const NodeFacts& facts) {
-    if (!WantsMpi(plan_)) return MpiAgreement();
-    return Beside<MpiAgreement>(
-        [&](const std::atomic<bool>& cancelled) { return AgreeOnMpi(plan_, facts, cancelled); },
-        [] {});
-  }
-
-  // Does `work` on a thread of its own, so that this one can be told to stop meanwhile; then
-  // `cancelled` is set and `abandon` called.
-  template <class Result>
-  absl::StatusOr<Result> Beside(
-      const std::function<absl::StatusOr<Result>(const std::atomic<bool>& cancelled)>& work,
-      const std::function<void()>& abandon) {
-    std::atomic<bool> cancelled = false, done = false;
-    absl::StatusOr<Result> result = absl::UnknownError("");
-    std::thread thread([&] {
-      result = work(cancelled);
-      done = true;
-      news_.Notify();
-    });
-    const absl::Status waited = AwaitOrStop([&done] { return done.load(); },
-                                            base::Deadline::After(options_.delivery_limit));
-    if (!waited.ok()) {
-      cancelled = true;
-      abandon();
-    }
-    thread.join();
-    TUTTI_RETURN_IF_ERROR(waited);
-    return result;
+    return durable.ok() ? prepared : durable;
   }
 
   // A node that is the whole gang waits for nobody: it is prepared, so all are.
   absl::Status AwaitGo() {
-    if (plan_.nodes.size() == 1) {
-      return AwaitOrStop([] { return true; }, base::Deadline::After(options_.go_limit));
-    }
-    return AwaitOrStop([this] { return delivery_->go(); },
-                       base::Deadline::After(options_.go_limit));
+    const bool is_alone = plan_.nodes.size() == 1;
+    return interruptible_.Await([&] { return is_alone || delivery_->go(); },
+                                base::Deadline::After(options_.go_limit));
   }
 
-  // Until `ready` holds, which is looked at whenever there is news. Cancelled on a signal, Aborted
-  // when the service does not know the allocation, DeadlineExceeded.
-  absl::Status AwaitOrStop(const std::function<bool()>& ready, base::Deadline deadline) {
-    while (true) {
-      if (signals_.Take()) {
-        NoteToldToEnd(plan_.directory);
-        const absl::Status why = WhyToldToEnd(plan_.directory, absl::Now());
-        if (absl::IsDeadlineExceeded(why)) return why;
-        events_->Append("unlaunched", nlohmann::json::object());
-        return absl::CancelledError("stopped before its processes began");
-      }
-      if (delivery_->gone()) return absl::AbortedError(kNobodyWaits);
-      if (ready()) return absl::OkStatus();
-      if (deadline.Expired()) {
-        return absl::DeadlineExceededError("the other nodes of the job did not get ready in time");
-      }
-      pollfd waiting[2] = {{signals_.fd(), POLLIN, 0}, {news_.fd(), POLLIN, 0}};
-      ::poll(waiting, 2, deadline.RemainingMillis());
-      news_.Clear();
-    }
+  absl::Status BeforeStart(NodeContext& node) {
+    if (!hooks_.StartsSlowly(plan_)) return hooks_.BeforeStart(node, /*cancelled=*/false);
+    return interruptible_.Run(
+        [&](const std::atomic<bool>& cancelled) { return hooks_.BeforeStart(node, cancelled); },
+        [] {}, base::Deadline::After(options_.delivery_limit));
   }
 
   // Reports the end and stays until everything has been acknowledged.
@@ -273,13 +170,8 @@ class Launcher {
     const base::Deadline deadline = base::Deadline::After(options_.delivery_limit);
     TUTTI_RETURN_IF_ERROR(OkIfGone(delivery_->AwaitEvents(deadline)));
     if (!plan_.service_file.empty()) spool_->SaveAcknowledged(events_->size());
-    const NodeFolders folders(plan_.directory);
-    RemoveShortScratch(folders);
-    if (IsRay()) {
-      std::error_code error;
-      fs::remove_all(RayFolder(plan_), error);
-    }
-    return base::Open(folders.done(), O_WRONLY | O_CREAT).status();
+    hooks_.CleanUp(plan_);
+    return base::Open(NodeFolders(plan_.directory).done(), O_WRONLY | O_CREAT).status();
   }
 
   static absl::Status OkIfGone(const absl::Status& status) {
@@ -294,6 +186,8 @@ class Launcher {
   const std::unique_ptr<EventLog> events_;
   const std::unique_ptr<Spool> spool_;
   const std::unique_ptr<Delivery> delivery_;
+  const HookList hooks_ = NodeHooks();
+  Interruptible interruptible_;
 };
 
 // An engine that ends the allocation leaves the file and signals who has the lock. Whoever blocks

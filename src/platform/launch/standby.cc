@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/machine/machine.h"
 #include "base/status.h"
+#include "platform/launch/hooks/node_hooks.h"
 #include "platform/launch/launcher.h"
 #include "platform/launch/node/claim.h"
 #include "platform/launch/node/event_log.h"
@@ -25,7 +26,7 @@
 #include "platform/launch/node/process_limit.h"
 #include "platform/launch/node/spool.h"
 #include "platform/launch/ranks/rank_process.h"
-#include "platform/launch/staging/staging.h"
+#include "platform/launch/staging/folders.h"
 
 namespace tutti::launch {
 namespace {
@@ -75,8 +76,9 @@ absl::Status Rehearse(const NodeFolders& folders, const NodeFacts& facts) {
   TUTTI_ASSIGN_OR_RETURN(plan, spec::LaunchPlanFromJson(spec::ToJson(plan)));
   // The job's own folder will have another path, and so another link.
   const absl::Cleanup unlink = [&folders] { RemoveShortScratch(folders); };
-  TUTTI_ASSIGN_OR_RETURN(const Staged staged, Stage(plan, nullptr, /*cancelled=*/false));
-  StartOf(plan, 0, staged.command, With(staged, facts));
+  NodeContext node{plan, nullptr, nullptr, nullptr, facts};
+  TUTTI_RETURN_IF_ERROR(NodeHooks().Prepare(node, /*cancelled=*/false));
+  StartOf(plan, 0, node.command, node.facts);
   const fs::path events = folders.root / "rehearsal.jsonl";
   TUTTI_ASSIGN_OR_RETURN(const auto log, EventLog::Open(events));
   log->Append("rehearsal", nlohmann::json::object());

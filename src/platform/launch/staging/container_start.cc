@@ -20,7 +20,7 @@
 #include "platform/container/podman.h"
 #include "platform/launch/node/node_folders.h"
 #include "platform/launch/node/process_limit.h"
-#include "platform/launch/staging/staging.h"
+#include "platform/launch/staging/folders.h"
 
 namespace tutti::launch {
 namespace {

@@ -1,0 +1,24 @@
+#include "platform/launch/hooks/node_hooks.h"
+#include "platform/launch/staging/folders.h"
+
+namespace tutti::launch {
+namespace {
+
+class FoldersHook : public NodeHook {
+ public:
+  absl::string_view name() const override { return "folders"; }
+
+  absl::Status Prepare(NodeContext& node, const std::atomic<bool>& /*cancelled*/) override {
+    node.facts.temporary = ShortScratch(NodeFolders(node.plan.directory)).string();
+    return MakeFolders(node.plan);
+  }
+  void CleanUp(const spec::LaunchPlan& plan) override {
+    RemoveShortScratch(NodeFolders(plan.directory));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<NodeHook> MakeFoldersHook() { return std::make_unique<FoldersHook>(); }
+
+}  // namespace tutti::launch

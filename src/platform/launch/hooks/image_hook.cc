@@ -1,0 +1,41 @@
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "base/status.h"
+#include "platform/container/image.h"
+#include "platform/launch/hooks/node_hooks.h"
+#include "platform/launch/staging/container_start.h"
+
+namespace tutti::launch {
+namespace {
+
+// The image that ranks run in, one container each.
+class ImageHook : public NodeHook {
+ public:
+  absl::string_view name() const override { return "image"; }
+  bool PreparesSlowly(const spec::LaunchPlan& plan) const override {
+    return !plan.environment.is_host && !plan.environment.image.empty();
+  }
+
+  absl::Status Prepare(NodeContext& node, const std::atomic<bool>& cancelled) override {
+    if (!PreparesSlowly(node.plan)) return absl::OkStatus();
+    TUTTI_ASSIGN_OR_RETURN(
+        container::MadeImage made,
+        container::MakeImage(node.plan.environment, node.plan.environments_directory, cancelled));
+    node.facts.image = std::move(made.id);
+    node.notes.push_back(std::move(made.note));
+    node.notes.push_back(ContainerRemark(node.plan, node.facts.gpus));
+    return absl::OkStatus();
+  }
+  void AfterEnd(const spec::LaunchPlan& plan) override {
+    const absl::Status removed = RemoveContainers(plan);
+    if (!removed.ok()) spdlog::warn("{}", removed.ToString());
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<NodeHook> MakeImageHook() { return std::make_unique<ImageHook>(); }
+
+}  // namespace tutti::launch

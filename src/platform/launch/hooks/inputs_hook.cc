@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/file.h"
+#include "base/status.h"
+#include "platform/launch/hooks/node_hooks.h"
+#include "platform/launch/node/node_folders.h"
+#include "platform/launch/staging/copy.h"
+#include "platform/launch/staging/remote_input.h"
+
+namespace tutti::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status CheckType(const std::string& name, const spec::Input& input, const fs::path& path,
+                       bool is_folder) {
+  const bool either = !absl::StartsWith(input.type, "uri_");  // a model is a file or a folder
+  if (either || is_folder == (input.type == "uri_folder")) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "input \"", name, "\": ", path.string(), " is a ",
+      is_folder ? "folder, so its type must be uri_folder" : "file, so its type must be uri_file"));
+}
+
+// Where the input lies on this node. Under inputs/NAME there is a copy, or a link to it.
+absl::StatusOr<std::string> StageInput(const spec::LaunchPlan& plan, const std::string& name,
+                                       const spec::Input& input,
+                                       const std::atomic<bool>& cancelled) {
+  if (input.path.empty()) return input.literal;
+  fs::path path(std::string(absl::StripPrefix(input.path, "file://")));
+  if (IsRemote(input)) {
+    const fs::path data = fs::path(plan.environments_directory).parent_path() / "data";
+    TUTTI_ASSIGN_OR_RETURN(path, FetchInput(name, input, data, cancelled));
+  }
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    return absl::NotFoundError(absl::StrCat("input \"", name, "\": ", path.string(),
+                                            " does not exist on node ", plan.node().name));
+  }
+  const bool is_folder = fs::is_directory(path, error);
+  TUTTI_RETURN_IF_ERROR(CheckType(name, input, path, is_folder));
+  const fs::path place = NodeFolders(plan.directory).inputs() / name;
+  if (input.mode != "download") {
+    fs::create_symlink(path, place, error);  // for those who look below AZ_BATCHAI_MOUNT_ROOT
+    return path.string();
+  }
+  const fs::path copy = is_folder ? place : place / path.filename();
+  TUTTI_RETURN_IF_ERROR(base::MakeDirectories(place));
+  TUTTI_RETURN_IF_ERROR(
+      base::Annotate(Copy(path, copy, cancelled), absl::StrCat("input \"", name, "\"")));
+  return copy.string();
+}
+
+class InputsHook : public NodeHook {
+ public:
+  absl::string_view name() const override { return "inputs"; }
+  bool PreparesSlowly(const spec::LaunchPlan& plan) const override {
+    return std::any_of(plan.inputs.begin(), plan.inputs.end(), [](const auto& named) {
+      return named.second.mode == "download" || IsRemote(named.second);
+    });
+  }
+
+  absl::Status Prepare(NodeContext& node, const std::atomic<bool>& cancelled) override {
+    for (const auto& [name, input] : node.plan.inputs) {
+      if (input.absent) continue;
+      TUTTI_ASSIGN_OR_RETURN(node.facts.inputs[name],
+                             StageInput(node.plan, name, input, cancelled));
+    }
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<NodeHook> MakeInputsHook() { return std::make_unique<InputsHook>(); }
+
+}  // namespace tutti::launch

@@ -1,0 +1,72 @@
+// What happens on a node before and after the processes of a job: each such thing (its code, its
+// environment, its MPI world, its results) is a hook, which takes part in the steps of the
+// launcher's story that concern it. The next one is a file hooks/NAME_hook.cc and a line in
+// node_hooks.cc.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "platform/launch/delivery/delivery.h"
+#include "platform/launch/environment/environment.h"
+#include "platform/launch/mpi/mpi_agreement.h"
+#include "platform/launch/node/signals.h"
+#include "platform/launch/node/wakeup.h"
+#include "spec/json/launch_plan.h"
+
+namespace tutti::launch {
+
+// What hooks read, and what they make for the processes.
+struct NodeContext {
+  const spec::LaunchPlan& plan;
+  Delivery* delivery;  // this and the next two are null where a launcher rehearses (standby.h)
+  Signals* signals;
+  Wakeup* news;  // notified when the service has answered
+  NodeFacts facts;
+  std::string command = {};             // what each rank runs
+  std::vector<std::string> notes = {};  // what differs from what the job asked for; "": nothing
+  MpiAgreement mpi = {};                // how the ranks are started
+  std::unique_ptr<PmiServer> pmi = {};  // serves as long as the context is there
+};
+
+class NodeHook {
+ public:
+  virtual ~NodeHook() = default;
+  // For logs: "inputs".
+  virtual absl::string_view name() const = 0;
+
+  // Whether Prepare, or BeforeStart, may take longer than a moment. If that of any hook may, all
+  // are called on a thread of their own, so that the launcher can be told to end meanwhile; else
+  // the job's processes need not wait for a thread.
+  virtual bool PreparesSlowly(const spec::LaunchPlan& /*plan*/) const { return false; }
+  virtual bool StartsSlowly(const spec::LaunchPlan& /*plan*/) const { return false; }
+
+  // Before the node reports that it is prepared. An error ends the job: it says what is missing
+  // and, where it is the job's, the remedy. Cancelled once `cancelled` is set; it is looked at
+  // between two files, say.
+  virtual absl::Status Prepare(NodeContext& /*node*/, const std::atomic<bool>& /*cancelled*/) {
+    return absl::OkStatus();
+  }
+  // Ends a wait in Prepare that does not look at `cancelled`; from another thread.
+  virtual void Abandon(NodeContext& /*node*/) {}
+  // Once all nodes of the gang are prepared, before the first process. Errors as of Prepare.
+  virtual absl::Status BeforeStart(NodeContext& /*node*/, const std::atomic<bool>& /*cancelled*/) {
+    return absl::OkStatus();
+  }
+
+  // No process is left. Also by the launcher that follows one that died, without the calls above.
+  virtual void AfterEnd(const spec::LaunchPlan& /*plan*/) {}
+  // Adds to the fields of the event "finalizing", before the results are sent.
+  virtual void Describe(const spec::LaunchPlan& /*plan*/, nlohmann::json& /*left*/) {}
+  // The results have been sent of processes that ended by themselves.
+  virtual void AfterResults(NodeContext& /*node*/) {}
+  // Everything has been delivered. Also by a launcher that follows.
+  virtual void CleanUp(const spec::LaunchPlan& /*plan*/) {}
+};
+
+}  // namespace tutti::launch

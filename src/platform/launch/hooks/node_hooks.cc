@@ -1,0 +1,23 @@
+#include "platform/launch/hooks/node_hooks.h"
+
+#include <utility>
+
+namespace tutti::launch {
+
+HookList NodeHooks() {
+  std::vector<std::unique_ptr<NodeHook>> hooks;
+  hooks.push_back(MakeFoldersHook());
+  hooks.push_back(MakeCodeHook());
+  hooks.push_back(MakeFormerOutputsHook());
+  hooks.push_back(MakeMlflowHook());
+  hooks.push_back(MakePythonHook());
+  hooks.push_back(MakeImageHook());
+  hooks.push_back(MakeInputsHook());
+  hooks.push_back(MakeCommandHook());  // which needs their paths
+  hooks.push_back(MakeRayHook());
+  hooks.push_back(MakeMpiHook());
+  hooks.push_back(MakeResultsHook());
+  return HookList(std::move(hooks));
+}
+
+}  // namespace tutti::launch

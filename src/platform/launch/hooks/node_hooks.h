@@ -1,0 +1,26 @@
+// The hooks that there are.
+#pragma once
+
+#include <memory>
+
+#include "platform/launch/hooks/hook_list.h"
+
+namespace tutti::launch {
+
+// All, in their order.
+HookList NodeHooks();
+
+// Each in NAME_hook.cc.
+std::unique_ptr<NodeHook> MakeFoldersHook();
+std::unique_ptr<NodeHook> MakeCodeHook();
+std::unique_ptr<NodeHook> MakeFormerOutputsHook();
+std::unique_ptr<NodeHook> MakeMlflowHook();
+std::unique_ptr<NodeHook> MakePythonHook();
+std::unique_ptr<NodeHook> MakeImageHook();
+std::unique_ptr<NodeHook> MakeInputsHook();
+std::unique_ptr<NodeHook> MakeCommandHook();
+std::unique_ptr<NodeHook> MakeRayHook();
+std::unique_ptr<NodeHook> MakeMpiHook();
+std::unique_ptr<NodeHook> MakeResultsHook();
+
+}  // namespace tutti::launch

@@ -1,0 +1,48 @@
+#include <nlohmann/json.hpp>
+
+#include "absl/time/time.h"
+#include "base/text/utf8.h"
+#include "platform/launch/delivery/results.h"
+#include "platform/launch/delivery/unkept.h"
+#include "platform/launch/hooks/node_hooks.h"
+#include "platform/launch/node/node_folders.h"
+
+namespace tutti::launch {
+namespace {
+
+// Says what of the job's files is not kept.
+class ResultsHook : public NodeHook {
+ public:
+  absl::string_view name() const override { return "results"; }
+
+  // By the clock of the folder's file system; without code all in it is the job's own.
+  absl::Status BeforeStart(NodeContext& node, const std::atomic<bool>& /*cancelled*/) override {
+    if (!node.plan.snapshot.empty()) {
+      code_is_there_ = ChangeTime(NodeFolders(node.plan.directory).events());
+    }
+    return absl::OkStatus();
+  }
+
+  void Describe(const spec::LaunchPlan& plan, nlohmann::json& left) override {
+    const Results results = ResultsOf(plan);
+    if (const std::string note = LeftOutNote(results); !note.empty()) left["note"] = note;
+    const UnkeptFiles unkept = UnkeptBelow(NodeFolders(plan.directory).work(), code_is_there_);
+    if (unkept.largest.empty()) return;
+    left["kept_files"] = results.files.size();
+    left["unkept_more"] = unkept.more;
+    for (const Unkept& one : unkept.largest) {
+      left["unkept"].push_back({{"path", base::BoundedUtf8(one.path, 200)},
+                                {"bytes", one.bytes},
+                                {"result", one.result}});
+    }
+  }
+
+ private:
+  absl::Time code_is_there_ = absl::InfinitePast();
+};
+
+}  // namespace
+
+std::unique_ptr<NodeHook> MakeResultsHook() { return std::make_unique<ResultsHook>(); }
+
+}  // namespace tutti::launch

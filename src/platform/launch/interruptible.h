@@ -1,0 +1,45 @@
+// Waits and work before a node's processes run, which end when the launcher is told to end or the
+// service no longer knows the allocation. By the launcher's own thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/deadline.h"
+#include "platform/launch/delivery/delivery.h"
+#include "platform/launch/node/event_log.h"
+#include "platform/launch/node/signals.h"
+#include "platform/launch/node/wakeup.h"
+#include "spec/json/launch_plan.h"
+
+namespace tutti::launch {
+
+class Interruptible {
+ public:
+  // All outlive the object.
+  Interruptible(const spec::LaunchPlan& plan, EventLog* events, Delivery* delivery,
+                Signals* signals, Wakeup* news)
+      : plan_(plan), events_(events), delivery_(delivery), signals_(signals), news_(news) {}
+
+  // Until `ready` holds, which is looked at whenever there is news. Cancelled on a signal, Aborted
+  // when the service does not know the allocation, DeadlineExceeded.
+  absl::Status Await(const std::function<bool()>& ready, base::Deadline deadline);
+
+  // Does `work` on a thread of its own until it ends. When the wait for it ends otherwise,
+  // `cancelled` is set and `abandon` called, by this thread; errors as of Await.
+  absl::Status Run(const std::function<absl::Status(const std::atomic<bool>& cancelled)>& work,
+                   const std::function<void()>& abandon, base::Deadline deadline);
+
+ private:
+  absl::Status WhyStopped();
+
+  const spec::LaunchPlan& plan_;
+  EventLog* const events_;
+  Delivery* const delivery_;
+  Signals* const signals_;
+  Wakeup* const news_;
+};
+
+}  // namespace tutti::launch

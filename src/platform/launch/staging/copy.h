@@ -1,0 +1,20 @@
+// Copies of files and folders that can be cancelled between two files. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+
+#include "absl/status/status.h"
+
+namespace tutti::launch {
+
+// A file or a folder with all it holds; links are followed. Cancelled once `cancelled` is set.
+absl::Status Copy(const std::filesystem::path& from, const std::filesystem::path& to,
+                  const std::atomic<bool>& cancelled);
+
+// A folder in which somebody may still write. Links as they are, also those that lead nowhere; what
+// is neither a file nor a folder is left out, and so is what vanishes meanwhile.
+absl::Status CopyAsItIs(const std::filesystem::path& from, const std::filesystem::path& to,
+                        const std::atomic<bool>& cancelled);
+
+}  // namespace tutti::launch

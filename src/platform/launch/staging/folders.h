@@ -1,0 +1,23 @@
+// The folders of a node that a job's processes find there, empty.
+#pragma once
+
+#include <filesystem>
+
+#include "absl/status/status.h"
+#include "platform/launch/node/node_folders.h"
+#include "spec/json/launch_plan.h"
+
+namespace tutti::launch {
+
+// The scratch folder's path, or, if that leaves too little of the 108 characters of a Unix socket's
+// address, as Python's multiprocessing makes them there, the name that a short link to it has.
+std::filesystem::path ShortScratch(const NodeFolders& folders);
+// Removes the link, if there is one.
+void RemoveShortScratch(const NodeFolders& folders);
+
+// Those that a job's files go to; what is there already stays.
+absl::Status MakeEmptyFolders(const NodeFolders& folders);
+// Those, the MPI host file, and the short link.
+absl::Status MakeFolders(const spec::LaunchPlan& plan);
+
+}  // namespace tutti::launch
