@@ -16,130 +16,28 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/deadline.h"
-#include "platform/engine/engine.h"
-#include "platform/service/diagnosis/diagnosis.h"
-#include "platform/service/jobs/free_port.h"
+#include "platform/service/admission/submission.h"
+#include "platform/service/allocation/node_list.h"
+#include "platform/service/flow/child_status.h"
+#include "platform/service/follow_result.h"
+#include "platform/service/jobs/engines.h"
+#include "platform/service/jobs/job_status.h"
+#include "platform/service/jobs/service_options.h"
 #include "platform/service/logs/job_logs.h"
 #include "platform/service/results/job_files.h"
 #include "platform/service/results/snapshots.h"
 #include "platform/store/store.h"
 
 namespace tutti::service {
-
-// Where jobs run, by their compute. "local" is always there; tutti's own scheduler places its jobs.
-// All others schedule for themselves: a job is handed over when it comes in, stays Queued while it
-// waits there, and is placed when the engine says on which nodes.
-struct Engines {
-  Engines(engine::Engine* local) : local(local) {}  // NOLINT: most services have nothing else
-  engine::Engine* local;
-  std::map<std::string, engine::Engine*, std::less<>> clusters;
-  std::map<std::string, std::string> broken;  // computes that have no engine now, and why
-};
-
-struct ServiceOptions {
-  std::filesystem::path directory;      // logs, outputs and snapshots lie below it
-  std::filesystem::path launcher_file;  // spec::LaunchPlan::service_file of every plan
-  absl::Duration observe_interval = absl::Milliseconds(200);
-  absl::Duration stop_grace = absl::Seconds(10);    // from SIGTERM to SIGKILL
-  absl::Duration report_limit = absl::Minutes(2);   // for the first word of a launcher
-  absl::Duration silence_limit = absl::Minutes(2);  // of a launcher that was told to stop
-  uint64_t log_limit = uint64_t{1} << 30;           // bytes of a job's output that are kept
-  int drain_attempts = 3;                           // to recover the spool of a launcher that died
-  std::string boot_id;                              // of this machine; empty: base::BootId
-  // A port that is free on that numeric address, `preferred` if it can be.
-  std::function<FreePort(const std::string& address, int preferred)>
-      find_port;                                        // empty: FindFreePort
-  std::function<std::string(size_t bytes)> random_hex;  // empty: base::RandomHex
-};
-
-struct Submission {
-  std::string file = "job.yml";  // name of the job file, for messages
-  std::string text;              // its content
-  std::filesystem::path base_directory;
-  std::string snapshot;  // "sha256:…" or empty
-  // Of a pipeline or a sweep: of each `code` that its jobs name, as the reader gives it.
-  std::map<std::string, std::string> snapshots;
-};
-
-// A job as users see it.
-struct JobStatus {
-  store::JobRecord record;
-  std::string reason;  // why it is in its state; of a queued one, what it waits for now
-  std::optional<absl::Time> expected_start;
-  std::vector<std::string> nodes;
-  std::vector<Failure> failures;
-};
-
-// A job in a list of many: what a table shows of it.
-struct JobSummary {
-  std::string id;
-  int64_t sequence = 0;
-  std::string display_name;
-  std::string experiment_name;
-  store::JobState state = store::JobState::kQueued;
-  std::string reason;  // as in JobStatus
-  absl::Time created;
-  std::optional<absl::Time> started;
-  std::optional<absl::Time> ended;
-  int node_count = 1;  // 0 of a pipeline or a sweep: its jobs have their own
-  spec::Priority priority = spec::Priority::kNormal;
-  std::optional<absl::Time> expected_start;
-};
-
-// A child of a pipeline or a sweep.
-struct ChildStatus {
-  std::string step;
-  spec::JobKind kind = spec::JobKind::kCommand;
-  std::optional<JobStatus> job;  // nothing before it was started
-  bool never = false;            // nor will it be
-  std::string reused_from;       // the job whose results it took; empty: it ran
-  // Of a trial: what it was given, by parameter; the best that it reported; whether it is the best.
-  std::vector<std::pair<std::string, std::string>> values;
-  std::optional<double> metric;
-  bool best = false;
-  std::vector<ChildStatus> children;
-};
-
-struct NodeStatus {
-  std::string compute;
-  engine::Node node;
-  std::string job;  // that holds it, or one of those of this service on it; empty: none
-};
-
-struct NodeList {
-  std::vector<NodeStatus> nodes;
-  std::vector<std::string> warnings;  // of computes that cannot tell theirs now
-};
-
-// One thing that a follower is told.
-struct FollowItem {
-  std::string cursor;  // what to send to get what comes after this item
-  absl::Time time;
-  std::optional<store::Event> event;  // a state change; else output:
-  int rank = 0;
-  Stream stream = Stream::kStdout;
-  std::string text;      // without its newline
-  bool partial = false;  // no newline came: the end of the output, or a piece of a very long line
-};
-
-struct FollowResult {
-  std::vector<FollowItem> items;
-  bool ended = false;  // the job has ended and these items are the last
-};
 
 class Service {
  public:

@@ -27,7 +27,7 @@ absl::StatusOr<std::string> ReadOrMakeToken(const std::filesystem::path& path) {
   return token;
 }
 
-absl::Status Rename(const std::filesystem::path& from, const std::filesystem::path& to) {
+absl::Status MoveTo(const std::filesystem::path& from, const std::filesystem::path& to) {
   std::error_code error;
   std::filesystem::rename(from, to, error);
   return error ? base::ErrnoStatus(from.native(), error.value()) : absl::OkStatus();
@@ -58,9 +58,9 @@ absl::Status StateFolder::Announce(const std::string& url, const std::string& ce
     return base::UpdateFile(service_file(), text(user_token_), 0600);
   }
   TUTTI_RETURN_IF_ERROR(base::UpdateFile(ended_file(), text(user_token_), 0600));
-  return Rename(ended_file(), service_file());
+  return MoveTo(ended_file(), service_file());
 }
 
-absl::Status StateFolder::Withdraw() const { return Rename(service_file(), ended_file()); }
+absl::Status StateFolder::Withdraw() const { return MoveTo(service_file(), ended_file()); }
 
 }  // namespace tutti::service

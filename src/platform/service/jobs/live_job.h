@@ -7,43 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "base/deadline.h"
 #include "platform/service/jobs/gang.h"
 #include "platform/service/jobs/live_flow.h"
 #include "platform/service/jobs/next_step.h"
+#include "platform/service/jobs/notifier.h"
 #include "platform/service/jobs/placement.h"
 #include "platform/service/logs/job_logs.h"
 #include "platform/store/store.h"
 
 namespace tutti::service {
-
-// Wakes a job's followers. Thread-safe.
-class Bell {
- public:
-  void Ring() {
-    absl::MutexLock lock(&mutex_);
-    ++rings_;
-    changed_.SignalAll();
-  }
-  int64_t rings() const {
-    absl::MutexLock lock(&mutex_);
-    return rings_;
-  }
-  // Waits until it has rung more than `seen` times, or the deadline.
-  void WaitPast(int64_t seen, base::Deadline deadline) {
-    absl::MutexLock lock(&mutex_);
-    while (rings_ <= seen && !deadline.Expired()) {
-      changed_.WaitWithTimeout(&mutex_, deadline.Remaining());
-    }
-  }
-
- private:
-  mutable absl::Mutex mutex_;
-  absl::CondVar changed_;
-  int64_t rings_ ABSL_GUARDED_BY(mutex_) = 0;
-};
 
 struct LiveNode {
   absl::Time last_word;   // of its launcher
@@ -70,7 +43,7 @@ struct PlacedJob {
 
 struct LiveJob {
   store::JobRecord record;
-  std::shared_ptr<Bell> bell = std::make_shared<Bell>();
+  std::shared_ptr<Notifier> news = std::make_shared<Notifier>();  // for its followers
   Cause cause = Cause::kNone;
   std::unique_ptr<PlacedJob> placed;  // null while it is queued
   std::unique_ptr<LiveFlow> flow;     // of a pipeline or a sweep, which is never placed

@@ -1,0 +1,125 @@
+#include "platform/service/admission/admission.h"
+
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/service/admission/disk_space.h"
+#include "platform/service/admission/job_name.h"
+#include "platform/service/jobs/attempts.h"
+#include "platform/service/jobs/placed_job.h"
+
+namespace tutti::service {
+namespace {
+
+constexpr int kNameAttempts = 8;
+
+// Of a job that has this sequence; `placed` then gets the id of its allocation.
+std::vector<store::Event> FirstEvents(const store::Job& job, int64_t sequence, absl::Time now,
+                                      std::optional<Placement>& placed) {
+  std::vector<store::Event> events = {
+      {.time = job.created, .state = store::JobState::kQueued, .reason = "submitted"}};
+  if (!placed) return events;
+  placed->allocation = AllocationOf(store::Job{.id = job.id, .sequence = sequence});
+  events.push_back({.time = now,
+                    .state = store::JobState::kProvisioning,
+                    .reason = LocalScheduler::ReasonOfStart(*placed),
+                    .detail = ToJson(Detail{.placement = placed})});
+  return events;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> Admission::Check(const Submission& submission) const {
+  TUTTI_RETURN_IF_ERROR(CheckSpace(state_.options.directory));
+  TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, check_.Read(submission));
+  if (!file.spec.name.empty() && views_.Get(file.spec.name).ok())
+    return NameIsTaken(file.spec.name);
+  return std::move(file.warnings);
+}
+
+absl::StatusOr<JobStatus> Admission::Submit(const Submission& submission) {
+  TUTTI_RETURN_IF_ERROR(CheckSpace(state_.options.directory));
+  TUTTI_ASSIGN_OR_RETURN(store::Job job, check_.ToJob(submission));
+  const bool named = !job.spec.name.empty();
+  for (int attempt = 0;; ++attempt) {
+    job.id = named ? job.spec.name
+                   : absl::StrCat(SlugOf(job.spec), "-", state_.options.random_hex(kNameBytes));
+    auto status = Insert(job, named);
+    if (named || !absl::IsAlreadyExists(status.status()) || attempt == kNameAttempts) {
+      return status;
+    }
+  }
+}
+
+absl::StatusOr<JobStatus> Admission::Insert(const store::Job& job, bool named) {
+  TUTTI_ASSIGN_OR_RETURN(std::optional<Placement> placed, BeginInsert(job));
+  std::vector<store::Event> events;
+  const auto events_for = [&](int64_t sequence) {
+    return events = FirstEvents(job, sequence, state_.clock->Now(), placed);
+  };
+  // What begins here at once is gone with this machine's power: it need not wait for the disk, and
+  // only its submitter does.
+  const bool begins = placed.has_value();
+  const store::Survives survives = begins ? store::Survives::kCrash : store::Survives::kPowerLoss;
+  // Not under the lock: those who submit at the same time share one sync of the disk.
+  auto record = state_.store->InsertJob(job, events_for, survives);
+  JobStatus status;
+  {
+    StateLock lock(state_);
+    insertions_.End(job.id);
+    scheduler_.Release(job.id);
+    if (named && absl::IsAlreadyExists(record.status())) return NameIsTaken(job.id);
+    TUTTI_RETURN_IF_ERROR(record.status());
+    status = Adopt(*record, std::move(events), std::move(placed));
+  }
+  if (begins) TUTTI_RETURN_IF_ERROR(StartAndSync(job.id));
+  return status;
+}
+
+absl::StatusOr<std::optional<Placement>> Admission::BeginInsert(const store::Job& job) {
+  StateLock lock(state_);
+  TUTTI_RETURN_IF_ERROR(insertions_.Begin(job.id));
+  if (insertions_.size() > 1) return std::nullopt;
+  return scheduler_.PlaceAtOnce(job);
+}
+
+JobStatus Admission::Adopt(const store::JobRecord& record, std::vector<store::Event> events,
+                           std::optional<Placement> placed) {
+  const std::string& id = record.job.id;
+  LiveJob& job = table_.Add(record);
+  table_.AnnounceInserted(record, std::move(events));
+  if (!placed) {
+    scheduler_.WakeForNewJob();
+    return views_.StatusOf(job.record);
+  }
+  auto known = MakePlacedJob(state_, id, *std::move(placed), OpenLogs::kNow);
+  if (known.ok()) {
+    table_.Place(job, *std::move(known));
+    return views_.StatusOf(job.record);
+  }
+  // One whose end cannot be written either is begun by the loop, as one that was queued.
+  const std::string why = absl::StrCat("it could not be started: ", known.status().message());
+  const absl::Status ended = table_.Append(job, {store::JobState::kFailed, why});
+  state_.complaints.Note(StartTrouble(id), ended, {.job = id});
+  const JobStatus status = views_.StatusOf(job.record);
+  if (ended.ok()) table_.Remove(job);
+  return status;
+}
+
+absl::Status Admission::StartAndSync(const std::string& id) {
+  engines_.StartAtOnce(id);
+  const absl::Status synced = state_.store->Sync();
+  StateLock lock(state_);
+  LiveJob* const job = synced.ok() ? nullptr : table_.Find(id);
+  if (job != nullptr) {  // its submitter takes it for refused
+    const absl::Status canceled = table_.Cancel(*job, kCancelAsked).status();
+    if (!canceled.ok()) spdlog::error("job {} cannot be canceled: {}", id, canceled.ToString());
+  }
+  state_.Wake();
+  return synced;
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,60 @@
+// How jobs come in: what is checked before, and the one transaction after which they are there. A
+// job that can start at once is in that transaction with its placement.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "platform/service/admission/submission.h"
+#include "platform/service/admission/submission_check.h"
+#include "platform/service/allocation/engine_calls.h"
+#include "platform/service/allocation/local_scheduler.h"
+#include "platform/service/jobs/insertions.h"
+#include "platform/service/jobs/job_views.h"
+
+namespace tutti::service {
+
+class Admission {
+ public:
+  Admission(SharedState& state, JobTable& table, const JobViews& views, Insertions& insertions,
+            LocalScheduler& scheduler, EngineCalls& engines)
+      : state_(state),
+        check_(state),
+        table_(table),
+        views_(views),
+        insertions_(insertions),
+        scheduler_(scheduler),
+        engines_(engines) {}
+
+  // As Service has them.
+  absl::StatusOr<JobStatus> Submit(const Submission& submission) ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<std::vector<std::string>> Check(const Submission& submission) const
+      ABSL_LOCKS_EXCLUDED(service_lock);
+
+ private:
+  absl::StatusOr<JobStatus> Insert(const store::Job& job, bool named)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  // Announces its name, and holds nodes for it if it can start at once.
+  absl::StatusOr<std::optional<Placement>> BeginInsert(const store::Job& job)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  // Takes in what is on the disk, and says what has become of it. `placed`: as the record's last
+  // event has it, if it does.
+  JobStatus Adopt(const store::JobRecord& record, std::vector<store::Event> events,
+                  std::optional<Placement> placed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Starts its launchers, and waits until it is on the disk. One that does not get there is
+  // canceled.
+  absl::Status StartAndSync(const std::string& id) ABSL_LOCKS_EXCLUDED(service_lock);
+
+  SharedState& state_;
+  const SubmissionCheck check_;
+  JobTable& table_;
+  const JobViews& views_;
+  Insertions& insertions_;
+  LocalScheduler& scheduler_;
+  EngineCalls& engines_;
+};
+
+}  // namespace tutti::service

@@ -1,0 +1,103 @@
+#include "platform/service/admission/submission_check.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/service/admission/job_name.h"
+#include "platform/service/admission/preflight.h"
+#include "spec/site/site.h"
+
+namespace tutti::service {
+namespace {
+
+constexpr size_t kJobTokenBytes = 32;
+constexpr absl::Duration kPatienceWithClusters = absl::Seconds(3);  // of who submits
+
+}  // namespace
+
+absl::StatusOr<spec::ReadResult> SubmissionCheck::Read(const Submission& submission) const {
+  if (!submission.base_directory.is_absolute()) {
+    return absl::InvalidArgumentError("base_directory must be an absolute path");
+  }
+  TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(state_.options.directory));
+  auto [file, of_reader] =
+      spec::ReadAllOfJobFile(submission.text, submission.file, submission.base_directory, site);
+  base::Faults faults;
+  faults.Add(of_reader);
+  std::set<std::string> of_clusters;
+  CheckOffers(file.spec, base::Deadline::After(kPatienceWithClusters), of_clusters);
+  for (const std::string& fault : of_clusters) faults.Add(absl::InvalidArgumentError(fault));
+  faults.Add(CheckNameLength(file.spec));
+  CheckPlaces(file.spec, faults);
+  faults.Add(Preflight(file.spec, state_.options.directory, file.warnings));
+  TUTTI_RETURN_IF_ERROR(faults.status());
+  return std::move(file);
+}
+
+absl::StatusOr<store::Job> SubmissionCheck::ToJob(const Submission& submission) const {
+  TUTTI_ASSIGN_OR_RETURN(spec::ReadResult file, Read(submission));
+  std::string snapshot = submission.snapshot;
+  TUTTI_RETURN_IF_ERROR(AssignSnapshots(submission.snapshots, file.spec, snapshot));
+  return store::Job{.created = state_.clock->Now(),
+                    .spec = std::move(file.spec),
+                    .file_text = submission.text,
+                    .snapshot = std::move(snapshot),
+                    .job_token = state_.options.random_hex(kJobTokenBytes),
+                    .warnings = std::move(file.warnings)};
+}
+
+void SubmissionCheck::CheckPlaces(const spec::JobSpec& job, base::Faults& faults) const {
+  for (const spec::Step& step : job.steps) CheckPlaces(step.job, faults);
+  faults.Add(CheckPlace(job));
+}
+
+absl::Status SubmissionCheck::CheckPlace(const spec::JobSpec& job) const {
+  if (job.compute.empty()) return absl::OkStatus();  // it was refused
+  if (state_.engines.broken.contains(job.compute)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(job.file_name, ": ", state_.engines.WhyOutOfReach(job.compute)));
+  }
+  if (state_.engines.Of(job.compute) == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(job.file_name, ": compute \"", job.compute,
+                     "\" is in site.yml, but was not when the service started: restart it"));
+  }
+  StateLock lock(state_);
+  const int nodes = static_cast<int>(state_.nodes.size());
+  if (job.compute != "local" || job.instance_count <= nodes) return absl::OkStatus();
+  const spec::Place& place = job.instance_count_place;  // a script's #SBATCH has none
+  return absl::InvalidArgumentError(
+      absl::StrCat(place.line > 0 ? absl::StrCat(place.file, ":", place.line) : job.file_name,
+                   ": instance_count is ", job.instance_count, ", but the cluster has ", nodes,
+                   nodes == 1 ? " node" : " nodes", ": the job could never start"));
+}
+
+void SubmissionCheck::CheckOffers(const spec::JobSpec& job, base::Deadline deadline,
+                                  std::set<std::string>& faults) const {
+  for (const spec::Step& step : job.steps) CheckOffers(step.job, deadline, faults);
+  engine::Engine* const engine = state_.engines.Of(job.compute);
+  if (job.kind == spec::JobKind::kPipeline || engine == nullptr) return;
+  const std::string why = engine->WhyNeverOn(job.slurm, deadline);
+  if (why.empty()) return;
+  faults.insert(absl::StrCat(job.file_name, ": compute \"", job.compute, "\": ", why));
+}
+
+absl::Status SubmissionCheck::AssignSnapshots(const std::map<std::string, std::string>& sent,
+                                              spec::JobSpec& job, std::string& snapshot) const {
+  if (const auto found = sent.find(job.AllCode()); snapshot.empty() && found != sent.end()) {
+    snapshot = found->second;
+  }
+  if (!snapshot.empty()) {
+    TUTTI_RETURN_IF_ERROR(state_.snapshots.Find(snapshot).status());
+  } else if (!job.AllCode().empty()) {
+    return absl::InvalidArgumentError(
+        "the job has code, but its snapshot was not sent: PUT /v1/snapshots/… first");
+  }
+  for (spec::Step& step : job.steps) {
+    TUTTI_RETURN_IF_ERROR(AssignSnapshots(sent, step.job, step.snapshot));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace tutti::service

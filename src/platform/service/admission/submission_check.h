@@ -1,0 +1,44 @@
+// Reads a submission and finds every fault that can be known before its job runs. Thread-safe.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/deadline.h"
+#include "base/faults.h"
+#include "platform/service/admission/submission.h"
+#include "platform/service/jobs/shared_state.h"
+#include "spec/file/job_file.h"
+
+namespace tutti::service {
+
+class SubmissionCheck {
+ public:
+  explicit SubmissionCheck(SharedState& state) : state_(state) {}
+
+  // InvalidArgument names every fault.
+  absl::StatusOr<spec::ReadResult> Read(const Submission& submission) const
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  // The same as a job without an id, with the snapshots of its code.
+  absl::StatusOr<store::Job> ToJob(const Submission& submission) const
+      ABSL_LOCKS_EXCLUDED(service_lock);
+
+ private:
+  // Whether the computes of it and of all below it are there and have as many nodes as it takes.
+  void CheckPlaces(const spec::JobSpec& job, base::Faults& faults) const
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::Status CheckPlace(const spec::JobSpec& job) const ABSL_LOCKS_EXCLUDED(service_lock);
+  // Whether they have what it asks of them; blocks until `deadline` at most.
+  void CheckOffers(const spec::JobSpec& job, base::Deadline deadline,
+                   std::set<std::string>& faults) const ABSL_LOCKS_EXCLUDED(service_lock);
+  // Each job of the tree gets the snapshot of its code.
+  absl::Status AssignSnapshots(const std::map<std::string, std::string>& sent, spec::JobSpec& job,
+                               std::string& snapshot) const;
+
+  SharedState& state_;
+};
+
+}  // namespace tutti::service

@@ -1,0 +1,126 @@
+#include "platform/service/allocation/cluster_queue.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "platform/service/jobs/attempts.h"
+#include "platform/service/jobs/placed_job.h"
+
+namespace tutti::service {
+namespace {
+
+// Ports that jobs which share a node do not share, below those that the system gives out.
+constexpr int kFirstPort = 10'000;
+constexpr int kPairs = 11'000;
+
+Placement PlaceOnCluster(const store::Job& job, std::string allocation,
+                         const std::vector<engine::Node>& nodes) {
+  const int port = kFirstPort + 2 * static_cast<int>(job.sequence % kPairs);
+  Placement placement = Place(job.spec, std::move(allocation), nodes, port);
+  const bool mpi = job.spec.distribution.kind == spec::DistributionKind::kMpi;
+  if (mpi && nodes.size() > 1) placement.start_port = port + 1;
+  if (job.spec.distribution.kind == spec::DistributionKind::kRay) {
+    const int asked = job.spec.distribution.ray.port;
+    placement.start_port = asked > 0 ? asked : port + 1;
+  }
+  return placement;
+}
+
+// Until it is known which nodes they are.
+std::vector<engine::Node> StandIns(int count) {
+  std::vector<engine::Node> nodes(count);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i] = {.name = absl::StrCat("node-", i), .address = "0.0.0.0", .directory = "/"};
+  }
+  return nodes;
+}
+
+std::string PlaceTrouble(const std::string& job) {
+  return absl::StrCat("job ", job, " cannot be placed");
+}
+
+}  // namespace
+
+void ClusterQueue::HandOver(Effects& effects) {
+  for (const auto& [id, live] : table_.live()) {
+    const store::Job& job = live->record.job;
+    if (live->placed != nullptr || live->flow != nullptr || live->handed_over ||
+        job.spec.compute == "local") {
+      continue;
+    }
+    if (const std::string why = state_.engines.WhyOutOfReach(job.spec.compute); !why.empty()) {
+      live->waits_for = absl::StrCat("waits: ", why);
+      continue;
+    }
+    live->waits_for = "is being handed to the cluster";
+    const Placement placement =
+        PlaceOnCluster(job, AllocationOf(*live), StandIns(job.spec.instance_count));
+    effects.starts.push_back({.compute = job.spec.compute,
+                              .allocation = AllocationFor(state_.options, *live, placement)});
+  }
+}
+
+void ClusterQueue::Observe(LiveJob& job, const engine::AllocationState& state) {
+  if (state.waits) {
+    job.waits_for = state.reason;
+    job.expected_start = state.expected_start;
+    return;
+  }
+  if (state.nodes.empty()) {
+    EndUnplaced(job, state);
+    return;
+  }
+  const std::string id = job.record.job.id;
+  const absl::Status placed = PlaceOn(job, state);
+  if (placed.ok()) state_.complaints.ForgetJob(id);  // also that it was not handed over
+  state_.complaints.Note(PlaceTrouble(id), placed, {.job = id});
+}
+
+void ClusterQueue::EndUnplaced(LiveJob& job, const engine::AllocationState& state) {
+  const std::string id = job.record.job.id;
+  const std::string why = state.reason.empty() ? "the cluster has dropped it" : state.reason;
+  const Step end{.state = store::JobState::kFailed,
+                 .reason = why,
+                 .cause = Cause::kFailure,
+                 .lost_node = state.lost};
+  if (MayBeginAgain(job, end)) {
+    state_.complaints.Note(PlaceTrouble(id), table_.BeginAgain(job, why), {.job = id});
+    return;
+  }
+  const absl::Status written = table_.Append(job, end);
+  state_.complaints.Note(PlaceTrouble(id), written, {.job = id});
+  if (written.ok()) table_.Remove(job);
+}
+
+absl::Status ClusterQueue::PlaceOn(LiveJob& job, const engine::AllocationState& state) {
+  const store::Job& fixed = job.record.job;
+  TUTTI_ASSIGN_OR_RETURN(
+      job.placed, RebuildPlacedJob(state_, fixed.id, PlaceOnCluster(fixed, state.id, state.nodes)));
+  std::vector<std::string> names;
+  for (const engine::Node& node : state.nodes) names.push_back(node.name);
+  const absl::Status written = table_.Append(
+      job,
+      {store::JobState::kProvisioning, absl::StrCat("starting on ", absl::StrJoin(names, ", "))});
+  if (!written.ok()) {
+    job.placed.reset();
+    return written;
+  }
+  job.placed->started = true;
+  table_.placed().insert(&job);
+  return absl::OkStatus();
+}
+
+bool ClusterQueue::IsBeingPlaced(absl::string_view allocation) const {
+  const LiveJob* const job = table_.FindByAllocation(allocation);
+  if (job == nullptr || job->placed != nullptr) return false;
+  const std::string& compute = job->record.job.spec.compute;
+  if (compute == "local") return false;
+  engine::Engine* const engine = state_.engines.Of(compute);
+  if (engine != nullptr) engine->Refresh();
+  return true;
+}
+
+}  // namespace tutti::service

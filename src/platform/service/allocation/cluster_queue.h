@@ -1,0 +1,39 @@
+// Jobs of engines that schedule for themselves. Such a job is Queued as long as it waits there; the
+// service hands it over as often as it starts anew, which an engine does not mind, and writes
+// Provisioning once it is told the nodes.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "platform/engine/engine.h"
+#include "platform/service/allocation/effects.h"
+#include "platform/service/jobs/job_table.h"
+
+namespace tutti::service {
+
+class ClusterQueue {
+ public:
+  ClusterQueue(SharedState& state, JobTable& table) : state_(state), table_(table) {}
+
+  // Starts all that its cluster does not have yet.
+  void HandOver(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // What a cluster says of a job that it has yet to place, or has just placed.
+  void Observe(LiveJob& job, const engine::AllocationState& state)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Whether the allocation is one that a cluster has just begun and that is not placed yet; has the
+  // cluster looked at, if so.
+  bool IsBeingPlaced(absl::string_view allocation) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+ private:
+  absl::Status PlaceOn(LiveJob& job, const engine::AllocationState& state)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Over before it had a node.
+  void EndUnplaced(LiveJob& job, const engine::AllocationState& state)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+  SharedState& state_;
+  JobTable& table_;
+};
+
+}  // namespace tutti::service

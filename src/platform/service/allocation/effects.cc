@@ -1,0 +1,57 @@
+#include "platform/service/allocation/effects.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "platform/service/results/result_stamp.h"
+
+namespace tutti::service {
+
+using store::JobState;
+
+engine::Allocation AllocationFor(const ServiceOptions& options, const LiveJob& job,
+                                 const Placement& placement) {
+  const store::Job& fixed = job.record.job;
+  engine::Allocation allocation{
+      .id = placement.allocation,
+      .plans = PlansOf(fixed, placement, options.launcher_file, options.stop_grace),
+      .priority = fixed.spec.priority,
+      .slurm = fixed.spec.slurm};
+  for (size_t i = 0; i < allocation.plans.size(); ++i) {
+    allocation.plans[i].attempt = job.attempt();
+    if (!job.former || i >= job.former->nodes.size()) continue;
+    allocation.plans[i].former_directory =
+        (std::filesystem::path(job.former->nodes[i].directory) / job.former->allocation).native();
+  }
+  return allocation;
+}
+
+void AddEffects(const ServiceOptions& options, const LiveJob& job, Effects& effects) {
+  const bool begins = job.record.last.state == JobState::kProvisioning;
+  const PlacedJob& placed = *job.placed;
+  const bool drains = std::any_of(placed.nodes.begin(), placed.nodes.end(),
+                                  [](const LiveNode& node) { return node.drains > 0; });
+  const Placement& placement = placed.placement;
+  if (!placed.started && (begins || drains)) {
+    effects.starts.push_back({.compute = job.record.job.spec.compute,
+                              .allocation = AllocationFor(options, job, placement)});
+  }
+  if (MustStop(job.cause) && !placed.stopped) {
+    effects.stops.push_back({job.record.job.spec.compute, placement.allocation});
+  }
+}
+
+void StampOnceReusable(const SharedState& state, const LiveJob& job, Effects& effects) {
+  const store::Job& fixed = job.record.job;
+  if (fixed.step_key.empty() || job.record.last.state != JobState::kCompleted) return;
+  effects.tasks.push_back([&state, id = fixed.id] { StampForReuse(state, id); });
+}
+
+void StampForReuse(const SharedState& state, const std::string& id) {
+  const absl::Status status = StampResults(state.files.FolderOf(id));
+  if (!status.ok()) spdlog::warn("job {} will not be reused: {}", id, status.ToString());
+}
+
+}  // namespace tutti::service

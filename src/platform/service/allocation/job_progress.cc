@@ -1,0 +1,98 @@
+#include "platform/service/allocation/job_progress.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+#include "platform/service/allocation/launcher_silence.h"
+#include "platform/service/jobs/attempts.h"
+#include "platform/service/jobs/placed_job.h"
+
+namespace tutti::service {
+namespace {
+
+using store::JobState;
+
+// Launchers end a job at its time limit; this much later the service does.
+constexpr absl::Duration kTimeLimitSlack = absl::Seconds(30);
+
+std::string OutputNote(uint64_t limit) {
+  return absl::StrCat("it prints more than the ", limit >> 20,
+                      " MiB that are kept of a job's output (tutti serve --log-limit): what comes "
+                      "after that is left out, but for the end of each file");
+}
+
+// What NextStep decides on.
+JobNow NowOf(const SharedState& state, const LiveJob& job) {
+  const spec::JobSpec& spec = job.record.job.spec;
+  const PlacedJob& placed = *job.placed;
+  JobNow now{.state = job.record.last.state,
+             .cause = job.cause,
+             .world_size = spec.WorldSize(),
+             .servers = spec.ServerCount(),
+             .ray = spec.distribution.kind == spec::DistributionKind::kRay,
+             .node_count = placed.gang.size(),
+             .environment = spec.environment.is_host ? "" : spec.environment.name,
+             .reason = job.record.last.reason,
+             .note = placed.logs->full() ? OutputNote(state.options.log_limit) : "",
+             .time_limit = spec.timeout,
+             .judged = spec.compute != "local" && placed.judged,
+             .verdict = placed.verdict,
+             .lost = placed.lost,
+             .verdict_may_come = VerdictMayCome(state, job)};
+  if (job.record.started) {
+    now.overdue = *job.record.started + spec.timeout + state.options.stop_grace + kTimeLimitSlack;
+  }
+  return now;
+}
+
+}  // namespace
+
+void JobProgress::AdvanceAll(Effects& effects) {
+  std::erase_if(table_.placed(), [&](LiveJob* job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+    return AdvanceOne(*job, effects);
+  });
+}
+
+bool JobProgress::AdvanceOne(LiveJob& job, Effects& effects) {
+  const std::string id = job.record.job.id;
+  const Placement placement = job.placed->placement;
+  LookAfterLogs(id, *job.placed->logs);
+  const absl::StatusOr<bool> left = Advance(job, effects);
+  state_.complaints.Note(absl::StrCat("job ", id, " cannot go on"), left.status(), {.job = id});
+  if (!left.ok() || !*left) return false;
+  state_.complaints.Note(OutputTrouble(state_, id), absl::OkStatus());
+  leaving_.Add(job, placement);
+  if (IsEnd(job.record.last.state)) table_.Remove(job);
+  return true;
+}
+
+void JobProgress::LookAfterLogs(const std::string& job, JobLogs& logs) {
+  if (logs.opened()) return;
+  state_.complaints.Note(OutputTrouble(state_, job), logs.TryToOpen(), {.job = job});
+}
+
+absl::StatusOr<bool> JobProgress::Advance(LiveJob& job, Effects& effects) {
+  if (job.placed == nullptr) return false;
+  GiveUpOnTheSilent(state_, job, effects);
+  while (true) {
+    const JobNow now = NowOf(state_, job);
+    std::optional<Step> step = NextStep(now, job.placed->gang, state_.clock->Now());
+    if (!step) break;
+    const std::string& why = job.record.last.reason;
+    if (step->state == JobState::kCanceled && why != kCancelAsked) step->reason = why;
+    if (IsEnd(step->state)) TUTTI_RETURN_IF_ERROR(job.placed->logs->Close());
+    if (MayBeginAgain(job, *step)) {
+      TUTTI_RETURN_IF_ERROR(table_.BeginAgain(job, step->reason));
+      return true;
+    }
+    TUTTI_RETURN_IF_ERROR(table_.Append(job, *step));
+    StampOnceReusable(state_, job, effects);
+    if (IsEnd(step->state)) return true;
+  }
+  AddEffects(state_.options, job, effects);
+  return false;
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,17 @@
+// What it means that a launcher of a placed job says nothing.
+#pragma once
+
+#include "platform/service/allocation/effects.h"
+#include "platform/service/jobs/live_job.h"
+#include "platform/service/jobs/shared_state.h"
+
+namespace tutti::service {
+
+// Gives up the nodes whose launcher has not been heard of for too long, or was told to stop and has
+// not ended.
+void GiveUpOnTheSilent(const SharedState& state, LiveJob& live, Effects& effects);
+
+// Whether a cluster has yet to say how it ended a job whose launchers have ended.
+bool VerdictMayCome(const SharedState& state, const LiveJob& job);
+
+}  // namespace tutti::service

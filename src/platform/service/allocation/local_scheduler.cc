@@ -1,0 +1,178 @@
+#include "platform/service/allocation/local_scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status.h"
+#include "platform/service/jobs/attempts.h"
+#include "platform/service/jobs/placed_job.h"
+
+namespace tutti::service {
+namespace {
+
+constexpr int kMasterPort = 6105;
+constexpr int kStartPort = 6104;
+constexpr int kRayPort = 6379;  // Ray's own
+// Who waits behind so many is told why every so often, and not at every change.
+constexpr size_t kLongQueue = 200;
+constexpr absl::Duration kBetweenExplanations = absl::Seconds(1);
+
+// Where its ranks meet, on ports that are free now and stay claimed.
+Placement PlaceWithPorts(const ServiceOptions& options, const spec::JobSpec& spec,
+                         const std::vector<engine::Node>& nodes) {
+  const std::string& first = nodes.front().address;
+  const FreePort master = options.find_port(first, kMasterPort);
+  Placement placement = Place(spec, "", nodes, master.port);
+  placement.claims = {master};
+  if (spec.distribution.kind == spec::DistributionKind::kMpi && nodes.size() > 1) {
+    placement.claims.push_back(options.find_port(first, kStartPort));
+    placement.start_port = placement.claims.back().port;
+  }
+  if (spec.distribution.kind == spec::DistributionKind::kRay) {
+    // Ray listens on all of the machine's addresses, and nodes share them.
+    const int asked = spec.distribution.ray.port;
+    placement.claims.push_back(options.find_port("0.0.0.0", asked > 0 ? asked : kRayPort));
+    placement.start_port = placement.claims.back().port;
+  }
+  return placement;
+}
+
+}  // namespace
+
+void LocalScheduler::Schedule(Effects& effects) {
+  const absl::Time now = state_.clock->Now();
+  if (!SchedulingPays(now)) return;
+  next_explanation_ = now + kBetweenExplanations;
+  const std::vector<scheduler::PendingJob> pending = Pending();
+  if (pending.empty()) return;
+  const scheduler::Decision decision = scheduler::Schedule(pending, Running(now), NodeNames(), now);
+  for (const scheduler::Start& start : decision.starts) {
+    const absl::Status status = StartOn(*table_.Find(start.job_id), start.nodes, effects);
+    state_.complaints.Note(StartTrouble(start.job_id), status, {.job = start.job_id});
+  }
+  for (const scheduler::Wait& wait : decision.waits) {
+    LiveJob& job = *table_.Find(wait.job_id);
+    job.waits_for = wait.reason;
+    job.expected_start = wait.expected_start;
+  }
+}
+
+bool LocalScheduler::SchedulingPays(absl::Time now) const {
+  if (table_.live().size() - table_.placed().size() < kLongQueue || now >= next_explanation_)
+    return true;
+  size_t held = 0;
+  for (const LiveJob* job : table_.placed()) {
+    if (job->record.job.spec.compute == "local") held += job->placed->placement.nodes.size();
+  }
+  for (const auto& [allocation, leaving] : leaving_.all()) held += leaving.nodes.size();
+  return held < state_.nodes.size();
+}
+
+void LocalScheduler::WakeForNewJob() {
+  if (SchedulingPays(state_.clock->Now())) state_.Wake();
+}
+
+std::vector<scheduler::PendingJob> LocalScheduler::Pending() const {
+  std::vector<scheduler::PendingJob> pending;
+  for (const auto& [id, job] : table_.live()) {
+    const spec::JobSpec& spec = job->record.job.spec;
+    if (job->placed != nullptr || job->flow != nullptr || spec.compute != "local") continue;
+    pending.push_back({.id = id,
+                       .priority = spec.priority,
+                       .sequence = job->record.job.sequence,
+                       .node_count = spec.instance_count,
+                       .time_limit = spec.timeout});
+  }
+  return pending;
+}
+
+std::vector<scheduler::RunningJob> LocalScheduler::Running(absl::Time now) const {
+  std::vector<scheduler::RunningJob> running;
+  for (const LiveJob* job : table_.placed()) {
+    if (job->record.job.spec.compute != "local") continue;
+    scheduler::RunningJob entry{.id = job->record.job.id};
+    for (const PlacedNode& node : job->placed->placement.nodes) entry.nodes.push_back(node.name);
+    entry.expected_end = job->record.started.value_or(now) + job->record.job.spec.timeout +
+                         state_.options.stop_grace;
+    running.push_back(std::move(entry));
+  }
+  for (const auto& [id, nodes] : held_)
+    running.push_back({.id = id, .nodes = nodes, .expected_end = now});
+  for (const auto& [allocation, leaving] : leaving_.all()) {
+    if (leaving.compute != "local") continue;
+    running.push_back({.id = JobOfAllocation(allocation),
+                       .nodes = leaving.nodes,
+                       .expected_end = now + state_.options.stop_grace});
+  }
+  return running;
+}
+
+std::vector<std::string> LocalScheduler::NodeNames() const {
+  std::vector<std::string> names;
+  names.reserve(state_.nodes.size());
+  for (const engine::Node& node : state_.nodes) names.push_back(node.name);
+  return names;
+}
+
+absl::StatusOr<Placement> LocalScheduler::PlacementOn(const spec::JobSpec& spec,
+                                                      const std::vector<std::string>& names) const {
+  std::vector<engine::Node> nodes;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(state_.nodes.begin(), state_.nodes.end(),
+                                    [&](const engine::Node& node) { return node.name == name; });
+    if (found == state_.nodes.end()) return absl::InternalError(absl::StrCat("no node ", name));
+    nodes.push_back(*found);
+  }
+  Placement placement = PlaceWithPorts(state_.options, spec, nodes);
+  placement.boot_id = state_.options.boot_id;
+  return placement;
+}
+
+std::string LocalScheduler::ReasonOfStart(const Placement& placement) {
+  return absl::StrCat("starting on ", absl::StrJoin(placement.nodes, ", ",
+                                                    [](std::string* out, const PlacedNode& node) {
+                                                      absl::StrAppend(out, node.name);
+                                                    }));
+}
+
+absl::Status LocalScheduler::StartOn(LiveJob& job, const std::vector<std::string>& names,
+                                     Effects& effects) {
+  TUTTI_ASSIGN_OR_RETURN(Placement placement, PlacementOn(job.record.job.spec, names));
+  placement.allocation = AllocationOf(job);
+  const std::string reason = ReasonOfStart(placement);
+  TUTTI_ASSIGN_OR_RETURN(job.placed,
+                         RebuildPlacedJob(state_, job.record.job.id, std::move(placement)));
+  absl::Status written = table_.Append(job, {store::JobState::kProvisioning, reason});
+  if (!written.ok()) {
+    job.placed.reset();
+    return written;
+  }
+  table_.placed().insert(&job);
+  Effects more;
+  progress_.Advance(job, more).IgnoreError();  // the next tick tries again, and says why
+  effects.starts.insert(effects.starts.end(), more.starts.begin(), more.starts.end());
+  return absl::OkStatus();
+}
+
+std::optional<Placement> LocalScheduler::PlaceAtOnce(const store::Job& job) {
+  const bool is_ours = job.spec.kind == spec::JobKind::kCommand && job.spec.compute == "local";
+  const size_t waiting = table_.live().size() - table_.placed().size() - table_.flows().size();
+  const bool is_next = waiting == 0 && state_.local_engine_observed && !state_.stopping;
+  if (!is_ours || !is_next) return std::nullopt;
+  const absl::Time now = state_.clock->Now();
+  const scheduler::Decision decision = scheduler::Schedule({{.id = job.id,
+                                                             .priority = job.spec.priority,
+                                                             .node_count = job.spec.instance_count,
+                                                             .time_limit = job.spec.timeout}},
+                                                           Running(now), NodeNames(), now);
+  if (decision.starts.empty()) return std::nullopt;
+  const std::vector<std::string>& names = decision.starts.front().nodes;
+  auto placement = PlacementOn(job.spec, names);
+  if (!placement.ok()) return std::nullopt;
+  held_[job.id] = names;
+  return *std::move(placement);
+}
+
+}  // namespace tutti::service

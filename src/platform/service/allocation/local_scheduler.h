@@ -1,0 +1,61 @@
+// Which of the jobs that wait begins on which of this machine's nodes: asks platform/scheduler, and
+// writes what it decides.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "platform/scheduler/scheduler.h"
+#include "platform/service/allocation/job_progress.h"
+
+namespace tutti::service {
+
+class LocalScheduler {
+ public:
+  LocalScheduler(SharedState& state, JobTable& table, const LeavingAllocations& leaving,
+                 JobProgress& progress)
+      : state_(state), table_(table), leaving_(leaving), progress_(progress) {}
+
+  // Starts what can start now, and says of the others what they wait for.
+  void Schedule(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // A job has come into the queue.
+  void WakeForNewJob() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Where a job that is being inserted can start at once, since none is ahead of it and the nodes
+  // are idle: they are held for it until Release. The allocation has no id yet.
+  std::optional<Placement> PlaceAtOnce(const store::Job& job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  void Release(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+    held_.erase(id);
+  }
+  static std::string ReasonOfStart(const Placement& placement);
+
+ private:
+  // False while a queue is so long, and every node so busy, that there is nothing to decide and the
+  // reasons for waiting can wait a moment.
+  bool SchedulingPays(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  std::vector<scheduler::PendingJob> Pending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // With those that are over and whose nodes are not free yet.
+  std::vector<scheduler::RunningJob> Running(absl::Time now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  std::vector<std::string> NodeNames() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // On those nodes; without an id of the allocation.
+  absl::StatusOr<Placement> PlacementOn(const spec::JobSpec& spec,
+                                        const std::vector<std::string>& nodes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  absl::Status StartOn(LiveJob& job, const std::vector<std::string>& nodes, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+  SharedState& state_;
+  JobTable& table_;
+  const LeavingAllocations& leaving_;
+  JobProgress& progress_;
+  // Nodes of jobs that are being inserted with their placement.
+  std::map<std::string, std::vector<std::string>> held_ ABSL_GUARDED_BY(service_lock);
+  absl::Time next_explanation_ ABSL_GUARDED_BY(service_lock) = absl::InfinitePast();
+};
+
+}  // namespace tutti::service

@@ -1,0 +1,34 @@
+#include "platform/service/allocation/observation_schedule.h"
+
+#include <algorithm>
+
+namespace tutti::service {
+namespace {
+
+// A launcher ends milliseconds after its job; the next job may wait for just that node.
+constexpr absl::Duration kEndsSoon = absl::Seconds(1);
+constexpr absl::Duration kSoon = absl::Milliseconds(4);
+// A look at ten thousand jobs that wait takes tens of milliseconds: then it is not taken five times
+// a second. What one wakes for is done at once also then.
+constexpr int kRestPerWork = 120;
+constexpr absl::Duration kWorthARest = absl::Milliseconds(2);
+
+}  // namespace
+
+absl::Duration ObservationSchedule::Interval() const {
+  const LeavingAllocations::Map& all = leaving_.all();
+  const absl::Time now = state_.clock->Now();
+  const bool ends_soon = std::any_of(all.begin(), all.end(), [now](const auto& entry) {
+    return base::IsWithin(kEndsSoon, entry.second.since, now);
+  });
+  const absl::Duration rest = work_ < kWorthARest ? absl::ZeroDuration() : work_ * kRestPerWork;
+  const absl::Duration wanted = ends_soon ? std::min(kSoon, state_.options.observe_interval)
+                                          : state_.options.observe_interval;
+  return std::max(rest, wanted);
+}
+
+bool ObservationSchedule::IsDue() const {
+  return !base::IsWithin(Interval(), last_, state_.clock->Now());
+}
+
+}  // namespace tutti::service

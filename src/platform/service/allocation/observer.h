@@ -1,0 +1,36 @@
+// Takes in what the engines see of allocations.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "platform/engine/engine.h"
+#include "platform/service/allocation/cluster_queue.h"
+#include "platform/service/allocation/leaving_allocations.h"
+
+namespace tutti::service {
+
+class Observer {
+ public:
+  Observer(SharedState& state, JobTable& table, LeavingAllocations& leaving,
+           ClusterQueue& cluster_queue)
+      : state_(state), table_(table), leaving_(leaving), cluster_queue_(cluster_queue) {}
+
+  // All that the engine of that compute has.
+  void Observe(const std::string& compute, const std::vector<engine::AllocationState>& states,
+               Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+ private:
+  // `state` is null if the engine knows nothing of the allocation.
+  void ObservePlaced(PlacedJob& job, const engine::AllocationState* state)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Its launcher is dead and had not finished.
+  void NoteDeadLauncher(PlacedJob& job, int node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+  SharedState& state_;
+  JobTable& table_;
+  LeavingAllocations& leaving_;
+  ClusterQueue& cluster_queue_;
+};
+
+}  // namespace tutti::service

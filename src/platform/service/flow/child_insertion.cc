@@ -1,0 +1,64 @@
+#include "platform/service/flow/child_insertion.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace tutti::service {
+namespace {
+
+using store::JobState;
+
+constexpr size_t kTokenBytes = 32;
+
+// With its end, if it has taken the results of an earlier job.
+std::vector<store::Event> FirstEvents(absl::Time created, const std::string& reused_from) {
+  std::vector<store::Event> events = {
+      {.time = created, .state = JobState::kQueued, .reason = "submitted"}};
+  if (reused_from.empty()) return events;
+  const std::string detail = ToJson(Detail{.reused_from = reused_from});
+  const std::string reason = absl::StrCat("reused: nothing has changed since ", reused_from);
+  for (const JobState state : {JobState::kFinalizing, JobState::kCompleted}) {
+    events.push_back({.time = created, .state = state, .reason = reason, .detail = detail});
+  }
+  return events;
+}
+
+}  // namespace
+
+absl::Status ChildInsertion::Insert(LiveJob& parent, const std::string& step, store::Job job,
+                                    const std::string& reused_from) {
+  if (const auto known = state_.store->GetJob(ChildId(parent, step)); known.ok()) {
+    children_.Adopt(parent, *known);
+    return absl::OkStatus();
+  }
+  Complete(parent, step, job);
+  // What a life before this one has linked and not used would mix with its own results.
+  if (reused_from.empty()) {
+    TUTTI_RETURN_IF_ERROR(base::RemoveTree(state_.files.FolderOf(job.id)));
+  }
+  std::vector<store::Event> events = FirstEvents(job.created, reused_from);
+  TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, state_.store->InsertJob(job, events));
+  children_.Adopt(parent, record);
+  if (!IsEnd(record.last.state)) table_.Add(record);
+  table_.AnnounceInserted(record, std::move(events));
+  state_.Wake();
+  return absl::OkStatus();
+}
+
+void ChildInsertion::Complete(const LiveJob& parent, const std::string& step,
+                              store::Job& job) const {
+  job.id = ChildId(parent, step);
+  job.created = state_.clock->Now();
+  job.job_token = state_.options.random_hex(kTokenBytes);
+  job.parent = parent.record.job.id;
+  job.step = step;
+  if (job.spec.kind != spec::JobKind::kCommand) return;
+  const std::string root = job.parent.substr(0, job.parent.find('.'));
+  job.spec.environment_variables.emplace("AZUREML_ROOT_RUN_ID", root);
+}
+
+}  // namespace tutti::service

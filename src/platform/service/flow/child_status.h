@@ -1,0 +1,27 @@
+// The children of a pipeline or a sweep as users see them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "platform/service/jobs/job_status.h"
+
+namespace tutti::service {
+
+// A child of a pipeline or a sweep.
+struct ChildStatus {
+  std::string step;
+  spec::JobKind kind = spec::JobKind::kCommand;
+  std::optional<JobStatus> job;  // nothing before it was started
+  bool never = false;            // nor will it be
+  std::string reused_from;       // the job whose results it took; empty: it ran
+  // Of a trial: what it was given, by parameter; the best that it reported; whether it is the best.
+  std::vector<std::pair<std::string, std::string>> values;
+  std::optional<double> metric;
+  bool best = false;
+  std::vector<ChildStatus> children;
+};
+
+}  // namespace tutti::service

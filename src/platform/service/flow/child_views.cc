@@ -1,0 +1,75 @@
+#include "platform/service/flow/child_views.h"
+
+#include <map>
+#include <string>
+
+#include "base/status.h"
+#include "platform/flow/sweep.h"
+#include "platform/service/flow/trial.h"
+#include "platform/service/flow/trial_metrics.h"
+
+namespace tutti::service {
+
+absl::StatusOr<std::vector<ChildStatus>> ChildViews::ChildrenOf(absl::string_view id) const {
+  TUTTI_ASSIGN_OR_RETURN(const JobStatus parent, views_.Get(id));
+  const spec::JobSpec& spec = parent.record.job.spec;
+  if (spec.kind == spec::JobKind::kCommand) return std::vector<ChildStatus>();
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> records, state_.store->ChildrenOf(id));
+  std::map<std::string, const store::JobRecord*> by_step;
+  for (const store::JobRecord& record : records) by_step[record.job.step] = &record;
+  std::vector<ChildStatus> children;
+  for (const spec::Step& step : spec.steps) {
+    const auto found = by_step.find(step.name);
+    ChildStatus child{.step = step.name, .kind = step.job.kind};
+    if (found != by_step.end()) {
+      TUTTI_RETURN_IF_ERROR(FillChild(*found->second, child));
+    } else {
+      child.never = IsEnd(parent.record.last.state);
+    }
+    children.push_back(std::move(child));
+  }
+  if (spec.sweep) {
+    TUTTI_RETURN_IF_ERROR(FillTrials(*spec.sweep, records, children));
+  }
+  return children;
+}
+
+absl::Status ChildViews::FillChild(const store::JobRecord& record, ChildStatus& child) const {
+  {
+    StateLock lock(state_);
+    const LiveJob* const live = table_.Find(record.job.id);
+    child.job = views_.StatusOf(live == nullptr ? record : live->record);
+  }
+  child.reused_from = DetailFromJson(record.last.detail).reused_from;
+  if (record.job.spec.kind == spec::JobKind::kCommand) return absl::OkStatus();
+  TUTTI_ASSIGN_OR_RETURN(child.children, ChildrenOf(record.job.id));
+  return absl::OkStatus();
+}
+
+absl::Status ChildViews::FillTrials(const spec::Sweep& sweep,
+                                    const std::vector<store::JobRecord>& records,
+                                    std::vector<ChildStatus>& children) const {
+  size_t best = records.size();
+  for (const store::JobRecord& record : records) {
+    ChildStatus child{.step = record.job.step};
+    TUTTI_RETURN_IF_ERROR(FillChild(record, child));
+    const flow::Values values = ValuesOf(sweep, record.job.spec);
+    for (size_t i = 0; i < values.size(); ++i) {
+      child.values.emplace_back(sweep.parameters[i].name, values[i]);
+    }
+    const auto reports = ReportsOf(state_.files.FolderOf(record.job.id), sweep.metric);
+    if (!reports.values.empty()) child.metric = flow::BestOf(sweep, reports.values);
+    children.push_back(std::move(child));
+    const ChildStatus& now = children.back();
+    if (!now.metric || now.job->record.last.state != store::JobState::kCompleted) continue;
+    const size_t index = children.size() - 1;
+    const bool better =
+        best == records.size() || (sweep.maximize ? *now.metric > *children[best].metric
+                                                  : *now.metric < *children[best].metric);
+    if (better) best = index;
+  }
+  if (best < records.size()) children[best].best = true;
+  return absl::OkStatus();
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,36 @@
+// What is known of the children of a pipeline or a sweep that has not ended, kept as the store and
+// the children's logs have it.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "platform/service/jobs/job_table.h"
+
+namespace tutti::service {
+
+// Of that step's job: it says whose it is.
+std::string ChildId(const LiveJob& parent, absl::string_view step);
+
+class FlowChildren {
+ public:
+  FlowChildren(SharedState& state, const JobTable& table) : state_(state), table_(table) {}
+
+  // Of a job of an earlier service; nothing of one that has no children.
+  absl::Status Rebuild(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // A child that is in the store.
+  void Adopt(LiveJob& parent, const store::JobRecord& record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // All that have not ended.
+  absl::Status Refresh(LiveJob& parent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+ private:
+  void RefreshOne(const LiveJob& parent, LiveChild& child, const store::Event& last)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+  SharedState& state_;
+  const JobTable& table_;
+};
+
+}  // namespace tutti::service

@@ -1,0 +1,44 @@
+// Pipelines and sweeps: what platform/flow decides is done here. A child is in the store before
+// anything else of it happens, under an id that says whose it is, so that whatever a crash cuts
+// short is decided again and happens once.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "platform/service/flow/child_insertion.h"
+#include "platform/service/flow/flow_children.h"
+#include "platform/service/flow/flow_transitions.h"
+#include "platform/service/flow/pipeline_runner.h"
+#include "platform/service/flow/step_starter.h"
+#include "platform/service/flow/sweep_runner.h"
+
+namespace tutti::service {
+
+class FlowRunner {
+ public:
+  FlowRunner(SharedState& state, JobTable& table);
+  FlowRunner(const FlowRunner&) = delete;
+  FlowRunner& operator=(const FlowRunner&) = delete;
+
+  // The children of a job of an earlier service.
+  absl::Status Rebuild(LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+    return children_.Rebuild(job);
+  }
+  void AdvanceAll(Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+ private:
+  // True if the parent has ended.
+  absl::StatusOr<bool> Advance(LiveJob& parent, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+  SharedState& state_;
+  JobTable& table_;
+  FlowChildren children_;
+  ChildInsertion insertion_;
+  StepStarter steps_;
+  FlowTransitions transitions_;
+  PipelineRunner pipelines_;
+  SweepRunner sweeps_;
+};
+
+}  // namespace tutti::service

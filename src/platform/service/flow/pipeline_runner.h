@@ -1,0 +1,30 @@
+// Carries out what platform/flow decides of a pipeline.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "platform/service/flow/flow_transitions.h"
+#include "platform/service/flow/step_starter.h"
+
+namespace tutti::service {
+
+class PipelineRunner {
+ public:
+  PipelineRunner(SharedState& state, FlowTransitions& transitions, StepStarter& steps)
+      : state_(state), transitions_(transitions), steps_(steps) {}
+
+  // Its children are as they are now. True if it has ended.
+  absl::StatusOr<bool> Advance(LiveJob& pipeline, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+ private:
+  // The outputs of its steps that are outputs of its own.
+  std::vector<FlowTransitions::Result> ResultsOf(const LiveJob& pipeline) const;
+
+  SharedState& state_;
+  FlowTransitions& transitions_;
+  StepStarter& steps_;
+};
+
+}  // namespace tutti::service

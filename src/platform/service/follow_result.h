@@ -1,0 +1,30 @@
+// What a follower of a job is told.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "platform/service/logs/job_logs.h"
+#include "platform/store/store.h"
+
+namespace tutti::service {
+
+// One thing that a follower is told.
+struct FollowItem {
+  std::string cursor;  // what to send to get what comes after this item
+  absl::Time time;
+  std::optional<store::Event> event;  // a state change; else output:
+  int rank = 0;
+  Stream stream = Stream::kStdout;
+  std::string text;      // without its newline
+  bool partial = false;  // no newline came: the end of the output, or a piece of a very long line
+};
+
+struct FollowResult {
+  std::vector<FollowItem> items;
+  bool ended = false;  // the job has ended and these items are the last
+};
+
+}  // namespace tutti::service

@@ -1,0 +1,125 @@
+#include "platform/service/follower.h"
+
+#include <utility>
+
+#include "base/status.h"
+
+namespace tutti::service {
+namespace {
+
+constexpr size_t kBatchBytes = 1 << 20;
+
+// Turns events and lines into items; each carries the cursor that stands behind it.
+class Merge {
+ public:
+  explicit Merge(Cursor from) : cursor_(from) {}
+
+  void Event(const store::Event& event) {
+    cursor_.event = event.sequence;
+    items_.push_back({.cursor = ToString(cursor_), .time = event.time, .event = event});
+  }
+  void Line(LogLine line) {
+    cursor_.position = line.next;
+    items_.push_back({.cursor = ToString(cursor_),
+                      .time = line.time,
+                      .rank = line.rank,
+                      .stream = line.stream,
+                      .text = std::move(line.text),
+                      .partial = line.partial});
+  }
+  std::vector<FollowItem> Take() { return std::move(items_); }
+
+ private:
+  Cursor cursor_;
+  std::vector<FollowItem> items_;
+};
+
+// The end comes after every line; what else the job went through comes in its place.
+FollowResult MergeByTime(const Cursor& from, const std::vector<store::Event>& events,
+                         std::vector<LogLine> lines, bool more_lines) {
+  Merge merge(from);
+  size_t next = 0;
+  const auto tell_until = [&](absl::Time time) {
+    while (next < events.size() && events[next].time <= time && !IsEnd(events[next].state)) {
+      merge.Event(events[next++]);
+    }
+  };
+  const bool any_lines = !lines.empty();
+  for (LogLine& line : lines) {
+    tell_until(line.time);
+    merge.Line(std::move(line));
+  }
+  if (!more_lines) tell_until(absl::InfiniteFuture());
+  FollowResult result;
+  if (!any_lines && next < events.size()) merge.Event(events[next++]);
+  result.items = merge.Take();
+  if (!result.items.empty()) {
+    const std::optional<store::Event>& last = result.items.back().event;
+    result.ended = last.has_value() && IsEnd(last->state);
+  }
+  return result;
+}
+
+}  // namespace
+
+void Follower::OnEvent(const store::Job& job, const store::Event&) {
+  if (const LiveJob* const live = table_.Find(job.id)) live->news->Notify();
+}
+
+void Follower::WakeAll() {
+  for (const auto& [id, job] : table_.live()) job->news->Notify();
+}
+
+absl::StatusOr<Follower::Watched> Follower::Watch(absl::string_view id) {
+  Watched job;
+  {
+    StateLock lock(state_);
+    insertions_.Await(id);
+    job.stopping = state_.stopping;
+    if (const LiveJob* const live = table_.Find(id)) {
+      job.news = live->news;
+      job.seen = job.news->count();
+      if (live->placed != nullptr) job.logs = live->placed->logs;
+      job.last = live->record.last;
+      return job;
+    }
+  }
+  TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, state_.store->GetJob(id));
+  job.last = record.last;
+  if (IsEnd(job.last.state)) {
+    TUTTI_ASSIGN_OR_RETURN(job.logs, JobLogs::OpenToRead(state_.files.FolderOf(id) / "logs"));
+  }
+  return job;
+}
+
+absl::StatusOr<FollowResult> Follower::WhatFollows(absl::string_view id, const Watched& job,
+                                                   const Cursor& from) const {
+  // Events before lines: the log is closed before the end is written, so an end that is read here
+  // has all of its lines behind it.
+  std::vector<store::Event> events;
+  if (job.last.sequence > from.event) {
+    TUTTI_ASSIGN_OR_RETURN(events, state_.store->EventsOf(id, from.event));
+  }
+  std::vector<LogLine> lines;
+  if (job.logs != nullptr) {
+    TUTTI_ASSIGN_OR_RETURN(lines, job.logs->Read(from.position, kBatchBytes));
+  }
+  size_t bytes = 0;
+  for (const LogLine& line : lines) bytes += line.text.size() + 1;
+  FollowResult result = MergeByTime(from, events, std::move(lines), bytes >= kBatchBytes);
+  if (result.items.empty() && IsEnd(job.last.state)) result.ended = true;
+  return result;
+}
+
+absl::StatusOr<FollowResult> Follower::Follow(absl::string_view id, absl::string_view cursor,
+                                              base::Deadline deadline) {
+  TUTTI_ASSIGN_OR_RETURN(const Cursor from, CursorFromString(cursor));
+  while (true) {
+    TUTTI_ASSIGN_OR_RETURN(const Watched job, Watch(id));
+    TUTTI_ASSIGN_OR_RETURN(FollowResult result, WhatFollows(id, job, from));
+    if (!result.items.empty() || result.ended || job.stopping || deadline.Expired()) return result;
+    if (job.news != nullptr) job.news->WaitPast(job.seen, deadline);
+  }
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,49 @@
+// How a follower is told what happened: state changes from the store, lines from the logs, merged
+// by time. The cursor says what it has been told; nothing is kept for it in between.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/deadline.h"
+#include "platform/service/follow_result.h"
+#include "platform/service/jobs/insertions.h"
+#include "platform/service/jobs/job_table.h"
+#include "platform/service/logs/cursor.h"
+
+namespace tutti::service {
+
+// Thread-safe. As a listener it wakes those that wait for news of the job.
+class Follower final : public EventListener {
+ public:
+  Follower(SharedState& state, const JobTable& table, Insertions& insertions)
+      : state_(state), table_(table), insertions_(insertions) {}
+
+  // As Service has it.
+  absl::StatusOr<FollowResult> Follow(absl::string_view id, absl::string_view cursor,
+                                      base::Deadline deadline) ABSL_LOCKS_EXCLUDED(service_lock);
+  // Ends every wait.
+  void WakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  void OnEvent(const store::Job& job, const store::Event& event) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+ private:
+  // What a follower of a job looks at. `news` is null once the job has ended.
+  struct Watched {
+    std::shared_ptr<Notifier> news;
+    int64_t seen = 0;
+    std::shared_ptr<JobLogs> logs;  // null before the job has any
+    store::Event last;
+    bool stopping = false;
+  };
+  absl::StatusOr<Watched> Watch(absl::string_view id) ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<FollowResult> WhatFollows(absl::string_view id, const Watched& job,
+                                           const Cursor& from) const;
+
+  SharedState& state_;
+  const JobTable& table_;
+  Insertions& insertions_;
+};
+
+}  // namespace tutti::service

@@ -1,0 +1,45 @@
+#include "platform/service/jobs/attempts.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace tutti::service {
+
+using store::JobState;
+
+std::string AllocationOf(const store::Job& job, int attempt) {
+  return absl::StrCat(job.id, ".", job.sequence, attempt > 1 ? absl::StrCat("-", attempt) : "");
+}
+
+std::string AllocationOf(const LiveJob& job) { return AllocationOf(job.record.job, job.attempt()); }
+
+bool MayBeginAgain(const LiveJob& job, const Step& end) {
+  const bool was_over = job.cause == Cause::kTimedOut || job.cause == Cause::kServed;
+  return end.state == JobState::kFailed && end.lost_node && !was_over &&
+         job.attempt() <= job.record.job.spec.max_retries;
+}
+
+// One that was lost before it had taken over what the attempts before it wrote leaves that to the
+// next one.
+std::optional<Placement> FormerAfter(const LiveJob& job) {
+  return job.placed != nullptr && job.placed->gang.AllPrepared() ? job.placed->placement
+                                                                 : job.former;
+}
+
+Step StepToNextAttempt(const LiveJob& job, const std::string& why) {
+  const int attempts = job.record.job.spec.max_retries + 1;
+  return {.state = JobState::kQueued,
+          .reason = absl::StrCat(why, "; it is begun again, attempt ", job.attempt() + 1, " of ",
+                                 attempts)};
+}
+
+void BeginNextAttempt(LiveJob& job) {
+  job.former = FormerAfter(job);
+  job.begun_before = job.attempt();
+  job.placed.reset();
+  job.handed_over = false;
+  job.waits_for = job.record.last.reason;
+  job.expected_start.reset();
+  job.record.started.reset();
+}
+
+}  // namespace tutti::service

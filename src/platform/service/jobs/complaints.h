@@ -1,0 +1,47 @@
+// What is broken now and goes on without, for the log and for `tutti doctor`.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "platform/service/jobs/service_lock.h"
+
+namespace tutti::service {
+
+// An allocation, and the compute whose engine has it.
+struct AllocationAt {
+  std::string compute, allocation;
+};
+
+class Complaints {
+ public:
+  // What a complaint is of, if not of the service itself: a job, or an allocation.
+  struct Subject {
+    std::string job;
+    AllocationAt at;
+  };
+
+  // Logs a failure once, not at every tick, and keeps it until it is over: the same is said to be
+  // OK, or what it is of has ended.
+  void Note(const std::string& about, const absl::Status& status, const Subject& subject = {})
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Of a job that has ended, or is not there any more; what is said of its allocations stays.
+  void ForgetJob(absl::string_view job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  void ForgetAllocations(const std::function<bool(const AllocationAt&)>& gone)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // A line each.
+  std::vector<std::string> Lines() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+ private:
+  struct Complaint {
+    std::string why;
+    Subject subject;
+  };
+  std::map<std::string, Complaint> by_text_ ABSL_GUARDED_BY(service_lock);
+};
+
+}  // namespace tutti::service

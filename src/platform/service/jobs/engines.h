@@ -1,0 +1,27 @@
+// The engines of a service, by the computes that job files name. Plain values; thread-safe.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "platform/engine/engine.h"
+
+namespace tutti::service {
+
+// Where jobs run, by their compute. "local" is always there; tutti's own scheduler places its jobs.
+// All others schedule for themselves: a job is handed over when it comes in, stays Queued while it
+// waits there, and is placed when the engine says on which nodes.
+struct Engines {
+  Engines(engine::Engine* local) : local(local) {}  // NOLINT: most services have nothing else
+  engine::Engine* local;
+  std::map<std::string, engine::Engine*, std::less<>> clusters;
+  std::map<std::string, std::string> broken;  // computes that have no engine now, and why
+
+  // nullptr if there is no such compute (any more).
+  engine::Engine* Of(absl::string_view compute) const;
+  // Why nothing can be done for the jobs of that compute, nor heard of them; "" if it is there.
+  std::string WhyOutOfReach(const std::string& compute) const;
+};
+
+}  // namespace tutti::service

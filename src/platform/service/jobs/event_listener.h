@@ -1,0 +1,22 @@
+// What is told of each event of each job: followers, launchers and the log today; a webhook, e-mail
+// or a page that shows jobs are one class more (docs/ARCHITECTURE.md).
+#pragma once
+
+#include "platform/service/jobs/service_lock.h"
+#include "platform/store/store.h"
+
+namespace tutti::service {
+
+class EventListener {
+ public:
+  virtual ~EventListener() = default;
+  // Called once for each event that this service writes, in the order of a job's events, when the
+  // event is in the store and in memory. Under the service's lock: it must return at once, so what
+  // takes time is queued for a thread of the listener's own. Of the events that an earlier service
+  // wrote nothing is told, also of one that it wrote just before it died: who must miss none reads
+  // the store from the last sequence that it has seen (Store::EventsOf).
+  virtual void OnEvent(const store::Job& job, const store::Event& event)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) = 0;
+};
+
+}  // namespace tutti::service

@@ -1,0 +1,40 @@
+// Jobs as users see them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "platform/service/diagnosis/diagnosis.h"
+#include "platform/store/store.h"
+
+namespace tutti::service {
+
+// A job as users see it.
+struct JobStatus {
+  store::JobRecord record;
+  std::string reason;  // why it is in its state; of a queued one, what it waits for now
+  std::optional<absl::Time> expected_start;
+  std::vector<std::string> nodes;
+  std::vector<Failure> failures;
+};
+
+// A job in a list of many: what a table shows of it.
+struct JobSummary {
+  std::string id;
+  int64_t sequence = 0;
+  std::string display_name;
+  std::string experiment_name;
+  store::JobState state = store::JobState::kQueued;
+  std::string reason;  // as in JobStatus
+  absl::Time created;
+  std::optional<absl::Time> started;
+  std::optional<absl::Time> ended;
+  int node_count = 1;  // 0 of a pipeline or a sweep: its jobs have their own
+  spec::Priority priority = spec::Priority::kNormal;
+  std::optional<absl::Time> expected_start;
+};
+
+}  // namespace tutti::service

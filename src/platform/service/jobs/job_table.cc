@@ -1,0 +1,160 @@
+#include "platform/service/jobs/job_table.h"
+
+#include <utility>
+
+#include "base/status.h"
+#include "platform/service/jobs/attempts.h"
+#include "platform/service/jobs/placed_job.h"
+
+namespace tutti::service {
+namespace {
+
+using store::JobState;
+
+// Of a step of that job, what programs are told.
+Detail DetailOf(const LiveJob& job, const Step& step) {
+  Detail detail{.former = job.former,
+                .begun_before = job.begun_before,
+                .cause = step.cause,
+                .failures = step.failures};
+  if (step.state == JobState::kQueued) {  // it is begun again
+    detail.former = FormerAfter(job);
+    detail.begun_before = job.attempt();
+  } else if (job.placed != nullptr) {
+    detail.placement = job.placed->placement;
+  }
+  return detail;
+}
+
+// That a job is placed is on the disk before a launcher may run, and its end before one is told.
+store::Survives DurabilityOf(const LiveJob& job, JobState state) {
+  const bool is_between =
+      state != JobState::kQueued && state != JobState::kProvisioning && !IsEnd(state);
+  return is_between ? DurabilityOf(job) : store::Survives::kPowerLoss;
+}
+
+}  // namespace
+
+store::Survives DurabilityOf(const LiveJob& job) {
+  const bool is_here = job.placed != nullptr && !job.placed->placement.boot_id.empty();
+  return is_here ? store::Survives::kCrash : store::Survives::kPowerLoss;
+}
+
+absl::StatusOr<LiveJob*> JobTable::Rebuild(store::JobRecord record) {
+  auto job = std::make_unique<LiveJob>();
+  Detail detail = DetailFromJson(record.last.detail);
+  job->record = std::move(record);
+  job->cause = detail.cause;
+  job->former = std::move(detail.former);
+  job->begun_before = detail.begun_before;
+  const std::string id = job->record.job.id;
+  if (detail.placement) {
+    TUTTI_ASSIGN_OR_RETURN(job->placed, RebuildPlacedJob(state_, id, *std::move(detail.placement),
+                                                         OpenLogs::kWhenPossible));
+    job->placed->started = job->record.last.state != JobState::kProvisioning;
+    placed_.insert(job.get());
+  }
+  if (job->record.job.spec.kind != spec::JobKind::kCommand) {
+    job->flow = std::make_unique<LiveFlow>();
+    flows_.insert(job.get());
+  }
+  return (live_[id] = std::move(job)).get();
+}
+
+LiveJob& JobTable::Add(const store::JobRecord& record) {
+  LiveJob& job = *(live_[record.job.id] = std::make_unique<LiveJob>());
+  job.record = record;
+  if (record.job.spec.kind != spec::JobKind::kCommand) {
+    job.flow = std::make_unique<LiveFlow>();
+    flows_.insert(&job);
+  }
+  return job;
+}
+
+void JobTable::Place(LiveJob& job, std::unique_ptr<PlacedJob> placed) {
+  job.placed = std::move(placed);
+  placed_.insert(&job);
+}
+
+void JobTable::Remove(const LiveJob& job) {
+  const std::string id = job.record.job.id;
+  state_.complaints.ForgetJob(id);
+  live_.erase(id);
+}
+
+LiveJob* JobTable::Find(absl::string_view id) const {
+  const auto live = live_.find(id);
+  return live == live_.end() ? nullptr : live->second.get();
+}
+
+LiveJob* JobTable::FindByAllocation(absl::string_view allocation) const {
+  LiveJob* const job = Find(JobOfAllocation(allocation));
+  return job != nullptr && AllocationOf(*job) == allocation ? job : nullptr;
+}
+
+LiveJob* JobTable::FindPlaced(absl::string_view allocation) const {
+  LiveJob* const job = FindByAllocation(allocation);
+  return job != nullptr && job->placed != nullptr ? job : nullptr;
+}
+
+bool JobTable::IsStillNeeded(absl::string_view allocation) const {
+  const LiveJob* const job = Find(JobOfAllocation(allocation));
+  if (job == nullptr || !job->former) return false;
+  return job->former->allocation == allocation &&
+         (job->placed == nullptr || !job->placed->gang.AllPrepared());
+}
+
+absl::Status JobTable::Append(LiveJob& job, const Step& step) {
+  TUTTI_ASSIGN_OR_RETURN(store::Event event,
+                         state_.store->AppendEvent(job.record.job.id, job.record.last.sequence,
+                                                   {.time = state_.clock->Now(),
+                                                    .state = step.state,
+                                                    .reason = step.reason,
+                                                    .detail = ToJson(DetailOf(job, step))},
+                                                   DurabilityOf(job, step.state)));
+  if (step.state == JobState::kRunning && !job.record.started) job.record.started = event.time;
+  job.record.last = std::move(event);
+  job.cause = step.cause;
+  Announce(job.record.job, job.record.last);
+  return absl::OkStatus();
+}
+
+void JobTable::AnnounceInserted(const store::JobRecord& record, std::vector<store::Event> events) {
+  // One transaction has written them, and nothing else in between.
+  int64_t sequence = record.last.sequence - static_cast<int64_t>(events.size());
+  for (store::Event& event : events) {
+    event.sequence = ++sequence;
+    Announce(record.job, event);
+  }
+}
+
+void JobTable::Announce(const store::Job& job, const store::Event& event) {
+  for (EventListener* const listener : listeners_) listener->OnEvent(job, event);
+}
+
+absl::Status JobTable::BeginAgain(LiveJob& job, const std::string& why) {
+  TUTTI_RETURN_IF_ERROR(Append(job, StepToNextAttempt(job, why)));
+  BeginNextAttempt(job);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<store::JobRecord> JobTable::Cancel(LiveJob& job, const std::string& why) {
+  if (job.placed == nullptr && job.flow == nullptr) {
+    const bool asked = why == kCancelAsked;
+    TUTTI_RETURN_IF_ERROR(Append(
+        job, {JobState::kCanceled, asked ? "canceled before it started" : why, Cause::kCanceled}));
+    store::JobRecord record = job.record;
+    Remove(job);
+    state_.Wake();
+    return record;
+  }
+  const bool might_return =
+      job.cause == Cause::kFailure && job.attempt() <= job.record.job.spec.max_retries;
+  if (!MustStop(job.cause) || might_return) {
+    TUTTI_RETURN_IF_ERROR(Append(job, {JobState::kFinalizing, why, Cause::kCanceled}));
+    state_.Wake();
+  }
+  return job.record;
+}
+
+}  // namespace tutti::service

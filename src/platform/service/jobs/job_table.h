@@ -1,0 +1,86 @@
+// The jobs that have not ended, and the one place where an event is written and announced.
+//
+// Invariant: what is in memory is what the store has. Every state of a job is an event that Append
+// or AnnounceInserted has told each listener of, once.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "platform/service/jobs/event_listener.h"
+#include "platform/service/jobs/live_job.h"
+#include "platform/service/jobs/shared_state.h"
+
+namespace tutti::service {
+
+class JobTable {
+ public:
+  using Jobs = std::map<std::string, std::unique_ptr<LiveJob>, std::less<>>;
+
+  explicit JobTable(SharedState& state) : state_(state) {}
+  // Before the first event; it outlives the table.
+  void AddListener(EventListener* listener) { listeners_.push_back(listener); }
+
+  // A job of an earlier service, from its last event and its launchers' reports.
+  absl::StatusOr<LiveJob*> Rebuild(store::JobRecord record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // A job that has just come, and so has no children.
+  LiveJob& Add(const store::JobRecord& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  void Place(LiveJob& job, std::unique_ptr<PlacedJob> placed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // The job has ended. `job` is gone then.
+  void Remove(const LiveJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+  const Jobs& live() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return live_; }
+  // Those that have nodes, and those that have children.
+  std::set<LiveJob*>& placed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return placed_; }
+  const std::set<LiveJob*>& placed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+    return placed_;
+  }
+  std::set<LiveJob*>& flows() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) { return flows_; }
+  // Null if there is none that has not ended.
+  LiveJob* Find(absl::string_view id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // The job whose present attempt that allocation is, or null; the same of one that has its nodes.
+  LiveJob* FindByAllocation(absl::string_view allocation) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  LiveJob* FindPlaced(absl::string_view allocation) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Whether an attempt to come takes over the outputs of this allocation.
+  bool IsStillNeeded(absl::string_view allocation) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+  // Appends an event to the store and, if that was possible, to what is in memory.
+  absl::Status Append(LiveJob& job, const Step& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Tells the listeners of the events with which the store has taken the job in; `events` as they
+  // were given to Store::InsertJob.
+  void AnnounceInserted(const store::JobRecord& record, std::vector<store::Event> events)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Back to Queued; its nodes are its no more.
+  absl::Status BeginAgain(LiveJob& job, const std::string& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Asks for its end, or ends it if it has not begun, which removes it; `why` is one line.
+  absl::StatusOr<store::JobRecord> Cancel(LiveJob& job, const std::string& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+ private:
+  void Announce(const store::Job& job, const store::Event& event)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+  SharedState& state_;
+  std::vector<EventListener*> listeners_;
+  Jobs live_ ABSL_GUARDED_BY(service_lock);
+  std::set<LiveJob*> placed_ ABSL_GUARDED_BY(service_lock);
+  std::set<LiveJob*> flows_ ABSL_GUARDED_BY(service_lock);
+};
+
+// What is noted of a job between its start and its end: on this machine its launchers do not
+// survive a loss of power either, and it ends as lost whatever was noted.
+store::Survives DurabilityOf(const LiveJob& job);
+
+}  // namespace tutti::service

@@ -1,0 +1,123 @@
+#include "platform/service/jobs/job_views.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/status.h"
+#include "platform/service/jobs/placed_job.h"
+
+namespace tutti::service {
+namespace {
+
+JobSummary Summary(const store::JobRecord& record) {
+  const spec::JobSpec& spec = record.job.spec;
+  return {.id = record.job.id,
+          .sequence = record.job.sequence,
+          .display_name = spec.display_name.empty() ? record.job.id : spec.display_name,
+          .experiment_name = spec.experiment_name,
+          .state = record.last.state,
+          .reason = record.last.reason,
+          .created = record.job.created,
+          .started = record.started,
+          .ended = record.ended(),
+          .node_count = spec.kind == spec::JobKind::kCommand ? spec.instance_count : 0,
+          .priority = spec.priority};
+}
+
+bool Wanted(const store::JobFilter& filter, store::JobState state) {
+  return filter.states.empty() ||
+         std::find(filter.states.begin(), filter.states.end(), state) != filter.states.end();
+}
+
+}  // namespace
+
+absl::StatusOr<JobStatus> JobViews::Get(absl::string_view id) const {
+  StateLock lock(state_);
+  if (const LiveJob* const live = table_.Find(id)) return StatusOf(live->record);
+  TUTTI_ASSIGN_OR_RETURN(const store::JobRecord record, state_.store->GetJob(id));
+  return StatusOf(record);
+}
+
+absl::StatusOr<std::vector<JobStatus>> JobViews::List(const store::JobFilter& filter) const {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> records,
+                         state_.store->ListJobs(filter));
+  StateLock lock(state_);
+  std::vector<JobStatus> jobs;
+  jobs.reserve(records.size());
+  for (const store::JobRecord& record : records) jobs.push_back(StatusOf(record));
+  return jobs;
+}
+
+JobStatus JobViews::StatusOf(const store::JobRecord& record) const {
+  JobStatus status{.record = record, .reason = record.last.reason};
+  Detail detail = DetailFromJson(record.last.detail);
+  status.failures = std::move(detail.failures);
+  if (detail.placement) {
+    for (const PlacedNode& node : detail.placement->nodes) status.nodes.push_back(node.name);
+  }
+  const LiveJob* const live = table_.Find(record.job.id);
+  if (live == nullptr) return status;
+  if (record.last.state == store::JobState::kQueued) {
+    if (!live->waits_for.empty()) status.reason = live->waits_for;
+    status.expected_start = live->expected_start;
+  } else if (live->placed != nullptr) {
+    const std::string why = state_.engines.WhyOutOfReach(record.job.spec.compute);
+    if (!why.empty()) status.reason = why;
+    if (!live->placed->logs->opened()) status.reason = OutputTrouble(state_, record.job.id);
+  }
+  return status;
+}
+
+JobSummary JobViews::SummaryOf(const LiveJob& job) const {
+  JobSummary summary = Summary(job.record);
+  if (job.placed != nullptr) {
+    const std::string why = state_.engines.WhyOutOfReach(job.record.job.spec.compute);
+    if (!why.empty()) summary.reason = why;
+  }
+  if (job.record.last.state != store::JobState::kQueued) return summary;
+  if (!job.waits_for.empty()) summary.reason = job.waits_for;
+  summary.expected_start = job.expected_start;
+  return summary;
+}
+
+std::vector<JobSummary> JobViews::LiveSummaries(const std::vector<int64_t>& page,
+                                                const store::JobFilter& filter,
+                                                std::vector<int64_t>& ended) const {
+  std::vector<JobSummary> summaries;
+  summaries.reserve(page.size());
+  StateLock lock(state_);
+  std::vector<std::pair<int64_t, const LiveJob*>> live;
+  live.reserve(table_.live().size());
+  for (const auto& [id, job] : table_.live()) {
+    live.emplace_back(job->record.job.sequence, job.get());
+  }
+  std::sort(live.begin(), live.end());
+  for (const int64_t sequence : page) {
+    const auto found = std::lower_bound(live.begin(), live.end(),
+                                        std::pair(sequence, static_cast<const LiveJob*>(nullptr)));
+    if (found == live.end() || found->first != sequence) {
+      ended.push_back(sequence);
+    } else if (Wanted(filter, found->second->record.last.state)) {
+      summaries.push_back(SummaryOf(*found->second));
+    }
+  }
+  return summaries;
+}
+
+absl::StatusOr<std::vector<JobSummary>> JobViews::ListSummaries(
+    const store::JobFilter& filter) const {
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<int64_t> page, state_.store->Sequences(filter));
+  std::vector<int64_t> ended;
+  std::vector<JobSummary> summaries = LiveSummaries(page, filter, ended);
+  TUTTI_ASSIGN_OR_RETURN(const std::vector<store::JobRecord> records, state_.store->JobsOf(ended));
+  for (const store::JobRecord& record : records) {
+    if (Wanted(filter, record.last.state)) summaries.push_back(Summary(record));
+  }
+  if (!records.empty()) {
+    std::sort(summaries.begin(), summaries.end(),
+              [](const JobSummary& a, const JobSummary& b) { return a.sequence > b.sequence; });
+  }
+  return summaries;
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,41 @@
+// What users see of jobs: one, or a list of very many. Those that have not ended are in memory; of
+// the others the store is asked. Takes the service's lock, but where a function says otherwise.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "platform/service/jobs/job_status.h"
+#include "platform/service/jobs/job_table.h"
+
+namespace tutti::service {
+
+class JobViews {
+ public:
+  JobViews(SharedState& state, const JobTable& table) : state_(state), table_(table) {}
+
+  // As Service has them.
+  absl::StatusOr<JobStatus> Get(absl::string_view id) const ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<std::vector<JobStatus>> List(const store::JobFilter& filter) const
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<std::vector<JobSummary>> ListSummaries(const store::JobFilter& filter) const
+      ABSL_LOCKS_EXCLUDED(service_lock);
+
+  // Under the lock.
+  JobStatus StatusOf(const store::JobRecord& record) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+ private:
+  JobSummary SummaryOf(const LiveJob& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  // Of those that have not ended; the sequences of the others go to `ended`.
+  std::vector<JobSummary> LiveSummaries(const std::vector<int64_t>& page,
+                                        const store::JobFilter& filter,
+                                        std::vector<int64_t>& ended) const
+      ABSL_LOCKS_EXCLUDED(service_lock);
+
+  SharedState& state_;
+  const JobTable& table_;
+};
+
+}  // namespace tutti::service

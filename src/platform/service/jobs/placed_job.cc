@@ -1,0 +1,46 @@
+#include "platform/service/jobs/placed_job.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::service {
+
+absl::StatusOr<std::unique_ptr<PlacedJob>> MakePlacedJob(const SharedState& state,
+                                                         const std::string& job_id,
+                                                         Placement placement, OpenLogs open) {
+  const absl::Time now = state.clock->Now();
+  auto job = std::make_unique<PlacedJob>(std::move(placement));
+  job->nodes.assign(job->placement.nodes.size(), LiveNode{.last_word = now});
+  job->started_at = now;
+  job->logs = JobLogs::OpenLater(state.files.FolderOf(job_id) / "logs", state.clock,
+                                 state.options.log_limit, AttemptOf(job->placement.allocation));
+  const absl::Status opened = job->logs->TryToOpen();
+  if (open == OpenLogs::kNow) TUTTI_RETURN_IF_ERROR(opened);
+  return job;  // else JobProgress tries again, and says why
+}
+
+absl::StatusOr<std::unique_ptr<PlacedJob>> RebuildPlacedJob(const SharedState& state,
+                                                            const std::string& job_id,
+                                                            Placement placement, OpenLogs open) {
+  TUTTI_ASSIGN_OR_RETURN(auto job, MakePlacedJob(state, job_id, std::move(placement), open));
+  for (int node = 0; node < job->gang.size(); ++node) {
+    TUTTI_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
+                           state.store->LauncherEvents(job->placement.allocation, node));
+    for (const std::string& line : lines) job->gang.Apply(node, line);
+  }
+  return job;
+}
+
+std::string OutputTrouble(const SharedState& state, const std::string& job) {
+  return absl::StrCat("the output of job ", job, " cannot be kept: repair ",
+                      (state.files.FolderOf(job) / "logs").native(), " or cancel the job");
+}
+
+std::string StartTrouble(const std::string& job) {
+  return absl::StrCat("job ", job, " cannot be started");
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,30 @@
+// What a service is told when it is opened.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "platform/service/jobs/free_port.h"
+
+namespace tutti::service {
+
+struct ServiceOptions {
+  std::filesystem::path directory;      // logs, outputs and snapshots lie below it
+  std::filesystem::path launcher_file;  // spec::LaunchPlan::service_file of every plan
+  absl::Duration observe_interval = absl::Milliseconds(200);
+  absl::Duration stop_grace = absl::Seconds(10);    // from SIGTERM to SIGKILL
+  absl::Duration report_limit = absl::Minutes(2);   // for the first word of a launcher
+  absl::Duration silence_limit = absl::Minutes(2);  // of a launcher that was told to stop
+  uint64_t log_limit = uint64_t{1} << 30;           // bytes of a job's output that are kept
+  int drain_attempts = 3;                           // to recover the spool of a launcher that died
+  std::string boot_id;                              // of this machine; empty: base::BootId
+  // A port that is free on that numeric address, `preferred` if it can be.
+  std::function<FreePort(const std::string& address, int preferred)>
+      find_port;                                        // empty: FindFreePort
+  std::function<std::string(size_t bytes)> random_hex;  // empty: base::RandomHex
+};
+
+}  // namespace tutti::service

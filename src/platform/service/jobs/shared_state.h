@@ -1,0 +1,57 @@
+// What the classes of a service share: where things are, the one mutex, and what wakes its threads.
+#pragma once
+
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
+#include "platform/service/jobs/complaints.h"
+#include "platform/service/jobs/engines.h"
+#include "platform/service/jobs/service_lock.h"
+#include "platform/service/jobs/service_options.h"
+#include "platform/service/results/job_files.h"
+#include "platform/service/results/snapshots.h"
+#include "platform/store/store.h"
+
+namespace tutti::service {
+
+struct SharedState {
+  SharedState(ServiceOptions with, store::Store* jobs, Engines where, const base::Clock* time);
+
+  // Set once.
+  const ServiceOptions options;
+  store::Store* const store;
+  const Engines engines;
+  const base::Clock* const clock;
+  Snapshots snapshots;
+  const JobFiles files;
+
+  // Has the loop look at everything again, now.
+  void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock) {
+    loop_has_work = true;
+    wake.Signal();
+  }
+
+  absl::Mutex tick_mutex;  // one Tick at a time; taken before mutex
+  absl::Mutex mutex;       // of all that is guarded by service_lock; taken by StateLock
+  absl::CondVar wake;      // the loop
+  absl::CondVar changed;   // a job's state, or what was being inserted
+  bool loop_has_work ABSL_GUARDED_BY(service_lock) = true;
+  bool stopping ABSL_GUARDED_BY(service_lock) = false;
+  bool local_engine_observed ABSL_GUARDED_BY(service_lock) = false;  // once, by this service
+  std::vector<engine::Node> nodes ABSL_GUARDED_BY(service_lock);     // of this machine
+  Complaints complaints ABSL_GUARDED_BY(service_lock);
+};
+
+// Holds the mutex of the state, and with it service_lock.
+class ABSL_SCOPED_LOCKABLE StateLock {
+ public:
+  explicit StateLock(SharedState& state) ABSL_EXCLUSIVE_LOCK_FUNCTION(service_lock)
+      : lock_(&state.mutex) {}
+  ~StateLock() ABSL_UNLOCK_FUNCTION() {}
+
+ private:
+  absl::MutexLock lock_;
+};
+
+}  // namespace tutti::service

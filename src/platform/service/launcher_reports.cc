@@ -1,0 +1,126 @@
+#include "platform/service/launcher_reports.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/status.h"
+
+namespace tutti::service {
+namespace {
+
+absl::Status Over(absl::string_view allocation) {
+  return absl::AbortedError(absl::StrCat("allocation ", allocation, " is over: end"));
+}
+
+absl::Status NoSuchNode(absl::string_view allocation, int node) {
+  return absl::InvalidArgumentError(absl::StrCat(allocation, " has no node ", node));
+}
+
+bool MayGo(const LiveJob& job) {
+  return job.record.last.state == store::JobState::kStarting ||
+         job.record.last.state == store::JobState::kRunning;
+}
+
+}  // namespace
+
+void LauncherReports::OnEvent(const store::Job&, const store::Event&) {
+  state_.changed.SignalAll();
+}
+
+absl::StatusOr<LiveJob*> LauncherReports::Placed(absl::string_view allocation, int node,
+                                                 bool asks) {
+  LiveJob* const job = table_.FindPlaced(allocation);
+  if (job == nullptr && cluster_queue_.IsBeingPlaced(allocation)) {
+    return absl::UnavailableError(absl::StrCat("allocation ", allocation, " is being placed"));
+  }
+  if (job == nullptr) return Over(allocation);
+  if (node < 0 || node >= job->placed->gang.size()) return NoSuchNode(allocation, node);
+  if (!asks || !job->placed->stopped) job->placed->nodes[node].last_word = state_.clock->Now();
+  return job;
+}
+
+absl::StatusOr<Service::Acknowledgement> LauncherReports::ReportEvents(
+    absl::string_view allocation, int node, int64_t first, const std::vector<std::string>& lines) {
+  if (first < 1) return absl::InvalidArgumentError("events are numbered from 1");
+  StateLock lock(state_);
+  const absl::StatusOr<LiveJob*> placed = Placed(allocation, node);
+  if (absl::IsAborted(placed.status())) {
+    return AnswerForEndedJob(allocation, node, first + static_cast<int64_t>(lines.size()) - 1);
+  }
+  TUTTI_RETURN_IF_ERROR(placed.status());
+  const LiveJob& job = **placed;
+  Gang& gang = job.placed->gang;
+  for (const std::string& line : lines) TUTTI_RETURN_IF_ERROR(gang.Check(node, line));
+  TUTTI_ASSIGN_OR_RETURN(const int64_t kept,
+                         state_.store->AddLauncherEvents(job.record.job.id, allocation, node, first,
+                                                         lines, DurabilityOf(job)));
+  while (gang.count(node) < kept) gang.Apply(node, lines.at(gang.count(node) + 1 - first));
+  state_.Wake();
+  return Service::Acknowledgement{.acknowledged = kept, .go = MayGo(job)};
+}
+
+// A launcher whose last acknowledgement was lost asks again after its job has ended. What was kept
+// is acknowledged; what comes after the end is nobody's.
+absl::StatusOr<Service::Acknowledgement> LauncherReports::AnswerForEndedJob(
+    absl::string_view allocation, int node, int64_t last) {
+  const auto kept = state_.store->LauncherEvents(allocation, node);
+  if (!kept.ok() || kept->empty() || last > static_cast<int64_t>(kept->size())) {
+    return Over(allocation);
+  }
+  return Service::Acknowledgement{.acknowledged = static_cast<int64_t>(kept->size())};
+}
+
+absl::StatusOr<bool> LauncherReports::WaitForGo(absl::string_view allocation, int node,
+                                                base::Deadline deadline) {
+  StateLock lock(state_);
+  while (true) {
+    TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node, /*asks=*/true));
+    const bool decided = job->record.last.state >= store::JobState::kStarting;
+    if (MayGo(*job) || decided || state_.stopping || deadline.Expired()) return MayGo(*job);
+    state_.changed.WaitWithTimeout(&state_.mutex, deadline.Remaining());
+  }
+}
+
+absl::StatusOr<uint64_t> LauncherReports::AppendOutput(absl::string_view allocation, int node,
+                                                       int rank, Stream stream, uint64_t offset,
+                                                       absl::string_view bytes) {
+  std::shared_ptr<JobLogs> logs;
+  std::shared_ptr<Notifier> news;
+  {
+    StateLock lock(state_);
+    TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node));
+    const PlacedNode& place = job->placed->placement.nodes[node];
+    if (rank < place.first_rank || rank >= place.first_rank + place.process_count) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("rank ", rank, " does not run on ", place.name));
+    }
+    logs = job->placed->logs;
+    news = job->news;
+  }
+  const bool was_full = logs->full();
+  auto kept = logs->Append(rank, stream, offset, bytes);
+  if (!was_full && logs->full()) {
+    StateLock lock(state_);
+    state_.Wake();  // its user is to know
+  }
+  if (absl::IsFailedPrecondition(kept.status())) return Over(allocation);
+  news->Notify();
+  return kept;
+}
+
+absl::StatusOr<std::unique_ptr<IncomingFile>> LauncherReports::ReceiveFile(
+    absl::string_view allocation, int node, absl::string_view path) {
+  std::string job_id;
+  {
+    StateLock lock(state_);
+    TUTTI_ASSIGN_OR_RETURN(const LiveJob* const job, Placed(allocation, node));
+    job_id = job->record.job.id;
+  }
+  TUTTI_ASSIGN_OR_RETURN(std::unique_ptr<IncomingFile> file, state_.files.Receive(job_id, path));
+  // A large file can take longer than a launcher may be silent.
+  file->OnWrite([this, allocation = std::string(allocation), node] {
+    StateLock lock(state_);
+    (void)Placed(allocation, node);
+  });
+  return file;
+}
+
+}  // namespace tutti::service

@@ -1,0 +1,52 @@
+// What launchers ask for and report.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/deadline.h"
+#include "platform/service/allocation/cluster_queue.h"
+#include "platform/service/jobs/job_table.h"
+#include "platform/service/service.h"
+
+namespace tutti::service {
+
+// Thread-safe. As a listener it wakes launchers that wait for their job's processes to be started.
+class LauncherReports final : public EventListener {
+ public:
+  LauncherReports(SharedState& state, const JobTable& table, const ClusterQueue& cluster_queue)
+      : state_(state), table_(table), cluster_queue_(cluster_queue) {}
+
+  // As Service has them.
+  absl::StatusOr<Service::Acknowledgement> ReportEvents(absl::string_view allocation, int node,
+                                                        int64_t first,
+                                                        const std::vector<std::string>& lines)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<bool> WaitForGo(absl::string_view allocation, int node, base::Deadline deadline)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<uint64_t> AppendOutput(absl::string_view allocation, int node, int rank,
+                                        Stream stream, uint64_t offset, absl::string_view bytes)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  absl::StatusOr<std::unique_ptr<IncomingFile>> ReceiveFile(absl::string_view allocation, int node,
+                                                            absl::string_view path)
+      ABSL_LOCKS_EXCLUDED(service_lock);
+  void OnEvent(const store::Job& job, const store::Event& event) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+
+ private:
+  // The job that has its nodes there, by a launcher's own call: a sign of life. Aborted if there is
+  // none. One that only `asks` is silent all the same once it has been told to stop.
+  absl::StatusOr<LiveJob*> Placed(absl::string_view allocation, int node, bool asks = false)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(service_lock);
+  absl::StatusOr<Service::Acknowledgement> AnswerForEndedJob(absl::string_view allocation, int node,
+                                                             int64_t last);
+
+  SharedState& state_;
+  const JobTable& table_;
+  const ClusterQueue& cluster_queue_;
+};
+
+}  // namespace tutti::service
