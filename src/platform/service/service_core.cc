@@ -37,6 +37,7 @@ ServiceCore::ServiceCore(ServiceOptions options, store::Store* store, Engines en
   table_.AddListener(&event_log_);
   table_.AddListener(&follower_);
   table_.AddListener(&launchers_);
+  for (EventListener* const listener : state_.options.listeners) table_.AddListener(listener);
 }
 
 ServiceCore::~ServiceCore() { Stop(); }

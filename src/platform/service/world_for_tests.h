@@ -280,11 +280,12 @@ limits:
 // All of it in one folder, so that another process can go on with it.
 class World {
  public:
-  // `cluster`, if there is one, is the engine of the compute "hpc".
+  // `cluster`, if there is one, is the engine of the compute "hpc"; listeners outlive it.
   explicit World(const std::filesystem::path& folder, Script script = {}, int nodes = 2,
-                 engine::Engine* cluster = nullptr)
+                 engine::Engine* cluster = nullptr, std::vector<EventListener*> listeners = {})
       : folder_(folder),
         cluster_(cluster),
+        listeners_(std::move(listeners)),
         engine_(folder / "engine", nodes),
         launchers_(&engine_, std::move(script)) {
     Open();
@@ -298,7 +299,8 @@ class World {
     store_ = *std::move(store);
     ServiceOptions options{.directory = folder_,
                            .launcher_file = folder_ / "launcher.json",
-                           .observe_interval = absl::ZeroDuration()};
+                           .observe_interval = absl::ZeroDuration(),
+                           .listeners = listeners_};
     options.find_port = [](const std::string&, int preferred) { return FreePort{preferred}; };
     Engines engines(&engine_);
     if (cluster_ != nullptr) engines.clusters["hpc"] = cluster_;
@@ -372,6 +374,7 @@ class World {
  private:
   const std::filesystem::path folder_;
   engine::Engine* const cluster_;
+  const std::vector<EventListener*> listeners_;
   base::ManualClock clock_{absl::FromUnixSeconds(1'800'000'000)};
   DiskEngine engine_;
   Launchers launchers_;

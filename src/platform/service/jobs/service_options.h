@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
+#include "platform/service/jobs/event_listener.h"
 #include "platform/service/jobs/free_port.h"
 
 namespace tutti::service {
@@ -25,6 +27,7 @@ struct ServiceOptions {
   std::function<FreePort(const std::string& address, int preferred)>
       find_port;                                        // empty: FindFreePort
   std::function<std::string(size_t bytes)> random_hex;  // empty: base::RandomHex
+  std::vector<EventListener*> listeners;  // to every event of every job; they outlive the service
 };
 
 }  // namespace tutti::service
