@@ -1,13 +1,14 @@
 #include "serve.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <system_error>
 
 #include "absl/strings/match.h"
 #include "base/log.h"
 #include "base/status.h"
-#include "platform/api/api.h"
+#include "platform.h"
 #include "platform/engine/local/local_engine.h"
 #include "platform/engine/slurm/program_snapshot.h"
 #include "platform/engine/slurm/slurm_engine.h"
@@ -63,11 +64,11 @@ absl::StatusOr<std::unique_ptr<engine::Engine>> MakeCluster(const client::ServeO
 
 // The computes of site.yml that are clusters, as it is now. One that cannot be set up keeps no
 // other from being served.
-absl::StatusOr<api::ServeOptions::Clusters> MakeClusters(const client::ServeOptions& options,
-                                                         engine::SlurmCommands* commands,
-                                                         const fs::path& launcher_file) {
+absl::StatusOr<PlatformOptions::Clusters> MakeClusters(const client::ServeOptions& options,
+                                                       engine::SlurmCommands* commands,
+                                                       const fs::path& launcher_file) {
   TUTTI_ASSIGN_OR_RETURN(const spec::Site site, spec::ReadSite(options.home));
-  api::ServeOptions::Clusters clusters;
+  PlatformOptions::Clusters clusters;
   for (const auto& [name, compute] : site.slurm_computes) {
     auto engine = MakeCluster(options, name, compute, commands, launcher_file);
     if (engine.ok()) {
@@ -80,31 +81,56 @@ absl::StatusOr<api::ServeOptions::Clusters> MakeClusters(const client::ServeOpti
   return clusters;
 }
 
+// Each rank of a running job has up to three files open here.
+void RaiseTheLimitOfOpenFiles() {
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Those that end the service, blocked in this thread and in all that start from now on.
+sigset_t BlockSignalsOfEnd() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGTERM);
+  ::sigaddset(&signals, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+PlatformOptions PlatformOptionsOf(const client::ServeOptions& options,
+                                  engine::SlurmCommands* commands) {
+  PlatformOptions platform{
+      .directory = options.home, .address = options.bind, .port = options.port};
+  platform.tls = options.tls.value_or(!absl::StartsWith(options.bind, "127."));
+  platform.service.log_limit = static_cast<uint64_t>(options.log_limit) << 20;
+  platform.make_engine = [&options] { return MakeEngine(options); };
+  platform.make_clusters = [&options, commands](const fs::path& launcher_file) {
+    return MakeClusters(options, commands, launcher_file);
+  };
+  return platform;
+}
+
 }  // namespace
 
 absl::Status Serve(const client::ServeOptions& options) {
   base::StartLogging(options.log_level);
   ::signal(SIGPIPE, SIG_IGN);
-  api::ServeOptions serve;
-  serve.directory = options.home;
-  serve.address = options.bind;
-  serve.port = options.port;
-  const bool within = absl::StartsWith(options.bind, "127.");
-  serve.tls = options.tls.value_or(!within);
-  serve.service.log_limit = static_cast<uint64_t>(options.log_limit) << 20;
-  serve.make_engine = [&options] { return MakeEngine(options); };
+  const sigset_t signals = BlockSignalsOfEnd();
+  RaiseTheLimitOfOpenFiles();
   engine::RealSlurmCommands commands;
-  serve.make_clusters = [&](const fs::path& launcher_file) {
-    return MakeClusters(options, &commands, launcher_file);
-  };
-  serve.on_ready = [&](const std::string& url, const fs::path& token_file) {
-    if (!serve.tls && !within) {
-      spdlog::warn("by --no-tls tokens, code and results cross the network readable for others");
-    }
-    spdlog::info("tutti serves {} virtual nodes at {} (state in {}, token in {})", options.nodes,
-                 url, options.home.string(), token_file.string());
-  };
-  return api::Serve(serve);
+  const PlatformOptions with = PlatformOptionsOf(options, &commands);
+  TUTTI_ASSIGN_OR_RETURN(const std::unique_ptr<Platform> platform, Platform::Start(with));
+  if (!with.tls && !absl::StartsWith(options.bind, "127.")) {
+    spdlog::warn("by --no-tls tokens, code and results cross the network readable for others");
+  }
+  spdlog::info("tutti serves {} virtual nodes at {} (state in {}, token in {})", options.nodes,
+               platform->url(), options.home.string(), (options.home / "token").string());
+  int signal = 0;
+  ::sigwait(&signals, &signal);
+  spdlog::info("signal {}: ending; jobs that run go on", signal);
+  return absl::OkStatus();
 }
 
 }  // namespace tutti

@@ -1,55 +1,33 @@
 // HTTP in: the native REST interface (docs/formats/rest.md, openapi.json) and the calls of
-// launchers (docs/formats/launch-plan.md), onto the service. Serve is the whole of `tutti serve`.
+// launchers (docs/formats/launch-plan.md), onto a service.
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <map>
 #include <memory>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/clock.h"
+#include "platform/api/router.h"
+#include "platform/http/server.h"
 #include "platform/service/service.h"
 
 namespace tutti::api {
 
-struct ServeOptions {
-  std::filesystem::path directory;    // the state folder, absolute; made if it is not there
-  std::string address = "127.0.0.1";  // numeric
-  int port = 6280;                    // 0: any free one
-  bool tls = false;                   // HTTPS alone; see tls_files.h
-  // Called once the state folder is held, so that two services never share an engine.
-  std::function<absl::StatusOr<std::unique_ptr<engine::Engine>>()> make_engine;
-  // Those of other computes, by name; empty: there are none. The file is the service's address for
-  // launchers.
-  struct Clusters {
-    std::map<std::string, std::unique_ptr<engine::Engine>> engines;
-    std::map<std::string, std::string> broken;  // those that cannot be used, and why
-  };
-  std::function<absl::StatusOr<Clusters>(const std::filesystem::path& launcher_file)> make_clusters;
-  // Called once requests are answered, with its address ("http://127.0.0.1:6280") and the token
-  // file's path.
-  std::function<void(const std::string& url, const std::filesystem::path& token_file)> on_ready;
-  service::ServiceOptions service;  // its folders are set by Serve
+struct ApiOptions {
+  std::string address = "127.0.0.1";               // numeric
+  int port = 6280;                                 // 0: any free one
+  std::shared_ptr<const http::Identity> identity;  // HTTPS alone; null: HTTP
+  Tokens tokens;
 };
 
-// A service that answers requests. Thread-safe.
-class Platform {
+// Answers requests from Start on. Thread-safe.
+class ApiServer {
  public:
-  // FailedPrecondition: another service holds the folder. AlreadyExists: the port is taken.
-  // Jobs of an earlier service go on.
-  static absl::StatusOr<std::unique_ptr<Platform>> Start(const ServeOptions& options);
-  // Requests in work get a second; jobs go on without the service.
-  virtual ~Platform() = default;
-  virtual const std::string& url() const = 0;
-  virtual const std::string& user_token() const = 0;
-  virtual service::Service& service() = 0;
+  // AlreadyExists: the port is taken. `service` outlives it.
+  static absl::StatusOr<std::unique_ptr<ApiServer>> Start(const ApiOptions& options,
+                                                          service::Service* service);
+  // Requests in work get a second. Call Service::Stop first, so that nobody waits in it.
+  virtual ~ApiServer() = default;
+  virtual const std::string& url() const = 0;  // "http://127.0.0.1:6280"
 };
-
-// Platform::Start, then waits for SIGTERM or SIGINT (which it blocks in the calling thread, so call
-// it before starting other threads).
-absl::Status Serve(const ServeOptions& options);
 
 }  // namespace tutti::api

@@ -24,6 +24,9 @@ using nlohmann::json;
 using service::DiskEngine;
 using ::testing::HasSubstr;
 
+constexpr char kUserToken[] = "of-a-user-0123456789";
+constexpr char kLauncherToken[] = "of-launchers-0123456789";
+
 // A real server on loopback, on an engine of this test whose launchers are played by a thread.
 class ApiTest : public ::testing::Test {
  protected:
@@ -31,21 +34,28 @@ class ApiTest : public ::testing::Test {
   void TearDown() override { End(); }
 
   void Start() {
-    ServeOptions options{.directory = folder_.path() / "state", .port = 0};
-    options.make_engine = [this]() -> absl::StatusOr<std::unique_ptr<engine::Engine>> {
-      auto engine = std::make_unique<DiskEngine>(folder_.path() / "engine");
-      engine_ = engine.get();
-      return engine;
-    };
-    options.service.observe_interval = absl::Milliseconds(20);
-    auto platform = Platform::Start(options);
-    ASSERT_TRUE(platform.ok()) << platform.status();
-    platform_ = *std::move(platform);
+    const std::filesystem::path directory = folder_.path() / "state";
+    ASSERT_TRUE(base::MakeDirectories(directory).ok());
+    engine_ = std::make_unique<DiskEngine>(folder_.path() / "engine");
+    auto store = store::Store::Open(directory / "tutti.db");
+    ASSERT_TRUE(store.ok()) << store.status();
+    store_ = *std::move(store);
+    auto service = service::Service::Open({.directory = directory,
+                                           .launcher_file = directory / "launcher.json",
+                                           .observe_interval = absl::Milliseconds(20)},
+                                          store_.get(), engine_.get(), &clock_);
+    ASSERT_TRUE(service.ok()) << service.status();
+    service_ = *std::move(service);
+    auto server =
+        ApiServer::Start({.port = 0, .tokens = {kUserToken, kLauncherToken}}, service_.get());
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    service_->Run();
     over_ = false;
     launchers_ = std::thread([this] {
-      service::Launchers launchers(engine_, {});
+      service::Launchers launchers(engine_.get(), {});
       while (!over_) {
-        if (!play_ || !launchers.Step(platform_->service(), absl::Now())) {
+        if (!play_ || !launchers.Step(*service_, absl::Now())) {
           absl::SleepFor(absl::Milliseconds(2));
         }
       }
@@ -54,11 +64,13 @@ class ApiTest : public ::testing::Test {
   void End() {
     over_ = true;
     if (launchers_.joinable()) launchers_.join();
-    platform_.reset();
+    if (service_ != nullptr) service_->Stop();
+    server_.reset();
+    service_.reset();
   }
 
   http::ClientResponse Send(http::ClientRequest request, absl::optional<std::string> token = {}) {
-    http::Client client(platform_->url(), token.value_or(platform_->user_token()));
+    http::Client client(server_->url(), token.value_or(std::string(kUserToken)));
     auto response = client.Send(request);
     EXPECT_TRUE(response.ok()) << response.status();
     return response.ok() ? *std::move(response) : http::ClientResponse{};
@@ -88,10 +100,6 @@ class ApiTest : public ::testing::Test {
                       .target = "/v1/jobs",
                       .body = json{{"text", text}, {"base_directory", "/"}}.dump()}));
   }
-  std::string LauncherToken() {
-    return json::parse(base::ReadFile(folder_.path() / "state" / "launcher.json").value())
-        .at("token");
-  }
   void ExpectError(const http::ClientResponse& response, int status, const std::string& code) {
     EXPECT_EQ(response.status, status) << response.body;
     const json body = json::parse(response.body, nullptr, false);
@@ -103,16 +111,19 @@ class ApiTest : public ::testing::Test {
   base::TemporaryDirectory folder_;
   const json document_ = json::parse(OpenApiText().begin(), OpenApiText().end());
   const SchemaCheck check_{document_};
-  DiskEngine* engine_ = nullptr;
-  std::unique_ptr<Platform> platform_;
+  const base::SystemClock clock_;
+  std::unique_ptr<DiskEngine> engine_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<service::Service> service_;
+  std::unique_ptr<ApiServer> server_;
   std::thread launchers_;
   std::atomic<bool> over_ = false, play_ = true;
 };
 
 TEST_F(ApiTest, DocumentsTheRoutesThatThereAreAndNoOthers) {
   std::set<std::string> there;
-  auto routes = UserRoutes(&platform_->service());
-  for (auto& route : LauncherRoutes(&platform_->service())) routes.push_back(route);
+  auto routes = UserRoutes(service_.get());
+  for (auto& route : LauncherRoutes(service_.get())) routes.push_back(route);
   for (const Route& route : routes) {
     there.insert(absl::AsciiStrToLower(route.method) + " " +
                  absl::StrReplaceAll(route.pattern, {{"...}", "}"}}));
@@ -128,11 +139,11 @@ TEST_F(ApiTest, DocumentsTheRoutesThatThereAreAndNoOthers) {
 }
 
 TEST_F(ApiTest, DocumentsWhoMayCallWhat) {
-  for (const Route& route : LauncherRoutes(&platform_->service())) {
+  for (const Route& route : LauncherRoutes(service_.get())) {
     EXPECT_EQ(route.access, Access::kLauncher) << route.pattern;
     EXPECT_TRUE(absl::StartsWith(route.pattern, "/internal/")) << route.pattern;
   }
-  for (const Route& route : UserRoutes(&platform_->service())) {
+  for (const Route& route : UserRoutes(service_.get())) {
     const json& operation = document_["paths"][absl::StrReplaceAll(route.pattern, {{"...}", "}"}})]
                                      [absl::AsciiStrToLower(route.method)];
     EXPECT_EQ(route.access == Access::kAnyone, operation.contains("security")) << route.pattern;
@@ -216,7 +227,7 @@ TEST_F(ApiTest, KeepsSnapshotsByTheirHash) {
   Fits("put", "/v1/snapshots/{snapshot}", put(bytes));
   EXPECT_EQ(put(bytes).status, 201);
   EXPECT_EQ(Send({.method = "HEAD", .target = target}).status, 200);
-  const auto read = Send({.target = "/internal" + target}, LauncherToken());
+  const auto read = Send({.target = "/internal" + target}, kLauncherToken);
   EXPECT_EQ(read.status, 200);
   EXPECT_EQ(read.body, bytes);
   ExpectError(Send({.method = "PUT", .target = "/v1/snapshots/sha256:..", .body = "x"}), 400,
@@ -226,7 +237,7 @@ TEST_F(ApiTest, KeepsSnapshotsByTheirHash) {
 TEST_F(ApiTest, AsksForTheRightToken) {
   ExpectError(Send({.target = "/v1/jobs"}, ""), 401, "unauthenticated");
   ExpectError(Send({.target = "/v1/jobs"}, "wrong"), 401, "unauthenticated");
-  ExpectError(Send({.target = "/v1/jobs"}, LauncherToken()), 401, "unauthenticated");
+  ExpectError(Send({.target = "/v1/jobs"}, kLauncherToken), 401, "unauthenticated");
   ExpectError(Get("/internal/v1/allocations/x.1/nodes/0/go"), 401, "unauthenticated");
   EXPECT_EQ(Send({.target = "/v1/health"}, "").status, 200);
   EXPECT_EQ(Fits("get", "/v1/health", Send({.target = "/v1/health"}, ""))["status"], "ok");
@@ -269,7 +280,7 @@ TEST_F(ApiTest, SaysWhatIsWrongWithARequest) {
 
 TEST_F(ApiTest, TellsALauncherOfAnUnknownAllocationToEnd) {
   const std::string node = "/internal/v1/allocations/j.9/nodes/0";
-  const std::string token = LauncherToken();
+  const std::string token = kLauncherToken;
   const auto post = [&](const std::string& rest) {
     return Send({.method = "POST", .target = node + rest, .body = "{\"kind\":\"x\"}"}, token);
   };
@@ -293,16 +304,16 @@ TEST_F(ApiTest, HearsALauncherOut) {
   const std::string base = "/internal/v1/allocations/j.1/nodes/";
   const std::string pattern = "/internal/v1/allocations/{allocation}/nodes/{node}";
   const auto post = [&](const std::string& rest, const std::string& body) {
-    return Send({.method = "POST", .target = base + rest, .body = body}, LauncherToken());
+    return Send({.method = "POST", .target = base + rest, .body = body}, kLauncherToken);
   };
   const std::string prepared = "{\"kind\":\"prepared\",\"time\":1}\n";
   const json events = Fits("post", pattern + "/events", post("0/events?first=1", prepared));
   EXPECT_EQ(events["acknowledged"], 1);
   EXPECT_EQ(events["go"], false);
-  EXPECT_EQ(Fits("get", pattern + "/go", Send({.target = base + "0/go"}, LauncherToken()))["go"],
+  EXPECT_EQ(Fits("get", pattern + "/go", Send({.target = base + "0/go"}, kLauncherToken))["go"],
             false);
   std::thread waiter([&] {
-    const auto go = Send({.target = base + "0/go?wait=20"}, LauncherToken());
+    const auto go = Send({.target = base + "0/go?wait=20"}, kLauncherToken);
     EXPECT_EQ(json::parse(go.body)["go"], true);
   });
   post("1/events?first=1", prepared);
@@ -313,10 +324,10 @@ TEST_F(ApiTest, HearsALauncherOut) {
   EXPECT_EQ(json::parse(post(output + "0", "one\ntwo\xff\n").body)["acknowledged"], 9);
   Fits("put", pattern + "/files",
        Send({.method = "PUT", .target = base + "0/files?path=outputs/a/b", .body = "bytes"},
-            LauncherToken()));
+            kLauncherToken));
   EXPECT_EQ(Get("/v1/jobs/j/files/outputs/a/b").body, "bytes");
   ExpectError(
-      Send({.method = "PUT", .target = base + "0/files?path=../b", .body = "x"}, LauncherToken()),
+      Send({.method = "PUT", .target = base + "0/files?path=../b", .body = "x"}, kLauncherToken),
       400, "invalid_argument");
   EXPECT_EQ(Get("/v1/jobs/j/files/logs/rank-0.stdout").body, "one\ntwo\xff\n");
   EXPECT_THAT(Get("/v1/jobs/j/stream?follow=false").body, HasSubstr("two\xEF\xBF\xBD"));
@@ -343,24 +354,6 @@ TEST_F(ApiTest, ComesBackWithItsJobsAndAFollowerGoesOn) {
   EXPECT_THAT(states, ::testing::Not(HasSubstr("Queued")));
 }
 
-TEST_F(ApiTest, RefusesASecondServiceAndATakenPort) {
-  ServeOptions options{.directory = folder_.path() / "state"};
-  options.make_engine = []() -> absl::StatusOr<std::unique_ptr<engine::Engine>> {
-    ADD_FAILURE() << "an engine was made without holding the folder";
-    return absl::InternalError("");
-  };
-  EXPECT_TRUE(absl::IsFailedPrecondition(Platform::Start(options).status()));
-  const std::string url = platform_->url();
-  options.directory = folder_.path() / "other";
-  options.port = std::stoi(url.substr(url.rfind(':') + 1));
-  options.make_engine = [&]() -> absl::StatusOr<std::unique_ptr<engine::Engine>> {
-    return std::make_unique<DiskEngine>(folder_.path() / "other-engine");
-  };
-  const auto taken = Platform::Start(options);
-  EXPECT_TRUE(absl::IsAlreadyExists(taken.status())) << taken.status();
-  EXPECT_FALSE(std::filesystem::exists(options.directory / "service.json"));
-}
-
 TEST_F(ApiTest, SaysOfAJobWhetherItWouldBeTakenAndTakesNothing) {
   const auto check = [&](const std::string& text) {
     const auto response = Send({.method = "POST",
@@ -385,7 +378,7 @@ TEST_F(ApiTest, SaysOfAJobWhetherItWouldBeTakenAndTakesNothing) {
 TEST_F(ApiTest, EndsPromptlyWhileFollowersWait) {
   play_ = false;
   CreateJob();
-  std::thread follower([&, url = platform_->url(), token = platform_->user_token()] {
+  std::thread follower([&, url = server_->url(), token = std::string(kUserToken)] {
     http::Client client(url, token);
     (void)client.Send({.target = "/v1/jobs/j/stream",
                        .stall_timeout = base::Patient(absl::Seconds(30)),

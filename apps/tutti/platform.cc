@@ -1,0 +1,86 @@
+#include "platform.h"
+
+#include <utility>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "platform/api/api.h"
+#include "platform/api/tls_files.h"
+#include "platform/service/state_folder.h"
+#include "platform/store/store.h"
+#include "spdlog/spdlog.h"
+
+namespace tutti {
+namespace {
+
+// Members are made from top to bottom, each on what is above it, and go in the other order.
+class RunningPlatform final : public Platform {
+ public:
+  absl::Status Open(const PlatformOptions& options) {
+    TUTTI_ASSIGN_OR_RETURN(service::StateFolder folder,
+                           service::StateFolder::Open(options.directory));
+    folder_ = std::make_unique<service::StateFolder>(std::move(folder));
+    TUTTI_ASSIGN_OR_RETURN(store_, store::Store::Open(folder_->database()));
+    TUTTI_RETURN_IF_ERROR(OpenService(options));
+    TUTTI_RETURN_IF_ERROR(Listen(options));
+    service_->Run();
+    return absl::OkStatus();
+  }
+
+  ~RunningPlatform() override {
+    if (server_ == nullptr) return;
+    if (const absl::Status status = folder_->Withdraw(); !status.ok()) {
+      spdlog::warn("{}", status.ToString());
+    }
+    service_->Stop();  // first, so that nobody waits in it
+  }
+
+  const std::string& url() const override { return server_->url(); }
+
+ private:
+  absl::Status OpenService(const PlatformOptions& options) {
+    TUTTI_ASSIGN_OR_RETURN(engine_, options.make_engine());
+    service::ServiceOptions service = options.service;
+    service.directory = options.directory;
+    service.launcher_file = folder_->launcher_file();
+    service::Engines engines(engine_.get());
+    if (options.make_clusters) {
+      TUTTI_ASSIGN_OR_RETURN(clusters_, options.make_clusters(folder_->launcher_file()));
+    }
+    for (const auto& [name, cluster] : clusters_.engines) engines.clusters[name] = cluster.get();
+    engines.broken = clusters_.broken;
+    TUTTI_ASSIGN_OR_RETURN(service_, service::Service::Open(std::move(service), store_.get(),
+                                                            std::move(engines), &clock_));
+    return absl::OkStatus();
+  }
+
+  absl::Status Listen(const PlatformOptions& options) {
+    api::ApiOptions listen{
+        .address = options.address,
+        .port = options.port,
+        .tokens = {.user = folder_->user_token(), .launcher = folder_->launcher_token()}};
+    if (options.tls) {
+      TUTTI_ASSIGN_OR_RETURN(listen.identity, api::IdentityIn(options.directory, options.address));
+    }
+    TUTTI_ASSIGN_OR_RETURN(server_, api::ApiServer::Start(listen, service_.get()));
+    return folder_->Announce(server_->url(), listen.identity ? listen.identity->certificate() : "");
+  }
+
+  const base::SystemClock clock_;
+  std::unique_ptr<service::StateFolder> folder_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<engine::Engine> engine_;
+  PlatformOptions::Clusters clusters_;
+  std::unique_ptr<service::Service> service_;
+  std::unique_ptr<api::ApiServer> server_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Platform>> Platform::Start(const PlatformOptions& options) {
+  auto platform = std::make_unique<RunningPlatform>();
+  TUTTI_RETURN_IF_ERROR(platform->Open(options));
+  return platform;
+}
+
+}  // namespace tutti

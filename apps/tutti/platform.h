@@ -1,0 +1,46 @@
+// A running platform: the state folder, the store, the engines, the service over them and the HTTP
+// interface, put together.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "platform/engine/engine.h"
+#include "platform/service/service.h"
+
+namespace tutti {
+
+struct PlatformOptions {
+  std::filesystem::path directory;    // the state folder, absolute; made if it is not there
+  std::string address = "127.0.0.1";  // numeric
+  int port = 6280;                    // 0: any free one
+  bool tls = false;                   // HTTPS alone; see platform/api/tls_files.h
+  // Called once the state folder is held, so that two services never share an engine.
+  std::function<absl::StatusOr<std::unique_ptr<engine::Engine>>()> make_engine;
+  // Those of other computes, by name; empty: there are none. The file is the service's address for
+  // launchers.
+  struct Clusters {
+    std::map<std::string, std::unique_ptr<engine::Engine>> engines;
+    std::map<std::string, std::string> broken;  // those that cannot be used, and why
+  };
+  std::function<absl::StatusOr<Clusters>(const std::filesystem::path& launcher_file)> make_clusters;
+  service::ServiceOptions service;  // its folders are set by Start
+};
+
+// A service that answers requests. Thread-safe.
+class Platform {
+ public:
+  // FailedPrecondition: another service holds the folder. AlreadyExists: the port is taken.
+  // Jobs of an earlier service go on.
+  static absl::StatusOr<std::unique_ptr<Platform>> Start(const PlatformOptions& options);
+  // Requests in work get a second; jobs go on without the service.
+  virtual ~Platform() = default;
+  virtual const std::string& url() const = 0;
+};
+
+}  // namespace tutti
