@@ -11,7 +11,7 @@
 #include "base/text/closest.h"
 #include "spec/command/command_reader.h"
 #include "spec/command/job_data.h"
-#include "spec/command/job_scale.h"
+#include "spec/command/job_sections.h"
 #include "spec/environment/job_environment.h"
 #include "spec/file/batch_script.h"
 #include "spec/flow/pipeline_reader.h"
@@ -99,7 +99,7 @@ JobSpec ReadCommandJob(const Source& source) {
   spec.inputs = ReadInputs(job.keys(), source.context, source.diagnostics);
   spec.outputs = ReadOutputs(job.keys(), source.diagnostics);
   job.CheckReferences(spec);
-  ReadScale(job.keys(), spec, source.diagnostics);
+  ReadSections(job.keys(), spec, source.diagnostics);
   job.Finish(spec);
   return spec;
 }

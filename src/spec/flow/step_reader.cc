@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/closest.h"
 #include "spec/command/job_data.h"
-#include "spec/command/job_scale.h"
+#include "spec/command/job_sections.h"
 #include "spec/flow/component_file.h"
 #include "spec/flow/input_bindings.h"
 #include "spec/flow/pipeline_reader.h"
@@ -151,7 +151,7 @@ class StepReader {
     WarnOfHost(*root_);
     job.outputs = ReadStepOutputs(given, scope_);
     step.CheckReferences(job);
-    ReadScale(step.keys(), job, source_.diagnostics);
+    ReadSections(step.keys(), job, source_.diagnostics);
     step.Finish(job);
   }
 
@@ -183,7 +183,7 @@ class StepReader {
       step.ReadVariables(job);
       step.ReadEnvironmentKey(job);
       step.ReadCompute("compute", job);
-      ReadScale(step.keys(), job, source_.diagnostics);
+      ReadSections(step.keys(), job, source_.diagnostics);
     }
     step.Finish(job);
     if (given.outputs != nullptr) {
@@ -206,7 +206,7 @@ class StepReader {
     job.outputs = ReadOutputs(component.keys(), inner, "component");
     job.inputs = InputsOf(given, component.keys().Take("inputs"), file, inner);
     component.CheckReferences(job);
-    ReadScale(component.keys(), job, inner);
+    ReadSections(component.keys(), job, inner);
     component.Finish(job);
     WarnOfHost(*file.root);
     source_.diagnostics.Add(entry_.line, inner);

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/closest.h"
 #include "spec/command/job_data.h"
-#include "spec/command/job_scale.h"
+#include "spec/command/job_sections.h"
 #include "spec/flow/component_file.h"
 #include "spec/flow/search_reader.h"
 #include "spec/flow/step_outputs.h"
@@ -102,7 +102,7 @@ void ReadInlineTrial(const YamlNode::Entry& entry, const Given& given, JobSpec& 
   trial.ReadVariables(spec);
   trial.ReadCode(spec);
   trial.ReadEnvironmentKey(spec);
-  ReadScale(trial.keys(), spec, source.diagnostics);
+  ReadSections(trial.keys(), spec, source.diagnostics);
   trial.Finish(spec);
   if (given.outputs != nullptr) {
     CheckIsMapping(*given.outputs, source.diagnostics);
@@ -138,7 +138,7 @@ void ReadTrialComponent(const YamlNode::Entry& entry, const Given& given, JobSpe
   if (given.outputs != nullptr) {
     ReadOutputsOver(*given.outputs, given.what, spec.outputs, given.source.diagnostics);
   }
-  ReadScale(trial.keys(), spec, inner);
+  ReadSections(trial.keys(), spec, inner);
   const YamlNode::Entry* definitions = trial.keys().Take("inputs");
   for (const SearchParameter& parameter : spec.sweep->parameters) {
     CheckUse(parameter.name, given, definitions, *file, spec);

@@ -1,4 +1,4 @@
-#include "spec/command/job_scale.h"
+#include "spec/command/job_sections.h"
 
 #include <array>
 #include <optional>
@@ -180,7 +180,7 @@ void ReadQueueSettings(MappingReader& job, JobSpec& spec, Diagnostics& diagnosti
   reader.Finish();
 }
 
-void ReadScale(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
+void ReadSections(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics) {
   ReadResources(job, spec, diagnostics);
   ReadDistribution(job, spec, diagnostics);  // after the nodes, which give it a default
   ReadLimits(job, spec, diagnostics);

@@ -1,5 +1,5 @@
-// Reads how much a job asks for: resources, distribution, limits, queue_settings. Inside the room
-// spec only.
+// Reads the sections of a job that say how much it asks for: resources, distribution, limits,
+// queue_settings, retry_settings. Inside the room spec only.
 #pragma once
 
 #include "spec/text/diagnostics.h"
@@ -8,7 +8,7 @@
 
 namespace tutti::spec {
 
-void ReadScale(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics);
+void ReadSections(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics);
 
 // Parts of it, for what has no others.
 void ReadResources(MappingReader& job, JobSpec& spec, Diagnostics& diagnostics);
