@@ -34,6 +34,24 @@ def test_a_rank_that_fails_is_named_and_the_others_follow_from_it(service, write
     assert not [line for line in shown.splitlines() if "exited with non-zero status" in line and not line.startswith("[mpirun] ")]
 
 
+def test_a_call_of_mpi_that_fails_is_the_reason(service, write_job):
+    code = """
+        #include <mpi.h>
+        #include <stdio.h>
+        int main(int argc, char** argv) {
+          MPI_Init(&argc, &argv);
+          int rank;
+          MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+          fprintf(stderr, "step 1\\n");
+          if (rank == 3) MPI_Send(&rank, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+          MPI_Barrier(MPI_COMM_WORLD);
+          return MPI_Finalize();
+        }"""
+    command = "mkdir -p bin && mpicc -o bin/send.$RANK send.c && exec bin/send.$RANK"
+    job = service.wait(service.submit(write_job(command, files={"send.c": code}, nodes=2, distribution="mpi", processes=2)), 90)
+    assert job["reason"].startswith("rank 3 on n2 failed with exit code 6: An error occurred in MPI_Send: MPI_ERR_RANK: invalid rank"), job["reason"]
+
+
 def test_a_cancelled_mpi_job_leaves_no_process(service, write_job, summing):
     name = service.submit(write_job(f"exec {summing} 99", nodes=2, distribution="mpi", processes=2))
     wait_until(lambda: all(service.log_text(name, rank) for rank in range(4)), 60, "every rank has added up")

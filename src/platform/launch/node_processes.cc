@@ -53,6 +53,7 @@ absl::Status NodeProcesses::Run() {
     HoldLimits();
   }
   const absl::Status drained = output_.Drain(Pipes());
+  starter_->OutputEnded();
   if (reason_.ok()) reason_ = drained;
   return reason_;
 }

@@ -183,4 +183,12 @@ std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_ta
   return Bounded(best);
 }
 
+MpiFailure MpiFailureIn(absl::string_view words) {
+  const Lines lines = LinesOf(words).lines;
+  const int rank = RankOfFailedCall(lines);
+  const std::string error = Bounded(MpiError(lines));
+  if (rank >= 0) return {.rank = rank, .error = error};
+  return {.rank = RankOfAbort(lines), .error = error, .abort = true};
+}
+
 }  // namespace tutti::launch

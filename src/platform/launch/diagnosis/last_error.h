@@ -20,4 +20,15 @@ std::string LastError(absl::string_view stderr_tail, absl::string_view stdout_ta
 // there is none. For one that still runs.
 std::string LastException(absl::string_view stderr_tail);
 
+// What the words of Open MPI's mpirun tell of one of its ranks.
+struct MpiFailure {
+  int rank = -1;       // of MPI_COMM_WORLD; -1: they tell of none
+  std::string error;   // "An error occurred in MPI_Recv: MPI_ERR_TRUNCATE: message truncated"
+  bool abort = false;  // it has asked for it, and may have said why
+};
+
+// The first call of MPI that failed, else the first MPI_Abort: Open MPI says of a rank by mpirun
+// what others say in the rank's stderr.
+MpiFailure MpiFailureIn(absl::string_view words);
+
 }  // namespace tutti::launch

@@ -190,6 +190,22 @@ TEST(LastErrorTest, TellsWhoCalledMpiAbort) {
             "ValueError: boom");
 }
 
+TEST(LastErrorTest, KnowsTheRankThatFailedInMpiFromMpirun) {
+  const MpiFailure call = MpiFailureIn(
+      "[n1:71] *** An error occurred in MPI_Send\n[n1:71] *** reported by process [179,12]\n"
+      "[n1:71] *** on communicator MPI_COMM_WORLD\n[n1:71] *** MPI_ERR_RANK: invalid rank\n");
+  EXPECT_EQ(call.rank, 12);
+  EXPECT_EQ(call.error, "An error occurred in MPI_Send: MPI_ERR_RANK: invalid rank");
+  EXPECT_FALSE(call.abort);
+  const std::string notice =
+      "--------------------\nMPI_ABORT was invoked on rank 3 in communicator ";
+  const MpiFailure abort = MpiFailureIn(notice + "MPI_COMM_WORLD\n  Errorcode: 7\n");
+  EXPECT_EQ(abort.rank, 3);
+  EXPECT_TRUE(abort.abort);
+  EXPECT_EQ(MpiFailureIn(notice + "SPLIT\nwith errorcode 7.\n").rank, -1);
+  EXPECT_EQ(MpiFailureIn("Primary job terminated normally, but 1 process returned\n").rank, -1);
+}
+
 TEST(LastErrorTest, PrefersALineThatSaysErrorToTheLastOne) {
   EXPECT_EQ(LastError("error: no data in /x\nbye\n"), "error: no data in /x");
   EXPECT_EQ(LastError("/bin/bash: line 1: trian: command not found\n"),

@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -57,10 +58,16 @@ std::string MpiAbort(const Lines& lines) {
 std::string ErrorOfOpenMpi(const Lines& lines) {
   static constexpr char kMark[] = "] *** ";
   const auto call = FindIn(lines.begin(), lines.end(), "] *** An error occurred in ");
-  const auto error = FindIn(call, lines.end(), "] *** MPI_ERR");
+  const auto error = FindIn(call, lines.end(), "] *** MPI_ERR_");
   if (error == lines.end()) return "";
   const auto text = [&](Line line) { return line->substr(line->find(kMark) + sizeof kMark - 1); };
   return absl::StrCat(text(call), ": ", text(error));
+}
+
+// The number before `rest`, which ends the text; or -1.
+int NumberIn(absl::string_view text, absl::string_view rest) {
+  int number = -1;
+  return absl::ConsumeSuffix(&text, rest) && absl::SimpleAtoi(text, &number) ? number : -1;
 }
 
 // "MPIR_Wait(745)...........: text"
@@ -151,6 +158,21 @@ std::string MpiError(const Lines& lines) {
   std::string best = ErrorOfOpenMpi(lines);
   if (best.empty()) best = ErrorOfMpich(lines);
   return best.empty() ? MpiAbort(lines) : best;
+}
+
+int RankOfFailedCall(const Lines& lines) {
+  const auto call = FindIn(lines.begin(), lines.end(), "] *** An error occurred in ");
+  const auto line = FindIn(call, lines.end(), "] *** reported by process [");
+  if (line == lines.end()) return -1;
+  return NumberIn(absl::string_view(*line).substr(line->rfind(',') + 1), "]");
+}
+
+int RankOfAbort(const Lines& lines) {
+  static constexpr char kNotice[] = "MPI_ABORT was invoked on rank ";
+  const auto line = FindBegin(lines.begin(), lines.end(), kNotice);
+  if (line == lines.end()) return -1;
+  return NumberIn(absl::string_view(*line).substr(sizeof kNotice - 1),
+                  " in communicator MPI_COMM_WORLD");
 }
 
 std::string MpirunFailure(const Lines& lines) {

@@ -22,6 +22,10 @@ std::string FatalPythonError(const Lines& lines);
 // before, or of an error in one of its own calls; or "".
 std::string MpiError(const Lines& lines);
 
+// The rank of MPI_COMM_WORLD of which Open MPI says a failed call, or else an abort; or -1.
+int RankOfFailedCall(const Lines& lines);
+int RankOfAbort(const Lines& lines);
+
 // What Open MPI prints between two lines of dashes of what it could not do; not that a process has
 // failed. Or "".
 std::string MpirunFailure(const Lines& lines);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status.h"
+#include "platform/launch/diagnosis/last_error.h"
 #include "platform/launch/mpi/open_mpi.h"
 #include "platform/launch/node/program_names.h"
 
@@ -110,6 +111,10 @@ void MpirunStarter::RanksAreMissing(const std::string& within, const std::string
   supervisor().Stop(absl::DeadlineExceededError(absl::StrCat(
       "mpirun started ", ranks().ranks().size(), " of the ", plan().node().process_count,
       " ranks of node ", plan().node().name, " within ", within, error)));
+}
+
+void MpirunStarter::OutputEnded() {
+  if (output() != nullptr) ranks().ReportMpiFailure(MpiFailureIn(output()->tail()));
 }
 
 absl::Duration MpirunStarter::ProgramPatience(absl::Duration grace) const {

@@ -15,6 +15,8 @@ class MpirunStarter : public ExternalStarter {
   MpirunStarter(const StartContext& context, MpiAgreement agreement)
       : ExternalStarter(context, std::move(agreement)) {}
   absl::Status Begin() override;
+  // Reports the rank of which mpirun told that it failed in MPI.
+  void OutputEnded() override;
 
  private:
   void HandleMessage(const RankMessage& message) override;

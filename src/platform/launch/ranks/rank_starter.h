@@ -83,6 +83,8 @@ class RankStarter {
   virtual void BeginStop(absl::Duration /*grace*/) {}
   // Processes that must not be told to end yet.
   virtual std::set<pid_t> Spared() const { return {}; }
+  // All has ended, and what was printed has been read.
+  virtual void OutputEnded() {}
   // Why no rank has begun by now, if that is the fault of whoever was to begin them; else OK.
   virtual absl::Status WhyNoneBegan() const { return absl::OkStatus(); }
   // The output of what starts the ranks; null if there is none.

@@ -80,6 +80,12 @@ void RankTable::GiveUp() {
   }
 }
 
+void RankTable::ReportMpiFailure(const MpiFailure& failure) {
+  if (failure.rank < 0 || failure.error.empty()) return;
+  events_->Append("mpi_failure",
+                  {{"rank", failure.rank}, {"error", failure.error}, {"abort", failure.abort}});
+}
+
 void RankTable::Report(nlohmann::json exit) {
   failed_ = failed_ || exit.value("code", 0) != 0 || exit.value("signal", 0) != 0;
   events_->Append("exited", std::move(exit));

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "base/process/child_process.h"
 #include "platform/launch/delivery/delivery.h"
+#include "platform/launch/diagnosis/last_error.h"
 #include "platform/launch/node/event_log.h"
 #include "platform/launch/node/memory_watch.h"
 #include "platform/launch/node/output_pipe.h"
@@ -51,6 +52,8 @@ class RankTable {
   void End(RankProcess& rank, base::ExitStatus status, bool stopped);
   // The same for all that still run and whose end nobody will see.
   void GiveUp();
+  // Of a rank of any node; nothing if it tells of none.
+  void ReportMpiFailure(const MpiFailure& failure);
 
   // Whether one was reported that ended with another exit code than 0.
   bool failed() const { return failed_; }

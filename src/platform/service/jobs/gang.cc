@@ -83,6 +83,10 @@ void Gang::Apply(int number, absl::string_view line) {
   }
   if (kind == "started") node.started.insert(Field(event, "rank", 0));
   if (kind == "exited") ApplyExit(node, event);
+  if (kind == "mpi_failure") {
+    mpi_failures_[Field(event, "rank", -1)] = {.error = Field<std::string>(event, "error", ""),
+                                               .abort = Field(event, "abort", false)};
+  }
   if (kind == "unlaunched") node.end.unlaunched = true;
   if (kind == "lost") {
     node.end.lost = !node.killed;
@@ -176,8 +180,17 @@ std::set<std::string> Gang::end_notes() const {
   return notes;
 }
 
+// A failed call is what ended the rank, whatever it had printed; of an abort its own words say
+// more.
+void Gang::TellMpiFailure(RankExit& exit) const {
+  const auto told = mpi_failures_.find(exit.rank);
+  if (told == mpi_failures_.end() || exit.ok() || exit.stopped) return;
+  if (exit.last_error.empty() || !told->second.abort) exit.last_error = told->second.error;
+}
+
 GangEnd Gang::End() const {
   GangEnd end{.exits = exits_};
+  for (RankExit& exit : end.exits) TellMpiFailure(exit);
   for (const Node& node : nodes_) end.nodes.push_back(node.end);
   std::stable_sort(end.nodes.begin(), end.nodes.end(),
                    [](const NodeEnd& a, const NodeEnd& b) { return a.time < b.time; });

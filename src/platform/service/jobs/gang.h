@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
@@ -67,9 +68,15 @@ class Gang {
   };
   bool Every(bool (*holds)(const Node&)) const;
   void ApplyExit(Node& node, const nlohmann::json& event);
+  void TellMpiFailure(RankExit& exit) const;
 
   std::vector<Node> nodes_;
   std::vector<RankExit> exits_;
+  struct MpiFailure {
+    std::string error;
+    bool abort = false;
+  };
+  std::map<int, MpiFailure> mpi_failures_;  // by rank, as mpirun tells them
   std::set<std::string> notes_, end_notes_;
   UnkeptNote unkept_;
 };

@@ -178,6 +178,19 @@ TEST_F(GangTest, WaitsForNoOtherCauseWhenAllHaveEndedOrOneLeftEarly) {
   EXPECT_EQ(NextStep(now, gang_, absl::FromUnixSeconds(10))->cause, Cause::kFailure);
 }
 
+TEST_F(GangTest, TakesAsARanksWordsWhatMpirunTellsOfIt) {
+  Say(1, R"({"kind":"exited","rank":2,"code":6,"last_error":"epoch 3","time":10})");
+  Say(1, R"({"kind":"exited","rank":3,"code":7,"last_error":"no label","time":10})");
+  Say(0, R"({"kind":"exited","rank":1,"code":7,"time":10})");
+  Say(0, R"({"kind":"mpi_failure","rank":2,"error":"MPI_ERR_RANK","abort":false,"time":11})");
+  Say(0, R"({"kind":"mpi_failure","rank":3,"error":"MPI_ABORT","abort":true,"time":11})");
+  Say(0, R"({"kind":"mpi_failure","rank":1,"error":"MPI_ABORT","abort":true,"time":11})");
+  std::map<int, std::string> errors;
+  for (const RankExit& exit : gang_.End().exits) errors[exit.rank] = exit.last_error;
+  EXPECT_EQ(errors,
+            (std::map<int, std::string>{{1, "MPI_ABORT"}, {2, "MPI_ERR_RANK"}, {3, "no label"}}));
+}
+
 TEST_F(GangTest, WaitsForTheVerdictOfAClusterThatHasToldItsLaunchersToEnd) {
   JobNow now{.state = JobState::kFinalizing,
              .cause = Cause::kFailure,
