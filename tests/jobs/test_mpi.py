@@ -52,6 +52,23 @@ def test_a_call_of_mpi_that_fails_is_the_reason(service, write_job):
     assert job["reason"].startswith("rank 3 on n2 failed with exit code 6: An error occurred in MPI_Send: MPI_ERR_RANK: invalid rank"), job["reason"]
 
 
+def test_a_rank_that_leaves_without_finalize_is_the_reason_and_not_those_that_mpirun_ends(service, write_job):
+    code = """
+        #include <mpi.h>
+        #include <stdlib.h>
+        int main(int argc, char** argv) {
+          MPI_Init(&argc, &argv);
+          int rank;
+          MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+          if (rank == 1) exit(0);
+          MPI_Barrier(MPI_COMM_WORLD);
+          return MPI_Finalize();
+        }"""
+    command = "mkdir -p bin && mpicc -o bin/leave.$RANK leave.c && exec bin/leave.$RANK"
+    job = service.wait(service.submit(write_job(command, files={"leave.c": code}, nodes=2, distribution="mpi", processes=2)), 90)
+    assert "rank 1 left MPI without MPI_Finalize" in job["reason"] and "signal" not in job["reason"], job["reason"]
+
+
 def test_a_cancelled_mpi_job_leaves_no_process(service, write_job, summing):
     name = service.submit(write_job(f"exec {summing} 99", nodes=2, distribution="mpi", processes=2))
     wait_until(lambda: all(service.log_text(name, rank) for rank in range(4)), 60, "every rank has added up")

@@ -188,6 +188,11 @@ MpiFailure MpiFailureIn(absl::string_view words) {
   const int rank = RankOfFailedCall(lines);
   const std::string error = Bounded(MpiError(lines));
   if (rank >= 0) return {.rank = rank, .error = error};
+  if (const int who = RankThatLeft(lines); who >= 0) {
+    return {.rank = who,
+            .error = "left MPI without MPI_Finalize, for which mpirun ends the others",
+            .left = true};
+  }
   return {.rank = RankOfAbort(lines), .error = error, .abort = true};
 }
 

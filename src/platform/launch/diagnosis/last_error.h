@@ -25,6 +25,7 @@ struct MpiFailure {
   int rank = -1;       // of MPI_COMM_WORLD; -1: they tell of none
   std::string error;   // "An error occurred in MPI_Recv: MPI_ERR_TRUNCATE: message truncated"
   bool abort = false;  // it has asked for it, and may have said why
+  bool left = false;   // by its end, mostly with exit code 0; the others were ended for it
 };
 
 // The first call of MPI that failed, else the first MPI_Abort: Open MPI says of a rank by mpirun

@@ -202,6 +202,13 @@ TEST(LastErrorTest, KnowsTheRankThatFailedInMpiFromMpirun) {
   const MpiFailure abort = MpiFailureIn(notice + "MPI_COMM_WORLD\n  Errorcode: 7\n");
   EXPECT_EQ(abort.rank, 3);
   EXPECT_TRUE(abort.abort);
+  const MpiFailure left = MpiFailureIn(
+      "mpirun has exited due to process rank 1 with PID 0 on\nnode n1 exiting improperly. There "
+      "are");
+  EXPECT_EQ(left.rank, 1);
+  EXPECT_TRUE(left.left);
+  EXPECT_EQ(MpiFailureIn("mpirun has exited due to process rank 1 with PID 0 on\nnode n1\n").rank,
+            -1);
   EXPECT_EQ(MpiFailureIn(notice + "SPLIT\nwith errorcode 7.\n").rank, -1);
   EXPECT_EQ(MpiFailureIn("Primary job terminated normally, but 1 process returned\n").rank, -1);
 }

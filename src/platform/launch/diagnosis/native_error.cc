@@ -175,6 +175,16 @@ int RankOfAbort(const Lines& lines) {
                   " in communicator MPI_COMM_WORLD");
 }
 
+int RankThatLeft(const Lines& lines) {
+  static constexpr char kNotice[] = " has exited due to process rank ";
+  const auto line = FindIn(lines.begin(), lines.end(), kNotice);
+  if (line == lines.end() || line + 1 == lines.end()) return -1;
+  if (!absl::StrContains(*(line + 1), " exiting improperly")) return -1;
+  const absl::string_view rest =
+      absl::string_view(*line).substr(line->find(kNotice) + sizeof kNotice - 1);
+  return NumberIn(rest.substr(0, rest.find(" with PID")), "");
+}
+
 std::string MpirunFailure(const Lines& lines) {
   for (auto rule = std::find_if(lines.begin(), lines.end(), IsRuler); rule != lines.end();
        rule = std::find_if(rule + 1, lines.end(), IsRuler)) {

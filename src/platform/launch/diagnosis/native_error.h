@@ -25,6 +25,8 @@ std::string MpiError(const Lines& lines);
 // The rank of MPI_COMM_WORLD of which Open MPI says a failed call, or else an abort; or -1.
 int RankOfFailedCall(const Lines& lines);
 int RankOfAbort(const Lines& lines);
+// The rank that mpirun says has ended without MPI_Finalize, whatever its exit code; or -1.
+int RankThatLeft(const Lines& lines);
 
 // What Open MPI prints between two lines of dashes of what it could not do; not that a process has
 // failed. Or "".

@@ -82,8 +82,10 @@ void RankTable::GiveUp() {
 
 void RankTable::ReportMpiFailure(const MpiFailure& failure) {
   if (failure.rank < 0 || failure.error.empty()) return;
-  events_->Append("mpi_failure",
-                  {{"rank", failure.rank}, {"error", failure.error}, {"abort", failure.abort}});
+  events_->Append("mpi_failure", {{"rank", failure.rank},
+                                  {"error", failure.error},
+                                  {"abort", failure.abort},
+                                  {"left", failure.left}});
 }
 
 void RankTable::Report(nlohmann::json exit) {

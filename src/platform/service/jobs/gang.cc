@@ -1,5 +1,7 @@
 #include "platform/service/jobs/gang.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -85,7 +87,8 @@ void Gang::Apply(int number, absl::string_view line) {
   if (kind == "exited") ApplyExit(node, event);
   if (kind == "mpi_failure") {
     mpi_failures_[Field(event, "rank", -1)] = {.error = Field<std::string>(event, "error", ""),
-                                               .abort = Field(event, "abort", false)};
+                                               .abort = Field(event, "abort", false),
+                                               .left = Field(event, "left", false)};
   }
   if (kind == "unlaunched") node.end.unlaunched = true;
   if (kind == "lost") {
@@ -188,10 +191,22 @@ void Gang::TellMpiFailure(RankExit& exit) const {
   if (exit.last_error.empty() || !told->second.abort) exit.last_error = told->second.error;
 }
 
+// mpirun, on the first node, has ended the others by SIGTERM for one that may say it is well.
+void Gang::TellWhoLeft(GangEnd& end) const {
+  for (const auto& [rank, failure] : mpi_failures_) {
+    if (!failure.left) continue;
+    for (RankExit& exit : end.exits) exit.stopped |= exit.signal == SIGTERM;
+    NodeEnd& first = end.nodes.front();
+    if (first.ok) first.reason = absl::StrCat("rank ", rank, " ", failure.error);
+    first.ok = false;
+  }
+}
+
 GangEnd Gang::End() const {
   GangEnd end{.exits = exits_};
   for (RankExit& exit : end.exits) TellMpiFailure(exit);
   for (const Node& node : nodes_) end.nodes.push_back(node.end);
+  TellWhoLeft(end);
   std::stable_sort(end.nodes.begin(), end.nodes.end(),
                    [](const NodeEnd& a, const NodeEnd& b) { return a.time < b.time; });
   return end;

@@ -69,12 +69,14 @@ class Gang {
   bool Every(bool (*holds)(const Node&)) const;
   void ApplyExit(Node& node, const nlohmann::json& event);
   void TellMpiFailure(RankExit& exit) const;
+  void TellWhoLeft(GangEnd& end) const;
 
   std::vector<Node> nodes_;
   std::vector<RankExit> exits_;
   struct MpiFailure {
     std::string error;
     bool abort = false;
+    bool left = false;
   };
   std::map<int, MpiFailure> mpi_failures_;  // by rank, as mpirun tells them
   std::set<std::string> notes_, end_notes_;

@@ -191,6 +191,18 @@ TEST_F(GangTest, TakesAsARanksWordsWhatMpirunTellsOfIt) {
             (std::map<int, std::string>{{1, "MPI_ABORT"}, {2, "MPI_ERR_RANK"}, {3, "no label"}}));
 }
 
+TEST_F(GangTest, WhomMpirunEndedForOneThatLeftHasNotFailedByItself) {
+  Say(1, R"({"kind":"exited","rank":2,"signal":15,"time":10})");
+  Say(0, R"({"kind":"exited","rank":0,"code":1,"last_error":"no","time":10})");
+  EXPECT_FALSE(gang_.End().exits[0].stopped);
+  Say(0, R"({"kind":"mpi_failure","rank":1,"error":"left","left":true,"time":11})");
+  for (const RankExit& exit : gang_.End().exits) EXPECT_EQ(exit.stopped, exit.signal == 15);
+  const auto nodes = gang_.End().nodes;
+  EXPECT_EQ(std::count_if(nodes.begin(), nodes.end(),
+                          [](const NodeEnd& node) { return node.reason == "rank 1 left"; }),
+            1);
+}
+
 TEST_F(GangTest, WaitsForTheVerdictOfAClusterThatHasToldItsLaunchersToEnd) {
   JobNow now{.state = JobState::kFinalizing,
              .cause = Cause::kFailure,
