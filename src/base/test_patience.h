@@ -11,7 +11,9 @@
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/deadline.h"
 
 namespace tutti::base {
 
@@ -28,6 +30,15 @@ inline absl::Duration Patient(absl::Duration limit) { return limit * TestPatienc
 // not seem silent, but the test waits for as long. At most three times as long.
 inline absl::Duration PatientTimeout(absl::Duration timeout) {
   return timeout * std::min(TestPatience(), 3.0);
+}
+
+// Looks until `holds()` does, for what announces itself by no event (a file that another process
+// makes), at most for Patient(limit). Whether it holds.
+template <class Condition>
+bool AwaitPatiently(absl::Duration limit, const Condition& holds) {
+  const Deadline deadline = Deadline::After(Patient(limit));
+  while (!holds() && !deadline.Expired()) absl::SleepFor(absl::Milliseconds(5));
+  return holds();
 }
 
 }  // namespace tutti::base

@@ -115,8 +115,7 @@ TEST_F(PythonCheck, SearchesThatNobodyAwaitedHinderNoOthers) {
 TEST_F(PythonCheck, WhatOneHasNotWaitedForServesTheNext) {
   const spec::JobSpec job = Pipeline({StepOf("3.4", "a.yml:1")});
   EXPECT_TRUE(Check(job, absl::ZeroDuration()).ok());
-  const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
-  while (Installs() == 0 && !deadline.Expired()) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20), [&] { return Installs() > 0; }));
   EXPECT_TRUE(Check(job, base::Patient(absl::Seconds(20))).ok());
   EXPECT_THAT(warnings_, ElementsAre(HasSubstr("a.yml:1: Python 3.4 is not on this machine")));
   EXPECT_EQ(Installs(), 1);

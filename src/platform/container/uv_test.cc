@@ -34,10 +34,8 @@ class UvTest : public ::testing::Test {
   ~UvTest() override { ::setenv("PATH", path_.c_str(), 1); }
 
   void AwaitPip() {
-    const base::Deadline deadline = base::Deadline::After(base::Patient(absl::Seconds(20)));
-    while (!fs::exists(tools_.path() / "begun") && !deadline.Expired()) {
-      absl::SleepFor(absl::Milliseconds(5));
-    }
+    EXPECT_TRUE(base::AwaitPatiently(absl::Seconds(20),
+                                     [&] { return fs::exists(tools_.path() / "begun"); }));
   }
 
   const std::string path_ = std::getenv("PATH");
