@@ -112,7 +112,7 @@ bool FoundNoRunningJob(absl::string_view words) {
           absl::StrContains(words, "Invalid job id"));
 }
 
-int RankThatLeft(absl::string_view words) {
+int RankThatLeftPmix(absl::string_view words) {
   constexpr absl::string_view kSource = "source = [slurm.pmix.";
   const size_t at = words.find(kSource);
   if (at == absl::string_view::npos) return -1;

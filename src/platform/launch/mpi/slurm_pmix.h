@@ -41,7 +41,7 @@ bool WasNotLaunched(absl::string_view words);
 
 // The rank that Slurm's PMIx ended the step for, since its connection closed without MPI_Finalize;
 // by the last words of srun, in which slurmd says so. -1 if they do not.
-int RankThatLeft(absl::string_view words);
+int RankThatLeftPmix(absl::string_view words);
 
 // What a task's environment says of its place in PMIx.
 Variables PlaceIn(const Variables& task);

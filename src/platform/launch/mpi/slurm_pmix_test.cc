@@ -110,9 +110,9 @@ TEST(WordsOfSrunTest, TellWhetherAStepWasMadeAndForWhomItEnded) {
   EXPECT_TRUE(WasNotLaunched("srun: error: Task launch for StepId=1.2 failed on node n2: Zero"));
   EXPECT_TRUE(WasNotLaunched("srun: error: Unable to create step for job 3: Job/step already"));
   EXPECT_FALSE(WasNotLaunched("srun: error: n2: tasks 2-3: Exited with exit code 1"));
-  EXPECT_EQ(RankThatLeft("status = -61, source = [slurm.pmix.1.1:3]"), 3);
-  EXPECT_EQ(RankThatLeft("status = -61, source = [slurm.pmix.1.1:"), -1);
-  EXPECT_EQ(RankThatLeft("srun: error: n2: tasks 2-3: Killed"), -1);
+  EXPECT_EQ(RankThatLeftPmix("status = -61, source = [slurm.pmix.1.1:3]"), 3);
+  EXPECT_EQ(RankThatLeftPmix("status = -61, source = [slurm.pmix.1.1:"), -1);
+  EXPECT_EQ(RankThatLeftPmix("srun: error: n2: tasks 2-3: Killed"), -1);
 }
 
 TEST(SrunEnvironmentTest, HasTheJobAndNothingOfTheLaunchersStep) {

@@ -21,7 +21,7 @@ constexpr absl::Duration kTogetherWithSrun = absl::Milliseconds(200);
 absl::Status ErrorOf(const StarterProgram::End& end) {
   if (end.ok) return absl::OkStatus();
   if (FoundNoController(end.printed)) return absl::UnavailableError(end.said);
-  if (const int rank = RankThatLeft(end.printed); rank >= 0) {
+  if (const int rank = RankThatLeftPmix(end.printed); rank >= 0) {
     return absl::AbortedError(absl::StrCat(
         "rank ", rank, " left MPI without MPI_Finalize, for which Slurm's PMIx ends the others"));
   }
