@@ -6,6 +6,18 @@
 #include <algorithm>
 
 namespace tutti::http {
+namespace {
+
+// One that was shut down closes as soon as its thread runs: longer than this is a fault.
+constexpr absl::Duration kLongestToLeave = absl::Seconds(5);
+
+}  // namespace
+
+bool OpenConnections::ALeavingOneWillClose() const {
+  return std::any_of(open_.begin(), open_.end(), [](const auto& entry) {
+    return entry.second.leaving && entry.second.waits;
+  });
+}
 
 size_t OpenConnections::Staying() const {
   return static_cast<size_t>(std::count_if(
@@ -44,7 +56,12 @@ bool OpenConnections::MakeRoom(const std::string& address) {
 
 bool OpenConnections::Add(int fd, const std::string& address) {
   absl::MutexLock lock(&mutex_);
-  // Those that leave still have their threads: they are bounded, too.
+  // Those that leave still have their threads: they are bounded, too. A newcomer waits for one of
+  // them: refused, he would pay for strangers who come faster than their threads end.
+  const auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return open_.size() < 2 * most_ || !ALeavingOneWillClose();
+  };
+  mutex_.AwaitWithTimeout(absl::Condition(&has_room), kLongestToLeave);
   if (open_.size() >= 2 * most_ || !MakeRoom(address)) return false;
   open_[fd] = {.address = address, .since = ++now_};
   return true;

@@ -23,7 +23,8 @@ class OpenConnections {
 
   // Takes `fd`, which is not trusted and waits. Where there is no room the one that has waited for
   // longest is shut down: of strangers of this address if their share is full, else of all
-  // strangers, else of all. False if none waits: then it is not taken.
+  // strangers, else of all. False if none waits: then it is not taken. Those that were shut down
+  // keep their threads until they are closed: while they are as many as `most`, waits for one.
   bool Add(int fd, const std::string& address);
   // Removes it and closes it: from then on its number may be another's.
   void Close(int fd);
@@ -45,6 +46,7 @@ class OpenConnections {
   };
   template <typename Fits>
   bool ShutDownOne(const Fits& fits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool ALeavingOneWillClose() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   size_t Staying() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   size_t StrangersOf(const std::string& address) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MakeRoom(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

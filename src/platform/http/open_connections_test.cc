@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <future>
 #include <map>
 
 namespace tutti::http {
@@ -74,6 +75,17 @@ TEST_F(OpenConnectionsTest, WhereAllAreBeingAnsweredThereIsNoRoom) {
   EXPECT_EQ(Add("b"), -1);
   connections_.Waits(peers_.begin()->first);
   EXPECT_GE(Add("b"), 0);
+}
+
+TEST_F(OpenConnectionsTest, ANewcomerWaitsForOneThatLeaves) {
+  const int first = Add("a");
+  for (int i = 1; i < 8; ++i) EXPECT_GE(Add("a"), 0);  // two stay, six leave: twice `most` in all
+  auto newcomer = std::async(std::launch::async, [this] { return Add("b"); });
+  EXPECT_EQ(newcomer.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  connections_.Close(first);
+  EXPECT_GE(newcomer.get(), 0);
+  ::close(peers_.at(first));
+  peers_.erase(first);
 }
 
 }  // namespace
