@@ -14,9 +14,8 @@ constexpr absl::Duration kLongestToLeave = absl::Seconds(5);
 }  // namespace
 
 bool OpenConnections::ALeavingOneWillClose() const {
-  return std::any_of(open_.begin(), open_.end(), [](const auto& entry) {
-    return entry.second.leaving && entry.second.waits;
-  });
+  return std::any_of(open_.begin(), open_.end(),
+                     [](const auto& entry) { return entry.second.leaving && entry.second.waits; });
 }
 
 size_t OpenConnections::Staying() const {
