@@ -1,17 +1,24 @@
 // For this room's tests: groups of ranks as threads of one process.
 #pragma once
 
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "base/test_patience.h"
+#include "base/unique_fd.h"
 #include "runtime/comm/communicator.h"
 #include "runtime/comm/rendezvous/wire/socket.h"
 
@@ -23,14 +30,34 @@ inline bool Says(const absl::Status& status, absl::string_view text) {
 
 inline base::Deadline Soon() { return base::Deadline::After(base::Patient(absl::Seconds(60))); }
 
+// True for the first who asks on this machine, until its process ends: a socket's name, which only
+// one can have.
+inline bool ClaimPortForThisProcess(int port) {
+  static std::vector<base::UniqueFd>* const claims = new std::vector<base::UniqueFd>;
+  static absl::Mutex mutex;
+  base::UniqueFd claim(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const std::string name = "tutti-test-port-" + std::to_string(port);
+  sockaddr_un where = {};
+  where.sun_family = AF_UNIX;
+  name.copy(where.sun_path + 1, sizeof(where.sun_path) - 1);  // after a zero byte: not a file's
+  const size_t size = offsetof(sockaddr_un, sun_path) + 1 + name.size();
+  if (::bind(claim.get(), reinterpret_cast<sockaddr*>(&where), static_cast<socklen_t>(size)) != 0) {
+    return false;
+  }
+  absl::MutexLock lock(&mutex);
+  claims->push_back(std::move(claim));
+  return true;
+}
+
 // A port that is free now, and that the system gives to nobody who does not ask for it by number:
-// below the range of ports for connections. Every call gives another.
+// below the range of ports for connections. No call, of this or another process, gives it again
+// while this process lives.
 inline int FreePort() {
   constexpr int kFirst = 20000, kMany = 12000;
-  static std::atomic<unsigned> next = static_cast<unsigned>(::getpid()) * 3001;  // far from others
+  static std::atomic<unsigned> next = static_cast<unsigned>(::getpid()) * 2999;
   while (true) {
     const int port = kFirst + static_cast<int>(next++ % kMany);
-    if (Listen({"127.77.0.1", port}).ok()) return port;
+    if (ClaimPortForThisProcess(port) && Listen({"127.77.0.1", port}).ok()) return port;
   }
 }
 
