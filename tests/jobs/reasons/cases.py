@@ -455,6 +455,13 @@ case(
     files={"train.c": MPI.format(fault="assert(rank == 0);").replace("#include <mpi.h>", "#include <assert.h>\n    #include <mpi.h>")},
     prepare="mpicc -o train train.c",
 )
+case(
+    "openmpi4-unknown-component",
+    "OMPI_MCA_btl=nonsense mpirun --oversubscribe -np 2 ./train",
+    "Open MPI 4.1.4",
+    files={"train.c": MPI.format(fault="")},
+    prepare="mpicc -o train train.c",
+)
 case("openmpi4-not-enough-slots", "mpirun -np 64 true", "Open MPI 4.1.4")
 case("openmpi5-not-enough-slots", "mpirun -np 64 true", "Open MPI 5.0.11", environments=("openmpi5",))
 python(
@@ -488,6 +495,37 @@ python(
     "mpirun -np 2 python3 train.py",
     f"{PYTHON}, MPICH 5.0.2",
     environments=("mpich",),
+)
+
+# Words of a program's own.
+
+python(
+    "logged-errors-before-the-last-words",
+    """
+    import logging
+    import sys
+    for attempt in range(3):
+        logging.error("retrying")
+    sys.exit("FATAL: the table 'labels' has no column 'id'")
+    """,
+)
+python(
+    "error-that-is-printed",
+    """
+    import sys
+    print("error rate: 0.5")
+    print("error reading data: no column 'id' in labels.csv")
+    sys.exit(2)
+    """,
+)
+python(
+    "error-at-exit-after-an-exception",
+    """
+    import atexit
+    import sys
+    atexit.register(lambda: print("Error: could not flush", file=sys.stderr))
+    raise ValueError("no such label: 17")
+    """,
 )
 
 # Packages.

@@ -52,7 +52,10 @@ std::string Joined(Lines::const_iterator line, Lines::const_iterator end) {
       if (line == end) break;
     }
     const absl::string_view text = absl::StripAsciiWhitespace(*line);
-    if (!absl::StartsWith(text, "[[{{node ")) absl::StrAppend(&message, " ", text);
+    if (absl::StartsWith(text, "[[{{node ")) continue;
+    // It may be of the exception's text, or what a handler of the program's end says of itself.
+    const bool is_another = absl::StartsWith(text, "Error: ") && !absl::EndsWith(message, ":");
+    absl::StrAppend(&message, is_another ? "; " : " ", text);
   }
   return message;
 }

@@ -70,12 +70,19 @@ std::string LineThatSaysError(const Lines& lines, Lines::const_iterator end,
        ++line) {
     if (!IsAWarning(*line)) found = line;
   }
-  return WithItsRest(found.base() - 1, end);
+  std::string text = WithItsRest(found.base() - 1, end);
+  if (!IsALoggedError(*found)) return text;
+  // A program goes on after what it logs: the words of its end say more, if they say error.
+  const auto last = std::find_if(found.base(), end, [says](const std::string& candidate) {
+    return says(candidate) && !IsALoggedError(candidate) && !BeginsAnew(candidate);
+  });
+  return last == end ? text : absl::StrCat(WithItsRest(last, end), " (after: ", text, ")");
 }
 
 std::string Failure(const Lines& lines) {
   std::string best = SignalOfStarted(lines);
   if (best.empty()) best = MpirunFailure(lines);
+  if (best.empty()) best = SignalCaughtByOpenMpi(lines);
   return best.empty() ? LineThatSaysError(lines, StartersTraceback(lines)) : best;
 }
 

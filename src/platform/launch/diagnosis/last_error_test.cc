@@ -190,6 +190,19 @@ TEST(LastErrorTest, TellsWhoCalledMpiAbort) {
             "ValueError: boom");
 }
 
+TEST(LastErrorTest, TellsTheSignalThatOpenMpiCaughtAndWhere) {
+  const std::string begin =
+      "[n1:71] *** Process received signal ***\n[n1:71] Signal: Segmentation fault (11)\n";
+  EXPECT_EQ(
+      LastError(begin + "[n1:71] Signal code: Address not mapped (1)\n"
+                        "[n1:71] Failing at address: (nil)\n"
+                        "[n1:71] [ 0] /lib/libc.so.6(+0x3c050)[0x7f0000000000]\n"
+                        "[n1:71] [ 1] ./train(+0x11ba)[0x7f0000000000]\n"
+                        "[n1:71] *** End of error message ***\n"),
+      "Segmentation fault (11): Address not mapped (1) at address (nil), in ./train(+0x11ba)");
+  EXPECT_EQ(LastError(begin), "Segmentation fault (11)");
+}
+
 TEST(LastErrorTest, KnowsTheRankThatFailedInMpiFromMpirun) {
   const MpiFailure call = MpiFailureIn(
       "[n1:71] *** An error occurred in MPI_Send\n[n1:71] *** reported by process [179,12]\n"

@@ -64,6 +64,27 @@ std::string ErrorOfOpenMpi(const Lines& lines) {
   return absl::StrCat(text(call), ": ", text(error));
 }
 
+// "btl" of "Framework: btl" below `line`, before the paragraph's end; or "".
+absl::string_view FieldBelow(Line line, Line end, absl::string_view name) {
+  for (; line != end && !IsRuler(*line); ++line) {
+    absl::string_view text = *line;
+    if (absl::ConsumePrefix(&text, name)) return absl::StripAsciiWhitespace(text);
+  }
+  return "";
+}
+
+// Of a component that somebody asked for and that this Open MPI does not have: said before, and
+// more plainly than, the MPI_Init that fails of it.
+std::string MissingComponent(const Lines& lines) {
+  const auto line = FindBegin(lines.begin(), lines.end(), "A requested component was not found");
+  const absl::string_view component = FieldBelow(line, lines.end(), "Component:");
+  const absl::string_view framework = FieldBelow(line, lines.end(), "Framework:");
+  if (component.empty() || framework.empty()) return "";
+  return absl::StrCat("Open MPI has no component \"", component, "\" of its framework ", framework,
+                      ", or cannot load it: OMPI_MCA_", framework, " or --mca ", framework,
+                      " asks for it");
+}
+
 // The number before `rest`, which ends the text; or -1.
 int NumberIn(absl::string_view text, absl::string_view rest) {
   int number = -1;
@@ -155,7 +176,8 @@ std::string FatalPythonError(const Lines& lines) {
 }
 
 std::string MpiError(const Lines& lines) {
-  std::string best = ErrorOfOpenMpi(lines);
+  std::string best = MissingComponent(lines);
+  if (best.empty()) best = ErrorOfOpenMpi(lines);
   if (best.empty()) best = ErrorOfMpich(lines);
   return best.empty() ? MpiAbort(lines) : best;
 }
@@ -196,6 +218,23 @@ std::string MpirunFailure(const Lines& lines) {
     if (of_mpi && !IsOfAnEndedProcess(paragraph)) return paragraph;
   }
   return "";
+}
+
+std::string SignalCaughtByOpenMpi(const Lines& lines) {
+  const auto begin = FindIn(lines.begin(), lines.end(), "] *** Process received signal ***");
+  const auto end = FindIn(begin, lines.end(), "] *** End of error message ***");
+  // "Segmentation fault (11)" of "[n1:71] Signal: Segmentation fault (11)"
+  const auto field = [&](const std::string& name) -> std::string {
+    const auto line = FindIn(begin, end, name);
+    return line == end ? "" : line->substr(line->find(name) + name.size());
+  };
+  const std::string signal = field("] Signal: "), code = field("] Signal code: ");
+  const std::string address = field("] Failing at address: ");
+  if (signal.empty()) return "";
+  std::string frame = field("] [ 1] ");  // [ 0] is the handler's
+  frame = frame.substr(0, frame.find(")[0x") + 1);
+  return absl::StrCat(signal, code.empty() ? "" : ": ", code, address.empty() ? "" : " at address ",
+                      address, frame.empty() ? "" : ", in ", frame);
 }
 
 std::string SignalOfStarted(const Lines& lines) {

@@ -19,7 +19,7 @@ std::string AssertionFailure(const Lines& lines);
 std::string FatalPythonError(const Lines& lines);
 
 // What MPI says of an abort that the program has asked for, with the last line that was printed
-// before, or of an error in one of its own calls; or "".
+// before, of an error in one of its own calls, or of a component that it lacks; or "".
 std::string MpiError(const Lines& lines);
 
 // The rank of MPI_COMM_WORLD of which Open MPI says a failed call, or else an abort; or -1.
@@ -31,6 +31,10 @@ int RankThatLeft(const Lines& lines);
 // What Open MPI prints between two lines of dashes of what it could not do; not that a process has
 // failed. Or "".
 std::string MpirunFailure(const Lines& lines);
+
+// "Segmentation fault (11): Address not mapped (1) at address (nil), in ./train(+0x11ba)": what
+// Open MPI's own handler prints in the rank that the signal ends; or "".
+std::string SignalCaughtByOpenMpi(const Lines& lines);
 
 // What a starter says of a process that a signal ended, which printed nothing: "a process that it
 // started was ended: Signal 9 (SIGKILL) received by PID 71"; or "".

@@ -70,6 +70,19 @@ bool EndsWithANumber(absl::string_view line) {
   return last < line.size() && IsDigit(line[last]);
 }
 
+// "error reading data: …", "failed to open …": what a program says of itself, where "error rate:
+// 0.12" is one of its results.
+bool TellsWhatItFailedAt(absl::string_view line) {
+  std::string lower = absl::AsciiStrToLower(absl::StripAsciiWhitespace(line));
+  absl::string_view rest = lower;
+  if (absl::ConsumePrefix(&rest, "error ")) {
+    const absl::string_view word = rest.substr(0, rest.find(' '));
+    return absl::EndsWith(word, "ing") || word == "in" || word == "while" || word == "during";
+  }
+  return absl::StartsWith(rest, "failed to ") || absl::StartsWith(rest, "could not ") ||
+         absl::StartsWith(rest, "cannot ") || absl::StartsWith(rest, "unable to ");
+}
+
 }  // namespace
 
 Printed LinesOf(absl::string_view text) {
@@ -124,6 +137,14 @@ bool IsOfAnotherProgram(absl::string_view line) {
   });
 }
 
+bool IsALoggedError(absl::string_view line) {
+  if (!absl::ConsumePrefix(&line, "ERROR:") && !absl::ConsumePrefix(&line, "CRITICAL:")) {
+    return false;
+  }
+  const size_t end = line.find(':');
+  return end != absl::string_view::npos && end > 0 && line.find(' ') > end;
+}
+
 bool IsAWarning(absl::string_view line) {
   // What pip has passed over, said before what it fails at.
   if (absl::StartsWith(line, "ERROR: Ignored the following ")) return true;
@@ -173,7 +194,8 @@ bool SaysErrorAmongResults(absl::string_view line) {
   if (IsAWarning(line) || IsOfAStarter(line)) return false;
   if (HasWord(line, "ERROR") || HasWord(line, "FATAL") || HasWord(line, "CRITICAL")) return true;
   const bool of_itself = absl::StartsWithIgnoreCase(line, "error:") ||
-                         absl::StartsWithIgnoreCase(line, "fatal") || IsOfAnotherProgram(line);
+                         absl::StartsWithIgnoreCase(line, "fatal") || IsOfAnotherProgram(line) ||
+                         TellsWhatItFailedAt(line);
   return of_itself && !EndsWithANumber(line);
 }
 

@@ -32,6 +32,9 @@ bool BeginsAnew(absl::string_view line);
 // by its name.
 bool IsOfAnotherProgram(absl::string_view line);
 
+// Whether it is a record of an error in the form of Python's module logging: "ERROR:root:no data".
+bool IsALoggedError(absl::string_view line);
+
 // Whether `line` speaks of what was passed over.
 bool IsAWarning(absl::string_view line);
 
@@ -39,7 +42,8 @@ bool IsAWarning(absl::string_view line);
 bool SaysError(absl::string_view line);
 
 // Whether `line` says so among a program's results: with a log's level, as its first word or as
-// what a program says of its own failure ("train.py: error: …"), and is no measure ("error: 0.3").
+// what a program says of its own failure ("train.py: error: …", "error reading x"), and is no
+// measure ("error: 0.3").
 bool SaysErrorAmongResults(absl::string_view line);
 
 // What a starter of processes says when one of them has failed: torchrun, accelerate, mpirun's
